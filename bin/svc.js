@@ -1,0 +1,34 @@
+#!/usr/bin/env node
+// The command `svc`. Plain JavaScript that any Node can parse: it hands over to the Node that the
+// project pins (node_modules/.bin/node), so that a machine with another Node still works, and
+// says in one sentence what to do when that is not possible.
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+const [major, minor] = process.versions.node.split('.').map(Number);
+const pinned = fileURLToPath(new URL('../node_modules/.bin/node', import.meta.url));
+
+if (major > 24 || (major === 24 && minor >= 12)) {
+  const { main } = await import('../src/main.ts');
+  process.exitCode = await main(process.argv.slice(2));
+} else if (existsSync(pinned) && process.env.SVC_REEXEC === undefined) {
+  const child = spawn(pinned, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], {
+    stdio: 'inherit',
+    env: { ...process.env, SVC_REEXEC: '1' },
+  });
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+    process.on(signal, () => child.kill(signal));
+  }
+  child.on('exit', (code, signal) => {
+    if (signal) process.removeAllListeners(signal);
+    if (signal) process.kill(process.pid, signal);
+    else process.exitCode = code ?? 1;
+  });
+} else {
+  process.stderr.write(
+    `svc needs Node 24.12 or newer; this is ${process.versions.node}. ` +
+      'Run "npm ci" in the project folder: it installs the right one beside the program\n',
+  );
+  process.exitCode = 1;
+}

@@ -1,0 +1,35 @@
+/**
+ * What the host knows of a machine: its statechart, its version, and how older rows come up to
+ * date. The registry lists one definition per machine; drawings, audit and model tests walk it.
+ */
+import type { AnyStateMachine } from 'xstate';
+
+export interface MachineDefinition {
+  /** Name in commits, rows and drawings, e.g. `alertRule`. */
+  readonly name: string;
+  /** Raised with every change of states, context or timers that an older row would not fit. */
+  readonly version: number;
+  /** One sentence: what an instance of it is. */
+  readonly description: string;
+  readonly machine: AnyStateMachine;
+  /** `upcasters[v]` takes a row of version v to version v + 1. */
+  readonly upcasters: Readonly<Record<number, (row: MachineRow) => MachineRow>>;
+  /** Event and context fields that anybody who may read the project's audit may see. */
+  readonly publicFields: readonly string[];
+}
+
+/** The part of an instance's row that its machine owns. */
+export interface MachineRow {
+  /** xstate state value: a string, or nested objects for regions. */
+  readonly value: StateValueJson;
+  /** JSON: no Date, no Map, no undefined. */
+  readonly context: Readonly<Record<string, unknown>>;
+}
+
+export type StateValueJson = string | { readonly [region: string]: StateValueJson };
+
+/** Every machine event carries when it happened (Unix ms): machines read no clock. */
+export interface MachineEvent {
+  readonly type: string;
+  readonly at: number;
+}

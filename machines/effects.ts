@@ -1,0 +1,20 @@
+/**
+ * All that a machine can cause, as plain data. The host expands an effect, inside the same
+ * decision, into further events and records; nothing here touches the outside. What does (sending)
+ * is derived from the rows that result.
+ */
+
+/** Events people are told about. */
+export type NotificationEvent = 'FIRING' | 'REPEATED' | 'RECOVERED' | 'TEST';
+
+export type Effect =
+  /** Tell the rule's destinations (RECOVERED: those that were told of the firing). */
+  | { readonly type: 'notify'; readonly event: NotificationEvent; readonly occurrence: number }
+  /** Write the incident's record anew from the instance's context. */
+  | { readonly type: 'recordIncident' }
+  /** The rule's desired revision must reach the evaluator. */
+  | { readonly type: 'applyRule' }
+  /** Retire every live instance of the rule, for `reason`. */
+  | { readonly type: 'retireInstances'; readonly reason: RetireReason };
+
+export type RetireReason = 'RULE_CHANGED' | 'RULE_PAUSED' | 'RULE_DELETED' | 'VM_DELETED';

@@ -1,0 +1,99 @@
+/**
+ * The clock port: calendar time and elapsed time, apart, plus waking up later. Nothing below `src`
+ * reads the time in any other way, so that a whole system runs on a virtual clock in one test.
+ */
+
+/** Stops a wake-up that has not happened yet; harmless afterwards and on a second call. */
+export type CancelWakeUp = () => void;
+
+export interface Clock {
+  /** Calendar time in Unix milliseconds. May jump, both ways: never subtract two of them. */
+  now(): number;
+  /** Milliseconds since an arbitrary start, never going back: for deadlines and durations. */
+  elapsed(): number;
+  /** Calls `wake` once, at least `delayMs` milliseconds of elapsed time from now. */
+  wakeAfter(delayMs: number, wake: () => void): CancelWakeUp;
+}
+
+/** The machine's own clock. Wake-ups keep the process alive only until they are cancelled. */
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  elapsed: () => performance.now(),
+  wakeAfter(delayMs, wake) {
+    // Node fires a longer timer at once; 24 days is beyond every delay used here but a cheap guard.
+    const timer = setTimeout(wake, Math.min(delayMs, 2 ** 31 - 1));
+    return () => clearTimeout(timer);
+  },
+};
+
+interface WakeUp {
+  readonly dueMs: number;
+  readonly order: number;
+  readonly wake: () => void;
+}
+
+/**
+ * A clock that moves only when told. Wake-ups run in order of their due time, those started
+ * inside another wake-up included (xstate's SimulatedClock does not chain, which is why it is
+ * not used here).
+ */
+export class VirtualClock implements Clock {
+  #nowMs: number;
+  #elapsedMs = 0;
+  #order = 0;
+  readonly #wakeUps = new Set<WakeUp>();
+
+  /** @param startMs calendar time at the start, Unix milliseconds */
+  constructor(startMs: number) {
+    this.#nowMs = startMs;
+  }
+
+  now(): number {
+    return this.#nowMs;
+  }
+
+  elapsed(): number {
+    return this.#elapsedMs;
+  }
+
+  wakeAfter(delayMs: number, wake: () => void): CancelWakeUp {
+    const entry = { dueMs: this.#elapsedMs + Math.max(0, delayMs), order: this.#order++, wake };
+    this.#wakeUps.add(entry);
+    return () => void this.#wakeUps.delete(entry);
+  }
+
+  /**
+   * Moves both times on by `ms`, running what falls due. Awaits between wake-ups, so that work a
+   * wake-up started asynchronously can start its own wake-ups before time moves on.
+   */
+  async advance(ms: number): Promise<void> {
+    const end = this.#elapsedMs + ms;
+    for (let next = this.#next(end); next; next = this.#next(end)) {
+      this.#moveTo(next.dueMs);
+      this.#wakeUps.delete(next);
+      next.wake();
+      await new Promise<void>((resolve) => setImmediate(resolve));
+    }
+    this.#moveTo(end);
+  }
+
+  /** Moves calendar time alone: what a correction by NTP, or an operator, does. */
+  jump(ms: number): void {
+    this.#nowMs += ms;
+  }
+
+  #next(end: number): WakeUp | undefined {
+    let first: WakeUp | undefined;
+    for (const entry of this.#wakeUps) {
+      if (entry.dueMs > end) continue;
+      const earlier = !first || entry.dueMs < first.dueMs;
+      if (earlier || (entry.dueMs === first?.dueMs && entry.order < first.order)) first = entry;
+    }
+    return first;
+  }
+
+  #moveTo(elapsedMs: number): void {
+    this.#nowMs += elapsedMs - this.#elapsedMs;
+    this.#elapsedMs = elapsedMs;
+  }
+}

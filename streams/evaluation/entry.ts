@@ -1,0 +1,107 @@
+/**
+ * The evaluator's whole input and output. A partition's SAMPLES log holds three kinds of entry,
+ * and `fold(state, entry) -> edges` over them is pure: live, restart, replay and preview run the
+ * same function, so that which samples a rule's revision saw can always be told.
+ */
+import type { SampleBatch, SeriesKey } from '../samples/batch.ts';
+
+export const OPERATORS = [
+  'GREATER_THAN',
+  'GREATER_THAN_OR_EQUAL',
+  'LESS_THAN',
+  'LESS_THAN_OR_EQUAL',
+  'EQUAL',
+  'NOT_EQUAL',
+] as const;
+export type Operator = (typeof OPERATORS)[number];
+
+/** What the evaluator needs of a rule; everything else of it (name, destinations) is not here. */
+export interface EvaluationRule {
+  readonly project: string;
+  /** The rule's id (UUID). */
+  readonly rule: string;
+  /** Rises with every edit that changes what is evaluated, and with each resume after a pause. */
+  readonly evaluationRevision: number;
+  readonly metricId: string;
+  readonly operator: Operator;
+  readonly threshold: number;
+  readonly sustainedMs: number;
+  /** Absent: recovery uses the negation of the condition at `threshold`. */
+  readonly recoveryThreshold?: number;
+  /** Good samples must span so much; 0 = one good sample recovers. */
+  readonly recoveryMs: number;
+  /** VM ids; absent = all current and future VMs of the project. */
+  readonly vms?: readonly string[];
+}
+
+export type LogEntry =
+  | { readonly kind: 'batch'; readonly batch: SampleBatch }
+  /** Time passes: written by the partition's owner, what gaps are measured against. Unix ms. */
+  | { readonly kind: 'tick'; readonly atMs: number }
+  /** From here on these rules are evaluated, and those ids no longer. */
+  | {
+      readonly kind: 'rules';
+      readonly atMs: number;
+      readonly upserts: readonly EvaluationRule[];
+      readonly removals: readonly { readonly project: string; readonly rule: string }[];
+    };
+
+/** Identity of an alert instance. `labels` is the canonical label part of a series key, or ''. */
+export interface InstanceKey {
+  readonly project: string;
+  readonly rule: string;
+  readonly evaluationRevision: number;
+  readonly vm: string;
+  readonly labels: string;
+}
+
+/** One observed value of the rule's metric: what a deciding window is made of. */
+export interface ObservedValue {
+  readonly observedMs: number;
+  readonly value: number;
+}
+
+/** A change worth telling a machine. Everything between edges is soft state of the evaluator. */
+export type Edge = EdgeBase &
+  (
+    | {
+        readonly kind: 'fired';
+        /** First breaching observation of the run, Unix ms. */
+        readonly startedMs: number;
+        /** The observed samples that decided it, oldest first, thinned to at most 512. */
+        readonly window: readonly ObservedValue[];
+        /** false: a late sample completed a run that ended in the past; record, do not notify. */
+        readonly notify: boolean;
+      }
+    | { readonly kind: 'recovered'; readonly window: readonly ObservedValue[] }
+    /** Firing, and no observation since `sinceMs`. Never leads to recovery. */
+    | { readonly kind: 'dataMissing'; readonly sinceMs: number }
+    | { readonly kind: 'dataObserved' }
+    /** A firing that late samples show not to have been; retracts nothing that people were told. */
+    | { readonly kind: 'corrected' }
+  );
+
+interface EdgeBase {
+  readonly key: InstanceKey;
+  /** Event time (Unix ms) at which it is decided; the instance's `decidedThrough` compares it. */
+  readonly atMs: number;
+  /** Value observed at the decision, where there is one. */
+  readonly value?: number;
+}
+
+/** Gap tolerance: three sampling intervals of 30 s. */
+export const GAP_TOLERANCE_MS = 90_000;
+/** How late a sample may be behind its own series' watermark and still change decisions. */
+export const LATENESS_MS = 300_000;
+/** How far ahead of the receiver's clock a sample may be before it is refused. */
+export const FUTURE_MS = 60_000;
+/** Hosted retention of history. */
+export const RETENTION_MS = 7 * 86_400_000;
+
+/** A series key taken apart: the name, and its canonical label part ('' or `{a="b"}`). */
+export function splitSeriesKey(key: SeriesKey): { name: string; labels: string } {
+  const brace = key.indexOf('{');
+  return brace < 0
+    ? { name: key, labels: '' }
+    : { name: key.slice(0, brace), labels: key.slice(brace) };
+}

@@ -1,0 +1,44 @@
+/**
+ * The randomness port. Ids, secrets and jitter take it as an argument, so that a run in a test is
+ * repeatable from its seed and nothing below `src` calls a global generator.
+ */
+import { randomBytes } from 'node:crypto';
+
+export interface Random {
+  /** `length` random bytes; from the system generator they are fit for secrets. */
+  bytes(length: number): Uint8Array;
+}
+
+/** The operating system's generator: fit for secrets. */
+export const systemRandom: Random = { bytes: (length) => randomBytes(length) };
+
+/** A repeatable generator (mulberry32) for tests and replays. Never for secrets. */
+export function seededRandom(seed: number): Random {
+  let state = seed >>> 0;
+  const next = (): number => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let t = Math.imul(state ^ (state >>> 15), state | 1);
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+    return (t ^ (t >>> 14)) >>> 0;
+  };
+  return { bytes: (length) => Uint8Array.from({ length }, () => next() & 0xff) };
+}
+
+/** A number in [0, 1) with 32 random bits: for jitter. */
+export function fraction(random: Random): number {
+  const [a = 0, b = 0, c = 0, d = 0] = random.bytes(4);
+  return (((a << 24) | (b << 16) | (c << 8) | d) >>> 0) / 2 ** 32;
+}
+
+const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+
+/** A ULID: 48 bits of time, 80 random bits, 26 characters, sorted by time. */
+export function ulid(nowMs: number, random: Random): string {
+  let time = '';
+  for (let rest = nowMs, i = 0; i < 10; i++) {
+    time = CROCKFORD.charAt(rest % 32) + time;
+    rest = Math.floor(rest / 32);
+  }
+  const tail = Array.from(random.bytes(16), (byte) => CROCKFORD.charAt(byte & 31));
+  return time + tail.join('');
+}

@@ -1,0 +1,44 @@
+/**
+ * One VM's stretch of time as columns: what history hands to a reader, and what metrics are
+ * derived from. Rows are sorted by time, one row per time; columns share the time column.
+ */
+import type { SeriesKey } from './batch.ts';
+
+export interface VmColumns {
+  /** Unix ms, strictly increasing. */
+  readonly timesMs: Float64Array;
+  /** One column a series, as long as `timesMs`; NaN = no value observed at that time. */
+  readonly series: ReadonlyMap<SeriesKey, Float64Array>;
+  /** vCPUs observed with the row; NaN = not reported. */
+  readonly vcpus: Float64Array;
+  /** Index into `VM_STATES`. */
+  readonly state: Uint8Array;
+  /** Index into `strings`; '' = not told. A change means the guest booted between the rows. */
+  readonly boot: Uint32Array;
+  readonly strings: readonly string[];
+  /** Same-time rows with another value that were refused in favour of the first one kept. */
+  readonly conflicts: number;
+}
+
+/** History as its readers see it; the implementation runs reads in worker threads. */
+export interface HistoryReader {
+  /** Rows observed in [fromMs, toMs], both inclusive, each exactly once; absent VM: no rows. */
+  read(request: {
+    readonly project: string;
+    readonly vm: string;
+    readonly fromMs: number;
+    readonly toMs: number;
+    /** Series names (the part before the labels) wanted; absent = all. */
+    readonly names?: readonly string[];
+  }): Promise<VmColumns>;
+  /** Newest observation of a VM, Unix ms, and its values by series key; from memory. */
+  latest(project: string, vm: string): LatestRow | undefined;
+}
+
+export interface LatestRow {
+  readonly observedMs: number;
+  readonly state: number;
+  readonly vcpus: number;
+  /** The row before it, where there is one: rates need two. */
+  readonly columns: VmColumns;
+}

@@ -1,0 +1,171 @@
+/**
+ * The stream port: append-only, ordered logs of messages with subjects. Two adapters implement it
+ * (`sqlite/embedded-stream.ts` on tables, `streams/jetstream/` on NATS) and pass one contract
+ * suite, so that everything above runs unchanged in one host and clustered.
+ *
+ * What it never does: decide anything about alerts, look into a payload, retry a decision.
+ */
+
+/** A stream to have: made when missing, compared with what exists otherwise. */
+export interface StreamSpec {
+  /** Upper-case name, e.g. `EVENTS`. */
+  readonly name: string;
+  /** Subject patterns with NATS wildcards, e.g. `svc.events.*.*` or `svc.samples.>`. */
+  readonly subjects: readonly string[];
+  /** `log`: kept until its age or a truncation ends it. `workQueue`: removed once acknowledged. */
+  readonly retention: 'log' | 'workQueue';
+  /** Age in ms after which messages go; absent = kept until truncated. */
+  readonly maxAgeMs?: number;
+  /** How long a message id is remembered for de-duplication, ms. */
+  readonly duplicateWindowMs: number;
+  /** Copies in a cluster, 1 or 3; the embedded adapter ignores it. */
+  readonly replicas: 1 | 3;
+}
+
+/** What a stream holds now. An empty stream has `firstSequence = lastSequence + 1`. */
+export interface StreamState {
+  /** Made at random with the stream: a stream deleted and made again has another one. */
+  readonly identity: string;
+  readonly firstSequence: number;
+  readonly lastSequence: number;
+  readonly messages: number;
+}
+
+export interface StreamMessage {
+  readonly subject: string;
+  /** Position in the stream, from 1, growing, with gaps only where messages were removed. */
+  readonly sequence: number;
+  /** When the stream stored it, Unix ms. */
+  readonly timeMs: number;
+  readonly data: Uint8Array;
+  readonly messageId?: string;
+}
+
+export interface Append {
+  readonly stream: string;
+  readonly subject: string;
+  readonly data: Uint8Array;
+  /** De-duplication: a second append with the same id inside the window stores nothing. */
+  readonly messageId?: string;
+  /** Refuse unless this is the sequence of the subject's last message; 0 = the subject is empty. */
+  readonly expectedLastSubjectSequence?: number;
+}
+
+/**
+ * Outcome of an append. All three are answers of the stream; *no* answer (time-out, broken
+ * connection, no leader) is a thrown `StreamUnavailable` with `outcome: 'unknown' | 'refused'`.
+ */
+export type AppendOutcome =
+  | { readonly kind: 'appended'; readonly sequence: number }
+  | { readonly kind: 'duplicate'; readonly sequence: number }
+  | { readonly kind: 'wrongLastSequence' };
+
+/** Where a read begins. `sequence` is inclusive; a truncated position begins at the first kept. */
+export type ReadFrom = { readonly sequence: number } | { readonly timeMs: number };
+
+export interface ReadOptions {
+  readonly stream: string;
+  readonly from: ReadFrom;
+  /** Only messages whose subject matches this pattern (NATS wildcards). */
+  readonly subject?: string;
+  /** true: end at the last message stored when the read began. false: follow the live tail. */
+  readonly untilEnd: boolean;
+}
+
+/** A read in progress: iterate it; `close` ends it (also a waiting `next`). Order is the stream's. */
+export interface StreamRead extends AsyncIterable<StreamMessage> {
+  close(): Promise<void>;
+}
+
+export interface ConsumerSpec {
+  readonly stream: string;
+  /** Durable name: position and unacknowledged messages survive a restart of everything. */
+  readonly durable: string;
+  readonly subject?: string;
+  /** A message neither acknowledged nor refused for so long is delivered again, ms. */
+  readonly ackWaitMs: number;
+  /** Unacknowledged messages at most; delivery pauses there (a slow consumer is never dropped). */
+  readonly maxAckPending: number;
+}
+
+/** One delivery of a message to a durable consumer. Settling twice throws. */
+export interface Delivery extends StreamMessage {
+  /** 1 for the first delivery. */
+  readonly deliveryCount: number;
+  /** Done. Resolves once the stream has recorded it. */
+  ack(): Promise<void>;
+  /** Deliver again, not before `delayMs`. */
+  nak(delayMs: number): Promise<void>;
+  /** Never deliver again. */
+  term(): Promise<void>;
+}
+
+export interface Consumer extends AsyncIterable<Delivery> {
+  close(): Promise<void>;
+}
+
+/** Connection as the adapter sees it now; `unavailable` carries a sentence for `/readyz`. */
+export type StreamHealth =
+  | { readonly state: 'available' }
+  | { readonly state: 'unavailable'; readonly reason: string };
+
+export interface Stream {
+  /**
+   * Makes the stream, or compares the existing one. Throws `StreamMisconfigured` when an existing
+   * stream differs in a way that would lose something (older servers ignore options silently).
+   */
+  ensure(spec: StreamSpec): Promise<StreamState>;
+  state(stream: string): Promise<StreamState>;
+  /**
+   * Durable when it resolves: on disk (embedded: WAL, synchronous FULL; JetStream: as the
+   * server's `sync_interval` says). Concurrent appends may share one disk write.
+   */
+  append(append: Append): Promise<AppendOutcome>;
+  read(options: ReadOptions): StreamRead;
+  consume(spec: ConsumerSpec): Promise<Consumer>;
+  /** Removes every message below `sequence` (of one subject, when given). */
+  truncate(options: { stream: string; belowSequence: number; subject?: string }): Promise<void>;
+  health(): StreamHealth;
+  close(): Promise<void>;
+}
+
+/** The stream gave no answer. `unknown`: it may have happened. `refused`: it has not. */
+export class StreamUnavailable extends Error {
+  readonly outcome: 'unknown' | 'refused';
+  constructor(message: string, outcome: 'unknown' | 'refused', options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'StreamUnavailable';
+    this.outcome = outcome;
+  }
+}
+
+/** A stream, or its server, is not what this program needs; the message says what would do. */
+export class StreamMisconfigured extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'StreamMisconfigured';
+  }
+}
+
+/** Partitions of a deployment, fixed when its streams are made. */
+export const PARTITIONS = 64;
+
+/** Partition of a project: FNV-1a of its id, mod 64; part of every subject, never to change. */
+export function partitionOf(project: string): number {
+  let hash = 0x811c9dc5;
+  for (const byte of new TextEncoder().encode(project)) {
+    hash = Math.imul(hash ^ byte, 0x01000193) >>> 0;
+  }
+  return hash % PARTITIONS;
+}
+
+/** Does `subject` match `pattern` (NATS: `*` one token, `>` one or more at the end)? */
+export function subjectMatches(subject: string, pattern: string): boolean {
+  const tokens = subject.split('.');
+  const parts = pattern.split('.');
+  for (const [i, part] of parts.entries()) {
+    if (part === '>') return tokens.length > i;
+    if (tokens[i] === undefined || (part !== '*' && part !== tokens[i])) return false;
+  }
+  return tokens.length === parts.length;
+}
