@@ -37,20 +37,25 @@ const components = {
 export type ComponentName = keyof typeof components;
 
 /**
- * Path of a component. When it is missing: undefined after telling `t` to skip, or a failure
- * under `SVC_TEST_REQUIRE=all`. Callers return at once on undefined.
+ * Options of a test that needs components: `t.test('...', needs('nats-server 2.15.1'), ...)`.
+ * Empty when all are here, and under `SVC_TEST_REQUIRE=all`, where the test then fails in
+ * `componentPath`; otherwise a reason to skip that says how to get the first missing one.
  */
-export function requireComponent(
-  t: { fail(message: string): unknown; skip(reason: string): unknown },
-  name: ComponentName,
-): string | undefined {
-  const component = components[name];
-  const path = component.find();
-  if (path !== undefined) return path;
-  const sentence = `needs ${name}: ${component.howToGet}`;
-  if (process.env.SVC_TEST_REQUIRE === 'all') t.fail(sentence);
-  else t.skip(sentence);
-  return undefined;
+export function needs(...names: ComponentName[]): { skip?: string } {
+  if (process.env.SVC_TEST_REQUIRE === 'all') return {};
+  const missing = names.find((name) => components[name].find() === undefined);
+  return missing === undefined ? {} : { skip: sentenceFor(missing) };
+}
+
+/** Path of a component. Throws, with how to get it, when it is missing. */
+export function componentPath(name: ComponentName): string {
+  const path = components[name].find();
+  if (path === undefined) throw new Error(sentenceFor(name));
+  return path;
+}
+
+function sentenceFor(name: ComponentName): string {
+  return `needs ${name}: ${components[name].howToGet}`;
 }
 
 /** A program of the given version: `SVC_TEST_BIN_<NAME>_<VERSION>`, the cache, or the PATH. */
