@@ -9,6 +9,8 @@ export default class Report extends Transform {
   #passed = 0;
   #failed = 0;
   #skipped = new Map();
+  /** Files with a failed test of their own: their exit code says nothing more. */
+  #explained = new Set();
 
   constructor() {
     super();
@@ -25,6 +27,7 @@ export default class Report extends Transform {
       else if (result.ok) this.#passed++;
       else {
         this.#failed++;
+        this.#explained.add(file.name);
         this.push(`FAILED ${name}\n${describe(result.diag)}`);
       }
     });
@@ -43,10 +46,9 @@ export default class Report extends Transform {
 
   /** A file that dies before its first test has no result of its own: it counts as one failure. */
   #fileEnded(result) {
-    const died = !result.ok && (result.diag?.exitCode || result.diag?.signal);
-    if (died) {
+    if (!result.ok && !this.#explained.has(result.name)) {
       this.#failed++;
-      this.push(`FAILED ${result.name}: exit ${result.diag.exitCode ?? result.diag.signal}\n`);
+      this.push(`FAILED ${result.name} as a whole\n${describe(result.diag)}`);
     }
     this.push(
       `${result.ok ? 'ok    ' : 'not ok'} ${result.name} (${Math.round(result.time ?? 0)} ms)\n`,
@@ -74,8 +76,8 @@ export default class Report extends Transform {
 /** What a failed assertion saw and wanted, shortened to what helps. */
 function describe(diag) {
   if (!diag) return '';
-  const { at, stack, diff, found, wanted, message, error } = diag;
-  const parts = { at, message, error, diff, found, wanted, stack };
+  const { at, stack, diff, found, wanted, message, error, exitCode, signal } = diag;
+  const parts = { at, message, error, diff, found, wanted, stack, exitCode, signal };
   const lines = Object.entries(parts)
     .filter(([, value]) => value !== undefined)
     .map(

@@ -1,0 +1,106 @@
+/**
+ * The style test: rules that a linter does not know. Each ban names its replacement; the limits on
+ * length may only get stricter. Text is read, nothing is parsed: a rule that needs more than a
+ * line at a time belongs in the linter.
+ */
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const FILE_LINES_MAX = 400;
+const FUNCTION_LINES_MAX = 70;
+
+interface Ban {
+  readonly pattern: RegExp;
+  readonly message: string;
+  /** Files in which it is allowed: the port that owns it. */
+  readonly except: RegExp;
+}
+
+const bans: readonly Ban[] = [
+  {
+    pattern: /\bDate\.now\(|new Date\(\)|performance\.now\(/,
+    message: 'reads a clock: take a Clock (streams/clock.ts)',
+    except: /^(streams\/clock\.ts|test\/|bench\/|scripts\/)/,
+  },
+  {
+    pattern: /\bMath\.random\(|\brandomBytes\(|\brandomUUID\(/,
+    message: 'makes randomness: take a Random (streams/random.ts)',
+    except: /^(streams\/random\.ts|test\/|bench\/|scripts\/)/,
+  },
+  {
+    pattern: /\bsetTimeout\(|\bsetInterval\(/,
+    message: 'starts a timer: take a Clock (streams/clock.ts)',
+    except: /^(streams\/clock\.ts|test\/|bench\/|scripts\/)/,
+  },
+  {
+    pattern: /\bconsole\.(log|error|warn|info|debug)\(/,
+    message: 'writes to the console: take the Log, or process.stdout in a command',
+    except: /^(bench\/|scripts\/)/,
+  },
+  {
+    pattern: /@ts-(ignore|expect-error|nocheck)|biome-ignore(?!.*: )/,
+    message: 'silences a check without a reason',
+    except: /^$/,
+  },
+  {
+    pattern: /\b(TODO|FIXME|XXX)\b/,
+    message: 'leaves work behind: do it, or record it in docs/decisions.md',
+    except: /^scripts\/style\.ts$/,
+  },
+  {
+    pattern: /\.skip\(|\bskip: true\b/,
+    message: 'skips a test: declare what it needs',
+    except: /^scripts\/style\.ts$/,
+  },
+];
+
+const badNames = /(^|\/)(utils?|helpers?|common|misc|manager)(\.|\/)/;
+
+/** Every finding of the checkout in `folder`, as `file:line message`; empty when it is clean. */
+export function styleFindings(folder: string): string[] {
+  const listed = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
+    cwd: folder,
+    encoding: 'utf8',
+  });
+  const files = listed
+    .split('\n')
+    .filter((file) => file.endsWith('.ts') && !/(^|\/)gen\//.test(file));
+  return files
+    .filter((file) => existsSync(join(folder, file)))
+    .flatMap((file) => fileFindings(file, readFileSync(join(folder, file), 'utf8')));
+}
+
+function fileFindings(file: string, text: string): string[] {
+  const lines = text.split('\n');
+  const findings: string[] = [];
+  const find = (line: number, message: string): void =>
+    void findings.push(`${file}:${line} ${message}`);
+  if (badNames.test(file)) find(1, 'has a name that says nothing: name what it holds');
+  if (!/^(#!.*\n)?\s*\/(\*\*|\/)/.test(text)) find(1, 'has no header: say what it is and why');
+  if (lines.length > FILE_LINES_MAX)
+    find(1, `has ${lines.length} lines, more than ${FILE_LINES_MAX}`);
+  for (const [i, line] of lines.entries()) {
+    if (/^\s*(\/\/|\*|\/\*)/.test(line) && !/@ts-|biome-ignore|TODO|FIXME/.test(line)) continue;
+    for (const ban of bans) {
+      if (ban.pattern.test(line) && !ban.except.test(file)) find(i + 1, ban.message);
+    }
+  }
+  for (const { line, length } of longFunctions(lines)) {
+    find(line, `is a function of ${length} lines, more than ${FUNCTION_LINES_MAX}`);
+  }
+  return findings;
+}
+
+/** Functions and methods by indentation: from a line that opens one to its closing brace. */
+function longFunctions(lines: readonly string[]): { line: number; length: number }[] {
+  const opening =
+    /^(\s*)(export )?(async )?(function\b|(static |async |get |\*|#)*[\w#]+\(.*\).*\{$)/;
+  return lines.flatMap((text, i) => {
+    const match = opening.exec(text);
+    if (!match || /^\s*(if|for|while|switch|catch|return|t\.test|test)\b/.test(text)) return [];
+    const end = lines.findIndex((line, j) => j > i && line.startsWith(`${match[1]}}`));
+    const length = end - i + 1;
+    return length > FUNCTION_LINES_MAX ? [{ line: i + 1, length }] : [];
+  });
+}

@@ -1,0 +1,40 @@
+/**
+ * `npm run verify`: everything about the code that is checked without running it. Each check is
+ * a command or a function of its own; all run, then one line each says what failed.
+ */
+import { spawnSync } from 'node:child_process';
+import { styleFindings } from './style.ts';
+
+interface Check {
+  readonly name: string;
+  readonly run: () => boolean;
+}
+
+const checks: readonly Check[] = [
+  { name: 'types', run: () => command('tsc') },
+  { name: 'lint, format and import direction', run: () => command('biome', 'check', '.') },
+  { name: 'style', run: style },
+  { name: 'unused code and dependencies', run: () => command('knip') },
+  {
+    name: 'generated code is current',
+    run: () => command('node', 'scripts/generate.ts', '--check'),
+  },
+  { name: 'drawings are current', run: () => command('node', 'scripts/draw.ts', '--check') },
+];
+
+const failed = checks.filter((check) => {
+  const ok = check.run();
+  process.stdout.write(`${ok ? 'ok    ' : 'not ok'} ${check.name}\n`);
+  return !ok;
+});
+process.exitCode = failed.length > 0 ? 1 : 0;
+
+function command(program: string, ...args: string[]): boolean {
+  return spawnSync(program, args, { stdio: ['ignore', 'inherit', 'inherit'] }).status === 0;
+}
+
+function style(): boolean {
+  const findings = styleFindings(process.cwd());
+  for (const finding of findings) process.stdout.write(`${finding}\n`);
+  return findings.length === 0;
+}
