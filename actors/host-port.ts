@@ -122,6 +122,8 @@ export interface Host {
    */
   submit<T>(submission: Submission<T>): Promise<Committed<T>>;
   view(project: string): ProjectView;
+  /** Every project that has a commit, `_system` included. */
+  projects(): readonly string[];
   /** Any project's instance by its globally unique id: credentials are looked up this way. */
   findInstance(machine: string, instance: string): Instance | undefined;
   /** Timers due at `nowMs`, earliest first, at most `limit`. */
