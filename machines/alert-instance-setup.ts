@@ -1,0 +1,190 @@
+/**
+ * What the alert instance's chart is made of: its context, its events, and what its actions, guards
+ * and delays do. Apart from the chart (`alert-instance.ts`) so that the chart reads as a story.
+ */
+import { assertEvent, assign, setup } from 'xstate';
+import type { Effect, RetireReason } from './effects.ts';
+import {
+  type Firing,
+  type Incident,
+  openIncident,
+  recoverIncident,
+  retireIncident,
+} from './incident.ts';
+
+export interface AlertInstanceInput {
+  /** Unix ms of the commit that creates it. */
+  readonly at: number;
+  readonly project: string;
+  readonly rule: string;
+  readonly evaluationRevision: number;
+  readonly vm: string;
+  /** Canonical label part of the series key, or ''. */
+  readonly labels: string;
+}
+
+export interface AlertInstanceContext {
+  readonly project: string;
+  readonly rule: string;
+  readonly evaluationRevision: number;
+  readonly vm: string;
+  readonly labels: string;
+  /** Number of incidents so far. */
+  readonly ordinal: number;
+  /** Event time (Unix ms) of the last firing or recovery: what is not later was decided before. */
+  readonly decidedThrough: number;
+  /** Between two reminders, ms; 0 = none. Of the rule as it was at the firing. */
+  readonly repeatIntervalMs: number;
+  /** The current incident while firing, else the last one; null = never fired. */
+  readonly incident: Incident | null;
+}
+
+interface At {
+  /** Unix ms of the commit. */
+  readonly at: number;
+}
+interface Decided extends At {
+  /** Event time of the decision, Unix ms. */
+  readonly eventMs: number;
+}
+
+export type AlertInstanceEvent =
+  | ({ readonly type: 'breachStarted'; readonly startedMs: number } & At)
+  | ({ readonly type: 'breachEnded' } & At)
+  | ({ readonly type: 'sustained'; readonly repeatIntervalMs: number } & Firing)
+  | ({ readonly type: 'recovered'; readonly value: number | null } & Decided)
+  | ({ readonly type: 'dataMissing'; readonly sinceMs: number } & Decided)
+  | ({ readonly type: 'dataObserved' } & Decided)
+  | ({ readonly type: 'evaluatorFailed'; readonly reason: string } & At)
+  | ({ readonly type: 'evaluatorHealthy' } & At)
+  | ({ readonly type: 'acknowledged'; readonly by: string; readonly note: string } & At)
+  | ({ readonly type: 'snoozed'; readonly untilMs: number; readonly by: string } & At)
+  | ({ readonly type: 'unsnoozed'; readonly by: string } & At)
+  /** The timer of the rule's repeat interval. */
+  | ({ readonly type: 'repeatDue' } & At)
+  | ({ readonly type: 'corrected' } & At)
+  | ({ readonly type: 'retired'; readonly reason: RetireReason } & At);
+
+/** Changes fields of the incident; without one, nothing. */
+function incidentWith(
+  { incident }: AlertInstanceContext,
+  change: Partial<Incident>,
+): Partial<AlertInstanceContext> {
+  return incident === null ? {} : { incident: { ...incident, ...change } };
+}
+
+const base = setup({
+  types: {
+    context: {} as AlertInstanceContext,
+    events: {} as AlertInstanceEvent,
+    input: {} as AlertInstanceInput,
+  },
+  actions: {
+    effect: (_, _effect: Effect) => undefined,
+    openIncident: assign(({ context, event }) => {
+      assertEvent(event, 'sustained');
+      const ordinal = context.ordinal + 1;
+      return {
+        ordinal,
+        decidedThrough: event.eventMs,
+        repeatIntervalMs: event.repeatIntervalMs,
+        incident: openIncident(event, ordinal),
+      };
+    }),
+    recoverIncident: assign(({ context, event }) => {
+      assertEvent(event, 'recovered');
+      const incident = context.incident && recoverIncident(context.incident, event);
+      return { decidedThrough: event.eventMs, incident };
+    }),
+    retireIncident: assign(({ context, event }) => {
+      assertEvent(event, 'retired');
+      return { incident: context.incident && retireIncident(context.incident, event) };
+    }),
+    acknowledge: assign(({ context, event }) => {
+      assertEvent(event, 'acknowledged');
+      const { by, at: atMs, note } = event;
+      return incidentWith(context, { acknowledged: { by, atMs, note } });
+    }),
+    snooze: assign(({ context, event }) => {
+      assertEvent(event, 'snoozed');
+      return incidentWith(context, { snoozedUntilMs: event.untilMs });
+    }),
+    endSnooze: assign(({ context }) => incidentWith(context, { snoozedUntilMs: null })),
+    noteMissing: assign(({ context, event }) => {
+      assertEvent(event, 'dataMissing');
+      return incidentWith(context, { dataMissingSinceMs: event.sinceMs });
+    }),
+    noteObserved: assign(({ context }) => incidentWith(context, { dataMissingSinceMs: null })),
+    noteEvaluatorError: assign(({ context, event }) => {
+      assertEvent(event, 'evaluatorFailed');
+      return incidentWith(context, { evaluatorError: event.reason });
+    }),
+    noteEvaluatorHealthy: assign(({ context }) => incidentWith(context, { evaluatorError: null })),
+    noteCorrection: assign(({ context }) =>
+      incidentWith(context, { correctedAfterNotification: true }),
+    ),
+  },
+  guards: {
+    isNewRun: ({ context, event }) =>
+      event.type === 'breachStarted' && event.startedMs > context.decidedThrough,
+    isNotYetDecided: ({ context, event }) =>
+      event.type === 'sustained' && event.eventMs > context.decidedThrough,
+    isOfThisIncident: ({ context, event }) =>
+      (event.type === 'recovered' || event.type === 'dataMissing') &&
+      event.eventMs >= context.decidedThrough,
+    isAfterTheGap: ({ context, event }) =>
+      event.type === 'dataObserved' &&
+      event.eventMs > (context.incident?.dataMissingSinceMs ?? Number.NEGATIVE_INFINITY),
+    isStillMissing: ({ context }) => typeof context.incident?.dataMissingSinceMs === 'number',
+    isNotYetCorrected: ({ context }) => context.incident?.correctedAfterNotification === false,
+    endsLater: ({ event }) => event.type === 'snoozed' && event.untilMs > event.at,
+  },
+  delays: {
+    snoozeEnd: ({ context, event }) =>
+      Math.max(0, (context.incident?.snoozedUntilMs ?? event.at) - event.at),
+  },
+});
+
+export const recordIncident = { type: 'effect', params: { type: 'recordIncident' } } as const;
+
+/** The set-up chart: `createMachine` and `createStateConfig` know its names. */
+export const chart = base.extend({
+  actions: {
+    announceFiring: base.enqueueActions(({ context, enqueue }) => {
+      if (!context.incident?.notify) return;
+      enqueue({ type: 'effect', params: { type: 'notify', event: 'FIRING', occurrence: 1 } });
+    }),
+    announceRecovery: base.enqueueActions(({ context, enqueue }) => {
+      if (!context.incident?.notify) return;
+      enqueue({ type: 'effect', params: { type: 'notify', event: 'RECOVERED', occurrence: 1 } });
+    }),
+    remind: base.enqueueActions(({ context, enqueue }) => {
+      if (!context.incident?.notify) return;
+      const occurrence = context.incident.repeats + 1;
+      enqueue.assign(incidentWith(context, { repeats: occurrence }));
+      enqueue({ type: 'effect', params: { type: 'notify', event: 'REPEATED', occurrence } });
+    }),
+    // Not an `after`: a rule without reminders must leave no timer behind.
+    armReminder: base.enqueueActions(({ context, event, enqueue }) => {
+      const delay = context.repeatIntervalMs;
+      if (delay <= 0 || !context.incident?.notify) return;
+      enqueue.raise({ type: 'repeatDue', at: event.at + delay }, { id: 'repeatDue', delay });
+    }),
+    disarmReminder: base.cancel('repeatDue'),
+  },
+});
+
+/** The context of a new instance; xstate also calls it without input (a throw-away actor). */
+export function initialContext(input: AlertInstanceInput | undefined): AlertInstanceContext {
+  return {
+    project: input?.project ?? '',
+    rule: input?.rule ?? '',
+    evaluationRevision: input?.evaluationRevision ?? 0,
+    vm: input?.vm ?? '',
+    labels: input?.labels ?? '',
+    ordinal: 0,
+    decidedThrough: 0,
+    repeatIntervalMs: 0,
+    incident: null,
+  };
+}

@@ -1,0 +1,180 @@
+/**
+ * One credential: what a scoped key may do, and until when. The row holds the hash of the secret,
+ * never the secret. Revocation is one arrow from every live state and needs no timer to be seen.
+ */
+import { assertEvent, assign, setup } from 'xstate';
+
+/** From the first rotation on, an old key is never valid longer than this, ms. */
+export const KEY_OVERLAP_MS_MAX = 24 * 3_600_000;
+
+export interface CredentialInput {
+  /** Unix ms of the commit that creates it. */
+  readonly at: number;
+  readonly project: string;
+  /** Personal key, service-account key, collector, enrolled VM. */
+  readonly kind: 'pk' | 'sk' | 'col' | 'vm';
+  /** Of the secret, hex SHA-256. */
+  readonly hash: string;
+  /** Last four characters of the secret, for display. */
+  readonly lastFour: string;
+  readonly capabilities: readonly string[];
+  /** Resource name of the identity it acts for. */
+  readonly owner: string;
+  readonly displayName: string;
+  /** End of its lifetime, Unix ms. */
+  readonly expiresMs: number;
+}
+
+export interface CredentialContext extends Omit<CredentialInput, 'at'> {
+  readonly createdMs: number;
+  /** Id of the key that replaces it; null = never rotated. */
+  readonly successor: string | null;
+  /** When it was first rotated, Unix ms. */
+  readonly rotatedMs: number | null;
+  /** While rotating: until when it still works, Unix ms. */
+  readonly overlapEndsMs: number | null;
+  readonly revokedMs: number | null;
+  readonly revokedReason: string | null;
+}
+
+/** Times in Unix ms. */
+export type CredentialEvent =
+  | {
+      readonly type: 'rotated';
+      readonly at: number;
+      readonly successor: string;
+      /** How long it still works; 0 = not at all. */
+      readonly overlapMs: number;
+      readonly by: string;
+    }
+  | {
+      readonly type: 'revoked';
+      readonly at: number;
+      readonly reason: string;
+      readonly by: string;
+    };
+
+const chart = setup({
+  types: {
+    context: {} as CredentialContext,
+    events: {} as CredentialEvent,
+    input: {} as CredentialInput,
+  },
+  actions: {
+    keepSuccessor: assign(({ context, event }) => {
+      assertEvent(event, 'rotated');
+      const rotatedMs = context.rotatedMs ?? event.at;
+      const overlapEndsMs = Math.min(event.at + event.overlapMs, rotatedMs + KEY_OVERLAP_MS_MAX);
+      return { successor: event.successor, rotatedMs, overlapEndsMs };
+    }),
+    noteRevoked: assign(({ event }) => {
+      assertEvent(event, 'revoked');
+      return { revokedMs: event.at, revokedReason: event.reason, overlapEndsMs: null };
+    }),
+    noteReplaced: assign(({ context, event }) => ({
+      revokedMs: event.at ?? context.overlapEndsMs,
+      revokedReason: 'ROTATED',
+      overlapEndsMs: null,
+    })),
+  },
+  guards: {
+    hasOverlap: ({ context, event }) =>
+      event.type === 'rotated' &&
+      event.overlapMs > 0 &&
+      event.at < (context.rotatedMs ?? event.at) + KEY_OVERLAP_MS_MAX,
+  },
+  delays: {
+    lifetimeEnd: ({ context, event }) =>
+      // The first event of all, xstate.init, carries no time: it is that of the creation.
+      Math.max(0, context.expiresMs - (event.at ?? context.createdMs)),
+    overlapEnd: ({ context, event }) => Math.max(0, (context.overlapEndsMs ?? event.at) - event.at),
+  },
+});
+
+const lifetimeEnd = {
+  description: 'Its lifetime is over.',
+  target: 'expired',
+} as const;
+
+const revoked = {
+  description: 'Somebody revoked it: it stops working at once.',
+  target: 'revoked',
+  actions: 'noteRevoked',
+} as const;
+
+const replacedAtOnce = {
+  description: 'A successor replaces it without overlap: it stops working at once.',
+  target: 'revoked',
+  actions: ['keepSuccessor', 'noteReplaced'],
+} as const;
+
+export const credentialMachine = chart.createMachine({
+  id: 'credential',
+  description: 'A scoped key: what it may do, until when, and what replaces it.',
+  context: ({ input }) => initialContext(input),
+  initial: 'active',
+  states: {
+    active: {
+      description: 'It works.',
+      after: { lifetimeEnd },
+      on: {
+        rotated: [
+          {
+            description: 'A successor was made; this one works until the overlap ends.',
+            guard: 'hasOverlap',
+            target: 'rotating',
+            actions: 'keepSuccessor',
+          },
+          replacedAtOnce,
+        ],
+        revoked,
+      },
+    },
+    rotating: {
+      description: 'It works beside its successor until the overlap ends.',
+      after: {
+        lifetimeEnd,
+        overlapEnd: {
+          description: 'The overlap is over: only the successor works.',
+          target: 'revoked',
+          actions: 'noteReplaced',
+        },
+      },
+      on: {
+        rotated: [
+          {
+            description: 'Its successor was revoked and another made, while the overlap lasts.',
+            guard: 'hasOverlap',
+            target: 'rotating',
+            reenter: true,
+            actions: 'keepSuccessor',
+          },
+          replacedAtOnce,
+        ],
+        revoked,
+      },
+    },
+    revoked: { description: 'It was made useless before its time.', type: 'final' },
+    expired: { description: 'Its lifetime ended.', type: 'final' },
+  },
+});
+
+function initialContext(input: CredentialInput | undefined): CredentialContext {
+  // xstate also calls this without input, for a throw-away actor of each transition.
+  return {
+    project: input?.project ?? '',
+    kind: input?.kind ?? 'pk',
+    hash: input?.hash ?? '',
+    lastFour: input?.lastFour ?? '',
+    capabilities: input?.capabilities ?? [],
+    owner: input?.owner ?? '',
+    displayName: input?.displayName ?? '',
+    expiresMs: input?.expiresMs ?? 0,
+    createdMs: input?.at ?? 0,
+    successor: null,
+    rotatedMs: null,
+    overlapEndsMs: null,
+    revokedMs: null,
+    revokedReason: null,
+  };
+}

@@ -1,0 +1,184 @@
+/**
+ * One destination: where notifications go. It holds digests and ids of what is sealed elsewhere
+ * (the address, the signing secrets), never the things themselves. At most two secrets live at a
+ * time, current first, so a rotation during an overlap discards the oldest at once.
+ */
+import { assertEvent, assign, setup } from 'xstate';
+
+/** Longest overlap of a rotation, ms (spec/interface.md, limits: up to 24 hours). */
+export const SECRET_OVERLAP_MS_MAX = 24 * 3_600_000;
+
+export interface DestinationInput {
+  /** Unix ms of the commit that creates it. */
+  readonly at: number;
+  readonly project: string;
+  readonly kind: 'webhook';
+  readonly displayName: string;
+  readonly urlDigest: string;
+  readonly host: string;
+  /** Last four characters of the URL, for display. */
+  readonly lastFour: string;
+  /** Id of the first signing secret in the sealed store. */
+  readonly secretId: string;
+}
+
+export interface DestinationContext extends Omit<DestinationInput, 'at' | 'secretId'> {
+  /** Ids into the sealed store, current first; two during an overlap, none once deleted. */
+  readonly secrets: readonly SecretReference[];
+  /** Why it is paused; null = it is not. */
+  readonly pausedReason: string | null;
+  readonly createdMs: number;
+  readonly updatedMs: number;
+}
+
+export interface SecretReference {
+  readonly id: string;
+  readonly createdMs: number;
+}
+
+/** Times in Unix ms. */
+export type DestinationEvent =
+  | {
+      readonly type: 'paused';
+      readonly at: number;
+      readonly reason: string;
+      readonly by: string;
+    }
+  | { readonly type: 'resumed'; readonly at: number; readonly by: string }
+  | { readonly type: 'deleted'; readonly at: number; readonly by: string }
+  | {
+      readonly type: 'renamed';
+      readonly at: number;
+      readonly displayName: string;
+      readonly by: string;
+    }
+  | {
+      readonly type: 'secretRotated';
+      readonly at: number;
+      readonly secretId: string;
+      /** How long the previous secret signs too; 0 = it is discarded at once. */
+      readonly overlapMs: number;
+      readonly by: string;
+    }
+  /** The timer of the overlap. */
+  | { readonly type: 'overlapEnded'; readonly at: number };
+
+const base = setup({
+  types: {
+    context: {} as DestinationContext,
+    events: {} as DestinationEvent,
+    input: {} as DestinationInput,
+  },
+  actions: {
+    pause: assign(({ event }) => {
+      assertEvent(event, 'paused');
+      return { pausedReason: event.reason, updatedMs: event.at };
+    }),
+    resume: assign(({ event }) => ({ pausedReason: null, updatedMs: event.at })),
+    rename: assign(({ event }) => {
+      assertEvent(event, 'renamed');
+      return { displayName: event.displayName, updatedMs: event.at };
+    }),
+    takeSecret: assign(({ context, event }) => {
+      assertEvent(event, 'secretRotated');
+      const previous = event.overlapMs > 0 ? context.secrets.slice(0, 1) : [];
+      const secrets = [{ id: event.secretId, createdMs: event.at }, ...previous];
+      return { secrets, updatedMs: event.at };
+    }),
+    dropPreviousSecret: assign(({ context }) => ({ secrets: context.secrets.slice(0, 1) })),
+    dropSecrets: assign(({ event }) => ({ secrets: [], updatedMs: event.at })),
+  },
+});
+
+const chart = base.extend({
+  actions: {
+    // Not an `after`: the overlap outlasts pausing and resuming, and without one there is no timer.
+    armOverlap: base.enqueueActions(({ event, enqueue }) => {
+      assertEvent(event, 'secretRotated');
+      enqueue.cancel('overlapEnded');
+      if (event.overlapMs <= 0) return;
+      const delay = Math.min(event.overlapMs, SECRET_OVERLAP_MS_MAX);
+      enqueue.raise({ type: 'overlapEnded', at: event.at + delay }, { id: 'overlapEnded', delay });
+    }),
+    disarmOverlap: base.cancel('overlapEnded'),
+  },
+});
+
+const renamed = {
+  description: 'Somebody gave it another display name.',
+  actions: 'rename',
+} as const;
+
+const secretRotated = {
+  description: 'A new secret signs from now on; the previous one too while the overlap lasts.',
+  actions: ['takeSecret', 'armOverlap'],
+} as const;
+
+const overlapEnded = {
+  description: 'The overlap is over: only the current secret signs.',
+  actions: 'dropPreviousSecret',
+} as const;
+
+const deleted = {
+  description: 'Somebody deleted it; its secrets are let go.',
+  target: 'deleted',
+  actions: ['dropSecrets', 'disarmOverlap'],
+} as const;
+
+export const destinationMachine = chart.createMachine({
+  id: 'destination',
+  description: 'Where notifications go: an endpoint, its signing secrets, whether it is paused.',
+  context: ({ input }) => initialContext(input),
+  initial: 'active',
+  states: {
+    active: {
+      description: 'Notifications are sent to it.',
+      on: {
+        paused: {
+          description: 'Somebody, or its endpoint by its answers, stopped it; the reason is kept.',
+          target: 'paused',
+          actions: 'pause',
+        },
+        renamed,
+        secretRotated,
+        overlapEnded,
+        deleted,
+      },
+    },
+    paused: {
+      description: 'Nothing is sent to it.',
+      on: {
+        resumed: {
+          description: 'Somebody started it again.',
+          target: 'active',
+          actions: 'resume',
+        },
+        renamed,
+        secretRotated,
+        overlapEnded,
+        deleted,
+      },
+    },
+    deleted: {
+      description: 'It is gone; its row stays for audit.',
+      type: 'final',
+    },
+  },
+});
+
+function initialContext(input: DestinationInput | undefined): DestinationContext {
+  // xstate also calls this without input, for a throw-away actor of each transition.
+  const createdMs = input?.at ?? 0;
+  return {
+    project: input?.project ?? '',
+    kind: input?.kind ?? 'webhook',
+    displayName: input?.displayName ?? '',
+    urlDigest: input?.urlDigest ?? '',
+    host: input?.host ?? '',
+    lastFour: input?.lastFour ?? '',
+    secrets: [{ id: input?.secretId ?? '', createdMs }],
+    pausedReason: null,
+    createdMs,
+    updatedMs: createdMs,
+  };
+}

@@ -1,0 +1,98 @@
+/**
+ * The incident: one span of firing of an alert instance, and the arithmetic that changes it. It is
+ * kept in the instance's context (the last one stays there after its end), apart from the chart so
+ * that the chart reads as a story.
+ */
+import type { RetireReason } from './effects.ts';
+
+/** All times Unix ms; null = has not happened, or was not observed. */
+export interface Incident {
+  readonly id: string;
+  /** 1 for the instance's first incident. */
+  readonly ordinal: number;
+  /** First breaching observation of the run. */
+  readonly startedMs: number;
+  /** When it was decided, which a late evaluator makes later than the samples say. */
+  readonly firedMs: number;
+  /** Value observed at the last decision (the firing, then the recovery), and when. */
+  readonly value: number | null;
+  readonly valueMs: number | null;
+  /** The observed samples that decided the firing, oldest first. */
+  readonly window: readonly { readonly observedMs: number; readonly value: number }[];
+  /** false: fired and recovered in the past; recorded, and nobody is told. */
+  readonly notify: boolean;
+  readonly recoveredMs: number | null;
+  readonly retiredMs: number | null;
+  readonly retireReason: RetireReason | null;
+  readonly acknowledged: Acknowledgement | null;
+  readonly snoozedUntilMs: number | null;
+  /** Last observation before the gap that lasts; null = data is observed. */
+  readonly dataMissingSinceMs: number | null;
+  /** Why the evaluator cannot decide; null = it can. */
+  readonly evaluatorError: string | null;
+  /** Late samples showed that it had not been; what people were told stands. */
+  readonly correctedAfterNotification: boolean;
+  /** How many reminders were caused so far. */
+  readonly repeats: number;
+}
+
+export interface Acknowledgement {
+  readonly by: string;
+  readonly atMs: number;
+  readonly note: string;
+}
+
+/** What the evaluator tells of a firing. */
+export interface Firing {
+  /** Unix ms of the commit. */
+  readonly at: number;
+  /** Event time of the decision: observation time of the sample that completed the run. */
+  readonly eventMs: number;
+  readonly startedMs: number;
+  readonly incidentId: string;
+  readonly value: number | null;
+  readonly window: Incident['window'];
+  readonly notify: boolean;
+}
+
+/** A fresh incident: nothing of the one before (acknowledgement, snooze) carries over. */
+export function openIncident(firing: Firing, ordinal: number): Incident {
+  return {
+    id: firing.incidentId,
+    ordinal,
+    startedMs: firing.startedMs,
+    firedMs: firing.at,
+    value: firing.value,
+    valueMs: firing.value === null ? null : firing.eventMs,
+    window: firing.window,
+    notify: firing.notify,
+    recoveredMs: null,
+    retiredMs: null,
+    retireReason: null,
+    acknowledged: null,
+    snoozedUntilMs: null,
+    dataMissingSinceMs: null,
+    evaluatorError: null,
+    correctedAfterNotification: false,
+    repeats: 0,
+  };
+}
+
+/** The end by observed good samples. Snooze and gap end with it; the acknowledgement stays told. */
+export function recoverIncident(
+  incident: Incident,
+  { at, eventMs, value }: { at: number; eventMs: number; value: number | null },
+): Incident {
+  const observed = value === null ? {} : { value, valueMs: eventMs };
+  return { ...incident, ...observed, ...ended, recoveredMs: at };
+}
+
+/** The end without a recovery: its rule or its VM is no more what it was about. */
+export function retireIncident(
+  incident: Incident,
+  { at, reason }: { at: number; reason: RetireReason },
+): Incident {
+  return { ...incident, ...ended, retiredMs: at, retireReason: reason };
+}
+
+const ended = { snoozedUntilMs: null, dataMissingSinceMs: null, evaluatorError: null } as const;
