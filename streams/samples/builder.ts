@@ -1,0 +1,254 @@
+/**
+ * Collects rows of many VMs into one batch. Ingest merges the rows of a few milliseconds this way:
+ * adding a row is a handful of array writes, and two batches become one by appending both. Names
+ * are interned, layouts across batches too, so that the history's head sees the same layout object
+ * again and again.
+ */
+import type { Layout, SampleBatch, SeriesKey, VmRef } from './batch.ts';
+
+/** One row before it is in a batch. Times are Unix ms. */
+export interface Row {
+  readonly project: string;
+  readonly vm: string;
+  readonly observedMs: number;
+  /** The source's own counter of rows since its boot. */
+  readonly sequence: number;
+  /** Boot id, '' = not told. */
+  readonly boot: string;
+  /** NaN = not reported. */
+  readonly vcpus: number;
+  /** Index into `VM_STATES`. */
+  readonly state: number;
+  /** '' = none. */
+  readonly stateReason: string;
+  /** As many as `values`; handing in the same array object again is the fast way. */
+  readonly series: readonly SeriesKey[];
+  /** Finite numbers only: anything else is our own bug, ingest refuses such samples. */
+  readonly values: ArrayLike<number>;
+}
+
+/** Layouts remembered across batches; beyond it the memory starts anew. */
+const LAYOUTS_KEPT_MAX = 20_000;
+/** No series key holds this character, which therefore joins them unambiguously. */
+const SEPARATOR = '\n';
+
+export class BatchBuilder {
+  #rows = new RowColumns();
+  #values = new Float64Array(256);
+  #valueCount = 0;
+  #vms: VmRef[] = [];
+  #layouts: Layout[] = [];
+  #strings: string[] = [''];
+  readonly #vmIndex = new Map<string, number>();
+  readonly #layoutIndex = new Map<Layout, number>();
+  readonly #stringIndex = new Map<string, number>([['', 0]]);
+  readonly #layoutByKey = new Map<string, Layout>();
+  #layoutBySeries = new WeakMap<readonly SeriesKey[], Layout>();
+
+  /** Rows so far. */
+  get count(): number {
+    return this.#rows.count;
+  }
+
+  /** Samples so far. */
+  get samples(): number {
+    return this.#valueCount;
+  }
+
+  /** Rough size of the batch once encoded, bytes: what a limit of merging compares. */
+  get approximateBytes(): number {
+    return this.#valueCount * 6 + this.#rows.count * 12 + this.#vms.length * 24;
+  }
+
+  /** Adds one row. Throws `RangeError` when a value is not finite or counts do not match. */
+  add(row: Row): void {
+    const { values, series } = row;
+    if (values.length !== series.length) {
+      throw new RangeError(`A row has ${values.length} values for ${series.length} series`);
+    }
+    for (let i = 0; i < values.length; i++) {
+      if (!Number.isFinite(values[i])) throw new RangeError(`Value of ${series[i]} is not finite`);
+    }
+    const rows = this.#rows;
+    const i = rows.next();
+    rows.vm[i] = this.#vmOf(row.project, row.vm);
+    rows.layout[i] = this.#layoutOf(series);
+    rows.observedMs[i] = row.observedMs;
+    rows.sequence[i] = row.sequence;
+    rows.boot[i] = this.#stringOf(row.boot);
+    rows.vcpus[i] = row.vcpus;
+    rows.state[i] = row.state;
+    rows.stateReason[i] = this.#stringOf(row.stateReason);
+    this.#appendValues(values);
+    rows.valueEnd[i] = this.#valueCount;
+  }
+
+  /** Adds all rows of a batch, in their order. Its receive time is not kept. */
+  append(batch: SampleBatch): void {
+    const vms = batch.vms.map((ref) => this.#vmOf(ref.project, ref.vm));
+    const layouts = batch.layouts.map((layout) => this.#layoutOf(layout.series));
+    const strings = batch.strings.map((text) => this.#stringOf(text));
+    const rows = this.#rows;
+    const base = this.#valueCount;
+    this.#appendValues(batch.values);
+    for (let from = 0; from < batch.count; from++) {
+      const i = rows.next();
+      // Casts below: every index of a batch is in range, which the codec and this class guarantee.
+      rows.vm[i] = vms[batch.vm[from] as number] as number;
+      rows.layout[i] = layouts[batch.layout[from] as number] as number;
+      rows.observedMs[i] = batch.observedMs[from] as number;
+      rows.sequence[i] = batch.sequence[from] as number;
+      rows.boot[i] = strings[batch.boot[from] as number] as number;
+      rows.vcpus[i] = batch.vcpus[from] as number;
+      rows.state[i] = batch.state[from] as number;
+      rows.stateReason[i] = strings[batch.stateReason[from] as number] as number;
+      rows.valueEnd[i] = base + (batch.valueOffset[from + 1] as number);
+    }
+  }
+
+  /**
+   * The batch of all rows added since the last build; the builder is empty afterwards.
+   * @param receivedMs when ingest received it, Unix ms
+   */
+  build(receivedMs: number): SampleBatch {
+    const count = this.#rows.count;
+    const batch: SampleBatch = {
+      count,
+      receivedMs,
+      vms: this.#vms,
+      layouts: this.#layouts,
+      strings: this.#strings,
+      ...this.#rows.take(),
+      values: this.#values.slice(0, this.#valueCount),
+    };
+    this.#valueCount = 0;
+    this.#vms = [];
+    this.#layouts = [];
+    this.#strings = [''];
+    this.#vmIndex.clear();
+    this.#layoutIndex.clear();
+    this.#stringIndex.clear();
+    this.#stringIndex.set('', 0);
+    return batch;
+  }
+
+  #vmOf(project: string, vm: string): number {
+    const key = project + SEPARATOR + vm;
+    const known = this.#vmIndex.get(key);
+    if (known !== undefined) return known;
+    this.#vmIndex.set(key, this.#vms.length);
+    return this.#vms.push({ project, vm }) - 1;
+  }
+
+  #stringOf(text: string): number {
+    const known = this.#stringIndex.get(text);
+    if (known !== undefined) return known;
+    this.#stringIndex.set(text, this.#strings.length);
+    return this.#strings.push(text) - 1;
+  }
+
+  #layoutOf(series: readonly SeriesKey[]): number {
+    const layout = this.#internLayout(series);
+    const known = this.#layoutIndex.get(layout);
+    if (known !== undefined) return known;
+    this.#layoutIndex.set(layout, this.#layouts.length);
+    return this.#layouts.push(layout) - 1;
+  }
+
+  #internLayout(series: readonly SeriesKey[]): Layout {
+    const same = this.#layoutBySeries.get(series);
+    if (same !== undefined) return same;
+    const key = series.join(SEPARATOR);
+    let layout = this.#layoutByKey.get(key);
+    if (layout === undefined) {
+      if (this.#layoutByKey.size >= LAYOUTS_KEPT_MAX) {
+        this.#layoutByKey.clear();
+        this.#layoutBySeries = new WeakMap();
+      }
+      layout = { series: [...series] };
+      this.#layoutByKey.set(key, layout);
+    }
+    this.#layoutBySeries.set(series, layout);
+    return layout;
+  }
+
+  #appendValues(values: ArrayLike<number>): void {
+    const wanted = this.#valueCount + values.length;
+    if (wanted > this.#values.length) {
+      const grown = new Float64Array(Math.max(wanted, this.#values.length * 2));
+      grown.set(this.#values.subarray(0, this.#valueCount));
+      this.#values = grown;
+    }
+    this.#values.set(values, this.#valueCount);
+    this.#valueCount = wanted;
+  }
+}
+
+/** The columns of a batch that have one entry a row, growing together. */
+class RowColumns {
+  count = 0;
+  #capacity = 16;
+  vm = new Uint32Array(16);
+  layout = new Uint32Array(16);
+  observedMs = new Float64Array(16);
+  sequence = new Float64Array(16);
+  boot = new Uint32Array(16);
+  vcpus = new Float64Array(16);
+  state = new Uint8Array(16);
+  stateReason = new Uint32Array(16);
+  /** Where the row's values end; they begin where those of the row before end. */
+  valueEnd = new Uint32Array(16);
+
+  /** Index of a new row. */
+  next(): number {
+    if (this.count === this.#capacity) this.#grow();
+    return this.count++;
+  }
+
+  /** Copies of the columns, cut to length; the rows are gone afterwards. */
+  take(): Omit<SampleBatch, 'count' | 'receivedMs' | 'vms' | 'layouts' | 'strings' | 'values'> {
+    const count = this.count;
+    this.count = 0;
+    const valueOffset = new Uint32Array(count + 1);
+    valueOffset.set(this.valueEnd.subarray(0, count), 1);
+    return {
+      vm: this.vm.slice(0, count),
+      layout: this.layout.slice(0, count),
+      observedMs: this.observedMs.slice(0, count),
+      sequence: this.sequence.slice(0, count),
+      boot: this.boot.slice(0, count),
+      vcpus: this.vcpus.slice(0, count),
+      state: this.state.slice(0, count),
+      stateReason: this.stateReason.slice(0, count),
+      valueOffset,
+    };
+  }
+
+  #grow(): void {
+    const size = this.#capacity * 2;
+    this.#capacity = size;
+    this.vm = grown32(this.vm, size);
+    this.layout = grown32(this.layout, size);
+    this.observedMs = grown64(this.observedMs, size);
+    this.sequence = grown64(this.sequence, size);
+    this.boot = grown32(this.boot, size);
+    this.vcpus = grown64(this.vcpus, size);
+    const state = new Uint8Array(size);
+    state.set(this.state);
+    this.state = state;
+    this.stateReason = grown32(this.stateReason, size);
+    this.valueEnd = grown32(this.valueEnd, size);
+  }
+}
+
+function grown32(column: Uint32Array, size: number): Uint32Array<ArrayBuffer> {
+  const grown = new Uint32Array(size);
+  grown.set(column);
+  return grown;
+}
+
+function grown64(column: Float64Array, size: number): Float64Array<ArrayBuffer> {
+  const grown = new Float64Array(size);
+  grown.set(column);
+  return grown;
+}

@@ -1,0 +1,143 @@
+/**
+ * Reads what `ByteWriter` wrote. Strict: every read checks the end of the buffer and the form of
+ * what it finds, so that damaged bytes give a typed error and never a partial result.
+ */
+import { Buffer } from 'node:buffer';
+import { NAN_TAG, RAW_SCALE, SCALES } from './byte-writer.ts';
+
+export const DAMAGE_REASONS = ['TRUNCATED', 'CHECKSUM', 'VERSION', 'MALFORMED'] as const;
+/** `VERSION`: written by another version of this program, the bytes may well be whole. */
+export type DamageReason = (typeof DAMAGE_REASONS)[number];
+
+/** Bytes that are not what they should be. Trying again cannot help. */
+export class DamagedBytes extends Error {
+  readonly reason: DamageReason;
+  constructor(reason: DamageReason, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'DamagedBytes';
+    this.reason = reason;
+  }
+}
+
+const TWO_32 = 2 ** 32;
+
+export class ByteReader {
+  readonly #bytes: Buffer;
+  #at: number;
+
+  constructor(bytes: Uint8Array, at = 0) {
+    this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.#at = at;
+  }
+
+  /** Position of the next read. */
+  get at(): number {
+    return this.#at;
+  }
+
+  /** Bytes not read yet. */
+  get left(): number {
+    return this.#bytes.length - this.#at;
+  }
+
+  /** Throws `DamagedBytes` unless everything was read. */
+  assertEnd(): void {
+    if (this.left !== 0) throw malformed(`${this.left} bytes follow the end`);
+  }
+
+  u8(): number {
+    return this.#bytes[this.#take(1)] as number;
+  }
+
+  u32(): number {
+    return this.#bytes.readUInt32LE(this.#take(4));
+  }
+
+  f64(): number {
+    return this.#bytes.readDoubleLE(this.#take(8));
+  }
+
+  /** A view of the next `length` bytes. */
+  bytes(length: number): Buffer {
+    const at = this.#take(length);
+    return this.#bytes.subarray(at, at + length);
+  }
+
+  varint(): number {
+    let value = 0;
+    let factor = 1;
+    for (let i = 0; i < 8; i++) {
+      const byte = this.u8();
+      value += (byte & 127) * factor;
+      if (byte < 128) {
+        if (value > Number.MAX_SAFE_INTEGER) break;
+        return value;
+      }
+      factor *= 128;
+    }
+    throw malformed('a number is longer than 53 bits');
+  }
+
+  /** A varint that counts things of at least `itemBytes` bytes each, all still to be read. */
+  count(itemBytes: number): number {
+    const count = this.varint();
+    if (count * itemBytes > this.left) throw truncated();
+    return count;
+  }
+
+  text(): string {
+    const header = this.varint();
+    if (header === 1) {
+      const hex = this.bytes(16).toString('hex');
+      const parts = [[0, 8] as const, [8, 12] as const, [12, 16] as const, [16, 20] as const];
+      return [...parts.map(([from, to]) => hex.slice(from, to)), hex.slice(20)].join('-');
+    }
+    if (header % 2 === 1) throw malformed('unknown kind of text');
+    return this.bytes(header / 2).toString('utf8');
+  }
+
+  number(): number {
+    return this.taggedNumber(this.u8());
+  }
+
+  /** The rest of a number whose tag byte was kept elsewhere. */
+  taggedNumber(tag: number): number {
+    const scale = (tag >>> 3) & 15;
+    const size = tag & 7;
+    if (scale === RAW_SCALE) {
+      if (tag === NAN_TAG) return Number.NaN;
+      if (tag !== RAW_SCALE << 3) throw malformed('unknown kind of number');
+      return this.f64();
+    }
+    const divisor = SCALES[scale];
+    if (divisor === undefined) throw malformed('unknown scale of a number');
+    const at = this.#take(size);
+    const bytes = this.#bytes;
+    let low = 0;
+    for (let i = Math.min(size, 4) - 1; i >= 0; i--) low = (low << 8) | (bytes[at + i] as number);
+    let magnitude = low >>> 0;
+    if (size > 4) {
+      let high = 0;
+      for (let i = size - 1; i >= 4; i--) high = (high << 8) | (bytes[at + i] as number);
+      magnitude += high * TWO_32;
+    }
+    const value = divisor === 1 ? magnitude : magnitude / divisor;
+    return tag >= 128 ? -value : value;
+  }
+
+  #take(length: number): number {
+    const at = this.#at;
+    if (at + length > this.#bytes.length) throw truncated();
+    this.#at = at + length;
+    return at;
+  }
+}
+
+function truncated(): DamagedBytes {
+  return new DamagedBytes('TRUNCATED', 'The bytes end before their content does');
+}
+
+/** Content that no writer of this version produces. */
+export function malformed(detail: string): DamagedBytes {
+  return new DamagedBytes('MALFORMED', `The bytes are not of this format: ${detail}`);
+}

@@ -1,0 +1,77 @@
+/**
+ * Entries of a partition's SAMPLES log as bytes: one byte of kind, then a sample batch in its own
+ * format, or a small record with a checksum. Rules travel as JSON, because they are few, read by
+ * people when something is odd, and grow fields.
+ */
+import { Buffer } from 'node:buffer';
+import { crc32 } from 'node:zlib';
+import type { EvaluationRule, LogEntry } from '../evaluation/entry.ts';
+import { decodeBatch, encodeBatch } from './batch-codec.ts';
+import { DamagedBytes, malformed } from './byte-reader.ts';
+
+export { decodeBatch, encodeBatch } from './batch-codec.ts';
+
+const BATCH = 1;
+const TICK = 2;
+const RULES = 3;
+const RECORD_START = 5;
+
+/** The entry as bytes of its own. */
+export function encodeEntry(entry: LogEntry): Uint8Array {
+  if (entry.kind === 'batch') {
+    const batch = encodeBatch(entry.batch);
+    const bytes = new Uint8Array(batch.length + 1);
+    bytes[0] = BATCH;
+    bytes.set(batch, 1);
+    return bytes;
+  }
+  if (entry.kind === 'tick') {
+    const body = Buffer.alloc(8);
+    body.writeDoubleLE(entry.atMs);
+    return record(TICK, body);
+  }
+  const { atMs, upserts, removals } = entry;
+  return record(RULES, Buffer.from(JSON.stringify({ atMs, upserts, removals })));
+}
+
+/** The entry, whole. Throws `DamagedBytes` when the bytes are anything but what was encoded. */
+export function decodeEntry(bytes: Uint8Array): LogEntry {
+  const kind = bytes[0];
+  if (kind === BATCH) return { kind: 'batch', batch: decodeBatch(bytes.subarray(1)) };
+  if (kind !== TICK && kind !== RULES) {
+    if (kind === undefined) throw new DamagedBytes('TRUNCATED', 'An entry without a byte');
+    throw new DamagedBytes('VERSION', `Entry of kind ${kind}, which this program does not know`);
+  }
+  const body = recordBody(bytes);
+  if (kind === RULES) return rulesEntry(body);
+  if (body.length !== 8) throw malformed('a tick is 8 bytes long');
+  return { kind: 'tick', atMs: body.readDoubleLE(0) };
+}
+
+function record(kind: number, body: Buffer): Uint8Array {
+  const bytes = Buffer.alloc(RECORD_START + body.length);
+  bytes[0] = kind;
+  bytes.writeUInt32LE(crc32(body), 1);
+  body.copy(bytes, RECORD_START);
+  return bytes;
+}
+
+function recordBody(bytes: Uint8Array): Buffer {
+  const all = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (all.length < RECORD_START) throw new DamagedBytes('TRUNCATED', 'An entry without a body');
+  const body = all.subarray(RECORD_START);
+  if (all.readUInt32LE(1) === crc32(body)) return body;
+  throw new DamagedBytes('CHECKSUM', 'The entry is not what was written: its checksum differs');
+}
+
+interface RulesBody {
+  readonly atMs: number;
+  readonly upserts: readonly EvaluationRule[];
+  readonly removals: readonly { readonly project: string; readonly rule: string }[];
+}
+
+function rulesEntry(body: Buffer): LogEntry {
+  // The checksum says that our own encoder wrote this; its shape needs no second proof.
+  const { atMs, upserts, removals } = JSON.parse(body.toString('utf8')) as RulesBody;
+  return { kind: 'rules', atMs, upserts, removals };
+}
