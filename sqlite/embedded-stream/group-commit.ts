@@ -1,0 +1,213 @@
+/**
+ * Group commit: the writes of one turn of the event loop share one transaction and one fsync.
+ * Nothing waits by a fixed time: a flush runs as soon as the loop is free. Only when the disk is
+ * slow (a commit over 1 ms) the next flush keeps as long a distance as the last one took, so that
+ * the thread, which SQLite blocks, has half of its time for everything else.
+ */
+import Database from 'better-sqlite3';
+import type { CancelWakeUp, Clock } from '../../streams/clock.ts';
+import { type StreamHealth, StreamUnavailable } from '../../streams/stream.ts';
+import type { SqliteDatabase } from '../database.ts';
+
+export interface GroupCommitOptions {
+  readonly database: SqliteDatabase;
+  readonly clock: Clock;
+  /** Blocks the thread so long in each commit: a slow disk, for measurements. */
+  readonly fsyncDelayMs: number;
+  /** Called inside a transaction before its first write. */
+  readonly begun: () => void;
+  /** Called inside a transaction after its last write. */
+  readonly beforeCommit: () => void;
+  readonly rolledBack: () => void;
+}
+
+interface Write {
+  readonly bytes: number;
+  /** Runs inside the transaction; again in a later one when this one is rolled back and it stays. */
+  readonly run: () => void;
+  readonly committed: () => void;
+  /** Absent: nobody waits for it, it stays queued until it is on disk. */
+  readonly failed?: (error: unknown) => void;
+}
+
+// A transaction of this size takes some milliseconds; more would block the loop for too long.
+const BATCH_WRITES_MAX = 512;
+const BATCH_BYTES_MAX = 2 * 1024 * 1024;
+const SLOW_COMMIT_MS = 1;
+const SLOW_COMMIT_GAP_MS_MAX = 20;
+const PROBE_INTERVAL_MS = 1000;
+const PROBE_BYTES = 16 * 1024;
+
+export class GroupCommit {
+  readonly #options: GroupCommitOptions;
+  readonly #begin: Database.Statement;
+  readonly #commit: Database.Statement;
+  readonly #rollback: Database.Statement;
+  readonly #probe: Database.Statement<[Uint8Array]>;
+  readonly #delay = new Int32Array(new SharedArrayBuffer(4));
+  #queue: Write[] = [];
+  #scheduled = false;
+  #cancelWait: CancelWakeUp | undefined;
+  #cancelProbe: CancelWakeUp | undefined;
+  #commitMs = 0;
+  #notBefore = 0;
+  #fault: string | undefined;
+  #closed = false;
+
+  constructor(options: GroupCommitOptions) {
+    const { database } = options;
+    this.#options = options;
+    this.#begin = database.prepare('BEGIN IMMEDIATE');
+    this.#commit = database.prepare('COMMIT');
+    this.#rollback = database.prepare('ROLLBACK');
+    this.#probe = database.prepare('INSERT OR REPLACE INTO stream_probe (id, data) VALUES (1, ?)');
+  }
+
+  /**
+   * Result of `write`, once the transaction it ran in is on disk. `write` is synchronous and may
+   * run only once. Throws `StreamUnavailable` when the disk or the database refused it.
+   */
+  submit<R>(write: () => R, bytes = 0): Promise<R> {
+    if (this.#closed) return Promise.reject(closedError());
+    return new Promise<R>((resolve, reject) => {
+      let result: R;
+      this.#enqueue({
+        bytes,
+        run: () => {
+          result = write();
+        },
+        committed: () => resolve(result),
+        failed: reject,
+      });
+    });
+  }
+
+  /** Like `submit` for a write nobody waits for: tried again until it is on disk. */
+  submitLazily(write: () => void): void {
+    if (!this.#closed) this.#enqueue({ bytes: 0, run: write, committed: () => {} });
+  }
+
+  health(): StreamHealth {
+    if (this.#fault === undefined) return { state: 'available' };
+    return { state: 'unavailable', reason: this.#fault };
+  }
+
+  /** Writes what is queued, then takes nothing more. */
+  close(): void {
+    if (this.#closed) return;
+    while (this.#queue.length > 0 && this.#flush() === 'committed');
+    this.#closed = true;
+    this.#cancelWait?.();
+    this.#cancelProbe?.();
+    for (const write of this.#queue.splice(0)) write.failed?.(closedError());
+  }
+
+  #enqueue(write: Write): void {
+    this.#queue.push(write);
+    this.#schedule();
+  }
+
+  #schedule(): void {
+    if (this.#scheduled || this.#closed || this.#queue.length === 0) return;
+    this.#scheduled = true;
+    const waitMs = this.#notBefore - this.#options.clock.elapsed();
+    if (waitMs > 0) this.#cancelWait = this.#options.clock.wakeAfter(waitMs, () => this.#turn());
+    else setImmediate(() => this.#turn());
+  }
+
+  #turn(): void {
+    this.#scheduled = false;
+    this.#cancelWait = undefined;
+    if (this.#closed) return;
+    // After a failure the probe goes on, so that writes nobody waits for do not spin on the disk.
+    if (this.#flush() === 'committed') this.#schedule();
+  }
+
+  #flush(): 'committed' | 'failed' {
+    const batch = this.#takeBatch();
+    const startedMs = this.#options.clock.elapsed();
+    let committing = false;
+    try {
+      this.#begin.run();
+      this.#options.begun();
+      for (const write of batch) write.run();
+      this.#options.beforeCommit();
+      committing = true;
+      this.#commit.run();
+    } catch (error) {
+      this.#failed(batch, error, committing);
+      return 'failed';
+    }
+    if (this.#options.fsyncDelayMs > 0) Atomics.wait(this.#delay, 0, 0, this.#options.fsyncDelayMs);
+    this.#measured(startedMs);
+    this.#recovered();
+    for (const write of batch) write.committed();
+    return 'committed';
+  }
+
+  #takeBatch(): Write[] {
+    let bytes = 0;
+    let count = 0;
+    for (const write of this.#queue) {
+      bytes += write.bytes;
+      if (count > 0 && (count >= BATCH_WRITES_MAX || bytes > BATCH_BYTES_MAX)) break;
+      count += 1;
+    }
+    return this.#queue.splice(0, count);
+  }
+
+  #measured(startedMs: number): void {
+    const endMs = this.#options.clock.elapsed();
+    this.#commitMs += (endMs - startedMs - this.#commitMs) / 4;
+    const slow = this.#commitMs >= SLOW_COMMIT_MS;
+    this.#notBefore = slow ? endMs + Math.min(this.#commitMs, SLOW_COMMIT_GAP_MS_MAX) : 0;
+  }
+
+  #failed(batch: Write[], error: unknown, committing: boolean): void {
+    // SQLite itself rolls back on some errors, on others the transaction is still open.
+    if (this.#options.database.inTransaction) this.#rollback.run();
+    this.#options.rolledBack();
+    const cause = asUnavailable(error, this.#options.database.name, committing);
+    this.#queue.unshift(...batch.filter((write) => write.failed === undefined));
+    if (cause instanceof StreamUnavailable) this.#fault = cause.message;
+    this.#cancelProbe ??= this.#options.clock.wakeAfter(PROBE_INTERVAL_MS, () => this.#tryAgain());
+    for (const write of batch) write.failed?.(cause);
+  }
+
+  #tryAgain(): void {
+    this.#cancelProbe = undefined;
+    if (this.#closed) return;
+    // As large as a small append: an update in place could succeed on a full disk.
+    const probe = () => void this.#probe.run(new Uint8Array(PROBE_BYTES));
+    this.#queue.unshift({ bytes: PROBE_BYTES, run: probe, committed: () => {}, failed: () => {} });
+    if (this.#flush() === 'committed') this.#schedule();
+  }
+
+  #recovered(): void {
+    this.#fault = undefined;
+    this.#cancelProbe?.();
+    this.#cancelProbe = undefined;
+  }
+}
+
+const UNAVAILABLE = /^SQLITE_(FULL|BUSY|LOCKED|IOERR|READONLY|CANTOPEN|CORRUPT|NOTADB|PROTOCOL)/;
+
+/** An error of SQLite that the disk or another connection caused, as the port's; others as they are. */
+export function asUnavailable(error: unknown, file: string, committing = false): unknown {
+  if (!(error instanceof Database.SqliteError) || !UNAVAILABLE.test(error.code)) return error;
+  // A commit record may lie in the WAL although its fsync failed: only then it may have happened.
+  const unknown = committing && error.code.startsWith('SQLITE_IOERR');
+  const message = `Cannot write to ${file}: ${sentenceFor(error)} (${error.code})`;
+  return new StreamUnavailable(message, unknown ? 'unknown' : 'refused', { cause: error });
+}
+
+function sentenceFor(error: { code: string; message: string }): string {
+  if (error.code.startsWith('SQLITE_FULL')) return 'the disk is full, free some space';
+  if (/^SQLITE_(BUSY|LOCKED)/.test(error.code)) return 'another connection holds its lock';
+  if (error.code.startsWith('SQLITE_IOERR')) return 'reading or writing the disk failed';
+  return error.message;
+}
+
+function closedError(): StreamUnavailable {
+  return new StreamUnavailable('The stream is closed', 'refused');
+}

@@ -1,0 +1,91 @@
+/**
+ * A read of an embedded stream: batches by range, then the live tail. The tail is woken by the
+ * commit that appended, in process; nothing polls.
+ */
+import type { ReadOptions, StreamMessage, StreamRead } from '../../streams/stream.ts';
+import type { StreamFile } from './stream-file.ts';
+
+// A batch is read in one go on the main thread: bounded by what 64 large payloads take.
+const BATCH_MESSAGES = 64;
+
+export class EmbeddedRead implements StreamRead {
+  readonly #file: StreamFile;
+  readonly #options: ReadOptions;
+  readonly #onClosed: () => void;
+  #through = Number.MAX_SAFE_INTEGER;
+  #after = 0;
+  #fault: unknown;
+  #closed = false;
+  #wake: () => void = () => {};
+  readonly #unsubscribe: () => void;
+
+  /** @param onClosed called once the read has ended, by itself or by `close` */
+  constructor(file: StreamFile, options: ReadOptions, onClosed: () => void) {
+    this.#file = file;
+    this.#options = options;
+    this.#onClosed = onClosed;
+    this.#unsubscribe = file.onAppended(options.stream, () => this.#wake());
+    try {
+      this.#begin();
+    } catch (error) {
+      // As with a server far away: what is wrong is told to whoever iterates.
+      this.#fault = error;
+    }
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<StreamMessage, void, void> {
+    try {
+      if (this.#fault !== undefined) throw this.#fault;
+      while (!this.#closed) {
+        const batch = this.#next();
+        for (const message of batch) {
+          if (this.#closed) return;
+          yield message;
+        }
+        if (batch.length > 0) continue;
+        if (this.#options.untilEnd) return;
+        await this.#appended();
+      }
+    } finally {
+      await this.close();
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#unsubscribe();
+    this.#wake();
+    this.#onClosed();
+  }
+
+  #begin(): void {
+    const { from, stream, untilEnd } = this.#options;
+    const { messages } = this.#file;
+    const last = this.#file.reading(() => messages.get(stream).lastSequence);
+    if (untilEnd) this.#through = last;
+    const first = this.#file.reading(() =>
+      'sequence' in from ? from.sequence : messages.firstSequenceAt(stream, from.timeMs),
+    );
+    this.#after = first - 1;
+  }
+
+  #next(): StreamMessage[] {
+    const { stream, subject } = this.#options;
+    const last = this.#file.messages.get(stream).lastSequence;
+    const through = Math.min(this.#through, last);
+    const after = this.#after;
+    const limit = BATCH_MESSAGES;
+    const batch = this.#file.read({ stream, subject, after, through, limit });
+    const read = batch.length < limit ? through : (batch.at(-1)?.sequence ?? through);
+    this.#after = Math.max(after, read);
+    return batch;
+  }
+
+  /** Until the next append to the stream, or the close. Nothing can happen in between: one thread. */
+  #appended(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+      if (this.#closed) resolve();
+    });
+  }
+}

@@ -1,0 +1,29 @@
+/**
+ * What would be lost by using an existing stream in place of the one asked for. Both adapters ask
+ * it before they append to a stream someone else made; more than asked for is no fault.
+ */
+import type { StreamSpec } from './stream.ts';
+
+/** One phrase for each loss, empty when the existing stream keeps at least as much. */
+export function streamLosses(existing: StreamSpec, wanted: StreamSpec): string[] {
+  const losses: string[] = [];
+  if (existing.retention !== wanted.retention) {
+    losses.push(`retention is ${existing.retention}, needed is ${wanted.retention}`);
+  }
+  const missing = wanted.subjects.filter((subject) => !existing.subjects.includes(subject));
+  if (missing.length > 0) {
+    losses.push(`subjects are ${existing.subjects.join(', ')}, missing is ${missing.join(', ')}`);
+  }
+  const forEver = Number.POSITIVE_INFINITY;
+  if ((existing.maxAgeMs ?? forEver) < (wanted.maxAgeMs ?? forEver)) {
+    const needed = wanted.maxAgeMs === undefined ? 'no limit' : `${wanted.maxAgeMs} ms`;
+    losses.push(`age limit is ${existing.maxAgeMs} ms, needed is ${needed}`);
+  }
+  if (existing.duplicateWindowMs < wanted.duplicateWindowMs) {
+    losses.push(
+      `duplicate window is ${existing.duplicateWindowMs} ms, ` +
+        `needed is ${wanted.duplicateWindowMs} ms`,
+    );
+  }
+  return losses;
+}
