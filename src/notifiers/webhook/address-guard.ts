@@ -1,0 +1,105 @@
+/**
+ * The address guard: a webhook must never reach into a network that is not public. Checked three
+ * times: the URL when it is saved, every address its name resolves to (one that is not public
+ * refuses all: no rebinding, for that look-up's result is what is dialled), and the socket's
+ * remote address before a byte of the request is written. undici does not call `lookup` for
+ * literal addresses, which is why the URL check treats those itself.
+ */
+import { BlockList, isIP } from 'node:net';
+import ipaddr from 'ipaddr.js';
+
+/** Addresses exempt from the guard, and whether plain http is allowed for them: labs and tests. */
+export interface AddressAllowance {
+  /** Host names, addresses and CIDR ranges of `SVC_WEBHOOK_ALLOW`. */
+  readonly hosts: readonly string[];
+  /** `SVC_WEBHOOK_ALLOW_HTTP`: plain http, for those hosts only. */
+  readonly http: boolean;
+}
+
+export class AddressGuard {
+  readonly #names = new Set<string>();
+  readonly #ranges = new BlockList();
+  readonly #allowHttp: boolean;
+
+  /** Throws a `RangeError` naming an entry that is neither a host, an address nor a range. */
+  constructor(allowance: AddressAllowance) {
+    this.#allowHttp = allowance.http;
+    for (const entry of allowance.hosts) this.#allow(entry);
+  }
+
+  /** Why this URL must not be called, as a sentence; undefined when it may be looked up. */
+  refuseUrl(text: string): string | undefined {
+    if (!URL.canParse(text)) return 'The address is not a URL';
+    const url = new URL(text);
+    if (url.username !== '' || url.password !== '')
+      return 'The URL must not hold a user or password';
+    const host = hostOf(url);
+    const exempt = this.#isExemptHost(host);
+    if (url.protocol === 'http:' && !(exempt && this.#allowHttp))
+      return 'The URL must begin with https';
+    if (url.protocol !== 'https:' && url.protocol !== 'http:')
+      return 'The URL must begin with https';
+    if (isIP(host) !== 0) return this.refuseAddress(host, host);
+    return undefined;
+  }
+
+  /** Why a socket must not be opened to this address for `host`; undefined when it may. */
+  refuseAddress(address: string, host: string): string | undefined {
+    if (this.#isExemptHost(host) || this.#isExemptAddress(address)) return undefined;
+    return isPublicAddress(address)
+      ? undefined
+      : `${host} is at ${address}, which is not a public address`;
+  }
+
+  #allow(entry: string): void {
+    const [address = '', prefix] = entry.split('/');
+    const family = isIP(address);
+    if (prefix !== undefined && (family === 0 || !/^\d{1,3}$/.test(prefix))) {
+      throw new RangeError(`${entry} is not a range like 10.0.0.0/8`);
+    }
+    if (family === 0) this.#names.add(entry.toLowerCase());
+    else {
+      const type = family === 6 ? 'ipv6' : 'ipv4';
+      const bits = prefix === undefined ? (family === 6 ? 128 : 32) : Number(prefix);
+      this.#ranges.addSubnet(address, bits, type);
+    }
+  }
+
+  #isExemptHost(host: string): boolean {
+    return isIP(host) === 0 ? this.#names.has(host.toLowerCase()) : this.#isExemptAddress(host);
+  }
+
+  #isExemptAddress(address: string): boolean {
+    return this.#ranges.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
+  }
+}
+
+/** Host of a URL without the brackets of an IPv6 literal. The URL parser has resolved 0x7f000001. */
+export function hostOf(url: URL): string {
+  return url.hostname.replace(/^\[|\]$/g, '');
+}
+
+/**
+ * Is this an address of the public internet? Mapped (::ffff:a.b.c.d), NAT64 (64:ff9b::/96, RFC
+ * 6052), 6to4 (RFC 3056) and IPv4-compatible (::/96) forms count as the IPv4 address they carry;
+ * Teredo (RFC 4380) never is.
+ */
+export function isPublicAddress(text: string): boolean {
+  if (!ipaddr.isValid(text)) return false;
+  const address = ipaddr.parse(text);
+  if (address instanceof ipaddr.IPv4) return address.range() === 'unicast';
+  const carried = carriedIPv4(address);
+  if (carried !== undefined) return carried.range() === 'unicast';
+  return address.range() === 'unicast';
+}
+
+function carriedIPv4(address: ipaddr.IPv6): ipaddr.IPv4 | undefined {
+  if (address.isIPv4MappedAddress()) return address.toIPv4Address();
+  const bytes = address.toByteArray();
+  const of = (start: number) => new ipaddr.IPv4(bytes.slice(start, start + 4));
+  if (address.range() === '6to4') return of(2);
+  if (address.range() === 'rfc6052') return of(12);
+  // IPv4-compatible, deprecated: ::a.b.c.d, of which :: and ::1 are told by their own range.
+  const compatible = bytes.slice(0, 12).every((byte) => byte === 0);
+  return compatible && address.range() === 'unicast' ? of(12) : undefined;
+}

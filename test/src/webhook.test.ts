@@ -1,0 +1,296 @@
+/**
+ * Signatures against the published vector and the Standard Webhooks library; the address guard as
+ * a table; the sender against receivers that hang, redirect, drip, answer 10 GB or lie in a
+ * private network. Receivers are real servers on the loopback, allowed by name.
+ */
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Webhook } from 'standardwebhooks';
+import t from 'tap';
+import type { AttemptOutcome, AttemptRequest } from '../../actors/notifier-port.ts';
+import { AddressGuard, isPublicAddress } from '../../src/notifiers/webhook/address-guard.ts';
+import { createWebhookSender, type Resolve } from '../../src/notifiers/webhook/sender.ts';
+import { formatSecret, signatureHeaders } from '../../src/notifiers/webhook/signature.ts';
+import { systemClock } from '../../streams/clock.ts';
+
+const body = Buffer.from('{"type":"incident.firing","data":{"vm":"vm_1","value":93.5}}');
+const secret = formatSecret(Uint8Array.from({ length: 32 }, (_, i) => i));
+const previous = formatSecret(Uint8Array.from({ length: 32 }, () => 7));
+const vector = {
+  deliveryId: 'dlv_01K0000000000000000000000A',
+  attemptId: 'att_01K0000000000000000000000B',
+  timestampUnix: 1767225600,
+  body,
+  secrets: [secret],
+};
+
+t.test('the three signatures agree with the published vector', async (t) => {
+  t.same(signatureHeaders(vector), {
+    'webhook-id': vector.deliveryId,
+    'webhook-timestamp': '1767225600',
+    'webhook-signature': 'v1,WG+0Udb6zkIo8eWAz6hUSiwOH+zdSsvLBJd169X+sx4=',
+    'svc-delivery-id': vector.deliveryId,
+    'svc-attempt-id': vector.attemptId,
+    'svc-signature-v2':
+      `t=1767225600,id=${vector.deliveryId},att=${vector.attemptId},` +
+      'v2=2ebfe462cd5ac9bdad3038ef74ee6b9daaf45a646f3601ef255a668f2a6c1d5a',
+    'svc-signature': 'sha256=bf668765a8223992905c65fc520f5f57b2a8d7a6eca39dc95778a7b3a6374d74',
+  });
+});
+
+t.test(
+  'during an overlap both secrets sign, and the legacy signature keeps the previous',
+  async (t) => {
+    const timestampUnix = Math.floor(Date.now() / 1000);
+    const both = signatureHeaders({ ...vector, timestampUnix, secrets: [secret, previous] });
+    const onlyPrevious = signatureHeaders({ ...vector, timestampUnix, secrets: [previous] });
+    for (const key of [secret, previous]) {
+      t.ok(
+        new Webhook(key).verify(body.toString(), both),
+        'a receiver with either secret verifies',
+      );
+    }
+    t.throws(() => new Webhook(secret).verify('{}', both), 'another body is refused');
+    t.equal(both['svc-signature'], onlyPrevious['svc-signature']);
+    t.equal(both['svc-signature-v2']?.match(/v2=/g)?.length, 2);
+    t.throws(() => signatureHeaders({ ...vector, secrets: [] }), RangeError);
+    t.throws(
+      () => signatureHeaders({ ...vector, secrets: [secret, previous, secret] }),
+      RangeError,
+    );
+  },
+);
+
+t.test(
+  'only addresses of the public internet are public, in whatever form they are written',
+  async (t) => {
+    const open = [
+      '8.8.8.8',
+      '2606:4700::1',
+      '::ffff:8.8.8.8',
+      '64:ff9b::808:808',
+      '2002:808:808::',
+    ];
+    const closed = [
+      ...['127.0.0.1', '10.1.1.1', '172.16.0.1', '192.168.0.1', '169.254.169.254', '100.64.0.1'],
+      ...['0.0.0.0', '255.255.255.255', '224.0.0.1', '192.0.2.1', '198.18.0.1', '::', '::1'],
+      ...['::ffff:7f00:1', '64:ff9b::7f00:1', '2002:7f00:1::', '::7f00:1', '2001:0:1::1'],
+      ...['fe80::1', 'fc00::1', 'ff02::1', '2001:db8::1', 'not an address'],
+    ];
+    for (const address of open) t.equal(isPublicAddress(address), true, address);
+    for (const address of closed) t.equal(isPublicAddress(address), false, address);
+  },
+);
+
+t.test('a URL is refused for what it says, with a sentence', async (t) => {
+  const guard = new AddressGuard({ hosts: [], http: false });
+  const cases: readonly (readonly [string, RegExp | undefined])[] = [
+    ['https://example.com/hook', undefined],
+    ['http://example.com/hook', /https/],
+    ['ftp://example.com/', /https/],
+    ['https://user:pass@example.com/', /user or password/],
+    ['nonsense', /not a URL/],
+    ['https://127.0.0.1/', /not a public address/],
+    ['https://0x7f000001/', /not a public address/],
+    ['https://2130706433/', /not a public address/],
+    ['https://0177.0.0.1/', /not a public address/],
+    ['https://[::ffff:7f00:1]/', /not a public address/],
+  ];
+  for (const [url, expected] of cases) {
+    const refusal = guard.refuseUrl(url);
+    if (expected) t.match(refusal, expected, url);
+    else t.equal(refusal, undefined, url);
+  }
+});
+
+t.test('what the operator allows is exempt, and nothing beside it', async (t) => {
+  const guard = new AddressGuard({ hosts: ['127.0.0.0/8', 'hooks.lab'], http: true });
+  t.equal(guard.refuseUrl('http://127.0.0.1:9/x'), undefined);
+  t.equal(guard.refuseUrl('http://hooks.lab/x'), undefined);
+  t.match(guard.refuseUrl('http://other.lab/x'), /https/);
+  t.match(guard.refuseUrl('https://10.0.0.1/x'), /not a public address/);
+  t.equal(
+    new AddressGuard({ hosts: ['127.0.0.1'], http: false }).refuseUrl('https://127.0.0.1/'),
+    undefined,
+  );
+  t.throws(() => new AddressGuard({ hosts: ['nonsense/8'], http: false }), RangeError);
+});
+
+t.test(
+  'a receiver that answers 2xx has accepted, and got the body and headers unchanged',
+  async (t) => {
+    const got: { headers?: object; body?: string } = {};
+    const outcome = await sendTo(t, async (request, response) => {
+      got.headers = request.headers;
+      got.body = await text(request);
+      response.writeHead(202).end();
+    });
+    t.same(outcome, { kind: 'accepted', httpStatus: 202 });
+    t.equal(got.body, body.toString());
+    t.match(got.headers, { 'svc-event': 'incident.firing', 'content-length': String(body.length) });
+  },
+);
+
+t.test('an answer decides what happens next', async (t) => {
+  const cases = [
+    { status: 500, outcome: { kind: 'failed', unknown: false, httpStatus: 500, excerpt: 'sorry' } },
+    { status: 404, outcome: { kind: 'failed', unknown: false, httpStatus: 404 } },
+    { status: 302, outcome: { kind: 'failed', httpStatus: 302, error: /fix the URL/ } },
+    { status: 429, outcome: { kind: 'failed', httpStatus: 429, retryAfterMs: 7000 } },
+    { status: 410, outcome: { kind: 'refused', httpStatus: 410, pauseDestination: true } },
+  ];
+  for (const { status, outcome } of cases) {
+    const headers = { location: 'http://127.0.0.1:1/', 'retry-after': '7' };
+    const seen = await sendTo(t, (_request, response) =>
+      response.writeHead(status, headers).end('sorry'),
+    );
+    t.match(seen, outcome, `status ${status}`);
+  }
+});
+
+t.test(
+  'a receiver that hangs, or drips, ends with the deadline as an unknown outcome',
+  async (t) => {
+    const hanging = await sendTo(t, () => {}, { deadlineMs: 300 });
+    t.match(hanging, { kind: 'failed', unknown: true, error: /No answer/ });
+    const dripping = await sendTo(
+      t,
+      (_request, response) => {
+        response.writeHead(200);
+        const drip = setInterval(() => response.write('.'), 20);
+        response.on('close', () => clearInterval(drip));
+      },
+      { deadlineMs: 300 },
+    );
+    t.match(dripping, { kind: 'accepted', httpStatus: 200 }, 'its status had been told');
+  },
+);
+
+t.test('of an endless answer 16 KiB are read, and 4 KiB kept', async (t) => {
+  let written = 0;
+  const outcome = await sendTo(t, (_request, response) => {
+    response.writeHead(500);
+    const pour = (): void => {
+      while (!response.destroyed && written < 2 ** 30) {
+        written += 65_536;
+        if (!response.write('x'.repeat(65_536))) {
+          response.once('drain', pour);
+          return;
+        }
+      }
+    };
+    pour();
+  });
+  t.match(outcome, { kind: 'failed', httpStatus: 500 });
+  t.equal(outcome.kind === 'failed' && outcome.excerpt?.length, 4096);
+  t.ok(written < 64 * 2 ** 20, `the receiver got rid of ${written} bytes`);
+});
+
+t.test('a name that resolves to one private address among public ones is not called', async (t) => {
+  let called = false;
+  const resolve: Resolve = (_host, done) =>
+    done(null, [
+      { address: '93.184.216.34', family: 4 },
+      { address: '127.0.0.1', family: 4 },
+    ]);
+  const sender = createWebhookSender({
+    guard: new AddressGuard({ hosts: [], http: false }),
+    clock: systemClock,
+    resolve,
+  });
+  const server = await listen(t, () => {
+    called = true;
+  });
+  const outcome = await sender.attempt(request(`https://hooks.example:${port(server)}/`));
+  t.match(outcome, { kind: 'refused', error: /hooks\.example is at 127\.0\.0\.1/ });
+  t.equal(called, false);
+  await sender.close();
+});
+
+t.test(
+  'a name looked up as public whose socket lands elsewhere gets no request byte',
+  async (t) => {
+    let bytes = 0;
+    const server = await listen(t, () => {});
+    server.on('connection', (socket) => socket.on('data', (chunk) => (bytes += chunk.length)));
+    // The guard lets the looked-up address pass and refuses the socket's: what a rebinding proxy does.
+    const guard = new AddressGuard({ hosts: [], http: true });
+    let asked = 0;
+    guard.refuseUrl = () => undefined;
+    guard.refuseAddress = () => (asked++ === 0 ? undefined : 'the socket is at a private address');
+    const resolve: Resolve = (_host, done) => done(null, [{ address: '127.0.0.1', family: 4 }]);
+    const sender = createWebhookSender({ guard, clock: systemClock, resolve });
+    const outcome = await sender.attempt(request(`http://hooks.example:${port(server)}/`));
+    t.match(outcome, { kind: 'refused', error: /the socket is at a private address/ });
+    t.equal(bytes, 0);
+    await sender.close();
+  },
+);
+
+t.test(
+  'a receiver that is not there has not been told, and a late attempt is not sent',
+  async (t) => {
+    const server = await listen(t, () => {});
+    const url = `http://127.0.0.1:${port(server)}/`;
+    await new Promise((resolve) => server.close(resolve));
+    const sender = lenientSender();
+    t.match(await sender.attempt(request(url)), { kind: 'failed', unknown: false });
+    const late = { ...request(url), deadlineElapsedMs: systemClock.elapsed() - 1 };
+    t.match(await sender.attempt(late), {
+      kind: 'failed',
+      unknown: false,
+      error: /before it was sent/,
+    });
+    await sender.close();
+  },
+);
+
+type Test = { teardown(fn: () => unknown): unknown };
+
+async function sendTo(
+  t: Test,
+  listener: RequestListener,
+  { deadlineMs = 5_000 } = {},
+): Promise<AttemptOutcome> {
+  const server = await listen(t, listener);
+  const sender = lenientSender();
+  try {
+    return await sender.attempt(request(`http://127.0.0.1:${port(server)}/hook`, deadlineMs));
+  } finally {
+    await sender.close();
+  }
+}
+
+function lenientSender() {
+  const guard = new AddressGuard({ hosts: ['127.0.0.1'], http: true });
+  return createWebhookSender({ guard, clock: systemClock });
+}
+
+function request(url: string, deadlineMs = 5_000): AttemptRequest {
+  return {
+    ...vector,
+    event: 'incident.firing',
+    url,
+    deadlineElapsedMs: systemClock.elapsed() + deadlineMs,
+  };
+}
+
+async function listen(t: Test, listener: RequestListener): Promise<Server> {
+  const server = createServer(listener);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return server;
+}
+
+function port(server: Server): number {
+  return (server.address() as AddressInfo).port;
+}
+
+async function text(stream: AsyncIterable<Buffer>): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream) chunks.push(chunk);
+  return Buffer.concat(chunks).toString();
+}
