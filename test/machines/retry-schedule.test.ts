@@ -56,7 +56,7 @@ t.test('Retry-After stretches a wait and never beyond the last attempt', async (
   }
 });
 
-t.test('no wait of any attempt, jitter, header and age leads past 24 h', async (t) => {
+t.test('no wait of any attempt, jitter, header and age leads past 24 h', async () => {
   const failed = fc.record({
     attempt: fc.integer({ min: 1, max: 40 }),
     jitter: fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),

@@ -1,0 +1,32 @@
+/**
+ * The generated files of docs/machines as data, so that writing them, checking them and testing
+ * them share one rendering.
+ */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { machineDefinitions } from '../../machines/registry.ts';
+import { toMermaid } from '../../src/drawing/mermaid.ts';
+import { toSvg } from '../../src/drawing/svg.ts';
+import { renderIndex } from './index-page.ts';
+
+/** File name (inside docs/machines) to text: `<machine>.mmd`, `<machine>.svg` and `README.md`. */
+export async function renderDrawings(): Promise<Map<string, string>> {
+  const definitions = [...machineDefinitions.values()];
+  const files = new Map([['README.md', renderIndex(definitions)]]);
+  for (const definition of definitions) {
+    files.set(`${definition.name}.mmd`, toMermaid(definition));
+    files.set(`${definition.name}.svg`, await toSvg(definition));
+  }
+  return files;
+}
+
+/** Names of files that are missing, differ, or belong to no machine any more; sorted. */
+export function staleFiles(drawings: ReadonlyMap<string, string>, folder: string): string[] {
+  const present = existsSync(folder) ? readdirSync(folder) : [];
+  const changed = [...drawings.keys()].filter((file) => {
+    return (
+      !present.includes(file) || readFileSync(join(folder, file), 'utf8') !== drawings.get(file)
+    );
+  });
+  return [...changed, ...present.filter((file) => !drawings.has(file))].sort();
+}
