@@ -2,71 +2,19 @@
  * What callers of the host see: how a change is decided and committed, and how its results are
  * read. The host (`host.ts`) implements it over the committer and the instance store.
  */
-import type { StateValueJson } from '../machines/definition.ts';
 import type { Effect } from '../machines/effects.ts';
-import type { Actor, Commit, RecordChange, TimerRow } from '../streams/commit/commit.ts';
+import type { Actor, Commit, RecordChange } from '../streams/commit/commit.ts';
+import type { DueTimer, Instance, ProjectView } from '../streams/commit/projection.ts';
 
-/** A machine instance as the projection has it. */
-export interface Instance {
-  readonly machine: string;
-  readonly version: number;
-  readonly instance: string;
-  readonly project: string;
-  readonly value: StateValueJson;
-  readonly context: Readonly<Record<string, unknown>>;
-  readonly timers: readonly TimerRow[];
-  readonly final: boolean;
-  /** Unix ms of the first and of the last step. */
-  readonly createdMs: number;
-  readonly updatedMs: number;
-}
-
-export interface StoredRecord {
-  readonly project: string;
-  readonly kind: string;
-  readonly id: string;
-  readonly body: Readonly<Record<string, unknown>>;
-  readonly sort: string;
-}
-
-export interface Page<T> {
-  readonly items: readonly T[];
-  /** Pass back as `after`; absent on the last page. Valid while things come and go. */
-  readonly next?: string;
-}
-
-export interface ListOptions {
-  readonly limit: number;
-  readonly after?: string;
-  /** Default false: ascending. */
-  readonly descending?: boolean;
-}
-
-/** One row of the audit: what the log recorded of a step. */
-export interface RecordedTransition {
-  /** Position in EVENTS. */
-  readonly sequence: number;
-  readonly atMs: number;
-  readonly by: Actor;
-  readonly machine: string;
-  readonly instance: string;
-  readonly event: Readonly<Record<string, unknown>>;
-  readonly from: StateValueJson | null;
-  readonly to: StateValueJson;
-}
-
-/** Reads of one project's projection: synchronous, consistent within one turn of the event loop. */
-export interface ProjectView {
-  readonly project: string;
-  instance(machine: string, instance: string): Instance | undefined;
-  instances(machine: string, options: ListOptions & { final?: boolean }): Page<Instance>;
-  record(kind: string, id: string): StoredRecord | undefined;
-  records(kind: string, options: ListOptions): Page<StoredRecord>;
-  countInstances(machine: string, options: { final: boolean }): number;
-  transitions(
-    options: ListOptions & { machine?: string; instance?: string },
-  ): Page<RecordedTransition>;
-}
+export type {
+  DueTimer,
+  Instance,
+  ListOptions,
+  Page,
+  ProjectView,
+  RecordedTransition,
+  StoredRecord,
+} from '../streams/commit/projection.ts';
 
 /** A decision being made: reads see the changes made before them in the same decision. */
 export interface Draft extends ProjectView {
@@ -136,10 +84,4 @@ export interface Host {
   appliedSequence(): number;
   /** Resolves once this node has applied `sequence` (read your writes). Rejects on `signal`. */
   waitFor(sequence: number, signal: AbortSignal): Promise<void>;
-}
-
-export interface DueTimer extends TimerRow {
-  readonly project: string;
-  readonly machine: string;
-  readonly instance: string;
 }

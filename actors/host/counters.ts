@@ -1,0 +1,45 @@
+/** What has happened in a host since its start: every fault has a number here. */
+
+export interface HostCounters {
+  /** Commits of this node that were applied. */
+  commits: number;
+  /** Decisions in them. */
+  decisions: number;
+  /** Messages of EVENTS that were applied, of any node. */
+  applied: number;
+  /** Messages passed over because another commit had followed the same predecessor. */
+  superseded: number;
+  /** Messages passed over because their writer had another history than the stream. */
+  foreign: number;
+  /** Batches decided again after another node's commit. */
+  conflicts: number;
+  /** Appends repeated because their outcome was unknown, refused early, or had gone missing. */
+  appendRetries: number;
+  /** Submissions rejected because the stream gave no answer. */
+  unavailable: number;
+  /** Decisions that failed by a fault of ours (no `Refusal`). */
+  decisionFaults: number;
+  /** Submissions refused because the project's queue was full. */
+  queueFull: number;
+  /** Times the reading of EVENTS, or applying, failed and was begun again. */
+  readFailures: number;
+  /** Listeners of `onApplied` that threw. */
+  listenerFaults: number;
+}
+
+export function createCounters(): HostCounters {
+  return {
+    commits: 0,
+    decisions: 0,
+    applied: 0,
+    superseded: 0,
+    foreign: 0,
+    conflicts: 0,
+    appendRetries: 0,
+    unavailable: 0,
+    decisionFaults: 0,
+    queueFull: 0,
+    readFailures: 0,
+    listenerFaults: 0,
+  };
+}

@@ -1,0 +1,124 @@
+/**
+ * Getting one commit into the chain, or knowing that it never will be: appends, repeats the same
+ * bytes while the outcome is unknown, and judges by what the applier has read. The expected
+ * sequence spares the stream a commit that comes too late; it decides nothing.
+ */
+import type { InstanceStore } from '../../sqlite/instance-store.ts';
+import type { Clock } from '../../streams/clock.ts';
+import type { EncodedCommit } from '../../streams/commit/codec.ts';
+import { EVENTS_STREAM } from '../../streams/commit/events.ts';
+import { pause } from '../../streams/pause.ts';
+import { fraction, type Random } from '../../streams/random.ts';
+import { type AppendOutcome, type Stream, StreamUnavailable } from '../../streams/stream.ts';
+import type { Applier } from './applier.ts';
+import type { HostCounters } from './counters.ts';
+
+export interface PublishOptions {
+  readonly stream: Stream;
+  readonly store: InstanceStore;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly applier: Applier;
+  readonly counters: HostCounters;
+  readonly subject: string;
+}
+
+/** How long a commit is pursued before its submitters are told that nothing is known, ms. */
+const PURSUE_MS = 10_000;
+const RETRY_MS_MIN = 5;
+const RETRY_MS_MAX = 1_000;
+
+/**
+ * The commit's position in EVENTS once it is applied here, or undefined when another commit has
+ * taken its number for ever. Throws `StreamUnavailable` when neither could be found out in time:
+ * the commit may still turn up, and is then judged like any other.
+ */
+export async function publishCommit(
+  options: PublishOptions,
+  encoded: EncodedCommit,
+): Promise<number | undefined> {
+  const { clock, applier } = options;
+  const overdue = new AbortController();
+  const cancel = clock.wakeAfter(PURSUE_MS, () => overdue.abort());
+  applier.expect(encoded);
+  try {
+    return await pursue(options, encoded, overdue.signal);
+  } finally {
+    applier.unexpect(encoded.commit.id);
+    cancel();
+  }
+}
+
+async function pursue(
+  options: PublishOptions,
+  encoded: EncodedCommit,
+  overdue: AbortSignal,
+): Promise<number | undefined> {
+  const { stream, store, clock, random, counters } = options;
+  const { project } = encoded.commit;
+  let expected: number | undefined = store.lastSequence(project);
+  let unanswered: StreamUnavailable | undefined;
+  for (let tries = 0; ; tries++) {
+    if (tries > 0) counters.appendRetries++;
+    const outcome = await append(options, encoded, expected);
+    if (outcome instanceof StreamUnavailable) {
+      if (unanswered?.outcome !== 'unknown') unanswered = outcome;
+      const delayMs = Math.min(RETRY_MS_MIN * 2 ** tries, RETRY_MS_MAX);
+      await pause(clock, delayMs * (0.5 + fraction(random)), overdue);
+    } else if (outcome.kind === 'wrongLastSequence') {
+      const state = await stream.state(EVENTS_STREAM);
+      await applied(options, state.lastSequence, overdue);
+      // Refused although we have seen everything: a subject emptied by retention answers to 0.
+      const last = store.lastSequence(project);
+      expected = tries > 0 ? undefined : state.firstSequence > last ? 0 : last;
+    } else await applied(options, outcome.sequence, overdue);
+    const fate = fateOf(store, encoded);
+    if (fate !== undefined) return fate.sequence;
+    if (outcome instanceof StreamUnavailable ? overdue.aborted : 'sequence' in outcome) {
+      const message = `Nothing is known of commit ${encoded.commit.id}: ${unanswered?.message ?? 'the stream says it is stored, but does not hold it'}`;
+      throw new StreamUnavailable(message, unanswered?.outcome ?? 'unknown');
+    }
+  }
+}
+
+/** One append; a stream without an answer is an answer here. */
+async function append(
+  { stream, subject }: PublishOptions,
+  { bytes, commit }: EncodedCommit,
+  expected: number | undefined,
+): Promise<AppendOutcome | StreamUnavailable> {
+  try {
+    return await stream.append({
+      stream: EVENTS_STREAM,
+      subject,
+      data: bytes,
+      messageId: commit.id,
+      ...(expected === undefined ? {} : { expectedLastSubjectSequence: expected }),
+    });
+  } catch (error) {
+    if (error instanceof StreamUnavailable) return error;
+    throw error;
+  }
+}
+
+async function applied(
+  { applier }: PublishOptions,
+  sequence: number,
+  overdue: AbortSignal,
+): Promise<void> {
+  try {
+    await applier.position.waitFor(sequence, overdue);
+  } catch (cause) {
+    const message = `EVENTS could not be read up to ${sequence}, where a commit may be`;
+    throw new StreamUnavailable(message, 'unknown', { cause });
+  }
+}
+
+/** Undefined: open. A sequence: it counts, there. None: another commit has its number. */
+function fateOf(
+  store: InstanceStore,
+  { commit }: EncodedCommit,
+): { readonly sequence: number | undefined } | undefined {
+  const taken = store.commit(commit.project, commit.number);
+  return taken && { sequence: taken.id === commit.id ? taken.sequence : undefined };
+}

@@ -1,0 +1,220 @@
+/**
+ * Reads of the projection: rows to values, and pages whose tokens name the last row given, so that
+ * a page stays right while rows come and go. All synchronous, on prepared statements.
+ */
+import { GENESIS, type Head } from '../streams/commit/chain.ts';
+import { comparePageKeys, type PageKey, pageOf, parsePageToken } from '../streams/commit/page.ts';
+import type {
+  DueTimer,
+  Instance,
+  ListOptions,
+  Page,
+  ProjectView,
+  RecordedRequest,
+  RecordedTransition,
+} from '../streams/commit/projection.ts';
+import type { SqliteDatabase } from './database.ts';
+import {
+  type InstanceRow,
+  type PositionRow,
+  type RecordRow,
+  type RequestRow,
+  type TimerTableRow,
+  type TransitionRow,
+  toInstance,
+  toRecord,
+  toTimer,
+  toTransition,
+} from './instance-rows.ts';
+
+/** How far the projection has come in EVENTS. */
+export interface Position {
+  /** '' before the first start. */
+  readonly streamIdentity: string;
+  /** Sequence of the last message judged; 0 before the first. */
+  readonly applied: number;
+  /** Hash of that message's commit. */
+  readonly appliedHash: string;
+  /** Sequences were missing on the way here: removed by retention, or lost. */
+  readonly gapped: boolean;
+}
+
+/** Reads over `database`, which must have the schema; statements are prepared once. */
+export function instanceReads(database: SqliteDatabase) {
+  const statements = prepareReads(database);
+  return {
+    position(): Position {
+      const row = statements.position.get() as PositionRow;
+      return {
+        streamIdentity: row.stream_identity,
+        applied: row.applied,
+        appliedHash: row.applied_hash,
+        gapped: row.gapped === 1,
+      };
+    },
+    head: (project: string): Head =>
+      (statements.head.get(project) as (Head & { sequence: number }) | undefined) ?? GENESIS,
+    lastSequence: (project: string): number =>
+      (statements.head.get(project) as { sequence: number } | undefined)?.sequence ?? 0,
+    commit: (project: string, number: number) =>
+      statements.commit.get(project, number) as
+        | { readonly id: string; readonly hash: string; readonly sequence: number }
+        | undefined,
+    request(project: string, scope: string, id: string): RecordedRequest | undefined {
+      const row = statements.request.get(project, scope, id) as RequestRow | undefined;
+      if (row === undefined) return undefined;
+      const { fingerprint, answer, at, sequence } = row;
+      return { fingerprint, answer: JSON.parse(answer), atMs: at, sequence };
+    },
+    view: (project: string): ProjectView => createView(statements, project),
+    projects: (): string[] =>
+      (statements.projects.all() as { project: string }[]).map((row) => row.project),
+    findInstance(machine: string, instance: string): Instance | undefined {
+      const row = statements.anyInstance.get(instance, machine) as InstanceRow | undefined;
+      return row && toInstance(row);
+    },
+    dueTimers(nowMs: number, limit: number, owns = anyProject): DueTimer[] {
+      const due: DueTimer[] = [];
+      for (const row of statements.timers.iterate(nowMs) as Iterable<TimerTableRow>) {
+        if (due.length >= limit) break;
+        if (owns(row.project)) due.push(toTimer(row));
+      }
+      return due;
+    },
+    nextTimerDueMs(owns = anyProject): number | undefined {
+      const rows = statements.dueTimes.iterate() as Iterable<{ due: number; project: string }>;
+      for (const row of rows) if (owns(row.project)) return row.due;
+      return undefined;
+    },
+  };
+}
+
+type Statements = ReturnType<typeof prepareReads>;
+
+function anyProject(_project: string): boolean {
+  return true;
+}
+
+function createView(statements: Statements, project: string): ProjectView {
+  return {
+    project,
+    instance(machine, instance) {
+      const row = statements.instance.get(instance, machine, project) as InstanceRow | undefined;
+      return row && toInstance(row);
+    },
+    instances: (machine, options) => listInstances(statements, project, machine, options),
+    record(kind, id) {
+      const row = statements.record.get(project, kind, id) as RecordRow | undefined;
+      return row && toRecord(row);
+    },
+    records(kind, options) {
+      const after = startOf(options, ['string', 'string'], ['', ''], [TEXT_END, TEXT_END]);
+      const direction = options.descending ? 'descending' : 'ascending';
+      const rows = statements.records[direction].all(project, kind, ...after, options.limit + 1);
+      const items = (rows as RecordRow[]).map(toRecord);
+      return pageOf(items, options.limit, (item) => [item.sort, item.id]);
+    },
+    countInstances(machine, { final }) {
+      const row = statements.count.get(project, machine, final ? 1 : 0) as { count: number };
+      return row.count;
+    },
+    transitions: (options) => listTransitions(statements, project, options),
+  };
+}
+
+function listInstances(
+  statements: Statements,
+  project: string,
+  machine: string,
+  options: ListOptions & { final?: boolean },
+): Page<Instance> {
+  const { limit, descending = false, final } = options;
+  const after = startOf(options, ['number', 'string'], [-1, ''], [TIME_END, TEXT_END]);
+  const statement = statements.instances[descending ? 'descending' : 'ascending'];
+  const read = (flag: number) =>
+    (statement.all(project, machine, flag, ...after, limit + 1) as InstanceRow[]).map(toInstance);
+  if (final !== undefined) return pageOf(read(final ? 1 : 0), limit, instanceKey);
+  // Both kinds in one order: the two ordered reads are merged, each bounded by the page.
+  const sign = descending ? -1 : 1;
+  const both = [...read(0), ...read(1)].sort(
+    (a, b) => sign * comparePageKeys(instanceKey(a), instanceKey(b)),
+  );
+  return pageOf(both, limit, instanceKey);
+}
+
+/** Sort key of instances in their list. */
+export function instanceKey(instance: Instance): PageKey {
+  return [instance.createdMs, instance.instance];
+}
+
+function listTransitions(
+  statements: Statements,
+  project: string,
+  options: ListOptions & { machine?: string; instance?: string },
+): Page<RecordedTransition> {
+  const { limit, machine, instance, descending } = options;
+  const after = startOf(options, ['number'], [-1], [TIME_END]);
+  const direction = descending ? 'descending' : 'ascending';
+  const filters = [machine, instance].filter((part) => part !== undefined);
+  const kind = machine === undefined ? 'project' : 'machine';
+  const filter = instance === undefined ? kind : (`${kind}Instance` as const);
+  const statement = statements.transitions[filter];
+  const rows = statement[direction].all(project, ...filters, ...after, limit + 1);
+  const page = pageOf(rows as TransitionRow[], limit, (row) => [row.id]);
+  return { ...page, items: page.items.map(toTransition) };
+}
+
+// Beyond every time, and beyond every text of Unicode: where a descending list begins.
+const TIME_END = Number.MAX_SAFE_INTEGER;
+const TEXT_END = '\u{10FFFF}';
+
+function startOf(
+  options: ListOptions,
+  shape: readonly ('string' | 'number')[],
+  first: PageKey,
+  last: PageKey,
+): PageKey {
+  if (!Number.isInteger(options.limit) || options.limit < 1) {
+    throw new RangeError(`A page of ${options.limit} items cannot be read: ask for 1 or more`);
+  }
+  if (options.after !== undefined) return parsePageToken(options.after, shape);
+  return options.descending ? last : first;
+}
+
+function prepareReads(database: SqliteDatabase) {
+  const prepare = (sql: string) => database.prepare<(string | number)[]>(sql);
+  const ordered = (sql: string, key: readonly string[]) => {
+    const marks = key.map(() => '?').join(', ');
+    const read = (sign: string, order: string) =>
+      prepare(`${sql} AND (${key.join(', ')}) ${sign} (${marks})
+        ORDER BY ${key.map((column) => `${column} ${order}`).join(', ')} LIMIT ?`);
+    return { ascending: read('>', 'ASC'), descending: read('<', 'DESC') };
+  };
+  const transitions = (filter: string) =>
+    ordered(`SELECT * FROM transitions WHERE project = ?${filter}`, ['id']);
+  return {
+    position: prepare('SELECT * FROM position'),
+    head: prepare('SELECT number, hash, at, sequence FROM heads WHERE project = ?'),
+    projects: prepare('SELECT project FROM heads WHERE number > 0 ORDER BY project'),
+    commit: prepare('SELECT id, hash, sequence FROM commits WHERE project = ? AND number = ?'),
+    request: prepare('SELECT * FROM requests WHERE project = ? AND scope = ? AND id = ?'),
+    instance: prepare('SELECT * FROM instances WHERE instance = ? AND machine = ? AND project = ?'),
+    anyInstance: prepare('SELECT * FROM instances WHERE instance = ? AND machine = ? LIMIT 1'),
+    instances: ordered('SELECT * FROM instances WHERE project = ? AND machine = ? AND final = ?', [
+      'created',
+      'instance',
+    ]),
+    count: prepare(`SELECT count(*) AS count FROM instances
+      WHERE project = ? AND machine = ? AND final = ?`),
+    record: prepare('SELECT * FROM records WHERE project = ? AND kind = ? AND id = ?'),
+    records: ordered('SELECT * FROM records WHERE project = ? AND kind = ?', ['sort', 'id']),
+    timers: prepare('SELECT * FROM timers WHERE due <= ? ORDER BY due, project'),
+    dueTimes: prepare('SELECT due, project FROM timers ORDER BY due, project'),
+    transitions: {
+      project: transitions(''),
+      machine: transitions(' AND machine = ?'),
+      machineInstance: transitions(' AND machine = ? AND instance = ?'),
+      projectInstance: transitions(' AND instance = ?'),
+    },
+  };
+}

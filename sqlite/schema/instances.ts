@@ -1,0 +1,111 @@
+/**
+ * Schema of the projection in `control.db`: what commits have come to. Everything here can be
+ * rebuilt from EVENTS while the log reaches back far enough, and nothing here is written otherwise
+ * than by applying a commit. Ordered reads follow an index each; JSON stands in TEXT columns.
+ */
+import type { Migration } from '../database.ts';
+
+/** Places of a commit's steps in the ids of their transitions: above `COMMIT_EVENTS_MAX`. */
+export const TRANSITION_PLACES = 1024;
+
+/** Migrations of the area `instances`, numbered from 1. */
+export const instanceMigrations: readonly Migration[] = [
+  {
+    id: 1,
+    sql: `
+-- One row: which stream this is a projection of, and how far it has come.
+CREATE TABLE position (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  stream_identity TEXT NOT NULL,
+  format INTEGER NOT NULL,
+  applied INTEGER NOT NULL,        -- sequence of the last message judged
+  applied_hash TEXT NOT NULL,      -- its commit's hash
+  gapped INTEGER NOT NULL          -- 1: sequences were missing on the way here
+) STRICT;
+INSERT INTO position VALUES (1, '', 0, 0, '', 0);
+
+CREATE TABLE heads (
+  project TEXT PRIMARY KEY,
+  number INTEGER NOT NULL,
+  hash TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  sequence INTEGER NOT NULL        -- last message of the subject, superseded ones included
+) STRICT, WITHOUT ROWID;
+
+-- Headers stay for audit when bodies are gone: the chain verifies from them alone.
+CREATE TABLE commits (
+  sequence INTEGER PRIMARY KEY,
+  project TEXT NOT NULL,
+  number INTEGER NOT NULL,
+  id TEXT NOT NULL,
+  hash TEXT NOT NULL,
+  header TEXT NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX commits_by_number ON commits (project, number);
+
+CREATE TABLE instances (
+  project TEXT NOT NULL,
+  machine TEXT NOT NULL,
+  instance TEXT NOT NULL,
+  version INTEGER NOT NULL,
+  value TEXT NOT NULL,
+  context TEXT NOT NULL,
+  timers TEXT NOT NULL,
+  final INTEGER NOT NULL,
+  created INTEGER NOT NULL,
+  updated INTEGER NOT NULL
+) STRICT;
+-- An id is unique within its project, so that no project can overwrite another's row.
+CREATE UNIQUE INDEX instances_by_id ON instances (instance, machine, project);
+CREATE INDEX instances_in_order ON instances (project, machine, final, created, instance);
+
+CREATE TABLE timers (
+  project TEXT NOT NULL,
+  machine TEXT NOT NULL,
+  instance TEXT NOT NULL,
+  id TEXT NOT NULL,
+  due INTEGER NOT NULL,
+  event TEXT NOT NULL,
+  PRIMARY KEY (instance, machine, project, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX timers_by_due ON timers (due, project);
+
+CREATE TABLE transitions (
+  id INTEGER PRIMARY KEY,          -- sequence * 1024 + place in the commit
+  project TEXT NOT NULL,
+  machine TEXT NOT NULL,
+  instance TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  actor TEXT NOT NULL,
+  event TEXT NOT NULL,
+  from_state TEXT,
+  to_state TEXT NOT NULL
+) STRICT;
+CREATE INDEX transitions_of_project ON transitions (project);
+CREATE INDEX transitions_of_machine ON transitions (project, machine);
+CREATE INDEX transitions_of_instance ON transitions (instance, machine, project);
+
+CREATE TABLE records (
+  project TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  id TEXT NOT NULL,
+  sort TEXT NOT NULL,
+  body TEXT NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX records_by_id ON records (project, kind, id);
+CREATE INDEX records_in_order ON records (project, kind, sort, id);
+
+CREATE TABLE requests (
+  project TEXT NOT NULL,
+  scope TEXT NOT NULL,
+  id TEXT NOT NULL,
+  fingerprint TEXT NOT NULL,
+  answer TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  sequence INTEGER NOT NULL,
+  PRIMARY KEY (project, scope, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX requests_by_age ON requests (project, at);
+`,
+  },
+];

@@ -1,0 +1,71 @@
+/**
+ * The chain of a project's commits: whether one may follow the head, and whether a stretch of it
+ * verifies. Every node judges alike from what it has read, which is what makes two writers
+ * harmless: of two commits with one predecessor only the first in the stream counts.
+ */
+import { CommitCorrupt, type CommitHeader, verifyCommit } from './codec.ts';
+
+/** A project's last commit as applied; all zero before the first. */
+export interface Head {
+  readonly number: number;
+  readonly hash: string;
+  /** Its `at`, Unix ms. */
+  readonly at: number;
+}
+
+/** Head of a project without commits. */
+export const GENESIS: Head = { number: 0, hash: '', at: 0 };
+
+/**
+ * - `next`: it follows the head.
+ * - `superseded`: it followed an earlier commit of ours: it lost a race, or is a second copy.
+ * - `foreign`: it follows a commit that is not in this chain. Either its writer or this node has
+ *   another history than the stream: the caller finds out which by looking at the stream again.
+ */
+export type Judgement = 'next' | 'superseded' | 'foreign';
+
+/**
+ * Judges a commit against the head.
+ * @param hashAt the chain's own hash of commit `number`, undefined when it is not known any more
+ */
+export function judge(
+  head: Head,
+  commit: Pick<CommitHeader, 'number' | 'predecessor'>,
+  hashAt: (number: number) => string | undefined,
+): Judgement {
+  if (commit.number === head.number + 1 && commit.predecessor === head.hash) return 'next';
+  if (commit.number > head.number) return 'foreign';
+  const before = commit.number === 1 ? GENESIS.hash : hashAt(commit.number - 1);
+  return before === commit.predecessor ? 'superseded' : 'foreign';
+}
+
+/**
+ * Verifies a project's stretch of commits, oldest first, dropped decisions allowed. Throws
+ * `CommitCorrupt` where a digest or a link is wrong. @returns the head at its end
+ */
+export function verifyChain(commits: Iterable<Uint8Array>, from: Head = GENESIS): Head {
+  let head = from;
+  for (const bytes of commits) {
+    const { header, hash } = verifyCommit(bytes);
+    if (judge(head, header, () => undefined) !== 'next') {
+      throw new CommitCorrupt(
+        `Commit ${header.number} of ${header.project} does not follow commit ${head.number}`,
+      );
+    }
+    head = { number: header.number, hash, at: header.at };
+  }
+  return head;
+}
+
+/**
+ * This node's projection is not what the stream says: it must not decide, nor answer as if it
+ * were. The message says what would do.
+ */
+export class HistoryMismatch extends Error {
+  readonly kind: 'otherStream' | 'ahead' | 'behind' | 'diverged';
+  constructor(kind: HistoryMismatch['kind'], message: string) {
+    super(message);
+    this.name = 'HistoryMismatch';
+    this.kind = kind;
+  }
+}

@@ -1,0 +1,37 @@
+/**
+ * The EVENTS stream: one log of all projects' commits, a replication log kept for 30 days (the
+ * projection is complete in itself, so a longer tail would serve nobody).
+ */
+import { partitionOf, type StreamSpec } from '../stream.ts';
+
+/** Name of the stream that carries commits. */
+export const EVENTS_STREAM = 'EVENTS';
+
+const RETENTION_MS = 30 * 86_400_000;
+// Longer than a writer goes on repeating an append; a copy after it is skipped by its predecessor.
+const DUPLICATE_WINDOW_MS = 120_000;
+
+/** The EVENTS stream of a deployment. @param replicas copies in a cluster; 1 on one host */
+export function eventsStream(replicas: 1 | 3 = 1): StreamSpec {
+  return {
+    name: EVENTS_STREAM,
+    subjects: ['svc.events.*.*'],
+    retention: 'log',
+    maxAgeMs: RETENTION_MS,
+    duplicateWindowMs: DUPLICATE_WINDOW_MS,
+    replicas,
+  };
+}
+
+/**
+ * Subject of a project's commits. Throws when the id cannot be one token of a subject (design §4:
+ * `svc.events.<partition>.<project>`).
+ */
+export function eventsSubject(project: string): string {
+  if (!/^[A-Za-z0-9_-]{1,128}$/.test(project)) {
+    throw new Error(
+      `Project id ${JSON.stringify(project)} cannot be a subject: use A-Z a-z 0-9 _ -`,
+    );
+  }
+  return `svc.events.${partitionOf(project)}.${project}`;
+}

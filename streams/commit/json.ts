@@ -1,0 +1,33 @@
+/**
+ * What may stand in a commit: values that JSON gives back as they were. `JSON.stringify` alone
+ * would turn NaN into null, a Date into text and a Map into {}; an absent value must not become
+ * another one on its way through the log.
+ */
+
+/** Nesting beyond this is a cycle or a mistake. */
+const DEPTH_MAX = 64;
+
+/**
+ * Throws a TypeError naming the property of the first value that JSON would change. An `undefined`
+ * property is absent, as in JSON; in an array it is refused.
+ */
+export function assertJson(value: unknown, name: string, depth = 0): void {
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return;
+  if (typeof value === 'number') {
+    if (Number.isFinite(value)) return;
+    throw new TypeError(`${name} is ${value}, which JSON cannot hold`);
+  }
+  if (typeof value !== 'object') throw new TypeError(`${name} is a ${typeof value}, not JSON`);
+  if (depth > DEPTH_MAX) throw new TypeError(`${name} is nested more than ${DEPTH_MAX} deep`);
+  if (Array.isArray(value)) {
+    for (const entry of value) assertJson(entry, name, depth + 1);
+    return;
+  }
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== Object.prototype && prototype !== null) {
+    throw new TypeError(`${name} is a ${value.constructor.name}, not a plain object`);
+  }
+  for (const [key, entry] of Object.entries(value)) {
+    if (entry !== undefined) assertJson(entry, key, depth + 1);
+  }
+}

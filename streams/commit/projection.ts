@@ -1,0 +1,91 @@
+/**
+ * What a projection of the commits answers: instances, records, transitions of one project. The
+ * store (`sqlite/instance-store.ts`) gives it for what is applied, a draft (`actors/draft.ts`) for
+ * what is applied plus the changes being decided, so both are read by the same code.
+ */
+import type { StateValueJson } from '../../machines/definition.ts';
+import type { Actor, TimerRow } from './commit.ts';
+
+/** A machine instance as the projection has it. */
+export interface Instance {
+  readonly machine: string;
+  readonly version: number;
+  readonly instance: string;
+  readonly project: string;
+  readonly value: StateValueJson;
+  readonly context: Readonly<Record<string, unknown>>;
+  readonly timers: readonly TimerRow[];
+  readonly final: boolean;
+  /** Unix ms of the first and of the last step. */
+  readonly createdMs: number;
+  readonly updatedMs: number;
+}
+
+export interface StoredRecord {
+  readonly project: string;
+  readonly kind: string;
+  readonly id: string;
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly sort: string;
+}
+
+export interface Page<T> {
+  readonly items: readonly T[];
+  /** Pass back as `after`; absent on the last page. Valid while things come and go. */
+  readonly next?: string;
+}
+
+export interface ListOptions {
+  readonly limit: number;
+  readonly after?: string;
+  /** Default false: ascending. */
+  readonly descending?: boolean;
+}
+
+/** One row of the audit: what the log recorded of a step. */
+export interface RecordedTransition {
+  /** Position in EVENTS. */
+  readonly sequence: number;
+  readonly atMs: number;
+  readonly by: Actor;
+  readonly machine: string;
+  readonly instance: string;
+  readonly event: Readonly<Record<string, unknown>>;
+  readonly from: StateValueJson | null;
+  readonly to: StateValueJson;
+}
+
+/** Reads of one project's projection: synchronous, consistent within one turn of the event loop. */
+export interface ProjectView {
+  readonly project: string;
+  instance(machine: string, instance: string): Instance | undefined;
+  /** Ordered by creation time, then id. Throws `Refusal` INVALID_FIELD for a foreign `after`. */
+  instances(machine: string, options: ListOptions & { final?: boolean }): Page<Instance>;
+  record(kind: string, id: string): StoredRecord | undefined;
+  /** Ordered by `sort`, then id (byte order). */
+  records(kind: string, options: ListOptions): Page<StoredRecord>;
+  countInstances(machine: string, options: { final: boolean }): number;
+  /** Ordered by position; in a draft too, only what is applied. */
+  transitions(
+    options: ListOptions & { machine?: string; instance?: string },
+  ): Page<RecordedTransition>;
+}
+
+/** A timer with the instance it belongs to. */
+export interface DueTimer extends TimerRow {
+  readonly project: string;
+  readonly machine: string;
+  readonly instance: string;
+}
+
+/** A request that was committed: what an exact resend is answered with. */
+export interface RecordedRequest {
+  readonly fingerprint: string;
+  readonly answer: Readonly<Record<string, unknown>>;
+  readonly atMs: number;
+  /** Position in EVENTS of the commit that recorded it. */
+  readonly sequence: number;
+}
+
+/** How long a committed request is remembered, ms; afterwards its id may be used again. */
+export const REQUEST_KEPT_MS = 7 * 86_400_000;

@@ -1,0 +1,93 @@
+/** A node for tests of the host: a store in memory, a host on a given stream, the toy machine. */
+import { createHost, type RunningHost } from '../../actors/host.ts';
+import type { MachineDefinition } from '../../machines/definition.ts';
+import { openDatabase, type SqliteDatabase } from '../../sqlite/database.ts';
+import { type InstanceStore, openInstanceStore } from '../../sqlite/instance-store.ts';
+import { type Clock, systemClock } from '../../streams/clock.ts';
+import type { Actor } from '../../streams/commit/commit.ts';
+import { type Random, systemRandom } from '../../streams/random.ts';
+import type { Stream } from '../../streams/stream.ts';
+import { counter, expandCounter } from './counter-machine.ts';
+
+export interface CountingNode {
+  readonly host: RunningHost;
+  readonly store: InstanceStore;
+  readonly database: SqliteDatabase;
+  close(): Promise<void>;
+}
+
+export interface CountingNodeOptions {
+  readonly stream: Stream;
+  readonly clock?: Clock;
+  readonly random?: Random;
+  readonly name?: string;
+  readonly machine?: MachineDefinition;
+  /** Default: in memory. */
+  readonly path?: string;
+}
+
+/** The node, not started. */
+export function countingNode(options: CountingNodeOptions): CountingNode {
+  const database = openDatabase({
+    path: options.path ?? ':memory:',
+    synchronous: 'NORMAL',
+    migrations: [],
+    area: 'test',
+  });
+  const store = openInstanceStore(database);
+  const machine = options.machine ?? counter;
+  const host = createHost({
+    stream: options.stream,
+    store,
+    clock: options.clock ?? systemClock,
+    random: options.random ?? systemRandom,
+    machines: new Map([[machine.name, machine]]),
+    expand: expandCounter,
+    node: options.name ?? 'node',
+  });
+  return {
+    host,
+    store,
+    database,
+    async close() {
+      await host.stop();
+      database.close();
+    },
+  };
+}
+
+export const tester: Actor = { kind: 'service', name: 'test' };
+
+/** Starts the counter if need be, and adds one; answers with the count. */
+export function add(host: RunningHost, project: string, id: string, requestId?: string) {
+  const request = requestId && { scope: project, id: requestId, fingerprint: 'add' };
+  return host.submit({
+    project,
+    by: tester,
+    ...(request ? { request } : {}),
+    decide(draft) {
+      if (!draft.instance('counter', id)) draft.start('counter', id, { at: draft.at });
+      const { instance } = draft.send('counter', id, { type: 'added', at: draft.at });
+      return { count: Number(instance.context.count) };
+    },
+  });
+}
+
+/** Everything that two nodes must agree on, as text. */
+export function projectionOf(database: SqliteDatabase): string {
+  const tables = [
+    ['heads', 'project'],
+    ['commits', 'sequence'],
+    ['instances', 'project, machine, instance'],
+    ['timers', 'project, machine, instance, id'],
+    ['transitions', 'id'],
+    ['records', 'project, kind, id'],
+    ['requests', 'project, scope, id'],
+  ] as const;
+  return tables
+    .map(([table, order]) => {
+      const rows = database.prepare(`SELECT * FROM ${table} ORDER BY ${order}`).all();
+      return `${table}\n${rows.map((row) => JSON.stringify(row)).join('\n')}`;
+    })
+    .join('\n');
+}
