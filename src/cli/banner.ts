@@ -1,0 +1,52 @@
+/**
+ * The five lines that `svc serve` prints once it is ready: what it watches, where it listens, where
+ * the keys are, and a command to try that works as it stands and prints no secret.
+ */
+import { resolve } from 'node:path';
+
+export interface BannerFacts {
+  readonly version: string;
+  /** What is watched, in words: `this host`, `libvirt domains of qemu:///system`. */
+  readonly watches: readonly string[];
+  readonly datacenter: string;
+  readonly sampleIntervalSeconds: number;
+  readonly baseUrl: string;
+  readonly metricsUrl: string | undefined;
+  /** Path of demo.json, where the project demo exists. */
+  readonly demoFile: string | undefined;
+}
+
+export function banner(facts: BannerFacts): string {
+  const { version, watches, datacenter, sampleIntervalSeconds, baseUrl, metricsUrl } = facts;
+  const watching =
+    watches.length > 0
+      ? `watches ${watches.join(' and ')} (${datacenter}) every ${sampleIntervalSeconds} s`
+      : 'collects nothing itself: readings come over WriteSamples';
+  const metrics = metricsUrl ? `, own metrics on ${metricsUrl}` : '';
+  return [
+    `svc ${version} ${watching}`,
+    `API on ${baseUrl}${metrics}`,
+    ...(facts.demoFile ? demoLines(facts.demoFile, baseUrl) : []),
+    'Ctrl-C stops it; "svc help serve" lists the settings',
+    '',
+  ].join('\n');
+}
+
+/**
+ * The key goes from the file to curl through a pipe: it is on no command line, in no environment,
+ * and not on the screen. sed is enough because demo.json has one field a line.
+ */
+function demoLines(demoFile: string, baseUrl: string): string[] {
+  const file = quote(resolve(demoFile));
+  const sed = `sed -n 's/.*"apiKey": "\\(.*\\)".*/authorization: Bearer \\1/p' ${file}`;
+  const url = `${baseUrl}/svc.monitoring.v1.MonitoringService/ListVMMonitoring`;
+  const body = `-d '{"projectName":"projects/demo"}'`;
+  return [
+    `project demo: address and keys are in ${resolve(demoFile)}, readable by you alone; try`,
+    `  ${sed} | curl -sS -H @- -H 'content-type: application/json' ${body} ${url}`,
+  ];
+}
+
+function quote(path: string): string {
+  return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
+}

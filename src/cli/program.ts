@@ -1,0 +1,76 @@
+/**
+ * The command `svc`: the table of commands, and the choice among them. `help` lives here because it
+ * describes the table itself; a further command is one file and one line in `commands`.
+ */
+import { closestName } from '../closest-name.ts';
+import { type Command, EXIT_FAULT, EXIT_OK, EXIT_USAGE, type Surroundings } from './command.ts';
+import { serveCommand } from './serve.ts';
+import { versionCommand } from './version.ts';
+
+const helpCommand: Command = {
+  name: 'help',
+  summary: 'Describe the commands, or one of them',
+  help: () => 'Usage: svc help [command]\n',
+  run: async ([name], { stdout, stderr }) => {
+    const command = name === undefined ? undefined : find(name);
+    if (name !== undefined && !command) return unknown(name, stderr);
+    stdout(command ? command.help() : overview());
+    return EXIT_OK;
+  },
+};
+
+const commands: readonly Command[] = [serveCommand, versionCommand, helpCommand];
+
+/**
+ * Runs `svc` with `argv` (without node and script). Resolves to the exit code: 0 done, 1 a fault
+ * while running, 2 arguments or settings that will not do. Never rejects: what a command did not
+ * expect is told on standard error.
+ */
+export async function runProgram(
+  argv: readonly string[],
+  surroundings: Surroundings,
+): Promise<number> {
+  const [name = 'help', ...args] = argv.map(withoutDashes);
+  const command = find(name);
+  if (!command) return unknown(name, surroundings.stderr);
+  if (args.some((arg) => arg === '--help' || arg === '-h')) {
+    surroundings.stdout(command.help());
+    return EXIT_OK;
+  }
+  try {
+    return await command.run(args, surroundings);
+  } catch (error) {
+    const told = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    surroundings.stderr(`svc ${name} met a fault it does not know: ${told}\n`);
+    return EXIT_FAULT;
+  }
+}
+
+/** `svc --help` and `svc --version` mean the commands of that name. */
+function withoutDashes(argument: string, place: number): string {
+  const asCommand: Record<string, string> = {
+    '--help': 'help',
+    '-h': 'help',
+    '--version': 'version',
+  };
+  return place === 0 ? (asCommand[argument] ?? argument) : argument;
+}
+
+function find(name: string): Command | undefined {
+  return commands.find((command) => command.name === name);
+}
+
+function unknown(name: string, stderr: (text: string) => void): number {
+  const closest = closestName(
+    name,
+    commands.map((command) => command.name),
+  );
+  const hint = closest ? `did you mean "svc ${closest}"?` : '"svc help" lists the commands';
+  stderr(`${JSON.stringify(name)} is not a command: ${hint}\n`);
+  return EXIT_USAGE;
+}
+
+function overview(): string {
+  const lines = commands.map(({ name, summary }) => `  ${name.padEnd(10)} ${summary}`);
+  return `Usage: svc <command> [flags]\n\n${lines.join('\n')}\n\n"svc help <command>" says more.\n`;
+}

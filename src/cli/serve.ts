@@ -1,0 +1,148 @@
+/**
+ * `svc serve`: settings, log, the service, signals. The service itself knows nothing of a process:
+ * signals and the exit code are handled here alone.
+ */
+import { type Clock, systemClock } from '../../streams/clock.ts';
+import { type Random, systemRandom } from '../../streams/random.ts';
+import { type Config, ConfigError, loadConfig } from '../config.ts';
+import { createLog, type Log } from '../log.ts';
+import type { Settings } from '../settings.ts';
+import { banner } from './banner.ts';
+import { type Command, EXIT_FAULT, EXIT_OK, EXIT_USAGE, type Surroundings } from './command.ts';
+import { settingsHelp } from './settings-page.ts';
+import { programVersion } from './version.ts';
+
+/** What `svc serve` hands to the service it starts. */
+export interface StartOptions {
+  readonly settings: Settings;
+  readonly ports: { readonly clock: Clock; readonly random: Random };
+  readonly log: Log;
+}
+
+/** What `svc serve` needs of the running service. */
+export interface RunningService {
+  /** Origin of the API. */
+  readonly address: string;
+  readonly metricsUrl: string | undefined;
+  /** What it collects from, in words. */
+  readonly watches: readonly string[];
+  readonly demoFile: string | undefined;
+  /** Resolves, with the fault, when the service cannot go on; never otherwise. */
+  readonly fault: Promise<Error>;
+  /** Reads again what may change on disk: the certificate. Throws `ConfigError`, keeping the old. */
+  reload(): void;
+  /** Resolves once everything acknowledged is safe and every part is closed. */
+  stop(): Promise<void>;
+}
+
+export type StartService = (options: StartOptions) => Promise<RunningService>;
+
+/** Ctrl-C reaches every process of a terminal, and npm and `bin/svc.js` pass it on as well. */
+const SAME_SIGNAL_MS = 1_000;
+
+export function createServeCommand(start: StartService): Command {
+  return {
+    name: 'serve',
+    summary: 'Run the service',
+    help: () =>
+      `Usage: svc serve [flags]\n\nEach flag is also an environment variable; the flag wins.\n\n${settingsHelp()}\n`,
+    run: (args, surroundings) => serve(args, surroundings, start),
+  };
+}
+
+export const serveCommand = createServeCommand(async (options) => {
+  // Loaded here so that help, version and refused settings do not wait for the whole program.
+  const composition = await import(new URL('../service.ts', import.meta.url).href);
+  return (composition as { createService: StartService }).createService(options);
+});
+
+async function serve(
+  args: readonly string[],
+  surroundings: Surroundings,
+  start: StartService,
+): Promise<number> {
+  let service: RunningService;
+  let log: Log;
+  const clock = systemClock;
+  const stop = stopRequests(surroundings, clock);
+  try {
+    const config = loadConfig(args, surroundings.environment);
+    log = startLog(config, surroundings, clock);
+    const { settings } = config;
+    service = await start({ settings, ports: { clock, random: systemRandom }, log });
+    surroundings.stdout(bannerOf(service, settings));
+  } catch (error) {
+    stop.forget();
+    if (!(error instanceof ConfigError)) throw error;
+    surroundings.stderr(refusal(error.problems));
+    return EXIT_USAGE;
+  }
+  stop.onReload(() => reload(service, log));
+  try {
+    const ended = await Promise.race([stop.requested, service.fault]);
+    const isFault = ended instanceof Error;
+    if (isFault) log.error({ err: ended }, 'The service cannot go on and stops');
+    else log.info({ signal: ended }, 'Stopping; a second signal ends the process at once');
+    await service.stop();
+    log.info({}, 'Stopped');
+    return isFault ? EXIT_FAULT : EXIT_OK;
+  } finally {
+    stop.forget();
+  }
+}
+
+function startLog({ settings, warnings }: Config, surroundings: Surroundings, clock: Clock): Log {
+  const log = createLog({
+    level: settings.logLevel,
+    readable: surroundings.isTerminal,
+    clock,
+    write: surroundings.log,
+  });
+  for (const warning of warnings) log.warn({ part: 'settings' }, warning);
+  return log;
+}
+
+function bannerOf(service: RunningService, settings: Settings): string {
+  return banner({
+    version: programVersion,
+    watches: service.watches,
+    datacenter: settings.datacenter,
+    sampleIntervalSeconds: settings.sampleIntervalSeconds,
+    baseUrl: service.address,
+    metricsUrl: service.metricsUrl,
+    demoFile: service.demoFile,
+  });
+}
+
+function refusal(problems: readonly string[]): string {
+  return `svc serve does not start:\n${problems.map((problem) => `  ${problem}\n`).join('')}`;
+}
+
+function reload(service: RunningService, log: Log): void {
+  try {
+    service.reload();
+  } catch (error) {
+    log.error({ err: error }, 'What was read at SIGHUP will not do; the old stays in use');
+  }
+}
+
+/** The first stop signal, as a promise; a later one, if it is another press of the keys, exits. */
+function stopRequests(surroundings: Surroundings, clock: Clock) {
+  const { promise: requested, resolve } = Promise.withResolvers<'SIGINT' | 'SIGTERM'>();
+  let firstMs: number | undefined;
+  let onReload = (): void => {};
+  const forget = surroundings.onSignal((signal) => {
+    if (signal === 'SIGHUP') onReload();
+    else if (firstMs === undefined) {
+      firstMs = clock.elapsed();
+      resolve(signal);
+    } else if (clock.elapsed() - firstMs > SAME_SIGNAL_MS) surroundings.exitNow(EXIT_FAULT);
+  });
+  return {
+    requested,
+    forget,
+    onReload: (listener: () => void) => {
+      onReload = listener;
+    },
+  };
+}

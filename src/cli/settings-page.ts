@@ -1,0 +1,79 @@
+/**
+ * The settings table as people read it: the text of `svc help serve` and the page
+ * `docs/configuration.md`. Both are made from the table, so neither can be out of date; a test
+ * compares the committed page with this one.
+ */
+import { flagOf, namesOfOthers, type Setting, settingsTable } from '../settings.ts';
+
+const settings: readonly Setting<unknown>[] = Object.values(settingsTable);
+const LINE_WIDTH = 92;
+
+/** Settings for the terminal: one paragraph each, wrapped. */
+export function settingsHelp(): string {
+  return settings
+    .map((setting) => {
+      const head = `  --${flagOf(setting.name)}, ${setting.name}`;
+      const facts = `Takes ${takes(setting)}. Default: ${defaultOf(setting)}.`;
+      return [head, ...wrap(`${effect(setting)} ${facts}`).map((line) => `      ${line}`)].join(
+        '\n',
+      );
+    })
+    .join('\n\n');
+}
+
+/** `docs/configuration.md`, whole. */
+export function settingsPage(): string {
+  const rows = settings.map(
+    (setting) =>
+      `| \`${setting.name}\` | \`--${flagOf(setting.name)}\` | ${cell(defaultOf(setting))} | ` +
+      `${cell(takes(setting))} | ${cell(effect(setting))} |`,
+  );
+  const others = Object.entries(namesOfOthers).map(([name, help]) => `- \`${name}\`: ${help}`);
+  return [
+    '# Configuration',
+    '',
+    'Made from the settings table (`src/settings.ts`); `SVC_TEST_UPDATE=1 node test/src/config.test.ts` makes it anew.',
+    '',
+    'A setting is an environment variable, or a flag of `svc serve` with the same name. The flag wins; an empty variable',
+    'counts as not given. A name that is not listed here, a value that will not do and settings that contradict each other',
+    'are refused at start, all in one answer. A flag of an on-or-off setting may stand without a value: `--demo` is on.',
+    '',
+    '| variable | flag | default | takes | what for |',
+    '| --- | --- | --- | --- | --- |',
+    ...rows,
+    '',
+    '## Names that the service knows but does not read',
+    '',
+    ...others,
+    '- the forms that Kubernetes injects for services whose name begins with `svc` (`SVC_SERVICE_HOST`, `SVC_PORT_8080_TCP`, …): ignored with a warning',
+    '',
+  ].join('\n');
+}
+
+function takes(setting: Setting<unknown>): string {
+  return setting.unit ? `${setting.kind.takes} (${setting.unit})` : setting.kind.takes;
+}
+
+function defaultOf(setting: Setting<unknown>): string {
+  return setting.default ?? setting.defaultInWords ?? 'none';
+}
+
+function effect(setting: Setting<unknown>): string {
+  const without = setting.withoutEffect;
+  return without ? `${setting.help} Without effect yet: ${without}.` : setting.help;
+}
+
+function cell(content: string): string {
+  return content.replaceAll('|', '\\|');
+}
+
+function wrap(paragraph: string): string[] {
+  const lines: string[] = [];
+  for (const word of paragraph.split(' ')) {
+    const line = lines.at(-1);
+    if (line !== undefined && line.length + 1 + word.length <= LINE_WIDTH) {
+      lines[lines.length - 1] = `${line} ${word}`;
+    } else lines.push(word);
+  }
+  return lines;
+}

@@ -1,0 +1,222 @@
+/**
+ * Reads the settings table from flags and environment, and refuses what would surprise later: an
+ * unknown name, a bad value, a combination that would put secrets on the wire. All problems are
+ * told at once, each with what would do. Order: flag, environment, default.
+ */
+import { join } from 'node:path';
+import { closestName } from './closest-name.ts';
+import { BadSetting, isLoopback } from './setting-kinds.ts';
+import { flagOf, namesOfOthers, type Setting, type Settings, settingsTable } from './settings.ts';
+
+export interface Config {
+  readonly settings: Settings;
+  /** Sentences to log: settings that have no effect, names that Kubernetes injected. */
+  readonly warnings: readonly string[];
+}
+
+/** The settings will not do; `problems` has one sentence each, ready to print. */
+export class ConfigError extends Error {
+  readonly problems: readonly string[];
+  constructor(problems: readonly string[]) {
+    super(problems.join('\n'));
+    this.name = 'ConfigError';
+    this.problems = problems;
+  }
+}
+
+/** Text of a setting, and where it came from, for the sentence about it. */
+interface Given {
+  readonly text: string;
+  /** `SVC_LISTEN` or `--listen`. */
+  readonly as: string;
+}
+
+type GivenByName = Map<string, Given>;
+type Values = { readonly [K in keyof typeof settingsTable]: unknown };
+
+const entries = Object.entries(settingsTable) as [keyof Values, Setting<unknown>][];
+const names = entries.map(([, setting]) => setting.name);
+
+/**
+ * The checked settings. `flags` are the arguments after the command, `environment` is the
+ * process's. Throws `ConfigError` with every problem found.
+ */
+export function loadConfig(
+  flags: readonly string[],
+  environment: Readonly<Record<string, string | undefined>>,
+): Config {
+  const problems: string[] = [];
+  const warnings: string[] = [];
+  const given: GivenByName = new Map();
+  readEnvironment(environment, given, problems, warnings);
+  readFlags(flags, given, problems);
+  const values = parseAll(given, problems, warnings);
+  if (problems.length > 0) throw new ConfigError(problems);
+  // Every value came from its own setting's parser, or is null where the setting has no default.
+  const settings = complete(values as unknown as ParsedValues, given);
+  problems.push(...conflicts(settings, given));
+  if (problems.length > 0) throw new ConfigError(problems);
+  return { settings, warnings };
+}
+
+type ParsedValues = {
+  readonly [K in keyof typeof settingsTable]: ReturnType<(typeof settingsTable)[K]['parse']>;
+};
+
+function readEnvironment(
+  environment: Readonly<Record<string, string | undefined>>,
+  given: GivenByName,
+  problems: string[],
+  warnings: string[],
+): void {
+  for (const [name, value] of Object.entries(environment)) {
+    // An empty variable is one that a script left unset.
+    if (!name.startsWith('SVC_') || value === undefined || value.trim() === '') continue;
+    if (names.includes(name as `SVC_${string}`)) given.set(name, { text: value.trim(), as: name });
+    else if (name in namesOfOthers || name.startsWith('SVC_TEST_')) continue;
+    else if (isInjectedByKubernetes(name, value)) {
+      warnings.push(
+        `${name} is ignored: Kubernetes injects it for a service whose name begins with "svc" ` +
+          '(enableServiceLinks: false stops that)',
+      );
+    } else problems.push(`${name} is not a setting: ${suggestion(name, names)}`);
+  }
+}
+
+/**
+ * Kubernetes describes every service of the namespace in each container's environment; the forms
+ * of a service named `svc` or `svc-…` look like settings of ours. The value tells them apart.
+ */
+function isInjectedByKubernetes(name: string, value: string): boolean {
+  if (/^SVC(_[A-Z0-9_]+)?_SERVICE_HOST$/.test(name)) return /^[0-9a-fA-F.:]+$/.test(value);
+  if (/^SVC(_[A-Z0-9_]+)?_SERVICE_PORT(_[A-Z0-9_]+)?$/.test(name)) return /^\d+$/.test(value);
+  if (/_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$/.test(name)) return true;
+  return /_PORT$/.test(name) && /^(tcp|udp|sctp):\/\//.test(value);
+}
+
+function suggestion(given: string, known: readonly string[]): string {
+  const closest = closestName(given, known);
+  return closest
+    ? `did you mean ${closest}? "svc help serve" lists all`
+    : '"svc help serve" lists all of them; unset it if it belongs to something else';
+}
+
+function readFlags(flags: readonly string[], given: GivenByName, problems: string[]): void {
+  const known = names.map((name) => `--${flagOf(name)}`);
+  const seen = new Set<string>();
+  for (let i = 0; i < flags.length; i++) {
+    const argument = flags[i] ?? '';
+    const [flag = '', inline] = splitOnce(argument);
+    const setting = entries.find(([, { name }]) => `--${flagOf(name)}` === flag)?.[1];
+    const following = flags[i + 1];
+    const isValue = following !== undefined && !following.startsWith('--');
+    // The word after an unknown flag is taken for its value: one mistake, one problem.
+    if (inline === undefined && isValue && flag.startsWith('--')) i++;
+    if (!setting) {
+      problems.push(unknownArgument(argument, flag, known));
+      continue;
+    }
+    const value = inline ?? (isValue ? following : setting.kind.isSwitch ? 'on' : undefined);
+    if (seen.has(flag)) problems.push(`${flag} is given twice: give it once`);
+    else if (value === undefined || value.trim() === '') {
+      problems.push(`${flag} has no value: give ${setting.kind.takes}`);
+    } else given.set(setting.name, { text: value.trim(), as: flag });
+    seen.add(flag);
+  }
+}
+
+function unknownArgument(argument: string, flag: string, known: readonly string[]): string {
+  const what = argument.startsWith('-')
+    ? `${flag} is not a flag of svc serve`
+    : `${JSON.stringify(argument)} is not expected`;
+  return `${what}: ${suggestion(flag, known)}`;
+}
+
+function splitOnce(argument: string): [string, string | undefined] {
+  const at = argument.indexOf('=');
+  return at < 0 ? [argument, undefined] : [argument.slice(0, at), argument.slice(at + 1)];
+}
+
+function parseAll(given: GivenByName, problems: string[], warnings: string[]): Partial<Values> {
+  const values: Record<string, unknown> = {};
+  for (const [key, setting] of entries) {
+    const found = given.get(setting.name);
+    const text = found?.text ?? setting.default;
+    if (found && setting.withoutEffect) {
+      warnings.push(`${found.as} has no effect: ${setting.withoutEffect}`);
+    }
+    try {
+      values[key] = text === undefined ? null : setting.parse(text);
+    } catch (error) {
+      if (!(error instanceof BadSetting)) throw error;
+      const shown = setting.secret ? 'its value' : JSON.stringify(text);
+      problems.push(
+        `${found?.as ?? setting.name} must be ${setting.kind.takes}: ${shown} ${error.message}`,
+      );
+    }
+  }
+  return values;
+}
+
+function complete(values: ParsedValues, given: GivenByName): Settings {
+  const demo = values.demo ?? values.natsUrl === null;
+  const asked = values.collect?.filter((source) => source !== 'none');
+  return {
+    ...values,
+    demo,
+    collect: asked ?? (demo ? 'auto' : []),
+    masterKeyFile: values.masterKeyFile ?? join(values.data, 'master.key'),
+    masterKeyFileGiven: values.masterKeyFile !== null,
+    metricsListenGiven: given.has('SVC_METRICS_LISTEN'),
+  };
+}
+
+/** Sentences about settings that are each fine but not together. */
+function conflicts(settings: Settings, given: GivenByName): string[] {
+  const as = (name: string): string => given.get(name)?.as ?? name;
+  const problems: string[] = [];
+  const { listen, tlsCertFile, tlsKeyFile, trustedProxy, metricsListen } = settings;
+  if ((tlsCertFile === null) !== (tlsKeyFile === null)) {
+    const [has, lacks] = tlsCertFile
+      ? ['SVC_TLS_CERT_FILE', 'SVC_TLS_KEY_FILE']
+      : ['SVC_TLS_KEY_FILE', 'SVC_TLS_CERT_FILE'];
+    problems.push(`${as(has)} needs ${lacks} beside it: a certificate and its key come together`);
+  } else if (!isLoopback(listen.host) && !tlsCertFile && !trustedProxy) {
+    problems.push(
+      `${as('SVC_LISTEN')} is ${listen.host}, which other machines can reach, and keys would ` +
+        'travel in the clear: give SVC_TLS_CERT_FILE and SVC_TLS_KEY_FILE, or name the proxy that ' +
+        'ends TLS in SVC_TRUSTED_PROXY, or listen on 127.0.0.1',
+    );
+  }
+  if (metricsListen && !isLoopback(metricsListen.host)) {
+    problems.push(
+      `${as('SVC_METRICS_LISTEN')} must be on loopback: from elsewhere read /metrics of the API ` +
+        'with a credential that may read',
+    );
+  }
+  if (settings.webhookAllowHttp && !settings.webhookAllow) {
+    problems.push(
+      `${as('SVC_WEBHOOK_ALLOW_HTTP')} needs SVC_WEBHOOK_ALLOW: it allows plain http for those ` +
+        'hosts and ranges alone',
+    );
+  }
+  problems.push(...collectConflicts(settings, given, as));
+  return problems;
+}
+
+function collectConflicts(
+  settings: Settings,
+  given: GivenByName,
+  as: (name: string) => string,
+): string[] {
+  const { collect, demo } = settings;
+  const isMixed = given.get('SVC_COLLECT')?.text.includes('none') && collect.length > 0;
+  if (isMixed) return [`${as('SVC_COLLECT')} names none beside a source: give one or the other`];
+  if (collect !== 'auto' && collect.length > 0 && !demo) {
+    return [
+      `${as('SVC_COLLECT')} needs the project demo, where readings of this host go: set SVC_DEMO ` +
+        'to on, or SVC_COLLECT to none',
+    ];
+  }
+  return [];
+}

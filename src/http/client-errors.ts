@@ -1,0 +1,35 @@
+/**
+ * Bytes that are not HTTP, headers that are too large, requests that never end: answered on the
+ * socket with the status that fits, then closed. Node's own answer would do for most; this one
+ * counts them, and never throws on a socket that has gone.
+ */
+import type { Socket } from 'node:net';
+import type { Metrics } from '../metrics.ts';
+
+const statusLines: Readonly<Record<string, string>> = {
+  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Content Too Large',
+};
+
+/** The listener of a server's `clientError`; counts by Node's error code. */
+export function clientErrorListener(
+  metrics: Metrics,
+): (error: NodeJS.ErrnoException, socket: Socket) => void {
+  const count = metrics.counter(
+    'svc_http_client_errors_total',
+    'Connections ended because what arrived was no acceptable HTTP request',
+    ['code'],
+  );
+  return (error, socket) => {
+    const code = error.code ?? 'unknown';
+    count.inc({ code });
+    // A reset connection has nobody to answer; one with bytes on the way must not get a second head.
+    if (code === 'ECONNRESET' || !socket.writable || socket.bytesWritten > 0) {
+      socket.destroy();
+      return;
+    }
+    const status = statusLines[code] ?? '400 Bad Request';
+    socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
+  };
+}

@@ -1,0 +1,18 @@
+/** The bounds of the HTTP servers, each with its reason: what a slow or hostile client may hold. */
+
+/** Largest request body: `WriteSamples` is the largest request (api.md, ≤ 1 MiB). */
+export const BODY_BYTES_MAX = 1024 * 1024;
+/** All headers together: a key is under 100 bytes, a CI token about 2 KiB. */
+export const HEADER_BYTES_MAX = 16 * 1024;
+/** Until the headers are complete: ends connections that send a byte now and then. */
+export const HEADERS_TIMEOUT_MS = 10_000;
+/** Until the whole request has arrived: 1 MiB at 35 KiB/s. Answers may take longer. */
+export const REQUEST_TIMEOUT_MS = 30_000;
+/** How often the two above are looked at. */
+export const TIMEOUT_CHECK_MS = 2_000;
+/** An idle connection is kept longer than common proxies keep theirs (60 s), so they close first. */
+export const KEEP_ALIVE_MS = 75_000;
+/** Open connections: each costs some 10 KiB; an evaluator and a hundred dashboards need few. */
+export const CONNECTIONS_MAX = 10_000;
+/** At a stop, how long requests in flight may go on. */
+export const STOP_WAIT_MS = 10_000;

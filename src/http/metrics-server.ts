@@ -1,0 +1,56 @@
+/**
+ * The metrics listener: `/metrics` without a credential, on loopback alone (the settings see to
+ * that). A server of its own, so that a scrape works while the API's is saturated or stopping.
+ */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { Metrics } from '../metrics.ts';
+import type { ListenAddress } from '../setting-kinds.ts';
+import { HEADER_BYTES_MAX, HEADERS_TIMEOUT_MS, TIMEOUT_CHECK_MS } from './limits.ts';
+import { listenOn, originOf } from './listening.ts';
+
+export interface MetricsServer {
+  /** Where metrics are readable: `http://127.0.0.1:9464/metrics`. */
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+/** Listens at once. Throws `ConfigError` when the address cannot be bound. */
+export async function openMetricsServer(options: {
+  readonly address: ListenAddress;
+  readonly metrics: Metrics;
+}): Promise<MetricsServer> {
+  const { address, metrics } = options;
+  const server = createServer(
+    {
+      maxHeaderSize: HEADER_BYTES_MAX,
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      requestTimeout: HEADERS_TIMEOUT_MS,
+      connectionsCheckingInterval: TIMEOUT_CHECK_MS,
+    },
+    (request, response) => {
+      const [path] = (request.url ?? '').split('?', 1);
+      if (path !== '/metrics' || !['GET', 'HEAD'].includes(request.method ?? '')) {
+        response.writeHead(404, { 'content-type': 'text/plain' }).end('Try GET /metrics\n');
+        return;
+      }
+      metrics.text().then(
+        (text) => response.writeHead(200, { 'content-type': metrics.contentType }).end(text),
+        () => response.writeHead(500).end(),
+      );
+    },
+  );
+  server.maxConnections = 100;
+  await listenOn('SVC_METRICS_LISTEN', address, async () => {
+    server.listen({ ...address });
+    await once(server, 'listening');
+  });
+  return {
+    url: `${originOf(server, 'http', address)}/metrics`,
+    close: () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}

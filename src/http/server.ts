@@ -1,0 +1,160 @@
+/**
+ * The API's HTTP server: fastify with bounds on everything a client can hold open, TLS from files,
+ * health, metrics and the routes it is handed. Request logging of fastify's own is off: it makes a
+ * logger per request, which costs more than a whole ingest request.
+ */
+import type { Server as HttpsServer } from 'node:https';
+import { type FastifyInstance, fastify } from 'fastify';
+import type { Clock } from '../../streams/clock.ts';
+import type { Random } from '../../streams/random.ts';
+import type { Health } from '../health.ts';
+import type { Log } from '../log.ts';
+import type { Metrics } from '../metrics.ts';
+import type { Settings } from '../settings.ts';
+import { clientErrorListener } from './client-errors.ts';
+import { addFallbacks } from './fallbacks.ts';
+import * as limits from './limits.ts';
+import { listenOn, originOf } from './listening.ts';
+import { addOperations } from './operations.ts';
+import type { ReadGate } from './read-gate.ts';
+import { loadTls, type TlsMaterial } from './tls.ts';
+
+export interface HttpServerOptions {
+  readonly settings: Pick<
+    Settings,
+    'listen' | 'publicUrl' | 'tlsCertFile' | 'tlsKeyFile' | 'trustedProxy'
+  >;
+  readonly log: Log;
+  readonly health: Health;
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Who may read `/metrics` on this listener. */
+  readonly readGate: ReadGate;
+  /** Adds the API's routes, before the server listens. */
+  readonly addRoutes: (app: FastifyInstance) => Promise<void>;
+  /** How long requests in flight may go on at a stop, ms. */
+  readonly stopWaitMs?: number;
+}
+
+export interface HttpServer {
+  readonly app: FastifyInstance;
+  /** Origin for clients, once it listens: SVC_PUBLIC_URL, or made from the bound address. */
+  readonly baseUrl: string;
+  /** Reads certificate and key again; new connections use them. Throws `ConfigError`, keeping the old. */
+  reloadCertificate(): void;
+  /**
+   * Stops accepting, lets requests in flight finish, closes what is left after `stopWaitMs`.
+   * Harmless on a second call.
+   */
+  close(): Promise<void>;
+}
+
+/** A listening server. Throws `ConfigError` when address or certificate will not do. */
+export async function openHttpServer(options: HttpServerOptions): Promise<HttpServer> {
+  const { settings, log, health } = options;
+  const tlsFiles =
+    settings.tlsCertFile !== null && settings.tlsKeyFile !== null
+      ? { certFile: settings.tlsCertFile, keyFile: settings.tlsKeyFile }
+      : undefined;
+  const app = createApp(options, tlsFiles && loadTls(tlsFiles));
+  const state = { isStopping: false };
+  addRequestRecords(app, options);
+  endConnectionsAtStop(app, state);
+  addFallbacks(app, log);
+  addOperations(app, options);
+  let closing: Promise<void> | undefined;
+  try {
+    await app.register(options.addRoutes);
+    await app.ready();
+    await listenOn('SVC_LISTEN', settings.listen, () => app.listen({ ...settings.listen }));
+  } catch (error) {
+    await app.close();
+    throw error;
+  }
+  return {
+    app,
+    baseUrl:
+      settings.publicUrl ?? originOf(app.server, tlsFiles ? 'https' : 'http', settings.listen),
+    reloadCertificate: () => {
+      if (!tlsFiles) return;
+      // With TLS files the server was made by node:https; fastify's type does not tell.
+      (app.server as unknown as HttpsServer).setSecureContext(loadTls(tlsFiles));
+      log.info({ certFile: tlsFiles.certFile }, 'The certificate was read again');
+    },
+    close: () => {
+      state.isStopping = true;
+      health.stopping('The service is stopping');
+      closing ??= drain(app, options);
+      return closing;
+    },
+  };
+}
+
+function createApp(options: HttpServerOptions, tls: TlsMaterial | undefined): FastifyInstance {
+  const bounds = {
+    maxHeaderSize: limits.HEADER_BYTES_MAX,
+    headersTimeout: limits.HEADERS_TIMEOUT_MS,
+    connectionsCheckingInterval: limits.TIMEOUT_CHECK_MS,
+  };
+  const app = fastify({
+    logger: false,
+    trustProxy: options.settings.trustedProxy ? [...options.settings.trustedProxy] : false,
+    genReqId: requestIds(options.random),
+    bodyLimit: limits.BODY_BYTES_MAX,
+    requestTimeout: limits.REQUEST_TIMEOUT_MS,
+    keepAliveTimeout: limits.KEEP_ALIVE_MS,
+    forceCloseConnections: 'idle',
+    clientErrorHandler: clientErrorListener(options.metrics),
+    ...(tls ? { https: { ...bounds, ...tls, minVersion: 'TLSv1.2' } } : { http: bounds }),
+    // The instance's type depends on the kind of server; nothing above this line uses the server.
+  }) as unknown as FastifyInstance;
+  app.server.maxConnections = limits.CONNECTIONS_MAX;
+  return app;
+}
+
+/** Short ids, unique over restarts: eight random characters for the process, then a count. */
+function requestIds(random: Random): () => string {
+  const prefix = Buffer.from(random.bytes(6)).toString('base64url');
+  let count = 0;
+  return () => `${prefix}-${(++count).toString(36)}`;
+}
+
+/** Counts and times each request by route and status, and tells its id to the caller. */
+function addRequestRecords(app: FastifyInstance, { metrics, log }: HttpServerOptions): void {
+  const requests = metrics.counter('svc_http_requests_total', 'Requests answered', [
+    'route',
+    'status',
+  ]);
+  const seconds = metrics.histogram('svc_http_request_seconds', 'Time to answer', ['route']);
+  app.addHook('onRequest', (request, reply, done) => {
+    reply.header('x-request-id', request.id);
+    done();
+  });
+  app.addHook('onResponse', (request, reply, done) => {
+    const route = request.routeOptions.url ?? 'none';
+    const status = reply.statusCode;
+    requests.inc({ route, status });
+    seconds.observe({ route }, reply.elapsedTime / 1000);
+    log.debug({ requestId: request.id, method: request.method, route, status }, 'Answered');
+    done();
+  });
+}
+
+/** A kept-alive connection whose answer went out during a stop is idle: without this it would stay. */
+function endConnectionsAtStop(app: FastifyInstance, state: { isStopping: boolean }): void {
+  app.addHook('onResponse', (_request, _reply, done) => {
+    if (state.isStopping) setImmediate(() => app.server.closeIdleConnections());
+    done();
+  });
+}
+
+async function drain(app: FastifyInstance, options: HttpServerOptions): Promise<void> {
+  const { clock, log, stopWaitMs = limits.STOP_WAIT_MS } = options;
+  const cancel = clock.wakeAfter(stopWaitMs, () => {
+    log.warn({}, `Requests still in flight after ${stopWaitMs} ms were cut off`);
+    app.server.closeAllConnections();
+  });
+  await app.close();
+  cancel();
+}

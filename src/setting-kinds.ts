@@ -1,0 +1,198 @@
+/**
+ * The kinds of value a setting can have: how its text is read, what it must look like. A parser
+ * returns the checked value or throws `BadSetting` with what would do; it never sees a setting's
+ * name, so that the one sentence about a bad value is made in one place (`config.ts`).
+ */
+import { isIP } from 'node:net';
+import ipaddr from 'ipaddr.js';
+
+/** How a setting's text is read, and how help and documentation describe what it takes. */
+export interface Kind<T> {
+  /** What would do, as a phrase: `a whole number from 1 to 300`. */
+  readonly takes: string;
+  /** true: a flag without a value means `on`. */
+  readonly isSwitch?: boolean;
+  /** Throws `BadSetting`. The text is trimmed and never empty. */
+  readonly parse: (text: string) => T;
+}
+
+/** A value that will not do; the message says why in a phrase without the setting's name. */
+export class BadSetting extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'BadSetting';
+  }
+}
+
+/** Where a server listens. `host` is an address without brackets; port 0 = any free one. */
+export interface ListenAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** A whole number of `unit`, both bounds allowed. */
+export function integer(min: number, max: number): Kind<number> {
+  const takes = `a whole number from ${min} to ${max}`;
+  return {
+    takes,
+    parse: (text) => {
+      const value = Number(text);
+      if (!/^\d+$/.test(text) || value < min || value > max) throw new BadSetting('is not');
+      return value;
+    },
+  };
+}
+
+export const onOff: Kind<boolean> = {
+  takes: 'on or off',
+  isSwitch: true,
+  parse: (text) => {
+    const value = text.toLowerCase();
+    if (['on', 'true', '1', 'yes'].includes(value)) return true;
+    if (['off', 'false', '0', 'no'].includes(value)) return false;
+    throw new BadSetting('is neither');
+  },
+};
+
+export function choice<T extends string>(...values: readonly T[]): Kind<T> {
+  return {
+    takes: `one of ${values.join(', ')}`,
+    parse: (text) => oneOf(values, text),
+  };
+}
+
+/** Comma-separated members of a closed set, each once, in the order of the set. */
+export function choices<T extends string>(...values: readonly T[]): Kind<readonly T[]> {
+  return {
+    takes: `a comma-separated list of ${values.join(', ')}`,
+    parse: (text) => {
+      const given = new Set(items(text).map((item) => oneOf(values, item)));
+      return values.filter((value) => given.has(value));
+    },
+  };
+}
+
+export const path: Kind<string> = {
+  takes: 'a path',
+  parse: (text) => {
+    if (text.includes('\0')) throw new BadSetting('contains a NUL character');
+    return text;
+  },
+};
+
+/** A short display name: no control characters, no quotes, so that it is safe as a label. */
+export const label: Kind<string> = {
+  takes: 'up to 63 letters, digits, dots, dashes and underscores, beginning with a letter or digit',
+  parse: (text) => {
+    if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/.test(text)) throw new BadSetting('is not');
+    return text;
+  },
+};
+
+/** `address:port`, `[IPv6]:port`, or `localhost:port` and `:port`, which are 127.0.0.1. */
+export const listenAddress: Kind<ListenAddress> = {
+  takes: 'an address and a port, such as 127.0.0.1:8080, [::1]:8080 or 0.0.0.0:8443',
+  parse: (text) => {
+    const match = /^(?:\[([^\]]+)\]|([^:]*)):(\d{1,5})$/.exec(text);
+    if (!match) throw new BadSetting('is not');
+    const port = Number(match[3]);
+    if (port > 65_535) throw new BadSetting('has a port above 65535');
+    const isShort = match[2] === '' || match[2] === 'localhost';
+    const host = match[1] ?? (isShort ? '127.0.0.1' : (match[2] ?? ''));
+    if (isIP(host) === 0) {
+      throw new BadSetting('names a host: give the address of one of this machine’s interfaces');
+    }
+    if (match[1] !== undefined && isIP(host) !== 6)
+      throw new BadSetting('has no IPv6 address in []');
+    return { host, port };
+  },
+};
+
+/** A listen address, or `off`. */
+export const listenAddressOrOff: Kind<ListenAddress | null> = {
+  takes: `${listenAddress.takes}, or off`,
+  parse: (text) => (text === 'off' || text === '0' ? null : listenAddress.parse(text)),
+};
+
+/** The origin of a web address: scheme, host and port; returned without a slash at the end. */
+export const origin: Kind<string> = {
+  takes: 'an http or https address without a path, such as https://monitoring.example.com',
+  parse: (text) => {
+    const url = parseUrl(text);
+    if (url.protocol !== 'https:' && url.protocol !== 'http:') throw new BadSetting('is not');
+    const rest = url.pathname.replace(/\/$/, '') + url.search + url.hash;
+    if (rest !== '') throw new BadSetting(`has more than scheme, host and port (${rest})`);
+    if (url.username || url.password) throw new BadSetting('carries a user name or password');
+    return url.origin;
+  },
+};
+
+/** One or more servers, comma-separated; credentials in them are secrets. */
+export function serverUrls(...schemes: readonly string[]): Kind<readonly string[]> {
+  return {
+    takes: `one or more addresses, comma-separated, beginning with ${schemes.map((s) => `${s}://`).join(' or ')}`,
+    parse: (text) =>
+      items(text).map((item) => {
+        const url = parseUrl(item);
+        if (!schemes.includes(url.protocol.slice(0, -1)) || url.hostname === '') {
+          throw new BadSetting('is not');
+        }
+        return item;
+      }),
+  };
+}
+
+/** Addresses and ranges in CIDR form: `10.0.0.5`, `10.0.0.0/8`, `fd00::/8`. */
+export const ranges: Kind<readonly string[]> = {
+  takes: 'addresses and ranges, comma-separated, such as 10.0.0.5 or 10.0.0.0/8',
+  parse: (text) =>
+    items(text).map((item) => {
+      if (!isRange(item)) throw new BadSetting(`has ${JSON.stringify(item)}, which is neither`);
+      return item;
+    }),
+};
+
+/** Host names, addresses and ranges; names are lower-cased and match exactly. */
+export const hostsAndRanges: Kind<readonly string[]> = {
+  takes: 'host names, addresses and ranges, comma-separated, such as hooks.lan, 10.0.0.0/8',
+  parse: (text) =>
+    items(text).map((item) => {
+      const name = item.toLowerCase();
+      if (isRange(name)) return name;
+      // A name that ends in a number is an address to URL parsers: it would never match as a name.
+      const isName = /^(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]{0,62})(\.[a-z0-9_][a-z0-9_-]{0,62})*$/;
+      if (isName.test(name) && !/(^|\.)(\d+|0x[0-9a-f]*)$/.test(name)) return name;
+      throw new BadSetting(`has ${JSON.stringify(item)}, which is none of these`);
+    }),
+};
+
+/** Any text; for settings that another part reads. */
+export const text: Kind<string> = { takes: 'text', parse: (value) => value };
+
+/** Is it an address that only this machine can reach? */
+export function isLoopback(host: string): boolean {
+  return ipaddr.process(host).range() === 'loopback';
+}
+
+function isRange(item: string): boolean {
+  if (isIP(item) !== 0) return true;
+  const [address = '', , rest] = item.split('/');
+  return isIP(address) !== 0 && rest === undefined && ipaddr.isValidCIDR(item);
+}
+
+function oneOf<T extends string>(values: readonly T[], given: string): T {
+  const found = values.find((value) => value === given.toLowerCase());
+  if (found === undefined) throw new BadSetting(`has ${JSON.stringify(given)}, which is not`);
+  return found;
+}
+
+function items(list: string): string[] {
+  const found = list.split(',').map((item) => item.trim());
+  if (found.includes('')) throw new BadSetting('has an empty item between commas');
+  return found;
+}
+
+function parseUrl(given: string): URL {
+  if (!URL.canParse(given)) throw new BadSetting('is not');
+  return new URL(given);
+}

@@ -1,0 +1,178 @@
+/**
+ * Every setting of the service, once: the parser, `--help`, `docs/configuration.md` and the
+ * refusal of unknown names come from this table. A setting is an environment variable, and a flag
+ * of `svc serve` with the same name in lower case (`SVC_LISTEN`, `--listen`).
+ */
+import {
+  choice,
+  choices,
+  hostsAndRanges,
+  integer,
+  type Kind,
+  label,
+  listenAddress,
+  listenAddressOrOff,
+  onOff,
+  origin,
+  path,
+  ranges,
+  serverUrls,
+  text,
+} from './setting-kinds.ts';
+
+/** One setting. `T` is what the program gets: the kind's value, or null when there is none. */
+export interface Setting<T> {
+  /** Name of the environment variable. */
+  readonly name: `SVC_${string}`;
+  readonly kind: Kind<unknown>;
+  readonly unit?: string;
+  /** Text the value is read from when the setting is not given; absent: the value is null. */
+  readonly default?: string;
+  /** What the default is, in words, where it depends on something else. */
+  readonly defaultInWords?: string;
+  /** What it is for, one or two sentences. */
+  readonly help: string;
+  /** true: its value is never shown in a message. */
+  readonly secret?: boolean;
+  /** A sentence: the setting is known, but nothing in this version acts on it. Giving it warns. */
+  readonly withoutEffect?: string;
+  readonly parse: (text: string) => T;
+}
+
+interface Described {
+  readonly unit?: string;
+  readonly defaultInWords?: string;
+  readonly help: string;
+  readonly secret?: boolean;
+  readonly withoutEffect?: string;
+}
+
+/** A setting that always has a value. */
+function setting<T>(
+  name: `SVC_${string}`,
+  kind: Kind<T>,
+  defaultText: string,
+  described: Described,
+): Setting<T> {
+  return { name, kind, default: defaultText, parse: kind.parse, ...described };
+}
+
+/** A setting that may have no value: null then. */
+function optional<T>(
+  name: `SVC_${string}`,
+  kind: Kind<T>,
+  described: Described,
+): Setting<T | null> {
+  return { name, kind, parse: kind.parse, ...described };
+}
+
+export const settingsTable = {
+  listen: setting('SVC_LISTEN', listenAddress, '127.0.0.1:8080', {
+    help: 'Where the API listens. Port 0 takes any free port. Anything but loopback needs a certificate, or a trusted proxy in front.',
+  }),
+  publicUrl: optional('SVC_PUBLIC_URL', origin, {
+    defaultInWords: 'made from SVC_LISTEN',
+    help: 'Address under which clients reach the API: written to demo.json and into links in notifications.',
+  }),
+  tlsCertFile: optional('SVC_TLS_CERT_FILE', path, {
+    help: 'Certificate chain in PEM form; needs SVC_TLS_KEY_FILE. Both files are read again on SIGHUP.',
+  }),
+  tlsKeyFile: optional('SVC_TLS_KEY_FILE', path, {
+    help: 'Private key of the certificate, in PEM form without a passphrase.',
+  }),
+  trustedProxy: optional('SVC_TRUSTED_PROXY', ranges, {
+    help: 'Addresses of the proxy that ends TLS in front of the API. Its X-Forwarded-For and X-Forwarded-Proto are believed, and the API may listen beyond loopback without a certificate.',
+  }),
+  metricsListen: setting('SVC_METRICS_LISTEN', listenAddressOrOff, '127.0.0.1:9464', {
+    help: "Where the service's own metrics are readable without a credential: loopback only. The API's /metrics shows the same to a credential that may read. When the default port is taken, a warning says so and the service starts without this listener.",
+  }),
+  data: setting('SVC_DATA', path, './data', {
+    help: 'Folder of the databases, the master key and demo.json. Made when missing. One process at a time.',
+  }),
+  masterKeyFile: optional('SVC_MASTER_KEY_FILE', path, {
+    defaultInWords: 'master.key in SVC_DATA, made at first start',
+    help: 'Key under which webhook secrets are sealed: 32 bytes in base64. Keep it outside the data folder and its backups; without it the sealed secrets are lost.',
+  }),
+  natsUrl: optional('SVC_NATS_URL', serverUrls('nats', 'tls'), {
+    defaultInWords: 'none: the stream is embedded',
+    secret: true,
+    help: 'NATS servers with JetStream (2.10.27 or newer) to use as the stream.',
+  }),
+  roles: setting('SVC_ROLES', choices('all'), 'all', {
+    help: 'What this process does. One process does everything.',
+  }),
+  datacenter: setting('SVC_DATACENTER', label, 'DC-1', {
+    help: 'Name of the data center of the machines that this process watches.',
+  }),
+  demo: optional('SVC_DEMO', onOff, {
+    defaultInWords: 'on with the embedded stream, off with SVC_NATS_URL',
+    help: 'Make the project demo and demo.json at first start, and let this host and its libvirt domains be watched there.',
+  }),
+  collect: optional('SVC_COLLECT', choices('host', 'libvirt', 'none'), {
+    defaultInWords: 'host on Linux, and libvirt where virsh answers; none without the demo project',
+    help: 'What to collect from: this host (/proc), the libvirt domains it sees, or nothing.',
+  }),
+  sampleIntervalSeconds: setting('SVC_SAMPLE_INTERVAL_SECONDS', integer(1, 300), '30', {
+    unit: 'seconds',
+    help: 'Time between two readings of a machine. Two readings more than three intervals apart are a gap.',
+  }),
+  libvirtUri: setting('SVC_LIBVIRT_URI', text, 'qemu:///system', {
+    help: 'Which hypervisor virsh connects to.',
+  }),
+  libvirtFilesystems: setting('SVC_LIBVIRT_FILESYSTEMS', onOff, 'off', {
+    help: "Read filesystem usage through the guests' agents. It needs a read-write connection to libvirt; nothing is changed over it.",
+  }),
+  webhookAllow: optional('SVC_WEBHOOK_ALLOW', hostsAndRanges, {
+    help: 'Hosts and ranges that webhooks may reach although the address guard refuses private and loopback addresses.',
+  }),
+  webhookAllowHttp: setting('SVC_WEBHOOK_ALLOW_HTTP', onOff, 'off', {
+    help: 'Allow plain http to the hosts and ranges of SVC_WEBHOOK_ALLOW; anything else stays https only.',
+  }),
+  auditRetentionDays: setting('SVC_AUDIT_RETENTION_DAYS', integer(1, 3650), '400', {
+    unit: 'days',
+    help: 'How long recorded transitions stay readable.',
+  }),
+  smtpUrl: optional('SVC_SMTP_URL', serverUrls('smtp', 'smtps'), {
+    secret: true,
+    help: 'Mail server for email recipients.',
+    withoutEffect: 'this version sends no email',
+  }),
+  ciIssuers: optional('SVC_CI_ISSUERS', text, {
+    help: 'Issuers whose CI identity assertions can be exchanged.',
+    withoutEffect: 'this version exchanges no CI identities',
+  }),
+  logLevel: setting('SVC_LOG_LEVEL', choice('debug', 'info', 'warn', 'error'), 'info', {
+    help: 'The least severe log lines to write. Logs are JSON lines on standard error, readable text on a terminal.',
+  }),
+} as const satisfies Record<string, Setting<unknown>>;
+
+type Table = typeof settingsTable;
+type Parsed = { readonly [K in keyof Table]: ReturnType<Table[K]['parse']> };
+
+/** The settings as the rest of the program sees them: checked, with every default filled in. */
+export interface Settings extends Omit<Parsed, 'demo' | 'collect' | 'masterKeyFile'> {
+  readonly demo: boolean;
+  /** `auto`: host on Linux, and libvirt where virsh answers. Empty: nothing is collected. */
+  readonly collect: 'auto' | readonly ('host' | 'libvirt')[];
+  readonly masterKeyFile: string;
+  /** true: SVC_MASTER_KEY_FILE was given, so the file must exist. */
+  readonly masterKeyFileGiven: boolean;
+  /** true: SVC_METRICS_LISTEN was given, so a taken port is a fault rather than a warning. */
+  readonly metricsListenGiven: boolean;
+}
+
+/** Names that belong to other commands, clients and tests: known here, read by them. */
+export const namesOfOthers: Readonly<Record<string, string>> = {
+  SVC_ENDPOINT: 'API origin, for clients and CI jobs',
+  SVC_API_KEY: 'key, for clients',
+  SVC_TRUST: 'approved trust name, for CI jobs',
+  SVC_AUDIENCE: 'audience of the identity token, for CI jobs',
+  SVC_SETUP_CODE: 'pairing code, for the CI verification step',
+  SVC_REEXEC: 'set by the command itself when it hands over to the pinned Node',
+  'SVC_TEST_…': 'for the tests',
+};
+
+/** Name of the flag of a setting, without dashes: `SVC_TLS_KEY_FILE` → `tls-key-file`. */
+export function flagOf(name: string): string {
+  return name.replace(/^SVC_/, '').toLowerCase().replaceAll('_', '-');
+}
