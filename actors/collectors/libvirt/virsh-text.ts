@@ -1,0 +1,130 @@
+/**
+ * What virsh prints, as data: pure functions from text.
+ *
+ * One virsh process prints three parts: all domains by UUID, id and name; the statistics, where a
+ * domain has only its name; and all domains again. A name can be given to another domain between
+ * the parts, and an id changes with a restart; only a domain that is the same before and after is
+ * one whose statistics are certainly its own. Names may hold quotes, blanks and even what looks
+ * like a header, so lines are told apart by their start and names are taken whole.
+ */
+import { parseCount } from '../host/count.ts';
+import { isImage } from '../host/mounts.ts';
+
+/** The commands, for one virsh process. Never `domstats a b`: it fails whole when one is gone. */
+export function statisticsCommand(options: { readonly nowait: boolean }): string {
+  const list = 'list --all --id --uuid --name';
+  return `${list}; domstats --raw${options.nowait ? ' --nowait' : ''}; ${list}`;
+}
+
+export interface Domain {
+  readonly uuid: string;
+  readonly name: string;
+  /** libvirt's number of this run of the domain; undefined = it is not running. */
+  readonly id?: string;
+  /** `key` to text, e.g. `vcpu.0.time` to `12680000000`. */
+  readonly fields: ReadonlyMap<string, string>;
+}
+
+export interface Statistics {
+  readonly domains: readonly Domain[];
+  /** Names that were another domain, run or nothing before or after: no statistics this time. */
+  readonly changed: readonly string[];
+  /** Domains in either list, with statistics or not: 0 = libvirt has none. */
+  readonly listed: number;
+}
+
+const LISTED = /^([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}) (\d+|-) (.+)$/;
+const HEADER = /^Domain: '(.*)'$/;
+
+/** Reads the output of {@link statisticsCommand}. Lines it does not know are passed over. */
+export function parseStatistics(text: string): Statistics {
+  const before = new Map<string, string>();
+  const after = new Map<string, string>();
+  const blocks = new Map<string, Map<string, string>>();
+  const twice = new Set<string>();
+  let block: Map<string, string> | undefined;
+  for (const line of text.split('\n')) {
+    // Nine lines of ten are fields: they are told by their indent, without a pattern.
+    if (line.startsWith('  ')) {
+      const equals = line.indexOf('=');
+      const key = line.slice(2, equals);
+      if (equals > 2 && block && !block.has(key)) block.set(key, line.slice(equals + 1));
+      continue;
+    }
+    const name = HEADER.exec(line)?.[1];
+    const [, uuid = '', id = '', listed] = LISTED.exec(line) ?? [];
+    if (name !== undefined) {
+      if (blocks.has(name)) twice.add(name);
+      block = new Map();
+      blocks.set(name, block);
+    } else if (listed !== undefined) {
+      const list = blocks.size === 0 ? before : after;
+      if (list.has(listed)) twice.add(listed);
+      list.set(listed, `${uuid} ${id}`);
+    }
+  }
+  return match({ before, after, blocks, twice });
+}
+
+function match(read: {
+  readonly before: ReadonlyMap<string, string>;
+  readonly after: ReadonlyMap<string, string>;
+  readonly blocks: ReadonlyMap<string, ReadonlyMap<string, string>>;
+  readonly twice: ReadonlySet<string>;
+}): Statistics {
+  const { before, after, blocks, twice } = read;
+  const names = new Set([...before.keys(), ...after.keys(), ...blocks.keys()]);
+  const domains: Domain[] = [];
+  const changed: string[] = [];
+  for (const name of names) {
+    const identity = before.get(name);
+    const fields = blocks.get(name);
+    const same = identity !== undefined && identity === after.get(name) && !twice.has(name);
+    const [uuid, id] = identity?.split(' ') ?? [];
+    if (!same || !fields || uuid === undefined || id === undefined) changed.push(name);
+    else domains.push({ uuid, name, fields, ...(id !== '-' && { id }) });
+  }
+  return { domains, changed, listed: new Set([...before.keys(), ...after.keys()]).size };
+}
+
+/** Beyond what libvirt allows of vCPUs, disks or interfaces in one domain. */
+const INDEX_MAX = 8_192;
+
+/** `0` to `n - 1`, n being the number in field `count`: the indexes a group of fields may have. */
+export function indexesOf(fields: ReadonlyMap<string, string>, count: string): string[] {
+  const length = Math.min(parseCount(fields.get(count)) ?? 0, INDEX_MAX);
+  return Array.from({ length }, (_, index) => `${index}`);
+}
+
+export interface GuestFileSystem {
+  readonly mountpoint: string;
+  readonly fstype: string;
+  readonly sizeBytes: number;
+  readonly usedBytes: number;
+}
+
+/**
+ * Reads `virsh guestinfo --filesystem`. undefined = the agent said nothing at all: after
+ * `guest-agent-timeout` a mute agent gives an empty answer and success. A file system whose size
+ * or use the agent does not tell is not listed.
+ */
+export function parseGuestFileSystems(text: string): GuestFileSystem[] | undefined {
+  const fields = new Map<string, string>();
+  for (const line of text.split('\n')) {
+    const [, key, fieldText = ''] = /^(fs\.[\w.-]+) *: ?(.*)$/.exec(line) ?? [];
+    if (key !== undefined) fields.set(key, fieldText);
+  }
+  if (!fields.has('fs.count')) return undefined;
+  const found = new Map<string, GuestFileSystem>();
+  for (const index of indexesOf(fields, 'fs.count')) {
+    const mountpoint = fields.get(`fs.${index}.mountpoint`);
+    const fstype = fields.get(`fs.${index}.fstype`);
+    const sizeBytes = parseCount(fields.get(`fs.${index}.total-bytes`));
+    const usedBytes = parseCount(fields.get(`fs.${index}.used-bytes`));
+    if (!mountpoint || !fstype || isImage(fstype)) continue;
+    if (!sizeBytes || usedBytes === undefined || usedBytes > sizeBytes) continue;
+    // What is mounted over another at the same place hides it.
+    found.set(mountpoint, { mountpoint, fstype, sizeBytes, usedBytes });
+  }
+  return [...found.values()];
+}
