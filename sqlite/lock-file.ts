@@ -1,0 +1,62 @@
+/**
+ * One process per data folder. The lock is SQLite's own on `svc.lock`, so the kernel lets go of it
+ * when the process dies, however it dies: there is no stale lock to judge by process ids, which
+ * another container or a later boot may have given to something else. The id in `svc.pid` is for
+ * the sentence alone.
+ */
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+
+export interface FolderLock {
+  /** Lets go of the folder. Harmless on a second call. */
+  release(): void;
+}
+
+/** Another process, or another service in this one, uses the folder. */
+export class FolderLocked extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'FolderLocked';
+  }
+}
+
+/** Takes `folder`, making it (mode 0700) when missing. Throws `FolderLocked`, or what mkdir throws. */
+export function lockFolder(folder: string): FolderLock {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const pidFile = join(folder, 'svc.pid');
+  const database = new Database(join(folder, 'svc.lock'), { timeout: 0 });
+  try {
+    database.exec('BEGIN EXCLUSIVE');
+  } catch (error) {
+    database.close();
+    if ((error as { code?: string }).code !== 'SQLITE_BUSY') throw error;
+    throw new FolderLocked(
+      `The data folder ${folder} is in use by ${holder(pidFile)}: stop it, or give this one ` +
+        'another folder with SVC_DATA',
+    );
+  }
+  held.add(database);
+  writeFileSync(pidFile, `${process.pid}\n`, { mode: 0o600 });
+  return {
+    release: () => {
+      if (!database.open) return;
+      rmSync(pidFile, { force: true });
+      database.close();
+      held.delete(database);
+    },
+  };
+}
+
+/** A connection that is collected as garbage closes, and its lock goes: these must not be. */
+const held = new Set<Database.Database>();
+
+function holder(pidFile: string): string {
+  try {
+    const pid = readFileSync(pidFile, 'utf8').trim();
+    return pid === String(process.pid) ? 'another service of this process' : `process ${pid}`;
+  } catch {
+    // The holder is between taking the lock and writing its id, or cannot be asked.
+    return 'another process';
+  }
+}
