@@ -1,0 +1,238 @@
+/**
+ * What must hold on every path of a rule, a delivery, a destination, a credential and a data center,
+ * whatever happens in which order. A walk takes every event of the alphabet from every state of the
+ * model; an invariant is a question to all of these steps.
+ */
+import t from 'tap';
+import type { AlertRuleContext } from '../../machines/alert-rule.ts';
+import type { CredentialContext } from '../../machines/credential.ts';
+import { DELIVERY_REASONS, type DeliveryContext } from '../../machines/delivery.ts';
+import type { DestinationContext } from '../../machines/destination.ts';
+import { HOUR, START } from './models.ts';
+import { contextOf, edgesOf, notified, sameTimers, taken, typesOf, walked } from './questions.ts';
+import type { Edge } from './walk.ts';
+
+t.test('alertRule: only a report of the desired version is believed', async (t) => {
+  const reports = edgesOf('alertRule', 'applied', 'applicationFailed');
+  const foreign = reports.filter(({ from, event }) => {
+    return event.version !== contextOf<AlertRuleContext>(from).version;
+  });
+  t.ok(foreign.length > 0);
+  t.same(
+    foreign.filter((edge) => edge.taken.length > 0),
+    [],
+  );
+  for (const { to } of taken(reports).filter(({ event }) => event.type === 'applied')) {
+    const { appliedVersion, version, syncError, spec } = contextOf<AlertRuleContext>(to);
+    t.equal(appliedVersion, version);
+    t.equal(syncError, null);
+    t.equal(to.value, spec.enabled ? 'active' : 'paused');
+  }
+});
+
+t.test('alertRule: an edit is a new desired version that pends until it is applied', async (t) => {
+  const edits = edgesOf('alertRule', 'edited').filter(({ from }) => !from.final);
+  for (const { from, to, event, effects } of edits) {
+    const before = contextOf<AlertRuleContext>(from);
+    const after = contextOf<AlertRuleContext>(to);
+    const { enabled } = event.spec as AlertRuleContext['spec'];
+    const changed = event.evaluationChanged === true || enabled !== before.spec.enabled;
+    t.equal(to.value, 'pendingApplication');
+    t.equal(after.version, before.version + 1);
+    t.equal(after.evaluationRevision, before.evaluationRevision + (changed ? 1 : 0));
+    t.same(effects, [{ type: 'applyRule' }]);
+  }
+});
+
+t.test(
+  'alertRule: what an application or a deletion outdates is retired, with its reason',
+  async (t) => {
+    const { edges } = walked('alertRule');
+    const settling = taken(edges).filter(({ event }) => /^(applied|deleted)$/.test(event.type));
+    const reasons = new Set<string>();
+    for (const { from, to, effects } of settling) {
+      const before = contextOf<AlertRuleContext>(from);
+      const through = before.evaluationRevision - (to.value === 'deleted' ? 0 : 1);
+      const reason = { active: 'RULE_CHANGED', paused: 'RULE_PAUSED', deleted: 'RULE_DELETED' };
+      const wanted = [
+        { type: 'retireInstances', reason: reason[to.value as keyof typeof reason] },
+      ].filter(() => before.retiredThroughRevision < through);
+      t.equal(contextOf<AlertRuleContext>(to).retiredThroughRevision, through);
+      t.same(effects, wanted);
+      for (const { reason } of wanted) reasons.add(reason);
+    }
+    t.same([...reasons].sort(), ['RULE_CHANGED', 'RULE_DELETED', 'RULE_PAUSED']);
+    t.same(
+      edges.filter(({ effects }) => notified(effects).length > 0),
+      [],
+      'and nobody is notified',
+    );
+  },
+);
+
+t.test('alertRule: nothing is left live of the revision that a pause ended', async (t) => {
+  const paused = walked('alertRule').rows.filter(({ value }) => value === 'paused');
+  t.ok(paused.length > 0);
+  for (const row of paused) {
+    const { retiredThroughRevision, evaluationRevision } = contextOf<AlertRuleContext>(row);
+    t.equal(retiredThroughRevision, evaluationRevision - 1);
+  }
+});
+
+t.test(
+  'delivery: sending is entered from rechecking alone, before the 24 hours are over',
+  async (t) => {
+    const sending = walked('delivery').edges.filter(({ from, to }) => {
+      return to.value === 'sending' && from.value !== 'sending';
+    });
+    t.ok(sending.length > 0);
+    for (const { from, to, event } of sending) {
+      t.equal(from.value, 'rechecking');
+      t.ok(event.at < START + 24 * HOUR);
+      const { attempts, bodyDigest } = contextOf<DeliveryContext>(to);
+      t.match(attempts.at(-1), { attemptId: event.attemptId, startedMs: event.at, outcome: null });
+      t.equal(bodyDigest, 'd1', 'the body is that of the first attempt');
+    }
+  },
+);
+
+t.test('delivery: after 24 hours nothing but an attempt on the wire is left', async (t) => {
+  const late = walked('delivery').edges.filter(({ from, event }) => {
+    return !from.final && event.at >= START + 24 * HOUR;
+  });
+  for (const { from, to, event } of taken(late)) {
+    const outcomes = { accepted: 'sent', refused: 'failed', suppressed: 'suppressed' };
+    const wanted = outcomes[event.type as keyof typeof outcomes] ?? 'expired';
+    if (to.value !== wanted) t.fail(`${from.value} --${event.type}--> ${to.value}`);
+  }
+  t.ok(taken(late).some(({ from, to }) => from.value === 'sending' && to.value === 'expired'));
+  const timed = walked('delivery').rows.filter(({ timers }) => timers.size > 0);
+  t.ok(timed.length > 0);
+  for (const { value, timers } of timed) {
+    t.equal(timers.get(`xstate.after.lifetimeEnd.delivery.${value}`), START + 24 * HOUR);
+    t.ok([...timers.values()].every((due) => due <= START + 24 * HOUR));
+  }
+});
+
+t.test(
+  'delivery: an open attempt ends by its own outcome alone, and every one has an end',
+  async (t) => {
+    const { rows, edges } = walked('delivery');
+    const fromSending = taken(edges).filter(({ from }) => from.value === 'sending');
+    t.same([...typesOf(fromSending)].sort(), [
+      'accepted',
+      'attemptFailed',
+      'attemptLost',
+      'refused',
+    ]);
+    const other = edges.filter(({ event }) => /other/.test(String(event.attemptId)));
+    t.ok(other.length > 0);
+    t.same(taken(other), [], 'an outcome of another attempt changes nothing');
+    for (const row of rows) {
+      const { attempts, reason } = contextOf<DeliveryContext>(row);
+      const open = attempts.filter(({ outcome }) => outcome === null);
+      t.equal(open.length, row.value === 'sending' ? 1 : 0);
+      if (reason !== null) t.ok(DELIVERY_REASONS.includes(reason));
+      const unsent = ['suppressed', 'expired', 'failed'].includes(String(row.value));
+      t.equal(reason !== null, unsent, `${row.value} has ${reason}`);
+    }
+  },
+);
+
+t.test('delivery: a wait ends at the next attempt, which is rechecked', async (t) => {
+  const waiting = walked('delivery').rows.filter(({ value }) => value === 'waiting');
+  t.ok(waiting.length > 0);
+  for (const row of waiting) {
+    const due = row.timers.get('xstate.after.retryDelay.delivery.waiting');
+    t.equal(due, contextOf<DeliveryContext>(row).nextAttemptMs);
+  }
+  const out = taken(walked('delivery').edges).filter(({ from }) => from.value === 'waiting');
+  t.same([...new Set(out.map(({ to }) => String(to.value)))].sort(), [
+    'expired',
+    'rechecking',
+    'suppressed',
+  ]);
+});
+
+t.test('delivery: a lost attempt counts as one that may have arrived', async (t) => {
+  const lost = taken(edgesOf('delivery', 'attemptLost'));
+  t.ok(lost.length > 0);
+  for (const { to } of lost) {
+    t.equal(contextOf<DeliveryContext>(to).attempts.at(-1)?.outcome, 'unknown');
+  }
+});
+
+t.test(
+  'destination: at most two secrets live, current first, the second only with its timer',
+  async (t) => {
+    const { rows, edges } = walked('destination');
+    t.ok(rows.some(({ timers }) => timers.size > 0));
+    for (const row of rows) {
+      const { length } = contextOf<DestinationContext>(row).secrets;
+      t.equal(length, row.final ? 0 : row.timers.has('overlapEnded') ? 2 : 1);
+    }
+    for (const { from, to, event } of taken(edges).filter(isRotation)) {
+      const [current, previous] = contextOf<DestinationContext>(to).secrets;
+      const [before] = contextOf<DestinationContext>(from).secrets;
+      t.equal(current?.id, event.secretId);
+      t.equal(previous?.id, event.overlapMs === 0 ? undefined : before?.id);
+      const overlapMs = Math.min(Number(event.overlapMs), 24 * HOUR);
+      t.equal(to.timers.get('overlapEnded'), overlapMs === 0 ? undefined : event.at + overlapMs);
+    }
+  },
+);
+
+t.test('destination: the overlap goes on through pausing and resuming', async (t) => {
+  const moved = taken(edgesOf('destination', 'paused', 'resumed', 'renamed'));
+  t.ok(moved.some(({ from }) => from.timers.size > 0));
+  t.ok(moved.every(({ from, to }) => sameTimers(from, to)));
+});
+
+t.test('credential: revocation is immediate from every live state', async (t) => {
+  const revoking = edgesOf('credential', 'revoked').filter(({ from }) => !from.final);
+  t.same([...new Set(revoking.map(({ from }) => String(from.value)))].sort(), [
+    'active',
+    'rotating',
+  ]);
+  for (const { to, event } of revoking) {
+    t.equal(to.value, 'revoked');
+    t.match(to.context, { revokedMs: event.at, revokedReason: 'LEAKED' });
+  }
+  const replaced = edgesOf('credential', 'rotated').filter(({ event }) => event.overlapMs === 0);
+  t.ok(
+    replaced.every(({ from, to }) => from.final || to.value === 'revoked'),
+    'no overlap, too',
+  );
+});
+
+t.test(
+  'credential: an old key never outlives 24 hours from its first rotation, nor its lifetime',
+  async (t) => {
+    const rotating = walked('credential').edges.filter(({ to }) => to.value === 'rotating');
+    t.ok(
+      rotating.some(({ from }) => from.value === 'rotating'),
+      'a second rotation was walked',
+    );
+    for (const { to } of rotating) {
+      const { rotatedMs, overlapEndsMs, expiresMs } = contextOf<CredentialContext>(to);
+      t.ok(rotatedMs !== null && Number(overlapEndsMs) <= rotatedMs + 24 * HOUR);
+      t.equal(to.timers.get('xstate.after.overlapEnd.credential.rotating'), overlapEndsMs);
+      t.equal(to.timers.get('xstate.after.lifetimeEnd.credential.rotating'), expiresMs);
+    }
+  },
+);
+
+t.test('datacenter: stale begins with noticed silence and ends with a report', async (t) => {
+  const moved = walked('datacenter').edges.filter(({ from, to }) => from.value !== to.value);
+  t.same(
+    moved.map(({ from, event, to }) => [from.value, event.type, to.value]),
+    [
+      ['live', 'silenceNoticed', 'stale'],
+      ['stale', 'reported', 'live'],
+    ],
+  );
+});
+
+function isRotation({ event }: Edge): boolean {
+  return event.type === 'secretRotated';
+}

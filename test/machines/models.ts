@@ -1,0 +1,264 @@
+/**
+ * A finite model of each machine: its input, an alphabet of events for a given context (those that
+ * its guards let pass, and those that they must not), and which parts of the context tell two
+ * states of the model apart. Times are counted on from the context, so that a path is plausible.
+ */
+import type { AlertInstanceContext } from '../../machines/alert-instance.ts';
+import type { AlertRuleContext, AlertRuleSpec } from '../../machines/alert-rule.ts';
+import type { CredentialContext } from '../../machines/credential.ts';
+import type { MachineEvent } from '../../machines/definition.ts';
+import type { DeliveryContext } from '../../machines/delivery.ts';
+import type { DestinationContext } from '../../machines/destination.ts';
+
+export type ModelEvent = MachineEvent & Readonly<Record<string, unknown>>;
+
+/** Contexts differ by machine; each model below reads the one of its own machine. */
+type AnyContext = Readonly<Record<string, unknown>>;
+
+export interface Model {
+  readonly input: Readonly<Record<string, unknown>>;
+  readonly events: (context: AnyContext) => ModelEvent[];
+  /** What of the context matters to guards and effects, as a small JSON value. */
+  readonly key: (context: AnyContext) => unknown;
+}
+
+/** The start of all models, Unix ms. */
+export const START = 1_767_225_600_000;
+export const HOUR = 3_600_000;
+
+const FUTURE = new Set(['expiresMs', 'overlapEndsMs', 'snoozedUntilMs', 'nextAttemptMs']);
+
+/** A second after the latest time in the context that has happened. */
+export function nowOf(context: unknown): number {
+  return latestMs(context) + 1000;
+}
+
+function latestMs(value: unknown): number {
+  if (typeof value === 'number') return value >= START ? value : START;
+  if (typeof value !== 'object' || value === null) return START;
+  const past = Object.entries(value).filter(([name]) => !FUTURE.has(name));
+  return Math.max(START, ...past.map(([, inner]) => latestMs(inner)));
+}
+
+export const spec: AlertRuleSpec = {
+  displayName: 'CPU high',
+  metricId: 'cpu_utilization_pct',
+  operator: 'GREATER_THAN',
+  threshold: 90,
+  sustainedSeconds: 300,
+  severity: 'WARNING',
+  allVms: true,
+  vmNames: [],
+  enabled: true,
+  repeatIntervalSeconds: 0,
+  destinationNames: [],
+};
+
+const by = 'projects/p/members/m';
+
+const alertRule = modelOf<AlertRuleContext>({
+  input: { at: START, rule: 'r', project: 'p', spec, by },
+  events: ({ version }, at) => [
+    ...[true, false].flatMap((enabled) =>
+      [true, false].map((evaluationChanged) => {
+        return { type: 'edited', at, spec: { ...spec, enabled }, by, evaluationChanged };
+      }),
+    ),
+    ...[version - 1, version, version + 1].flatMap((version) => [
+      { type: 'applied', at, version },
+      { type: 'applicationFailed', at, version, reason: 'INSTANCE_LIMIT' },
+    ]),
+    { type: 'deleted', at, by },
+  ],
+  key: (context) => [
+    context.spec.enabled,
+    context.syncError,
+    context.appliedVersion === 0 || context.appliedVersion === context.version,
+    Math.min(2, context.evaluationRevision - context.retiredThroughRevision),
+  ],
+});
+
+const firing = {
+  type: 'sustained',
+  incidentId: 'inc_1',
+  value: 95,
+  window: [{ observedMs: START, value: 95 }],
+};
+
+const alertInstance = modelOf<AlertInstanceContext>({
+  input: { at: START, project: 'p', rule: 'r', evaluationRevision: 1, vm: 'v', labels: '' },
+  events: ({ decidedThrough, incident }, at) => {
+    const earlier = decidedThrough - 1;
+    const gapStart = incident?.dataMissingSinceMs ?? at;
+    return [
+      { type: 'breachStarted', at, startedMs: at },
+      { type: 'breachStarted', at, startedMs: decidedThrough },
+      { type: 'breachEnded', at },
+      ...[true, false].flatMap((notify) =>
+        [0, HOUR].map((repeatIntervalMs) => {
+          return { ...firing, at, eventMs: at, startedMs: at, notify, repeatIntervalMs };
+        }),
+      ),
+      {
+        ...firing,
+        ...{ at, eventMs: decidedThrough, startedMs: earlier, notify: true, repeatIntervalMs: 0 },
+      },
+      { type: 'recovered', at, eventMs: at, value: 10 },
+      { type: 'recovered', at, eventMs: at, value: null },
+      { type: 'recovered', at, eventMs: earlier, value: 10 },
+      { type: 'dataMissing', at, eventMs: at, sinceMs: at - 90_000 },
+      { type: 'dataMissing', at, eventMs: earlier, sinceMs: earlier },
+      { type: 'dataObserved', at, eventMs: at },
+      { type: 'dataObserved', at, eventMs: gapStart },
+      { type: 'evaluatorFailed', at, reason: 'out of memory' },
+      { type: 'evaluatorHealthy', at },
+      { type: 'acknowledged', at, by, note: 'looking' },
+      { type: 'snoozed', at, untilMs: at + HOUR, by },
+      { type: 'snoozed', at, untilMs: at, by },
+      { type: 'unsnoozed', at, by },
+      { type: 'xstate.after.snoozeEnd.alertInstance.firing.notification.snoozed', at },
+      { type: 'repeatDue', at },
+      { type: 'corrected', at },
+      { type: 'retired', at, reason: 'RULE_CHANGED' },
+    ];
+  },
+  key: ({ ordinal, repeatIntervalMs, incident }) => [
+    Math.min(2, ordinal),
+    repeatIntervalMs > 0,
+    incident && [
+      incident.notify,
+      incident.acknowledged !== null,
+      incident.snoozedUntilMs !== null,
+      incident.dataMissingSinceMs !== null,
+      incident.correctedAfterNotification,
+      Math.min(1, incident.repeats),
+      incident.retiredMs !== null,
+    ],
+  ],
+});
+
+const failure = { httpStatus: 503, error: 'HTTP 503' };
+
+const delivery = modelOf<DeliveryContext>({
+  input: {
+    at: START,
+    project: 'p',
+    event: 'FIRING',
+    occurrence: 1,
+    incident: 'inc_1',
+    alertInstance: 'i',
+    rule: 'r',
+    evaluationRevision: 1,
+    destination: 'd',
+    recipient: null,
+  },
+  events: ({ attempts, createdMs }, soon) => {
+    const attemptId = `att_${attempts.length}`;
+    return [soon, createdMs + 24 * HOUR].flatMap((at) => [
+      { type: 'attemptDue', at },
+      { type: 'cleared', at, attemptId: `att_${attempts.length + 1}`, bodyDigest: 'd1' },
+      { type: 'suppressed', at, reason: 'SNOOZED' },
+      { type: 'accepted', at, httpStatus: 200 },
+      { type: 'accepted', at, httpStatus: 200, attemptId },
+      { type: 'accepted', at, httpStatus: 200, attemptId: 'att_of_another' },
+      ...[5_000, 25 * HOUR, null].flatMap((delayMs) => [
+        { type: 'attemptFailed', at, unknown: delayMs === 5_000, ...failure, delayMs },
+        { type: 'attemptLost', at, delayMs },
+      ]),
+      { type: 'attemptFailed', at, unknown: false, ...failure, delayMs: 1, attemptId: 'att_other' },
+      { type: 'refused', at, httpStatus: 410, error: 'HTTP 410' },
+      { type: 'xstate.after.retryDelay.delivery.waiting', at },
+      ...['queued', 'rechecking', 'waiting'].map((state) => {
+        return { type: `xstate.after.lifetimeEnd.delivery.${state}`, at: createdMs + 24 * HOUR };
+      }),
+    ]);
+  },
+  key: (context) => [
+    Math.min(2, context.attempts.length),
+    context.attempts.at(-1)?.outcome,
+    context.reason,
+    nowOf(context) >= context.createdMs + 24 * HOUR,
+  ],
+});
+
+const destination = modelOf<DestinationContext>({
+  input: {
+    at: START,
+    project: 'p',
+    kind: 'webhook',
+    displayName: 'On call',
+    urlDigest: 'digest',
+    host: 'hooks.example.com',
+    lastFour: 'abcd',
+    secretId: 'sec_1',
+  },
+  events: (_, at) => [
+    { type: 'paused', at, reason: 'HTTP 410', by },
+    { type: 'resumed', at, by },
+    { type: 'renamed', at, displayName: 'Night', by },
+    ...[0, HOUR, 48 * HOUR].map((overlapMs) => {
+      return { type: 'secretRotated', at, secretId: `sec_${at}`, overlapMs, by };
+    }),
+    { type: 'overlapEnded', at },
+    { type: 'deleted', at, by },
+  ],
+  key: ({ secrets, displayName }) => [secrets.length, displayName],
+});
+
+const credential = modelOf<CredentialContext>({
+  input: {
+    at: START,
+    project: 'p',
+    kind: 'sk',
+    hash: 'a'.repeat(64),
+    lastFour: 'wxyz',
+    capabilities: ['monitoring.read'],
+    owner: 'projects/p/serviceAccounts/s',
+    displayName: 'CI',
+    expiresMs: START + 90 * 24 * HOUR,
+  },
+  events: (context, soon) => {
+    const lateMs = (context.rotatedMs ?? START) + 24 * HOUR;
+    return [
+      ...[soon, lateMs].flatMap((at) =>
+        [0, HOUR, 48 * HOUR].map((overlapMs) => {
+          return { type: 'rotated', at, successor: `key_${at}`, overlapMs, by };
+        }),
+      ),
+      { type: 'revoked', at: soon, reason: 'LEAKED', by },
+      { type: 'xstate.after.lifetimeEnd.credential.active', at: context.expiresMs },
+      { type: 'xstate.after.lifetimeEnd.credential.rotating', at: context.expiresMs },
+      { type: 'xstate.after.overlapEnd.credential.rotating', at: context.overlapEndsMs ?? soon },
+    ];
+  },
+  key: ({ rotatedMs, revokedReason }) => [rotatedMs !== null, revokedReason],
+});
+
+const datacenter = modelOf<{ readonly silentSinceMs: number | null }>({
+  input: { at: START, name: 'DC-1' },
+  events: (_, at) => [
+    { type: 'silenceNoticed', at, sinceMs: at - 90_000 },
+    { type: 'reported', at },
+  ],
+  key: ({ silentSinceMs }) => silentSinceMs !== null,
+});
+
+/** By machine name. */
+export const models: ReadonlyMap<string, Model> = new Map(
+  Object.entries({ alertRule, alertInstance, delivery, destination, credential, datacenter }),
+);
+
+interface TypedModel<C> {
+  readonly input: Readonly<Record<string, unknown>>;
+  readonly events: (context: C, nowMs: number) => ModelEvent[];
+  readonly key: (context: C) => unknown;
+}
+
+/** The context of a machine's snapshot is of the type that its model names. */
+function modelOf<C>({ input, events, key }: TypedModel<C>): Model {
+  return {
+    input,
+    events: (context) => events(context as unknown as C, nowOf(context)),
+    key: (context) => key(context as unknown as C),
+  };
+}
