@@ -2,7 +2,12 @@
  * A read of an embedded stream: batches by range, then the live tail. The tail is woken by the
  * commit that appended, in process; nothing polls.
  */
-import type { ReadOptions, StreamMessage, StreamRead } from '../../streams/stream.ts';
+import {
+  type ReadOptions,
+  type StreamMessage,
+  StreamMisconfigured,
+  type StreamRead,
+} from '../../streams/stream.ts';
 import type { StreamFile } from './stream-file.ts';
 
 // A batch is read in one go on the main thread: bounded by what 64 large payloads take.
@@ -61,8 +66,11 @@ export class EmbeddedRead implements StreamRead {
   #begin(): void {
     const { from, stream, untilEnd } = this.#options;
     const { messages } = this.#file;
-    const last = this.#file.reading(() => messages.get(stream).lastSequence);
-    if (untilEnd) this.#through = last;
+    const { lastSequence, spec } = this.#file.reading(() => messages.get(stream));
+    if (spec.retention === 'workQueue') {
+      throw new StreamMisconfigured(`Stream ${stream} is a work queue: consume it`);
+    }
+    if (untilEnd) this.#through = lastSequence;
     const first = this.#file.reading(() =>
       'sequence' in from ? from.sequence : messages.firstSequenceAt(stream, from.timeMs),
     );

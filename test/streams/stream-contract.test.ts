@@ -4,11 +4,24 @@
  * version, each on a free loopback port with a store of its own.
  */
 import t from 'tap';
+import { componentPath, needs } from '../support/components.ts';
+import { startNatsServer } from '../support/nats-server.ts';
 import { streamContract } from '../support/stream-contract.ts';
-import { embeddedHarness } from '../support/stream-contract-harness.ts';
+import { embeddedHarness, jetStreamHarness } from '../support/stream-contract-harness.ts';
 
 t.test('the embedded stream', async (t) => {
   const harness = embeddedHarness(t.testdir({}));
   t.teardown(() => harness.close());
   await streamContract(t, harness);
 });
+
+for (const version of ['nats-server 2.10.27', 'nats-server 2.15.1'] as const) {
+  t.test(`JetStream on ${version}`, needs(version), async (t) => {
+    const program = componentPath(version);
+    const server = await startNatsServer({ program, folder: t.testdir({}) });
+    t.teardown(() => server.kill());
+    const harness = await jetStreamHarness(server);
+    t.teardown(() => harness.close());
+    await streamContract(t, harness);
+  });
+}

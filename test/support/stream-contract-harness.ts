@@ -1,9 +1,10 @@
 /** What the stream contract needs from the surroundings of an adapter. */
-
+import { setTimeout as sleep } from 'node:timers/promises';
 import { openEmbeddedStream } from '../../sqlite/embedded-stream.ts';
-import type { Clock } from '../../streams/clock.ts';
-import { VirtualClock } from '../../streams/clock.ts';
+import { type Clock, systemClock, VirtualClock } from '../../streams/clock.ts';
+import { openJetStream } from '../../streams/jetstream/jetstream-stream.ts';
 import type { Stream } from '../../streams/stream.ts';
+import type { NatsServer } from './nats-server.ts';
 
 export interface StreamContractHarness {
   /** The adapter under test; another object after a crash of an embedded one. */
@@ -51,5 +52,32 @@ export function embeddedHarness(
     async close() {
       for (const one of [stream, ...abandoned]) await one.close();
     },
+  };
+}
+
+/** The wall clock and a real server: a crash is a SIGKILL, and a restart on the same store. */
+export async function jetStreamHarness(
+  server: NatsServer,
+): Promise<StreamContractHarness & { close(): Promise<void> }> {
+  const open = () => openJetStream({ url: server.url, clock: systemClock, leaderMs: 2_000 });
+  const stream = await open();
+  const pass = (ms: number) => sleep(ms);
+  return {
+    stream,
+    clock: systemClock,
+    async within(ms, promise) {
+      const timeout = new AbortController();
+      const passed = sleep(ms, undefined, { signal: timeout.signal }).catch(() => undefined);
+      // Otherwise each wait would keep the process alive to its end.
+      return Promise.race([promise, passed]).finally(() => timeout.abort());
+    },
+    pass,
+    async crash() {
+      await server.kill();
+      await server.start();
+      for (let i = 0; stream.health().state === 'unavailable' && i < 500; i++) await pass(20);
+    },
+    another: open,
+    close: () => stream.close(),
   };
 }

@@ -1,0 +1,318 @@
+/**
+ * One connection to a NATS server or cluster that is never given up: it reconnects for ever, says
+ * in `health` what is wrong meanwhile, and turns the client's errors into the port's. A request is
+ * either sent on a living connection or refused at once; one that is under way when the connection
+ * breaks has an unknown outcome from that moment, not from a time-out.
+ */
+import {
+  JetStreamApiError,
+  type JetStreamClient,
+  type JetStreamManager,
+  jetstream,
+  jetstreamManager,
+} from '@nats-io/jetstream';
+import {
+  connect,
+  errors,
+  type NatsConnection,
+  type NodeConnectionOptions,
+} from '@nats-io/transport-node';
+import type { Clock } from '../clock.ts';
+import { type StreamHealth, StreamMisconfigured, StreamUnavailable } from '../stream.ts';
+
+export interface JetStreamConnectionOptions {
+  /** `nats://host:port`, or several: any server of one cluster. */
+  readonly url: string | readonly string[];
+  readonly clock: Clock;
+  /** Credentials and TLS of the connection. */
+  readonly security?: Pick<
+    NodeConnectionOptions,
+    'authenticator' | 'user' | 'pass' | 'token' | 'tls'
+  >;
+  /** How long an answer may take before the outcome is unknown, ms. Default 5,000. */
+  readonly answerMs?: number;
+  /** How long to go on trying while no leader answers, ms. Default 10,000: elections take 6 to 8 s. */
+  readonly leaderMs?: number;
+}
+
+/** Oldest server with everything the adapter relies on; what Debian stable has. */
+export const OLDEST_SERVER = '2.10.27';
+
+// Commits may be 256 KiB, and a message has headers beside its data.
+const PAYLOAD_BYTES_MIN = 512 * 1024;
+const RECONNECT_WAIT_MS = 250;
+const PING_INTERVAL_MS = 5_000;
+const RETRY_WAIT_MS = 200;
+
+/** API error codes: the meta group has no leader, or this server is not it, at the moment. */
+const NO_LEADER_CODES = new Set([10008, 10009]);
+const STREAM_NOT_FOUND = 10059;
+
+export class JetStreamConnection {
+  readonly nats: NatsConnection;
+  readonly js: JetStreamClient;
+  readonly manager: JetStreamManager;
+  readonly clock: Clock;
+  readonly answerMs: number;
+  readonly #leaderMs: number;
+  readonly #onBroken = new Set<() => void>();
+  readonly #onRestored = new Set<() => void>();
+  #broken: string | undefined;
+  #fault: string | undefined;
+  #closed = false;
+
+  /** Throws `StreamUnavailable` when no server answers, `StreamMisconfigured` for a wrong one. */
+  static async open(options: JetStreamConnectionOptions): Promise<JetStreamConnection> {
+    const servers = typeof options.url === 'string' ? [options.url] : [...options.url];
+    const answerMs = options.answerMs ?? 5_000;
+    let nats: NatsConnection;
+    try {
+      nats = await connect({
+        ...options.security,
+        servers,
+        name: 'vm-monitoring',
+        timeout: answerMs,
+        maxReconnectAttempts: -1,
+        reconnectTimeWait: RECONNECT_WAIT_MS,
+        pingInterval: PING_INTERVAL_MS,
+      });
+    } catch (error) {
+      const message = `Cannot connect to ${servers.join(', ')}: ${messageOf(error)}`;
+      throw new StreamUnavailable(message, 'refused', { cause: error });
+    }
+    try {
+      assertServer(nats);
+      const manager = await jetstreamManager(nats, { checkAPI: false, timeout: answerMs });
+      return new JetStreamConnection(nats, manager, options);
+    } catch (error) {
+      await nats.close();
+      throw error;
+    }
+  }
+
+  private constructor(
+    nats: NatsConnection,
+    manager: JetStreamManager,
+    options: JetStreamConnectionOptions,
+  ) {
+    this.nats = nats;
+    this.manager = manager;
+    this.clock = options.clock;
+    this.answerMs = options.answerMs ?? 5_000;
+    this.#leaderMs = options.leaderMs ?? 10_000;
+    this.js = jetstream(nats, { timeout: this.answerMs });
+    void this.#watch();
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  health(): StreamHealth {
+    const reason = this.#closed ? 'The stream is closed' : (this.#broken ?? this.#fault);
+    return reason === undefined ? { state: 'available' } : { state: 'unavailable', reason };
+  }
+
+  /**
+   * Result of one request that the server answers. `StreamUnavailable` is `refused` when it was
+   * not sent, or when the server said no; `unknown` when no answer came. An error of the
+   * JetStream API that says something about the request itself passes unchanged.
+   */
+  async request<R>(send: () => Promise<R>): Promise<R> {
+    this.#assertConnected();
+    let broken: () => void = () => {};
+    const breaks = new Promise<never>((_, reject) => {
+      broken = () => reject(new StreamUnavailable(`No answer: ${this.#broken}`, 'unknown'));
+    });
+    this.#onBroken.add(broken);
+    try {
+      const result = await Promise.race([send(), breaks]);
+      this.#fault = undefined;
+      return result;
+    } catch (error) {
+      throw this.#failed(error);
+    } finally {
+      this.#onBroken.delete(broken);
+    }
+  }
+
+  /**
+   * Like `request`, sent again while there is no leader. "No responders" also means that nothing
+   * was stored, so trying again is safe; it comes for a missing stream too, hence the bound.
+   */
+  async requestLeader<R>(send: () => Promise<R>): Promise<R> {
+    const untilMs = this.clock.elapsed() + this.#leaderMs;
+    for (;;) {
+      try {
+        return await this.request(send);
+      } catch (error) {
+        if (!(error instanceof NoLeader) || this.clock.elapsed() + RETRY_WAIT_MS > untilMs) {
+          throw error;
+        }
+      }
+      await this.pause(RETRY_WAIT_MS);
+    }
+  }
+
+  /** Like `requestLeader` until it succeeds, is refused for good, or `stopped` says so. */
+  async requestPatiently<R>(send: () => Promise<R>, stopped: () => boolean): Promise<R> {
+    for (;;) {
+      try {
+        return await this.request(send);
+      } catch (error) {
+        if (!(error instanceof StreamUnavailable) || this.#closed || stopped()) throw error;
+      }
+      await this.pause(RETRY_WAIT_MS);
+    }
+  }
+
+  /** Resolves after `ms`, or as soon as the connection is restored or closed. */
+  pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const done = () => {
+        cancel();
+        this.#onRestored.delete(done);
+        resolve();
+      };
+      const cancel = this.clock.wakeAfter(ms, done);
+      this.#onRestored.add(done);
+      if (this.#closed) done();
+    });
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#breakOff('The stream is closed');
+    this.#restore();
+    await this.nats.close();
+  }
+
+  async #watch(): Promise<void> {
+    for await (const status of this.nats.status()) {
+      if (status.type === 'disconnect' || status.type === 'staleConnection') {
+        this.#breakOff(`Not connected to ${this.nats.getServer()}, reconnecting`);
+      } else if (status.type === 'reconnect') {
+        this.#reconnected();
+      }
+    }
+  }
+
+  #reconnected(): void {
+    try {
+      assertServer(this.nats);
+      this.#broken = undefined;
+      this.#fault = undefined;
+    } catch (error) {
+      // A cluster in the middle of an upgrade, or a downgrade: health says which server it is.
+      this.#broken = messageOf(error);
+    }
+    this.#restore();
+  }
+
+  #breakOff(reason: string): void {
+    this.#broken = reason;
+    for (const broken of [...this.#onBroken]) broken();
+  }
+
+  #restore(): void {
+    for (const restored of [...this.#onRestored]) restored();
+  }
+
+  #assertConnected(): void {
+    if (this.#closed) throw new StreamUnavailable('The stream is closed', 'refused');
+    if (this.#broken !== undefined) throw new StreamUnavailable(this.#broken, 'refused');
+  }
+
+  #failed(error: unknown): unknown {
+    const failure = asUnavailable(error);
+    if (failure instanceof StreamUnavailable) this.#fault = failure.message;
+    return failure;
+  }
+}
+
+/** Nothing was done because nobody answers for the stream at the moment: safe to send again. */
+export class NoLeader extends StreamUnavailable {
+  constructor(cause: unknown) {
+    const what = 'No JetStream leader answers: an election, a server without -js, or no stream';
+    super(what, 'refused', { cause });
+    this.name = 'NoLeader';
+  }
+}
+
+/** Is it the error for a stream that does not exist on the server? */
+export function isStreamAbsent(error: unknown): boolean {
+  const cause = error instanceof StreamMisconfigured ? error.cause : undefined;
+  return cause instanceof JetStreamApiError && cause.code === STREAM_NOT_FOUND;
+}
+
+function asUnavailable(error: unknown): unknown {
+  if (error instanceof StreamUnavailable) return error;
+  if (error instanceof JetStreamApiError) {
+    if (error.code === STREAM_NOT_FOUND) {
+      const message = 'The stream does not exist on the server: make it with ensure first';
+      return new StreamMisconfigured(message, { cause: error });
+    }
+    if (NO_LEADER_CODES.has(error.code)) return new NoLeader(error);
+    // 5xx: the server could not, e.g. its disk is full. Others are about the request.
+    if (error.status < 500) return error;
+    const message = `The server refused with error ${error.code}: ${error.message}`;
+    return new StreamUnavailable(message, 'refused', { cause: error });
+  }
+  if (isNoResponders(error)) return new NoLeader(error);
+  if (error instanceof errors.TimeoutError) {
+    return new StreamUnavailable('The server did not answer in time', 'unknown', { cause: error });
+  }
+  if (isConnectionError(error)) {
+    return new StreamUnavailable('The connection is closed', 'refused', { cause: error });
+  }
+  return error;
+}
+
+/** The client found no living connection to send on. */
+export function isConnectionError(error: unknown): boolean {
+  return (
+    error instanceof errors.ClosedConnectionError ||
+    error instanceof errors.DrainingConnectionError ||
+    error instanceof errors.ConnectionError
+  );
+}
+
+/** A 503. The class `JetStreamNotEnabled` is not exported; its name is its contract. */
+function isNoResponders(error: unknown): boolean {
+  if (error instanceof errors.RequestError) return error.isNoResponders();
+  if (error instanceof errors.NoRespondersError) return true;
+  return error instanceof Error && error.name === 'JetStreamNotEnabled';
+}
+
+function assertServer(nats: NatsConnection): void {
+  const info = nats.info;
+  if (info === undefined) throw new StreamUnavailable('The server sent no greeting', 'refused');
+  const where = `nats-server ${info.version} at ${nats.getServer()}`;
+  if (isOlder(info.version, OLDEST_SERVER)) {
+    throw new StreamMisconfigured(`${where} is too old: use ${OLDEST_SERVER} or newer`);
+  }
+  if (info.jetstream !== true) {
+    throw new StreamMisconfigured(`${where} has no JetStream: add jetstream {} to its settings`);
+  }
+  if (info.max_payload < PAYLOAD_BYTES_MIN) {
+    throw new StreamMisconfigured(
+      `${where} takes ${info.max_payload} bytes a message: set max_payload to at least ` +
+        `${PAYLOAD_BYTES_MIN}`,
+    );
+  }
+}
+
+/** Compares `major.minor.patch`; what follows (`-beta.1`) does not count. */
+export function isOlder(version: string, than: string): boolean {
+  const parts = version.split(/[.+-]/).map(Number);
+  for (const [i, bound] of than.split('.').map(Number).entries()) {
+    const part = parts[i] ?? 0;
+    if (part !== bound) return !(part > bound);
+  }
+  return false;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,248 @@
+/**
+ * The stream port on NATS JetStream, one server or a cluster of three. What it adds to the client
+ * library: streams with an identity that is checked, answers sorted into done, not done and
+ * unknown, and reads and consumers that go on after a server was killed.
+ */
+import {
+  JetStreamApiCodes,
+  JetStreamApiError,
+  type JetStreamPublishOptions,
+  RetentionPolicy,
+  type StreamInfo,
+} from '@nats-io/jetstream';
+import { type Random, systemRandom, ulid } from '../random.ts';
+import {
+  type Append,
+  type AppendOutcome,
+  type Consumer,
+  type ConsumerSpec,
+  type ReadOptions,
+  type Stream,
+  type StreamHealth,
+  StreamMisconfigured,
+  type StreamRead,
+  type StreamSpec,
+  type StreamState,
+  StreamUnavailable,
+  subjectMatches,
+} from '../stream.ts';
+import {
+  isStreamAbsent,
+  JetStreamConnection,
+  type JetStreamConnectionOptions,
+  NoLeader,
+} from './connection.ts';
+import { openDurableConsumer } from './durable-consumer.ts';
+import { assertKeeps, configOf, stateOf } from './stream-config.ts';
+import { JetStreamRead } from './tail-read.ts';
+
+export interface JetStreamOptions extends JetStreamConnectionOptions {
+  /** Identities of new streams. Default: the system's generator. */
+  readonly random?: Random;
+}
+
+/** What is known of a stream since it was first used here. */
+interface KnownStream {
+  readonly identity: string;
+  readonly subjects: readonly string[];
+  readonly retention: RetentionPolicy;
+  /** Highest sequence the server has acknowledged here. */
+  acknowledged: number;
+}
+
+const CODES = {
+  wrongLastSequence: [
+    JetStreamApiCodes.StreamWrongLastSequence,
+    JetStreamApiCodes.StreamWrongLastSequenceUnknown,
+  ] as number[],
+  // The subject belongs to another stream than the one expected.
+  otherStream: 10060,
+  nameInUse: 10058,
+};
+
+/**
+ * The JetStream adapter, connected. Throws `StreamUnavailable` when no server answers, and
+ * `StreamMisconfigured` for one that is too old or without JetStream.
+ */
+export async function openJetStream(options: JetStreamOptions): Promise<Stream> {
+  return new JetStreamStream(await JetStreamConnection.open(options), options.random);
+}
+
+class JetStreamStream implements Stream {
+  readonly #connection: JetStreamConnection;
+  readonly #random: Random;
+  readonly #known = new Map<string, KnownStream>();
+  readonly #open = new Set<{ close(): Promise<void> }>();
+
+  constructor(connection: JetStreamConnection, random: Random = systemRandom) {
+    this.#connection = connection;
+    this.#random = random;
+  }
+
+  async ensure(spec: StreamSpec): Promise<StreamState> {
+    const info = await this.#findOrAdd(spec);
+    assertKeeps(info.config, spec);
+    return this.#recognised(info);
+  }
+
+  state(stream: string): Promise<StreamState> {
+    return this.#connection.requestLeader(() => this.#state(stream));
+  }
+
+  async append(append: Append): Promise<AppendOutcome> {
+    const { stream, subject, data, messageId, expectedLastSubjectSequence } = append;
+    const known = await this.#know(stream);
+    if (!known.subjects.some((pattern) => subjectMatches(subject, pattern))) {
+      throw new StreamMisconfigured(`Stream ${stream} does not take ${subject}`);
+    }
+    const expect = {
+      streamName: stream,
+      ...(expectedLastSubjectSequence === undefined
+        ? {}
+        : { lastSubjectSequence: expectedLastSubjectSequence }),
+    };
+    const options: Partial<JetStreamPublishOptions> = {
+      timeout: this.#connection.answerMs,
+      // The client's own retries also repeat a time-out, whose outcome is unknown.
+      retries: 1,
+      expect,
+      ...(messageId === undefined ? {} : { msgID: messageId }),
+    };
+    try {
+      const { js } = this.#connection;
+      const ack = await this.#connection.requestLeader(() => js.publish(subject, data, options));
+      if (ack.duplicate) return { kind: 'duplicate', sequence: ack.seq };
+      // A sequence given out twice: the stream was replaced, or has lost its end.
+      if (ack.seq <= known.acknowledged) await this.#checkEnd(stream, known.acknowledged);
+      known.acknowledged = Math.max(known.acknowledged, ack.seq);
+      return { kind: 'appended', sequence: ack.seq };
+    } catch (error) {
+      return this.#refused(append, error);
+    }
+  }
+
+  read(options: ReadOptions): StreamRead {
+    const read: StreamRead = new JetStreamRead({
+      ...options,
+      connection: this.#connection,
+      state: () => this.#readable(options.stream),
+      onClosed: () => this.#open.delete(read),
+    });
+    this.#open.add(read);
+    return read;
+  }
+
+  async consume(spec: ConsumerSpec): Promise<Consumer> {
+    const consumer = await openDurableConsumer(this.#connection, spec);
+    this.#open.add(consumer);
+    void consumer.closed.then(() => this.#open.delete(consumer));
+    return consumer;
+  }
+
+  async truncate(options: { stream: string; belowSequence: number; subject?: string }) {
+    const { stream, belowSequence, subject } = options;
+    // A purge beyond the end would move the next sequence there.
+    const { lastSequence } = await this.state(stream);
+    const seq = Math.min(belowSequence, lastSequence + 1);
+    if (seq <= 1) return;
+    const purge = { seq, ...(subject === undefined ? {} : { filter: subject }) };
+    const { streams } = this.#connection.manager;
+    await this.#connection.requestLeader(() => streams.purge(stream, purge));
+  }
+
+  health(): StreamHealth {
+    return this.#connection.health();
+  }
+
+  async close(): Promise<void> {
+    const open = [...this.#open];
+    for (const one of open) await one.close();
+    await this.#connection.close();
+  }
+
+  async #findOrAdd(spec: StreamSpec): Promise<StreamInfo> {
+    const { streams } = this.#connection.manager;
+    const find = () => this.#connection.requestLeader(() => streams.info(spec.name));
+    try {
+      return await find();
+    } catch (error) {
+      if (!isStreamAbsent(error)) throw error;
+    }
+    const config = configOf(spec, ulid(this.#connection.clock.now(), this.#random));
+    try {
+      return await this.#connection.requestLeader(() => streams.add(config));
+    } catch (error) {
+      // Another node made it first.
+      if (error instanceof JetStreamApiError && error.code === CODES.nameInUse) return find();
+      if (!(error instanceof JetStreamApiError)) throw error;
+      const message = `The server refuses stream ${spec.name}: ${error.message} (${error.code})`;
+      throw new StreamMisconfigured(message, { cause: error });
+    }
+  }
+
+  async #know(stream: string): Promise<KnownStream> {
+    if (!this.#known.has(stream)) await this.state(stream);
+    const known = this.#known.get(stream);
+    if (known === undefined) throw new Error(`Stream ${stream} was not recorded when it was found`);
+    return known;
+  }
+
+  async #state(stream: string): Promise<StreamState> {
+    return this.#recognised(await this.#connection.manager.streams.info(stream));
+  }
+
+  async #readable(stream: string): Promise<StreamState> {
+    const state = await this.#state(stream);
+    if (this.#known.get(stream)?.retention === RetentionPolicy.Workqueue) {
+      throw new StreamMisconfigured(`Stream ${stream} is a work queue: consume it`);
+    }
+    return state;
+  }
+
+  /** Acknowledgements may arrive out of order; an end below what was acknowledged may not be. */
+  async #checkEnd(stream: string, acknowledged: number): Promise<void> {
+    const { lastSequence } = await this.state(stream);
+    if (lastSequence >= acknowledged) return;
+    throw new StreamMisconfigured(
+      `Stream ${stream} has lost messages: it ends at ${lastSequence}, ` +
+        `acknowledged was ${acknowledged}`,
+    );
+  }
+
+  /** Throws `StreamMisconfigured` when the stream is another one than when it was first used. */
+  #recognised(info: StreamInfo): StreamState {
+    const { name, subjects, retention } = info.config;
+    const state = stateOf(info);
+    const known = this.#known.get(name);
+    if (known !== undefined && known.identity !== state.identity) {
+      throw new StreamMisconfigured(
+        `Stream ${name} was replaced: it is ${state.identity}, it was ${known.identity}`,
+      );
+    }
+    if (known === undefined) {
+      const { identity } = state;
+      this.#known.set(name, { identity, subjects: subjects ?? [], retention, acknowledged: 0 });
+    }
+    return state;
+  }
+
+  /** An outcome for an answer that is no acknowledgement. By its code: texts change. */
+  async #refused(append: Append, error: unknown): Promise<AppendOutcome> {
+    if (error instanceof StreamMisconfigured) throw error;
+    if (error instanceof JetStreamApiError) {
+      if (CODES.wrongLastSequence.includes(error.code)) return { kind: 'wrongLastSequence' };
+      const what = error.code === CODES.otherStream ? 'does not take' : 'refused a message on';
+      const message = `Stream ${append.stream} ${what} ${append.subject} (${error.code})`;
+      throw new StreamMisconfigured(message, { cause: error });
+    }
+    // Nobody answered for the subject: without the stream that stays so.
+    if (error instanceof NoLeader) await this.state(append.stream);
+    throw error instanceof StreamUnavailable ? error : unexpected(append, error);
+  }
+}
+
+function unexpected(append: Append, error: unknown): StreamUnavailable {
+  // An error this code does not know says nothing about whether the message was sent.
+  const message = `Appending to ${append.stream} failed: ${String(error)}`;
+  return new StreamUnavailable(message, 'unknown', { cause: error });
+}

@@ -1,0 +1,205 @@
+/**
+ * A read of a JetStream stream that survives restarts of the server. An ordered consumer made
+ * here rather than by the client library: a fresh ephemeral pull consumer without acknowledgements,
+ * whose delivery sequence must have no gaps, and which is simply made again, from the next sequence
+ * on, whenever anything about it is wrong. The library's own one queues a pull for each missed
+ * heartbeat while its reader is busy, and would go on silently after the stream was replaced.
+ */
+import {
+  AckPolicy,
+  type ConsumerInfo,
+  DeliverPolicy,
+  JetStreamApiError,
+  JetStreamError,
+  type JsMsg,
+} from '@nats-io/jetstream';
+import { nuid } from '@nats-io/transport-node';
+import {
+  type ReadOptions,
+  type StreamMessage,
+  StreamMisconfigured,
+  type StreamRead,
+  type StreamState,
+  StreamUnavailable,
+} from '../stream.ts';
+import { isConnectionError, type JetStreamConnection } from './connection.ts';
+
+// 128 payloads of 256 KiB stay below the 64 MiB after which a server drops a slow client.
+const FETCH_MESSAGES = 128;
+// Short: a pull that died with its server is noticed after two heartbeats, not after 30 s.
+const FETCH_EXPIRES_MS = 3_000;
+const FETCH_EXPIRES_UNTIL_END_MS = 1_000;
+const HEARTBEAT_MS = 500;
+const REOPEN_WAIT_MS = 100;
+// A reader that pauses longer gets a new consumer.
+const INACTIVE_MS = 60_000;
+const NANOS_PER_MS = 1_000_000;
+
+export interface TailReadOptions extends ReadOptions {
+  readonly connection: JetStreamConnection;
+  /** State of the stream; throws `StreamMisconfigured` when it was replaced since it was made. */
+  readonly state: () => Promise<StreamState>;
+  readonly onClosed: () => void;
+}
+
+export class JetStreamRead implements StreamRead {
+  readonly #options: TailReadOptions;
+  #closed = false;
+  #interrupt: () => void = () => {};
+  /** Next sequence to ask for; undefined until a read by time has got its first message. */
+  #next: number | undefined;
+  #delivered = 0;
+  #end = Number.MAX_SAFE_INTEGER;
+  #identity: string | undefined;
+
+  constructor(options: TailReadOptions) {
+    this.#options = options;
+    if ('sequence' in options.from) this.#next = Math.max(1, options.from.sequence);
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<StreamMessage, void, void> {
+    try {
+      while (!this.#closed) {
+        await this.#checkStream();
+        const info = await this.#open();
+        if (info === undefined) return;
+        const complete = yield* this.#session(info);
+        if (complete) return;
+      }
+    } catch (error) {
+      // The close of the adapter breaks a request off: then this is an end, not a failure.
+      if (!this.#closed && !this.#options.connection.closed) throw error;
+    } finally {
+      await this.close();
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#interrupt();
+    this.#options.onClosed();
+  }
+
+  /** Yields what one consumer delivers; true when the read is complete, false to open another. */
+  async *#session(info: ConsumerInfo): AsyncGenerator<StreamMessage, boolean, void> {
+    const { connection, stream, untilEnd } = this.#options;
+    let pending = info.num_pending;
+    let deliveries = 0;
+    try {
+      const consumer = connection.js.consumers.getConsumerFromInfo(info);
+      while (!this.#closed && !(untilEnd && pending === 0)) {
+        const fetched = await consumer.fetch(fetchOptions(untilEnd));
+        this.#interrupt = () => void fetched.close();
+        for await (const message of fetched) {
+          const { streamSequence, deliverySequence, pending: left } = message.info;
+          // A gap: something was lost on the way, and is asked for again.
+          if (deliverySequence !== ++deliveries) return false;
+          if (streamSequence > this.#end) return true;
+          this.#delivered = streamSequence;
+          this.#next = streamSequence + 1;
+          yield messageOf(message);
+          pending = left;
+          if (this.#closed || (untilEnd && (left === 0 || streamSequence === this.#end))) break;
+        }
+        // Truncated while it was read: what it waits for may be gone.
+        if (untilEnd && pending > 0) pending = (await consumer.info()).num_pending;
+      }
+      return true;
+    } catch (error) {
+      if (this.#closed || !isTransient(error)) throw error;
+      // The consumer or the connection is gone; the next session goes on where this one was.
+      await this.#unlessClosed(connection.pause(REOPEN_WAIT_MS));
+      return false;
+    } finally {
+      // A failure only leaves it to the server, which removes it after its time of inactivity.
+      connection.manager.consumers.delete(stream, info.name).catch(() => {});
+    }
+  }
+
+  /** A consumer from the next sequence on; undefined when the read was closed meanwhile. */
+  #open(): Promise<ConsumerInfo | undefined> {
+    const { connection, stream, subject, from } = this.#options;
+    const start =
+      this.#next === undefined && 'timeMs' in from
+        ? {
+            deliver_policy: DeliverPolicy.StartTime,
+            opt_start_time: new Date(from.timeMs).toISOString(),
+          }
+        : { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: this.#next ?? 1 };
+    return this.#request(() =>
+      connection.manager.consumers.add(stream, {
+        ...start,
+        name: `read-${nuid.next()}`,
+        ...(subject === undefined ? {} : { filter_subject: subject }),
+        ack_policy: AckPolicy.None,
+        max_deliver: 1,
+        mem_storage: true,
+        num_replicas: 1,
+        inactive_threshold: INACTIVE_MS * NANOS_PER_MS,
+      }),
+    );
+  }
+
+  /** Notices a stream that was replaced, or that a power loss has made shorter than what was read. */
+  async #checkStream(): Promise<void> {
+    const { stream, untilEnd } = this.#options;
+    const state = await this.#request(this.#options.state);
+    if (state === undefined) return;
+    if (this.#identity === undefined) {
+      this.#identity = state.identity;
+      if (untilEnd) this.#end = state.lastSequence;
+    }
+    if (state.identity === this.#identity && state.lastSequence >= this.#delivered) return;
+    const now = `it is ${state.identity} and ends at ${state.lastSequence}`;
+    throw new StreamMisconfigured(
+      `Stream ${stream} was replaced or shortened: ${now}, ` +
+        `read was ${this.#identity} up to ${this.#delivered}`,
+    );
+  }
+
+  /** A bounded read gives up when no server answers; one that follows the tail waits for it. */
+  #request<R>(send: () => Promise<R>): Promise<R | undefined> {
+    const { connection, untilEnd } = this.#options;
+    const stopped = () => this.#closed;
+    const request = untilEnd
+      ? connection.requestLeader(send)
+      : connection.requestPatiently(send, stopped);
+    return this.#unlessClosed(request);
+  }
+
+  /** Not `Promise.race` with one promise for the close: each race would stay in its memory. */
+  #unlessClosed<R>(promise: Promise<R>): Promise<R | undefined> {
+    return new Promise((resolve, reject) => {
+      this.#interrupt = () => resolve(undefined);
+      promise.then(resolve, reject);
+      if (this.#closed) resolve(undefined);
+    });
+  }
+}
+
+function fetchOptions(untilEnd: boolean) {
+  return {
+    max_messages: FETCH_MESSAGES,
+    expires: untilEnd ? FETCH_EXPIRES_UNTIL_END_MS : FETCH_EXPIRES_MS,
+    idle_heartbeat: HEARTBEAT_MS,
+  };
+}
+
+/** Missed heartbeats, a consumer that is gone, no answer: cured by asking again. */
+export function isTransient(error: unknown): boolean {
+  const ofServer = error instanceof JetStreamError || error instanceof JetStreamApiError;
+  return ofServer || error instanceof StreamUnavailable || isConnectionError(error);
+}
+
+/** A delivered message as the port's. */
+export function messageOf(message: JsMsg): StreamMessage {
+  const messageId = message.headers?.get('Nats-Msg-Id');
+  return {
+    subject: message.subject,
+    sequence: message.info.streamSequence,
+    timeMs: Math.floor(message.info.timestampNanos / NANOS_PER_MS),
+    data: message.data,
+    ...(messageId ? { messageId } : {}),
+  };
+}
