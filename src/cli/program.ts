@@ -33,6 +33,15 @@ export async function runProgram(
   const [name = 'help', ...args] = argv.map(withoutDashes);
   const command = find(name);
   if (!command) return unknown(name, surroundings.stderr);
+  return runCommand(command, args, surroundings);
+}
+
+/** Runs one command, `--help` and unexpected faults included. */
+export async function runCommand(
+  command: Command,
+  args: readonly string[],
+  surroundings: Surroundings,
+): Promise<number> {
   if (args.some((arg) => arg === '--help' || arg === '-h')) {
     surroundings.stdout(command.help());
     return EXIT_OK;
@@ -41,7 +50,7 @@ export async function runProgram(
     return await command.run(args, surroundings);
   } catch (error) {
     const told = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    surroundings.stderr(`svc ${name} met a fault it does not know: ${told}\n`);
+    surroundings.stderr(`svc ${command.name} met a fault it does not know: ${told}\n`);
     return EXIT_FAULT;
   }
 }

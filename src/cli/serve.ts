@@ -2,8 +2,14 @@
  * `svc serve`: settings, log, the service, signals. The service itself knows nothing of a process:
  * signals and the exit code are handled here alone.
  */
+import { SchemaMismatch } from '../../sqlite/database.ts';
+import { FolderLocked } from '../../sqlite/lock-file.ts';
+import { WrongMasterKey } from '../../sqlite/secret-store.ts';
 import { type Clock, systemClock } from '../../streams/clock.ts';
+import { HistoryMismatch } from '../../streams/commit/chain.ts';
+import { UnknownCommitFormat } from '../../streams/commit/codec.ts';
 import { type Random, systemRandom } from '../../streams/random.ts';
+import { StreamMisconfigured, StreamUnavailable } from '../../streams/stream.ts';
 import { type Config, ConfigError, loadConfig } from '../config.ts';
 import { createLog, type Log } from '../log.ts';
 import type { Settings } from '../settings.ts';
@@ -36,6 +42,17 @@ export interface RunningService {
 }
 
 export type StartService = (options: StartOptions) => Promise<RunningService>;
+
+/** Faults of a start whose message says all that an operator needs: no stack trace beside it. */
+const faultsWithSentence = [
+  FolderLocked,
+  WrongMasterKey,
+  SchemaMismatch,
+  StreamMisconfigured,
+  StreamUnavailable,
+  HistoryMismatch,
+  UnknownCommitFormat,
+];
 
 /** Ctrl-C reaches every process of a terminal, and npm and `bin/svc.js` pass it on as well. */
 const SAME_SIGNAL_MS = 1_000;
@@ -73,9 +90,13 @@ async function serve(
     surroundings.stdout(bannerOf(service, settings));
   } catch (error) {
     stop.forget();
-    if (!(error instanceof ConfigError)) throw error;
-    surroundings.stderr(refusal(error.problems));
-    return EXIT_USAGE;
+    if (error instanceof ConfigError) {
+      surroundings.stderr(refusal(error.problems));
+      return EXIT_USAGE;
+    }
+    if (!faultsWithSentence.some((fault) => error instanceof fault)) throw error;
+    surroundings.stderr(refusal([(error as Error).message]));
+    return EXIT_FAULT;
   }
   stop.onReload(() => reload(service, log));
   try {

@@ -4,8 +4,11 @@
  */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
+import { ConfigError } from '../config.ts';
+import type { Log } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import type { ListenAddress } from '../setting-kinds.ts';
+import type { Settings } from '../settings.ts';
 import { HEADER_BYTES_MAX, HEADERS_TIMEOUT_MS, TIMEOUT_CHECK_MS } from './limits.ts';
 import { listenOn, originOf } from './listening.ts';
 
@@ -13,6 +16,26 @@ export interface MetricsServer {
   /** Where metrics are readable: `http://127.0.0.1:9464/metrics`. */
   readonly url: string;
   close(): Promise<void>;
+}
+
+/**
+ * The listener that the settings ask for: undefined when it is off, or when its default port is
+ * taken, which is told in the log rather than keeping the service from starting.
+ */
+export async function openConfiguredMetricsServer(options: {
+  readonly settings: Pick<Settings, 'metricsListen' | 'metricsListenGiven'>;
+  readonly metrics: Metrics;
+  readonly log: Log;
+}): Promise<MetricsServer | undefined> {
+  const { settings, metrics, log } = options;
+  if (!settings.metricsListen) return undefined;
+  try {
+    return await openMetricsServer({ address: settings.metricsListen, metrics });
+  } catch (error) {
+    if (settings.metricsListenGiven || !(error instanceof ConfigError)) throw error;
+    log.warn({ part: 'metrics' }, `${error.message}; the API's /metrics shows the same to a key`);
+    return undefined;
+  }
 }
 
 /** Listens at once. Throws `ConfigError` when the address cannot be bound. */

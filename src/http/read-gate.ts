@@ -1,4 +1,10 @@
-/** The question a plain HTTP route asks before it shows something that needs `monitoring.read`. */
+/**
+ * The question a plain HTTP route asks before it shows something that needs `monitoring.read`:
+ * the answer as a status and a sentence, since these routes do not speak Connect's errors.
+ */
+import { Refusal } from '../../streams/refusal.ts';
+import type { Authenticator } from '../auth/authenticator.ts';
+
 export interface GateRefusal {
   readonly status: 401 | 403;
   readonly message: string;
@@ -6,3 +12,17 @@ export interface GateRefusal {
 
 /** Undefined: may read. Takes the Authorization header as it came. */
 export type ReadGate = (authorization: string | undefined) => GateRefusal | undefined;
+
+/** The gate over the keys of the service: any project's key that may read. */
+export function createReadGate(authenticator: Authenticator): ReadGate {
+  return (authorization) => {
+    try {
+      const { capabilities } = authenticator.authenticate(authorization);
+      if (capabilities.includes('monitoring.read')) return undefined;
+      return { status: 403, message: 'The key lacks the capability monitoring.read' };
+    } catch (error) {
+      if (error instanceof Refusal) return { status: 401, message: error.message };
+      throw error;
+    }
+  };
+}

@@ -1,19 +1,11 @@
 /**
  * Keys and who they are, over a real host on the embedded stream with a virtual clock: what a
  * request gets for a missing, mistyped, unknown, expired, revoked or replaced key, from the next
- * request on; and the demo's keys over crashes at each point.
+ * request on.
  */
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import fc from 'fast-check';
-import t, { type Test } from 'tap';
-import { createHost, type RunningHost } from '../../actors/host.ts';
-import { machineDefinitions } from '../../machines/registry.ts';
-import { openDatabase } from '../../sqlite/database.ts';
-import { openEmbeddedStream } from '../../sqlite/embedded-stream.ts';
-import { openInstanceStore } from '../../sqlite/instance-store.ts';
-import { type AuthenticatorOptions, createAuthenticator } from '../../src/auth/authenticator.ts';
+import t from 'tap';
+import type { AuthenticatorOptions } from '../../src/auth/authenticator.ts';
 import {
   issueCredential,
   KEY_LIFETIME_MS_MAX,
@@ -22,67 +14,19 @@ import {
 } from '../../src/auth/credentials.ts';
 import { hashKey, mintKey, parseKey } from '../../src/auth/keys.ts';
 import { createLastUsed } from '../../src/auth/last-used.ts';
-import { type DemoFile, prepareDemo } from '../../src/demo.ts';
 import { silentLog } from '../../src/log.ts';
 import { VirtualClock } from '../../streams/clock.ts';
-import type { Actor } from '../../streams/commit/commit.ts';
 import { type Random, seededRandom, systemRandom } from '../../streams/random.ts';
 import { Refusal } from '../../streams/refusal.ts';
-
-const START_MS = Date.UTC(2026, 0, 1);
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
-const tester: Actor = { kind: 'operator', name: 'test' };
-
-interface World {
-  readonly host: RunningHost;
-  readonly clock: VirtualClock;
-  readonly random: Random;
-}
-
-async function startWorld(t: Test): Promise<World> {
-  const clock = new VirtualClock(START_MS);
-  const random = seededRandom(42);
-  const database = openDatabase({ path: ':memory:', synchronous: 'NORMAL', migrations: [] });
-  const stream = openEmbeddedStream({ storage: database, clock, random });
-  const host = createHost({
-    stream,
-    store: openInstanceStore(database),
-    clock,
-    random,
-    machines: machineDefinitions,
-    expand: () => {},
-    node: 'test',
-  });
-  await host.start();
-  t.teardown(async () => {
-    await host.stop();
-    await stream.close();
-    database.close();
-  });
-  return { host, clock, random };
-}
-
-function authenticator(t: Test, world: World, host: AuthenticatorOptions['host'] = world.host) {
-  const used: string[] = [];
-  const made = createAuthenticator({
-    host,
-    clock: world.clock,
-    noteUse: (credential) => void used.push(credential),
-  });
-  t.teardown(() => made.close());
-  return { used, authenticate: (key: string) => made.authenticate(`Bearer ${key}`), made };
-}
-
-function reasonOf(attempt: () => unknown): string {
-  try {
-    attempt();
-  } catch (error) {
-    if (error instanceof Refusal) return error.reason;
-    throw error;
-  }
-  return 'accepted';
-}
+import {
+  authenticator,
+  DAY_MS,
+  HOUR_MS,
+  reasonOf,
+  START_MS,
+  startWorld,
+  tester,
+} from '../support/credential-world.ts';
 
 const credential: NewCredential = {
   project: 'p1',
@@ -336,92 +280,3 @@ t.test(
     t.equal(batches.length, 2, 'closing writes the rest');
   },
 );
-
-function demoOf(t: Test, world: World) {
-  const dataFolder = mkdtempSync(join(tmpdir(), 'svc-demo-'));
-  t.teardown(() => rmSync(dataFolder, { recursive: true }));
-  const path = join(dataFolder, 'demo.json');
-  const prepare = (baseUrl = 'http://127.0.0.1:8080') =>
-    prepareDemo({ ...world, dataFolder, baseUrl, log: silentLog });
-  const read = (): DemoFile => JSON.parse(readFileSync(path, 'utf8'));
-  const live = () =>
-    world.host.view('demo').instances('credential', { final: false, limit: 100 }).items.length;
-  return { path, prepare, read, live };
-}
-
-t.test(
-  'a first start makes the project, two keys and demo.json; a second changes nothing',
-  async (t) => {
-    const world = await startWorld(t);
-    const { path, prepare, read, live } = demoOf(t, world);
-    t.equal(await prepare(), path);
-    t.equal(statSync(path).mode & 0o777, 0o600);
-    const first = read();
-    t.match(first, { baseUrl: 'http://127.0.0.1:8080', projectName: 'projects/demo' });
-    t.match(world.host.view('demo').record('project', 'demo')?.body, { displayName: 'Demo' });
-    const { authenticate } = authenticator(t, world);
-    t.match(authenticate(first.apiKey), {
-      project: 'demo',
-      capabilities: ['monitoring.read', 'monitoring.write'],
-    });
-    t.match(authenticate(first.collectorKey), { kind: 'col', capabilities: ['collector'] });
-    await prepare();
-    t.same(read(), first);
-    await prepare('http://127.0.0.1:9090');
-    t.same(read(), { ...first, baseUrl: 'http://127.0.0.1:9090' }, 'a new address, the same keys');
-    t.equal(live(), 2);
-  },
-);
-
-t.test(
-  'keys that were committed and never written down are revoked by the next start',
-  async (t) => {
-    const world = await startWorld(t);
-    const { path, prepare, read, live } = demoOf(t, world);
-    for (const lose of [
-      () => rmSync(path),
-      () => writeFileSync(path, ''),
-      () => writeFileSync(path, '{"apiKey":"x"}'),
-      () => writeFileSync(path, readFileSync(path, 'utf8').replace(/"svc_sk_[^"]*"/, '"svc_sk_"')),
-    ]) {
-      await prepare();
-      const lost = read();
-      lose();
-      await prepare();
-      const { authenticate } = authenticator(t, world);
-      t.equal(
-        reasonOf(() => authenticate(lost.apiKey)),
-        'CREDENTIAL_REVOKED',
-      );
-      t.equal(
-        reasonOf(() => authenticate(read().apiKey)),
-        'accepted',
-      );
-      t.ok(live() <= 3, 'at most a collector key that was still in the file');
-    }
-  },
-);
-
-t.test('keys near their end are replaced, and copies of the old work until that end', async (t) => {
-  const world = await startWorld(t);
-  const { prepare, read } = demoOf(t, world);
-  await prepare();
-  const old = read();
-  world.clock.jump(KEY_LIFETIME_MS_MAX - 20 * DAY_MS);
-  await prepare();
-  const { authenticate } = authenticator(t, world);
-  t.not(read().apiKey, old.apiKey);
-  t.equal(
-    reasonOf(() => authenticate(old.apiKey)),
-    'accepted',
-  );
-  t.equal(
-    reasonOf(() => authenticate(read().apiKey)),
-    'accepted',
-  );
-  world.clock.jump(20 * DAY_MS);
-  t.equal(
-    reasonOf(() => authenticate(old.apiKey)),
-    'CREDENTIAL_EXPIRED',
-  );
-});

@@ -4,8 +4,9 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import t from 'tap';
+import { FolderLocked } from '../../sqlite/lock-file.ts';
 import type { StopSignal, Surroundings } from '../../src/cli/command.ts';
-import { runProgram } from '../../src/cli/program.ts';
+import { runCommand, runProgram } from '../../src/cli/program.ts';
 import { createServeCommand, type RunningService } from '../../src/cli/serve.ts';
 import { settingsHelp, settingsPage } from '../../src/cli/settings-page.ts';
 import { closestName } from '../../src/closest-name.ts';
@@ -296,6 +297,34 @@ t.test(
     t.match(out.log, /The stream was made anew/);
   },
 );
+
+t.test('a fault of the start is told in its sentence, an unknown one with its stack', async (t) => {
+  const cases: [Error, number, RegExp, RegExp][] = [
+    [
+      new FolderLocked('The folder is in use'),
+      1,
+      /does not start:\n {2}The folder is in use\n$/,
+      /at /,
+    ],
+    [new ConfigError(['One', 'Two']), 2, /does not start:\n {2}One\n {2}Two\n$/, /at /],
+    [
+      new TypeError('x is undefined'),
+      1,
+      /a fault it does not know: TypeError: x is.*\n +at /,
+      /start:/,
+    ],
+  ];
+  for (const [fault, code, expected, unexpected] of cases) {
+    const { out, given, listeners } = surroundings();
+    const command = createServeCommand(async () => {
+      throw fault;
+    });
+    t.equal(await runCommand(command, [], given), code);
+    t.match(out.stderr, expected);
+    t.notMatch(out.stderr, unexpected);
+    t.equal(listeners.size, 0);
+  }
+});
 
 t.test(
   'the log is JSON lines with its clock’s time, or readable text, and never shows a secret',

@@ -13,7 +13,7 @@ import type { FastifyInstance } from 'fastify';
 import t, { type Test } from 'tap';
 import { ConfigError, loadConfig } from '../../src/config.ts';
 import { createHealth, diskSpace, type Health, type PartHealth, ready } from '../../src/health.ts';
-import { openMetricsServer } from '../../src/http/metrics-server.ts';
+import { openConfiguredMetricsServer, openMetricsServer } from '../../src/http/metrics-server.ts';
 import { type HttpServer, openHttpServer } from '../../src/http/server.ts';
 import { createLog, type Log } from '../../src/log.ts';
 import { createMetrics, type Metrics } from '../../src/metrics.ts';
@@ -281,11 +281,22 @@ t.test(
     t.match(await answer.text(), /process_resident_memory_bytes \d/);
     t.equal((await fetch(own.url.replace('/metrics', '/readyz'))).status, 404);
     t.equal((await fetch(own.url, { method: 'POST' })).status, 404);
-    const port = Number(new URL(own.url).port);
-    await t.rejects(
-      openMetricsServer({ address: { host: '127.0.0.1', port }, metrics }),
-      /SVC_METRICS_LISTEN .* is taken/,
+    const taken = { host: '127.0.0.1', port: Number(new URL(own.url).port) };
+    const logged: string[] = [];
+    const open = (metricsListen: typeof taken | null, metricsListenGiven: boolean) =>
+      openConfiguredMetricsServer({
+        settings: { metricsListen, metricsListenGiven },
+        metrics,
+        log: logInto(logged),
+      });
+    await t.rejects(open(taken, true), /SVC_METRICS_LISTEN .* is taken/);
+    t.equal(
+      await open(taken, false),
+      undefined,
+      'its default does not keep the service from starting',
     );
+    t.match(logged.join(''), /is taken by another program/);
+    t.equal(await open(null, true), undefined);
   },
 );
 

@@ -1,0 +1,107 @@
+/**
+ * The demo's first start, and every later one: what is there and works stays, and a crash at any
+ * point leaves no key that works and that nobody has.
+ */
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { KEY_LIFETIME_MS_MAX } from '../../src/auth/credentials.ts';
+import { type DemoFile, prepareDemo } from '../../src/demo.ts';
+import { silentLog } from '../../src/log.ts';
+import {
+  authenticator,
+  DAY_MS,
+  reasonOf,
+  startWorld,
+  type World,
+} from '../support/credential-world.ts';
+
+function demoOf(t: Test, world: World) {
+  const dataFolder = mkdtempSync(join(tmpdir(), 'svc-demo-'));
+  t.teardown(() => rmSync(dataFolder, { recursive: true }));
+  const path = join(dataFolder, 'demo.json');
+  const prepare = (baseUrl = 'http://127.0.0.1:8080') =>
+    prepareDemo({ ...world, dataFolder, baseUrl, log: silentLog });
+  const read = (): DemoFile => JSON.parse(readFileSync(path, 'utf8'));
+  const live = () =>
+    world.host.view('demo').instances('credential', { final: false, limit: 100 }).items.length;
+  return { path, prepare, read, live };
+}
+
+t.test(
+  'a first start makes the project, two keys and demo.json; a second changes nothing',
+  async (t) => {
+    const world = await startWorld(t);
+    const { path, prepare, read, live } = demoOf(t, world);
+    t.equal(await prepare(), path);
+    t.equal(statSync(path).mode & 0o777, 0o600);
+    const first = read();
+    t.match(first, { baseUrl: 'http://127.0.0.1:8080', projectName: 'projects/demo' });
+    t.match(world.host.view('demo').record('project', 'demo')?.body, { displayName: 'Demo' });
+    const { authenticate } = authenticator(t, world);
+    t.match(authenticate(first.apiKey), {
+      project: 'demo',
+      capabilities: ['monitoring.read', 'monitoring.write'],
+    });
+    t.match(authenticate(first.collectorKey), { kind: 'col', capabilities: ['collector'] });
+    await prepare();
+    t.same(read(), first);
+    await prepare('http://127.0.0.1:9090');
+    t.same(read(), { ...first, baseUrl: 'http://127.0.0.1:9090' }, 'a new address, the same keys');
+    t.equal(live(), 2);
+  },
+);
+
+t.test(
+  'keys that were committed and never written down are revoked by the next start',
+  async (t) => {
+    const world = await startWorld(t);
+    const { path, prepare, read, live } = demoOf(t, world);
+    for (const lose of [
+      () => rmSync(path),
+      () => writeFileSync(path, ''),
+      () => writeFileSync(path, '{"apiKey":"x"}'),
+      () => writeFileSync(path, readFileSync(path, 'utf8').replace(/"svc_sk_[^"]*"/, '"svc_sk_"')),
+    ]) {
+      await prepare();
+      const lost = read();
+      lose();
+      await prepare();
+      const { authenticate } = authenticator(t, world);
+      t.equal(
+        reasonOf(() => authenticate(lost.apiKey)),
+        'CREDENTIAL_REVOKED',
+      );
+      t.equal(
+        reasonOf(() => authenticate(read().apiKey)),
+        'accepted',
+      );
+      t.ok(live() <= 3, 'at most a collector key that was still in the file');
+    }
+  },
+);
+
+t.test('keys near their end are replaced, and copies of the old work until that end', async (t) => {
+  const world = await startWorld(t);
+  const { prepare, read } = demoOf(t, world);
+  await prepare();
+  const old = read();
+  world.clock.jump(KEY_LIFETIME_MS_MAX - 20 * DAY_MS);
+  await prepare();
+  const { authenticate } = authenticator(t, world);
+  t.not(read().apiKey, old.apiKey);
+  t.equal(
+    reasonOf(() => authenticate(old.apiKey)),
+    'accepted',
+  );
+  t.equal(
+    reasonOf(() => authenticate(read().apiKey)),
+    'accepted',
+  );
+  world.clock.jump(20 * DAY_MS);
+  t.equal(
+    reasonOf(() => authenticate(old.apiKey)),
+    'CREDENTIAL_EXPIRED',
+  );
+});

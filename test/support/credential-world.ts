@@ -1,0 +1,77 @@
+/**
+ * A world for tests of credentials: a real host with the real machines on an embedded stream in
+ * memory, under a virtual clock, and an authenticator over it.
+ */
+import type { Test } from 'tap';
+import { createHost, type RunningHost } from '../../actors/host.ts';
+import { machineDefinitions } from '../../machines/registry.ts';
+import { openDatabase } from '../../sqlite/database.ts';
+import { openEmbeddedStream } from '../../sqlite/embedded-stream.ts';
+import { openInstanceStore } from '../../sqlite/instance-store.ts';
+import { type AuthenticatorOptions, createAuthenticator } from '../../src/auth/authenticator.ts';
+import { VirtualClock } from '../../streams/clock.ts';
+import type { Actor } from '../../streams/commit/commit.ts';
+import { type Random, seededRandom } from '../../streams/random.ts';
+import { Refusal } from '../../streams/refusal.ts';
+
+export const START_MS = Date.UTC(2026, 0, 1);
+export const HOUR_MS = 3_600_000;
+export const DAY_MS = 24 * HOUR_MS;
+export const tester: Actor = { kind: 'operator', name: 'test' };
+
+export interface World {
+  readonly host: RunningHost;
+  readonly clock: VirtualClock;
+  readonly random: Random;
+}
+
+/** Started; ends with the test. */
+export async function startWorld(t: Test): Promise<World> {
+  const clock = new VirtualClock(START_MS);
+  const random = seededRandom(42);
+  const database = openDatabase({ path: ':memory:', synchronous: 'NORMAL', migrations: [] });
+  const stream = openEmbeddedStream({ storage: database, clock, random });
+  const host = createHost({
+    stream,
+    store: openInstanceStore(database),
+    clock,
+    random,
+    machines: machineDefinitions,
+    expand: () => {},
+    node: 'test',
+  });
+  await host.start();
+  t.teardown(async () => {
+    await host.stop();
+    await stream.close();
+    database.close();
+  });
+  return { host, clock, random };
+}
+
+/** `authenticate` takes a key; `used` has the ids of those accepted, in order. */
+export function authenticator(
+  t: Test,
+  world: World,
+  host: AuthenticatorOptions['host'] = world.host,
+) {
+  const used: string[] = [];
+  const made = createAuthenticator({
+    host,
+    clock: world.clock,
+    noteUse: (credential) => void used.push(credential),
+  });
+  t.teardown(() => made.close());
+  return { used, authenticate: (key: string) => made.authenticate(`Bearer ${key}`), made };
+}
+
+/** The refusal's reason, or `accepted`. */
+export function reasonOf(attempt: () => unknown): string {
+  try {
+    attempt();
+  } catch (error) {
+    if (error instanceof Refusal) return error.reason;
+    throw error;
+  }
+  return 'accepted';
+}
