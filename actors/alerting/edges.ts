@@ -1,0 +1,87 @@
+/**
+ * Turns an edge of the evaluator into steps of the alert instance's machine. An instance that has
+ * never fired has no row: the commit that fires it takes the machine through `breachStarted` and
+ * `sustained`, so the recorded path is whole. Edges of an older evaluation revision, and edges
+ * decided before (a replay), change nothing.
+ */
+import type { AlertInstanceContext } from '../../machines/alert-instance-setup.ts';
+import type { AlertRuleContext } from '../../machines/alert-rule.ts';
+import { acceptEdge, instanceIdOf } from '../../streams/evaluation/accept.ts';
+import type { Edge, ObservedValue } from '../../streams/evaluation/entry.ts';
+import type { Draft } from '../host-port.ts';
+import { incidentRecord } from './incident.ts';
+
+export type EdgeDecision = 'applied' | 'alreadyDecided' | 'ruleNotInForce';
+
+/** Decides one edge inside `draft`. Doing it twice is a no-op. */
+export function decideEdge(draft: Draft, edge: Edge): EdgeDecision {
+  const rule = ruleInForce(draft, edge);
+  if (!rule) return 'ruleNotInForce';
+  const id = instanceIdOf(edge.key);
+  const existing = draft.instance('alertInstance', id);
+  if (existing?.final) return 'ruleNotInForce';
+  const context = existing?.context as unknown as AlertInstanceContext | undefined;
+  const accepted = acceptEdge(
+    {
+      ordinal: context?.ordinal ?? 0,
+      decidedThrough: context?.decidedThrough ?? 0,
+      firing: context?.incident != null && isOpen(context.incident),
+    },
+    edge,
+  );
+  if (!accepted) return 'alreadyDecided';
+  if (!existing) draft.start('alertInstance', id, { at: draft.at, ...edge.key });
+  for (const event of eventsOf(edge, accepted.incidentId, rule, draft.at)) {
+    draft.send('alertInstance', id, event);
+  }
+  if (edge.kind === 'fired') keepWindow(draft, id, edge.window);
+  return 'applied';
+}
+
+/** The rule's context when the edge was evaluated under the revision now in force. */
+function ruleInForce(draft: Draft, edge: Edge): AlertRuleContext | undefined {
+  const rule = draft.instance('alertRule', edge.key.rule);
+  if (rule?.value !== 'active') return undefined;
+  const context = rule.context as unknown as AlertRuleContext;
+  return context.evaluationRevision === edge.key.evaluationRevision ? context : undefined;
+}
+
+/** The deciding window goes into the incident's record, once, and not into events and contexts. */
+function keepWindow(draft: Draft, id: string, window: readonly ObservedValue[]): void {
+  const { context } = draft.instance('alertInstance', id) ?? {};
+  draft.putRecord(incidentRecord(context as unknown as AlertInstanceContext, draft, window));
+}
+
+type AlertInstanceEvent = { type: string; at: number } & Record<string, unknown>;
+
+function eventsOf(
+  edge: Edge,
+  incidentId: string,
+  { spec }: AlertRuleContext,
+  at: number,
+): AlertInstanceEvent[] {
+  const decided = { at, eventMs: edge.atMs, value: edge.value ?? null };
+  switch (edge.kind) {
+    case 'fired': {
+      const { startedMs, notify } = edge;
+      const repeatIntervalMs = spec.repeatIntervalSeconds * 1000;
+      const fired = { ...decided, startedMs, incidentId, notify, repeatIntervalMs };
+      return [
+        { type: 'breachStarted', at, startedMs },
+        { type: 'sustained', ...fired },
+      ];
+    }
+    case 'recovered':
+      return [{ type: 'recovered', ...decided }];
+    case 'dataMissing':
+      return [{ type: 'dataMissing', ...decided, sinceMs: edge.sinceMs }];
+    case 'dataObserved':
+      return [{ type: 'dataObserved', ...decided }];
+    case 'corrected':
+      return [{ type: 'corrected', ...decided }];
+  }
+}
+
+function isOpen(incident: { recoveredMs: number | null; retiredMs: number | null }): boolean {
+  return incident.recoveredMs === null && incident.retiredMs === null;
+}

@@ -1,0 +1,108 @@
+/**
+ * The incident: one span of firing, as people see it. Its record is written anew, from the alert
+ * instance and its rule, with every commit that changes it.
+ */
+import type { AlertInstanceContext } from '../../machines/alert-instance-setup.ts';
+import type { AlertRuleContext } from '../../machines/alert-rule.ts';
+import type { RetireReason } from '../../machines/effects.ts';
+import type { RecordChange } from '../../streams/commit/commit.ts';
+import type { ObservedValue } from '../../streams/evaluation/entry.ts';
+import type { Draft } from '../host-port.ts';
+
+export type IncidentState = 'FIRING' | 'RECOVERED' | 'RETIRED';
+
+/** Body of a record of kind `incident`. Times are Unix ms; null = has not happened. */
+export interface IncidentBody {
+  readonly id: string;
+  readonly alertInstance: string;
+  readonly rule: string;
+  readonly ruleVersion: number;
+  readonly ruleDisplayName: string;
+  readonly severity: string;
+  readonly metricId: string;
+  readonly operator: string;
+  readonly threshold: number;
+  readonly sustainedSeconds: number;
+  readonly vm: string;
+  /** Canonical label part of the series, '' or `{mountpoint="/"}`. */
+  readonly labels: string;
+  readonly state: IncidentState;
+  readonly startedMs: number;
+  readonly firedMs: number;
+  readonly recoveredMs: number | null;
+  readonly retiredMs: number | null;
+  readonly retireReason: RetireReason | null;
+  readonly value: number | null;
+  readonly valueMs: number | null;
+  readonly window: readonly ObservedValue[];
+  readonly dataMissingSinceMs: number | null;
+  readonly acknowledged: {
+    readonly by: string;
+    readonly atMs: number;
+    readonly note: string;
+  } | null;
+  readonly snoozedUntilMs: number | null;
+  readonly correctedAfterNotification: boolean;
+}
+
+/**
+ * The record of the instance's current incident. Throws when there is none: a bug.
+ *
+ * @param window the samples that decided it; told once, with the firing, and kept from then on
+ */
+export function incidentRecord(
+  context: AlertInstanceContext,
+  draft: Draft,
+  window?: readonly ObservedValue[],
+): RecordChange {
+  const { incident } = context;
+  if (!incident) throw new Error('An incident is recorded for an instance that has none');
+  const before = draft.record('incident', incident.id)?.body as unknown as IncidentBody | undefined;
+  const body: IncidentBody = {
+    ...(before ?? ruleFacts(context, draft)),
+    id: incident.id,
+    vm: context.vm,
+    labels: context.labels,
+    state: stateOf(incident),
+    startedMs: incident.startedMs,
+    firedMs: incident.firedMs,
+    recoveredMs: incident.recoveredMs,
+    retiredMs: incident.retiredMs,
+    retireReason: incident.retireReason,
+    value: incident.value,
+    valueMs: incident.valueMs,
+    window: window ?? before?.window ?? [],
+    dataMissingSinceMs: incident.dataMissingSinceMs,
+    acknowledged: incident.acknowledged,
+    snoozedUntilMs: incident.snoozedUntilMs,
+    correctedAfterNotification: incident.correctedAfterNotification,
+  };
+  const sort = String(incident.firedMs).padStart(15, '0');
+  return { kind: 'incident', id: incident.id, body: { ...body }, sort };
+}
+
+/** What the rule said when the incident began: later edits do not rewrite it. */
+function ruleFacts(context: AlertInstanceContext, draft: Draft) {
+  const rule = draft.instance('alertRule', context.rule);
+  if (!rule) throw new Error(`Alert instance of the unknown rule ${context.rule}`);
+  const { spec, version } = rule.context as unknown as AlertRuleContext;
+  return {
+    alertInstance: '',
+    rule: context.rule,
+    ruleVersion: version,
+    ruleDisplayName: spec.displayName,
+    severity: spec.severity,
+    metricId: spec.metricId,
+    operator: spec.operator,
+    threshold: spec.threshold,
+    sustainedSeconds: spec.sustainedSeconds,
+  };
+}
+
+function stateOf(incident: {
+  recoveredMs: number | null;
+  retiredMs: number | null;
+}): IncidentState {
+  if (incident.retiredMs !== null) return 'RETIRED';
+  return incident.recoveredMs === null ? 'FIRING' : 'RECOVERED';
+}

@@ -1,0 +1,63 @@
+/** What the API asks of alerting: rules and destinations saved, under limits. */
+import type { AlertRuleSpec } from '../../machines/alert-rule.ts';
+import type { Actor } from '../../streams/commit/commit.ts';
+import type { Committed, Instance } from '../host-port.ts';
+
+/** Client's request id with the digest of its body; see `Submission.request`. */
+export interface RequestKey {
+  readonly scope: string;
+  readonly id: string;
+  readonly fingerprint: string;
+}
+
+interface Caller {
+  /** Project id. */
+  readonly project: string;
+  readonly by: Actor;
+  readonly request: RequestKey;
+}
+
+export interface SaveRule extends Caller {
+  /** The rule's id: a UUID made by the client. */
+  readonly id: string;
+  /** '0' to create; else the version the edit is based on. */
+  readonly expectedVersion: string;
+  readonly spec: AlertRuleSpec;
+}
+
+export interface DeleteRule extends Caller {
+  readonly id: string;
+  readonly expectedVersion: string;
+}
+
+export interface CreateWebhook extends Caller {
+  readonly displayName: string;
+  readonly url: string;
+}
+
+export interface CreatedWebhook {
+  readonly destination: Instance;
+  /** `whsec_...`, in the first answer only; undefined when the request had been answered before. */
+  readonly webhookSecret?: string;
+  readonly sequence: number;
+}
+
+export interface Alerting {
+  /**
+   * Saves a rule; its instance as committed. Throws a `Refusal`: STALE_VERSION (with
+   * `currentVersion`), LIMIT_EXCEEDED, INVALID_FIELD (a VM or destination that does not exist),
+   * REQUEST_ID_REUSED, and those of the host.
+   */
+  saveRule(save: SaveRule): Promise<Committed<{ readonly version: string }>>;
+  /** Deletes a rule. Throws a `Refusal`: NOT_FOUND, STALE_VERSION. */
+  deleteRule(deletion: DeleteRule): Promise<Committed<Record<string, never>>>;
+  /** Throws a `Refusal`: INVALID_FIELD (an address that may not be called), LIMIT_EXCEEDED. */
+  createWebhook(creation: CreateWebhook): Promise<CreatedWebhook>;
+  deleteDestination(
+    deletion: Caller & { readonly id: string },
+  ): Promise<Committed<Record<string, never>>>;
+}
+
+/** Default limits of a project (interface, section 8). */
+export const RULES_MAX = 20;
+export const DESTINATIONS_MAX = 5;

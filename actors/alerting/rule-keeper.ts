@@ -1,0 +1,86 @@
+/**
+ * Carries out what rule rows ask for: a rule that waits to be applied gets its marker into the
+ * log, a changed, paused or deleted rule gets its instances retired. Both are derived from rows,
+ * at the start for all rules and then for each that a commit moves, so a crash loses neither.
+ */
+import type { AlertRuleContext } from '../../machines/alert-rule.ts';
+import type { Clock } from '../../streams/clock.ts';
+import { pause } from '../../streams/pause.ts';
+import { partitionOf, type Stream, StreamUnavailable } from '../../streams/stream.ts';
+import type { Host } from '../host-port.ts';
+import { appendEntry } from '../sample-log.ts';
+import { retireInstances, rulesWithStaleInstances } from './retire.ts';
+import { allInstances, ruleMarker } from './rule-markers.ts';
+
+export interface RuleKeeperDeps {
+  readonly host: Host;
+  readonly stream: Stream;
+  readonly clock: Clock;
+}
+
+/** Wait after the stream did not answer, ms. */
+const RETRY_MS = 500;
+
+interface Work {
+  readonly project: string;
+  readonly rule: string;
+}
+
+/** Runs until `signal`; rejects on a fault that a fresh start may mend. */
+export async function keepRules(deps: RuleKeeperDeps, signal: AbortSignal): Promise<void> {
+  const waiting: Work[] = outstandingRules(deps.host);
+  let wake = (): void => {};
+  const undo = deps.host.onApplied(({ commit }) => {
+    for (const { steps } of commit.decisions) {
+      for (const { machine, instance } of steps) {
+        if (machine === 'alertRule') waiting.push({ project: commit.project, rule: instance });
+      }
+    }
+    wake();
+  });
+  const stop = (): void => wake();
+  signal.addEventListener('abort', stop, { once: true });
+  try {
+    while (!signal.aborted) {
+      const work = waiting.shift();
+      if (work) await keepRule(deps, work, signal);
+      else await new Promise<void>((resolve) => (wake = resolve));
+    }
+  } finally {
+    signal.removeEventListener('abort', stop);
+    undo();
+  }
+}
+
+function outstandingRules(host: Host): Work[] {
+  return host.projects().flatMap((project) => {
+    const view = host.view(project);
+    const pending = allInstances(view, 'alertRule')
+      .filter(({ value }) => value === 'pendingApplication')
+      .map(({ instance }) => instance);
+    const rules = new Set([...pending, ...rulesWithStaleInstances(view)]);
+    return [...rules].map((rule) => ({ project, rule }));
+  });
+}
+
+async function keepRule(deps: RuleKeeperDeps, work: Work, signal: AbortSignal): Promise<void> {
+  const row = deps.host.view(work.project).instance('alertRule', work.rule);
+  if (!row) throw new Error(`A commit moved the rule ${work.rule}, which has no row`);
+  const needsMarker = row.final || row.value === 'pendingApplication';
+  const { retiredThroughRevision } = row.context as unknown as AlertRuleContext;
+  while (!signal.aborted) {
+    try {
+      if (needsMarker) {
+        const marker = ruleMarker(work.project, row, deps.clock.now());
+        await appendEntry(deps.stream, partitionOf(work.project), marker);
+      }
+      if (row.final || retiredThroughRevision > 0) {
+        await retireInstances(deps.host, work.project, work.rule);
+      }
+      return;
+    } catch (error) {
+      if (!(error instanceof StreamUnavailable)) throw error;
+      await pause(deps.clock, RETRY_MS, signal);
+    }
+  }
+}

@@ -1,0 +1,83 @@
+/**
+ * From a rule's row to what the evaluator needs of it: the rule as evaluated, the marker that
+ * brings it into the log, and the seed of a state that starts at the log's floor.
+ */
+import type { AlertInstanceContext } from '../../machines/alert-instance-setup.ts';
+import type { AlertRuleContext } from '../../machines/alert-rule.ts';
+import type { EvaluationRule, LogEntry, Operator } from '../../streams/evaluation/entry.ts';
+import type { EvaluationSeed } from '../../streams/evaluation/fold.ts';
+import type { Instance, ProjectView } from '../host-port.ts';
+
+/** The rule as evaluated; undefined when it is paused, and so not evaluated at all. */
+export function evaluationRuleOf(
+  project: string,
+  { rule, spec, evaluationRevision }: AlertRuleContext,
+): EvaluationRule | undefined {
+  if (!spec.enabled) return undefined;
+  const { recoveryThreshold } = spec;
+  return {
+    project,
+    rule,
+    evaluationRevision,
+    metricId: spec.metricId,
+    // A rule is committed only with an operator of the list (rule-spec.ts).
+    operator: spec.operator as Operator,
+    threshold: spec.threshold,
+    sustainedMs: spec.sustainedSeconds * 1000,
+    recoveryMs: (spec.recoverySeconds ?? 0) * 1000,
+    ...(recoveryThreshold === undefined ? {} : { recoveryThreshold }),
+    ...(spec.allVms ? {} : { vms: spec.vmNames.map(lastSegment) }),
+  };
+}
+
+/** The log entry that puts the rule's desired revision in force, or ends its evaluation. */
+export function ruleMarker(project: string, row: Instance, atMs: number): LogEntry {
+  const context = row.context as unknown as AlertRuleContext;
+  const evaluated = row.final ? undefined : evaluationRuleOf(project, context);
+  return {
+    kind: 'rules',
+    atMs,
+    upserts: evaluated ? [evaluated] : [],
+    removals: evaluated ? [] : [{ project, rule: row.instance }],
+  };
+}
+
+/**
+ * Rules in force and instances firing, as rows have them: where a fold starts when the log no
+ * longer holds what led there. `include` leaves out rules whose marker is still in the log.
+ */
+export function seedOf(
+  view: ProjectView,
+  include: (rule: EvaluationRule) => boolean,
+): EvaluationSeed {
+  const rules = allInstances(view, 'alertRule')
+    .filter(({ value }) => value === 'active')
+    .map(({ context }) => evaluationRuleOf(view.project, context as unknown as AlertRuleContext))
+    .filter((rule): rule is EvaluationRule => rule !== undefined && include(rule));
+  const firing = allInstances(view, 'alertInstance')
+    .map(({ context }) => context as unknown as AlertInstanceContext)
+    .filter(({ incident }) => incident?.recoveredMs === null && incident.retiredMs === null)
+    .map(({ rule, evaluationRevision, vm, labels, incident }) => ({
+      key: { project: view.project, rule, evaluationRevision, vm, labels },
+      startedMs: incident?.startedMs ?? 0,
+      dataMissing: incident?.dataMissingSinceMs !== null,
+    }));
+  return { rules, firing };
+}
+
+/** Every live instance of a machine in a project, read page by page. */
+export function allInstances(view: ProjectView, machine: string): Instance[] {
+  const found: Instance[] = [];
+  let after: string | undefined;
+  do {
+    const options = { limit: 1000, final: false, ...(after === undefined ? {} : { after }) };
+    const page = view.instances(machine, options);
+    found.push(...page.items);
+    after = page.next;
+  } while (after !== undefined);
+  return found;
+}
+
+function lastSegment(name: string): string {
+  return name.slice(name.lastIndexOf('/') + 1);
+}

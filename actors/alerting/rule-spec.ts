@@ -1,0 +1,156 @@
+/**
+ * The rule a caller asks for, checked field by field: what comes back can be evaluated. Each
+ * refusal names the field, the value seen and what would do. What refers to other things (VMs,
+ * destinations) is checked where it is decided, at the project's head.
+ */
+import type { AlertRuleSpec } from '../../machines/alert-rule.ts';
+import { OPERATORS } from '../../streams/evaluation/entry.ts';
+import { EVALUATED_METRICS } from '../../streams/metrics/catalogue.ts';
+import { Refusal } from '../../streams/refusal.ts';
+
+export const SEVERITIES = ['INFO', 'WARNING', 'CRITICAL'] as const;
+
+/** As it came over the wire: absent and unspecified fields are undefined. */
+export interface RequestedRuleSpec {
+  readonly displayName: string;
+  readonly metricId: string;
+  readonly operator: string | undefined;
+  readonly threshold: number | undefined;
+  readonly sustainedSeconds: number;
+  readonly severity: string | undefined;
+  readonly allVms: boolean;
+  readonly vmNames: readonly string[];
+  readonly enabled: boolean | undefined;
+  readonly repeatIntervalSeconds: number;
+  readonly destinationNames: readonly string[];
+  readonly recoveryThreshold: number | undefined;
+  readonly recoverySeconds: number | undefined;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+const DISPLAY_NAME_MAX = 200;
+const SUSTAINED_SECONDS_MAX = 86_400;
+const REPEAT_SECONDS_MIN = 60;
+const REPEAT_SECONDS_MAX = 7 * 86_400;
+const SELECTED_VMS_MAX = 1_000;
+const LABELS_MAX = 20;
+const LABEL_LENGTH_MAX = 200;
+
+/** The rule to evaluate. Throws a `Refusal`: INVALID_FIELD with `field`, or UNKNOWN_METRIC. */
+export function validateRuleSpec(spec: RequestedRuleSpec): AlertRuleSpec {
+  checkName(spec.displayName);
+  checkMetric(spec.metricId);
+  const operator = oneOf('operator', spec.operator, OPERATORS);
+  const severity = oneOf('severity', spec.severity, SEVERITIES);
+  const threshold = finite('threshold', spec.threshold);
+  seconds('sustainedSeconds', spec.sustainedSeconds, SUSTAINED_SECONDS_MAX);
+  checkRepeat(spec.repeatIntervalSeconds);
+  checkSelection(spec);
+  checkLabels(spec.labels);
+  const { recoveryThreshold, recoverySeconds } = spec;
+  if (recoveryThreshold !== undefined) finite('recoveryThreshold', recoveryThreshold);
+  if (recoverySeconds !== undefined) {
+    seconds('recoverySeconds', recoverySeconds, SUSTAINED_SECONDS_MAX);
+  }
+  return {
+    displayName: spec.displayName,
+    metricId: spec.metricId,
+    operator,
+    threshold,
+    sustainedSeconds: spec.sustainedSeconds,
+    severity,
+    allVms: spec.allVms,
+    vmNames: [...new Set(spec.vmNames)],
+    enabled: spec.enabled ?? true,
+    repeatIntervalSeconds: spec.repeatIntervalSeconds,
+    destinationNames: [...new Set(spec.destinationNames)],
+    ...(recoveryThreshold === undefined ? {} : { recoveryThreshold }),
+    ...(recoverySeconds === undefined ? {} : { recoverySeconds }),
+    ...(Object.keys(spec.labels).length === 0 ? {} : { labels: spec.labels }),
+  };
+}
+
+function checkName(name: string): void {
+  if (name.trim() === '')
+    throw invalid('displayName', 'displayName is empty: give the rule a name');
+  if (name.length > DISPLAY_NAME_MAX) {
+    throw invalid(
+      'displayName',
+      `displayName has ${name.length} characters; ${DISPLAY_NAME_MAX} at most`,
+    );
+  }
+}
+
+function checkMetric(metricId: string): void {
+  if (EVALUATED_METRICS.has(metricId)) return;
+  const known = [...EVALUATED_METRICS].join(', ');
+  throw new Refusal(
+    'UNKNOWN_METRIC',
+    `metricId "${metricId}" cannot be evaluated; known: ${known}`,
+    {
+      metricId,
+    },
+  );
+}
+
+function checkRepeat(value: number): void {
+  if (value === 0) return;
+  seconds('repeatIntervalSeconds', value, REPEAT_SECONDS_MAX);
+  if (value < REPEAT_SECONDS_MIN) {
+    throw invalid(
+      'repeatIntervalSeconds',
+      `repeatIntervalSeconds is ${value}: 0 for never, or at least ${REPEAT_SECONDS_MIN}`,
+    );
+  }
+}
+
+function checkSelection({ allVms, vmNames }: RequestedRuleSpec): void {
+  if (allVms && vmNames.length > 0) {
+    throw invalid('vmNames', 'allVms is true and vmNames is given: use one of them');
+  }
+  if (!allVms && vmNames.length === 0) {
+    throw invalid('vmNames', 'No VM is selected: set allVms, or name VMs in vmNames');
+  }
+  if (vmNames.length > SELECTED_VMS_MAX) {
+    throw invalid(
+      'vmNames',
+      `vmNames has ${vmNames.length} names; ${SELECTED_VMS_MAX} at most, or allVms`,
+    );
+  }
+}
+
+function checkLabels(labels: Readonly<Record<string, string>>): void {
+  const entries = Object.entries(labels);
+  if (entries.length > LABELS_MAX) {
+    throw invalid('labels', `labels has ${entries.length} entries; ${LABELS_MAX} at most`);
+  }
+  for (const [name, value] of entries) {
+    if (name.length > LABEL_LENGTH_MAX || value.length > LABEL_LENGTH_MAX) {
+      throw invalid('labels', `A label is longer than ${LABEL_LENGTH_MAX} characters`);
+    }
+  }
+}
+
+function oneOf<T extends string>(field: string, value: string | undefined, known: readonly T[]): T {
+  const found = known.find((each) => each === value);
+  if (found !== undefined) return found;
+  const seen = value === undefined ? 'missing' : `"${value}"`;
+  throw invalid(field, `${field} is ${seen}; one of ${known.join(', ')}`);
+}
+
+function finite(field: string, value: number | undefined): number {
+  if (value !== undefined && Number.isFinite(value)) return value;
+  throw invalid(
+    field,
+    `${field} is ${value === undefined ? 'missing' : value}: a finite number is needed`,
+  );
+}
+
+function seconds(field: string, value: number, max: number): void {
+  if (Number.isInteger(value) && value >= 0 && value <= max) return;
+  throw invalid(field, `${field} is ${value}: whole seconds from 0 to ${max}`);
+}
+
+function invalid(field: string, message: string): Refusal {
+  return new Refusal('INVALID_FIELD', message, { field: `spec.${field}` });
+}

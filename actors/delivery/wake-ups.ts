@@ -1,0 +1,72 @@
+/**
+ * Wake-ups: messages on DELIVERIES that say "this delivery is due now". They are a hint, never the
+ * truth: rows are. One is sent with every commit that makes a delivery due; a sweep over the rows
+ * repairs those that a crash or a broken stream lost.
+ */
+import { partitionOf, type Stream, type StreamSpec } from '../../streams/stream.ts';
+import { allInstances } from '../alerting/rule-markers.ts';
+import type { Host } from '../host-port.ts';
+
+export const DELIVERIES_STREAM = 'DELIVERIES';
+
+export const deliveriesSpec: StreamSpec = {
+  name: DELIVERIES_STREAM,
+  subjects: ['svc.deliveries.*'],
+  retention: 'workQueue',
+  duplicateWindowMs: 120_000,
+  replicas: 1,
+};
+
+export interface WakeUp {
+  readonly project: string;
+  readonly delivery: string;
+}
+
+/** Publishes a wake-up. Losing it is repaired by the sweep, so callers need not retry. */
+export async function publishWakeUp(stream: Stream, wakeUp: WakeUp): Promise<void> {
+  const subject = `svc.deliveries.${partitionOf(wakeUp.project)}`;
+  const data = new TextEncoder().encode(JSON.stringify(wakeUp));
+  await stream.append({ stream: DELIVERIES_STREAM, subject, data });
+}
+
+/** Reads a wake-up. Throws a `SyntaxError` or `TypeError` for what is none. */
+export function parseWakeUp(data: Uint8Array): WakeUp {
+  const parsed: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(data));
+  const { project, delivery } = (parsed ?? {}) as Partial<Record<keyof WakeUp, unknown>>;
+  if (typeof project !== 'string' || typeof delivery !== 'string') {
+    throw new TypeError('A wake-up names a project and a delivery');
+  }
+  return { project, delivery };
+}
+
+/** States in which a delivery is due now. */
+const DUE: ReadonlySet<unknown> = new Set(['queued', 'rechecking']);
+
+/** Sends a wake-up for each delivery that a commit applied here makes due. Returns its undo. */
+export function wakeOnCommit(
+  host: Host,
+  stream: Stream,
+  onLost: (error: unknown) => void,
+): () => void {
+  return host.onApplied(({ commit }) => {
+    for (const { steps } of commit.decisions) {
+      for (const { machine, instance, to } of steps) {
+        if (machine !== 'delivery' || !DUE.has(to)) continue;
+        publishWakeUp(stream, { project: commit.project, delivery: instance }).catch(onLost);
+      }
+    }
+  });
+}
+
+/** Deliveries that rows call due, and those whose attempt is recorded as under way. */
+export function outstandingDeliveries(host: Host): { due: WakeUp[]; sending: WakeUp[] } {
+  const due: WakeUp[] = [];
+  const sending: WakeUp[] = [];
+  for (const project of host.projects()) {
+    for (const { instance, value } of allInstances(host.view(project), 'delivery')) {
+      if (DUE.has(value)) due.push({ project, delivery: instance });
+      if (value === 'sending') sending.push({ project, delivery: instance });
+    }
+  }
+  return { due, sending };
+}

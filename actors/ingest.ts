@@ -1,0 +1,144 @@
+/**
+ * Ingest: checks rows, registers VMs it has not seen, merges what arrives together into one log
+ * entry per partition, and answers once that entry is durable. A refused sample is named by its
+ * row and series; the rest of the batch is kept. Nothing is judged here: late, duplicate and
+ * conflicting samples go into the log, where history and evaluator treat them alike.
+ */
+import type { Clock } from '../streams/clock.ts';
+import { FUTURE_MS, RETENTION_MS } from '../streams/evaluation/entry.ts';
+import type { SeriesKey } from '../streams/samples/batch.ts';
+import { partitionOf } from '../streams/stream.ts';
+import type {
+  Ingest,
+  IngestRow,
+  RejectedSample,
+  WriteAnswer,
+  WriteRequest,
+} from './ingest-port.ts';
+import type { PartitionWriter } from './partition-writer.ts';
+import type { VmRegistry } from './vm-registry.ts';
+
+export interface IngestDeps {
+  readonly clock: Clock;
+  readonly writer: PartitionWriter;
+  readonly registry: VmRegistry;
+  /** Rows of a collector arrived: keeps its data center live. */
+  readonly onRows: (accepted: number, rejected: readonly RejectedSample[]) => void;
+}
+
+/** Answers kept so that a batch sent again is answered the same, by project and batch id. */
+const ANSWERS_KEPT = 10_000;
+/** Observation times remembered per VM to tell a repeated row. */
+const TIMES_KEPT = 16;
+
+export function createIngest(deps: IngestDeps): Ingest {
+  const answers = new Map<string, Promise<WriteAnswer>>();
+  const seen = new RecentTimes();
+
+  async function store(request: WriteRequest): Promise<WriteAnswer> {
+    const { project, rows } = request;
+    const checked = checkRows(rows, deps.clock.now());
+    await deps.registry.register(project, checked.rows);
+    const duplicates = seen.count(project, checked.rows);
+    await deps.writer.write(partitionOf(project), project, checked.rows);
+    seen.note(project, checked.rows);
+    deps.onRows(checked.samples, checked.rejected);
+    return { accepted: checked.samples, duplicates, rejected: checked.rejected };
+  }
+
+  return {
+    write(request) {
+      if (request.batchId === '') return store(request);
+      const key = `${request.project}/${request.batchId}`;
+      const before = answers.get(key);
+      if (before) return before;
+      const answer = store(request);
+      answers.set(key, answer);
+      answer.catch(() => answers.delete(key));
+      if (answers.size > ANSWERS_KEPT) {
+        for (const oldest of answers.keys()) {
+          answers.delete(oldest);
+          break;
+        }
+      }
+      return answer;
+    },
+  };
+}
+
+interface CheckedRows {
+  readonly rows: readonly IngestRow[];
+  readonly rejected: readonly RejectedSample[];
+  /** Samples kept. */
+  readonly samples: number;
+}
+
+/**
+ * Keeps what is sound. A row too far in the future would poison the watermark of its series, one
+ * older than retention can be neither stored nor judged; a value that is not finite is missing.
+ */
+function checkRows(rows: readonly IngestRow[], nowMs: number): CheckedRows {
+  const rejected: RejectedSample[] = [];
+  const kept: IngestRow[] = [];
+  let samples = 0;
+  for (const [row, content] of rows.entries()) {
+    const reason = timeProblem(content.observedMs, nowMs);
+    if (reason) {
+      rejected.push({ row, series: '', reason });
+      continue;
+    }
+    const sound = withoutBadValues(content, row, rejected);
+    kept.push(sound);
+    samples += sound.values.length;
+  }
+  return { rows: kept, rejected, samples };
+}
+
+function timeProblem(observedMs: number, nowMs: number): RejectedSample['reason'] | undefined {
+  if (!Number.isFinite(observedMs)) return 'NOT_FINITE';
+  if (observedMs > nowMs + FUTURE_MS) return 'CLOCK_AHEAD';
+  return observedMs < nowMs - RETENTION_MS ? 'OLDER_THAN_RETENTION' : undefined;
+}
+
+function withoutBadValues(content: IngestRow, row: number, rejected: RejectedSample[]): IngestRow {
+  const { series, values } = content;
+  let bad = false;
+  for (let i = 0; i < values.length; i++) bad ||= !Number.isFinite(values[i]);
+  if (!bad) return content;
+  const soundSeries: SeriesKey[] = [];
+  const soundValues: number[] = [];
+  for (const [i, key] of series.entries()) {
+    const value = values[i];
+    if (value !== undefined && Number.isFinite(value)) {
+      soundSeries.push(key);
+      soundValues.push(value);
+    } else rejected.push({ row, series: key, reason: 'NOT_FINITE' });
+  }
+  return { ...content, series: soundSeries, values: soundValues };
+}
+
+/** The last observation times of each VM: tells repeated rows, as a courtesy to the sender. */
+class RecentTimes {
+  readonly #times = new Map<string, number[]>();
+
+  count(project: string, rows: readonly IngestRow[]): number {
+    let repeated = 0;
+    for (const { vm, observedMs } of rows) {
+      if (this.#times.get(`${project}/${vm}`)?.includes(observedMs)) repeated++;
+    }
+    return repeated;
+  }
+
+  note(project: string, rows: readonly IngestRow[]): void {
+    for (const { vm, observedMs } of rows) {
+      const key = `${project}/${vm}`;
+      const times = this.#times.get(key);
+      if (!times) this.#times.set(key, [observedMs]);
+      else if (times.length < TIMES_KEPT) times.push(observedMs);
+      else {
+        times.copyWithin(0, 1);
+        times[TIMES_KEPT - 1] = observedMs;
+      }
+    }
+  }
+}

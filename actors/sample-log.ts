@@ -1,0 +1,128 @@
+/**
+ * The SAMPLES log of this node's partitions: a write-ahead log of sample batches, ticks and rule
+ * markers, in the one order that history and evaluator both read. Written by ingest and by the
+ * partition's owner; read once per node, decoded once, handed to every reader in step.
+ */
+import { Subject } from 'rxjs';
+import type { LogEntry } from '../streams/evaluation/entry.ts';
+import { decodeEntry, encodeEntry } from '../streams/samples/codec.ts';
+import { PARTITIONS, type Stream, type StreamSpec } from '../streams/stream.ts';
+
+/** Stream of all partitions; more streams may share them in a later deployment. */
+export const SAMPLES_STREAM = 'SAMPLES_0';
+
+export const samplesSpec: StreamSpec = {
+  name: SAMPLES_STREAM,
+  subjects: ['svc.samples.>'],
+  retention: 'log',
+  duplicateWindowMs: 120_000,
+  replicas: 1,
+};
+
+/** An entry with its place: position in the stream, and the partition it belongs to. */
+export interface PlacedEntry {
+  readonly sequence: number;
+  readonly partition: number;
+  /** When the stream stored it, Unix ms. */
+  readonly storedMs: number;
+  readonly entry: LogEntry;
+}
+
+/** Entries a reader may be behind before reading waits for it. */
+const BACKLOG_MAX = 256;
+
+/** Appends one entry; durable when it resolves, with its sequence. Throws `StreamUnavailable`. */
+export async function appendEntry(
+  stream: Stream,
+  partition: number,
+  entry: LogEntry,
+): Promise<number> {
+  const subject = `svc.samples.${partition}.${entry.kind}`;
+  const outcome = await stream.append({
+    stream: SAMPLES_STREAM,
+    subject,
+    data: encodeEntry(entry),
+  });
+  if (outcome.kind === 'wrongLastSequence') throw new Error('An unconditional append was refused');
+  return outcome.sequence;
+}
+
+/** Entries stored from `fromMs` on (all partitions, or one kind of one), up to the end as of now. */
+export async function* pastEntries(
+  stream: Stream,
+  from: { readonly sequence: number } | { readonly timeMs: number },
+  filter: { readonly partition?: number; readonly kind?: LogEntry['kind'] } = {},
+): AsyncGenerator<PlacedEntry> {
+  const subject = `svc.samples.${filter.partition ?? '*'}.${filter.kind ?? '*'}`;
+  const read = stream.read({ stream: SAMPLES_STREAM, from, subject, untilEnd: true });
+  try {
+    for await (const message of read) yield place(message);
+  } finally {
+    await read.close();
+  }
+}
+
+/** The live log: one reader, many subscribers, which say when they are done with an entry. */
+export class SampleLogReader {
+  readonly entries = new Subject<PlacedEntry>();
+  #handled = 0;
+  #read = 0;
+  #wake: (() => void) | undefined;
+
+  /**
+   * Reads from `sequence` until `signal`. Rejects with what broke the stream: supervision starts
+   * it again, from the sequence after the last one read.
+   */
+  async run(stream: Stream, sequence: number, signal: AbortSignal): Promise<void> {
+    const read = stream.read({
+      stream: SAMPLES_STREAM,
+      from: { sequence },
+      subject: 'svc.samples.>',
+      untilEnd: false,
+    });
+    const close = () => void read.close();
+    signal.addEventListener('abort', close, { once: true });
+    try {
+      for await (const message of read) {
+        if (signal.aborted) return;
+        this.#read++;
+        this.entries.next(place(message));
+        while (this.#read - this.#handled > BACKLOG_MAX && !signal.aborted) await this.#room();
+      }
+    } finally {
+      signal.removeEventListener('abort', close);
+      await read.close();
+    }
+  }
+
+  /** The slowest subscriber (the evaluator) is done with one more entry. */
+  handled(): void {
+    this.#handled++;
+    this.#wake?.();
+  }
+
+  /** Entries read and not yet handled. */
+  backlog(): number {
+    return this.#read - this.#handled;
+  }
+
+  #room(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+}
+
+function place(message: {
+  subject: string;
+  sequence: number;
+  timeMs: number;
+  data: Uint8Array;
+}): PlacedEntry {
+  const partition = Number(message.subject.split('.')[2]);
+  if (!(partition >= 0 && partition < PARTITIONS)) {
+    throw new Error(`Subject ${message.subject} names no partition`);
+  }
+  const { sequence, timeMs: storedMs } = message;
+  return { sequence, partition, storedMs, entry: decodeEntry(message.data) };
+}

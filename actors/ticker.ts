@@ -1,0 +1,38 @@
+/**
+ * Writes ticks into the sample log of each partition that has a project: what the evaluator
+ * measures gaps against. A tick that could not be written is not made up for: the next one tells
+ * the time just as well.
+ */
+import type { Clock } from '../streams/clock.ts';
+import { SYSTEM_PROJECT } from '../streams/commit/commit.ts';
+import { pause } from '../streams/pause.ts';
+import { partitionOf, type Stream, StreamUnavailable } from '../streams/stream.ts';
+import type { Host } from './host-port.ts';
+import { appendEntry } from './sample-log.ts';
+
+export interface TickerDeps {
+  readonly host: Host;
+  readonly stream: Stream;
+  readonly clock: Clock;
+}
+
+/** Half a sampling interval: a gap is noticed at most so much later than it could be. */
+export const TICK_MS = 15_000;
+
+/** Ticks until `signal`. Rejects on a fault that is not the stream's. */
+export async function tick(deps: TickerDeps, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const projects = deps.host.projects().filter((project) => project !== SYSTEM_PROJECT);
+    const atMs = deps.clock.now();
+    await Promise.all([...new Set(projects.map(partitionOf))].map((p) => tickOne(deps, p, atMs)));
+    await pause(deps.clock, TICK_MS, signal);
+  }
+}
+
+async function tickOne(deps: TickerDeps, partition: number, atMs: number): Promise<void> {
+  try {
+    await appendEntry(deps.stream, partition, { kind: 'tick', atMs });
+  } catch (error) {
+    if (!(error instanceof StreamUnavailable)) throw error;
+  }
+}

@@ -1,0 +1,105 @@
+/**
+ * VMs become known by their first row: a record in the project's commits, with the name its
+ * collector tells. What is registered is remembered, so that only a new VM or a new name costs a
+ * commit. Identity is the id alone; a re-created domain is a new VM.
+ */
+import type { Clock } from '../streams/clock.ts';
+import type { Host, ProjectView } from './host-port.ts';
+import type { IngestRow } from './ingest-port.ts';
+
+/** Body of a record of kind `vm`. */
+export interface VmBody {
+  readonly displayName: string;
+  readonly datacenter: string;
+  readonly expandedMonitoring: boolean;
+  readonly registeredMs: number;
+}
+
+export interface VmRegistryDeps {
+  readonly host: Host;
+  readonly clock: Clock;
+  /** Data center of the VMs that this node's collectors and senders report. */
+  readonly datacenter: string;
+}
+
+/** Series that only expanded monitoring reports. */
+const EXPANDED_SERIES = 'svc_vm_load1';
+/** VMs registered by one commit. */
+const BATCH = 200;
+
+interface Known {
+  readonly displayName: string;
+  readonly expanded: boolean;
+}
+
+export class VmRegistry {
+  readonly #deps: VmRegistryDeps;
+  readonly #known = new Map<string, Map<string, Known>>();
+
+  constructor(deps: VmRegistryDeps) {
+    this.#deps = deps;
+  }
+
+  /** Registers the VMs of `rows` that are new or renamed. Throws what the host's submit throws. */
+  async register(project: string, rows: readonly IngestRow[]): Promise<void> {
+    const known = this.#knownOf(project);
+    const changed = new Map<string, Known>();
+    for (const row of rows) {
+      const before = changed.get(row.vm) ?? known.get(row.vm);
+      const after = merge(before, row);
+      if (after !== before) changed.set(row.vm, after);
+    }
+    const entries = [...changed];
+    for (let start = 0; start < entries.length; start += BATCH) {
+      await this.#commit(project, entries.slice(start, start + BATCH));
+    }
+    for (const [vm, body] of entries) known.set(vm, body);
+  }
+
+  #knownOf(project: string): Map<string, Known> {
+    let known = this.#known.get(project);
+    if (!known) {
+      known = loadKnown(this.#deps.host.view(project));
+      this.#known.set(project, known);
+    }
+    return known;
+  }
+
+  #commit(project: string, entries: readonly (readonly [string, Known])[]): Promise<unknown> {
+    const { datacenter } = this.#deps;
+    return this.#deps.host.submit({
+      project,
+      by: { kind: 'collector', name: datacenter },
+      decide(draft) {
+        for (const [vm, { displayName, expanded }] of entries) {
+          const before = draft.record('vm', vm)?.body as VmBody | undefined;
+          const registeredMs = before?.registeredMs ?? draft.at;
+          const body = { displayName, datacenter, expandedMonitoring: expanded, registeredMs };
+          draft.putRecord({ kind: 'vm', id: vm, body });
+        }
+      },
+    });
+  }
+}
+
+/** The same object when the row tells nothing new. */
+function merge(before: Known | undefined, row: IngestRow): Known {
+  const displayName = row.displayName || before?.displayName || row.vm;
+  const expanded = before?.expanded || row.series.includes(EXPANDED_SERIES);
+  const same = before?.displayName === displayName && before.expanded === expanded;
+  return same ? before : { displayName, expanded };
+}
+
+function loadKnown(view: ProjectView): Map<string, Known> {
+  const known = new Map<string, Known>();
+  let after: string | undefined;
+  do {
+    const page = view.records('vm', { limit: 1000, ...(after === undefined ? {} : { after }) });
+    for (const { id, body } of page.items) {
+      const { displayName, expandedMonitoring } = body as unknown as VmBody;
+      known.set(id, { displayName, expanded: expandedMonitoring });
+    }
+    after = page.next;
+  } while (after !== undefined);
+  return known;
+}
