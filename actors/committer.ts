@@ -172,7 +172,7 @@ export class Committer {
       head,
       view: upcastView(machines, store.view(this.#project)),
       request: (scope: string, id: string) => store.request(this.#project, scope, id),
-      at: Math.max(now, head.at),
+      at: Math.max(Math.floor(now), head.at),
       id: ulid(now, random),
       writer: node,
       isSpent: () => turns.isSpent(),

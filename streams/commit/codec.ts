@@ -75,6 +75,8 @@ export function encodeCommit(
   const digests = decisions.map((encoded) => encoded.digest);
   const fields = { format: COMMIT_FORMAT, id, project, number, predecessor, at, writer };
   const header = JSON.stringify({ ...fields, digests } satisfies CommitHeader);
+  // A commit that readers refuse would stop every node: better this writer fails.
+  parseHeader(header);
   const lines = decisions.flatMap((encoded) => [Buffer.of(NEWLINE), encoded.line]);
   const headerLine = Buffer.from(header);
   const bytes = Buffer.concat([headerLine, ...lines]);

@@ -22,19 +22,33 @@ export interface CountingNodeOptions {
   readonly random?: Random;
   readonly name?: string;
   readonly machine?: MachineDefinition;
-  /** Default: in memory. */
-  readonly path?: string;
+  /** Where its projection lies. Default: a place of its own in memory. */
+  readonly place?: Place;
+}
+
+/** An open store; whoever opened it closes its database. */
+export interface Place {
+  readonly database: SqliteDatabase;
+  readonly store: InstanceStore;
+}
+
+/** A store in a file, or in memory. */
+export function openPlace(path = ':memory:'): Place {
+  const database = openDatabase({ path, synchronous: 'NORMAL', migrations: [], area: 'test' });
+  return { database, store: openInstanceStore(database) };
+}
+
+/** The place as when it was new, without the time that opening takes. */
+export function clearPlace({ database }: Place): void {
+  for (const table of tables) database.exec(`DELETE FROM ${table[0]}`);
+  database.exec(
+    "UPDATE position SET stream_identity = '', format = 0, applied = 0, applied_hash = '', gapped = 0",
+  );
 }
 
 /** The node, not started. */
 export function countingNode(options: CountingNodeOptions): CountingNode {
-  const database = openDatabase({
-    path: options.path ?? ':memory:',
-    synchronous: 'NORMAL',
-    migrations: [],
-    area: 'test',
-  });
-  const store = openInstanceStore(database);
+  const { database, store } = options.place ?? openPlace();
   const machine = options.machine ?? counter;
   const host = createHost({
     stream: options.stream,
@@ -51,7 +65,7 @@ export function countingNode(options: CountingNodeOptions): CountingNode {
     database,
     async close() {
       await host.stop();
-      database.close();
+      if (options.place === undefined) database.close();
     },
   };
 }
@@ -73,17 +87,19 @@ export function add(host: RunningHost, project: string, id: string, requestId?: 
   });
 }
 
+/** Tables of the projection with their order; positions aside. */
+const tables = [
+  ['heads', 'project'],
+  ['commits', 'sequence'],
+  ['instances', 'project, machine, instance'],
+  ['timers', 'project, machine, instance, id'],
+  ['transitions', 'id'],
+  ['records', 'project, kind, id'],
+  ['requests', 'project, scope, id'],
+] as const;
+
 /** Everything that two nodes must agree on, as text. */
 export function projectionOf(database: SqliteDatabase): string {
-  const tables = [
-    ['heads', 'project'],
-    ['commits', 'sequence'],
-    ['instances', 'project, machine, instance'],
-    ['timers', 'project, machine, instance, id'],
-    ['transitions', 'id'],
-    ['records', 'project, kind, id'],
-    ['requests', 'project, scope, id'],
-  ] as const;
   return tables
     .map(([table, order]) => {
       const rows = database.prepare(`SELECT * FROM ${table} ORDER BY ${order}`).all();

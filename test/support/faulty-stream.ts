@@ -70,9 +70,8 @@ export class World {
 
   /** Lets one of those waiting go on, or time pass, until nothing can go on at once. */
   async step(): Promise<void> {
-    if (this.#waiting.length === 0 || this.chance(0.02)) return this.clock.advance(5);
-    const [next] = this.#waiting.splice(this.below(this.#waiting.length), 1);
-    next?.();
+    if (this.#waiting.length === 0 || this.chance(0.02)) await this.clock.advance(5);
+    else this.#waiting.splice(this.below(this.#waiting.length), 1)[0]?.();
     await new Promise((resolve) => setImmediate(resolve));
   }
 
