@@ -73,7 +73,12 @@ export type Edge = EdgeBase &
         /** false: a late sample completed a run that ended in the past; record, do not notify. */
         readonly notify: boolean;
       }
-    | { readonly kind: 'recovered'; readonly window: readonly ObservedValue[] }
+    | {
+        readonly kind: 'recovered';
+        readonly window: readonly ObservedValue[];
+        /** false: the same entry fires the instance anew; only that final transition notifies. */
+        readonly notify?: false;
+      }
     /** Firing, and no observation since `sinceMs`. Never leads to recovery. */
     | { readonly kind: 'dataMissing'; readonly sinceMs: number }
     | { readonly kind: 'dataObserved' }

@@ -1,0 +1,56 @@
+/**
+ * Deciding twice is a no-op: ids are hashes of what they stand for, and an edge that has been
+ * decided before (a restart reads the log again from its floor) is recognised by its time.
+ */
+import { createHash } from 'node:crypto';
+import type { Edge, InstanceKey } from './entry.ts';
+
+/** What an alert instance's row says of its past; all zero when there is no row. */
+export interface DecidedInstance {
+  /** Number of incidents it has had. */
+  readonly ordinal: number;
+  /** Time of the last edge applied, `Edge.atMs`. */
+  readonly decidedThrough: number;
+  /** Is its last incident open? */
+  readonly firing: boolean;
+}
+
+/** What an accepted edge belongs to; `ordinal` counts from 1. */
+export interface AcceptedEdge {
+  readonly ordinal: number;
+  readonly incidentId: string;
+}
+
+/**
+ * The incident that `edge` opens or moves; undefined when the edge has been decided before, or
+ * does not follow from the instance's state.
+ */
+export function acceptEdge(instance: DecidedInstance, edge: Edge): AcceptedEdge | undefined {
+  if (edge.atMs <= instance.decidedThrough) return undefined;
+  const opens = edge.kind === 'fired';
+  // A correction may come after the recovery; everything else needs what it ends or changes.
+  if (edge.kind === 'corrected' ? instance.ordinal === 0 : opens === instance.firing) {
+    return undefined;
+  }
+  const ordinal = opens ? instance.ordinal + 1 : instance.ordinal;
+  return { ordinal, incidentId: incidentIdOf(edge.key, ordinal) };
+}
+
+/** Id of an alert instance: the same key is the same instance, on every node and after a restart. */
+export function instanceIdOf(key: InstanceKey): string {
+  return `ins_${digest(keyParts(key))}`;
+}
+
+/** Id of an instance's incident. Late samples can move its start, never its id. */
+export function incidentIdOf(key: InstanceKey, ordinal: number): string {
+  return `inc_${digest([...keyParts(key), ordinal])}`;
+}
+
+function keyParts({ project, rule, evaluationRevision, vm, labels }: InstanceKey) {
+  return [project, rule, evaluationRevision, vm, labels];
+}
+
+/** 128 bits of SHA-256 over the parts as JSON, so that no two lists of parts read the same. */
+function digest(parts: readonly (string | number)[]): string {
+  return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 32);
+}

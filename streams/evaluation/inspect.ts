@@ -1,0 +1,56 @@
+/**
+ * Soft instances, answered on request: an instance that has never fired has no row, so idle and
+ * sustaining, and data missing before a firing, are known here only.
+ */
+import { GAP_TOLERANCE_MS, type InstanceKey } from './entry.ts';
+import { type Instance, keyOf, openIncident } from './instance.ts';
+import type { EvaluationState } from './state.ts';
+import { BREACH } from './timeline.ts';
+
+export interface SoftInstance extends InstanceKey {
+  readonly state: 'IDLE' | 'SUSTAINING' | 'FIRING';
+  /** First breaching observation of the run or incident, Unix ms; absent when idle. */
+  readonly sinceMs?: number;
+  /** Newest observed value of the rule's metric, and when; absent: none in the evaluator's reach. */
+  readonly lastValue?: number;
+  readonly lastObservedMs?: number;
+  /** MISSING: the newest value is older than the gap tolerance, as of the log's last entry. */
+  readonly dataState: 'OBSERVED' | 'MISSING';
+  readonly missingSinceMs?: number;
+}
+
+/** Every instance of a project's rules in force, VM by VM. */
+export function inspect(state: EvaluationState, project: string): SoftInstance[] {
+  const found: SoftInstance[] = [];
+  for (const { lanes } of state.projects.get(project)?.vms.values() ?? []) {
+    for (const { instances } of lanes.values()) {
+      for (const instance of instances) found.push(softInstance(instance, state.nowMs));
+    }
+  }
+  return found;
+}
+
+function softInstance(instance: Instance, nowMs: number): SoftInstance {
+  const { newestValueMs, values } = instance.lane;
+  const observed = Number.isFinite(newestValueMs);
+  const missing = !observed || nowMs - newestValueMs > GAP_TOLERANCE_MS;
+  const lastValue = values.findLast((value) => !Number.isNaN(value));
+  return {
+    ...keyOf(instance),
+    ...condition(instance),
+    ...(lastValue === undefined ? {} : { lastValue }),
+    ...(observed ? { lastObservedMs: newestValueMs } : {}),
+    dataState: missing ? 'MISSING' : 'OBSERVED',
+    ...(missing && observed ? { missingSinceMs: newestValueMs } : {}),
+  };
+}
+
+function condition(instance: Instance): Pick<SoftInstance, 'state' | 'sinceMs'> {
+  const open = openIncident(instance);
+  const { current } = instance;
+  if (open) return { state: 'FIRING', sinceMs: open.startedMs };
+  // Fired in the past and not told yet: fresh data decides whether it still is.
+  if (current.firing) return { state: 'SUSTAINING', sinceMs: current.startedMs };
+  if (current.phase === BREACH) return { state: 'SUSTAINING', sinceMs: current.startMs };
+  return { state: 'IDLE' };
+}

@@ -1,0 +1,111 @@
+/**
+ * One alert instance as the evaluator holds it: soft state, rebuilt from the log. Its timeline is
+ * what the observations say; `told` is what machines and people have been told, which late
+ * observations do not take back.
+ */
+import type { EvaluationRule, InstanceKey, ObservedValue } from './entry.ts';
+import type { Lane } from './lane.ts';
+import { emptyTimeline, type Timeline } from './timeline.ts';
+import { type RunWindow, thinWindow } from './window.ts';
+
+/** A rule as evaluated from a marker on. */
+export interface RuleInForce {
+  readonly rule: EvaluationRule;
+  /** Observations before it are not this rule's: it was not in force. -Infinity: since ever. */
+  readonly sinceMs: number;
+  /** VM ids; undefined = every VM of the project. */
+  readonly vms: ReadonlySet<string> | undefined;
+}
+
+/** Something the timeline did at an observation, with what decided it. */
+export interface TimelineEvent {
+  readonly kind: 'fired' | 'recoverable';
+  readonly observedMs: number;
+  /** First observation of the run, Unix ms. */
+  readonly startedMs: number;
+  readonly value: number;
+  readonly window: readonly ObservedValue[];
+}
+
+/** A firing that was told. */
+export interface ToldIncident {
+  /** The observation that completed the run; -Infinity for a seed: before the log begins. */
+  firedMs: number;
+  startedMs: number;
+  /** Infinity while it is open. */
+  recoveredMs: number;
+  corrected: boolean;
+}
+
+export interface Told {
+  /** Oldest first, the last one may be open; closed ones go when nothing can change them. */
+  incidents: ToldIncident[];
+  /** Time of the last edge: the next one's is greater, whatever order samples come in. */
+  lastAtMs: number;
+  dataMissing: boolean;
+}
+
+export interface Instance {
+  readonly rule: RuleInForce;
+  lane: Lane;
+  /** See `RuleInForce.sinceMs`; later where a rule's catch-up had already settled some. */
+  sinceMs: number;
+  /** Through the observations that late ones can no longer come before. */
+  readonly settled: Timeline;
+  /** Through the newest observation. */
+  readonly current: Timeline;
+  /** Values of the run that `settled` is in. */
+  window: RunWindow | undefined;
+  told: Told | undefined;
+  /** Of this entry, not yet reconciled with `told`. */
+  events: TimelineEvent[];
+  /** The firing that was open before `events`, if any. */
+  before: { readonly firedMs: number; readonly startedMs: number } | undefined;
+  touched: boolean;
+  /** `events` are those of the whole window, recomputed after a late observation. */
+  recomputed: boolean;
+}
+
+export function createInstance(rule: RuleInForce, lane: Lane): Instance {
+  return {
+    rule,
+    lane,
+    sinceMs: rule.sinceMs,
+    settled: emptyTimeline(),
+    current: emptyTimeline(),
+    window: undefined,
+    told: undefined,
+    events: [],
+    before: undefined,
+    touched: false,
+    recomputed: false,
+  };
+}
+
+export function keyOf({ rule: { rule }, lane }: Instance): InstanceKey {
+  const { project, rule: id, evaluationRevision } = rule;
+  return { project, rule: id, evaluationRevision, vm: lane.vm, labels: lane.labels };
+}
+
+/** The told incident that is open, if any. */
+export function openIncident({ told }: Instance): ToldIncident | undefined {
+  const last = told?.incidents.at(-1);
+  return last?.recoveredMs === Number.POSITIVE_INFINITY ? last : undefined;
+}
+
+/** What was observed in [fromMs, toMs]: settled values first, then those of the buffer. */
+export function observedIn(
+  instance: Instance,
+  range: { readonly fromMs: number; readonly toMs: number },
+): ObservedValue[] {
+  const window: ObservedValue[] = [];
+  instance.window?.copy(range, window);
+  const { lane } = instance;
+  for (let i = lane.settledRows; i < lane.rows.length; i++) {
+    const observedMs = lane.rows[i]?.row.observedMs ?? 0;
+    const value = lane.values[i] ?? Number.NaN;
+    if (observedMs < Math.max(range.fromMs, instance.sinceMs) || observedMs > range.toMs) continue;
+    if (!Number.isNaN(value)) window.push({ observedMs, value });
+  }
+  return thinWindow(window);
+}

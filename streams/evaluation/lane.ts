@@ -1,0 +1,279 @@
+/**
+ * A lane: the observations of one metric (and label set) of one VM, sorted by time, as far back as
+ * a late one may still come; shared by every rule that watches them. Older observations settle:
+ * each instance's `settled` timeline takes them in and they are forgotten, but for the last, which
+ * the next rate needs.
+ *
+ *     rows  [ base | ................ lateness window ................ newest ]
+ *             ^ settled through here                current through here ^
+ */
+
+import type { Derivation } from '../metrics/catalogue.ts';
+import { type Derived, derive, type InputRow, type ObservedRow } from '../metrics/derive.ts';
+import { isBreach } from './condition.ts';
+import { GAP_TOLERANCE_MS, LATENESS_MS } from './entry.ts';
+import { type Instance, observedIn, openIncident, type TimelineEvent } from './instance.ts';
+import {
+  BREACH,
+  copyTimeline,
+  FIRED,
+  GOOD,
+  interrupt,
+  NONE,
+  type StepOutcome,
+  step,
+  type Timeline,
+  UNCHANGED,
+} from './timeline.ts';
+import { RunWindow } from './window.ts';
+
+/** A row as lanes keep it. */
+export interface LaneRow extends ObservedRow {
+  /** The source's counter of rows since its boot. */
+  readonly sequence: number;
+}
+
+export interface LaneInput extends InputRow {
+  readonly row: LaneRow;
+}
+
+export interface Lane {
+  readonly vm: string;
+  readonly metricId: string;
+  readonly labels: string;
+  readonly derivation: Derivation;
+  /** Sorted by `row.observedMs`, one row a time; the first `settledRows` (0 or 1) are settled. */
+  readonly rows: LaneInput[];
+  /** Derived value of each row, NaN where there is none. */
+  readonly values: number[];
+  settledRows: number;
+  /** Newest observation, and newest with a value, Unix ms; -Infinity before the first. */
+  newestMs: number;
+  newestValueMs: number;
+  /** When the newest was received, Unix ms. */
+  receivedMs: number;
+  instances: Instance[];
+  /** A late row came in: `current` of its instances is to be computed again. */
+  stale: boolean;
+}
+
+/** What became of a row that was offered to a lane. */
+export type Placement = 'placed' | 'duplicate' | 'conflict' | 'late' | 'clockBackwards';
+
+export function createLane(of: Pick<Lane, 'vm' | 'metricId' | 'labels' | 'derivation'>): Lane {
+  return {
+    ...of,
+    rows: [],
+    values: [],
+    settledRows: 0,
+    newestMs: Number.NEGATIVE_INFINITY,
+    newestValueMs: Number.NEGATIVE_INFINITY,
+    receivedMs: Number.NEGATIVE_INFINITY,
+    instances: [],
+    stale: false,
+  };
+}
+
+const derived: Derived = { numerator: 0, denominator: 0, capacityChanged: false };
+
+/** Takes an observation in, wherever in time it belongs. `touch` is told which instances moved. */
+export function place(
+  lane: Lane,
+  arrival: { readonly input: LaneInput; readonly receivedMs: number },
+  touch: (instance: Instance) => void,
+): Placement {
+  const { input, receivedMs } = arrival;
+  const { observedMs } = input.row;
+  if (observedMs > lane.newestMs) {
+    append(lane, input, touch);
+    lane.receivedMs = receivedMs;
+    return 'placed';
+  }
+  if (isClockBackwards(lane, arrival)) {
+    beginAgain(lane, touch);
+    append(lane, input, touch);
+    lane.receivedMs = receivedMs;
+    return 'clockBackwards';
+  }
+  if (observedMs < lane.newestMs - LATENESS_MS) return 'late';
+  return insert(lane, input);
+}
+
+/** Computes `current` again, from `settled` over the buffer, after late rows came in. */
+export function refresh(lane: Lane, touch: (instance: Instance) => void): void {
+  if (!lane.stale) return;
+  lane.stale = false;
+  const settledMs = settledThrough(lane);
+  for (const instance of lane.instances) {
+    const kept = instance.events.filter(({ observedMs }) => observedMs <= settledMs);
+    const { settled } = instance;
+    if (kept.length === 0) instance.before = settled.firing ? { ...settled } : undefined;
+    instance.events = kept;
+    instance.recomputed = true;
+    copyTimeline(settled, instance.current);
+    for (let i = lane.settledRows; i < lane.rows.length; i++) {
+      advance(instance, lane.rows[i]?.row.observedMs ?? 0, lane.values[i] ?? Number.NaN);
+    }
+    touch(instance);
+  }
+}
+
+/** Time of the last settled observation; -Infinity when there is none. */
+export function settledThrough(lane: Lane): number {
+  const base = lane.settledRows > 0 ? lane.rows[0] : undefined;
+  return base?.row.observedMs ?? Number.NEGATIVE_INFINITY;
+}
+
+function append(lane: Lane, input: LaneInput, touch: (instance: Instance) => void): void {
+  refresh(lane, touch);
+  const { observedMs } = input.row;
+  const value = derive(lane.derivation, lane.rows.at(-1), input, derived);
+  lane.rows.push(input);
+  lane.values.push(value);
+  lane.newestMs = observedMs;
+  settleBefore(lane, observedMs - LATENESS_MS);
+  if (Number.isNaN(value)) return;
+  lane.newestValueMs = observedMs;
+  for (const instance of lane.instances) {
+    const { current, told, rule } = instance;
+    const quiet = current.phase === NONE && !current.firing && told === undefined;
+    if (quiet && !isBreach(rule.rule, value)) continue;
+    advance(instance, observedMs, value);
+    const waits = current.firing || told?.dataMissing === true;
+    if (instance.events.length > 0 || waits) touch(instance);
+  }
+}
+
+/** Moves `current` on by one observation and notes what that brought about. */
+function advance(instance: Instance, observedMs: number, value: number): void {
+  if (Number.isNaN(value) || observedMs < instance.sinceMs) return;
+  const { current, rule, events } = instance;
+  const open = openIncident(instance) !== undefined;
+  const { firing, firedMs, startedMs } = current;
+  const outcome = step(current, rule.rule, { observedMs, value }, open);
+  if (outcome === UNCHANGED) return;
+  if (events.length === 0 && !instance.recomputed) {
+    instance.before = firing ? { firedMs, startedMs } : undefined;
+  }
+  events.push(eventOf(instance, outcome, { observedMs, value }));
+}
+
+function eventOf(
+  instance: Instance,
+  outcome: StepOutcome,
+  { observedMs, value }: { observedMs: number; value: number },
+): TimelineEvent {
+  const { startMs } = instance.current;
+  return {
+    kind: outcome === FIRED ? 'fired' : 'recoverable',
+    observedMs,
+    startedMs: startMs,
+    value,
+    window: observedIn(instance, { fromMs: startMs, toMs: observedMs }),
+  };
+}
+
+/** Lets observations before `limitMs` settle; nothing can come before them any more. */
+function settleBefore(lane: Lane, limitMs: number): void {
+  while (lane.rows.length > lane.settledRows + 1) {
+    const next = lane.rows[lane.settledRows];
+    if (!next || next.row.observedMs >= limitMs) return;
+    settle(lane, next.row.observedMs, lane.values[lane.settledRows] ?? Number.NaN);
+    if (lane.settledRows === 1) {
+      lane.rows.shift();
+      lane.values.shift();
+    }
+    lane.settledRows = 1;
+  }
+}
+
+function settle(lane: Lane, observedMs: number, value: number): void {
+  if (Number.isNaN(value)) return;
+  for (const instance of lane.instances) settleInstance(instance, observedMs, value);
+}
+
+/** Moves `settled` on by one observation and keeps the values of its run. */
+export function settleInstance(instance: Instance, observedMs: number, value: number): void {
+  const { settled, told, rule } = instance;
+  const quiet = settled.phase === NONE && !settled.firing && told === undefined;
+  if ((quiet && !isBreach(rule.rule, value)) || observedMs < instance.sinceMs) return;
+  const open = openIncident(instance) !== undefined;
+  step(settled, rule.rule, { observedMs, value }, open);
+  if (!keepsValues(settled, open)) {
+    instance.window = undefined;
+    return;
+  }
+  if (instance.window === undefined || settled.startMs === observedMs) {
+    instance.window = new RunWindow();
+  }
+  instance.window.add(observedMs, value);
+}
+
+/** Values are kept of a run that may still fire or be told, and of one that may recover. */
+function keepsValues({ phase }: Timeline, open: boolean): boolean {
+  return phase === GOOD || (phase === BREACH && !open);
+}
+
+function insert(lane: Lane, input: LaneInput): Placement {
+  const { observedMs } = input.row;
+  let at = lane.rows.length;
+  while (at > 0 && (lane.rows[at - 1]?.row.observedMs ?? 0) > observedMs) at--;
+  const same = lane.rows[at - 1];
+  if (same && same.row.observedMs === observedMs) {
+    return isSameReading(lane, same, input) ? 'duplicate' : 'conflict';
+  }
+  lane.rows.splice(at, 0, input);
+  lane.values.splice(at, 0, derive(lane.derivation, lane.rows[at - 1], input, derived));
+  const next = lane.rows[at + 1];
+  if (next) lane.values[at + 1] = derive(lane.derivation, input, next, derived);
+  const newest = lane.values.findLastIndex((value) => !Number.isNaN(value));
+  lane.newestValueMs = lane.rows[newest]?.row.observedMs ?? lane.newestValueMs;
+  lane.stale = true;
+  return 'placed';
+}
+
+function isSameReading(lane: Lane, first: LaneInput, second: LaneInput): boolean {
+  if (lane.derivation.from === 'running' && first.row.state !== second.row.state) return false;
+  if (lane.derivation.from === 'utilization' && !Object.is(first.row.vcpus, second.row.vcpus)) {
+    return false;
+  }
+  if (first.input.keys.join() !== second.input.keys.join()) return false;
+  return first.input.slots.every((slot, i) =>
+    Object.is(first.row.values[slot], second.row.values[second.input.slots[i] ?? -1]),
+  );
+}
+
+/**
+ * Has the source's clock gone back? Surely when a later row of the same boot is observed earlier.
+ * A row of another boot is taken for a late one, until the boot known here has been silent for
+ * longer than the tolerance.
+ */
+function isClockBackwards(
+  lane: Lane,
+  { input, receivedMs }: { readonly input: LaneInput; readonly receivedMs: number },
+): boolean {
+  const newest = lane.rows.at(-1)?.row;
+  const { boot, sequence, observedMs } = input.row;
+  if (!newest || observedMs === newest.observedMs) return false;
+  if (boot === newest.boot) return sequence > newest.sequence;
+  if (boot === '' || observedMs >= lane.newestMs - LATENESS_MS) return false;
+  const knownBoot = lane.rows.some(({ row }) => row.boot === boot);
+  return !knownBoot && receivedMs - lane.receivedMs > GAP_TOLERANCE_MS;
+}
+
+/** The clock went back: what was observed is settled, and nothing continues across. */
+function beginAgain(lane: Lane, touch: (instance: Instance) => void): void {
+  refresh(lane, touch);
+  for (const instance of lane.instances) {
+    interrupt(instance.current);
+    copyTimeline(instance.current, instance.settled);
+    instance.window = undefined;
+    for (const incident of instance.told?.incidents ?? []) {
+      incident.firedMs = Number.NEGATIVE_INFINITY;
+    }
+  }
+  lane.rows.length = 0;
+  lane.values.length = 0;
+  lane.settledRows = 0;
+  lane.newestValueMs = Number.NEGATIVE_INFINITY;
+}

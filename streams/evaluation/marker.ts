@@ -1,0 +1,103 @@
+/**
+ * Rule markers. A new rule, or a new revision of one, begins at its marker but knows what was
+ * stored before: it is folded over `past` on a state of its own, and its instances then join the
+ * lanes of the live state. So a condition that still holds fires promptly, with its true start.
+ */
+import type { SampleBatch } from '../samples/batch.ts';
+import { type EvaluationRule, GAP_TOLERANCE_MS, type LogEntry } from './entry.ts';
+import type { Instance } from './instance.ts';
+import { type Lane, settledThrough, settleInstance } from './lane.ts';
+import {
+  addRule,
+  type EvaluationState,
+  emptyState,
+  laneKey,
+  plantSeeds,
+  removeRule,
+  type WatchedProject,
+  watchedVm,
+} from './state.ts';
+import { copyTimeline, step } from './timeline.ts';
+
+type RulesEntry = Extract<LogEntry, { kind: 'rules' }>;
+
+/**
+ * Puts the marker's rules in force and ends those it removes. Returns the new rules' instances
+ * that are firing already. A revision that is in force, or older than it, changes nothing.
+ */
+export function foldMarker(
+  state: EvaluationState,
+  marker: RulesEntry,
+  past: Iterable<LogEntry>,
+  foldPast: (scratch: EvaluationState, batch: SampleBatch) => void,
+): Instance[] {
+  for (const { project, rule } of marker.removals) removeRule(state, project, rule);
+  const scratch = emptyState();
+  for (const rule of marker.upserts) {
+    if (!isNewer(state, rule)) continue;
+    removeRule(state, rule.project, rule.rule);
+    const sinceMs = marker.atMs - rule.sustainedMs - GAP_TOLERANCE_MS;
+    addRule(state, rule, sinceMs);
+    addRule(scratch, rule, sinceMs);
+  }
+  state.nowMs = marker.atMs;
+  if (scratch.projects.size === 0) return [];
+  for (const entry of past) if (entry.kind === 'batch') foldPast(scratch, entry.batch);
+  const joined: Instance[] = [];
+  for (const [id, from] of scratch.projects) {
+    const to = state.projects.get(id);
+    if (to) joined.push(...join(from, to));
+  }
+  plantSeeds(state);
+  return joined.filter(({ current }) => current.firing);
+}
+
+function isNewer(state: EvaluationState, rule: EvaluationRule): boolean {
+  const inForce = state.projects.get(rule.project)?.rules.get(rule.rule)?.rule;
+  return !inForce || inForce.evaluationRevision < rule.evaluationRevision;
+}
+
+/** Moves the caught-up instances into the live project's lanes. */
+function join(from: WatchedProject, to: WatchedProject): Instance[] {
+  const joined: Instance[] = [];
+  for (const { vm, lanes } of from.vms.values()) {
+    const target = watchedVm(to, vm);
+    for (const lane of lanes.values()) {
+      // The scratch state made its own rule records; the live ones are in force from here on.
+      lane.instances = lane.instances.flatMap((instance) => {
+        const rule = to.rules.get(instance.rule.rule.rule);
+        return rule ? [{ ...instance, rule }] : [];
+      });
+      const live = target.lanes.get(laneKey(lane));
+      if (live) for (const instance of lane.instances) moveInto(live, lane, instance);
+      else target.lanes.set(laneKey(lane), lane);
+      joined.push(...lane.instances);
+    }
+  }
+  return joined;
+}
+
+/**
+ * Joins an instance to a lane that other rules have been watching: settles what that lane has
+ * settled, and goes on from there over that lane's buffer.
+ */
+function moveInto(live: Lane, caughtUp: Lane, instance: Instance): void {
+  let throughMs = settledThrough(caughtUp);
+  const boundaryMs = settledThrough(live);
+  for (let i = caughtUp.settledRows; i < caughtUp.rows.length; i++) {
+    const observedMs = caughtUp.rows[i]?.row.observedMs ?? 0;
+    if (observedMs > boundaryMs) break;
+    settleInstance(instance, observedMs, caughtUp.values[i] ?? Number.NaN);
+    throughMs = observedMs;
+  }
+  instance.lane = live;
+  instance.sinceMs = Math.max(instance.sinceMs, throughMs + 1);
+  copyTimeline(instance.settled, instance.current);
+  for (let i = live.settledRows; i < live.rows.length; i++) {
+    const observedMs = live.rows[i]?.row.observedMs ?? 0;
+    const value = live.values[i] ?? Number.NaN;
+    if (observedMs < instance.sinceMs || Number.isNaN(value)) continue;
+    step(instance.current, instance.rule.rule, { observedMs, value }, false);
+  }
+  live.instances.push(instance);
+}

@@ -1,0 +1,250 @@
+/**
+ * What the evaluator holds of a partition: rules in force as rows, and for each VM the lanes that
+ * some rule watches. All of it is soft: a function of the log from its floor, and of the seed.
+ */
+import { metricCatalogue } from '../metrics/catalogue.ts';
+import { inputsOf, type MetricInput } from '../metrics/derive.ts';
+import type { SeriesKey } from '../samples/batch.ts';
+import type { EvaluationRule, InstanceKey } from './entry.ts';
+import { createInstance, type Instance, type RuleInForce } from './instance.ts';
+import { createLane, type Lane } from './lane.ts';
+import { seedTold } from './telling.ts';
+
+/** An incident that is open as instance rows have it. */
+export interface SeedIncident {
+  readonly key: InstanceKey;
+  /** First breaching observation, Unix ms. */
+  readonly startedMs: number;
+  readonly dataMissing: boolean;
+}
+
+/** Where a fold starts when the log no longer holds what led there. */
+export interface EvaluationSeed {
+  /** Rules in force at the log's floor. */
+  readonly rules: readonly EvaluationRule[];
+  /**
+   * Incidents open now. Those of rules whose marker the log still holds are kept until it comes.
+   */
+  readonly firing: readonly SeedIncident[];
+}
+
+/** What was seen and not used, or not as it came; each a row, since this state was made. */
+export interface EvaluationCounters {
+  /** Same series and time with another value: the first was kept. */
+  conflicts: number;
+  /** Same series, time and value: ignored. */
+  duplicates: number;
+  /** Further behind its series' newest observation than the lateness bound: history only. */
+  late: number;
+  /** Further ahead of its receipt than allowed: refused. */
+  future: number;
+  /** The source's clock had gone back. */
+  clockBackwards: number;
+  /** Past firings found while another incident of the instance was open (instances). */
+  unrecorded: number;
+}
+
+/** Which series rows of one shape have, and where each metric's readings are in them. */
+export interface LayoutPlan {
+  readonly series: readonly SeriesKey[];
+  /** Filled as metrics are asked for. */
+  readonly inputs: Map<string, readonly MetricInput[]>;
+}
+
+export interface Route {
+  readonly lane: Lane;
+  readonly input: MetricInput;
+}
+
+export interface WatchedVm {
+  readonly vm: string;
+  readonly lanes: Map<string, Lane>;
+  /** Lanes of each shape of row, until rules change. */
+  readonly routes: Map<LayoutPlan, readonly Route[]>;
+  routesVersion: number;
+}
+
+export interface WatchedProject {
+  readonly rules: Map<string, RuleInForce>;
+  readonly vms: Map<string, WatchedVm>;
+  /** Raised when rules change. */
+  version: number;
+}
+
+export interface EvaluationState {
+  readonly projects: Map<string, WatchedProject>;
+  readonly plans: Map<string, LayoutPlan>;
+  /** Instances with an open incident: what ticks look at. */
+  readonly open: Set<Instance>;
+  /** Lanes that took a late row in, within one entry. */
+  readonly stale: Set<Lane>;
+  /** Seeds whose rule is not in force yet. */
+  seeds: readonly SeedIncident[];
+  readonly counters: EvaluationCounters;
+  /** Time of the last entry, Unix ms. */
+  nowMs: number;
+  /** Ticks have come without a break since then: silence before it proves nothing. */
+  listeningSinceMs: number;
+  lastTickMs: number;
+  /** When silent VMs were last looked for, Unix ms. */
+  lastSweepMs: number;
+}
+
+/** Shapes and routes remembered; beyond it they are computed again. */
+const PLANS_MAX = 10_000;
+const ROUTES_MAX = 16;
+
+export function emptyState(): EvaluationState {
+  return {
+    projects: new Map(),
+    plans: new Map(),
+    open: new Set(),
+    stale: new Set(),
+    seeds: [],
+    counters: {
+      conflicts: 0,
+      duplicates: 0,
+      late: 0,
+      future: 0,
+      clockBackwards: 0,
+      unrecorded: 0,
+    },
+    nowMs: Number.NEGATIVE_INFINITY,
+    listeningSinceMs: Number.POSITIVE_INFINITY,
+    lastTickMs: Number.NEGATIVE_INFINITY,
+    lastSweepMs: Number.NEGATIVE_INFINITY,
+  };
+}
+
+/** Puts a rule in force for observations from `sinceMs` on; incidents seeded for it are open. */
+export function addRule(state: EvaluationState, rule: EvaluationRule, sinceMs: number): void {
+  let project = state.projects.get(rule.project);
+  if (!project) {
+    project = { rules: new Map(), vms: new Map(), version: 0 };
+    state.projects.set(rule.project, project);
+  }
+  const vms = rule.vms === undefined ? undefined : new Set(rule.vms);
+  project.rules.set(rule.rule, { rule, sinceMs, vms });
+  project.version++;
+}
+
+/** Ends a rule and drops its instances, silently: retiring them is committed elsewhere. */
+export function removeRule(state: EvaluationState, projectId: string, rule: string): void {
+  const project = state.projects.get(projectId);
+  if (!project?.rules.delete(rule)) return;
+  project.version++;
+  for (const instance of state.open)
+    if (isOf(instance, projectId, rule)) state.open.delete(instance);
+  for (const vm of project.vms.values()) {
+    for (const [key, lane] of vm.lanes) {
+      lane.instances = lane.instances.filter((instance) => !isOf(instance, projectId, rule));
+      if (lane.instances.length === 0) vm.lanes.delete(key);
+    }
+    if (vm.lanes.size === 0) project.vms.delete(vm.vm);
+  }
+  if (project.rules.size === 0) state.projects.delete(projectId);
+}
+
+/** Opens the incidents that rows have open for rules now in force, and keeps the other seeds. */
+export function plantSeeds(state: EvaluationState): void {
+  state.seeds = state.seeds.filter((seed) => {
+    const { key } = seed;
+    const project = state.projects.get(key.project);
+    const rule = project?.rules.get(key.rule);
+    if (!project || rule?.rule.evaluationRevision !== key.evaluationRevision) return true;
+    const lane = laneOf(project, watchedVm(project, key.vm), rule.rule.metricId, key.labels);
+    const instance = lane?.instances.find((candidate) => candidate.rule === rule);
+    if (!instance) return true;
+    seedTold(instance, seed);
+    state.open.add(instance);
+    return false;
+  });
+}
+
+export function watchedVm(project: WatchedProject, vm: string): WatchedVm {
+  let watched = project.vms.get(vm);
+  if (!watched) {
+    watched = { vm, lanes: new Map(), routes: new Map(), routesVersion: project.version };
+    project.vms.set(vm, watched);
+  }
+  return watched;
+}
+
+/** Shape of rows with these series, the same object each time. */
+export function planOf(state: EvaluationState, series: readonly SeriesKey[]): LayoutPlan {
+  const key = series.join('\n');
+  let plan = state.plans.get(key);
+  if (!plan) {
+    if (state.plans.size >= PLANS_MAX) state.plans.clear();
+    plan = { series, inputs: new Map() };
+    state.plans.set(key, plan);
+  }
+  return plan;
+}
+
+/** Where a row of this shape goes: a lane, and the place of its readings, for each metric. */
+export function routesOf(
+  project: WatchedProject,
+  vm: WatchedVm,
+  plan: LayoutPlan,
+): readonly Route[] {
+  if (vm.routesVersion !== project.version || vm.routes.size >= ROUTES_MAX) vm.routes.clear();
+  vm.routesVersion = project.version;
+  let routes = vm.routes.get(plan);
+  if (!routes) {
+    const metrics = new Set(covering(project, vm.vm).map(({ rule }) => rule.metricId));
+    routes = [...metrics].flatMap((metricId) => metricRoutes(project, vm, plan, metricId));
+    vm.routes.set(plan, routes);
+  }
+  return routes;
+}
+
+function metricRoutes(
+  project: WatchedProject,
+  vm: WatchedVm,
+  plan: LayoutPlan,
+  metricId: string,
+): Route[] {
+  let inputs = plan.inputs.get(metricId);
+  if (!inputs) {
+    const descriptor = metricCatalogue.get(metricId);
+    inputs = descriptor ? inputsOf(descriptor.derivation, plan.series) : [];
+    plan.inputs.set(metricId, inputs);
+  }
+  return inputs.flatMap((input) => {
+    const lane = laneOf(project, vm, metricId, input.labels);
+    return lane ? [{ lane, input }] : [];
+  });
+}
+
+/** The lane, made when missing, with an instance for each rule that watches it. */
+function laneOf(
+  project: WatchedProject,
+  vm: WatchedVm,
+  metricId: string,
+  labels: string,
+): Lane | undefined {
+  const rules = covering(project, vm.vm).filter(({ rule }) => rule.metricId === metricId);
+  const derivation = metricCatalogue.get(metricId)?.derivation;
+  if (rules.length === 0 || !derivation) return undefined;
+  const key = laneKey({ metricId, labels });
+  const lane = vm.lanes.get(key) ?? createLane({ vm: vm.vm, metricId, labels, derivation });
+  vm.lanes.set(key, lane);
+  for (const rule of rules) {
+    if (lane.instances.some((instance) => instance.rule === rule)) continue;
+    lane.instances.push(createInstance(rule, lane));
+  }
+  return lane;
+}
+
+export function laneKey({ metricId, labels }: Pick<Lane, 'metricId' | 'labels'>): string {
+  return metricId + labels;
+}
+
+function covering(project: WatchedProject, vm: string): RuleInForce[] {
+  return [...project.rules.values()].filter(({ vms }) => vms === undefined || vms.has(vm));
+}
+
+function isOf({ rule: { rule } }: Instance, project: string, id: string): boolean {
+  return rule.project === project && rule.rule === id;
+}

@@ -1,0 +1,255 @@
+/**
+ * From timeline to edges: compares what an instance's observations say with what has been told of
+ * it, and tells the difference. Nothing told is taken back: a firing that a late observation shows
+ * not to have been is marked corrected, and ends like any other, by good observations.
+ *
+ *     spans of firing in the timeline, overlapped by no told incident  -> fired (and recovered)
+ *     an open told incident, good observations after its firing        -> recovered
+ *     a told incident, not firing then according to the timeline       -> corrected
+ *
+ * A firing is told once its run reaches into the freshness horizon (now minus the gap tolerance).
+ * One that is over before is recorded without notification (evaluation.md 6); one that is neither
+ * fresh nor over waits for the observation that decides which of the two it is.
+ */
+import { type Edge, GAP_TOLERANCE_MS, type ObservedValue } from './entry.ts';
+import {
+  type Instance,
+  keyOf,
+  observedIn,
+  openIncident,
+  type TimelineEvent,
+  type Told,
+  type ToldIncident,
+} from './instance.ts';
+import { settledThrough } from './lane.ts';
+
+/** A stretch of firing in the timeline; `endMs` Infinity while it lasts. */
+interface Span {
+  readonly firedMs: number;
+  readonly startedMs: number;
+  readonly fired: TimelineEvent | undefined;
+  endMs: number;
+  end: TimelineEvent | undefined;
+}
+
+export interface Telling {
+  /** Time received of a batch, or of a tick or marker: what freshness is measured against. */
+  readonly nowMs: number;
+  /** Takes each edge, in the order of the instance's history. */
+  readonly tell: (edge: Edge) => void;
+  /** A past firing found while another incident is open: it is not recorded as its own. */
+  readonly countUnrecorded: () => void;
+}
+
+/** Tells what this entry changed of `instance`, and forgets the entry's events. */
+export function reconcile(instance: Instance, telling: Telling): void {
+  const spans = spansOf(instance);
+  const edges: Edge[] = [];
+  if (instance.recomputed) correct(instance, spans, edges);
+  close(instance, edges);
+  for (const span of spans) tellSpan(instance, span, telling, edges);
+  observe(instance, telling, edges);
+  silenceSuperseded(edges);
+  for (const edge of edges) telling.tell(edge);
+  instance.events = [];
+  instance.before = undefined;
+  instance.recomputed = false;
+  instance.touched = false;
+  forget(instance);
+}
+
+/** A tick found an open incident without data: tells so, once for each silence. */
+export function tellMissing(instance: Instance, sinceMs: number): Edge | undefined {
+  const { told } = instance;
+  if (!told || told.dataMissing) return undefined;
+  told.dataMissing = true;
+  const atMs = nextAt(told, sinceMs + GAP_TOLERANCE_MS);
+  return { kind: 'dataMissing', key: keyOf(instance), atMs, sinceMs };
+}
+
+/** Marks an instance as told of before the log begins. */
+export function seedTold(
+  instance: Instance,
+  seed: { readonly startedMs: number; readonly dataMissing: boolean },
+): void {
+  const incident: ToldIncident = {
+    firedMs: Number.NEGATIVE_INFINITY,
+    startedMs: seed.startedMs,
+    recoveredMs: Number.POSITIVE_INFINITY,
+    corrected: false,
+  };
+  const { dataMissing } = seed;
+  instance.told = { incidents: [incident], lastAtMs: Number.NEGATIVE_INFINITY, dataMissing };
+}
+
+/** Firing stretches of this entry's part of the timeline, oldest first. */
+function spansOf({ before, events, current }: Instance): Span[] {
+  const spans: Span[] = [];
+  const carried = events.length === 0 && current.firing ? current : before;
+  let open: Span | undefined = carried && {
+    firedMs: carried.firedMs,
+    startedMs: carried.startedMs,
+    fired: undefined,
+    endMs: Number.POSITIVE_INFINITY,
+    end: undefined,
+  };
+  if (open) spans.push(open);
+  for (const event of events) {
+    if (event.kind === 'fired') {
+      const { observedMs: firedMs, startedMs } = event;
+      open = { firedMs, startedMs, fired: event, endMs: Number.POSITIVE_INFINITY, end: undefined };
+      spans.push(open);
+    } else if (open) {
+      open.endMs = event.observedMs;
+      open.end = event;
+      open = undefined;
+    }
+  }
+  return spans;
+}
+
+/** Only the newest told incident can still be marked: it is the one that people look at. */
+function correct(instance: Instance, spans: readonly Span[], edges: Edge[]): void {
+  const { told } = instance;
+  const incident = told?.incidents.at(-1);
+  if (!told || !incident || incident.corrected) return;
+  const { firedMs } = incident;
+  const decided = firedMs <= settledThrough(instance.lane);
+  if (decided || spans.some((span) => span.firedMs <= firedMs && firedMs <= span.endMs)) return;
+  incident.corrected = true;
+  edges.push({ kind: 'corrected', key: keyOf(instance), atMs: nextAt(told, told.lastAtMs) });
+}
+
+function close(instance: Instance, edges: Edge[]): void {
+  const { told } = instance;
+  const incident = openIncident(instance);
+  if (!told || !incident) return;
+  const end = instance.events.find(
+    ({ kind, observedMs }) => kind === 'recoverable' && observedMs > incident.firedMs,
+  );
+  if (!end) return;
+  edges.push(recoveredEdge(instance, told, incident, end));
+}
+
+function tellSpan(instance: Instance, span: Span, telling: Telling, edges: Edge[]): void {
+  const open = openIncident(instance);
+  if (span.end === undefined) {
+    if (open) confirmSeed(instance, open, span);
+    else if (isFresh(instance, telling.nowMs)) edges.push(...firing(instance, span));
+    return;
+  }
+  const incidents = instance.told?.incidents ?? [];
+  const isTold = incidents.some(
+    ({ firedMs, recoveredMs }) => firedMs <= span.endMs && span.firedMs <= recoveredMs,
+  );
+  if (isTold) return;
+  if (open) telling.countUnrecorded();
+  else edges.push(...past(instance, span, span.end));
+}
+
+/**
+ * A seeded incident fires again in the log as it did before: from here on it is known when, so
+ * that it can be corrected, and edges after it come after it.
+ */
+function confirmSeed({ told }: Instance, incident: ToldIncident, span: Span): void {
+  if (!told || span.fired === undefined || incident.firedMs !== Number.NEGATIVE_INFINITY) return;
+  incident.firedMs = span.firedMs;
+  incident.startedMs = span.startedMs;
+  told.lastAtMs = Math.max(told.lastAtMs, span.firedMs);
+}
+
+function firing(instance: Instance, span: Span): Edge[] {
+  const told = remember(instance, span);
+  const { firedMs, startedMs, fired } = span;
+  // A firing that waited to become fresh is told with all of the run up to now.
+  const waited = { fromMs: startedMs, toMs: instance.lane.newestMs };
+  const window = fired?.window ?? observedIn(instance, waited);
+  return [firedEdge(instance, { told, window, firedMs, startedMs, notify: true })];
+}
+
+/** Fired and recovered in the past: recorded, not notified. */
+function past(instance: Instance, span: Span, end: TimelineEvent): Edge[] {
+  const told = remember(instance, span);
+  const { firedMs, startedMs, fired } = span;
+  const window = fired?.window ?? observedIn(instance, { fromMs: startedMs, toMs: firedMs });
+  const incident = told.incidents.at(-1);
+  if (!incident) return [];
+  return [
+    firedEdge(instance, { told, window, firedMs, startedMs, notify: false }),
+    recoveredEdge(instance, told, incident, end),
+  ];
+}
+
+function remember(instance: Instance, { firedMs, startedMs }: Span): Told {
+  instance.told ??= { incidents: [], lastAtMs: Number.NEGATIVE_INFINITY, dataMissing: false };
+  const recoveredMs = Number.POSITIVE_INFINITY;
+  instance.told.incidents.push({ firedMs, startedMs, recoveredMs, corrected: false });
+  instance.told.dataMissing = false;
+  return instance.told;
+}
+
+interface Firing {
+  readonly told: Told;
+  readonly window: readonly ObservedValue[];
+  readonly firedMs: number;
+  readonly startedMs: number;
+  readonly notify: boolean;
+}
+
+function firedEdge(instance: Instance, firing: Firing): Edge {
+  const { told, window, firedMs, startedMs, notify } = firing;
+  const key = keyOf(instance);
+  const atMs = nextAt(told, firedMs);
+  const value = window.at(-1)?.value;
+  const edge = { kind: 'fired' as const, key, atMs, startedMs, window, notify };
+  return value === undefined ? edge : { ...edge, value };
+}
+
+function recoveredEdge(
+  instance: Instance,
+  told: Told,
+  incident: ToldIncident,
+  { observedMs, value, window }: TimelineEvent,
+): Edge {
+  incident.recoveredMs = observedMs;
+  told.dataMissing = false;
+  const atMs = nextAt(told, observedMs);
+  return { kind: 'recovered', key: keyOf(instance), atMs, value, window };
+}
+
+/** Data is back when an observation is fresh by its own time: a burst of old ones is not. */
+function observe(instance: Instance, { nowMs }: Telling, edges: Edge[]): void {
+  const { told, lane } = instance;
+  if (!told?.dataMissing || !openIncident(instance) || !isFresh(instance, nowMs)) return;
+  told.dataMissing = false;
+  const atMs = nextAt(told, lane.newestValueMs);
+  edges.push({ kind: 'dataObserved', key: keyOf(instance), atMs });
+}
+
+function isFresh({ lane }: Instance, nowMs: number): boolean {
+  return lane.newestValueMs >= nowMs - GAP_TOLERANCE_MS;
+}
+
+/** Of one entry only the final transition notifies: a recovery before a told firing does not. */
+function silenceSuperseded(edges: Edge[]): void {
+  const last = edges.findLastIndex((edge) => edge.kind === 'fired' && edge.notify);
+  for (let i = 0; i < last; i++) {
+    const edge = edges[i];
+    if (edge?.kind === 'recovered') edges[i] = { ...edge, notify: false };
+  }
+}
+
+function nextAt(told: Told, atMs: number): number {
+  told.lastAtMs = Math.max(atMs, told.lastAtMs + 1);
+  return told.lastAtMs;
+}
+
+/** Closed incidents that no late observation reaches any more are forgotten. */
+function forget(instance: Instance): void {
+  const { told } = instance;
+  if (!told) return;
+  const settledMs = settledThrough(instance.lane);
+  told.incidents = told.incidents.filter(({ recoveredMs }) => recoveredMs > settledMs);
+  const nothingLeft = told.incidents.length === 0 && told.lastAtMs < settledMs;
+  if (nothingLeft && !instance.current.firing) instance.told = undefined;
+}

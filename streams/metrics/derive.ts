@@ -1,0 +1,282 @@
+/**
+ * From observed rows to metric values: the one place that knows what an interval of a counter is
+ * worth. The evaluator applies it row by row, queries over columns (`query.ts`); both get the same
+ * value from the same two rows.
+ *
+ * A value is a numerator over a denominator (cpu-seconds over interval x vCPUs, bytes over
+ * seconds, a reading over 1), so that a step's value is the sum of its numerators over the sum of
+ * its denominators. What cannot be known is absent; it is never 0 and never guessed.
+ */
+import { GAP_TOLERANCE_MS, splitSeriesKey } from '../evaluation/entry.ts';
+import { type SeriesKey, VM_STATES } from '../samples/batch.ts';
+import type { Derivation } from './catalogue.ts';
+
+/** One row of a VM, as far as a derivation looks. NaN = not observed. */
+export interface ObservedRow {
+  /** Unix ms. */
+  readonly observedMs: number;
+  /** '' = not told. */
+  readonly boot: string;
+  readonly vcpus: number;
+  /** Index into `VM_STATES`. */
+  readonly state: number;
+  /** One value for each series of the list that the inputs were made for. */
+  readonly values: ArrayLike<number>;
+}
+
+/** Where a metric finds its readings in a row: one input for each label set it has a value for. */
+export interface MetricInput {
+  /** Canonical label part of the instance, '' when the VM has one value. */
+  readonly labels: string;
+  /** Positions in the row's values, in the order the derivation wants; -1 = not in this row. */
+  readonly slots: readonly number[];
+  /** Series keys of the slots: devices are paired by key when two rows differ in layout. */
+  readonly keys: readonly SeriesKey[];
+}
+
+/** A row with the metric's place in it. */
+export interface InputRow {
+  readonly row: ObservedRow;
+  readonly input: MetricInput;
+}
+
+/** What an observation is worth; `denominator` is 0 when there is no value. */
+export interface Derived {
+  numerator: number;
+  denominator: number;
+  /** vCPUs differed between the two rows: their interval has no utilisation. */
+  capacityChanged: boolean;
+}
+
+/** CPU above 100 % by no more than this is rounding of times and counters, and reads 100. */
+export const PERCENT_ROUNDING = 0.5;
+
+const RUNNING = VM_STATES.indexOf('RUNNING');
+const UNKNOWN = VM_STATES.indexOf('UNKNOWN');
+
+/** The inputs a metric has in rows with these series; none: the rows do not carry the metric. */
+export function inputsOf(derivation: Derivation, series: readonly SeriesKey[]): MetricInput[] {
+  const slotOf = (key: SeriesKey): number => series.indexOf(key);
+  switch (derivation.from) {
+    case 'gauge': {
+      if (!derivation.perLabels) return oneInput([slotOf(derivation.series)], [derivation.series]);
+      return named(series, derivation.series).map((key) => ({
+        labels: splitSeriesKey(key).labels,
+        slots: [slotOf(key)],
+        keys: [key],
+      }));
+    }
+    case 'rate': {
+      const keys = named(series, derivation.series);
+      return keys.length > 0 ? [{ labels: '', slots: keys.map(slotOf), keys }] : [];
+    }
+    case 'utilization': {
+      const keys = [derivation.gauge, derivation.counter];
+      return oneInput(keys.map(slotOf), keys);
+    }
+    case 'memoryUsed': {
+      const keys = ['total', 'free', 'used'].map((part) => `svc_vm_memory_${part}_bytes`);
+      return oneInput(keys.map(slotOf), keys);
+    }
+    case 'percentage':
+      return named(series, derivation.numerator).map((key) => {
+        const { labels } = splitSeriesKey(key);
+        const of = derivation.denominator + labels;
+        return { labels, slots: [slotOf(key), slotOf(of)], keys: [key, of] };
+      });
+    case 'running':
+      return [{ labels: '', slots: [slotOf(derivation.series)], keys: [derivation.series] }];
+    case 'time':
+      return [];
+  }
+}
+
+/** Does the row carry a reading of the metric? Only such rows are observations of it. */
+export function isObserved(derivation: Derivation, { row, input }: InputRow): boolean {
+  if (derivation.from === 'running' && row.state !== UNKNOWN) return true;
+  for (const slot of input.slots) if (Number.isFinite(read(row, slot))) return true;
+  return false;
+}
+
+/**
+ * The value of `after`, given the observation before it (absent: the first), NaN when there is
+ * none: the first sample of a counter, an interval longer than the gap tolerance, an unexplained
+ * counter drop, a capacity change, 0/0. `out` tells what it was made of.
+ */
+export function derive(
+  derivation: Derivation,
+  before: InputRow | undefined,
+  after: InputRow,
+  out: Derived,
+): number {
+  out.numerator = 0;
+  out.denominator = 0;
+  out.capacityChanged = false;
+  weigh(derivation, before, after, out);
+  return quotient(derivation, out);
+}
+
+/**
+ * Numerator over denominator as it reads: NaN when there is none. CPU utilization just above 100
+ * (`PERCENT_ROUNDING`) reads 100; further above it stays as it is, flagged (`isOutOfRange`).
+ */
+export function quotient(
+  derivation: Derivation,
+  { numerator, denominator }: Pick<Derived, 'numerator' | 'denominator'>,
+): number {
+  if (denominator === 0) return Number.NaN;
+  const value = numerator / denominator;
+  const rounds = derivation.from === 'utilization' && value <= 100 + PERCENT_ROUNDING;
+  if (rounds && value > 100) return 100;
+  return Number.isFinite(value) ? value : Number.NaN;
+}
+
+/** A percentage that cannot be one (hypervisors do report 113 %): kept, and flagged. */
+export function isOutOfRange(derivation: Derivation, value: number): boolean {
+  return isPercentage(derivation) && (value < 0 || value > 100);
+}
+
+/**
+ * Increase of a counter between two observations, NaN when it cannot be known. A drop is a reset:
+ * with a boot id known to have changed the counter began at 0 in between, so the increase is the
+ * new value. A changed boot id without a drop is ambiguous (did it begin again?) and unknown.
+ */
+export function counterIncrease(
+  before: number,
+  after: number,
+  boot: { readonly before: string; readonly after: string },
+): number {
+  if (!Number.isFinite(before) || !Number.isFinite(after)) return Number.NaN;
+  const booted = boot.before !== '' && boot.after !== '' && boot.before !== boot.after;
+  if (after < before) return booted ? after : Number.NaN;
+  return booted ? Number.NaN : after - before;
+}
+
+function weigh(
+  derivation: Derivation,
+  before: InputRow | undefined,
+  after: InputRow,
+  out: Derived,
+): void {
+  const { row, input } = after;
+  const first = read(row, input.slots[0] ?? -1);
+  switch (derivation.from) {
+    case 'gauge':
+      reading(first, out);
+      break;
+    case 'rate':
+      rateOver(before, after, out);
+      break;
+    case 'utilization':
+      if (Number.isFinite(first)) reading(first, out);
+      else utilizationOver(before, after, out);
+      break;
+    case 'memoryUsed':
+      memoryUsed(row, input, derivation.as, out);
+      break;
+    case 'percentage':
+      reading((100 * first) / read(row, input.slots[1] ?? -1), out);
+      break;
+    case 'running':
+      if (Number.isFinite(first)) reading(first, out);
+      else if (row.state !== UNKNOWN) reading(row.state === RUNNING ? 1 : 0, out);
+      break;
+    case 'time':
+      break;
+  }
+}
+
+function oneInput(slots: number[], keys: SeriesKey[]): MetricInput[] {
+  return slots.some((slot) => slot >= 0) ? [{ labels: '', slots, keys }] : [];
+}
+
+function named(series: readonly SeriesKey[], name: string): SeriesKey[] {
+  return series.filter((key) => splitSeriesKey(key).name === name);
+}
+
+function isPercentage(derivation: Derivation): boolean {
+  if (derivation.from === 'memoryUsed') return derivation.as === 'percent';
+  return derivation.from === 'utilization' || derivation.from === 'percentage';
+}
+
+function read(row: ObservedRow, slot: number): number {
+  return slot < 0 ? Number.NaN : (row.values[slot] ?? Number.NaN);
+}
+
+function reading(value: number, out: Derived): void {
+  if (!Number.isFinite(value)) return;
+  out.numerator = value;
+  out.denominator = 1;
+}
+
+/** Seconds between two observations; 0 when no rate may be computed across them. */
+function intervalSeconds(before: InputRow | undefined, after: InputRow): number {
+  if (!before) return 0;
+  const ms = after.row.observedMs - before.row.observedMs;
+  return ms > 0 && ms <= GAP_TOLERANCE_MS ? ms / 1000 : 0;
+}
+
+function rateOver(before: InputRow | undefined, after: InputRow, out: Derived): void {
+  const seconds = intervalSeconds(before, after);
+  if (!before || seconds === 0) return;
+  const boot = { before: before.row.boot, after: after.row.boot };
+  const { slots, keys } = after.input;
+  let sum = 0;
+  let contributing = 0;
+  for (let i = 0; i < slots.length; i++) {
+    const now = read(after.row, slots[i] ?? -1);
+    const increase = counterIncrease(readPaired(before, after, i, keys[i]), now, boot);
+    if (Number.isNaN(increase)) continue;
+    sum += increase;
+    contributing++;
+  }
+  if (contributing === 0) return;
+  out.numerator = sum;
+  out.denominator = seconds;
+}
+
+/** The earlier row's reading of the same device; a row with the same layout has it in place. */
+function readPaired(
+  before: InputRow,
+  after: InputRow,
+  i: number,
+  key: SeriesKey | undefined,
+): number {
+  if (before.input === after.input) return read(before.row, before.input.slots[i] ?? -1);
+  const at = key === undefined ? -1 : before.input.keys.indexOf(key);
+  return read(before.row, at < 0 ? -1 : (before.input.slots[at] ?? -1));
+}
+
+function utilizationOver(before: InputRow | undefined, after: InputRow, out: Derived): void {
+  const seconds = intervalSeconds(before, after);
+  if (!before || seconds === 0) return;
+  const { vcpus } = after.row;
+  if (vcpus !== before.row.vcpus) {
+    out.capacityChanged = Number.isFinite(vcpus) && Number.isFinite(before.row.vcpus);
+    return;
+  }
+  const boot = { before: before.row.boot, after: after.row.boot };
+  const used = counterIncrease(
+    read(before.row, before.input.slots[1] ?? -1),
+    read(after.row, after.input.slots[1] ?? -1),
+    boot,
+  );
+  if (Number.isNaN(used) || !(vcpus > 0)) return;
+  out.numerator = 100 * used;
+  out.denominator = seconds * vcpus;
+}
+
+function memoryUsed(
+  row: ObservedRow,
+  { slots }: MetricInput,
+  as: 'bytes' | 'percent',
+  out: Derived,
+): void {
+  const [totalSlot = -1, freeSlot = -1, usedSlot = -1] = slots;
+  const total = read(row, totalSlot);
+  const difference = total - read(row, freeSlot);
+  const used = Number.isFinite(difference) ? difference : read(row, usedSlot);
+  // More free than there is: the readings are of different moments; no usage follows from them.
+  if (used < 0) return;
+  reading(as === 'bytes' ? used : (100 * used) / total, out);
+}

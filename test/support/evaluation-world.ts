@@ -1,0 +1,146 @@
+/**
+ * A small world for evaluation scenarios: rows, ticks and markers are written in seconds since an
+ * arbitrary start, folded at once, and the edges read back as short lines, so that a test shows
+ * what was observed and what was told.
+ */
+import type { Edge, EvaluationRule, LogEntry } from '../../streams/evaluation/entry.ts';
+import {
+  createState,
+  type EvaluationSeed,
+  type EvaluationState,
+  fold,
+  inspect,
+  type SoftInstance,
+} from '../../streams/evaluation/fold.ts';
+import type { SampleBatch } from '../../streams/samples/batch.ts';
+import { BatchBuilder } from '../../streams/samples/builder.ts';
+
+/** Second 0 of every scenario, Unix ms. */
+export const START_MS = 1_700_000_000_000;
+export const PROJECT = 'demo';
+const CPU = 'svc_vm_cpu_utilization_pct';
+
+/** A row in short: `cpu` is a ready gauge; further series by their keys. */
+export interface ShortRow {
+  /** Observation time, seconds since the start. */
+  readonly at: number;
+  readonly cpu?: number;
+  readonly series?: Readonly<Record<string, number>>;
+  readonly vm?: string;
+  readonly boot?: string;
+  /** Default: the observation time, so that time and sequence agree. */
+  readonly sequence?: number;
+  readonly vcpus?: number;
+  readonly state?: number;
+}
+
+/** A batch of these rows, received at `receivedAt` seconds. */
+export function batchOf(receivedAt: number, rows: readonly ShortRow[]): SampleBatch {
+  const builder = new BatchBuilder();
+  for (const row of rows) {
+    const values = { ...(row.cpu === undefined ? {} : { [CPU]: row.cpu }), ...row.series };
+    builder.add({
+      project: PROJECT,
+      vm: row.vm ?? 'vm-1',
+      observedMs: START_MS + row.at * 1000,
+      sequence: row.sequence ?? row.at,
+      boot: row.boot ?? 'boot-1',
+      vcpus: row.vcpus ?? Number.NaN,
+      state: row.state ?? 1,
+      stateReason: '',
+      series: Object.keys(values),
+      values: Object.values(values),
+    });
+  }
+  return builder.build(START_MS + receivedAt * 1000);
+}
+
+/** The rule most scenarios use: CPU above 90 % for 300 s. */
+export function cpuRule(overrides: Partial<EvaluationRule> = {}): EvaluationRule {
+  return {
+    project: PROJECT,
+    rule: 'rule-1',
+    evaluationRevision: 1,
+    metricId: 'cpu_utilization_pct',
+    operator: 'GREATER_THAN',
+    threshold: 90,
+    sustainedMs: 300_000,
+    recoveryMs: 0,
+    ...overrides,
+  };
+}
+
+/** Seconds from `from` to `to`, both included, every `step`. */
+export function seconds(from: number, to: number, step = 30): number[] {
+  return Array.from({ length: Math.floor((to - from) / step) + 1 }, (_, i) => from + i * step);
+}
+
+export class EvaluationWorld {
+  state: EvaluationState;
+  /** Everything folded so far. */
+  readonly log: LogEntry[] = [];
+  readonly edges: Edge[] = [];
+
+  constructor(rules: readonly EvaluationRule[] = [], firing: EvaluationSeed['firing'] = []) {
+    this.state = createState({ rules, firing });
+  }
+
+  entry(entry: LogEntry, past?: Iterable<LogEntry>): string[] {
+    const folded = fold(this.state, entry, past);
+    this.state = folded.state;
+    this.log.push(entry);
+    this.edges.push(...folded.edges);
+    return folded.edges.map(edgeLine);
+  }
+
+  /** One batch with these rows; by default received when the newest was observed. */
+  rows(rows: readonly ShortRow[], receivedAt = Math.max(...rows.map(({ at }) => at))): string[] {
+    return this.entry({ kind: 'batch', batch: batchOf(receivedAt, rows) });
+  }
+
+  /** The same CPU value at each time, one batch each, as a live source sends. */
+  cpu(value: number, times: readonly number[]): string[] {
+    return times.flatMap((at) => this.rows([{ at, cpu: value }]));
+  }
+
+  tick(at: number): string[] {
+    return this.entry({ kind: 'tick', atMs: START_MS + at * 1000 });
+  }
+
+  /** A marker; rules catch up over everything folded before it. */
+  marker(
+    at: number,
+    change: { upserts?: EvaluationRule[]; removals?: string[] },
+    past: Iterable<LogEntry> = [...this.log],
+  ): string[] {
+    const removals = (change.removals ?? []).map((rule) => ({ project: PROJECT, rule }));
+    const atMs = START_MS + at * 1000;
+    return this.entry({ kind: 'rules', atMs, upserts: change.upserts ?? [], removals }, past);
+  }
+
+  instances(): SoftInstance[] {
+    return inspect(this.state, PROJECT);
+  }
+
+  /** The only instance; throws when there is none or another. */
+  instance(): SoftInstance {
+    const [first, second] = this.instances();
+    if (!first || second) throw new Error('The scenario does not have exactly one instance');
+    return first;
+  }
+}
+
+/** An edge as a line: what, when, since when; times in seconds since the start. */
+export function edgeLine(edge: Edge): string {
+  const words = [edge.kind, `at ${second(edge.atMs)}`];
+  if (edge.kind === 'fired') words.push(`since ${second(edge.startedMs)}`);
+  if (edge.kind === 'dataMissing') words.push(`since ${second(edge.sinceMs)}`);
+  if ('notify' in edge && edge.notify === false) words.push('unnotified');
+  if (edge.key.vm !== 'vm-1') words.push(`on ${edge.key.vm}`);
+  if (edge.key.labels !== '') words.push(`of ${edge.key.labels}`);
+  return words.join(' ');
+}
+
+function second(unixMs: number): number {
+  return (unixMs - START_MS) / 1000;
+}
