@@ -2,11 +2,13 @@
  * The demo's first start, and every later one: what is there and works stays, and a crash at any
  * point leaves no key that works and that nobody has.
  */
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { KEY_LIFETIME_MS_MAX } from '../../src/auth/credentials.ts';
+import { banner } from '../../src/cli/banner.ts';
 import { type DemoFile, prepareDemo } from '../../src/demo.ts';
 import { silentLog } from '../../src/log.ts';
 import {
@@ -81,6 +83,28 @@ t.test(
     }
   },
 );
+
+t.test('the command that the banner prints takes the key from demo.json by itself', async (t) => {
+  const world = await startWorld(t);
+  const { path, prepare, read } = demoOf(t, world);
+  await prepare();
+  const told = banner({
+    version: '1.0.0',
+    watches: ['this host'],
+    datacenter: 'DC-1',
+    sampleIntervalSeconds: 30,
+    baseUrl: read().baseUrl,
+    metricsUrl: undefined,
+    demoFile: path,
+  });
+  const command = told.split('\n').find((line) => line.includes('| curl')) ?? '';
+  const [sed = '', curl = ''] = command.split(' | ');
+  const header = execFileSync('sh', ['-c', sed], { encoding: 'utf8', timeout: 5_000 });
+  t.equal(header, `authorization: Bearer ${read().apiKey}\n`);
+  t.match(curl, `-H @- -H 'content-type: application/json'`);
+  t.match(curl, `${read().baseUrl}/svc.monitoring.v1.MonitoringService/ListVMMonitoring`);
+  t.notMatch(told, read().apiKey.slice(-40));
+});
 
 t.test('keys near their end are replaced, and copies of the old work until that end', async (t) => {
   const world = await startWorld(t);

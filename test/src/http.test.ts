@@ -203,7 +203,8 @@ t.test(
   async (t) => {
     const inside = Promise.withResolvers<void>();
     const goOn = Promise.withResolvers<void>();
-    const { server, health } = await run(t, {
+    const { server, health, logged } = await run(t, {
+      stopWaitMs: 5_000,
       addRoutes: async (app) => {
         app.get('/slow', async () => {
           inside.resolve();
@@ -233,6 +234,7 @@ t.test(
     t.equal(await slow, 'done');
     await closed;
     await server.close();
+    t.notMatch(logged.join(''), /cut off/, 'the kept-alive connection ended by itself');
   },
 );
 
