@@ -36,24 +36,22 @@ export interface RowSink {
   observe(project: string, rows: readonly ObservedRow[]): Promise<void>;
 }
 
-export const FAULT_REASONS = [
+export type FaultReason =
   /** A program or file that the source lives on is not on this machine. */
-  'SOURCE_MISSING',
+  | 'SOURCE_MISSING'
   /** The source is there and does not answer, or answers with an error. */
-  'SOURCE_FAILED',
-  'ACCESS_DENIED',
+  | 'SOURCE_FAILED'
+  | 'ACCESS_DENIED'
   /** No answer by the deadline; what was asked has been killed. */
-  'TIMED_OUT',
+  | 'TIMED_OUT'
   /** The answer could not be understood. */
-  'UNREADABLE',
+  | 'UNREADABLE'
   /** Some of the readings are missing, the others are there. */
-  'INCOMPLETE',
+  | 'INCOMPLETE'
   /** The sink did not take the rows; they are kept, with their times, and offered again. */
-  'SINK_FAILED',
+  | 'SINK_FAILED'
   /** Rows were given up because the sink refused them for too long. */
-  'ROWS_DROPPED',
-] as const;
-export type FaultReason = (typeof FAULT_REASONS)[number];
+  | 'ROWS_DROPPED';
 
 export interface SourceFault {
   readonly reason: FaultReason;

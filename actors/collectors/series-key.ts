@@ -13,5 +13,6 @@ export function seriesKey(name: string, labels: Readonly<Record<string, string>>
 }
 
 function escapeValue(value: string): string {
+  if (!/[\\"\n]/.test(value)) return value;
   return value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n');
 }

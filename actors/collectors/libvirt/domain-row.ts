@@ -186,7 +186,7 @@ const STATES: readonly {
  * State and reason. A domain that is off because its QEMU died, or failed to start, is CRASHED:
  * nobody stopped it. Paused is told by `state.state` alone; `vcpu.N.state` stays 1 there.
  */
-export function domainState(domain: Domain): { state: VmState; reason: string } {
+function domainState(domain: Domain): { state: VmState; reason: string } {
   const known = STATES[parseCount(domain.fields.get('state.state')) ?? 0];
   const reason = known?.reasons[parseCount(domain.fields.get('state.reason')) ?? 0] ?? '';
   const unwanted = known?.state === 'STOPPED' && (reason === 'crashed' || reason === 'failed');

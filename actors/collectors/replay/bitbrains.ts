@@ -1,0 +1,70 @@
+/**
+ * Rows of a trace in the Bitbrains form (GWA-T-12: one CSV a VM, a row each 300 s, all gauges).
+ * Only what the trace says is told: throughputs are left out, since counters made from them would
+ * be values nobody observed; a VM without cores is off, whatever its last row keeps repeating.
+ */
+import { readFile } from 'node:fs/promises';
+import { gunzipSync } from 'node:zlib';
+import type { ObservedRow, ObservedValue } from '../collector.ts';
+
+export interface Trace {
+  /** In the order of the file: times may repeat or go back. */
+  readonly rows: readonly ObservedRow[];
+  /** Lines that are no row. */
+  readonly skippedLines: number;
+}
+
+const KB = 1_024;
+
+/** Loads a trace, gzipped when its name ends in `.gz`. Throws when there is no such file. */
+export async function loadTrace(file: string, vm: string): Promise<Trace> {
+  const bytes = await readFile(file);
+  return parseTrace((file.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString(), vm);
+}
+
+/**
+ * Columns: time (Unix seconds, though the header says ms); cores; capacity and usage in MHz; usage
+ * in percent; memory provisioned and used in KB; four throughputs. Usage above 100 % is kept.
+ */
+export function parseTrace(text: string, vm: string): Trace {
+  const lines = text.split('\n').filter((line) => line.trim() !== '' && !/^Timestamp/.test(line));
+  const rows = lines.flatMap((line, index) => parseRow(line, vm, index));
+  return { rows, skippedLines: lines.length - rows.length };
+}
+
+function parseRow(line: string, vm: string, index: number): ObservedRow[] {
+  const fields = line.split(';').map(parseNumber);
+  const [seconds, cores, , , cpuPct, memoryTotal, memoryUsed] = fields;
+  if (seconds === undefined || cores === undefined || fields.length < 7) return [];
+  const row = {
+    vm,
+    displayName: vm,
+    observedMs: Math.round(seconds * 1_000),
+    bootId: '',
+    sequence: index,
+    stateReason: '',
+  };
+  // Off: percentages and memory are left over from when it ran.
+  if (cores === 0) return [{ ...row, state: 'STOPPED', values: [] }];
+  return [
+    {
+      ...row,
+      vcpus: cores,
+      state: 'RUNNING',
+      values: [
+        ...valueIn('svc_vm_cpu_utilization_pct', cpuPct),
+        ...valueIn('svc_vm_memory_total_bytes', memoryTotal, KB),
+        ...valueIn('svc_vm_memory_used_bytes', memoryUsed, KB),
+      ],
+    },
+  ];
+}
+
+function valueIn(key: string, observed: number | undefined, unit = 1): ObservedValue[] {
+  return observed === undefined ? [] : [[key, observed * unit]];
+}
+
+function parseNumber(text: string): number | undefined {
+  const digits = text.trim();
+  return /^\d{1,15}(\.\d+)?$/.test(digits) ? Number(digits) : undefined;
+}
