@@ -3,7 +3,6 @@
  * can act on. A part that is degraded is told but keeps the service ready; one that is not ready
  * takes it out of a load balancer. Changes are logged once, not at every question.
  */
-import { statfsSync } from 'node:fs';
 import type { CancelWakeUp, Clock } from '../streams/clock.ts';
 import type { Log } from './log.ts';
 
@@ -85,28 +84,4 @@ function logChange(part: { name: string } & PartHealth, told: Map<string, string
   if (part.state === 'ready') log.info({ part: part.name }, `${part.name} is ready again`);
   else if (part.state === 'degraded') log.warn({ part: part.name }, part.reason);
   else log.error({ part: part.name }, part.reason);
-}
-
-const MIB = 2 ** 20;
-/** Below it SQLite may fail in the middle of a checkpoint: stop taking work before that. */
-const FREE_MIB_MIN = 32;
-/** Below it an operator has hours left, not days. */
-const FREE_MIB_LOW = 512;
-
-/** Is there room in the data folder? */
-export function diskSpace(folder: string, statfs = statfsSync): HealthCheck {
-  return () => {
-    const { bavail, bsize } = statfs(folder);
-    const freeMib = Math.floor((bavail * bsize) / MIB);
-    const sentence = `${folder} has ${freeMib} MiB free`;
-    if (freeMib < FREE_MIB_MIN) {
-      const reason = `${sentence}, less than ${FREE_MIB_MIN}: free some space`;
-      return { state: 'notReady', reason };
-    }
-    if (freeMib < FREE_MIB_LOW) {
-      const reason = `${sentence}, less than ${FREE_MIB_LOW}: it will be full before long`;
-      return { state: 'degraded', reason };
-    }
-    return ready;
-  };
 }

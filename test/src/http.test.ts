@@ -12,12 +12,12 @@ import { connect as tlsConnect } from 'node:tls';
 import type { FastifyInstance } from 'fastify';
 import t, { type Test } from 'tap';
 import { ConfigError, loadConfig } from '../../src/config.ts';
-import { createHealth, diskSpace, type Health, type PartHealth, ready } from '../../src/health.ts';
+import { createHealth, type Health, type PartHealth, ready } from '../../src/health.ts';
 import { openConfiguredMetricsServer, openMetricsServer } from '../../src/http/metrics-server.ts';
 import { type HttpServer, openHttpServer } from '../../src/http/server.ts';
 import { createLog, type Log } from '../../src/log.ts';
 import { createMetrics, type Metrics } from '../../src/metrics.ts';
-import { systemClock, VirtualClock } from '../../streams/clock.ts';
+import { systemClock } from '../../streams/clock.ts';
 import { seededRandom } from '../../streams/random.ts';
 
 interface Running {
@@ -102,31 +102,6 @@ t.test('health, readiness and metrics answer what the parts say, in both spellin
   const text = await (await fetch(`${server.baseUrl}/metrics`, { headers })).text();
   t.match(text, /svc_http_requests_total\{route="\/readyz",status="503"\} 2/);
   t.match(text, /svc_build_info\{version="1.2.3"/);
-});
-
-t.test('a check that throws is not ready; changes are logged without anybody asking', async (t) => {
-  const clock = new VirtualClock(0);
-  const logged: string[] = [];
-  const health = createHealth({ clock, log: logInto(logged) });
-  t.teardown(() => health.close());
-  const broken = { is: true };
-  const forget = health.watch('database', () => {
-    if (broken.is) throw new Error('database is locked');
-    return ready;
-  });
-  await clock.advance(2_000);
-  t.match(logged.join(''), /database is locked/);
-  broken.is = false;
-  await clock.advance(2_000);
-  t.match(logged.join(''), /database is ready again/);
-  t.throws(() => health.watch('database', () => ready), /already watched/);
-  forget();
-  t.same(health.report(), { ready: true, parts: [] });
-  const statfs = (mib: number) => (() => ({ bavail: mib, bsize: 2 ** 20 })) as never;
-  t.same(diskSpace('/d', statfs(5_000))(), ready);
-  t.match(diskSpace('/d', statfs(100))(), { state: 'degraded', reason: /100 MiB free/ });
-  t.match(diskSpace('/d', statfs(31))(), { state: 'notReady', reason: /free some space/ });
-  t.same(diskSpace(tmpdir())().state === undefined, false);
 });
 
 t.test(

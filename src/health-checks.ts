@@ -1,0 +1,83 @@
+/**
+ * How the parts' own states read in `/readyz`: one check for each kind of part, so that the parts
+ * need not know what a load balancer makes of them.
+ */
+import { statfsSync } from 'node:fs';
+import type { ApplierHealth } from '../actors/host/applier.ts';
+import type { Supervision } from '../actors/supervision.ts';
+import type { Stream } from '../streams/stream.ts';
+import { type HealthCheck, ready } from './health.ts';
+
+/** Without the stream nothing can be acknowledged. */
+export function streamCheck(stream: Pick<Stream, 'health'>): HealthCheck {
+  return () => {
+    const health = stream.health();
+    if (health.state === 'available') return ready;
+    return { state: 'notReady', reason: `The stream is unavailable: ${health.reason}` };
+  };
+}
+
+/** The projection: behind, it must not decide; stopped, only a restart of the program helps. */
+export function hostCheck(host: { health(): ApplierHealth }): HealthCheck {
+  return () => {
+    const health = host.health();
+    switch (health.state) {
+      case 'ready':
+        return ready;
+      case 'starting':
+        return { state: 'notReady', reason: 'Commits are being read: this ends by itself' };
+      case 'retrying':
+        return {
+          state: 'notReady',
+          reason: `Commits cannot be read, again soon: ${health.reason}`,
+        };
+      case 'stopped':
+        return { state: 'notReady', reason: `Applying commits has stopped: ${health.reason}` };
+    }
+  };
+}
+
+/**
+ * One supervised part. `essential: false`: without it the service is degraded but ready, as with a
+ * collector that finds no hypervisor.
+ */
+export function partCheck(
+  supervision: Pick<Supervision, 'health'>,
+  part: { readonly name: string; readonly essential: boolean },
+): HealthCheck {
+  const fault = part.essential ? 'notReady' : 'degraded';
+  return () => {
+    const health = supervision.health().find(({ name }) => name === part.name);
+    if (!health) return { state: fault, reason: `${part.name} was never started` };
+    if (health.state === 'running') return ready;
+    const cause = health.lastError ? `: ${health.lastError}` : '';
+    return {
+      state: fault,
+      reason: `${part.name} is ${health.state} (restarts: ${health.restarts})${cause}`,
+    };
+  };
+}
+
+const MIB = 2 ** 20;
+/** Below it SQLite may fail in the middle of a checkpoint: stop taking work before that. */
+const FREE_MIB_MIN = 32;
+/** Below it an operator has hours left, not days. */
+const FREE_MIB_LOW = 512;
+
+/** Is there room in the data folder? */
+export function diskSpace(folder: string, statfs = statfsSync): HealthCheck {
+  return () => {
+    const { bavail, bsize } = statfs(folder);
+    const freeMib = Math.floor((bavail * bsize) / MIB);
+    const sentence = `${folder} has ${freeMib} MiB free`;
+    if (freeMib < FREE_MIB_MIN) {
+      const reason = `${sentence}, less than ${FREE_MIB_MIN}: free some space`;
+      return { state: 'notReady', reason };
+    }
+    if (freeMib < FREE_MIB_LOW) {
+      const reason = `${sentence}, less than ${FREE_MIB_LOW}: it will be full before long`;
+      return { state: 'degraded', reason };
+    }
+    return ready;
+  };
+}
