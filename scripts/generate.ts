@@ -1,0 +1,46 @@
+/**
+ * `npm run generate`: TypeScript from the .proto files, and every page that is made from a table
+ * in the code. With `--check` nothing is written; what is stale is named and the exit code is 1.
+ */
+import { execFileSync } from 'node:child_process';
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pages } from './pages.ts';
+
+const check = process.argv.includes('--check');
+const stale = [...generateMessages(), ...generatePages()];
+for (const file of stale) process.stdout.write(`${check ? 'stale' : 'written'} ${file}\n`);
+process.exitCode = check && stale.length > 0 ? 1 : 0;
+
+/** src/gen from src/proto, by way of a scratch folder so that a check writes nothing here. */
+function generateMessages(): string[] {
+  execFileSync('buf', ['lint'], { stdio: 'inherit' });
+  if (!check) {
+    execFileSync('buf', ['generate'], { stdio: 'inherit' });
+    return [];
+  }
+  const scratch = mkdtempSync(join(tmpdir(), 'svc-generate-'));
+  try {
+    execFileSync('buf', ['generate', '--output', scratch], { stdio: 'inherit' });
+    const made = globSync('src/gen/**/*.ts', { cwd: scratch });
+    const present = globSync('src/gen/**/*.ts');
+    return [...new Set([...made, ...present])].filter(
+      (file) => textOf(join(scratch, file)) !== textOf(file),
+    );
+  } finally {
+    rmSync(scratch, { recursive: true });
+  }
+}
+
+function generatePages(): string[] {
+  return pages.flatMap(({ path, text }) => {
+    if (textOf(path) === text()) return [];
+    if (!check) writeFileSync(path, text());
+    return [path];
+  });
+}
+
+function textOf(path: string): string | undefined {
+  return existsSync(path) ? readFileSync(path, 'utf8') : undefined;
+}

@@ -1,0 +1,13 @@
+/** The pages made from tables in the code: where they lie, and how their text comes about. */
+import { settingsPage } from '../src/cli/settings-page.ts';
+import { errorsPage } from '../src/errors.ts';
+
+export interface Page {
+  readonly path: string;
+  readonly text: () => string;
+}
+
+export const pages: readonly Page[] = [
+  { path: 'docs/configuration.md', text: settingsPage },
+  { path: 'docs/errors.md', text: errorsPage },
+];

@@ -1,0 +1,169 @@
+/**
+ * The catalogue of refusals: each reason with its Connect code and one line of explanation. The
+ * API, the plain HTTP routes and docs/errors.md are made from it. 429 is only for "too many
+ * requests, back off"; whatever is too large is the caller's to narrow and answers 400.
+ */
+import { Code, ConnectError } from '@connectrpc/connect';
+import type { Refusal, RefusalReason } from '../streams/refusal.ts';
+import { ErrorInfoSchema } from './gen/svc/options/v1/error_pb.ts';
+
+interface CatalogueEntry {
+  readonly code: Code;
+  readonly explanation: string;
+}
+
+export const errorCatalogue: Readonly<Record<RefusalReason, CatalogueEntry>> = {
+  INVALID_FIELD: {
+    code: Code.InvalidArgument,
+    explanation: 'A field is missing or has a value that cannot be; `field` names it',
+  },
+  TOO_MANY_POINTS: {
+    code: Code.InvalidArgument,
+    explanation: 'More than 10,000 points a series: take a larger step or a shorter range',
+  },
+  EXPRESSION_TOO_LONG: {
+    code: Code.InvalidArgument,
+    explanation: 'An expression of more than 16 KiB',
+  },
+  RESPONSE_TOO_LARGE: {
+    code: Code.InvalidArgument,
+    explanation: 'The answer would exceed 4 MiB: ask for less',
+  },
+  REQUEST_TOO_LARGE: { code: Code.InvalidArgument, explanation: 'The request body exceeds 1 MiB' },
+  UNKNOWN_METRIC: {
+    code: Code.InvalidArgument,
+    explanation: 'No metric of that id; ListMetricDescriptors lists them',
+  },
+  REQUEST_ID_REUSED: {
+    code: Code.InvalidArgument,
+    explanation:
+      'The request id was used with another body: resend the exact request, or make a new id',
+  },
+  MISSING_CREDENTIAL: {
+    code: Code.Unauthenticated,
+    explanation: 'No Authorization header with a bearer credential',
+  },
+  MALFORMED_CREDENTIAL: {
+    code: Code.Unauthenticated,
+    explanation: 'The credential is not one of this service: check that it was copied whole',
+  },
+  CREDENTIAL_EXPIRED: {
+    code: Code.Unauthenticated,
+    explanation: 'The credential is past its lifetime: issue a new one',
+  },
+  CREDENTIAL_REVOKED: {
+    code: Code.Unauthenticated,
+    explanation: 'The credential was revoked: issue a new one',
+  },
+  PROJECT_BOUNDARY: {
+    code: Code.PermissionDenied,
+    explanation: 'The credential belongs to another project; said whether or not the thing exists',
+  },
+  MISSING_CAPABILITY: {
+    code: Code.PermissionDenied,
+    explanation: 'The credential lacks the capability that the method needs',
+  },
+  IDENTITY_DISABLED: {
+    code: Code.PermissionDenied,
+    explanation: 'The identity behind the credential is disabled',
+  },
+  GRANT_REMOVED: { code: Code.PermissionDenied, explanation: "The identity's grant was removed" },
+  HUMAN_OPERATION: {
+    code: Code.PermissionDenied,
+    explanation: 'Only people may do this, in the dashboard; no credential can',
+  },
+  NOT_FOUND: {
+    code: Code.NotFound,
+    explanation: "Nothing of that name in the caller's own project",
+  },
+  STALE_VERSION: {
+    code: Code.Aborted,
+    explanation: 'The edit is based on an older version; `currentVersion` tells the latest',
+  },
+  IN_PROGRESS: {
+    code: Code.Aborted,
+    explanation: 'The same request is being worked on: resend it a little later',
+  },
+  LIMIT_EXCEEDED: {
+    code: Code.FailedPrecondition,
+    explanation: 'A limit of the project is reached; `limit` tells it',
+  },
+  INVALID_STATE: {
+    code: Code.FailedPrecondition,
+    explanation: 'The thing is in a state that does not allow this',
+  },
+  TOO_MANY_REQUESTS: {
+    code: Code.ResourceExhausted,
+    explanation: 'Too many at once: back off, and honour Retry-After',
+  },
+  QUERY_TIMEOUT: {
+    code: Code.DeadlineExceeded,
+    explanation: 'The query took longer than 10 seconds: ask for less. Never to be read as zero',
+  },
+  NOT_READY: {
+    code: Code.Unavailable,
+    explanation: 'Part of the service does not answer; the same request may be sent again',
+  },
+};
+
+/** Seconds a caller is told to wait when there is too much at once. */
+const RETRY_AFTER_SECONDS = 1;
+
+/** The refusal as Connect tells it, with its `ErrorInfo`; 429 and 503 carry `Retry-After`. */
+export function toConnectError(refusal: Refusal): ConnectError {
+  const { code } = errorCatalogue[refusal.reason];
+  const error = new ConnectError(refusal.message, code, undefined, [
+    {
+      desc: ErrorInfoSchema,
+      value: { reason: refusal.reason, metadata: { ...refusal.metadata } },
+    },
+  ]);
+  if (code === Code.ResourceExhausted || code === Code.Unavailable) {
+    error.metadata.set(
+      'retry-after',
+      refusal.metadata.retryAfterSeconds ?? String(RETRY_AFTER_SECONDS),
+    );
+  }
+  return error;
+}
+
+/** HTTP status of each Connect code (Connect protocol, "Error codes"). */
+const HTTP_STATUS: Partial<Record<Code, number>> = {
+  [Code.InvalidArgument]: 400,
+  [Code.FailedPrecondition]: 400,
+  [Code.Unauthenticated]: 401,
+  [Code.PermissionDenied]: 403,
+  [Code.NotFound]: 404,
+  [Code.Aborted]: 409,
+  [Code.ResourceExhausted]: 429,
+  [Code.Unavailable]: 503,
+  [Code.DeadlineExceeded]: 504,
+};
+
+/** HTTP status of a refusal: what plain HTTP routes answer, the same as Connect would. */
+export function httpStatusOf(reason: RefusalReason): number {
+  return HTTP_STATUS[errorCatalogue[reason].code] ?? 500;
+}
+
+/** docs/errors.md, whole. */
+export function errorsPage(): string {
+  const rows = Object.entries(errorCatalogue).map(
+    ([reason, { code, explanation }]) =>
+      `| ${reason} | ${snakeCase(Code[code])} | ${httpStatusOf(reason as RefusalReason)} | ${explanation} |`,
+  );
+  return [
+    '# Errors',
+    '',
+    "Every error of the API is Connect's JSON error with a detail `svc.options.v1.ErrorInfo {reason, metadata}`.",
+    'Made from `src/errors.ts` by `npm run generate`.',
+    '',
+    '| reason | Connect code | HTTP | what it means, and what would do |',
+    '| --- | --- | --- | --- |',
+    ...rows,
+    '',
+  ].join('\n');
+}
+
+function snakeCase(name: string | undefined): string {
+  return (name ?? '').replace(/([a-z])([A-Z])/g, '$1_$2').toLowerCase();
+}
