@@ -15,7 +15,7 @@ import { hashKey, type MintedKey, mintKey, parseKey } from './auth/keys.ts';
 import { writeFileDurably } from './durable-file.ts';
 import type { Log } from './log.ts';
 
-export const DEMO_PROJECT = 'demo';
+const DEMO_PROJECT = 'demo';
 
 /** Content of demo.json. */
 export interface DemoFile {

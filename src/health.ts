@@ -15,7 +15,7 @@ export type PartHealth =
 /** Asked often: cheap, synchronous. One that throws counts as not ready, with the error's message. */
 export type HealthCheck = () => PartHealth;
 
-export interface HealthReport {
+interface HealthReport {
   readonly ready: boolean;
   readonly parts: readonly ({ readonly name: string } & PartHealth)[];
 }

@@ -16,7 +16,7 @@ export interface Log {
   child(facts: Readonly<Record<string, unknown>>): Log;
 }
 
-export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
+type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
 export interface LogOptions {
   readonly level: LogLevel;

@@ -10,12 +10,11 @@ import type { Random } from '../../streams/random.ts';
 import { type KeyKind, type MintedKey, mintKey } from './keys.ts';
 
 /** What a credential may be good for; methods of the API each need one of these. */
-export const CAPABILITIES = ['monitoring.read', 'monitoring.write', 'collector'] as const;
-export type Capability = (typeof CAPABILITIES)[number];
+type Capability = 'monitoring.read' | 'monitoring.write' | 'collector';
 
 /** Longest and usual lifetime of a key (interface, section 2). */
 export const KEY_LIFETIME_MS_MAX = 365 * 86_400_000;
-export const KEY_LIFETIME_MS_DEFAULT = 90 * 86_400_000;
+const KEY_LIFETIME_MS_DEFAULT = 90 * 86_400_000;
 
 export interface NewCredential {
   readonly project: string;

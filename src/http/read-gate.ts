@@ -5,7 +5,7 @@
 import { Refusal } from '../../streams/refusal.ts';
 import type { Authenticator } from '../auth/authenticator.ts';
 
-export interface GateRefusal {
+interface GateRefusal {
   readonly status: 401 | 403;
   readonly message: string;
 }

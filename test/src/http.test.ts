@@ -2,13 +2,13 @@
  * The HTTP server on real sockets of 127.0.0.1: what it answers when nothing is wrong, what it does
  * to clients that misbehave, and that a stop finishes what has begun and is bounded.
  */
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { Agent, request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect as tlsConnect } from 'node:tls';
+import { fileURLToPath } from 'node:url';
 import type { FastifyInstance } from 'fastify';
 import t, { type Test } from 'tap';
 import { ConfigError, loadConfig } from '../../src/config.ts';
@@ -277,15 +277,11 @@ t.test(
   },
 );
 
-function makeCertificate(folder: string, name: string): { cert: string; key: string } {
-  const [cert, key] = [join(folder, `${name}.pem`), join(folder, `${name}.key`)];
-  const subject = ['-subj', `/CN=${name}`, '-days', '2'];
-  const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
-  execFileSync('openssl', ['req', '-x509', ...curve, ...subject, '-keyout', key, '-out', cert], {
-    stdio: 'ignore',
-    timeout: 10_000,
-  });
-  return { cert, key };
+/** Self-signed, for 100 years, of no use but here: `openssl req -x509 -newkey ec -nodes`. */
+function certificate(name: 'first' | 'second'): { cert: string; key: string } {
+  const path = (ending: string) =>
+    fileURLToPath(new URL(`certificates/${name}.${ending}`, import.meta.url));
+  return { cert: path('pem'), key: path('key') };
 }
 
 function peerName(server: HttpServer): Promise<string> {
@@ -303,21 +299,23 @@ function peerName(server: HttpServer): Promise<string> {
 t.test('with certificate and key it speaks TLS, and reads them again when told', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'svc-tls-'));
   t.teardown(() => rmSync(folder, { recursive: true }));
-  const first = makeCertificate(folder, 'first');
-  const second = makeCertificate(folder, 'second');
-  const environment = { SVC_TLS_CERT_FILE: first.cert, SVC_TLS_KEY_FILE: first.key };
+  const second = certificate('second');
+  const used = { cert: join(folder, 'cert.pem'), key: join(folder, 'cert.key') };
+  copyFileSync(certificate('first').cert, used.cert);
+  copyFileSync(certificate('first').key, used.key);
+  const environment = { SVC_TLS_CERT_FILE: used.cert, SVC_TLS_KEY_FILE: used.key };
   const { server, logged } = await run(t, { environment });
   t.match(server.baseUrl, /^https:\/\/127\.0\.0\.1:\d+$/);
   t.equal(await peerName(server), 'first');
-  execFileSync('cp', [second.cert, first.cert]);
+  copyFileSync(second.cert, used.cert);
   t.throws(() => server.reloadCertificate(), ConfigError, 'certificate and key do not match');
   t.equal(await peerName(server), 'first', 'the old stays in use');
-  execFileSync('cp', [second.key, first.key]);
+  copyFileSync(second.key, used.key);
   server.reloadCertificate();
   t.equal(await peerName(server), 'second');
   t.match(logged.join(''), /The certificate was read again/);
   await t.rejects(
-    run(t, { environment: { SVC_TLS_CERT_FILE: '/no/cert', SVC_TLS_KEY_FILE: first.key } }),
+    run(t, { environment: { SVC_TLS_CERT_FILE: '/no/cert', SVC_TLS_KEY_FILE: used.key } }),
     { name: 'ConfigError', message: /SVC_TLS_CERT_FILE cannot be read: ENOENT/ },
   );
 });
