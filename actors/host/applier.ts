@@ -145,7 +145,7 @@ export class Applier {
     const encoded = this.#decode(message);
     let outcome = store.apply(encoded, message.sequence);
     if (outcome === 'foreign') {
-      await this.#verifyHead(encoded, message.sequence);
+      await this.#verifyBefore(encoded, message.sequence);
       store.passOver(encoded, message.sequence);
       counters.foreign++;
       outcome = 'superseded';
@@ -202,14 +202,15 @@ export class Applier {
 
   /**
    * A commit follows one that is not in our chain: either its writer's history or ours differs
-   * from the stream's. Ours is right when the stream holds our head where we found it.
+   * from the stream's. Ours is right when the stream holds, where we found it, the commit that we
+   * have in place of the unknown one.
    */
-  async #verifyHead(encoded: EncodedCommit, sequence: number): Promise<void> {
+  async #verifyBefore(encoded: EncodedCommit, sequence: number): Promise<void> {
     const { store } = this.#options;
     const { project, number } = encoded.commit;
     const head = store.head(project);
-    const applied = store.commit(project, head.number);
-    if (applied) await this.#assertHolds(applied.sequence, applied.hash);
+    const ours = store.commit(project, Math.min(number - 1, head.number));
+    if (ours) await this.#assertHolds(ours.sequence, ours.hash);
     if (number <= head.number + 1 || !store.position().gapped) return;
     throw new HistoryMismatch(
       'behind',

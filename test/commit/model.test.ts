@@ -65,7 +65,9 @@ t.test('two nodes agree and keep their word, whatever the stream does', async (t
   const failed: string[] = [];
   const seen = { conflicts: 0, appendRetries: 0, superseded: 0, unavailable: 0, readFailures: 0 };
   for (const seed of seeds) {
-    const run = await modelRun(seed, failed);
+    const run = await modelRun(seed, failed).catch((cause: unknown) => {
+      throw new Error(`seed ${seed} came to no end`, { cause });
+    });
     for (const { host } of run.nodes) {
       const counters = host.counters();
       for (const kind of Object.keys(seen) as (keyof typeof seen)[]) seen[kind] += counters[kind];
