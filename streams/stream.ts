@@ -44,16 +44,29 @@ export interface StreamMessage {
 export interface Append {
   readonly stream: string;
   readonly subject: string;
+  /** Not to be changed until the append has its outcome: it may be written later in the turn. */
   readonly data: Uint8Array;
-  /** De-duplication: a second append with the same id inside the window stores nothing. */
+  /**
+   * De-duplication: a second append with the same id inside the window stores nothing, also when
+   * the first message has been truncated or acknowledged since.
+   */
   readonly messageId?: string;
-  /** Refuse unless this is the sequence of the subject's last message; 0 = the subject is empty. */
+  /**
+   * Refuse unless this is the sequence of the subject's last message; 0 = the subject is empty.
+   * A subject that retention or a truncation has emptied accepts only 0, never its real last one.
+   */
   readonly expectedLastSubjectSequence?: number;
 }
 
 /**
  * Outcome of an append. All three are answers of the stream; *no* answer (time-out, broken
  * connection, no leader) is a thrown `StreamUnavailable` with `outcome: 'unknown' | 'refused'`.
+ *
+ * `duplicate` says that the message is stored. `wrongLastSequence` does not say that it is not: a
+ * repeated append to which both apply (same id, an expectation its first success has outdated) has
+ * either outcome, as servers before 2.12 look at the id first and later ones at the sequence. After
+ * `wrongLastSequence` and after `unknown`, read the subject forward from the expected sequence and
+ * look for the own id; its last message alone may be someone else's.
  */
 export type AppendOutcome =
   | { readonly kind: 'appended'; readonly sequence: number }
@@ -72,7 +85,12 @@ export interface ReadOptions {
   readonly untilEnd: boolean;
 }
 
-/** A read in progress: iterate it; `close` ends it (also a waiting `next`). Order is the stream's. */
+/**
+ * A read in progress: iterate it once; `close` ends it (also a waiting `next`). Order is the
+ * stream's, without gaps but for what was removed. A tail goes on by itself after a lost
+ * connection; it throws `StreamMisconfigured` when the stream was replaced or has lost its end, and
+ * for a work queue, which can only be consumed; a bounded read throws `StreamUnavailable` too.
+ */
 export interface StreamRead extends AsyncIterable<StreamMessage> {
   close(): Promise<void>;
 }
@@ -88,18 +106,28 @@ export interface ConsumerSpec {
   readonly maxAckPending: number;
 }
 
-/** One delivery of a message to a durable consumer. Settling twice throws. */
+/**
+ * One delivery of a message to a durable consumer. Settling twice throws; after a
+ * `StreamUnavailable` it may be tried again. Delivery is at least once: what was settled in the
+ * tenth of a second before a nats-server was killed comes again (its consumers' positions reach
+ * the disk late; the embedded adapter's are on disk when the promise resolves).
+ */
 export interface Delivery extends StreamMessage {
-  /** 1 for the first delivery. */
+  /** 1 for the first delivery. There is no maximum: count, and `term` what cannot be done. */
   readonly deliveryCount: number;
   /** Done. Resolves once the stream has recorded it. */
   ack(): Promise<void>;
-  /** Deliver again, not before `delayMs`. */
+  /** Deliver again, not before `delayMs`; until settled it keeps its place in `maxAckPending`. */
   nak(delayMs: number): Promise<void>;
   /** Never deliver again. */
   term(): Promise<void>;
 }
 
+/**
+ * A receiver of a durable consumer: iterate it once; `close` ends it. Receivers of one durable
+ * name share its messages. A loop that throws ends its receiver alone, and what it held comes again
+ * after the ack-wait. Throws `StreamMisconfigured` when someone removed the consumer.
+ */
 export interface Consumer extends AsyncIterable<Delivery> {
   close(): Promise<void>;
 }
@@ -122,8 +150,12 @@ export interface Stream {
    */
   append(append: Append): Promise<AppendOutcome>;
   read(options: ReadOptions): StreamRead;
+  /** Makes the durable consumer, at the stream's begin, or goes on with it under this spec. */
   consume(spec: ConsumerSpec): Promise<Consumer>;
-  /** Removes every message below `sequence` (of one subject, when given). */
+  /**
+   * Removes every message below `belowSequence` (of one subject, when given). Sequences go on
+   * where they were, also when nothing is left.
+   */
   truncate(options: { stream: string; belowSequence: number; subject?: string }): Promise<void>;
   health(): StreamHealth;
   close(): Promise<void>;

@@ -1,8 +1,8 @@
 /**
  * Group commit: the writes of one turn of the event loop share one transaction and one fsync.
  * Nothing waits by a fixed time: a flush runs as soon as the loop is free. Only when the disk is
- * slow (a commit over 1 ms) the next flush keeps as long a distance as the last one took, so that
- * the thread, which SQLite blocks, has half of its time for everything else.
+ * slow (a commit over 1 ms) the next flush keeps half as long a distance as commits take, so that
+ * the thread, which SQLite blocks meanwhile, has a third of its time for everything else.
  */
 import Database from 'better-sqlite3';
 import type { CancelWakeUp, Clock } from '../../streams/clock.ts';
@@ -32,9 +32,9 @@ interface Write {
 
 // A transaction of this size takes some milliseconds; more would block the loop for too long.
 const BATCH_WRITES_MAX = 512;
-const BATCH_BYTES_MAX = 2 * 1024 * 1024;
+const BATCH_BYTES_MAX = 1024 * 1024;
 const SLOW_COMMIT_MS = 1;
-const SLOW_COMMIT_GAP_MS_MAX = 20;
+const SLOW_COMMIT_GAP_MS_MAX = 10;
 const PROBE_INTERVAL_MS = 1000;
 const PROBE_BYTES = 16 * 1024;
 
@@ -125,21 +125,20 @@ export class GroupCommit {
 
   #flush(): 'committed' | 'failed' {
     const batch = this.#takeBatch();
-    const startedMs = this.#options.clock.elapsed();
-    let committing = false;
+    let commitStartedMs: number | undefined;
     try {
       this.#begin.run();
       this.#options.begun();
       for (const write of batch) write.run();
       this.#options.beforeCommit();
-      committing = true;
+      commitStartedMs = this.#options.clock.elapsed();
       this.#commit.run();
     } catch (error) {
-      this.#failed(batch, error, committing);
+      this.#failed(batch, error, commitStartedMs !== undefined);
       return 'failed';
     }
     if (this.#options.fsyncDelayMs > 0) Atomics.wait(this.#delay, 0, 0, this.#options.fsyncDelayMs);
-    this.#measured(startedMs);
+    this.#measured(commitStartedMs);
     this.#recovered();
     for (const write of batch) write.committed();
     return 'committed';
@@ -160,7 +159,7 @@ export class GroupCommit {
     const endMs = this.#options.clock.elapsed();
     this.#commitMs += (endMs - startedMs - this.#commitMs) / 4;
     const slow = this.#commitMs >= SLOW_COMMIT_MS;
-    this.#notBefore = slow ? endMs + Math.min(this.#commitMs, SLOW_COMMIT_GAP_MS_MAX) : 0;
+    this.#notBefore = slow ? endMs + Math.min(this.#commitMs / 2, SLOW_COMMIT_GAP_MS_MAX) : 0;
   }
 
   #failed(batch: Write[], error: unknown, committing: boolean): void {

@@ -180,6 +180,15 @@ export class JetStreamConnection {
     });
   }
 
+  /**
+   * Asks for an ephemeral consumer to be removed and waits for nothing: where it fails, the server
+   * removes it after its time of inactivity.
+   */
+  removeConsumer(stream: string, consumer: string): void {
+    if (this.#closed || this.#broken !== undefined) return;
+    this.nats.publish(`$JS.API.CONSUMER.DELETE.${stream}.${consumer}`);
+  }
+
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;

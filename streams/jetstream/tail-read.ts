@@ -112,8 +112,7 @@ export class JetStreamRead implements StreamRead {
       await this.#unlessClosed(connection.pause(REOPEN_WAIT_MS));
       return false;
     } finally {
-      // A failure only leaves it to the server, which removes it after its time of inactivity.
-      connection.manager.consumers.delete(stream, info.name).catch(() => {});
+      connection.removeConsumer(stream, info.name);
     }
   }
 
