@@ -139,8 +139,8 @@ function append(lane: Lane, input: LaneInput, touch: (instance: Instance) => voi
     const quiet = current.phase === NONE && !current.firing && told === undefined;
     if (quiet && !isBreach(rule.rule, value)) continue;
     advance(instance, observedMs, value);
-    const waits = current.firing || told?.dataMissing === true;
-    if (instance.events.length > 0 || waits) touch(instance);
+    const untold = current.firing && openIncident(instance) === undefined;
+    if (instance.events.length > 0 || untold || told?.dataMissing) touch(instance);
   }
 }
 

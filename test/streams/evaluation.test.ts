@@ -6,6 +6,11 @@
 import t from 'tap';
 import { cpuRule, EvaluationWorld, seconds } from '../support/evaluation-world.ts';
 
+/** A line of a transition that another one of the same batch supersedes. */
+function unnotified(line: string): string {
+  return line.endsWith(' unnotified') ? line : `${line} unnotified`;
+}
+
 const HIGH = 95;
 const LOW = 10;
 
@@ -78,5 +83,135 @@ t.test('case 3: a gap while firing is no recovery, which needs observed good sam
   hysteresis.cpu(HIGH, [0]);
   t.same(hysteresis.cpu(85, seconds(30, 600)), [], 'between the thresholds nothing changes');
   t.same(hysteresis.cpu(79, [630]), ['recovered at 630']);
+  t.end();
+});
+
+t.test('case 5: a late sample is inserted and its window computed again', (t) => {
+  const split = new EvaluationWorld([cpuRule()]);
+  split.cpu(HIGH, [0, 30, 60, 120, 150, 180, 210, 240, 270]);
+  t.same(split.rows([{ at: 90, cpu: LOW }], 271), [], 'a late good sample splits the run');
+  t.same(split.cpu(HIGH, seconds(300, 390)), []);
+  t.same(split.cpu(HIGH, [420]), ['fired at 420 since 120']);
+
+  const told = new EvaluationWorld([cpuRule()]);
+  told.cpu(HIGH, [0, 30, 60, 120, 150, 180, 210, 240, 270]);
+  t.same(told.cpu(HIGH, [300]), ['fired at 300 since 0']);
+  t.same(told.rows([{ at: 90, cpu: LOW }], 310), ['corrected at 300.001'], 'nothing is retracted');
+  t.match(told.instance(), { state: 'FIRING' });
+  t.same(told.rows([{ at: 100, cpu: LOW }], 311), [], 'corrected once');
+  t.same(told.cpu(HIGH, seconds(330, 600)), [], 'what was told is not told again');
+  t.same(told.cpu(LOW, [630]), ['recovered at 630'], 'it ends by a good observation');
+
+  const completed = new EvaluationWorld([cpuRule()]);
+  completed.cpu(HIGH, seconds(0, 120));
+  completed.cpu(HIGH, seconds(240, 300));
+  const line = completed.rows([{ at: 180, cpu: HIGH }], 310);
+  t.same(line, ['fired at 300 since 0'], 'a late breach closes the gap of 120 s');
+
+  const tooLate = new EvaluationWorld([cpuRule()]);
+  tooLate.cpu(HIGH, seconds(300, 630));
+  t.same(tooLate.rows([{ at: 329, cpu: LOW }], 631), [], 'behind the lateness bound');
+  t.equal(tooLate.state.counters.late, 1, 'is counted, and left to history');
+  t.end();
+});
+
+t.test('case 6: a late breach that completes a run notifies only if the run is fresh', (t) => {
+  const past = new EvaluationWorld([cpuRule({ sustainedMs: 120_000 })]);
+  past.cpu(HIGH, [0, 30]);
+  past.cpu(HIGH, [125, 150]);
+  past.cpu(LOW, [180, 210, 240, 270]);
+  const lines = past.rows([{ at: 60, cpu: HIGH }], 275);
+  t.same(lines, ['fired at 125 since 0 unnotified', 'recovered at 180'], 'recorded, over already');
+  t.match(past.instance(), { state: 'IDLE' });
+
+  const stale = new EvaluationWorld([cpuRule()]);
+  const backlog = seconds(0, 330).map((at) => ({ at, cpu: HIGH }));
+  t.same(stale.rows(backlog, 1000), [], 'complete, but neither fresh nor over');
+  t.match(stale.instance(), { state: 'SUSTAINING', dataState: 'MISSING' });
+  const fresh = stale.rows([{ at: 990, cpu: HIGH }], 1000);
+  t.same(fresh, ['fired at 300 since 0'], 'told once it reaches into the freshness horizon');
+
+  const over = new EvaluationWorld([cpuRule()]);
+  over.rows(backlog, 1000);
+  const end = over.rows([{ at: 990, cpu: LOW }], 1000);
+  t.same(end, ['fired at 300 since 0 unnotified', 'recovered at 990']);
+  t.end();
+});
+
+t.test('case 7: a buffered batch is sorted, applied whole, and only its end notifies', (t) => {
+  const rows = [
+    ...seconds(0, 300).map((at) => ({ at, cpu: HIGH })),
+    ...seconds(330, 600).map((at) => ({ at, cpu: LOW })),
+    ...seconds(630, 930).map((at) => ({ at, cpu: HIGH })),
+  ];
+  const world = new EvaluationWorld([cpuRule()]);
+  const lines = world.rows(rows.toReversed(), 940);
+  const first = ['fired at 300 since 0 unnotified', 'recovered at 330'];
+  t.same(lines, [...first.map(unnotified), 'fired at 930 since 630']);
+
+  const firing = new EvaluationWorld([cpuRule()]);
+  firing.cpu(HIGH, seconds(0, 300));
+  const again = [330, ...seconds(360, 660)].map((at) => ({ at, cpu: at === 330 ? LOW : HIGH }));
+  const told = ['recovered at 330 unnotified', 'fired at 660 since 360'];
+  t.same(firing.rows(again, 661), told, 'firing before, firing after: one message');
+
+  const missing = new EvaluationWorld([cpuRule()]);
+  missing.tick(0);
+  missing.cpu(HIGH, seconds(0, 300));
+  for (const at of seconds(300, 3600)) missing.tick(at);
+  t.equal(missing.edges.at(-1)?.kind, 'dataMissing');
+  const old = seconds(330, 900).map((at) => ({ at, cpu: HIGH }));
+  t.same(missing.rows(old, 3600), [], 'a burst of old samples is not live telemetry');
+  t.same(missing.rows([{ at: 3590, cpu: HIGH }], 3600), ['dataObserved at 3590']);
+  t.end();
+});
+
+t.test('case 8: a sample seen before is ignored, another value at its time is a conflict', (t) => {
+  const world = new EvaluationWorld([cpuRule()]);
+  world.cpu(HIGH, seconds(0, 270));
+  t.same(world.cpu(HIGH, seconds(0, 270)), []);
+  t.equal(world.state.counters.duplicates, 10);
+  t.equal(world.state.counters.conflicts, 0);
+  t.same(world.rows([{ at: 150, cpu: LOW }], 271), [], 'the first value is kept');
+  t.equal(world.state.counters.conflicts, 1);
+  t.same(world.cpu(HIGH, [300]), ['fired at 300 since 0'], 'so the run is whole');
+
+  const both = new EvaluationWorld([cpuRule({ sustainedMs: 0, metricId: 'load_1m' })]);
+  both.rows([{ at: 0, cpu: HIGH }]);
+  const other = both.rows([{ at: 0, series: { svc_vm_load1: 99 } }]);
+  t.same(other, ['fired at 0 since 0'], 'another series at the same time is no conflict');
+  t.end();
+});
+
+t.test('case 9: a sample from the future is refused; a clock going back is ordered', (t) => {
+  const future = new EvaluationWorld([cpuRule({ sustainedMs: 0 })]);
+  t.same(future.rows([{ at: 61, cpu: HIGH }], 0), []);
+  t.equal(future.state.counters.future, 1);
+  t.same(future.rows([{ at: 60, cpu: HIGH }], 0), ['fired at 60 since 60'], '60 s are allowed');
+
+  const back = new EvaluationWorld([cpuRule()]);
+  back.cpu(HIGH, seconds(3600, 3840));
+  const shifted = seconds(270, 600).map((at, i) => ({ at, cpu: HIGH, sequence: 4000 + i }));
+  const lines = shifted.flatMap((row) => back.rows([row]));
+  t.same(lines, ['fired at 570 since 270'], 'rows after the step count, from a new run on');
+  t.equal(back.state.counters.clockBackwards, 1, 'flagged once');
+  t.equal(back.state.counters.late, 0);
+
+  const rebooted = new EvaluationWorld([cpuRule({ sustainedMs: 0 })]);
+  rebooted.cpu(LOW, [3600]);
+  const early = [10, 40].map((at) => ({ at, cpu: HIGH, boot: 'boot-2' }));
+  t.same(rebooted.rows(early.slice(0, 1), 3630), [], 'another boot may be late');
+  t.same(rebooted.rows(early.slice(1), 3691), [], 'until the known one has been silent');
+  t.equal(rebooted.state.counters.clockBackwards, 1);
+  t.match(rebooted.instance(), { state: 'SUSTAINING' }, 'its old times are no fresh data');
+
+  const batch = new EvaluationWorld([cpuRule()]);
+  const mixed = [
+    ...seconds(3600, 3660).map((at, i) => ({ at, cpu: HIGH, sequence: i })),
+    ...seconds(0, 300).map((at, i) => ({ at, cpu: HIGH, sequence: 10 + i })),
+  ];
+  t.same(batch.rows(mixed.toReversed(), 3660), [], 'ordered by boot and sequence in a batch too');
+  t.equal(batch.state.counters.clockBackwards, 1);
+  t.equal(batch.instance().sinceMs, (batch.instance().lastObservedMs ?? 0) - 300_000);
   t.end();
 });
