@@ -1,66 +1,68 @@
 /**
  * What a request gets that no route takes, or that fails before or inside one: never a stack
- * trace, never a 500 for what the caller did. Callers of an RPC path get Connect's JSON error,
- * others plain text.
+ * trace, never a 500 for what the caller did. Callers of an RPC path get Connect's JSON error with
+ * the reason of the catalogue, others plain text.
  */
+import { Code, ConnectError } from '@connectrpc/connect';
+import { errorToJson } from '@connectrpc/connect/protocol-connect';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { Refusal } from '../../streams/refusal.ts';
+import { httpStatusOf, toConnectError } from '../errors.ts';
 import type { Log } from '../log.ts';
 
 /** `/package.Service/Method`. */
 const RPC_PATH = /^\/[A-Za-z_]\w*(\.[A-Za-z_]\w*)+\/[A-Za-z_]\w*$/;
 
-/** Connect's code for an HTTP status (protocol specification, "HTTP to Error Code"). */
-const connectCodes: Readonly<Record<number, string>> = {
-  400: 'invalid_argument',
-  401: 'unauthenticated',
-  403: 'permission_denied',
-  404: 'unimplemented',
-  405: 'unimplemented',
-  408: 'deadline_exceeded',
-  413: 'invalid_argument',
-  415: 'invalid_argument',
-  503: 'unavailable',
-};
-
 export function addFallbacks(app: FastifyInstance, log: Log): void {
   app.setNotFoundHandler((request, reply) => {
     const path = pathOf(request);
-    if (RPC_PATH.test(path)) return rpcNotFound(app, request, reply, path);
-    return fail(request, reply, 404, `There is nothing at ${path}`);
+    if (!isRpc(request)) return plain(reply, 404, `There is nothing at ${path}`);
+    if (request.method !== 'POST' && app.hasRoute({ method: 'POST', url: path })) {
+      reply.header('allow', 'POST');
+      return rpc(reply, 405, unimplemented(`${path} takes POST, not ${request.method}`));
+    }
+    return rpc(reply, 404, unimplemented(`${path} is not a method of this service`));
   });
   app.setErrorHandler((error: FastifyError, request, reply) => {
-    const status = error.statusCode ?? 500;
-    if (status >= 400 && status < 500) return fail(request, reply, status, error.message);
-    if (status === 503) return fail(request, reply, 503, 'The service is stopping');
+    const refusal = refusalOf(error);
+    if (refusal && isRpc(request)) {
+      return rpc(reply, httpStatusOf(refusal.reason), toConnectError(refusal));
+    }
+    // Fastify's own status says more on a plain route than the catalogue's: 413, 415.
+    if (refusal) {
+      return plain(reply, error.statusCode ?? httpStatusOf(refusal.reason), refusal.message);
+    }
     log.error({ err: error, requestId: request.id, path: pathOf(request) }, 'A request failed');
     const message = `The service failed; its log says why under request id ${request.id}`;
-    return fail(request, reply, 500, message);
+    if (isRpc(request)) return rpc(reply, 500, new ConnectError(message, Code.Internal));
+    return plain(reply, 500, message);
   });
 }
 
-function rpcNotFound(
-  app: FastifyInstance,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  path: string,
-): FastifyReply {
-  if (request.method !== 'POST' && app.hasRoute({ method: 'POST', url: path })) {
-    reply.header('allow', 'POST');
-    return fail(request, reply, 405, `${path} takes POST, not ${request.method}`);
-  }
-  return fail(request, reply, 404, `${path} is not a method of this service`);
+/** The caller's mistake, or the service's stop, as a refusal; undefined for a fault of ours. */
+function refusalOf(error: FastifyError | Refusal): Refusal | undefined {
+  if (error instanceof Refusal) return error;
+  const status = error.statusCode ?? 500;
+  if (status === 413) return new Refusal('REQUEST_TOO_LARGE', error.message);
+  if (status === 503) return new Refusal('NOT_READY', 'The service is stopping');
+  return status >= 400 && status < 500 ? new Refusal('INVALID_FIELD', error.message) : undefined;
 }
 
-function fail(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  status: number,
-  message: string,
-): FastifyReply {
-  reply.code(status);
-  if (!RPC_PATH.test(pathOf(request))) return reply.type('text/plain').send(`${message}\n`);
-  const code = connectCodes[status] ?? (status < 500 ? 'invalid_argument' : 'internal');
-  return reply.type('application/json').send({ code, message });
+function unimplemented(message: string): ConnectError {
+  return new ConnectError(message, Code.Unimplemented);
+}
+
+function rpc(reply: FastifyReply, status: number, error: ConnectError): FastifyReply {
+  for (const [name, value] of error.metadata) reply.header(name, value);
+  return reply.code(status).type('application/json').send(errorToJson(error, undefined));
+}
+
+function plain(reply: FastifyReply, status: number, message: string): FastifyReply {
+  return reply.code(status).type('text/plain').send(`${message}\n`);
+}
+
+function isRpc(request: FastifyRequest): boolean {
+  return RPC_PATH.test(pathOf(request));
 }
 
 /** The path without its query: a query may carry what must not be logged or echoed. */

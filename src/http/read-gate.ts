@@ -4,9 +4,10 @@
  */
 import { Refusal } from '../../streams/refusal.ts';
 import type { Authenticator } from '../auth/authenticator.ts';
+import { httpStatusOf } from '../errors.ts';
 
 interface GateRefusal {
-  readonly status: 401 | 403;
+  readonly status: number;
   readonly message: string;
 }
 
@@ -19,10 +20,10 @@ export function createReadGate(authenticator: Authenticator): ReadGate {
     try {
       const { capabilities } = authenticator.authenticate(authorization);
       if (capabilities.includes('monitoring.read')) return undefined;
-      return { status: 403, message: 'The key lacks the capability monitoring.read' };
+      throw new Refusal('MISSING_CAPABILITY', 'The key lacks the capability monitoring.read');
     } catch (error) {
-      if (error instanceof Refusal) return { status: 401, message: error.message };
-      throw error;
+      if (!(error instanceof Refusal)) throw error;
+      return { status: httpStatusOf(error.reason), message: error.message };
     }
   };
 }

@@ -19,6 +19,7 @@ import { createLog, type Log } from '../../src/log.ts';
 import { createMetrics, type Metrics } from '../../src/metrics.ts';
 import { systemClock } from '../../streams/clock.ts';
 import { seededRandom } from '../../streams/random.ts';
+import { Refusal } from '../../streams/refusal.ts';
 
 interface Running {
   readonly server: HttpServer;
@@ -113,6 +114,12 @@ t.test(
         app.post('/svc.x.v1.Things/Fail', async () => {
           throw new Error('the secret inside');
         });
+        app.post('/svc.x.v1.Things/Busy', async () => {
+          throw new Refusal('TOO_MANY_REQUESTS', 'Eight queries are running');
+        });
+        app.get('/busy', async () => {
+          throw new Refusal('TOO_MANY_REQUESTS', 'Eight queries are running');
+        });
         app.post('/json', async (request) => request.body);
       },
     });
@@ -126,7 +133,16 @@ t.test(
         /^\{"code":"unimplemented","message":".*not a method/,
       ],
       ['GET', '/svc.x.v1.Things/Get', undefined, 405, /takes POST, not GET/],
-      ['POST', '/svc.x.v1.Things/Get', '{"a":', 400, /^\{"code":"invalid_argument"/],
+      [
+        'POST',
+        '/svc.x.v1.Things/Get',
+        '{"a":',
+        400,
+        /"invalid_argument".*ErrorInfo.*INVALID_FIELD/,
+      ],
+      ['POST', '/svc.x.v1.Things/Get', 'x'.repeat(1_100_000), 400, /"reason":"REQUEST_TOO_LARGE"/],
+      ['POST', '/svc.x.v1.Things/Busy', '{}', 429, /"resource_exhausted".*TOO_MANY_REQUESTS/],
+      ['GET', '/busy', undefined, 429, /^Eight queries are running\n$/],
       ['POST', '/svc.x.v1.Things/Fail', '{}', 500, /^\{"code":"internal".*request id/],
       ['POST', '/json', '{"a":', 400, /^Body is not valid JSON/],
       ['POST', '/json', '{"__proto__":{}}', 400, /^Body is not valid JSON/],
