@@ -170,12 +170,17 @@ t.test('the queue is bounded: the oldest rows are given up, counted and told', a
 });
 
 t.test('a sink that never answers stops neither the rounds nor the stop', async (t) => {
+  let calls = 0;
   const { clock, options } = world(async (c) => ({ rows: [row(c.now())], faults: [] }), {
-    observe: () => new Promise<void>(() => {}),
+    observe: () => {
+      calls += 1;
+      return new Promise<void>(() => {});
+    },
   });
   const collector = await begin(options);
   await clock.advance(5 * INTERVAL);
   t.equal(collector.status().rounds, 6);
+  t.equal(calls, 1, 'one call at a time');
   const stopping = collector.stop();
   await clock.advance(10_000);
   await stopping;
