@@ -14,6 +14,7 @@ import {
 } from '../../src/auth/credentials.ts';
 import { hashKey, mintKey, parseKey } from '../../src/auth/keys.ts';
 import { createLastUsed } from '../../src/auth/last-used.ts';
+import { createReadGate } from '../../src/http/read-gate.ts';
 import { silentLog } from '../../src/log.ts';
 import { VirtualClock } from '../../streams/clock.ts';
 import { type Random, seededRandom, systemRandom } from '../../streams/random.ts';
@@ -251,6 +252,20 @@ t.test('a verified key is looked up once, until its credential changes', async (
   for (let i = 0; i < 3; i++) reasonOf(() => authenticate(bad));
   t.equal(lookups, 4, 'a refused key is never remembered');
 });
+
+t.test(
+  'plain routes open to a key that may read, and tell others their status and why',
+  async (t) => {
+    const world = await startWorld(t);
+    const reader = await issueCredential(world, tester, credential);
+    const capabilities = ['collector'] as const;
+    const collector = await issueCredential(world, tester, { ...credential, capabilities });
+    const gate = createReadGate(authenticator(t, world).made);
+    t.equal(gate(`Bearer ${reader.key}`), undefined);
+    t.match(gate(`Bearer ${collector.key}`), { status: 403, message: /lacks .* monitoring.read/ });
+    t.match(gate(undefined), { status: 401, message: /no Authorization header/ });
+  },
+);
 
 t.test(
   'last use is shown at once, written in one batch, and kept when the write fails',
