@@ -67,6 +67,9 @@ function startDelivery(told: Told, context: AlertInstanceContext, source: Instan
     evaluationRevision: context.evaluationRevision,
     recipient: null,
   });
+  // The list of deliveries is read newest first, which ids, being hashes, do not tell.
+  const sort = String(draft.at).padStart(15, '0');
+  draft.putRecord({ kind: 'delivery', id, body: {}, sort });
 }
 
 /**

@@ -1,0 +1,78 @@
+/**
+ * Page tokens: the position after which the next page begins, not an offset, so that they stay
+ * valid while things come and go. Opaque to callers, and checked when they come back.
+ */
+import { Refusal } from '../../streams/refusal.ts';
+
+const PAGE_SIZE_DEFAULT = 50;
+const PAGE_SIZE_MAX = 1000;
+
+/** Rows of a page. Throws INVALID_FIELD for a negative size; a larger one is cut to the maximum. */
+export function pageSize(requested: number): number {
+  if (requested < 0) {
+    throw new Refusal(
+      'INVALID_FIELD',
+      `pageSize is ${requested}: 1 to ${PAGE_SIZE_MAX}, or 0 for ${PAGE_SIZE_DEFAULT}`,
+      {
+        field: 'pageSize',
+      },
+    );
+  }
+  return requested === 0 ? PAGE_SIZE_DEFAULT : Math.min(requested, PAGE_SIZE_MAX);
+}
+
+/** The token that a page ends with; '' on the last one. `kind` keeps lists apart. */
+export function pageToken(kind: string, next: string | undefined): string {
+  return next === undefined ? '' : Buffer.from(JSON.stringify([kind, next])).toString('base64url');
+}
+
+/** The position in a token; undefined for the first page. Throws INVALID_FIELD. */
+export function parsePageToken(kind: string, token: string): string | undefined {
+  if (token === '') return undefined;
+  const parts = decode(token);
+  if (Array.isArray(parts) && parts[0] === kind && typeof parts[1] === 'string') return parts[1];
+  throw new Refusal('INVALID_FIELD', 'pageToken is not one of this list: begin without it', {
+    field: 'pageToken',
+  });
+}
+
+/** Options of a host's list, from the request's page. */
+export function listOptions(
+  kind: string,
+  request: { readonly pageSize: number; readonly pageToken: string },
+): { limit: number; after?: string } {
+  const after = parsePageToken(kind, request.pageToken);
+  return { limit: pageSize(request.pageSize), ...(after === undefined ? {} : { after }) };
+}
+
+function decode(token: string): unknown {
+  try {
+    return JSON.parse(Buffer.from(token, 'base64url').toString('utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * A page of those rows that a filter keeps (`undefined` = left out): pages of the list are read
+ * until enough are found, each as large as what is still missing, so that a token is always the
+ * position of the last row looked at.
+ */
+export function collect<T>(
+  kind: string,
+  request: { readonly pageSize: number; readonly pageToken: string },
+  read: (options: { limit: number; after?: string }) => {
+    readonly items: readonly (T | undefined)[];
+    readonly next?: string;
+  },
+): { items: T[]; token: string } {
+  const { limit, after: start } = listOptions(kind, request);
+  const items: T[] = [];
+  let after = start;
+  do {
+    const page = read({ limit: limit - items.length, ...(after === undefined ? {} : { after }) });
+    items.push(...page.items.filter((item) => item !== undefined));
+    after = page.next;
+  } while (after !== undefined && items.length < limit);
+  return { items, token: pageToken(kind, after) };
+}
