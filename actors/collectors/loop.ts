@@ -34,7 +34,7 @@ export interface CollectorOptions {
   readonly signal?: AbortSignal;
 }
 
-export interface CollectorStatus {
+interface CollectorStatus {
   readonly source: string;
   readonly rounds: number;
   readonly skippedTicks: number;
