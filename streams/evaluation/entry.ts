@@ -32,6 +32,11 @@ export interface EvaluationRule {
   readonly recoveryMs: number;
   /** VM ids; absent = all current and future VMs of the project. */
   readonly vms?: readonly string[];
+  /**
+   * Observations before it are not evaluated, Unix ms: set on a resume after a pause, which begins
+   * a new run. Absent: stored samples of the last sustainedMs and tolerance are caught up.
+   */
+  readonly fromMs?: number;
 }
 
 export type LogEntry =

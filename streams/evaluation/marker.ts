@@ -31,12 +31,15 @@ export function foldMarker(
   past: Iterable<LogEntry>,
   foldPast: (scratch: EvaluationState, batch: SampleBatch) => void,
 ): Instance[] {
-  for (const { project, rule } of marker.removals) removeRule(state, project, rule);
+  for (const { project, rule } of marker.removals) {
+    removeRule(state, project, rule);
+    rememberPaused(state, pausedKey(project, rule));
+  }
   const scratch = emptyState();
   for (const rule of marker.upserts) {
     if (!isNewer(state, rule)) continue;
     removeRule(state, rule.project, rule.rule);
-    const sinceMs = marker.atMs - rule.sustainedMs - GAP_TOLERANCE_MS;
+    const sinceMs = sinceMsOf(state, rule, marker.atMs);
     addRule(state, rule, sinceMs);
     addRule(scratch, rule, sinceMs);
   }
@@ -50,6 +53,26 @@ export function foldMarker(
   }
   plantSeeds(state);
   return joined.filter(({ current }) => current.firing);
+}
+
+/** A resumed rule begins a new run; any other knows the samples that can decide it now. */
+function sinceMsOf(state: EvaluationState, rule: EvaluationRule, atMs: number): number {
+  const resumed = state.paused.delete(pausedKey(rule.project, rule.rule));
+  const caughtUpMs = resumed ? atMs : atMs - rule.sustainedMs - GAP_TOLERANCE_MS;
+  return rule.fromMs ?? caughtUpMs;
+}
+
+/** Removed rules remembered; a resume of an older one says so itself (`fromMs`). */
+const PAUSED_MAX = 10_000;
+
+function rememberPaused({ paused }: EvaluationState, key: string): void {
+  paused.add(key);
+  const [oldest] = paused;
+  if (paused.size > PAUSED_MAX && oldest !== undefined) paused.delete(oldest);
+}
+
+function pausedKey(project: string, rule: string): string {
+  return `${project}/${rule}`;
 }
 
 function isNewer(state: EvaluationState, rule: EvaluationRule): boolean {

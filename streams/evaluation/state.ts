@@ -76,6 +76,8 @@ export interface EvaluationState {
   readonly plans: Map<string, LayoutPlan>;
   /** Instances with an open incident: what ticks look at. */
   readonly open: Set<Instance>;
+  /** Rules (`project/rule`) that a marker has removed: paused, as far as is known here. */
+  readonly paused: Set<string>;
   /** Lanes that took a late row in, within one entry. */
   readonly stale: Set<Lane>;
   /** Seeds whose rule is not in force yet. */
@@ -99,6 +101,7 @@ export function emptyState(): EvaluationState {
     projects: new Map(),
     plans: new Map(),
     open: new Set(),
+    paused: new Set(),
     stale: new Set(),
     seeds: [],
     counters: {

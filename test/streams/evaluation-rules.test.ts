@@ -1,0 +1,144 @@
+/**
+ * Rule markers, label sets and restarts, case by case: which samples a rule's revision sees, and
+ * that a rebuilt evaluator is the one that never stopped.
+ */
+import t from 'tap';
+import { acceptEdge, incidentIdOf, instanceIdOf } from '../../streams/evaluation/accept.ts';
+import type { EvaluationRule } from '../../streams/evaluation/entry.ts';
+import {
+  cpuRule,
+  EvaluationWorld,
+  PROJECT,
+  START_MS,
+  seconds,
+} from '../support/evaluation-world.ts';
+
+const HIGH = 95;
+const LOW = 10;
+
+t.test('case 16: a new revision replaces the old one silently and knows what was stored', (t) => {
+  const world = new EvaluationWorld([cpuRule()]);
+  world.cpu(HIGH, seconds(0, 300));
+  const edited = cpuRule({ evaluationRevision: 2, threshold: 92 });
+  t.same(world.marker(310, { upserts: [edited] }), ['fired at 300 since 0'], 'still true: at once');
+  t.equal(world.edges.at(-1)?.key.evaluationRevision, 2);
+  t.equal(world.instances().length, 1, 'the old instance is gone, without a recovery');
+  t.same(world.marker(320, { upserts: [edited] }), [], 'the same revision changes nothing');
+  t.same(world.marker(320, { upserts: [cpuRule()] }), [], 'nor does an older one');
+  t.same(world.cpu(LOW, [330]), ['recovered at 330']);
+
+  const raised = new EvaluationWorld([cpuRule()]);
+  raised.cpu(HIGH, seconds(0, 300));
+  const higher = cpuRule({ evaluationRevision: 2, threshold: 96 });
+  t.same(raised.marker(310, { upserts: [higher] }), []);
+  t.same(raised.cpu(HIGH, seconds(330, 900)), [], 'no longer true');
+  t.end();
+});
+
+t.test('case 17: a filesystem rule has one instance for each mount', (t) => {
+  const rule = cpuRule({ metricId: 'filesystem_used_pct', sustainedMs: 60_000 });
+  const world = new EvaluationWorld([rule]);
+  const mounts = (root: number, data?: number) => ({
+    'svc_vm_filesystem_size_bytes{fstype="ext4",mountpoint="/"}': 200,
+    'svc_vm_filesystem_used_bytes{fstype="ext4",mountpoint="/"}': root,
+    ...(data === undefined
+      ? {}
+      : {
+          'svc_vm_filesystem_size_bytes{fstype="xfs",mountpoint="/data"}': 1000,
+          'svc_vm_filesystem_used_bytes{fstype="xfs",mountpoint="/data"}': data,
+        }),
+  });
+  const lines = [
+    { at: 0, series: mounts(190, 100) },
+    { at: 30, series: mounts(190) },
+    { at: 60, series: mounts(190, 990) },
+    { at: 120, series: mounts(20, 990) },
+  ].flatMap((row) => world.rows([row]));
+  t.same(lines, [
+    'fired at 60 since 0 of {fstype="ext4",mountpoint="/"}',
+    'recovered at 120 of {fstype="ext4",mountpoint="/"}',
+    'fired at 120 since 60 of {fstype="xfs",mountpoint="/data"}',
+  ]);
+  t.equal(world.instances().length, 2);
+  t.end();
+});
+
+t.test('case 17: a shorter duration fires from stored samples; a resume starts a new run', (t) => {
+  const shorter = new EvaluationWorld([cpuRule({ sustainedMs: 3_600_000 })]);
+  shorter.cpu(HIGH, seconds(0, 600));
+  const edited = cpuRule({ evaluationRevision: 2, sustainedMs: 300_000 });
+  t.match(shorter.marker(610, { upserts: [edited] }), [/^fired at \d+ since \d+$/]);
+
+  const resumed = new EvaluationWorld([cpuRule()]);
+  resumed.cpu(HIGH, seconds(0, 300));
+  t.same(resumed.marker(310, { removals: ['rule-1'] }), [], 'pausing is no recovery');
+  t.same(resumed.cpu(HIGH, seconds(330, 600)), [], 'paused: nothing is evaluated');
+  t.same(resumed.instances(), []);
+  const again = cpuRule({ evaluationRevision: 2 });
+  t.same(resumed.marker(610, { upserts: [again] }), [], 'though the samples are stored');
+  t.same(resumed.cpu(HIGH, seconds(630, 930)), ['fired at 930 since 630']);
+
+  const late = new EvaluationWorld();
+  late.cpu(HIGH, seconds(0, 600));
+  const told = cpuRule({ evaluationRevision: 5, fromMs: START_MS + 610_000 });
+  t.same(late.marker(610, { upserts: [told] }), [], 'nor when the pause is no longer in the log');
+  t.same(late.cpu(HIGH, seconds(630, 930)), ['fired at 930 since 630']);
+  t.end();
+});
+
+t.test('a new rule joins the lanes that others watch, and late samples reach both', (t) => {
+  const world = new EvaluationWorld([cpuRule({ rule: 'other', sustainedMs: 600_000 })]);
+  world.cpu(HIGH, [0, 30, 60, 120, 150, 180, 210, 240, 270, 300]);
+  const joined = world.marker(301, { upserts: [cpuRule({ sustainedMs: 330_000 })] });
+  t.same(joined, []);
+  t.same(world.rows([{ at: 90, cpu: LOW }], 302), []);
+  t.same(world.cpu(HIGH, seconds(330, 420)), [], 'both runs were split at 90');
+  t.same(world.cpu(HIGH, [450]), ['fired at 450 since 120']);
+  t.equal(world.state.projects.get(PROJECT)?.vms.get('vm-1')?.lanes.size, 1, 'one lane for both');
+  t.end();
+});
+
+t.test('a rule for named VMs watches only them; one for all watches those that come', (t) => {
+  const named: EvaluationRule = cpuRule({ sustainedMs: 0, vms: ['vm-2'] });
+  const all = cpuRule({ sustainedMs: 0, rule: 'all', threshold: 99 });
+  const world = new EvaluationWorld([named, all]);
+  t.same(world.rows([{ at: 0, cpu: HIGH }]), []);
+  t.same(world.rows([{ at: 0, cpu: HIGH, vm: 'vm-2' }]), ['fired at 0 since 0 on vm-2']);
+  t.same(world.rows([{ at: 0, cpu: 100, vm: 'vm-3' }]), ['fired at 0 since 0 on vm-3']);
+  t.end();
+});
+
+t.test('case 18: edges decided before are recognised; ids come from key and ordinal', (t) => {
+  const world = new EvaluationWorld([cpuRule({ sustainedMs: 0 })]);
+  world.cpu(HIGH, [0]);
+  world.cpu(LOW, [30]);
+  world.cpu(HIGH, [60]);
+  const [fired, recovered, again] = world.edges;
+  if (!fired || !recovered || !again) throw new Error('The scenario has three edges');
+  const none = { ordinal: 0, decidedThrough: 0, firing: false };
+  const first = acceptEdge(none, fired);
+  t.same(first, { ordinal: 1, incidentId: incidentIdOf(fired.key, 1) });
+  t.equal(acceptEdge(none, recovered), undefined, 'nothing is firing');
+  const open = { ordinal: 1, decidedThrough: fired.atMs, firing: true };
+  t.equal(acceptEdge(open, fired), undefined, 'decided before');
+  t.same(acceptEdge(open, recovered), first, 'of the same incident');
+  const closed = { ordinal: 1, decidedThrough: recovered.atMs, firing: false };
+  t.equal(acceptEdge(closed, recovered), undefined);
+  t.equal(acceptEdge(closed, again)?.ordinal, 2);
+  t.not(incidentIdOf(fired.key, 1), incidentIdOf(fired.key, 2));
+  t.match(instanceIdOf(fired.key), /^ins_[0-9a-f]{32}$/);
+  t.not(instanceIdOf(fired.key), instanceIdOf({ ...fired.key, labels: '{mountpoint="/"}' }));
+  t.end();
+});
+
+t.test('case 18: downtime of the evaluator is no gap in the data', (t) => {
+  const world = new EvaluationWorld([cpuRule()]);
+  world.tick(0);
+  world.cpu(HIGH, seconds(0, 300));
+  t.same(world.tick(7200), [], 'nobody listened until this tick');
+  const backlog = seconds(330, 7200).map((at) => ({ at, cpu: HIGH }));
+  t.same(world.rows(backlog, 7205), [], 'and the data was there');
+  t.same(world.tick(7230), []);
+  t.match(world.instance(), { state: 'FIRING', dataState: 'OBSERVED' });
+  t.end();
+});
