@@ -42,7 +42,11 @@ export function mergeRows(parts: readonly VmRows[]): VmRows {
 /** Rows observed in [fromMs, toMs], both inclusive; columns without a value in it are left out. */
 export function cutRows(rows: VmRows, fromMs: number, toMs: number): VmRows {
   const from = firstAtOrAfter(rows.timesMs, fromMs);
-  const to = firstAtOrAfter(rows.timesMs, toMs, false);
+  return sliceRows(rows, from, firstAtOrAfter(rows.timesMs, toMs, false));
+}
+
+/** Rows of index `from` (inclusive) to `to` (exclusive); columns without a value are left out. */
+export function sliceRows(rows: VmRows, from: number, to: number): VmRows {
   if (from === 0 && to === rows.timesMs.length) return rows;
   const series = new Map<SeriesKey, Float64Array>();
   for (const [key, column] of rows.series) {

@@ -23,6 +23,8 @@ export interface HeadVm {
   /** Oldest sequence with rows that are in no chunk; 0 = none. */
   pendingSequence: number;
   pendingSinceMs: number;
+  /** Rows since then, in no chunk. */
+  pendingRows: number;
   newestReceivedMs: number;
   /** While a flush is under way: sequences that came in since it began, in order. */
   sinceFlush: number[] | undefined;
@@ -113,7 +115,9 @@ export class Head {
   /** The flush has put all rows up to `sequence` into chunks, durably enough to survive a kill. */
   endFlush(vm: HeadVm, sequence: number): void {
     vm.slab.flushed(sequence);
-    vm.pendingSequence = vm.sinceFlush?.find((one) => one > sequence) ?? 0;
+    const since = vm.sinceFlush?.filter((one) => one > sequence) ?? [];
+    vm.pendingSequence = since[0] ?? 0;
+    vm.pendingRows = since.length;
     vm.pendingSinceMs = vm.newestReceivedMs;
     vm.sinceFlush = undefined;
   }
@@ -173,6 +177,7 @@ export class Head {
       vm.pendingSequence = sequence;
       vm.pendingSinceMs = vm.newestReceivedMs;
     }
+    vm.pendingRows++;
     if (vm.sinceFlush && vm.sinceFlush.at(-1) !== sequence) vm.sinceFlush.push(sequence);
   }
 
@@ -199,7 +204,7 @@ export class Head {
       throw error;
     }
     const slab = new Slab(this.#memory, slot, this.#options.flushedSequenceOf(project, vm));
-    const idle = { pendingSequence: 0, pendingSinceMs: 0, newestReceivedMs: 0 };
+    const idle = { pendingSequence: 0, pendingSinceMs: 0, pendingRows: 0, newestReceivedMs: 0 };
     const made: HeadVm = { project, vm, partition, slab, ...idle, sinceFlush: undefined };
     this.#vms.set(key, made);
     this.#bySlot.push(made);

@@ -1,0 +1,249 @@
+/**
+ * Writes chunks: flushes what the head holds unflushed, merges the chunks of a past day into one,
+ * drops those that retention has ended. Runs in the one thread that writes `history.db`, in steps
+ * small enough to be interrupted by a kill anywhere; each step is one transaction.
+ */
+import type { Statement } from 'better-sqlite3';
+import type { SeriesKey } from '../../streams/samples/batch.ts';
+import { DamagedBytes } from '../../streams/samples/byte-reader.ts';
+import type { SqliteDatabase } from '../database.ts';
+import { Chunk, encodeChunk } from './chunk/chunk-codec.ts';
+import type { HeadReader } from './head/head-reader.ts';
+import { DAY_MS } from './history-file.ts';
+import { firstAtOrAfter, mergeRows, sliceRows, type VmRows } from './rows.ts';
+
+/** A VM of the head to be flushed. */
+export interface FlushTarget {
+  readonly slot: number;
+  readonly project: string;
+  readonly vm: string;
+}
+
+export interface FlushedVm {
+  readonly slot: number;
+  /** All rows of the log up to this sequence are in chunks. */
+  readonly sequence: number;
+}
+
+/** What one step of upkeep did; `more` = another step finds work. */
+export interface UpkeepReport {
+  readonly droppedChunks: number;
+  readonly compactedDays: number;
+  /** Chunks that could not be merged because one of them is damaged. */
+  readonly damagedDays: number;
+  readonly more: boolean;
+}
+
+/** A day is merged once it is over and its last hour has been flushed. */
+const COMPACTION_DELAY_MS = 2 * 3_600_000;
+const COMPACTED_A_STEP = 16;
+const DROPPED_A_STEP = 512;
+const VACUUMED_PAGES_A_STEP = 256;
+
+interface EncodedChunk {
+  readonly day: number;
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly rows: number;
+  readonly data: Uint8Array;
+}
+
+interface Candidate {
+  readonly day: number;
+  readonly vm: number;
+}
+
+export class ChunkWriter {
+  readonly #database: SqliteDatabase;
+  readonly #head: HeadReader;
+  readonly #series: SeriesDictionary;
+  readonly #statements: ReturnType<typeof statementsOf>;
+  /** Days of VMs with a damaged chunk, left as they are. */
+  readonly #damaged = new Set<string>();
+
+  constructor(database: SqliteDatabase, head: HeadReader) {
+    this.#database = database;
+    this.#head = head;
+    this.#series = new SeriesDictionary(database);
+    this.#statements = statementsOf(database);
+  }
+
+  /** Puts all unflushed rows of these VMs into chunks. Survives a kill once it returns. */
+  flush(targets: readonly FlushTarget[]): FlushedVm[] {
+    const flush = this.#database.transaction(() => targets.map((target) => this.#flushVm(target)));
+    return this.#undoing(() => flush.immediate());
+  }
+
+  /** Moves the floors. On disk once it returns, with every chunk written before. */
+  moveFloors(floors: readonly (readonly [partition: number, sequence: number])[]): void {
+    this.#database.pragma('synchronous = FULL');
+    try {
+      const move = this.#database.transaction(() => {
+        for (const [partition, sequence] of floors) {
+          this.#statements.moveFloor.run(partition, sequence);
+        }
+      });
+      move.immediate();
+    } finally {
+      this.#database.pragma('synchronous = NORMAL');
+    }
+  }
+
+  /**
+   * One bounded step of dropping and merging.
+   * @param dropBeforeMs chunks that end before it go, whole, Unix ms
+   */
+  upkeep(options: { nowMs: number; dropBeforeMs: number }): UpkeepReport {
+    const droppedChunks = this.#drop(options.dropBeforeMs);
+    const today = Math.floor((options.nowMs - COMPACTION_DELAY_MS) / DAY_MS);
+    const candidates = this.#candidates(today);
+    let damagedDays = 0;
+    for (const candidate of candidates) if (!this.#compact(candidate)) damagedDays++;
+    this.#database.pragma(`incremental_vacuum(${VACUUMED_PAGES_A_STEP})`);
+    const more = droppedChunks === DROPPED_A_STEP || candidates.length === COMPACTED_A_STEP;
+    return { droppedChunks, compactedDays: candidates.length - damagedDays, damagedDays, more };
+  }
+
+  #flushVm(target: FlushTarget): FlushedVm {
+    const { rows, lastSequence } = this.#head.read(target.slot, { unflushed: true });
+    const vm = this.#statements.vm.get(target.project, target.vm, lastSequence);
+    if (vm === undefined) throw new Error(`VM ${target.vm} was not stored`);
+    for (const chunk of this.#encode(rows)) this.#insert(vm.id, chunk);
+    return { slot: target.slot, sequence: lastSequence };
+  }
+
+  /** One chunk for each UTC day that the rows touch. */
+  #encode(rows: VmRows): EncodedChunk[] {
+    const chunks: EncodedChunk[] = [];
+    const { timesMs } = rows;
+    for (let from = 0; from < timesMs.length; ) {
+      const day = Math.floor((timesMs[from] as number) / DAY_MS);
+      const to = firstAtOrAfter(timesMs, (day + 1) * DAY_MS);
+      chunks.push(this.#encodeDay(day, sliceRows(rows, from, to)));
+      from = to;
+    }
+    return chunks;
+  }
+
+  #encodeDay(day: number, rows: VmRows): EncodedChunk {
+    const startMs = rows.timesMs[0] as number;
+    const endMs = rows.timesMs.at(-1) as number;
+    const data = encodeChunk(rows, (key) => this.#series.idOf(key));
+    return { day, startMs, endMs, rows: rows.timesMs.length, data };
+  }
+
+  #insert(vm: number, chunk: EncodedChunk): void {
+    const { day, startMs, endMs, rows, data } = chunk;
+    this.#statements.insert.run(vm, day, startMs, endMs, rows, data);
+  }
+
+  #drop(beforeMs: number): number {
+    const day = Math.floor(beforeMs / DAY_MS);
+    return this.#statements.drop.run(day, beforeMs, DROPPED_A_STEP).changes;
+  }
+
+  #candidates(today: number): Candidate[] {
+    const limit = COMPACTED_A_STEP + this.#damaged.size;
+    const found = this.#statements.candidates.all(today, limit);
+    const sound = found.filter(({ day, vm }) => !this.#damaged.has(`${day}/${vm}`));
+    return sound.slice(0, COMPACTED_A_STEP);
+  }
+
+  /** Merges all chunks of a VM's day into one; false = one is damaged and all stay. */
+  #compact({ day, vm }: Candidate): boolean {
+    try {
+      const compact = this.#database.transaction(() => {
+        const parts = this.#statements.chunksOf
+          .all(day, vm)
+          .map((row) => new Chunk(row.data).rows((id) => this.#series.keyOf(id)));
+        const chunk = this.#encodeDay(day, mergeRows(parts));
+        this.#statements.remove.run(day, vm);
+        this.#insert(vm, chunk);
+      });
+      this.#undoing(() => compact.immediate());
+      return true;
+    } catch (error) {
+      if (!(error instanceof DamagedBytes)) throw error;
+      this.#damaged.add(`${day}/${vm}`);
+      return false;
+    }
+  }
+
+  /** A transaction that fails takes the names it made with it. */
+  #undoing<T>(work: () => T): T {
+    try {
+      return work();
+    } catch (error) {
+      this.#series.forget();
+      throw error;
+    }
+  }
+}
+
+function statementsOf(database: SqliteDatabase) {
+  return {
+    vm: database.prepare<[string, string, number], { id: number }>(
+      `INSERT INTO vms (project, vm, flushed_sequence) VALUES (?, ?, ?)
+       ON CONFLICT (project, vm) DO UPDATE
+       SET flushed_sequence = max(flushed_sequence, excluded.flushed_sequence) RETURNING id`,
+    ),
+    insert: database.prepare<[number, number, number, number, number, Uint8Array]>(
+      'INSERT INTO chunks (vm, day, start_ms, end_ms, rows, data) VALUES (?, ?, ?, ?, ?, ?)',
+    ),
+    moveFloor: database.prepare<[number, number]>(
+      `INSERT INTO floors (partition, sequence) VALUES (?, ?)
+       ON CONFLICT (partition) DO UPDATE SET sequence = max(sequence, excluded.sequence)`,
+    ),
+    drop: database.prepare<[number, number, number]>(
+      `DELETE FROM chunks WHERE id IN
+         (SELECT id FROM chunks WHERE day <= ? AND end_ms < ? LIMIT ?)`,
+    ),
+    candidates: database.prepare<[number, number], Candidate>(
+      `SELECT day, vm FROM chunks WHERE day < ?
+       GROUP BY day, vm HAVING count(*) > 1 LIMIT ?`,
+    ),
+    chunksOf: database.prepare<[number, number], { data: Buffer }>(
+      'SELECT data FROM chunks WHERE day = ? AND vm = ? ORDER BY id',
+    ),
+    remove: database.prepare<[number, number]>('DELETE FROM chunks WHERE day = ? AND vm = ?'),
+  };
+}
+
+/** Numbers of series keys, given out as they are met. */
+class SeriesDictionary {
+  readonly #ids = new Map<SeriesKey, number>();
+  readonly #keys = new Map<number, SeriesKey>();
+  readonly #all: Statement<[], { id: number; key: string }>;
+  readonly #add: Statement<[string]>;
+
+  constructor(database: SqliteDatabase) {
+    this.#all = database.prepare('SELECT id, key FROM series');
+    this.#add = database.prepare('INSERT INTO series (key) VALUES (?)');
+    this.forget();
+  }
+
+  idOf(key: SeriesKey): number {
+    const known = this.#ids.get(key);
+    return known ?? this.#remember(Number(this.#add.run(key).lastInsertRowid), key);
+  }
+
+  /** Throws `DamagedBytes` for a number that was never given out. */
+  keyOf(id: number): SeriesKey {
+    const key = this.#keys.get(id);
+    if (key === undefined) throw new DamagedBytes('MALFORMED', `Series ${id} has no name`);
+    return key;
+  }
+
+  /** Goes back to what is stored. */
+  forget(): void {
+    this.#ids.clear();
+    this.#keys.clear();
+    for (const { id, key } of this.#all.all()) this.#remember(id, key);
+  }
+
+  #remember(id: number, key: SeriesKey): number {
+    this.#ids.set(key, id);
+    this.#keys.set(id, key);
+    return id;
+  }
+}

@@ -1,0 +1,177 @@
+/**
+ * What history does in the background: puts rows of the head into chunks, moves the floors once
+ * those are on disk, drops and merges chunks. All writing happens in one thread; here is decided
+ * what is due. Nothing is lost when a step fails: it is counted, told, and due again.
+ */
+import type { CancelWakeUp, Clock } from '../../streams/clock.ts';
+import type { FlushedVm, UpkeepReport } from './chunk-writer.ts';
+import type { Head, HeadVm } from './head/head.ts';
+import type { HistoryShare } from './history-view.ts';
+import { SupervisedThread, threadEntry } from './threads/supervised-thread.ts';
+
+/** How often is looked for what is due, ms. */
+const LOOK_MS = 10_000;
+/** Upkeep runs at every so many looks: once a minute. */
+const LOOKS_A_UPKEEP = 6;
+const UPKEEP_STEPS_MAX = 64;
+/** VMs a transaction: about 60 ms of the writing thread. */
+const GROUP = 64;
+/** A fleet that is due at once is spread over so many looks: five minutes. */
+const LOOKS_A_FLEET = 30;
+/** A VM with so many pending rows is due before its time: one a second for a quarter of an hour. */
+const ROWS_DUE = 1024;
+
+export interface FlusherOptions {
+  readonly clock: Clock;
+  readonly head: Head;
+  readonly share: HistoryShare;
+  /** Floors of earlier runs. */
+  readonly floors: ReadonlyMap<number, number>;
+  readonly retentionMs: number;
+  readonly flushAfterMs: number;
+}
+
+export interface FlusherCounts {
+  readonly flushedVms: number;
+  readonly flushFailures: number;
+  readonly compactedDays: number;
+  readonly droppedChunks: number;
+  readonly damagedDays: number;
+  readonly fault?: string;
+}
+
+export class Flusher {
+  readonly #options: FlusherOptions;
+  readonly #thread: SupervisedThread;
+  /** As they are on disk. */
+  readonly #floors: Map<number, number>;
+  readonly #counts = {
+    ...{ flushedVms: 0, flushFailures: 0 },
+    ...{ compactedDays: 0, droppedChunks: 0, damagedDays: 0 },
+  };
+  #fault: string | undefined;
+  #cancel: CancelWakeUp | undefined;
+  #looks = 0;
+  #looking: Promise<void> | undefined;
+
+  constructor(options: FlusherOptions) {
+    this.#options = options;
+    this.#floors = new Map(options.floors);
+    this.#thread = new SupervisedThread({
+      entry: threadEntry('write-thread'),
+      name: 'history writer',
+      data: options.share,
+    });
+  }
+
+  get threadCrashes(): number {
+    return this.#thread.crashes;
+  }
+
+  floor(partition: number): number {
+    return this.#floors.get(partition) ?? 1;
+  }
+
+  counts(): FlusherCounts {
+    return { ...this.#counts, ...(this.#fault !== undefined && { fault: this.#fault }) };
+  }
+
+  /** Looks for what is due, again and again, until `close`. */
+  start(): void {
+    this.#cancel = this.#options.clock.wakeAfter(LOOK_MS, () => {
+      this.#looking = this.#look().finally(() => {
+        if (this.#cancel !== undefined) this.start();
+      });
+    });
+  }
+
+  /** Flushes every VM with pending rows. Throws `HistoryError`. */
+  async flushAll(): Promise<void> {
+    await this.#flush(this.#options.head.pending());
+    await this.#moveFloors();
+  }
+
+  /** Drops and merges, step by step, until nothing is left to do. Throws `HistoryError`. */
+  async upkeep(nowMs: number): Promise<UpkeepReport> {
+    const total = { droppedChunks: 0, compactedDays: 0, damagedDays: 0, more: true };
+    const options = { nowMs, dropBeforeMs: nowMs - this.#options.retentionMs };
+    for (let step = 0; total.more && step < UPKEEP_STEPS_MAX; step++) {
+      // The thread runs our own file, whose answer to `upkeep` is this.
+      const report = (await this.#thread.call('upkeep', options)) as UpkeepReport;
+      total.droppedChunks += report.droppedChunks;
+      total.compactedDays += report.compactedDays;
+      total.damagedDays += report.damagedDays;
+      total.more = report.more;
+    }
+    this.#counts.droppedChunks += total.droppedChunks;
+    this.#counts.compactedDays += total.compactedDays;
+    this.#counts.damagedDays += total.damagedDays;
+    return total;
+  }
+
+  /** Looks no more; what is under way is waited for. */
+  async stop(): Promise<void> {
+    this.#cancel?.();
+    this.#cancel = undefined;
+    await this.#looking;
+  }
+
+  /** Ends the writing thread. */
+  async close(): Promise<void> {
+    await this.stop();
+    await this.#thread.close();
+  }
+
+  async #look(): Promise<void> {
+    try {
+      await this.#flush(this.#due());
+      await this.#moveFloors();
+      if (++this.#looks % LOOKS_A_UPKEEP === 0) await this.upkeep(this.#options.clock.now());
+      this.#fault = undefined;
+    } catch (error) {
+      // Due again at the next look; meanwhile `stats` tells, and the log keeps the rows.
+      this.#fault = error instanceof Error ? error.message : String(error);
+    }
+  }
+
+  #due(): HeadVm[] {
+    const { clock, head, flushAfterMs } = this.#options;
+    const beforeMs = clock.now() - flushAfterMs;
+    const due = head
+      .pending()
+      .filter((vm) => vm.pendingSinceMs <= beforeMs || vm.pendingRows >= ROWS_DUE);
+    return due.slice(0, Math.max(GROUP, Math.ceil(head.vms.length / LOOKS_A_FLEET)));
+  }
+
+  async #flush(vms: readonly HeadVm[]): Promise<void> {
+    for (let i = 0; i < vms.length; i += GROUP) await this.#flushGroup(vms.slice(i, i + GROUP));
+  }
+
+  async #flushGroup(vms: readonly HeadVm[]): Promise<void> {
+    const { head } = this.#options;
+    const group = vms.filter((vm) => vm.sinceFlush === undefined);
+    head.beginFlush(group);
+    try {
+      const targets = group.map(({ slab, project, vm }) => ({ slot: slab.slot, project, vm }));
+      const flushed = (await this.#thread.call('flush', targets)) as readonly FlushedVm[];
+      for (const { slot, sequence } of flushed) {
+        const vm = head.vmAt(slot);
+        if (vm !== undefined) head.endFlush(vm, sequence);
+      }
+      this.#counts.flushedVms += flushed.length;
+    } catch (error) {
+      head.failFlush(group);
+      this.#counts.flushFailures++;
+      throw error;
+    }
+  }
+
+  async #moveFloors(): Promise<void> {
+    const moved = [...this.#options.head.floors()].filter(
+      ([partition, sequence]) => sequence > this.floor(partition),
+    );
+    if (moved.length === 0) return;
+    await this.#thread.call('moveFloors', moved);
+    for (const [partition, sequence] of moved) this.#floors.set(partition, sequence);
+  }
+}

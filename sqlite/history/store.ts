@@ -1,0 +1,194 @@
+/**
+ * The history of every VM: newest rows in the head, older ones in chunks, read as one. Rows come
+ * from a log that keeps them until `floor` has passed, so that history may forget everything in
+ * memory at any moment and take it in again; a row that comes twice is the same row.
+ *
+ *   log ─▶ append ─▶ head ─▶ flush (hourly a VM) ─▶ chunks ─▶ merged by day ─▶ dropped by age
+ *                      └──────────── read: head first, then chunks ────────────┘
+ */
+import { mkdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Clock } from '../../streams/clock.ts';
+import { RETENTION_MS } from '../../streams/evaluation/entry.ts';
+import type { SampleBatch } from '../../streams/samples/batch.ts';
+import type { HistoryReader, LatestRow } from '../../streams/samples/columns.ts';
+import type { CheckReport, RowsRequest } from './chunk-reader.ts';
+import type { UpkeepReport } from './chunk-writer.ts';
+import { Flusher } from './flusher.ts';
+import { Head, type HeadCounts, type LogPosition } from './head/head.ts';
+import { HISTORY_FILE, loadProgress, openHistoryFile } from './history-file.ts';
+import { type HistoryShare, HistoryView } from './history-view.ts';
+import type { VmRows } from './rows.ts';
+import { ReadPool } from './threads/read-pool.ts';
+
+export interface HistoryOptions {
+  /** Existing or new folder in which `history.db` lies. */
+  readonly folder: string;
+  readonly clock: Clock;
+  /** Identity of the SAMPLES stream; sequences of another stream are forgotten. */
+  readonly logIdentity: string;
+  /** Chunks that end longer ago are dropped, ms. Default 7 days. */
+  readonly retentionMs?: number;
+  /** A VM's rows are put into a chunk after so long, ms of its receipt times. Default 1 hour. */
+  readonly flushAfterMs?: number;
+  /** Reading threads. Default 2. */
+  readonly readers?: number;
+  /** Bound of the memory for the head's rows, bytes. Default 1 GiB. */
+  readonly headBytesMax?: number;
+  /** false: nothing happens by itself; the caller flushes and keeps up. Default true. */
+  readonly background?: boolean;
+}
+
+export interface HistoryStats extends HeadCounts {
+  readonly vms: number;
+  /** VMs with rows that are in no chunk yet. */
+  readonly pendingVms: number;
+  /** Memory of the head taken from the system, and in use, bytes. */
+  readonly headBytes: { readonly reserved: number; readonly used: number };
+  /** `history.db` and its write-ahead file, bytes. */
+  readonly fileBytes: number;
+  readonly flushedVms: number;
+  readonly flushFailures: number;
+  readonly compactedDays: number;
+  readonly droppedChunks: number;
+  /** Days that could not be merged because a chunk of them is damaged. */
+  readonly damagedDays: number;
+  readonly threadCrashes: number;
+  /** What failed last and has not succeeded since; absent = all is well. */
+  readonly fault?: string;
+}
+
+/** Opens the store, making the file when it is missing. Close it after use. */
+export function openHistory(options: HistoryOptions): History {
+  mkdirSync(options.folder, { recursive: true });
+  return new History(options);
+}
+
+export class History implements HistoryReader {
+  readonly #clock: Clock;
+  readonly #retentionMs: number;
+  readonly #path: string;
+  readonly #head: Head;
+  readonly #share: HistoryShare;
+  readonly #view: HistoryView;
+  readonly #pool: ReadPool;
+  readonly #flusher: Flusher;
+  /** Newest rows of VMs that are silent since before the head; undefined = none in retention. */
+  readonly #silent = new Map<string, LatestRow | undefined>();
+
+  /** Use `openHistory`. */
+  constructor(options: HistoryOptions) {
+    this.#clock = options.clock;
+    this.#retentionMs = options.retentionMs ?? RETENTION_MS;
+    this.#path = join(options.folder, HISTORY_FILE);
+    const database = openHistoryFile(this.#path);
+    const progress = loadProgress(database, options.logIdentity);
+    database.close();
+    this.#head = new Head({
+      ...(options.headBytesMax !== undefined && { bytesMax: options.headBytesMax }),
+      flushedSequenceOf: (project, vm) => progress.flushedSequences.get(`${project}\n${vm}`) ?? 0,
+    });
+    this.#share = { path: this.#path, head: this.#head.share };
+    this.#view = new HistoryView(this.#share);
+    this.#pool = new ReadPool({ share: this.#share, threads: options.readers ?? 2 });
+    this.#flusher = new Flusher({
+      ...{ clock: options.clock, head: this.#head, share: this.#share, floors: progress.floors },
+      ...{ retentionMs: this.#retentionMs, flushAfterMs: options.flushAfterMs ?? 3_600_000 },
+    });
+    if (options.background !== false) this.#flusher.start();
+  }
+
+  /** What a thread of someone else needs to see this history: hand it to a `HistoryView` there. */
+  get share(): HistoryShare {
+    return this.#share;
+  }
+
+  /**
+   * Takes in a batch that is durable in the log. Visible to every reader when it returns; on disk
+   * here only once `floor` has passed it. Repeating one, or an older one, changes nothing.
+   */
+  append(batch: SampleBatch, position: LogPosition): void {
+    this.#head.append(batch, position);
+    if (this.#silent.size === 0) return;
+    for (const { project, vm } of batch.vms) this.#silent.delete(`${project}\n${vm}`);
+  }
+
+  /** Notes an entry of the log that holds no samples, so that the floor can pass it. */
+  pass(position: LogPosition): void {
+    this.#head.pass(position);
+  }
+
+  /**
+   * Sequence from which a restart reads the partition's log; everything before it is in chunks on
+   * disk, power loss included, and may be truncated. 1 for a partition without any.
+   */
+  floor(partition: number): number {
+    return this.#flusher.floor(partition);
+  }
+
+  latest(project: string, vm: string): LatestRow | undefined {
+    const row = this.#view.latest(project, vm);
+    if (row !== undefined) return row;
+    const key = `${project}\n${vm}`;
+    if (!this.#silent.has(key)) {
+      const days = Math.ceil(this.#retentionMs / 86_400_000);
+      this.#silent.set(key, this.#view.latestStored(project, vm, this.#clock.now(), days));
+    }
+    return this.#silent.get(key);
+  }
+
+  /**
+   * Rows observed in [fromMs, toMs], read in another thread. Throws `HistoryError`, or the reason
+   * of `signal` when it aborts.
+   */
+  async read(request: RowsRequest & { readonly signal?: AbortSignal }): Promise<VmRows> {
+    const { signal, ...rest } = request;
+    // The pool's threads run our own file, whose answer to `read` is this.
+    return (await this.#pool.call('read', rest, signal)) as VmRows;
+  }
+
+  /** As `read`, in this thread: for minutes of one VM, where a thread costs more than it saves. */
+  readNow(request: RowsRequest): VmRows {
+    return this.#view.read(request);
+  }
+
+  /** Puts all rows that are in no chunk into chunks and moves the floors. Throws `HistoryError`. */
+  async flush(): Promise<void> {
+    await this.#flusher.flushAll();
+  }
+
+  /** Drops whole chunks that ended before retention, and merges days that are over. */
+  async retain(nowMs: number): Promise<UpkeepReport> {
+    return await this.#flusher.upkeep(nowMs);
+  }
+
+  /** Reads and verifies every chunk, in another thread. */
+  async check(signal?: AbortSignal): Promise<CheckReport> {
+    return (await this.#pool.call('check', undefined, signal)) as CheckReport;
+  }
+
+  stats(): HistoryStats {
+    return {
+      ...this.#head.counts,
+      vms: this.#head.vms.length,
+      pendingVms: this.#head.vms.filter((vm) => vm.pendingSequence > 0).length,
+      headBytes: this.#head.bytes,
+      fileBytes: sizeOf(this.#path) + sizeOf(`${this.#path}-wal`),
+      ...this.#flusher.counts(),
+      threadCrashes: this.#pool.crashes + this.#flusher.threadCrashes,
+    };
+  }
+
+  /** Ends threads and connections. What is not flushed comes back from the log. */
+  async close(): Promise<void> {
+    await this.#flusher.stop();
+    await this.#pool.close();
+    this.#view.close();
+    // The writer goes last: only a connection that may write folds the write-ahead file in.
+    await this.#flusher.close();
+  }
+}
+
+function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}

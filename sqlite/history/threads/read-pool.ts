@@ -1,0 +1,90 @@
+/**
+ * A few reading threads and a bounded queue before them: one request a thread at a time, so that
+ * a long read delays only those behind it when all threads are busy.
+ */
+import { HistoryError } from '../history-error.ts';
+import type { HistoryShare } from '../history-view.ts';
+import { SupervisedThread, threadEntry } from './supervised-thread.ts';
+
+/** Requests that wait at most; more are refused, because their askers would have gone by then. */
+const WAITING_MAX = 1024;
+
+export interface ReadPoolOptions {
+  readonly share: HistoryShare;
+  readonly threads: number;
+  /** The thread's file; absent = the one that reads history. */
+  readonly entry?: URL;
+}
+
+export class ReadPool {
+  readonly #threads: readonly SupervisedThread[];
+  readonly #waiting: (() => void)[] = [];
+  readonly #busy = new Set<SupervisedThread>();
+  #closed = false;
+
+  constructor({ share, threads, entry = threadEntry('read-thread') }: ReadPoolOptions) {
+    this.#threads = Array.from(
+      { length: threads },
+      (_, i) => new SupervisedThread({ entry, name: `history reader ${i + 1}`, data: share }),
+    );
+  }
+
+  /** How often a thread died without being asked to. */
+  get crashes(): number {
+    return this.#threads.reduce((sum, thread) => sum + thread.crashes, 0);
+  }
+
+  /** Runs a method on the next free thread. Errors as of `SupervisedThread.call`, and OVERLOADED. */
+  async call(method: string, argument: unknown, signal?: AbortSignal): Promise<unknown> {
+    const thread = await this.#free(signal);
+    try {
+      return await thread.call(method, argument, signal);
+    } finally {
+      this.#busy.delete(thread);
+      this.#waiting.shift()?.();
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const wake of this.#waiting.splice(0)) wake();
+    await Promise.all(this.#threads.map((thread) => thread.close()));
+  }
+
+  async #free(signal: AbortSignal | undefined): Promise<SupervisedThread> {
+    for (;;) {
+      if (this.#closed) throw new HistoryError('CLOSED', 'History is closed');
+      signal?.throwIfAborted();
+      const thread = this.#idlest();
+      if (thread !== undefined) {
+        this.#busy.add(thread);
+        return thread;
+      }
+      if (this.#waiting.length >= WAITING_MAX) {
+        throw new HistoryError('OVERLOADED', `${WAITING_MAX} reads of history wait already`);
+      }
+      await this.#turn(signal);
+    }
+  }
+
+  /** A thread without a request; best one that is not still giving up an aborted one. */
+  #idlest(): SupervisedThread | undefined {
+    const free = this.#threads.filter((thread) => !this.#busy.has(thread));
+    return free.find((thread) => thread.load === 0) ?? free[0];
+  }
+
+  /** Resolves when a thread may be free, or the asker has gone. */
+  async #turn(signal: AbortSignal | undefined): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#waiting.push(resolve);
+    const onAbort = () => {
+      // Taken out of the queue, so that no wake-up is spent on one who has gone.
+      const place = this.#waiting.indexOf(resolve);
+      if (place >= 0) this.#waiting.splice(place, 1);
+      resolve();
+    };
+    signal?.addEventListener('abort', onAbort);
+    await promise;
+    signal?.removeEventListener('abort', onAbort);
+  }
+}

@@ -1,0 +1,31 @@
+/**
+ * The thread that reads history for others: one request after another, each over the head and a
+ * connection of its own, so that neither ingest nor alerting ever waits for a query.
+ */
+import type { RowsRequest } from '../chunk-reader.ts';
+import { type HistoryShare, HistoryView } from '../history-view.ts';
+import type { VmRows } from '../rows.ts';
+import { serveThread } from './thread-port.ts';
+
+serveThread((share: HistoryShare) => {
+  const view = new HistoryView(share);
+  return {
+    methods: {
+      read: (request: RowsRequest, isCancelled) => {
+        const result = view.read(request, isCancelled);
+        return { result, transfer: buffersOf(result) };
+      },
+      check: (_: undefined, isCancelled) => ({ result: view.check(isCancelled) }),
+    },
+    close: () => view.close(),
+  };
+});
+
+/** Memory of the columns, each once: moved to the asker, not copied. */
+function buffersOf(rows: VmRows): ArrayBuffer[] {
+  const { timesMs, vcpus, state, boot, stateReason, conflicted } = rows;
+  const columns = [timesMs, vcpus, state, boot, stateReason, conflicted, ...rows.series.values()];
+  const buffers = new Set<ArrayBuffer>();
+  for (const { buffer } of columns) if (buffer instanceof ArrayBuffer) buffers.add(buffer);
+  return [...buffers];
+}

@@ -1,0 +1,138 @@
+/**
+ * A worker thread that is called like a function and replaced when it dies: calls under way fail
+ * with a typed error, the next one starts a new thread. It keeps the process alive only while it
+ * has work.
+ */
+import { Worker } from 'node:worker_threads';
+import { HistoryError } from '../history-error.ts';
+import type { ThreadCall, ThreadData, ThreadReply } from './thread-port.ts';
+
+interface Pending {
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export interface SupervisedThreadOptions {
+  /** The worker's file. */
+  readonly entry: URL;
+  /** Shown in a debugger and in messages. */
+  readonly name: string;
+  /** What `serveThread` hands to the worker. */
+  readonly data: unknown;
+}
+
+/** The file of one of our threads; `.ts` in a checkout, `.js` when built. */
+export function threadEntry(name: 'read-thread' | 'write-thread'): URL {
+  const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
+  return new URL(`./${name}.${extension}`, import.meta.url);
+}
+
+export class SupervisedThread {
+  readonly #options: SupervisedThreadOptions;
+  readonly #cancelled = new Int32Array(new SharedArrayBuffer(4));
+  readonly #pending = new Map<number, Pending>();
+  #worker: Worker | undefined;
+  #calls = 0;
+  #crashes = 0;
+  #closed = false;
+
+  constructor(options: SupervisedThreadOptions) {
+    this.#options = options;
+  }
+
+  /** How often the thread died without being asked to. */
+  get crashes(): number {
+    return this.#crashes;
+  }
+
+  /** Calls under way. */
+  get load(): number {
+    return this.#pending.size;
+  }
+
+  /**
+   * Calls a method of the thread. Throws `HistoryError`: of the method, or UNAVAILABLE when the
+   * thread dies meanwhile, or CLOSED. When `signal` aborts, its reason is thrown at once and the
+   * thread gives the call up at the next place it can.
+   */
+  async call(method: string, argument: unknown, signal?: AbortSignal): Promise<unknown> {
+    if (this.#closed) throw new HistoryError('CLOSED', `The ${this.#options.name} is closed`);
+    signal?.throwIfAborted();
+    const worker = this.#running();
+    const id = ++this.#calls;
+    const onAbort = () => {
+      Atomics.store(this.#cancelled, 0, id);
+      this.#pending.get(id)?.reject(signal?.reason);
+    };
+    try {
+      return await new Promise<unknown>((resolve, reject) => {
+        this.#pending.set(id, { resolve, reject });
+        worker.ref();
+        signal?.addEventListener('abort', onAbort);
+        worker.postMessage({ id, method, argument } satisfies ThreadCall);
+      });
+    } finally {
+      signal?.removeEventListener('abort', onAbort);
+    }
+  }
+
+  /** Ends the thread after the calls it has; harmless on a second call. */
+  async close(): Promise<void> {
+    const worker = this.#worker;
+    if (this.#closed || worker === undefined) {
+      this.#closed = true;
+      return;
+    }
+    const exited = new Promise<void>((resolve) => worker.once('exit', () => resolve()));
+    try {
+      await this.call('close', undefined);
+    } catch (error) {
+      // A thread that dies while it is being closed is gone as well, which is what was asked.
+      if (!(error instanceof HistoryError)) throw error;
+    }
+    this.#closed = true;
+    worker.ref();
+    await exited;
+  }
+
+  #running(): Worker {
+    if (this.#worker !== undefined) return this.#worker;
+    const { entry, name, data } = this.#options;
+    const workerData: ThreadData<unknown> = { data, cancelled: this.#cancelled.buffer };
+    const worker = new Worker(entry, { name, workerData });
+    worker.unref();
+    let cause: unknown;
+    worker.on('message', (reply: ThreadReply) => this.#settle(reply));
+    worker.on('error', (error) => {
+      cause = error;
+    });
+    worker.on('exit', (code) => this.#ended(worker, code, cause));
+    this.#worker = worker;
+    return worker;
+  }
+
+  #settle(reply: ThreadReply): void {
+    const pending = this.#pending.get(reply.id);
+    this.#pending.delete(reply.id);
+    if (this.#pending.size === 0) this.#worker?.unref();
+    if (pending === undefined) return;
+    if ('result' in reply) pending.resolve(reply.result);
+    else {
+      const { reason, message } = reply.fault;
+      // A cancelled call was rejected with its signal's reason already; this changes nothing.
+      pending.reject(new HistoryError(reason === 'CANCELLED' ? 'CLOSED' : reason, message));
+    }
+  }
+
+  #ended(worker: Worker, code: number, cause: unknown): void {
+    if (this.#worker === worker) this.#worker = undefined;
+    const asked = code === 0 && cause === undefined;
+    if (!asked) this.#crashes++;
+    const because = cause instanceof Error ? cause.message : `exit code ${code}`;
+    const message = `The ${this.#options.name} has stopped: ${because}`;
+    for (const pending of this.#pending.values()) {
+      pending.reject(new HistoryError('UNAVAILABLE', message, { cause }));
+    }
+    this.#pending.clear();
+  }
+}

@@ -1,0 +1,27 @@
+/**
+ * The one thread that writes `history.db`: encoding a flush or merging a day takes many
+ * milliseconds, which the thread that takes samples in does not have.
+ */
+import { ChunkWriter, type FlushTarget } from '../chunk-writer.ts';
+import { HeadReader } from '../head/head-reader.ts';
+import { openHistoryFile } from '../history-file.ts';
+import type { HistoryShare } from '../history-view.ts';
+import { serveThread } from './thread-port.ts';
+
+serveThread((share: HistoryShare) => {
+  const database = openHistoryFile(share.path);
+  const writer = new ChunkWriter(database, new HeadReader(share.head));
+  return {
+    methods: {
+      flush: (targets: readonly FlushTarget[]) => ({ result: writer.flush(targets) }),
+      moveFloors: (floors: readonly (readonly [number, number])[]) => {
+        writer.moveFloors(floors);
+        return { result: undefined };
+      },
+      upkeep: (options: { nowMs: number; dropBeforeMs: number }) => ({
+        result: writer.upkeep(options),
+      }),
+    },
+    close: () => database.close(),
+  };
+});

@@ -1,0 +1,17 @@
+/** A thread with methods that a healthy one has not: it dies, or works until it is told to stop. */
+import { ReadCancelled } from '../../sqlite/history/chunk-reader.ts';
+import { serveThread } from '../../sqlite/history/threads/thread-port.ts';
+
+serveThread(() => ({
+  methods: {
+    echo: (argument: unknown) => ({ result: argument }),
+    // In a worker this ends the thread alone, in the middle of the call.
+    die: (code: number) => process.exit(code),
+    untilCancelled: (_: unknown, isCancelled) => {
+      const until = performance.now() + 10_000;
+      while (!isCancelled() && performance.now() < until);
+      throw new ReadCancelled();
+    },
+  },
+  close: () => {},
+}));
