@@ -15,8 +15,10 @@ t.test('the embedded stream', async (t) => {
   await streamContract(t, harness);
 });
 
+// Mostly waiting for the wall clock: both versions at once.
+t.jobs = 2;
 for (const version of ['nats-server 2.10.27', 'nats-server 2.15.1'] as const) {
-  t.test(`JetStream on ${version}`, needs(version), async (t) => {
+  t.test(`JetStream on ${version}`, { ...needs(version), buffered: true }, async (t) => {
     const program = componentPath(version);
     const server = await startNatsServer({ program, folder: t.testdir({}) });
     t.teardown(() => server.kill());
