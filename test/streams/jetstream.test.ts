@@ -2,8 +2,11 @@
  * What only a JetStream server does: restarts, elections, streams made by other hands. Each trap
  * has a test on real nats-servers of the oldest and the newest supported version.
  */
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { type JetStreamManager, jetstreamManager, RetentionPolicy } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
 import t, { type Test } from 'tap';
@@ -305,6 +308,13 @@ for (const version of VERSIONS) {
       await stream.truncate({ stream: 'LOG', belowSequence: 1_000 });
       t.match(await stream.state('LOG'), { firstSequence: 2, lastSequence: 1, messages: 0 });
       t.match(await append(stream, 'm2'), { sequence: 2 });
+    });
+
+    t.test('the sample settings are valid and sync each write', async (t) => {
+      const sample = fileURLToPath(new URL('../../docs/operations/nats.conf', import.meta.url));
+      const check = spawnSync(program, ['-t', '--config', sample], { encoding: 'utf8' });
+      t.equal(check.status, 0, check.stderr);
+      t.match(readFileSync(sample, 'utf8'), /^ {2}sync_interval: always$/m);
     });
 
     t.test('a server without JetStream, or with a small max_payload, is refused', async (t) => {
