@@ -53,14 +53,19 @@ export class Evaluator implements EvaluatorView {
     return this.#throughSequence;
   }
 
-  /**
-   * Evaluates until `signal`. The log's reader must start after this has been called, at the
-   * log's first sequence. Rejects on a fault that a fresh start may mend.
-   */
-  async run(signal: AbortSignal): Promise<void> {
+  /** Forgets everything and takes in what rows say at the log's floor. Before each `run`. */
+  async rebuild(): Promise<void> {
     this.#states.clear();
+    this.#throughSequence = 0;
     const marked = await this.#markedRules();
     for (const project of this.#deps.host.projects()) this.#seed(project, marked);
+  }
+
+  /**
+   * Evaluates what the log's reader hands out, until `signal`. Subscribed when it returns: start
+   * the reader after it, at the log's first sequence. Rejects on a fault.
+   */
+  async run(signal: AbortSignal): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       const subscription: Subscription = this.#deps.log.entries
         .pipe(concatMap((placed) => this.#evaluate(placed, signal)))

@@ -1,0 +1,92 @@
+/**
+ * The sample pipeline of this node, assembled in one place: one reader of the log, history first,
+ * then the evaluator. It is soft as a whole: when any of it fails, all of it starts again from the
+ * log's first sequence, and what had been stored or decided before is recognised.
+ *
+ *     SAMPLES -> decode -> history.append -> fold -> edges -> commits
+ */
+import type { Clock } from '../streams/clock.ts';
+import type { SampleBatch } from '../streams/samples/batch.ts';
+import type { Stream } from '../streams/stream.ts';
+import { Evaluator } from './evaluator.ts';
+import type { EvaluatorView, SoftInstance } from './evaluator-port.ts';
+import type { Host } from './host-port.ts';
+import { type PlacedEntry, SAMPLES_STREAM, SampleLogReader } from './sample-log.ts';
+
+/** What the pipeline needs of history. */
+export interface HistoryWriter {
+  append(batch: SampleBatch, position: { partition: number; sequence: number }): void;
+  /** Notes an entry without samples, so that the floor can pass it. */
+  pass(position: { partition: number; sequence: number }): void;
+  /** Sequence from which a restart needs the partition's log. */
+  floor(partition: number): number;
+}
+
+export interface SamplePipelineDeps {
+  readonly host: Host;
+  readonly stream: Stream;
+  readonly clock: Clock;
+  readonly history: HistoryWriter;
+}
+
+export class SamplePipeline implements EvaluatorView {
+  readonly #deps: SamplePipelineDeps;
+  readonly #partitions = new Set<number>();
+  #evaluator: Evaluator | undefined;
+  #caughtUpAt = Number.POSITIVE_INFINITY;
+
+  constructor(deps: SamplePipelineDeps) {
+    this.#deps = deps;
+  }
+
+  /** Runs until `signal`; rejects on a fault, after which it may be run again. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { stream, history } = this.#deps;
+    const state = await stream.state(SAMPLES_STREAM);
+    this.#caughtUpAt = state.lastSequence;
+    const log = new SampleLogReader();
+    const evaluator = new Evaluator({ ...this.#deps, log });
+    this.#evaluator = evaluator;
+    await evaluator.rebuild();
+    const ending = new AbortController();
+    const end = (): void => ending.abort();
+    signal.addEventListener('abort', end, { once: true });
+    const stored = log.entries.subscribe((placed) => this.#store(history, placed));
+    const evaluating = evaluator.run(ending.signal);
+    try {
+      await Promise.race([evaluating, log.run(stream, state.firstSequence, ending.signal)]);
+    } finally {
+      end();
+      signal.removeEventListener('abort', end);
+      stored.unsubscribe();
+      await evaluating.catch(() => {});
+    }
+  }
+
+  instances(project: string): readonly SoftInstance[] {
+    return this.#evaluator?.instances(project) ?? [];
+  }
+
+  /** Position in SAMPLES through which everything has been evaluated. */
+  throughSequence(): number {
+    return this.#evaluator?.throughSequence() ?? 0;
+  }
+
+  /** Has everything that was in the log at the last start been read and evaluated? */
+  isCaughtUp(): boolean {
+    return this.#evaluator !== undefined && this.throughSequence() >= this.#caughtUpAt;
+  }
+
+  /** Partitions that the log has held an entry of since the start. */
+  partitions(): ReadonlySet<number> {
+    return this.#partitions;
+  }
+
+  #store(history: HistoryWriter, { entry, partition, sequence }: PlacedEntry): void {
+    this.#partitions.add(partition);
+    // Older entries are in chunks on disk: only the evaluator reads them again.
+    if (sequence < history.floor(partition)) return;
+    if (entry.kind === 'batch') history.append(entry.batch, { partition, sequence });
+    else history.pass({ partition, sequence });
+  }
+}

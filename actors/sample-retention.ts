@@ -1,0 +1,69 @@
+/**
+ * Truncates the sample log: what is in chunks on disk, and older than the longest window that a
+ * rule looks back over, is not needed by anybody any more.
+ */
+import type { AlertRuleContext } from '../machines/alert-rule.ts';
+import type { Clock } from '../streams/clock.ts';
+import { GAP_TOLERANCE_MS, LATENESS_MS } from '../streams/evaluation/entry.ts';
+import { pause } from '../streams/pause.ts';
+import { type Stream, StreamUnavailable } from '../streams/stream.ts';
+import { allInstances } from './alerting/rule-markers.ts';
+import type { Host } from './host-port.ts';
+import { SAMPLES_STREAM } from './sample-log.ts';
+import type { HistoryWriter, SamplePipeline } from './sample-pipeline.ts';
+
+export interface SampleRetentionDeps {
+  readonly host: Host;
+  readonly stream: Stream;
+  readonly clock: Clock;
+  readonly history: Pick<HistoryWriter, 'floor'>;
+  readonly pipeline: Pick<SamplePipeline, 'partitions' | 'throughSequence'>;
+}
+
+/** Kept at least, ms: a rule made today looks back over what came before it. */
+const KEPT_MS_MIN = 4 * 3_600_000;
+const CHECK_MS = 600_000;
+
+/** Truncates every ten minutes until `signal`. */
+export async function retainSamples(deps: SampleRetentionDeps, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    await pause(deps.clock, CHECK_MS, signal);
+    if (signal.aborted) return;
+    try {
+      await truncateSamples(deps);
+    } catch (error) {
+      if (!(error instanceof StreamUnavailable)) throw error;
+    }
+  }
+}
+
+/** Removes what nobody needs; resolves with the first sequence kept. */
+export async function truncateSamples(deps: SampleRetentionDeps): Promise<number> {
+  const { clock, history, pipeline, stream } = deps;
+  const state = await stream.state(SAMPLES_STREAM);
+  const floors = [...pipeline.partitions()].map((partition) => history.floor(partition));
+  const windowStart = await firstSince(stream, clock.now() - keptMs(deps.host), state.lastSequence + 1);
+  const below = Math.min(...floors, windowStart, pipeline.throughSequence() + 1);
+  if (below > state.firstSequence) await stream.truncate({ stream: SAMPLES_STREAM, belowSequence: below });
+  return Math.max(below, state.firstSequence);
+}
+
+/** How far rules look back, ms: the longest window in force, with tolerance and lateness. */
+function keptMs(host: Host): number {
+  const windows = host
+    .projects()
+    .flatMap((project) => allInstances(host.view(project), 'alertRule'))
+    .map(({ context }) => context as unknown as AlertRuleContext)
+    .map(({ spec }) => Math.max(spec.sustainedSeconds, spec.recoverySeconds ?? 0) * 1000);
+  return Math.max(KEPT_MS_MIN, ...windows.map((ms) => ms + GAP_TOLERANCE_MS + LATENESS_MS));
+}
+
+async function firstSince(stream: Stream, timeMs: number, none: number): Promise<number> {
+  const read = stream.read({ stream: SAMPLES_STREAM, from: { timeMs }, untilEnd: true });
+  try {
+    for await (const { sequence } of read) return sequence;
+    return none;
+  } finally {
+    await read.close();
+  }
+}
