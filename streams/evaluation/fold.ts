@@ -11,7 +11,7 @@
 import { isObserved } from '../metrics/derive.ts';
 import type { SampleBatch } from '../samples/batch.ts';
 import { type Edge, FUTURE_MS, GAP_TOLERANCE_MS, LATENESS_MS, type LogEntry } from './entry.ts';
-import { type Instance, openIncident } from './instance.ts';
+import { concludeEntry, type Instance, openIncident } from './instance.ts';
 import { type LaneRow, type Placement, place, refresh } from './lane.ts';
 import { foldMarker } from './marker.ts';
 import { inArrivalOrder } from './order.ts';
@@ -184,12 +184,7 @@ function reconcileAll(state: EvaluationState, touched: readonly Instance[], nowM
 
 /** A catch-up tells nothing by itself: what it leads to is told once the marker is folded. */
 function dropEvents(_state: EvaluationState, touched: readonly Instance[]): Edge[] {
-  for (const instance of touched) {
-    instance.events = [];
-    instance.before = undefined;
-    instance.recomputed = false;
-    instance.touched = false;
-  }
+  for (const instance of touched) concludeEntry(instance);
   return [];
 }
 

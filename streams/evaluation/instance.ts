@@ -57,13 +57,15 @@ export interface Instance {
   /** Values of the run that `settled` is in. */
   window: RunWindow | undefined;
   told: Told | undefined;
+  /** What fired `current`, while that is not told: its run may be forgotten before it is fresh. */
+  untold: TimelineEvent | undefined;
   /** Of this entry, not yet reconciled with `told`. */
   events: TimelineEvent[];
   /** The firing that was open before `events`, if any. */
   before: { readonly firedMs: number; readonly startedMs: number } | undefined;
   touched: boolean;
-  /** `events` are those of the whole window, recomputed after a late observation. */
-  recomputed: boolean;
+  /** A late observation came: `events` are all those after this time, computed again. */
+  recomputedFromMs: number | undefined;
 }
 
 export function createInstance(rule: RuleInForce, lane: Lane): Instance {
@@ -75,10 +77,11 @@ export function createInstance(rule: RuleInForce, lane: Lane): Instance {
     current: emptyTimeline(),
     window: undefined,
     told: undefined,
+    untold: undefined,
     events: [],
     before: undefined,
     touched: false,
-    recomputed: false,
+    recomputedFromMs: undefined,
   };
 }
 
@@ -108,4 +111,17 @@ export function observedIn(
     if (!Number.isNaN(value)) window.push({ observedMs, value });
   }
   return thinWindow(window);
+}
+
+/** Ends an entry: forgets its events, but for the firing that is still to be told. */
+export function concludeEntry(instance: Instance): void {
+  const { current, events, untold } = instance;
+  const isUntold = current.firing && openIncident(instance) === undefined;
+  const isCurrent = ({ kind, observedMs }: TimelineEvent): boolean =>
+    kind === 'fired' && observedMs === current.firedMs;
+  instance.untold = isUntold ? (events.findLast(isCurrent) ?? untold) : undefined;
+  instance.events = [];
+  instance.before = undefined;
+  instance.recomputedFromMs = undefined;
+  instance.touched = false;
 }

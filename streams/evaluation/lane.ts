@@ -109,7 +109,7 @@ export function refresh(lane: Lane, touch: (instance: Instance) => void): void {
     const { settled } = instance;
     if (kept.length === 0) instance.before = settled.firing ? { ...settled } : undefined;
     instance.events = kept;
-    instance.recomputed = true;
+    instance.recomputedFromMs ??= settledMs;
     copyTimeline(settled, instance.current);
     for (let i = lane.settledRows; i < lane.rows.length; i++) {
       advance(instance, lane.rows[i]?.row.observedMs ?? 0, lane.values[i] ?? Number.NaN);
@@ -152,7 +152,7 @@ function advance(instance: Instance, observedMs: number, value: number): void {
   const { firing, firedMs, startedMs } = current;
   const outcome = step(current, rule.rule, { observedMs, value }, open);
   if (outcome === UNCHANGED) return;
-  if (events.length === 0 && !instance.recomputed) {
+  if (events.length === 0 && instance.recomputedFromMs === undefined) {
     instance.before = firing ? { firedMs, startedMs } : undefined;
   }
   events.push(eventOf(instance, outcome, { observedMs, value }));

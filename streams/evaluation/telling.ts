@@ -13,6 +13,7 @@
  */
 import { type Edge, GAP_TOLERANCE_MS, type ObservedValue } from './entry.ts';
 import {
+  concludeEntry,
   type Instance,
   keyOf,
   observedIn,
@@ -45,16 +46,13 @@ export interface Telling {
 export function reconcile(instance: Instance, telling: Telling): void {
   const spans = spansOf(instance);
   const edges: Edge[] = [];
-  if (instance.recomputed) correct(instance, spans, edges);
+  correct(instance, spans, edges);
   close(instance, edges);
   for (const span of spans) tellSpan(instance, span, telling, edges);
   observe(instance, telling, edges);
   silenceSuperseded(edges);
   for (const edge of edges) telling.tell(edge);
-  instance.events = [];
-  instance.before = undefined;
-  instance.recomputed = false;
-  instance.touched = false;
+  concludeEntry(instance);
   forget(instance);
 }
 
@@ -83,13 +81,13 @@ export function seedTold(
 }
 
 /** Firing stretches of this entry's part of the timeline, oldest first. */
-function spansOf({ before, events, current }: Instance): Span[] {
+function spansOf({ before, events, current, untold }: Instance): Span[] {
   const spans: Span[] = [];
   const carried = events.length === 0 && current.firing ? current : before;
   let open: Span | undefined = carried && {
     firedMs: carried.firedMs,
     startedMs: carried.startedMs,
-    fired: undefined,
+    fired: untold?.observedMs === carried.firedMs ? untold : undefined,
     endMs: Number.POSITIVE_INFINITY,
     end: undefined,
   };
@@ -110,12 +108,15 @@ function spansOf({ before, events, current }: Instance): Span[] {
 
 /** Only the newest told incident can still be marked: it is the one that people look at. */
 function correct(instance: Instance, spans: readonly Span[], edges: Edge[]): void {
-  const { told } = instance;
+  const { told, recomputedFromMs } = instance;
   const incident = told?.incidents.at(-1);
-  if (!told || !incident || incident.corrected) return;
+  if (!told || !incident || incident.corrected || recomputedFromMs === undefined) return;
   const { firedMs } = incident;
-  const decided = firedMs <= settledThrough(instance.lane);
-  if (decided || spans.some((span) => span.firedMs <= firedMs && firedMs <= span.endMs)) return;
+  if (
+    firedMs <= recomputedFromMs ||
+    spans.some((span) => span.firedMs <= firedMs && firedMs <= span.endMs)
+  )
+    return;
   incident.corrected = true;
   edges.push({ kind: 'corrected', key: keyOf(instance), atMs: nextAt(told, told.lastAtMs) });
 }
@@ -161,9 +162,9 @@ function confirmSeed({ told }: Instance, incident: ToldIncident, span: Span): vo
 function firing(instance: Instance, span: Span): Edge[] {
   const told = remember(instance, span);
   const { firedMs, startedMs, fired } = span;
-  // A firing that waited to become fresh is told with all of the run up to now.
-  const waited = { fromMs: startedMs, toMs: instance.lane.newestMs };
-  const window = fired?.window ?? observedIn(instance, waited);
+  // No event: a recovery told too early turns out not to have been. What is still known is shown.
+  const known = { fromMs: startedMs, toMs: instance.lane.newestValueMs };
+  const window = fired?.window ?? observedIn(instance, known);
   return [firedEdge(instance, { told, window, firedMs, startedMs, notify: true })];
 }
 
@@ -171,7 +172,8 @@ function firing(instance: Instance, span: Span): Edge[] {
 function past(instance: Instance, span: Span, end: TimelineEvent): Edge[] {
   const told = remember(instance, span);
   const { firedMs, startedMs, fired } = span;
-  const window = fired?.window ?? observedIn(instance, { fromMs: startedMs, toMs: firedMs });
+  const known = { fromMs: startedMs, toMs: end.observedMs - 1 };
+  const window = fired?.window ?? observedIn(instance, known);
   const incident = told.incidents.at(-1);
   if (!incident) return [];
   return [

@@ -1,0 +1,108 @@
+/**
+ * Arbitrary logs of one VM for property tests: observations on a jittered grid with holes, arriving
+ * late, doubled, contradicted, in batches of any size, with ticks in between.
+ */
+import fc from 'fast-check';
+import type { EvaluationRule, LogEntry } from '../../streams/evaluation/entry.ts';
+import { batchOf, cpuRule, type ShortRow, START_MS } from './evaluation-world.ts';
+
+export interface Arrivals {
+  readonly rule: EvaluationRule;
+  readonly log: readonly LogEntry[];
+  /** Rows of each entry in the order of the log, with the value in seconds since the start. */
+  readonly rows: readonly (readonly Required<Pick<ShortRow, 'at' | 'cpu'>>[])[];
+}
+
+interface Observation {
+  readonly at: number;
+  readonly cpu: number;
+  /** Seconds from observation to receipt. */
+  readonly delay: number;
+  /** Received again so many seconds later; 0 = once. */
+  readonly again: number;
+  /** ... with another value. */
+  readonly contradicts: boolean;
+}
+
+const rule = fc.record({
+  sustainedMs: fc.constantFrom(0, 60_000, 120_000, 300_000),
+  recoveryMs: fc.constantFrom(0, 0, 60_000),
+  recoveryThreshold: fc.constantFrom(undefined, undefined, 50),
+});
+
+const observation = fc.record({
+  /** Sampling intervals since the one before: mostly 1, sometimes around the tolerance or beyond. */
+  intervals: fc.constantFrom(1, 1, 1, 1, 1, 1, 2, 3, 4, 12),
+  jitter: fc.integer({ min: 0, max: 3 }),
+  cpu: fc.constantFrom(95, 95, 95, 95, 97, 70, 10, 10),
+  delay: fc.constantFrom(0, 0, 0, 0, 1, 31, 95, 200, 290, 330, 900),
+  again: fc.constantFrom(0, 0, 0, 0, 0, 20, 100, 400),
+  contradicts: fc.boolean(),
+});
+
+/** Any log; `observations` at most. */
+export function arrivals(observations = 40): fc.Arbitrary<Arrivals> {
+  return fc
+    .record({
+      rule,
+      observations: fc.array(observation, { minLength: 1, maxLength: observations, size: 'max' }),
+      /** Receipts so many seconds apart travel in one batch. */
+      batchSeconds: fc.constantFrom(0, 0, 45, 300),
+      ticks: fc.boolean(),
+    })
+    .map(({ rule: { recoveryThreshold, ...durations }, ...world }) => {
+      const threshold = recoveryThreshold === undefined ? {} : { recoveryThreshold };
+      const entries = logOf(placed(world.observations), world);
+      return {
+        rule: cpuRule({ ...durations, ...threshold }),
+        log: entries.map(({ entry }) => entry),
+        rows: entries.map(({ rows }) => rows),
+      };
+    });
+}
+
+function placed(
+  observations: readonly (Omit<Observation, 'at'> & { intervals: number; jitter: number })[],
+): Observation[] {
+  let grid = 0;
+  return observations.map(({ intervals, jitter, ...rest }) => {
+    grid += 30 * intervals;
+    return { at: grid + jitter, ...rest };
+  });
+}
+
+interface PlacedEntry {
+  readonly entry: LogEntry;
+  readonly rows: Required<Pick<ShortRow, 'at' | 'cpu'>>[];
+}
+
+function logOf(
+  observations: readonly Observation[],
+  { batchSeconds, ticks }: { readonly batchSeconds: number; readonly ticks: boolean },
+): PlacedEntry[] {
+  const receipts = observations
+    .flatMap(({ at, cpu, delay, again, contradicts }) => {
+      const first = { receivedAt: at + delay, at, cpu };
+      if (again === 0) return [first];
+      return [first, { ...first, receivedAt: at + delay + again, cpu: contradicts ? 20 : cpu }];
+    })
+    .sort((a, b) => a.receivedAt - b.receivedAt);
+  const entries: PlacedEntry[] = [];
+  let tickAt = 0;
+  for (let i = 0; i < receipts.length; ) {
+    const startAt = receipts[i]?.receivedAt ?? 0;
+    const batch = [];
+    for (; (receipts[i]?.receivedAt ?? Infinity) <= startAt + batchSeconds; i++) {
+      const receipt = receipts[i];
+      if (receipt) batch.push(receipt);
+    }
+    const receivedAt = batch.at(-1)?.receivedAt ?? startAt;
+    for (; ticks && tickAt <= receivedAt; tickAt += 30) {
+      entries.push({ entry: { kind: 'tick', atMs: START_MS + tickAt * 1000 }, rows: [] });
+    }
+    // In a batch as it is folded: by the source's own order, the first received first.
+    const rows = batch.toSorted((a, b) => a.at - b.at);
+    entries.push({ entry: { kind: 'batch', batch: batchOf(receivedAt, rows) }, rows });
+  }
+  return entries;
+}
