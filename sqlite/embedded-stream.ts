@@ -28,7 +28,7 @@ import { StreamFile } from './embedded-stream/stream-file.ts';
 import { EmbeddedRead } from './embedded-stream/stream-read.ts';
 
 /** A path, opened and closed by the adapter, or an open connection, which it shares. */
-export type EmbeddedStorage = string | SqliteDatabase;
+type EmbeddedStorage = string | SqliteDatabase;
 
 export interface EmbeddedStreamOptions {
   /** Where streams lie: one place for all, or the place of each by its name. */

@@ -125,15 +125,19 @@ export class GroupCommit {
 
   #flush(): 'committed' | 'failed' {
     const batch = this.#takeBatch();
+    let begun = false;
     let commitStartedMs: number | undefined;
     try {
       this.#begin.run();
+      begun = true;
       this.#options.begun();
       for (const write of batch) write.run();
       this.#options.beforeCommit();
       commitStartedMs = this.#options.clock.elapsed();
       this.#commit.run();
     } catch (error) {
+      // SQLite itself rolls back on some errors; a transaction of someone else is not ours to end.
+      if (begun && this.#options.database.inTransaction) this.#rollback.run();
       this.#failed(batch, error, commitStartedMs !== undefined);
       return 'failed';
     }
@@ -163,12 +167,10 @@ export class GroupCommit {
   }
 
   #failed(batch: Write[], error: unknown, committing: boolean): void {
-    // SQLite itself rolls back on some errors, on others the transaction is still open.
-    if (this.#options.database.inTransaction) this.#rollback.run();
     this.#options.rolledBack();
     const cause = asUnavailable(error, this.#options.database.name, committing);
     this.#queue.unshift(...batch.filter((write) => write.failed === undefined));
-    if (cause instanceof StreamUnavailable) this.#fault = cause.message;
+    this.#fault = cause instanceof Error ? cause.message : String(cause);
     this.#cancelProbe ??= this.#options.clock.wakeAfter(PROBE_INTERVAL_MS, () => this.#tryAgain());
     for (const write of batch) write.failed?.(cause);
   }

@@ -12,6 +12,8 @@ import type { StreamFile } from './stream-file.ts';
 
 // A batch is read in one go on the main thread: bounded by what 64 large payloads take.
 const BATCH_MESSAGES = 64;
+// Messages looked at in one go for a pattern that few of them may match.
+const SCAN_MESSAGES = 4096;
 
 export class EmbeddedRead implements StreamRead {
   readonly #file: StreamFile;
@@ -48,8 +50,9 @@ export class EmbeddedRead implements StreamRead {
           yield message;
         }
         if (batch.length > 0) continue;
-        if (this.#options.untilEnd) return;
-        await this.#appended();
+        if (this.#after < this.#last()) await new Promise<void>(setImmediate);
+        else if (this.#options.untilEnd) return;
+        else await this.#appended();
       }
     } finally {
       await this.close();
@@ -79,14 +82,19 @@ export class EmbeddedRead implements StreamRead {
 
   #next(): StreamMessage[] {
     const { stream, subject } = this.#options;
-    const last = this.#file.messages.get(stream).lastSequence;
-    const through = Math.min(this.#through, last);
     const after = this.#after;
+    const through = Math.min(this.#last(), after + SCAN_MESSAGES);
     const limit = BATCH_MESSAGES;
     const batch = this.#file.read({ stream, subject, after, through, limit });
     const read = batch.length < limit ? through : (batch.at(-1)?.sequence ?? through);
     this.#after = Math.max(after, read);
     return batch;
+  }
+
+  /** Sequence of the last message there is for this read now. */
+  #last(): number {
+    const { lastSequence } = this.#file.messages.get(this.#options.stream);
+    return Math.min(this.#through, lastSequence);
   }
 
   /** Until the next append to the stream, or the close. Nothing can happen in between: one thread. */

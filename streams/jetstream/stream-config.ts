@@ -42,7 +42,7 @@ export function configOf(spec: StreamSpec, identity: string) {
  * Identity of a stream, written when it was made.
  * Throws `StreamMisconfigured` when there is none: it was not made by this program.
  */
-export function identityOf(info: StreamInfo): string {
+function identityOf(info: StreamInfo): string {
   const identity = info.config.metadata?.[IDENTITY_KEY];
   if (identity !== undefined && identity !== '') return identity;
   throw new StreamMisconfigured(

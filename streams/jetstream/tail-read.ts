@@ -31,6 +31,7 @@ const FETCH_EXPIRES_MS = 3_000;
 const FETCH_EXPIRES_UNTIL_END_MS = 1_000;
 const HEARTBEAT_MS = 500;
 const REOPEN_WAIT_MS = 100;
+const SETTLE_MS = 1_000;
 // A reader that pauses longer gets a new consumer.
 const INACTIVE_MS = 60_000;
 const NANOS_PER_MS = 1_000_000;
@@ -141,8 +142,8 @@ export class JetStreamRead implements StreamRead {
   }
 
   /** Notices a stream that was replaced, or that a power loss has made shorter than what was read. */
-  async #checkStream(): Promise<void> {
-    const { stream, untilEnd } = this.#options;
+  async #checkStream(again = false): Promise<void> {
+    const { connection, stream, untilEnd } = this.#options;
     const state = await this.#request(this.#options.state);
     if (state === undefined) return;
     if (this.#identity === undefined) {
@@ -150,6 +151,11 @@ export class JetStreamRead implements StreamRead {
       if (untilEnd) this.#end = state.lastSequence;
     }
     if (state.identity === this.#identity && state.lastSequence >= this.#delivered) return;
+    if (!again) {
+      // In the middle of an election an old leader may answer: only what stays counts.
+      await this.#unlessClosed(connection.pause(SETTLE_MS));
+      return this.#checkStream(true);
+    }
     const now = `it is ${state.identity} and ends at ${state.lastSequence}`;
     throw new StreamMisconfigured(
       `Stream ${stream} was replaced or shortened: ${now}, ` +

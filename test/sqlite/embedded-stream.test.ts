@@ -139,13 +139,13 @@ t.test('a locked database refuses appends at once, and serves reads', async (t) 
 /** A file system of 2 MiB, or why there is none. Mounting needs root. */
 function mountSmallDisk(): { folder: string; problem?: string } {
   const folder = mkdtempSync(`${tmpdir()}/small-disk-`);
-  const mount = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=2m', 'tmpfs', folder]);
+  const mount = spawnSync('/bin/mount', ['-t', 'tmpfs', '-o', 'size=2m', 'tmpfs', folder]);
   return mount.status === 0 ? { folder } : { folder, problem: 'mounting a small disk needs root' };
 }
 
 const { folder, problem } = mountSmallDisk();
 t.teardown(() => {
-  if (problem === undefined) spawnSync('umount', [folder]);
+  if (problem === undefined) spawnSync('/bin/umount', [folder]);
   rmdirSync(folder);
 });
 t.test(
@@ -165,7 +165,7 @@ t.test(
     const { lastSequence, messages } = await stream.state('LOG');
     t.same({ lastSequence, messages }, { lastSequence: acknowledged, messages: acknowledged });
     t.equal((await texts(stream)).length, acknowledged);
-    spawnSync('mount', ['-o', 'remount,size=8m', folder]);
+    spawnSync('/bin/mount', ['-o', 'remount,size=8m', folder]);
     t.match(await append(stream, 20_000), { sequence: acknowledged + 1 });
     t.equal(stream.health().state, 'available');
     await stream.close();

@@ -11,8 +11,8 @@ import { type JetStreamManager, jetstreamManager, RetentionPolicy } from '@nats-
 import { connect } from '@nats-io/transport-node';
 import t, { type Test } from 'tap';
 import { systemClock } from '../../streams/clock.ts';
-import { isOlder } from '../../streams/jetstream/connection.ts';
 import { openJetStream } from '../../streams/jetstream/jetstream-stream.ts';
+import { isOlder } from '../../streams/jetstream/server-check.ts';
 import {
   type Stream,
   type StreamMessage,

@@ -6,8 +6,8 @@
 import t from 'tap';
 import { componentPath, needs } from '../support/components.ts';
 import { startNatsServer } from '../support/nats-server.ts';
+import { embeddedHarness, jetStreamHarness } from '../support/stream-contract/harness.ts';
 import { streamContract } from '../support/stream-contract.ts';
-import { embeddedHarness, jetStreamHarness } from '../support/stream-contract-harness.ts';
 
 t.test('the embedded stream', async (t) => {
   const harness = embeddedHarness(t.testdir({}));

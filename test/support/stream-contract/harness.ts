@@ -1,10 +1,10 @@
 /** What the stream contract needs from the surroundings of an adapter. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openEmbeddedStream } from '../../sqlite/embedded-stream.ts';
-import { type Clock, systemClock, VirtualClock } from '../../streams/clock.ts';
-import { openJetStream } from '../../streams/jetstream/jetstream-stream.ts';
-import type { Stream } from '../../streams/stream.ts';
-import type { NatsServer } from './nats-server.ts';
+import { openEmbeddedStream } from '../../../sqlite/embedded-stream.ts';
+import { type Clock, systemClock, VirtualClock } from '../../../streams/clock.ts';
+import { openJetStream } from '../../../streams/jetstream/jetstream-stream.ts';
+import type { Stream } from '../../../streams/stream.ts';
+import type { NatsServer } from '../nats-server.ts';
 
 export interface StreamContractHarness {
   /** The adapter under test; another object after a crash of an embedded one. */

@@ -1,0 +1,138 @@
+/** Contracts of the stream port about appending: identity, de-duplication, expected sequences. */
+import { StreamMisconfigured, type StreamSpec } from '../../../streams/stream.ts';
+import { type Contract, collect, newStream } from './contract.ts';
+
+export const appendingContracts: readonly Contract[] = [
+  {
+    title: 'ensure makes a stream once, and refuses an existing one that would keep less',
+    async run(t, harness) {
+      const { spec, append } = await newStream(harness);
+      const { identity, ...empty } = await harness.stream.state(spec.name);
+      t.match(identity, /^\w{20,}$/);
+      t.same(empty, { firstSequence: 1, lastSequence: 0, messages: 0 });
+      await append('a', 'one');
+      const again = await harness.stream.ensure(spec);
+      t.same(again, { identity, firstSequence: 1, lastSequence: 1, messages: 1 });
+      const asked: Partial<StreamSpec>[] = [
+        { retention: 'workQueue' },
+        { subjects: [...spec.subjects, `other.${spec.name}`] },
+        { duplicateWindowMs: 120_000 },
+      ];
+      for (const changes of asked) {
+        await t.rejects(harness.stream.ensure({ ...spec, ...changes }), StreamMisconfigured);
+      }
+      const lessAsked = await harness.stream.ensure({ ...spec, duplicateWindowMs: 30_000 });
+      t.equal(lessAsked.identity, identity, 'a stream that keeps more is fine');
+      const aged = await newStream(harness, { maxAgeMs: 3_600_000 });
+      await t.rejects(
+        harness.stream.ensure({ ...aged.spec, maxAgeMs: 7_200_000 }),
+        StreamMisconfigured,
+      );
+      await t.rejects(
+        harness.stream.append({ stream: spec.name, subject: 'elsewhere', data: new Uint8Array() }),
+        StreamMisconfigured,
+        'a subject the stream does not take',
+      );
+      const absent = { stream: 'ABSENT', subject: 'absent.a', data: new Uint8Array(1) };
+      await t.rejects(harness.stream.append(absent), StreamMisconfigured, 'no such stream');
+      await t.rejects(harness.stream.state('ABSENT'), StreamMisconfigured);
+      await t.rejects(collect(harness.stream, { stream: 'ABSENT' }), StreamMisconfigured);
+    },
+  },
+  {
+    title: 'a message id stores once inside its window, also after the message is gone',
+    async run(t, harness) {
+      const { name, append, all } = await newStream(harness, { duplicateWindowMs: 800 });
+      t.same(await append('a', 'one', { messageId: 'm' }), { kind: 'appended', sequence: 1 });
+      t.same(await append('a', 'one', { messageId: 'm' }), { kind: 'duplicate', sequence: 1 });
+      t.same(await append('b', 'one', { messageId: 'm' }), { kind: 'duplicate', sequence: 1 });
+      const both = [1, 2].map(() => append('a', 'two', { messageId: 'n' }));
+      t.same((await Promise.all(both)).map(({ kind }) => kind).sort(), ['appended', 'duplicate']);
+      await harness.stream.truncate({ stream: name, belowSequence: 3 });
+      t.same(await append('a', 'two', { messageId: 'n' }), { kind: 'duplicate', sequence: 2 });
+      await harness.pass(1_700);
+      t.same(await append('a', 'new', { messageId: 'n' }), { kind: 'appended', sequence: 3 });
+      t.same(await all(), ['new']);
+    },
+  },
+  {
+    title: 'an expected last sequence of the subject is required exactly',
+    async run(t, harness) {
+      const { append, all } = await newStream(harness);
+      const expecting = (subject: string, expectedLastSubjectSequence: number) =>
+        append(subject, `after ${expectedLastSubjectSequence}`, { expectedLastSubjectSequence });
+      const wrong = { kind: 'wrongLastSequence' };
+      t.same(await expecting('a', 1), wrong, 'an empty subject takes 0 only');
+      t.same(await expecting('a', 0), { kind: 'appended', sequence: 1 });
+      t.same(await expecting('a', 0), wrong);
+      t.same(await expecting('b', 0), { kind: 'appended', sequence: 2 }, 'subjects are apart');
+      t.same(await expecting('a', 2), wrong, "another subject's sequence");
+      t.same(await expecting('a', 1), { kind: 'appended', sequence: 3 });
+      t.same(await append('a', 'unconditional'), { kind: 'appended', sequence: 4 });
+      t.same(await expecting('a', 3), wrong);
+      t.same(await all(), ['after 0', 'after 0', 'after 1', 'unconditional']);
+    },
+  },
+  {
+    title:
+      'a retry with the same id and expectation is duplicate or wrongLastSequence, stored once',
+    async run(t, harness) {
+      const { append, all } = await newStream(harness);
+      const retried = { messageId: 'commit-1', expectedLastSubjectSequence: 0 };
+      t.same(await append('a', 'one', retried), { kind: 'appended', sequence: 1 });
+      await append('a', 'someone else', { expectedLastSubjectSequence: 1 });
+      for (let i = 0; i < 3; i++) {
+        const outcome = await append('a', 'one', retried);
+        t.ok(['duplicate', 'wrongLastSequence'].includes(outcome.kind), outcome.kind);
+        if (outcome.kind === 'duplicate') t.equal(outcome.sequence, 1);
+      }
+      // What a caller does after either: look forward from the sequence it expected.
+      const found = await all({ from: { sequence: 0 + 1 } });
+      t.same(found, ['one', 'someone else']);
+    },
+  },
+  {
+    title: 'once truncation has emptied a subject only an expected sequence of 0 is accepted',
+    async run(t, harness) {
+      const { name, append } = await newStream(harness);
+      await append('quiet', 'one');
+      await append('busy', 'two');
+      await harness.stream.truncate({ stream: name, belowSequence: 2 });
+      const real = await append('quiet', 'x', { expectedLastSubjectSequence: 1 });
+      t.same(real, { kind: 'wrongLastSequence' }, 'its real last sequence is refused');
+      const zero = await append('quiet', 'x', { expectedLastSubjectSequence: 0 });
+      t.same(zero, { kind: 'appended', sequence: 3 });
+    },
+  },
+  {
+    title:
+      'concurrent appends keep the expectation of each subject: one wins, and chains stay whole',
+    async run(t, harness) {
+      const { topic, append, all } = await newStream(harness);
+      const race = Array.from({ length: 64 }, (_, i) =>
+        append('race', `r${i}`, { expectedLastSubjectSequence: 0 }),
+      );
+      const kinds = (await Promise.all(race)).map(({ kind }) => kind);
+      t.equal(kinds.filter((kind) => kind === 'appended').length, 1);
+      t.equal(kinds.filter((kind) => kind === 'wrongLastSequence').length, 63);
+      const chain = async (subject: string) => {
+        let last = 0;
+        for (let i = 0; i < 20; i++) {
+          const rest = { expectedLastSubjectSequence: last };
+          const outcome = await append(subject, `${i} after ${last}`, rest);
+          if (outcome.kind !== 'appended') throw new Error(`${subject} ${i}: ${outcome.kind}`);
+          last = outcome.sequence;
+        }
+      };
+      const subjects = Array.from({ length: 16 }, (_, i) => `chain.${i}`);
+      await Promise.all(subjects.map(chain));
+      for (const subject of subjects) {
+        const messages = await all({ subject: topic(subject) });
+        t.same(
+          messages.map((message) => Number(message.split(' ')[0])),
+          Array.from({ length: 20 }, (_, i) => i),
+        );
+      }
+    },
+  },
+];

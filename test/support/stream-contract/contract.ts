@@ -1,0 +1,89 @@
+/** What the contracts of a stream are written with: a stream of their own, its messages, deliveries. */
+import type { Test } from 'tap';
+import type {
+  Append,
+  Consumer,
+  ConsumerSpec,
+  Delivery,
+  ReadFrom,
+  Stream,
+  StreamMessage,
+  StreamSpec,
+} from '../../../streams/stream.ts';
+import type { StreamContractHarness } from './harness.ts';
+
+/** One thing every adapter does; on a stream of its own. */
+export interface Contract {
+  readonly title: string;
+  readonly run: (t: Test, harness: StreamContractHarness) => Promise<void>;
+}
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+let streams = 0;
+
+/** A new stream with a name of its own; `topic` makes subjects in it. */
+export async function newStream(harness: StreamContractHarness, changes: Partial<StreamSpec> = {}) {
+  const name = `CONTRACT_${process.pid}_${++streams}`;
+  const spec: StreamSpec = {
+    name,
+    subjects: [`contract.${name}.>`],
+    retention: 'log',
+    duplicateWindowMs: 60_000,
+    replicas: 1,
+    ...changes,
+  };
+  await harness.stream.ensure(spec);
+  const topic = (subject: string) => `contract.${name}.${subject}`;
+  const append = (subject: string, text: string, rest: Partial<Append> = {}) =>
+    harness.stream.append({
+      stream: name,
+      subject: topic(subject),
+      data: encoder.encode(text),
+      ...rest,
+    });
+  const all = (rest: { subject?: string; from?: ReadFrom } = {}) =>
+    texts(harness.stream, { stream: name, ...rest });
+  const consumer = (rest: Partial<ConsumerSpec> = {}): ConsumerSpec => ({
+    stream: name,
+    durable: 'reader',
+    ackWaitMs: 30_000,
+    maxAckPending: 100,
+    ...rest,
+  });
+  return { name, spec, topic, append, all, consumer };
+}
+
+export async function collect(stream: Stream, options: { stream: string; from?: ReadFrom }) {
+  const messages: StreamMessage[] = [];
+  const read = stream.read({ from: { sequence: 1 }, untilEnd: true, ...options });
+  for await (const message of read) messages.push(message);
+  return messages;
+}
+
+async function texts(stream: Stream, options: { stream: string; from?: ReadFrom }) {
+  return (await collect(stream, options)).map(text);
+}
+
+export function text(message: StreamMessage): string {
+  return decoder.decode(message.data);
+}
+
+/** Deliveries one at a time. `next` may be awaited in parts: it is the same one until it comes. */
+export function deliveries(harness: StreamContractHarness, consumer: Consumer) {
+  const iterator = consumer[Symbol.asyncIterator]();
+  let waiting: Promise<IteratorResult<Delivery>> | undefined;
+  const within = async (ms: number): Promise<Delivery | undefined> => {
+    waiting ??= iterator.next();
+    const result = await harness.within(ms, waiting);
+    if (result === undefined) return undefined;
+    waiting = undefined;
+    return result.done ? undefined : result.value;
+  };
+  const next = async (): Promise<Delivery> => {
+    const delivery = await within(10_000);
+    if (delivery === undefined) throw new Error('No delivery within 10 s');
+    return delivery;
+  };
+  return { within, next };
+}

@@ -1,0 +1,150 @@
+/** Contracts of the stream port about reading and keeping: order, tails, replay, retention. */
+import type { AppendOutcome } from '../../../streams/stream.ts';
+import { type Contract, collect, newStream, text } from './contract.ts';
+
+export const readingContracts: readonly Contract[] = [
+  {
+    title: 'messages are read in the order of their sequences, whole, by subject and by pattern',
+    async run(t, harness) {
+      const { name, topic, append, all } = await newStream(harness);
+      const outcomes: AppendOutcome[] = [];
+      for (let i = 1; i <= 150; i++) {
+        outcomes.push(await append(`${i % 3}.x`, `m${i}`, i % 2 ? {} : { messageId: `id-${i}` }));
+      }
+      t.same(
+        outcomes,
+        outcomes.map((_, i) => ({ kind: 'appended', sequence: i + 1 })),
+      );
+      const messages = await collect(harness.stream, { stream: name });
+      t.same(
+        messages.map((message) => ({ ...message, timeMs: 0, data: text(message) })),
+        outcomes.map((_, i) => ({
+          subject: topic(`${(i + 1) % 3}.x`),
+          sequence: i + 1,
+          timeMs: 0,
+          data: `m${i + 1}`,
+          ...(i % 2 ? { messageId: `id-${i + 1}` } : {}),
+        })),
+      );
+      t.ok(messages.every(({ data }) => data instanceof Uint8Array));
+      const nowMs = harness.clock.now();
+      t.ok(messages.every(({ timeMs }) => timeMs > nowMs - 60_000 && timeMs <= nowMs));
+      const third = ['m3', 'm6', 'm9'];
+      t.same((await all({ subject: topic('0.x') })).slice(0, 3), third);
+      t.same((await all({ subject: topic('0.*') })).slice(0, 3), third);
+      t.same((await all({ subject: topic('0.>') })).slice(0, 3), third);
+      t.same(await all({ subject: topic('9.x') }), []);
+      t.same(await all({ from: { sequence: 149 } }), ['m149', 'm150']);
+      t.same(await all({ from: { sequence: 151 } }), [], 'past the end');
+      t.same(await all({ subject: topic('1.x'), from: { sequence: 146 } }), ['m148']);
+    },
+  },
+  {
+    title: 'a read follows the live tail until it is closed, and untilEnd stops where it began',
+    async run(t, harness) {
+      const { name, topic, append } = await newStream(harness);
+      await append('a', 'one');
+      const tail = harness.stream.read({
+        stream: name,
+        from: { sequence: 1 },
+        subject: topic('a'),
+        untilEnd: false,
+      });
+      const iterator = tail[Symbol.asyncIterator]();
+      const next = async () => (await harness.within(10_000, iterator.next()))?.value;
+      t.match(await next(), { sequence: 1 });
+      const waiting = iterator.next();
+      await append('b', 'for others');
+      await append('a', 'two');
+      t.match((await harness.within(10_000, waiting))?.value, { sequence: 3, subject: topic('a') });
+      for (let i = 0; i < 100; i++) void append('a', `burst ${i}`);
+      for (let i = 0; i < 100; i++) t.equal((await next())?.sequence, i + 4);
+      const last = iterator.next();
+      await tail.close();
+      t.same(await harness.within(10_000, last), { value: undefined, done: true });
+      const bounded = harness.stream.read({ stream: name, from: { sequence: 1 }, untilEnd: true });
+      let read = 0;
+      for await (const message of bounded) {
+        if (read++ === 0) for (let i = 0; i < 5; i++) await append('a', `later ${i}`);
+        t.ok(message.sequence <= 103, 'nothing stored after the read began');
+      }
+      t.equal(read, 103);
+    },
+  },
+  {
+    title: 'a read breaks off cleanly when its loop ends early',
+    async run(t, harness) {
+      const { name, append, all } = await newStream(harness);
+      for (let i = 1; i <= 10; i++) await append('a', `m${i}`);
+      for await (const message of harness.stream.read({
+        stream: name,
+        from: { sequence: 1 },
+        untilEnd: false,
+      })) {
+        if (message.sequence === 3) break;
+      }
+      t.equal((await all()).length, 10);
+    },
+  },
+  {
+    title: 'a payload of 256 KiB comes back unchanged',
+    async run(t, harness) {
+      const { name, topic } = await newStream(harness);
+      const data = Uint8Array.from({ length: 256 * 1024 }, (_, i) => (i * 31) % 251);
+      await harness.stream.append({ stream: name, subject: topic('big'), data });
+      const [message] = await collect(harness.stream, { stream: name });
+      t.equal(Buffer.compare(message?.data ?? new Uint8Array(), data), 0);
+    },
+  },
+  {
+    title: 'replay from a time begins with the first message stored then or later',
+    async run(t, harness) {
+      const { name, append, all } = await newStream(harness);
+      for (const group of ['a', 'b', 'c']) {
+        for (const i of [1, 2]) await append('x', `${group}${i}`);
+        await harness.pass(60);
+      }
+      const messages = await collect(harness.stream, { stream: name });
+      const b1 = messages[2]?.timeMs ?? 0;
+      t.same(await all({ from: { timeMs: b1 } }), ['b1', 'b2', 'c1', 'c2']);
+      t.same(await all({ from: { timeMs: b1 - 30 } }), ['b1', 'b2', 'c1', 'c2']);
+      t.same((await all({ from: { timeMs: b1 - 3_600_000 } })).length, 6);
+      t.same(await all({ from: { timeMs: harness.clock.now() + 60_000 } }), []);
+    },
+  },
+  {
+    title:
+      'truncation removes what lies below, of all subjects or of one, and reads begin after it',
+    async run(t, harness) {
+      const { name, topic, append, all } = await newStream(harness);
+      for (let i = 1; i <= 10; i++) await append(i % 2 ? 'odd' : 'even', `m${i}`);
+      const { stream } = harness;
+      await stream.truncate({ stream: name, belowSequence: 6, subject: topic('odd') });
+      t.same(await all(), ['m2', 'm4', 'm6', 'm7', 'm8', 'm9', 'm10']);
+      t.match(await stream.state(name), { firstSequence: 2, lastSequence: 10, messages: 7 });
+      await stream.truncate({ stream: name, belowSequence: 8 });
+      t.match(await stream.state(name), { firstSequence: 8, lastSequence: 10, messages: 3 });
+      t.same(await all({ from: { sequence: 3 } }), ['m8', 'm9', 'm10'], 'first kept');
+      await stream.truncate({ stream: name, belowSequence: 11 });
+      t.match(await stream.state(name), { firstSequence: 11, lastSequence: 10, messages: 0 });
+      t.same(await all(), []);
+      t.match(await append('odd', 'm11'), { sequence: 11 }, 'sequences are never used again');
+    },
+  },
+  {
+    title: 'messages past the age limit go by themselves',
+    async run(t, harness) {
+      const { name, append } = await newStream(harness, {
+        maxAgeMs: 1_000,
+        duplicateWindowMs: 500,
+      });
+      await append('a', 'old');
+      const state = () => harness.stream.state(name);
+      await harness.pass(500);
+      t.match(await state(), { messages: 1 }, 'not before');
+      for (let i = 0; i < 40 && (await state()).messages > 0; i++) await harness.pass(100);
+      t.match(await state(), { messages: 0, firstSequence: 2, lastSequence: 1 });
+      t.match(await append('a', 'new'), { sequence: 2 });
+    },
+  },
+];
