@@ -15,7 +15,8 @@ import { hashKey, type MintedKey, mintKey, parseKey } from './auth/keys.ts';
 import { writeFileDurably } from './durable-file.ts';
 import type { Log } from './log.ts';
 
-const DEMO_PROJECT = 'demo';
+/** Project id of the demo. */
+export const DEMO_PROJECT = 'demo';
 
 /** Content of demo.json. */
 export interface DemoFile {

@@ -69,8 +69,8 @@ export function createServeCommand(start: StartService): Command {
 
 export const serveCommand = createServeCommand(async (options) => {
   // Loaded here so that help, version and refused settings do not wait for the whole program.
-  const composition = await import(new URL('../service.ts', import.meta.url).href);
-  return (composition as { createService: StartService }).createService(options);
+  const { createService } = await import('../service.ts');
+  return createService(options);
 });
 
 async function serve(

@@ -1,0 +1,120 @@
+/**
+ * Which machines this process watches: this host, the libvirt domains it sees, or what the
+ * settings say. Rows go straight into ingest, under the demo project.
+ */
+
+import type { ObservedRow, RowSink, Source } from '../actors/collectors/collector.ts';
+import { runCommand } from '../actors/collectors/command.ts';
+import { loadHostIdentity } from '../actors/collectors/host/identity.ts';
+import { createHostSource } from '../actors/collectors/host-source.ts';
+import { probeLibvirt } from '../actors/collectors/libvirt/virsh.ts';
+import { createLibvirtSource } from '../actors/collectors/libvirt-source.ts';
+import type { Collector, CollectorFault } from '../actors/collectors/loop.ts';
+import { startCollector } from '../actors/collectors/loop.ts';
+import type { Ingest, IngestRow } from '../actors/ingest-port.ts';
+import type { Clock } from '../streams/clock.ts';
+import type { Random } from '../streams/random.ts';
+import { VM_STATES } from '../streams/samples/batch.ts';
+import { DEMO_PROJECT } from './demo.ts';
+import type { Health } from './health.ts';
+import { ready } from './health.ts';
+import type { Log } from './log.ts';
+import type { Settings } from './settings.ts';
+
+export interface CollectingOptions {
+  readonly settings: Settings;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly ingest: Ingest;
+  readonly health: Health;
+  readonly log: Log;
+}
+
+export interface Collecting {
+  /** What is watched, in words. */
+  readonly watches: readonly string[];
+  stop(): Promise<void>;
+}
+
+/** Starts the collectors that the settings name, or that this machine has something for. */
+export async function startCollecting(options: CollectingOptions): Promise<Collecting> {
+  const { settings, clock, health, log } = options;
+  const sources = await openSources(options);
+  const collectors = sources.map(({ source }) =>
+    startCollector({
+      project: DEMO_PROJECT,
+      source,
+      sink: sinkOf(options.ingest),
+      clock,
+      intervalMs: settings.sampleIntervalSeconds * 1000,
+      onFault: (fault) => tellOnce(log, fault),
+    }),
+  );
+  for (const collector of collectors) {
+    health.watch(`collector ${collector.status().source}`, () => healthOf(collector));
+  }
+  return {
+    watches: sources.map(({ words }) => words),
+    async stop() {
+      for (const collector of collectors) await collector.stop();
+    },
+  };
+}
+
+async function openSources(
+  options: CollectingOptions,
+): Promise<{ source: Source; words: string }[]> {
+  const { settings, clock, random, log } = options;
+  const { collect, libvirtUri: uri } = settings;
+  const sources: { source: Source; words: string }[] = [];
+  if (collect === 'auto' ? process.platform === 'linux' : collect.includes('host')) {
+    const vm = await loadHostIdentity({ dataFolder: settings.data, random });
+    sources.push({ source: createHostSource({ clock, vm }), words: 'this host' });
+  }
+  const missing =
+    collect === 'auto' ? await probeLibvirt({ uri, clock, run: runCommand }) : undefined;
+  if (missing) log.debug({ part: 'libvirt' }, `No libvirt is watched: ${missing.message}`);
+  if (collect === 'auto' ? !missing : collect.includes('libvirt')) {
+    const intervalMs = settings.sampleIntervalSeconds * 1000;
+    const fileSystems = settings.libvirtFilesystems;
+    const source = createLibvirtSource({ uri, clock, intervalMs, fileSystems });
+    sources.push({ source, words: `the libvirt domains at ${uri}` });
+  }
+  return sources;
+}
+
+/** Ingest as collectors see it. Rows of a VM without readings go in too: its state was observed. */
+function sinkOf(ingest: Ingest): RowSink {
+  return {
+    async observe(project, rows) {
+      await ingest.write({ project, batchId: '', rows: rows.map(ingestRow) });
+    },
+  };
+}
+
+function ingestRow(row: ObservedRow): IngestRow {
+  return {
+    vm: row.vm,
+    displayName: row.displayName,
+    observedMs: row.observedMs,
+    sequence: row.sequence,
+    boot: row.bootId,
+    vcpus: row.vcpus ?? Number.NaN,
+    state: VM_STATES.indexOf(row.state),
+    stateReason: row.stateReason,
+    series: row.values.map(([key]) => key),
+    values: row.values.map(([, value]) => value),
+  };
+}
+
+/** A fault is told when it is new; how long it lasts is seen in `/readyz`. */
+function tellOnce(log: Log, fault: CollectorFault): void {
+  if (fault.times > 1) return;
+  const { source, reason, vm } = fault;
+  log.warn({ part: `collector ${source}`, reason, ...(vm && { vm }) }, fault.message);
+}
+
+function healthOf(collector: Collector) {
+  const [fault] = collector.status().faults;
+  return fault ? ({ state: 'degraded', reason: fault.message } as const) : ready;
+}

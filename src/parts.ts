@@ -1,0 +1,126 @@
+/**
+ * The running parts and their supervision: each runs until it is stopped, is started again when
+ * it fails, and tells `/readyz` how it is. One that fails takes no other with it.
+ */
+import { keepRules } from '../actors/alerting/rule-keeper.ts';
+import type { Datacenters } from '../actors/datacenters.ts';
+import { Deliverer, type DeliveryContents } from '../actors/delivery/deliverer.ts';
+import type { RunningHost } from '../actors/host.ts';
+import type { Notifier } from '../actors/notifier-port.ts';
+import type { SamplePipeline } from '../actors/sample-pipeline.ts';
+import { retainSamples } from '../actors/sample-retention.ts';
+import { type Part, supervise } from '../actors/supervision.ts';
+import { tick } from '../actors/ticker.ts';
+import { runTimers } from '../actors/timers.ts';
+import type { History } from '../sqlite/history/store.ts';
+import type { Clock } from '../streams/clock.ts';
+import type { Random } from '../streams/random.ts';
+import type { Stream } from '../streams/stream.ts';
+import type { Closers } from './closers.ts';
+import { type Health, ready } from './health.ts';
+import { partCheck } from './health-checks.ts';
+import type { Log } from './log.ts';
+import type { Metrics } from './metrics.ts';
+import type { Settings } from './settings.ts';
+
+export interface PartsOptions {
+  readonly settings: Settings;
+  readonly host: RunningHost;
+  readonly stream: Stream;
+  readonly history: History;
+  readonly pipeline: SamplePipeline;
+  readonly datacenters: Datacenters;
+  readonly notifier: Notifier;
+  readonly contents: DeliveryContents;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly health: Health;
+  readonly metrics: Metrics;
+  readonly log: Log;
+  readonly closers: Closers;
+}
+
+/** How often data centers are checked for silence, ms. */
+const DATACENTER_CHECK_MS = 5_000;
+
+/** Starts all parts; the closer stops them, last one first. */
+export function startParts(options: PartsOptions): void {
+  const { clock, random, health, log, metrics, closers, pipeline, history } = options;
+  const failures = metrics.counter('svc_part_failures_total', 'Failures of running parts', [
+    'part',
+  ]);
+  const parts = partsOf(options);
+  const supervision = supervise({
+    parts,
+    clock,
+    random,
+    onFailure(part, error) {
+      failures.inc({ part: part.name });
+      log.error({ err: error, part: part.name }, 'A part failed and is started again');
+    },
+  });
+  closers.add('parts', () => supervision.stop());
+  for (const { name } of parts) {
+    health.watch(name, partCheck(supervision, { name, essential: true }));
+  }
+  health.watch('sample log', () =>
+    pipeline.isCaughtUp()
+      ? ready
+      : { state: 'notReady', reason: 'The sample log is being read: this ends by itself' },
+  );
+  health.watch('history', () => {
+    const { fault } = history.stats();
+    return fault === undefined ? ready : { state: 'degraded', reason: fault };
+  });
+}
+
+function partsOf(options: PartsOptions): Part[] {
+  const { clock, datacenters, host, pipeline, settings } = options;
+  return [
+    { name: 'evaluator', run: (signal) => pipeline.run(signal) },
+    { name: 'rules', run: (signal) => keepRules(options, signal) },
+    { name: 'ticker', run: (signal) => tick(options, signal) },
+    {
+      name: 'datacenters',
+      run: (signal) => datacenters.run([settings.datacenter], DATACENTER_CHECK_MS, signal),
+    },
+    { name: 'sample retention', run: (signal) => retainSamples(options, signal) },
+    {
+      name: 'timers',
+      run: (signal) =>
+        runTimers(
+          {
+            host,
+            clock,
+            owns: () => true,
+            onFault: (timer, error) =>
+              options.log.error({ err: error, instance: timer.instance }, 'A timer did not fire'),
+          },
+          signal,
+        ),
+    },
+    delivererPart(options),
+  ];
+}
+
+function delivererPart(options: PartsOptions): Part {
+  const { host, stream, clock, random, notifier, contents, log, metrics } = options;
+  const attempts = metrics.counter('svc_delivery_attempts_total', 'Delivery attempts', ['outcome']);
+  const seconds = metrics.histogram('svc_delivery_attempt_seconds', 'Time of an attempt');
+  const faults = metrics.counter('svc_delivery_faults_total', 'Faults of our own while delivering');
+  const deliverer = new Deliverer({
+    ...{ host, stream, clock, random, notifier, contents },
+    onFault(what, error) {
+      faults.inc();
+      log.warn({ err: error, part: 'deliverer' }, `Delivering: ${what} failed`);
+    },
+    onAttempt(outcome, durationMs) {
+      attempts.inc({ outcome });
+      if (outcome !== 'suppressed') seconds.observe(durationMs / 1000);
+    },
+  });
+  metrics.gauge('svc_deliveries_in_flight', 'Attempts under way', [], (gauge) =>
+    gauge.set(deliverer.inFlight()),
+  );
+  return { name: 'deliverer', run: (signal) => deliverer.run(signal) };
+}

@@ -1,0 +1,217 @@
+/**
+ * The composition root: builds every part in order, names a closer for each, and closes them in
+ * reverse. This is the file to read first; a program or a test embeds the service through
+ * `createService`, which takes its ports, installs no signal handlers and never exits.
+ *
+ *     collectors, WriteSamples -> ingest -> SAMPLES -> history + evaluator -> edges
+ *     edges, RPC, timers       -> host   -> EVENTS  -> projection -> deliveries due
+ *     deliveries due           -> DELIVERIES -> deliverer -> webhook
+ */
+import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
+import type { FastifyInstance } from 'fastify';
+import { createAlerting } from '../actors/alerting/alerting.ts';
+import { expandAlerting } from '../actors/alerting/expand.ts';
+import { Datacenters } from '../actors/datacenters.ts';
+import { createHost, type RunningHost } from '../actors/host.ts';
+import { createIngest } from '../actors/ingest.ts';
+import { PartitionWriter } from '../actors/partition-writer.ts';
+import { SamplePipeline } from '../actors/sample-pipeline.ts';
+import { VmRegistry } from '../actors/vm-registry.ts';
+import { machineDefinitions } from '../machines/registry.ts';
+import { type Clock, systemClock } from '../streams/clock.ts';
+import { pause } from '../streams/pause.ts';
+import { type Random, systemRandom, ulid } from '../streams/random.ts';
+import type { Stream } from '../streams/stream.ts';
+import { createAuthenticator } from './auth/authenticator.ts';
+import { createLastUsed } from './auth/last-used.ts';
+import type { RunningService } from './cli/serve.ts';
+import { programVersion } from './cli/version.ts';
+import { Closers } from './closers.ts';
+import { startCollecting } from './collecting.ts';
+import { prepareDemo } from './demo.ts';
+import { createHealth, type Health } from './health.ts';
+import { diskSpace, hostCheck, streamCheck } from './health-checks.ts';
+import { openConfiguredMetricsServer } from './http/metrics-server.ts';
+import { createReadGate } from './http/read-gate.ts';
+import { openHttpServer } from './http/server.ts';
+import type { Log } from './log.ts';
+import { createMetrics, type Metrics } from './metrics.ts';
+import { AddressGuard } from './notifiers/webhook/address-guard.ts';
+import { sealedText, webhookContents } from './notifiers/webhook/contents.ts';
+import { createWebhookSender, type Resolve } from './notifiers/webhook/sender.ts';
+import { formatSecret } from './notifiers/webhook/signature.ts';
+import { startParts } from './parts.ts';
+import { connectOptions, rpcRoutes } from './rpc/routes.ts';
+import type { Settings } from './settings.ts';
+import { openStorage, type Storage } from './storage.ts';
+
+export interface ServiceOptions {
+  readonly settings: Settings;
+  readonly log: Log;
+  readonly ports?: {
+    readonly clock?: Clock;
+    readonly random?: Random;
+    /** In place of the stream that the settings name; it stays the caller's to close. */
+    readonly stream?: Stream;
+    /** How webhook hosts become addresses. */
+    readonly resolve?: Resolve;
+    /** Artificial time of each embedded disk write, ms: for measurements. */
+    readonly fsyncDelayMs?: number;
+  };
+}
+
+/** How often it is looked for whether the projection can go on, ms. */
+const FAULT_CHECK_MS = 1_000;
+
+/** A running service. When any part of the start fails, what was opened is closed again. */
+export async function createService(options: ServiceOptions): Promise<RunningService> {
+  const closers = new Closers(options.log);
+  try {
+    return await build(options, closers);
+  } catch (error) {
+    await closers.closeAll();
+    throw error;
+  }
+}
+
+async function build(options: ServiceOptions, closers: Closers): Promise<RunningService> {
+  const { settings, log, ports = {} } = options;
+  const { clock = systemClock, random = systemRandom } = ports;
+  const metrics = createMetrics({ clock, version: programVersion });
+  closers.add('metrics', () => metrics.close());
+  const health = createHealth({ clock, log });
+  closers.add('health', () => health.close());
+  const base = { settings, log, clock, random, metrics, health, closers };
+
+  const storage = await openStorage({ ...base, ...ports });
+  const host = await startHost(base, storage);
+  const core = startCore({ ...base, ...storage, host, ports });
+  const { http, metricsUrl } = await startEdges({ ...base, ...storage, ...core, host });
+
+  const demoFile = settings.demo
+    ? await prepareDemo({ ...base, host, dataFolder: settings.data, baseUrl: http.baseUrl })
+    : undefined;
+  core.publicUrl.current = http.baseUrl;
+  const collecting = await startCollecting({ ...base, ingest: core.ingest });
+  closers.add('collectors', () => collecting.stop());
+  return {
+    address: http.baseUrl,
+    metricsUrl,
+    watches: collecting.watches,
+    demoFile,
+    fault: watchForFault(host, clock, closers),
+    reload: () => http.reloadCertificate(),
+    stop: () => closers.closeAll(),
+  };
+}
+
+interface Base {
+  readonly settings: Settings;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly metrics: Metrics;
+  readonly health: Health;
+  readonly closers: Closers;
+}
+
+async function startHost(base: Base, { stream, store }: Storage): Promise<RunningHost> {
+  const { settings, clock, random, health, closers } = base;
+  const node = `node-${ulid(clock.now(), random)}`;
+  const host = createHost({
+    ...{ stream, store, clock, random, node },
+    machines: machineDefinitions,
+    expand: expandAlerting,
+  });
+  health.watch('stream', streamCheck(stream));
+  health.watch('commits', hostCheck(host));
+  health.watch('disk', diskSpace(settings.data));
+  await host.start();
+  closers.add('host', () => host.stop());
+  return host;
+}
+
+type CoreOptions = Base &
+  Storage & { host: RunningHost; ports: NonNullable<ServiceOptions['ports']> };
+
+/** Ingest, evaluation, alerting and delivery: everything between the streams. */
+function startCore(options: CoreOptions) {
+  const { settings, clock, random, host, stream, history, secrets, closers, metrics } = options;
+  const datacenters = new Datacenters({
+    host,
+    clock,
+    silenceMs: 3 * settings.sampleIntervalSeconds * 1000,
+  });
+  const writer = new PartitionWriter({ stream, clock });
+  closers.add('sample writer', () => writer.settled());
+  const registry = new VmRegistry({ host, clock, datacenter: settings.datacenter });
+  const samples = metrics.counter('svc_samples_total', 'Samples received', ['outcome']);
+  const ingest = createIngest({
+    clock,
+    writer,
+    registry,
+    onRows(accepted, rejected) {
+      datacenters.reported(settings.datacenter);
+      samples.inc({ outcome: 'accepted' }, accepted);
+      if (rejected.length > 0) samples.inc({ outcome: 'rejected' }, rejected.length);
+    },
+  });
+  const guard = new AddressGuard({
+    hosts: settings.webhookAllow ?? [],
+    http: settings.webhookAllowHttp,
+  });
+  const sealed = sealedText(secrets);
+  const publicUrl = { current: settings.publicUrl ?? '' };
+  const { resolve } = options.ports;
+  const notifier = createWebhookSender({ guard, clock, ...(resolve && { resolve }) });
+  closers.add('notifier', () => notifier.close());
+  const contents = webhookContents({
+    ...{ sealed, clock, bodies: secrets.bodies },
+    publicUrl: () => publicUrl.current,
+  });
+  const pipeline = new SamplePipeline({ host, stream, clock, history });
+  startParts({ ...options, pipeline, datacenters, notifier, contents });
+  const alerting = createAlerting({
+    ...{ host, clock, random, sealed },
+    refuseUrl: (url) => guard.refuseUrl(url),
+    makeSecret: (source) => formatSecret(source.bytes(32)),
+  });
+  return { ingest, alerting, datacenters, evaluator: pipeline, publicUrl };
+}
+
+type EdgeOptions = Base &
+  Pick<ReturnType<typeof startCore>, 'ingest' | 'alerting' | 'datacenters' | 'evaluator'> &
+  Pick<Storage, 'history' | 'secrets'> & { host: RunningHost };
+
+/** What clients reach: the API, and the service's own metrics. */
+async function startEdges(options: EdgeOptions) {
+  const { host, clock, log, closers, metrics, settings, secrets } = options;
+  const lastUsed = createLastUsed({ store: secrets.lastUsed, clock, log });
+  closers.add('last used', () => lastUsed.close());
+  const authenticator = createAuthenticator({ host, clock, noteUse: lastUsed.note });
+  closers.add('authenticator', () => authenticator.close());
+  const rpc = { ...options, authenticator };
+  const http = await openHttpServer({
+    ...options,
+    readGate: createReadGate(authenticator),
+    addRoutes: async (app: FastifyInstance) => {
+      await app.register(fastifyConnectPlugin, { ...connectOptions(rpc), routes: rpcRoutes(rpc) });
+    },
+  });
+  closers.add('http', () => http.close());
+  const metricsServer = await openConfiguredMetricsServer({ settings, metrics, log });
+  if (metricsServer) closers.add('metrics listener', () => metricsServer.close());
+  return { http, metricsUrl: metricsServer?.url };
+}
+
+/** Resolves once the projection has stopped for good: only a restart can help then. */
+async function watchForFault(host: RunningHost, clock: Clock, closers: Closers): Promise<Error> {
+  const watching = new AbortController();
+  closers.add('fault watch', () => watching.abort());
+  while (!watching.signal.aborted) {
+    const health = host.health();
+    if (health.state === 'stopped') return new Error(health.reason);
+    await pause(clock, FAULT_CHECK_MS, watching.signal);
+  }
+  return new Promise<Error>(() => {});
+}

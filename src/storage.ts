@@ -1,0 +1,90 @@
+/**
+ * Everything on disk, opened in order: the folder's lock, the sealed secrets, the projection, the
+ * stream, the history. One file each, so that what is acknowledged (FULL) and what can be rebuilt
+ * (NORMAL) have their own settings.
+ *
+ *     secrets.db  sealed values, bodies      control.db  instances, records, timers (from EVENTS)
+ *     events.db   EVENTS, DELIVERIES         samples.db  SAMPLES    history.db  chunks
+ */
+import { join } from 'node:path';
+import { deliveriesSpec } from '../actors/delivery/wake-ups.ts';
+import { SAMPLES_STREAM, samplesSpec } from '../actors/sample-log.ts';
+import { openDatabase } from '../sqlite/database.ts';
+import { openEmbeddedStream } from '../sqlite/embedded-stream.ts';
+import { type History, openHistory } from '../sqlite/history/store.ts';
+import { type InstanceStore, openInstanceStore } from '../sqlite/instance-store.ts';
+import { lockFolder } from '../sqlite/lock-file.ts';
+import { openSecretStore, type SecretStore } from '../sqlite/secret-store.ts';
+import type { Clock } from '../streams/clock.ts';
+import { openJetStream } from '../streams/jetstream/jetstream-stream.ts';
+import type { Random } from '../streams/random.ts';
+import type { Stream } from '../streams/stream.ts';
+import type { Closers } from './closers.ts';
+import type { Log } from './log.ts';
+import { loadMasterKey } from './master-key.ts';
+import type { Settings } from './settings.ts';
+
+export interface StorageOptions {
+  readonly settings: Settings;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly closers: Closers;
+  /** A stream of the caller's, in place of the one the settings name; it stays the caller's. */
+  readonly stream?: Stream;
+  /** Artificial time of each embedded disk write, ms: for measurements. */
+  readonly fsyncDelayMs?: number;
+}
+
+export interface Storage {
+  readonly stream: Stream;
+  readonly store: InstanceStore;
+  readonly secrets: SecretStore;
+  readonly history: History;
+}
+
+/** All of it, open; what was opened is closed by `closers`, in reverse. */
+export async function openStorage(options: StorageOptions): Promise<Storage> {
+  const { settings, clock, closers } = options;
+  const folder = settings.data;
+  const lock = lockFolder(folder);
+  closers.add('folder lock', () => lock.release());
+  const secrets = openSecrets(options);
+  closers.add('secrets', () => secrets.close());
+  const database = openDatabase({
+    path: join(folder, 'control.db'),
+    synchronous: 'NORMAL',
+    migrations: [],
+  });
+  closers.add('control.db', () => void database.close());
+  const stream = options.stream ?? (await openStream(options));
+  if (!options.stream) closers.add('stream', () => stream.close());
+  const samples = await stream.ensure(samplesSpec);
+  await stream.ensure(deliveriesSpec);
+  const history = openHistory({ folder, clock, logIdentity: samples.identity });
+  closers.add('history', () => history.close());
+  return { stream, store: openInstanceStore(database), secrets, history };
+}
+
+function openSecrets({ settings, random, log }: StorageOptions): SecretStore {
+  const path = join(settings.data, 'secrets.db');
+  const masterKey = loadMasterKey({
+    file: settings.masterKeyFile,
+    mustExist: settings.masterKeyFileGiven,
+    storePath: path,
+    random,
+    log,
+  });
+  return openSecretStore({ path, masterKey, random });
+}
+
+async function openStream(options: StorageOptions): Promise<Stream> {
+  const { settings, clock, random, fsyncDelayMs } = options;
+  if (settings.natsUrl) return openJetStream({ url: settings.natsUrl, clock, random });
+  return openEmbeddedStream({
+    storage: (name) => join(settings.data, name === SAMPLES_STREAM ? 'samples.db' : 'events.db'),
+    clock,
+    random,
+    ...(fsyncDelayMs === undefined ? {} : { fsyncDelayMs }),
+  });
+}
