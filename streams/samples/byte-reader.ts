@@ -88,12 +88,14 @@ export class ByteReader {
   text(): string {
     const header = this.varint();
     if (header === 1) {
-      const hex = this.bytes(16).toString('hex');
-      const parts = [[0, 8] as const, [8, 12] as const, [12, 16] as const, [16, 20] as const];
-      return [...parts.map(([from, to]) => hex.slice(from, to)), hex.slice(20)].join('-');
+      const at = this.#take(16);
+      const hex = this.#bytes.toString('hex', at, at + 16);
+      const [time, clock] = [`${hex.slice(0, 8)}-${hex.slice(8, 12)}-`, hex.slice(16, 20)];
+      return `${time}${hex.slice(12, 16)}-${clock}-${hex.slice(20)}`;
     }
     if (header % 2 === 1) throw malformed('unknown kind of text');
-    return this.bytes(header / 2).toString('utf8');
+    const at = this.#take(header / 2);
+    return this.#bytes.toString('utf8', at, at + header / 2);
   }
 
   number(): number {

@@ -15,7 +15,11 @@ export const NAN_TAG = (RAW_SCALE << 3) | 1;
 const TRIED_SCALES = [0, 1, 2, 3, 6, 9];
 
 const TWO_32 = 2 ** 32;
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+/** Value of each lower-case hexadecimal digit by its character code; 255 = not one. */
+const HEX = Uint8Array.from({ length: 128 }, (_, code) => {
+  const digit = '0123456789abcdef'.indexOf(String.fromCharCode(code));
+  return digit < 0 ? 255 : digit;
+});
 
 export class ByteWriter {
   #bytes: Buffer;
@@ -81,10 +85,10 @@ export class ByteWriter {
 
   /** A UUID in its usual lower-case form takes 17 bytes, any other text its UTF-8 and a length. */
   text(value: string): void {
-    if (value.length === 36 && UUID.test(value)) {
-      this.varint(1);
-      this.#room(16);
-      this.#length += this.#bytes.write(value.replaceAll('-', ''), this.#length, 'hex');
+    this.#room(17);
+    if (value.length === 36 && writeUuid(value, this.#bytes, this.#length + 1)) {
+      this.#bytes[this.#length] = 1;
+      this.#length += 17;
       return;
     }
     const length = Buffer.byteLength(value);
@@ -148,6 +152,21 @@ export class ByteWriter {
     this.#bytes.copy(grown, 0, 0, this.#length);
     this.#bytes = grown;
   }
+}
+
+/** Writes the 16 bytes of a UUID; false = it is not one in its usual form. */
+function writeUuid(text: string, bytes: Uint8Array, start: number): boolean {
+  let at = start;
+  for (let i = 0; i < 36; i += 2) {
+    if (i === 8 || i === 13 || i === 18 || i === 23) {
+      if (text.charCodeAt(i++) !== 45) return false;
+    }
+    const high = HEX[text.charCodeAt(i)] ?? 255;
+    const low = HEX[text.charCodeAt(i + 1)] ?? 255;
+    if (high > 15 || low > 15) return false;
+    bytes[at++] = (high << 4) | low;
+  }
+  return true;
 }
 
 function bytesOf(magnitude: number): number {

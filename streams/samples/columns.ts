@@ -30,6 +30,8 @@ export interface HistoryReader {
     readonly toMs: number;
     /** Series names (the part before the labels) wanted; absent = all. */
     readonly names?: readonly string[];
+    /** Gives the read up; it then rejects with the signal's reason. */
+    readonly signal?: AbortSignal;
   }): Promise<VmColumns>;
   /** Newest observation of a VM, Unix ms, and its values by series key; from memory. */
   latest(project: string, vm: string): LatestRow | undefined;
