@@ -31,7 +31,7 @@ export interface AlertInstanceContext {
   readonly labels: string;
   /** Number of incidents so far. */
   readonly ordinal: number;
-  /** Event time (Unix ms) of the last firing or recovery: what is not later was decided before. */
+  /** Event time (Unix ms) of the last edge applied: what is not later was decided before. */
   readonly decidedThrough: number;
   /** Between two reminders, ms; 0 = none. Of the rule as it was at the firing. */
   readonly repeatIntervalMs: number;
@@ -52,7 +52,12 @@ export type AlertInstanceEvent =
   | ({ readonly type: 'breachStarted'; readonly startedMs: number } & At)
   | ({ readonly type: 'breachEnded' } & At)
   | ({ readonly type: 'sustained'; readonly repeatIntervalMs: number } & Firing)
-  | ({ readonly type: 'recovered'; readonly value: number | null } & Decided)
+  | ({
+      readonly type: 'recovered';
+      readonly value: number | null;
+      /** false: it fires anew in the same breath, and only that is told. */
+      readonly notify?: boolean;
+    } & Decided)
   | ({ readonly type: 'dataMissing'; readonly sinceMs: number } & Decided)
   | ({ readonly type: 'dataObserved' } & Decided)
   | ({ readonly type: 'evaluatorFailed'; readonly reason: string } & At)
@@ -62,7 +67,7 @@ export type AlertInstanceEvent =
   | ({ readonly type: 'unsnoozed'; readonly by: string } & At)
   /** The timer of the rule's repeat interval. */
   | ({ readonly type: 'repeatDue' } & At)
-  | ({ readonly type: 'corrected' } & At)
+  | ({ readonly type: 'corrected' } & Decided)
   | ({ readonly type: 'retired'; readonly reason: RetireReason } & At);
 
 /** Changes fields of the incident; without one, nothing. */
@@ -71,6 +76,16 @@ function incidentWith(
   change: Partial<Incident>,
 ): Partial<AlertInstanceContext> {
   return incident === null ? {} : { incident: { ...incident, ...change } };
+}
+
+/** The same for an edge of the evaluator, which is not to be applied a second time. */
+function decidedWith(
+  context: AlertInstanceContext,
+  { eventMs }: Decided,
+  change: Partial<Incident>,
+): Partial<AlertInstanceContext> {
+  const decidedThrough = Math.max(context.decidedThrough, eventMs);
+  return { decidedThrough, ...incidentWith(context, change) };
 }
 
 const base = setup({
@@ -112,17 +127,21 @@ const base = setup({
     endSnooze: assign(({ context }) => incidentWith(context, { snoozedUntilMs: null })),
     noteMissing: assign(({ context, event }) => {
       assertEvent(event, 'dataMissing');
-      return incidentWith(context, { dataMissingSinceMs: event.sinceMs });
+      return decidedWith(context, event, { dataMissingSinceMs: event.sinceMs });
     }),
-    noteObserved: assign(({ context }) => incidentWith(context, { dataMissingSinceMs: null })),
+    noteObserved: assign(({ context, event }) => {
+      assertEvent(event, 'dataObserved');
+      return decidedWith(context, event, { dataMissingSinceMs: null });
+    }),
     noteEvaluatorError: assign(({ context, event }) => {
       assertEvent(event, 'evaluatorFailed');
       return incidentWith(context, { evaluatorError: event.reason });
     }),
     noteEvaluatorHealthy: assign(({ context }) => incidentWith(context, { evaluatorError: null })),
-    noteCorrection: assign(({ context }) =>
-      incidentWith(context, { correctedAfterNotification: true }),
-    ),
+    noteCorrection: assign(({ context, event }) => {
+      assertEvent(event, 'corrected');
+      return decidedWith(context, event, { correctedAfterNotification: true });
+    }),
   },
   guards: {
     isNewRun: ({ context, event }) =>
@@ -154,8 +173,9 @@ export const chart = base.extend({
       if (!context.incident?.notify) return;
       enqueue({ type: 'effect', params: { type: 'notify', event: 'FIRING', occurrence: 1 } });
     }),
-    announceRecovery: base.enqueueActions(({ context, enqueue }) => {
+    announceRecovery: base.enqueueActions(({ context, event, enqueue }) => {
       if (!context.incident?.notify) return;
+      if (event.type === 'recovered' && event.notify === false) return;
       enqueue({ type: 'effect', params: { type: 'notify', event: 'RECOVERED', occurrence: 1 } });
     }),
     remind: base.enqueueActions(({ context, enqueue }) => {

@@ -48,6 +48,8 @@ export interface AlertRuleContext {
   readonly evaluationRevision: number;
   /** Instances of this evaluation revision and older ones are retired, recorded yet or not. */
   readonly retiredThroughRevision: number;
+  /** When it was last switched on again: what was observed before is not its own; null = never. */
+  readonly resumedMs: number | null;
   /** Why the desired version could not be applied. */
   readonly syncError: string | null;
   readonly createdMs: number;
@@ -200,6 +202,7 @@ function initialContext(input: AlertRuleInput | undefined): AlertRuleContext {
     appliedVersion: 0,
     evaluationRevision: 1,
     retiredThroughRevision: 0,
+    resumedMs: null,
     syncError: null,
     createdMs: at,
     updatedMs: at,
@@ -226,11 +229,13 @@ function editedFields(
   context: AlertRuleContext,
   event: Extract<AlertRuleEvent, { type: 'edited' }>,
 ): Partial<AlertRuleContext> {
-  const evaluationChanged = event.evaluationChanged || event.spec.enabled !== context.spec.enabled;
+  const switched = event.spec.enabled !== context.spec.enabled;
+  const evaluationChanged = event.evaluationChanged || switched;
   return {
     spec: event.spec,
     version: context.version + 1,
     evaluationRevision: context.evaluationRevision + (evaluationChanged ? 1 : 0),
+    resumedMs: switched && event.spec.enabled ? event.at : context.resumedMs,
     syncError: null,
     updatedMs: event.at,
     updatedBy: event.by,

@@ -17,8 +17,6 @@ export interface Incident {
   /** Value observed at the last decision (the firing, then the recovery), and when. */
   readonly value: number | null;
   readonly valueMs: number | null;
-  /** The observed samples that decided the firing, oldest first. */
-  readonly window: readonly { readonly observedMs: number; readonly value: number }[];
   /** false: fired and recovered in the past; recorded, and nobody is told. */
   readonly notify: boolean;
   readonly recoveredMs: number | null;
@@ -51,7 +49,6 @@ export interface Firing {
   readonly startedMs: number;
   readonly incidentId: string;
   readonly value: number | null;
-  readonly window: Incident['window'];
   readonly notify: boolean;
 }
 
@@ -64,7 +61,6 @@ export function openIncident(firing: Firing, ordinal: number): Incident {
     firedMs: firing.at,
     value: firing.value,
     valueMs: firing.value === null ? null : firing.eventMs,
-    window: firing.window,
     notify: firing.notify,
     recoveredMs: null,
     retiredMs: null,

@@ -82,7 +82,6 @@ const firing = {
   type: 'sustained',
   incidentId: 'inc_1',
   value: 95,
-  window: [{ observedMs: START, value: 95 }],
 };
 
 const alertInstance = modelOf<AlertInstanceContext>({
@@ -105,6 +104,7 @@ const alertInstance = modelOf<AlertInstanceContext>({
       },
       { type: 'recovered', at, eventMs: at, value: 10 },
       { type: 'recovered', at, eventMs: at, value: null },
+      { type: 'recovered', at, eventMs: at, value: 10, notify: false },
       { type: 'recovered', at, eventMs: earlier, value: 10 },
       { type: 'dataMissing', at, eventMs: at, sinceMs: at - 90_000 },
       { type: 'dataMissing', at, eventMs: earlier, sinceMs: earlier },
@@ -118,7 +118,7 @@ const alertInstance = modelOf<AlertInstanceContext>({
       { type: 'unsnoozed', at, by },
       { type: 'xstate.after.snoozeEnd.alertInstance.firing.notification.snoozed', at },
       { type: 'repeatDue', at },
-      { type: 'corrected', at },
+      { type: 'corrected', at, eventMs: at },
       { type: 'retired', at, reason: 'RULE_CHANGED' },
     ];
   },
