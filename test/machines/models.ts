@@ -202,7 +202,7 @@ const destination = modelOf<DestinationContext>({
     { type: 'overlapEnded', at },
     { type: 'deleted', at, by },
   ],
-  key: ({ secrets, displayName }) => [secrets.length, displayName],
+  key: ({ secrets, displayName }) => [Math.min(3, secrets.length), displayName],
 });
 
 const credential = modelOf<CredentialContext>({

@@ -4,7 +4,7 @@
  */
 import { machineDefinitions } from '../../machines/registry.ts';
 import { models } from './models.ts';
-import { type Edge, type Row, type Walk, walk } from './walk.ts';
+import { type Edge, leavesOf, type Row, type Walk, walk } from './walk.ts';
 
 const walks = new Map<string, Walk>();
 
@@ -43,4 +43,12 @@ export function contextOf<C>({ context }: Row): C {
 
 export function sameTimers(from: Row, to: Row): boolean {
   return JSON.stringify([...from.timers]) === JSON.stringify([...to.timers]);
+}
+
+/** One line a step: what a failed comparison shows, where whole steps would fill screens. */
+export function brief(edges: readonly Edge[]): string[] {
+  return edges.map(({ from, event, to, effects }) => {
+    const [before, after] = [from, to].map(({ value }) => leavesOf(value).join(' '));
+    return `${before} -- ${event.type} --> ${after} causes ${JSON.stringify(effects)}`;
+  });
 }

@@ -41,9 +41,14 @@ export interface Walk {
   readonly edges: readonly Edge[];
 }
 
+/** A walk longer than this means that a model's key is not finite; the longest takes 15,000. */
+const STEPS_MAX = 100_000;
+
+/** Throws when the walk does not end. */
 export function walk({ machine }: MachineDefinition, model: Model): Walk {
   const paths = getShortestPaths(machine, {
     input: model.input,
+    limit: STEPS_MAX,
     events: ({ context }: AnyMachineSnapshot) => model.events(context),
     serializeState: ({ value, context }: AnyMachineSnapshot) =>
       JSON.stringify([value, model.key(context)]),
