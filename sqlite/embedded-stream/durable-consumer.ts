@@ -67,8 +67,8 @@ export class DurableConsumer {
       const dueMs = clock.elapsed() + Math.max(0, leftMs);
       const { sequence, deliveryCount } = pending;
       consumer.#pending.set(sequence, { deliveryCount, dueMs, settling: false });
-      consumer.#wakeAt(dueMs);
     }
+    consumer.#fell();
     return consumer;
   }
 

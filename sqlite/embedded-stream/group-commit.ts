@@ -23,7 +23,7 @@ export interface GroupCommitOptions {
 
 interface Write {
   readonly bytes: number;
-  /** Runs inside the transaction; again in a later one when this one is rolled back and it stays. */
+  /** Runs inside the transaction; again in a later one when this one was rolled back. */
   readonly run: () => void;
   readonly committed: () => void;
   /** Absent: nobody waits for it, it stays queued until it is on disk. */
@@ -46,6 +46,8 @@ export class GroupCommit {
   readonly #probe: Database.Statement<[Uint8Array]>;
   readonly #delay = new Int32Array(new SharedArrayBuffer(4));
   #queue: Write[] = [];
+  /** So many of the next writes get a transaction each: one of them failed by its own fault. */
+  #alone = 0;
   #scheduled = false;
   #cancelWait: CancelWakeUp | undefined;
   #cancelProbe: CancelWakeUp | undefined;
@@ -65,7 +67,8 @@ export class GroupCommit {
 
   /**
    * Result of `write`, once the transaction it ran in is on disk. `write` is synchronous and may
-   * run only once. Throws `StreamUnavailable` when the disk or the database refused it.
+   * run in a transaction that is rolled back before. Throws `StreamUnavailable` when the disk or
+   * the database refused it, and what `write` throws.
    */
   submit<R>(write: () => R, bytes = 0): Promise<R> {
     if (this.#closed) return Promise.reject(closedError());
@@ -95,7 +98,7 @@ export class GroupCommit {
   /** Writes what is queued, then takes nothing more. */
   close(): void {
     if (this.#closed) return;
-    while (this.#queue.length > 0 && this.#flush() === 'committed');
+    while (this.#queue.length > 0 && (this.#flush() === 'committed' || this.#alone > 0));
     this.#closed = true;
     this.#cancelWait?.();
     this.#cancelProbe?.();
@@ -149,6 +152,10 @@ export class GroupCommit {
   }
 
   #takeBatch(): Write[] {
+    if (this.#alone > 0) {
+      this.#alone -= 1;
+      return this.#queue.splice(0, 1);
+    }
     let bytes = 0;
     let count = 0;
     for (const write of this.#queue) {
@@ -169,10 +176,32 @@ export class GroupCommit {
   #failed(batch: Write[], error: unknown, committing: boolean): void {
     this.#options.rolledBack();
     const cause = asUnavailable(error, this.#options.database.name, committing);
+    if (cause instanceof StreamUnavailable) this.#refuse(batch, cause);
+    else this.#isolate(batch, cause);
+  }
+
+  #refuse(batch: Write[], cause: StreamUnavailable): void {
     this.#queue.unshift(...batch.filter((write) => write.failed === undefined));
-    this.#fault = cause instanceof Error ? cause.message : String(cause);
+    this.#fault = cause.message;
     this.#cancelProbe ??= this.#options.clock.wakeAfter(PROBE_INTERVAL_MS, () => this.#tryAgain());
     for (const write of batch) write.failed?.(cause);
+  }
+
+  /** A caller's or our own mistake in one write: the others must not fail with it. */
+  #isolate(batch: Write[], cause: unknown): void {
+    const [write] = batch;
+    if (batch.length > 1) {
+      this.#queue.unshift(...batch);
+      this.#alone = batch.length;
+    } else if (write?.failed !== undefined) {
+      write.failed(cause);
+    } else {
+      // Nobody waits for it, and repeating it cannot help: a fault of this program, not hidden.
+      setImmediate(() => {
+        throw cause;
+      });
+    }
+    this.#schedule();
   }
 
   #tryAgain(): void {

@@ -132,7 +132,76 @@ t.test('a locked database refuses appends at once, and serves reads', async (t) 
   t.same(stream.health(), { state: 'available' });
   t.match(await append(stream), { sequence: 2 });
   const next = deliveries.next();
-  t.match((await next).value, { sequence: 2 }, 'what was acknowledged later counts once');
+  t.match((await next).value, { sequence: 2 });
+  await stream.close();
+  const reopened = openEmbeddedStream({ storage, clock });
+  const spec = { stream: 'LOG', durable: 'worker', ackWaitMs: 1_000, maxAckPending: 5 };
+  const again = (await reopened.consume(spec))[Symbol.asyncIterator]();
+  t.match((await again.next()).value, { sequence: 2 }, 'the first is acknowledged for good');
+  await reopened.close();
+});
+
+t.test('an append that is wrong in itself fails alone among those of its turn', async (t) => {
+  const stream = openEmbeddedStream({
+    storage: `${t.testdir({})}/a.db`,
+    clock: new VirtualClock(1_000),
+  });
+  await stream.ensure(LOG);
+  const wrong = { stream: 'LOG', subject: 'log.a', data: 'text' as unknown as Uint8Array };
+  const outcomes = await Promise.allSettled([append(stream), stream.append(wrong), append(stream)]);
+  t.match(outcomes, [
+    { value: { kind: 'appended', sequence: 1 } },
+    { status: 'rejected' },
+    { value: { kind: 'appended', sequence: 2 } },
+  ]);
+  t.same(stream.health(), { state: 'available' });
+  await stream.close();
+});
+
+t.test(
+  'a message whose ack-wait is over is not handed out while it is being settled',
+  async (t) => {
+    const clock = new VirtualClock(1_000);
+    const stream = openEmbeddedStream({ storage: `${t.testdir({})}/a.db`, clock });
+    await stream.ensure(LOG);
+    for (let i = 0; i < 2; i++) await append(stream);
+    const consumer = await stream.consume({
+      stream: 'LOG',
+      durable: 'worker',
+      ackWaitMs: 1_000,
+      maxAckPending: 5,
+    });
+    const iterator = consumer[Symbol.asyncIterator]();
+    const [first, second] = [(await iterator.next()).value, (await iterator.next()).value];
+    await clock.advance(1_500);
+    const settled = [first?.ack(), second?.nak(5_000)];
+    let third: unknown;
+    const next = iterator.next().then(({ value }) => {
+      third = value;
+    });
+    await Promise.all(settled);
+    await clock.advance(4_000);
+    t.equal(third, undefined, 'neither the acknowledged one nor the postponed one');
+    await clock.advance(1_500);
+    t.match(third, { sequence: 2, deliveryCount: 2 });
+    await stream.close();
+    await next;
+  },
+);
+
+t.test('a view into a larger buffer is stored as what it shows', async (t) => {
+  const stream = openEmbeddedStream({
+    storage: `${t.testdir({})}/a.db`,
+    clock: new VirtualClock(1_000),
+  });
+  await stream.ensure(LOG);
+  for (const buffer of [new ArrayBuffer(100), new SharedArrayBuffer(100)]) {
+    new Uint8Array(buffer).fill(120);
+    const data = new Uint8Array(buffer, 10, 5);
+    data.set([104, 101, 108, 108, 111]);
+    await stream.append({ stream: 'LOG', subject: 'log.a', data });
+  }
+  t.same(await texts(stream), ['hello', 'hello']);
   await stream.close();
 });
 

@@ -302,14 +302,6 @@ for (const version of VERSIONS) {
       );
     });
 
-    t.test('a truncation beyond the end does not move the next sequence', async (t) => {
-      const { stream } = await setUp(t, program);
-      await append(stream, 'm1');
-      await stream.truncate({ stream: 'LOG', belowSequence: 1_000 });
-      t.match(await stream.state('LOG'), { firstSequence: 2, lastSequence: 1, messages: 0 });
-      t.match(await append(stream, 'm2'), { sequence: 2 });
-    });
-
     t.test('the sample settings are valid and sync each write', async (t) => {
       const sample = fileURLToPath(new URL('../../docs/operations/nats.conf', import.meta.url));
       const check = spawnSync(program, ['-t', '--config', sample], { encoding: 'utf8' });

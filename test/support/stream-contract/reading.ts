@@ -132,6 +132,19 @@ export const readingContracts: readonly Contract[] = [
     },
   },
   {
+    title: 'a truncation beyond the end moves no sequence and touches no other stream',
+    async run(t, harness) {
+      const one = await newStream(harness);
+      const other = await newStream(harness);
+      for (const { append } of [one, other]) await append('a', 'm1');
+      await harness.stream.truncate({ stream: one.name, belowSequence: Number.MAX_SAFE_INTEGER });
+      const state = await harness.stream.state(one.name);
+      t.match(state, { firstSequence: 2, lastSequence: 1, messages: 0 });
+      t.match(await one.append('a', 'm2'), { sequence: 2 });
+      t.same(await other.all(), ['m1']);
+    },
+  },
+  {
     title: 'messages past the age limit go by themselves',
     async run(t, harness) {
       const { name, append } = await newStream(harness, {
