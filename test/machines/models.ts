@@ -29,7 +29,7 @@ export const HOUR = 3_600_000;
 const FUTURE = new Set(['expiresMs', 'overlapEndsMs', 'snoozedUntilMs', 'nextAttemptMs']);
 
 /** A second after the latest time in the context that has happened. */
-export function nowOf(context: unknown): number {
+function nowOf(context: unknown): number {
   return latestMs(context) + 1000;
 }
 
@@ -40,7 +40,7 @@ function latestMs(value: unknown): number {
   return Math.max(START, ...past.map(([, inner]) => latestMs(inner)));
 }
 
-export const spec: AlertRuleSpec = {
+const spec: AlertRuleSpec = {
   displayName: 'CPU high',
   metricId: 'cpu_utilization_pct',
   operator: 'GREATER_THAN',

@@ -70,7 +70,7 @@ export function walk({ machine }: MachineDefinition, model: Model): Walk {
 }
 
 /** One step from a row, as the host makes it. */
-export function stepOf(machine: AnyStateMachine, from: Row, event: ModelEvent): Omit<Edge, 'path'> {
+function stepOf(machine: AnyStateMachine, from: Row, event: ModelEvent): Omit<Edge, 'path'> {
   const before = machine.resolveState(JSON.parse(JSON.stringify(from)));
   const taken = machine.getTransitionData(before, event);
   const [after, actions] = transition(machine, before, event);
@@ -80,7 +80,7 @@ export function stepOf(machine: AnyStateMachine, from: Row, event: ModelEvent): 
   return { from, event, to: rowOf(after, due), effects, taken: taken ?? [] };
 }
 
-export function startRow(machine: AnyStateMachine, model: Model): Row {
+function startRow(machine: AnyStateMachine, model: Model): Row {
   const [snapshot, actions] = initialTransition(machine, model.input);
   const timers = new Map<string, number>();
   perform(actions, timers, Number(model.input.at));
