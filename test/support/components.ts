@@ -27,7 +27,9 @@ const components = {
   'vm-lab': {
     find: () => {
       const script = `${sharedFolder}/lab/vm-lab`;
-      const ready = existsSync('/usr/sbin/libvirtd') && existsSync('/usr/bin/qemu-system-x86_64');
+      const isRoot = process.getuid?.() === 0;
+      const ready =
+        isRoot && existsSync('/usr/sbin/libvirtd') && existsSync('/usr/bin/qemu-system-x86_64');
       return ready && existsSync(script) ? script : undefined;
     },
     howToGet: 'as root, run "vm-lab install" of the VM lab beside the checkout',

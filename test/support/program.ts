@@ -1,0 +1,149 @@
+/**
+ * The program as a user starts it: `bin/svc.js serve` as a child process with a data folder of its
+ * own, called over HTTP with the keys from demo.json. Ended by its process id, whatever happens.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const program = fileURLToPath(new URL('../../bin/svc.js', import.meta.url));
+
+export interface Demo {
+  readonly baseUrl: string;
+  readonly projectName: string;
+  readonly apiKey: string;
+  readonly collectorKey: string;
+}
+
+export interface Answer {
+  readonly status: number;
+  // Answers are read by the tests that know their shape.
+  readonly body: Record<string, unknown>;
+  readonly headers: Headers;
+}
+
+export interface Program {
+  readonly demo: Demo;
+  readonly log: () => string;
+  /** Calls an RPC method with the read-and-write key, or another. */
+  call(method: string, request: unknown, key?: string): Promise<Answer>;
+  get(path: string): Promise<{ status: number; text: string }>;
+  /** SIGTERM; resolves with the exit code. */
+  stop(): Promise<number | null>;
+  /** SIGKILL. */
+  kill(): Promise<void>;
+}
+
+type Teardown = { teardown(fn: () => unknown): unknown };
+
+/** A fresh data folder, removed with the test. */
+export function dataFolder(t: Teardown): string {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-e2e-'));
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** Starts the program and waits until it is ready. Throws, with its log, when it is not in 30 s. */
+export async function startProgram(
+  t: Teardown,
+  folder: string,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<Program> {
+  const child = spawn(process.execPath, [program, 'serve'], {
+    env: {
+      PATH: process.env.PATH ?? '',
+      HOME: process.env.HOME ?? '',
+      SVC_DATA: folder,
+      SVC_LISTEN: '127.0.0.1:0',
+      SVC_METRICS_LISTEN: 'off',
+      ...settings,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let text = '';
+  child.stdout.on('data', (chunk) => (text += chunk));
+  child.stderr.on('data', (chunk) => (text += chunk));
+  const exited = once(child, 'exit');
+  t.teardown(() => end(child, 'SIGKILL', exited));
+  const demo = await untilReady(child, () => text, folder);
+  return {
+    demo,
+    log: () => text,
+    call: (method, request, key = demo.apiKey) => call(demo.baseUrl, method, request, key),
+    async get(path) {
+      const answer = await fetch(demo.baseUrl + path);
+      return { status: answer.status, text: await answer.text() };
+    },
+    stop: () => end(child, 'SIGTERM', exited),
+    kill: async () => void (await end(child, 'SIGKILL', exited)),
+  };
+}
+
+/** Polls until `probe` gives a value; throws what it waited for after `seconds`. */
+export async function until<T>(
+  what: string,
+  probe: () => Promise<T | undefined> | T | undefined,
+  seconds = 60,
+): Promise<T> {
+  const end = Date.now() + seconds * 1000;
+  while (Date.now() < end) {
+    const value = await probe();
+    if (value !== undefined) return value;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  throw new Error(`Not within ${seconds} s: ${what}`);
+}
+
+async function untilReady(child: ChildProcess, log: () => string, folder: string): Promise<Demo> {
+  const file = join(folder, 'demo.json');
+  // An earlier run's file names another port: the banner tells that this one is up.
+  await until(
+    'the program listens',
+    () => {
+      if (child.exitCode !== null) throw new Error(`The program ended:\n${log()}`);
+      return log().includes('demo.json') && existsSync(file) ? true : undefined;
+    },
+    30,
+  ).catch((error: Error) => {
+    throw new Error(`${error.message}\n${log()}`);
+  });
+  const demo = JSON.parse(readFileSync(file, 'utf8')) as Demo;
+  await until('the program is ready', async () => {
+    const answer = await fetch(`${demo.baseUrl}/readyz`);
+    return answer.ok ? true : undefined;
+  });
+  return demo;
+}
+
+async function call(
+  baseUrl: string,
+  method: string,
+  request: unknown,
+  key: string,
+): Promise<Answer> {
+  const answer = await fetch(`${baseUrl}/svc.${method}`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${key}`,
+      'content-type': 'application/json',
+      'connect-protocol-version': '1',
+    },
+    body: JSON.stringify(request),
+  });
+  const text = await answer.text();
+  const body = text === '' ? {} : (JSON.parse(text) as Record<string, unknown>);
+  return { status: answer.status, body, headers: answer.headers };
+}
+
+async function end(
+  child: ChildProcess,
+  signal: NodeJS.Signals,
+  exited: Promise<unknown[]>,
+): Promise<number | null> {
+  if (child.exitCode === null && child.signalCode === null) child.kill(signal);
+  await exited;
+  return child.exitCode;
+}
