@@ -17,6 +17,7 @@ import {
   AlertInstance_State,
   AlertInstanceSchema,
   type AlertRule,
+  AlertRule_SyncStatus,
   AlertRuleSchema,
   type AlertRuleSpec,
   AlertRuleSpec_Operator,
@@ -34,7 +35,6 @@ import {
   Incident_RetireReason,
   Incident_State,
   IncidentSchema,
-  SyncStatus,
 } from '../gen/svc/monitoring/v1/alert_pb.ts';
 import { nameOf } from './resource-name.ts';
 
@@ -82,9 +82,11 @@ function specMessage(spec: SavedSpec): MessageInitShape<typeof AlertRuleSpecSche
 }
 
 /** Is the desired version in force? */
-export function syncStatusOf(row: Instance): SyncStatus {
-  if (row.value === 'pendingApplication') return SyncStatus.PENDING;
-  return row.value === 'applicationFailed' ? SyncStatus.FAILED : SyncStatus.APPLIED;
+function syncStatusOf(row: Instance): AlertRule_SyncStatus {
+  if (row.value === 'pendingApplication') return AlertRule_SyncStatus.PENDING;
+  return row.value === 'applicationFailed'
+    ? AlertRule_SyncStatus.FAILED
+    : AlertRule_SyncStatus.APPLIED;
 }
 
 export function ruleMessage(row: Instance): AlertRule {

@@ -30,7 +30,7 @@ import {
   ruleMessage,
 } from './alert-messages.ts';
 import { actorOf, checkUuid, requestKeyOf, within } from './caller.ts';
-import { collect, listOptions, pageSize, pageToken, parsePageToken } from './paging.ts';
+import { collect, listOptions, mapPage, pageSize, pageToken, parsePageToken } from './paging.ts';
 import { type Collection, parseName, parseProjectName } from './resource-name.ts';
 
 export interface AlertDeps {
@@ -274,13 +274,6 @@ function findRow(
   const found = host.view(within(context, project)).instance(machine, id);
   if (!found || found.value === 'deleted') throw notFound(name);
   return found;
-}
-
-function mapPage<A, B>(
-  page: { readonly items: readonly A[]; readonly next?: string },
-  map: (item: A) => B | undefined,
-): { items: (B | undefined)[]; next?: string } {
-  return { items: page.items.map(map), ...(page.next === undefined ? {} : { next: page.next }) };
 }
 
 function notFound(name: string): Refusal {

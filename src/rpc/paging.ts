@@ -53,26 +53,38 @@ function decode(token: string): unknown {
   }
 }
 
+/** Rows that one page of a filtered list looks at: a filter that fits nothing must end too. */
+const LOOKED_AT_MAX = 5_000;
+
+interface SomePage<T> {
+  readonly items: readonly T[];
+  readonly next?: string;
+}
+
 /**
  * A page of those rows that a filter keeps (`undefined` = left out): pages of the list are read
  * until enough are found, each as large as what is still missing, so that a token is always the
- * position of the last row looked at.
+ * position of the last row looked at. After 5,000 rows the page ends as it is, with a token.
  */
 export function collect<T>(
   kind: string,
   request: { readonly pageSize: number; readonly pageToken: string },
-  read: (options: { limit: number; after?: string }) => {
-    readonly items: readonly (T | undefined)[];
-    readonly next?: string;
-  },
+  read: (options: { limit: number; after?: string }) => SomePage<T | undefined>,
 ): { items: T[]; token: string } {
   const { limit, after: start } = listOptions(kind, request);
   const items: T[] = [];
   let after = start;
+  let lookedAt = 0;
   do {
     const page = read({ limit: limit - items.length, ...(after === undefined ? {} : { after }) });
     items.push(...page.items.filter((item) => item !== undefined));
+    lookedAt += Math.max(page.items.length, 1);
     after = page.next;
-  } while (after !== undefined && items.length < limit);
+  } while (after !== undefined && items.length < limit && lookedAt < LOOKED_AT_MAX);
   return { items, token: pageToken(kind, after) };
+}
+
+/** The same page with its items mapped; `undefined` = left out by a filter. */
+export function mapPage<A, B>(page: SomePage<A>, map: (item: A) => B): SomePage<B> {
+  return { items: page.items.map(map), ...(page.next === undefined ? {} : { next: page.next }) };
 }

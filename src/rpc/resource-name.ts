@@ -14,7 +14,7 @@ export type Collection =
   | 'alertInstances';
 
 /** Project ids, and ids in general, as they may stand in a name. */
-const ID = '[A-Za-z0-9_.:-]{1,128}';
+export const ID = '[A-Za-z0-9_.:-]{1,128}';
 const PROJECT = /^projects\/([a-z0-9][a-z0-9-]{0,62})$/;
 
 export function nameOf(project: string, collection: Collection, id: string): string {

@@ -1,0 +1,76 @@
+/**
+ * Protobuf's wire format, as far as plain messages need it. Strict: whatever is truncated, not
+ * UTF-8 or larger than a double holds exactly throws `NotPlain`, and the caller leaves the message
+ * to the full implementation. Source: protobuf.dev, "Encoding".
+ */
+import { Buffer } from 'node:buffer';
+
+/** The message is not of the plain form that is read here; it may well be valid, or not. */
+export class NotPlain extends Error {
+  constructor(detail: string) {
+    super(detail);
+    this.name = 'NotPlain';
+  }
+}
+
+/** A varint of more bytes may exceed 2^53 - 1. */
+const VARINT_BYTES_MAX = 7;
+
+export class WireReader {
+  bytes: Buffer = Buffer.alloc(0);
+  /** Position of the next read. */
+  at = 0;
+  #view: DataView = new DataView(new ArrayBuffer(0));
+
+  /** Starts on other bytes. */
+  open(bytes: Buffer): void {
+    this.bytes = bytes;
+    this.at = 0;
+    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  }
+
+  /** A tag byte, which holds field numbers up to 15; a longer one has its high bit set. */
+  tag(): number {
+    return this.bytes[this.at++] ?? -1;
+  }
+
+  varint(): number {
+    const { bytes } = this;
+    let byte = bytes[this.at++] ?? 0x80;
+    if (byte < 0x80) return byte;
+    let value = byte & 0x7f;
+    let factor = 0x80;
+    for (let i = 1; i < VARINT_BYTES_MAX; i++) {
+      byte = bytes[this.at++] ?? 0x80;
+      value += (byte & 0x7f) * factor;
+      if (byte < 0x80) return value;
+      factor *= 0x80;
+    }
+    throw new NotPlain('a number is longer than 49 bits, or cut off');
+  }
+
+  /** Where the length-delimited field that begins here ends; it lies within `limit`. */
+  end(limit: number): number {
+    const length = this.varint();
+    const end = this.at + length;
+    if (end > limit) throw new NotPlain('a field is longer than what it lies in');
+    return end;
+  }
+
+  /** A string field of well-formed UTF-8. */
+  text(limit: number): string {
+    const end = this.end(limit);
+    const text = this.bytes.toString('utf8', this.at, end);
+    // What the decoder puts in place of bytes that are not UTF-8. Sent as such, it is not plain.
+    if (text.includes('\ufffd')) throw new NotPlain('a text is not UTF-8');
+    this.at = end;
+    return text;
+  }
+
+  double(): number {
+    const at = this.at;
+    if (at + 8 > this.bytes.length) throw new NotPlain('a double is cut off');
+    this.at = at + 8;
+    return this.#view.getFloat64(at, true);
+  }
+}

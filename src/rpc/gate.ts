@@ -1,0 +1,111 @@
+/**
+ * What every call passes before its body is read: the protocol's version, access by the method's
+ * declared policy, and the position in the log that the caller wants to read from. Before the
+ * body, because a caller without access must not make us read, decompress or parse anything.
+ */
+import { getOption } from '@bufbuild/protobuf';
+import type { HandlerContext } from '@connectrpc/connect';
+import type { Host } from '../../actors/host-port.ts';
+import type { Clock } from '../../streams/clock.ts';
+import { Refusal } from '../../streams/refusal.ts';
+import type { Authenticator } from '../auth/authenticator.ts';
+import { type Policy, Policy_Access, policy } from '../gen/svc/options/v1/policy_pb.ts';
+import type { Log } from '../log.ts';
+import { principalKey } from './caller.ts';
+import { asConnectError } from './told-errors.ts';
+
+/** Header with a position in EVENTS: told in every answer, waited for when a request sends it. */
+export const SEQUENCE_HEADER = 'svc-sequence';
+/** Longest wait for a position that this node has not applied yet, ms. */
+const SEQUENCE_WAIT_MS = 5_000;
+/** The one version of the Connect protocol (interface, section 9); absent is taken as it. */
+const PROTOCOL_VERSION = '1';
+
+export interface GateDeps {
+  readonly host: Pick<Host, 'appliedSequence' | 'waitFor'>;
+  readonly authenticator: Authenticator;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Connect's `requestGate`. Throws `ConnectError`. */
+export function requestGate(deps: GateDeps): (context: HandlerContext) => Promise<void> {
+  return async (context) => {
+    try {
+      checkVersion(context.requestHeader.get('connect-protocol-version'));
+      admit(deps.authenticator, context);
+      const wanted = context.requestHeader.get(SEQUENCE_HEADER);
+      if (wanted !== null) await waitFor(deps, wanted);
+    } catch (error) {
+      throw asConnectError(error, context.method.name, deps.log);
+    }
+  };
+}
+
+function checkVersion(version: string | null): void {
+  if (version === null || version === PROTOCOL_VERSION) return;
+  throw new Refusal(
+    'INVALID_FIELD',
+    `Connect-Protocol-Version is "${version.slice(0, 20)}": send ${PROTOCOL_VERSION}, or nothing`,
+    { field: 'Connect-Protocol-Version' },
+  );
+}
+
+/** The capability that each declared access needs; '' = any valid credential. */
+const CAPABILITY: Readonly<Partial<Record<Policy_Access, string>>> = {
+  [Policy_Access.READ]: 'monitoring.read',
+  [Policy_Access.WRITE]: 'monitoring.write',
+  [Policy_Access.COLLECTOR]: 'collector',
+  [Policy_Access.ANY]: '',
+};
+
+/** Puts the caller into the call's context, where `callerOf` finds it. */
+function admit(authenticator: Authenticator, context: HandlerContext): void {
+  const { name } = context.method;
+  const declared = getOption(context.method, policy);
+  if (declared.access === Policy_Access.NONE) return;
+  const authorization = context.requestHeader.get('authorization') ?? undefined;
+  const principal = authenticator.authenticate(authorization);
+  const capability = capabilityFor(name, declared);
+  if (capability !== '' && !principal.capabilities.includes(capability)) {
+    throw new Refusal(
+      'MISSING_CAPABILITY',
+      `${name} needs ${capability}, which the credential does not have`,
+      { capability },
+    );
+  }
+  context.values.set(principalKey, principal);
+}
+
+/**
+ * The capability a credential needs, '' = none in particular. Throws HUMAN_OPERATION for what only
+ * people may do, and MISSING_CAPABILITY for a method that declares no policy: it is refused.
+ */
+export function capabilityFor(name: string, declared: Policy): string {
+  if (declared.access === Policy_Access.HUMAN) {
+    throw new Refusal('HUMAN_OPERATION', `${name} is for people, in the dashboard`);
+  }
+  const capability = CAPABILITY[declared.access];
+  if (capability !== undefined) return capability;
+  throw new Refusal('MISSING_CAPABILITY', `${name} declares no policy: nobody may call it`);
+}
+
+async function waitFor({ host, clock }: GateDeps, wanted: string): Promise<void> {
+  if (!/^\d{1,15}$/.test(wanted)) {
+    const message = `${SEQUENCE_HEADER} is not a position: send back what an answer told`;
+    throw new Refusal('INVALID_FIELD', message, { field: SEQUENCE_HEADER });
+  }
+  const sequence = Number(wanted);
+  if (host.appliedSequence() >= sequence) return;
+  const patience = new AbortController();
+  const cancel = clock.wakeAfter(SEQUENCE_WAIT_MS, () => patience.abort());
+  try {
+    await host.waitFor(sequence, patience.signal);
+  } catch (error) {
+    throw patience.signal.aborted
+      ? new Refusal('NOT_READY', `This node has not reached position ${wanted} yet: ask again`)
+      : error;
+  } finally {
+    cancel();
+  }
+}

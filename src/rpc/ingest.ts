@@ -1,0 +1,130 @@
+/**
+ * `IngestService`: rows from messages to rows as ingest takes them. What makes a whole row
+ * unreadable refuses the request with its index; readings that cannot be true are ingest's to
+ * refuse, one by one.
+ */
+import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
+import type { Ingest, IngestRow } from '../../actors/ingest-port.ts';
+import { Refusal } from '../../streams/refusal.ts';
+import { type SeriesKey, VM_STATES } from '../../streams/samples/batch.ts';
+import { seriesKeyOf } from '../../streams/samples/series-key.ts';
+import {
+  type IngestService,
+  type Row,
+  Row_State,
+  type Value,
+} from '../gen/svc/ingest/v1/ingest_pb.ts';
+import { within } from './caller.ts';
+import { ID, parseName, parseProjectName } from './resource-name.ts';
+
+export const BATCH_ID_LENGTH_MAX = 128;
+export const TEXT_LENGTH_MAX = 200;
+/** Series of a row: a VM with hundreds of disks and mounts stays well below. */
+const VALUES_MAX = 1_000;
+const LABELS_MAX = 8;
+
+export function ingestService({
+  ingest,
+}: {
+  readonly ingest: Ingest;
+}): ServiceImpl<typeof IngestService> {
+  return {
+    async writeSamples(request, context) {
+      const project = within(context, parseProjectName('projectName', request.projectName));
+      checkText('batchId', request.batchId, BATCH_ID_LENGTH_MAX);
+      const rows = decodeRows(context, request.rows);
+      const answer = await ingest.write({ project, batchId: request.batchId, rows });
+      return {
+        accepted: BigInt(answer.accepted),
+        duplicates: BigInt(answer.duplicates),
+        rejected: answer.rejected.map((one) => ({ ...one })),
+      };
+    },
+  };
+}
+
+/** The rows as ingest takes them. Throws a `Refusal`: INVALID_FIELD with its index, PROJECT_BOUNDARY. */
+export function decodeRows(context: HandlerContext, rows: readonly Row[]): IngestRow[] {
+  return rows.map((row, i) => decodeRow(context, row, `rows[${i}]`));
+}
+
+function decodeRow(context: HandlerContext, row: Row, at: string): IngestRow {
+  const { vcpus = Number.NaN } = row;
+  if (vcpus < 0) throw invalid(`${at}.vcpus`, `is ${vcpus}: leave it out when it was not observed`);
+  checkText(`${at}.bootId`, row.bootId, TEXT_LENGTH_MAX);
+  checkText(`${at}.stateReason`, row.stateReason, TEXT_LENGTH_MAX);
+  checkText(`${at}.displayName`, row.displayName, TEXT_LENGTH_MAX);
+  return {
+    vm: vmIdOf(context, row.vmName, at),
+    observedMs: Number(row.observedUnixMs),
+    sequence: Number(row.sequence),
+    boot: row.bootId,
+    vcpus,
+    state: stateOf(row.state, at),
+    stateReason: row.stateReason,
+    series: seriesOf(row.values, at),
+    values: row.values.map(({ value }) => value),
+    displayName: row.displayName,
+  };
+}
+
+const ID_ALONE = new RegExp(`^${ID}$`);
+
+function vmIdOf(context: HandlerContext, name: string, at: string): string {
+  if (ID_ALONE.test(name)) return name;
+  const { project, id } = parseName(`${at}.vmName`, name, 'vms');
+  within(context, project);
+  return id;
+}
+
+/** Index into `VM_STATES`; not told and unknown are one. */
+function stateOf(state: Row_State, at: string): number {
+  if (state === Row_State.STATE_UNSPECIFIED) return VM_STATES.indexOf('UNKNOWN');
+  const found = VM_STATES.findIndex((name) => Row_State[name] === state);
+  if (found >= 0) return found;
+  throw invalid(`${at}.state`, `is ${state}: one of ${VM_STATES.join(', ')}`);
+}
+
+/** Keys of a row's values, in their order. Throws a `Refusal`: INVALID_FIELD. */
+export function seriesOf(values: readonly NamedSeries[], at: string): SeriesKey[] {
+  if (values.length > VALUES_MAX) {
+    throw invalid(`${at}.values`, `has ${values.length} entries; ${VALUES_MAX} at most`);
+  }
+  const keys = values.map((value, i) => seriesKey(value, `${at}.values[${i}]`));
+  if (new Set(keys).size === keys.length) return keys;
+  const twice = keys.find((key, i) => keys.indexOf(key) < i);
+  throw invalid(`${at}.values`, `has ${twice} twice: one value a series and row`);
+}
+
+type NamedSeries = Pick<Value, 'series' | 'labels'>;
+
+const SERIES_NAME = /^[a-zA-Z_][a-zA-Z0-9_]{0,127}$/;
+/** Whose readings these are is said by the row, never by labels. */
+const RESERVED_LABELS = new Set(['project', 'vm', 'vm_name', 'datacenter']);
+
+function seriesKey({ series, labels }: NamedSeries, at: string): SeriesKey {
+  if (!SERIES_NAME.test(series)) {
+    throw invalid(`${at}.series`, `is "${series.slice(0, 100)}": letters, digits and underscores`);
+  }
+  const entries = Object.entries(labels);
+  if (entries.length > LABELS_MAX) {
+    throw invalid(`${at}.labels`, `has ${entries.length} entries; ${LABELS_MAX} at most`);
+  }
+  for (const [name, value] of entries) {
+    if (!SERIES_NAME.test(name) || name.startsWith('__') || RESERVED_LABELS.has(name)) {
+      throw invalid(`${at}.labels`, `has "${name.slice(0, 100)}", which cannot be a label here`);
+    }
+    checkText(`${at}.labels`, value, TEXT_LENGTH_MAX);
+  }
+  return seriesKeyOf(series, labels);
+}
+
+function checkText(field: string, text: string, lengthMax: number): void {
+  if (text.length > lengthMax) {
+    throw invalid(field, `has ${text.length} characters; ${lengthMax} at most`);
+  }
+}
+
+function invalid(field: string, rest: string): Refusal {
+  return new Refusal('INVALID_FIELD', `${field} ${rest}`, { field });
+}

@@ -1,0 +1,96 @@
+/**
+ * Every RPC of the service on one router. Each method is registered by itself, because what it
+ * does with fields it does not know follows from its declared policy: a mutation refuses them (a
+ * misspelt selection must not be lost), a read ignores them.
+ *
+ *   request -> gate (version, access, position) -> body -> handler -> reason and position
+ */
+import type { DescService } from '@bufbuild/protobuf';
+import { getOption } from '@bufbuild/protobuf';
+import type {
+  ConnectRouter,
+  ConnectRouterOptions,
+  MethodImpl,
+  ServiceImpl,
+} from '@connectrpc/connect';
+import type { Alerting } from '../../actors/alerting/port.ts';
+import type { EvaluatorView } from '../../actors/evaluator-port.ts';
+import type { Host } from '../../actors/host-port.ts';
+import type { Ingest } from '../../actors/ingest-port.ts';
+import type { Clock } from '../../streams/clock.ts';
+import type { HistoryReader } from '../../streams/samples/columns.ts';
+import type { Authenticator } from '../auth/authenticator.ts';
+import { AuditService } from '../gen/svc/audit/v1/audit_pb.ts';
+import { IngestService } from '../gen/svc/ingest/v1/ingest_pb.ts';
+import { AlertService } from '../gen/svc/monitoring/v1/alert_pb.ts';
+import { MonitoringService } from '../gen/svc/monitoring/v1/monitoring_pb.ts';
+import { policy } from '../gen/svc/options/v1/policy_pb.ts';
+import { BODY_BYTES_MAX } from '../http/limits.ts';
+import type { Log } from '../log.ts';
+import { alertService } from './alerts.ts';
+import { auditService } from './audit.ts';
+import { requestGate } from './gate.ts';
+import { ingestService } from './ingest.ts';
+import { COMPRESSIONS } from './message-bytes.ts';
+import { monitoringService } from './monitoring.ts';
+import { errorsAsTold } from './told-errors.ts';
+import { tellResponses } from './told-responses.ts';
+
+export interface RpcDeps {
+  readonly host: Host;
+  readonly alerting: Alerting;
+  readonly evaluator: EvaluatorView;
+  readonly ingest: Ingest;
+  readonly history: HistoryReader;
+  readonly datacenters: { stateOf(name: string): 'live' | 'stale' };
+  readonly authenticator: Authenticator;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Largest answer (interface, section 8). */
+const RESPONSE_BYTES_MAX = 4 * 1024 * 1024;
+
+/** The Connect protocol alone: no client of ours speaks the other two. */
+const PROTOCOLS = { grpc: false, grpcWeb: false } as const;
+
+/** Options of the plugin, to be spread beside `routes`. */
+export function connectOptions(deps: RpcDeps): ConnectRouterOptions {
+  return {
+    ...PROTOCOLS,
+    requestGate: requestGate(deps),
+    interceptors: [errorsAsTold(deps.log)],
+    acceptCompression: COMPRESSIONS,
+    readMaxBytes: BODY_BYTES_MAX,
+    writeMaxBytes: RESPONSE_BYTES_MAX,
+  };
+}
+
+/** Registers every method; for `fastifyConnectPlugin`. */
+export function rpcRoutes(deps: RpcDeps): (router: ConnectRouter) => void {
+  return (router) => {
+    register(router, MonitoringService, monitoringService(deps));
+    register(router, AlertService, alertService(deps));
+    register(router, IngestService, ingestService(deps));
+    register(router, AuditService, auditService(deps));
+    tellResponses(router, { position: () => deps.host.appliedSequence(), log: deps.log });
+  };
+}
+
+function register<S extends DescService>(
+  router: ConnectRouter,
+  service: S,
+  implementation: ServiceImpl<S>,
+): void {
+  for (const method of service.methods) {
+    // `ServiceImpl` has exactly one implementation for each method, under its local name.
+    const implement = implementation[method.localName as keyof ServiceImpl<S>];
+    const isMutation = getOption(method, policy).mutation;
+    const options: ConnectRouterOptions = {
+      // Said again: options of a method replace the router's choice of protocols.
+      ...PROTOCOLS,
+      jsonOptions: { alwaysEmitImplicit: true, ignoreUnknownFields: !isMutation },
+    };
+    router.rpc(method, implement as MethodImpl<typeof method>, options);
+  }
+}

@@ -1,0 +1,43 @@
+/**
+ * Errors as a caller may see them: refusals keep their reason, the world's failures become "ask
+ * again", anything unforeseen goes to the log and to nobody else.
+ */
+import { Code, ConnectError, type Interceptor } from '@connectrpc/connect';
+import { HistoryError } from '../../sqlite/history/history-error.ts';
+import { Refusal } from '../../streams/refusal.ts';
+import { StreamUnavailable } from '../../streams/stream.ts';
+import { toConnectError } from '../errors.ts';
+import type { Log } from '../log.ts';
+
+/** Around every handler. */
+export function errorsAsTold(log: Log): Interceptor {
+  return (next) => async (request) => {
+    try {
+      return await next(request);
+    } catch (error) {
+      throw asConnectError(error, request.method.name, log);
+    }
+  };
+}
+
+/** The error as a caller may see it. */
+export function asConnectError(error: unknown, method: string, log: Log): ConnectError {
+  if (error instanceof Refusal) return toConnectError(error);
+  if (error instanceof ConnectError) return error;
+  if (error instanceof StreamUnavailable) {
+    const message = `${error.message}; send the same request again`;
+    return toConnectError(new Refusal('NOT_READY', message));
+  }
+  if (error instanceof HistoryError || isDatabaseFault(error)) {
+    log.error({ err: error, method }, 'A call failed on storage');
+    const message = 'Storage does not answer; its log tells more. Send the same request again';
+    return toConnectError(new Refusal('NOT_READY', message));
+  }
+  log.error({ err: error, method }, 'A call failed unexpectedly');
+  return new ConnectError('Internal error; the service log tells more', Code.Internal);
+}
+
+/** SQLite's errors carry its own code: a full disk, a locked file, a damaged one. */
+function isDatabaseFault(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && String(error.code).startsWith('SQLITE_');
+}
