@@ -125,7 +125,7 @@ for (const version of VERSIONS) {
       t.match(stream.health(), { reason: /reconnecting/ });
       await t.rejects(append(stream, 'lost'), { name: 'StreamUnavailable', outcome: 'refused' });
       // Longer than the ten attempts at which the client gives up by default.
-      await sleep(3_000);
+      await sleep(4_500);
       await server.start();
       t.ok(await until(() => stream.health().state === 'available'), 'attempts are unlimited');
       const backMs = performance.now();
