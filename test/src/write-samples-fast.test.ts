@@ -1,0 +1,407 @@
+/**
+ * The binary handler of `WriteSamples` against the RPC framework: two servers over one recording
+ * ingest, one with the handler in front. Whatever is sent, both answer the same and store the same
+ * rows; the handler's own count shows that it was not the framework that answered twice.
+ */
+import { deepStrictEqual } from 'node:assert';
+import { Agent, request as httpRequest } from 'node:http';
+import { gzipSync } from 'node:zlib';
+import {
+  create,
+  fromBinary,
+  type MessageInitShape,
+  toBinary,
+  toJsonString,
+} from '@bufbuild/protobuf';
+import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
+import fc from 'fast-check';
+import t, { type Test } from 'tap';
+import type { Ingest, WriteRequest } from '../../actors/ingest-port.ts';
+import type { Authenticator } from '../../src/auth/authenticator.ts';
+import { loadConfig } from '../../src/config.ts';
+import {
+  IngestService,
+  WriteSamplesRequestSchema,
+  WriteSamplesResponseSchema,
+} from '../../src/gen/svc/ingest/v1/ingest_pb.ts';
+import { createHealth } from '../../src/health.ts';
+import { type HttpServer, openHttpServer } from '../../src/http/server.ts';
+import { silentLog } from '../../src/log.ts';
+import { createMetrics, type Metrics } from '../../src/metrics.ts';
+import { requestGate } from '../../src/rpc/gate.ts';
+import { ingestService } from '../../src/rpc/ingest.ts';
+import { COMPRESSIONS } from '../../src/rpc/message-bytes.ts';
+import { errorsAsTold } from '../../src/rpc/told-errors.ts';
+import { tellResponses } from '../../src/rpc/told-responses.ts';
+import { addFastWriteSamples } from '../../src/rpc/write-samples-fast.ts';
+import { systemClock } from '../../streams/clock.ts';
+import { seededRandom } from '../../streams/random.ts';
+import { Refusal } from '../../streams/refusal.ts';
+
+const PATH = '/svc.ingest.v1.IngestService/WriteSamples';
+const COLLECTOR = 'Bearer collector';
+
+interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, unknown>>;
+  readonly body: Buffer;
+}
+
+interface Sent {
+  readonly body: Uint8Array;
+  readonly headers?: Readonly<Record<string, string | undefined>>;
+  /** Pieces in which the body is written; default one. */
+  readonly pieces?: number;
+}
+
+interface Side {
+  readonly server: HttpServer;
+  readonly metrics: Metrics;
+  /** What ingest was given since the last look. */
+  readonly written: WriteRequest[];
+  send(sent: Sent): Promise<Answer>;
+}
+
+/** What ingest does with the next requests; both sides share it. */
+const behaviour: { write: Ingest['write'] } = { write: async () => nothing };
+const nothing = { accepted: 0, duplicates: 0, rejected: [] };
+
+const authenticator: Authenticator = {
+  authenticate(authorization) {
+    const name = authorization?.replace('Bearer ', '');
+    if (name === undefined) throw new Refusal('MISSING_CREDENTIAL', 'No Authorization header');
+    if (name !== 'collector' && name !== 'reader') {
+      throw new Refusal('CREDENTIAL_REVOKED', 'The key was revoked');
+    }
+    const capabilities = name === 'collector' ? ['collector'] : ['monitoring.read'];
+    return { kind: 'col', credential: 'c1', project: 'demo', capabilities };
+  },
+};
+
+async function openSide(t: Test, fast: boolean): Promise<Side> {
+  const written: WriteRequest[] = [];
+  const metrics = createMetrics({ clock: systemClock, version: '1.2.3' });
+  const health = createHealth({ clock: systemClock, log: silentLog });
+  const ingest: Ingest = {
+    write: (request) => {
+      written.push(structuredClone(request));
+      return behaviour.write(request);
+    },
+  };
+  const host = { appliedSequence: () => 42, waitFor: async () => {} };
+  const deps = { ingest, authenticator, host, metrics, clock: systemClock, log: silentLog };
+  const server = await openHttpServer({
+    ...deps,
+    settings: loadConfig([], { SVC_LISTEN: '127.0.0.1:0' }).settings,
+    health,
+    random: seededRandom(1),
+    readGate: () => ({ status: 401, message: 'no' }),
+    addRoutes: async (app) => {
+      if (fast) addFastWriteSamples(app, deps);
+      await app.register(fastifyConnectPlugin, {
+        grpc: false,
+        grpcWeb: false,
+        requestGate: requestGate(deps),
+        interceptors: [errorsAsTold(silentLog)],
+        acceptCompression: COMPRESSIONS,
+        readMaxBytes: 1024 * 1024,
+        routes: (router) => {
+          router.service(IngestService, ingestService({ ingest }));
+          tellResponses(router, { position: () => 42, log: silentLog });
+        },
+      });
+    },
+  });
+  const agent = new Agent({ keepAlive: true });
+  t.teardown(async () => {
+    agent.destroy();
+    await server.close();
+    health.close();
+    metrics.close();
+  });
+  return { server, metrics, written, send: (sent) => send(server.baseUrl, agent, sent) };
+}
+
+function send(baseUrl: string, agent: Agent, { body, headers, pieces = 1 }: Sent): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const all: Record<string, string | undefined> = {
+      'content-type': 'application/proto',
+      'connect-protocol-version': '1',
+      authorization: COLLECTOR,
+      'content-length': String(body.length),
+      ...headers,
+    };
+    const told = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
+    const request = httpRequest(
+      `${baseUrl}${PATH}`,
+      { method: 'POST', agent, headers: told as Record<string, string> },
+      (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.on('end', () => {
+          const { statusCode = 0 } = response;
+          resolve({ status: statusCode, headers: response.headers, body: Buffer.concat(chunks) });
+        });
+      },
+    );
+    request.on('error', reject);
+    writePieces(request, Buffer.from(body), pieces);
+  });
+}
+
+/** Each piece in a turn of its own, so that it arrives as a chunk of its own. */
+function writePieces(request: ReturnType<typeof httpRequest>, body: Buffer, pieces: number): void {
+  const length = Math.max(1, Math.ceil(body.length / pieces));
+  if (body.length <= length) {
+    request.end(body);
+    return;
+  }
+  request.write(body.subarray(0, length), () =>
+    setImmediate(() => writePieces(request, body.subarray(length), pieces - 1)),
+  );
+}
+
+/** Requests that the handler itself has answered. */
+async function answeredFast({ metrics }: Side): Promise<number> {
+  const [, count] = /^svc_write_samples_fast_total (\d+)$/m.exec(await metrics.text()) ?? [];
+  return Number(count);
+}
+
+/** What a caller can tell two answers apart by. */
+function seen({ status, headers, body }: Answer) {
+  const { 'content-type': type, 'svc-sequence': sequence, 'retry-after': retryAfter } = headers;
+  return {
+    ...{ status, type, sequence, retryAfter, length: headers['content-length'] },
+    body: body.toString('latin1'),
+  };
+}
+
+interface Pair {
+  readonly fast: Side;
+  readonly framework: Side;
+  /** Sends to both, checks that they agree, answers what was seen. */
+  agree(t: Test, sent: Sent, name: string): Promise<ReturnType<typeof seen>>;
+}
+
+async function openPair(t: Test): Promise<Pair> {
+  const [fast, framework] = await Promise.all([openSide(t, true), openSide(t, false)]);
+  return {
+    fast,
+    framework,
+    async agree(t, sent, name) {
+      const [ours, theirs] = await Promise.all([fast.send(sent), framework.send(sent)]);
+      t.same(seen(ours), seen(theirs), `${name}: the same answer`);
+      t.same(fast.written, framework.written, `${name}: the same rows`);
+      t.ok(theirs.headers['x-request-id'] && ours.headers['x-request-id'], 'both tell an id');
+      fast.written.length = 0;
+      framework.written.length = 0;
+      return seen(ours);
+    },
+  };
+}
+
+type RequestInit = MessageInitShape<typeof WriteSamplesRequestSchema>;
+
+function encoded(init: RequestInit): Uint8Array {
+  return toBinary(WriteSamplesRequestSchema, create(WriteSamplesRequestSchema, init));
+}
+
+const ordinary: RequestInit = {
+  projectName: 'projects/demo',
+  batchId: 'batch-1',
+  rows: ['vm-1', 'projects/demo/vms/vm-2'].map((vmName, i) => ({
+    vmName,
+    observedUnixMs: 1_700_000_000_123n + BigInt(i),
+    bootId: 'boot',
+    sequence: 7n,
+    vcpus: 4,
+    state: 1,
+    stateReason: 'because',
+    displayName: 'Größe 7',
+    values: [
+      { series: 'svc_vm_cpu_seconds_total', value: 1.5 },
+      { series: 'svc_vm_running', value: 0 },
+      { series: 'svc_vm_disk_read_bytes_total', labels: { device: 'vda', bus: '"0"' }, value: -2 },
+      { series: 'svc_vm_load1', value: Number.NaN },
+    ],
+  })),
+};
+
+t.test(
+  'an ordinary request is taken by the handler and stored as the framework stores it',
+  async (t) => {
+    const pair = await openPair(t);
+    behaviour.write = async () => ({
+      accepted: 1_000_000,
+      duplicates: 3,
+      rejected: [{ row: 1, series: 'svc_vm_load1', reason: 'NOT_FINITE' }],
+    });
+    for (const pieces of [1, 3]) {
+      const answer = await pair.agree(t, { body: encoded(ordinary), pieces }, `${pieces} pieces`);
+      t.equal(answer.status, 200);
+      const told = fromBinary(WriteSamplesResponseSchema, Buffer.from(answer.body, 'latin1'));
+      t.equal(told.accepted, 1_000_000n);
+      t.equal(told.rejected[0]?.reason, 'NOT_FINITE');
+    }
+    t.equal(await answeredFast(pair.fast), 2, 'both by the handler');
+    await pair.agree(t, { body: encoded({ projectName: 'projects/demo' }) }, 'no rows');
+    t.equal(await answeredFast(pair.fast), 3);
+  },
+);
+
+t.test('rows of one layout come with the same list of series', async (t) => {
+  const side = await openSide(t, true);
+  const series: unknown[] = [];
+  behaviour.write = async ({ rows }) => {
+    for (const row of rows) series.push(row.series);
+    return nothing;
+  };
+  await side.send({ body: encoded(ordinary) });
+  await side.send({ body: encoded(ordinary) });
+  t.equal(series.length, 4);
+  t.equal(new Set(series).size, 1);
+});
+
+t.test('what the handler does not take, the framework answers, its body unharmed', async (t) => {
+  const pair = await openPair(t);
+  behaviour.write = async () => ({ accepted: 5, duplicates: 0, rejected: [] });
+  const body = encoded(ordinary);
+  const json = toJsonString(WriteSamplesRequestSchema, create(WriteSamplesRequestSchema, ordinary));
+  const otherProject = encoded({ ...ordinary, projectName: 'projects/other' });
+  const cases: readonly (readonly [string, Sent, number])[] = [
+    ['no credential', { body, headers: { authorization: undefined } }, 401],
+    ['a revoked key', { body, headers: { authorization: 'Bearer gone' } }, 401],
+    ['a key that may only read', { body, headers: { authorization: 'Bearer reader' } }, 403],
+    ['another project', { body: otherProject }, 403],
+    ['another project, in pieces', { body: otherProject, pieces: 3 }, 403],
+    ['an unknown protocol version', { body, headers: { 'connect-protocol-version': '2' } }, 400],
+    ['JSON', { body: Buffer.from(json), headers: { 'content-type': 'application/json' } }, 200],
+    ['gzip', { body: gzipSync(body), headers: { 'content-encoding': 'gzip' } }, 200],
+    ['not gzip', { body, headers: { 'content-encoding': 'gzip' } }, 400],
+    ['chunked', { body, headers: { 'content-length': undefined }, pieces: 3 }, 200],
+    ['a position to wait for', { body, headers: { 'svc-sequence': '7' } }, 200],
+    ['a bad position', { body, headers: { 'svc-sequence': 'x' } }, 400],
+    ['no bytes', { body: Buffer.alloc(0) }, 400],
+    ['over 1 MiB', { body: Buffer.alloc(1024 * 1024 + 1) }, 400],
+    ['a row without a VM', { body: encoded({ ...ordinary, rows: [{}] }) }, 400],
+    ['not UTF-8', { body: Buffer.concat([body, Buffer.from([0x12, 1, 0xff])]) }, 400],
+    ['an unknown field', { body: Buffer.concat([body, Buffer.from([0x78, 1])]) }, 200],
+    ['a wrong wire type', { body: Buffer.concat([body, Buffer.from([0x10, 1])]) }, 400],
+  ];
+  for (const [name, sent, status] of cases) {
+    const answer = await pair.agree(t, sent, name);
+    t.equal(answer.status, status, `${name}: ${answer.body}`);
+  }
+  t.equal(await answeredFast(pair.fast), 0);
+});
+t.test('what ingest refuses is told in the same words, and nothing else of a fault', async (t) => {
+  const pair = await openPair(t);
+  const errors = [
+    new Refusal('NOT_READY', 'The disk is full'),
+    new Refusal('TOO_MANY_REQUESTS', 'Too many rows wait'),
+    new Error('secret detail'),
+  ];
+  const statuses: number[] = [];
+  for (const error of errors) {
+    behaviour.write = async () => {
+      throw error;
+    };
+    const answer = await pair.agree(t, { body: encoded(ordinary) }, error.message);
+    statuses.push(answer.status);
+    t.notMatch(answer.body, 'secret detail');
+  }
+  t.same(statuses, [503, 429, 500]);
+  t.equal(await answeredFast(pair.fast), 3);
+});
+
+const text = fc.oneof(
+  fc.constantFrom('svc_vm_load1', 'svc_vm_running', 'vm-1', 'device', 'a b', '', '__x', 'project'),
+  fc.string({ unit: 'binary', maxLength: 12 }),
+  fc.constant('x'.repeat(201)),
+);
+const number = fc.oneof(
+  fc.double(),
+  fc.constantFrom(0, -0, Number.NaN, Number.NEGATIVE_INFINITY, 1.5),
+);
+const int64 = fc.oneof(
+  fc.constantFrom(0n, 1_700_000_000_000n, -1n, 2n ** 53n + 1n, 2n ** 49n),
+  fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
+);
+const value = fc.record(
+  {
+    series: fc.oneof({ weight: 4, arbitrary: fc.constantFrom('svc_vm_load1', 'b', 'c') }, text),
+    labels: fc.dictionary(fc.oneof(fc.constantFrom('device', 'fstype'), text), text, {
+      maxKeys: 2,
+    }),
+    value: number,
+  },
+  { requiredKeys: [] },
+);
+const row = fc.record(
+  {
+    vmName: fc.oneof(
+      { weight: 6, arbitrary: fc.constantFrom('vm-1', 'vm-2', 'projects/demo/vms/vm-3') },
+      fc.constantFrom('projects/other/vms/vm-1', 'projects/demo/vms/', ''),
+      text,
+    ),
+    observedUnixMs: int64,
+    bootId: text,
+    sequence: int64,
+    vcpus: fc.oneof(fc.nat(64), fc.integer()),
+    state: fc.oneof(fc.nat(4), fc.integer()),
+    stateReason: text,
+    displayName: text,
+    values: fc.array(value, { maxLength: 4 }),
+  },
+  { requiredKeys: ['vmName'] },
+);
+const anyRequest = fc.record({
+  projectName: fc.constantFrom('projects/demo', 'projects/demo', 'projects/demo', 'demo'),
+  batchId: fc.oneof(fc.constant(''), text),
+  rows: fc.array(row, { maxLength: 4 }),
+});
+/** Bytes of a request: as encoded, or with some of them cut, changed, doubled or put in between. */
+const damaged = fc
+  .record({
+    request: anyRequest,
+    at: fc.nat(),
+    length: fc.nat(12),
+    put: fc.uint8Array({ maxLength: 6 }),
+  })
+  .map(({ request, at, length, put }) => {
+    const bytes = Buffer.from(encoded(request as RequestInit));
+    const from = bytes.length === 0 ? 0 : at % bytes.length;
+    return Buffer.concat([bytes.subarray(0, from), put, bytes.subarray(from + length)]);
+  });
+
+t.test('any message gives the same answer and the same rows on both ways', async (t) => {
+  const pair = await openPair(t);
+  behaviour.write = async ({ rows }) => ({ ...nothing, accepted: rows.length });
+  const property = fc.asyncProperty(anyRequest, async (request) => {
+    await agrees(pair, encoded(request as RequestInit));
+  });
+  await fc.assert(property, { numRuns: 600 });
+  const taken = await answeredFast(pair.fast);
+  t.ok(taken > 60, `${taken} of 600 were taken by the handler`);
+});
+
+t.test('damaged bytes give the same answer on both ways, and never a fault of ours', async (t) => {
+  const pair = await openPair(t);
+  behaviour.write = async ({ rows }) => ({ ...nothing, accepted: rows.length });
+  const statuses = new Map<number, number>();
+  const property = fc.asyncProperty(damaged, async (bytes) => {
+    const status = await agrees(pair, bytes);
+    statuses.set(status, (statuses.get(status) ?? 0) + 1);
+    return status < 500;
+  });
+  await fc.assert(property, { numRuns: 600 });
+  t.ok(statuses.has(200) && statuses.has(400), `seen: ${JSON.stringify([...statuses])}`);
+});
+
+/** Sends to both; throws when they differ. */
+async function agrees({ fast, framework }: Pair, body: Uint8Array): Promise<number> {
+  const [ours, theirs] = await Promise.all([fast.send({ body }), framework.send({ body })]);
+  deepStrictEqual(seen(ours), seen(theirs));
+  deepStrictEqual(fast.written.splice(0), framework.written.splice(0));
+  return ours.status;
+}
