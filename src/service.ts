@@ -42,6 +42,7 @@ import { createWebhookSender, type Resolve } from './notifiers/webhook/sender.ts
 import { formatSecret } from './notifiers/webhook/signature.ts';
 import { startParts } from './parts.ts';
 import { connectOptions, rpcRoutes } from './rpc/routes.ts';
+import { addFastWriteSamples } from './rpc/write-samples-fast.ts';
 import type { Settings } from './settings.ts';
 import { openStorage, type Storage } from './storage.ts';
 
@@ -195,6 +196,7 @@ async function startEdges(options: EdgeOptions) {
     ...options,
     readGate: createReadGate(authenticator),
     addRoutes: async (app: FastifyInstance) => {
+      addFastWriteSamples(app, rpc);
       await app.register(fastifyConnectPlugin, { ...connectOptions(rpc), routes: rpcRoutes(rpc) });
     },
   });
