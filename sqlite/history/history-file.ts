@@ -67,6 +67,7 @@ export function openHistoryFileForReading(path: string): SqliteDatabase {
 /** Incremental vacuum has to be chosen before the file has its first table. */
 function prepare(path: string): void {
   const database = new Database(path);
+  database.pragma('page_size = 8192');
   database.pragma('auto_vacuum = INCREMENTAL');
   database.exec('VACUUM');
   database.close();

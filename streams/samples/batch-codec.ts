@@ -11,7 +11,7 @@ import { splitSeriesKey } from '../evaluation/entry.ts';
 import { type Layout, type SampleBatch, VM_STATES, type VmRef } from './batch.ts';
 import { ByteReader, DamagedBytes, malformed } from './byte-reader.ts';
 import { ByteWriter } from './byte-writer.ts';
-import { KNOWN_SERIES_NAMES } from './known-series.ts';
+import { KNOWN_LABEL_NAMES, KNOWN_SERIES_NAMES } from './known-series.ts';
 
 const VERSION = 1;
 const PLAIN = 0;
@@ -111,10 +111,45 @@ function writeLayouts(layouts: readonly Layout[]): void {
       const seen = seenLabels.get(labels) ?? 0;
       payload.varint(seen);
       if (seen > 0) continue;
-      payload.text(labels);
+      writeLabels(labels);
       seenLabels.set(labels, seenLabels.size + 1);
     }
   }
+}
+
+/** Labels with known names as pairs of a number and a value; any others as they are. */
+function writeLabels(labels: string): void {
+  const pairs = labels.slice(1, -1).split(',').map(knownPair);
+  const known = pairs.flatMap((pair) => pair ?? []);
+  if (known.length < pairs.length || !/^{.*}$/s.test(labels)) {
+    payload.varint(0);
+    payload.text(labels);
+    return;
+  }
+  payload.varint(known.length);
+  for (const { name, value } of known) {
+    payload.varint(name);
+    payload.text(value);
+  }
+}
+
+function knownPair(pair: string): { name: number; value: string } | undefined {
+  const equals = pair.indexOf('="');
+  const name = KNOWN_LABEL_NAMES.indexOf(pair.slice(0, equals));
+  if (equals < 0 || name < 0 || !pair.endsWith('"') || pair.length < equals + 3) return undefined;
+  return { name, value: pair.slice(equals + 2, -1) };
+}
+
+function readLabels(reader: ByteReader): string {
+  const count = reader.count(2);
+  if (count === 0) return reader.text();
+  const pairs: string[] = [];
+  for (let left = count; left > 0; left--) {
+    const name = KNOWN_LABEL_NAMES[reader.varint()];
+    if (name === undefined) throw malformed('unknown name of a label');
+    pairs.push(`${name}="${reader.text()}"`);
+  }
+  return `{${pairs.join(',')}}`;
 }
 
 function writeRows(batch: SampleBatch): void {
@@ -229,7 +264,7 @@ function readLayouts(reader: ByteReader): Layout[] {
       const name = known === 0 ? reader.text() : KNOWN_SERIES_NAMES[known - 1];
       if (name === undefined) throw malformed('unknown name of a series');
       const seen = reader.varint();
-      if (seen === 0) seenLabels.push(reader.text());
+      if (seen === 0) seenLabels.push(readLabels(reader));
       const labels = seenLabels[seen === 0 ? seenLabels.length - 1 : seen - 1];
       if (labels === undefined) throw malformed('unknown labels of a series');
       series.push(name + labels);

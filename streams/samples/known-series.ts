@@ -1,7 +1,12 @@
 /**
- * Names of series that most batches carry, as numbers: a single row of one VM would otherwise
- * spend more bytes on names than on values. Part of the wire format: only ever append.
+ * Names of series and labels that most batches carry, as numbers: a single row of one VM would
+ * otherwise spend more bytes on names than on values. Part of the wire format: only ever append.
  */
+
+/** Names of labels, the position being what is stored. */
+export const KNOWN_LABEL_NAMES: readonly string[] = ['device', 'interface', 'mountpoint', 'fstype'];
+
+/** Names of series, the position being what is stored. */
 export const KNOWN_SERIES_NAMES: readonly string[] = [
   'svc_vm_cpu_seconds_total',
   'svc_vm_vcpus',

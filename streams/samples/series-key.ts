@@ -1,28 +1,30 @@
 /**
  * The one way a series key is written: labels sorted by name, values escaped as in Prometheus's
- * text format, so that equal series are equal strings; and the way back.
+ * text format, so that equal series are equal strings; and the way back. Two spellings of one
+ * series would be two series in history.
  */
 import type { SeriesKey } from './batch.ts';
 
 const PAIR = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"/g;
 
-/** Labels of a canonical label part; escapes are Prometheus's (\\, \", \n). */
+/** `seriesKey('a', {y: '1', x: '"'})` is `a{x="\"",y="1"}`; without labels just the name. */
+export function seriesKey(name: string, labels: Readonly<Record<string, string>> = {}): SeriesKey {
+  const pairs = Object.entries(labels)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([label, value]) => `${label}="${escapeValue(value)}"`);
+  return pairs.length === 0 ? name : `${name}{${pairs.join(',')}}`;
+}
+
+/** Labels of a canonical label part (`{a="b",c="d"}`, or ''). */
 export function parseLabels(part: string): Record<string, string> {
   const labels: Record<string, string> = {};
   for (const [, name = '', value = ''] of part.matchAll(PAIR)) labels[name] = unescapeValue(value);
   return labels;
 }
 
-/** The canonical series key of a name and its labels, sorted by label name. */
-export function seriesKeyOf(name: string, labels: Readonly<Record<string, string>>): SeriesKey {
-  const names = Object.keys(labels).sort();
-  if (names.length === 0) return name;
-  const pairs = names.map((label) => `${label}="${escapeValue(labels[label] ?? '')}"`);
-  return `${name}{${pairs.join(',')}}`;
-}
-
 function escapeValue(value: string): string {
-  return value.replace(/[\\"\n]/g, (char) => (char === '\n' ? '\\n' : `\\${char}`));
+  if (!/[\\"\n]/.test(value)) return value;
+  return value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n');
 }
 
 function unescapeValue(value: string): string {

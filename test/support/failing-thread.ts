@@ -2,7 +2,7 @@
 import { ReadCancelled } from '../../sqlite/history/chunk-reader.ts';
 import { serveThread } from '../../sqlite/history/threads/thread-port.ts';
 
-serveThread(() => ({
+serveThread(0, () => ({
   methods: {
     echo: (argument: unknown) => ({ result: argument }),
     // In a worker this ends the thread alone, in the middle of the call.

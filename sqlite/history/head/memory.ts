@@ -100,6 +100,18 @@ export class HeadMemory {
     return start;
   }
 
+  /** As `allocate` for each of the lengths; when one finds no room, none is taken. */
+  allocateAll(lengths: readonly number[]): number[] {
+    const starts: number[] = [];
+    try {
+      for (const length of lengths) starts.push(this.allocate(length));
+      return starts;
+    } catch (error) {
+      for (const [i, start] of starts.entries()) this.free(start, lengths[i] as number);
+      throw error;
+    }
+  }
+
   /** Gives cells back. A reader may still be looking at them: its lock check makes it try again. */
   free(start: number, length: number): void {
     const list = this.#free.get(length);

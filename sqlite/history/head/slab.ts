@@ -228,13 +228,12 @@ export class Slab {
     let pageCells = PAGE_CELLS_MIN;
     while ((pageCells - 1) / stride < PAGE_ROWS_MIN) pageCells *= 2;
     const rowsPerPage = Math.floor((pageCells - 1) / stride);
-    const pages: number[] = [];
-    const count = Math.ceil(this.#rows / rowsPerPage);
-    while (pages.length < count) pages.push(this.#memory.allocate(pageCells));
     const headerCells = HEADER_CELLS + set.keys.length;
-    const header = this.#memory.allocate(headerCells);
-    // Ids first: a name that finds no room must leave the VM as it was.
+    // Names and room first: when either runs out, the VM must be as it was.
     const ids = set.keys.map((key) => this.#memory.strings.idOf(key));
+    const pageCount = Math.ceil(this.#rows / rowsPerPage);
+    const sizes = [headerCells, ...new Array<number>(pageCount).fill(pageCells)];
+    const [header = -1, ...pages] = this.#memory.allocateAll(sizes);
     this.#beginWrite();
     this.#copyRows(pages, rowsPerPage, stride, kept);
     this.#writeHeader(header, ids);

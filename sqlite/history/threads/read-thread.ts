@@ -7,7 +7,10 @@ import { type HistoryShare, HistoryView } from '../history-view.ts';
 import type { VmRows } from '../rows.ts';
 import { serveThread } from './thread-port.ts';
 
-serveThread((share: HistoryShare) => {
+// Below ingest and alerting, above the writing of chunks: somebody waits for an answer.
+const NICENESS = 3;
+
+serveThread(NICENESS, (share: HistoryShare) => {
   const view = new HistoryView(share);
   return {
     methods: {

@@ -3,6 +3,7 @@
  * goes back as a typed error; what is thrown outside of one ends the thread, and its supervisor
  * sees that.
  */
+import { setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import { DamagedBytes } from '../../../streams/samples/byte-reader.ts';
 import { ReadCancelled } from '../chunk-reader.ts';
@@ -35,12 +36,18 @@ export type ThreadMethod = (
   isCancelled: () => boolean,
 ) => { readonly result: unknown; readonly transfer?: ArrayBuffer[] };
 
-/** Serves the methods until the thread is ended. Call once, in the worker's own file. */
+/**
+ * Serves the methods until the thread is ended. Call once, in the worker's own file.
+ * @param niceness how far the thread stands back for the one that takes samples in, 0 to 19
+ */
 export function serveThread<Data>(
+  niceness: number,
   start: (data: Data) => { methods: Readonly<Record<string, ThreadMethod>>; close(): void },
 ): void {
   const port = parentPort;
   if (port === null) throw new Error('This file is the start of a worker thread');
+  // Linux alone has a priority for each thread; elsewhere this would slow the whole process.
+  if (process.platform === 'linux') setPriority(niceness);
   const { data, cancelled } = workerData as ThreadData<Data>;
   const flag = new Int32Array(cancelled);
   const { methods, close } = start(data);

@@ -8,7 +8,10 @@ import { openHistoryFile } from '../history-file.ts';
 import type { HistoryShare } from '../history-view.ts';
 import { serveThread } from './thread-port.ts';
 
-serveThread((share: HistoryShare) => {
+// Nobody waits for a chunk; samples and queries are waited for.
+const NICENESS = 5;
+
+serveThread(NICENESS, (share: HistoryShare) => {
   const database = openHistoryFile(share.path);
   const writer = new ChunkWriter(database, new HeadReader(share.head));
   return {

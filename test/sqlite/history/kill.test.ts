@@ -20,7 +20,7 @@ import {
   logValues,
 } from '../../support/history-log.ts';
 
-const KILLS = 22;
+const KILLS = 20;
 const LAST = 4000;
 const writer = fileURLToPath(new URL('../../support/history-writer.ts', import.meta.url));
 

@@ -1,0 +1,47 @@
+/**
+ * A thread that reads one VM of a head without a pause and compares each row with its number:
+ * started with `{share, stop}`, it answers with what it read once `stop[0]` is 1.
+ */
+import { parentPort, workerData } from 'node:worker_threads';
+import { HeadReader } from '../../sqlite/history/head/head-reader.ts';
+import type { HeadShare } from '../../sqlite/history/head/memory.ts';
+
+export interface HammerReport {
+  readonly reads: number;
+  readonly rows: number;
+  readonly faults: readonly string[];
+}
+
+const { share, stop } = workerData as { share: HeadShare; stop: Int32Array };
+const reader = new HeadReader(share);
+const faults: string[] = [];
+let [reads, rows, newest] = [0, 0, 0];
+
+/** Rows are numbered by their time; every value of a row is its number, in every column it has. */
+function look(slot: number): void {
+  const { timesMs, series, vcpus, boot, strings } = reader.read(slot).rows;
+  for (const [i, number] of timesMs.entries()) {
+    const before = timesMs[i - 1] ?? -1;
+    if (number <= before) faults.push(`row ${number} after ${before}`);
+    if (vcpus[i] !== number) faults.push(`row ${number} has ${vcpus[i]} vCPUs`);
+    if (strings[boot[i] ?? -1] !== `boot ${number % 7}`) faults.push(`row ${number}: boot`);
+    let present = 0;
+    for (const [key, column] of series) {
+      const value = column[i] ?? Number.NaN;
+      if (!Number.isNaN(value)) present++;
+      if (!Number.isNaN(value) && value !== number) faults.push(`row ${number}: ${key} ${value}`);
+    }
+    if (present !== 6) faults.push(`row ${number} has ${present} of 6 values`);
+  }
+  const last = timesMs.at(-1) ?? 0;
+  if (last < newest) faults.push(`row ${newest} was there and is gone`);
+  newest = last;
+  reads++;
+  rows += timesMs.length;
+}
+
+while (Atomics.load(stop, 0) === 0 && faults.length < 5) {
+  const slot = reader.find('demo', 'vm');
+  if (slot !== undefined) look(slot);
+}
+parentPort?.postMessage({ reads, rows, faults } satisfies HammerReport);
