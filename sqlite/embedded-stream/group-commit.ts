@@ -1,8 +1,8 @@
 /**
  * Group commit: the writes of one turn of the event loop share one transaction and one fsync.
  * Nothing waits by a fixed time: a flush runs as soon as the loop is free. Only when the disk is
- * slow (a commit over 1 ms) the next flush keeps half as long a distance as commits take, so that
- * the thread, which SQLite blocks meanwhile, has a third of its time for everything else.
+ * slow (a commit over 2 ms) the next flush keeps a distance of a quarter of what commits take, so
+ * that the thread, which SQLite blocks meanwhile, does other work than committing, too.
  */
 import Database from 'better-sqlite3';
 import type { CancelWakeUp, Clock } from '../../streams/clock.ts';
@@ -33,8 +33,8 @@ interface Write {
 // A transaction of this size takes some milliseconds; more would block the loop for too long.
 const BATCH_WRITES_MAX = 512;
 const BATCH_BYTES_MAX = 1024 * 1024;
-const SLOW_COMMIT_MS = 1;
-const SLOW_COMMIT_GAP_MS_MAX = 10;
+const SLOW_COMMIT_MS = 2;
+const SLOW_COMMIT_GAP_MS_MAX = 5;
 const PROBE_INTERVAL_MS = 1000;
 const PROBE_BYTES = 16 * 1024;
 
@@ -51,7 +51,7 @@ export class GroupCommit {
   #scheduled = false;
   #cancelWait: CancelWakeUp | undefined;
   #cancelProbe: CancelWakeUp | undefined;
-  #commitMs = 0;
+  #commitMs = Number.POSITIVE_INFINITY;
   #notBefore = 0;
   #fault: string | undefined;
   #closed = false;
@@ -168,9 +168,13 @@ export class GroupCommit {
 
   #measured(startedMs: number): void {
     const endMs = this.#options.clock.elapsed();
-    this.#commitMs += (endMs - startedMs - this.#commitMs) / 4;
+    const tookMs = endMs - startedMs;
+    // Near the shortest of late: a checkpoint, or a busy processor, makes no slow disk.
+    const known = Number.isFinite(this.#commitMs);
+    this.#commitMs = known ? this.#commitMs + (tookMs - this.#commitMs) / 16 : tookMs;
+    this.#commitMs = Math.min(this.#commitMs, tookMs);
     const slow = this.#commitMs >= SLOW_COMMIT_MS;
-    this.#notBefore = slow ? endMs + Math.min(this.#commitMs / 2, SLOW_COMMIT_GAP_MS_MAX) : 0;
+    this.#notBefore = slow ? endMs + Math.min(this.#commitMs / 4, SLOW_COMMIT_GAP_MS_MAX) : 0;
   }
 
   #failed(batch: Write[], error: unknown, committing: boolean): void {
