@@ -123,15 +123,17 @@ async function fillFolder(
   const { rows, bytes } = await history.check();
   const width = samples / Math.max(1, history.stats().added);
   const stored = rows * width;
+  // Sizes of the folder as it is in service, write-ahead files included.
+  const sizes = ['history.db', 'samples.db', ''].map((name) => sizeOf(folder, name) / stored);
   await history.close();
   await log.close();
   const prometheus = [...gorilla.values()];
   return {
     'M samples': round(stored / 1e6),
     'chunks, B/sample': round(bytes / stored),
-    'history.db, B/sample': round(sizeOf(folder, 'history.db') / stored),
-    'log of 4 h, B/sample': round(sizeOf(folder, 'samples.db') / stored),
-    'whole folder, B/sample': round(sizeOf(folder, '') / stored),
+    'history.db, B/sample': round(sizes[0] ?? 0),
+    'log of 4 h, B/sample': round(sizes[1] ?? 0),
+    'whole folder, B/sample': round(sizes[2] ?? 0),
     'Gorilla (values alone)': round(
       prometheus.reduce((sum, list) => sum + gorillaBytes(list), 0) /
         prometheus.reduce((sum, list) => sum + list.length, 0),

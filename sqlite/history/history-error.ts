@@ -1,13 +1,14 @@
 /**
- * Why history could not answer or store. The world failing, not the caller: rows stay in the log
- * until they are in chunks, so that nothing acknowledged is lost by any of these.
+ * Why history could not answer or store, as one error with a closed set of reasons. The world
+ * failing, not the caller: rows stay in the log until they are in chunks, so that nothing
+ * acknowledged is lost by any of these.
  */
-export const HISTORY_ERROR_REASONS = ['DAMAGED', 'UNAVAILABLE', 'OVERLOADED', 'CLOSED'] as const;
+
 /**
  * `DAMAGED`: bytes on disk are not what was written. `UNAVAILABLE`: a thread or the disk failed.
  * `OVERLOADED`: too many reads wait. `CLOSED`: the store is closed, or closing.
  */
-export type HistoryErrorReason = (typeof HISTORY_ERROR_REASONS)[number];
+export type HistoryErrorReason = 'DAMAGED' | 'UNAVAILABLE' | 'OVERLOADED' | 'CLOSED';
 
 export class HistoryError extends Error {
   readonly reason: HistoryErrorReason;

@@ -9,8 +9,12 @@ import { type Migration, openDatabase, type SqliteDatabase } from '../database.t
 
 export const HISTORY_FILE = 'history.db';
 export const DAY_MS = 86_400_000;
+/** Small steps keep the write-ahead file small; nobody waits for the thread that takes them. */
+const WAL_PAGES = 256;
 /** The write-ahead file is cut back to this after a checkpoint, bytes. */
-const WAL_BYTES_KEPT = 4 * 1024 * 1024;
+const WAL_BYTES_KEPT = 2 * 1024 * 1024;
+/** Of 4 to 16 KiB the size that wastes least: an hour of a VM is 2.5 KB, a day 40 KB. */
+const PAGE_BYTES = 8192;
 
 const migrations: readonly Migration[] = [
   {
@@ -54,6 +58,7 @@ const migrations: readonly Migration[] = [
 export function openHistoryFile(path: string): SqliteDatabase {
   if (!existsSync(path)) prepare(path);
   const database = openDatabase({ path, synchronous: 'NORMAL', migrations, area: 'history' });
+  database.pragma(`wal_autocheckpoint = ${WAL_PAGES}`);
   database.pragma(`journal_size_limit = ${WAL_BYTES_KEPT}`);
   return database;
 }
@@ -64,10 +69,10 @@ export function openHistoryFileForReading(path: string): SqliteDatabase {
   return openDatabase({ path, ...options });
 }
 
-/** Incremental vacuum has to be chosen before the file has its first table. */
+/** Page size and incremental vacuum have to be chosen before the file has its first table. */
 function prepare(path: string): void {
   const database = new Database(path);
-  database.pragma('page_size = 8192');
+  database.pragma(`page_size = ${PAGE_BYTES}`);
   database.pragma('auto_vacuum = INCREMENTAL');
   database.exec('VACUUM');
   database.close();

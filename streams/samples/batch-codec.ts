@@ -7,11 +7,10 @@
  *   payload: counts and dictionaries · one column after another · values by layout and series
  */
 import { constants, crc32, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
-import { splitSeriesKey } from '../evaluation/entry.ts';
-import { type Layout, type SampleBatch, VM_STATES, type VmRef } from './batch.ts';
+import { type Layout, type SampleBatch, VM_STATES } from './batch.ts';
 import { ByteReader, DamagedBytes, malformed } from './byte-reader.ts';
 import { ByteWriter } from './byte-writer.ts';
-import { KNOWN_LABEL_NAMES, KNOWN_SERIES_NAMES } from './known-series.ts';
+import { readNames, writeNames } from './names-codec.ts';
 
 const VERSION = 1;
 const PLAIN = 0;
@@ -23,7 +22,6 @@ const ZSTD_BYTES_MIN = 512;
 const UNPACKED_BYTES_MAX = 64 * 1024 * 1024;
 const ZSTD_OPTIONS = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 
-const knownNames = new Map(KNOWN_SERIES_NAMES.map((name, i) => [name, i + 1]));
 // Kept between calls: encoding is synchronous, and a fresh buffer each time costs more than it.
 const payload = new ByteWriter(64 * 1024);
 const tags = new ByteWriter(16 * 1024);
@@ -31,7 +29,9 @@ const tags = new ByteWriter(16 * 1024);
 /** The batch as bytes of its own. */
 export function encodeBatch(batch: SampleBatch): Uint8Array {
   payload.clear();
-  writeDictionaries(batch);
+  payload.f64(batch.receivedMs);
+  payload.varint(batch.count);
+  writeNames(payload, batch);
   writeRows(batch);
   writeValues(batch);
   const plain = payload.view();
@@ -78,78 +78,6 @@ function unpack(packing: number, reader: ByteReader): Uint8Array {
     if (cause instanceof DamagedBytes) throw cause;
     throw new DamagedBytes('MALFORMED', 'The payload does not unpack', { cause });
   }
-}
-
-function writeDictionaries(batch: SampleBatch): void {
-  payload.f64(batch.receivedMs);
-  payload.varint(batch.count);
-  const projects = [...new Set(batch.vms.map((ref) => ref.project))];
-  const projectIndex = new Map(projects.map((project, i) => [project, i]));
-  payload.varint(projects.length);
-  for (const project of projects) payload.text(project);
-  payload.varint(batch.vms.length);
-  for (const ref of batch.vms) {
-    payload.varint(projectIndex.get(ref.project) ?? 0);
-    payload.text(ref.vm);
-  }
-  payload.varint(batch.strings.length - 1);
-  for (const text of batch.strings.slice(1)) payload.text(text);
-  writeLayouts(batch.layouts);
-}
-
-/** A series key is a name (a number when well known) and labels (a number when seen before). */
-function writeLayouts(layouts: readonly Layout[]): void {
-  const seenLabels = new Map<string, number>([['', 1]]);
-  payload.varint(layouts.length);
-  for (const layout of layouts) {
-    payload.varint(layout.series.length);
-    for (const key of layout.series) {
-      const { name, labels } = splitSeriesKey(key);
-      const known = knownNames.get(name) ?? 0;
-      payload.varint(known);
-      if (known === 0) payload.text(name);
-      const seen = seenLabels.get(labels) ?? 0;
-      payload.varint(seen);
-      if (seen > 0) continue;
-      writeLabels(labels);
-      seenLabels.set(labels, seenLabels.size + 1);
-    }
-  }
-}
-
-/** Labels with known names as pairs of a number and a value; any others as they are. */
-function writeLabels(labels: string): void {
-  const pairs = labels.slice(1, -1).split(',').map(knownPair);
-  const known = pairs.flatMap((pair) => pair ?? []);
-  if (known.length < pairs.length || !/^{.*}$/s.test(labels)) {
-    payload.varint(0);
-    payload.text(labels);
-    return;
-  }
-  payload.varint(known.length);
-  for (const { name, value } of known) {
-    payload.varint(name);
-    payload.text(value);
-  }
-}
-
-function knownPair(pair: string): { name: number; value: string } | undefined {
-  const equals = pair.indexOf('="');
-  const name = KNOWN_LABEL_NAMES.indexOf(pair.slice(0, equals));
-  if (equals < 0 || name < 0 || !pair.endsWith('"') || pair.length < equals + 3) return undefined;
-  return { name, value: pair.slice(equals + 2, -1) };
-}
-
-function readLabels(reader: ByteReader): string {
-  const count = reader.count(2);
-  if (count === 0) return reader.text();
-  const pairs: string[] = [];
-  for (let left = count; left > 0; left--) {
-    const name = KNOWN_LABEL_NAMES[reader.varint()];
-    if (name === undefined) throw malformed('unknown name of a label');
-    pairs.push(`${name}="${reader.text()}"`);
-  }
-  return `{${pairs.join(',')}}`;
 }
 
 function writeRows(batch: SampleBatch): void {
@@ -219,10 +147,7 @@ function readBatch(reader: ByteReader): SampleBatch {
   const receivedMs = reader.f64();
   // Every row has at least its state and seven columns of a byte or more.
   const count = reader.count(8);
-  const vms = readVms(reader);
-  const strings = [''];
-  for (let left = reader.count(1); left > 0; left--) strings.push(reader.text());
-  const layouts = readLayouts(reader);
+  const { vms, strings, layouts } = readNames(reader);
   const vm = readIndexes(reader, count, vms.length);
   const layout = readIndexes(reader, count, layouts.length);
   const observedMs = readNumbers(reader, count, receivedMs);
@@ -240,38 +165,6 @@ function readBatch(reader: ByteReader): SampleBatch {
   const values = readValues(reader, layout, layouts, valueOffset);
   const rows = { vm, layout, observedMs, sequence, boot, vcpus, state, stateReason, valueOffset };
   return { count, receivedMs, vms, layouts, strings, ...rows, values };
-}
-
-function readVms(reader: ByteReader): VmRef[] {
-  const projects: string[] = [];
-  for (let left = reader.count(1); left > 0; left--) projects.push(reader.text());
-  const vms: VmRef[] = [];
-  for (let left = reader.count(2); left > 0; left--) {
-    const project = projects[reader.varint()];
-    if (project === undefined) throw malformed('a VM of no project');
-    vms.push({ project, vm: reader.text() });
-  }
-  return vms;
-}
-
-function readLayouts(reader: ByteReader): Layout[] {
-  const seenLabels = [''];
-  const layouts: Layout[] = [];
-  for (let left = reader.count(1); left > 0; left--) {
-    const series: string[] = [];
-    for (let keys = reader.count(2); keys > 0; keys--) {
-      const known = reader.varint();
-      const name = known === 0 ? reader.text() : KNOWN_SERIES_NAMES[known - 1];
-      if (name === undefined) throw malformed('unknown name of a series');
-      const seen = reader.varint();
-      if (seen === 0) seenLabels.push(readLabels(reader));
-      const labels = seenLabels[seen === 0 ? seenLabels.length - 1 : seen - 1];
-      if (labels === undefined) throw malformed('unknown labels of a series');
-      series.push(name + labels);
-    }
-    layouts.push({ series });
-  }
-  return layouts;
 }
 
 function readIndexes(reader: ByteReader, count: number, limit: number): Uint32Array {

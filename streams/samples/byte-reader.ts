@@ -5,9 +5,8 @@
 import { Buffer } from 'node:buffer';
 import { NAN_TAG, RAW_SCALE, SCALES } from './byte-writer.ts';
 
-export const DAMAGE_REASONS = ['TRUNCATED', 'CHECKSUM', 'VERSION', 'MALFORMED'] as const;
 /** `VERSION`: written by another version of this program, the bytes may well be whole. */
-export type DamageReason = (typeof DAMAGE_REASONS)[number];
+export type DamageReason = 'TRUNCATED' | 'CHECKSUM' | 'VERSION' | 'MALFORMED';
 
 /** Bytes that are not what they should be. Trying again cannot help. */
 export class DamagedBytes extends Error {

@@ -19,7 +19,7 @@ export interface HeadShare {
 export const VM_COUNT = 0;
 const DIRECTORY_HEADER = 4;
 /** Numbers of an entry, and what each is. */
-export const ENTRY_LENGTH = 12;
+const ENTRY_LENGTH = 12;
 /** Even = at rest; odd = being written. Grows with every write. */
 export const LOCK = 0;
 export const PROJECT = 1;
