@@ -7,7 +7,7 @@ import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import type { Ingest, IngestRow } from '../../actors/ingest-port.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import { type SeriesKey, VM_STATES } from '../../streams/samples/batch.ts';
-import { seriesKeyOf } from '../../streams/samples/series-key.ts';
+import { seriesKey } from '../../streams/samples/series-key.ts';
 import {
   type IngestService,
   type Row,
@@ -90,7 +90,7 @@ export function seriesOf(values: readonly NamedSeries[], at: string): SeriesKey[
   if (values.length > VALUES_MAX) {
     throw invalid(`${at}.values`, `has ${values.length} entries; ${VALUES_MAX} at most`);
   }
-  const keys = values.map((value, i) => seriesKey(value, `${at}.values[${i}]`));
+  const keys = values.map((value, i) => checkedKey(value, `${at}.values[${i}]`));
   if (new Set(keys).size === keys.length) return keys;
   const twice = keys.find((key, i) => keys.indexOf(key) < i);
   throw invalid(`${at}.values`, `has ${twice} twice: one value a series and row`);
@@ -102,7 +102,7 @@ const SERIES_NAME = /^[a-zA-Z_][a-zA-Z0-9_]{0,127}$/;
 /** Whose readings these are is said by the row, never by labels. */
 const RESERVED_LABELS = new Set(['project', 'vm', 'vm_name', 'datacenter']);
 
-function seriesKey({ series, labels }: NamedSeries, at: string): SeriesKey {
+function checkedKey({ series, labels }: NamedSeries, at: string): SeriesKey {
   if (!SERIES_NAME.test(series)) {
     throw invalid(`${at}.series`, `is "${series.slice(0, 100)}": letters, digits and underscores`);
   }
@@ -116,7 +116,7 @@ function seriesKey({ series, labels }: NamedSeries, at: string): SeriesKey {
     }
     checkText(`${at}.labels`, value, TEXT_LENGTH_MAX);
   }
-  return seriesKeyOf(series, labels);
+  return seriesKey(series, labels);
 }
 
 function checkText(field: string, text: string, lengthMax: number): void {

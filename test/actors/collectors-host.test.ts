@@ -13,9 +13,9 @@ import { loadHostIdentity, parseMachineId } from '../../actors/collectors/host/i
 import { parseMountinfo, parseStatLine } from '../../actors/collectors/host/mounts.ts';
 import { parseLoadavg, parseMeminfo, parseStat } from '../../actors/collectors/host/proc.ts';
 import { createHostSource, type HostFiles } from '../../actors/collectors/host-source.ts';
-import { seriesKey } from '../../actors/collectors/series-key.ts';
 import { systemClock, VirtualClock } from '../../streams/clock.ts';
 import { seededRandom } from '../../streams/random.ts';
+import { seriesKey } from '../../streams/samples/series-key.ts';
 
 const recording = (name: string): Promise<string> =>
   readFile(new URL(`collectors/recordings/host/${name}.txt`, import.meta.url), 'utf8');

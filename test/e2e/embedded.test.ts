@@ -7,6 +7,7 @@ import { burnThisHost, e2eSettings, observedVm, walkAlert } from './path.ts';
 t.test(
   'a stranger sees readings, saves a rule, loads the CPU and gets a signed webhook',
   async (t) => {
+    t.setTimeout(150_000);
     const folder = dataFolder(t);
     const receiver = await startReceiver(t);
     const program = await startProgram(t, folder, e2eSettings);

@@ -8,6 +8,7 @@ import { burnThisHost, e2eSettings, observedVm, walkAlert } from './path.ts';
 
 for (const version of ['nats-server 2.10.27', 'nats-server 2.15.1'] as const) {
   t.test(`the whole path runs on ${version}`, needs(version), async (t) => {
+    t.setTimeout(150_000);
     const server = await startNatsServer({
       program: componentPath(version),
       folder: dataFolder(t),

@@ -7,6 +7,7 @@ import { openVmLab } from '../support/vm-lab.ts';
 import { e2eSettings, observedVm, walkAlert } from './path.ts';
 
 t.test('load inside a virtual machine reaches the webhook', needs('vm-lab'), async (t) => {
+  t.setTimeout(150_000);
   const lab = await openVmLab(t);
   await lab.run('start', 'web1', '1', '128');
   const receiver = await startReceiver(t);

@@ -6,8 +6,9 @@
  * at the bottom is counted: disks (not partitions, not what is built on disks) and network cards
  * (not what is built on them). Formats: Documentation/admin-guide/iostats.rst, proc(5).
  */
+
+import { seriesKey } from '../../../streams/samples/series-key.ts';
 import type { ObservedValue } from '../collector.ts';
-import { seriesKey } from '../series-key.ts';
 import { parseCount } from './count.ts';
 
 /** The unit of /proc/diskstats, whatever the disk's own sector size is. */

@@ -3,8 +3,9 @@
  * from text. A file system is counted once, however often and wherever it is mounted.
  * Format of mountinfo: proc_pid_mountinfo(5).
  */
+
+import { seriesKey } from '../../../streams/samples/series-key.ts';
 import type { ObservedValue } from '../collector.ts';
-import { seriesKey } from '../series-key.ts';
 import { parseCount } from './count.ts';
 
 export interface Mount {
