@@ -7,9 +7,8 @@ import type { Clock } from '../streams/clock.ts';
 import type { Actor, Commit } from '../streams/commit/commit.ts';
 import type { DueTimer } from '../streams/commit/projection.ts';
 import { pause } from '../streams/pause.ts';
-import { Refusal } from '../streams/refusal.ts';
-import { StreamUnavailable } from '../streams/stream.ts';
 import type { RunningHost } from './host.ts';
+import { isPassing } from './passing.ts';
 
 export interface TimersOptions {
   readonly host: Pick<RunningHost, 'dueTimers' | 'nextTimerDueMs' | 'fireTimer' | 'onApplied'>;
@@ -62,12 +61,16 @@ function dueNow({ host, clock, owns }: TimersOptions, faults: Map<string, Fault>
 }
 
 function sleepMs({ host, clock, owns }: TimersOptions, faults: Map<string, Fault>): number {
-  // A faulty timer stays the earliest one; look again soon for those behind it.
-  if (faults.size > 0) return FAULT_MS_MIN;
-  const next = host.nextTimerDueMs(owns);
-  return next === undefined
-    ? SLEEP_MS_MAX
-    : Math.min(Math.max(1, next - clock.now()), SLEEP_MS_MAX);
+  const now = clock.now();
+  // Faulty timers stay the earliest ones: look past them, and at them again soon.
+  const next =
+    faults.size === 0
+      ? host.nextTimerDueMs(owns)
+      : host
+          .dueTimers(now + FAULT_MS_MIN, faults.size + 1, owns)
+          .find((timer) => !faults.has(keyOf(timer)))?.dueMs;
+  const longestMs = faults.size === 0 ? SLEEP_MS_MAX : FAULT_MS_MIN;
+  return next === undefined ? longestMs : Math.min(Math.max(1, next - now), longestMs);
 }
 
 /** Fires them in order. @returns false when the node or the stream could not take them now */
@@ -91,11 +94,6 @@ async function fireAll(
     }
   }
   return taken;
-}
-
-function isPassing(error: unknown): boolean {
-  if (error instanceof StreamUnavailable) return true;
-  return error instanceof Refusal && ['NOT_READY', 'TOO_MANY_REQUESTS'].includes(error.reason);
 }
 
 function keyOf({ project, machine, instance, id }: DueTimer): string {
