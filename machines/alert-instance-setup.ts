@@ -55,6 +55,8 @@ export type AlertInstanceEvent =
   | ({
       readonly type: 'recovered';
       readonly value: number | null;
+      /** When the value was observed, Unix ms; absent: at `eventMs`. */
+      readonly observedMs?: number;
       /** false: it fires anew in the same breath, and only that is told. */
       readonly notify?: boolean;
     } & Decided)
@@ -144,8 +146,6 @@ const base = setup({
     }),
   },
   guards: {
-    isNewRun: ({ context, event }) =>
-      event.type === 'breachStarted' && event.startedMs > context.decidedThrough,
     isNotYetDecided: ({ context, event }) =>
       event.type === 'sustained' && event.eventMs > context.decidedThrough,
     isOfThisIncident: ({ context, event }) =>

@@ -138,7 +138,6 @@ export const alertInstanceMachine = chart.createMachine({
       on: {
         breachStarted: {
           description: 'A sample breached; the run starts with it.',
-          guard: 'isNewRun',
           target: 'sustaining',
         },
         corrected,

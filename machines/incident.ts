@@ -44,11 +44,13 @@ export interface Acknowledgement {
 export interface Firing {
   /** Unix ms of the commit. */
   readonly at: number;
-  /** Event time of the decision: observation time of the sample that completed the run. */
+  /** Event time of the decision, Unix ms: later than that of the deciding sample when it was late. */
   readonly eventMs: number;
   readonly startedMs: number;
   readonly incidentId: string;
   readonly value: number | null;
+  /** When the value was observed, Unix ms; absent: at `eventMs`. */
+  readonly observedMs?: number;
   readonly notify: boolean;
 }
 
@@ -60,7 +62,7 @@ export function openIncident(firing: Firing, ordinal: number): Incident {
     startedMs: firing.startedMs,
     firedMs: firing.at,
     value: firing.value,
-    valueMs: firing.value === null ? null : firing.eventMs,
+    valueMs: firing.value === null ? null : (firing.observedMs ?? firing.eventMs),
     notify: firing.notify,
     recoveredMs: null,
     retiredMs: null,
@@ -77,9 +79,10 @@ export function openIncident(firing: Firing, ordinal: number): Incident {
 /** The end by observed good samples. Snooze and gap end with it; the acknowledgement stays told. */
 export function recoverIncident(
   incident: Incident,
-  { at, eventMs, value }: { at: number; eventMs: number; value: number | null },
+  recovery: { at: number; eventMs: number; value: number | null; observedMs?: number },
 ): Incident {
-  const observed = value === null ? {} : { value, valueMs: eventMs };
+  const { at, eventMs, value, observedMs = eventMs } = recovery;
+  const observed = value === null ? {} : { value, valueMs: observedMs };
   return { ...incident, ...observed, ...ended, recoveredMs: at };
 }
 

@@ -91,7 +91,6 @@ const alertInstance = modelOf<AlertInstanceContext>({
     const gapStart = incident?.dataMissingSinceMs ?? at;
     return [
       { type: 'breachStarted', at, startedMs: at },
-      { type: 'breachStarted', at, startedMs: decidedThrough },
       { type: 'breachEnded', at },
       ...[true, false].flatMap((notify) =>
         [0, HOUR].map((repeatIntervalMs) => {
