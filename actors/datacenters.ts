@@ -6,8 +6,8 @@
 import type { Clock } from '../streams/clock.ts';
 import { SYSTEM_PROJECT } from '../streams/commit/commit.ts';
 import { pause } from '../streams/pause.ts';
-import { StreamUnavailable } from '../streams/stream.ts';
 import type { Host } from './host-port.ts';
+import { isPassing } from './passing.ts';
 
 export interface DatacentersDeps {
   readonly host: Host;
@@ -16,10 +16,18 @@ export interface DatacentersDeps {
   readonly silenceMs: number;
 }
 
+/** When rows of a data center were last received; before the first, since when they could be. */
+interface Heard {
+  /** Elapsed time, ms. */
+  readonly elapsedMs: number;
+  /** Unix ms. */
+  readonly atMs: number;
+  readonly reported: boolean;
+}
+
 export class Datacenters {
   readonly #deps: DatacentersDeps;
-  /** Elapsed time (ms) and calendar time of the last rows received, by data center. */
-  readonly #reported = new Map<string, { elapsedMs: number; atMs: number }>();
+  readonly #heard = new Map<string, Heard>();
 
   constructor(deps: DatacentersDeps) {
     this.#deps = deps;
@@ -27,8 +35,12 @@ export class Datacenters {
 
   /** Rows from a collector of this data center arrived now. */
   reported(datacenter: string): void {
+    this.#heard.set(datacenter, this.#now(true));
+  }
+
+  #now(reported: boolean): Heard {
     const { clock } = this.#deps;
-    this.#reported.set(datacenter, { elapsedMs: clock.elapsed(), atMs: clock.now() });
+    return { elapsedMs: clock.elapsed(), atMs: clock.now(), reported };
   }
 
   /** Its committed state; `live` also for one that has never been seen stale. */
@@ -37,24 +49,29 @@ export class Datacenters {
     return row?.value === 'stale' ? 'stale' : 'live';
   }
 
-  /** Checks every `checkMs` until `signal`; the given data centers are judged from the start on. */
+  /**
+   * Checks every `checkMs` until `signal`. The given data centers are judged from the start on, but
+   * a start is no report: one that was stale stays so until rows arrive.
+   */
   async run(datacenters: readonly string[], checkMs: number, signal: AbortSignal): Promise<void> {
-    for (const datacenter of datacenters) this.reported(datacenter);
+    for (const datacenter of datacenters) {
+      if (!this.#heard.has(datacenter)) this.#heard.set(datacenter, this.#now(false));
+    }
     while (!signal.aborted) {
-      for (const [datacenter, last] of this.#reported) await this.#check(datacenter, last);
+      for (const [datacenter, last] of this.#heard) await this.#check(datacenter, last);
       await pause(this.#deps.clock, checkMs, signal);
     }
   }
 
-  async #check(datacenter: string, last: { elapsedMs: number; atMs: number }): Promise<void> {
+  async #check(datacenter: string, last: Heard): Promise<void> {
     const silentMs = this.#deps.clock.elapsed() - last.elapsedMs;
     const state = silentMs > this.#deps.silenceMs ? 'stale' : 'live';
-    if (state === this.stateOf(datacenter)) return;
+    if (state === this.stateOf(datacenter) || (state === 'live' && !last.reported)) return;
     try {
       await this.#commit(datacenter, state, last.atMs);
     } catch (error) {
       // The next check commits it: the state is derived anew each time.
-      if (!(error instanceof StreamUnavailable)) throw error;
+      if (!isPassing(error)) throw error;
     }
   }
 

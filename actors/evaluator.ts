@@ -9,15 +9,19 @@
 import { concatMap, type Subscription } from 'rxjs';
 import type { AlertRuleContext } from '../machines/alert-rule.ts';
 import type { Clock } from '../streams/clock.ts';
+import type { Actor } from '../streams/commit/commit.ts';
 import type { Edge, EvaluationRule, LogEntry } from '../streams/evaluation/entry.ts';
 import { GAP_TOLERANCE_MS, LATENESS_MS } from '../streams/evaluation/entry.ts';
 import { createState, type EvaluationState, fold, inspect } from '../streams/evaluation/fold.ts';
 import { pause } from '../streams/pause.ts';
-import { partitionOf, type Stream, StreamUnavailable } from '../streams/stream.ts';
+import { Refusal } from '../streams/refusal.ts';
+import { partitionOf, type Stream } from '../streams/stream.ts';
 import { decideEdge } from './alerting/edges.ts';
+import { submitInParts } from './alerting/in-parts.ts';
 import { evaluationRuleOf, seedOf } from './alerting/rule-markers.ts';
 import type { EvaluatorView, SoftInstance } from './evaluator-port.ts';
-import type { Host } from './host-port.ts';
+import type { Draft, Host } from './host-port.ts';
+import { isPassing } from './passing.ts';
 import { type PlacedEntry, pastEntries, type SampleLogReader } from './sample-log.ts';
 
 export interface EvaluatorDeps {
@@ -25,7 +29,11 @@ export interface EvaluatorDeps {
   readonly stream: Stream;
   readonly log: SampleLogReader;
   readonly clock: Clock;
+  /** An edge could not be decided, by a fault of ours. Absent: the run ends with it. */
+  readonly onFault?: (what: string, error: unknown) => void;
 }
+
+const evaluatorActor: Actor = { kind: 'service', name: 'evaluator' };
 
 /** Bytes of deciding windows and steps that one commit's edges may add up to, estimated. */
 const COMMIT_ESTIMATE_MAX = 160 * 1024;
@@ -36,7 +44,10 @@ const RETRY_MS_MAX = 5_000;
 export class Evaluator implements EvaluatorView {
   readonly #deps: EvaluatorDeps;
   readonly #states = new Map<number, EvaluationState>();
-  #throughSequence = 0;
+  #evaluatedThrough = 0;
+  #underWay: Promise<void> = Promise.resolve();
+  /** Edges of rules whose new version is pending, by rule, with the sequence of the first. */
+  readonly #held = new Map<string, { readonly sequence: number; readonly edges: Edge[] }>();
 
   constructor(deps: EvaluatorDeps) {
     this.#deps = deps;
@@ -50,25 +61,29 @@ export class Evaluator implements EvaluatorView {
 
   /** Position in SAMPLES through which everything has been evaluated and committed. */
   throughSequence(): number {
-    return this.#throughSequence;
+    const held = [...this.#held.values()].map(({ sequence }) => sequence - 1);
+    return Math.min(this.#evaluatedThrough, ...held);
   }
 
   /** Forgets everything and takes in what rows say at the log's floor. Before each `run`. */
   async rebuild(): Promise<void> {
     this.#states.clear();
-    this.#throughSequence = 0;
+    this.#held.clear();
+    this.#evaluatedThrough = 0;
     const marked = await this.#markedRules();
     for (const project of this.#deps.host.projects()) this.#seed(project, marked);
   }
 
   /**
    * Evaluates what the log's reader hands out, until `signal`. Subscribed when it returns: start
-   * the reader after it, at the log's first sequence. Rejects on a fault.
+   * the reader after it, at the log's first sequence. Rejects on a fault. Ends once nothing of it
+   * is under way any more.
    */
   async run(signal: AbortSignal): Promise<void> {
-    await new Promise<void>((resolve, reject) => {
+    if (signal.aborted) return;
+    const ended = new Promise<void>((resolve, reject) => {
       const subscription: Subscription = this.#deps.log.entries
-        .pipe(concatMap((placed) => this.#evaluate(placed, signal)))
+        .pipe(concatMap((placed) => this.#take(placed, signal)))
         .subscribe({ error: reject });
       signal.addEventListener(
         'abort',
@@ -79,6 +94,8 @@ export class Evaluator implements EvaluatorView {
         { once: true },
       );
     });
+    await ended;
+    await this.#underWay;
   }
 
   /** Rules whose marker the log still holds: replaying it brings them in at the right place. */
@@ -102,100 +119,154 @@ export class Evaluator implements EvaluatorView {
     this.#states.set(partition, createState(seed, this.#states.get(partition)));
   }
 
-  async #evaluate(placed: PlacedEntry, signal: AbortSignal): Promise<void> {
-    try {
-      const { partition, entry } = placed;
-      const state = this.#states.get(partition) ?? createState();
-      const past = entry.kind === 'rules' ? await this.#pastOf(placed, entry.upserts) : undefined;
-      const folded = fold(state, entry, past);
-      this.#states.set(partition, folded.state);
-      await this.#commitEdges(folded.edges, signal);
-      if (entry.kind === 'rules') await this.#confirmRules(entry, signal);
-      this.#throughSequence = placed.sequence;
-    } finally {
-      this.#deps.log.handled();
-    }
+  #take(placed: PlacedEntry, signal: AbortSignal): Promise<void> {
+    const evaluating = this.#evaluate(placed, signal).finally(() => this.#deps.log.handled());
+    this.#underWay = evaluating;
+    return evaluating;
   }
 
-  /** Stored batches before the marker that a rule's window reaches back to, oldest first. */
-  async #pastOf(placed: PlacedEntry, rules: readonly EvaluationRule[]): Promise<LogEntry[]> {
-    const windowMs = Math.max(0, ...rules.map(({ sustainedMs }) => sustainedMs));
-    const timeMs = placed.storedMs - windowMs - GAP_TOLERANCE_MS - LATENESS_MS;
-    const { partition } = placed;
+  /** A rule is confirmed before the edges of its catch-up: only rules in force have edges. */
+  async #evaluate({ sequence, storedMs, partition, entry }: PlacedEntry, signal: AbortSignal) {
+    const state = this.#states.get(partition) ?? createState();
+    const fresh = entry.kind === 'rules' ? newRules(state, entry.upserts) : [];
+    const past = await this.#pastOf({ sequence, storedMs, partition }, fresh);
+    const folded = fold(state, entry, past);
+    this.#states.set(partition, folded.state);
+    let edges = folded.edges;
+    if (entry.kind === 'rules') edges = [...(await this.#confirmRules(entry, signal)), ...edges];
+    await this.#commitEdges(edges, sequence, signal);
+    if (!signal.aborted) this.#evaluatedThrough = sequence;
+  }
+
+  /** Stored batches before the marker that its new rules' windows reach back to, oldest first. */
+  async #pastOf(
+    marker: Omit<PlacedEntry, 'entry'>,
+    rules: readonly EvaluationRule[],
+  ): Promise<LogEntry[]> {
+    if (rules.length === 0) return [];
+    const { partition, sequence, storedMs } = marker;
+    const windowMs = Math.max(...rules.map(({ sustainedMs }) => sustainedMs));
+    const from = { timeMs: storedMs - windowMs - GAP_TOLERANCE_MS - LATENESS_MS };
     const past: LogEntry[] = [];
-    for await (const before of pastEntries(
-      this.#deps.stream,
-      { timeMs },
-      { partition, kind: 'batch' },
-    )) {
-      if (before.sequence >= placed.sequence) break;
+    for await (const before of pastEntries(this.#deps.stream, from, { partition, kind: 'batch' })) {
+      if (before.sequence >= sequence) break;
       past.push(before.entry);
     }
     return past;
   }
 
-  async #commitEdges(edges: readonly Edge[], signal: AbortSignal): Promise<void> {
+  /** Each project by itself and in order; one that is at fault keeps no other from its edges. */
+  async #commitEdges(edges: readonly Edge[], sequence: number, signal: AbortSignal): Promise<void> {
     const byProject = Map.groupBy(groupEdges(edges), ({ project }) => project);
     const inOrder = async (groups: readonly EdgeGroup[]): Promise<void> => {
-      for (const group of groups) await this.#persist(signal, () => this.#commitGroup(group));
+      for (const { project, edges } of groups) {
+        await submitInParts(edges, (part) => this.#commitPart(project, part, sequence, signal));
+      }
     };
     await Promise.all([...byProject.values()].map(inOrder));
   }
 
-  #commitGroup({ project, edges }: EdgeGroup): Promise<unknown> {
-    return this.#deps.host.submit({
-      project,
-      by: { kind: 'service', name: 'evaluator' },
-      decide(draft) {
-        for (const edge of edges) decideEdge(draft, edge);
-      },
-    });
+  async #commitPart(
+    project: string,
+    edges: readonly Edge[],
+    sequence: number,
+    signal: AbortSignal,
+  ): Promise<void> {
+    try {
+      const pending = await this.#persist(signal, () => this.#decide(project, edges));
+      for (const edge of pending ?? []) this.#hold(edge, sequence);
+    } catch (error) {
+      const { onFault } = this.#deps;
+      if (!onFault || (error instanceof Refusal && edges.length > 1)) throw error;
+      if (edges.length > 1) {
+        for (const edge of edges) await this.#commitPart(project, [edge], sequence, signal);
+      } else onFault(`an edge of ${edges[0]?.key.rule} in ${project}`, error);
+    }
   }
 
-  /** The marker has been folded: its rules are in force from here on. */
-  async #confirmRules(entry: LogEntry & { kind: 'rules' }, signal: AbortSignal): Promise<void> {
-    const named = [
-      ...entry.upserts.map(({ project, rule, evaluationRevision }) => ({
-        project,
-        rule,
-        revision: evaluationRevision,
-      })),
-      ...entry.removals.map(({ project, rule }) => ({ project, rule, revision: undefined })),
+  /** Commits what the edges decide. @returns edges of rules whose application is pending */
+  async #decide(project: string, edges: readonly Edge[]): Promise<readonly Edge[]> {
+    const { answer } = await this.#deps.host.submit({
+      project,
+      by: evaluatorActor,
+      decide: (draft) => edges.filter((edge) => decideEdge(draft, edge) === 'rulePending'),
+    });
+    return answer;
+  }
+
+  #hold(edge: Edge, sequence: number): void {
+    const { project, rule } = edge.key;
+    const key = ruleKey(project, rule);
+    const held = this.#held.get(key) ?? { sequence, edges: [] };
+    this.#held.set(key, held);
+    held.edges.push(edge);
+  }
+
+  /**
+   * The marker has been folded: its rules are in force from here on. Resolves with the edges that
+   * waited for it.
+   */
+  async #confirmRules(
+    { upserts, removals }: LogEntry & { kind: 'rules' },
+    signal: AbortSignal,
+  ): Promise<Edge[]> {
+    const named: { project: string; rule: string; evaluationRevision?: number }[] = [
+      ...upserts,
+      ...removals,
     ];
-    for (const { project, rule, revision } of named) {
+    const released: Edge[] = [];
+    for (const { project, rule, evaluationRevision } of named) {
       await this.#persist(signal, () =>
         this.#deps.host.submit({
           project,
-          by: { kind: 'service', name: 'evaluator' },
-          decide(draft) {
-            const row = draft.instance('alertRule', rule);
-            if (row?.value !== 'pendingApplication') return;
-            const context = row.context as unknown as AlertRuleContext;
-            const folded = evaluationRuleOf(draft.project, context)?.evaluationRevision;
-            if (folded !== revision) return;
-            draft.send('alertRule', rule, {
-              type: 'applied',
-              at: draft.at,
-              version: context.version,
-            });
-          },
+          by: evaluatorActor,
+          decide: (draft) => confirmRule(draft, rule, evaluationRevision),
         }),
       );
+      const key = ruleKey(project, rule);
+      released.push(...(this.#held.get(key)?.edges ?? []));
+      this.#held.delete(key);
     }
+    return released;
   }
 
   /** Repeats until the stream answers: an edge is never lost, and deciding twice is a no-op. */
-  async #persist(signal: AbortSignal, submit: () => Promise<unknown>): Promise<void> {
+  async #persist<T>(signal: AbortSignal, submit: () => Promise<T>): Promise<T | undefined> {
     for (let waitMs = RETRY_MS; !signal.aborted; waitMs = Math.min(waitMs * 2, RETRY_MS_MAX)) {
       try {
-        await submit();
-        return;
+        return await submit();
       } catch (error) {
-        if (!(error instanceof StreamUnavailable)) throw error;
+        if (!isPassing(error)) throw error;
         await pause(this.#deps.clock, waitMs, signal);
       }
     }
+    return undefined;
   }
+}
+
+/** Applies the rule's desired version when the marker brought what it evaluates; none: paused. */
+function confirmRule(draft: Draft, rule: string, folded: number | undefined): void {
+  const row = draft.instance('alertRule', rule);
+  if (row?.value !== 'pendingApplication') return;
+  const context = row.context as unknown as AlertRuleContext;
+  if (evaluationRuleOf(draft.project, context)?.evaluationRevision !== folded) return;
+  const { version } = context;
+  draft.send('alertRule', rule, { type: 'applied', at: draft.at, version });
+}
+
+/** Those of a marker's rules that it changes: a rule that only got another name is none. */
+function newRules(
+  { projects }: EvaluationState,
+  upserts: readonly EvaluationRule[],
+): EvaluationRule[] {
+  return upserts.filter(({ project, rule, evaluationRevision }) => {
+    const inForce = projects.get(project)?.rules.get(rule)?.rule.evaluationRevision ?? 0;
+    return evaluationRevision > inForce;
+  });
+}
+
+function ruleKey(project: string, rule: string): string {
+  return `${project}/${rule}`;
 }
 
 function markOf({ rule, evaluationRevision }: EvaluationRule): string {

@@ -6,6 +6,7 @@
  */
 import type { Clock } from '../streams/clock.ts';
 import { FUTURE_MS, RETENTION_MS } from '../streams/evaluation/entry.ts';
+import { Refusal } from '../streams/refusal.ts';
 import type { SeriesKey } from '../streams/samples/batch.ts';
 import { partitionOf } from '../streams/stream.ts';
 import type {
@@ -87,11 +88,24 @@ function checkRows(rows: readonly IngestRow[], nowMs: number): CheckedRows {
       rejected.push({ row, series: '', reason });
       continue;
     }
+    assertRow(content, row);
     const sound = withoutBadValues(content, row, rejected);
     kept.push(sound);
     samples += sound.values.length;
   }
   return { rows: kept, rejected, samples };
+}
+
+/** What no sender can mean: the whole request is refused before anything of it is kept. */
+function assertRow({ series, values, vm }: IngestRow, row: number): void {
+  const field = `rows[${row}]`;
+  if (vm === '') throw new Refusal('INVALID_FIELD', `${field} names no VM`, { field });
+  if (series.length === values.length) return;
+  throw new Refusal(
+    'INVALID_FIELD',
+    `${field} has ${series.length} series and ${values.length} values: one value for each series`,
+    { field },
+  );
 }
 
 function timeProblem(observedMs: number, nowMs: number): RejectedSample['reason'] | undefined {

@@ -27,6 +27,8 @@ export interface SamplePipelineDeps {
   readonly stream: Stream;
   readonly clock: Clock;
   readonly history: HistoryWriter;
+  /** See `EvaluatorDeps.onFault`. */
+  readonly onFault?: (what: string, error: unknown) => void;
 }
 
 export class SamplePipeline implements EvaluatorView {

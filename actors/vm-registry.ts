@@ -75,11 +75,20 @@ export class VmRegistry {
           const before = draft.record('vm', vm)?.body as VmBody | undefined;
           const registeredMs = before?.registeredMs ?? draft.at;
           const body = { displayName, datacenter, expandedMonitoring: expanded, registeredMs };
+          if (before && isSame(before, body)) continue;
           draft.putRecord({ kind: 'vm', id: vm, body });
         }
       },
     });
   }
+}
+
+function isSame(before: VmBody, after: VmBody): boolean {
+  return (
+    before.displayName === after.displayName &&
+    before.datacenter === after.datacenter &&
+    before.expandedMonitoring === after.expandedMonitoring
+  );
 }
 
 /** The same object when the row tells nothing new. */

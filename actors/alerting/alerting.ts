@@ -6,15 +6,17 @@
  */
 import { createHash } from 'node:crypto';
 import type { AlertRuleContext, AlertRuleSpec } from '../../machines/alert-rule.ts';
+import type { DestinationContext } from '../../machines/destination.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { type Random, ulid } from '../../streams/random.ts';
 import { Refusal } from '../../streams/refusal.ts';
-import type { Draft, Host, Instance } from '../host-port.ts';
+import type { Committed, Draft, Host, Instance } from '../host-port.ts';
 import {
   type Alerting,
   type CreatedWebhook,
   type CreateWebhook,
   DESTINATIONS_MAX,
+  type DeleteDestination,
   type DeleteRule,
   RULES_MAX,
   type SaveRule,
@@ -64,21 +66,29 @@ export function createAlerting(deps: AlertingDeps): Alerting {
         },
       }),
     createWebhook: (creation) => createWebhook(deps, creation),
-    async deleteDestination({ project, by, request, id }) {
-      const committed = await host.submit({
-        project,
-        by,
-        request,
-        decide(draft): Record<string, never> {
-          if (!draft.instance('destination', id)) throw notFound('destination', id);
-          draft.send('destination', id, { type: 'deleted', at: draft.at, by: by.name });
-          return {};
-        },
-      });
-      deps.sealed.delete(urlIdOf(id));
-      return committed;
-    },
+    deleteDestination: (deletion) => deleteDestination(deps, deletion),
   };
+}
+
+/** What was sealed for it goes once its deletion is committed; a resend repeats that too. */
+async function deleteDestination(
+  deps: AlertingDeps,
+  { project, by, request, id }: DeleteDestination,
+): Promise<Committed<Record<string, never>>> {
+  const { answer, ...committed } = await deps.host.submit({
+    project,
+    by,
+    request,
+    decide(draft) {
+      const row = draft.instance('destination', id);
+      if (!row || row.final) throw notFound('destination', id);
+      const { secrets } = row.context as unknown as DestinationContext;
+      draft.send('destination', id, { type: 'deleted', at: draft.at, by: by.name });
+      return { sealed: [urlIdOf(id), ...secrets.map((secret) => secret.id)] };
+    },
+  });
+  forget(deps, ...answer.sealed);
+  return { ...committed, answer: {} };
 }
 
 /** The new desired version. */

@@ -11,12 +11,13 @@ import type { Edge, ObservedValue } from '../../streams/evaluation/entry.ts';
 import type { Draft } from '../host-port.ts';
 import { incidentRecord } from './incident.ts';
 
-export type EdgeDecision = 'applied' | 'alreadyDecided' | 'ruleNotInForce';
+/** `rulePending`: to be decided once the rule, of unchanged evaluation, has been applied. */
+export type EdgeDecision = 'applied' | 'alreadyDecided' | 'ruleNotInForce' | 'rulePending';
 
 /** Decides one edge inside `draft`. Doing it twice is a no-op. */
 export function decideEdge(draft: Draft, edge: Edge): EdgeDecision {
   const rule = ruleInForce(draft, edge);
-  if (!rule) return 'ruleNotInForce';
+  if (typeof rule === 'string') return rule;
   const id = instanceIdOf(edge.key);
   const existing = draft.instance('alertInstance', id);
   if (existing?.final) return 'ruleNotInForce';
@@ -38,12 +39,20 @@ export function decideEdge(draft: Draft, edge: Edge): EdgeDecision {
   return 'applied';
 }
 
-/** The rule's context when the edge was evaluated under the revision now in force. */
-function ruleInForce(draft: Draft, edge: Edge): AlertRuleContext | undefined {
+/**
+ * The rule's context when the edge was evaluated under the revision now in force. While a version
+ * is pending nobody is told of anything; an edit of names alone loses no edge by it.
+ */
+function ruleInForce(
+  draft: Draft,
+  edge: Edge,
+): AlertRuleContext | 'ruleNotInForce' | 'rulePending' {
   const rule = draft.instance('alertRule', edge.key.rule);
-  if (rule?.value !== 'active') return undefined;
+  if (!rule) return 'ruleNotInForce';
   const context = rule.context as unknown as AlertRuleContext;
-  return context.evaluationRevision === edge.key.evaluationRevision ? context : undefined;
+  if (context.evaluationRevision !== edge.key.evaluationRevision) return 'ruleNotInForce';
+  if (rule.value === 'active') return context;
+  return rule.value === 'pendingApplication' ? 'rulePending' : 'ruleNotInForce';
 }
 
 /** The deciding window goes into the incident's record, once, and not into events and contexts. */
@@ -60,19 +69,21 @@ function eventsOf(
   { spec }: AlertRuleContext,
   at: number,
 ): AlertInstanceEvent[] {
-  const decided = { at, eventMs: edge.atMs, value: edge.value ?? null };
+  const { atMs: eventMs, observedMs = eventMs, value = null } = edge;
+  const decided = { at, eventMs };
+  const observed = { ...decided, observedMs, value };
   switch (edge.kind) {
     case 'fired': {
       const { startedMs, notify } = edge;
       const repeatIntervalMs = spec.repeatIntervalSeconds * 1000;
-      const fired = { ...decided, startedMs, incidentId, notify, repeatIntervalMs };
+      const fired = { ...observed, startedMs, incidentId, notify, repeatIntervalMs };
       return [
         { type: 'breachStarted', at, startedMs },
         { type: 'sustained', ...fired },
       ];
     }
     case 'recovered':
-      return [{ type: 'recovered', ...decided }];
+      return [{ type: 'recovered', ...observed, notify: edge.notify ?? true }];
     case 'dataMissing':
       return [{ type: 'dataMissing', ...decided, sinceMs: edge.sinceMs }];
     case 'dataObserved':

@@ -3,13 +3,13 @@
  * record, and one delivery for each destination that is to be told. Ids are hashes of what they
  * stand for, so that doing it twice is a no-op.
  */
-import { createHash } from 'node:crypto';
 import type { AlertInstanceContext } from '../../machines/alert-instance-setup.ts';
 import type { AlertRuleContext } from '../../machines/alert-rule.ts';
-import type { DeliveryContext } from '../../machines/delivery.ts';
 import type { Effect, NotificationEvent } from '../../machines/effects.ts';
 import type { Draft, EffectExpander, Instance } from '../host-port.ts';
 import { incidentRecord } from './incident.ts';
+import { allInstances } from './rule-markers.ts';
+import { deliveryIdOf, firingDeliveries, mayHaveArrived, type Told } from './told.ts';
 
 /**
  * The host's expander. `applyRule` and `retireInstances` expand to nothing here: both are work
@@ -22,19 +22,6 @@ export const expandAlerting: EffectExpander = (effect: Effect, source: Instance,
   if (effect.type === 'notify') notify(effect.event, effect.occurrence, context, source, draft);
 };
 
-interface Told {
-  readonly event: NotificationEvent;
-  readonly occurrence: number;
-  readonly incident: string;
-  readonly destination: string;
-}
-
-/** Delivery id: the same notification to the same destination is the same delivery. */
-export function deliveryIdOf({ event, occurrence, incident, destination }: Told): string {
-  const text = JSON.stringify([incident, event, occurrence, destination, '']);
-  return `dlv_${createHash('sha256').update(text).digest('hex').slice(0, 32)}`;
-}
-
 function notify(
   event: NotificationEvent,
   occurrence: number,
@@ -42,16 +29,27 @@ function notify(
   source: Instance,
   draft: Draft,
 ): void {
-  const incident = context.incident;
-  const rule = draft.instance('alertRule', context.rule);
-  if (!incident || !rule) return;
-  const { spec } = rule.context as unknown as AlertRuleContext;
-  for (const name of spec.destinationNames) {
-    const destination = name.slice(name.lastIndexOf('/') + 1);
+  const { incident } = context;
+  if (!incident) return;
+  const isRecovery = event === 'RECOVERED';
+  const destinations = isRecovery ? everyDestination(draft) : namedByRule(draft, context.rule);
+  for (const destination of destinations) {
     const told = { incident: incident.id, destination };
-    if (event === 'RECOVERED' && !wasTold(told, incident.repeats, draft)) continue;
+    if (isRecovery && !wasTold(told, incident.repeats, draft)) continue;
     startDelivery({ ...told, event, occurrence }, context, source, draft);
   }
+}
+
+function namedByRule(draft: Draft, rule: string): string[] {
+  const row = draft.instance('alertRule', rule);
+  if (!row) return [];
+  const { spec } = row.context as unknown as AlertRuleContext;
+  return spec.destinationNames.map((name) => name.slice(name.lastIndexOf('/') + 1));
+}
+
+/** A recovery goes to those who were told, also where the rule no longer names them. */
+function everyDestination(draft: Draft): string[] {
+  return allInstances(draft, 'destination').map(({ instance }) => instance);
 }
 
 function startDelivery(told: Told, context: AlertInstanceContext, source: Instance, draft: Draft) {
@@ -77,29 +75,16 @@ function startDelivery(told: Told, context: AlertInstanceContext, source: Instan
  * seen end here as superseded: neither message is sent (evaluation.md 21).
  */
 function wasTold(
-  { incident, destination }: Pick<Told, 'incident' | 'destination'>,
+  told: Pick<Told, 'incident' | 'destination'>,
   repeats: number,
   draft: Draft,
 ): boolean {
-  let told = false;
-  for (let occurrence = 1; occurrence <= repeats + 1; occurrence++) {
-    const event: NotificationEvent = occurrence === 1 ? 'FIRING' : 'REPEATED';
-    const number = occurrence === 1 ? 1 : occurrence - 1;
-    const id = deliveryIdOf({ event, occurrence: number, incident, destination });
-    const delivery = draft.instance('delivery', id);
-    if (!delivery) continue;
-    if (mayHaveArrived(delivery)) told = true;
-    else if (!delivery.final) {
-      draft.send('delivery', id, { type: 'suppressed', at: draft.at, reason: 'SUPERSEDED' });
-    }
+  for (const delivery of firingDeliveries(draft, told, repeats)) {
+    // Older ones that wait still end at their recheck: the incident has recovered.
+    if (mayHaveArrived(delivery)) return true;
+    if (delivery.final) continue;
+    const superseded = { type: 'suppressed', at: draft.at, reason: 'SUPERSEDED' };
+    draft.send('delivery', delivery.instance, superseded);
   }
-  return told;
-}
-
-/** An attempt was accepted, has an unknown outcome, or is on the wire now. */
-function mayHaveArrived(delivery: Instance): boolean {
-  const { attempts } = delivery.context as unknown as DeliveryContext;
-  return attempts.some(
-    ({ outcome }) => outcome === 'accepted' || outcome === 'unknown' || outcome === null,
-  );
+  return false;
 }

@@ -6,6 +6,7 @@ import type { AlertInstanceContext } from '../../machines/alert-instance-setup.t
 import type { AlertRuleContext } from '../../machines/alert-rule.ts';
 import type { RetireReason } from '../../machines/effects.ts';
 import type { RecordChange } from '../../streams/commit/commit.ts';
+import { instanceIdOf } from '../../streams/evaluation/accept.ts';
 import type { ObservedValue } from '../../streams/evaluation/entry.ts';
 import type { Draft } from '../host-port.ts';
 
@@ -87,7 +88,7 @@ function ruleFacts(context: AlertInstanceContext, draft: Draft) {
   if (!rule) throw new Error(`Alert instance of the unknown rule ${context.rule}`);
   const { spec, version } = rule.context as unknown as AlertRuleContext;
   return {
-    alertInstance: '',
+    alertInstance: instanceIdOf(context),
     rule: context.rule,
     ruleVersion: version,
     ruleDisplayName: spec.displayName,

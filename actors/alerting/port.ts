@@ -35,6 +35,10 @@ export interface CreateWebhook extends Caller {
   readonly url: string;
 }
 
+export interface DeleteDestination extends Caller {
+  readonly id: string;
+}
+
 export interface CreatedWebhook {
   readonly destination: Instance;
   /** `whsec_...`, in the first answer only; undefined when the request had been answered before. */
@@ -53,9 +57,8 @@ export interface Alerting {
   deleteRule(deletion: DeleteRule): Promise<Committed<Record<string, never>>>;
   /** Throws a `Refusal`: INVALID_FIELD (an address that may not be called), LIMIT_EXCEEDED. */
   createWebhook(creation: CreateWebhook): Promise<CreatedWebhook>;
-  deleteDestination(
-    deletion: Caller & { readonly id: string },
-  ): Promise<Committed<Record<string, never>>>;
+  /** Deletes a destination and what is sealed for it. Throws a `Refusal`: NOT_FOUND. */
+  deleteDestination(deletion: DeleteDestination): Promise<Committed<Record<string, never>>>;
 }
 
 /** Default limits of a project (interface, section 8). */

@@ -7,9 +7,10 @@ import type { AlertInstanceContext } from '../../machines/alert-instance-setup.t
 import type { AlertRuleContext } from '../../machines/alert-rule.ts';
 import type { RetireReason } from '../../machines/effects.ts';
 import type { Host, Instance, ProjectView } from '../host-port.ts';
+import { submitInParts } from './in-parts.ts';
 import { allInstances } from './rule-markers.ts';
 
-/** Instances retired by one commit: keeps it well under a commit's bounds. */
+/** Instances retired by one commit: fewer where their incidents keep long windows. */
 const BATCH = 100;
 
 /**
@@ -19,18 +20,27 @@ const BATCH = 100;
 export async function retireInstances(host: Host, project: string, rule: string): Promise<number> {
   const ids = staleInstances(host.view(project), rule).map(({ instance }) => instance);
   for (let start = 0; start < ids.length; start += BATCH) {
-    await host.submit({
-      project,
-      by: { kind: 'service', name: 'retiring' },
-      decide(draft) {
-        const reason = retireReason(draft, rule);
-        for (const id of ids.slice(start, start + BATCH)) {
-          draft.send('alertInstance', id, { type: 'retired', at: draft.at, reason });
-        }
-      },
-    });
+    await submitInParts(ids.slice(start, start + BATCH), (part) =>
+      retirePart(host, { project, rule, part }),
+    );
   }
   return ids.length;
+}
+
+function retirePart(
+  host: Host,
+  { project, rule, part }: { project: string; rule: string; part: readonly string[] },
+): Promise<unknown> {
+  return host.submit({
+    project,
+    by: { kind: 'service', name: 'retiring' },
+    decide(draft) {
+      const reason = retireReason(draft, rule);
+      for (const id of part) {
+        draft.send('alertInstance', id, { type: 'retired', at: draft.at, reason });
+      }
+    },
+  });
 }
 
 /** Rules of a project that still have live instances of a revision no longer evaluated. */

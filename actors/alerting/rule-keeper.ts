@@ -6,9 +6,10 @@
 import type { AlertRuleContext } from '../../machines/alert-rule.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { pause } from '../../streams/pause.ts';
-import { partitionOf, type Stream, StreamUnavailable } from '../../streams/stream.ts';
+import { partitionOf, type Stream } from '../../streams/stream.ts';
 import type { Host } from '../host-port.ts';
-import { appendEntry } from '../sample-log.ts';
+import { isPassing } from '../passing.ts';
+import { appendEntry, pastEntries } from '../sample-log.ts';
 import { retireInstances, rulesWithStaleInstances } from './retire.ts';
 import { allInstances, ruleMarker } from './rule-markers.ts';
 
@@ -28,7 +29,7 @@ interface Work {
 
 /** Runs until `signal`; rejects on a fault that a fresh start may mend. */
 export async function keepRules(deps: RuleKeeperDeps, signal: AbortSignal): Promise<void> {
-  const waiting: Work[] = outstandingRules(deps.host);
+  const waiting: Work[] = [];
   let wake = (): void => {};
   const undo = deps.host.onApplied(({ commit }) => {
     for (const { steps } of commit.decisions) {
@@ -41,6 +42,7 @@ export async function keepRules(deps: RuleKeeperDeps, signal: AbortSignal): Prom
   const stop = (): void => wake();
   signal.addEventListener('abort', stop, { once: true });
   try {
+    waiting.push(...outstandingRules(deps.host), ...(await deletedButMarked(deps)));
     while (!signal.aborted) {
       const work = waiting.shift();
       if (work) await keepRule(deps, work, signal);
@@ -63,6 +65,21 @@ function outstandingRules(host: Host): Work[] {
   });
 }
 
+/** Deleted rules that the log still has in force: their last marker was lost with a crash. */
+async function deletedButMarked({ host, stream }: RuleKeeperDeps): Promise<Work[]> {
+  const inForce = new Map<string, Work>();
+  for await (const { entry } of pastEntries(stream, { sequence: 1 }, { kind: 'rules' })) {
+    if (entry.kind !== 'rules') continue;
+    for (const { project, rule } of entry.upserts) {
+      inForce.set(`${project}/${rule}`, { project, rule });
+    }
+    for (const { project, rule } of entry.removals) inForce.delete(`${project}/${rule}`);
+  }
+  return [...inForce.values()].filter(
+    ({ project, rule }) => host.view(project).instance('alertRule', rule)?.final,
+  );
+}
+
 async function keepRule(deps: RuleKeeperDeps, work: Work, signal: AbortSignal): Promise<void> {
   const row = deps.host.view(work.project).instance('alertRule', work.rule);
   if (!row) throw new Error(`A commit moved the rule ${work.rule}, which has no row`);
@@ -79,7 +96,7 @@ async function keepRule(deps: RuleKeeperDeps, work: Work, signal: AbortSignal): 
       }
       return;
     } catch (error) {
-      if (!(error instanceof StreamUnavailable)) throw error;
+      if (!isPassing(error)) throw error;
       await pause(deps.clock, RETRY_MS, signal);
     }
   }

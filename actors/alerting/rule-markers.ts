@@ -4,7 +4,12 @@
  */
 import type { AlertInstanceContext } from '../../machines/alert-instance-setup.ts';
 import type { AlertRuleContext } from '../../machines/alert-rule.ts';
-import type { EvaluationRule, LogEntry, Operator } from '../../streams/evaluation/entry.ts';
+import {
+  type EvaluationRule,
+  GAP_TOLERANCE_MS,
+  type LogEntry,
+  type Operator,
+} from '../../streams/evaluation/entry.ts';
 import type { EvaluationSeed } from '../../streams/evaluation/fold.ts';
 import type { Instance, ProjectView } from '../host-port.ts';
 
@@ -37,9 +42,19 @@ export function ruleMarker(project: string, row: Instance, atMs: number): LogEnt
   return {
     kind: 'rules',
     atMs,
-    upserts: evaluated ? [evaluated] : [],
+    upserts: evaluated ? [{ ...evaluated, ...newRun(evaluated, context, atMs) }] : [],
     removals: evaluated ? [] : [{ project, rule: row.instance }],
   };
+}
+
+/** A rule resumed within its own window begins a new run with what is observed from there on. */
+function newRun(
+  { sustainedMs }: EvaluationRule,
+  { resumedMs }: AlertRuleContext,
+  atMs: number,
+): Pick<EvaluationRule, 'fromMs'> {
+  const windowStartMs = atMs - sustainedMs - GAP_TOLERANCE_MS;
+  return resumedMs !== null && resumedMs > windowStartMs ? { fromMs: resumedMs } : {};
 }
 
 /**

@@ -12,6 +12,9 @@ const BREAKER_FAILURES = 5;
 const BREAKER_MS = 30_000;
 const BREAKER_MS_MAX = 900_000;
 
+/** `neutral`: nothing was sent (suppressed, no longer due, or a fault of ours). */
+export type AttemptResult = 'healthy' | 'failing' | 'neutral';
+
 export interface LaneJob {
   readonly project: string;
   readonly delivery: string;
@@ -46,8 +49,8 @@ export class Lane {
     return undefined;
   }
 
-  /** The delivery's attempt ended. `neutral`: nothing was sent (suppressed, already done). */
-  end(job: LaneJob, result: 'healthy' | 'failing' | 'neutral', nowMs: number): void {
+  /** The delivery's attempt ended. */
+  end(job: LaneJob, result: AttemptResult, nowMs: number): void {
     this.#inFlight.delete(job.delivery);
     this.#incidents.delete(job.incident);
     if (result === 'healthy') this.#recover();
@@ -64,10 +67,6 @@ export class Lane {
     return this.#waiting.size > 0 && this.#openUntilMs > nowMs ? this.#openUntilMs : undefined;
   }
 
-  has(delivery: string): boolean {
-    return this.#waiting.has(delivery) || this.#inFlight.has(delivery);
-  }
-
   #recover(): void {
     this.#limit = Math.min(this.#limit + 1, IN_FLIGHT_MAX);
     this.#straightFailures = 0;
@@ -78,7 +77,8 @@ export class Lane {
   #fail(nowMs: number): void {
     this.#limit = 1;
     this.#straightFailures++;
-    if (this.#straightFailures < BREAKER_FAILURES) return;
+    // Attempts that were on the wire when it opened say nothing new.
+    if (this.#straightFailures < BREAKER_FAILURES || nowMs < this.#openUntilMs) return;
     this.#openUntilMs = nowMs + this.#breakerMs;
     this.#breakerMs = Math.min(this.#breakerMs * 2, BREAKER_MS_MAX);
   }

@@ -6,6 +6,7 @@
 import type { AlertInstanceContext } from '../../machines/alert-instance-setup.ts';
 import type { AlertRuleContext } from '../../machines/alert-rule.ts';
 import type { DeliveryContext } from '../../machines/delivery.ts';
+import { firingDeliveries, mayHaveArrived } from '../alerting/told.ts';
 import type { ProjectView } from '../host-port.ts';
 
 /** Why a delivery ends without (another) attempt. */
@@ -27,19 +28,42 @@ export function recheck(
   const destination = view.instance('destination', delivery.destination);
   if (!destination || destination.final) return 'DESTINATION_DELETED';
   if (destination.value === 'paused') return 'PAUSED';
-  const isFiringMessage = delivery.event === 'FIRING' || delivery.event === 'REPEATED';
-  return isFiringMessage ? recheckFiring(view, delivery) : undefined;
+  switch (delivery.event) {
+    case 'FIRING':
+    case 'REPEATED':
+      return recheckFiring(view, delivery);
+    case 'RECOVERED':
+      return recheckRecovered(view, delivery);
+    case 'TEST':
+      return undefined;
+  }
+}
+
+/** What was on the wire at the recovery has an outcome since: perhaps it did not arrive. */
+function recheckRecovered(view: ProjectView, delivery: DeliveryContext) {
+  const incident = incidentOf(view, delivery);
+  if (incident?.id !== delivery.incident) return undefined;
+  for (const told of firingDeliveries(view, delivery, incident.repeats)) {
+    if (mayHaveArrived(told)) return undefined;
+  }
+  return 'SUPERSEDED';
+}
+
+function incidentOf(view: ProjectView, { alertInstance }: DeliveryContext) {
+  const row = view.instance('alertInstance', alertInstance);
+  if (!row) throw new Error(`Delivery for the unknown alert instance ${alertInstance}`);
+  return (row.context as unknown as AlertInstanceContext).incident;
 }
 
 function recheckFiring(view: ProjectView, delivery: DeliveryContext): SuppressedReason | undefined {
-  const row = view.instance('alertInstance', delivery.alertInstance);
-  if (!row) throw new Error(`Delivery for the unknown alert instance ${delivery.alertInstance}`);
-  const { incident } = row.context as unknown as AlertInstanceContext;
+  const incident = incidentOf(view, delivery);
   if (incident?.id !== delivery.incident || incident.recoveredMs !== null) return 'SUPERSEDED';
   if (incident.retiredMs !== null) return incident.retireReason ?? 'RULE_CHANGED';
   const rule = view.instance('alertRule', delivery.rule);
   if (!rule || rule.final) return 'RULE_DELETED';
-  const { retiredThroughRevision } = rule.context as unknown as AlertRuleContext;
-  if (delivery.evaluationRevision <= retiredThroughRevision) return 'RULE_CHANGED';
+  const { evaluationRevision, spec } = rule.context as unknown as AlertRuleContext;
+  if (delivery.evaluationRevision < evaluationRevision) {
+    return spec.enabled ? 'RULE_CHANGED' : 'RULE_PAUSED';
+  }
   return incident.snoozedUntilMs !== null ? 'SNOOZED' : undefined;
 }

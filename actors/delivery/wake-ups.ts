@@ -3,6 +3,7 @@
  * truth: rows are. One is sent with every commit that makes a delivery due; a sweep over the rows
  * repairs those that a crash or a broken stream lost.
  */
+import type { DeliveryContext } from '../../machines/delivery.ts';
 import { partitionOf, type Stream, type StreamSpec } from '../../streams/stream.ts';
 import { allInstances } from '../alerting/rule-markers.ts';
 import type { Host } from '../host-port.ts';
@@ -20,6 +21,11 @@ export const deliveriesSpec: StreamSpec = {
 export interface WakeUp {
   readonly project: string;
   readonly delivery: string;
+}
+
+/** A delivery with the attempt that its row has under way. */
+export interface OpenAttempt extends WakeUp {
+  readonly attemptId: string;
 }
 
 /** Publishes a wake-up. Losing it is repaired by the sweep, so callers need not retry. */
@@ -48,24 +54,29 @@ export function wakeOnCommit(
   stream: Stream,
   onLost: (error: unknown) => void,
 ): () => void {
-  return host.onApplied(({ commit }) => {
-    for (const { steps } of commit.decisions) {
-      for (const { machine, instance, to } of steps) {
-        if (machine !== 'delivery' || !DUE.has(to)) continue;
-        publishWakeUp(stream, { project: commit.project, delivery: instance }).catch(onLost);
-      }
+  return host.onApplied(({ commit: { project, decisions } }) => {
+    const due = new Set<string>();
+    for (const { machine, instance, to } of decisions.flatMap(({ steps }) => steps)) {
+      if (machine !== 'delivery') continue;
+      // Only where the commit left it counts: opening an attempt passes through `rechecking`.
+      if (DUE.has(to)) due.add(instance);
+      else due.delete(instance);
     }
+    for (const delivery of due) publishWakeUp(stream, { project, delivery }).catch(onLost);
   });
 }
 
 /** Deliveries that rows call due, and those whose attempt is recorded as under way. */
-export function outstandingDeliveries(host: Host): { due: WakeUp[]; sending: WakeUp[] } {
+export function outstandingDeliveries(host: Host): { due: WakeUp[]; sending: OpenAttempt[] } {
   const due: WakeUp[] = [];
-  const sending: WakeUp[] = [];
+  const sending: OpenAttempt[] = [];
   for (const project of host.projects()) {
-    for (const { instance, value } of allInstances(host.view(project), 'delivery')) {
-      if (DUE.has(value)) due.push({ project, delivery: instance });
-      if (value === 'sending') sending.push({ project, delivery: instance });
+    for (const { instance, value, context } of allInstances(host.view(project), 'delivery')) {
+      const wakeUp = { project, delivery: instance };
+      if (DUE.has(value)) due.push(wakeUp);
+      if (value !== 'sending') continue;
+      const { attempts } = context as unknown as DeliveryContext;
+      sending.push({ ...wakeUp, attemptId: attempts.at(-1)?.attemptId ?? '' });
     }
   }
   return { due, sending };

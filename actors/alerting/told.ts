@@ -1,0 +1,48 @@
+/**
+ * Who was told of an incident: deliveries have ids that follow from what they tell, so that the
+ * answer is in their rows, and telling twice is the same delivery.
+ */
+import { createHash } from 'node:crypto';
+import type { DeliveryContext } from '../../machines/delivery.ts';
+import type { NotificationEvent } from '../../machines/effects.ts';
+import type { Instance, ProjectView } from '../host-port.ts';
+
+export interface Told {
+  readonly event: NotificationEvent;
+  readonly occurrence: number;
+  readonly incident: string;
+  readonly destination: string;
+}
+
+/** Delivery id: the same notification to the same destination is the same delivery. */
+export function deliveryIdOf({ event, occurrence, incident, destination }: Told): string {
+  const text = JSON.stringify([incident, event, occurrence, destination, '']);
+  return `dlv_${createHash('sha256').update(text).digest('hex').slice(0, 32)}`;
+}
+
+/**
+ * What tells this destination that the incident fires, newest first: reminders, then the firing.
+ * Destinations can be added to a rule at any time, so any of them may be missing.
+ */
+export function* firingDeliveries(
+  view: ProjectView,
+  told: Pick<Told, 'incident' | 'destination'>,
+  repeats: number,
+): Generator<Instance> {
+  for (let occurrence = repeats; occurrence >= 0; occurrence--) {
+    const id =
+      occurrence === 0
+        ? deliveryIdOf({ ...told, event: 'FIRING', occurrence: 1 })
+        : deliveryIdOf({ ...told, event: 'REPEATED', occurrence });
+    const delivery = view.instance('delivery', id);
+    if (delivery) yield delivery;
+  }
+}
+
+/** An attempt was accepted, has an unknown outcome, or is on the wire now. */
+export function mayHaveArrived(delivery: Instance): boolean {
+  const { attempts } = delivery.context as unknown as DeliveryContext;
+  return attempts.some(
+    ({ outcome }) => outcome === 'accepted' || outcome === 'unknown' || outcome === null,
+  );
+}

@@ -1,0 +1,99 @@
+/**
+ * All lanes of this process, and whose turn it is: projects take turns, and so do a project's
+ * destinations, so that no backlog starves another. A delivery that waits holds no slot; slots are
+ * bounded for the process and for each project.
+ */
+import { type AttemptResult, Lane, type LaneJob } from './lane.ts';
+
+/** Attempts in flight in this process, and of one project, at most. */
+export const PROCESS_IN_FLIGHT_MAX = 64;
+export const PROJECT_IN_FLIGHT_MAX = 32;
+
+/** A delivery whose attempt may start now. */
+export interface Start {
+  readonly job: LaneJob;
+  readonly destination: string;
+}
+
+interface ProjectLanes {
+  /** By destination, the one whose turn is next first. */
+  readonly lanes: Map<string, Lane>;
+  inFlight: number;
+}
+
+export class Lanes {
+  /** By project, the one whose turn is next first. */
+  readonly #projects = new Map<string, ProjectLanes>();
+  #inFlight = 0;
+
+  /** Attempts under way now. */
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  /** Queues a delivery for its destination; twice is once. */
+  add(destination: string, job: LaneJob): void {
+    let project = this.#projects.get(job.project);
+    if (!project) {
+      project = { lanes: new Map(), inFlight: 0 };
+      this.#projects.set(job.project, project);
+    }
+    const lane = project.lanes.get(destination) ?? new Lane();
+    project.lanes.set(destination, lane);
+    lane.add(job);
+  }
+
+  /** Takes the next delivery that may start. @param nowMs elapsed time, ms */
+  next(nowMs: number): Start | undefined {
+    if (this.#inFlight >= PROCESS_IN_FLIGHT_MAX) return undefined;
+    for (const [id, project] of this.#projects) {
+      if (project.inFlight >= PROJECT_IN_FLIGHT_MAX) continue;
+      const start = nextOf(project, nowMs);
+      if (!start) continue;
+      moveLast(this.#projects, id, project);
+      project.inFlight++;
+      this.#inFlight++;
+      return start;
+    }
+    return undefined;
+  }
+
+  /** The attempt of a taken delivery ended. */
+  end({ job, destination }: Start, result: AttemptResult, nowMs: number): void {
+    const project = this.#projects.get(job.project);
+    const lane = project?.lanes.get(destination);
+    if (!project || !lane) throw new Error(`${job.delivery} ended and was not under way`);
+    lane.end(job, result, nowMs);
+    project.inFlight--;
+    this.#inFlight--;
+    if (lane.isIdle()) project.lanes.delete(destination);
+    if (project.lanes.size === 0) this.#projects.delete(job.project);
+  }
+
+  /** Elapsed time (ms) at which the next breaker lets a probe through; undefined when none waits. */
+  probeAtMs(nowMs: number): number | undefined {
+    let first: number | undefined;
+    for (const { lanes } of this.#projects.values()) {
+      for (const lane of lanes.values()) {
+        const at = lane.probeAtMs(nowMs);
+        if (at !== undefined) first = Math.min(first ?? at, at);
+      }
+    }
+    return first;
+  }
+}
+
+function nextOf({ lanes }: ProjectLanes, nowMs: number): Start | undefined {
+  for (const [destination, lane] of lanes) {
+    const job = lane.take(nowMs);
+    if (!job) continue;
+    moveLast(lanes, destination, lane);
+    return { job, destination };
+  }
+  return undefined;
+}
+
+function moveLast<T>(map: Map<string, T>, key: string, value: T): void {
+  map.delete(key);
+  map.set(key, value);
+}
