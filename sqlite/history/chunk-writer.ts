@@ -17,6 +17,8 @@ export interface FlushTarget {
   readonly slot: number;
   readonly project: string;
   readonly vm: string;
+  /** Sequence of a row that the head had no room for: a restart reads on from there. 0 = none. */
+  readonly refusedSequence: number;
 }
 
 export interface FlushedVm {
@@ -106,7 +108,9 @@ export class ChunkWriter {
 
   #flushVm(target: FlushTarget): FlushedVm {
     const { rows, lastSequence } = this.#head.read(target.slot, { unflushed: true });
-    const vm = this.#statements.vm.get(target.project, target.vm, lastSequence);
+    const { project, refusedSequence: refused } = target;
+    const stored = refused > 0 ? Math.min(lastSequence, refused - 1) : lastSequence;
+    const vm = this.#statements.vm.get(project, target.vm, stored);
     if (vm === undefined) throw new Error(`VM ${target.vm} was not stored`);
     for (const chunk of this.#encode(rows)) this.#insert(vm.id, chunk);
     return { slot: target.slot, sequence: lastSequence };

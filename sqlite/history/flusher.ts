@@ -5,7 +5,7 @@
  */
 import type { CancelWakeUp, Clock } from '../../streams/clock.ts';
 import type { FlushedVm, UpkeepReport } from './chunk-writer.ts';
-import type { Head, HeadVm } from './head/head.ts';
+import { type Head, type HeadVm, targetOf } from './head/head.ts';
 import type { HistoryShare } from './history-view.ts';
 import { SupervisedThread, threadEntry } from './threads/supervised-thread.ts';
 
@@ -152,7 +152,7 @@ export class Flusher {
     const group = vms.filter((vm) => vm.sinceFlush === undefined);
     head.beginFlush(group);
     try {
-      const targets = group.map(({ slab, project, vm }) => ({ slot: slab.slot, project, vm }));
+      const targets = group.map(targetOf);
       const flushed = (await this.#thread.call('flush', targets)) as readonly FlushedVm[];
       for (const { slot, sequence } of flushed) {
         const vm = head.vmAt(slot);

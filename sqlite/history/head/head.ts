@@ -26,8 +26,15 @@ export interface HeadVm {
   /** Rows since then, in no chunk. */
   pendingRows: number;
   newestReceivedMs: number;
+  /** Oldest sequence with a row that found no room, 0 = none: a restart must take it in again. */
+  refusedSequence: number;
   /** While a flush is under way: sequences that came in since it began, in order. */
   sinceFlush: number[] | undefined;
+}
+
+/** What the writing thread has to know to flush the VM. */
+export function targetOf({ slab, project, vm, refusedSequence }: HeadVm) {
+  return { slot: slab.slot, project, vm, refusedSequence };
 }
 
 /** What became of the rows so far. */
@@ -166,6 +173,7 @@ export class Head {
       this.#count(vm, outcome, position.sequence);
     } catch (error) {
       if (!(error instanceof HeadFull)) throw error;
+      if (vm.refusedSequence === 0) vm.refusedSequence = position.sequence;
       this.#refuse(position);
     }
   }
@@ -205,7 +213,8 @@ export class Head {
     }
     const slab = new Slab(this.#memory, slot, this.#options.flushedSequenceOf(project, vm));
     const idle = { pendingSequence: 0, pendingSinceMs: 0, pendingRows: 0, newestReceivedMs: 0 };
-    const made: HeadVm = { project, vm, partition, slab, ...idle, sinceFlush: undefined };
+    const whole = { refusedSequence: 0, sinceFlush: undefined };
+    const made: HeadVm = { project, vm, partition, slab, ...idle, ...whole };
     this.#vms.set(key, made);
     this.#bySlot.push(made);
     return made;

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import t from 'tap';
 import { ChunkWriter } from '../../../sqlite/history/chunk-writer.ts';
-import { Head } from '../../../sqlite/history/head/head.ts';
+import { Head, targetOf } from '../../../sqlite/history/head/head.ts';
 import { HeadReader } from '../../../sqlite/history/head/head-reader.ts';
 import { openHistoryFile } from '../../../sqlite/history/history-file.ts';
 import { HistoryView } from '../../../sqlite/history/history-view.ts';
@@ -78,7 +78,7 @@ t.test(
     const flush = () => {
       const vms = head.pending();
       head.beginFlush(vms);
-      const targets = vms.map(({ slab, project, vm }) => ({ slot: slab.slot, project, vm }));
+      const targets = vms.map(targetOf);
       for (const { slot, sequence } of writer.flush(targets)) {
         const vm = head.vmAt(slot);
         if (vm !== undefined) head.endFlush(vm, sequence);

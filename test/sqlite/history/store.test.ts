@@ -394,17 +394,29 @@ t.test('in the background rows are flushed after their hour and floors follow', 
   });
 });
 
-t.test('a full head refuses rows, counts them and holds the floor before them', async (t) => {
-  const history = open({ folder: t.testdir(), headBytesMax: 3 * 4096 });
-  for (let n = 0; n < 9; n++) {
-    const batch = batchOf({ at: n, values: { x: 1 }, vm: `vm-${n}` });
-    history.append(batch, { partition: PARTITION, sequence: n + 1 });
-  }
+t.test('a full head refuses rows, counts them and takes them in after a restart', async (t) => {
+  const folder = t.testdir();
+  const log = Array.from({ length: 600 }, (_, i) => batchOf({ at: i * 1000, values: { x: i } }));
+  const history = open({ folder, headBytesMax: 3 * 4096 + 100 });
+  replay(history, log.slice(0, 400));
   const { added, refused } = history.stats();
-  t.ok(added > 0 && refused > 0 && added + refused === 9, `${added} added, ${refused} refused`);
+  t.ok(added > 200 && refused > 0 && added + refused === 400, `${added} added, ${refused} refused`);
   await history.flush();
-  t.equal(history.floor(PARTITION), added + 1);
+  replay(history, log.slice(0, 450), 401);
+  await history.flush();
+  t.equal(history.stats().added, added + 50, 'there is room again after a flush');
+  t.equal(history.floor(PARTITION), added + 1, 'the floor stays before the first refused row');
+  t.ok(history.stats().pendingVms === 0);
   await history.close();
+  const restarted = open({ folder });
+  replay(restarted, log, restarted.floor(PARTITION));
+  await restarted.flush();
+  t.equal(restarted.floor(PARTITION), 601);
+  await restarted.close();
+  const again = open({ folder });
+  const { timesMs } = again.readNow({ ...everything, vm: 'a' });
+  t.equal(timesMs.length, 600, 'on disk without a gap');
+  await again.close();
 });
 
 t.test('a write that fails is told, and the rows are flushed once it can be done', async (t) => {
