@@ -1,0 +1,30 @@
+/**
+ * A node on an embedded stream that counts until it is killed, telling its parent what was
+ * acknowledged: the child of test/sqlite/commit-kill.test.ts. Arguments: file, then for each lane
+ * how many of its requests were acknowledged in earlier lives. A lane resends the first one that
+ * was not, with its old request id, as a client does that got no answer.
+ */
+import { openEmbeddedStream } from '../../sqlite/embedded-stream.ts';
+import { systemClock } from '../../streams/clock.ts';
+import { COUNTER_LIMIT } from './counter-machine.ts';
+import { add, countingNode, openPlace } from './counting-node.ts';
+
+const [file = '', ...done] = process.argv.slice(2);
+const stream = openEmbeddedStream({ storage: file, clock: systemClock });
+const { host } = countingNode({ stream, place: openPlace(file) });
+await host.start();
+process.stdout.write('ready\n');
+
+async function lane(name: string, from: number): Promise<void> {
+  for (let i = from; ; i++) {
+    // Retention keeps emptying the log behind the projection.
+    if (i % 20 === 19) {
+      await stream.truncate({ stream: 'EVENTS', belowSequence: host.appliedSequence() + 1 });
+    }
+    const counter = `${name}-${Math.floor(i / COUNTER_LIMIT)}`;
+    const { answer } = await add(host, `project-${name}`, counter, `${name}-${i}`);
+    process.stdout.write(`${name} ${i} ${answer.count}\n`);
+  }
+}
+
+await Promise.all(done.map((from, i) => lane(String(i), Number(from))));
