@@ -14,18 +14,19 @@ export interface VmRows extends VmColumns {
   readonly conflicted: Uint8Array;
 }
 
-/** No rows at all. */
-export const NO_ROWS: VmRows = {
-  timesMs: new Float64Array(0),
-  series: new Map(),
-  vcpus: new Float64Array(0),
-  state: new Uint8Array(0),
-  boot: new Uint32Array(0),
-  stateReason: new Uint32Array(0),
-  conflicted: new Uint8Array(0),
-  strings: [''],
-  conflicts: 0,
-};
+/** No rows at all; made anew each time, because a thread that hands rows on gives them away. */
+export function noRows(): VmRows {
+  return {
+    timesMs: new Float64Array(0),
+    series: new Map(),
+    vcpus: new Float64Array(0),
+    state: new Uint8Array(0),
+    boot: new Uint32Array(0),
+    stateReason: new Uint32Array(0),
+    strings: [''],
+    ...conflictsOf(new Uint8Array(0)),
+  };
+}
 
 /**
  * One stretch out of several, sorted by time with one row per time. Where two have a row of the
@@ -35,7 +36,7 @@ export const NO_ROWS: VmRows = {
  */
 export function mergeRows(parts: readonly VmRows[]): VmRows {
   const filled = parts.filter((part) => part.timesMs.length > 0);
-  const [only = NO_ROWS] = filled;
+  const [only = noRows()] = filled;
   return filled.length <= 1 ? only : new Merge(filled).rows();
 }
 

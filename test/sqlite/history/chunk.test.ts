@@ -9,7 +9,7 @@ import t from 'tap';
 import { Chunk, encodeChunk } from '../../../sqlite/history/chunk/chunk-codec.ts';
 import { readColumn, writeColumn } from '../../../sqlite/history/chunk/column-codec.ts';
 import { statisticsOf } from '../../../sqlite/history/chunk/statistics.ts';
-import { NO_ROWS, type VmRows } from '../../../sqlite/history/rows.ts';
+import { noRows, type VmRows } from '../../../sqlite/history/rows.ts';
 import { ByteReader, DamagedBytes } from '../../../streams/samples/byte-reader.ts';
 import { ByteWriter } from '../../../streams/samples/byte-writer.ts';
 
@@ -133,7 +133,7 @@ t.test('any rows of a VM come back equal, and one series without the others', as
     }),
     { numRuns: 500 },
   );
-  t.throws(() => encodeChunk(NO_ROWS, () => 0), RangeError, 'no rows are no chunk');
+  t.throws(() => encodeChunk(noRows(), () => 0), RangeError, 'no rows are no chunk');
 });
 
 t.test('statistics equal those of the decoded values, in short and in long chunks', async (t) => {
@@ -142,7 +142,7 @@ t.test('statistics equal those of the decoded values, in short and in long chunk
     const zeros = new Uint32Array(length);
     const rows: VmRows = {
       ...{
-        ...NO_ROWS,
+        ...noRows(),
         timesMs: list.map((_, i) => i),
         vcpus: list,
         series: new Map([['a', list]]),
