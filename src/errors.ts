@@ -109,7 +109,10 @@ export const errorCatalogue: Readonly<Record<RefusalReason, CatalogueEntry>> = {
 /** Seconds a caller is told to wait when there is too much at once. */
 const RETRY_AFTER_SECONDS = 1;
 
-/** The refusal as Connect tells it, with its `ErrorInfo`; 429 and 503 carry `Retry-After`. */
+/**
+ * The refusal as Connect tells it, with its `ErrorInfo`; 429 and 503 carry `Retry-After`, 401 says
+ * how to authenticate (RFC 9110, section 11.6.1).
+ */
 export function toConnectError(refusal: Refusal): ConnectError {
   const { code } = errorCatalogue[refusal.reason];
   const error = new ConnectError(refusal.message, code, undefined, [
@@ -124,6 +127,7 @@ export function toConnectError(refusal: Refusal): ConnectError {
       refusal.metadata.retryAfterSeconds ?? String(RETRY_AFTER_SECONDS),
     );
   }
+  if (code === Code.Unauthenticated) error.metadata.set('www-authenticate', 'Bearer');
   return error;
 }
 

@@ -88,14 +88,13 @@ async function withDeadline<T>(
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const ended = new AbortController();
+  const { promise: end, reject } = Promise.withResolvers<never>();
+  ended.signal.addEventListener('abort', () => reject(ended.signal.reason));
   const cancel = clock.wakeAfter(QUERY_MS_MAX, () => ended.abort(timedOut()));
   const onAbort = () => ended.abort(signal.reason);
   signal.addEventListener('abort', onAbort);
   try {
-    return await work(ended.signal);
-  } catch (error) {
-    // Whatever it threw on the way out, the cause is the end that was called.
-    throw ended.signal.aborted ? ended.signal.reason : error;
+    return await Promise.race([end, work(ended.signal)]);
   } finally {
     cancel();
     signal.removeEventListener('abort', onAbort);

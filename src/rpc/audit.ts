@@ -10,12 +10,15 @@ import { Refusal } from '../../streams/refusal.ts';
 import { toMermaid } from '../drawing/mermaid.ts';
 import { toSvg } from '../drawing/svg.ts';
 import type { AuditService, ListTransitionsRequest } from '../gen/svc/audit/v1/audit_pb.ts';
-import { within } from './caller.ts';
+import { callerOf, within } from './caller.ts';
 import { collect, mapPage } from './paging.ts';
 import { type Collection, parseName, parseProjectName } from './resource-name.ts';
 
 /** Machines of identities: their paths are for people. */
 const IDENTITY_MACHINES: ReadonlySet<string> = new Set(['credential']);
+/** Shown to credentials that may see the thing itself. */
+const WRITE_MACHINES: ReadonlySet<string> = new Set(['destination']);
+const WRITE = 'monitoring.write';
 
 /** Where an instance of each machine lies among resource names. */
 const MACHINE_OF: Readonly<Partial<Record<Collection, string>>> = {
@@ -70,13 +73,21 @@ function definitionOf(machine: string): MachineDefinition {
   throw new Refusal('NOT_FOUND', `There is no machine "${machine.slice(0, 100)}"; known: ${known}`);
 }
 
+/** Newest first. */
 function listTransitions(host: Host, request: ListTransitionsRequest, context: HandlerContext) {
   const project = within(context, parseProjectName('projectName', request.projectName));
   const filter = { ...machineFilter(request), ...instanceFilter(context, request) };
+  const mayWrite = callerOf(context).capabilities.includes(WRITE);
+  if (WRITE_MACHINES.has(filter.machine ?? '') && !mayWrite) {
+    const message = `The path of a ${filter.machine} needs ${WRITE}`;
+    throw new Refusal('MISSING_CAPABILITY', message, { capability: WRITE });
+  }
+  const isHidden = (machine: string): boolean =>
+    IDENTITY_MACHINES.has(machine) || (WRITE_MACHINES.has(machine) && !mayWrite);
   const view = host.view(project);
   const page = collect('transitions', request, (options) =>
     mapPage(view.transitions({ ...options, ...filter, descending: true }), (transition) =>
-      IDENTITY_MACHINES.has(transition.machine) ? undefined : transitionMessage(transition),
+      isHidden(transition.machine) ? undefined : transitionMessage(transition),
     ),
   );
   return { transitions: page.items, nextPageToken: page.token };

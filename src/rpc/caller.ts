@@ -51,7 +51,7 @@ export function checkUuid(field: string, value: string): void {
   );
 }
 
-/** The request's key: an exact resend has the same id and the same digest of its message. */
+/** The request's key: an exact resend has the same id and the same digest of method and message. */
 export function requestKeyOf<D extends DescMessage>(
   context: HandlerContext,
   schema: D,
@@ -59,9 +59,10 @@ export function requestKeyOf<D extends DescMessage>(
 ): RequestKey {
   checkUuid('requestId', message.requestId);
   const { project, credential } = callerOf(context);
+  const digest = createHash('sha256').update(`${context.method.name}\n`);
   return {
-    scope: `${project}/${credential}/${context.method.name}`,
+    scope: `${project}/${credential}`,
     id: message.requestId,
-    fingerprint: createHash('sha256').update(toBinary(schema, message)).digest('hex'),
+    fingerprint: digest.update(toBinary(schema, message)).digest('hex'),
   };
 }

@@ -54,7 +54,7 @@ function decode(token: string): unknown {
 }
 
 /** Rows that one page of a filtered list looks at: a filter that fits nothing must end too. */
-const LOOKED_AT_MAX = 5_000;
+const LOOKED_AT_MAX = 1_000;
 
 interface SomePage<T> {
   readonly items: readonly T[];
@@ -64,7 +64,7 @@ interface SomePage<T> {
 /**
  * A page of those rows that a filter keeps (`undefined` = left out): pages of the list are read
  * until enough are found, each as large as what is still missing, so that a token is always the
- * position of the last row looked at. After 5,000 rows the page ends as it is, with a token.
+ * position of the last row looked at. After 1,000 rows the page ends as it is, with a token.
  */
 export function collect<T>(
   kind: string,

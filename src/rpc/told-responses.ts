@@ -21,6 +21,7 @@ import { Refusal } from '../../streams/refusal.ts';
 import { toConnectError } from '../errors.ts';
 import { ErrorInfoSchema } from '../gen/svc/options/v1/error_pb.ts';
 import type { Log } from '../log.ts';
+import { parseProblem } from './field-path.ts';
 import { SEQUENCE_HEADER } from './gate.ts';
 import { decompressed, readBytes } from './message-bytes.ts';
 import { withCheckedEnums } from './request-enums.ts';
@@ -76,8 +77,8 @@ function refusalOf({ code, rawMessage }: ConnectError, { method, log }: Call): R
         ? new Refusal('RESPONSE_TOO_LARGE', 'The answer exceeds 4 MiB: ask for less')
         : new Refusal('REQUEST_TOO_LARGE', 'The request body exceeds 1 MiB');
     case Code.InvalidArgument: {
-      const field = fieldIn(rawMessage, method);
-      return new Refusal('INVALID_FIELD', withoutTypeNames(rawMessage), field ? { field } : {});
+      const { field, message } = parseProblem(rawMessage, method.input);
+      return new Refusal('INVALID_FIELD', message, field === undefined ? {} : { field });
     }
     case Code.DeadlineExceeded:
       return new Refusal('QUERY_TIMEOUT', 'The time that the request allowed has passed');
@@ -92,23 +93,6 @@ function refusalOf({ code, rawMessage }: ConnectError, { method, log }: Call): R
     default:
       return undefined;
   }
-}
-
-/** `stepSeconds` from "cannot decode field svc.monitoring.v1.X.step_seconds from JSON: ...". */
-function fieldIn(message: string, { input }: DescMethod): string | undefined {
-  const [, type, name] = /field ([\w.]+)\.(\w+) from JSON/.exec(message) ?? [];
-  if (name === undefined) return /key "([^"]{1,100})"/.exec(message)?.[1];
-  const field = type === input.typeName && input.fields.find((each) => each.name === name);
-  return field ? field.jsonName : camelCase(name);
-}
-
-function camelCase(name: string): string {
-  return name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
-}
-
-/** Package names tell a caller nothing. */
-function withoutTypeNames(message: string): string {
-  return message.replace(/svc\.[a-z]+\.v1\./g, '').slice(0, 500);
 }
 
 function notAllowed({ request, method }: Call): UniversalServerResponse {

@@ -1,0 +1,300 @@
+/**
+ * What holds for every method alike, walked over all of them: who may call, what errors look like,
+ * the protocol's version, positions in the log. Methods are read from the descriptors, so that a
+ * new one is walked without being named here.
+ */
+
+import { gzipSync } from 'node:zlib';
+import { type DescMethod, getOption } from '@bufbuild/protobuf';
+import t from 'tap';
+import { AuditService } from '../../src/gen/svc/audit/v1/audit_pb.ts';
+import { IngestService } from '../../src/gen/svc/ingest/v1/ingest_pb.ts';
+import { AlertService } from '../../src/gen/svc/monitoring/v1/alert_pb.ts';
+import { MonitoringService } from '../../src/gen/svc/monitoring/v1/monitoring_pb.ts';
+import { Policy_Access, Policy_Role, policy } from '../../src/gen/svc/options/v1/policy_pb.ts';
+import { capabilityFor } from '../../src/rpc/gate.ts';
+import { reasonOf } from '../support/credential-world.ts';
+import { type Answer, type RpcWorld, startRpcWorld, VM } from '../support/rpc-world.ts';
+
+const services = [MonitoringService, AlertService, IngestService, AuditService];
+const methods: DescMethod[] = services.flatMap((service) => service.methods);
+const pathOf = (method: DescMethod) => `/${method.parent.typeName}/${method.name}`;
+const QUERY = '/svc.monitoring.v1.MonitoringService/QueryVMMonitoring';
+const UUID = '00000000-0000-4000-8000-000000000001';
+
+/** The least that names a project, so that a call gets as far as the boundary. */
+function naming(method: DescMethod, project: string): string {
+  const resource: Record<string, string> = {
+    QueryVMMonitoring: 'vms/vm-1',
+    GetAlertRule: `alertRules/${UUID}`,
+    DeleteAlertRule: `alertRules/${UUID}`,
+    GetIncident: 'incidents/inc_1',
+    GetDestination: 'destinations/dst_1',
+    DeleteDestination: 'destinations/dst_1',
+    GetDelivery: 'deliveries/dlv_1',
+  };
+  const suffix = resource[method.name];
+  return JSON.stringify(
+    suffix ? { name: `projects/${project}/${suffix}` } : { projectName: `projects/${project}` },
+  );
+}
+
+t.test('Every method declares who may call it, and a mutation by its name says so', (t) => {
+  for (const method of methods) {
+    const { access, mutation, role } = getOption(method, policy);
+    t.not(access, Policy_Access.ACCESS_UNSPECIFIED, method.name);
+    t.equal(role !== Policy_Role.ROLE_UNSPECIFIED, access === Policy_Access.HUMAN, method.name);
+    const changes = /^(Save|Delete|Create|Write)/.test(method.name);
+    t.equal(mutation, changes, `${method.name} changes something: ${changes}`);
+  }
+  t.end();
+});
+
+t.test(
+  'A declared access is one capability; people and nobody are refused by their reason',
+  (t) => {
+    const of = (access: Policy_Access) => ({ $typeName: 'svc.options.v1.Policy', access }) as never;
+    t.equal(capabilityFor('M', of(Policy_Access.READ)), 'monitoring.read');
+    t.equal(capabilityFor('M', of(Policy_Access.WRITE)), 'monitoring.write');
+    t.equal(capabilityFor('M', of(Policy_Access.COLLECTOR)), 'collector');
+    t.equal(capabilityFor('M', of(Policy_Access.ANY)), '');
+    const reason = (access: Policy_Access) => reasonOf(() => capabilityFor('M', of(access)));
+    t.equal(reason(Policy_Access.HUMAN), 'HUMAN_OPERATION');
+    t.equal(reason(Policy_Access.ACCESS_UNSPECIFIED), 'MISSING_CAPABILITY');
+    t.end();
+  },
+);
+
+t.test('Who may call', async (t) => {
+  const world = await startRpcWorld(t);
+  for (const method of methods) {
+    const send = (body: string, key: string | null) => world.send(pathOf(method), body, { key });
+    const { name } = method;
+    await t.test(`${name} is refused without a credential, before its body is read`, async (t) => {
+      for (const body of [
+        naming(method, 'demo'),
+        '{"malformed',
+        `{"x":"${'a'.repeat(2 ** 20)}"}`,
+      ]) {
+        const answer = await send(body, null);
+        t.match(answer, { status: 401, reason: 'MISSING_CREDENTIAL' });
+        t.equal(answer.headers['www-authenticate'], 'Bearer');
+      }
+      t.match(await send('{}', 'nonsense'), { status: 401, reason: 'MALFORMED_CREDENTIAL' });
+    });
+    await t.test(
+      `${name} is refused to another project's key, whether or not it exists`,
+      async (t) => {
+        const answer = await send(naming(method, 'demo'), world.keys.other);
+        t.match(answer, { status: 403, reason: 'PROJECT_BOUNDARY' });
+        t.match(await send(naming(method, 'nowhere'), world.keys.other), { status: 403 });
+      },
+    );
+    await t.test(`${name} is refused to a key without its capability`, async (t) => {
+      const { access } = getOption(method, policy);
+      const lacking = access === Policy_Access.COLLECTOR ? world.keys.write : world.keys.collector;
+      const answer = await send(naming(method, 'demo'), lacking);
+      t.match(answer, { status: 403, reason: 'MISSING_CAPABILITY' });
+      t.equal(answer.metadata.capability, capabilityFor(name, getOption(method, policy)));
+      if (access !== Policy_Access.WRITE) return;
+      t.match(await send(naming(method, 'demo'), world.keys.read), { status: 403 });
+    });
+    await t.test(`${name} never answers an empty request with a fault of ours`, async (t) => {
+      const { access } = getOption(method, policy);
+      const key = access === Policy_Access.COLLECTOR ? world.keys.collector : world.keys.write;
+      const answer = await send('{}', key);
+      t.match(answer, { status: 400, reason: 'INVALID_FIELD' });
+      t.match(answer.metadata.field, /name|projectName/i);
+    });
+  }
+  t.same(world.lines, [], 'nothing was logged: every refusal is the caller’s');
+});
+
+interface BadRequest {
+  readonly name: string;
+  readonly send: (world: RpcWorld) => Promise<Answer>;
+  readonly status: number;
+  readonly reason?: string;
+  readonly field?: string;
+  readonly message: RegExp;
+}
+
+const json = { 'content-type': 'application/json' };
+
+/** Faults of the envelope; what each method's fields may not be is tested beside the method. */
+const badRequests: readonly BadRequest[] = [
+  {
+    name: 'malformed JSON',
+    send: (world) => world.send(QUERY, '{"name": '),
+    ...{ status: 400, reason: 'INVALID_FIELD', message: /JSON/ },
+  },
+  {
+    name: 'JSON that is no object',
+    send: (world) => world.send(QUERY, '[1]'),
+    ...{ status: 400, reason: 'INVALID_FIELD', message: /QueryVMMonitoringRequest/ },
+  },
+  {
+    name: 'an empty body',
+    send: (world) => world.send(QUERY, ''),
+    ...{ status: 400, reason: 'INVALID_FIELD', message: /JSON/ },
+  },
+  {
+    name: 'a text where a number belongs',
+    send: (world) => world.call('QueryVMMonitoring', { name: VM, stepSeconds: 'sixty' }),
+    ...{ status: 400, reason: 'INVALID_FIELD', field: 'stepSeconds', message: /sixty/ },
+  },
+  {
+    name: 'a fraction where a whole number belongs',
+    send: (world) => world.call('QueryVMMonitoring', { name: VM, startTimeUnix: '1.5' }),
+    ...{ status: 400, reason: 'INVALID_FIELD', field: 'startTimeUnix', message: /1\.5/ },
+  },
+  {
+    name: 'an object where a list belongs',
+    send: (world) => world.call('QueryVMMonitoring', { name: VM, metricIds: {} }),
+    ...{ status: 400, reason: 'INVALID_FIELD', field: 'metricIds', message: /Array/ },
+  },
+  {
+    name: 'a wrong type deep in a message',
+    send: (world) => world.call('SaveAlertRule', { spec: { sustainedSeconds: 'long' } }),
+    ...{ status: 400, reason: 'INVALID_FIELD', field: 'spec.sustainedSeconds', message: /long/ },
+  },
+  {
+    name: 'an unknown enum value in a mutation',
+    send: (world) => world.call('SaveAlertRule', { spec: { severity: 'AWFUL' } }),
+    ...{ status: 400, reason: 'INVALID_FIELD', field: 'spec.severity', message: /INFO, WARNING/ },
+  },
+  {
+    name: 'a field that a mutation does not have',
+    send: (world) => world.call('SaveAlertRule', { spec: { allVMs: true } }),
+    ...{ status: 400, reason: 'INVALID_FIELD', field: 'allVMs', message: /unknown/ },
+  },
+  {
+    name: 'a misspelt filter value of a read',
+    send: (world) => world.call('ListIncidents', { projectName: 'projects/demo', state: 'FIRNG' }),
+    ...{ status: 400, reason: 'INVALID_FIELD', field: 'state', message: /FIRNG.*FIRING/ },
+  },
+  {
+    name: 'a misspelt filter value, compressed',
+    send: (world) =>
+      world.send(
+        '/svc.monitoring.v1.AlertService/ListIncidents',
+        gzipSync('{"projectName":"projects/demo","state":"FIRNG"}'),
+        { headers: { ...json, 'content-encoding': 'gzip' } },
+      ),
+    ...{ status: 400, reason: 'INVALID_FIELD', field: 'state', message: /FIRNG/ },
+  },
+  {
+    name: 'a body over 1 MiB',
+    send: (world) => world.send(QUERY, `{"name":"${'a'.repeat(2 ** 20)}"}`),
+    ...{ status: 400, reason: 'REQUEST_TOO_LARGE', message: /1 MiB/ },
+  },
+  {
+    name: 'a body that decompresses to over 1 MiB',
+    send: (world) =>
+      world.send(QUERY, gzipSync(`{"name":"${'a'.repeat(2 ** 21)}"}`), {
+        headers: { 'content-encoding': 'gzip' },
+      }),
+    ...{ status: 400, reason: 'REQUEST_TOO_LARGE', message: /1 MiB/ },
+  },
+  {
+    name: 'another version of the protocol',
+    send: (world) => world.send(QUERY, '{}', { headers: { 'connect-protocol-version': '2' } }),
+    ...{ status: 400, reason: 'INVALID_FIELD', field: 'Connect-Protocol-Version', message: /"2"/ },
+  },
+  {
+    name: 'a position that is none',
+    send: (world) => world.send(QUERY, '{}', { headers: { 'svc-sequence': '-3' } }),
+    ...{ status: 400, reason: 'INVALID_FIELD', field: 'svc-sequence', message: /position/ },
+  },
+  {
+    name: 'a content type that is not spoken',
+    send: (world) => world.send(QUERY, '{}', { headers: { 'content-type': 'application/grpc' } }),
+    ...{ status: 415, reason: 'INVALID_FIELD', field: 'Content-Type', message: /grpc/ },
+  },
+  {
+    name: 'an unknown method',
+    send: (world) => world.send('/svc.monitoring.v1.AlertService/SaveAlertRules', '{}'),
+    ...{ status: 404, message: /SaveAlertRules is not a method/ },
+  },
+  {
+    name: 'an unknown service',
+    send: (world) => world.send('/svc.shell.v1.ShellService/Run', '{}'),
+    ...{ status: 404, message: /not a method/ },
+  },
+];
+
+t.test('A bad request is told what is wrong with it', async (t) => {
+  const world = await startRpcWorld(t);
+  for (const { name, send, status, reason, field, message } of badRequests) {
+    await t.test(name, async (t) => {
+      const answer = await send(world);
+      t.equal(answer.status, status);
+      t.equal(answer.reason, reason);
+      t.equal(answer.metadata.field, field);
+      t.match(answer.body.message, message);
+      t.notMatch(JSON.stringify(answer.body), /node_modules|\.ts:|at \w+ \(/, 'no stack trace');
+    });
+  }
+  await t.test('GET is answered with the method that does it', async (t) => {
+    const { statusCode, headers, body } = await world.app.inject({ method: 'GET', url: QUERY });
+    t.equal(statusCode, 405);
+    t.equal(headers.allow, 'POST');
+    t.match(body, /takes POST, not GET/);
+  });
+  t.same(world.lines, [], 'none of them is a fault to log');
+});
+
+t.test('What is taken', async (t) => {
+  const world = await startRpcWorld(t);
+  await t.test('reads ignore a field they do not know, in JSON of either spelling', async (t) => {
+    const request = { project_name: 'projects/demo', state: 'FIRING', tomorrow: true };
+    t.match(await world.call('ListIncidents', request), { status: 200, body: { incidents: [] } });
+  });
+  await t.test('version 1 of the protocol, and a request without the header', async (t) => {
+    const request = { projectName: 'projects/demo' };
+    const headers = { 'connect-protocol-version': '1' };
+    t.equal((await world.call('ListAlertRules', request, { headers })).status, 200);
+    t.equal((await world.call('ListAlertRules', request)).status, 200);
+  });
+  await t.test('a compressed request, answered compressed', async (t) => {
+    const body = gzipSync('{"projectName":"projects/demo"}');
+    const headers = { 'content-encoding': 'gzip', 'accept-encoding': 'gzip' };
+    const path = '/svc.monitoring.v1.MonitoringService/ListMetricDescriptors';
+    const answer = await world.send(path, body, { headers });
+    t.equal(answer.status, 200);
+    t.equal(answer.headers['content-encoding'], 'gzip');
+  });
+});
+
+t.test('Positions in the log', async (t) => {
+  const world = await startRpcWorld(t);
+  const list = (headers: Record<string, string> = {}) =>
+    world.call('ListAlertRules', { projectName: 'projects/demo' }, { headers });
+  const position = () => String(world.host.appliedSequence());
+
+  t.equal((await list()).headers['svc-sequence'], position(), 'answers tell it');
+  const refused = await world.send(QUERY, '{"bad', {});
+  t.equal(refused.headers['svc-sequence'], position(), 'and so do errors');
+  t.equal(
+    (await list({ 'svc-sequence': position() })).status,
+    200,
+    'what is reached is not awaited',
+  );
+
+  const next = String(Number(position()) + 1);
+  let isAnswered = false;
+  const waiting = list({ 'svc-sequence': next }).then((answer) => {
+    isAnswered = true;
+    return answer;
+  });
+  await world.clock.advance(1_000);
+  t.notOk(isAnswered, 'a later one is waited for');
+  await world.issue('demo', ['monitoring.read']);
+  t.equal((await waiting).headers['svc-sequence'], next, 'and read from');
+
+  const never = list({ 'svc-sequence': '999999' });
+  for (let i = 0; i < 10; i++) await world.clock.advance(1_000);
+  const answer = await never;
+  t.match(answer, { status: 503, reason: 'NOT_READY' }, 'but not for ever');
+  t.ok(answer.headers['retry-after']);
+});

@@ -1,0 +1,240 @@
+/**
+ * A world for tests of the API: the real handlers over fastify, a real host, alerting, ingest,
+ * evaluator and history in a folder of the test's own, under a virtual clock. Requests are injected
+ * below the socket, so that nothing is mocked but the network.
+ */
+import { fromBinary } from '@bufbuild/protobuf';
+import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
+import { fastify } from 'fastify';
+import type { Test } from 'tap';
+import { createAlerting } from '../../actors/alerting/alerting.ts';
+import { expandAlerting } from '../../actors/alerting/expand.ts';
+import { keepRules } from '../../actors/alerting/rule-keeper.ts';
+import { createHost } from '../../actors/host.ts';
+import { createIngest } from '../../actors/ingest.ts';
+import { PartitionWriter } from '../../actors/partition-writer.ts';
+import { samplesSpec } from '../../actors/sample-log.ts';
+import { SamplePipeline } from '../../actors/sample-pipeline.ts';
+import { VmRegistry } from '../../actors/vm-registry.ts';
+import { machineDefinitions } from '../../machines/registry.ts';
+import { openDatabase } from '../../sqlite/database.ts';
+import { openEmbeddedStream } from '../../sqlite/embedded-stream.ts';
+import { openHistory } from '../../sqlite/history/store.ts';
+import { openInstanceStore } from '../../sqlite/instance-store.ts';
+import { createAuthenticator } from '../../src/auth/authenticator.ts';
+import { issueCredential } from '../../src/auth/credentials.ts';
+import { ErrorInfoSchema } from '../../src/gen/svc/options/v1/error_pb.ts';
+import { addFallbacks } from '../../src/http/fallbacks.ts';
+import { BODY_BYTES_MAX } from '../../src/http/limits.ts';
+import type { Log } from '../../src/log.ts';
+import { connectOptions, type RpcDeps, rpcRoutes } from '../../src/rpc/routes.ts';
+import { VirtualClock } from '../../streams/clock.ts';
+import { seededRandom } from '../../streams/random.ts';
+import { START_MS, tester } from './credential-world.ts';
+
+export const START_SECONDS = START_MS / 1000;
+export const VM = 'projects/demo/vms/vm-1';
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, unknown>>;
+  // Answers are read by tests that know their shape.
+  // biome-ignore lint/suspicious/noExplicitAny: JSON of many shapes
+  readonly body: any;
+  /** Reason and metadata of an error's `ErrorInfo`. */
+  readonly reason?: string;
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+export interface CallOptions {
+  /** A key; default the one that reads and writes `demo`; null = no Authorization header. */
+  readonly key?: string | null;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export type RpcWorld = Awaited<ReturnType<typeof startRpcWorld>>;
+
+/** Started; ends with the test. `change` puts parts of the test's own in place of real ones. */
+export async function startRpcWorld(
+  t: Test,
+  change: (deps: RpcDeps) => Partial<RpcDeps> = () => ({}),
+) {
+  const clock = new VirtualClock(START_MS);
+  const random = seededRandom(7);
+  const database = openDatabase({ path: ':memory:', synchronous: 'NORMAL', migrations: [] });
+  const stream = openEmbeddedStream({ storage: database, clock, random });
+  const { identity } = await stream.ensure(samplesSpec);
+  const history = openHistory({
+    ...{ folder: t.testdir(), clock, logIdentity: identity },
+    ...{ background: false, readers: 1 },
+  });
+  const host = createHost({
+    ...{ stream, store: openInstanceStore(database), clock, random, node: 'test' },
+    machines: machineDefinitions,
+    expand: expandAlerting,
+  });
+  await host.start();
+  const registry = new VmRegistry({ host, clock, datacenter: 'DC-1' });
+  const writer = new PartitionWriter({ stream, clock });
+  const ingest = createIngest({ clock, writer, registry, onRows: () => {} });
+  const pipeline = new SamplePipeline({ host, stream, clock, history });
+  const stopping = new AbortController();
+  const parts = [
+    pipeline.run(stopping.signal),
+    keepRules({ host, stream, clock }, stopping.signal),
+  ];
+  const authenticator = createAuthenticator({ host, clock, noteUse: () => {} });
+  const sealedValues = new Map<string, string>();
+  const alerting = createAlerting({
+    ...{ host, clock, random },
+    sealed: {
+      put: (id, value) => void sealedValues.set(id, value),
+      get: (id) => sealedValues.get(id),
+      delete: (id) => void sealedValues.delete(id),
+    },
+    refuseUrl: (url) => (URL.canParse(url) ? undefined : 'The URL is none'),
+    makeSecret: (source) => `whsec_${Buffer.from(source.bytes(32)).toString('base64')}`,
+  });
+  const datacenterStates = new Map<string, 'live' | 'stale'>();
+  const { lines, log } = collectingLog();
+  const real: RpcDeps = {
+    ...{ host, alerting, evaluator: pipeline, ingest, history, authenticator, clock, log },
+    datacenters: { stateOf: (name) => datacenterStates.get(name) ?? 'live' },
+  };
+  const deps = { ...real, ...change(real) };
+  const app = fastify({ bodyLimit: BODY_BYTES_MAX });
+  addFallbacks(app, log);
+  await app.register(fastifyConnectPlugin, { ...connectOptions(deps), routes: rpcRoutes(deps) });
+  const issue = async (project: string, capabilities: readonly Capability[]) => {
+    const credential = {
+      project,
+      kind: 'sk',
+      capabilities,
+      owner: 'test',
+      displayName: 'k',
+    } as const;
+    return (await issueCredential({ host, clock, random }, tester, credential)).key;
+  };
+  const keys = {
+    write: await issue('demo', ['monitoring.read', 'monitoring.write']),
+    read: await issue('demo', ['monitoring.read']),
+    collector: await issue('demo', ['collector']),
+    other: await issue('other', ['monitoring.read', 'monitoring.write', 'collector']),
+  };
+  t.teardown(async () => {
+    await app.close();
+    stopping.abort();
+    await Promise.all(parts);
+    authenticator.close();
+    await host.stop();
+    await history.close();
+    await stream.close();
+    database.close();
+  });
+
+  /** One request with exactly these bytes. */
+  async function send(
+    path: string,
+    payload: string | Buffer,
+    { key = keys.write, headers = {} }: CallOptions = {},
+  ): Promise<Answer> {
+    const response = await app.inject({
+      method: 'POST',
+      url: path,
+      payload,
+      headers: {
+        'content-type': 'application/json',
+        ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+        ...headers,
+      },
+    });
+    return answerOf(response);
+  }
+  const call = (method: string, request: unknown, options?: CallOptions) =>
+    send(
+      `/${SERVICE_OF[method] ?? 'svc.monitoring.v1.AlertService'}/${method}`,
+      JSON.stringify(request),
+      options,
+    );
+
+  /** Rows of `vm-1` unless they say otherwise, through `WriteSamples` and into history. */
+  async function write(rows: readonly SampleRow[], key = keys.collector): Promise<Answer> {
+    const named = rows.map(({ vm = 'vm-1', ...row }) => ({ vmName: vm, ...row }));
+    const answer = await call(
+      'WriteSamples',
+      { projectName: 'projects/demo', rows: named },
+      { key },
+    );
+    await settled();
+    return answer;
+  }
+  /** Resolves when everything in the log has been stored and evaluated. */
+  async function settled(): Promise<void> {
+    const { lastSequence } = await stream.state('SAMPLES_0');
+    for (let turn = 0; pipeline.throughSequence() < lastSequence; turn++) {
+      if (turn > 10_000) throw new Error('The sample log is not read to its end');
+      await new Promise<void>((resolve) => setImmediate(resolve));
+    }
+  }
+  const at = { clock, host, history, app, keys, lines, datacenterStates, sealedValues, deps };
+  return { ...at, call, send, write, settled, issue };
+}
+
+type Capability = 'monitoring.read' | 'monitoring.write' | 'collector';
+
+/** A row of `WriteSamples`, as JSON. */
+export interface SampleRow {
+  readonly vm?: string;
+  readonly observedUnixMs: number | string;
+  readonly vcpus?: number;
+  readonly state?: string;
+  readonly bootId?: string;
+  readonly displayName?: string;
+  readonly values?: readonly { series: string; labels?: object; value: number | string }[];
+}
+
+const SERVICE_OF: Readonly<Record<string, string>> = {
+  QueryVMMonitoring: 'svc.monitoring.v1.MonitoringService',
+  ListVMMonitoring: 'svc.monitoring.v1.MonitoringService',
+  ListMetricDescriptors: 'svc.monitoring.v1.MonitoringService',
+  WriteSamples: 'svc.ingest.v1.IngestService',
+  ListMachines: 'svc.audit.v1.AuditService',
+  GetMachine: 'svc.audit.v1.AuditService',
+  ListTransitions: 'svc.audit.v1.AuditService',
+};
+
+interface Injected {
+  readonly statusCode: number;
+  readonly headers: Readonly<Record<string, unknown>>;
+  readonly body: string;
+}
+
+function answerOf({ statusCode, headers, body: text }: Injected): Answer {
+  const body = text === '' || !text.startsWith('{') ? text : JSON.parse(text);
+  const info = decodedInfo(body.details?.[0]?.value);
+  return {
+    status: statusCode,
+    headers,
+    body,
+    ...(info?.reason === undefined ? {} : { reason: info.reason }),
+    metadata: info?.metadata ?? {},
+  };
+}
+
+/** ErrorInfo as clients read it: from the detail's bytes. */
+function decodedInfo(value: string | undefined) {
+  if (value === undefined) return undefined;
+  const { reason, metadata } = fromBinary(ErrorInfoSchema, Buffer.from(value, 'base64'));
+  return { reason, metadata };
+}
+
+/** Every line of the log, for what must be there and what must not. */
+function collectingLog(): { lines: string[]; log: Log } {
+  const lines: string[] = [];
+  const note = (facts: object, message: string) => {
+    const error = 'err' in facts && facts.err instanceof Error ? facts.err.stack : '';
+    lines.push(`${message} ${JSON.stringify(facts)} ${error}`);
+  };
+  const log: Log = { debug: () => {}, info: note, warn: note, error: note, child: () => log };
+  return { lines, log };
+}
