@@ -9,7 +9,7 @@ import type { EncodedCommit } from '../../streams/commit/codec.ts';
 import { EVENTS_STREAM } from '../../streams/commit/events.ts';
 import { pause } from '../../streams/pause.ts';
 import { fraction, type Random } from '../../streams/random.ts';
-import { type AppendOutcome, type Stream, StreamUnavailable } from '../../streams/stream.ts';
+import { type Stream, StreamUnavailable } from '../../streams/stream.ts';
 import type { Applier } from './applier.ts';
 import type { HostCounters } from './counters.ts';
 
@@ -54,47 +54,58 @@ async function pursue(
   encoded: EncodedCommit,
   overdue: AbortSignal,
 ): Promise<number | undefined> {
-  const { stream, store, clock, random, counters } = options;
+  const { store, clock, random, counters } = options;
   const { project } = encoded.commit;
   let expected: number | undefined = store.lastSequence(project);
-  let unanswered: StreamUnavailable | undefined;
+  let silence: StreamUnavailable | undefined;
   for (let tries = 0; ; tries++) {
     if (tries > 0) counters.appendRetries++;
-    const outcome = await append(options, encoded, expected);
-    if (outcome instanceof StreamUnavailable) {
-      if (unanswered?.outcome !== 'unknown') unanswered = outcome;
+    const answer = await append(options, encoded, expected);
+    if (answer instanceof StreamUnavailable) {
+      if (silence?.outcome !== 'unknown') silence = answer;
       const delayMs = Math.min(RETRY_MS_MIN * 2 ** tries, RETRY_MS_MAX);
       await pause(clock, delayMs * (0.5 + fraction(random)), overdue);
-    } else if (outcome.kind === 'wrongLastSequence') {
-      const state = await stream.state(EVENTS_STREAM);
-      await applied(options, state.lastSequence, overdue);
+    } else {
+      await applied(options, answer.sequence, overdue);
       // Refused although we have seen everything: a subject emptied by retention answers to 0.
       const last = store.lastSequence(project);
-      expected = tries > 0 ? undefined : state.firstSequence > last ? 0 : last;
-    } else await applied(options, outcome.sequence, overdue);
+      if (!answer.stored) expected = tries > 0 ? undefined : answer.first > last ? 0 : last;
+    }
     const fate = fateOf(store, encoded);
     if (fate !== undefined) return fate.sequence;
-    if (outcome instanceof StreamUnavailable ? overdue.aborted : 'sequence' in outcome) {
-      const message = `Nothing is known of commit ${encoded.commit.id}: ${unanswered?.message ?? 'the stream says it is stored, but does not hold it'}`;
-      throw new StreamUnavailable(message, unanswered?.outcome ?? 'unknown');
+    if (answer instanceof StreamUnavailable ? overdue.aborted : answer.stored) {
+      const why = silence?.message ?? 'the stream says it is stored, but does not hold it';
+      const message = `Nothing is known of commit ${encoded.commit.id}: ${why}`;
+      throw new StreamUnavailable(message, silence?.outcome ?? 'unknown');
     }
   }
 }
 
-/** One append; a stream without an answer is an answer here. */
+/** What the stream answered, and up to which sequence one must read to know what it means. */
+interface Answer {
+  readonly stored: boolean;
+  readonly sequence: number;
+  /** First sequence that the stream still has; asked for only when it did not store. */
+  readonly first: number;
+}
+
+/** One append; a stream that does not answer is an answer here. */
 async function append(
   { stream, subject }: PublishOptions,
   { bytes, commit }: EncodedCommit,
   expected: number | undefined,
-): Promise<AppendOutcome | StreamUnavailable> {
+): Promise<Answer | StreamUnavailable> {
   try {
-    return await stream.append({
+    const outcome = await stream.append({
       stream: EVENTS_STREAM,
       subject,
       data: bytes,
       messageId: commit.id,
       ...(expected === undefined ? {} : { expectedLastSubjectSequence: expected }),
     });
+    if ('sequence' in outcome) return { stored: true, sequence: outcome.sequence, first: 0 };
+    const state = await stream.state(EVENTS_STREAM);
+    return { stored: false, sequence: state.lastSequence, first: state.firstSequence };
   } catch (error) {
     if (error instanceof StreamUnavailable) return error;
     throw error;
