@@ -1,0 +1,305 @@
+/**
+ * A world for tests of alerting and delivery: a real host with the real machines on an embedded
+ * stream in a folder, under a virtual clock, and each running part when a test asks for it. Only
+ * the outermost ports are made up: what is sealed, and the endpoint that answers.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Test } from 'tap';
+import { createAlerting } from '../../actors/alerting/alerting.ts';
+import { expandAlerting } from '../../actors/alerting/expand.ts';
+import type { IncidentBody } from '../../actors/alerting/incident.ts';
+import type { Alerting } from '../../actors/alerting/port.ts';
+import { keepRules } from '../../actors/alerting/rule-keeper.ts';
+import { allInstances } from '../../actors/alerting/rule-markers.ts';
+import { deliveriesSpec } from '../../actors/delivery/wake-ups.ts';
+import { Evaluator } from '../../actors/evaluator.ts';
+import { createHost, type RunningHost } from '../../actors/host.ts';
+import type { Instance } from '../../actors/host-port.ts';
+import { createIngest } from '../../actors/ingest.ts';
+import type { Ingest, IngestRow } from '../../actors/ingest-port.ts';
+import { PartitionWriter } from '../../actors/partition-writer.ts';
+import { SAMPLES_STREAM, SampleLogReader, samplesSpec } from '../../actors/sample-log.ts';
+import { runTimers } from '../../actors/timers.ts';
+import { VmRegistry } from '../../actors/vm-registry.ts';
+import type { AlertRuleContext, AlertRuleSpec } from '../../machines/alert-rule.ts';
+import type { DeliveryContext } from '../../machines/delivery.ts';
+import { machineDefinitions } from '../../machines/registry.ts';
+import { openDatabase } from '../../sqlite/database.ts';
+import { openEmbeddedStream } from '../../sqlite/embedded-stream.ts';
+import { openInstanceStore } from '../../sqlite/instance-store.ts';
+import { VirtualClock } from '../../streams/clock.ts';
+import { seededRandom } from '../../streams/random.ts';
+import { type Append, type Stream, StreamUnavailable } from '../../streams/stream.ts';
+
+export const START_MS = Date.UTC(2026, 0, 1);
+export const PROJECT = 'demo';
+export const RULE = '7b0c5a0e-6d2a-4a55-9a53-5a2d6d2f0001';
+export const by = { kind: 'operator', name: 'test' } as const;
+export const CPU = 'svc_vm_cpu_utilization_pct';
+
+/** What the stream does with an append: undefined = stores it. */
+export type AppendFault = (append: Append) => 'refused' | 'unknown' | undefined;
+
+export interface WorldOptions {
+  /** A folder of another world, to go on with what it left. Default: a new one. */
+  readonly folder?: string;
+  readonly clock?: VirtualClock;
+}
+
+export type AlertingWorld = Awaited<ReturnType<typeof openAlertingWorld>>;
+
+/** Started; its parts are not. Ends with the test. */
+export async function openAlertingWorld(t: Test, options: WorldOptions = {}) {
+  const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'svc-alerting-'));
+  const { clock = new VirtualClock(START_MS) } = options;
+  const random = seededRandom(42);
+  const database = openDatabase({
+    path: join(folder, 'control.db'),
+    synchronous: 'NORMAL',
+    migrations: [],
+  });
+  const embedded = openEmbeddedStream({
+    storage: (name) => join(folder, name === SAMPLES_STREAM ? 'samples.db' : 'events.db'),
+    clock,
+    random,
+  });
+  const faults: { append: AppendFault } = { append: () => undefined };
+  const stream = faulty(embedded, faults);
+  await stream.ensure(samplesSpec);
+  await stream.ensure(deliveriesSpec);
+  const store = openInstanceStore(database);
+  const host = createHost({
+    ...{ stream, store, clock, random, node: 'test' },
+    machines: machineDefinitions,
+    expand: expandAlerting,
+  });
+  await host.start();
+  const parts = new Parts();
+  t.teardown(async () => {
+    faults.append = () => undefined;
+    await parts.stop();
+    await host.stop();
+    await stream.close();
+    database.close();
+    if (options.folder === undefined) rmSync(folder, { recursive: true });
+  });
+  const sealed = new Map<string, string>();
+  const alerting = createAlerting({
+    ...{ host, clock, random },
+    sealed: {
+      put: (id, value) => void sealed.set(id, value),
+      get: (id) => sealed.get(id),
+      delete: (id) => void sealed.delete(id),
+    },
+    refuseUrl: (url) => (url.startsWith('https:') ? undefined : `${url} is not https`),
+    makeSecret: (source) => `whsec_${Buffer.from(source.bytes(32)).toString('base64')}`,
+  });
+  const ingest = openIngest({ host, stream, clock });
+  const world = { folder, clock, random, database, stream, faults, host, alerting, sealed, ingest };
+  return {
+    ...world,
+    ...waiting(clock),
+    ...acting(world),
+    ...seeing(host),
+    run: (part: (signal: AbortSignal) => Promise<void>) => parts.start(part),
+    startRules: () => parts.start((signal) => keepRules(world, signal)),
+    startEvaluator: () => startEvaluator(world, parts),
+    startTimers: () =>
+      parts.start((signal) =>
+        runTimers({ host, clock, owns: () => true, onFault: thrown }, signal),
+      ),
+  };
+}
+
+function thrown(_: unknown, error: unknown): void {
+  throw error;
+}
+
+function faulty(embedded: Stream, faults: { append: AppendFault }): Stream {
+  const { append } = embedded;
+  return new Proxy(embedded, {
+    get(target, name) {
+      if (name !== 'append') {
+        const value = Reflect.get(target, name);
+        return typeof value === 'function' ? value.bind(target) : value;
+      }
+      return async (message: Append) => {
+        const fault = faults.append(message);
+        if (fault === undefined) return append.call(target, message);
+        if (fault === 'unknown') await append.call(target, message);
+        throw new StreamUnavailable('No answer', fault);
+      };
+    },
+  });
+}
+
+/** Running parts: each with its own end. */
+class Parts {
+  readonly #running = new Set<() => Promise<void>>();
+
+  start(part: (signal: AbortSignal) => Promise<void>): () => Promise<void> {
+    const ending = new AbortController();
+    const ended = part(ending.signal);
+    ended.catch(() => {});
+    const stop = async (): Promise<void> => {
+      this.#running.delete(stop);
+      ending.abort();
+      await ended;
+    };
+    this.#running.add(stop);
+    return stop;
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([...this.#running].map((stop) => stop()));
+  }
+}
+
+interface Core {
+  readonly host: RunningHost;
+  readonly stream: Stream;
+  readonly clock: VirtualClock;
+}
+
+/** A new evaluator and reader, from the log's first sequence; `stop` ends both. */
+async function startEvaluator({ host, stream, clock }: Core, parts: Parts) {
+  const log = new SampleLogReader();
+  const evaluator = new Evaluator({ host, stream, clock, log });
+  await evaluator.rebuild();
+  const { firstSequence } = await stream.state(SAMPLES_STREAM);
+  const stop = parts.start(async (signal) => {
+    const evaluating = evaluator.run(signal);
+    await Promise.all([evaluating, log.run(stream, firstSequence, signal)]);
+  });
+  return { evaluator, log, stop };
+}
+
+function openIngest({ host, stream, clock }: Core): Ingest {
+  return createIngest({
+    clock,
+    writer: new PartitionWriter({ stream, clock }),
+    registry: new VmRegistry({ host, clock, datacenter: 'DC-1' }),
+    onRows: () => {},
+  });
+}
+
+const TURNS_MAX = 20_000;
+
+function waiting(clock: VirtualClock) {
+  /** Lets what is under way come to rest. */
+  const settle = async (turns = 40): Promise<void> => {
+    for (let i = 0; i < turns; i++) await new Promise<void>((resolve) => setImmediate(resolve));
+  };
+  return {
+    settle,
+    /** Turns until the condition holds; throws when nothing comes of it. */
+    async until(what: string, condition: () => boolean): Promise<void> {
+      for (let turns = 0; !condition(); turns++) {
+        if (turns > TURNS_MAX) throw new Error(`It has not come to it: ${what}`);
+        await settle(1);
+      }
+    },
+    /** Time goes by, in steps, with rest after each. */
+    async pass(ms: number, stepMs = ms): Promise<void> {
+      await settle();
+      for (let left = ms; left > 0; left -= stepMs) {
+        await clock.advance(Math.min(stepMs, left));
+        await settle();
+      }
+    },
+  };
+}
+
+export function ruleSpec(overrides: Partial<AlertRuleSpec> = {}): AlertRuleSpec {
+  return {
+    displayName: 'CPU is high',
+    metricId: 'cpu_utilization_pct',
+    operator: 'GREATER_THAN',
+    threshold: 90,
+    sustainedSeconds: 60,
+    severity: 'WARNING',
+    allVms: true,
+    vmNames: [],
+    enabled: true,
+    repeatIntervalSeconds: 0,
+    destinationNames: [],
+    ...overrides,
+  };
+}
+
+/** A row with one CPU value. */
+export function cpuRow(vm: string, observedMs: number, value: number): IngestRow {
+  return {
+    ...{ vm, observedMs, sequence: observedMs, boot: 'boot-1', vcpus: Number.NaN },
+    ...{ state: 1, stateReason: '', series: [CPU], values: [value] },
+  };
+}
+
+let requests = 0;
+
+/** A request id that no other request has. */
+export function freshRequest() {
+  return { scope: 'test', id: `r${++requests}`, fingerprint: 'f' };
+}
+
+function acting(world: Core & { readonly alerting: Alerting; readonly ingest: Ingest }) {
+  const { alerting, clock, host, ingest } = world;
+  const versionOf = (project: string, id: string): number => {
+    const row = host.view(project).instance('alertRule', id);
+    return row ? (row.context as unknown as AlertRuleContext).version : 0;
+  };
+  return {
+    /** Creates the rule, or saves the next version of it. */
+    saveRule: (
+      overrides: Partial<AlertRuleSpec> = {},
+      { id = RULE, project = PROJECT }: { id?: string; project?: string } = {},
+    ) =>
+      alerting.saveRule({
+        ...{ project, by, id, request: freshRequest(), spec: ruleSpec(overrides) },
+        expectedVersion: String(versionOf(project, id)),
+      }),
+    /** A webhook; its name as rules give it. */
+    async addDestination(project = PROJECT): Promise<string> {
+      const request = freshRequest();
+      const url = `https://hooks.example.com/${request.id}`;
+      const webhook = { project, by, request, displayName: 'Hook', url };
+      const { destination } = await alerting.createWebhook(webhook);
+      return `projects/${project}/destinations/${destination.instance}`;
+    },
+    /** One CPU value of each VM, observed now. */
+    cpu: (value: number, vms: readonly string[] = ['vm-1'], project = PROJECT) =>
+      ingest.write({
+        ...{ project, batchId: '' },
+        rows: vms.map((vm) => cpuRow(vm, clock.now(), value)),
+      }),
+  };
+}
+
+function seeing(host: RunningHost) {
+  const all = (machine: string, project: string): Instance[] => {
+    const { items } = host.view(project).instances(machine, { limit: 20_000 });
+    return [...items];
+  };
+  return {
+    instances: (machine: string, project = PROJECT) => all(machine, project),
+    live: (machine: string, project = PROJECT) => allInstances(host.view(project), machine),
+    rule(id = RULE, project = PROJECT) {
+      const row = host.view(project).instance('alertRule', id);
+      if (!row) throw new Error(`There is no rule ${id}`);
+      return { value: row.value, context: row.context as unknown as AlertRuleContext };
+    },
+    incidents: (project = PROJECT): IncidentBody[] =>
+      host
+        .view(project)
+        .records('incident', { limit: 20_000 })
+        .items.map(({ body }) => body as unknown as IncidentBody),
+    deliveries: (project = PROJECT) =>
+      all('delivery', project).map(({ instance, value, context }) => ({
+        id: instance,
+        value,
+        ...(context as unknown as DeliveryContext),
+      })),
+  };
+}
