@@ -1,0 +1,234 @@
+/** Bounds of queries on a virtual clock: how many run, how many wait, how long each may take. */
+import t from 'tap';
+import { HistoryError } from '../../sqlite/history/history-error.ts';
+import { createQueryGate, type QueryGate } from '../../src/query/query-gate.ts';
+import { VirtualClock } from '../../streams/clock.ts';
+import type { HistoryReader, VmColumns } from '../../streams/samples/columns.ts';
+import { START_MS } from '../support/credential-world.ts';
+import { START_SECONDS, startRpcWorld, VM } from '../support/rpc-world.ts';
+
+const never = new AbortController().signal;
+
+/** Queries that run until they are let go. */
+function heldQueries(gate: QueryGate) {
+  const held: { project: string; finish: () => void; signal: AbortSignal }[] = [];
+  const outcomes: string[] = [];
+  const start = async (project: string, signal = never) => {
+    const name = `${project} ${outcomes.length}`;
+    const place = outcomes.push(`${name} waits`) - 1;
+    try {
+      await gate.run(project, signal, (ended) => {
+        outcomes[place] = `${name} runs`;
+        const { promise, resolve } = Promise.withResolvers<void>();
+        held.push({ project, finish: resolve, signal: ended });
+        return promise;
+      });
+      outcomes[place] = `${name} ends`;
+    } catch (error) {
+      outcomes[place] = `${name}: ${(error as { reason?: string }).reason ?? error}`;
+    }
+  };
+  const count = (what: string) => outcomes.filter((outcome) => outcome.endsWith(what)).length;
+  return { held, start, count, outcomes };
+}
+
+const turns = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+t.test('Eight queries of a project run, 64 wait, more are told to back off', async (t) => {
+  const clock = new VirtualClock(START_MS);
+  const { held, start, count, outcomes } = heldQueries(createQueryGate(clock));
+  for (let i = 0; i < 73; i++) void start('demo');
+  await turns();
+  t.same([count('runs'), count('waits'), count('TOO_MANY_REQUESTS')], [8, 64, 1]);
+  t.equal(outcomes[72], 'demo 72: TOO_MANY_REQUESTS', 'the last to come');
+
+  void start('other');
+  await turns();
+  t.equal(outcomes.at(-1), 'other 73 runs', 'another project is not delayed');
+
+  held[0]?.finish();
+  await turns();
+  t.same([count('runs'), count('waits')], [9, 63], 'a place is handed on');
+  t.equal(outcomes[8], 'demo 8 runs', 'to the one that waits longest');
+
+  await clock.advance(4_999);
+  t.equal(count('waits'), 63);
+  await clock.advance(1);
+  t.same([count('waits'), count('TOO_MANY_REQUESTS')], [0, 64], 'nobody waits longer than 5 s');
+
+  for (const { finish } of held) finish();
+  await turns();
+  for (let i = 0; i < 8; i++) void start('demo');
+  await turns();
+  t.equal(count('runs'), 8, 'no place was lost on the way');
+});
+
+t.test('A query ends after 10 s, also when its work does not notice', async (t) => {
+  const clock = new VirtualClock(START_MS);
+  const { held, start, outcomes } = heldQueries(createQueryGate(clock));
+  void start('demo');
+  await clock.advance(9_999);
+  t.equal(outcomes[0], 'demo 0 runs');
+  await clock.advance(1);
+  await turns();
+  t.equal(outcomes[0], 'demo 0: QUERY_TIMEOUT');
+  t.ok(held[0]?.signal.aborted, 'the work is told');
+});
+
+t.test('An asker that has gone leaves the queue, or ends its work', async (t) => {
+  const clock = new VirtualClock(START_MS);
+  const { held, start, count, outcomes } = heldQueries(createQueryGate(clock));
+  const gone = new AbortController();
+  void start('demo', gone.signal);
+  for (let i = 0; i < 7; i++) void start('demo');
+  void start('demo', gone.signal);
+  await turns();
+  t.same([count('runs'), count('waits')], [8, 1]);
+  gone.abort(new Error('hung up'));
+  await turns();
+  t.ok(held[0]?.signal.aborted);
+  t.same([outcomes[0], outcomes[8]], ['demo 0: Error: hung up', 'demo 8: Error: hung up']);
+  void start('demo');
+  await turns();
+  t.equal(count('runs'), 8, 'and its place is free');
+});
+
+const query = {
+  name: VM,
+  metricIds: ['cpu_utilization_pct'],
+  startTimeUnix: String(START_SECONDS - 3600),
+  endTimeUnix: String(START_SECONDS),
+  stepSeconds: 60,
+};
+
+/** A history that answers `columns`, or never; each read's signal is noted. */
+function madeUpHistory(latest: HistoryReader['latest'], columns?: VmColumns) {
+  const signals: (AbortSignal | undefined)[] = [];
+  const read: HistoryReader['read'] = ({ signal }) => {
+    signals.push(signal);
+    return columns ? Promise.resolve(columns) : new Promise(() => {});
+  };
+  return { signals, history: { read, latest } };
+}
+
+/** A week of one file system reading a minute, for each of so many mounts. */
+function mounts(count: number): VmColumns {
+  const length = 9_999;
+  const timesMs = Float64Array.from({ length }, (_, i) => START_MS - (length - 1 - i) * 60_000);
+  const bytes = new Float64Array(length).fill(1234567890);
+  const key = (i: number) => `svc_vm_filesystem_used_bytes{mountpoint="/${i}"}`;
+  return {
+    timesMs,
+    series: new Map(Array.from({ length: count }, (_, i) => [key(i), bytes])),
+    vcpus: new Float64Array(length).fill(Number.NaN),
+    ...{ state: new Uint8Array(length), boot: new Uint32Array(length) },
+    ...{ strings: [''], conflicts: 0 },
+  };
+}
+
+t.test('A slow read is a 504 with its reason and without points, and is given up', async (t) => {
+  const { signals, history } = madeUpHistory(() => undefined);
+  const world = await startRpcWorld(t, () => ({ history }));
+  await world.write([{ observedUnixMs: START_MS }]);
+  const asked = world.call('QueryVMMonitoring', query);
+  while (signals.length === 0) await turns();
+  await world.clock.advance(10_000);
+  const answer = await asked;
+  t.match(answer, { status: 504, reason: 'QUERY_TIMEOUT', body: { code: 'deadline_exceeded' } });
+  t.notOk('series' in answer.body);
+  t.ok(signals[0]?.aborted);
+});
+
+t.test('A client that hangs up ends its read', async (t) => {
+  const { signals, history } = madeUpHistory(() => undefined);
+  const world = await startRpcWorld(t, () => ({ history }));
+  await world.write([{ observedUnixMs: START_MS }]);
+  const baseUrl = await world.app.listen({ host: '127.0.0.1', port: 0 });
+  const hangUp = new AbortController();
+  const asked = fetch(`${baseUrl}/svc.monitoring.v1.MonitoringService/QueryVMMonitoring`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${world.keys.read}`,
+      'content-type': 'application/json',
+      connection: 'close',
+    },
+    body: JSON.stringify(query),
+    signal: hangUp.signal,
+  });
+  while (signals.length === 0) await turns();
+  t.notOk(signals[0]?.aborted);
+  hangUp.abort();
+  await t.rejects(asked);
+  const { promise: ended, resolve } = Promise.withResolvers<void>();
+  signals[0]?.addEventListener('abort', () => resolve());
+  if (!signals[0]?.aborted) await ended;
+  t.ok(signals[0]?.aborted);
+  t.same(world.lines, [], 'and is no fault to log');
+});
+
+t.test('Too much at once is a 429 that says when to come again', async (t) => {
+  const { signals, history } = madeUpHistory(() => undefined);
+  const world = await startRpcWorld(t, () => ({ history }));
+  await world.write([{ observedUnixMs: START_MS }]);
+  const asked = Array.from({ length: 73 }, () => world.call('QueryVMMonitoring', query));
+  const refused = await Promise.race(asked);
+  t.match(refused, { status: 429, reason: 'TOO_MANY_REQUESTS' });
+  t.match(refused.headers['retry-after'], /^[1-9][0-9]*$/);
+  t.equal(signals.length, 8);
+  const other = await world.call('ListVMMonitoring', { projectName: 'projects/demo' });
+  t.equal(other.status, 200, 'what is no query goes on');
+  for (let i = 0; i < 10; i++) await world.clock.advance(5_000);
+  await Promise.all(asked);
+});
+
+t.test('An answer over 4 MiB is refused', async (t) => {
+  const request = {
+    ...query,
+    metricIds: ['filesystem_used_bytes'],
+    startTimeUnix: String(START_SECONDS - 9_998 * 60),
+  };
+  for (const [count, status] of [
+    [5, 200],
+    [10, 400],
+    [30, 400],
+  ] as const) {
+    await t.test(`${count} mounts: ${status}`, async (t) => {
+      const { history } = madeUpHistory(() => undefined, mounts(count));
+      const world = await startRpcWorld(t, () => ({ history }));
+      await world.write([{ observedUnixMs: START_MS }]);
+      const answer = await world.call('QueryVMMonitoring', request);
+      t.equal(answer.status, status);
+      t.equal(answer.reason, status === 200 ? undefined : 'RESPONSE_TOO_LARGE');
+    });
+  }
+});
+
+t.test('Storage that fails is a 503 to come again to, and told in the log', async (t) => {
+  const failing = (error: Error) => ({
+    read: () => Promise.reject(error),
+    latest: () => undefined,
+  });
+  const full = Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' });
+  for (const error of [new HistoryError('DAMAGED', 'Chunk 7: checksum'), full]) {
+    const world = await startRpcWorld(t, () => ({ history: failing(error) }));
+    await world.write([{ observedUnixMs: START_MS }]);
+    const answer = await world.call('QueryVMMonitoring', query);
+    t.match(answer, { status: 503, reason: 'NOT_READY' });
+    t.ok(answer.headers['retry-after']);
+    t.notMatch(JSON.stringify(answer.body), /Chunk 7|disk is full/, 'inside matters stay inside');
+    t.match(world.lines.join(), error.message);
+  }
+});
+
+t.test('A fault of ours is a 500 that says nothing but that, and is told in the log', async (t) => {
+  const history = {
+    read: () => Promise.reject(new TypeError('x of undefined')),
+    latest: () => undefined,
+  };
+  const world = await startRpcWorld(t, () => ({ history }));
+  await world.write([{ observedUnixMs: START_MS }]);
+  const answer = await world.call('QueryVMMonitoring', query);
+  t.match(answer, { status: 500, body: { code: 'internal' } });
+  t.notMatch(JSON.stringify(answer.body), /undefined|\.ts/);
+  t.match(world.lines.join(), /x of undefined/);
+});
