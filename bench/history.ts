@@ -4,10 +4,12 @@
  * recorded traces are at hand their values are measured too. Run it alone:
  * `node bench/history.ts [VMs, default 200] [days, default 7]`.
  */
+import { execFile } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as breathe } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { openEmbeddedStream } from '../sqlite/embedded-stream.ts';
@@ -101,7 +103,9 @@ async function fillFolder(
   const log = await openLog(folder);
   const gorilla = new Map<string, number[]>();
   let [sequence, nextFlushMs, nextUpkeepMs, samples, appendMs, flushMs] = [0, 0, 0, 0, 0, 0];
+  let lastBatch: SampleBatch = new BatchBuilder().build(0);
   for (const batch of batches) {
+    lastBatch = batch;
     const position = { partition: PARTITION, sequence: ++sequence };
     const start = performance.now();
     history.append(batch, position);
@@ -127,6 +131,14 @@ async function fillFolder(
   const sizes = ['history.db', 'samples.db', ''].map((name) => sizeOf(folder, name) / stored);
   await history.close();
   await log.close();
+  const start = performance.now();
+  const reopened = openHistory({ folder, clock, logIdentity: 'bench', background: false });
+  const openMs = performance.now() - start;
+  const [ref] = lastBatch.vms;
+  const week = { project: 'demo', vm: ref?.vm ?? '', fromMs: nowMs - 7 * DAY, toMs: nowMs };
+  await reopened.read(week);
+  const weekMs = await timeOf(() => reopened.read(week));
+  await reopened.close();
   const prometheus = [...gorilla.values()];
   return {
     'M samples': round(stored / 1e6),
@@ -138,6 +150,8 @@ async function fillFolder(
       prometheus.reduce((sum, list) => sum + gorillaBytes(list), 0) /
         prometheus.reduce((sum, list) => sum + list.length, 0),
     ),
+    'opened, ms': round(openMs),
+    'week of a VM, ms': round(weekMs),
     'appended, M samples/s': round(samples / appendMs / 1000),
     'flushed, M samples/s': round(samples / flushMs / 1000),
   };
@@ -180,44 +194,48 @@ async function measureRestart(vms: number) {
       if (batch.count <= rowsMax) await appendToLog(log, batch);
       else for (const part of split(builder, batch, rowsMax)) await appendToLog(log, part);
     }
-    openHistory({ folder, clock: systemClock, logIdentity: 'bench', background: false });
-    const before = memoryNow();
-    const start = performance.now();
-    const clock = new VirtualClock(toMs);
-    const history = openHistory({ folder, clock, logIdentity: 'bench', background: false });
-    const read = log.read({
-      stream: STREAM,
-      from: { sequence: history.floor(PARTITION) },
-      untilEnd: true,
-    });
-    let longestMs = 0;
-    for await (const { sequence, data } of read) {
-      const entry = decodeEntry(data);
-      const begin = performance.now();
-      if (entry.kind === 'batch') history.append(entry.batch, { partition: PARTITION, sequence });
-      longestMs = Math.max(longestMs, performance.now() - begin);
-    }
-    const restartMs = performance.now() - start;
-    const after = memoryNow();
-    const firstReadMs = await timeOf(() => readOne(history, toMs));
-    const readMs = await timeOf(() => readOne(history, toMs));
-    const stats = history.stats();
-    const blockMs = await longestBlock(() => history.flush());
-    await history.close();
     await log.close();
-    return {
-      VMs: vms,
-      'rows read again': stats.added,
-      'restart, s': round(restartMs / 1000),
-      'longest append, ms': round(longestMs),
-      'head, MB': round(stats.headBytes.used / 1e6),
-      'heap and buffers, MB': round((after - before) / 1e6),
-      'resident, MB': round(process.memoryUsage.rss() / 1e6),
-      'first read, ms': round(firstReadMs),
-      'read, ms': round(readMs),
-      'block while flushing, ms': round(blockMs),
-    };
+    // A process of its own, so that the memory is that of the restart alone.
+    const script = [import.meta.filename, 'restart', folder, String(toMs)];
+    const { stdout } = await promisify(execFile)(process.execPath, script);
+    return { VMs: vms, ...(JSON.parse(stdout) as Record<string, number>) };
   });
+}
+
+/** The restart itself, in the child: open, read the log from the floor, answer, flush. */
+async function restart(folder: string, toMs: number) {
+  const log = await openLog(folder);
+  const start = performance.now();
+  const clock = new VirtualClock(toMs);
+  const history = openHistory({ folder, clock, logIdentity: 'bench', background: false });
+  const from = { sequence: history.floor(PARTITION) };
+  let longestMs = 0;
+  for await (const { sequence, data } of log.read({ stream: STREAM, from, untilEnd: true })) {
+    const entry = decodeEntry(data);
+    const begin = performance.now();
+    if (entry.kind === 'batch') history.append(entry.batch, { partition: PARTITION, sequence });
+    longestMs = Math.max(longestMs, performance.now() - begin);
+  }
+  const restartMs = performance.now() - start;
+  collectGarbage();
+  const { heapUsed, rss } = process.memoryUsage();
+  const stats = history.stats();
+  const firstReadMs = await timeOf(() => readOne(history, toMs));
+  const readMs = await timeOf(() => readOne(history, toMs));
+  const blockMs = await longestBlock(() => history.flush());
+  await history.close();
+  await log.close();
+  return {
+    'rows read again': stats.added,
+    'restart, s': round(restartMs / 1000),
+    'longest append, ms': round(longestMs),
+    'head, MB': round(stats.headBytes.used / 1e6),
+    'heap, MB': round(heapUsed / 1e6),
+    'resident, MB': round(rss / 1e6),
+    'first read, ms': round(firstReadMs),
+    'read, ms': round(readMs),
+    'block while flushing, ms': round(blockMs),
+  };
 }
 
 function* split(builder: BatchBuilder, batch: SampleBatch, rows: number): Generator<SampleBatch> {
@@ -245,7 +263,7 @@ async function readOne(history: History, toMs: number): Promise<void> {
   await history.read({ project: 'demo', vm: fleetVm(3), fromMs: toMs - 7 * DAY, toMs });
 }
 
-async function timeOf(work: () => Promise<void>): Promise<number> {
+async function timeOf(work: () => Promise<unknown>): Promise<number> {
   const start = performance.now();
   await work();
   return performance.now() - start;
@@ -285,13 +303,6 @@ const collectGarbage = (() => {
   return runInNewContext('gc') as () => void;
 })();
 
-/** What is really in use: heap and buffers after a collection, bytes. */
-function memoryNow(): number {
-  collectGarbage();
-  const { heapUsed, arrayBuffers } = process.memoryUsage();
-  return heapUsed + arrayBuffers;
-}
-
 function sizeOf(folder: string, name: string): number {
   const files = readdirSync(folder).filter((file) => file.startsWith(name));
   return files.reduce((sum, file) => sum + statSync(join(folder, file)).size, 0);
@@ -311,6 +322,7 @@ async function withFolder<T>(use: (folder: string) => Promise<T>): Promise<T> {
 }
 
 if (import.meta.main) {
-  const [vms = 200, days = 7] = process.argv.slice(2).map(Number);
-  await run({ vms, days });
+  const [first, folder = '', toMs = ''] = process.argv.slice(2);
+  if (first === 'restart') console.log(JSON.stringify(await restart(folder, Number(toMs))));
+  else await run({ vms: Number(first ?? 200), days: Number(process.argv[3] ?? 7) });
 }

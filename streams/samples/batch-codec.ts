@@ -17,7 +17,7 @@ const PLAIN = 0;
 const ZSTD = 1;
 const HEADER_BYTES = 6;
 /** Payloads from this size on are compressed; below, the compressor costs more than it saves. */
-const ZSTD_BYTES_MIN = 512;
+const ZSTD_BYTES_MIN = 2048;
 /** A payload never unpacks to more: 64 MiB, a thousand times what ingest merges. */
 const UNPACKED_BYTES_MAX = 64 * 1024 * 1024;
 const ZSTD_OPTIONS = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };

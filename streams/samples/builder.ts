@@ -62,6 +62,11 @@ export class BatchBuilder {
 
   /** Adds one row. Throws `RangeError` when a value is not finite or counts do not match. */
   add(row: Row): void {
+    this.addTo(row.project, row);
+  }
+
+  /** As `add`, for a row that does not itself say whose it is. */
+  addTo(project: string, row: Omit<Row, 'project'>): void {
     const { values, series } = row;
     if (values.length !== series.length) {
       throw new RangeError(`A row has ${values.length} values for ${series.length} series`);
@@ -71,7 +76,7 @@ export class BatchBuilder {
     }
     const rows = this.#rows;
     const i = rows.next();
-    rows.vm[i] = this.#vmOf(row.project, row.vm);
+    rows.vm[i] = this.#vmOf(project, row.vm);
     rows.layout[i] = this.#layoutOf(series);
     rows.observedMs[i] = row.observedMs;
     rows.sequence[i] = row.sequence;
