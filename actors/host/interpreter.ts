@@ -4,7 +4,12 @@
  * a cancel when the state is left; here they become timers with absolute due times, which is how a
  * delay of 24 hours survives a restart.
  */
-import { type AnyMachineSnapshot, initialTransition, transition } from 'xstate';
+import {
+  type AnyActorScope,
+  type AnyMachineSnapshot,
+  type AnyStateMachine,
+  createActor,
+} from 'xstate';
 import type { MachineDefinition, MachineRow, StateValueJson } from '../../machines/definition.ts';
 import type { Effect } from '../../machines/effects.ts';
 import type { TimerRow } from '../../streams/commit/commit.ts';
@@ -27,8 +32,10 @@ export function initialStep(
   input: Readonly<Record<string, unknown>>,
   at: number,
 ): Step {
-  const [snapshot, actions] = initialTransition(definition.machine, input);
-  return stepFrom(definition, snapshot, actions, [], at);
+  const { machine } = definition;
+  const { scope, collected } = scopeOf(machine);
+  const snapshot = machine.getInitialSnapshot(scope, input);
+  return stepFrom(definition, snapshot, collected(), [], at);
 }
 
 /** The next step, or undefined when the state does not take the event and nothing changes. */
@@ -41,9 +48,49 @@ export function nextStep(
   const { machine } = definition;
   const { value, context } = row;
   const before = machine.resolveState({ value, context });
-  const [snapshot, actions] = transition(machine, before, event);
+  const { scope, collected } = scopeOf(machine);
+  const snapshot = machine.transition(before, event, scope);
+  const actions = collected();
   if (snapshot === before && actions.length === 0) return undefined;
   return stepFrom(definition, snapshot, actions, row.timers, at);
+}
+
+interface Scope {
+  readonly scope: AnyActorScope;
+  /** The actions asked for since the scope was last handed out. */
+  readonly collected: () => readonly Action[];
+}
+
+const scopes = new WeakMap<AnyStateMachine, { readonly scope: AnyActorScope; actions: Action[] }>();
+
+/**
+ * What `transition()` of xstate makes anew for each call, a whole actor, kept for each machine: 4 µs
+ * a step in place of 44. A test compares the two. Machines spawn nothing, so nothing is left in it.
+ */
+function scopeOf(machine: AnyStateMachine): Scope {
+  let kept = scopes.get(machine);
+  if (kept === undefined) {
+    const self = createActor(machine);
+    const actions: Action[] = [];
+    const nothing = (): void => {};
+    const scope: AnyActorScope = {
+      self,
+      system: self.system,
+      id: '',
+      sessionId: '',
+      logger: nothing,
+      defer: nothing,
+      emit: nothing,
+      stopChild: nothing,
+      actionExecutor: (action) => void kept?.actions.push(action),
+    };
+    kept = { scope, actions };
+    scopes.set(machine, kept);
+  }
+  const { scope } = kept;
+  const actions: Action[] = [];
+  kept.actions = actions;
+  return { scope, collected: () => actions };
 }
 
 interface Action {
