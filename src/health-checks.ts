@@ -48,7 +48,7 @@ export function partCheck(
   const fault = part.essential ? 'notReady' : 'degraded';
   return () => {
     const health = supervision.health().find(({ name }) => name === part.name);
-    if (!health) return { state: fault, reason: `${part.name} was never started` };
+    if (!health) return { state: fault, reason: `${part.name} has not started yet` };
     if (health.state === 'running') return ready;
     const cause = health.lastError ? `: ${health.lastError}` : '';
     return {

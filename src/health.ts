@@ -42,7 +42,8 @@ export function createHealth({ clock, log }: { clock: Clock; log: Log }): Health
 
   const report = (): HealthReport => {
     const parts = [...checks].map(([name, check]) => ({ name, ...ask(check) }));
-    for (const part of parts) logChange(part, told, log);
+    // What stops on request is no news: the log has the stop already.
+    if (stop === undefined) for (const part of parts) logChange(part, told, log);
     if (stop !== undefined) parts.push({ name: 'service', state: 'notReady', reason: stop });
     return { ready: parts.every((part) => part.state !== 'notReady'), parts };
   };

@@ -9,7 +9,7 @@ import type { RunningHost } from '../actors/host.ts';
 import type { Notifier } from '../actors/notifier-port.ts';
 import type { SamplePipeline } from '../actors/sample-pipeline.ts';
 import { retainSamples } from '../actors/sample-retention.ts';
-import { type Part, supervise } from '../actors/supervision.ts';
+import { type Part, type Supervision, supervise } from '../actors/supervision.ts';
 import { tick } from '../actors/ticker.ts';
 import { runTimers } from '../actors/timers.ts';
 import type { History } from '../sqlite/history/store.ts';
@@ -43,25 +43,18 @@ export interface PartsOptions {
 /** How often data centers are checked for silence, ms. */
 const DATACENTER_CHECK_MS = 5_000;
 
-/** Starts all parts; the closer stops them, last one first. */
-export function startParts(options: PartsOptions): void {
+/** All parts, not ready until `start`; the closer stops those that run, last one first. */
+export function createParts(options: PartsOptions): { start(): void } {
   const { clock, random, health, log, metrics, closers, pipeline, history } = options;
   const failures = metrics.counter('svc_part_failures_total', 'Failures of running parts', [
     'part',
   ]);
   const parts = partsOf(options);
-  const supervision = supervise({
-    parts,
-    clock,
-    random,
-    onFailure(part, error) {
-      failures.inc({ part: part.name });
-      log.error({ err: error, part: part.name }, 'A part failed and is started again');
-    },
-  });
-  closers.add('parts', () => supervision.stop());
+  let supervision: Supervision | undefined;
+  closers.add('parts', () => supervision?.stop());
+  const running = { health: () => supervision?.health() ?? [] };
   for (const { name } of parts) {
-    health.watch(name, partCheck(supervision, { name, essential: true }));
+    health.watch(name, partCheck(running, { name, essential: true }));
   }
   health.watch('sample log', () =>
     pipeline.isCaughtUp()
@@ -72,6 +65,17 @@ export function startParts(options: PartsOptions): void {
     const { fault } = history.stats();
     return fault === undefined ? ready : { state: 'degraded', reason: fault };
   });
+  return {
+    start() {
+      supervision = supervise({
+        ...{ parts, clock, random },
+        onFailure(part, error) {
+          failures.inc({ part: part.name });
+          log.error({ err: error, part: part.name }, 'A part failed and is started again');
+        },
+      });
+    },
+  };
 }
 
 function partsOf(options: PartsOptions): Part[] {

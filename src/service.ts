@@ -1,7 +1,8 @@
 /**
  * The composition root: builds every part in order, names a closer for each, and closes them in
- * reverse. This is the file to read first; a program or a test embeds the service through
- * `createService`, which takes its ports, installs no signal handlers and never exits.
+ * reverse: who brings work goes first, then who works on it, then where it is kept. This is the
+ * file to read first; a program or a test embeds the service through `createService`, which takes
+ * its ports, installs no signal handlers and never exits.
  *
  *     collectors, WriteSamples -> ingest -> SAMPLES -> history + evaluator -> edges
  *     edges, RPC, timers       -> host   -> EVENTS  -> projection -> deliveries due
@@ -12,6 +13,7 @@ import type { FastifyInstance } from 'fastify';
 import { createAlerting } from '../actors/alerting/alerting.ts';
 import { expandAlerting } from '../actors/alerting/expand.ts';
 import { Datacenters } from '../actors/datacenters.ts';
+import type { HostCounters } from '../actors/host/counters.ts';
 import { createHost, type RunningHost } from '../actors/host.ts';
 import { createIngest } from '../actors/ingest.ts';
 import { PartitionWriter } from '../actors/partition-writer.ts';
@@ -28,6 +30,7 @@ import type { RunningService } from './cli/serve.ts';
 import { programVersion } from './cli/version.ts';
 import { Closers } from './closers.ts';
 import { startCollecting } from './collecting.ts';
+import { asDataFolderFault } from './data-folder.ts';
 import { prepareDemo } from './demo.ts';
 import { createHealth, type Health } from './health.ts';
 import { diskSpace, hostCheck, streamCheck } from './health-checks.ts';
@@ -40,7 +43,7 @@ import { AddressGuard } from './notifiers/webhook/address-guard.ts';
 import { sealedText, webhookContents } from './notifiers/webhook/contents.ts';
 import { createWebhookSender, type Resolve } from './notifiers/webhook/sender.ts';
 import { formatSecret } from './notifiers/webhook/signature.ts';
-import { startParts } from './parts.ts';
+import { createParts } from './parts.ts';
 import { connectOptions, rpcRoutes } from './rpc/routes.ts';
 import { addFastWriteSamples } from './rpc/write-samples-fast.ts';
 import type { Settings } from './settings.ts';
@@ -64,14 +67,17 @@ export interface ServiceOptions {
 /** How often it is looked for whether the projection can go on, ms. */
 const FAULT_CHECK_MS = 1_000;
 
-/** A running service. When any part of the start fails, what was opened is closed again. */
+/**
+ * A running service. When any part of the start fails, what was opened is closed again. Throws
+ * `ConfigError`, `DataFolderUnusable` and the other faults that `svc serve` tells in a sentence.
+ */
 export async function createService(options: ServiceOptions): Promise<RunningService> {
   const closers = new Closers(options.log);
   try {
     return await build(options, closers);
   } catch (error) {
     await closers.closeAll();
-    throw error;
+    throw asDataFolderFault(error, options.settings.data);
   }
 }
 
@@ -86,15 +92,17 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
 
   const storage = await openStorage({ ...base, ...ports });
   const host = await startHost(base, storage);
-  const core = startCore({ ...base, ...storage, host, ports });
+  const core = buildCore({ ...base, ...storage, host, ports });
   const { http, metricsUrl } = await startEdges({ ...base, ...storage, ...core, host });
+  // Only now is it known under which address notifications link to the service.
+  core.start(http.baseUrl);
 
   const demoFile = settings.demo
     ? await prepareDemo({ ...base, host, dataFolder: settings.data, baseUrl: http.baseUrl })
     : undefined;
-  core.publicUrl.current = http.baseUrl;
   const collecting = await startCollecting({ ...base, ingest: core.ingest });
   closers.add('collectors', () => collecting.stop());
+  closers.add('readiness', () => health.stopping('The service is stopping'));
   return {
     address: http.baseUrl,
     metricsUrl,
@@ -127,17 +135,36 @@ async function startHost(base: Base, { stream, store }: Storage): Promise<Runnin
   health.watch('stream', streamCheck(stream));
   health.watch('commits', hostCheck(host));
   health.watch('disk', diskSpace(settings.data));
-  await host.start();
   closers.add('host', () => host.stop());
+  await host.start();
+  countHost(base, host);
   return host;
+}
+
+/** The host's own numbers, read at each scrape: conflicts, retries and every kind of fault. */
+function countHost({ metrics }: Base, host: RunningHost): void {
+  const names = Object.keys(host.counters()) as (keyof HostCounters)[];
+  metrics.gauge(
+    'svc_host_events',
+    'What happened in the host since its start',
+    ['kind'],
+    (gauge) => {
+      const counters = host.counters();
+      for (const kind of names) gauge.set({ kind }, counters[kind]);
+    },
+  );
 }
 
 type CoreOptions = Base &
   Storage & { host: RunningHost; ports: NonNullable<ServiceOptions['ports']> };
 
-/** Ingest, evaluation, alerting and delivery: everything between the streams. */
-function startCore(options: CoreOptions) {
-  const { settings, clock, random, host, stream, history, secrets, closers, metrics } = options;
+/**
+ * Ingest, evaluation, alerting and delivery: everything between the streams. Its parts run from
+ * `start` on, and are closed after the edges, whose last requests wait for them.
+ */
+function buildCore(options: CoreOptions) {
+  const { settings, clock, random, host, stream, history, secrets, closers, metrics, log } =
+    options;
   const datacenters = new Datacenters({
     host,
     clock,
@@ -170,18 +197,31 @@ function startCore(options: CoreOptions) {
     ...{ sealed, clock, bodies: secrets.bodies },
     publicUrl: () => publicUrl.current,
   });
-  const pipeline = new SamplePipeline({ host, stream, clock, history });
-  startParts({ ...options, pipeline, datacenters, notifier, contents });
+  const edgeFaults = metrics.counter('svc_edge_faults_total', 'Edges that could not be decided');
+  const pipeline = new SamplePipeline({
+    ...{ host, stream, clock, history },
+    onFault(what, error) {
+      edgeFaults.inc();
+      log.error({ err: error, part: 'evaluator' }, `${what} could not be decided`);
+    },
+  });
+  const parts = createParts({ ...options, pipeline, datacenters, notifier, contents });
   const alerting = createAlerting({
     ...{ host, clock, random, sealed },
     refuseUrl: (url) => guard.refuseUrl(url),
     makeSecret: (source) => formatSecret(source.bytes(32)),
   });
-  return { ingest, alerting, datacenters, evaluator: pipeline, publicUrl };
+  return {
+    ...{ ingest, alerting, datacenters, evaluator: pipeline },
+    start(baseUrl: string) {
+      publicUrl.current = baseUrl;
+      parts.start();
+    },
+  };
 }
 
 type EdgeOptions = Base &
-  Pick<ReturnType<typeof startCore>, 'ingest' | 'alerting' | 'datacenters' | 'evaluator'> &
+  Pick<ReturnType<typeof buildCore>, 'ingest' | 'alerting' | 'datacenters' | 'evaluator'> &
   Pick<Storage, 'history' | 'secrets'> & { host: RunningHost };
 
 /** What clients reach: the API, and the service's own metrics. */
@@ -191,6 +231,8 @@ async function startEdges(options: EdgeOptions) {
   closers.add('last used', () => lastUsed.close());
   const authenticator = createAuthenticator({ host, clock, noteUse: lastUsed.note });
   closers.add('authenticator', () => authenticator.close());
+  const metricsServer = await openConfiguredMetricsServer({ settings, metrics, log });
+  if (metricsServer) closers.add('metrics listener', () => metricsServer.close());
   const rpc = { ...options, authenticator };
   const http = await openHttpServer({
     ...options,
@@ -201,8 +243,6 @@ async function startEdges(options: EdgeOptions) {
     },
   });
   closers.add('http', () => http.close());
-  const metricsServer = await openConfiguredMetricsServer({ settings, metrics, log });
-  if (metricsServer) closers.add('metrics listener', () => metricsServer.close());
   return { http, metricsUrl: metricsServer?.url };
 }
 

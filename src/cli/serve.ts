@@ -11,6 +11,7 @@ import { UnknownCommitFormat } from '../../streams/commit/codec.ts';
 import { type Random, systemRandom } from '../../streams/random.ts';
 import { StreamMisconfigured, StreamUnavailable } from '../../streams/stream.ts';
 import { type Config, ConfigError, loadConfig } from '../config.ts';
+import { DataFolderUnusable } from '../data-folder.ts';
 import { createLog, type Log } from '../log.ts';
 import type { Settings } from '../settings.ts';
 import { banner } from './banner.ts';
@@ -46,6 +47,7 @@ export type StartService = (options: StartOptions) => Promise<RunningService>;
 /** Faults of a start whose message says all that an operator needs: no stack trace beside it. */
 const faultsWithSentence = [
   FolderLocked,
+  DataFolderUnusable,
   WrongMasterKey,
   SchemaMismatch,
   StreamMisconfigured,

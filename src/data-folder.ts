@@ -1,0 +1,34 @@
+/**
+ * What keeps the data folder from being used, as a sentence: at a start these faults are the
+ * operator's to mend, and a stack trace beside them says nothing more.
+ */
+
+/** The data folder, or a file in it, cannot be used; the message says what would do. */
+export class DataFolderUnusable extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'DataFolderUnusable';
+  }
+}
+
+/** What would do, by the code of the file system's or SQLite's error; the first that matches. */
+const remedies: readonly (readonly [RegExp, string])[] = [
+  [/^(ENOSPC|EDQUOT|SQLITE_FULL)/, 'the disk is full, free some space'],
+  [/^SQLITE_(BUSY|LOCKED)/, 'another program holds a lock on a file in it, end that program'],
+  [/^SQLITE_(CORRUPT|NOTADB)/, 'a file in it is damaged, restore the folder from a copy'],
+  [/^(EIO|SQLITE_IOERR)/, 'reading or writing the disk failed, look at the system’s log'],
+  [
+    /^(EACCES|EPERM|EROFS|ENOTDIR|EEXIST|SQLITE_(CANTOPEN|READONLY|PERM))/,
+    'give a folder that this user may write to',
+  ],
+];
+
+/** The error as `DataFolderUnusable` when it is a fault of files or databases, else as it is. */
+export function asDataFolderFault(error: unknown, folder: string): unknown {
+  if (!(error instanceof Error) || !('code' in error)) return error;
+  const code = String(error.code);
+  const remedy = remedies.find(([pattern]) => pattern.test(code))?.[1];
+  if (remedy === undefined) return error;
+  const message = `SVC_DATA ${folder} cannot be used: ${remedy} (${code}: ${error.message})`;
+  return new DataFolderUnusable(message, { cause: error });
+}
