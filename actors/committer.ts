@@ -177,10 +177,7 @@ export class Committer {
       writer: node,
       isSpent: () => turns.isSpent(),
     };
-    return decideBatch(
-      context,
-      this.#queue.map((pending) => pending.submission),
-    );
+    return decideBatch(context, submissionsOf(this.#queue));
   }
 
   #settle(taken: readonly Pending[], batch: Batch, sequence: number): void {
@@ -223,4 +220,9 @@ export class Committer {
     const { clock, random } = this.#options;
     await pause(clock, fraction(random) * Math.min(2 ** conflicts, CONFLICT_PAUSE_MS_MAX));
   }
+}
+
+/** One by one: a batch takes a few hundred of what may be thousands. */
+function* submissionsOf(queue: readonly Pending[]): Generator<AnySubmission> {
+  for (const pending of queue) yield pending.submission;
 }

@@ -72,8 +72,8 @@ interface PartContext {
   readonly ending: AbortController;
 }
 
-/** The statechart of a part; the composition gives it the part, the clock and the jitter. */
-function partMachine(part: Part, { clock, random }: SupervisionOptions) {
+/** What a part's statechart does, over the part itself, the clock and the jitter. */
+function partSetup(part: Part, { clock, random }: SupervisionOptions) {
   return setup({
     types: { context: {} as PartContext, events: {} as { type: 'stop' } },
     actors: {
@@ -101,7 +101,12 @@ function partMachine(part: Part, { clock, random }: SupervisionOptions) {
       healthy: HEALTHY_MS,
       patience: STOP_MS_MAX,
     },
-  }).createMachine({
+  });
+}
+
+/** The statechart of a part. */
+function partMachine(part: Part, options: SupervisionOptions) {
+  return partSetup(part, options).createMachine({
     id: 'part',
     context: {
       name: part.name,
@@ -109,7 +114,7 @@ function partMachine(part: Part, { clock, random }: SupervisionOptions) {
       failures: 0,
       lastError: null,
       cause: undefined,
-      sinceMs: clock.now(),
+      sinceMs: options.clock.now(),
       ending: new AbortController(),
     },
     initial: 'running',

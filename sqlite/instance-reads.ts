@@ -143,7 +143,7 @@ function listInstances(
 }
 
 /** Sort key of instances in their list. */
-export function instanceKey(instance: Instance): PageKey {
+function instanceKey(instance: Instance): PageKey {
   return [instance.createdMs, instance.instance];
 }
 

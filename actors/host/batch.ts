@@ -39,7 +39,7 @@ export interface Batch {
   readonly verdicts: readonly Verdict[];
   /** Undefined when nothing has changed. */
   readonly encoded?: EncodedCommit;
-  /** Encoded decisions, to put into a commit of another id. */
+  /** The decisions in it. */
   readonly decisions: readonly EncodedDecision[];
 }
 
@@ -56,7 +56,7 @@ export interface BatchContext extends Interpretation {
 }
 
 /** Decides as many of `submissions` as fit one commit, at least the first. */
-export function decideBatch(context: BatchContext, submissions: readonly AnySubmission[]): Batch {
+export function decideBatch(context: BatchContext, submissions: Iterable<AnySubmission>): Batch {
   const overlay = new Overlay(context.view);
   const verdicts: Verdict[] = [];
   const decisions: EncodedDecision[] = [];
@@ -85,7 +85,7 @@ export function decideBatch(context: BatchContext, submissions: readonly AnySubm
 }
 
 /** The commit of these decisions on the context's head. */
-export function encodeBatch(
+function encodeBatch(
   context: Pick<BatchContext, 'view' | 'head' | 'at' | 'id' | 'writer'>,
   decisions: readonly EncodedDecision[],
 ): EncodedCommit {
