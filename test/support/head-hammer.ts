@@ -1,6 +1,7 @@
 /**
  * A thread that reads one VM of a head without a pause and compares each row with its number:
- * started with `{share, stop}`, it answers with what it read once `stop[0]` is 1.
+ * started with `{share, control}`, it counts its reads in
+ * `control[1]` and answers with what it read once `control[0]` is 1.
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { HeadReader } from '../../sqlite/history/head/head-reader.ts';
@@ -12,7 +13,7 @@ export interface HammerReport {
   readonly faults: readonly string[];
 }
 
-const { share, stop } = workerData as { share: HeadShare; stop: Int32Array };
+const { share, control } = workerData as { share: HeadShare; control: Int32Array };
 const reader = new HeadReader(share);
 const faults: string[] = [];
 let [reads, rows, newest] = [0, 0, 0];
@@ -37,10 +38,11 @@ function look(slot: number): void {
   if (last < newest) faults.push(`row ${newest} was there and is gone`);
   newest = last;
   reads++;
+  Atomics.store(control, 1, reads);
   rows += timesMs.length;
 }
 
-while (Atomics.load(stop, 0) === 0 && faults.length < 5) {
+while (Atomics.load(control, 0) === 0 && faults.length < 5) {
   const slot = reader.find('demo', 'vm');
   if (slot !== undefined) look(slot);
 }
