@@ -1,0 +1,154 @@
+/**
+ * The recheck before every attempt: what stopped being true is not sent, and who was told of an
+ * incident, and only they, are told of its recovery.
+ */
+import t from 'tap';
+import { by, freshRequest, PROJECT, RULE } from '../support/alerting-world.ts';
+import {
+  accepted,
+  type DeliveryWorld,
+  failed,
+  openDeliveryWorld,
+  refused,
+} from '../support/delivery-world.ts';
+
+const HOUR_MS = 3_600_000;
+
+/** A world with a rule in force that tells one destination, timers and a deliverer. */
+async function delivering(t: Parameters<typeof openDeliveryWorld>[0]) {
+  const world = await openDeliveryWorld(t);
+  const hook = await world.addDestination();
+  await world.putInForce({ destinationNames: [hook] });
+  world.startTimers();
+  return { ...world, ...world.startDeliverer(), hook };
+}
+
+/** The only delivery. */
+function only(world: DeliveryWorld) {
+  const [delivery, second] = world.deliveries();
+  if (!delivery || second) throw new Error('There is not exactly one delivery');
+  return delivery;
+}
+
+t.test('what stopped being true while it waited is not sent, with the reason', async (t) => {
+  const cases: Readonly<
+    Record<string, (world: DeliveryWorld & { hook: string }) => Promise<unknown>>
+  > = {
+    SNOOZED: ({ tell, clock }) =>
+      tell('vm-1', { type: 'snoozed', untilMs: clock.now() + 9 * HOUR_MS, by: 'me' }),
+    SUPERSEDED: ({ recover }) => recover(['vm-1']),
+    PAUSED: ({ toDestination, hook }) =>
+      toDestination(hook, { type: 'paused', reason: 'Enough', by: 'me' }),
+    DESTINATION_DELETED: ({ toDestination, hook }) =>
+      toDestination(hook, { type: 'deleted', by: 'me' }),
+    RULE_CHANGED: ({ saveRule, hook }) => saveRule({ threshold: 80, destinationNames: [hook] }),
+    RULE_PAUSED: ({ saveRule, hook }) => saveRule({ enabled: false, destinationNames: [hook] }),
+    RULE_DELETED: ({ alerting }) =>
+      alerting.deleteRule({
+        ...{ project: PROJECT, by, request: freshRequest() },
+        ...{ id: RULE, expectedVersion: '1' },
+      }),
+    VM_DELETED: ({ tell }) => tell('vm-1', { type: 'retired', reason: 'VM_DELETED' }),
+  };
+  for (const [reason, happen] of Object.entries(cases)) {
+    const world = await delivering(t);
+    world.notifier.answer = () => failed();
+    await world.fire(['vm-1']);
+    await world.until('it waits', () => only(world).value === 'waiting');
+    await happen(world);
+    await world.pass(7_000, 500);
+    t.match(only(world), { value: 'suppressed', reason }, reason);
+    t.equal(world.notifier.requests.length, 1, reason);
+    t.equal(world.bodies.size, 0, reason);
+  }
+});
+
+t.test('after a snooze people are told once, if it still fires', async (t) => {
+  const world = await delivering(t);
+  await world.fire(['vm-1']);
+  await world.until('it is told', () => world.notifier.requests.length === 1);
+  await world.tell('vm-1', { type: 'snoozed', untilMs: world.clock.now() + HOUR_MS, by: 'me' });
+  await world.pass(HOUR_MS - 1_000, 60_000);
+  t.equal(world.notifier.requests.length, 1);
+  await world.pass(2_000, 500);
+  t.same(world.notifier.events(), ['incident.firing of vm-1', 'incident.repeated of vm-1']);
+});
+
+t.test('recovered before the first attempt: neither message is sent', async (t) => {
+  const world = await openDeliveryWorld(t);
+  await world.putInForce({ destinationNames: [await world.addDestination()] });
+  await world.fire(['vm-1']);
+  await world.recover(['vm-1']);
+  world.startDeliverer();
+  await world.settle();
+  t.match(only(world), { value: 'suppressed', reason: 'SUPERSEDED' });
+  t.same(world.notifier.requests, []);
+});
+
+t.test(
+  'an unknown outcome may have been read: the recovery is sent, the firing no more',
+  async (t) => {
+    const world = await delivering(t);
+    world.notifier.answer = () => failed({ unknown: true });
+    await world.fire(['vm-1']);
+    await world.until('it waits', () => only(world).value === 'waiting');
+    world.notifier.answer = () => accepted;
+    await world.recover(['vm-1']);
+    await world.pass(7_000, 500);
+    t.same(world.notifier.events(), ['incident.firing of vm-1', 'incident.recovered of vm-1']);
+    t.same(
+      world.deliveries().map(({ event, value }) => [event, value]),
+      [
+        ['FIRING', 'suppressed'],
+        ['RECOVERED', 'sent'],
+      ],
+    );
+  },
+);
+
+t.test('a recovery never overtakes its firing, nor follows one that did not arrive', async (t) => {
+  for (const [outcome, events] of [
+    [accepted, ['incident.firing of vm-1', 'incident.recovered of vm-1']],
+    [failed(), ['incident.firing of vm-1']],
+  ] as const) {
+    const world = await delivering(t);
+    world.notifier.answer = () => undefined;
+    await world.fire(['vm-1']);
+    await world.until('it is on the wire', () => world.notifier.hanging === 1);
+    await world.recover(['vm-1']);
+    await world.settle();
+    t.equal(world.notifier.requests.length, 1, 'the recovery waits');
+    world.notifier.answer = () => accepted;
+    world.notifier.release(outcome);
+    await world.pass(7_000, 500);
+    t.same(world.notifier.events(), events);
+    t.same(world.live('delivery'), []);
+  }
+});
+
+t.test('the recovery goes to those who were told, whoever the rule names by then', async (t) => {
+  const world = await delivering(t);
+  const other = await world.addDestination();
+  await world.fire(['vm-1']);
+  await world.until('it is told', () => world.notifier.requests.length === 1);
+  await world.putInForce({ destinationNames: [other] });
+  await world.recover(['vm-1']);
+  await world.until('it is told', () => world.live('delivery').length === 0);
+  const [firing, recovered] = world.notifier.requests;
+  t.equal(world.notifier.requests.length, 2);
+  t.match(recovered, { event: 'incident.recovered', url: firing?.url });
+});
+
+t.test('410 ends the delivery and pauses the destination', async (t) => {
+  const world = await delivering(t);
+  world.notifier.answer = () => refused;
+  await world.fire(['vm-1']);
+  await world.until('it failed', () => only(world).value === 'failed');
+  t.match(only(world), { reason: 'REFUSED', attempts: [{ outcome: 'refused', httpStatus: 410 }] });
+  const destination = world.instances('destination')[0];
+  t.match(destination, { value: 'paused', context: { pausedReason: 'Gone' } });
+  await world.fire(['vm-2']);
+  await world.settle();
+  t.match(world.deliveries()[1], { value: 'suppressed', reason: 'PAUSED' });
+  t.equal(world.notifier.requests.length, 1);
+});

@@ -1,0 +1,322 @@
+/**
+ * The deliverer on a real host, against an endpoint that answers from a script: what an attempt's
+ * outcome leads to, what is rechecked before it, and what a crash leaves.
+ */
+import t from 'tap';
+import { publishWakeUp } from '../../actors/delivery/wake-ups.ts';
+import { PROJECT } from '../support/alerting-world.ts';
+import {
+  accepted,
+  bodyOf,
+  type DeliveryWorld,
+  failed,
+  openDeliveryWorld,
+  ScriptedNotifier,
+} from '../support/delivery-world.ts';
+
+const HOUR_MS = 3_600_000;
+
+/** A world with a rule in force that tells one destination, timers and a deliverer. */
+async function delivering(t: Parameters<typeof openDeliveryWorld>[0]) {
+  const world = await openDeliveryWorld(t);
+  const hook = await world.addDestination();
+  await world.putInForce({ destinationNames: [hook] });
+  world.startTimers();
+  return { ...world, ...world.startDeliverer(), hook };
+}
+
+/** The only delivery. */
+function only(world: DeliveryWorld) {
+  const [delivery, second] = world.deliveries();
+  if (!delivery || second) throw new Error('There is not exactly one delivery');
+  return delivery;
+}
+
+t.test('an accepted attempt ends the delivery; its body is not kept', async (t) => {
+  const world = await delivering(t);
+  await world.fire(['vm-1']);
+  await world.until('it is sent', () => only(world).value === 'sent');
+  const [request] = world.notifier.requests;
+  t.match(request, {
+    ...{ deliveryId: only(world).id, event: 'incident.firing' },
+    ...{ url: /^https:/, secrets: [/^whsec_/], timestampUnix: world.clock.now() / 1000 },
+    deadlineElapsedMs: world.clock.elapsed() + 10_000,
+  });
+  t.match(only(world).attempts, [
+    { attemptId: request?.attemptId, outcome: 'accepted', httpStatus: 200 },
+  ]);
+  t.equal(world.bodies.size, 0);
+  t.same([world.told, world.faultsTold()], [['accepted'], []]);
+  await world.pass(2 * HOUR_MS, 60_000);
+  t.equal(world.notifier.requests.length, 1);
+});
+
+t.test(
+  'a failed attempt is tried again on schedule, with one body and new attempt ids',
+  async (t) => {
+    const world = await delivering(t);
+    world.notifier.answer = () => failed();
+    await world.fire(['vm-1']);
+    const times: number[] = [];
+    const bounds = [5, 30, 120, 300, 900];
+    for (const [i, seconds] of bounds.entries()) {
+      await world.until('it waits', () => only(world).value === 'waiting');
+      t.equal(world.notifier.requests.length, i + 1);
+      const waitMs = (only(world).nextAttemptMs ?? 0) - world.clock.now();
+      times.push(waitMs / 1000 / seconds);
+      await world.pass(waitMs - 1);
+      t.equal(world.notifier.requests.length, i + 1, 'not earlier');
+      await world.pass(1);
+      await world.until('it is tried', () => world.notifier.requests.length === i + 2);
+    }
+    t.ok(
+      times.every((ratio) => ratio >= 0.8 && ratio <= 1.2),
+      String(times),
+    );
+    t.equal(new Set(times.map((ratio) => ratio.toFixed(6))).size, bounds.length, 'each its own');
+    const { requests } = world.notifier;
+    t.equal(new Set(requests.map(({ deliveryId }) => deliveryId)).size, 1);
+    t.equal(new Set(requests.map(({ attemptId }) => attemptId)).size, requests.length);
+    t.same(new Set(requests.map(({ body }) => bodyOf(body).rendering)), new Set([1]));
+    t.match(only(world).bodyDigest, /^[0-9a-f]{64}$/);
+  },
+);
+
+t.test('Retry-After stretches the wait, never shortens it', async (t) => {
+  const world = await delivering(t);
+  world.notifier.answer = () => failed({ httpStatus: 429, retryAfterMs: 600_000 });
+  await world.fire(['vm-1']);
+  await world.until('it waits', () => only(world).value === 'waiting');
+  t.equal(only(world).nextAttemptMs, world.clock.now() + 600_000);
+  world.notifier.answer = () => failed({ retryAfterMs: 1 });
+  await world.pass(600_000, 60_000);
+  await world.until('it waits again', () => only(world).attempts.length === 2);
+  await world.until('it waits again', () => only(world).value === 'waiting');
+  t.ok((only(world).nextAttemptMs ?? 0) - world.clock.now() >= 24_000);
+});
+
+t.test('a delivery that never succeeds expires after 24 hours, and its body goes', async (t) => {
+  const world = await delivering(t);
+  world.notifier.answer = () => failed();
+  await world.fire(['vm-1']);
+  await world.pass(25 * HOUR_MS, 300_000);
+  t.match(only(world), { value: 'expired', reason: 'EXPIRED' });
+  const { attempts, createdMs } = only(world);
+  t.ok(attempts.length >= 11, `${attempts.length} attempts`);
+  t.ok(attempts.every(({ startedMs }) => startedMs < createdMs + 24 * HOUR_MS));
+  t.equal(world.bodies.size, 0);
+});
+
+t.test('nothing is sent after 24 hours, though no timer ended the delivery', async (t) => {
+  const world = await openDeliveryWorld(t);
+  await world.putInForce({ destinationNames: [await world.addDestination()] });
+  await world.fire(['vm-1']);
+  world.clock.jump(24 * HOUR_MS);
+  world.startDeliverer();
+  await world.until('it has expired', () => only(world).value === 'expired');
+  t.same(world.notifier.requests, []);
+});
+
+t.test(
+  'an attempt whose process died is unknown, and tried again as the same delivery',
+  async (t) => {
+    const world = await openDeliveryWorld(t);
+    await world.putInForce({ destinationNames: [await world.addDestination()] });
+    const wire = new ScriptedNotifier();
+    wire.answer = () => undefined;
+    const dead = world.startDeliverer({ notifier: wire });
+    await world.fire(['vm-1']);
+    await world.until('it is on the wire', () => wire.hanging === 1);
+    // Its process takes nothing up any more. Another one starts over the same rows.
+    const stopping = dead.stop();
+    world.startTimers();
+    world.notifier.answer = () => undefined;
+    world.startDeliverer();
+    await world.until('it is found', () => only(world).value === 'waiting');
+    t.match(only(world).attempts, [{ outcome: 'unknown' }]);
+    await world.pass(6_500, 500);
+    await world.until('it is tried again', () => world.notifier.hanging === 1);
+    wire.release(failed());
+    await stopping;
+    t.match(only(world), { value: 'sending' }, 'an outcome speaks of its own attempt alone');
+    world.notifier.release(accepted);
+    await world.until('it is sent', () => only(world).value === 'sent');
+    t.match(only(world).attempts, [{ outcome: 'unknown' }, { outcome: 'accepted' }]);
+    const [first, second] = [...wire.requests, ...world.notifier.requests];
+    t.equal(first?.deliveryId, second?.deliveryId);
+    t.not(first?.attemptId, second?.attemptId);
+    t.same(first?.body, second?.body);
+  },
+);
+
+t.test('a destination that hangs delays no other', async (t) => {
+  const world = await openDeliveryWorld(t);
+  const [slow, fast] = [await world.addDestination(), await world.addDestination()];
+  await world.putInForce({ destinationNames: [slow, fast] });
+  const slowUrl = world.sealed.get(`${slow.slice(slow.lastIndexOf('/') + 1)}/url`);
+  world.notifier.answer = ({ url }) => (url === slowUrl ? undefined : accepted);
+  world.startDeliverer();
+  await world.fire(Array.from({ length: 30 }, (_, i) => `vm-${i}`));
+  await world.until('the other has all', () => world.deliveries().filter(sent).length === 30);
+  t.equal(world.notifier.hanging, 1);
+  world.notifier.answer = () => accepted;
+  world.notifier.release(accepted);
+});
+
+const sent = ({ value }: { value: unknown }): boolean => value === 'sent';
+
+t.test('in flight: 8 a destination, 32 a project, 64 in all; projects take turns', async (t) => {
+  const world = await openDeliveryWorld(t);
+  const { deliverer } = world.startDeliverer();
+  const projects = ['p-1', 'p-2', 'p-3'];
+  for (const project of projects) {
+    const hooks = [];
+    for (let i = 0; i < 5; i++) hooks.push(await world.addDestination(project));
+    await world.putInForce({ destinationNames: hooks }, { project });
+  }
+  const flood = (project: string, name: string, count: number) =>
+    world.fire(
+      Array.from({ length: count }, (_, i) => `${name}-${i}`),
+      { project },
+    );
+  world.notifier.answer = () => accepted;
+  // Ten in a row that succeed let each lane grow to its eight.
+  let most = 0;
+  world.notifier.answer = () => {
+    most = Math.max(most, deliverer.inFlight());
+    return undefined;
+  };
+  const releaseAll = async () => {
+    for (let i = 0; i < 400; i++) {
+      world.notifier.release(accepted, 20);
+      await world.settle(2);
+    }
+  };
+  await flood('p-1', 'a', 60);
+  await releaseAll();
+  t.equal(most, 32, 'one project');
+  for (const project of projects) await flood(project, 'b', 40);
+  await world.settle(200);
+  for (let i = 0; i < 60; i++) {
+    world.notifier.release(accepted, 5);
+    await world.settle(2);
+  }
+  t.equal(most, 64, 'the process');
+  const ofProject = (project: string) =>
+    world.deliveries(project).filter(({ value }) => value === 'sending').length;
+  t.ok(
+    projects.every((project) => ofProject(project) >= 16),
+    projects.map(ofProject).join(),
+  );
+  world.notifier.answer = () => accepted;
+  world.notifier.release(accepted);
+  await world.until('all are sent', () =>
+    projects.every((project) => world.live('delivery', project).length === 0),
+  );
+});
+
+t.test('wake-ups that were lost are made up for by the sweep', async (t) => {
+  const world = await delivering(t);
+  world.faults.append = ({ stream }) => (stream === 'DELIVERIES' ? 'refused' : undefined);
+  await world.fire(['vm-1']);
+  await world.settle();
+  t.same(world.notifier.requests, []);
+  t.match(world.faultsTold(), [/wake-up: StreamUnavailable/]);
+  await world.pass(30_000, 5_000);
+  await world.until('it is sent', () => only(world).value === 'sent');
+});
+
+t.test('wake-ups told twice, late or of nothing come to one attempt', async (t) => {
+  const world = await delivering(t);
+  world.notifier.answer = () => undefined;
+  await world.fire(['vm-1']);
+  const wakeUp = { project: PROJECT, delivery: only(world).id };
+  const garbage = { stream: 'DELIVERIES', subject: 'svc.deliveries.1', data: Buffer.from('x') };
+  await world.stream.append(garbage);
+  await publishWakeUp(world.stream, wakeUp);
+  await publishWakeUp(world.stream, { ...wakeUp, delivery: 'dlv_unknown' });
+  await world.settle();
+  world.notifier.release(accepted);
+  await world.until('it is sent', () => only(world).value === 'sent');
+  await publishWakeUp(world.stream, wakeUp);
+  await world.settle();
+  t.equal(world.notifier.requests.length, 1);
+  t.match(world.faultsTold(), [/cannot be read/]);
+  t.equal((await world.stream.state('DELIVERIES')).messages, 0, 'each was acknowledged');
+});
+
+t.test('an outcome is recorded though the stream does not answer for a while', async (t) => {
+  const world = await delivering(t);
+  world.notifier.answer = () => undefined;
+  await world.fire(['vm-1']);
+  await world.until('it is on the wire', () => world.notifier.hanging === 1);
+  world.faults.append = ({ stream }) => (stream === 'EVENTS' ? 'refused' : undefined);
+  world.notifier.release(accepted);
+  await world.pass(20_000, 1_000);
+  t.equal(only(world).value, 'sending');
+  world.faults.append = () => undefined;
+  await world.pass(20_000, 1_000);
+  t.match(only(world), { value: 'sent', attempts: [{ outcome: 'accepted' }] });
+  t.equal(world.notifier.requests.length, 1);
+});
+
+t.test('an attempt is not sent while its opening is not durable', async (t) => {
+  const world = await delivering(t);
+  const stop = world.stop;
+  await stop();
+  await world.fire(['vm-1']);
+  world.faults.append = ({ stream }) => (stream === 'EVENTS' ? 'refused' : undefined);
+  world.startDeliverer();
+  await world.pass(25_000, 1_000);
+  t.same(world.notifier.requests, []);
+  world.faults.append = () => undefined;
+  await world.pass(60_000, 1_000);
+  t.match(only(world), { value: 'sent', attempts: [{ outcome: 'accepted' }] });
+});
+
+t.test(
+  'a graceful stop waits for what is on the wire and records it, and starts no more',
+  async (t) => {
+    const world = await delivering(t);
+    world.notifier.answer = () => undefined;
+    await world.fire(['vm-1', 'vm-2']);
+    await world.until('one is on the wire', () => world.notifier.hanging === 1);
+    let ended = false;
+    const stopping = world.stop().then(() => {
+      ended = true;
+    });
+    await world.settle();
+    t.notOk(ended);
+    world.notifier.release(accepted);
+    await stopping;
+    t.same(
+      world
+        .deliveries()
+        .map(({ value }) => value)
+        .sort(),
+      ['queued', 'sent'],
+    );
+    world.notifier.answer = () => accepted;
+    world.startDeliverer();
+    await world.until('the other is sent', () => world.deliveries().every(sent));
+  },
+);
+
+t.test('faults of ours are told, and tried again on schedule', async (t) => {
+  const world = await delivering(t);
+  const target = world.contents.target;
+  world.contents.target = () => {
+    throw new Error('The seal is broken');
+  };
+  await world.fire(['vm-1']);
+  await world.until('it waits', () => only(world).value === 'waiting');
+  t.match(only(world).attempts, [{ outcome: 'failed', error: /could not be read/ }]);
+  t.same(world.notifier.requests, []);
+  world.contents.target = target;
+  world.notifier.answer = () => {
+    throw new Error('A mistake');
+  };
+  await world.pass(7_000, 500);
+  t.match(only(world).attempts[1], { outcome: 'unknown', error: /fault of ours/ });
+  t.match(world.faultsTold(), [/seal is broken/, /A mistake/]);
+});

@@ -1,0 +1,191 @@
+/**
+ * A world for tests of delivery: rules that are in force, incidents that fire and recover when a
+ * test says so, and a deliverer whose endpoint answers from a script.
+ */
+import { createHash } from 'node:crypto';
+import type { Test } from 'tap';
+import { urlIdOf } from '../../actors/alerting/alerting.ts';
+import { decideEdge } from '../../actors/alerting/edges.ts';
+import { submitInParts } from '../../actors/alerting/in-parts.ts';
+import { Deliverer, type DeliveryContents } from '../../actors/delivery/deliverer.ts';
+import type { AttemptOutcome, AttemptRequest, Notifier } from '../../actors/notifier-port.ts';
+import type { AlertRuleContext, AlertRuleSpec } from '../../machines/alert-rule.ts';
+import type { DestinationContext } from '../../machines/destination.ts';
+import { instanceIdOf } from '../../streams/evaluation/accept.ts';
+import type { Edge } from '../../streams/evaluation/entry.ts';
+import { seededRandom } from '../../streams/random.ts';
+import { by, openAlertingWorld, PROJECT, RULE, type WorldOptions } from './alerting-world.ts';
+
+export const accepted: AttemptOutcome = { kind: 'accepted', httpStatus: 200 };
+export const refused: AttemptOutcome = {
+  ...{ kind: 'refused', httpStatus: 410, error: 'Gone' },
+  pauseDestination: true,
+};
+
+export function failed(
+  more: Partial<Extract<AttemptOutcome, { kind: 'failed' }>> = {},
+): AttemptOutcome {
+  return { kind: 'failed', unknown: false, httpStatus: 500, error: 'HTTP 500', ...more };
+}
+
+/** Keeps what it is asked, and answers by the script; without an answer it hangs. */
+export class ScriptedNotifier implements Notifier {
+  readonly requests: AttemptRequest[] = [];
+  readonly #hanging = new Map<string, (outcome: AttemptOutcome) => void>();
+  answer: (request: AttemptRequest) => AttemptOutcome | undefined = () => accepted;
+
+  attempt(request: AttemptRequest): Promise<AttemptOutcome> {
+    this.requests.push(request);
+    const outcome = this.answer(request);
+    if (outcome) return Promise.resolve(outcome);
+    return new Promise((resolve) => this.#hanging.set(request.attemptId, resolve));
+  }
+
+  /** Attempts on the wire. */
+  get hanging(): number {
+    return this.#hanging.size;
+  }
+
+  /** Ends the attempts on the wire, oldest first, `count` of them at most. */
+  release(outcome: AttemptOutcome, count = Number.POSITIVE_INFINITY): void {
+    for (const [attemptId, resolve] of [...this.#hanging].slice(0, count)) {
+      this.#hanging.delete(attemptId);
+      resolve(outcome);
+    }
+  }
+
+  /** What was asked, as `event of vm`. */
+  events(): string[] {
+    return this.requests.map(({ event, body }) => `${event} of ${bodyOf(body).vm}`);
+  }
+
+  async close(): Promise<void> {}
+}
+
+interface Body {
+  readonly vm: string;
+  readonly rendering: number;
+}
+
+export function bodyOf(body: Uint8Array): Body {
+  return JSON.parse(Buffer.from(body).toString('utf8')) as Body;
+}
+
+export async function openDeliveryWorld(t: Test, options: WorldOptions = {}) {
+  const world = await openAlertingWorld(t, options);
+  const notifier = new ScriptedNotifier();
+  const bodies = new Map<string, Uint8Array>();
+  const told: string[] = [];
+  const faults: string[] = [];
+  let renderings = 0;
+  const contents: DeliveryContents = {
+    body(view, delivery, id) {
+      let bytes = bodies.get(id);
+      if (!bytes) {
+        const vm = view.instance('alertInstance', delivery.alertInstance)?.context.vm;
+        bytes = Buffer.from(JSON.stringify({ vm, rendering: ++renderings }));
+        bodies.set(id, bytes);
+      }
+      return { bytes, digest: createHash('sha256').update(bytes).digest('hex') };
+    },
+    target(view, destination) {
+      const url = world.sealed.get(urlIdOf(destination)) ?? '';
+      const row = view.instance('destination', destination);
+      const { secrets } = (row?.context ?? { secrets: [] }) as unknown as DestinationContext;
+      return { url, secrets: secrets.map(({ id }) => world.sealed.get(id) ?? '') };
+    },
+    discard: (id) => void bodies.delete(id),
+  };
+  const startDeliverer = (more: Partial<{ notifier: Notifier }> = {}) => {
+    const deliverer = new Deliverer({
+      ...world,
+      ...{ notifier, contents, random: seededRandom(7), ...more },
+      onFault: (what, error) => void faults.push(`${what}: ${error}`),
+      onAttempt: (outcome) => void told.push(outcome),
+    });
+    return { deliverer, stop: world.run((signal) => deliverer.run(signal)) };
+  };
+  const made = { notifier, bodies, contents, told, startDeliverer, faultsTold: () => faults };
+  return { ...world, ...made, ...acts(world) };
+}
+
+export type DeliveryWorld = Awaited<ReturnType<typeof openDeliveryWorld>>;
+
+function acts(world: Awaited<ReturnType<typeof openAlertingWorld>>) {
+  const { host, clock } = world;
+  interface Place {
+    readonly project?: string;
+    readonly rule?: string;
+  }
+  /** Decides one edge for each VM, as the evaluator would. */
+  const decide = (
+    vms: readonly string[],
+    edgeOf: (vm: string, evaluationRevision: number) => Edge,
+    { project = PROJECT, rule = RULE }: Place,
+  ) =>
+    submitInParts(vms, (part) =>
+      host.submit({
+        ...{ project, by },
+        decide(draft) {
+          const { context } = draft.instance('alertRule', rule) ?? {};
+          const { evaluationRevision } = context as unknown as AlertRuleContext;
+          for (const vm of part) decideEdge(draft, edgeOf(vm, evaluationRevision));
+        },
+      }),
+    );
+  const keyOf = (vm: string, evaluationRevision: number, { project, rule }: Place) => ({
+    ...{ project: project ?? PROJECT, rule: rule ?? RULE, evaluationRevision, vm, labels: '' },
+  });
+  let atMs = clock.now();
+  return {
+    /** Saves the rule and has it applied. */
+    async putInForce(spec: Partial<AlertRuleSpec>, { project = PROJECT, rule = RULE }: Place = {}) {
+      await world.saveRule(spec, { project, id: rule });
+      await host.submit({
+        ...{ project, by },
+        decide(draft) {
+          const { context } = draft.instance('alertRule', rule) ?? {};
+          const { version } = context as unknown as AlertRuleContext;
+          draft.send('alertRule', rule, { type: 'applied', at: draft.at, version });
+        },
+      });
+    },
+    fire: (vms: readonly string[], place: Place = {}) =>
+      decide(
+        vms,
+        (vm, revision) => ({
+          ...{ kind: 'fired' as const, key: keyOf(vm, revision, place), atMs: ++atMs },
+          ...{ startedMs: clock.now() - 60_000, value: 95, notify: true },
+          window: [{ observedMs: clock.now(), value: 95 }],
+        }),
+        place,
+      ),
+    recover: (vms: readonly string[], place: Place = {}) =>
+      decide(
+        vms,
+        (vm, revision) => ({
+          ...{ kind: 'recovered' as const, key: keyOf(vm, revision, place), atMs: ++atMs },
+          ...{ value: 20, window: [] },
+        }),
+        place,
+      ),
+    /** Sends an event of a person to the instance of a VM. */
+    tell: (vm: string, event: { type: string } & Readonly<Record<string, unknown>>) =>
+      host.submit({
+        ...{ project: PROJECT, by },
+        decide(draft) {
+          const id = instanceIdOf(keyOf(vm, 1, {}));
+          draft.send('alertInstance', id, { ...event, at: draft.at });
+        },
+      }),
+    /** Sends an event to a destination given by its name. */
+    toDestination: (name: string, event: { type: string } & Readonly<Record<string, unknown>>) =>
+      host.submit({
+        ...{ project: PROJECT, by },
+        decide(draft) {
+          const id = name.slice(name.lastIndexOf('/') + 1);
+          draft.send('destination', id, { ...event, at: draft.at });
+        },
+      }),
+  };
+}
