@@ -36,10 +36,10 @@ export interface MetricAnswer extends MetricRange {
   readonly metricId: string;
 }
 
-export const STEP_SECONDS_MIN = 30;
+const STEP_SECONDS_MIN = 30;
 const STEP_SECONDS_MAX = 7 * 86_400;
 /** Points a series, counted over the range as requested, both ends (interface, section 8). */
-export const POINTS_MAX = 10_000;
+const POINTS_MAX = 10_000;
 /** Least bytes of a point in an answer of at most 4 MiB: more points cannot fit, whatever they say. */
 const POINT_BYTES_MIN = 15;
 const ANSWER_BYTES_MAX = 4 * 1024 * 1024;

@@ -138,10 +138,15 @@ function transitionMessage(transition: RecordedTransition) {
   };
 }
 
-/** Only what the machine declares public: the rest may name people, addresses or secrets. */
+/**
+ * Only what the machine declares public, in the event and in what an instance was created with: the
+ * rest may name people, addresses or secrets.
+ */
 function publicFields(machine: string, event: Readonly<Record<string, unknown>>) {
   const shown = new Set(machineDefinitions.get(machine)?.publicFields);
-  return Object.fromEntries(
-    Object.entries(event).filter(([field]) => field === 'type' || shown.has(field)),
-  );
+  const isShown = ([field]: [string, unknown]): boolean => field === 'type' || shown.has(field);
+  const fields = Object.fromEntries(Object.entries(event).filter(isShown));
+  const { input } = event;
+  if (typeof input !== 'object' || input === null) return fields;
+  return { ...fields, input: Object.fromEntries(Object.entries(input).filter(isShown)) };
 }

@@ -44,7 +44,7 @@ export function ingestService({
 }
 
 /** The rows as ingest takes them. Throws a `Refusal`: INVALID_FIELD with its index, PROJECT_BOUNDARY. */
-export function decodeRows(context: HandlerContext, rows: readonly Row[]): IngestRow[] {
+function decodeRows(context: HandlerContext, rows: readonly Row[]): IngestRow[] {
   return rows.map((row, i) => decodeRow(context, row, `rows[${i}]`));
 }
 

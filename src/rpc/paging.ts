@@ -8,7 +8,7 @@ const PAGE_SIZE_DEFAULT = 50;
 const PAGE_SIZE_MAX = 1000;
 
 /** Rows of a page. Throws INVALID_FIELD for a negative size; a larger one is cut to the maximum. */
-export function pageSize(requested: number): number {
+function pageSize(requested: number): number {
   if (requested < 0) {
     throw new Refusal(
       'INVALID_FIELD',
@@ -27,7 +27,7 @@ export function pageToken(kind: string, next: string | undefined): string {
 }
 
 /** The position in a token; undefined for the first page. Throws INVALID_FIELD. */
-export function parsePageToken(kind: string, token: string): string | undefined {
+function parsePageToken(kind: string, token: string): string | undefined {
   if (token === '') return undefined;
   const parts = decode(token);
   if (Array.isArray(parts) && parts[0] === kind && typeof parts[1] === 'string') return parts[1];

@@ -5,9 +5,9 @@
  */
 import { fromBinary } from '@bufbuild/protobuf';
 import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
-import { fastify } from 'fastify';
+import { type FastifyInstance, fastify } from 'fastify';
 import type { Test } from 'tap';
-import { createAlerting } from '../../actors/alerting/alerting.ts';
+import { type AlertingDeps, createAlerting } from '../../actors/alerting/alerting.ts';
 import { expandAlerting } from '../../actors/alerting/expand.ts';
 import { keepRules } from '../../actors/alerting/rule-keeper.ts';
 import { createHost } from '../../actors/host.ts';
@@ -59,6 +59,49 @@ export async function startRpcWorld(
   t: Test,
   change: (deps: RpcDeps) => Partial<RpcDeps> = () => ({}),
 ) {
+  const parts = await startParts(t);
+  const { clock, random, host, stream, pipeline, log } = parts;
+  const authenticator = createAuthenticator({ host, clock, noteUse: () => {} });
+  const datacenterStates = new Map<string, 'live' | 'stale'>();
+  const { sealedValues, alerting } = inMemoryAlerting(parts);
+  const real: RpcDeps = {
+    ...{ ...parts, alerting, authenticator, evaluator: pipeline },
+    datacenters: { stateOf: (name) => datacenterStates.get(name) ?? 'live' },
+  };
+  const deps = { ...real, ...change(real) };
+  const app = fastify({ bodyLimit: BODY_BYTES_MAX });
+  addFallbacks(app, log);
+  await app.register(fastifyConnectPlugin, { ...connectOptions(deps), routes: rpcRoutes(deps) });
+  const issue = async (project: string, capabilities: readonly Capability[]) => {
+    const about = { kind: 'sk', owner: 'test', displayName: 'k' } as const;
+    const credential = { ...about, project, capabilities };
+    return (await issueCredential({ host, clock, random }, tester, credential)).key;
+  };
+  const keys = {
+    write: await issue('demo', ['monitoring.read', 'monitoring.write']),
+    read: await issue('demo', ['monitoring.read']),
+    collector: await issue('demo', ['collector']),
+    other: await issue('other', ['monitoring.read', 'monitoring.write', 'collector']),
+  };
+  t.teardown(async () => {
+    await app.close();
+    authenticator.close();
+    await parts.stop();
+  });
+  /** Resolves when everything in the log has been stored and evaluated. */
+  async function settled(): Promise<void> {
+    const { lastSequence } = await stream.state(samplesSpec.name);
+    for (let turn = 0; pipeline.throughSequence() < lastSequence; turn++) {
+      if (turn > 10_000) throw new Error('The sample log is not read to its end');
+      await new Promise<void>((resolve) => setImmediate(resolve));
+    }
+  }
+  const seen = { clock, host, app, keys, lines: parts.lines, datacenterStates, sealedValues };
+  return { ...seen, ...callsOf(app, keys, settled), settled, issue, stopRules: parts.stopRules };
+}
+
+/** Host, log, history, evaluator: the real ones, running. */
+async function startParts(t: Test) {
   const clock = new VirtualClock(START_MS);
   const random = seededRandom(7);
   const database = openDatabase({ path: ':memory:', synchronous: 'NORMAL', migrations: [] });
@@ -79,14 +122,29 @@ export async function startRpcWorld(
   const ingest = createIngest({ clock, writer, registry, onRows: () => {} });
   const pipeline = new SamplePipeline({ host, stream, clock, history });
   const stopping = new AbortController();
-  const parts = [
+  const rulesStopping = new AbortController();
+  const running = [
     pipeline.run(stopping.signal),
-    keepRules({ host, stream, clock }, stopping.signal),
+    keepRules({ host, stream, clock }, rulesStopping.signal),
   ];
-  const authenticator = createAuthenticator({ host, clock, noteUse: () => {} });
+  const stop = async (): Promise<void> => {
+    stopping.abort();
+    rulesStopping.abort();
+    await Promise.all(running);
+    await host.stop();
+    await history.close();
+    await stream.close();
+    database.close();
+  };
+  const made = { clock, random, stream, history, host, ingest, pipeline, ...collectingLog() };
+  return { ...made, stop, stopRules: () => rulesStopping.abort() };
+}
+
+/** Alerting whose sealed values can be looked at. */
+function inMemoryAlerting(ports: Pick<AlertingDeps, 'host' | 'clock' | 'random'>) {
   const sealedValues = new Map<string, string>();
   const alerting = createAlerting({
-    ...{ host, clock, random },
+    ...ports,
     sealed: {
       put: (id, value) => void sealedValues.set(id, value),
       get: (id) => sealedValues.get(id),
@@ -95,89 +153,41 @@ export async function startRpcWorld(
     refuseUrl: (url) => (URL.canParse(url) ? undefined : 'The URL is none'),
     makeSecret: (source) => `whsec_${Buffer.from(source.bytes(32)).toString('base64')}`,
   });
-  const datacenterStates = new Map<string, 'live' | 'stale'>();
-  const { lines, log } = collectingLog();
-  const real: RpcDeps = {
-    ...{ host, alerting, evaluator: pipeline, ingest, history, authenticator, clock, log },
-    datacenters: { stateOf: (name) => datacenterStates.get(name) ?? 'live' },
-  };
-  const deps = { ...real, ...change(real) };
-  const app = fastify({ bodyLimit: BODY_BYTES_MAX });
-  addFallbacks(app, log);
-  await app.register(fastifyConnectPlugin, { ...connectOptions(deps), routes: rpcRoutes(deps) });
-  const issue = async (project: string, capabilities: readonly Capability[]) => {
-    const credential = {
-      project,
-      kind: 'sk',
-      capabilities,
-      owner: 'test',
-      displayName: 'k',
-    } as const;
-    return (await issueCredential({ host, clock, random }, tester, credential)).key;
-  };
-  const keys = {
-    write: await issue('demo', ['monitoring.read', 'monitoring.write']),
-    read: await issue('demo', ['monitoring.read']),
-    collector: await issue('demo', ['collector']),
-    other: await issue('other', ['monitoring.read', 'monitoring.write', 'collector']),
-  };
-  t.teardown(async () => {
-    await app.close();
-    stopping.abort();
-    await Promise.all(parts);
-    authenticator.close();
-    await host.stop();
-    await history.close();
-    await stream.close();
-    database.close();
-  });
+  return { sealedValues, alerting };
+}
 
+/** Ways to call the API as a client does, below the socket. */
+function callsOf(
+  app: FastifyInstance,
+  keys: { readonly write: string; readonly collector: string },
+  settled: () => Promise<void>,
+) {
   /** One request with exactly these bytes. */
   async function send(
     path: string,
     payload: string | Buffer,
     { key = keys.write, headers = {} }: CallOptions = {},
   ): Promise<Answer> {
+    const credential = key === null ? {} : { authorization: `Bearer ${key}` };
     const response = await app.inject({
-      method: 'POST',
-      url: path,
-      payload,
-      headers: {
-        'content-type': 'application/json',
-        ...(key === null ? {} : { authorization: `Bearer ${key}` }),
-        ...headers,
-      },
+      ...{ method: 'POST', url: path, payload },
+      headers: { 'content-type': 'application/json', ...credential, ...headers },
     });
     return answerOf(response);
   }
-  const call = (method: string, request: unknown, options?: CallOptions) =>
-    send(
-      `/${SERVICE_OF[method] ?? 'svc.monitoring.v1.AlertService'}/${method}`,
-      JSON.stringify(request),
-      options,
-    );
-
+  const call = (method: string, request: unknown, options?: CallOptions) => {
+    const service = SERVICE_OF[method] ?? 'svc.monitoring.v1.AlertService';
+    return send(`/${service}/${method}`, JSON.stringify(request), options);
+  };
   /** Rows of `vm-1` unless they say otherwise, through `WriteSamples` and into history. */
-  async function write(rows: readonly SampleRow[], key = keys.collector): Promise<Answer> {
+  async function write(rows: readonly SampleRow[]): Promise<Answer> {
     const named = rows.map(({ vm = 'vm-1', ...row }) => ({ vmName: vm, ...row }));
-    const answer = await call(
-      'WriteSamples',
-      { projectName: 'projects/demo', rows: named },
-      { key },
-    );
+    const request = { projectName: 'projects/demo', rows: named };
+    const answer = await call('WriteSamples', request, { key: keys.collector });
     await settled();
     return answer;
   }
-  /** Resolves when everything in the log has been stored and evaluated. */
-  async function settled(): Promise<void> {
-    const { lastSequence } = await stream.state('SAMPLES_0');
-    for (let turn = 0; pipeline.throughSequence() < lastSequence; turn++) {
-      if (turn > 10_000) throw new Error('The sample log is not read to its end');
-      await new Promise<void>((resolve) => setImmediate(resolve));
-    }
-  }
-  const at = { clock, host, history, app, keys, lines, datacenterStates, sealedValues, deps };
-  return { ...at, call, send, write, settled, issue };
+  return { send, call, write };
 }
 
 type Capability = 'monitoring.read' | 'monitoring.write' | 'collector';

@@ -1,0 +1,110 @@
+/** What is read of alerting on the wire: incidents, instances, and the path that led there. */
+import { randomUUID } from 'node:crypto';
+import t from 'tap';
+import { START_MS } from '../support/credential-world.ts';
+import { START_SECONDS, startRpcWorld, VM } from '../support/rpc-world.ts';
+
+const CPU = 'svc_vm_cpu_utilization_pct';
+const PROJECT = 'projects/demo';
+
+const spec = {
+  displayName: 'CPU',
+  metricId: 'cpu_utilization_pct',
+  operator: 'GREATER_THAN',
+  threshold: 50,
+  severity: 'WARNING',
+  allVms: true,
+};
+
+/** A save of a new rule, unless `change` says otherwise. */
+function save(change: object = {}, specChange: object = {}) {
+  return {
+    projectName: PROJECT,
+    id: randomUUID(),
+    requestId: randomUUID(),
+    expectedVersion: '0',
+    spec: { ...spec, ...specChange },
+    ...change,
+  };
+}
+
+const cpu = (secondsAgo: number, value: number, vm = 'vm-1') => ({
+  vm,
+  observedUnixMs: START_MS - secondsAgo * 1000,
+  values: [{ series: CPU, value }],
+});
+
+t.test('Incidents, instances and transitions', async (t) => {
+  const world = await startRpcWorld(t);
+  await world.write([cpu(60, 10), cpu(60, 10, 'vm-2')]);
+  const request = save();
+  await world.call('SaveAlertRule', request);
+  await world.write([cpu(0, 90)]);
+  const ruleName = `${PROJECT}/alertRules/${request.id}`;
+  const list = (method: string, more: object = {}) =>
+    world.call(method, { projectName: PROJECT, ...more });
+
+  await t.test('an incident is told as it was decided', async (t) => {
+    const { incidents } = (await list('ListIncidents')).body;
+    t.equal(incidents.length, 1);
+    const [incident] = incidents;
+    t.match(incident, {
+      ...{ ruleName, ruleVersion: '1', ruleDisplayName: 'CPU', vmName: VM, labels: {} },
+      ...{ severity: 'WARNING', state: 'FIRING', dataState: 'OBSERVED', value: 90 },
+      ...{ metricId: 'cpu_utilization_pct', operator: 'GREATER_THAN', threshold: 50 },
+      ...{ startedUnix: String(START_SECONDS), firedUnix: String(START_SECONDS) },
+      correctedAfterNotification: false,
+    });
+    for (const field of ['recoveredUnix', 'snoozedUntilUnix', 'acknowledged']) {
+      t.notOk(field in incident, `${field} has not happened`);
+    }
+    t.same((await world.call('GetIncident', { name: incident.name })).body, incident);
+    t.match(await world.call('GetIncident', { name: `${PROJECT}/incidents/none` }), {
+      status: 404,
+    });
+  });
+  await t.test('filters list what fits', async (t) => {
+    const count = async (filter: object) =>
+      (await list('ListIncidents', filter)).body.incidents.length;
+    t.equal(await count({ state: 'FIRING', ruleName, vmName: VM }), 1);
+    t.equal(await count({ state: 'RECOVERED' }), 0);
+    t.equal(await count({ vmName: `${PROJECT}/vms/vm-2` }), 0);
+    t.equal(await count({ startTimeUnix: String(START_SECONDS + 1) }), 0);
+    t.equal(await count({ endTimeUnix: String(START_SECONDS) }), 1);
+    const other = await list('ListIncidents', { ruleName: 'projects/other/alertRules/x' });
+    t.match(other, { status: 403, reason: 'PROJECT_BOUNDARY' });
+    const backwards = { startTimeUnix: '10', endTimeUnix: '5' };
+    t.match(await list('ListIncidents', backwards), { metadata: { field: 'endTimeUnix' } });
+  });
+  await t.test('instances are listed for every VM, fired or not, page by page', async (t) => {
+    const first = (await list('ListAlertInstances', { pageSize: 1 })).body;
+    t.match(first.instances, [{ ruleName, vmName: VM, state: 'FIRING', lastValue: 90 }]);
+    const rest = (await list('ListAlertInstances', { pageToken: first.nextPageToken })).body;
+    t.match(rest.instances, [
+      { vmName: `${PROJECT}/vms/vm-2`, state: 'IDLE', dataState: 'OBSERVED' },
+    ]);
+    t.notOk('sinceUnix' in rest.instances[0]);
+    t.equal(rest.nextPageToken, '');
+    const other = { ruleName: `${PROJECT}/alertRules/${randomUUID()}` };
+    t.same((await list('ListAlertInstances', other)).body.instances, []);
+  });
+  await t.test('missing data is told as such and recovers nothing', async (t) => {
+    await world.write([cpu(-30, 20, 'vm-2')]);
+    const { incidents } = (await list('ListIncidents', { state: 'FIRING' })).body;
+    t.equal(incidents.length, 1);
+  });
+  await t.test('the path of an instance is what the log recorded, newest first', async (t) => {
+    const { transitions } = (await list('ListTransitions', { machine: 'alertRule' })).body;
+    t.equal(transitions[0].event, 'applied');
+    t.match(transitions.at(-1), {
+      instance: request.id,
+      fromJson: '',
+      toJson: '"pendingApplication"',
+    });
+    const named = (await list('ListTransitions', { instanceName: ruleName })).body.transitions;
+    t.same(named, transitions);
+    const firing = (await list('ListTransitions', { machine: 'alertInstance' })).body.transitions;
+    t.match(firing[0], { event: 'sustained', by: /evaluator/ });
+    t.match(firing[0].toJson, /firing/);
+  });
+});

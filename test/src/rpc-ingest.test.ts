@@ -1,0 +1,185 @@
+/**
+ * `WriteSamples` through the framework: what is kept, what is refused by its index while the rest
+ * is kept, and what makes a request unreadable as a whole.
+ */
+import { create, toBinary } from '@bufbuild/protobuf';
+import t from 'tap';
+import { WriteSamplesRequestSchema } from '../../src/gen/svc/ingest/v1/ingest_pb.ts';
+import { START_MS } from '../support/credential-world.ts';
+import { type RpcWorld, START_SECONDS, startRpcWorld, VM } from '../support/rpc-world.ts';
+
+const CPU = 'svc_vm_cpu_utilization_pct';
+const DAY_MS = 86_400_000;
+const PATH = '/svc.ingest.v1.IngestService/WriteSamples';
+
+const cpu = (value: number | string, labels = {}) => ({ series: CPU, labels, value });
+const now = { vmName: 'vm-1', observedUnixMs: START_MS };
+
+const write = (world: RpcWorld, rows: object[], change: object = {}) =>
+  world.call(
+    'WriteSamples',
+    { projectName: 'projects/demo', rows, ...change },
+    { key: world.keys.collector },
+  );
+
+async function points(world: RpcWorld, name = VM): Promise<[string, number][]> {
+  await world.settled();
+  const { body } = await world.call('QueryVMMonitoring', {
+    ...{ name, metricIds: ['cpu_utilization_pct'], stepSeconds: 30 },
+    startTimeUnix: String(START_SECONDS - 600),
+    endTimeUnix: String(START_SECONDS),
+  });
+  const [series] = body.series;
+  return (series?.points ?? []).map((point: { timeUnix: string; value: number }) => [
+    point.timeUnix,
+    point.value,
+  ]);
+}
+
+t.test('Samples that cannot be true are refused by index, the rest is kept', async (t) => {
+  const world = await startRpcWorld(t);
+  const at = (ms: number, value: number | string = 1) => ({
+    vmName: 'vm-1',
+    observedUnixMs: String(START_MS + ms),
+    values: [cpu(value), { series: 'svc_vm_memory_used_bytes', value: 5 }],
+  });
+  const answer = await write(world, [
+    at(-30_000, 7),
+    at(-60_000, 'NaN'),
+    at(-90_000, 'Infinity'),
+    at(60_001),
+    at(-7 * DAY_MS - 1),
+    { vmName: 'vm-1', values: [cpu(3)] },
+    at(60_000, 8),
+  ]);
+  t.equal(answer.status, 200);
+  t.same(answer.body, {
+    accepted: '6',
+    duplicates: '0',
+    rejected: [
+      { row: 1, series: CPU, reason: 'NOT_FINITE' },
+      { row: 2, series: CPU, reason: 'NOT_FINITE' },
+      { row: 3, series: '', reason: 'CLOCK_AHEAD' },
+      { row: 4, series: '', reason: 'OLDER_THAN_RETENTION' },
+      { row: 5, series: '', reason: 'OLDER_THAN_RETENTION' },
+    ],
+  });
+  t.same(await points(world), [[String(START_SECONDS - 30), 7]], 'and nothing in their place');
+});
+
+t.test('A batch sent again is answered the same', async (t) => {
+  const world = await startRpcWorld(t);
+  const rows = [{ ...now, values: [cpu(0)] }];
+  const first = await write(world, rows, { batchId: 'b1' });
+  t.same((await write(world, rows, { batchId: 'b1' })).body, first.body);
+  t.match((await write(world, rows, { batchId: 'b2' })).body, { duplicates: '1' });
+  t.same(await points(world), [[String(START_SECONDS), 0]]);
+});
+
+t.test('A VM is named in full or by its id, in JSON or in binary', async (t) => {
+  const world = await startRpcWorld(t);
+  await write(world, [{ ...now, vmName: 'by-id', values: [cpu(1)] }]);
+  await write(world, [{ ...now, vmName: 'projects/demo/vms/in-full', values: [cpu(2)] }]);
+  const request = create(WriteSamplesRequestSchema, {
+    projectName: 'projects/demo',
+    rows: [
+      { vmName: 'binary', observedUnixMs: BigInt(START_MS), values: [{ series: CPU, value: 3 }] },
+    ],
+  });
+  const answer = await world.send(PATH, Buffer.from(toBinary(WriteSamplesRequestSchema, request)), {
+    key: world.keys.collector,
+    headers: { 'content-type': 'application/proto' },
+  });
+  t.equal(answer.status, 200);
+  for (const [i, id] of ['by-id', 'in-full', 'binary'].entries()) {
+    t.same(await points(world, `projects/demo/vms/${id}`), [[String(START_SECONDS), i + 1]]);
+  }
+});
+
+t.test('Each state is taken, and not told is unknown', async (t) => {
+  const world = await startRpcWorld(t);
+  const states = ['RUNNING', 'PAUSED', 'STOPPED', 'CRASHED', 'UNKNOWN', 'STATE_UNSPECIFIED'];
+  const rows = states.map((state) => ({ ...now, vmName: state.toLowerCase(), state }));
+  t.equal((await write(world, [...rows, { ...now, vmName: 'untold' }])).status, 200);
+  await world.settled();
+  const { vms } = (await world.call('ListVMMonitoring', { projectName: 'projects/demo' })).body;
+  for (const { name, state } of vms) {
+    const id = name.split('/').at(-1).toUpperCase();
+    t.equal(state, ['STATE_UNSPECIFIED', 'UNTOLD'].includes(id) ? 'UNKNOWN' : id);
+  }
+  t.equal(vms.length, 7);
+});
+
+interface BadRows {
+  readonly name: string;
+  readonly rows: object[];
+  readonly change?: object;
+  readonly status?: number;
+  readonly field: string | undefined;
+}
+
+const long = 'x'.repeat(300);
+
+const badRows: readonly BadRows[] = [
+  { name: 'no VM', rows: [{ observedUnixMs: 1 }], field: 'rows[0].vmName' },
+  { name: 'a VM of no form', rows: [now, { ...now, vmName: 'a b' }], field: 'rows[1].vmName' },
+  {
+    name: 'a VM of another project',
+    rows: [{ ...now, vmName: 'projects/other/vms/vm-1' }],
+    ...{ status: 403, field: undefined },
+  },
+  { name: 'negative vCPUs', rows: [{ ...now, vcpus: -1 }], field: 'rows[0].vcpus' },
+  { name: 'a state that is none', rows: [{ ...now, state: 'HALTED' }], field: 'rows.state' },
+  { name: 'a state without a name', rows: [{ ...now, state: 17 }], field: 'rows[0].state' },
+  {
+    name: 'no series',
+    rows: [{ ...now, values: [{ value: 1 }] }],
+    field: 'rows[0].values[0].series',
+  },
+  {
+    name: 'a series that is no name',
+    rows: [{ ...now, values: [cpu(1), { series: 'cpu{a="b"}', value: 1 }] }],
+    field: 'rows[0].values[1].series',
+  },
+  {
+    name: 'one series twice in a row',
+    rows: [{ ...now, values: [cpu(1), cpu(2)] }],
+    field: 'rows[0].values',
+  },
+  {
+    name: 'a label that says whose it is',
+    rows: [{ ...now, values: [cpu(1, { project: 'other' })] }],
+    field: 'rows[0].values[0].labels',
+  },
+  {
+    name: 'a label that is no name',
+    rows: [{ ...now, values: [cpu(1, { 'a-b': 'x' })] }],
+    field: 'rows[0].values[0].labels',
+  },
+  {
+    name: 'a long label',
+    rows: [{ ...now, values: [cpu(1, { device: long })] }],
+    field: 'rows[0].values[0].labels',
+  },
+  { name: 'a long boot id', rows: [{ ...now, bootId: long }], field: 'rows[0].bootId' },
+  { name: 'a long reason', rows: [{ ...now, stateReason: long }], field: 'rows[0].stateReason' },
+  { name: 'a long name', rows: [{ ...now, displayName: long }], field: 'rows[0].displayName' },
+  { name: 'a long batch id', rows: [], change: { batchId: long }, field: 'batchId' },
+  { name: 'a field it does not know', rows: [{ ...now, vm: 'x' }], field: 'vm' },
+];
+
+t.test('A request that cannot be read', async (t) => {
+  const world = await startRpcWorld(t);
+  for (const { name, rows, change, status = 400, field } of badRows) {
+    await t.test(`for ${name} is refused as a whole`, async (t) => {
+      const answer = await write(world, rows, change);
+      t.equal(answer.status, status);
+      t.equal(answer.reason, status === 403 ? 'PROJECT_BOUNDARY' : 'INVALID_FIELD');
+      t.equal(answer.metadata.field, field);
+      t.ok(answer.body.message.length > 10);
+    });
+  }
+  const { vms } = (await world.call('ListVMMonitoring', { projectName: 'projects/demo' })).body;
+  t.same(vms, [], 'and nothing of it is kept');
+  t.same(world.lines, []);
+});

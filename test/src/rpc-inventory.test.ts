@@ -1,0 +1,86 @@
+/** `ListVMMonitoring` on the wire: nothing old is shown as the present, and pages stay right. */
+import t from 'tap';
+import { START_MS } from '../support/credential-world.ts';
+import {
+  type RpcWorld,
+  type SampleRow,
+  START_SECONDS,
+  startRpcWorld,
+  VM,
+} from '../support/rpc-world.ts';
+
+const CPU = 'svc_vm_cpu_utilization_pct';
+const MEMORY = 'svc_vm_memory_used_bytes';
+const at = (secondsAgo: number) => String(START_SECONDS - secondsAgo);
+
+/** A row `secondsAgo` before the start. */
+function row(secondsAgo: number, cpu?: number, more: Partial<SampleRow> = {}): SampleRow {
+  const values = cpu === undefined ? [] : [{ series: CPU, value: cpu }];
+  return { observedUnixMs: START_MS - secondsAgo * 1000, state: 'RUNNING', values, ...more };
+}
+
+t.test('The inventory', async (t) => {
+  const list = async (world: RpcWorld, request: object = {}) =>
+    (await world.call('ListVMMonitoring', { projectName: 'projects/demo', ...request })).body;
+  const memory = (value: number) => ({ series: MEMORY, value });
+
+  await t.test('shows newest values only while they are fresh, 0 included', async (t) => {
+    const world = await startRpcWorld(t);
+    const values = [{ series: CPU, value: 0 }, memory(1024)];
+    await world.write([row(0, undefined, { values, vcpus: 2, displayName: 'web' })]);
+    t.same((await list(world)).vms, [
+      {
+        ...{ name: VM, displayName: 'web', state: 'RUNNING', datacenter: 'DC-1', vcpus: 2 },
+        telemetry: { state: 'LIVE', lastObservedUnix: at(0) },
+        ...{ expandedMonitoring: false, cpuUtilizationPct: 0, memoryUsedBytes: 1024 },
+      },
+    ]);
+    const [bare] = (await list(world, { inventoryOnly: true })).vms;
+    t.notOk('cpuUtilizationPct' in bare, 'inventory alone has no metrics');
+    await world.clock.advance(90_001);
+    const [old] = (await list(world)).vms;
+    t.match(old, { state: 'RUNNING', telemetry: { state: 'STALE', lastObservedUnix: at(0) } });
+    t.notOk('cpuUtilizationPct' in old || 'memoryUsedBytes' in old, 'old values are not shown');
+  });
+  await t.test(
+    'a value that the newest row lacks is shown only if it is fresh itself',
+    async (t) => {
+      const world = await startRpcWorld(t);
+      await world.write([row(120, 50), row(0, undefined, { values: [memory(1)] })]);
+      const [vm] = (await list(world)).vms;
+      t.notOk('cpuUtilizationPct' in vm);
+      t.equal(vm.memoryUsedBytes, 1);
+    },
+  );
+  await t.test('states are unknown while the data center is stale', async (t) => {
+    const world = await startRpcWorld(t);
+    await world.write([row(0, 5)]);
+    world.datacenterStates.set('DC-1', 'stale');
+    const [vm] = (await list(world)).vms;
+    t.match(vm, { state: 'UNKNOWN', telemetry: { state: 'STALE' } });
+    t.notOk('cpuUtilizationPct' in vm);
+  });
+  await t.test('pages stay right while VMs come', async (t) => {
+    const world = await startRpcWorld(t);
+    const add = (ids: string[]) => world.write(ids.map((vm) => row(0, 1, { vm })));
+    await add(['b', 'd', 'f', 'h']);
+    const first = await list(world, { pageSize: 2 });
+    await add(['a', 'c', 'e', 'g']);
+    const second = await list(world, { pageSize: 3, pageToken: first.nextPageToken });
+    const last = await list(world, { pageSize: 3, pageToken: second.nextPageToken });
+    const names = (page: { vms: { name: string }[] }) => page.vms.map(({ name }) => name.at(-1));
+    t.same([names(first), names(second), names(last)], [['b', 'd'], ['e', 'f', 'g'], ['h']]);
+    t.equal(last.nextPageToken, '');
+  });
+  await t.test('bad pages are refused', async (t) => {
+    const world = await startRpcWorld(t);
+    const bad = (request: object) =>
+      world.call('ListVMMonitoring', { projectName: 'projects/demo', ...request });
+    t.match(await bad({ pageSize: -1 }), { status: 400, metadata: { field: 'pageSize' } });
+    for (const pageToken of ['x', 'e30', Buffer.from('["vms","zz"]').toString('base64url')]) {
+      t.match(await bad({ pageToken }), { status: 400, metadata: { field: 'pageToken' } });
+    }
+    const alerts = Buffer.from('["alertRule","W10"]').toString('base64url');
+    t.match(await bad({ pageToken: alerts }), { status: 400, reason: 'INVALID_FIELD' });
+  });
+});
