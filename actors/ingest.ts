@@ -39,7 +39,8 @@ export function createIngest(deps: IngestDeps): Ingest {
   async function store(request: WriteRequest): Promise<WriteAnswer> {
     const { project, rows } = request;
     const checked = checkRows(rows, deps.clock.now());
-    await deps.registry.register(project, checked.rows);
+    const registering = deps.registry.register(project, checked.rows);
+    if (registering) await registering;
     const duplicates = seen.count(project, checked.rows);
     await deps.writer.write(partitionOf(project), project, checked.rows);
     seen.note(project, checked.rows);
@@ -79,6 +80,15 @@ interface CheckedRows {
  * older than retention can be neither stored nor judged; a value that is not finite is missing.
  */
 function checkRows(rows: readonly IngestRow[], nowMs: number): CheckedRows {
+  let samples = 0;
+  for (const row of rows) {
+    if (timeProblem(row.observedMs, nowMs) || hasBadValue(row)) return keepSound(rows, nowMs);
+    samples += row.values.length;
+  }
+  return { rows, rejected: [], samples };
+}
+
+function keepSound(rows: readonly IngestRow[], nowMs: number): CheckedRows {
   const rejected: RejectedSample[] = [];
   const kept: IngestRow[] = [];
   let samples = 0;
@@ -114,11 +124,14 @@ function timeProblem(observedMs: number, nowMs: number): RejectedSample['reason'
   return observedMs < nowMs - RETENTION_MS ? 'OLDER_THAN_RETENTION' : undefined;
 }
 
+function hasBadValue({ values }: IngestRow): boolean {
+  for (let i = 0; i < values.length; i++) if (!Number.isFinite(values[i])) return true;
+  return false;
+}
+
 function withoutBadValues(content: IngestRow, row: number, rejected: RejectedSample[]): IngestRow {
+  if (!hasBadValue(content)) return content;
   const { series, values } = content;
-  let bad = false;
-  for (let i = 0; i < values.length; i++) bad ||= !Number.isFinite(values[i]);
-  if (!bad) return content;
   const soundSeries: SeriesKey[] = [];
   const soundValues: number[] = [];
   for (const [i, key] of series.entries()) {
@@ -133,21 +146,27 @@ function withoutBadValues(content: IngestRow, row: number, rejected: RejectedSam
 
 /** The last observation times of each VM: tells repeated rows, as a courtesy to the sender. */
 class RecentTimes {
-  readonly #times = new Map<string, number[]>();
+  readonly #projects = new Map<string, Map<string, number[]>>();
 
   count(project: string, rows: readonly IngestRow[]): number {
+    const vms = this.#projects.get(project);
+    if (vms === undefined) return 0;
     let repeated = 0;
     for (const { vm, observedMs } of rows) {
-      if (this.#times.get(`${project}/${vm}`)?.includes(observedMs)) repeated++;
+      if (vms.get(vm)?.includes(observedMs)) repeated++;
     }
     return repeated;
   }
 
   note(project: string, rows: readonly IngestRow[]): void {
+    let vms = this.#projects.get(project);
+    if (vms === undefined) {
+      vms = new Map();
+      this.#projects.set(project, vms);
+    }
     for (const { vm, observedMs } of rows) {
-      const key = `${project}/${vm}`;
-      const times = this.#times.get(key);
-      if (!times) this.#times.set(key, [observedMs]);
+      const times = vms.get(vm);
+      if (!times) vms.set(vm, [observedMs]);
       else if (times.length < TIMES_KEPT) times.push(observedMs);
       else {
         times.copyWithin(0, 1);

@@ -3,6 +3,7 @@
  * markers, in the one order that history and evaluator both read. Written by ingest and by the
  * partition's owner; read once per node, decoded once, handed to every reader in step.
  */
+import { Buffer } from 'node:buffer';
 import { Subject } from 'rxjs';
 import type { LogEntry } from '../streams/evaluation/entry.ts';
 import { decodeEntry, encodeEntry } from '../streams/samples/codec.ts';
@@ -38,11 +39,9 @@ export async function appendEntry(
   entry: LogEntry,
 ): Promise<number> {
   const subject = `svc.samples.${partition}.${entry.kind}`;
-  const outcome = await stream.append({
-    stream: SAMPLES_STREAM,
-    subject,
-    data: encodeEntry(entry),
-  });
+  const data = encodeEntry(entry);
+  writtenTo(stream).remember(data, entry);
+  const outcome = await stream.append({ stream: SAMPLES_STREAM, subject, data });
   if (outcome.kind === 'wrongLastSequence') throw new Error('An unconditional append was refused');
   return outcome.sequence;
 }
@@ -86,7 +85,7 @@ export class SampleLogReader {
       for await (const message of read) {
         if (signal.aborted) return;
         this.#read++;
-        this.entries.next(place(message));
+        this.entries.next(place(message, writtenTo(stream).take(message.data)));
         while (this.#read - this.#handled > BACKLOG_MAX && !signal.aborted) await this.#room();
       }
     } finally {
@@ -113,16 +112,70 @@ export class SampleLogReader {
   }
 }
 
-function place(message: {
-  subject: string;
-  sequence: number;
-  timeMs: number;
-  data: Uint8Array;
-}): PlacedEntry {
+interface StoredMessage {
+  readonly subject: string;
+  readonly sequence: number;
+  readonly timeMs: number;
+  readonly data: Uint8Array;
+}
+
+/** @param entry what the message's bytes decode to, where that is known */
+function place(message: StoredMessage, entry?: LogEntry): PlacedEntry {
   const partition = Number(message.subject.split('.')[2]);
   if (!(partition >= 0 && partition < PARTITIONS)) {
     throw new Error(`Subject ${message.subject} names no partition`);
   }
   const { sequence, timeMs: storedMs } = message;
-  return { sequence, partition, storedMs, entry: decodeEntry(message.data) };
+  return { sequence, partition, storedMs, entry: entry ?? decodeEntry(message.data) };
+}
+
+/** Entries kept until the log's reader meets them; it is rarely more than a few behind. */
+const WRITTEN_KEPT = 64;
+
+/**
+ * Entries that this process has just encoded and will read back: found by their bytes, so that
+ * they need not be decoded again. Only equal bytes are taken for the same entry, whoever wrote
+ * them and in whatever order they come.
+ */
+class WrittenEntries {
+  readonly #kept = new Map<number, { readonly data: Uint8Array; readonly entry: LogEntry }>();
+
+  remember(data: Uint8Array, entry: LogEntry): void {
+    if (this.#kept.size >= WRITTEN_KEPT) {
+      for (const oldest of this.#kept.keys()) {
+        this.#kept.delete(oldest);
+        break;
+      }
+    }
+    this.#kept.set(fingerprint(data), { data, entry });
+  }
+
+  take(data: Uint8Array): LogEntry | undefined {
+    const key = fingerprint(data);
+    const found = this.#kept.get(key);
+    if (found === undefined || Buffer.compare(found.data, data) !== 0) return undefined;
+    this.#kept.delete(key);
+    return found.entry;
+  }
+}
+
+/** Of the last bytes, where entries differ most: values, and zstd's end. */
+function fingerprint(data: Uint8Array): number {
+  const { length } = data;
+  let hash = length;
+  for (let i = Math.max(0, length - 32); i < length; i++) {
+    hash = (Math.imul(hash, 31) + (data[i] as number)) | 0;
+  }
+  return hash;
+}
+
+const written = new WeakMap<Stream, WrittenEntries>();
+
+function writtenTo(stream: Stream): WrittenEntries {
+  let entries = written.get(stream);
+  if (entries === undefined) {
+    entries = new WrittenEntries();
+    written.set(stream, entries);
+  }
+  return entries;
 }

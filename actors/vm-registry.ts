@@ -40,16 +40,28 @@ export class VmRegistry {
     this.#deps = deps;
   }
 
-  /** Registers the VMs of `rows` that are new or renamed. Throws what the host's submit throws. */
-  async register(project: string, rows: readonly IngestRow[]): Promise<void> {
+  /**
+   * Registers the VMs of `rows` that are new or renamed; undefined when there are none, as nearly
+   * always. Rejects with what the host's submit throws.
+   */
+  register(project: string, rows: readonly IngestRow[]): Promise<void> | undefined {
     const known = this.#knownOf(project);
-    const changed = new Map<string, Known>();
+    let changed: Map<string, Known> | undefined;
     for (const row of rows) {
-      const before = changed.get(row.vm) ?? known.get(row.vm);
+      const before = changed?.get(row.vm) ?? known.get(row.vm);
       const after = merge(before, row);
-      if (after !== before) changed.set(row.vm, after);
+      if (after === before) continue;
+      changed ??= new Map();
+      changed.set(row.vm, after);
     }
-    const entries = [...changed];
+    return changed && this.#store(project, known, [...changed]);
+  }
+
+  async #store(
+    project: string,
+    known: Map<string, Known>,
+    entries: readonly (readonly [string, Known])[],
+  ): Promise<void> {
     for (let start = 0; start < entries.length; start += BATCH) {
       await this.#commit(project, entries.slice(start, start + BATCH));
     }

@@ -4,7 +4,7 @@
  * a typing error before anything is looked up. The checksum is no security control; the 256 random
  * bits are.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { type Random, ulid } from '../../streams/random.ts';
 
@@ -52,7 +52,7 @@ export function parseKey(text: string): ParsedKey | undefined {
 
 /** SHA-256 of a key's text, hex. One round is enough: the text has 256 random bits. */
 export function hashKey(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
+  return hash('sha256', text);
 }
 
 function checksum(body: string): string {
