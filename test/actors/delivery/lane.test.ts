@@ -1,0 +1,199 @@
+/**
+ * One destination's lane against a small model, and how all lanes share the slots. The model knows
+ * the rules alone: order within an incident, one to eight in flight, the breaker.
+ */
+import fc from 'fast-check';
+import t from 'tap';
+import { type AttemptResult, Lane, type LaneJob } from '../../../actors/delivery/lane.ts';
+import { Lanes, type Start } from '../../../actors/delivery/lanes.ts';
+
+const job = (delivery: number, incident = delivery, project = 'p'): LaneJob => ({
+  ...{ project, delivery: `dlv_${delivery}`, incident: `inc_${incident}` },
+});
+
+/** What the lane is to do, written without its bookkeeping. */
+class Model {
+  waiting: LaneJob[] = [];
+  flying: LaneJob[] = [];
+  limit = 1;
+  failures = 0;
+  openedMs = 0;
+  breakerMs = 0;
+
+  add(added: LaneJob): void {
+    const known = [...this.waiting, ...this.flying];
+    if (!known.some(({ delivery }) => delivery === added.delivery)) this.waiting.push(added);
+  }
+
+  mayTake(nowMs: number): LaneJob | undefined {
+    if (this.flying.length >= this.limit || this.isOpen(nowMs)) return undefined;
+    return this.waiting.find(
+      ({ incident }) => !this.flying.some((other) => other.incident === incident),
+    );
+  }
+
+  isOpen(nowMs: number): boolean {
+    return nowMs < this.openedMs + this.breakerMs;
+  }
+
+  end(result: AttemptResult, nowMs: number): void {
+    if (result === 'healthy') {
+      Object.assign(this, { limit: Math.min(8, this.limit + 1), failures: 0, breakerMs: 0 });
+    }
+    if (result !== 'failing') return;
+    this.limit = 1;
+    this.failures++;
+    if (this.failures < 5 || this.isOpen(nowMs)) return;
+    this.openedMs = nowMs;
+    this.breakerMs = Math.min(900_000, Math.max(15_000, this.breakerMs) * 2);
+  }
+}
+
+const step = fc.oneof(
+  fc.record({ do: fc.constant('add' as const), delivery: fc.nat(30), incident: fc.nat(5) }),
+  fc.record({ do: fc.constant('take' as const) }),
+  fc.record({
+    do: fc.constant('end' as const),
+    which: fc.nat(7),
+    result: fc.constantFrom<AttemptResult>('healthy', 'failing', 'failing', 'neutral'),
+  }),
+  fc.record({ do: fc.constant('pass' as const), ms: fc.constantFrom(1, 29_999, 30_000, 900_000) }),
+);
+
+t.test('a lane does what its model does, whatever is added, taken and ended', async (t) => {
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 120 }), (steps) => {
+      const lane = new Lane();
+      const model = new Model();
+      let nowMs = 1;
+      for (const each of steps) {
+        if (each.do === 'pass') nowMs += each.ms;
+        if (each.do === 'add') {
+          // A delivery belongs to one incident for ever.
+          const added = job(each.delivery, each.delivery % (each.incident + 1));
+          const known = [...model.waiting, ...model.flying].find(
+            ({ delivery }) => delivery === added.delivery,
+          );
+          lane.add(known ?? added);
+          model.add(known ?? added);
+        }
+        if (each.do === 'take') {
+          const expected = model.mayTake(nowMs);
+          if (lane.take(nowMs)?.delivery !== expected?.delivery) return false;
+          if (expected) {
+            model.waiting = model.waiting.filter((other) => other !== expected);
+            model.flying.push(expected);
+          }
+        }
+        const ended = each.do === 'end' ? model.flying[each.which] : undefined;
+        if (each.do === 'end' && ended) {
+          model.flying = model.flying.filter((other) => other !== ended);
+          lane.end(ended, each.result, nowMs);
+          model.end(each.result, nowMs);
+        }
+        const probe = model.waiting.length > 0 && model.isOpen(nowMs);
+        const probeAtMs = probe ? model.openedMs + model.breakerMs : undefined;
+        if (lane.probeAtMs(nowMs) !== probeAtMs) return false;
+        const idle = [...model.waiting, ...model.flying].length === 0 && model.failures === 0;
+        if (lane.isIdle() !== idle) return false;
+      }
+      return true;
+    }),
+    { numRuns: 300 },
+  );
+  t.pass();
+});
+
+t.test(
+  'a lane grows from one to eight with each success, and begins anew on failure',
+  async (t) => {
+    const lane = new Lane();
+    for (let i = 0; i < 200; i++) lane.add(job(i));
+    const takeAll = () => {
+      const taken: LaneJob[] = [];
+      for (let next = lane.take(0); next; next = lane.take(0)) taken.push(next);
+      return taken;
+    };
+    let flying = takeAll();
+    const widths = [];
+    for (let round = 0; round < 5; round++) {
+      widths.push(flying.length);
+      for (const each of flying) lane.end(each, 'healthy', 0);
+      flying = takeAll();
+    }
+    t.same(widths, [1, 2, 4, 8, 8]);
+    for (const each of flying.slice(0, 3)) lane.end(each, 'failing', 0);
+    t.same(takeAll(), [], 'five still fly');
+    for (const each of flying.slice(3)) lane.end(each, 'neutral', 0);
+    t.equal(takeAll().length, 1);
+  },
+);
+
+t.test(
+  'the breaker opens after five failures and lets one probe through, later and later',
+  async (t) => {
+    const lane = new Lane();
+    for (let i = 0; i < 100; i++) lane.add(job(i));
+    let nowMs = 0;
+    const failOne = () => {
+      const taken = lane.take(nowMs);
+      if (!taken) throw new Error('Nothing could be taken');
+      lane.end(taken, 'failing', nowMs);
+    };
+    for (let i = 0; i < 4; i++) failOne();
+    t.equal(lane.probeAtMs(nowMs), undefined);
+    failOne();
+    const waits = [];
+    for (let i = 0; i < 8; i++) {
+      const at = lane.probeAtMs(nowMs) ?? 0;
+      waits.push((at - nowMs) / 1000);
+      t.equal(lane.take(at - 1), undefined);
+      nowMs = at;
+      failOne();
+      t.equal(lane.take(nowMs), undefined, 'one probe alone');
+    }
+    t.same(waits, [30, 60, 120, 240, 480, 900, 900, 900]);
+    nowMs = lane.probeAtMs(nowMs) ?? 0;
+    const probe = lane.take(nowMs);
+    if (probe) lane.end(probe, 'healthy', nowMs);
+    t.ok(lane.take(nowMs) && lane.take(nowMs), 'one success closes it');
+  },
+);
+
+t.test('slots are bounded for process and project, and projects take turns', async (t) => {
+  const lanes = new Lanes();
+  const started: Start[] = [];
+  const startAll = () => {
+    for (let start = lanes.next(0); start; start = lanes.next(0)) started.push(start);
+  };
+  let deliveries = 0;
+  const flood = (project: string, destinations: number, count: number) => {
+    for (let i = 0; i < count; i++) {
+      const id = ++deliveries;
+      lanes.add(`${project}-${id % destinations}`, job(id, id, project));
+    }
+  };
+  const grow = () => {
+    for (let round = 0; round < 12; round++) {
+      startAll();
+      for (const start of started.splice(0)) lanes.end(start, 'healthy', 0);
+    }
+    startAll();
+  };
+  flood('greedy', 9, 4000);
+  grow();
+  t.equal(lanes.inFlight, 32, 'of 72 that nine lanes would take');
+  flood('other', 9, 4000);
+  grow();
+  t.equal(lanes.inFlight, 64);
+  flood('small', 1, 8);
+  for (const start of started.splice(0, 3)) lanes.end(start, 'healthy', 0);
+  startAll();
+  const ofSmall = started.filter(({ job }) => job.project === 'small');
+  t.equal(ofSmall.length, 1, 'whoever comes late has its turn among three');
+  t.equal(new Set(started.map(({ destination }) => destination)).size, 19, 'every lane has some');
+  for (const start of started.splice(0)) lanes.end(start, 'neutral', 0);
+  t.equal(lanes.inFlight, 0);
+  const [first] = ofSmall;
+  if (first) t.throws(() => lanes.end(first, 'neutral', 0), /not under way/);
+});
