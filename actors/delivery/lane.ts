@@ -49,9 +49,11 @@ export class Lane {
     return undefined;
   }
 
-  /** The delivery's attempt ended. */
+  /** The delivery's attempt ended. Throws when it was not taken before: a bug. */
   end(job: LaneJob, result: AttemptResult, nowMs: number): void {
-    this.#inFlight.delete(job.delivery);
+    if (!this.#inFlight.delete(job.delivery)) {
+      throw new Error(`${job.delivery} ended and was not under way`);
+    }
     this.#incidents.delete(job.incident);
     if (result === 'healthy') this.#recover();
     if (result === 'failing') this.#fail(nowMs);

@@ -14,7 +14,7 @@ import type { Alerting } from '../../actors/alerting/port.ts';
 import { keepRules } from '../../actors/alerting/rule-keeper.ts';
 import { allInstances } from '../../actors/alerting/rule-markers.ts';
 import { deliveriesSpec } from '../../actors/delivery/wake-ups.ts';
-import { Evaluator } from '../../actors/evaluator.ts';
+import { Evaluator, type EvaluatorDeps } from '../../actors/evaluator.ts';
 import { createHost, type RunningHost } from '../../actors/host.ts';
 import type { Instance } from '../../actors/host-port.ts';
 import { createIngest } from '../../actors/ingest.ts';
@@ -108,7 +108,7 @@ export async function openAlertingWorld(t: Test, options: WorldOptions = {}) {
     ...seeing(host),
     run: (part: (signal: AbortSignal) => Promise<void>) => parts.start(part),
     startRules: () => parts.start((signal) => keepRules(world, signal)),
-    startEvaluator: () => startEvaluator(world, parts),
+    startEvaluator: (onFault?: EvaluatorDeps['onFault']) => startEvaluator(world, parts, onFault),
     startTimers: () =>
       parts.start((signal) =>
         runTimers({ host, clock, owns: () => true, onFault: thrown }, signal),
@@ -167,9 +167,13 @@ interface Core {
 }
 
 /** A new evaluator and reader, from the log's first sequence; `stop` ends both. */
-async function startEvaluator({ host, stream, clock }: Core, parts: Parts) {
+async function startEvaluator(
+  { host, stream, clock }: Core,
+  parts: Parts,
+  onFault: EvaluatorDeps['onFault'],
+) {
   const log = new SampleLogReader();
-  const evaluator = new Evaluator({ host, stream, clock, log });
+  const evaluator = new Evaluator({ host, stream, clock, log, ...(onFault && { onFault }) });
   await evaluator.rebuild();
   const { firstSequence } = await stream.state(SAMPLES_STREAM);
   const stop = parts.start(async (signal) => {

@@ -55,14 +55,14 @@ const step = fc.oneof(
   fc.record({
     do: fc.constant('end' as const),
     which: fc.nat(7),
-    result: fc.constantFrom<AttemptResult>('healthy', 'failing', 'failing', 'neutral'),
+    result: fc.constantFrom<AttemptResult>('healthy', 'healthy', 'failing', 'failing', 'neutral'),
   }),
   fc.record({ do: fc.constant('pass' as const), ms: fc.constantFrom(1, 29_999, 30_000, 900_000) }),
 );
 
 t.test('a lane does what its model does, whatever is added, taken and ended', async (t) => {
   fc.assert(
-    fc.property(fc.array(step, { maxLength: 120 }), (steps) => {
+    fc.property(fc.array(step, { minLength: 20, maxLength: 200 }), (steps) => {
       const lane = new Lane();
       const model = new Model();
       let nowMs = 1;
@@ -85,7 +85,8 @@ t.test('a lane does what its model does, whatever is added, taken and ended', as
             model.flying.push(expected);
           }
         }
-        const ended = each.do === 'end' ? model.flying[each.which] : undefined;
+        const ended =
+          each.do === 'end' ? model.flying[each.which % model.flying.length] : undefined;
         if (each.do === 'end' && ended) {
           model.flying = model.flying.filter((other) => other !== ended);
           lane.end(ended, each.result, nowMs);
@@ -99,7 +100,7 @@ t.test('a lane does what its model does, whatever is added, taken and ended', as
       }
       return true;
     }),
-    { numRuns: 300 },
+    { numRuns: 500, size: 'large' },
   );
   t.pass();
 });
@@ -157,6 +158,25 @@ t.test(
     const probe = lane.take(nowMs);
     if (probe) lane.end(probe, 'healthy', nowMs);
     t.ok(lane.take(nowMs) && lane.take(nowMs), 'one success closes it');
+  },
+);
+
+t.test(
+  'failures of attempts that were on the wire when the breaker opened count once',
+  async (t) => {
+    const lane = new Lane();
+    for (let i = 0; i < 100; i++) lane.add(job(i));
+    const takeAll = () => {
+      const taken: LaneJob[] = [];
+      for (let next = lane.take(0); next; next = lane.take(0)) taken.push(next);
+      return taken;
+    };
+    for (let round = 0; round < 4; round++)
+      for (const each of takeAll()) lane.end(each, 'healthy', 0);
+    const flying = takeAll();
+    t.equal(flying.length, 8);
+    for (const each of flying) lane.end(each, 'failing', 0);
+    t.equal(lane.probeAtMs(0), 30_000);
   },
 );
 
