@@ -13,6 +13,10 @@ export interface DecidedInstance {
   readonly decidedThrough: number;
   /** Is its last incident open? */
   readonly firing: boolean;
+  /** Start of its last incident, Unix ms; absent: a correction is not checked against it. */
+  readonly startedMs?: number;
+  /** Is the open incident marked as without data? Absent: the machine knows what to ignore. */
+  readonly dataMissing?: boolean;
 }
 
 /** What an accepted edge belongs to; `ordinal` counts from 1. */
@@ -26,14 +30,26 @@ export interface AcceptedEdge {
  * does not follow from the instance's state.
  */
 export function acceptEdge(instance: DecidedInstance, edge: Edge): AcceptedEdge | undefined {
-  if (edge.atMs <= instance.decidedThrough) return undefined;
+  if (edge.atMs <= instance.decidedThrough || !follows(instance, edge)) return undefined;
   const opens = edge.kind === 'fired';
-  // A correction may come after the recovery; everything else needs what it ends or changes.
-  if (edge.kind === 'corrected' ? instance.ordinal === 0 : opens === instance.firing) {
-    return undefined;
-  }
   const ordinal = opens ? instance.ordinal + 1 : instance.ordinal;
   return { ordinal, incidentId: incidentIdOf(edge.key, ordinal) };
+}
+
+function follows({ ordinal, firing, ...row }: DecidedInstance, edge: Edge): boolean {
+  switch (edge.kind) {
+    case 'fired':
+      return !firing;
+    case 'recovered':
+      return firing;
+    case 'dataMissing':
+      return firing && row.dataMissing !== true;
+    case 'dataObserved':
+      return firing && row.dataMissing !== false;
+    case 'corrected':
+      // It may come after the recovery, but must be about the incident that the row has.
+      return ordinal > 0 && (row.startedMs ?? edge.startedMs) === edge.startedMs;
+  }
 }
 
 /** Id of an alert instance: the same key is the same instance, on every node and after a restart. */

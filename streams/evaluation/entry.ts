@@ -88,13 +88,22 @@ export type Edge = EdgeBase &
     | { readonly kind: 'dataMissing'; readonly sinceMs: number }
     | { readonly kind: 'dataObserved' }
     /** A firing that late samples show not to have been; retracts nothing that people were told. */
-    | { readonly kind: 'corrected' }
+    | {
+        readonly kind: 'corrected';
+        /** Start of the incident it is about, as told. */
+        readonly startedMs: number;
+      }
   );
 
 interface EdgeBase {
   readonly key: InstanceKey;
-  /** Event time (Unix ms) at which it is decided; the instance's `decidedThrough` compares it. */
+  /**
+   * Event time (Unix ms) at which it is decided: the newest observation then, or some of a ms later,
+   * so that times of one instance's edges grow strictly. The instance's `decidedThrough` compares it.
+   */
   readonly atMs: number;
+  /** The observation that decided it, Unix ms, where there is one; earlier than `atMs` when late. */
+  readonly observedMs?: number;
   /** Value observed at the decision, where there is one. */
   readonly value?: number;
 }

@@ -36,6 +36,7 @@ export type {
   EvaluationState,
   SeedIncident,
 } from './state.ts';
+export { FLOOR_MARGIN_MS } from './telling.ts';
 
 export interface Folded {
   readonly state: EvaluationState;
@@ -49,6 +50,7 @@ export interface Folded {
  */
 export function createState(seed?: EvaluationSeed, into = emptyState()): EvaluationState {
   for (const rule of seed?.rules ?? []) addRule(into, rule, Number.NEGATIVE_INFINITY);
+  into.floorMs = Math.max(into.floorMs, seed?.floorMs ?? Number.NEGATIVE_INFINITY);
   into.seeds = [...into.seeds, ...(seed?.firing ?? [])];
   plantSeeds(into);
   return into;
@@ -171,6 +173,7 @@ function reconcileAll(state: EvaluationState, touched: readonly Instance[], nowM
   const edges: Edge[] = [];
   const telling: Telling = {
     nowMs,
+    floorMs: state.floorMs,
     tell: (edge) => edges.push(edge),
     countUnrecorded: () => state.counters.unrecorded++,
   };
@@ -197,10 +200,11 @@ function foldTick(state: EvaluationState, atMs: number): Edge[] {
   const edges: Edge[] = [];
   for (const instance of state.open) {
     const { newestValueMs } = instance.lane;
-    const seenMs = Math.max(newestValueMs, state.listeningSinceMs);
-    if (atMs - seenMs <= GAP_TOLERANCE_MS) continue;
-    const startedMs = openIncident(instance)?.startedMs ?? state.listeningSinceMs;
-    const edge = tellMissing(instance, Number.isFinite(newestValueMs) ? newestValueMs : startedMs);
+    const startedMs = openIncident(instance)?.startedMs ?? newestValueMs;
+    // An incident from rows may have no observation here yet; it had one when it started.
+    const lastMs = Math.max(newestValueMs, startedMs);
+    if (atMs - Math.max(lastMs, state.listeningSinceMs) <= GAP_TOLERANCE_MS) continue;
+    const edge = tellMissing(instance, lastMs);
     if (edge) edges.push(edge);
   }
   sweep(state, atMs);

@@ -29,8 +29,12 @@ export interface TimelineEvent {
 
 /** A firing that was told. */
 export interface ToldIncident {
-  /** The observation that completed the run; -Infinity for a seed: before the log begins. */
+  /** The observation that completed the run; of a seed the earliest that it can have been. */
   firedMs: number;
+  /** From rows: nothing ends it before the series reaches this time, at which it was told. */
+  toldAtMs: number;
+  /** From rows, and not seen to fire in the log. */
+  seeded: boolean;
   startedMs: number;
   /** Infinity while it is open. */
   recoveredMs: number;
@@ -42,7 +46,8 @@ export interface Told {
   incidents: ToldIncident[];
   /** Time of the last edge: the next one's is greater, whatever order samples come in. */
   lastAtMs: number;
-  dataMissing: boolean;
+  /** `seeded`: rows say so, no tick here has found it yet. */
+  dataMissing: 'no' | 'told' | 'seeded';
 }
 
 export interface Instance {

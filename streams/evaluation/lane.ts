@@ -104,12 +104,15 @@ export function refresh(lane: Lane, touch: (instance: Instance) => void): void {
   if (!lane.stale) return;
   lane.stale = false;
   const settledMs = settledThrough(lane);
+  const firstMs = lane.rows[0]?.row.observedMs ?? 0;
+  // Without a settled row nothing is known of the time before the first.
+  const knownAfterMs = lane.settledRows > 0 ? settledMs : firstMs - 1;
   for (const instance of lane.instances) {
     const kept = instance.events.filter(({ observedMs }) => observedMs <= settledMs);
     const { settled } = instance;
     if (kept.length === 0) instance.before = settled.firing ? { ...settled } : undefined;
     instance.events = kept;
-    instance.recomputedFromMs ??= settledMs;
+    instance.recomputedFromMs ??= knownAfterMs;
     copyTimeline(settled, instance.current);
     for (let i = lane.settledRows; i < lane.rows.length; i++) {
       advance(instance, lane.rows[i]?.row.observedMs ?? 0, lane.values[i] ?? Number.NaN);
@@ -139,8 +142,9 @@ function append(lane: Lane, input: LaneInput, touch: (instance: Instance) => voi
     const quiet = current.phase === NONE && !current.firing && told === undefined;
     if (quiet && !isBreach(rule.rule, value)) continue;
     advance(instance, observedMs, value);
-    const untold = current.firing && openIncident(instance) === undefined;
-    if (instance.events.length > 0 || untold || told?.dataMissing) touch(instance);
+    const untold = current.firing && openIncident(instance)?.seeded !== false;
+    const missing = told !== undefined && told.dataMissing !== 'no';
+    if (instance.events.length > 0 || untold || missing) touch(instance);
   }
 }
 

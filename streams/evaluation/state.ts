@@ -15,6 +15,12 @@ export interface SeedIncident {
   readonly key: InstanceKey;
   /** First breaching observation, Unix ms. */
   readonly startedMs: number;
+  /**
+   * `observedMs` and `atMs` of the edge that fired it: what the log says up to there does not end
+   * it. Absent: an earlier recovery in the log, of another incident, can be taken for its end.
+   */
+  readonly firedMs?: number;
+  readonly firedAtMs?: number;
   readonly dataMissing: boolean;
 }
 
@@ -26,6 +32,11 @@ export interface EvaluationSeed {
    * Incidents open now. Those of rules whose marker the log still holds are kept until it comes.
    */
   readonly firing: readonly SeedIncident[];
+  /**
+   * Up to when the log is cut off, Unix ms of receipt (or when its first entry was received): what
+   * seems to begin there may have begun before, and is not recorded as an incident of the past.
+   */
+  readonly floorMs?: number;
 }
 
 /** What was seen and not used, or not as it came; each a row, since this state was made. */
@@ -40,7 +51,7 @@ export interface EvaluationCounters {
   future: number;
   /** The source's clock had gone back. */
   clockBackwards: number;
-  /** Past firings found while another incident of the instance was open (instances). */
+  /** Past firings and corrections found too late for the instance's machine to take them. */
   unrecorded: number;
 }
 
@@ -80,6 +91,8 @@ export interface EvaluationState {
   readonly paused: Set<string>;
   /** Lanes that took a late row in, within one entry. */
   readonly stale: Set<Lane>;
+  /** See `EvaluationSeed.floorMs`; -Infinity when the log is whole. */
+  floorMs: number;
   /** Seeds whose rule is not in force yet. */
   seeds: readonly SeedIncident[];
   readonly counters: EvaluationCounters;
@@ -103,6 +116,7 @@ export function emptyState(): EvaluationState {
     open: new Set(),
     paused: new Set(),
     stale: new Set(),
+    floorMs: Number.NEGATIVE_INFINITY,
     seeds: [],
     counters: {
       conflicts: 0,

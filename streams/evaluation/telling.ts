@@ -11,7 +11,7 @@
  * One that is over before is recorded without notification (evaluation.md 6); one that is neither
  * fresh nor over waits for the observation that decides which of the two it is.
  */
-import { type Edge, GAP_TOLERANCE_MS, type ObservedValue } from './entry.ts';
+import { type Edge, GAP_TOLERANCE_MS, LATENESS_MS, type ObservedValue } from './entry.ts';
 import {
   concludeEntry,
   type Instance,
@@ -36,17 +36,27 @@ interface Span {
 export interface Telling {
   /** Time received of a batch, or of a tick or marker: what freshness is measured against. */
   readonly nowMs: number;
+  /** See `EvaluationSeed.floorMs`. */
+  readonly floorMs: number;
   /** Takes each edge, in the order of the instance's history. */
   readonly tell: (edge: Edge) => void;
-  /** A past firing found while another incident is open: it is not recorded as its own. */
+  /** Something of the past was found that the machine, with one incident at a time, cannot hold. */
   readonly countUnrecorded: () => void;
 }
+
+/** So long after a floor, runs and firings may be parts of ones that began below it. */
+const CUT_OFF_MS = LATENESS_MS + 2 * GAP_TOLERANCE_MS;
+/**
+ * A log that is cut off must reach back so much further than the longest duration of a rule, ms,
+ * for a state rebuilt from it to decide as one that was never stopped.
+ */
+export const FLOOR_MARGIN_MS = 2 * LATENESS_MS + 3 * GAP_TOLERANCE_MS;
 
 /** Tells what this entry changed of `instance`, and forgets the entry's events. */
 export function reconcile(instance: Instance, telling: Telling): void {
   const spans = spansOf(instance);
   const edges: Edge[] = [];
-  correct(instance, spans, edges);
+  correct(instance, spans, telling, edges);
   close(instance, edges);
   for (const span of spans) tellSpan(instance, span, telling, edges);
   observe(instance, telling, edges);
@@ -59,24 +69,36 @@ export function reconcile(instance: Instance, telling: Telling): void {
 /** A tick found an open incident without data: tells so, once for each silence. */
 export function tellMissing(instance: Instance, sinceMs: number): Edge | undefined {
   const { told } = instance;
-  if (!told || told.dataMissing) return undefined;
-  told.dataMissing = true;
-  const atMs = nextAt(told, sinceMs + GAP_TOLERANCE_MS);
+  if (!told || told.dataMissing === 'told') return undefined;
+  const toldBefore = told.dataMissing === 'seeded';
+  told.dataMissing = 'told';
+  if (toldBefore) return undefined;
+  const atMs = nextAt(instance, told, 'silence');
   return { kind: 'dataMissing', key: keyOf(instance), atMs, sinceMs };
 }
 
+/** An incident that rows have open; see `SeedIncident`. */
+interface Seed {
+  readonly startedMs: number;
+  readonly firedMs?: number;
+  readonly firedAtMs?: number;
+  readonly dataMissing: boolean;
+}
+
+/** What is the same of every incident that the log itself shows. */
+const KNOWN = { toldAtMs: Number.NEGATIVE_INFINITY, seeded: false, corrected: false };
+
 /** Marks an instance as told of before the log begins. */
-export function seedTold(
-  instance: Instance,
-  seed: { readonly startedMs: number; readonly dataMissing: boolean },
-): void {
+export function seedTold(instance: Instance, seed: Seed): void {
   const incident: ToldIncident = {
-    firedMs: Number.NEGATIVE_INFINITY,
+    firedMs: seed.firedMs ?? seed.startedMs,
+    toldAtMs: seed.firedAtMs ?? Number.NEGATIVE_INFINITY,
+    seeded: true,
     startedMs: seed.startedMs,
     recoveredMs: Number.POSITIVE_INFINITY,
     corrected: false,
   };
-  const { dataMissing } = seed;
+  const dataMissing = seed.dataMissing ? 'seeded' : 'no';
   instance.told = { incidents: [incident], lastAtMs: Number.NEGATIVE_INFINITY, dataMissing };
 }
 
@@ -106,25 +128,36 @@ function spansOf({ before, events, current, untold }: Instance): Span[] {
   return spans;
 }
 
-/** Only the newest told incident can still be marked: it is the one that people look at. */
-function correct(instance: Instance, spans: readonly Span[], edges: Edge[]): void {
+/**
+ * Marks told firings that late observations show not to have been. Only the newest can be told so:
+ * it is the one that a machine has. An older one is counted.
+ */
+function correct(
+  instance: Instance,
+  spans: readonly Span[],
+  telling: Telling,
+  edges: Edge[],
+): void {
   const { told, recomputedFromMs } = instance;
-  const incident = told?.incidents.at(-1);
-  if (!told || !incident || incident.corrected || recomputedFromMs === undefined) return;
-  const { firedMs } = incident;
-  if (
-    firedMs <= recomputedFromMs ||
-    spans.some((span) => span.firedMs <= firedMs && firedMs <= span.endMs)
-  )
-    return;
-  incident.corrected = true;
-  edges.push({ kind: 'corrected', key: keyOf(instance), atMs: nextAt(told, told.lastAtMs) });
+  if (!told || recomputedFromMs === undefined) return;
+  for (const incident of told.incidents) {
+    const { firedMs, startedMs, corrected, seeded } = incident;
+    if (corrected || seeded || firedMs <= recomputedFromMs) continue;
+    if (spans.some((span) => span.firedMs <= firedMs && firedMs <= span.endMs)) continue;
+    incident.corrected = true;
+    if (incident !== told.incidents.at(-1)) {
+      telling.countUnrecorded();
+      continue;
+    }
+    const atMs = nextAt(instance, told, 'correction');
+    edges.push({ kind: 'corrected', key: keyOf(instance), atMs, startedMs });
+  }
 }
 
 function close(instance: Instance, edges: Edge[]): void {
   const { told } = instance;
   const incident = openIncident(instance);
-  if (!told || !incident) return;
+  if (!told || !incident || isStillToCome(instance, incident)) return;
   const end = instance.events.find(
     ({ kind, observedMs }) => kind === 'recoverable' && observedMs > incident.firedMs,
   );
@@ -143,20 +176,46 @@ function tellSpan(instance: Instance, span: Span, telling: Telling, edges: Edge[
   const isTold = incidents.some(
     ({ firedMs, recoveredMs }) => firedMs <= span.endMs && span.firedMs <= recoveredMs,
   );
-  if (isTold) return;
-  if (open) telling.countUnrecorded();
-  else edges.push(...past(instance, span, span.end));
+  const isCutOff = span.startedMs <= telling.floorMs + CUT_OFF_MS;
+  if (isTold || isCutOff) return;
+  if (!open) edges.push(...past(instance, span, span.end));
+  else {
+    // A machine has one incident at a time: this one is known from here on, but not told.
+    const { firedMs, startedMs, endMs: recoveredMs } = span;
+    incidents.splice(-1, 0, { ...KNOWN, firedMs, startedMs, recoveredMs });
+    telling.countUnrecorded();
+  }
 }
 
 /**
- * A seeded incident fires again in the log as it did before: from here on it is known when, so
- * that it can be corrected, and edges after it come after it.
+ * A seeded incident fires in the log as it did before: from here on late samples can correct it.
+ * Where rows do not say when it fired, this does.
  */
-function confirmSeed({ told }: Instance, incident: ToldIncident, span: Span): void {
-  if (!told || span.fired === undefined || incident.firedMs !== Number.NEGATIVE_INFINITY) return;
-  incident.firedMs = span.firedMs;
-  incident.startedMs = span.startedMs;
-  told.lastAtMs = Math.max(told.lastAtMs, span.firedMs);
+function confirmSeed(instance: Instance, incident: ToldIncident, span: Span): void {
+  const { told } = instance;
+  if (!told || !incident.seeded || !hasComeTo(instance, incident)) return;
+  if (Number.isFinite(incident.toldAtMs)) {
+    incident.seeded = span.firedMs > incident.firedMs;
+  } else if (span.fired) {
+    incident.seeded = false;
+    incident.firedMs = span.firedMs;
+    incident.startedMs = span.startedMs;
+    nextAt(instance, told, 'observation');
+  }
+}
+
+/**
+ * A seeded incident that the log has not come to yet: what ends here is another one before it. At
+ * the very observation at which it was told, it must have been seen to fire first.
+ */
+function isStillToCome({ lane }: Instance, { toldAtMs, seeded }: ToldIncident): boolean {
+  const toldNewestMs = Math.floor(toldAtMs);
+  return lane.newestMs < toldNewestMs || (seeded && lane.newestMs === toldNewestMs);
+}
+
+/** Is the series where it was when the incident was told? Its edges are less than a ms later. */
+function hasComeTo({ lane }: Pick<Instance, 'lane'>, { toldAtMs }: ToldIncident): boolean {
+  return lane.newestMs >= Math.floor(toldAtMs);
 }
 
 function firing(instance: Instance, span: Span): Edge[] {
@@ -183,10 +242,10 @@ function past(instance: Instance, span: Span, end: TimelineEvent): Edge[] {
 }
 
 function remember(instance: Instance, { firedMs, startedMs }: Span): Told {
-  instance.told ??= { incidents: [], lastAtMs: Number.NEGATIVE_INFINITY, dataMissing: false };
+  instance.told ??= { incidents: [], lastAtMs: Number.NEGATIVE_INFINITY, dataMissing: 'no' };
   const recoveredMs = Number.POSITIVE_INFINITY;
-  instance.told.incidents.push({ firedMs, startedMs, recoveredMs, corrected: false });
-  instance.told.dataMissing = false;
+  instance.told.incidents.push({ ...KNOWN, firedMs, startedMs, recoveredMs });
+  instance.told.dataMissing = 'no';
   return instance.told;
 }
 
@@ -201,9 +260,17 @@ interface Firing {
 function firedEdge(instance: Instance, firing: Firing): Edge {
   const { told, window, firedMs, startedMs, notify } = firing;
   const key = keyOf(instance);
-  const atMs = nextAt(told, firedMs);
+  const atMs = nextAt(instance, told, 'observation');
   const value = window.at(-1)?.value;
-  const edge = { kind: 'fired' as const, key, atMs, startedMs, window, notify };
+  const edge = {
+    kind: 'fired' as const,
+    key,
+    atMs,
+    observedMs: firedMs,
+    startedMs,
+    window,
+    notify,
+  };
   return value === undefined ? edge : { ...edge, value };
 }
 
@@ -214,18 +281,22 @@ function recoveredEdge(
   { observedMs, value, window }: TimelineEvent,
 ): Edge {
   incident.recoveredMs = observedMs;
-  told.dataMissing = false;
-  const atMs = nextAt(told, observedMs);
-  return { kind: 'recovered', key: keyOf(instance), atMs, value, window };
+  told.dataMissing = 'no';
+  const atMs = nextAt(instance, told, 'observation');
+  return { kind: 'recovered', key: keyOf(instance), atMs, observedMs, value, window };
 }
 
 /** Data is back when an observation is fresh by its own time: a burst of old ones is not. */
 function observe(instance: Instance, { nowMs }: Telling, edges: Edge[]): void {
   const { told, lane } = instance;
-  if (!told?.dataMissing || !openIncident(instance) || !isFresh(instance, nowMs)) return;
-  told.dataMissing = false;
-  const atMs = nextAt(told, lane.newestValueMs);
-  edges.push({ kind: 'dataObserved', key: keyOf(instance), atMs });
+  if (!told || told.dataMissing === 'no' || !openIncident(instance)) return;
+  if (!isFresh(instance, nowMs)) return;
+  const isTold = told.dataMissing === 'told';
+  told.dataMissing = 'no';
+  // Rows tell of now, the log begins earlier: the silence they know of is still to come.
+  if (!isTold) return;
+  const atMs = nextAt(instance, told, 'observation');
+  edges.push({ kind: 'dataObserved', key: keyOf(instance), atMs, observedMs: lane.newestValueMs });
 }
 
 function isFresh({ lane }: Instance, nowMs: number): boolean {
@@ -241,8 +312,23 @@ function silenceSuperseded(edges: Edge[]): void {
   }
 }
 
-function nextAt(told: Told, atMs: number): number {
-  told.lastAtMs = Math.max(atMs, told.lastAtMs + 1);
+/**
+ * Where edges of one newest observation lie after it, ms: in an order of their own, so that a
+ * rebuilt evaluator, which may not know what was told before its floor, comes to the same times.
+ */
+const AFTER_MS = { observation: 0, correction: 0.5, silence: 0.75 };
+/** Between edges that would have the same time, ms; a power of two, exact in any Unix time. */
+const NEXT_MS = 1 / 64;
+
+/** Time of the next edge: the series' newest observation, which late samples do not move. */
+function nextAt({ lane }: Instance, told: Told, after: keyof typeof AFTER_MS): number {
+  const seen = Number.isFinite(lane.newestMs);
+  const newestMs = seen ? lane.newestMs : (told.incidents.at(-1)?.startedMs ?? 0);
+  // A seed's own edge was before this one, once the series has come to where it was told.
+  const incident = told.incidents.at(-1);
+  const isAfter = incident !== undefined && hasComeTo({ lane }, incident);
+  const lastAtMs = isAfter ? Math.max(told.lastAtMs, incident.toldAtMs) : told.lastAtMs;
+  told.lastAtMs = Math.max(newestMs + AFTER_MS[after], lastAtMs + NEXT_MS);
   return told.lastAtMs;
 }
 

@@ -24,28 +24,47 @@ interface Observation {
   readonly contradicts: boolean;
 }
 
+interface Bounds {
+  /** Default 40. */
+  readonly observations?: number;
+  /** Longest time from observation to receipt, seconds. */
+  readonly delayMax?: number;
+  /** Longest time from the first receipt to a second one, seconds. */
+  readonly againMax?: number;
+}
+
 const rule = fc.record({
   sustainedMs: fc.constantFrom(0, 60_000, 120_000, 300_000),
   recoveryMs: fc.constantFrom(0, 0, 60_000),
   recoveryThreshold: fc.constantFrom(undefined, undefined, 50),
 });
 
-const observation = fc.record({
-  /** Sampling intervals since the one before: mostly 1, sometimes around the tolerance or beyond. */
-  intervals: fc.constantFrom(1, 1, 1, 1, 1, 1, 2, 3, 4, 12),
-  jitter: fc.integer({ min: 0, max: 3 }),
-  cpu: fc.constantFrom(95, 95, 95, 95, 97, 70, 10, 10),
-  delay: fc.constantFrom(0, 0, 0, 0, 1, 31, 95, 200, 290, 330, 900),
-  again: fc.constantFrom(0, 0, 0, 0, 0, 20, 100, 400),
-  contradicts: fc.boolean(),
-});
+const observation = ({ delayMax = 900, againMax = 400 }: Bounds) =>
+  fc.record({
+    /** Sampling intervals since the one before: mostly 1, sometimes around the tolerance or beyond. */
+    intervals: fc.constantFrom(1, 1, 1, 1, 1, 1, 2, 3, 4, 12),
+    jitter: fc.integer({ min: 0, max: 3 }),
+    cpu: fc.constantFrom(95, 95, 95, 95, 97, 70, 10, 10),
+    delay: fc.constantFrom(...upTo(delayMax, [0, 0, 0, 0, 1, 31, 95, 200, 290, 330, 900])),
+    again: fc.constantFrom(...upTo(againMax, [0, 0, 0, 0, 0, 20, 100, 400])),
+    contradicts: fc.boolean(),
+  });
 
-/** Any log; `observations` at most. */
-export function arrivals(observations = 40): fc.Arbitrary<Arrivals> {
+function upTo(max: number, values: readonly number[]): number[] {
+  return values.filter((value) => value <= max);
+}
+
+/** Any log. */
+export function arrivals(bounds: Bounds = {}): fc.Arbitrary<Arrivals> {
+  const { observations = 40 } = bounds;
   return fc
     .record({
       rule,
-      observations: fc.array(observation, { minLength: 1, maxLength: observations, size: 'max' }),
+      observations: fc.array(observation(bounds), {
+        minLength: 1,
+        maxLength: observations,
+        size: 'max',
+      }),
       /** Receipts so many seconds apart travel in one batch. */
       batchSeconds: fc.constantFrom(0, 0, 45, 300),
       ticks: fc.boolean(),

@@ -132,7 +132,8 @@ export class EvaluationWorld {
 
 /** An edge as a line: what, when, since when; times in seconds since the start. */
 export function edgeLine(edge: Edge): string {
-  const words = [edge.kind, `at ${second(edge.atMs)}`];
+  const words: string[] = [edge.kind];
+  if (edge.observedMs !== undefined) words.push(`at ${second(edge.observedMs)}`);
   if (edge.kind === 'fired') words.push(`since ${second(edge.startedMs)}`);
   if (edge.kind === 'dataMissing') words.push(`since ${second(edge.sinceMs)}`);
   if ('notify' in edge && edge.notify === false) words.push('unnotified');
