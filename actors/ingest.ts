@@ -35,6 +35,16 @@ const TIMES_KEPT = 16;
 export function createIngest(deps: IngestDeps): Ingest {
   const answers = new Map<string, Promise<WriteAnswer>>();
   const seen = new RecentTimes();
+  const partitions = new Map<string, number>();
+
+  function knownPartition(project: string): number {
+    let partition = partitions.get(project);
+    if (partition === undefined) {
+      partition = partitionOf(project);
+      partitions.set(project, partition);
+    }
+    return partition;
+  }
 
   async function store(request: WriteRequest): Promise<WriteAnswer> {
     const { project, rows } = request;
@@ -42,7 +52,7 @@ export function createIngest(deps: IngestDeps): Ingest {
     const registering = deps.registry.register(project, checked.rows);
     if (registering) await registering;
     const duplicates = seen.count(project, checked.rows);
-    await deps.writer.write(partitionOf(project), project, checked.rows);
+    await deps.writer.write(knownPartition(project), project, checked.rows);
     seen.note(project, checked.rows);
     deps.onRows(checked.samples, checked.rejected);
     return { accepted: checked.samples, duplicates, rejected: checked.rejected };
@@ -82,7 +92,7 @@ interface CheckedRows {
 function checkRows(rows: readonly IngestRow[], nowMs: number): CheckedRows {
   let samples = 0;
   for (const row of rows) {
-    if (timeProblem(row.observedMs, nowMs) || hasBadValue(row)) return keepSound(rows, nowMs);
+    if (!isSound(row) || timeProblem(row.observedMs, nowMs)) return keepSound(rows, nowMs);
     samples += row.values.length;
   }
   return { rows, rejected: [], samples };
@@ -124,6 +134,10 @@ function timeProblem(observedMs: number, nowMs: number): RejectedSample['reason'
   return observedMs < nowMs - RETENTION_MS ? 'OLDER_THAN_RETENTION' : undefined;
 }
 
+function isSound(row: IngestRow): boolean {
+  return row.vm !== '' && row.series.length === row.values.length && !hasBadValue(row);
+}
+
 function hasBadValue({ values }: IngestRow): boolean {
   for (let i = 0; i < values.length; i++) if (!Number.isFinite(values[i])) return true;
   return false;
@@ -144,16 +158,26 @@ function withoutBadValues(content: IngestRow, row: number, rejected: RejectedSam
   return { ...content, series: soundSeries, values: soundValues };
 }
 
+/** The last observation times of a VM, in a ring. */
+interface Times {
+  readonly ring: Float64Array;
+  next: number;
+  newestMs: number;
+}
+
 /** The last observation times of each VM: tells repeated rows, as a courtesy to the sender. */
 class RecentTimes {
-  readonly #projects = new Map<string, Map<string, number[]>>();
+  readonly #projects = new Map<string, Map<string, Times>>();
 
   count(project: string, rows: readonly IngestRow[]): number {
     const vms = this.#projects.get(project);
     if (vms === undefined) return 0;
     let repeated = 0;
     for (const { vm, observedMs } of rows) {
-      if (vms.get(vm)?.includes(observedMs)) repeated++;
+      const times = vms.get(vm);
+      // Nearly every row is newer than all before it.
+      if (times === undefined || observedMs > times.newestMs) continue;
+      if (times.ring.includes(observedMs)) repeated++;
     }
     return repeated;
   }
@@ -165,13 +189,15 @@ class RecentTimes {
       this.#projects.set(project, vms);
     }
     for (const { vm, observedMs } of rows) {
-      const times = vms.get(vm);
-      if (!times) vms.set(vm, [observedMs]);
-      else if (times.length < TIMES_KEPT) times.push(observedMs);
-      else {
-        times.copyWithin(0, 1);
-        times[TIMES_KEPT - 1] = observedMs;
+      let times = vms.get(vm);
+      if (times === undefined) {
+        const ring = new Float64Array(TIMES_KEPT).fill(Number.NaN);
+        times = { ring, next: 0, newestMs: observedMs };
+        vms.set(vm, times);
       }
+      times.ring[times.next] = observedMs;
+      times.next = (times.next + 1) % TIMES_KEPT;
+      if (observedMs > times.newestMs) times.newestMs = observedMs;
     }
   }
 }

@@ -79,7 +79,10 @@ export class SampleLogReader {
       subject: 'svc.samples.>',
       untilEnd: false,
     });
-    const close = () => void read.close();
+    const close = (): void => {
+      void read.close();
+      this.#wake?.();
+    };
     signal.addEventListener('abort', close, { once: true });
     try {
       for await (const message of read) {

@@ -100,7 +100,7 @@ t.test('a lane does what its model does, whatever is added, taken and ended', as
       }
       return true;
     }),
-    { numRuns: 500, size: 'large' },
+    { numRuns: 500 },
   );
   t.pass();
 });

@@ -1,0 +1,67 @@
+/** Whether a data center is stale: by silence alone, and live again by rows alone. */
+import t, { type Test } from 'tap';
+import { Datacenters } from '../../actors/datacenters.ts';
+import { openAlertingWorld } from '../support/alerting-world.ts';
+
+async function watching(t: Test) {
+  const world = await openAlertingWorld(t);
+  const start = () => {
+    const datacenters = new Datacenters({ ...world, silenceMs: 90_000 });
+    const stop = world.run((signal) => datacenters.run(['DC-1'], 5_000, signal));
+    return { datacenters, stop };
+  };
+  const row = () => world.host.view('_system').instance('datacenter', 'DC-1');
+  return { ...world, start, row };
+}
+
+t.test('a data center is stale after the silence, and live again once it reports', async (t) => {
+  const world = await watching(t);
+  const { datacenters } = world.start();
+  await world.pass(30_000, 5_000);
+  datacenters.reported('DC-1');
+  const reportedMs = world.clock.now();
+  await world.pass(90_000, 5_000);
+  t.equal(datacenters.stateOf('DC-1'), 'live');
+  t.equal(world.row(), undefined, 'nothing has happened, nothing is committed');
+  await world.pass(10_000, 5_000);
+  t.equal(datacenters.stateOf('DC-1'), 'stale');
+  t.match(world.row(), { context: { silentSinceMs: reportedMs } });
+  const committed = world.host.appliedSequence();
+  await world.pass(60_000, 5_000);
+  t.equal(world.host.appliedSequence(), committed, 'told once');
+  datacenters.reported('DC-1');
+  await world.pass(5_000);
+  t.match(world.row(), { value: 'live', context: { silentSinceMs: null } });
+});
+
+t.test('a restart is no report: what was stale stays so until rows arrive', async (t) => {
+  const world = await watching(t);
+  const first = world.start();
+  await world.pass(100_000, 5_000);
+  t.equal(first.datacenters.stateOf('DC-1'), 'stale');
+  await first.stop();
+  const { datacenters } = world.start();
+  await world.pass(30_000, 5_000);
+  t.equal(datacenters.stateOf('DC-1'), 'stale');
+  datacenters.reported('DC-1');
+  await world.pass(5_000);
+  t.equal(datacenters.stateOf('DC-1'), 'live');
+});
+
+t.test(
+  'a calendar set forward is no silence, and an outage of the stream is waited out',
+  async (t) => {
+    const world = await watching(t);
+    const { datacenters } = world.start();
+    datacenters.reported('DC-1');
+    world.clock.jump(3_600_000);
+    await world.pass(10_000, 5_000);
+    t.equal(datacenters.stateOf('DC-1'), 'live');
+    world.faults.append = () => 'refused';
+    await world.pass(200_000, 5_000);
+    t.equal(datacenters.stateOf('DC-1'), 'live');
+    world.faults.append = () => undefined;
+    await world.pass(20_000, 1_000);
+    t.equal(datacenters.stateOf('DC-1'), 'stale');
+  },
+);
