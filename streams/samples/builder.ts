@@ -39,7 +39,8 @@ export class BatchBuilder {
   #vms: VmRef[] = [];
   #layouts: Layout[] = [];
   #strings: string[] = [''];
-  readonly #vmIndex = new Map<string, number>();
+  /** Index of each VM, by project. */
+  readonly #vmIndex = new Map<string, Map<string, number>>();
   readonly #layoutIndex = new Map<Layout, number>();
   readonly #stringIndex = new Map<string, number>([['', 0]]);
   readonly #layoutByKey = new Map<string, Layout>();
@@ -71,9 +72,8 @@ export class BatchBuilder {
     if (values.length !== series.length) {
       throw new RangeError(`A row has ${values.length} values for ${series.length} series`);
     }
-    for (let i = 0; i < values.length; i++) {
-      if (!Number.isFinite(values[i])) throw new RangeError(`Value of ${series[i]} is not finite`);
-    }
+    // Values first: they throw before anything of the row is in.
+    this.#appendFinite(values, series);
     const rows = this.#rows;
     const i = rows.next();
     rows.vm[i] = this.#vmOf(project, row.vm);
@@ -84,7 +84,6 @@ export class BatchBuilder {
     rows.vcpus[i] = row.vcpus;
     rows.state[i] = row.state;
     rows.stateReason[i] = this.#stringOf(row.stateReason);
-    this.#appendValues(values);
     rows.valueEnd[i] = this.#valueCount;
   }
 
@@ -138,10 +137,14 @@ export class BatchBuilder {
   }
 
   #vmOf(project: string, vm: string): number {
-    const key = project + SEPARATOR + vm;
-    const known = this.#vmIndex.get(key);
+    let vms = this.#vmIndex.get(project);
+    if (vms === undefined) {
+      vms = new Map();
+      this.#vmIndex.set(project, vms);
+    }
+    const known = vms.get(vm);
     if (known !== undefined) return known;
-    this.#vmIndex.set(key, this.#vms.length);
+    vms.set(vm, this.#vms.length);
     return this.#vms.push({ project, vm }) - 1;
   }
 
@@ -177,15 +180,29 @@ export class BatchBuilder {
     return layout;
   }
 
-  #appendValues(values: ArrayLike<number>): void {
-    const wanted = this.#valueCount + values.length;
-    if (wanted > this.#values.length) {
-      const grown = new Float64Array(Math.max(wanted, this.#values.length * 2));
-      grown.set(this.#values.subarray(0, this.#valueCount));
-      this.#values = grown;
+  #appendFinite(values: ArrayLike<number>, series: readonly SeriesKey[]): void {
+    const count = this.#valueCount;
+    this.#growValues(count + values.length);
+    const all = this.#values;
+    for (let i = 0; i < values.length; i++) {
+      const value = values[i] as number;
+      if (!Number.isFinite(value)) throw new RangeError(`Value of ${series[i]} is not finite`);
+      all[count + i] = value;
     }
+    this.#valueCount = count + values.length;
+  }
+
+  #appendValues(values: ArrayLike<number>): void {
+    this.#growValues(this.#valueCount + values.length);
     this.#values.set(values, this.#valueCount);
-    this.#valueCount = wanted;
+    this.#valueCount += values.length;
+  }
+
+  #growValues(wanted: number): void {
+    if (wanted <= this.#values.length) return;
+    const grown = new Float64Array(Math.max(wanted, this.#values.length * 2));
+    grown.set(this.#values.subarray(0, this.#valueCount));
+    this.#values = grown;
   }
 }
 

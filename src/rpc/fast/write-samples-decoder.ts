@@ -46,7 +46,7 @@ interface KnownVm {
   layout: RowLayout;
 }
 
-const NO_VALUES: RowLayout = { series: [], prefixes: Buffer.alloc(0), prefixEnds: [] };
+const NO_VALUES: RowLayout = { series: [], prefixes: Buffer.alloc(0), prefixEnds: [], blank: [] };
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 

@@ -1,0 +1,187 @@
+/**
+ * A sender of `WriteSamples` that costs little beside the service it shares the machine with:
+ * requests are encoded once, and times and values written into their bytes before each sending.
+ * Connections send one request after another, as collectors do; no pipelining.
+ */
+import { connect, type Socket } from 'node:net';
+import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
+import {
+  type RowSchema,
+  WriteSamplesRequestSchema,
+} from '../../src/gen/svc/ingest/v1/ingest_pb.ts';
+import { splitSeriesKey } from '../../streams/evaluation/entry.ts';
+import { parseLabels } from '../../streams/samples/series-key.ts';
+import { FLEET_SERIES, fleetVm } from '../../test/support/fleet.ts';
+import type { Demo } from '../../test/support/program.ts';
+
+export interface LoadOptions {
+  readonly demo: Demo;
+  readonly connections: number;
+  /** Rows of a request, each of another VM. */
+  readonly rows: number;
+  /** VMs of the fleet; a multiple of `rows`. */
+  readonly vms: number;
+  /** How long it sends, ms. */
+  readonly durationMs: number;
+  /** Observation time of the first rows, Unix ms; each VM's next is 30 s later. */
+  readonly fromMs: number;
+}
+
+export interface LoadResult {
+  readonly requests: number;
+  readonly samples: number;
+  readonly seconds: number;
+  /** Time from sending to the answer, ms. */
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+}
+
+/** Values of a row: the dozen that a usual VM has. */
+export const ROW_SERIES = FLEET_SERIES.slice(0, 12);
+const STEP_MS = 30_000;
+/** A time that takes six bytes on the wire, as every time near ours does. */
+const PLACEHOLDER_MS = 1_700_000_000_000n;
+
+/** Sends for `durationMs`, then waits for the last answers. Throws when one is not 200. */
+export async function sendLoad(options: LoadOptions): Promise<LoadResult> {
+  const { rows, vms, connections } = options;
+  const requests = Array.from({ length: vms / rows }, (_, i) => new PreparedRequest(options, i));
+  const took: number[] = [];
+  const startedMs = performance.now();
+  let next = 0;
+  const take = (): Buffer | undefined => {
+    if (performance.now() - startedMs > options.durationMs) return undefined;
+    const n = next++;
+    const round = Math.floor(n / requests.length);
+    return requests[n % requests.length]?.at(options.fromMs + round * STEP_MS, round);
+  };
+  await Promise.all(
+    Array.from({ length: connections }, () => converse(options.demo, take, (ms) => took.push(ms))),
+  );
+  const seconds = (performance.now() - startedMs) / 1000;
+  took.sort((a, b) => a - b);
+  return {
+    requests: took.length,
+    samples: took.length * rows * ROW_SERIES.length,
+    seconds,
+    p50Ms: took[Math.floor(took.length * 0.5)] ?? 0,
+    p99Ms: took[Math.floor(took.length * 0.99)] ?? 0,
+  };
+}
+
+/** One request's bytes, and where in them times and values are. */
+class PreparedRequest {
+  readonly #bytes: Buffer;
+  readonly #times: readonly number[];
+  readonly #values: readonly number[];
+
+  constructor({ demo, rows }: LoadOptions, index: number) {
+    const body = encodeRows(demo.projectName, index * rows, rows);
+    const { host } = new URL(demo.baseUrl);
+    const head = [
+      'POST /svc.ingest.v1.IngestService/WriteSamples HTTP/1.1',
+      `host: ${host}`,
+      'content-type: application/proto',
+      'connect-protocol-version: 1',
+      `authorization: Bearer ${demo.collectorKey}`,
+      `content-length: ${body.length}`,
+    ];
+    this.#bytes = Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`), body]);
+    const time = Buffer.from([0x10, ...varint(PLACEHOLDER_MS)]);
+    this.#times = placesOf(time, this.#bytes);
+    const value = Buffer.alloc(9, 0x19);
+    value.writeDoubleLE(PLACEHOLDER_VALUE, 1);
+    this.#values = placesOf(value, this.#bytes);
+  }
+
+  /** The bytes with this observation time, and values that a counter would have by then. */
+  at(observedMs: number, round: number): Buffer {
+    // A copy: the bytes of an earlier round may still be on their way to the socket.
+    const bytes = Buffer.from(this.#bytes);
+    const time = Buffer.from(varint(BigInt(observedMs)));
+    for (const at of this.#times) time.copy(bytes, at);
+    let n = 0;
+    for (const at of this.#values) {
+      bytes.writeDoubleLE(1e6 * (n % 12) + round * (100 + (n % 7)) + (n % 3 === 0 ? 0.25 : 0), at);
+      n++;
+    }
+    return bytes;
+  }
+}
+
+/** Where `tagged` (a tag byte and a placeholder) is found: the places after the tag. */
+function placesOf(tagged: Buffer, bytes: Buffer): number[] {
+  const places: number[] = [];
+  for (let at = bytes.indexOf(tagged); at >= 0; at = bytes.indexOf(tagged, at + 1)) {
+    places.push(at + 1);
+  }
+  return places;
+}
+
+const PLACEHOLDER_VALUE = 12_345.678;
+
+function encodeRows(projectName: string, firstVm: number, rows: number): Uint8Array {
+  const values = ROW_SERIES.map((key) => {
+    const { name, labels } = splitSeriesKey(key);
+    return { series: name, labels: parseLabels(labels), value: PLACEHOLDER_VALUE };
+  });
+  return toBinary(
+    WriteSamplesRequestSchema,
+    create(WriteSamplesRequestSchema, {
+      projectName,
+      rows: Array.from(
+        { length: rows },
+        (_, i): MessageInitShape<typeof RowSchema> => ({
+          vmName: fleetVm(firstVm + i),
+          observedUnixMs: PLACEHOLDER_MS,
+          bootId: `b0075eed-0000-4000-8000-${String(firstVm + i).padStart(12, '0')}`,
+          sequence: 1n,
+          vcpus: 4,
+          state: 1,
+          values,
+        }),
+      ),
+    }),
+  );
+}
+
+function varint(value: bigint): number[] {
+  const bytes: number[] = [];
+  let rest = value;
+  for (; rest >= 128n; rest >>= 7n) bytes.push(Number(rest & 127n) | 128);
+  return [...bytes, Number(rest)];
+}
+
+function converse(
+  { baseUrl }: Demo,
+  take: () => Buffer | undefined,
+  onAnswer: (ms: number) => void,
+): Promise<void> {
+  const { hostname, port } = new URL(baseUrl);
+  return new Promise((resolve, reject) => {
+    const socket: Socket = connect(Number(port), hostname);
+    socket.setNoDelay(true);
+    let sentMs = 0;
+    const send = (): void => {
+      const request = take();
+      if (request === undefined) {
+        socket.end();
+        return;
+      }
+      sentMs = performance.now();
+      socket.write(request);
+    };
+    socket.on('connect', send);
+    socket.on('data', (answer) => {
+      if (answer.indexOf('HTTP/1.1 200') !== 0) {
+        reject(new Error(answer.toString('latin1').slice(0, 1_000)));
+        socket.destroy();
+        return;
+      }
+      onAnswer(performance.now() - sentMs);
+      send();
+    });
+    socket.on('error', reject);
+    socket.on('close', () => resolve());
+  });
+}
