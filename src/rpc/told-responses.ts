@@ -66,11 +66,21 @@ async function withReason(
   );
   const refusal = isOurs ? undefined : refusalOf(error, call);
   if (!refusal) return { ...response, body: createAsyncIterable([bytes]) };
+  // Nobody reads the rest of a body of unknown length: the connection would stay open with it.
+  const isUnread = refusal.reason === 'REQUEST_TOO_LARGE' && isOfUnknownLength(call.request);
+  if (isUnread) header.set('connection', 'close');
   return errorResponse(toConnectError(refusal), header);
 }
 
+function isOfUnknownLength({ header }: UniversalServerRequest): boolean {
+  return header.get('content-length') === null;
+}
+
 /** The framework's own error as a refusal of the catalogue; undefined where none fits. */
-function refusalOf({ code, rawMessage }: ConnectError, { method, log }: Call): Refusal | undefined {
+function refusalOf(
+  { code, rawMessage }: ConnectError,
+  { request, method, log }: Call,
+): Refusal | undefined {
   switch (code) {
     case Code.ResourceExhausted:
       return rawMessage.includes('writeMaxBytes')
@@ -87,6 +97,8 @@ function refusalOf({ code, rawMessage }: ConnectError, { method, log }: Call): R
       if (rawMessage.startsWith('parse binary: ')) {
         return new Refusal('INVALID_FIELD', 'The body is not a message of this method, in binary');
       }
+      // Nobody is there to read an answer, and none of it is a fault of ours.
+      if (request.signal.aborted) return new Refusal('INVALID_FIELD', 'The body broke off');
       // What a handler throws was logged where it was caught; this one is told nowhere else.
       log.error({ method: method.name, detail: rawMessage }, 'A call was answered with a 500');
       return undefined;

@@ -36,7 +36,7 @@ const cpu = (secondsAgo: number, value: number, vm = 'vm-1') => ({
 
 t.test('Incidents, instances and transitions', async (t) => {
   const world = await startRpcWorld(t);
-  await world.write([cpu(60, 10), cpu(60, 10, 'vm-2')]);
+  await world.write([cpu(60, 10), cpu(60, 10, 'vm-2'), { vm: 'vm-3', observedUnixMs: START_MS }]);
   const request = save();
   await world.call('SaveAlertRule', request);
   await world.write([cpu(0, 90)]);
