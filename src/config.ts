@@ -126,10 +126,12 @@ function readFlags(flags: readonly string[], given: GivenByName, problems: strin
 }
 
 function unknownArgument(argument: string, flag: string, known: readonly string[]): string {
-  const what = argument.startsWith('-')
-    ? `${flag} is not a flag of svc serve`
-    : `${JSON.stringify(argument)} is not expected`;
-  return `${what}: ${suggestion(flag, known)}`;
+  if (!argument.startsWith('-')) {
+    return `${JSON.stringify(argument)} is not expected: settings are flags, such as --listen`;
+  }
+  const closest = closestName(flag, known);
+  const hint = closest ? `did you mean ${closest}? ` : '';
+  return `${flag} is not a flag of svc serve: ${hint}"svc help serve" lists all`;
 }
 
 function splitOnce(argument: string): [string, string | undefined] {

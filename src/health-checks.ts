@@ -29,7 +29,7 @@ export function hostCheck(host: { health(): ApplierHealth }): HealthCheck {
       case 'retrying':
         return {
           state: 'notReady',
-          reason: `Commits cannot be read, again soon: ${health.reason}`,
+          reason: `Commits cannot be read or applied (control.db), tried again soon: ${health.reason}`,
         };
       case 'stopped':
         return { state: 'notReady', reason: `Applying commits has stopped: ${health.reason}` };

@@ -57,7 +57,11 @@ export const onOff: Kind<boolean> = {
 export function choice<T extends string>(...values: readonly T[]): Kind<T> {
   return {
     takes: `one of ${values.join(', ')}`,
-    parse: (text) => oneOf(values, text),
+    parse: (text) => {
+      const found = oneOf(values, text);
+      if (found === undefined) throw new BadSetting('is not');
+      return found;
+    },
   };
 }
 
@@ -66,7 +70,12 @@ export function choices<T extends string>(...values: readonly T[]): Kind<readonl
   return {
     takes: `a comma-separated list of ${values.join(', ')}`,
     parse: (text) => {
-      const given = new Set(items(text).map((item) => oneOf(values, item)));
+      const given = new Set<string>();
+      for (const item of items(text)) {
+        const found = oneOf(values, item);
+        if (!found) throw new BadSetting(`has ${JSON.stringify(item)}, which is not`);
+        given.add(found);
+      }
       return values.filter((value) => given.has(value));
     },
   };
@@ -180,10 +189,8 @@ function isRange(item: string): boolean {
   return isIP(address) !== 0 && rest === undefined && ipaddr.isValidCIDR(item);
 }
 
-function oneOf<T extends string>(values: readonly T[], given: string): T {
-  const found = values.find((value) => value === given.toLowerCase());
-  if (found === undefined) throw new BadSetting(`has ${JSON.stringify(given)}, which is not`);
-  return found;
+function oneOf<T extends string>(values: readonly T[], given: string): T | undefined {
+  return values.find((value) => value === given.toLowerCase());
 }
 
 function items(list: string): string[] {

@@ -166,7 +166,7 @@ t.test('what a service takes as ports is used, and stays the caller’s', async 
       ...{ clock, stream, random: seededRandom(2) },
       resolve(host, done) {
         asked.push(host);
-        done(null, [{ address: '127.0.0.1', family: 4 }]);
+        done(null, [{ address: host === 'inside.test' ? '10.1.2.3' : '127.0.0.1', family: 4 }]);
       },
     },
   });
@@ -174,12 +174,26 @@ t.test('what a service takes as ports is used, and stays the caller’s', async 
   const [one, two] = [service, twin].map(({ folder }) => readFileSync(join(folder, 'master.key')));
   t.same(one, two, 'the same randomness makes the same keys');
 
-  await fireOnce(service.demo, receiver.url.replace('127.0.0.1', 'hooks.test'), clock.now());
+  const url = receiver.url.replace('127.0.0.1', 'hooks.test');
+  await fireOnce(service.demo, [url, 'https://inside.test/hook'], clock.now());
   const message = await until('the webhook', () => receiver.received[0]);
   t.ok(asked.includes('hooks.test'), 'the host is looked up through the port');
   const told = Date.parse(String((message.body as unknown as { timestamp: string }).timestamp));
   t.ok(Math.abs(told - clock.now()) < 60_000, 'the time is the port’s');
   t.match(message.body.data.url, service.address, 'the link is to this service');
+
+  const failed = await until('the refused delivery', async () => {
+    const { projectName } = service.demo;
+    const { body } = await call(service.demo, 'monitoring.v1.AlertService/ListDeliveries', {
+      projectName,
+    });
+    return (body.deliveries as { state: string }[]).find(({ state }) => state === 'FAILED');
+  });
+  t.match(failed, {
+    attempts: [
+      { outcome: 'refused', error: 'inside.test is at 10.1.2.3, which is not a public address' },
+    ],
+  });
 
   await service.stop();
   const { lastSequence } = await stream.state('EVENTS');
@@ -188,21 +202,24 @@ t.test('what a service takes as ports is used, and stays the caller’s', async 
 });
 
 /** A rule that one sample breaches, and that sample. */
-async function fireOnce(demo: Demo, url: string, nowMs: number): Promise<void> {
+async function fireOnce(demo: Demo, urls: readonly string[], nowMs: number): Promise<void> {
   const { projectName } = demo;
-  const created = await call(demo, 'monitoring.v1.AlertService/CreateDestination', {
-    projectName,
-    requestId: randomUUID(),
-    destination: { displayName: 'Hook', webhook: { url } },
-  });
-  const { name } = created.body.destination as { name: string };
+  const destinationNames: string[] = [];
+  for (const url of urls) {
+    const { body } = await call(demo, 'monitoring.v1.AlertService/CreateDestination', {
+      projectName,
+      requestId: randomUUID(),
+      destination: { displayName: 'Hook', webhook: { url } },
+    });
+    destinationNames.push((body.destination as { name: string }).name);
+  }
   await call(demo, 'monitoring.v1.AlertService/SaveAlertRule', {
     projectName,
     ...{ id: randomUUID(), requestId: randomUUID(), expectedVersion: '0' },
     spec: {
       ...{ displayName: 'Large', metricId: 'memory_total_bytes', operator: 'GREATER_THAN' },
       ...{ threshold: 10, sustainedSeconds: 0, severity: 'WARNING', allVms: true },
-      destinationNames: [name],
+      destinationNames,
     },
   });
   await call(

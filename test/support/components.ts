@@ -4,8 +4,9 @@
  * unnoticed.
  */
 import { execFileSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { homedir } from 'node:os';
+import { existsSync, mkdtempSync, rmdirSync } from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** The folder of requirements, traces and the VM lab; absent in a stranger's clone. */
@@ -23,6 +24,10 @@ const components = {
   'shared folder': {
     find: () => (existsSync(sharedFolder) ? sharedFolder : undefined),
     howToGet: 'it lies beside the checkout where the project is developed',
+  },
+  'tmpfs mounts': {
+    find: () => (process.getuid?.() === 0 && canMount() ? '/usr/bin/mount' : undefined),
+    howToGet: 'run the tests as root of a machine (or container) that may mount a tmpfs',
   },
   'vm-lab': {
     find: () => {
@@ -58,6 +63,26 @@ export function componentPath(name: ComponentName): string {
 
 function sentenceFor(name: ComponentName): string {
   return `needs ${name}: ${components[name].howToGet}`;
+}
+
+/** Asked once, by doing it: a container's root often may not. */
+let mountable: boolean | undefined;
+
+function canMount(): boolean {
+  if (mountable !== undefined) return mountable;
+  const folder = mkdtempSync(join(tmpdir(), 'svc-mount-'));
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'svc-test', folder], {
+      stdio: 'ignore',
+    });
+    execFileSync('umount', [folder], { stdio: 'ignore' });
+    mountable = true;
+  } catch {
+    mountable = false;
+  } finally {
+    rmdirSync(folder);
+  }
+  return mountable;
 }
 
 /** A program of the given version: `SVC_TEST_BIN_<NAME>_<VERSION>`, the cache, or the PATH. */

@@ -82,6 +82,24 @@ export async function startProgram(
   };
 }
 
+/** Runs the command to its end, for starts that are refused; ended by force after 20 s. */
+export async function runToEnd(
+  args: readonly string[],
+  settings: Readonly<Record<string, string>> = {},
+): Promise<{ code: number | null; text: string }> {
+  const child = spawn(process.execPath, [program, ...args], {
+    env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...settings },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: 20_000,
+    killSignal: 'SIGKILL',
+  });
+  let text = '';
+  child.stdout.on('data', (chunk) => (text += chunk));
+  child.stderr.on('data', (chunk) => (text += chunk));
+  await once(child, 'close');
+  return { code: child.exitCode, text };
+}
+
 /** Polls until `probe` gives a value; throws what it waited for after `seconds`. */
 export async function until<T>(
   what: string,

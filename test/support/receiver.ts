@@ -19,9 +19,10 @@ export interface Receiver {
   verify(message: Received, secret: string): void;
 }
 
-export async function startReceiver(t: {
-  teardown(fn: () => unknown): unknown;
-}): Promise<Receiver> {
+export async function startReceiver(
+  t: { teardown(fn: () => unknown): unknown },
+  { address = '127.0.0.1', delayMs = 0 }: { address?: string; delayMs?: number } = {},
+): Promise<Receiver> {
   const received: Received[] = [];
   let status = 204;
   const server = createServer((request, response) => {
@@ -31,17 +32,17 @@ export async function startReceiver(t: {
       const raw = Buffer.concat(chunks).toString();
       const headers = request.headers as Record<string, string>;
       received.push({ headers, raw, body: JSON.parse(raw), atMs: Date.now() });
-      response.writeHead(status).end();
+      setTimeout(() => response.writeHead(status).end(), delayMs);
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(0, address, resolve));
   t.teardown(() => {
     server.closeAllConnections();
     server.close();
   });
   const { port } = server.address() as AddressInfo;
   return {
-    url: `http://127.0.0.1:${port}/hook`,
+    url: `http://${address}:${port}/hook`,
     received,
     answer: (next) => {
       status = next;

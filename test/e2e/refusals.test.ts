@@ -1,0 +1,109 @@
+/**
+ * What the program refuses, as a user meets it: settings that will not do, a folder in use, and
+ * bytes on its port that are no HTTP. Nothing of it ends the program or leaves a stack trace.
+ */
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { dataFolder, type Program, runToEnd, startProgram } from '../support/program.ts';
+import { faultLines, faultSettings, readiness } from './fault-world.ts';
+
+t.test('settings that will not do are refused, all at once, with what would do', async (t) => {
+  const { code, text } = await runToEnd(
+    ['serve', '--listn', ':1', '--sample-interval-seconds', '0'],
+    {
+      SVC_DTA: '/tmp',
+      SVC_LOG_LEVEL: 'loud',
+      SVC_NATS_URL: 'http://user:hunter2@nats.example',
+    },
+  );
+  t.equal(code, 2);
+  for (const sentence of [
+    'SVC_DTA is not a setting: did you mean SVC_DATA?',
+    '--listn is not a flag of svc serve: did you mean --listen?',
+    '--sample-interval-seconds must be a whole number from 1 to 300: "0" is not',
+    'SVC_LOG_LEVEL must be one of debug, info, warn, error: "loud" is not',
+    'SVC_NATS_URL must be one or more addresses',
+  ]) {
+    t.ok(text.includes(sentence), sentence);
+  }
+  t.notMatch(text, /hunter2|^\s+at /m, 'no secret, no stack trace');
+  const open = await runToEnd(['serve', '--listen', '0.0.0.0:0'], { SVC_DATA: dataFolder(t) });
+  t.match(open, { code: 2, text: /keys would travel in the clear: give SVC_TLS_CERT_FILE/ });
+});
+
+t.test('starts that cannot be are told in a sentence, with code 1', async (t) => {
+  const folder = dataFolder(t);
+  const program = await startProgram(t, folder, faultSettings);
+  const port = new URL(program.demo.baseUrl).port;
+  const settings = { SVC_LISTEN: '127.0.0.1:0', SVC_METRICS_LISTEN: 'off' };
+  const [second, taken, noFolder, noNats] = await Promise.all([
+    runToEnd(['serve'], { ...settings, SVC_DATA: folder }),
+    runToEnd(['serve'], {
+      ...{ ...settings, SVC_DATA: dataFolder(t), SVC_LISTEN: `127.0.0.1:${port}` },
+    }),
+    runToEnd(['serve'], { ...settings, SVC_DATA: join(folder, 'events.db', 'data') }),
+    runToEnd(['serve'], {
+      ...{ ...settings, SVC_DATA: dataFolder(t), SVC_NATS_URL: 'nats://127.0.0.1:9' },
+    }),
+  ]);
+  t.match(second, { code: 1, text: /is in use by process \d+: stop it, or give this one another/ });
+  t.match(taken, { code: 2, text: /is taken by another program: stop it, or choose another port/ });
+  t.match(noFolder, { code: 1, text: /cannot be used: give a folder that this user may write to/ });
+  t.match(noNats, { code: 1, text: /nats.*127\.0\.0\.1:9/i });
+  for (const { text } of [second, taken, noFolder, noNats]) t.notMatch(text, /^\s+at /m);
+  t.equal((await readiness(program)).status, 200, 'the first one does not notice');
+  t.equal(await program.stop(), 0);
+});
+
+const METHOD = '/svc.ingest.v1.IngestService/WriteSamples';
+
+t.test('bytes that are no request never end the program', async (t) => {
+  const program = await startProgram(t, dataFolder(t), faultSettings);
+  const { collectorKey } = program.demo;
+  const head = `POST ${METHOD} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${collectorKey}\r\n`;
+  const proto = `${head}content-type: application/proto\r\n`;
+  const json = `${head}content-type: application/json\r\n`;
+  const answered: [string, RegExp][] = [
+    ['\0\x01\x02 nonsense\r\n\r\n', /^HTTP\/1\.1 400 /],
+    ['\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03', /^HTTP\/1\.1 400 /],
+    [`GET / HTTP/1.1\r\nhost: a\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`, /^HTTP\/1\.1 431 /],
+    [`GET / HTTP/1.1\r\nhost: a\r\n${'a: b\r\n'.repeat(5_000)}\r\n`, /^HTTP\/1\.1 (431|404) /],
+    ['GET / HTTP/1.1\r\n\r\n', /^HTTP\/1\.1 400 /],
+    ['GET /healthz HTTP/9.9\r\nhost: a\r\n\r\n', /^HTTP\/1\.1 (400|505) /],
+    [`${json}transfer-encoding: chunked\r\n\r\nzz\r\nxx\r\n`, /^HTTP\/1\.1 400 |^$/],
+    [`${proto}transfer-encoding: chunked\r\n\r\n5\r\nab`, /^$/],
+    [`${json}content-length: 5\r\ncontent-length: 6\r\n\r\n{"a":1`, /^HTTP\/1\.1 400 /],
+    [`${json}content-length: 999999999999\r\n\r\n{`, /^HTTP\/1\.1 400 /],
+    [`${proto}content-length: 4\r\nconnection: close\r\n\r\n\xff\xff\xff\xff`, /^HTTP\/1\.1 400 /],
+    [`${json}content-length: 1\r\nconnection: close\r\n\r\n{`, /^HTTP\/1\.1 400 /],
+    [`POST ${METHOD} HTT`, /^$/],
+    [`${proto}content-length: 400\r\n\r\nhalf`, /^$/],
+    [`${proto}content-length: -1\r\n\r\n`, /^HTTP\/1\.1 400 /],
+  ];
+  for (const [bytes, answer] of answered) {
+    const got = await sendRaw(t, program, bytes);
+    t.match(got, answer, JSON.stringify(bytes.replace(collectorKey, 'KEY').slice(0, 90)));
+    t.notMatch(got, / 500 |\.ts:\d+/);
+  }
+  t.equal((await program.get('/healthz')).status, 200);
+  t.equal((await readiness(program)).status, 200);
+  t.same(faultLines(program), [], 'what is sent is no fault of the service');
+  t.equal(await program.stop(), 0, 'and no connection of these holds up a stop');
+});
+
+/** Sends bytes, gives up sending after a moment, and resolves with what was answered. */
+async function sendRaw(t: Test, program: Program, bytes: string): Promise<string> {
+  const socket = connect(Number(new URL(program.demo.baseUrl).port), '127.0.0.1');
+  t.teardown(() => socket.destroy());
+  let answer = '';
+  socket.on('data', (chunk) => (answer += chunk.toString('latin1')));
+  socket.on('error', () => {});
+  await once(socket, 'connect');
+  socket.write(Buffer.from(bytes, 'latin1'));
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  await Promise.race([closed, new Promise((resolve) => setTimeout(resolve, 400))]);
+  socket.destroy();
+  return answer;
+}
