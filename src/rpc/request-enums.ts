@@ -18,19 +18,21 @@ interface EnumField {
   readonly type: DescEnum;
 }
 
-/** The request, with a body that throws `ConnectError` INVALID_FIELD for an unknown enum value. */
-export function withCheckedEnums(
-  request: UniversalServerRequest,
+/** Gives a request of the method a body that throws INVALID_FIELD for an unknown enum value. */
+export function enumCheck(
   method: DescMethod,
-): UniversalServerRequest {
+): (request: UniversalServerRequest) => UniversalServerRequest {
   const fields = enumFieldsOf(method);
-  const { body, header } = request;
-  const isJson = header.get('content-type')?.startsWith('application/json') ?? false;
-  if (fields.length === 0 || !isJson || !isBytes(body)) return request;
-  const plain = new Headers(header);
-  plain.delete('content-encoding');
-  plain.delete('content-length');
-  return { ...request, header: plain, body: checked(body, header, fields) };
+  if (fields.length === 0) return (request) => request;
+  return (request) => {
+    const { body, header } = request;
+    const isJson = header.get('content-type')?.startsWith('application/json') ?? false;
+    if (!isJson || !isBytes(body)) return request;
+    const plain = new Headers(header);
+    plain.delete('content-encoding');
+    plain.delete('content-length');
+    return { ...request, header: plain, body: checked(body, header, fields) };
+  };
 }
 
 async function* checked(

@@ -24,7 +24,7 @@ import type { Log } from '../log.ts';
 import { parseProblem } from './field-path.ts';
 import { SEQUENCE_HEADER } from './gate.ts';
 import { decompressed, readBytes } from './message-bytes.ts';
-import { withCheckedEnums } from './request-enums.ts';
+import { enumCheck } from './request-enums.ts';
 
 /** Puts itself around every handler registered so far: call it once, after the last. */
 export function tellResponses(
@@ -33,8 +33,9 @@ export function tellResponses(
 ): void {
   for (const [i, handler] of router.handlers.entries()) {
     const { method } = handler;
+    const withCheckedEnums = enumCheck(method);
     const told: UniversalHandlerFn = async (request) => {
-      const response = await handler(withCheckedEnums(request, method));
+      const response = await handler(withCheckedEnums(request));
       const answer = await withReason(response, { request, method, log });
       answer.header?.set(SEQUENCE_HEADER, String(position()));
       return answer;
