@@ -184,6 +184,14 @@ const badRequests: readonly BadRequest[] = [
     ...{ status: 400, reason: 'INVALID_FIELD', field: 'state', message: /FIRNG/ },
   },
   {
+    name: 'a long wrong value, to a client that takes compressed answers',
+    send: (world) =>
+      world.send(QUERY, `{"stepSeconds":"${'x'.repeat(5_000)}"}`, {
+        headers: { 'accept-encoding': 'gzip' },
+      }),
+    ...{ status: 400, reason: 'INVALID_FIELD', field: 'stepSeconds', message: /^.{1,500}$/ },
+  },
+  {
     name: 'a body over 1 MiB',
     send: (world) => world.send(QUERY, `{"name":"${'a'.repeat(2 ** 20)}"}`),
     ...{ status: 400, reason: 'REQUEST_TOO_LARGE', message: /1 MiB/ },
