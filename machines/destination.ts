@@ -8,6 +8,9 @@ import { assertEvent, assign, setup } from 'xstate';
 /** Longest overlap of a rotation, ms (spec/interface.md, limits: up to 24 hours). */
 export const SECRET_OVERLAP_MS_MAX = 24 * 3_600_000;
 
+/** An endpoint that has failed for so long, without a success between, is paused (webhooks). */
+export const FAILING_MS_MAX = 3 * 24 * 3_600_000;
+
 export interface DestinationInput {
   /** Unix ms of the commit that creates it. */
   readonly at: number;
@@ -27,6 +30,8 @@ export interface DestinationContext extends Omit<DestinationInput, 'at' | 'secre
   readonly secrets: readonly SecretReference[];
   /** Why it is paused; null = it is not. */
   readonly pausedReason: string | null;
+  /** First failed attempt since the last accepted one, Unix ms; null = none. */
+  readonly failingSinceMs: number | null;
   readonly createdMs: number;
   readonly updatedMs: number;
 }
@@ -45,6 +50,8 @@ export type DestinationEvent =
       readonly by: string;
     }
   | { readonly type: 'resumed'; readonly at: number; readonly by: string }
+  | { readonly type: 'attemptFailed'; readonly at: number; readonly error: string }
+  | { readonly type: 'attemptAccepted'; readonly at: number }
   | { readonly type: 'deleted'; readonly at: number; readonly by: string }
   | {
       readonly type: 'renamed';
@@ -74,7 +81,18 @@ const base = setup({
       assertEvent(event, 'paused');
       return { pausedReason: event.reason, updatedMs: event.at };
     }),
-    resume: assign(({ event }) => ({ pausedReason: null, updatedMs: event.at })),
+    resume: assign(({ event }) => ({
+      pausedReason: null,
+      failingSinceMs: null,
+      updatedMs: event.at,
+    })),
+    noteFailing: assign(({ event }) => ({ failingSinceMs: event.at })),
+    noteAccepted: assign({ failingSinceMs: null }),
+    giveUp: assign(({ event }) => {
+      assertEvent(event, 'attemptFailed');
+      const pausedReason = `Every attempt of the last 3 days failed: ${event.error}`;
+      return { pausedReason, updatedMs: event.at };
+    }),
     rename: assign(({ event }) => {
       assertEvent(event, 'renamed');
       return { displayName: event.displayName, updatedMs: event.at };
@@ -87,6 +105,12 @@ const base = setup({
     }),
     dropPreviousSecret: assign(({ context }) => ({ secrets: context.secrets.slice(0, 1) })),
     dropSecrets: assign(({ event }) => ({ secrets: [], updatedMs: event.at })),
+  },
+  guards: {
+    isFailing: ({ context }) => context.failingSinceMs !== null,
+    isNotYetFailing: ({ context }) => context.failingSinceMs === null,
+    hasFailedForDays: ({ context, event }) =>
+      context.failingSinceMs !== null && event.at - context.failingSinceMs >= FAILING_MS_MAX,
   },
 });
 
@@ -139,6 +163,24 @@ export const destinationMachine = chart.createMachine({
           target: 'paused',
           actions: 'pause',
         },
+        attemptFailed: [
+          {
+            description: 'Its endpoint has failed for three days without a success between.',
+            guard: 'hasFailedForDays',
+            target: 'paused',
+            actions: 'giveUp',
+          },
+          {
+            description: 'An attempt failed, the first since one was accepted.',
+            guard: 'isNotYetFailing',
+            actions: 'noteFailing',
+          },
+        ],
+        attemptAccepted: {
+          description: 'An attempt was accepted after others had failed.',
+          guard: 'isFailing',
+          actions: 'noteAccepted',
+        },
         renamed,
         secretRotated,
         overlapEnded,
@@ -178,6 +220,7 @@ function initialContext(input: DestinationInput | undefined): DestinationContext
     lastFour: input?.lastFour ?? '',
     secrets: [{ id: input?.secretId ?? '', createdMs }],
     pausedReason: null,
+    failingSinceMs: null,
     createdMs,
     updatedMs: createdMs,
   };

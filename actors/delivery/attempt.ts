@@ -155,7 +155,7 @@ export async function recordOutcome(
       const context = row.context as unknown as DeliveryContext;
       const event = outcomeEvent(outcome, context, draft.at, jitter);
       draft.send('delivery', delivery, { ...event, attemptId });
-      pauseIfGone(draft, context.destination, outcome);
+      tellDestination(draft, context.destination, outcome);
     },
   });
 }
@@ -210,11 +210,18 @@ function delayOf(
   return retryDelayMs({ attempt, jitter, ageMs: at - context.createdMs, retryAfterMs }) ?? null;
 }
 
-/** 410, or an endpoint that can only be mended by its owner: leave it alone until resumed. */
-function pauseIfGone(draft: Draft, destination: string, outcome: AttemptOutcome): void {
+/** 410, or days of failures: it is left alone until somebody has mended and resumed it. */
+function tellDestination(draft: Draft, destination: string, outcome: AttemptOutcome): void {
+  const { at } = draft;
+  if (outcome.kind === 'accepted') {
+    draft.send('destination', destination, { type: 'attemptAccepted', at });
+    return;
+  }
+  const { error } = outcome;
+  draft.send('destination', destination, { type: 'attemptFailed', at, error });
   if (outcome.kind !== 'refused' || !outcome.pauseDestination) return;
-  const { error: reason } = outcome;
-  draft.send('destination', destination, { type: 'paused', at: draft.at, reason, by: 'deliverer' });
+  const paused = { type: 'paused', at, reason: error, by: 'deliverer' };
+  draft.send('destination', destination, paused);
 }
 
 function eventName(event: DeliveryContext['event']): string {

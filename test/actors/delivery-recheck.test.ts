@@ -152,3 +152,30 @@ t.test('410 ends the delivery and pauses the destination', async (t) => {
   t.match(world.deliveries()[1], { value: 'suppressed', reason: 'PAUSED' });
   t.equal(world.notifier.requests.length, 1);
 });
+
+t.test(
+  'an endpoint that fails for three days is paused, a success between starts anew',
+  async (t) => {
+    const world = await delivering(t);
+    const state = () => world.instances('destination')[0];
+    const failForHours = async (hours: number) => {
+      world.notifier.answer = () => failed();
+      for (let hour = 0; hour < hours; hour += 12) {
+        await world.fire([`vm-${hour}-${world.clock.now()}`]);
+        await world.pass(12 * HOUR_MS, HOUR_MS);
+      }
+    };
+    await failForHours(60);
+    world.notifier.answer = () => accepted;
+    await world.fire(['vm-up']);
+    await world.pass(HOUR_MS, 60_000);
+    t.match(state(), { value: 'active', context: { failingSinceMs: null } });
+    await failForHours(60);
+    t.equal(state()?.value, 'active', 'not three days since the success');
+    await failForHours(24);
+    const pausedReason = 'Every attempt of the last 3 days failed: HTTP 500';
+    t.match(state(), { value: 'paused', context: { pausedReason } });
+    await world.toDestination(world.hook, { type: 'resumed', by: 'me' });
+    t.match(state(), { value: 'active', context: { failingSinceMs: null } });
+  },
+);

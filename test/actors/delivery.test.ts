@@ -215,6 +215,27 @@ t.test('in flight: 8 a destination, 32 a project, 64 in all; projects take turns
   );
 });
 
+t.test(
+  'an endpoint that fails five times is left alone, then probed, then used again',
+  async (t) => {
+    const world = await delivering(t);
+    await world.pass(10_000);
+    world.notifier.answer = () => failed();
+    await world.fire(Array.from({ length: 12 }, (_, i) => `vm-${i}`));
+    await world.until('it failed', () => world.notifier.requests.length === 5);
+    await world.pass(29_000, 1_000);
+    t.equal(world.notifier.requests.length, 5);
+    await world.pass(1_000);
+    await world.settle();
+    t.equal(world.notifier.requests.length, 6, 'one probe');
+    world.notifier.answer = () => accepted;
+    await world.pass(59_000, 1_000);
+    t.equal(world.notifier.requests.length, 6);
+    await world.pass(2_000, 500);
+    t.ok(world.deliveries().every(sent));
+  },
+);
+
 t.test('wake-ups that were lost are made up for by the sweep', async (t) => {
   const world = await delivering(t);
   world.faults.append = ({ stream }) => (stream === 'DELIVERIES' ? 'refused' : undefined);

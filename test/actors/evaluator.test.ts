@@ -197,6 +197,31 @@ t.test('through the outage nothing counts as evaluated, and a stop ends the wait
   await world.until('it fires', () => world.incidents().length === 1);
 });
 
+t.test('a stop waits for the commit that is under way', async (t) => {
+  const world = await evaluating(t);
+  await observe(world, 95, 2);
+  const { submit } = world.host;
+  const gate = Promise.withResolvers<void>();
+  world.host.submit = async (submission) => {
+    await gate.promise;
+    return submit(submission);
+  };
+  await world.ingest.write({
+    ...{ project: PROJECT, batchId: '' },
+    rows: [{ ...rowAt(world, 0), values: [95] }],
+  });
+  await world.settle();
+  let ended = false;
+  const stopping = world.stop().then(() => {
+    ended = true;
+  });
+  await world.settle();
+  t.notOk(ended);
+  gate.resolve();
+  await stopping;
+  t.equal(world.incidents().length, 1);
+});
+
 t.test('edges of many instances are committed in order, in commits that fit', async (t) => {
   const world = await evaluating(t);
   const hooks = [world.hook];

@@ -173,7 +173,7 @@ t.test('more than may wait for the disk is refused, to be sent again', async (t)
     { status: 'fulfilled' },
     { status: 'rejected', reason: { name: 'Refusal', reason: 'TOO_MANY_REQUESTS' } },
   ]);
-  t.match(await write(world, [row]), { accepted: 1 }, 'and afterwards there is room again');
+  t.match(await write(world, many), { accepted: 150_000 }, 'afterwards there is room again');
 });
 
 t.test('while the stream takes nothing, nothing is acknowledged', async (t) => {

@@ -194,6 +194,9 @@ const destination = modelOf<DestinationContext>({
   events: (_, at) => [
     { type: 'paused', at, reason: 'HTTP 410', by },
     { type: 'resumed', at, by },
+    { type: 'attemptFailed', at, error: 'HTTP 500' },
+    { type: 'attemptFailed', at: at + 72 * HOUR, error: 'HTTP 500' },
+    { type: 'attemptAccepted', at },
     { type: 'renamed', at, displayName: 'Night', by },
     ...[0, HOUR, 48 * HOUR].map((overlapMs) => {
       return { type: 'secretRotated', at, secretId: `sec_${at}`, overlapMs, by };
@@ -201,7 +204,11 @@ const destination = modelOf<DestinationContext>({
     { type: 'overlapEnded', at },
     { type: 'deleted', at, by },
   ],
-  key: ({ secrets, displayName }) => [Math.min(3, secrets.length), displayName],
+  key: ({ secrets, displayName, failingSinceMs }) => [
+    Math.min(3, secrets.length),
+    displayName,
+    failingSinceMs !== null,
+  ],
 });
 
 const credential = modelOf<CredentialContext>({

@@ -7,7 +7,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Test } from 'tap';
-import { createAlerting } from '../../actors/alerting/alerting.ts';
+import { type AlertingDeps, createAlerting } from '../../actors/alerting/alerting.ts';
 import { expandAlerting } from '../../actors/alerting/expand.ts';
 import type { IncidentBody } from '../../actors/alerting/incident.ts';
 import type { Alerting } from '../../actors/alerting/port.ts';
@@ -89,16 +89,7 @@ export async function openAlertingWorld(t: Test, options: WorldOptions = {}) {
     if (options.folder === undefined) rmSync(folder, { recursive: true });
   });
   const sealed = new Map<string, string>();
-  const alerting = createAlerting({
-    ...{ host, clock, random },
-    sealed: {
-      put: (id, value) => void sealed.set(id, value),
-      get: (id) => sealed.get(id),
-      delete: (id) => void sealed.delete(id),
-    },
-    refuseUrl: (url) => (url.startsWith('https:') ? undefined : `${url} is not https`),
-    makeSecret: (source) => `whsec_${Buffer.from(source.bytes(32)).toString('base64')}`,
-  });
+  const alerting = openAlerting({ host, clock, random }, sealed);
   const ingest = openIngest({ host, stream, clock });
   const world = { folder, clock, random, database, stream, faults, host, alerting, sealed, ingest };
   return {
@@ -114,6 +105,22 @@ export async function openAlertingWorld(t: Test, options: WorldOptions = {}) {
         runTimers({ host, clock, owns: () => true, onFault: thrown }, signal),
       ),
   };
+}
+
+function openAlerting(
+  parts: Pick<AlertingDeps, 'host' | 'clock' | 'random'>,
+  sealed: Map<string, string>,
+): Alerting {
+  return createAlerting({
+    ...parts,
+    sealed: {
+      put: (id, value) => void sealed.set(id, value),
+      get: (id) => sealed.get(id),
+      delete: (id) => void sealed.delete(id),
+    },
+    refuseUrl: (url) => (url.startsWith('https:') ? undefined : `${url} is not https`),
+    makeSecret: (source) => `whsec_${Buffer.from(source.bytes(32)).toString('base64')}`,
+  });
 }
 
 function thrown(_: unknown, error: unknown): void {
