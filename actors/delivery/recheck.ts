@@ -55,9 +55,22 @@ function incidentOf(view: ProjectView, { alertInstance }: DeliveryContext) {
   return (row.context as unknown as AlertInstanceContext).incident;
 }
 
+/**
+ * After an outage the newest reminder is enough, the others would say the same; and a firing that
+ * a reminder has told of does not come after it.
+ */
+function isOutdated(view: ProjectView, delivery: DeliveryContext, repeats: number): boolean {
+  if (delivery.event === 'REPEATED') return delivery.occurrence < repeats;
+  for (const { value, context } of firingDeliveries(view, delivery, repeats)) {
+    if (value === 'sent' && context.event === 'REPEATED') return true;
+  }
+  return false;
+}
+
 function recheckFiring(view: ProjectView, delivery: DeliveryContext): SuppressedReason | undefined {
   const incident = incidentOf(view, delivery);
   if (incident?.id !== delivery.incident || incident.recoveredMs !== null) return 'SUPERSEDED';
+  if (isOutdated(view, delivery, incident.repeats)) return 'SUPERSEDED';
   if (incident.retiredMs !== null) return incident.retireReason ?? 'RULE_CHANGED';
   const rule = view.instance('alertRule', delivery.rule);
   if (!rule || rule.final) return 'RULE_DELETED';

@@ -99,7 +99,12 @@ t.test('a delivery that never succeeds expires after 24 hours, and its body goes
   const world = await delivering(t);
   world.notifier.answer = () => failed();
   await world.fire(['vm-1']);
-  await world.pass(25 * HOUR_MS, 300_000);
+  while (only(world).value !== 'expired') {
+    // A breaker stays open for a quarter of an hour at most, of time that really goes by.
+    const { value, nextAttemptMs } = only(world);
+    if (value === 'waiting') world.clock.jump((nextAttemptMs ?? 0) - world.clock.now());
+    await world.pass(HOUR_MS / 4, 60_000);
+  }
   t.match(only(world), { value: 'expired', reason: 'EXPIRED' });
   const { attempts, createdMs } = only(world);
   t.ok(attempts.length >= 11, `${attempts.length} attempts`);
