@@ -9,7 +9,7 @@ import { assertEvent, assign, setup } from 'xstate';
 export const SECRET_OVERLAP_MS_MAX = 24 * 3_600_000;
 
 /** An endpoint that has failed for so long, without a success between, is paused (webhooks). */
-export const FAILING_MS_MAX = 3 * 24 * 3_600_000;
+const FAILING_MS_MAX = 3 * 24 * 3_600_000;
 
 export interface DestinationInput {
   /** Unix ms of the commit that creates it. */

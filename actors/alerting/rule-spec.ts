@@ -8,7 +8,7 @@ import { OPERATORS } from '../../streams/evaluation/entry.ts';
 import { EVALUATED_METRICS } from '../../streams/metrics/catalogue.ts';
 import { Refusal } from '../../streams/refusal.ts';
 
-export const SEVERITIES = ['INFO', 'WARNING', 'CRITICAL'] as const;
+const SEVERITIES = ['INFO', 'WARNING', 'CRITICAL'] as const;
 
 /** As it came over the wire: absent and unspecified fields are undefined. */
 export interface RequestedRuleSpec {

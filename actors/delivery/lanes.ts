@@ -6,8 +6,8 @@
 import { type AttemptResult, Lane, type LaneJob } from './lane.ts';
 
 /** Attempts in flight in this process, and of one project, at most. */
-export const PROCESS_IN_FLIGHT_MAX = 64;
-export const PROJECT_IN_FLIGHT_MAX = 32;
+const PROCESS_IN_FLIGHT_MAX = 64;
+const PROJECT_IN_FLIGHT_MAX = 32;
 
 /** A delivery whose attempt may start now. */
 export interface Start {

@@ -1,3 +1,7 @@
+/**
+ * Rules on a real host: what is saved is applied through the log, what it outdates is retired, and
+ * no recovery is ever made up.
+ */
 import t from 'tap';
 import { retireInstances } from '../../actors/alerting/retire.ts';
 import { pastEntries } from '../../actors/sample-log.ts';

@@ -8,6 +8,7 @@ import { urlIdOf } from '../../actors/alerting/alerting.ts';
 import { decideEdge } from '../../actors/alerting/edges.ts';
 import { submitInParts } from '../../actors/alerting/in-parts.ts';
 import { Deliverer, type DeliveryContents } from '../../actors/delivery/deliverer.ts';
+import type { ProjectView } from '../../actors/host-port.ts';
 import type { AttemptOutcome, AttemptRequest, Notifier } from '../../actors/notifier-port.ts';
 import type { AlertRuleContext, AlertRuleSpec } from '../../machines/alert-rule.ts';
 import type { DestinationContext } from '../../machines/destination.ts';
@@ -111,31 +112,27 @@ export async function openDeliveryWorld(t: Test, options: WorldOptions = {}) {
 
 export type DeliveryWorld = Awaited<ReturnType<typeof openDeliveryWorld>>;
 
-function acts(world: Awaited<ReturnType<typeof openAlertingWorld>>) {
+interface Place {
+  readonly project?: string;
+  readonly rule?: string;
+}
+
+type World = Awaited<ReturnType<typeof openAlertingWorld>>;
+type FreeEvent = { type: string } & Readonly<Record<string, unknown>>;
+
+const keyOf = (vm: string, evaluationRevision: number, place: Place) => ({
+  ...{ project: place.project ?? PROJECT, rule: place.rule ?? RULE, evaluationRevision, vm },
+  labels: '',
+});
+
+function acts(world: World) {
   const { host, clock } = world;
-  interface Place {
-    readonly project?: string;
-    readonly rule?: string;
-  }
-  /** Decides one edge for each VM, as the evaluator would. */
-  const decide = (
-    vms: readonly string[],
-    edgeOf: (vm: string, evaluationRevision: number) => Edge,
-    { project = PROJECT, rule = RULE }: Place,
-  ) =>
-    submitInParts(vms, (part) =>
-      host.submit({
-        ...{ project, by },
-        decide(draft) {
-          const { context } = draft.instance('alertRule', rule) ?? {};
-          const { evaluationRevision } = context as unknown as AlertRuleContext;
-          for (const vm of part) decideEdge(draft, edgeOf(vm, evaluationRevision));
-        },
-      }),
-    );
-  const keyOf = (vm: string, evaluationRevision: number, { project, rule }: Place) => ({
-    ...{ project: project ?? PROJECT, rule: rule ?? RULE, evaluationRevision, vm, labels: '' },
-  });
+  /** Sends an event to an instance of the project. */
+  const send = (machine: string, id: string, event: FreeEvent) =>
+    host.submit({
+      ...{ project: PROJECT, by },
+      decide: (draft) => draft.send(machine, id, { ...event, at: draft.at }).changed,
+    });
   let atMs = clock.now();
   return {
     /** Saves the rule and has it applied. */
@@ -144,48 +141,49 @@ function acts(world: Awaited<ReturnType<typeof openAlertingWorld>>) {
       await host.submit({
         ...{ project, by },
         decide(draft) {
-          const { context } = draft.instance('alertRule', rule) ?? {};
-          const { version } = context as unknown as AlertRuleContext;
+          const { version } = ruleOf(draft, rule);
           draft.send('alertRule', rule, { type: 'applied', at: draft.at, version });
         },
       });
     },
     fire: (vms: readonly string[], place: Place = {}) =>
-      decide(
-        vms,
-        (vm, revision) => ({
-          ...{ kind: 'fired' as const, key: keyOf(vm, revision, place), atMs: ++atMs },
-          ...{ startedMs: clock.now() - 60_000, value: 95, notify: true },
-          window: [{ observedMs: clock.now(), value: 95 }],
-        }),
-        place,
-      ),
+      decide(world, vms, place, (vm, revision) => ({
+        ...{ kind: 'fired' as const, key: keyOf(vm, revision, place), atMs: ++atMs },
+        ...{ startedMs: clock.now() - 60_000, value: 95, notify: true },
+        window: [{ observedMs: clock.now(), value: 95 }],
+      })),
     recover: (vms: readonly string[], place: Place = {}) =>
-      decide(
-        vms,
-        (vm, revision) => ({
-          ...{ kind: 'recovered' as const, key: keyOf(vm, revision, place), atMs: ++atMs },
-          ...{ value: 20, window: [] },
-        }),
-        place,
-      ),
+      decide(world, vms, place, (vm, revision) => ({
+        ...{ kind: 'recovered' as const, key: keyOf(vm, revision, place), atMs: ++atMs },
+        ...{ value: 20, window: [] },
+      })),
     /** Sends an event of a person to the instance of a VM. */
-    tell: (vm: string, event: { type: string } & Readonly<Record<string, unknown>>) =>
-      host.submit({
-        ...{ project: PROJECT, by },
-        decide(draft) {
-          const id = instanceIdOf(keyOf(vm, 1, {}));
-          draft.send('alertInstance', id, { ...event, at: draft.at });
-        },
-      }),
+    tell: (vm: string, event: FreeEvent) =>
+      send('alertInstance', instanceIdOf(keyOf(vm, 1, {})), event),
     /** Sends an event to a destination given by its name. */
-    toDestination: (name: string, event: { type: string } & Readonly<Record<string, unknown>>) =>
-      host.submit({
-        ...{ project: PROJECT, by },
-        decide(draft) {
-          const id = name.slice(name.lastIndexOf('/') + 1);
-          draft.send('destination', id, { ...event, at: draft.at });
-        },
-      }),
+    toDestination: (name: string, event: FreeEvent) =>
+      send('destination', name.slice(name.lastIndexOf('/') + 1), event),
   };
+}
+
+function ruleOf(view: ProjectView, rule: string): AlertRuleContext {
+  return view.instance('alertRule', rule)?.context as unknown as AlertRuleContext;
+}
+
+/** Decides one edge for each VM, as the evaluator would. */
+function decide(
+  { host }: World,
+  vms: readonly string[],
+  { project = PROJECT, rule = RULE }: Place,
+  edgeOf: (vm: string, evaluationRevision: number) => Edge,
+): Promise<void> {
+  return submitInParts(vms, (part) =>
+    host.submit({
+      ...{ project, by },
+      decide(draft) {
+        const { evaluationRevision } = ruleOf(draft, rule);
+        for (const vm of part) decideEdge(draft, edgeOf(vm, evaluationRevision));
+      },
+    }),
+  );
 }
