@@ -28,7 +28,7 @@ import {
 import type { HostCounters } from './host/counters.ts';
 import type { Interpretation } from './host/draft.ts';
 import { publishCommit } from './host/publish.ts';
-import type { Turns } from './host/turns.ts';
+import type { Turns } from './turns.ts';
 import { upcastView } from './host/upcast-view.ts';
 import type { Committed } from './host-port.ts';
 

@@ -12,7 +12,14 @@ import type { Clock } from '../streams/clock.ts';
 import type { Actor } from '../streams/commit/commit.ts';
 import type { Edge, EvaluationRule, LogEntry } from '../streams/evaluation/entry.ts';
 import { GAP_TOLERANCE_MS, LATENESS_MS } from '../streams/evaluation/entry.ts';
-import { createState, type EvaluationState, fold, inspect } from '../streams/evaluation/fold.ts';
+import {
+  createState,
+  type EvaluationState,
+  type Folded,
+  fold,
+  foldMarker,
+  inspect,
+} from '../streams/evaluation/fold.ts';
 import { pause } from '../streams/pause.ts';
 import { Refusal } from '../streams/refusal.ts';
 import { partitionOf, type Stream } from '../streams/stream.ts';
@@ -23,6 +30,7 @@ import type { EvaluatorView, SoftInstance } from './evaluator-port.ts';
 import type { Draft, Host } from './host-port.ts';
 import { isPassing } from './passing.ts';
 import { type PlacedEntry, pastEntries, type SampleLogReader } from './sample-log.ts';
+import { Turns } from './turns.ts';
 
 export interface EvaluatorDeps {
   readonly host: Host;
@@ -43,6 +51,7 @@ const RETRY_MS_MAX = 5_000;
 
 export class Evaluator implements EvaluatorView {
   readonly #deps: EvaluatorDeps;
+  readonly #turns: Turns;
   readonly #states = new Map<number, EvaluationState>();
   #evaluatedThrough = 0;
   #underWay: Promise<void> = Promise.resolve();
@@ -51,6 +60,7 @@ export class Evaluator implements EvaluatorView {
 
   constructor(deps: EvaluatorDeps) {
     this.#deps = deps;
+    this.#turns = new Turns(deps.clock);
   }
 
   /** Soft instances of a project: idle, sustaining and firing, with their last observed value. */
@@ -126,33 +136,34 @@ export class Evaluator implements EvaluatorView {
   }
 
   /** A rule is confirmed before the edges of its catch-up: only rules in force have edges. */
-  async #evaluate({ sequence, storedMs, partition, entry }: PlacedEntry, signal: AbortSignal) {
+  async #evaluate(placed: PlacedEntry, signal: AbortSignal) {
+    const { sequence, partition, entry } = placed;
     const state = this.#states.get(partition) ?? createState();
-    const fresh = entry.kind === 'rules' ? newRules(state, entry.upserts) : [];
-    const past = await this.#pastOf({ sequence, storedMs, partition }, fresh);
-    const folded = fold(state, entry, past);
-    this.#states.set(partition, folded.state);
+    this.#states.set(partition, state);
+    const folded =
+      entry.kind === 'rules' ? await this.#foldMarker(state, placed, entry) : fold(state, entry);
     let edges = folded.edges;
     if (entry.kind === 'rules') edges = [...(await this.#confirmRules(entry, signal)), ...edges];
     await this.#commitEdges(edges, sequence, signal);
     if (!signal.aborted) this.#evaluatedThrough = sequence;
   }
 
-  /** Stored batches before the marker that its new rules' windows reach back to, oldest first. */
-  async #pastOf(
-    marker: Omit<PlacedEntry, 'entry'>,
-    rules: readonly EvaluationRule[],
-  ): Promise<LogEntry[]> {
-    if (rules.length === 0) return [];
-    const { partition, sequence, storedMs } = marker;
-    const windowMs = Math.max(...rules.map(({ sustainedMs }) => sustainedMs));
+  /** New rules catch up over the batches stored before the marker that their windows reach. */
+  async #foldMarker(
+    state: EvaluationState,
+    { partition, sequence, storedMs }: PlacedEntry,
+    entry: LogEntry & { kind: 'rules' },
+  ): Promise<Folded> {
+    const marker = foldMarker(state, entry);
+    if (!marker.isNeeded) return marker.finish();
+    const windowMs = Math.max(...entry.upserts.map(({ sustainedMs }) => sustainedMs));
     const from = { timeMs: storedMs - windowMs - GAP_TOLERANCE_MS - LATENESS_MS };
-    const past: LogEntry[] = [];
     for await (const before of pastEntries(this.#deps.stream, from, { partition, kind: 'batch' })) {
       if (before.sequence >= sequence) break;
-      past.push(before.entry);
+      marker.take(before.entry);
+      await this.#turns.breathe();
     }
-    return past;
+    return marker.finish();
   }
 
   /** Each project by itself and in order; one that is at fault keeps no other from its edges. */
@@ -252,17 +263,6 @@ function confirmRule(draft: Draft, rule: string, folded: number | undefined): vo
   if (evaluationRuleOf(draft.project, context)?.evaluationRevision !== folded) return;
   const { version } = context;
   draft.send('alertRule', rule, { type: 'applied', at: draft.at, version });
-}
-
-/** Those of a marker's rules that it changes: a rule that only got another name is none. */
-function newRules(
-  { projects }: EvaluationState,
-  upserts: readonly EvaluationRule[],
-): EvaluationRule[] {
-  return upserts.filter(({ project, rule, evaluationRevision }) => {
-    const inForce = projects.get(project)?.rules.get(rule)?.rule.evaluationRevision ?? 0;
-    return evaluationRevision > inForce;
-  });
 }
 
 function ruleKey(project: string, rule: string): string {

@@ -5,9 +5,11 @@
  */
 import { Buffer } from 'node:buffer';
 import { Subject } from 'rxjs';
+import type { Clock } from '../streams/clock.ts';
 import type { LogEntry } from '../streams/evaluation/entry.ts';
 import { decodeEntry, encodeEntry } from '../streams/samples/codec.ts';
 import { PARTITIONS, type Stream, type StreamSpec } from '../streams/stream.ts';
+import { Turns } from './turns.ts';
 
 /** Stream of all partitions; more streams may share them in a later deployment. */
 export const SAMPLES_STREAM = 'SAMPLES_0';
@@ -61,16 +63,29 @@ export async function* pastEntries(
   }
 }
 
+export interface SampleLogReaderOptions {
+  readonly clock: Clock;
+  /** Given each entry before any subscriber; what it throws ends the reading. */
+  readonly first?: (placed: PlacedEntry) => void;
+}
+
 /** The live log: one reader, many subscribers, which say when they are done with an entry. */
 export class SampleLogReader {
   readonly entries = new Subject<PlacedEntry>();
+  readonly #options: SampleLogReaderOptions;
+  readonly #turns: Turns;
   #handled = 0;
   #read = 0;
   #wake: (() => void) | undefined;
 
+  constructor(options: SampleLogReaderOptions) {
+    this.#options = options;
+    this.#turns = new Turns(options.clock);
+  }
+
   /**
-   * Reads from `sequence` until `signal`. Rejects with what broke the stream: supervision starts
-   * it again, from the sequence after the last one read.
+   * Reads from `sequence` until `signal`, letting other work in between. Rejects with what broke
+   * the stream, or what `first` threw.
    */
   async run(stream: Stream, sequence: number, signal: AbortSignal): Promise<void> {
     const read = stream.read({
@@ -87,8 +102,11 @@ export class SampleLogReader {
     try {
       for await (const message of read) {
         if (signal.aborted) return;
+        await this.#turns.breathe();
+        const placed = place(message, writtenTo(stream).take(message.data));
+        this.#options.first?.(placed);
         this.#read++;
-        this.entries.next(place(message, writtenTo(stream).take(message.data)));
+        this.entries.next(placed);
         while (this.#read - this.#handled > BACKLOG_MAX && !signal.aborted) await this.#room();
       }
     } finally {

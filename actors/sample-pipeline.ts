@@ -43,24 +43,22 @@ export class SamplePipeline implements EvaluatorView {
 
   /** Runs until `signal`; rejects on a fault, after which it may be run again. */
   async run(signal: AbortSignal): Promise<void> {
-    const { stream, history } = this.#deps;
+    const { clock, stream, history } = this.#deps;
     const state = await stream.state(SAMPLES_STREAM);
     this.#caughtUpAt = state.lastSequence;
-    const log = new SampleLogReader();
+    const log = new SampleLogReader({ clock, first: (placed) => this.#store(history, placed) });
     const evaluator = new Evaluator({ ...this.#deps, log });
     this.#evaluator = evaluator;
     await evaluator.rebuild();
     const ending = new AbortController();
     const end = (): void => ending.abort();
     signal.addEventListener('abort', end, { once: true });
-    const stored = log.entries.subscribe((placed) => this.#store(history, placed));
     const evaluating = evaluator.run(ending.signal);
     try {
       await Promise.race([evaluating, log.run(stream, state.firstSequence, ending.signal)]);
     } finally {
       end();
       signal.removeEventListener('abort', end);
-      stored.unsubscribe();
       await evaluating.catch(() => {});
     }
   }

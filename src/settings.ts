@@ -112,9 +112,9 @@ export const settingsTable = {
     defaultInWords: 'host on Linux, and libvirt where virsh answers; none without the demo project',
     help: 'What to collect from: this host (/proc), the libvirt domains it sees, or nothing.',
   }),
-  sampleIntervalSeconds: setting('SVC_SAMPLE_INTERVAL_SECONDS', integer(1, 300), '30', {
+  sampleIntervalSeconds: setting('SVC_SAMPLE_INTERVAL_SECONDS', integer(1, 30), '30', {
     unit: 'seconds',
-    help: 'Time between two readings of a machine. Two readings more than three intervals apart are a gap.',
+    help: 'Time between two readings of a machine. Whatever it is, two readings more than 90 seconds apart are a gap, and no rate or duration is computed across one.',
   }),
   libvirtUri: setting('SVC_LIBVIRT_URI', text, 'qemu:///system', {
     help: 'Which hypervisor virsh connects to.',

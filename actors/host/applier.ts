@@ -22,7 +22,7 @@ import { pause } from '../../streams/pause.ts';
 import type { Stream, StreamMessage, StreamRead } from '../../streams/stream.ts';
 import type { HostCounters } from './counters.ts';
 import { AppliedPosition } from './position.ts';
-import type { Turns } from './turns.ts';
+import type { Turns } from '../turns.ts';
 
 export interface ApplierOptions {
   readonly stream: Stream;

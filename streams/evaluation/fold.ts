@@ -11,9 +11,15 @@
 import { isObserved } from '../metrics/derive.ts';
 import type { SampleBatch } from '../samples/batch.ts';
 import { type Edge, FUTURE_MS, GAP_TOLERANCE_MS, LATENESS_MS, type LogEntry } from './entry.ts';
-import { concludeEntry, type Instance, openIncident } from './instance.ts';
+import {
+  concludeEntry,
+  decidedThroughMs,
+  type Instance,
+  openIncident,
+  takeOver,
+} from './instance.ts';
 import { type LaneRow, type Placement, place, refresh } from './lane.ts';
-import { foldMarker } from './marker.ts';
+import { beginCatchUp } from './marker.ts';
 import { inArrivalOrder } from './order.ts';
 import {
   addRule,
@@ -50,7 +56,6 @@ export interface Folded {
  */
 export function createState(seed?: EvaluationSeed, into = emptyState()): EvaluationState {
   for (const rule of seed?.rules ?? []) addRule(into, rule, Number.NEGATIVE_INFINITY);
-  into.floorMs = Math.max(into.floorMs, seed?.floorMs ?? Number.NEGATIVE_INFINITY);
   into.seeds = [...into.seeds, ...(seed?.firing ?? [])];
   plantSeeds(into);
   return into;
@@ -71,12 +76,37 @@ export function fold(
     case 'tick':
       return { state, edges: foldTick(state, entry.atMs) };
     case 'rules': {
-      const touched = foldMarker(state, entry, past, (scratch, batch) =>
-        foldBatch(scratch, batch, dropEvents),
-      );
-      return { state, edges: reconcileAll(state, touched, entry.atMs) };
+      const marker = foldMarker(state, entry);
+      if (marker.isNeeded) for (const before of past) marker.take(before);
+      return marker.finish();
     }
   }
+}
+
+/** A marker being folded: `take` what is stored before it, oldest first, then `finish`. */
+export interface FoldingMarker {
+  /** false: no rule of it is new, and nothing need be taken. */
+  readonly isNeeded: boolean;
+  take(before: LogEntry): void;
+  finish(): Folded;
+}
+
+/**
+ * Folds a rules marker in pieces, so that a long past is read and folded entry by entry over many
+ * turns. Until `finish` the state belongs to this marker alone.
+ */
+export function foldMarker(
+  state: EvaluationState,
+  entry: Extract<LogEntry, { kind: 'rules' }>,
+): FoldingMarker {
+  const { isNeeded, take, join } = beginCatchUp(state, entry, (scratch, batch) => {
+    foldBatch(scratch, batch, dropEvents);
+  });
+  return {
+    isNeeded,
+    take,
+    finish: () => ({ state, edges: reconcileAll(state, join(), entry.atMs) }),
+  };
 }
 
 type Conclusion = (state: EvaluationState, touched: readonly Instance[], nowMs: number) => Edge[];
@@ -173,13 +203,12 @@ function reconcileAll(state: EvaluationState, touched: readonly Instance[], nowM
   const edges: Edge[] = [];
   const telling: Telling = {
     nowMs,
-    floorMs: state.floorMs,
     tell: (edge) => edges.push(edge),
     countUnrecorded: () => state.counters.unrecorded++,
   };
   for (const instance of touched) {
     reconcile(instance, telling);
-    if (openIncident(instance)) state.open.add(instance);
+    if (openIncident(instance) || isOpen(instance.decided)) state.open.add(instance);
     else state.open.delete(instance);
   }
   return edges;
@@ -199,16 +228,25 @@ function foldTick(state: EvaluationState, atMs: number): Edge[] {
   state.nowMs = atMs;
   const edges: Edge[] = [];
   for (const instance of state.open) {
-    const { newestValueMs } = instance.lane;
-    const startedMs = openIncident(instance)?.startedMs ?? newestValueMs;
-    // An incident from rows may have no observation here yet; it had one when it started.
-    const lastMs = Math.max(newestValueMs, startedMs);
-    if (atMs - Math.max(lastMs, state.listeningSinceMs) <= GAP_TOLERANCE_MS) continue;
-    const edge = tellMissing(instance, lastMs);
+    const edge = missingAt(instance, atMs, state.listeningSinceMs);
     if (edge) edges.push(edge);
   }
   sweep(state, atMs);
   return edges;
+}
+
+function missingAt(instance: Instance, atMs: number, listeningSinceMs: number): Edge | undefined {
+  const { lane, decided } = instance;
+  // What rows have may still be to come in the log, until its time is over for sure.
+  if (decided && atMs <= decidedThroughMs(decided) + GAP_TOLERANCE_MS) return undefined;
+  if (atMs - Math.max(lane.newestValueMs, listeningSinceMs) <= GAP_TOLERANCE_MS) return undefined;
+  takeOver(instance);
+  const startedMs = openIncident(instance)?.startedMs ?? listeningSinceMs;
+  return tellMissing(instance, Math.max(lane.newestValueMs, startedMs));
+}
+
+function isOpen(decided: Instance['decided']): boolean {
+  return decided !== undefined && decided.recoveredMs === undefined;
 }
 
 const SWEEP_EVERY_MS = 3_600_000;
@@ -222,7 +260,9 @@ function sweep(state: EvaluationState, atMs: number): void {
   for (const project of state.projects.values()) {
     for (const vm of project.vms.values()) {
       for (const [key, lane] of vm.lanes) {
-        const busy = lane.instances.some((instance) => instance.current.firing || instance.told);
+        const busy = lane.instances.some(
+          ({ current, told, decided }) => current.firing || told || decided,
+        );
         if (busy || lane.newestMs > atMs - FORGOTTEN_AFTER_MS) continue;
         vm.lanes.delete(key);
         vm.routes.clear();

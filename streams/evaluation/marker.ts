@@ -21,16 +21,25 @@ import { copyTimeline, step } from './timeline.ts';
 
 type RulesEntry = Extract<LogEntry, { kind: 'rules' }>;
 
+/** A marker whose new rules are being caught up: what is stored before it is taken, oldest first. */
+export interface CatchUp {
+  /** false: no rule is new, and what came before is of no interest. */
+  readonly isNeeded: boolean;
+  take(past: LogEntry): void;
+  /** Joins the new rules to the live state. Returns their instances that are firing already. */
+  join(): Instance[];
+}
+
 /**
- * Puts the marker's rules in force and ends those it removes. Returns the new rules' instances
- * that are firing already. A revision that is in force, or older than it, changes nothing.
+ * Puts the marker's rules in force and ends those it removes. A revision that is in force, or
+ * older than it, changes nothing. In pieces, so that a long past can be taken in over many turns
+ * of the event loop; nothing else may be folded until it has been joined.
  */
-export function foldMarker(
+export function beginCatchUp(
   state: EvaluationState,
   marker: RulesEntry,
-  past: Iterable<LogEntry>,
   foldPast: (scratch: EvaluationState, batch: SampleBatch) => void,
-): Instance[] {
+): CatchUp {
   for (const { project, rule } of marker.removals) {
     removeRule(state, project, rule);
     rememberPaused(state, pausedKey(project, rule));
@@ -44,8 +53,17 @@ export function foldMarker(
     addRule(scratch, rule, sinceMs);
   }
   state.nowMs = marker.atMs;
-  if (scratch.projects.size === 0) return [];
-  for (const entry of past) if (entry.kind === 'batch') foldPast(scratch, entry.batch);
+  const isNeeded = scratch.projects.size > 0;
+  return {
+    isNeeded,
+    take: (past) => {
+      if (isNeeded && past.kind === 'batch') foldPast(scratch, past.batch);
+    },
+    join: () => (isNeeded ? joinAll(scratch, state) : []),
+  };
+}
+
+function joinAll(scratch: EvaluationState, state: EvaluationState): Instance[] {
   const joined: Instance[] = [];
   for (const [id, from] of scratch.projects) {
     const to = state.projects.get(id);

@@ -115,7 +115,7 @@ t.test('a bad value, name or combination is refused with what would do', async (
     [[], { SVC_TLS_KEY_FILE: 'k' }, /needs SVC_TLS_CERT_FILE beside it/],
     [[], { SVC_TRUSTED_PROXY: 'proxy.lan' }, /must be addresses and ranges.*"proxy.lan"/],
     [[], { SVC_METRICS_LISTEN: '0.0.0.0:9464' }, /SVC_METRICS_LISTEN must be on loopback/],
-    [[], { SVC_SAMPLE_INTERVAL_SECONDS: '0' }, /whole number from 1 to 300: "0" is not/],
+    [[], { SVC_SAMPLE_INTERVAL_SECONDS: '0' }, /whole number from 1 to 30: "0" is not/],
     [[], { SVC_SAMPLE_INTERVAL_SECONDS: '1e1' }, /whole number/],
     [[], { SVC_AUDIT_RETENTION_DAYS: '-5' }, /whole number from 1 to 3650/],
     [[], { SVC_DEMO: 'maybe' }, /SVC_DEMO must be on or off: "maybe" is neither/],

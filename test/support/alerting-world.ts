@@ -179,7 +179,7 @@ async function startEvaluator(
   parts: Parts,
   onFault: EvaluatorDeps['onFault'],
 ) {
-  const log = new SampleLogReader();
+  const log = new SampleLogReader({ clock });
   const evaluator = new Evaluator({ host, stream, clock, log, ...(onFault && { onFault }) });
   await evaluator.rebuild();
   const { firstSequence } = await stream.state(SAMPLES_STREAM);

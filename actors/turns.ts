@@ -3,7 +3,7 @@
  * once a turn of the event loop has been used for `TURN_MS` waits for the next one, so that
  * requests and samples get through in between.
  */
-import type { Clock } from '../../streams/clock.ts';
+import type { Clock } from '../streams/clock.ts';
 
 /** Work done in one turn before others are let in, ms; no block may last 25 ms (design §7). */
 const TURN_MS = 8;
