@@ -20,7 +20,7 @@ export function banner(facts: BannerFacts): string {
   const { version, watches, datacenter, sampleIntervalSeconds, baseUrl, metricsUrl } = facts;
   const watching =
     watches.length > 0
-      ? `watches ${watches.join(' and ')} (${datacenter}) every ${sampleIntervalSeconds} s`
+      ? `watches ${watches.join(' and ')} (${datacenter}) every ${sampleIntervalSeconds} s; CPU and rates from the second reading on`
       : 'collects nothing itself: readings come over WriteSamples';
   const metrics = metricsUrl ? `, own metrics on ${metricsUrl}` : '';
   return [
