@@ -1,0 +1,117 @@
+/**
+ * How long from the acknowledgement of the breaching sample to the webhook in the receiver's hands:
+ * the program as a user starts it, a receiver on the loopback, one VM after another crossing the
+ * threshold of a rule without a duration. Both times are taken by the sender's clock. Then all VMs
+ * of another rule at once, to show what a burst does to the last of them.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { fleetVm } from '../test/support/fleet.ts';
+import { startProgram } from '../test/support/program.ts';
+import { Api, memoryRow } from './support/api.ts';
+import { type Scope, withScope } from './support/scope.ts';
+
+const ALERTS = 1_000;
+const ROWS_A_REQUEST = 500;
+const WAIT_MS = 30_000;
+
+/** Runs and prints the table. */
+export async function run(): Promise<void> {
+  console.table(await withScope(measure));
+}
+
+async function measure(scope: Scope) {
+  const folder = mkdtempSync(`${tmpdir()}/alert-bench-`);
+  scope.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  const { demo } = await startProgram(scope, folder, {
+    ...{ SVC_COLLECT: 'none', SVC_WEBHOOK_ALLOW: '127.0.0.1', SVC_WEBHOOK_ALLOW_HTTP: 'on' },
+  });
+  const receiver = await startReceiver(scope);
+  const api = new Api(demo);
+  await writeAll(api, Date.now() - 60_000, { sequence: 1, usedRatio: 0.2 });
+  const destinations = [await api.createWebhook(receiver.url)];
+  const rule = { metricId: 'memory_used_pct', destinations };
+  await api.saveRule({ ...rule, displayName: 'One after another', threshold: 50 });
+  const single: number[] = [];
+  for (let n = 0; n < ALERTS; n++) {
+    const arrival = receiver.next(`One after another ${fleetVm(n)}`);
+    await api.write([memoryRow(n, { observedMs: Date.now(), sequence: 2, usedRatio: 0.6 })]);
+    const acknowledgedMs = performance.now();
+    single.push((await arrival) - acknowledgedMs);
+  }
+  await api.saveRule({ ...rule, displayName: 'All at once', threshold: 80 });
+  const arrivals = Array.from({ length: ALERTS }, (_, n) =>
+    receiver.next(`All at once ${fleetVm(n)}`),
+  );
+  await writeAll(api, Date.now(), { sequence: 3, usedRatio: 0.9 });
+  const acknowledgedMs = performance.now();
+  const burst = (await Promise.all(arrivals)).map((ms) => ms - acknowledgedMs);
+  return [
+    line(`${ALERTS} alerts, one after another`, single, 'p50 < 5, p99 < 50'),
+    line(`${ALERTS} alerts at once`, burst, ''),
+  ];
+}
+
+async function writeAll(
+  api: Api,
+  observedMs: number,
+  row: { readonly sequence: number; readonly usedRatio: number },
+): Promise<void> {
+  for (let first = 0; first < ALERTS; first += ROWS_A_REQUEST) {
+    const rows = Array.from({ length: ROWS_A_REQUEST }, (_, i) =>
+      memoryRow(first + i, { ...row, observedMs }),
+    );
+    await api.write(rows);
+  }
+}
+
+interface Receiver {
+  readonly url: string;
+  /** When the message of that rule and VM (`rule vm`) arrived, by `performance.now()`. */
+  next(ruleAndVm: string): Promise<number>;
+}
+
+interface Message {
+  readonly data: { readonly ruleDisplayName: string; readonly vmName: string };
+}
+
+async function startReceiver(scope: Scope): Promise<Receiver> {
+  const waiting = new Map<string, (atMs: number) => void>();
+  const server = createServer((request, response) => {
+    const atMs = performance.now();
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      response.writeHead(204).end();
+      const { data } = JSON.parse(Buffer.concat(chunks).toString()) as Message;
+      waiting.get(`${data.ruleDisplayName} ${data.vmName.split('/').at(-1)}`)?.(atMs);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  scope.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}/hook`,
+    next: (ruleAndVm) =>
+      new Promise((resolve, reject) => {
+        const late = setTimeout(() => reject(new Error(`No webhook for ${ruleAndVm}`)), WAIT_MS);
+        waiting.set(ruleAndVm, (atMs) => {
+          clearTimeout(late);
+          resolve(atMs);
+        });
+      }),
+  };
+}
+
+function line(what: string, times: readonly number[], aim: string) {
+  const sorted = times.toSorted((a, b) => a - b);
+  const at = (ratio: number) => (sorted[Math.floor(sorted.length * ratio)] ?? 0).toFixed(1);
+  return { what, 'p50 ms': at(0.5), 'p99 ms': at(0.99), 'max ms': at(0.9999), aim };
+}
+
+if (import.meta.main) await run();

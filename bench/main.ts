@@ -1,0 +1,37 @@
+/**
+ * `npm run bench [name…]`: runs the named benches one after another, all of them by default. They
+ * print tables and decide nothing: a figure depends on the machine, and on what else runs on it.
+ */
+import { availableParallelism, cpus, loadavg } from 'node:os';
+import { run as alertLatency } from './alert-latency.ts';
+import { run as commits } from './commits.ts';
+import { run as evaluator } from './evaluator.ts';
+import { run as history } from './history.ts';
+import { run as ingest } from './ingest.ts';
+import { run as mainThread } from './main-thread.ts';
+import { run as start } from './start.ts';
+import { run as streams } from './streams.ts';
+
+const benches: Readonly<Record<string, () => Promise<void>>> = {
+  ingest,
+  'alert-latency': alertLatency,
+  evaluator,
+  'main-thread': mainThread,
+  start,
+  history,
+  streams,
+  commits,
+};
+
+const names = process.argv.slice(2);
+const unknown = names.filter((name) => !(name in benches));
+if (unknown.length > 0) {
+  console.error(`There is no bench ${unknown.join(', ')}: ${Object.keys(benches).join(', ')}`);
+  process.exit(2);
+}
+for (const [name, run] of Object.entries(benches)) {
+  if (names.length > 0 && !names.includes(name)) continue;
+  const load = loadavg()[0]?.toFixed(1);
+  console.log(`\n${name}: ${cpus()[0]?.model}, ${availableParallelism()} CPUs, load ${load}`);
+  await run();
+}
