@@ -5,7 +5,7 @@
 import { assertEvent, assign, setup } from 'xstate';
 
 /** From the first rotation on, an old key is never valid longer than this, ms. */
-export const KEY_OVERLAP_MS_MAX = 24 * 3_600_000;
+const KEY_OVERLAP_MS_MAX = 24 * 3_600_000;
 
 export interface CredentialInput {
   /** Unix ms of the commit that creates it. */

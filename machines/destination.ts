@@ -6,7 +6,7 @@
 import { assertEvent, assign, setup } from 'xstate';
 
 /** Longest overlap of a rotation, ms (spec/interface.md, limits: up to 24 hours). */
-export const SECRET_OVERLAP_MS_MAX = 24 * 3_600_000;
+const SECRET_OVERLAP_MS_MAX = 24 * 3_600_000;
 
 /** An endpoint that has failed for so long, without a success between, is paused (webhooks). */
 const FAILING_MS_MAX = 3 * 24 * 3_600_000;

@@ -2,7 +2,7 @@
 import type { EvaluationRule, Operator } from './entry.ts';
 
 /** Does `value` satisfy the operator against `threshold`? Exact comparison; NaN satisfies none. */
-export function compares(value: number, operator: Operator, threshold: number): boolean {
+function compares(value: number, operator: Operator, threshold: number): boolean {
   switch (operator) {
     case 'GREATER_THAN':
       return value > threshold;

@@ -31,7 +31,7 @@ export interface Timeline {
 /** What a step brought about. RECOVERABLE: good samples span enough to end a firing. */
 export const UNCHANGED = 0;
 export const FIRED = 1;
-export const RECOVERABLE = 2;
+const RECOVERABLE = 2;
 export type StepOutcome = typeof UNCHANGED | typeof FIRED | typeof RECOVERABLE;
 
 export function emptyTimeline(): Timeline {

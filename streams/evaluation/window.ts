@@ -5,7 +5,7 @@
 import type { ObservedValue } from './entry.ts';
 
 /** Observed values that an incident stores at most. */
-export const WINDOW_VALUES_MAX = 512;
+const WINDOW_VALUES_MAX = 512;
 
 /** A run's observed values as they settle; two plain arrays because there may be 10,000 of them. */
 export class RunWindow {

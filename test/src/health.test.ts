@@ -68,7 +68,10 @@ t.test(
       ],
       [partCheck(supervision, { name: 'evaluator', essential: false })(), { state: 'degraded' }],
       [partCheck(supervision, { name: 'deliverer', essential: true })(), ready],
-      [partCheck(supervision, { name: 'ingest', essential: true })(), { reason: /not started yet/ }],
+      [
+        partCheck(supervision, { name: 'ingest', essential: true })(),
+        { reason: /not started yet/ },
+      ],
     ];
     for (const [health, expected] of cases) t.match(health, expected);
     t.match(diskSpace(tmpdir())().state, /ready|degraded|notReady/, 'a real file system answers');
