@@ -17,7 +17,6 @@ import { codeToHttpStatus, errorToJson } from '@connectrpc/connect/protocol-conn
 import type { FastifyInstance } from 'fastify';
 import type { Host } from '../../actors/host-port.ts';
 import type { Ingest, WriteAnswer } from '../../actors/ingest-port.ts';
-import { Refusal } from '../../streams/refusal.ts';
 import type { Authenticator, Principal } from '../auth/authenticator.ts';
 import { WriteSamplesResponseSchema } from '../gen/svc/ingest/v1/ingest_pb.ts';
 import { BODY_BYTES_MAX } from '../http/limits.ts';
@@ -101,14 +100,16 @@ class FastWriteSamples {
     return length > 0 && length <= BODY_BYTES_MAX && !changesReading(headers);
   }
 
-  /** The caller, if it is a collector: any other is refused by the framework, in its words. */
+  /**
+   * The caller, if it is a collector: any other is refused by the framework, in its words. So is
+   * every fault: what is thrown in the server's own listener would end the program.
+   */
   #collector({ headers }: IncomingMessage): Principal | undefined {
     try {
       const principal = this.#deps.authenticator.authenticate(headers.authorization);
       return principal.capabilities.includes('collector') ? principal : undefined;
-    } catch (error) {
-      if (error instanceof Refusal) return undefined;
-      throw error;
+    } catch {
+      return undefined;
     }
   }
 

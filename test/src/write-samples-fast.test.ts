@@ -70,6 +70,7 @@ const authenticator: Authenticator = {
   authenticate(authorization) {
     const name = authorization?.replace('Bearer ', '');
     if (name === undefined) throw new Refusal('MISSING_CREDENTIAL', 'No Authorization header');
+    if (name === 'fault') throw new TypeError('A mistake of ours');
     if (name !== 'collector' && name !== 'reader') {
       throw new Refusal('CREDENTIAL_REVOKED', 'The key was revoked');
     }
@@ -271,6 +272,7 @@ t.test('what the handler does not take, the framework answers, its body unharmed
   const cases: readonly (readonly [string, Sent, number])[] = [
     ['no credential', { body, headers: { authorization: undefined } }, 401],
     ['a revoked key', { body, headers: { authorization: 'Bearer gone' } }, 401],
+    ['a key whose look-up fails', { body, headers: { authorization: 'Bearer fault' } }, 500],
     ['a key that may only read', { body, headers: { authorization: 'Bearer reader' } }, 403],
     ['another project', { body: otherProject }, 403],
     ['another project, in pieces', { body: otherProject, pieces: 3 }, 403],
