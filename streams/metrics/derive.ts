@@ -216,23 +216,37 @@ function intervalSeconds(before: InputRow | undefined, after: InputRow): number 
   return ms > 0 && ms <= GAP_TOLERANCE_MS ? ms / 1000 : 0;
 }
 
+/**
+ * The devices' increases, summed. One that is unknown makes the sum unknown: a device that dropped
+ * without a boot, that came or that went would count as 0 otherwise, and 0 is a recovery.
+ */
 function rateOver(before: InputRow | undefined, after: InputRow, out: Derived): void {
   const seconds = intervalSeconds(before, after);
-  if (!before || seconds === 0) return;
+  if (!before || seconds === 0 || hasGone(before, after)) return;
   const boot = { before: before.row.boot, after: after.row.boot };
   const { slots, keys } = after.input;
   let sum = 0;
-  let contributing = 0;
+  let devices = 0;
   for (let i = 0; i < slots.length; i++) {
+    const then = readPaired(before, after, i, keys[i]);
     const now = read(after.row, slots[i] ?? -1);
-    const increase = counterIncrease(readPaired(before, after, i, keys[i]), now, boot);
-    if (Number.isNaN(increase)) continue;
-    sum += increase;
-    contributing++;
+    if (Number.isNaN(then) && Number.isNaN(now)) continue;
+    sum += counterIncrease(then, now, boot);
+    devices++;
   }
-  if (contributing === 0) return;
+  if (devices === 0 || Number.isNaN(sum)) return;
   out.numerator = sum;
   out.denominator = seconds;
+}
+
+/** Did the earlier row read a device that the later row's layout does not have? */
+function hasGone(before: InputRow, after: InputRow): boolean {
+  if (before.input === after.input) return false;
+  const { keys, slots } = before.input;
+  return keys.some(
+    (key, i) =>
+      !after.input.keys.includes(key) && Number.isFinite(read(before.row, slots[i] ?? -1)),
+  );
 }
 
 /** The earlier row's reading of the same device; a row with the same layout has it in place. */

@@ -3,6 +3,7 @@
  * is worth, and when it is worth nothing. Times are seconds since the start of the scenario.
  */
 import t from 'tap';
+import { derive, inputsOf } from '../../streams/metrics/derive.ts';
 import {
   cpuRule,
   EvaluationWorld,
@@ -67,16 +68,53 @@ t.test('case 12: no rate is computed across a gap longer than the tolerance', (t
   t.end();
 });
 
-t.test('case 12: rates are per device, then summed; a detached disk ends its series', (t) => {
+function bothRead(at: number, vda: number, vdb: number, more: Partial<ShortRow> = {}): ShortRow {
+  return { at, series: { [VDA]: vda, [VDB]: vdb }, ...more };
+}
+
+t.test('case 12: rates are per device, then summed; a detach or attach costs one interval', (t) => {
   const world = new EvaluationWorld([diskRule]);
-  const both = (at: number, vda: number, vdb: number): ShortRow => ({
-    at,
-    series: { [VDA]: vda, [VDB]: vdb },
+  const rows = [bothRead(0, 0, 5000), bothRead(30, 30, 5060), reads(60, 60), reads(90, 90)];
+  t.same(
+    valuesAt(world, rows),
+    [null, 3, null, 1],
+    'what it read until it was detached is unknown',
+  );
+  const attached = [bothRead(120, 120, 9000), bothRead(150, 150, 9030)];
+  t.same(valuesAt(world, attached), [null, 2], 'attached again, it has no rate yet');
+  const only = (at: number, vdb: number): ShortRow => ({ at, series: { [VDB]: vdb } });
+  t.same(valuesAt(world, [only(180, 9060), only(210, 9090)]), [null, 1]);
+  t.end();
+});
+
+/** Rates of rows of one layout, as queries over columns see them: NaN = not in the row. */
+function derivedRates(...rows: readonly (readonly number[])[]): (number | null)[] {
+  const derivation = { from: 'rate', series: 'svc_vm_disk_read_bytes_total' } as const;
+  const [input] = inputsOf(derivation, [VDA, VDB]);
+  if (!input) throw new Error('The layout carries the metric');
+  const out = { numerator: 0, denominator: 0, capacityChanged: false };
+  const observed = rows.map((values, i) => ({
+    row: { observedMs: START_MS + i * 30_000, boot: 'boot-1', vcpus: 1, state: 1, values },
+    input,
+  }));
+  return observed.map((after, i) => {
+    const value = derive(derivation, observed[i - 1], after, out);
+    return Number.isNaN(value) ? null : value;
   });
-  const rows = [both(0, 0, 5000), both(30, 30, 5060), reads(60, 60), both(90, 90, 9000)];
-  t.same(valuesAt(world, rows), [null, 3, 1, 1], 'attached again, it has no rate yet');
-  t.same(valuesAt(world, [both(120, 120, 9030)]), [2]);
-  t.same(valuesAt(world, [{ at: 150, series: { [VDB]: 9060 } }]), [1], 'whatever is left counts');
+}
+
+t.test('case 12: an unknown increase of one device is no zero: nothing recovers by it', (t) => {
+  const busy = [bothRead(0, 0, 7), bothRead(30, 300_000, 7)];
+  const reset = new EvaluationWorld([diskRule]);
+  t.same(reset.rows(busy), ['fired at 30 since 30']);
+  t.same(reset.rows([bothRead(60, 50, 7)]), [], 'vda dropped under the same boot id, vdb idles');
+  t.same(reset.rows([bothRead(90, 80, 7)]), ['recovered at 90'], 'an observed low rate does');
+  const absent = new EvaluationWorld([diskRule]);
+  absent.rows(busy);
+  const without = { at: 60, series: { [VDB]: 7 } };
+  t.same(absent.rows([without, bothRead(90, 900_000, 7)]), [], 'vda is missing in one row');
+  t.same(absent.rows([bothRead(120, 900_030, 7)]), ['recovered at 120']);
+  t.same(derivedRates([0, 7], [Number.NaN, 7], [30, 7], [60, 7]), [null, null, null, 1]);
   t.end();
 });
 
