@@ -10,7 +10,7 @@ export interface IngestRow extends Omit<Row, 'project'> {
 export interface WriteRequest {
   /** Project id. */
   readonly project: string;
-  /** The sender's id of this batch: sent again, it is answered the same. '' = none. */
+  /** The sender's id of this batch: sent again with the same rows, it is answered the same. '' = none. */
   readonly batchId: string;
   readonly rows: readonly IngestRow[];
 }

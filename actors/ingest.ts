@@ -9,6 +9,7 @@ import { FUTURE_MS, RETENTION_MS } from '../streams/evaluation/entry.ts';
 import { Refusal } from '../streams/refusal.ts';
 import type { SeriesKey } from '../streams/samples/batch.ts';
 import { partitionOf } from '../streams/stream.ts';
+import { BatchAnswers } from './batch-answers.ts';
 import type {
   Ingest,
   IngestRow,
@@ -27,13 +28,11 @@ export interface IngestDeps {
   readonly onRows: (accepted: number, rejected: readonly RejectedSample[]) => void;
 }
 
-/** Answers kept so that a batch sent again is answered the same, by project and batch id. */
-const ANSWERS_KEPT = 10_000;
 /** Observation times remembered per VM to tell a repeated row. */
 const TIMES_KEPT = 16;
 
 export function createIngest(deps: IngestDeps): Ingest {
-  const answers = new Map<string, Promise<WriteAnswer>>();
+  const answers = new BatchAnswers();
   const seen = new RecentTimes();
   const partitions = new Map<string, number>();
 
@@ -59,22 +58,8 @@ export function createIngest(deps: IngestDeps): Ingest {
   }
 
   return {
-    write(request) {
-      if (request.batchId === '') return store(request);
-      const key = `${request.project}/${request.batchId}`;
-      const before = answers.get(key);
-      if (before) return before;
-      const answer = store(request);
-      answers.set(key, answer);
-      answer.catch(() => answers.delete(key));
-      if (answers.size > ANSWERS_KEPT) {
-        for (const oldest of answers.keys()) {
-          answers.delete(oldest);
-          break;
-        }
-      }
-      return answer;
-    },
+    write: (request) =>
+      request.batchId === '' ? store(request) : answers.answer(request, () => store(request)),
   };
 }
 

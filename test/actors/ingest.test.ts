@@ -116,6 +116,29 @@ t.test(
   },
 );
 
+t.test(
+  'a batch id used again for other rows stands for them: nothing is thrown away',
+  async (t) => {
+    const world = await openAlertingWorld(t);
+    const row = cpuRow('vm-1', START_MS, 1);
+    await write(world, [row], '1');
+    const others = [
+      { ...row, values: [2] },
+      { ...row, observedMs: START_MS + 30_000 },
+      { ...row, vm: 'vm-2' },
+      { ...row, series: ['svc_vm_load1'] },
+      { ...row, state: 0 },
+    ];
+    for (const [i, other] of others.entries()) {
+      t.match(await write(world, [other], '1'), { accepted: 1 });
+      t.equal((await stored(world.stream)).length, i + 2);
+    }
+    const last = others.at(-1) ?? row;
+    t.match(await write(world, [{ ...last }], '1'), { accepted: 1 }, 'sent again, it is known');
+    t.equal((await stored(world.stream)).length, others.length + 1);
+  },
+);
+
 t.test('requests that come together share an entry; a long one is spread', async (t) => {
   const world = await openAlertingWorld(t);
   await write(world, [cpuRow('vm-1', START_MS - 1, 0)]);

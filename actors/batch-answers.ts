@@ -1,0 +1,70 @@
+/**
+ * Answers kept for batches sent again: one with the same id and the same rows is answered the same
+ * and not stored twice. An id alone proves nothing (a sender that numbers from 1 has used each of
+ * them before its restart), so the rows' digest is kept with the answer.
+ */
+import { hash } from 'node:crypto';
+import type { IngestRow, WriteAnswer, WriteRequest } from './ingest-port.ts';
+
+/** Answers kept, of all projects. */
+const ANSWERS_KEPT = 10_000;
+
+interface Kept {
+  readonly digest: string;
+  readonly answer: Promise<WriteAnswer>;
+}
+
+/** Answers by project and batch id, the oldest forgotten first. */
+export class BatchAnswers {
+  readonly #kept = new Map<string, Kept>();
+
+  /** The kept answer of this batch; otherwise that of `store`, kept unless it rejects. */
+  answer(request: WriteRequest, store: () => Promise<WriteAnswer>): Promise<WriteAnswer> {
+    const key = `${request.project}/${request.batchId}`;
+    const digest = digestOf(request.rows);
+    const before = this.#kept.get(key);
+    if (before?.digest === digest) return before.answer;
+    const kept = { digest, answer: store() };
+    this.#kept.delete(key);
+    this.#kept.set(key, kept);
+    kept.answer.catch(() => {
+      if (this.#kept.get(key) === kept) this.#kept.delete(key);
+    });
+    if (this.#kept.size > ANSWERS_KEPT) this.#forgetOldest();
+    return kept.answer;
+  }
+
+  #forgetOldest(): void {
+    for (const oldest of this.#kept.keys()) {
+      this.#kept.delete(oldest);
+      return;
+    }
+  }
+}
+
+/** Of all that a row tells; the same rows always have the same, other rows another. */
+function digestOf(rows: readonly IngestRow[]): string {
+  let size = 0;
+  for (const { values } of rows) size += values.length + 5;
+  const numbers = new Float64Array(size);
+  const texts: string[] = [];
+  let series: readonly string[] | undefined;
+  let at = 0;
+  for (const row of rows) {
+    numbers.set([row.values.length, row.observedMs, row.sequence, row.vcpus, row.state], at);
+    numbers.set(row.values, at + 5);
+    at += 5 + row.values.length;
+    texts.push(row.vm, row.boot, row.stateReason, row.displayName ?? '');
+    // Rows of one layout mostly share its list, which is looked at once then.
+    if (!isSameList(row.series, series)) texts.push(...row.series);
+    series = row.series;
+  }
+  return hash('sha256', numbers, 'base64') + hash('sha256', JSON.stringify(texts), 'base64');
+}
+
+function isSameList(list: readonly string[], before: readonly string[] | undefined): boolean {
+  if (list === before) return true;
+  if (list.length !== before?.length) return false;
+  for (let i = 0; i < list.length; i++) if (list[i] !== before[i]) return false;
+  return true;
+}
