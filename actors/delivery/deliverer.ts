@@ -23,6 +23,7 @@ import {
   DELIVERIES_STREAM,
   outstandingDeliveries,
   parseWakeUp,
+  type RecordedAttempt,
   type WakeUp,
   wakeOnCommit,
 } from './wake-ups.ts';
@@ -36,6 +37,8 @@ export interface DelivererDeps extends AttemptDeps {
 
 /** How often rows are swept for lost wake-ups and dead attempts, ms. */
 const SWEEP_MS = 30_000;
+/** An attempt is over after 10 s; with clocks that differ and its commit, nobody's after this, ms. */
+const LOST_AFTER_MS = 15_000;
 const RETRY_MS = 500;
 
 export class Deliverer {
@@ -45,8 +48,8 @@ export class Deliverer {
   /** Deliveries this process has opened an attempt of, until its outcome is committed. */
   readonly #open = new Set<string>();
   #stopped = false;
-  #sweeping = false;
   #cancelProbe: (() => void) | undefined;
+  #cancelSweep: (() => void) | undefined;
 
   constructor(deps: DelivererDeps) {
     this.#deps = deps;
@@ -65,13 +68,12 @@ export class Deliverer {
     const undo = [
       wakeOnCommit(host, stream, (error) => onFault('wake-up', error)),
       host.onApplied(({ commit }) => this.#discardEnded(commit)),
-      this.#sweepEvery(SWEEP_MS),
     ];
     const stop = (): void => void consumer.close();
     signal.addEventListener('abort', stop, { once: true });
     try {
       if (signal.aborted) return;
-      await this.#sweep();
+      this.#sweepAfter(await this.#sweep());
       for await (const message of consumer) {
         this.#takeWakeUp(message.data);
         message.ack().catch((error: unknown) => onFault('acknowledging a wake-up', error));
@@ -80,6 +82,7 @@ export class Deliverer {
       this.#stopped = true;
       signal.removeEventListener('abort', stop);
       this.#cancelProbe?.();
+      this.#cancelSweep?.();
       await consumer.close();
       await Promise.all(this.#attempts);
       for (const end of undo) end();
@@ -167,31 +170,42 @@ export class Deliverer {
     }
   }
 
-  #sweepEvery(ms: number): () => void {
-    let cancel = (): void => {};
-    const again = (): void => {
-      cancel = this.#deps.clock.wakeAfter(ms, () => {
-        this.#sweep().catch((error: unknown) => this.#deps.onFault('sweep', error));
-        again();
+  #sweepAfter(ms: number): void {
+    if (this.#stopped) return;
+    this.#cancelSweep = this.#deps.clock.wakeAfter(ms, () => {
+      const swept = this.#sweep().catch((error: unknown) => {
+        this.#deps.onFault('sweep', error);
+        return SWEEP_MS;
       });
-    };
-    again();
-    return () => cancel();
+      void swept.then((nextMs) => this.#sweepAfter(nextMs));
+    });
   }
 
-  /** Rows are the truth: takes up what is due, and what a dead process left as being sent. */
-  async #sweep(): Promise<void> {
-    if (this.#sweeping || this.#stopped) return;
-    this.#sweeping = true;
+  /**
+   * Rows are the truth: takes up what is due, and what a dead process left as being sent. A row
+   * that cannot be taken up is told and keeps no other waiting. Answers when to sweep again, ms.
+   */
+  async #sweep(): Promise<number> {
+    const { due, sending } = outstandingDeliveries(this.#deps.host);
+    for (const wakeUp of due) await this.#tellFault(wakeUp, () => this.#enqueue(wakeUp));
+    const others = sending.filter(({ delivery }) => !this.#open.has(delivery));
+    for (const attempt of others.filter((each) => this.#isLost(each))) {
+      if (this.#stopped) break;
+      await this.#tellFault(attempt, () => this.#persist(() => recordLost(this.#deps, attempt)));
+    }
+    return others.every((each) => this.#isLost(each)) ? SWEEP_MS : LOST_AFTER_MS;
+  }
+
+  /** Another process may still be at it while it is young, on either side of now: clocks differ. */
+  #isLost({ startedMs }: RecordedAttempt): boolean {
+    return Math.abs(this.#deps.clock.now() - startedMs) >= LOST_AFTER_MS;
+  }
+
+  async #tellFault({ delivery }: WakeUp, work: () => void | Promise<void>): Promise<void> {
     try {
-      const { due, sending } = outstandingDeliveries(this.#deps.host);
-      for (const wakeUp of due) this.#enqueue(wakeUp);
-      for (const lost of sending) {
-        if (this.#open.has(lost.delivery)) continue;
-        await this.#persist(() => recordLost(this.#deps, lost));
-      }
-    } finally {
-      this.#sweeping = false;
+      await work();
+    } catch (error) {
+      this.#deps.onFault(`taking up ${delivery}`, error);
     }
   }
 

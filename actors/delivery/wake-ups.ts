@@ -66,17 +66,23 @@ export function wakeOnCommit(
   });
 }
 
+/** An attempt that its row calls under way, and since when, Unix ms. */
+export interface RecordedAttempt extends OpenAttempt {
+  readonly startedMs: number;
+}
+
 /** Deliveries that rows call due, and those whose attempt is recorded as under way. */
-export function outstandingDeliveries(host: Host): { due: WakeUp[]; sending: OpenAttempt[] } {
+export function outstandingDeliveries(host: Host): { due: WakeUp[]; sending: RecordedAttempt[] } {
   const due: WakeUp[] = [];
-  const sending: OpenAttempt[] = [];
+  const sending: RecordedAttempt[] = [];
   for (const project of host.projects()) {
     for (const { instance, value, context } of allInstances(host.view(project), 'delivery')) {
       const wakeUp = { project, delivery: instance };
       if (DUE.has(value)) due.push(wakeUp);
       if (value !== 'sending') continue;
       const { attempts } = context as unknown as DeliveryContext;
-      sending.push({ ...wakeUp, attemptId: attempts.at(-1)?.attemptId ?? '' });
+      const { attemptId = '', startedMs = 0 } = attempts.at(-1) ?? {};
+      sending.push({ ...wakeUp, attemptId, startedMs });
     }
   }
   return { due, sending };

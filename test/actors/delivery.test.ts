@@ -8,29 +8,13 @@ import { PROJECT } from '../support/alerting-world.ts';
 import {
   accepted,
   bodyOf,
-  type DeliveryWorld,
+  delivering,
   failed,
+  only,
   openDeliveryWorld,
-  ScriptedNotifier,
 } from '../support/delivery-world.ts';
 
 const HOUR_MS = 3_600_000;
-
-/** A world with a rule in force that tells one destination, timers and a deliverer. */
-async function delivering(t: Parameters<typeof openDeliveryWorld>[0]) {
-  const world = await openDeliveryWorld(t);
-  const hook = await world.addDestination();
-  await world.putInForce({ destinationNames: [hook] });
-  world.startTimers();
-  return { ...world, ...world.startDeliverer(), hook };
-}
-
-/** The only delivery. */
-function only(world: DeliveryWorld) {
-  const [delivery, second] = world.deliveries();
-  if (!delivery || second) throw new Error('There is not exactly one delivery');
-  return delivery;
-}
 
 t.test('an accepted attempt ends the delivery; its body is not kept', async (t) => {
   const world = await delivering(t);
@@ -122,38 +106,6 @@ t.test('nothing is sent after 24 hours, though no timer ended the delivery', asy
   t.same(world.notifier.requests, []);
 });
 
-t.test(
-  'an attempt whose process died is unknown, and tried again as the same delivery',
-  async (t) => {
-    const world = await openDeliveryWorld(t);
-    await world.putInForce({ destinationNames: [await world.addDestination()] });
-    const wire = new ScriptedNotifier();
-    wire.answer = () => undefined;
-    const dead = world.startDeliverer({ notifier: wire });
-    await world.fire(['vm-1']);
-    await world.until('it is on the wire', () => wire.hanging === 1);
-    // Its process takes nothing up any more. Another one starts over the same rows.
-    const stopping = dead.stop();
-    world.startTimers();
-    world.notifier.answer = () => undefined;
-    world.startDeliverer();
-    await world.until('it is found', () => only(world).value === 'waiting');
-    t.match(only(world).attempts, [{ outcome: 'unknown' }]);
-    await world.pass(6_500, 500);
-    await world.until('it is tried again', () => world.notifier.hanging === 1);
-    wire.release(failed());
-    await stopping;
-    t.match(only(world), { value: 'sending' }, 'an outcome speaks of its own attempt alone');
-    world.notifier.release(accepted);
-    await world.until('it is sent', () => only(world).value === 'sent');
-    t.match(only(world).attempts, [{ outcome: 'unknown' }, { outcome: 'accepted' }]);
-    const [first, second] = [...wire.requests, ...world.notifier.requests];
-    t.equal(first?.deliveryId, second?.deliveryId);
-    t.not(first?.attemptId, second?.attemptId);
-    t.same(first?.body, second?.body);
-  },
-);
-
 t.test('a destination that hangs delays no other', async (t) => {
   const world = await openDeliveryWorld(t);
   const [slow, fast] = [await world.addDestination(), await world.addDestination()];
@@ -240,17 +192,6 @@ t.test(
     t.ok(world.deliveries().every(sent));
   },
 );
-
-t.test('wake-ups that were lost are made up for by the sweep', async (t) => {
-  const world = await delivering(t);
-  world.faults.append = ({ stream }) => (stream === 'DELIVERIES' ? 'refused' : undefined);
-  await world.fire(['vm-1']);
-  await world.settle();
-  t.same(world.notifier.requests, []);
-  t.match(world.faultsTold(), [/wake-up: StreamUnavailable/]);
-  await world.pass(30_000, 5_000);
-  await world.until('it is sent', () => only(world).value === 'sent');
-});
 
 t.test('wake-ups told twice, late or of nothing come to one attempt', async (t) => {
   const world = await delivering(t);

@@ -7,7 +7,11 @@ import type { Test } from 'tap';
 import { urlIdOf } from '../../actors/alerting/alerting.ts';
 import { decideEdge } from '../../actors/alerting/edges.ts';
 import { submitInParts } from '../../actors/alerting/in-parts.ts';
-import { Deliverer, type DeliveryContents } from '../../actors/delivery/deliverer.ts';
+import {
+  Deliverer,
+  type DelivererDeps,
+  type DeliveryContents,
+} from '../../actors/delivery/deliverer.ts';
 import type { ProjectView } from '../../actors/host-port.ts';
 import type { AttemptOutcome, AttemptRequest, Notifier } from '../../actors/notifier-port.ts';
 import type { AlertRuleContext, AlertRuleSpec } from '../../machines/alert-rule.ts';
@@ -97,7 +101,7 @@ export async function openDeliveryWorld(t: Test, options: WorldOptions = {}) {
     },
     discard: (id) => void bodies.delete(id),
   };
-  const startDeliverer = (more: Partial<{ notifier: Notifier }> = {}) => {
+  const startDeliverer = (more: Partial<Pick<DelivererDeps, 'notifier' | 'host'>> = {}) => {
     const deliverer = new Deliverer({
       ...world,
       ...{ notifier, contents, random: seededRandom(7), ...more },
@@ -111,6 +115,22 @@ export async function openDeliveryWorld(t: Test, options: WorldOptions = {}) {
 }
 
 export type DeliveryWorld = Awaited<ReturnType<typeof openDeliveryWorld>>;
+
+/** A world with a rule in force that tells one destination, timers and a deliverer. */
+export async function delivering(t: Test) {
+  const world = await openDeliveryWorld(t);
+  const hook = await world.addDestination();
+  await world.putInForce({ destinationNames: [hook] });
+  world.startTimers();
+  return { ...world, ...world.startDeliverer(), hook };
+}
+
+/** The only delivery. */
+export function only(world: DeliveryWorld) {
+  const [delivery, second] = world.deliveries();
+  if (!delivery || second) throw new Error('There is not exactly one delivery');
+  return delivery;
+}
 
 interface Place {
   readonly project?: string;

@@ -1,0 +1,88 @@
+/**
+ * What rows are swept for: wake-ups that were lost, attempts whose process died, bodies whose
+ * delivery has ended. One row that cannot be dealt with keeps no other waiting.
+ */
+import t from 'tap';
+import type { Host } from '../../../actors/host-port.ts';
+import {
+  accepted,
+  delivering,
+  failed,
+  only,
+  openDeliveryWorld,
+  ScriptedNotifier,
+} from '../../support/delivery-world.ts';
+
+t.test('wake-ups that were lost are made up for by the sweep', async (t) => {
+  const world = await delivering(t);
+  world.faults.append = ({ stream }) => (stream === 'DELIVERIES' ? 'refused' : undefined);
+  await world.fire(['vm-1']);
+  await world.settle();
+  t.same(world.notifier.requests, []);
+  t.match(world.faultsTold(), [/wake-up: StreamUnavailable/]);
+  await world.pass(30_000, 5_000);
+  await world.until('it is sent', () => only(world).value === 'sent');
+});
+
+t.test(
+  'an attempt whose process died is unknown, and tried again as the same delivery',
+  async (t) => {
+    const world = await openDeliveryWorld(t);
+    await world.putInForce({ destinationNames: [await world.addDestination()] });
+    const wire = new ScriptedNotifier();
+    wire.answer = () => undefined;
+    const dead = world.startDeliverer({ notifier: wire });
+    await world.fire(['vm-1']);
+    await world.until('it is on the wire', () => wire.hanging === 1);
+    // Its process takes nothing up any more. Another one starts over the same rows.
+    const stopping = dead.stop();
+    world.startTimers();
+    world.notifier.answer = () => undefined;
+    world.startDeliverer();
+    await world.pass(14_000, 1_000);
+    t.equal(only(world).value, 'sending', 'while it is young it may be under way elsewhere');
+    await world.pass(1_000);
+    await world.until('it is found', () => only(world).value === 'waiting');
+    t.match(only(world).attempts, [{ outcome: 'unknown' }]);
+    await world.pass(6_500, 500);
+    await world.until('it is tried again', () => world.notifier.hanging === 1);
+    wire.release(failed());
+    await stopping;
+    t.match(only(world), { value: 'sending' }, 'an outcome speaks of its own attempt alone');
+    world.notifier.release(accepted);
+    await world.until('it is sent', () => only(world).value === 'sent');
+    t.match(only(world).attempts, [{ outcome: 'unknown' }, { outcome: 'accepted' }]);
+    const [first, second] = [...wire.requests, ...world.notifier.requests];
+    t.equal(first?.deliveryId, second?.deliveryId);
+    t.not(first?.attemptId, second?.attemptId);
+    t.same(first?.body, second?.body);
+  },
+);
+
+t.test('a lost attempt that cannot be recorded keeps no other waiting', async (t) => {
+  const world = await openDeliveryWorld(t);
+  const hooks = [await world.addDestination(), await world.addDestination()];
+  await world.putInForce({ destinationNames: hooks });
+  const wire = new ScriptedNotifier();
+  wire.answer = () => undefined;
+  const dead = world.startDeliverer({ notifier: wire });
+  await world.fire(['vm-1']);
+  await world.until('both are on the wire', () => wire.hanging === 2);
+  const stopping = dead.stop();
+  await world.pass(15_000, 1_000);
+  world.startTimers();
+  let submitted = 0;
+  const submit: Host['submit'] = (submission) => {
+    if (++submitted === 1) throw new Error('The row is damaged');
+    return world.host.submit(submission);
+  };
+  world.startDeliverer({ host: { ...world.host, submit } });
+  const values = () => world.deliveries().map(({ value }) => value);
+  await world.until('one is recorded', () => values().includes('waiting'));
+  t.same(values().sort(), ['sending', 'waiting']);
+  t.match(world.faultsTold(), [/taking up dlv_.*The row is damaged/]);
+  await world.pass(60_000, 1_000);
+  await world.until('the other too', () => values().every((value) => value === 'sent'));
+  wire.release(accepted);
+  await stopping;
+});
