@@ -11,13 +11,7 @@
 import { isObserved } from '../metrics/derive.ts';
 import type { SampleBatch } from '../samples/batch.ts';
 import { type Edge, FUTURE_MS, GAP_TOLERANCE_MS, LATENESS_MS, type LogEntry } from './entry.ts';
-import {
-  concludeEntry,
-  decidedThroughMs,
-  type Instance,
-  openIncident,
-  takeOver,
-} from './instance.ts';
+import { concludeEntry, decidedThroughMs, type Instance, openIncident } from './instance.ts';
 import { type LaneRow, type Placement, place, refresh } from './lane.ts';
 import { beginCatchUp } from './marker.ts';
 import { inArrivalOrder } from './order.ts';
@@ -33,6 +27,7 @@ import {
   type WatchedProject,
   watchedVm,
 } from './state.ts';
+import { takeOver } from './take-over.ts';
 import { reconcile, type Telling, tellMissing } from './telling.ts';
 
 export { inspect, type SoftInstance } from './inspect.ts';

@@ -46,8 +46,8 @@ function softInstance(instance: Instance, nowMs: number): SoftInstance {
 }
 
 function condition(instance: Instance): Pick<SoftInstance, 'state' | 'sinceMs'> {
-  const open = openIncident(instance);
-  const { current } = instance;
+  const { current, decided } = instance;
+  const open = decided?.recoveredMs === undefined ? (decided ?? openIncident(instance)) : undefined;
   if (open) return { state: 'FIRING', sinceMs: open.startedMs };
   // Fired in the past and not told yet: fresh data decides whether it still is.
   if (current.firing) return { state: 'SUSTAINING', sinceMs: current.startedMs };

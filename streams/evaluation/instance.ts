@@ -29,12 +29,8 @@ export interface TimelineEvent {
 
 /** A firing that was told. */
 export interface ToldIncident {
-  /** The observation that completed the run; of a seed the earliest that it can have been. */
+  /** The observation that completed the run. */
   firedMs: number;
-  /** From rows: nothing ends it before the series reaches this time, at which it was told. */
-  toldAtMs: number;
-  /** From rows, and not seen to fire in the log. */
-  seeded: boolean;
   startedMs: number;
   /** Infinity while it is open. */
   recoveredMs: number;
@@ -46,8 +42,22 @@ export interface Told {
   incidents: ToldIncident[];
   /** Time of the last edge: the next one's is greater, whatever order samples come in. */
   lastAtMs: number;
-  /** `seeded`: rows say so, no tick here has found it yet. */
-  dataMissing: 'no' | 'told' | 'seeded';
+  dataMissing: boolean;
+}
+
+/** The last incident of an instance, as its row has it. Times are Unix ms. */
+export interface DecidedIncident {
+  /** First breaching observation. */
+  readonly startedMs: number;
+  /** `observedMs` of the edge that fired it. Absent: late samples can no longer correct it. */
+  readonly firedMs?: number;
+  /** `observedMs` of the edge that ended it. Absent: it is open. */
+  readonly recoveredMs?: number;
+  readonly dataMissing: boolean;
+  /** Late samples showed it not to have been. */
+  readonly corrected?: boolean;
+  /** `atMs` of the instance's last edge. Default: the start of the incident. */
+  readonly decidedThrough?: number;
 }
 
 export interface Instance {
@@ -62,6 +72,11 @@ export interface Instance {
   /** Values of the run that `settled` is in. */
   window: RunWindow | undefined;
   told: Told | undefined;
+  /**
+   * What rows say was decided, until the log has come past it: up to there nothing is told, for all
+   * of it has been; from there on this is what was told.
+   */
+  decided: DecidedIncident | undefined;
   /** What fired `current`, while that is not told: its run may be forgotten before it is fresh. */
   untold: TimelineEvent | undefined;
   /** Of this entry, not yet reconciled with `told`. */
@@ -82,6 +97,7 @@ export function createInstance(rule: RuleInForce, lane: Lane): Instance {
     current: emptyTimeline(),
     window: undefined,
     told: undefined,
+    decided: undefined,
     untold: undefined,
     events: [],
     before: undefined,
@@ -129,4 +145,9 @@ export function concludeEntry(instance: Instance): void {
   instance.before = undefined;
   instance.recomputedFromMs = undefined;
   instance.touched = false;
+}
+
+/** Time of the last edge that rows have, Unix ms. */
+export function decidedThroughMs({ decidedThrough, startedMs }: DecidedIncident): number {
+  return decidedThrough ?? startedMs;
 }

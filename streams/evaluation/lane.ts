@@ -12,7 +12,14 @@ import type { Derivation } from '../metrics/catalogue.ts';
 import { type Derived, derive, type InputRow, type ObservedRow } from '../metrics/derive.ts';
 import { isBreach } from './condition.ts';
 import { GAP_TOLERANCE_MS, LATENESS_MS } from './entry.ts';
-import { type Instance, observedIn, openIncident, type TimelineEvent } from './instance.ts';
+import {
+  decidedThroughMs,
+  type Instance,
+  observedIn,
+  openIncident,
+  type TimelineEvent,
+} from './instance.ts';
+import { takeOver } from './take-over.ts';
 import {
   BREACH,
   copyTimeline,
@@ -130,6 +137,10 @@ export function settledThrough(lane: Lane): number {
 function append(lane: Lane, input: LaneInput, touch: (instance: Instance) => void): void {
   refresh(lane, touch);
   const { observedMs } = input.row;
+  for (const instance of lane.instances) {
+    const { decided } = instance;
+    if (decided && observedMs > decidedThroughMs(decided)) takeOver(instance);
+  }
   const value = derive(lane.derivation, lane.rows.at(-1), input, derived);
   lane.rows.push(input);
   lane.values.push(value);
@@ -139,11 +150,11 @@ function append(lane: Lane, input: LaneInput, touch: (instance: Instance) => voi
   lane.newestValueMs = observedMs;
   for (const instance of lane.instances) {
     const { current, told, rule } = instance;
-    const quiet = current.phase === NONE && !current.firing && told === undefined;
+    const quiet = current.phase === NONE && !current.firing && !isOpenOrTold(instance);
     if (quiet && !isBreach(rule.rule, value)) continue;
     advance(instance, observedMs, value);
-    const untold = current.firing && openIncident(instance)?.seeded !== false;
-    const missing = told !== undefined && told.dataMissing !== 'no';
+    const untold = current.firing && openIncident(instance) === undefined;
+    const missing = told?.dataMissing === true;
     if (instance.events.length > 0 || untold || missing) touch(instance);
   }
 }
@@ -152,7 +163,7 @@ function append(lane: Lane, input: LaneInput, touch: (instance: Instance) => voi
 function advance(instance: Instance, observedMs: number, value: number): void {
   if (Number.isNaN(value) || observedMs < instance.sinceMs) return;
   const { current, rule, events } = instance;
-  const open = openIncident(instance) !== undefined;
+  const open = isOpen(instance);
   const { firing, firedMs, startedMs } = current;
   const outcome = step(current, rule.rule, { observedMs, value }, open);
   if (outcome === UNCHANGED) return;
@@ -198,10 +209,10 @@ function settle(lane: Lane, observedMs: number, value: number): void {
 
 /** Moves `settled` on by one observation and keeps the values of its run. */
 export function settleInstance(instance: Instance, observedMs: number, value: number): void {
-  const { settled, told, rule } = instance;
-  const quiet = settled.phase === NONE && !settled.firing && told === undefined;
+  const { settled, rule } = instance;
+  const quiet = settled.phase === NONE && !settled.firing && !isOpenOrTold(instance);
   if ((quiet && !isBreach(rule.rule, value)) || observedMs < instance.sinceMs) return;
-  const open = openIncident(instance) !== undefined;
+  const open = isOpen(instance);
   step(settled, rule.rule, { observedMs, value }, open);
   if (!keepsValues(settled, open)) {
     instance.window = undefined;
@@ -280,4 +291,13 @@ function beginAgain(lane: Lane, touch: (instance: Instance) => void): void {
   lane.values.length = 0;
   lane.settledRows = 0;
   lane.newestValueMs = Number.NEGATIVE_INFINITY;
+}
+
+/** Good observations count although the timeline is not firing: people were told that it is. */
+function isOpen(instance: Instance): boolean {
+  return instance.decided !== undefined || openIncident(instance) !== undefined;
+}
+
+function isOpenOrTold({ told, decided }: Instance): boolean {
+  return told !== undefined || decided !== undefined;
 }

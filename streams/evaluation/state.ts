@@ -6,22 +6,17 @@ import { metricCatalogue } from '../metrics/catalogue.ts';
 import { inputsOf, type MetricInput } from '../metrics/derive.ts';
 import type { SeriesKey } from '../samples/batch.ts';
 import type { EvaluationRule, InstanceKey } from './entry.ts';
-import { createInstance, type Instance, type RuleInForce } from './instance.ts';
+import {
+  createInstance,
+  type DecidedIncident,
+  type Instance,
+  type RuleInForce,
+} from './instance.ts';
 import { createLane, type Lane } from './lane.ts';
-import { seedTold } from './telling.ts';
 
-/** An incident that is open as instance rows have it. */
-export interface SeedIncident {
+/** What an instance's row says was decided: its last incident, open or not. */
+export interface SeedIncident extends DecidedIncident {
   readonly key: InstanceKey;
-  /** First breaching observation, Unix ms. */
-  readonly startedMs: number;
-  /**
-   * `observedMs` and `atMs` of the edge that fired it: what the log says up to there does not end
-   * it. Absent: an earlier recovery in the log, of another incident, can be taken for its end.
-   */
-  readonly firedMs?: number;
-  readonly firedAtMs?: number;
-  readonly dataMissing: boolean;
 }
 
 /** Where a fold starts when the log no longer holds what led there. */
@@ -29,14 +24,10 @@ export interface EvaluationSeed {
   /** Rules in force at the log's floor. */
   readonly rules: readonly EvaluationRule[];
   /**
-   * Incidents open now. Those of rules whose marker the log still holds are kept until it comes.
+   * The last incident of each instance, as of now, open or recovered within the log. Those of rules
+   * whose marker the log still holds are kept until it comes.
    */
   readonly firing: readonly SeedIncident[];
-  /**
-   * Up to when the log is cut off, Unix ms of receipt (or when its first entry was received): what
-   * seems to begin there may have begun before, and is not recorded as an incident of the past.
-   */
-  readonly floorMs?: number;
 }
 
 /** What was seen and not used, or not as it came; each a row, since this state was made. */
@@ -91,8 +82,6 @@ export interface EvaluationState {
   readonly paused: Set<string>;
   /** Lanes that took a late row in, within one entry. */
   readonly stale: Set<Lane>;
-  /** See `EvaluationSeed.floorMs`; -Infinity when the log is whole. */
-  floorMs: number;
   /** Seeds whose rule is not in force yet. */
   seeds: readonly SeedIncident[];
   readonly counters: EvaluationCounters;
@@ -116,7 +105,6 @@ export function emptyState(): EvaluationState {
     open: new Set(),
     paused: new Set(),
     stale: new Set(),
-    floorMs: Number.NEGATIVE_INFINITY,
     seeds: [],
     counters: {
       conflicts: 0,
@@ -172,8 +160,8 @@ export function plantSeeds(state: EvaluationState): void {
     const lane = laneOf(project, watchedVm(project, key.vm), rule.rule.metricId, key.labels);
     const instance = lane?.instances.find((candidate) => candidate.rule === rule);
     if (!instance) return true;
-    seedTold(instance, seed);
-    state.open.add(instance);
+    instance.decided = seed;
+    if (seed.recoveredMs === undefined) state.open.add(instance);
     return false;
   });
 }

@@ -36,16 +36,12 @@ interface Span {
 export interface Telling {
   /** Time received of a batch, or of a tick or marker: what freshness is measured against. */
   readonly nowMs: number;
-  /** See `EvaluationSeed.floorMs`. */
-  readonly floorMs: number;
   /** Takes each edge, in the order of the instance's history. */
   readonly tell: (edge: Edge) => void;
   /** Something of the past was found that the machine, with one incident at a time, cannot hold. */
   readonly countUnrecorded: () => void;
 }
 
-/** So long after a floor, runs and firings may be parts of ones that began below it. */
-const CUT_OFF_MS = LATENESS_MS + 2 * GAP_TOLERANCE_MS;
 /**
  * A log that is cut off must reach back so much further than the longest duration of a rule, ms,
  * for a state rebuilt from it to decide as one that was never stopped.
@@ -54,14 +50,15 @@ export const FLOOR_MARGIN_MS = 2 * LATENESS_MS + 3 * GAP_TOLERANCE_MS;
 
 /** Tells what this entry changed of `instance`, and forgets the entry's events. */
 export function reconcile(instance: Instance, telling: Telling): void {
-  const spans = spansOf(instance);
   const edges: Edge[] = [];
+  const spans = spansOf(instance);
   correct(instance, spans, telling, edges);
   close(instance, edges);
   for (const span of spans) tellSpan(instance, span, telling, edges);
   observe(instance, telling, edges);
   silenceSuperseded(edges);
-  for (const edge of edges) telling.tell(edge);
+  // Up to where rows have come, all of this has been told.
+  if (instance.decided === undefined) for (const edge of edges) telling.tell(edge);
   concludeEntry(instance);
   forget(instance);
 }
@@ -69,37 +66,9 @@ export function reconcile(instance: Instance, telling: Telling): void {
 /** A tick found an open incident without data: tells so, once for each silence. */
 export function tellMissing(instance: Instance, sinceMs: number): Edge | undefined {
   const { told } = instance;
-  if (!told || told.dataMissing === 'told') return undefined;
-  const toldBefore = told.dataMissing === 'seeded';
-  told.dataMissing = 'told';
-  if (toldBefore) return undefined;
-  const atMs = nextAt(instance, told, 'silence');
-  return { kind: 'dataMissing', key: keyOf(instance), atMs, sinceMs };
-}
-
-/** An incident that rows have open; see `SeedIncident`. */
-interface Seed {
-  readonly startedMs: number;
-  readonly firedMs?: number;
-  readonly firedAtMs?: number;
-  readonly dataMissing: boolean;
-}
-
-/** What is the same of every incident that the log itself shows. */
-const KNOWN = { toldAtMs: Number.NEGATIVE_INFINITY, seeded: false, corrected: false };
-
-/** Marks an instance as told of before the log begins. */
-export function seedTold(instance: Instance, seed: Seed): void {
-  const incident: ToldIncident = {
-    firedMs: seed.firedMs ?? seed.startedMs,
-    toldAtMs: seed.firedAtMs ?? Number.NEGATIVE_INFINITY,
-    seeded: true,
-    startedMs: seed.startedMs,
-    recoveredMs: Number.POSITIVE_INFINITY,
-    corrected: false,
-  };
-  const dataMissing = seed.dataMissing ? 'seeded' : 'no';
-  instance.told = { incidents: [incident], lastAtMs: Number.NEGATIVE_INFINITY, dataMissing };
+  if (!told || told.dataMissing) return undefined;
+  told.dataMissing = true;
+  return { kind: 'dataMissing', key: keyOf(instance), atMs: nextAt(instance, told), sinceMs };
 }
 
 /** Firing stretches of this entry's part of the timeline, oldest first. */
@@ -141,15 +110,15 @@ function correct(
   const { told, recomputedFromMs } = instance;
   if (!told || recomputedFromMs === undefined) return;
   for (const incident of told.incidents) {
-    const { firedMs, startedMs, corrected, seeded } = incident;
-    if (corrected || seeded || firedMs <= recomputedFromMs) continue;
+    const { firedMs, startedMs, corrected } = incident;
+    if (corrected || firedMs <= recomputedFromMs) continue;
     if (spans.some((span) => span.firedMs <= firedMs && firedMs <= span.endMs)) continue;
     incident.corrected = true;
     if (incident !== told.incidents.at(-1)) {
       telling.countUnrecorded();
       continue;
     }
-    const atMs = nextAt(instance, told, 'correction');
+    const atMs = nextAt(instance, told);
     edges.push({ kind: 'corrected', key: keyOf(instance), atMs, startedMs });
   }
 }
@@ -157,7 +126,7 @@ function correct(
 function close(instance: Instance, edges: Edge[]): void {
   const { told } = instance;
   const incident = openIncident(instance);
-  if (!told || !incident || isStillToCome(instance, incident)) return;
+  if (!told || !incident) return;
   const end = instance.events.find(
     ({ kind, observedMs }) => kind === 'recoverable' && observedMs > incident.firedMs,
   );
@@ -168,54 +137,21 @@ function close(instance: Instance, edges: Edge[]): void {
 function tellSpan(instance: Instance, span: Span, telling: Telling, edges: Edge[]): void {
   const open = openIncident(instance);
   if (span.end === undefined) {
-    if (open) confirmSeed(instance, open, span);
-    else if (isFresh(instance, telling.nowMs)) edges.push(...firing(instance, span));
+    if (!open && isFresh(instance, telling.nowMs)) edges.push(...firing(instance, span));
     return;
   }
   const incidents = instance.told?.incidents ?? [];
   const isTold = incidents.some(
     ({ firedMs, recoveredMs }) => firedMs <= span.endMs && span.firedMs <= recoveredMs,
   );
-  const isCutOff = span.startedMs <= telling.floorMs + CUT_OFF_MS;
-  if (isTold || isCutOff) return;
+  if (isTold) return;
   if (!open) edges.push(...past(instance, span, span.end));
   else {
     // A machine has one incident at a time: this one is known from here on, but not told.
     const { firedMs, startedMs, endMs: recoveredMs } = span;
-    incidents.splice(-1, 0, { ...KNOWN, firedMs, startedMs, recoveredMs });
+    incidents.splice(-1, 0, { firedMs, startedMs, recoveredMs, corrected: false });
     telling.countUnrecorded();
   }
-}
-
-/**
- * A seeded incident fires in the log as it did before: from here on late samples can correct it.
- * Where rows do not say when it fired, this does.
- */
-function confirmSeed(instance: Instance, incident: ToldIncident, span: Span): void {
-  const { told } = instance;
-  if (!told || !incident.seeded || !hasComeTo(instance, incident)) return;
-  if (Number.isFinite(incident.toldAtMs)) {
-    incident.seeded = span.firedMs > incident.firedMs;
-  } else if (span.fired) {
-    incident.seeded = false;
-    incident.firedMs = span.firedMs;
-    incident.startedMs = span.startedMs;
-    nextAt(instance, told, 'observation');
-  }
-}
-
-/**
- * A seeded incident that the log has not come to yet: what ends here is another one before it. At
- * the very observation at which it was told, it must have been seen to fire first.
- */
-function isStillToCome({ lane }: Instance, { toldAtMs, seeded }: ToldIncident): boolean {
-  const toldNewestMs = Math.floor(toldAtMs);
-  return lane.newestMs < toldNewestMs || (seeded && lane.newestMs === toldNewestMs);
-}
-
-/** Is the series where it was when the incident was told? Its edges are less than a ms later. */
-function hasComeTo({ lane }: Pick<Instance, 'lane'>, { toldAtMs }: ToldIncident): boolean {
-  return lane.newestMs >= Math.floor(toldAtMs);
 }
 
 function firing(instance: Instance, span: Span): Edge[] {
@@ -242,10 +178,10 @@ function past(instance: Instance, span: Span, end: TimelineEvent): Edge[] {
 }
 
 function remember(instance: Instance, { firedMs, startedMs }: Span): Told {
-  instance.told ??= { incidents: [], lastAtMs: Number.NEGATIVE_INFINITY, dataMissing: 'no' };
+  instance.told ??= { incidents: [], lastAtMs: Number.NEGATIVE_INFINITY, dataMissing: false };
   const recoveredMs = Number.POSITIVE_INFINITY;
-  instance.told.incidents.push({ ...KNOWN, firedMs, startedMs, recoveredMs });
-  instance.told.dataMissing = 'no';
+  instance.told.incidents.push({ firedMs, startedMs, recoveredMs, corrected: false });
+  instance.told.dataMissing = false;
   return instance.told;
 }
 
@@ -260,7 +196,7 @@ interface Firing {
 function firedEdge(instance: Instance, firing: Firing): Edge {
   const { told, window, firedMs, startedMs, notify } = firing;
   const key = keyOf(instance);
-  const atMs = nextAt(instance, told, 'observation');
+  const atMs = nextAt(instance, told);
   const value = window.at(-1)?.value;
   const edge = {
     kind: 'fired' as const,
@@ -281,21 +217,18 @@ function recoveredEdge(
   { observedMs, value, window }: TimelineEvent,
 ): Edge {
   incident.recoveredMs = observedMs;
-  told.dataMissing = 'no';
-  const atMs = nextAt(instance, told, 'observation');
+  told.dataMissing = false;
+  const atMs = nextAt(instance, told);
   return { kind: 'recovered', key: keyOf(instance), atMs, observedMs, value, window };
 }
 
 /** Data is back when an observation is fresh by its own time: a burst of old ones is not. */
 function observe(instance: Instance, { nowMs }: Telling, edges: Edge[]): void {
   const { told, lane } = instance;
-  if (!told || told.dataMissing === 'no' || !openIncident(instance)) return;
+  if (!told?.dataMissing || !openIncident(instance)) return;
   if (!isFresh(instance, nowMs)) return;
-  const isTold = told.dataMissing === 'told';
-  told.dataMissing = 'no';
-  // Rows tell of now, the log begins earlier: the silence they know of is still to come.
-  if (!isTold) return;
-  const atMs = nextAt(instance, told, 'observation');
+  told.dataMissing = false;
+  const atMs = nextAt(instance, told);
   edges.push({ kind: 'dataObserved', key: keyOf(instance), atMs, observedMs: lane.newestValueMs });
 }
 
@@ -312,23 +245,9 @@ function silenceSuperseded(edges: Edge[]): void {
   }
 }
 
-/**
- * Where edges of one newest observation lie after it, ms: in an order of their own, so that a
- * rebuilt evaluator, which may not know what was told before its floor, comes to the same times.
- */
-const AFTER_MS = { observation: 0, correction: 0.5, silence: 0.75 };
-/** Between edges that would have the same time, ms; a power of two, exact in any Unix time. */
-const NEXT_MS = 1 / 64;
-
-/** Time of the next edge: the series' newest observation, which late samples do not move. */
-function nextAt({ lane }: Instance, told: Told, after: keyof typeof AFTER_MS): number {
-  const seen = Number.isFinite(lane.newestMs);
-  const newestMs = seen ? lane.newestMs : (told.incidents.at(-1)?.startedMs ?? 0);
-  // A seed's own edge was before this one, once the series has come to where it was told.
-  const incident = told.incidents.at(-1);
-  const isAfter = incident !== undefined && hasComeTo({ lane }, incident);
-  const lastAtMs = isAfter ? Math.max(told.lastAtMs, incident.toldAtMs) : told.lastAtMs;
-  told.lastAtMs = Math.max(newestMs + AFTER_MS[after], lastAtMs + NEXT_MS);
+/** Time of the next edge: the series' newest observation, or later, so that times grow strictly. */
+function nextAt({ lane }: Instance, told: Told): number {
+  told.lastAtMs = Math.max(lane.newestMs, told.lastAtMs + 1);
   return told.lastAtMs;
 }
 

@@ -29,6 +29,8 @@ interface Bounds {
   readonly observations?: number;
   /** Longest time from observation to receipt, seconds. */
   readonly delayMax?: number;
+  /** Longest time over which receipts travel in one batch, seconds. */
+  readonly batchMax?: number;
   /** Longest time from the first receipt to a second one, seconds. */
   readonly againMax?: number;
 }
@@ -66,7 +68,7 @@ export function arrivals(bounds: Bounds = {}): fc.Arbitrary<Arrivals> {
         size: 'max',
       }),
       /** Receipts so many seconds apart travel in one batch. */
-      batchSeconds: fc.constantFrom(0, 0, 45, 300),
+      batchSeconds: fc.constantFrom(...upTo(bounds.batchMax ?? 300, [0, 0, 45, 300])),
       ticks: fc.boolean(),
     })
     .map(({ rule: { recoveryThreshold, ...durations }, ...world }) => {

@@ -1,0 +1,32 @@
+/**
+ * Taking over what rows have decided. A state rebuilt from a log does the log's part silently, for
+ * all of it was told, until the log has come past an instance's last decision; from there on the
+ * row says what was told. Where the log no longer reaches back to a firing, the row says that, too.
+ */
+import { decidedThroughMs, type Instance } from './instance.ts';
+
+/** The log has come past the row's last decision: what the row says is what was told. */
+export function takeOver(instance: Instance): void {
+  const { decided, current, settled } = instance;
+  if (!decided) return;
+  instance.decided = undefined;
+  const { startedMs, firedMs = startedMs, dataMissing } = decided;
+  const recoveredMs = decided.recoveredMs ?? Number.POSITIVE_INFINITY;
+  const before = instance.told?.incidents ?? [];
+  const seen = before.filter((one) => one.firedMs <= recoveredMs && firedMs <= one.recoveredMs);
+  // Only what this log itself shows to have fired can it show not to have fired after all.
+  const corrected = decided.corrected === true || !seen.some((one) => one.firedMs === firedMs);
+  instance.told = {
+    incidents: [
+      ...before.filter((one) => one.recoveredMs < startedMs),
+      { startedMs, firedMs, recoveredMs, corrected },
+    ],
+    lastAtMs: decidedThroughMs(decided),
+    dataMissing,
+  };
+  const isOpen = decided.recoveredMs === undefined && decided.corrected !== true;
+  if (!isOpen || seen.length > 0) return;
+  for (const timeline of [settled, current]) {
+    if (!timeline.firing) Object.assign(timeline, { firing: true, firedMs, startedMs });
+  }
+}
