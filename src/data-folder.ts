@@ -14,8 +14,8 @@ export class DataFolderUnusable extends Error {
 /** What would do, by the code of the file system's or SQLite's error; the first that matches. */
 const remedies: readonly (readonly [RegExp, string])[] = [
   [/^(ENOSPC|EDQUOT|SQLITE_FULL)/, 'the disk is full, free some space'],
-  [/^SQLITE_(BUSY|LOCKED)/, 'another program holds a lock on a file in it, end that program'],
-  [/^SQLITE_(CORRUPT|NOTADB)/, 'a file in it is damaged, restore the folder from a copy'],
+  [/^SQLITE_(BUSY|LOCKED)/, 'another program holds a lock on it, end that program'],
+  [/^SQLITE_(CORRUPT|NOTADB)/, 'it is damaged, restore the data folder from a copy'],
   [/^(EIO|SQLITE_IOERR)/, 'reading or writing the disk failed, look at the system’s log'],
   [
     /^(EACCES|EPERM|EROFS|ENOTDIR|EEXIST|SQLITE_(CANTOPEN|READONLY|PERM))/,
@@ -23,12 +23,15 @@ const remedies: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 
-/** The error as `DataFolderUnusable` when it is a fault of files or databases, else as it is. */
-export function asDataFolderFault(error: unknown, folder: string): unknown {
+/**
+ * The error as `DataFolderUnusable` when it is a fault of files or databases, else as it is.
+ * `path` is the folder, or the file in it, that was being used.
+ */
+export function asDataFolderFault(error: unknown, path: string): unknown {
   if (!(error instanceof Error) || !('code' in error)) return error;
   const code = String(error.code);
   const remedy = remedies.find(([pattern]) => pattern.test(code))?.[1];
   if (remedy === undefined) return error;
-  const message = `SVC_DATA ${folder} cannot be used: ${remedy} (${code}: ${error.message})`;
+  const message = `SVC_DATA ${path} cannot be used: ${remedy} (${code}: ${error.message})`;
   return new DataFolderUnusable(message, { cause: error });
 }

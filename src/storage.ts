@@ -11,6 +11,7 @@ import { deliveriesSpec } from '../actors/delivery/wake-ups.ts';
 import { SAMPLES_STREAM, samplesSpec } from '../actors/sample-log.ts';
 import { openDatabase } from '../sqlite/database.ts';
 import { openEmbeddedStream } from '../sqlite/embedded-stream.ts';
+import { HISTORY_FILE } from '../sqlite/history/history-file.ts';
 import { type History, openHistory } from '../sqlite/history/store.ts';
 import { type InstanceStore, openInstanceStore } from '../sqlite/instance-store.ts';
 import { lockFolder } from '../sqlite/lock-file.ts';
@@ -20,9 +21,17 @@ import { openJetStream } from '../streams/jetstream/jetstream-stream.ts';
 import type { Random } from '../streams/random.ts';
 import type { Stream } from '../streams/stream.ts';
 import type { Closers } from './closers.ts';
+import { asDataFolderFault } from './data-folder.ts';
 import type { Log } from './log.ts';
 import { loadMasterKey } from './master-key.ts';
 import type { Settings } from './settings.ts';
+
+const SECRETS_FILE = 'secrets.db';
+
+/** Samples have a file, and a writer, of their own: the largest part, truncated by itself. */
+function fileOf(folder: string, stream: string): string {
+  return join(folder, stream === SAMPLES_STREAM ? 'samples.db' : 'events.db');
+}
 
 export interface StorageOptions {
   readonly settings: Settings;
@@ -43,31 +52,47 @@ export interface Storage {
   readonly history: History;
 }
 
-/** All of it, open; what was opened is closed by `closers`, in reverse. */
+/**
+ * All of it, open; what was opened is closed by `closers`, in reverse. Throws
+ * `DataFolderUnusable` with the file that cannot be used, and the faults of its parts.
+ */
 export async function openStorage(options: StorageOptions): Promise<Storage> {
   const { settings, clock, closers } = options;
   const folder = settings.data;
-  const lock = lockFolder(folder);
+  const lock = await using(folder, () => lockFolder(folder));
   closers.add('folder lock', () => lock.release());
-  const secrets = openSecrets(options);
+  const secrets = await using(join(folder, SECRETS_FILE), () => openSecrets(options));
   closers.add('secrets', () => secrets.close());
-  const database = openDatabase({
-    path: join(folder, 'control.db'),
-    synchronous: 'NORMAL',
-    migrations: [],
-  });
-  closers.add('control.db', () => void database.close());
+  const path = join(folder, 'control.db');
+  const store = await using(path, () => openProjection(path, closers));
   const stream = options.stream ?? (await openStream(options));
   if (!options.stream) closers.add('stream', () => stream.close());
-  const samples = await stream.ensure(samplesSpec);
-  await stream.ensure(deliveriesSpec);
-  const history = openHistory({ folder, clock, logIdentity: samples.identity });
+  const samples = await using(fileOf(folder, SAMPLES_STREAM), () => stream.ensure(samplesSpec));
+  await using(fileOf(folder, deliveriesSpec.name), () => stream.ensure(deliveriesSpec));
+  const history = await using(join(folder, HISTORY_FILE), () =>
+    openHistory({ folder, clock, logIdentity: samples.identity }),
+  );
   closers.add('history', () => history.close());
-  return { stream, store: openInstanceStore(database), secrets, history };
+  return { stream, store, secrets, history };
+}
+
+/** What `use` gives, its faults of files and databases told with the path. */
+async function using<T>(path: string, use: () => T | Promise<T>): Promise<T> {
+  try {
+    return await use();
+  } catch (error) {
+    throw asDataFolderFault(error, path);
+  }
+}
+
+function openProjection(path: string, closers: Closers): InstanceStore {
+  const database = openDatabase({ path, synchronous: 'NORMAL', migrations: [] });
+  closers.add('control.db', () => void database.close());
+  return openInstanceStore(database);
 }
 
 function openSecrets({ settings, random, log }: StorageOptions): SecretStore {
-  const path = join(settings.data, 'secrets.db');
+  const path = join(settings.data, SECRETS_FILE);
   const masterKey = loadMasterKey({
     file: settings.masterKeyFile,
     mustExist: settings.masterKeyFileGiven,
@@ -82,7 +107,7 @@ async function openStream(options: StorageOptions): Promise<Stream> {
   const { settings, clock, random, fsyncDelayMs } = options;
   if (settings.natsUrl) return openJetStream({ url: settings.natsUrl, clock, random });
   return openEmbeddedStream({
-    storage: (name) => join(settings.data, name === SAMPLES_STREAM ? 'samples.db' : 'events.db'),
+    storage: (name) => fileOf(settings.data, name),
     clock,
     random,
     ...(fsyncDelayMs === undefined ? {} : { fsyncDelayMs }),

@@ -5,7 +5,7 @@
 import { Code, ConnectError, type Interceptor } from '@connectrpc/connect';
 import { HistoryError } from '../../sqlite/history/history-error.ts';
 import { Refusal } from '../../streams/refusal.ts';
-import { StreamUnavailable } from '../../streams/stream.ts';
+import { StreamMisconfigured, StreamUnavailable } from '../../streams/stream.ts';
 import { toConnectError } from '../errors.ts';
 import type { Log } from '../log.ts';
 
@@ -28,9 +28,11 @@ export function asConnectError(error: unknown, method: string, log: Log): Connec
     const message = `${error.message}; send the same request again`;
     return toConnectError(new Refusal('NOT_READY', message));
   }
-  if (error instanceof HistoryError || isDatabaseFault(error)) {
+  const isLost = error instanceof StreamMisconfigured;
+  if (isLost || error instanceof HistoryError || isDatabaseFault(error)) {
     log.error({ err: error, method }, 'A call failed on storage');
-    const message = 'Storage does not answer; its log tells more. Send the same request again';
+    const message =
+      'Storage does not answer; the service log tells more. Send the same request again';
     return toConnectError(new Refusal('NOT_READY', message));
   }
   log.error({ err: error, method }, 'A call failed unexpectedly');

@@ -255,7 +255,8 @@ function asUnavailable(error: unknown): unknown {
   if (error instanceof StreamUnavailable) return error;
   if (error instanceof JetStreamApiError) {
     if (error.code === STREAM_NOT_FOUND) {
-      const message = 'The stream does not exist on the server: make it with ensure first';
+      const message =
+        'The server does not have the stream: it lost its store (restore it), or ensure never made it';
       return new StreamMisconfigured(message, { cause: error });
     }
     if (NO_LEADER_CODES.has(error.code)) return new NoLeader(error);

@@ -5,7 +5,7 @@
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { statfsSync, truncateSync, writeFileSync } from 'node:fs';
+import { rmSync, statfsSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { startBadEndpoints } from '../support/bad-endpoints.ts';
@@ -31,6 +31,7 @@ import {
 
 // Each has a program of its own, which waits most of the time.
 t.jobs = 3;
+t.setTimeout(110_000);
 const atOnce = { buffered: true, timeout: 100_000 };
 
 const SAVE_RULE = 'monitoring.v1.AlertService/SaveAlertRule';
@@ -197,7 +198,8 @@ async function end(child: ChildProcess): Promise<void> {
 
 const nats = 'nats-server 2.15.1';
 t.test('a nats-server that is killed and comes back', { ...needs(nats), ...atOnce }, async (t) => {
-  const server = await startNatsServer({ program: componentPath(nats), folder: dataFolder(t) });
+  const store = dataFolder(t);
+  const server = await startNatsServer({ program: componentPath(nats), folder: store });
   t.teardown(() => server.kill());
   const settings = { ...faultSettings, SVC_NATS_URL: server.url, SVC_DEMO: 'on' };
   const receiver = await startReceiver(t, { address: '127.0.0.2' });
@@ -221,6 +223,17 @@ t.test('a nats-server that is killed and comes back', { ...needs(nats), ...atOnc
   const firing = await until('the webhook after it all', () => receiver.received[0]);
   t.match(firing.body, { type: 'incident.firing', data: { vmName: 'projects/demo/vms/vm-1' } });
   await checkStored(t, program.demo, storm.acknowledged);
+
+  await server.kill();
+  rmSync(join(store, 'store'), { recursive: true });
+  await server.start();
+  await until('readiness to name the loss', async () => {
+    const { status, reasons } = await readiness(program);
+    const isNamed = /it lost its store \(restore it\)/.test(JSON.stringify(reasons));
+    return status === 503 && isNamed ? true : undefined;
+  });
+  const write = await writeReadings(program, ['vm-1'], 11);
+  t.match([write.status, reasonOf(write)], [503, 'NOT_READY'], 'a lost store is not made anew');
   t.equal(await program.stop(), 0);
 });
 

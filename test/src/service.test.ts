@@ -141,6 +141,15 @@ t.test('a start that fails says what would do, and leaves the folder as it was',
     /^SVC_DATA .*a-file\/data cannot be used: give a folder that this user may write to \(ENOTDIR/,
   );
 
+  const control = join(folder, 'control.db');
+  const kept = readFileSync(control);
+  writeFileSync(control, randomBytes(4096));
+  t.match(
+    await refusalOf(t, { folder }),
+    /^SVC_DATA .*control\.db cannot be used: it is damaged, restore the data folder from a copy/,
+  );
+  writeFileSync(control, kept);
+
   const again = await start(t, { folder });
   t.same(again.demo.apiKey, first.demo.apiKey, 'the folder works as before');
   t.same(again.lines, [], 'and there is nothing to warn of');
@@ -191,7 +200,7 @@ t.test('what a service takes as ports is used, and stays the caller’s', async 
   });
   t.match(failed, {
     attempts: [
-      { outcome: 'refused', error: 'inside.test is at 10.1.2.3, which is not a public address' },
+      { outcome: 'refused', error: /^inside\.test resolves to an address that is not public: fix/ },
     ],
   });
 

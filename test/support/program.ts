@@ -67,6 +67,8 @@ export async function startProgram(
   child.stdout.on('data', (chunk) => (text += chunk));
   child.stderr.on('data', (chunk) => (text += chunk));
   const exited = once(child, 'exit');
+  // A test that times out has no teardown: nothing it started may outlive it.
+  process.once('exit', () => child.kill('SIGKILL'));
   t.teardown(() => end(child, 'SIGKILL', exited));
   const demo = await untilReady(child, () => text, folder);
   return {
