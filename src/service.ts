@@ -191,7 +191,10 @@ function buildCore(options: CoreOptions) {
   const sealed = sealedText(secrets);
   const publicUrl = { current: settings.publicUrl ?? '' };
   const { resolve } = options.ports;
-  const notifier = createWebhookSender({ guard, clock, ...(resolve && { resolve }) });
+  const notifier = createWebhookSender({
+    ...{ guard, clock, ...(resolve && { resolve }) },
+    onRefusedAddress: (sentence) => log.warn({ part: 'webhook' }, `Not called: ${sentence}`),
+  });
   closers.add('notifier', () => notifier.close());
   const contents = webhookContents({
     ...{ sealed, clock, bodies: secrets.bodies },

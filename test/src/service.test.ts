@@ -203,6 +203,7 @@ t.test('what a service takes as ports is used, and stays the caller’s', async 
       { outcome: 'refused', error: /^inside\.test resolves to an address that is not public: fix/ },
     ],
   });
+  t.match(service.lines.join(), /inside\.test is at 10\.1\.2\.3/, 'the log knows the address');
 
   await service.stop();
   const { lastSequence } = await stream.state('EVENTS');

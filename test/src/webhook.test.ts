@@ -65,11 +65,7 @@ t.test(
   'only addresses of the public internet are public, in whatever form they are written',
   async (t) => {
     const open = [
-      '8.8.8.8',
-      '2606:4700::1',
-      '::ffff:8.8.8.8',
-      '64:ff9b::808:808',
-      '2002:808:808::',
+      ...['8.8.8.8', '2606:4700::1', '::ffff:8.8.8.8', '64:ff9b::808:808', '2002:808:808::'],
     ];
     const closed = [
       ...['127.0.0.1', '10.1.1.1', '172.16.0.1', '192.168.0.1', '169.254.169.254', '100.64.0.1'],
@@ -188,21 +184,17 @@ t.test('of an endless answer 16 KiB are read, and 4 KiB kept', async (t) => {
 
 t.test('a name that resolves to one private address among public ones is not called', async (t) => {
   let called = false;
-  const resolve: Resolve = (_host, done) =>
-    done(null, [
-      { address: '93.184.216.34', family: 4 },
-      { address: '127.0.0.1', family: 4 },
-    ]);
-  const sender = createWebhookSender({
-    guard: new AddressGuard({ hosts: [], http: false }),
-    clock: systemClock,
-    resolve,
-  });
+  const logged: string[] = [];
+  const addresses = ['93.184.216.34', '127.0.0.1'].map((address) => ({ address, family: 4 }));
+  const resolve: Resolve = (_host, done) => done(null, addresses);
+  const sender = strictSender(resolve, (sentence) => void logged.push(sentence));
   const server = await listen(t, () => {
     called = true;
   });
   const outcome = await sender.attempt(request(`https://hooks.example:${port(server)}/`));
-  t.match(outcome, { kind: 'refused', error: /hooks\.example is at 127\.0\.0\.1/ });
+  const error = 'hooks.example resolves to an address that is not public: fix the URL';
+  t.match(outcome, { kind: 'refused', error }, 'its tenant does not learn the address');
+  t.match(logged, [/hooks\.example is at 127\.0\.0\.1/], 'the log does');
   t.equal(called, false);
   await sender.close();
 });
@@ -221,11 +213,19 @@ t.test(
     const resolve: Resolve = (_host, done) => done(null, [{ address: '127.0.0.1', family: 4 }]);
     const sender = createWebhookSender({ guard, clock: systemClock, resolve });
     const outcome = await sender.attempt(request(`http://hooks.example:${port(server)}/`));
-    t.match(outcome, { kind: 'refused', error: /the socket is at a private address/ });
+    t.match(outcome, { kind: 'refused', error: /not public: fix the URL/ });
     t.equal(bytes, 0);
     await sender.close();
   },
 );
+
+t.test('what the outside words is cut: an error goes into a commit', async (t) => {
+  const resolve: Resolve = (_host, done) => done(new Error('x'.repeat(275_000)), []);
+  const sender = strictSender(resolve);
+  const outcome = await sender.attempt(request('https://hooks.example/'));
+  t.match(outcome, { kind: 'failed', error: /^x{299}…$/ });
+  await sender.close();
+});
 
 t.test(
   'a receiver that is not there has not been told, and a late attempt is not sent',
@@ -264,6 +264,11 @@ async function sendTo(
 function lenientSender() {
   const guard = new AddressGuard({ hosts: ['127.0.0.1'], http: true });
   return createWebhookSender({ guard, clock: systemClock });
+}
+
+function strictSender(resolve: Resolve, onRefusedAddress: (sentence: string) => void = () => {}) {
+  const guard = new AddressGuard({ hosts: [], http: false });
+  return createWebhookSender({ guard, clock: systemClock, resolve, onRefusedAddress });
 }
 
 function request(url: string, deadlineMs = 5_000): AttemptRequest {

@@ -14,6 +14,8 @@ import { signatureHeaders } from './signature.ts';
 const CONNECT_MS = 3_000;
 const ANSWER_BYTES_READ_MAX = 16 * 1024;
 const EXCERPT_BYTES_MAX = 4 * 1024;
+/** Characters of an error that are kept. */
+const ERROR_LENGTH_MAX = 300;
 const USER_AGENT = 'svc-webhook/1';
 
 /** How names become addresses: the system's resolver, or a table in tests. */
@@ -26,12 +28,21 @@ export interface WebhookSenderDeps {
   readonly guard: AddressGuard;
   readonly clock: Clock;
   readonly resolve?: Resolve;
+  /**
+   * Told why an address was refused, with the address, which its tenant must not learn: where an
+   * internal name leads is the operator's business.
+   */
+  readonly onRefusedAddress?: (sentence: string) => void;
   /** Extra trusted certificates (PEM), for receivers with a private authority. */
   readonly ca?: string;
 }
 
 /** An address that must not be called: the owner has to mend the URL, trying again cannot help. */
-class RefusedAddress extends Error {}
+class RefusedAddress extends Error {
+  constructor(host: string) {
+    super(`${host} resolves to an address that is not public: fix the URL`);
+  }
+}
 
 export function createWebhookSender(deps: WebhookSenderDeps): Notifier {
   const agent = new Agent({
@@ -173,28 +184,38 @@ function isCertificateError(code: string | undefined): boolean {
 }
 
 function refused(error: string): AttemptOutcome {
-  return { kind: 'refused', error, pauseDestination: false };
+  return { kind: 'refused', error: cut(error), pauseDestination: false };
 }
 
 function failed(error: string, { unknown }: { unknown: boolean }): AttemptOutcome {
-  return { kind: 'failed', unknown, error };
+  return { kind: 'failed', unknown, error: cut(error) };
+}
+
+/** The outside words some errors (a certificate lists its names), and they go into commits. */
+function cut(error: string): string {
+  return error.length <= ERROR_LENGTH_MAX ? error : `${error.slice(0, ERROR_LENGTH_MAX - 1)}…`;
 }
 
 /** Connects only where every resolved address, and the socket's own, passes the guard. */
 function guardedConnector({
   guard,
   resolve = resolveAll,
+  onRefusedAddress,
   ca,
 }: WebhookSenderDeps): buildConnector.connector {
+  const refusedAddress = (sentence: string, host: string): RefusedAddress => {
+    onRefusedAddress?.(sentence);
+    return new RefusedAddress(host);
+  };
   const lookup: LookupFunction = (host, options, done) => {
     resolve(host, (error, addresses) => {
       if (error) return done(error, '', 0);
       const refusal = addresses
         .map(({ address }) => guard.refuseAddress(address, host))
         .find((sentence) => sentence !== undefined);
-      if (refusal) return done(new RefusedAddress(refusal), '', 0);
+      if (refusal) return done(refusedAddress(refusal, host), '', 0);
       const first = addresses[0];
-      if (!first) return done(new RefusedAddress(`${host} has no address`), '', 0);
+      if (!first) return done(noAddress(host), '', 0);
       if (options.all) done(null, [...addresses]);
       else done(null, first.address, first.family);
     });
@@ -210,9 +231,14 @@ function guardedConnector({
       const refusal = guard.refuseAddress(socket.remoteAddress ?? 'unknown', options.hostname);
       if (!refusal) return done(null, socket);
       socket.destroy();
-      done(new RefusedAddress(refusal), null);
+      done(refusedAddress(refusal, options.hostname), null);
     });
   };
+}
+
+/** As the system's resolver calls it: a name may be given an address yet. */
+function noAddress(host: string): NodeJS.ErrnoException {
+  return Object.assign(new Error(`${host} has no address`), { code: 'ENOTFOUND' });
 }
 
 const resolveAll: Resolve = (host, done) => dnsLookup(host, { all: true }, done);
