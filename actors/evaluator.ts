@@ -81,7 +81,7 @@ export class Evaluator implements EvaluatorView {
     this.#held.clear();
     this.#evaluatedThrough = 0;
     const marked = await this.#markedRules();
-    for (const project of this.#deps.host.projects()) this.#seed(project, marked);
+    for (const project of this.#deps.host.projects()) await this.#seed(project, marked);
   }
 
   /**
@@ -122,8 +122,8 @@ export class Evaluator implements EvaluatorView {
     return marked;
   }
 
-  #seed(project: string, marked: ReadonlySet<string>): void {
-    const seed = seedOf(this.#deps.host.view(project), (rule) => !marked.has(markOf(rule)));
+  async #seed(project: string, marked: ReadonlySet<string>): Promise<void> {
+    const seed = await seedOf(this.#deps.host.view(project), (rule) => !marked.has(markOf(rule)));
     if (seed.rules.length === 0 && seed.firing.length === 0) return;
     const partition = partitionOf(project);
     this.#states.set(partition, createState(seed, this.#states.get(partition)));

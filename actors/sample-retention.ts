@@ -7,8 +7,8 @@ import type { Clock } from '../streams/clock.ts';
 import { GAP_TOLERANCE_MS, LATENESS_MS } from '../streams/evaluation/entry.ts';
 import { pause } from '../streams/pause.ts';
 import { type Stream, StreamUnavailable } from '../streams/stream.ts';
-import { allInstances } from './alerting/rule-markers.ts';
 import type { Host } from './host-port.ts';
+import { liveInstances } from './live-instances.ts';
 import { SAMPLES_STREAM } from './sample-log.ts';
 import type { HistoryWriter, SamplePipeline } from './sample-pipeline.ts';
 
@@ -42,20 +42,28 @@ export async function truncateSamples(deps: SampleRetentionDeps): Promise<number
   const { clock, history, pipeline, stream } = deps;
   const state = await stream.state(SAMPLES_STREAM);
   const floors = [...pipeline.partitions()].map((partition) => history.floor(partition));
-  const windowStart = await firstSince(stream, clock.now() - keptMs(deps.host), state.lastSequence + 1);
+  const windowStart = await firstSince(
+    stream,
+    clock.now() - (await keptMs(deps.host)),
+    state.lastSequence + 1,
+  );
   const below = Math.min(...floors, windowStart, pipeline.throughSequence() + 1);
-  if (below > state.firstSequence) await stream.truncate({ stream: SAMPLES_STREAM, belowSequence: below });
+  if (below > state.firstSequence)
+    await stream.truncate({ stream: SAMPLES_STREAM, belowSequence: below });
   return Math.max(below, state.firstSequence);
 }
 
 /** How far rules look back, ms: the longest window in force, with tolerance and lateness. */
-function keptMs(host: Host): number {
-  const windows = host
-    .projects()
-    .flatMap((project) => allInstances(host.view(project), 'alertRule'))
-    .map(({ context }) => context as unknown as AlertRuleContext)
-    .map(({ spec }) => Math.max(spec.sustainedSeconds, spec.recoverySeconds ?? 0) * 1000);
-  return Math.max(KEPT_MS_MIN, ...windows.map((ms) => ms + GAP_TOLERANCE_MS + LATENESS_MS));
+async function keptMs(host: Host): Promise<number> {
+  let kept = KEPT_MS_MIN;
+  for (const project of host.projects()) {
+    for await (const { context } of liveInstances(host.view(project), 'alertRule')) {
+      const { spec } = context as unknown as AlertRuleContext;
+      const windowMs = Math.max(spec.sustainedSeconds, spec.recoverySeconds ?? 0) * 1000;
+      kept = Math.max(kept, windowMs + GAP_TOLERANCE_MS + LATENESS_MS);
+    }
+  }
+  return kept;
 }
 
 async function firstSince(stream: Stream, timeMs: number, none: number): Promise<number> {

@@ -30,6 +30,11 @@ export class Turns {
 
   /** Goes on at once, or in the next turn when this one is spent. */
   async breathe(): Promise<void> {
-    while (this.isSpent()) await new Promise((resolve) => setImmediate(resolve));
+    while (this.isSpent()) await nextTurn();
   }
+}
+
+/** Lets everything else that is waiting go first. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }

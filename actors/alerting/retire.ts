@@ -7,8 +7,8 @@ import type { AlertInstanceContext } from '../../machines/alert-instance-setup.t
 import type { AlertRuleContext } from '../../machines/alert-rule.ts';
 import type { RetireReason } from '../../machines/effects.ts';
 import type { Host, Instance, ProjectView } from '../host-port.ts';
+import { liveInstances } from '../live-instances.ts';
 import { submitInParts } from './in-parts.ts';
-import { allInstances } from './rule-markers.ts';
 
 /** Instances retired by one commit: fewer where their incidents keep long windows. */
 const BATCH = 100;
@@ -18,7 +18,8 @@ const BATCH = 100;
  * a second call finds none.
  */
 export async function retireInstances(host: Host, project: string, rule: string): Promise<number> {
-  const ids = staleInstances(host.view(project), rule).map(({ instance }) => instance);
+  const ids: string[] = [];
+  for await (const { instance } of staleInstances(host.view(project), rule)) ids.push(instance);
   for (let start = 0; start < ids.length; start += BATCH) {
     await submitInParts(ids.slice(start, start + BATCH), (part) =>
       retirePart(host, { project, rule, part }),
@@ -44,23 +45,29 @@ function retirePart(
 }
 
 /** Rules of a project that still have live instances of a revision no longer evaluated. */
-export function rulesWithStaleInstances(view: ProjectView): ReadonlySet<string> {
-  return new Set(staleInstances(view).map(({ context }) => String(context.rule)));
+export async function rulesWithStaleInstances(view: ProjectView): Promise<ReadonlySet<string>> {
+  const rules = new Set<string>();
+  for await (const { context } of staleInstances(view)) rules.add(String(context.rule));
+  return rules;
 }
 
-function staleInstances(view: ProjectView, rule?: string): Instance[] {
+async function* staleInstances(
+  view: ProjectView,
+  rule?: string,
+): AsyncGenerator<Instance, void, undefined> {
   const rules = new Map<string, Instance | undefined>();
-  return allInstances(view, 'alertInstance').filter(({ context }) => {
-    const instance = context as unknown as AlertInstanceContext;
-    if (rule !== undefined && instance.rule !== rule) return false;
-    if (!rules.has(instance.rule)) {
-      rules.set(instance.rule, view.instance('alertRule', instance.rule));
-    }
-    const row = rules.get(instance.rule);
-    if (!row || row.final) return true;
-    const { retiredThroughRevision } = row.context as unknown as AlertRuleContext;
-    return instance.evaluationRevision <= retiredThroughRevision;
-  });
+  for await (const instance of liveInstances(view, 'alertInstance')) {
+    const context = instance.context as unknown as AlertInstanceContext;
+    if (rule !== undefined && context.rule !== rule) continue;
+    if (!rules.has(context.rule)) rules.set(context.rule, view.instance('alertRule', context.rule));
+    if (isStale(context, rules.get(context.rule))) yield instance;
+  }
+}
+
+function isStale({ evaluationRevision }: AlertInstanceContext, row: Instance | undefined): boolean {
+  if (!row || row.final) return true;
+  const { retiredThroughRevision } = row.context as unknown as AlertRuleContext;
+  return evaluationRevision <= retiredThroughRevision;
 }
 
 function retireReason(view: ProjectView, rule: string): RetireReason {

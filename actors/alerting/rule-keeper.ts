@@ -8,10 +8,11 @@ import type { Clock } from '../../streams/clock.ts';
 import { pause } from '../../streams/pause.ts';
 import { partitionOf, type Stream } from '../../streams/stream.ts';
 import type { Host } from '../host-port.ts';
+import { liveInstances } from '../live-instances.ts';
 import { isPassing } from '../passing.ts';
 import { appendEntry, pastEntries } from '../sample-log.ts';
 import { retireInstances, rulesWithStaleInstances } from './retire.ts';
-import { allInstances, ruleMarker } from './rule-markers.ts';
+import { ruleMarker } from './rule-markers.ts';
 
 export interface RuleKeeperDeps {
   readonly host: Host;
@@ -42,7 +43,7 @@ export async function keepRules(deps: RuleKeeperDeps, signal: AbortSignal): Prom
   const stop = (): void => wake();
   signal.addEventListener('abort', stop, { once: true });
   try {
-    waiting.push(...outstandingRules(deps.host), ...(await deletedButMarked(deps)));
+    waiting.push(...(await outstandingRules(deps.host)), ...(await deletedButMarked(deps)));
     while (!signal.aborted) {
       const work = waiting.shift();
       if (work) await keepRule(deps, work, signal);
@@ -54,15 +55,18 @@ export async function keepRules(deps: RuleKeeperDeps, signal: AbortSignal): Prom
   }
 }
 
-function outstandingRules(host: Host): Work[] {
-  return host.projects().flatMap((project) => {
+async function outstandingRules(host: Host): Promise<Work[]> {
+  const work: Work[] = [];
+  for (const project of host.projects()) {
     const view = host.view(project);
-    const pending = allInstances(view, 'alertRule')
-      .filter(({ value }) => value === 'pendingApplication')
-      .map(({ instance }) => instance);
-    const rules = new Set([...pending, ...rulesWithStaleInstances(view)]);
-    return [...rules].map((rule) => ({ project, rule }));
-  });
+    const rules = new Set<string>();
+    for await (const { instance, value } of liveInstances(view, 'alertRule')) {
+      if (value === 'pendingApplication') rules.add(instance);
+    }
+    for (const rule of await rulesWithStaleInstances(view)) rules.add(rule);
+    for (const rule of rules) work.push({ project, rule });
+  }
+  return work;
 }
 
 /** Deleted rules that the log still has in force: their last marker was lost with a crash. */

@@ -12,6 +12,7 @@ import {
 } from '../../streams/evaluation/entry.ts';
 import type { EvaluationSeed } from '../../streams/evaluation/fold.ts';
 import type { Instance, ProjectView } from '../host-port.ts';
+import { liveInstances } from '../live-instances.ts';
 
 /** The rule as evaluated; undefined when it is paused, and so not evaluated at all. */
 export function evaluationRuleOf(
@@ -61,26 +62,32 @@ function newRun(
  * Rules in force and instances firing, as rows have them: where a fold starts when the log no
  * longer holds what led there. `include` leaves out rules whose marker is still in the log.
  */
-export function seedOf(
+export async function seedOf(
   view: ProjectView,
   include: (rule: EvaluationRule) => boolean,
-): EvaluationSeed {
-  const rules = allInstances(view, 'alertRule')
-    .filter(({ value }) => value === 'active')
-    .map(({ context }) => evaluationRuleOf(view.project, context as unknown as AlertRuleContext))
-    .filter((rule): rule is EvaluationRule => rule !== undefined && include(rule));
-  const firing = allInstances(view, 'alertInstance')
-    .map(({ context }) => context as unknown as AlertInstanceContext)
-    .filter(({ incident }) => incident?.recoveredMs === null && incident.retiredMs === null)
-    .map(({ rule, evaluationRevision, vm, labels, incident }) => ({
-      key: { project: view.project, rule, evaluationRevision, vm, labels },
-      startedMs: incident?.startedMs ?? 0,
-      dataMissing: incident?.dataMissingSinceMs !== null,
-    }));
+): Promise<EvaluationSeed> {
+  const { project } = view;
+  const rules: EvaluationRule[] = [];
+  for await (const { value, context } of liveInstances(view, 'alertRule')) {
+    if (value !== 'active') continue;
+    const rule = evaluationRuleOf(project, context as unknown as AlertRuleContext);
+    if (rule !== undefined && include(rule)) rules.push(rule);
+  }
+  const firing: EvaluationSeed['firing'][number][] = [];
+  for await (const { context } of liveInstances(view, 'alertInstance')) {
+    const { rule, evaluationRevision, vm, labels, incident } =
+      context as unknown as AlertInstanceContext;
+    if (incident?.recoveredMs !== null || incident.retiredMs !== null) continue;
+    firing.push({
+      key: { project, rule, evaluationRevision, vm, labels },
+      startedMs: incident.startedMs,
+      dataMissing: incident.dataMissingSinceMs !== null,
+    });
+  }
   return { rules, firing };
 }
 
-/** Every live instance of a machine in a project, read page by page. */
+/** Every live instance of a machine there are few of, at once: within a decision. */
 export function allInstances(view: ProjectView, machine: string): Instance[] {
   const found: Instance[] = [];
   let after: string | undefined;

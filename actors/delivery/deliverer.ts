@@ -49,6 +49,7 @@ export class Deliverer {
   readonly #open = new Set<string>();
   #stopped = false;
   #cancelProbe: (() => void) | undefined;
+  #sweeping: Promise<void> = Promise.resolve();
   #cancelSweep: (() => void) | undefined;
 
   constructor(deps: DelivererDeps) {
@@ -84,7 +85,7 @@ export class Deliverer {
       this.#cancelProbe?.();
       this.#cancelSweep?.();
       await consumer.close();
-      await Promise.all(this.#attempts);
+      await Promise.all([...this.#attempts, this.#sweeping]);
       for (const end of undo) end();
     }
   }
@@ -177,7 +178,7 @@ export class Deliverer {
         this.#deps.onFault('sweep', error);
         return SWEEP_MS;
       });
-      void swept.then((nextMs) => this.#sweepAfter(nextMs));
+      this.#sweeping = swept.then((nextMs) => this.#sweepAfter(nextMs));
     });
   }
 
@@ -186,7 +187,7 @@ export class Deliverer {
    * that cannot be taken up is told and keeps no other waiting. Answers when to sweep again, ms.
    */
   async #sweep(): Promise<number> {
-    const { due, sending } = outstandingDeliveries(this.#deps.host);
+    const { due, sending } = await outstandingDeliveries(this.#deps.host);
     for (const wakeUp of due) await this.#tellFault(wakeUp, () => this.#enqueue(wakeUp));
     const others = sending.filter(({ delivery }) => !this.#open.has(delivery));
     for (const attempt of others.filter((each) => this.#isLost(each))) {

@@ -5,8 +5,8 @@
  */
 import type { DeliveryContext } from '../../machines/delivery.ts';
 import { partitionOf, type Stream, type StreamSpec } from '../../streams/stream.ts';
-import { allInstances } from '../alerting/rule-markers.ts';
 import type { Host } from '../host-port.ts';
+import { liveInstances } from '../live-instances.ts';
 
 export const DELIVERIES_STREAM = 'DELIVERIES';
 
@@ -72,11 +72,14 @@ export interface RecordedAttempt extends OpenAttempt {
 }
 
 /** Deliveries that rows call due, and those whose attempt is recorded as under way. */
-export function outstandingDeliveries(host: Host): { due: WakeUp[]; sending: RecordedAttempt[] } {
+export async function outstandingDeliveries(
+  host: Host,
+): Promise<{ due: WakeUp[]; sending: RecordedAttempt[] }> {
   const due: WakeUp[] = [];
   const sending: RecordedAttempt[] = [];
   for (const project of host.projects()) {
-    for (const { instance, value, context } of allInstances(host.view(project), 'delivery')) {
+    const deliveries = liveInstances(host.view(project), 'delivery');
+    for await (const { instance, value, context } of deliveries) {
       const wakeUp = { project, delivery: instance };
       if (DUE.has(value)) due.push(wakeUp);
       if (value !== 'sending') continue;
