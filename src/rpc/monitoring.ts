@@ -1,6 +1,7 @@
 /** `MonitoringService`: reads a message, asks `src/query`, answers. */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import type { Host } from '../../actors/host-port.ts';
+import { Turns } from '../../actors/turns.ts';
 import type { VmBody } from '../../actors/vm-registry.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { metricCatalogue } from '../../streams/metrics/catalogue.ts';
@@ -33,9 +34,10 @@ export interface MonitoringDeps {
 
 export function monitoringService(deps: MonitoringDeps): ServiceImpl<typeof MonitoringService> {
   const gate = createQueryGate(deps.clock);
+  const turns = new Turns(deps.clock);
   return {
     queryVMMonitoring: (request, context) => queryVMMonitoring(deps, gate, request, context),
-    listVMMonitoring: (request, context) => listVMMonitoring(deps, request, context),
+    listVMMonitoring: (request, context) => listVMMonitoring(deps, turns, request, context),
     listMetricDescriptors({ projectName }, context) {
       within(context, parseProjectName('projectName', projectName));
       const descriptors = [...metricCatalogue.values()].map(
@@ -120,16 +122,24 @@ function qualityMessage(
   };
 }
 
-/** In the order of VM ids: what comes and goes does not move the others between pages. */
-function listVMMonitoring(
+/**
+ * In the order of VM ids: what comes and goes does not move the others between pages. The newest
+ * row of a silent VM is unpacked from a chunk (0.6 ms): a page of them shares the thread.
+ */
+async function listVMMonitoring(
   deps: MonitoringDeps,
+  turns: Turns,
   request: ListVMMonitoringRequest,
   context: HandlerContext,
 ) {
   const project = within(context, parseProjectName('projectName', request.projectName));
   const page = deps.host.view(project).records('vm', listOptions('vms', request));
   const asked = { nowMs: deps.clock.now(), inventoryOnly: request.inventoryOnly };
-  const vms = page.items.map((record) => vmMessage(project, inventoryEntry(deps, record, asked)));
+  const vms: ReturnType<typeof vmMessage>[] = [];
+  for (const record of page.items) {
+    await turns.breathe();
+    vms.push(vmMessage(project, inventoryEntry(deps, record, asked)));
+  }
   return { vms, nextPageToken: pageToken('vms', page.next) };
 }
 
