@@ -4,12 +4,18 @@
 // says in one sentence what to do when that is not possible.
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import module from 'node:module';
 import { fileURLToPath } from 'node:url';
 
 const [major, minor] = process.versions.node.split('.').map(Number);
 const pinned = fileURLToPath(new URL('../node_modules/.bin/node', import.meta.url));
 
 if (major > 24 || (major === 24 && minor >= 12)) {
+  // Halves the time to ready. Beside the program, not in the shared temporary folder that is Node's
+  // own choice: what is read back is run. Where it cannot be written, nothing is kept.
+  module.enableCompileCache(
+    fileURLToPath(new URL('../node_modules/.cache/svc-compiled', import.meta.url)),
+  );
   const { main } = await import('../src/main.ts');
   process.exitCode = await main(process.argv.slice(2));
 } else if (existsSync(pinned) && process.env.SVC_REEXEC === undefined) {
