@@ -40,6 +40,9 @@ export interface BodyStore {
   /** Keeps several in one disk write. A delivery that has a body keeps the one it has. */
   putMissing(bodies: readonly { readonly deliveryId: string; readonly body: Uint8Array }[]): void;
   get(deliveryId: string): Uint8Array | undefined;
+  /** Deliveries that have a body. */
+  ids(): string[];
+  /** One disk write, none where there is nothing to delete. */
   delete(deliveryIds: readonly string[]): void;
 }
 
@@ -149,6 +152,7 @@ function bodyStore(database: SqliteDatabase, seal: Seal): BodyStore {
   const get = database.prepare<[string], { value: Buffer }>(
     'SELECT value FROM bodies WHERE delivery_id = ?',
   );
+  const ids = database.prepare<[], string>('SELECT delivery_id FROM bodies').pluck();
   const remove = database.prepare<[string]>('DELETE FROM bodies WHERE delivery_id = ?');
   return {
     putMissing: database.transaction((bodies) => {
@@ -160,6 +164,7 @@ function bodyStore(database: SqliteDatabase, seal: Seal): BodyStore {
       const row = get.get(deliveryId);
       return row && seal.open(deliveryId, BODY, row.value);
     },
+    ids: () => ids.all(),
     delete: database.transaction((deliveryIds) => {
       for (const deliveryId of deliveryIds) remove.run(deliveryId);
     }),

@@ -23,8 +23,10 @@ export interface DeliveryContents {
   ): { bytes: Uint8Array; digest: string };
   /** The destination's address and signing secrets, current first. */
   target(view: ProjectView, destination: string): { url: string; secrets: readonly string[] };
-  /** Forgets the stored body of a delivery that has ended. */
-  discard(id: string): void;
+  /** Deliveries whose body is stored. */
+  stored(): readonly string[];
+  /** Forgets the stored bodies of deliveries that have ended; harmless where there is none. */
+  discard(ids: readonly string[]): void;
 }
 
 export interface AttemptDeps {

@@ -17,6 +17,7 @@ import {
   recordOutcome,
   sendAttempt,
 } from './attempt.ts';
+import { Discards } from './discards.ts';
 import type { AttemptResult } from './lane.ts';
 import { Lanes, type Start } from './lanes.ts';
 import {
@@ -44,6 +45,7 @@ const RETRY_MS = 500;
 export class Deliverer {
   readonly #deps: DelivererDeps;
   readonly #lanes = new Lanes();
+  readonly #discards: Discards;
   readonly #attempts = new Set<Promise<void>>();
   /** Deliveries this process has opened an attempt of, until its outcome is committed. */
   readonly #open = new Set<string>();
@@ -54,6 +56,8 @@ export class Deliverer {
 
   constructor(deps: DelivererDeps) {
     this.#deps = deps;
+    const { clock, contents, onFault } = deps;
+    this.#discards = new Discards({ clock, onFault, discard: (ids) => contents.discard(ids) });
   }
 
   /** Runs until `signal`, then waits for attempts under way (10 s at most each) to be recorded. */
@@ -74,6 +78,7 @@ export class Deliverer {
     signal.addEventListener('abort', stop, { once: true });
     try {
       if (signal.aborted) return;
+      this.#discardLeftOver();
       this.#sweepAfter(await this.#sweep());
       for await (const message of consumer) {
         this.#takeWakeUp(message.data);
@@ -87,6 +92,7 @@ export class Deliverer {
       await consumer.close();
       await Promise.all([...this.#attempts, this.#sweeping]);
       for (const end of undo) end();
+      this.#discards.flush();
     }
   }
 
@@ -212,13 +218,20 @@ export class Deliverer {
 
   /** A body is kept for attempts to come: with the delivery's end, whatever ended it, it goes. */
   #discardEnded({ decisions }: Commit): void {
-    for (const { machine, instance, final, context } of decisions.flatMap(({ steps }) => steps)) {
-      if (machine !== 'delivery' || !final || context.bodyDigest === null) continue;
-      try {
-        this.#deps.contents.discard(instance);
-      } catch (error) {
-        this.#deps.onFault(`the body of ${instance}`, error);
+    for (const { machine, instance, final } of decisions.flatMap(({ steps }) => steps)) {
+      if (machine === 'delivery' && final) this.#discards.add(instance);
+    }
+  }
+
+  /** Bodies of deliveries that ended while nobody looked. */
+  #discardLeftOver(): void {
+    const { contents, host, onFault } = this.#deps;
+    try {
+      for (const id of contents.stored()) {
+        if (host.findInstance('delivery', id)?.final) this.#discards.add(id);
       }
+    } catch (error) {
+      onFault('looking for bodies that are left over', error);
     }
   }
 }

@@ -29,6 +29,7 @@ t.test('an accepted attempt ends the delivery; its body is not kept', async (t) 
   t.match(only(world).attempts, [
     { attemptId: request?.attemptId, outcome: 'accepted', httpStatus: 200 },
   ]);
+  await world.pass(1_000);
   t.equal(world.bodies.size, 0);
   t.same([world.told, world.faultsTold()], [['accepted'], []]);
   await world.pass(2 * HOUR_MS, 60_000);

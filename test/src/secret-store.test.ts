@@ -124,6 +124,7 @@ t.test('a delivery keeps the body it was given first, until it is deleted', asyn
   ]);
   bodies.putMissing([{ deliveryId: 'dlv_1', body: bytes('second') }]);
   t.equal(text(bodies.get('dlv_1')), 'first');
+  t.same(bodies.ids().sort(), ['dlv_1', 'dlv_2']);
   bodies.delete(['dlv_1', 'dlv_unknown']);
   t.equal(bodies.get('dlv_1'), undefined);
   t.equal(text(bodies.get('dlv_2')), 'other');

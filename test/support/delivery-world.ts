@@ -80,6 +80,8 @@ export async function openDeliveryWorld(t: Test, options: WorldOptions = {}) {
   const world = await openAlertingWorld(t, options);
   const notifier = new ScriptedNotifier();
   const bodies = new Map<string, Uint8Array>();
+  /** Bodies forgotten, time by time. */
+  const discarded: (readonly string[])[] = [];
   const told: string[] = [];
   const faults: string[] = [];
   let renderings = 0;
@@ -99,7 +101,11 @@ export async function openDeliveryWorld(t: Test, options: WorldOptions = {}) {
       const { secrets } = (row?.context ?? { secrets: [] }) as unknown as DestinationContext;
       return { url, secrets: secrets.map(({ id }) => world.sealed.get(id) ?? '') };
     },
-    discard: (id) => void bodies.delete(id),
+    stored: () => [...bodies.keys()],
+    discard(ids) {
+      discarded.push(ids);
+      for (const id of ids) bodies.delete(id);
+    },
   };
   const startDeliverer = (more: Partial<Pick<DelivererDeps, 'notifier' | 'host'>> = {}) => {
     const deliverer = new Deliverer({
@@ -110,7 +116,15 @@ export async function openDeliveryWorld(t: Test, options: WorldOptions = {}) {
     });
     return { deliverer, stop: world.run((signal) => deliverer.run(signal)) };
   };
-  const made = { notifier, bodies, contents, told, startDeliverer, faultsTold: () => faults };
+  const made = {
+    notifier,
+    bodies,
+    discarded,
+    contents,
+    told,
+    startDeliverer,
+    faultsTold: () => faults,
+  };
   return { ...world, ...made, ...acts(world) };
 }
 
@@ -122,7 +136,9 @@ export async function delivering(t: Test) {
   const hook = await world.addDestination();
   await world.putInForce({ destinationNames: [hook] });
   world.startTimers();
-  return { ...world, ...world.startDeliverer(), hook };
+  const started = world.startDeliverer();
+  await world.settle();
+  return { ...world, ...started, hook };
 }
 
 /** The only delivery. */

@@ -43,7 +43,8 @@ export function webhookContents({
       }
       return { url, secrets: keys as string[] };
     },
-    discard: (deliveryId) => bodies.delete([deliveryId]),
+    stored: () => bodies.ids(),
+    discard: (deliveryIds) => bodies.delete(deliveryIds),
   };
 }
 

@@ -6,6 +6,7 @@ import t from 'tap';
 import type { Host } from '../../../actors/host-port.ts';
 import {
   accepted,
+  bodyOf,
   delivering,
   failed,
   only,
@@ -85,4 +86,61 @@ t.test('a lost attempt that cannot be recorded keeps no other waiting', async (t
   await world.until('the other too', () => values().every((value) => value === 'sent'));
   wire.release(accepted);
   await stopping;
+});
+
+t.test('bodies of deliveries that end together are forgotten in one go', async (t) => {
+  const world = await delivering(t);
+  await world.fire(Array.from({ length: 100 }, (_, i) => `vm-${i}`));
+  const isSent = ({ value }: { value: unknown }) => value === 'sent';
+  await world.until('all are sent', () => world.deliveries().every(isSent));
+  t.same(
+    world.discarded.map(({ length }) => length),
+    [64],
+    'the rest waits for more',
+  );
+  await world.pass(1_000);
+  t.equal(world.bodies.size, 0);
+  await world.fire(['vm-last']);
+  await world.until('it is sent', () => world.deliveries().every(isSent));
+  await world.stop();
+  t.equal(world.bodies.size, 0, 'at a stop without waiting');
+});
+
+t.test('a body goes though the commit that would open its attempt suppresses it', async (t) => {
+  const world = await delivering(t);
+  const { body } = world.contents;
+  // Snoozed after the look before the body, and before the commit that decides.
+  world.contents.body = (...args) => {
+    void world.tell('vm-1', { type: 'snoozed', untilMs: world.clock.now() + 60_000, by: 'me' });
+    return body(...args);
+  };
+  await world.fire(['vm-1']);
+  await world.until('it is suppressed', () => only(world).value === 'suppressed');
+  t.same([only(world).bodyDigest, world.bodies.size], [null, 1]);
+  await world.pass(1_000);
+  t.equal(world.bodies.size, 0);
+});
+
+t.test('bodies that a crash left are forgotten at the start, those in use are not', async (t) => {
+  const world = await openDeliveryWorld(t);
+  await world.putInForce({ destinationNames: [await world.addDestination()] });
+  world.notifier.answer = ({ body }) => (bodyOf(body).vm === 'vm-1' ? accepted : failed());
+  const first = world.startDeliverer();
+  await world.fire(['vm-1', 'vm-2']);
+  await world.until('one is sent, one waits', () =>
+    ['sent', 'waiting'].every((state) => world.deliveries().some(({ value }) => value === state)),
+  );
+  const left = new Map(world.bodies);
+  await first.stop();
+  for (const [id, bytes] of left) world.bodies.set(id, bytes);
+  t.equal(world.bodies.size, 2);
+  world.startDeliverer();
+  await world.pass(1_000);
+  const kept = world.deliveries().filter(({ value }) => value === 'waiting');
+  t.same(
+    [...world.bodies.keys()],
+    kept.map(({ id }) => id),
+  );
+  t.equal(kept.length, 1);
+  t.same(world.faultsTold(), []);
 });
