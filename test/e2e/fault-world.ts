@@ -10,7 +10,7 @@ export const faultSettings = {
   SVC_WEBHOOK_ALLOW_HTTP: 'on',
 } as const;
 
-export const SERIES = 'svc_vm_memory_used_bytes';
+const SERIES = 'svc_vm_memory_used_bytes';
 const ALERTS = 'monitoring.v1.AlertService';
 
 export function createDestination(

@@ -272,7 +272,10 @@ t.test(
     }).run(['--datacenter', 'DC-7'], given);
     await started.promise;
     t.ok(out.stdout.trimEnd().split('\n').length <= 5);
-    t.match(out.stdout, /watches this host \(DC-7\) every 30 s; .*\nAPI on http:\/\/127.0.0.1:8080/);
+    t.match(
+      out.stdout,
+      /watches this host \(DC-7\) every 30 s; .*\nAPI on http:\/\/127.0.0.1:8080/,
+    );
     t.match(out.stdout, `'/tmp/it'\\''s/demo.json' | curl`);
     t.match(out.log, /SVC_SMTP_URL has no effect/);
     signal('SIGHUP');
