@@ -72,7 +72,7 @@ export class Deliverer {
     });
     const undo = [
       wakeOnCommit(host, stream, (error) => onFault('wake-up', error)),
-      host.onApplied(({ commit }) => this.#discardEnded(commit)),
+      host.onApplied(({ commit }) => this.#forgetEnded(commit)),
     ];
     const stop = (): void => void consumer.close();
     signal.addEventListener('abort', stop, { once: true });
@@ -99,6 +99,11 @@ export class Deliverer {
   /** Attempts under way now. */
   inFlight(): number {
     return this.#lanes.inFlight;
+  }
+
+  /** Destinations with something to send, or with failures to remember. */
+  lanes(): number {
+    return this.#lanes.size;
   }
 
   #takeWakeUp(data: Uint8Array): void {
@@ -216,10 +221,14 @@ export class Deliverer {
     }
   }
 
-  /** A body is kept for attempts to come: with the delivery's end, whatever ended it, it goes. */
-  #discardEnded({ decisions }: Commit): void {
+  /**
+   * A body is kept for attempts to come: with the delivery's end, whatever ended it, it goes. So
+   * does the lane of a destination.
+   */
+  #forgetEnded({ project, decisions }: Commit): void {
     for (const { machine, instance, final } of decisions.flatMap(({ steps }) => steps)) {
       if (machine === 'delivery' && final) this.#discards.add(instance);
+      if (machine === 'destination' && final) this.#lanes.retire(project, instance);
     }
   }
 

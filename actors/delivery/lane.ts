@@ -30,6 +30,7 @@ export class Lane {
   #straightFailures = 0;
   #breakerMs = BREAKER_MS;
   #openUntilMs = 0;
+  #retired = false;
 
   /** Queues a delivery; one that waits or is in flight already changes nothing. */
   add(job: LaneJob): void {
@@ -59,9 +60,19 @@ export class Lane {
     if (result === 'failing') this.#fail(nowMs);
   }
 
-  /** Nothing waits and nothing is in flight: the lane can be forgotten when also healthy. */
+  /**
+   * The destination is deleted: what still waits comes to nothing and needs no breaker, and how it
+   * failed is of no use any more.
+   */
+  retire(): void {
+    this.#retired = true;
+    this.#openUntilMs = 0;
+  }
+
+  /** Nothing waits, nothing is in flight, no failure is to be remembered: it can be forgotten. */
   isIdle(): boolean {
-    return this.#waiting.size === 0 && this.#inFlight.size === 0 && this.#straightFailures === 0;
+    const isBusy = this.#waiting.size > 0 || this.#inFlight.size > 0;
+    return !isBusy && (this.#retired || this.#straightFailures === 0);
   }
 
   /** Elapsed time (ms) at which a probe may go, while the breaker is open and something waits. */

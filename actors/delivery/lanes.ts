@@ -66,8 +66,25 @@ export class Lanes {
     lane.end(job, result, nowMs);
     project.inFlight--;
     this.#inFlight--;
-    if (lane.isIdle()) project.lanes.delete(destination);
-    if (project.lanes.size === 0) this.#projects.delete(job.project);
+    if (lane.isIdle()) this.#forget(job.project, destination);
+  }
+
+  /** The destination is deleted: its lane goes when nothing is left in it, failing or not. */
+  retire(project: string, destination: string): void {
+    const lane = this.#projects.get(project)?.lanes.get(destination);
+    lane?.retire();
+    if (lane?.isIdle()) this.#forget(project, destination);
+  }
+
+  /** Destinations that have a lane. */
+  get size(): number {
+    return [...this.#projects.values()].reduce((sum, { lanes }) => sum + lanes.size, 0);
+  }
+
+  #forget(id: string, destination: string): void {
+    const project = this.#projects.get(id);
+    project?.lanes.delete(destination);
+    if (project?.lanes.size === 0) this.#projects.delete(id);
   }
 
   /** Elapsed time (ms) at which the next breaker lets a probe through; undefined when none waits. */

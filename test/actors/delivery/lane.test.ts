@@ -217,3 +217,26 @@ t.test('slots are bounded for process and project, and projects take turns', asy
   const [first] = ofSmall;
   if (first) t.throws(() => lanes.end(first, 'neutral', 0), /not under way/);
 });
+
+t.test(
+  'the lane of a deleted destination goes with what is left in it, failing or not',
+  async (t) => {
+    const lanes = new Lanes();
+    const fail = (destination: string, nowMs: number) => {
+      const start = lanes.next(nowMs);
+      if (start?.destination !== destination) throw new Error('It could not be taken');
+      lanes.end(start, 'failing', nowMs);
+    };
+    for (let i = 0; i < 7; i++) lanes.add('empty', job(i));
+    for (let i = 0; i < 5; i++) fail('empty', 0);
+    for (let i = 0; i < 2; i++) fail('empty', (i + 1) * 100_000);
+    lanes.add('busy', job(10));
+    fail('busy', 0);
+    t.equal(lanes.size, 2, 'failures are remembered while the destination is there');
+    lanes.add('busy', job(11));
+    for (const destination of ['empty', 'busy', 'unknown']) lanes.retire('p', destination);
+    t.equal(lanes.size, 1);
+    fail('busy', 0);
+    t.equal(lanes.size, 0);
+  },
+);

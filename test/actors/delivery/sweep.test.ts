@@ -144,3 +144,15 @@ t.test('bodies that a crash left are forgotten at the start, those in use are no
   t.equal(kept.length, 1);
   t.same(world.faultsTold(), []);
 });
+
+t.test('a failing destination that is deleted leaves nothing behind', async (t) => {
+  const world = await delivering(t);
+  world.notifier.answer = () => failed();
+  await world.fire(Array.from({ length: 7 }, (_, i) => `vm-${i}`));
+  await world.until('its breaker is open', () => world.notifier.requests.length === 5);
+  t.equal(world.deliverer.lanes(), 1);
+  await world.toDestination(world.hook, { type: 'deleted', by: 'me' });
+  await world.pass(20_000, 1_000);
+  t.ok(world.deliveries().every(({ value }) => value === 'suppressed'));
+  t.equal(world.deliverer.lanes(), 0);
+});
