@@ -7,9 +7,9 @@
 import type { AlertInstanceContext } from '../../machines/alert-instance-setup.ts';
 import type { AlertRuleContext } from '../../machines/alert-rule.ts';
 import { acceptEdge, instanceIdOf } from '../../streams/evaluation/accept.ts';
-import type { Edge, ObservedValue } from '../../streams/evaluation/entry.ts';
+import type { Edge } from '../../streams/evaluation/entry.ts';
 import type { Draft } from '../host-port.ts';
-import { incidentRecord } from './incident.ts';
+import { incidentWindowRecord } from './incident.ts';
 
 /** `rulePending`: to be decided once the rule, of unchanged evaluation, has been applied. */
 export type EdgeDecision = 'applied' | 'alreadyDecided' | 'ruleNotInForce' | 'rulePending';
@@ -35,7 +35,8 @@ export function decideEdge(draft: Draft, edge: Edge): EdgeDecision {
   for (const event of eventsOf(edge, accepted.incidentId, rule, draft.at)) {
     draft.send('alertInstance', id, event);
   }
-  if (edge.kind === 'fired') keepWindow(draft, id, edge.window);
+  if (edge.kind === 'fired')
+    draft.putRecord(incidentWindowRecord(accepted.incidentId, edge.window));
   return 'applied';
 }
 
@@ -53,12 +54,6 @@ function ruleInForce(
   if (context.evaluationRevision !== edge.key.evaluationRevision) return 'ruleNotInForce';
   if (rule.value === 'active') return context;
   return rule.value === 'pendingApplication' ? 'rulePending' : 'ruleNotInForce';
-}
-
-/** The deciding window goes into the incident's record, once, and not into events and contexts. */
-function keepWindow(draft: Draft, id: string, window: readonly ObservedValue[]): void {
-  const { context } = draft.instance('alertInstance', id) ?? {};
-  draft.putRecord(incidentRecord(context as unknown as AlertInstanceContext, draft, window));
 }
 
 type AlertInstanceEvent = { type: string; at: number } & Record<string, unknown>;

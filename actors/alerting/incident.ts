@@ -1,6 +1,8 @@
 /**
  * The incident: one span of firing, as people see it. Its record is written anew, from the alert
- * instance and its rule, with every commit that changes it.
+ * instance and its rule, with every commit that changes it. The samples that decided it are up to
+ * hundreds and never change: they are a record of their own, so that neither lists of incidents nor
+ * later commits carry them.
  */
 import type { AlertInstanceContext } from '../../machines/alert-instance-setup.ts';
 import type { AlertRuleContext } from '../../machines/alert-rule.ts';
@@ -35,7 +37,6 @@ export interface IncidentBody {
   readonly retireReason: RetireReason | null;
   readonly value: number | null;
   readonly valueMs: number | null;
-  readonly window: readonly ObservedValue[];
   readonly dataMissingSinceMs: number | null;
   readonly acknowledged: {
     readonly by: string;
@@ -46,16 +47,23 @@ export interface IncidentBody {
   readonly correctedAfterNotification: boolean;
 }
 
-/**
- * The record of the instance's current incident. Throws when there is none: a bug.
- *
- * @param window the samples that decided it; told once, with the firing, and kept from then on
- */
-export function incidentRecord(
-  context: AlertInstanceContext,
-  draft: Draft,
-  window?: readonly ObservedValue[],
+/** Body of a record of kind `incidentWindow`, under the incident's id; written with the firing. */
+export interface IncidentWindowBody {
+  /** The samples that decided the incident, oldest first. */
+  readonly window: readonly ObservedValue[];
+}
+
+/** The record of the samples that decided an incident. */
+export function incidentWindowRecord(
+  incidentId: string,
+  window: readonly ObservedValue[],
 ): RecordChange {
+  const body: IncidentWindowBody = { window };
+  return { kind: 'incidentWindow', id: incidentId, body: { ...body } };
+}
+
+/** The record of the instance's current incident. Throws when there is none: a bug. */
+export function incidentRecord(context: AlertInstanceContext, draft: Draft): RecordChange {
   const { incident } = context;
   if (!incident) throw new Error('An incident is recorded for an instance that has none');
   const before = draft.record('incident', incident.id)?.body as unknown as IncidentBody | undefined;
@@ -72,7 +80,6 @@ export function incidentRecord(
     retireReason: incident.retireReason,
     value: incident.value,
     valueMs: incident.valueMs,
-    window: window ?? before?.window ?? [],
     dataMissingSinceMs: incident.dataMissingSinceMs,
     acknowledged: incident.acknowledged,
     snoozedUntilMs: incident.snoozedUntilMs,

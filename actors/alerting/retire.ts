@@ -10,7 +10,7 @@ import type { Host, Instance, ProjectView } from '../host-port.ts';
 import { liveInstances } from '../live-instances.ts';
 import { submitInParts } from './in-parts.ts';
 
-/** Instances retired by one commit: fewer where their incidents keep long windows. */
+/** Instances retired by one commit. */
 const BATCH = 100;
 
 /**
