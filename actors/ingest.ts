@@ -24,8 +24,10 @@ export interface IngestDeps {
   readonly clock: Clock;
   readonly writer: PartitionWriter;
   readonly registry: VmRegistry;
-  /** Rows of a collector arrived: keeps its data center live. */
-  readonly onRows: (accepted: number, rejected: readonly RejectedSample[]) => void;
+  /** Rows were stored, if only for their VM's state: what keeps a data center live. */
+  readonly onRows: () => void;
+  /** How many samples were stored, and what was refused, of each request that was answered. */
+  readonly onSamples: (accepted: number, rejected: readonly RejectedSample[]) => void;
 }
 
 /** Observation times remembered per VM to tell a repeated row. */
@@ -53,7 +55,8 @@ export function createIngest(deps: IngestDeps): Ingest {
     const duplicates = seen.count(project, checked.rows);
     await deps.writer.write(knownPartition(project), project, checked.rows);
     seen.note(project, checked.rows);
-    deps.onRows(checked.samples, checked.rejected);
+    if (checked.rows.length > 0) deps.onRows();
+    deps.onSamples(checked.samples, checked.rejected);
     return { accepted: checked.samples, duplicates, rejected: checked.rejected };
   }
 

@@ -178,8 +178,8 @@ function buildCore(options: CoreOptions) {
     clock,
     writer,
     registry,
-    onRows(accepted, rejected) {
-      datacenters.reported(settings.datacenter);
+    onRows: () => datacenters.reported(settings.datacenter),
+    onSamples(accepted, rejected) {
       samples.inc({ outcome: 'accepted' }, accepted);
       if (rejected.length > 0) samples.inc({ outcome: 'rejected' }, rejected.length);
     },

@@ -1,7 +1,11 @@
 /** Whether a data center is stale: by silence alone, and live again by rows alone. */
 import t, { type Test } from 'tap';
 import { Datacenters } from '../../actors/datacenters.ts';
-import { openAlertingWorld } from '../support/alerting-world.ts';
+import { createIngest } from '../../actors/ingest.ts';
+import type { IngestRow } from '../../actors/ingest-port.ts';
+import { PartitionWriter } from '../../actors/partition-writer.ts';
+import { VmRegistry } from '../../actors/vm-registry.ts';
+import { cpuRow, openAlertingWorld, PROJECT } from '../support/alerting-world.ts';
 
 async function watching(t: Test) {
   const world = await openAlertingWorld(t);
@@ -65,3 +69,24 @@ t.test(
     t.equal(datacenters.stateOf('DC-1'), 'stale');
   },
 );
+
+t.test('rows that were all refused are no report; a state without a value is one', async (t) => {
+  const world = await watching(t);
+  const { datacenters } = world.start();
+  const ingest = createIngest({
+    clock: world.clock,
+    writer: new PartitionWriter(world),
+    registry: new VmRegistry({ ...world, datacenter: 'DC-1' }),
+    onRows: () => datacenters.reported('DC-1'),
+    onSamples: () => {},
+  });
+  const write = (row: IngestRow) => ingest.write({ project: PROJECT, batchId: '', rows: [row] });
+  await world.pass(100_000, 5_000);
+  const ahead = await write(cpuRow('vm-1', world.clock.now() + 3_600_000, 1));
+  t.match(ahead, { accepted: 0, rejected: [{ reason: 'CLOCK_AHEAD' }] });
+  await world.pass(5_000);
+  t.equal(datacenters.stateOf('DC-1'), 'stale');
+  await write({ ...cpuRow('vm-1', world.clock.now(), 1), series: [], values: [] });
+  await world.pass(5_000);
+  t.equal(datacenters.stateOf('DC-1'), 'live');
+});

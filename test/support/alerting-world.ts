@@ -196,6 +196,7 @@ function openIngest({ host, stream, clock }: Core): Ingest {
     writer: new PartitionWriter({ stream, clock }),
     registry: new VmRegistry({ host, clock, datacenter: 'DC-1' }),
     onRows: () => {},
+    onSamples: () => {},
   });
 }
 

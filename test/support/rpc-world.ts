@@ -119,7 +119,7 @@ async function startParts(t: Test) {
   await host.start();
   const registry = new VmRegistry({ host, clock, datacenter: 'DC-1' });
   const writer = new PartitionWriter({ stream, clock });
-  const ingest = createIngest({ clock, writer, registry, onRows: () => {} });
+  const ingest = createIngest({ clock, writer, registry, onRows: () => {}, onSamples: () => {} });
   const pipeline = new SamplePipeline({ host, stream, clock, history });
   const stopping = new AbortController();
   const rulesStopping = new AbortController();
