@@ -28,9 +28,9 @@ import {
 import type { HostCounters } from './host/counters.ts';
 import type { Interpretation } from './host/draft.ts';
 import { publishCommit } from './host/publish.ts';
-import type { Turns } from './turns.ts';
 import { upcastView } from './host/upcast-view.ts';
 import type { Committed } from './host-port.ts';
+import type { Turns } from './turns.ts';
 
 export interface CommitterOptions extends Interpretation {
   readonly stream: Stream;

@@ -21,9 +21,9 @@ import { Committer, type CommitterOptions } from './committer.ts';
 import { Applier, type ApplierHealth } from './host/applier.ts';
 import { createCounters, type HostCounters } from './host/counters.ts';
 import { DecisionDraft } from './host/draft.ts';
-import { Turns } from './turns.ts';
 import { upcastInstance, upcastView } from './host/upcast-view.ts';
 import type { Committed, Draft, EffectExpander, Host, Submission } from './host-port.ts';
+import { Turns } from './turns.ts';
 
 export interface HostOptions {
   readonly stream: Stream;

@@ -20,9 +20,9 @@ import type { Commit } from '../../streams/commit/commit.ts';
 import { EVENTS_STREAM } from '../../streams/commit/events.ts';
 import { pause } from '../../streams/pause.ts';
 import type { Stream, StreamMessage, StreamRead } from '../../streams/stream.ts';
+import type { Turns } from '../turns.ts';
 import type { HostCounters } from './counters.ts';
 import { AppliedPosition } from './position.ts';
-import type { Turns } from '../turns.ts';
 
 export interface ApplierOptions {
   readonly stream: Stream;
