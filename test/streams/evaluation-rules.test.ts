@@ -142,3 +142,19 @@ t.test('case 18: downtime of the evaluator is no gap in the data', (t) => {
   t.match(world.instance(), { state: 'FIRING', dataState: 'OBSERVED' });
   t.end();
 });
+
+t.test('the deciding window of a long run is thinned, but keeps its ends and extremes', (t) => {
+  const world = new EvaluationWorld([cpuRule({ sustainedMs: 86_400_000, threshold: 50 })]);
+  const value = (at: number): number => (at === 30_000 ? 99 : at === 60_030 ? 51 : 70);
+  for (const at of seconds(0, 86_370)) world.cpu(value(at), [at]);
+  t.same(world.edges, []);
+  t.same(world.cpu(71, [86_400]), ['fired at 86400 since 0']);
+  const [edge] = world.edges;
+  const window = edge && 'window' in edge ? edge.window : [];
+  t.ok(window.length > 200 && window.length <= 512, `${window.length} of 2881 values`);
+  t.equal(window[0]?.observedMs, START_MS);
+  t.equal(window.at(-1)?.value, 71);
+  const values = window.map((one) => one.value);
+  t.same([Math.min(...values), Math.max(...values)], [51, 99]);
+  t.end();
+});
