@@ -49,7 +49,7 @@ export interface Derived {
 }
 
 /** CPU above 100 % by no more than this is rounding of times and counters, and reads 100. */
-export const PERCENT_ROUNDING = 0.5;
+const PERCENT_ROUNDING = 0.5;
 
 const RUNNING = VM_STATES.indexOf('RUNNING');
 const UNKNOWN = VM_STATES.indexOf('UNKNOWN');
@@ -141,7 +141,7 @@ export function isOutOfRange(derivation: Derivation, value: number): boolean {
  * with a boot id known to have changed the counter began at 0 in between, so the increase is the
  * new value. A changed boot id without a drop is ambiguous (did it begin again?) and unknown.
  */
-export function counterIncrease(
+function counterIncrease(
   before: number,
   after: number,
   boot: { readonly before: string; readonly after: string },
