@@ -62,7 +62,11 @@ function digestOf(rows: readonly IngestRow[]): string {
   return hash('sha256', numbers, 'base64') + hash('sha256', JSON.stringify(texts), 'base64');
 }
 
-function isSameList(list: readonly string[], before: readonly string[] | undefined): boolean {
+/** Of series: mostly the very same list, or one that differs early. */
+export function isSameList(
+  list: readonly string[],
+  before: readonly string[] | undefined,
+): boolean {
   if (list === before) return true;
   if (list.length !== before?.length) return false;
   for (let i = 0; i < list.length; i++) if (list[i] !== before[i]) return false;

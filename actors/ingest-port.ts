@@ -15,7 +15,8 @@ export interface WriteRequest {
   readonly rows: readonly IngestRow[];
 }
 
-export type RejectReason = 'NOT_FINITE' | 'CLOCK_AHEAD' | 'OLDER_THAN_RETENTION';
+/** LIMIT_EXCEEDED: the project has no room for another VM, or the VM none for another series. */
+export type RejectReason = 'NOT_FINITE' | 'CLOCK_AHEAD' | 'OLDER_THAN_RETENTION' | 'LIMIT_EXCEEDED';
 
 export interface RejectedSample {
   /** Index of the row in the request. */

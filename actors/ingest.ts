@@ -10,6 +10,7 @@ import { Refusal } from '../streams/refusal.ts';
 import type { SeriesKey } from '../streams/samples/batch.ts';
 import { partitionOf } from '../streams/stream.ts';
 import { BatchAnswers } from './batch-answers.ts';
+import { type CheckedRows, IngestLimits } from './ingest-limits.ts';
 import type {
   Ingest,
   IngestRow,
@@ -35,6 +36,7 @@ const TIMES_KEPT = 16;
 
 export function createIngest(deps: IngestDeps): Ingest {
   const answers = new BatchAnswers();
+  const limits = new IngestLimits(deps.registry);
   const seen = new RecentTimes();
   const partitions = new Map<string, number>();
 
@@ -49,7 +51,8 @@ export function createIngest(deps: IngestDeps): Ingest {
 
   async function store(request: WriteRequest): Promise<WriteAnswer> {
     const { project, rows } = request;
-    const checked = checkRows(rows, deps.clock.now());
+    const nowMs = deps.clock.now();
+    const checked = limits.keepWithin(project, checkRows(rows, nowMs), nowMs);
     const registering = deps.registry.register(project, checked.rows);
     if (registering) await registering;
     const duplicates = seen.count(project, checked.rows);
@@ -64,13 +67,6 @@ export function createIngest(deps: IngestDeps): Ingest {
     write: (request) =>
       request.batchId === '' ? store(request) : answers.answer(request, () => store(request)),
   };
-}
-
-interface CheckedRows {
-  readonly rows: readonly IngestRow[];
-  readonly rejected: readonly RejectedSample[];
-  /** Samples kept. */
-  readonly samples: number;
 }
 
 /**
@@ -89,6 +85,7 @@ function checkRows(rows: readonly IngestRow[], nowMs: number): CheckedRows {
 function keepSound(rows: readonly IngestRow[], nowMs: number): CheckedRows {
   const rejected: RejectedSample[] = [];
   const kept: IngestRow[] = [];
+  const indexes: number[] = [];
   let samples = 0;
   for (const [row, content] of rows.entries()) {
     const reason = timeProblem(content.observedMs, nowMs);
@@ -99,9 +96,10 @@ function keepSound(rows: readonly IngestRow[], nowMs: number): CheckedRows {
     assertRow(content, row);
     const sound = withoutBadValues(content, row, rejected);
     kept.push(sound);
+    indexes.push(row);
     samples += sound.values.length;
   }
-  return { rows: kept, rejected, samples };
+  return { rows: kept, indexes, rejected, samples };
 }
 
 /** What no sender can mean: the whole request is refused before anything of it is kept. */

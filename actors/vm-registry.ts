@@ -20,10 +20,14 @@ export interface VmRegistryDeps {
   readonly clock: Clock;
   /** Data center of the VMs that this node's collectors and senders report. */
   readonly datacenter: string;
+  /** VMs of a project. Default `PROJECT_VMS_MAX`. */
+  readonly vmsMax?: number;
 }
 
 /** Series that only expanded monitoring reports. */
 const EXPANDED_SERIES = 'svc_vm_load1';
+/** VMs that a project may register: what one partition's evaluator and history are made for. */
+const PROJECT_VMS_MAX = 50_000;
 /** VMs registered by one commit. */
 const BATCH = 200;
 
@@ -35,9 +39,36 @@ interface Known {
 export class VmRegistry {
   readonly #deps: VmRegistryDeps;
   readonly #known = new Map<string, Map<string, Known>>();
+  /** Of each project: VMs that are registered, or are being so. */
+  readonly #admitted = new Map<string, Set<string>>();
 
   constructor(deps: VmRegistryDeps) {
     this.#deps = deps;
+  }
+
+  /**
+   * Admits the VMs of `rows` as far as the project has room; undefined when it has for all, as
+   * nearly always.
+   *
+   * @returns those it has no room for: their rows are not to be registered
+   */
+  withoutRoom(project: string, rows: readonly IngestRow[]): ReadonlySet<string> | undefined {
+    let admitted = this.#admitted.get(project);
+    if (!admitted) {
+      admitted = new Set(this.#knownOf(project).keys());
+      this.#admitted.set(project, admitted);
+    }
+    const { vmsMax = PROJECT_VMS_MAX } = this.#deps;
+    let refused: Set<string> | undefined;
+    for (const { vm } of rows) {
+      if (admitted.has(vm)) continue;
+      if (admitted.size < vmsMax) admitted.add(vm);
+      else {
+        refused ??= new Set();
+        refused.add(vm);
+      }
+    }
+    return refused;
   }
 
   /**

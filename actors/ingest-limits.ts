@@ -1,0 +1,114 @@
+/**
+ * What one sender may take up: VMs of a project and series of a VM, each of which costs memory for
+ * as long as history is kept. What is over a limit is named and refused, the rest is kept: VMs and
+ * series that are known go on being stored whatever else a batch brings.
+ */
+import { RETENTION_MS } from '../streams/evaluation/entry.ts';
+import type { SeriesKey } from '../streams/samples/batch.ts';
+import { isSameList } from './batch-answers.ts';
+import type { IngestRow, RejectedSample } from './ingest-port.ts';
+import type { VmRegistry } from './vm-registry.ts';
+
+/** Distinct series of a VM within retention: some 30 of its own, and a few for each device. */
+export const VM_SERIES_MAX = 512;
+
+/** Rows of a request that are kept, and what of it is not. */
+export interface CheckedRows {
+  readonly rows: readonly IngestRow[];
+  /** Index in the request of each row; absent: all rows are kept. */
+  readonly indexes?: readonly number[];
+  readonly rejected: readonly RejectedSample[];
+  /** Samples kept. */
+  readonly samples: number;
+}
+
+/** The series of a VM since this node's start; a single list as long as all its rows have it. */
+interface VmSeries {
+  layout: readonly SeriesKey[];
+  /** Series with when they were last new in a layout, Unix ms. */
+  seen: Map<SeriesKey, number> | undefined;
+}
+
+export class IngestLimits {
+  readonly #registry: Pick<VmRegistry, 'withoutRoom'>;
+  readonly #projects = new Map<string, Map<string, VmSeries>>();
+
+  constructor(registry: Pick<VmRegistry, 'withoutRoom'>) {
+    this.#registry = registry;
+  }
+
+  /** `checked` itself when all of it is within the limits, as nearly always. */
+  keepWithin(project: string, checked: CheckedRows, nowMs: number): CheckedRows {
+    const tooManyVms = this.#registry.withoutRoom(project, checked.rows);
+    const rejected: RejectedSample[] = [];
+    const kept: { row: IngestRow; index: number }[] = [];
+    for (const [i, row] of checked.rows.entries()) {
+      const index = checked.indexes?.[i] ?? i;
+      if (tooManyVms?.has(row.vm)) {
+        rejected.push({ row: index, series: '', reason: 'LIMIT_EXCEEDED' });
+        continue;
+      }
+      const surplus = this.#surplusOf(project, row, nowMs);
+      kept.push({ row: surplus ? without(row, surplus) : row, index });
+      for (const series of surplus ?? []) {
+        rejected.push({ row: index, series, reason: 'LIMIT_EXCEEDED' });
+      }
+    }
+    if (rejected.length === 0) return checked;
+    return {
+      rows: kept.map(({ row }) => row),
+      indexes: kept.map(({ index }) => index),
+      rejected: [...checked.rejected, ...rejected].sort((a, b) => a.row - b.row),
+      samples: kept.reduce((sum, { row }) => sum + row.values.length, 0),
+    };
+  }
+
+  #surplusOf(project: string, row: IngestRow, nowMs: number): Set<SeriesKey> | undefined {
+    let vms = this.#projects.get(project);
+    if (!vms) {
+      vms = new Map();
+      this.#projects.set(project, vms);
+    }
+    const known = vms.get(row.vm);
+    if (known && isSameList(known.layout, row.series)) return undefined;
+    if (!known && row.series.length <= VM_SERIES_MAX) {
+      vms.set(row.vm, { layout: row.series, seen: undefined });
+      return undefined;
+    }
+    const vm = known ?? { layout: [], seen: undefined };
+    vms.set(row.vm, vm);
+    return takeIn(vm, row.series, nowMs);
+  }
+}
+
+/** Notes another list of series; those for which there is no room are its answer. */
+function takeIn(
+  vm: VmSeries,
+  series: readonly SeriesKey[],
+  nowMs: number,
+): Set<SeriesKey> | undefined {
+  vm.seen ??= new Map();
+  for (const key of vm.layout) vm.seen.set(key, nowMs);
+  if (vm.seen.size + series.length > VM_SERIES_MAX) {
+    for (const [key, lastMs] of vm.seen) if (lastMs < nowMs - RETENTION_MS) vm.seen.delete(key);
+  }
+  let surplus: Set<SeriesKey> | undefined;
+  for (const key of series) {
+    if (vm.seen.has(key) || vm.seen.size < VM_SERIES_MAX) vm.seen.set(key, nowMs);
+    else {
+      surplus ??= new Set();
+      surplus.add(key);
+    }
+  }
+  vm.layout = surplus ? [] : series;
+  return surplus;
+}
+
+function without(row: IngestRow, surplus: ReadonlySet<SeriesKey>): IngestRow {
+  const isKept = (_: unknown, i: number): boolean => !surplus.has(row.series[i] ?? '');
+  return {
+    ...row,
+    series: row.series.filter(isKept),
+    values: Array.from(row.values).filter(isKept),
+  };
+}
