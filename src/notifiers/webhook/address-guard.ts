@@ -75,7 +75,7 @@ export class AddressGuard {
 }
 
 /** Host of a URL without the brackets of an IPv6 literal. The URL parser has resolved 0x7f000001. */
-export function hostOf(url: URL): string {
+function hostOf(url: URL): string {
   return url.hostname.replace(/^\[|\]$/g, '');
 }
 
