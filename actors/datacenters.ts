@@ -14,6 +14,8 @@ export interface DatacentersDeps {
   readonly clock: Clock;
   /** Silence after which a data center is stale: 3 sampling intervals, ms. */
   readonly silenceMs: number;
+  /** A change of state that could not be committed now: the next check tries again. */
+  readonly onLost?: (error: unknown) => void;
 }
 
 /** When rows of a data center were last received; before the first, since when they could be. */
@@ -72,6 +74,7 @@ export class Datacenters {
     } catch (error) {
       // The next check commits it: the state is derived anew each time.
       if (!isPassing(error)) throw error;
+      this.#deps.onLost?.(error);
     }
   }
 

@@ -18,6 +18,8 @@ export interface SampleRetentionDeps {
   readonly clock: Clock;
   readonly history: Pick<HistoryWriter, 'floor'>;
   readonly pipeline: Pick<SamplePipeline, 'partitions' | 'throughSequence'>;
+  /** The stream did not answer: nothing was truncated this time. */
+  readonly onLost?: (error: StreamUnavailable) => void;
 }
 
 /** Kept at least, ms: a rule made today looks back over what came before it. */
@@ -33,6 +35,7 @@ export async function retainSamples(deps: SampleRetentionDeps, signal: AbortSign
       await truncateSamples(deps);
     } catch (error) {
       if (!(error instanceof StreamUnavailable)) throw error;
+      deps.onLost?.(error);
     }
   }
 }

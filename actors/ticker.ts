@@ -14,6 +14,8 @@ export interface TickerDeps {
   readonly host: Host;
   readonly stream: Stream;
   readonly clock: Clock;
+  /** A tick that the stream did not take. */
+  readonly onLost?: (error: StreamUnavailable) => void;
 }
 
 /** Half a sampling interval: a gap is noticed at most so much later than it could be. */
@@ -34,5 +36,6 @@ async function tickOne(deps: TickerDeps, partition: number, atMs: number): Promi
     await appendEntry(deps.stream, partition, { kind: 'tick', atMs });
   } catch (error) {
     if (!(error instanceof StreamUnavailable)) throw error;
+    deps.onLost?.(error);
   }
 }

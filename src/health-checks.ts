@@ -58,6 +58,21 @@ export function partCheck(
   };
 }
 
+/** What history could not take in or put on disk: what there is stays readable. */
+export function historyCheck(history: {
+  stats(): { readonly refused: number; readonly fault?: string };
+}): HealthCheck {
+  return () => {
+    const { fault, refused } = history.stats();
+    if (fault !== undefined) return { state: 'degraded', reason: fault };
+    if (refused === 0) return ready;
+    return {
+      state: 'degraded',
+      reason: `History had no room in memory for ${refused} rows: a restart reads them from the log`,
+    };
+  };
+}
+
 const MIB = 2 ** 20;
 /** Below it SQLite may fail in the middle of a checkpoint: stop taking work before that. */
 const FREE_MIB_MIN = 32;

@@ -18,7 +18,7 @@ import type { Random } from '../streams/random.ts';
 import type { Stream } from '../streams/stream.ts';
 import type { Closers } from './closers.ts';
 import { type Health, ready } from './health.ts';
-import { partCheck } from './health-checks.ts';
+import { historyCheck, partCheck } from './health-checks.ts';
 import type { Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
 import type { Settings } from './settings.ts';
@@ -30,6 +30,7 @@ export interface PartsOptions {
   readonly history: History;
   readonly pipeline: SamplePipeline;
   readonly datacenters: Datacenters;
+  readonly lost: LostWork;
   readonly notifier: Notifier;
   readonly contents: DeliveryContents;
   readonly clock: Clock;
@@ -38,6 +39,18 @@ export interface PartsOptions {
   readonly metrics: Metrics;
   readonly log: Log;
   readonly closers: Closers;
+}
+
+/** Counts what a part could not do because the stream did not answer. */
+export type LostWork = (part: string) => () => void;
+
+export function countLostWork(metrics: Metrics): LostWork {
+  const lost = metrics.counter(
+    'svc_part_lost_work_total',
+    'Work that a part could not do because the stream did not answer',
+    ['part'],
+  );
+  return (part) => () => lost.inc({ part });
 }
 
 /** How often data centers are checked for silence, ms. */
@@ -61,10 +74,7 @@ export function createParts(options: PartsOptions): { start(): void } {
       ? ready
       : { state: 'notReady', reason: 'The sample log is being read: this ends by itself' },
   );
-  health.watch('history', () => {
-    const { fault } = history.stats();
-    return fault === undefined ? ready : { state: 'degraded', reason: fault };
-  });
+  health.watch('history', historyCheck(history));
   return {
     start() {
       supervision = supervise({
@@ -79,16 +89,19 @@ export function createParts(options: PartsOptions): { start(): void } {
 }
 
 function partsOf(options: PartsOptions): Part[] {
-  const { clock, datacenters, host, pipeline, settings } = options;
+  const { clock, datacenters, host, lost, pipeline, settings } = options;
   return [
     { name: 'evaluator', run: (signal) => pipeline.run(signal) },
     { name: 'rules', run: (signal) => keepRules(options, signal) },
-    { name: 'ticker', run: (signal) => tick(options, signal) },
+    { name: 'ticker', run: (signal) => tick({ ...options, onLost: lost('ticker') }, signal) },
     {
       name: 'datacenters',
       run: (signal) => datacenters.run([settings.datacenter], DATACENTER_CHECK_MS, signal),
     },
-    { name: 'sample retention', run: (signal) => retainSamples(options, signal) },
+    {
+      name: 'sample retention',
+      run: (signal) => retainSamples({ ...options, onLost: lost('sample retention') }, signal),
+    },
     {
       name: 'timers',
       run: (signal) =>

@@ -43,7 +43,7 @@ import { AddressGuard } from './notifiers/webhook/address-guard.ts';
 import { sealedText, webhookContents } from './notifiers/webhook/contents.ts';
 import { createWebhookSender, type Resolve } from './notifiers/webhook/sender.ts';
 import { formatSecret } from './notifiers/webhook/signature.ts';
-import { createParts } from './parts.ts';
+import { countLostWork, createParts, type LostWork } from './parts.ts';
 import { connectOptions, rpcRoutes } from './rpc/routes.ts';
 import { addFastWriteSamples } from './rpc/write-samples-fast.ts';
 import type { Settings } from './settings.ts';
@@ -165,25 +165,8 @@ type CoreOptions = Base &
 function buildCore(options: CoreOptions) {
   const { settings, clock, random, host, stream, history, secrets, closers, metrics, log } =
     options;
-  const datacenters = new Datacenters({
-    host,
-    clock,
-    silenceMs: 3 * settings.sampleIntervalSeconds * 1000,
-  });
-  const writer = new PartitionWriter({ stream, clock });
-  closers.add('sample writer', () => writer.settled());
-  const registry = new VmRegistry({ host, clock, datacenter: settings.datacenter });
-  const samples = metrics.counter('svc_samples_total', 'Samples received', ['outcome']);
-  const ingest = createIngest({
-    clock,
-    writer,
-    registry,
-    onRows: () => datacenters.reported(settings.datacenter),
-    onSamples(accepted, rejected) {
-      samples.inc({ outcome: 'accepted' }, accepted);
-      if (rejected.length > 0) samples.inc({ outcome: 'rejected' }, rejected.length);
-    },
-  });
+  const lost = countLostWork(metrics);
+  const { ingest, datacenters } = buildIngest(options, lost);
   const guard = new AddressGuard({
     hosts: settings.webhookAllow ?? [],
     http: settings.webhookAllowHttp,
@@ -208,7 +191,7 @@ function buildCore(options: CoreOptions) {
       log.error({ err: error, part: 'evaluator' }, `${what} could not be decided`);
     },
   });
-  const parts = createParts({ ...options, pipeline, datacenters, notifier, contents });
+  const parts = createParts({ ...options, pipeline, datacenters, lost, notifier, contents });
   const alerting = createAlerting({
     ...{ host, clock, random, sealed },
     refuseUrl: (url) => guard.refuseUrl(url),
@@ -221,6 +204,30 @@ function buildCore(options: CoreOptions) {
       parts.start();
     },
   };
+}
+
+/** Where samples come in, and what they tell of their data center. */
+function buildIngest(options: CoreOptions, lost: LostWork) {
+  const { settings, clock, host, stream, closers, metrics } = options;
+  const datacenters = new Datacenters({
+    ...{ host, clock, onLost: lost('datacenters') },
+    silenceMs: 3 * settings.sampleIntervalSeconds * 1000,
+  });
+  const writer = new PartitionWriter({ stream, clock });
+  closers.add('sample writer', () => writer.settled());
+  const registry = new VmRegistry({ host, clock, datacenter: settings.datacenter });
+  const samples = metrics.counter('svc_samples_total', 'Samples received', ['outcome']);
+  const ingest = createIngest({
+    clock,
+    writer,
+    registry,
+    onRows: () => datacenters.reported(settings.datacenter),
+    onSamples(accepted, rejected) {
+      samples.inc({ outcome: 'accepted' }, accepted);
+      if (rejected.length > 0) samples.inc({ outcome: 'rejected' }, rejected.length);
+    },
+  });
+  return { ingest, datacenters };
 }
 
 type EdgeOptions = Base &

@@ -9,13 +9,15 @@ import { cpuRow, openAlertingWorld, PROJECT } from '../support/alerting-world.ts
 
 async function watching(t: Test) {
   const world = await openAlertingWorld(t);
+  const lost = { count: 0 };
   const start = () => {
-    const datacenters = new Datacenters({ ...world, silenceMs: 90_000 });
+    const onLost = (): void => void lost.count++;
+    const datacenters = new Datacenters({ ...world, silenceMs: 90_000, onLost });
     const stop = world.run((signal) => datacenters.run(['DC-1'], 5_000, signal));
     return { datacenters, stop };
   };
   const row = () => world.host.view('_system').instance('datacenter', 'DC-1');
-  return { ...world, start, row };
+  return { ...world, start, row, lost };
 }
 
 t.test('a data center is stale after the silence, and live again once it reports', async (t) => {
@@ -64,6 +66,7 @@ t.test(
     world.faults.append = () => 'refused';
     await world.pass(200_000, 5_000);
     t.equal(datacenters.stateOf('DC-1'), 'live');
+    t.ok(world.lost.count > 0, 'what could not be committed is told');
     world.faults.append = () => undefined;
     await world.pass(20_000, 1_000);
     t.equal(datacenters.stateOf('DC-1'), 'stale');

@@ -21,7 +21,8 @@ t.test('each partition with a project is ticked, the system and an outage are no
     ...{ project: '_system', by: { kind: 'service', name: 'test' } },
     decide: (draft) => void draft.putRecord({ kind: 'note', id: '1', body: {} }),
   });
-  const stop = world.run((signal) => tick(world, signal));
+  let lost = 0;
+  const stop = world.run((signal) => tick({ ...world, onLost: () => lost++ }, signal));
   await world.pass(TICK_MS);
   const at = (second: number) => projects.map((each) => `${partitionOf(each)} @ ${second}`);
   t.same((await ticks()).sort(), [...at(0), ...at(15)].sort());
@@ -30,6 +31,7 @@ t.test('each partition with a project is ticked, the system and an outage are no
   world.faults.append = () => undefined;
   await world.pass(TICK_MS);
   t.same((await ticks()).slice(4).sort(), at(45).sort());
+  t.equal(lost, 2, 'each that is lost is told');
   await stop();
   await world.pass(TICK_MS);
   t.equal((await ticks()).length, 6);

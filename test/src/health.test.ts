@@ -5,7 +5,13 @@
 import { tmpdir } from 'node:os';
 import t from 'tap';
 import { createHealth, type PartHealth, ready } from '../../src/health.ts';
-import { diskSpace, hostCheck, partCheck, streamCheck } from '../../src/health-checks.ts';
+import {
+  diskSpace,
+  historyCheck,
+  hostCheck,
+  partCheck,
+  streamCheck,
+} from '../../src/health-checks.ts';
 import { createLog } from '../../src/log.ts';
 import { VirtualClock } from '../../streams/clock.ts';
 
@@ -54,6 +60,15 @@ t.test(
       [
         streamCheck({ health: () => unavailable })(),
         { state: 'notReady', reason: /unavailable: disk is full/ },
+      ],
+      [historyCheck({ stats: () => ({ refused: 0 }) })(), ready],
+      [
+        historyCheck({ stats: () => ({ refused: 7 }) })(),
+        { state: 'degraded', reason: /no room in memory for 7 rows/ },
+      ],
+      [
+        historyCheck({ stats: () => ({ refused: 7, fault: 'disk is full' }) })(),
+        { state: 'degraded', reason: /disk is full/ },
       ],
       [hostCheck({ health: () => ({ state: 'ready' }) })(), ready],
       [
