@@ -14,6 +14,9 @@ export interface Incident {
   readonly startedMs: number;
   /** When it was decided, which a late evaluator makes later than the samples say. */
   readonly firedMs: number;
+  /** The observations that fired it, and that ended it (null: it is open, or was retired). */
+  readonly firedObservedMs: number;
+  readonly recoveredObservedMs: number | null;
   /** Value observed at the last decision (the firing, then the recovery), and when. */
   readonly value: number | null;
   readonly valueMs: number | null;
@@ -49,20 +52,23 @@ export interface Firing {
   readonly startedMs: number;
   readonly incidentId: string;
   readonly value: number | null;
-  /** When the value was observed, Unix ms; absent: at `eventMs`. */
+  /** When the deciding sample was observed, Unix ms; absent: at `eventMs`. */
   readonly observedMs?: number;
   readonly notify: boolean;
 }
 
 /** A fresh incident: nothing of the one before (acknowledgement, snooze) carries over. */
 export function openIncident(firing: Firing, ordinal: number): Incident {
+  const { observedMs = firing.eventMs } = firing;
   return {
     id: firing.incidentId,
     ordinal,
     startedMs: firing.startedMs,
     firedMs: firing.at,
+    firedObservedMs: observedMs,
+    recoveredObservedMs: null,
     value: firing.value,
-    valueMs: firing.value === null ? null : (firing.observedMs ?? firing.eventMs),
+    valueMs: firing.value === null ? null : observedMs,
     notify: firing.notify,
     recoveredMs: null,
     retiredMs: null,
@@ -83,7 +89,7 @@ export function recoverIncident(
 ): Incident {
   const { at, eventMs, value, observedMs = eventMs } = recovery;
   const observed = value === null ? {} : { value, valueMs: observedMs };
-  return { ...incident, ...observed, ...ended, recoveredMs: at };
+  return { ...incident, ...observed, ...ended, recoveredMs: at, recoveredObservedMs: observedMs };
 }
 
 /** The end without a recovery: its rule or its VM is no more what it was about. */

@@ -6,7 +6,7 @@
  */
 import type { AlertInstanceContext } from '../../machines/alert-instance-setup.ts';
 import type { AlertRuleContext } from '../../machines/alert-rule.ts';
-import { acceptEdge, instanceIdOf } from '../../streams/evaluation/accept.ts';
+import { acceptEdge, type DecidedInstance, instanceIdOf } from '../../streams/evaluation/accept.ts';
 import type { Edge } from '../../streams/evaluation/entry.ts';
 import type { Draft } from '../host-port.ts';
 import { incidentWindowRecord } from './incident.ts';
@@ -22,14 +22,7 @@ export function decideEdge(draft: Draft, edge: Edge): EdgeDecision {
   const existing = draft.instance('alertInstance', id);
   if (existing?.final) return 'ruleNotInForce';
   const context = existing?.context as unknown as AlertInstanceContext | undefined;
-  const accepted = acceptEdge(
-    {
-      ordinal: context?.ordinal ?? 0,
-      decidedThrough: context?.decidedThrough ?? 0,
-      firing: context?.incident != null && isOpen(context.incident),
-    },
-    edge,
-  );
+  const accepted = acceptEdge(decidedOf(context), edge);
   if (!accepted) return 'alreadyDecided';
   if (!existing) draft.start('alertInstance', id, { at: draft.at, ...edge.key });
   for (const event of eventsOf(edge, accepted.incidentId, rule, draft.at)) {
@@ -38,6 +31,16 @@ export function decideEdge(draft: Draft, edge: Edge): EdgeDecision {
   if (edge.kind === 'fired')
     draft.putRecord(incidentWindowRecord(accepted.incidentId, edge.window));
   return 'applied';
+}
+
+/** What the row says of the instance's past; all zero when there is no row. */
+function decidedOf(context: AlertInstanceContext | undefined): DecidedInstance {
+  if (!context) return { ordinal: 0, decidedThrough: 0, firing: false };
+  const { ordinal, decidedThrough, incident } = context;
+  if (!incident) return { ordinal, decidedThrough, firing: false };
+  const { startedMs, dataMissingSinceMs } = incident;
+  const dataMissing = dataMissingSinceMs !== null;
+  return { ordinal, decidedThrough, firing: isOpen(incident), startedMs, dataMissing };
 }
 
 /**

@@ -75,16 +75,28 @@ export async function seedOf(
   }
   const firing: EvaluationSeed['firing'][number][] = [];
   for await (const { context } of liveInstances(view, 'alertInstance')) {
-    const { rule, evaluationRevision, vm, labels, incident } =
-      context as unknown as AlertInstanceContext;
-    if (incident?.recoveredMs !== null || incident.retiredMs !== null) continue;
-    firing.push({
-      key: { project, rule, evaluationRevision, vm, labels },
-      startedMs: incident.startedMs,
-      dataMissing: incident.dataMissingSinceMs !== null,
-    });
+    const seed = seedIncidentOf(project, context as unknown as AlertInstanceContext);
+    if (seed) firing.push(seed);
   }
   return { rules, firing };
+}
+
+/** The last incident of an instance, open or recovered; its row decides up to `decidedThrough`. */
+function seedIncidentOf(
+  project: string,
+  { rule, evaluationRevision, vm, labels, incident, decidedThrough }: AlertInstanceContext,
+): EvaluationSeed['firing'][number] | undefined {
+  if (incident === null || incident.retiredMs !== null) return undefined;
+  const { recoveredObservedMs } = incident;
+  return {
+    key: { project, rule, evaluationRevision, vm, labels },
+    startedMs: incident.startedMs,
+    firedMs: incident.firedObservedMs,
+    ...(recoveredObservedMs === null ? {} : { recoveredMs: recoveredObservedMs }),
+    dataMissing: incident.dataMissingSinceMs !== null,
+    corrected: incident.correctedAfterNotification,
+    decidedThrough,
+  };
 }
 
 /** Every live instance of a machine there are few of, at once: within a decision. */
