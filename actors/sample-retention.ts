@@ -4,7 +4,7 @@
  */
 import type { AlertRuleContext } from '../machines/alert-rule.ts';
 import type { Clock } from '../streams/clock.ts';
-import { GAP_TOLERANCE_MS, LATENESS_MS } from '../streams/evaluation/entry.ts';
+import { FLOOR_MARGIN_MS } from '../streams/evaluation/fold.ts';
 import { pause } from '../streams/pause.ts';
 import { type Stream, StreamUnavailable } from '../streams/stream.ts';
 import type { Host } from './host-port.ts';
@@ -40,8 +40,8 @@ export async function retainSamples(deps: SampleRetentionDeps, signal: AbortSign
   }
 }
 
-/** Removes what nobody needs; resolves with the first sequence kept. */
-export async function truncateSamples(deps: SampleRetentionDeps): Promise<number> {
+/** Removes what neither history nor the evaluator needs any more. */
+async function truncateSamples(deps: SampleRetentionDeps): Promise<void> {
   const { clock, history, pipeline, stream } = deps;
   const state = await stream.state(SAMPLES_STREAM);
   const floors = [...pipeline.partitions()].map((partition) => history.floor(partition));
@@ -51,19 +51,18 @@ export async function truncateSamples(deps: SampleRetentionDeps): Promise<number
     state.lastSequence + 1,
   );
   const below = Math.min(...floors, windowStart, pipeline.throughSequence() + 1);
-  if (below > state.firstSequence)
-    await stream.truncate({ stream: SAMPLES_STREAM, belowSequence: below });
-  return Math.max(below, state.firstSequence);
+  if (below <= state.firstSequence) return;
+  await stream.truncate({ stream: SAMPLES_STREAM, belowSequence: below });
 }
 
-/** How far rules look back, ms: the longest window in force, with tolerance and lateness. */
+/** How far a rebuilt evaluator looks back, ms: the longest window in force, and its margin. */
 async function keptMs(host: Host): Promise<number> {
   let kept = KEPT_MS_MIN;
   for (const project of host.projects()) {
     for await (const { context } of liveInstances(host.view(project), 'alertRule')) {
       const { spec } = context as unknown as AlertRuleContext;
       const windowMs = Math.max(spec.sustainedSeconds, spec.recoverySeconds ?? 0) * 1000;
-      kept = Math.max(kept, windowMs + GAP_TOLERANCE_MS + LATENESS_MS);
+      kept = Math.max(kept, windowMs + FLOOR_MARGIN_MS);
     }
   }
   return kept;

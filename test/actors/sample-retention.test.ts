@@ -1,45 +1,72 @@
-/** Truncation of the sample log: never what somebody still needs, and an outage is told. */
-import t from 'tap';
-import { retainSamples, truncateSamples } from '../../actors/sample-retention.ts';
-import { StreamUnavailable } from '../../streams/stream.ts';
-import { cpuRow, openAlertingWorld, PROJECT } from '../support/alerting-world.ts';
+/**
+ * The sample log is cut off only below everything that somebody still needs: rows that are in no
+ * chunk, entries not evaluated, and the longest window that a rule looks back over.
+ */
+import t, { type Test } from 'tap';
+import { SAMPLES_STREAM } from '../../actors/sample-log.ts';
+import { retainSamples } from '../../actors/sample-retention.ts';
+import { FLOOR_MARGIN_MS } from '../../streams/evaluation/fold.ts';
+import { type AlertingWorld, openAlertingWorld } from '../support/alerting-world.ts';
 
 const HOUR_MS = 3_600_000;
+const CHECK_MS = 600_000;
+const PARTITION = 7;
 
-t.test('what is stored and older than every window goes; an outage is told', async (t) => {
+/** One entry an hour for eight hours: entry i is stored at hour i - 1. */
+async function eightHours(t: Test): Promise<AlertingWorld> {
   const world = await openAlertingWorld(t);
-  const writeHours = async (count: number): Promise<void> => {
-    for (let i = 0; i < count; i++) {
-      const rows = [cpuRow('vm-1', world.clock.now(), 1)];
-      await world.ingest.write({ project: PROJECT, batchId: '', rows });
-      await world.pass(HOUR_MS);
-    }
-  };
-  await writeHours(10);
-  const floor = { is: 3 };
-  const deps = {
-    ...world,
-    history: { floor: () => floor.is },
-    pipeline: { partitions: () => new Set([0]), throughSequence: () => 10 },
-  };
-  t.equal(await truncateSamples(deps), 3, 'what is in no chunk yet is kept');
-  floor.is = 100;
-  t.equal(await truncateSamples(deps), 7, 'four hours are kept');
-  await world.saveRule({ sustainedSeconds: 5 * 3_600 });
-  await writeHours(3);
-  deps.pipeline.throughSequence = () => 13;
-  t.equal(await truncateSamples(deps), 9, 'and as many as a rule looks back over');
+  for (let hour = 0; hour < 8; hour++) {
+    await world.cpu(1);
+    if (hour < 7) await world.clock.advance(HOUR_MS);
+  }
+  return world;
+}
 
-  const told: unknown[] = [];
-  const stream = new Proxy(world.stream, {
-    get: (target, name) =>
-      name === 'state'
-        ? () => Promise.reject(new StreamUnavailable('No answer', 'refused'))
-        : Reflect.get(target, name),
-  });
-  const onLost = (error: unknown): void => void told.push(error);
-  world.run((signal) => retainSamples({ ...deps, stream, onLost }, signal));
-  await world.pass(600_000);
-  await world.pass(600_000);
-  t.match(told, [{ name: 'StreamUnavailable' }, { name: 'StreamUnavailable' }]);
+/** The first sequence kept after one check, at 7 h 10 min. */
+async function firstKept(
+  world: AlertingWorld,
+  needed: { readonly floor: number; readonly through: number },
+): Promise<number> {
+  world.run((signal) =>
+    retainSamples(
+      {
+        ...world,
+        history: { floor: () => needed.floor },
+        pipeline: {
+          partitions: () => new Set([PARTITION]),
+          throughSequence: () => needed.through,
+        },
+      },
+      signal,
+    ),
+  );
+  await world.settle();
+  await world.clock.advance(CHECK_MS);
+  await world.settle();
+  return (await world.stream.state(SAMPLES_STREAM)).firstSequence;
+}
+
+t.test('entries older than four hours go once they are in chunks and evaluated', async (t) => {
+  const world = await eightHours(t);
+  t.equal(await firstKept(world, { floor: 9, through: 8 }), 5);
 });
+
+t.test('what is in no chunk yet is kept, however old', async (t) => {
+  const world = await eightHours(t);
+  t.equal(await firstKept(world, { floor: 2, through: 8 }), 2);
+});
+
+t.test('what is not evaluated yet is kept, however old', async (t) => {
+  const world = await eightHours(t);
+  t.equal(await firstKept(world, { floor: 9, through: 2 }), 3);
+});
+
+t.test(
+  'a rule with a longer window keeps the log for it, with the margin of a rebuild',
+  async (t) => {
+    const world = await eightHours(t);
+    const sustainedSeconds = (6 * HOUR_MS - FLOOR_MARGIN_MS) / 1000;
+    await world.saveRule({ sustainedSeconds });
+    t.equal(await firstKept(world, { floor: 9, through: 8 }), 3);
+  },
+);
