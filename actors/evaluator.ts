@@ -19,6 +19,7 @@ import {
   fold,
   foldMarker,
   inspect,
+  inspectPage,
 } from '../streams/evaluation/fold.ts';
 import { pause } from '../streams/pause.ts';
 import { Refusal } from '../streams/refusal.ts';
@@ -26,7 +27,7 @@ import { partitionOf, type Stream } from '../streams/stream.ts';
 import { decideEdge } from './alerting/edges.ts';
 import { submitInParts } from './alerting/in-parts.ts';
 import { evaluationRuleOf, seedOf } from './alerting/rule-markers.ts';
-import type { EvaluatorView, SoftInstance } from './evaluator-port.ts';
+import type { EvaluatorView, InstancePage, SoftInstance } from './evaluator-port.ts';
 import type { Draft, Host } from './host-port.ts';
 import { isPassing } from './passing.ts';
 import { type PlacedEntry, pastEntries, type SampleLogReader } from './sample-log.ts';
@@ -64,9 +65,10 @@ export class Evaluator implements EvaluatorView {
   }
 
   /** Soft instances of a project: idle, sustaining and firing, with their last observed value. */
-  instances(project: string): readonly SoftInstance[] {
+  instances(project: string, page?: InstancePage): readonly SoftInstance[] {
     const state = this.#states.get(partitionOf(project));
-    return state ? inspect(state, project) : [];
+    if (!state) return [];
+    return page ? inspectPage(state, project, page) : inspect(state, project);
   }
 
   /** Position in SAMPLES through which everything has been evaluated and committed. */

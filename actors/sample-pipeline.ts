@@ -9,7 +9,7 @@ import type { Clock } from '../streams/clock.ts';
 import type { SampleBatch } from '../streams/samples/batch.ts';
 import type { Stream } from '../streams/stream.ts';
 import { Evaluator } from './evaluator.ts';
-import type { EvaluatorView, SoftInstance } from './evaluator-port.ts';
+import type { EvaluatorView, InstancePage, SoftInstance } from './evaluator-port.ts';
 import type { Host } from './host-port.ts';
 import { type PlacedEntry, SAMPLES_STREAM, SampleLogReader } from './sample-log.ts';
 
@@ -63,8 +63,8 @@ export class SamplePipeline implements EvaluatorView {
     }
   }
 
-  instances(project: string): readonly SoftInstance[] {
-    return this.#evaluator?.instances(project) ?? [];
+  instances(project: string, page?: InstancePage): readonly SoftInstance[] {
+    return this.#evaluator?.instances(project, page) ?? [];
   }
 
   /** Position in SAMPLES through which everything has been evaluated. */

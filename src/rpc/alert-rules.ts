@@ -2,7 +2,7 @@
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import type { Alerting } from '../../actors/alerting/port.ts';
 import { validateRuleSpec } from '../../actors/alerting/rule-spec.ts';
-import type { EvaluatorView, SoftInstance } from '../../actors/evaluator-port.ts';
+import type { EvaluatorView, InstancePosition } from '../../actors/evaluator-port.ts';
 import type { Host, Instance } from '../../actors/host-port.ts';
 import type { AlertRuleContext } from '../../machines/alert-rule.ts';
 import type { Clock } from '../../streams/clock.ts';
@@ -19,7 +19,7 @@ import {
 import { instanceMessage, requestedSpec, ruleMessage } from './alert-messages.ts';
 import { actorOf, checkUuid, requestKeyOf, within } from './caller.ts';
 import { findRow, listRows } from './instance-rows.ts';
-import { listOptions, pageToken } from './paging.ts';
+import { decodeJson, foreignToken, listOptions, pageToken } from './paging.ts';
 import { parseName, parseProjectName } from './resource-name.ts';
 
 export interface AlertRulesDeps {
@@ -137,7 +137,7 @@ async function appliedRule(
   return read();
 }
 
-/** In the order of rule, VM and labels: the token is the last one's, so that others may go. */
+/** In the order of VM, rule and labels: the token is the last one's, so that others may go. */
 function listAlertInstances(
   { evaluator }: AlertRulesDeps,
   request: ListAlertInstancesRequest,
@@ -145,17 +145,17 @@ function listAlertInstances(
 ) {
   const project = within(context, parseProjectName('projectName', request.projectName));
   const rule = ruleIdOf(request, context);
-  const { limit, after = '' } = listOptions('alertInstances', request);
-  const rest = evaluator
-    .instances(project)
-    .filter((each) => rule === undefined || each.rule === rule)
-    .map((instance) => ({ instance, key: listKey(instance) }))
-    .filter(({ key }) => key > after)
-    .sort((a, b) => (a.key < b.key ? -1 : 1));
-  const next = rest.length > limit ? rest[limit - 1]?.key : undefined;
+  const { limit, after } = listOptions('alertInstances', request);
+  // One more than asked for: is there a next page?
+  const found = evaluator.instances(project, {
+    ...(rule !== undefined && { rule }),
+    ...(after !== undefined && { after: positionOf(after) }),
+    limit: limit + 1,
+  });
+  const last = found.length > limit ? found[limit - 1] : undefined;
   return {
-    instances: rest.slice(0, limit).map(({ instance }) => instanceMessage(instance)),
-    nextPageToken: pageToken('alertInstances', next),
+    instances: found.slice(0, limit).map(instanceMessage),
+    nextPageToken: pageToken('alertInstances', last && positionText(last)),
   };
 }
 
@@ -166,8 +166,17 @@ function ruleIdOf(request: ListAlertInstancesRequest, context: HandlerContext): 
   return id;
 }
 
-function listKey({ rule, vm, labels, evaluationRevision }: SoftInstance): string {
-  return JSON.stringify([rule, vm, labels, evaluationRevision]);
+function positionText({ vm, rule, labels, evaluationRevision }: InstancePosition): string {
+  return JSON.stringify([vm, rule, labels, evaluationRevision]);
+}
+
+/** Throws INVALID_FIELD for a token that `positionText` did not make. */
+function positionOf(text: string): InstancePosition {
+  const parts = decodeJson(text);
+  const [vm, rule, labels, evaluationRevision] = Array.isArray(parts) ? parts : [];
+  const isOurs = [vm, rule, labels].every((part) => typeof part === 'string');
+  if (!isOurs || typeof evaluationRevision !== 'number') throw foreignToken();
+  return { vm, rule, labels, evaluationRevision };
 }
 
 function invalid(field: string, message: string): Refusal {

@@ -29,9 +29,14 @@ export function pageToken(kind: string, next: string | undefined): string {
 /** The position in a token; undefined for the first page. Throws INVALID_FIELD. */
 function parsePageToken(kind: string, token: string): string | undefined {
   if (token === '') return undefined;
-  const parts = decode(token);
+  const parts = decodeJson(Buffer.from(token, 'base64url').toString('utf8'));
   if (Array.isArray(parts) && parts[0] === kind && typeof parts[1] === 'string') return parts[1];
-  throw new Refusal('INVALID_FIELD', 'pageToken is not one of this list: begin without it', {
+  throw foreignToken();
+}
+
+/** What is told of a token that this list did not make. */
+export function foreignToken(): Refusal {
+  return new Refusal('INVALID_FIELD', 'pageToken is not one of this list: begin without it', {
     field: 'pageToken',
   });
 }
@@ -45,9 +50,10 @@ export function listOptions(
   return { limit: pageSize(request.pageSize), ...(after === undefined ? {} : { after }) };
 }
 
-function decode(token: string): unknown {
+/** What a caller sent back as JSON; undefined when it is none. */
+export function decodeJson(text: string): unknown {
   try {
-    return JSON.parse(Buffer.from(token, 'base64url').toString('utf8'));
+    return JSON.parse(text);
   } catch {
     return undefined;
   }

@@ -30,7 +30,13 @@ import {
 import { takeOver } from './take-over.ts';
 import { reconcile, type Telling, tellMissing } from './telling.ts';
 
-export { inspect, type SoftInstance } from './inspect.ts';
+export {
+  type InstancePage,
+  type InstancePosition,
+  inspect,
+  inspectPage,
+  type SoftInstance,
+} from './inspect.ts';
 export type {
   EvaluationCounters,
   EvaluationSeed,

@@ -85,6 +85,12 @@ t.test('Incidents, instances and transitions', async (t) => {
     ]);
     t.notOk('sinceUnix' in rest.instances[0]);
     t.equal(rest.nextPageToken, '');
+    for (const position of ['x', '[]', '["vm-1","r","",null]']) {
+      const text = JSON.stringify(['alertInstances', position]);
+      const pageToken = Buffer.from(text).toString('base64url');
+      const answer = await list('ListAlertInstances', { pageToken });
+      t.match(answer, { status: 400, metadata: { field: 'pageToken' } }, position);
+    }
     const other = { ruleName: `${PROJECT}/alertRules/${randomUUID()}` };
     t.same((await list('ListAlertInstances', other)).body.instances, []);
   });
