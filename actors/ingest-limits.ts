@@ -10,7 +10,7 @@ import type { IngestRow, RejectedSample } from './ingest-port.ts';
 import type { VmRegistry } from './vm-registry.ts';
 
 /** Distinct series of a VM within retention: some 30 of its own, and a few for each device. */
-export const VM_SERIES_MAX = 512;
+const VM_SERIES_MAX = 512;
 
 /** Rows of a request that are kept, and what of it is not. */
 export interface CheckedRows {

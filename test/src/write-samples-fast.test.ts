@@ -6,13 +6,7 @@
 import { deepStrictEqual } from 'node:assert';
 import { Agent, request as httpRequest } from 'node:http';
 import { gzipSync } from 'node:zlib';
-import {
-  create,
-  fromBinary,
-  type MessageInitShape,
-  toBinary,
-  toJsonString,
-} from '@bufbuild/protobuf';
+import { create, fromBinary, toJsonString } from '@bufbuild/protobuf';
 import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
 import fc from 'fast-check';
 import t, { type Test } from 'tap';
@@ -37,6 +31,7 @@ import { addFastWriteSamples } from '../../src/rpc/write-samples-fast.ts';
 import { systemClock } from '../../streams/clock.ts';
 import { seededRandom } from '../../streams/random.ts';
 import { Refusal } from '../../streams/refusal.ts';
+import { anyRequest, damaged, encoded, type RequestInit } from '../support/write-requests.ts';
 
 const PATH = '/svc.ingest.v1.IngestService/WriteSamples';
 const COLLECTOR = 'Bearer collector';
@@ -201,12 +196,6 @@ async function openPair(t: Test): Promise<Pair> {
   };
 }
 
-type RequestInit = MessageInitShape<typeof WriteSamplesRequestSchema>;
-
-function encoded(init: RequestInit): Uint8Array {
-  return toBinary(WriteSamplesRequestSchema, create(WriteSamplesRequestSchema, init));
-}
-
 const ordinary: RequestInit = {
   projectName: 'projects/demo',
   batchId: 'batch-1',
@@ -315,66 +304,6 @@ t.test('what ingest refuses is told in the same words, and nothing else of a fau
   t.same(statuses, [503, 429, 500]);
   t.equal(await answeredFast(pair.fast), 3);
 });
-
-const text = fc.oneof(
-  fc.constantFrom('svc_vm_load1', 'svc_vm_running', 'vm-1', 'device', 'a b', '', '__x', 'project'),
-  fc.string({ unit: 'binary', maxLength: 12 }),
-  fc.constant('x'.repeat(201)),
-);
-const number = fc.oneof(
-  fc.double(),
-  fc.constantFrom(0, -0, Number.NaN, Number.NEGATIVE_INFINITY, 1.5),
-);
-const int64 = fc.oneof(
-  fc.constantFrom(0n, 1_700_000_000_000n, -1n, 2n ** 53n + 1n, 2n ** 49n),
-  fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
-);
-const value = fc.record(
-  {
-    series: fc.oneof({ weight: 4, arbitrary: fc.constantFrom('svc_vm_load1', 'b', 'c') }, text),
-    labels: fc.dictionary(fc.oneof(fc.constantFrom('device', 'fstype'), text), text, {
-      maxKeys: 2,
-    }),
-    value: number,
-  },
-  { requiredKeys: [] },
-);
-const row = fc.record(
-  {
-    vmName: fc.oneof(
-      { weight: 6, arbitrary: fc.constantFrom('vm-1', 'vm-2', 'projects/demo/vms/vm-3') },
-      fc.constantFrom('projects/other/vms/vm-1', 'projects/demo/vms/', ''),
-      text,
-    ),
-    observedUnixMs: int64,
-    bootId: text,
-    sequence: int64,
-    vcpus: fc.oneof(fc.nat(64), fc.integer()),
-    state: fc.oneof(fc.nat(4), fc.integer()),
-    stateReason: text,
-    displayName: text,
-    values: fc.array(value, { maxLength: 4 }),
-  },
-  { requiredKeys: ['vmName'] },
-);
-const anyRequest = fc.record({
-  projectName: fc.constantFrom('projects/demo', 'projects/demo', 'projects/demo', 'demo'),
-  batchId: fc.oneof(fc.constant(''), text),
-  rows: fc.array(row, { maxLength: 4 }),
-});
-/** Bytes of a request: as encoded, or with some of them cut, changed, doubled or put in between. */
-const damaged = fc
-  .record({
-    request: anyRequest,
-    at: fc.nat(),
-    length: fc.nat(12),
-    put: fc.uint8Array({ maxLength: 6 }),
-  })
-  .map(({ request, at, length, put }) => {
-    const bytes = Buffer.from(encoded(request as RequestInit));
-    const from = bytes.length === 0 ? 0 : at % bytes.length;
-    return Buffer.concat([bytes.subarray(0, from), put, bytes.subarray(from + length)]);
-  });
 
 t.test('any message gives the same answer and the same rows on both ways', async (t) => {
   const pair = await openPair(t);
