@@ -44,8 +44,11 @@ export interface EvaluatorDeps {
 
 const evaluatorActor: Actor = { kind: 'service', name: 'evaluator' };
 
-/** Bytes of deciding windows and steps that one commit's edges may add up to, estimated. */
-const COMMIT_ESTIMATE_MAX = 160 * 1024;
+/**
+ * Bytes of deciding windows and steps that one decision may add up to, estimated: about 25 edges,
+ * which is some 5 ms of the main thread to decide and as much to apply.
+ */
+const COMMIT_ESTIMATE_MAX = 56 * 1024;
 /** First wait after the stream did not answer, ms; doubles up to the maximum. */
 const RETRY_MS = 100;
 const RETRY_MS_MAX = 5_000;
