@@ -131,6 +131,7 @@ export const settingsTable = {
   auditRetentionDays: setting('SVC_AUDIT_RETENTION_DAYS', integer(1, 3650), '400', {
     unit: 'days',
     help: 'How long recorded transitions stay readable.',
+    withoutEffect: 'this version keeps all of them',
   }),
   smtpUrl: optional('SVC_SMTP_URL', serverUrls('smtp', 'smtps'), {
     secret: true,
