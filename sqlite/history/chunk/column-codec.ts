@@ -16,7 +16,8 @@ const DOUBLE = 2;
 const HAS_ABSENT = 128;
 /** Difference orders tried: gauges full of noise want 0, most want 1, steady counters 2. */
 const ORDER_MAX = 2;
-const EXACT_MAX = 2 ** 53;
+/** Whole numbers, their differences and divisors up to this are exact, and fit a varint. */
+const EXACT_MAX = Number.MAX_SAFE_INTEGER;
 
 /** Appends the column. NaN = absent; there must be at least one value that is not. */
 export function writeColumn(writer: ByteWriter, column: Float64Array): void {
