@@ -57,16 +57,17 @@ export const anyRequest = fc.record({
   batchId: fc.oneof(fc.constant(''), text),
   rows: fc.array(row, { maxLength: 4 }),
 });
-/** Bytes of a request: as encoded, or with some of them cut, changed, doubled or put in between. */
-export const damaged = fc
-  .record({
-    request: anyRequest,
-    at: fc.nat(),
-    length: fc.nat(12),
-    put: fc.uint8Array({ maxLength: 6 }),
-  })
-  .map(({ request, at, length, put }) => {
-    const bytes = Buffer.from(encoded(request as RequestInit));
-    const from = bytes.length === 0 ? 0 : at % bytes.length;
-    return Buffer.concat([bytes.subarray(0, from), put, bytes.subarray(from + length)]);
-  });
+/** Bytes of such requests: as encoded, or with some of them cut, changed, doubled or put in. */
+export const damagedOf = (requests: fc.Arbitrary<unknown>): fc.Arbitrary<Buffer> =>
+  fc
+    .record({
+      request: requests,
+      at: fc.nat(),
+      length: fc.oneof(fc.constant(0), fc.nat(12)),
+      put: fc.oneof(fc.constant(new Uint8Array()), fc.uint8Array({ maxLength: 6 })),
+    })
+    .map(({ request, at, length, put }) => {
+      const bytes = Buffer.from(encoded(request as RequestInit));
+      const from = bytes.length === 0 ? 0 : at % bytes.length;
+      return Buffer.concat([bytes.subarray(0, from), put, bytes.subarray(from + length)]);
+    });
