@@ -1,0 +1,179 @@
+/**
+ * The typed syntax tree of a PromQL expression, as the checker leaves it: every literal is a value,
+ * every duration milliseconds, every matcher compiled. The evaluator switches over `kind`, and a
+ * kind that it does not know cannot exist. Source: Prometheus 3.5, `promql/parser/ast.go`.
+ */
+import type { FunctionSignature } from './functions/signatures.ts';
+import type { Matcher } from './matcher.ts';
+
+/** Offsets into the expression's text, `to` exclusive. */
+export interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
+export type ValueType = 'scalar' | 'string' | 'vector' | 'matrix';
+
+/** The time an `@` fixes: Unix ms, or an end of the query's range. */
+export type AtModifier = { readonly ms: number } | 'start' | 'end';
+
+export interface NumberLiteral {
+  readonly kind: 'number';
+  readonly value: number;
+  readonly span: Span;
+}
+
+export interface StringLiteral {
+  readonly kind: 'string';
+  readonly value: string;
+  readonly span: Span;
+}
+
+export interface VectorSelector {
+  readonly kind: 'vectorSelector';
+  /** The metric's name where it was written in front of the braces or quoted in them, else ''. */
+  readonly name: string;
+  /** All matchers, the one for the name included. */
+  readonly matchers: readonly Matcher[];
+  /** Positive looks back, ms. */
+  readonly offsetMs: number;
+  readonly at: AtModifier | null;
+  readonly span: Span;
+}
+
+export interface MatrixSelector {
+  readonly kind: 'matrixSelector';
+  /** Offset and `@` are the selector's. */
+  readonly selector: VectorSelector;
+  readonly rangeMs: number;
+  readonly span: Span;
+}
+
+export interface Subquery {
+  readonly kind: 'subquery';
+  readonly expr: Expr;
+  readonly rangeMs: number;
+  /** null = the engine's default. */
+  readonly stepMs: number | null;
+  readonly offsetMs: number;
+  readonly at: AtModifier | null;
+  readonly span: Span;
+}
+
+export interface Call {
+  readonly kind: 'call';
+  readonly func: FunctionSignature;
+  readonly args: readonly Expr[];
+  readonly span: Span;
+}
+
+export type AggregateOp =
+  | 'sum'
+  | 'avg'
+  | 'count'
+  | 'min'
+  | 'max'
+  | 'group'
+  | 'stddev'
+  | 'stdvar'
+  | 'topk'
+  | 'bottomk'
+  | 'count_values'
+  | 'quantile';
+
+export interface Aggregate {
+  readonly kind: 'aggregate';
+  readonly op: AggregateOp;
+  readonly expr: Expr;
+  /** Of topk, bottomk, count_values and quantile; null for the others. */
+  readonly param: Expr | null;
+  readonly grouping: readonly string[];
+  readonly without: boolean;
+  readonly span: Span;
+}
+
+export type BinaryOp =
+  | '+'
+  | '-'
+  | '*'
+  | '/'
+  | '%'
+  | '^'
+  | 'atan2'
+  | '=='
+  | '!='
+  | '<'
+  | '>'
+  | '<='
+  | '>='
+  | 'and'
+  | 'or'
+  | 'unless';
+
+export interface VectorMatching {
+  readonly cardinality: 'one-to-one' | 'many-to-one' | 'one-to-many' | 'many-to-many';
+  /** true: match on `labels` alone; false: on all but `labels`. */
+  readonly on: boolean;
+  readonly labels: readonly string[];
+  /** Labels that group_left or group_right copies from the one side. */
+  readonly include: readonly string[];
+}
+
+export interface Binary {
+  readonly kind: 'binary';
+  readonly op: BinaryOp;
+  readonly lhs: Expr;
+  readonly rhs: Expr;
+  readonly bool: boolean;
+  /** null unless both sides are vectors. */
+  readonly matching: VectorMatching | null;
+  readonly span: Span;
+}
+
+export interface Unary {
+  readonly kind: 'unary';
+  readonly op: '+' | '-';
+  readonly expr: Expr;
+  readonly span: Span;
+}
+
+export interface Paren {
+  readonly kind: 'paren';
+  readonly expr: Expr;
+  readonly span: Span;
+}
+
+export type Expr =
+  | NumberLiteral
+  | StringLiteral
+  | VectorSelector
+  | MatrixSelector
+  | Subquery
+  | Call
+  | Aggregate
+  | Binary
+  | Unary
+  | Paren;
+
+/** What the expression evaluates to. */
+export function typeOf(expr: Expr): ValueType {
+  switch (expr.kind) {
+    case 'number':
+      return 'scalar';
+    case 'string':
+      return 'string';
+    case 'vectorSelector':
+    case 'aggregate':
+      return 'vector';
+    case 'matrixSelector':
+    case 'subquery':
+      return 'matrix';
+    case 'call':
+      return expr.func.returns;
+    case 'binary':
+      return typeOf(expr.lhs) === 'scalar' && typeOf(expr.rhs) === 'scalar' ? 'scalar' : 'vector';
+    case 'unary':
+    case 'paren':
+      return typeOf(expr.expr);
+  }
+}

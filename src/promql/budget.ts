@@ -1,0 +1,79 @@
+/**
+ * What one evaluation may use, and whether it is still wanted. Operators ask as they work: before
+ * they take memory, and once a series at least, so that no query runs on after its asker has gone,
+ * and none takes more than it was given, whatever it asks for.
+ */
+import { PromqlError } from './errors.ts';
+
+export interface BudgetLimits {
+  /** Memory of columns and samples alive at once, bytes. */
+  readonly bytesMax: number;
+  /** Samples looked at, over the whole evaluation; windows that overlap count each time. */
+  readonly samplesMax: number;
+}
+
+/** Undefined: go on. Else why not. */
+export type Interrupted = () => 'timeout' | 'canceled' | undefined;
+
+const MESSAGES = {
+  timeout: 'query timed out in expression evaluation',
+  canceled: 'query was canceled in expression evaluation',
+};
+/** Samples between two looks at `interrupted`: a fraction of a millisecond of work. */
+const CHECK_EVERY = 50_000;
+
+export class Budget {
+  readonly #limits: BudgetLimits;
+  readonly #interrupted: Interrupted;
+  #bytes = 0;
+  #bytesPeak = 0;
+  #samples = 0;
+  #unchecked = 0;
+
+  constructor(limits: BudgetLimits, interrupted: Interrupted = () => undefined) {
+    this.#limits = limits;
+    this.#interrupted = interrupted;
+  }
+
+  /** Samples looked at so far. */
+  get samples(): number {
+    return this.#samples;
+  }
+
+  /** Most memory in use at once so far, bytes. */
+  get bytesPeak(): number {
+    return this.#bytesPeak;
+  }
+
+  /** Throws `PromqlError` timeout or canceled. */
+  check(): void {
+    this.#unchecked = 0;
+    const reason = this.#interrupted();
+    if (reason !== undefined) throw new PromqlError(reason, MESSAGES[reason]);
+  }
+
+  /** Counts work, and checks now and then. Throws `PromqlError` execution past the limit. */
+  takeSamples(count: number): void {
+    this.#samples += count;
+    this.#unchecked += count;
+    if (this.#samples > this.#limits.samplesMax) {
+      const message = `query processing would look at more than ${this.#limits.samplesMax} samples: ask for a shorter range, a larger step or fewer series`;
+      throw new PromqlError('execution', message);
+    }
+    if (this.#unchecked >= CHECK_EVERY) this.check();
+  }
+
+  /** Asks for memory before it is taken. Throws `PromqlError` execution past the limit. */
+  takeBytes(count: number): void {
+    this.#bytes += count;
+    if (this.#bytes > this.#bytesPeak) this.#bytesPeak = this.#bytes;
+    if (this.#bytes <= this.#limits.bytesMax) return;
+    const message = `query processing would need more than ${this.#limits.bytesMax} bytes of memory: ask for a shorter range, a larger step or fewer series`;
+    throw new PromqlError('execution', message);
+  }
+
+  /** Memory that nothing refers to any more. */
+  giveBackBytes(count: number): void {
+    this.#bytes -= count;
+  }
+}

@@ -1,0 +1,29 @@
+/**
+ * Why an expression has no answer, in the kinds that Prometheus's HTTP API tells apart
+ * (`errorType`). `bad_data`: the expression or a parameter; `execution`: this data does not allow
+ * it (many-to-many matching) or it needs too much; `timeout` and `canceled`: it was given up.
+ */
+import type { Span } from './ast.ts';
+
+export type PromqlErrorKind = 'bad_data' | 'execution' | 'timeout' | 'canceled';
+
+export class PromqlError extends Error {
+  readonly kind: PromqlErrorKind;
+  /** Where in the expression; null when it is not about a place. */
+  readonly span: Span | null;
+
+  constructor(kind: PromqlErrorKind, message: string, span: Span | null = null) {
+    super(message);
+    this.name = 'PromqlError';
+    this.kind = kind;
+    this.span = span;
+  }
+}
+
+/** `line:column` of an offset, both from 1, columns in UTF-8 bytes as Prometheus counts them. */
+export function positionOf(text: string, offset: number): string {
+  const before = text.slice(0, offset);
+  const line = before.split('\n').length;
+  const column = Buffer.byteLength(before.slice(before.lastIndexOf('\n') + 1)) + 1;
+  return `${line}:${column}`;
+}

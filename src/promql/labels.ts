@@ -1,0 +1,90 @@
+/**
+ * A label set: sorted by name, without empty values (an empty value is no label), immutable.
+ * Compared and grouped by `key`, which is made once.
+ */
+export const METRIC_NAME = '__name__';
+
+export type LabelPair = readonly [name: string, value: string];
+
+export class Labels {
+  static readonly empty = new Labels([]);
+
+  /** Sorted by name in UTF-16 order, which for ASCII is Prometheus's. */
+  readonly pairs: readonly LabelPair[];
+  #key: string | undefined;
+
+  /** `pairs` must be sorted, distinct and not empty of value; use `of` for anything else. */
+  private constructor(pairs: readonly LabelPair[]) {
+    this.pairs = pairs;
+  }
+
+  /** From pairs in any order; of one name the last prevails, empty values fall out. */
+  static of(pairs: Iterable<LabelPair>): Labels {
+    const sorted = [...new Map(pairs)].filter(([, value]) => value !== '');
+    if (sorted.length === 0) return Labels.empty;
+    return new Labels(sorted.sort(([a], [b]) => compareText(a, b)));
+  }
+
+  static fromRecord(record: Readonly<Record<string, string>>): Labels {
+    return Labels.of(Object.entries(record));
+  }
+
+  /** Equal label sets have equal keys, different ones different keys. */
+  get key(): string {
+    this.#key ??= this.pairs.map(([name, value]) => `${name}\u0000${value}`).join('\u0001');
+    return this.#key;
+  }
+
+  /** '' where there is no such label. */
+  get(name: string): string {
+    for (const pair of this.pairs) if (pair[0] === name) return pair[1];
+    return '';
+  }
+
+  /** The name of the metric; '' when it was dropped. */
+  get name(): string {
+    return this.get(METRIC_NAME);
+  }
+
+  without(names: ReadonlySet<string>): Labels {
+    const kept = this.pairs.filter(([name]) => !names.has(name));
+    return kept.length === this.pairs.length ? this : new Labels(kept);
+  }
+
+  only(names: ReadonlySet<string>): Labels {
+    const kept = this.pairs.filter(([name]) => names.has(name));
+    return kept.length === this.pairs.length ? this : new Labels(kept);
+  }
+
+  withoutName(): Labels {
+    return this.without(NAME_ALONE);
+  }
+
+  /** With one label set, or with `value` '' removed. */
+  with(name: string, value: string): Labels {
+    return Labels.of([...this.pairs, [name, value]]);
+  }
+
+  toRecord(): Record<string, string> {
+    return Object.fromEntries(this.pairs);
+  }
+}
+
+const NAME_ALONE: ReadonlySet<string> = new Set([METRIC_NAME]);
+
+/** Order of a sorted result: pair by pair, name before value, the shorter set first. */
+export function compareLabels(a: Labels, b: Labels): number {
+  const shared = Math.min(a.pairs.length, b.pairs.length);
+  for (let i = 0; i < shared; i++) {
+    const [nameA, valueA] = a.pairs[i] as LabelPair;
+    const [nameB, valueB] = b.pairs[i] as LabelPair;
+    if (nameA !== nameB) return compareText(nameA, nameB);
+    if (valueA !== valueB) return compareText(valueA, valueB);
+  }
+  return a.pairs.length - b.pairs.length;
+}
+
+function compareText(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}
