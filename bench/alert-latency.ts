@@ -5,17 +5,15 @@
  * of another rule at once, to show what a burst does to the last of them.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { fleetVm } from '../test/support/fleet.ts';
 import { startProgram } from '../test/support/program.ts';
 import { Api, memoryRow } from './support/api.ts';
 import { type Scope, withScope } from './support/scope.ts';
+import { startWebhookClock } from './support/webhook-clock.ts';
 
 const ALERTS = 1_000;
 const ROWS_A_REQUEST = 500;
-const WAIT_MS = 30_000;
 
 /** Runs and prints the table. */
 export async function run(): Promise<void> {
@@ -28,7 +26,7 @@ async function measure(scope: Scope) {
   const { demo } = await startProgram(scope, folder, {
     ...{ SVC_COLLECT: 'none', SVC_WEBHOOK_ALLOW: '127.0.0.1', SVC_WEBHOOK_ALLOW_HTTP: 'on' },
   });
-  const receiver = await startReceiver(scope);
+  const receiver = await startWebhookClock(scope);
   const api = new Api(demo);
   await writeAll(api, Date.now() - 60_000, { sequence: 1, usedRatio: 0.2 });
   const destinations = [await api.createWebhook(receiver.url)];
@@ -65,47 +63,6 @@ async function writeAll(
     );
     await api.write(rows);
   }
-}
-
-interface Receiver {
-  readonly url: string;
-  /** When the message of that rule and VM (`rule vm`) arrived, by `performance.now()`. */
-  next(ruleAndVm: string): Promise<number>;
-}
-
-interface Message {
-  readonly data: { readonly ruleDisplayName: string; readonly vmName: string };
-}
-
-async function startReceiver(scope: Scope): Promise<Receiver> {
-  const waiting = new Map<string, (atMs: number) => void>();
-  const server = createServer((request, response) => {
-    const atMs = performance.now();
-    const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('end', () => {
-      response.writeHead(204).end();
-      const { data } = JSON.parse(Buffer.concat(chunks).toString()) as Message;
-      waiting.get(`${data.ruleDisplayName} ${data.vmName.split('/').at(-1)}`)?.(atMs);
-    });
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  scope.teardown(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const { port } = server.address() as AddressInfo;
-  return {
-    url: `http://127.0.0.1:${port}/hook`,
-    next: (ruleAndVm) =>
-      new Promise((resolve, reject) => {
-        const late = setTimeout(() => reject(new Error(`No webhook for ${ruleAndVm}`)), WAIT_MS);
-        waiting.set(ruleAndVm, (atMs) => {
-          clearTimeout(late);
-          resolve(atMs);
-        });
-      }),
-  };
 }
 
 function line(what: string, times: readonly number[], aim: string) {

@@ -9,6 +9,8 @@ import { run as evaluator } from './evaluator.ts';
 import { run as history } from './history.ts';
 import { run as ingest } from './ingest.ts';
 import { run as mainThread } from './main-thread.ts';
+import { run as queryStorm } from './query-storm.ts';
+import { run as reading } from './reading.ts';
 import { run as start } from './start.ts';
 import { run as streams } from './streams.ts';
 
@@ -19,6 +21,8 @@ const benches: Readonly<Record<string, () => Promise<void>>> = {
   'main-thread': mainThread,
   start,
   history,
+  reading,
+  'query-storm': queryStorm,
   streams,
   commits,
 };

@@ -1,0 +1,138 @@
+/**
+ * Queries never hurt the rest: how long a written row takes to be acknowledged, and an alert to
+ * reach its receiver, while nobody asks and while clients ask the worst that the limits let
+ * through, as fast as they are answered. Aim: within twice the quiet figures.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { fleetVm } from '../test/support/fleet.ts';
+import { type Demo, startProgram } from '../test/support/program.ts';
+import { fillOurs } from './reading/dataset.ts';
+import { Api, memoryRow } from './support/api.ts';
+import { type Scope, withScope } from './support/scope.ts';
+import { startWebhookClock, type WebhookClock } from './support/webhook-clock.ts';
+
+const VMS = 200;
+const DAYS = 3;
+const CLIENTS = 24;
+/** Each is refused, cut off or takes seconds; none may slow down what it does not belong to. */
+const WORST = [
+  'sum by (vm) (rate({__name__=~"svc_.+"}[3d]))',
+  'max_over_time(avg_over_time({vm=~".*0.*"}[1h])[3d:30s])',
+  'quantile_over_time(0.5, svc_vm_load1[1d])',
+  'sum(svc_vm_load1) by (vm) * on (vm) group_left svc_vm_memory_free_bytes',
+  'count_values("v", svc_vm_memory_free_bytes)',
+  'label_replace({__name__=~"svc_.*"}, "a", "$1", "vm", "(.*)(.*)(.*)(.*)x*")',
+  'topk(200, rate({__name__=~".*bytes_total"}[12h]))',
+];
+
+interface Latencies {
+  readonly writes: readonly number[];
+  readonly alerts: readonly number[];
+}
+
+/** Runs and prints the table. */
+export async function run(): Promise<void> {
+  console.table(await withScope(measure));
+}
+
+async function measure(scope: Scope) {
+  const folder = mkdtempSync(`${tmpdir()}/storm-bench-`);
+  scope.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  await fillOurs({ folder, vms: VMS, days: DAYS, endMs: Date.now() - 60_000 });
+  process.stderr.write('\n');
+  const { demo } = await startProgram(scope, folder, {
+    ...{ SVC_COLLECT: 'none', SVC_WEBHOOK_ALLOW: '127.0.0.1', SVC_WEBHOOK_ALLOW_HTTP: 'on' },
+  });
+  const receiver = await startWebhookClock(scope);
+  const api = new Api(demo);
+  const destinations = [await api.createWebhook(receiver.url)];
+  const watch = (displayName: string, threshold: number) =>
+    api.saveRule({ displayName, threshold, destinations, metricId: 'memory_used_pct' });
+  const rows = { api, receiver };
+  await watch('Warm', 50);
+  await latencies({ ...rows, rule: 'Warm', usedRatio: 0.55, sequence: 10 });
+  await watch('Quiet', 60);
+  const quiet = await latencies({ ...rows, rule: 'Quiet', usedRatio: 0.65, sequence: 1000 });
+  await watch('Storm', 70);
+  const storm = startStorm(demo);
+  const stormy = await latencies({ ...rows, rule: 'Storm', usedRatio: 0.75, sequence: 2000 });
+  const answers = await storm.stop();
+  console.log(`The storm: ${CLIENTS} clients, answers by status: ${JSON.stringify(answers)}`);
+  return [
+    ...lines('a row is acknowledged', quiet.writes, stormy.writes),
+    ...lines('acknowledged row to webhook', quiet.alerts, stormy.alerts),
+  ];
+}
+
+interface Round {
+  readonly api: Api;
+  readonly receiver: WebhookClock;
+  readonly rule: string;
+  readonly usedRatio: number;
+  readonly sequence: number;
+}
+
+/** One VM after another crosses the rule's threshold. */
+async function latencies({ api, receiver, rule, usedRatio, sequence }: Round): Promise<Latencies> {
+  const [writes, alerts]: [number[], number[]] = [[], []];
+  for (let n = 0; n < VMS; n++) {
+    const arrival = receiver.next(`${rule} ${fleetVm(n)}`);
+    const sentMs = performance.now();
+    await api.write([memoryRow(n, { observedMs: Date.now(), sequence, usedRatio })]);
+    const acknowledgedMs = performance.now();
+    writes.push(acknowledgedMs - sentMs);
+    alerts.push((await arrival) - acknowledgedMs);
+  }
+  return { writes, alerts };
+}
+
+function startStorm({ baseUrl, apiKey }: Demo) {
+  const statuses: Record<string, number> = {};
+  const end = new AbortController();
+  const now = Math.floor(Date.now() / 1000);
+  const ask = async (client: number): Promise<void> => {
+    for (let n = client; !end.signal.aborted; n++) {
+      const query = WORST[n % WORST.length] ?? '';
+      const range = { start: String(now - DAYS * 86_400), end: String(now), step: '30' };
+      const url = `${baseUrl}/v1/monitoring/projects/demo/promql/api/v1/query_range`;
+      const body = new URLSearchParams({ query, ...range });
+      const headers = { authorization: `Bearer ${apiKey}` };
+      try {
+        const answer = await fetch(url, { method: 'POST', headers, body, signal: end.signal });
+        await answer.arrayBuffer();
+        statuses[answer.status] = (statuses[answer.status] ?? 0) + 1;
+      } catch (error) {
+        if (!end.signal.aborted) throw error;
+      }
+    }
+  };
+  const clients = Promise.all(Array.from({ length: CLIENTS }, (_, client) => ask(client)));
+  return {
+    async stop() {
+      end.abort();
+      await clients;
+      return statuses;
+    },
+  };
+}
+
+function lines(what: string, quiet: readonly number[], storm: readonly number[]) {
+  return [0.5, 0.99].map((q) => {
+    const [before, during] = [at(quiet, q), at(storm, q)];
+    return {
+      what: `${what}, p${q * 100}`,
+      'quiet, ms': before.toFixed(1),
+      'storm, ms': during.toFixed(1),
+      ratio: (during / before).toFixed(1),
+      aim: '< 2',
+    };
+  });
+}
+
+function at(times: readonly number[], q: number): number {
+  const sorted = times.toSorted((a, b) => a - b);
+  return sorted[Math.floor(sorted.length * q)] ?? Number.NaN;
+}
+
+if (import.meta.main) await run();
