@@ -3,7 +3,8 @@
  * with a typed error, the next one starts a new thread. It keeps the process alive only while it
  * has work.
  */
-import { Worker } from 'node:worker_threads';
+import { type ResourceLimits, Worker } from 'node:worker_threads';
+import type { Clock } from '../../../streams/clock.ts';
 import { HistoryError } from '../history-error.ts';
 import type { ThreadCall, ThreadData, ThreadReply } from './thread-port.ts';
 
@@ -19,6 +20,10 @@ export interface SupervisedThreadOptions {
   readonly name: string;
   /** What `serveThread` hands to the worker. */
   readonly data: unknown;
+  /** Bounds of the worker's own heap; beyond them the worker alone dies. */
+  readonly resourceLimits?: ResourceLimits;
+  /** Ends a thread that has not given a call up so long after it was aborted; absent = never. */
+  readonly hardStop?: { readonly clock: Clock; readonly afterMs: number };
 }
 
 /** The file of one of our threads; `.ts` in a checkout, `.js` when built. */
@@ -31,9 +36,13 @@ export class SupervisedThread {
   readonly #options: SupervisedThreadOptions;
   readonly #cancelled = new Int32Array(new SharedArrayBuffer(4));
   readonly #pending = new Map<number, Pending>();
+  readonly #idle = new Set<() => void>();
+  /** The worker that is being ended because it did not give a call up. */
+  #stopped: Worker | undefined;
   #worker: Worker | undefined;
   #calls = 0;
   #crashes = 0;
+  #hardStops = 0;
   #closed = false;
 
   constructor(options: SupervisedThreadOptions) {
@@ -45,9 +54,20 @@ export class SupervisedThread {
     return this.#crashes;
   }
 
-  /** Calls under way. */
+  /** How often the thread was ended because it did not give a call up. */
+  get hardStops(): number {
+    return this.#hardStops;
+  }
+
+  /** Calls under way, those included that are aborted and not given up yet. */
   get load(): number {
     return this.#pending.size;
+  }
+
+  /** Resolves once no call is under way: at once, or when the thread has replied or ended. */
+  async idle(): Promise<void> {
+    if (this.#pending.size === 0) return;
+    await new Promise<void>((resolve) => this.#idle.add(resolve));
   }
 
   /**
@@ -63,6 +83,7 @@ export class SupervisedThread {
     const onAbort = () => {
       Atomics.store(this.#cancelled, 0, id);
       this.#pending.get(id)?.reject(signal?.reason);
+      this.#stopLater(id, worker);
     };
     try {
       return await new Promise<unknown>((resolve, reject) => {
@@ -97,9 +118,13 @@ export class SupervisedThread {
 
   #running(): Worker {
     if (this.#worker !== undefined) return this.#worker;
-    const { entry, name, data } = this.#options;
+    const { entry, name, data, resourceLimits } = this.#options;
     const workerData: ThreadData<unknown> = { data, cancelled: this.#cancelled.buffer };
-    const worker = new Worker(entry, { name, workerData });
+    const worker = new Worker(entry, {
+      name,
+      workerData,
+      ...(resourceLimits && { resourceLimits }),
+    });
     worker.unref();
     let cause: unknown;
     worker.on('message', (reply: ThreadReply) => this.#settle(reply));
@@ -114,7 +139,7 @@ export class SupervisedThread {
   #settle(reply: ThreadReply): void {
     const pending = this.#pending.get(reply.id);
     this.#pending.delete(reply.id);
-    if (this.#pending.size === 0) this.#worker?.unref();
+    if (this.#pending.size === 0) this.#becomeIdle();
     if (pending === undefined) return;
     if ('result' in reply) pending.resolve(reply.result);
     else {
@@ -126,7 +151,7 @@ export class SupervisedThread {
 
   #ended(worker: Worker, code: number, cause: unknown): void {
     if (this.#worker === worker) this.#worker = undefined;
-    const asked = code === 0 && cause === undefined;
+    const asked = (code === 0 && cause === undefined) || this.#stopped === worker;
     if (!asked) this.#crashes++;
     const because = cause instanceof Error ? cause.message : `exit code ${code}`;
     const message = `The ${this.#options.name} has stopped: ${because}`;
@@ -134,5 +159,26 @@ export class SupervisedThread {
       pending.reject(new HistoryError('UNAVAILABLE', message, { cause }));
     }
     this.#pending.clear();
+    this.#becomeIdle();
+  }
+
+  #becomeIdle(): void {
+    this.#worker?.unref();
+    for (const wake of this.#idle) wake();
+    this.#idle.clear();
+  }
+
+  #stopLater(id: number, worker: Worker): void {
+    const { hardStop } = this.#options;
+    if (hardStop === undefined || !this.#pending.has(id)) return;
+    const stop = () => {
+      if (!this.#pending.has(id) || this.#worker !== worker) return;
+      this.#hardStops++;
+      this.#stopped = worker;
+      // What is still pending is rejected when the worker has gone.
+      void worker.terminate();
+    };
+    const cancel = hardStop.clock.wakeAfter(hardStop.afterMs, stop);
+    this.#idle.add(cancel);
   }
 }

@@ -1,0 +1,19 @@
+/**
+ * What a query thread can be asked to do: each area of work names its methods, made once a thread
+ * over what the thread has open. Adding an area is adding a line to `query-thread.ts`.
+ */
+import type { HistoryView } from '../../../sqlite/history/history-view.ts';
+import type { ThreadMethod } from '../../../sqlite/history/threads/thread-port.ts';
+import type { RecordReader } from '../../../sqlite/record-reader.ts';
+import type { Clock } from '../../../streams/clock.ts';
+
+/** What a thread has open, for all its work. */
+export interface ThreadContext {
+  readonly history: HistoryView;
+  /** Records of the projection, as applied when they are read. */
+  readonly records: RecordReader;
+  readonly clock: Clock;
+}
+
+/** The methods of one area by name. They run one at a time and block the thread alone. */
+export type ThreadWork = (context: ThreadContext) => Readonly<Record<string, ThreadMethod>>;
