@@ -6,13 +6,8 @@
 import type { SeriesKey } from '../../streams/samples/batch.ts';
 import type { VmColumns } from '../../streams/samples/columns.ts';
 
-/** `VmColumns` with what only history keeps beside them. */
-export interface VmRows extends VmColumns {
-  /** Index into `strings`; '' = none. */
-  readonly stateReason: Uint32Array;
-  /** 1 where another row of that time contradicted this one, which was first; else 0. */
-  readonly conflicted: Uint8Array;
-}
+/** As readers see them: history keeps nothing beside. */
+export type VmRows = VmColumns;
 
 /** No rows at all; made anew each time, because a thread that hands rows on gives them away. */
 export function noRows(): VmRows {

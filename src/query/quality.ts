@@ -4,10 +4,20 @@
  */
 import { GAP_TOLERANCE_MS } from '../../streams/evaluation/entry.ts';
 import { metricCatalogue } from '../../streams/metrics/catalogue.ts';
-import { type MetricGap, SAMPLING_INTERVAL_MS } from '../../streams/metrics/query.ts';
-import type { MetricAnswer, QueryRange } from './vm-query.ts';
+import type { MetricGap } from '../../streams/metrics/gaps.ts';
+import { type MetricRange, SAMPLING_INTERVAL_MS } from '../../streams/metrics/query.ts';
+import type { QueryRange } from './vm-query.ts';
 
-export type QualityState = 'LIVE' | 'STALE' | 'PARTIAL' | 'NO_DATA';
+export type QualityState = 'LIVE' | 'STALE' | 'PARTIAL' | 'NO_DATA' | 'ERROR';
+
+/** What became of one metric of a query. */
+export type MetricAnswer =
+  | (MetricRange & { readonly metricId: string })
+  /** It could not be read or worked out; the others could. */
+  | { readonly metricId: string; readonly failed: true };
+
+/** Reasons that hold for the VM as a whole, beside those that follow from its samples. */
+export type VmReason = 'FROZEN' | 'CLOCK_BACKWARDS' | 'CLOCK_AHEAD';
 
 /** Facts on the VM, whatever the range. */
 export interface Freshness {
@@ -16,6 +26,8 @@ export interface Freshness {
   readonly lastObservedMs: number | undefined;
   readonly datacenter: 'live' | 'stale';
   readonly expandedMonitoring: boolean;
+  /** Of the range that was asked for. */
+  readonly vmReasons: readonly VmReason[];
 }
 
 export interface RangeQuality {
@@ -47,7 +59,7 @@ export function isLive({
   nowMs,
   lastObservedMs,
   datacenter,
-}: Omit<Freshness, 'expandedMonitoring'>) {
+}: Pick<Freshness, 'nowMs' | 'lastObservedMs' | 'datacenter'>) {
   return (
     datacenter === 'live' &&
     lastObservedMs !== undefined &&
@@ -68,26 +80,37 @@ export function qualityOf(
   return {
     state: overall(metrics.map(({ state }) => state)),
     expectedSamples: expected * answers.length,
-    observedSamples: answers.reduce((sum, { observedSamples }) => sum + observedSamples, 0),
+    observedSamples: judged.reduce((sum, { observedSamples }) => sum + observedSamples, 0),
     gaps: distinct(judged.flatMap(({ gaps }) => gaps)),
     metrics,
-    reasons: reasonsOf(answers, metrics, freshness),
+    reasons: [...new Set(judged.flatMap(({ reasons }) => reasons).concat(always(freshness)))],
   };
 }
 
+/** What is told whatever was asked. */
+function always({ vmReasons, datacenter }: Freshness): string[] {
+  return [...vmReasons, ...(datacenter === 'stale' ? ['DATACENTER_STALE'] : [])];
+}
+
 function judge(answer: MetricAnswer, range: QueryRange, freshness: Freshness) {
-  const missing = missingReason(answer.metricId, freshness);
+  const { metricId } = answer;
+  if ('failed' in answer) {
+    const quality: MetricQuality = { metricId, state: 'ERROR', reason: 'READ_FAILED' };
+    return { gaps: [], observedSamples: 0, reasons: ['READ_FAILED'], quality };
+  }
+  const missing = missingReason(metricId, freshness);
   const gaps = answer.gaps.flatMap((gap) => withinRetention(gap, range, missing));
   const state = stateOf(answer, gaps, freshness);
-  const reason = reasonOf(state, gaps, missing, freshness);
-  return { gaps, quality: { metricId: answer.metricId, state, reason } };
+  const reasons = reasonsOf(answer, { state, gaps, missing, freshness });
+  const quality: MetricQuality = { metricId, state, reason: reasons[0] ?? '' };
+  return { gaps, observedSamples: answer.observedSamples, reasons, quality };
 }
 
 /** Whose silence it is when rows came and the metric was not in them. */
 function missingReason(metricId: string, { expandedMonitoring }: Freshness): string {
   const descriptor = metricCatalogue.get(metricId);
   if (descriptor?.expanded && !expandedMonitoring) return 'EXPANDED_MONITORING_OFF';
-  return descriptor?.source === 'guest' ? 'NOT_REPORTED_BY_GUEST' : 'NOT_REPORTED';
+  return descriptor?.toldByGuest ? 'NOT_REPORTED_BY_GUEST' : 'NOT_REPORTED';
 }
 
 /** What lies before retention is not missing: it is no longer kept. */
@@ -100,7 +123,7 @@ function withinRetention(gap: MetricGap, range: QueryRange, missing: string): Qu
 }
 
 function stateOf(
-  { series }: MetricAnswer,
+  { series }: MetricRange,
   gaps: readonly QualityGap[],
   freshness: Freshness,
 ): QualityState {
@@ -110,38 +133,40 @@ function stateOf(
   return gaps.length > 0 ? 'PARTIAL' : 'LIVE';
 }
 
-function reasonOf(
-  state: QualityState,
-  gaps: readonly QualityGap[],
-  missing: string,
-  { datacenter }: Freshness,
-): string {
-  if (state === 'LIVE') return '';
-  const isMissing = gaps.some(({ reason }) => reason === missing);
-  if (missing === 'EXPANDED_MONITORING_OFF' || (isMissing && missing !== 'NOT_REPORTED')) {
-    return missing;
-  }
-  return datacenter === 'stale' ? 'DATACENTER_STALE' : '';
+interface Judgement {
+  readonly state: QualityState;
+  readonly gaps: readonly QualityGap[];
+  readonly missing: string;
+  readonly freshness: Freshness;
 }
 
-/** Some without data are a part that is missing; all without are none. */
+/**
+ * All that is to be said of one metric, what limits its reading most first: why it is missing, why
+ * it is old, what is doubtful in its values, what is doubtful in the VM's clock or readings.
+ */
+function reasonsOf(
+  { flags, series }: MetricRange,
+  { state, gaps, missing, freshness }: Judgement,
+): string[] {
+  const { datacenter, vmReasons } = freshness;
+  const isMissing =
+    missing === 'EXPANDED_MONITORING_OFF'
+      ? state !== 'LIVE'
+      : missing !== 'NOT_REPORTED' && gaps.some(({ reason }) => reason === missing);
+  return [
+    ...(isMissing ? [missing] : []),
+    ...(datacenter === 'stale' ? ['DATACENTER_STALE'] : []),
+    ...flags,
+    ...vmReasons.filter((reason) => reason !== 'FROZEN' || series.length > 0),
+  ];
+}
+
+/** Some without data are a part that is missing; all without are none; a failure is told first. */
 function overall(states: readonly QualityState[]): QualityState {
+  if (states.includes('ERROR')) return 'ERROR';
   if (states.every((state) => state === 'NO_DATA')) return 'NO_DATA';
   if (states.includes('STALE')) return 'STALE';
   return states.every((state) => state === 'LIVE') ? 'LIVE' : 'PARTIAL';
-}
-
-function reasonsOf(
-  answers: readonly MetricAnswer[],
-  metrics: readonly MetricQuality[],
-  { datacenter }: Freshness,
-): string[] {
-  const told = [
-    ...answers.flatMap(({ flags }) => flags),
-    ...metrics.map(({ reason }) => reason).filter((reason) => reason !== ''),
-    ...(datacenter === 'stale' ? ['DATACENTER_STALE'] : []),
-  ];
-  return [...new Set(told)];
 }
 
 function distinct(gaps: readonly QualityGap[]): QualityGap[] {

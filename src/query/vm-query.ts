@@ -6,14 +6,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { RETENTION_MS } from '../../streams/evaluation/entry.ts';
 import { metricCatalogue } from '../../streams/metrics/catalogue.ts';
-import {
-  type MetricRange,
-  queryMetric,
-  readFromMs,
-  seriesNamesOf,
-} from '../../streams/metrics/query.ts';
+import { queryMetric, readFromMs, seriesNamesOf } from '../../streams/metrics/query.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import type { HistoryReader } from '../../streams/samples/columns.ts';
+import type { MetricAnswer } from './quality.ts';
 
 /** As asked. Times are Unix seconds; absent = not sent. */
 export interface RequestedRange {
@@ -29,11 +25,6 @@ export interface QueryRange {
   readonly stepMs: number;
   /** Nothing older is read, Unix ms. */
   readonly retainedFromMs: number;
-}
-
-/** A metric's range with its id. */
-export interface MetricAnswer extends MetricRange {
-  readonly metricId: string;
 }
 
 const STEP_SECONDS_MIN = 30;
@@ -79,25 +70,15 @@ export function rangeOf(requested: RequestedRange, nowMs: number): QueryRange {
   };
 }
 
-/**
- * The metrics as asked, each once. Throws a `Refusal`: INVALID_FIELD for none and for one without a
- * history, UNKNOWN_METRIC.
- */
+/** The metrics as asked, each once. Throws a `Refusal`: INVALID_FIELD for none, UNKNOWN_METRIC. */
 export function checkMetricIds(metricIds: readonly string[]): string[] {
   if (metricIds.length === 0) {
     throw invalid('metricIds', 'metricIds is empty: name at least one metric');
   }
-  const known = [...metricCatalogue.values()].filter(
-    ({ derivation }) => derivation.from !== 'time',
-  );
   for (const metricId of metricIds) {
-    if (known.some((each) => each.metricId === metricId)) continue;
-    const ids = known.map((each) => each.metricId).join(', ');
+    if (metricCatalogue.has(metricId)) continue;
+    const ids = [...metricCatalogue.keys()].join(', ');
     const seen = metricId.slice(0, 100);
-    if (metricCatalogue.has(metricId)) {
-      const message = `${seen} follows from the passing of time and has no history; with one: ${ids}`;
-      throw invalid('metricIds', message);
-    }
     const message = `There is no metric "${seen}"; known: ${ids}`;
     throw new Refusal('UNKNOWN_METRIC', message, { metricId: seen, field: 'metricIds' });
   }

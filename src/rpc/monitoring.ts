@@ -16,10 +16,10 @@ import {
   Telemetry_State,
   VMMonitoring_State,
 } from '../gen/svc/monitoring/v1/monitoring_pb.ts';
-import { qualityOf, type RangeQuality } from '../query/quality.ts';
+import { type MetricAnswer, qualityOf, type RangeQuality } from '../query/quality.ts';
 import { createQueryGate, type QueryGate } from '../query/query-gate.ts';
 import { type InventoryEntry, inventoryEntry } from '../query/vm-inventory.ts';
-import { checkMetricIds, type MetricAnswer, queryMetrics, rangeOf } from '../query/vm-query.ts';
+import { checkMetricIds, queryMetrics, rangeOf } from '../query/vm-query.ts';
 import { unixSeconds } from './alert-messages.ts';
 import { within } from './caller.ts';
 import { listOptions, pageToken } from './paging.ts';
@@ -74,7 +74,7 @@ async function queryVMMonitoring(
     const { datacenter, expandedMonitoring } = record.body as unknown as VmBody;
     const lastObservedMs = history.latest(project, id)?.observedMs;
     const state = datacenters.stateOf(datacenter);
-    const facts = { nowMs, lastObservedMs, datacenter: state, expandedMonitoring };
+    const facts = { nowMs, lastObservedMs, datacenter: state, expandedMonitoring, vmReasons: [] };
     return {
       startTimeUnix: unixSeconds(range.startMs),
       endTimeUnix: unixSeconds(range.endMs),
@@ -89,7 +89,9 @@ function secondsOf(time: bigint | undefined): number | undefined {
   return time === undefined ? undefined : Number(time);
 }
 
-function seriesMessages({ metricId, series }: MetricAnswer) {
+function seriesMessages(answer: MetricAnswer) {
+  if ('failed' in answer) return [];
+  const { metricId, series } = answer;
   return series.map(({ unit, labels, points }) => ({
     metricId,
     unit,

@@ -18,8 +18,10 @@ export type Derivation =
   | { readonly from: 'percentage'; readonly numerator: string; readonly denominator: string }
   /** The reported gauge, else the hypervisor's word on the VM. */
   | { readonly from: 'running'; readonly series: string }
-  /** Follows from the passing of time, not from one row: not derived from samples alone. */
-  | { readonly from: 'time' };
+  /** 1 where the hypervisor says that the VM stopped although nobody asked it to. */
+  | { readonly from: 'unexpectedStop' }
+  /** Time since the newest observation: has a value at every moment after the first one. */
+  | { readonly from: 'age' };
 
 export type MetricUnit =
   | 'percent'
@@ -42,6 +44,8 @@ export interface MetricDescriptor {
   readonly limitation: string;
   /** Only with expanded guest monitoring. */
   readonly expanded: boolean;
+  /** What the guest tells, whoever passes it on: where it is missing, the guest did not report. */
+  readonly toldByGuest: boolean;
   readonly derivation: Derivation;
 }
 
@@ -58,9 +62,10 @@ const FILESYSTEM =
 const QUALITY =
   'Source observation time, stale data and query errors are distinct from VM health. Buffered ' +
   'samples keep their original times.';
+const STATE = `${QUALITY} A coarser step holds the share of its observations.`;
 const GUEST = 'Reported by expanded guest monitoring, from inside the guest, where installed.';
 
-type Row = Omit<MetricDescriptor, 'expanded'> & { readonly expanded?: boolean };
+type Row = Omit<MetricDescriptor, 'expanded' | 'toldByGuest'> & { readonly expanded?: boolean };
 
 const rows: readonly Row[] = [
   {
@@ -125,7 +130,7 @@ const rows: readonly Row[] = [
     unit: 'boolean',
     source: 'hypervisor',
     promqlName: 'svc_vm_running',
-    limitation: QUALITY,
+    limitation: STATE,
     derivation: { from: 'running', series: 'svc_vm_running' },
   },
   {
@@ -133,8 +138,8 @@ const rows: readonly Row[] = [
     unit: 'boolean',
     source: 'hypervisor',
     promqlName: 'svc_vm_running',
-    limitation: QUALITY,
-    derivation: { from: 'time' },
+    limitation: STATE,
+    derivation: { from: 'unexpectedStop' },
   },
   {
     metricId: 'telemetry_age_seconds',
@@ -142,7 +147,7 @@ const rows: readonly Row[] = [
     source: 'service',
     promqlName: 'svc_vm_last_observation_timestamp_seconds',
     limitation: QUALITY,
-    derivation: { from: 'time' },
+    derivation: { from: 'age' },
   },
   { ...gauge('load_1m', 'load', 'guest', 'svc_vm_load1', GUEST), expanded: true },
   {
@@ -161,13 +166,21 @@ const rows: readonly Row[] = [
 
 /** Every metric by its id, in the order in which descriptors are listed. */
 export const metricCatalogue: ReadonlyMap<string, MetricDescriptor> = new Map(
-  rows.map((row) => [row.metricId, { expanded: false, ...row }]),
+  rows.map((row) => [row.metricId, { expanded: false, toldByGuest: isToldByGuest(row), ...row }]),
 );
 
-/** Metrics that alert rules can watch: those whose value follows from observed rows alone. */
+/** Metrics that alert rules can watch: those that no passing of time alone can decide. */
 export const EVALUATED_METRICS: ReadonlySet<string> = new Set(
-  rows.filter(({ derivation }) => derivation.from !== 'time').map(({ metricId }) => metricId),
+  rows
+    .filter(({ derivation: { from } }) => from !== 'age' && from !== 'unexpectedStop')
+    .map(({ metricId }) => metricId),
 );
+
+/** Memory is the hypervisor's to pass on, and the guest's to tell: its balloon driver does. */
+function isToldByGuest({ source, derivation, metricId }: Row): boolean {
+  const isMemory = derivation.from === 'memoryUsed' || metricId === 'memory_total_bytes';
+  return source === 'guest' || isMemory;
+}
 
 function gauge(
   metricId: string,

@@ -7,9 +7,10 @@
  * seconds, a reading over 1), so that a step's value is the sum of its numerators over the sum of
  * its denominators. What cannot be known is absent; it is never 0 and never guessed.
  */
-import { GAP_TOLERANCE_MS, splitSeriesKey } from '../evaluation/entry.ts';
+import { splitSeriesKey } from '../evaluation/entry.ts';
 import { type SeriesKey, VM_STATES } from '../samples/batch.ts';
 import type { Derivation } from './catalogue.ts';
+import { rateOver, read, utilizationOver } from './intervals.ts';
 
 /** One row of a VM, as far as a derivation looks. NaN = not observed. */
 export interface ObservedRow {
@@ -20,6 +21,8 @@ export interface ObservedRow {
   readonly vcpus: number;
   /** Index into `VM_STATES`. */
   readonly state: number;
+  /** The source's word for it; absent or '' = none. */
+  readonly stateReason?: string;
   /** One value for each series of the list that the inputs were made for. */
   readonly values: ArrayLike<number>;
 }
@@ -52,6 +55,7 @@ export interface Derived {
 const PERCENT_ROUNDING = 0.5;
 
 const RUNNING = VM_STATES.indexOf('RUNNING');
+const CRASHED = VM_STATES.indexOf('CRASHED');
 const UNKNOWN = VM_STATES.indexOf('UNKNOWN');
 
 /** The inputs a metric has in rows with these series; none: the rows do not carry the metric. */
@@ -86,14 +90,29 @@ export function inputsOf(derivation: Derivation, series: readonly SeriesKey[]): 
       });
     case 'running':
       return [{ labels: '', slots: [slotOf(derivation.series)], keys: [derivation.series] }];
-    case 'time':
+    case 'unexpectedStop':
+      return [{ labels: '', slots: [], keys: [] }];
+    case 'age':
       return [];
   }
 }
 
+/** One input for each device of a rate, beside the one of their sum; none for other derivations. */
+export function deviceInputsOf(
+  derivation: Derivation,
+  series: readonly SeriesKey[],
+): MetricInput[] {
+  if (derivation.from !== 'rate') return [];
+  return named(series, derivation.series).flatMap((key) => {
+    const { labels } = splitSeriesKey(key);
+    return labels === '' ? [] : [{ labels, slots: [series.indexOf(key)], keys: [key] }];
+  });
+}
+
 /** Does the row carry a reading of the metric? Only such rows are observations of it. */
 export function isObserved(derivation: Derivation, { row, input }: InputRow): boolean {
-  if (derivation.from === 'running' && row.state !== UNKNOWN) return true;
+  const { from } = derivation;
+  if ((from === 'running' || from === 'unexpectedStop') && row.state !== UNKNOWN) return true;
   for (const slot of input.slots) if (Number.isFinite(read(row, slot))) return true;
   return false;
 }
@@ -136,22 +155,6 @@ export function isOutOfRange(derivation: Derivation, value: number): boolean {
   return isPercentage(derivation) && (value < 0 || value > 100);
 }
 
-/**
- * Increase of a counter between two observations, NaN when it cannot be known. A drop is a reset:
- * with a boot id known to have changed the counter began at 0 in between, so the increase is the
- * new value. A changed boot id without a drop is ambiguous (did it begin again?) and unknown.
- */
-function counterIncrease(
-  before: number,
-  after: number,
-  boot: { readonly before: string; readonly after: string },
-): number {
-  if (!Number.isFinite(before) || !Number.isFinite(after)) return Number.NaN;
-  const booted = boot.before !== '' && boot.after !== '' && boot.before !== boot.after;
-  if (after < before) return booted ? after : Number.NaN;
-  return booted ? Number.NaN : after - before;
-}
-
 function weigh(
   derivation: Derivation,
   before: InputRow | undefined,
@@ -181,9 +184,22 @@ function weigh(
       if (Number.isFinite(first)) reading(first, out);
       else if (row.state !== UNKNOWN) reading(row.state === RUNNING ? 1 : 0, out);
       break;
-    case 'time':
+    case 'unexpectedStop':
+      reading(unexpectedStop(row), out);
+      break;
+    case 'age':
       break;
   }
+}
+
+/** Reasons of a stop that nobody asked the guest for. Any other one declares the stop. */
+const UNDECLARED: ReadonlySet<string> = new Set(['crashed', 'failed', 'destroyed']);
+
+/** 1 where the VM is down and nobody declared it, NaN where its state was not told. */
+function unexpectedStop({ state, stateReason = '' }: ObservedRow): number {
+  if (state === UNKNOWN) return Number.NaN;
+  if (state === RUNNING) return 0;
+  return state === CRASHED || UNDECLARED.has(stateReason) ? 1 : 0;
 }
 
 function oneInput(slots: number[], keys: SeriesKey[]): MetricInput[] {
@@ -199,85 +215,10 @@ function isPercentage(derivation: Derivation): boolean {
   return derivation.from === 'utilization' || derivation.from === 'percentage';
 }
 
-function read(row: ObservedRow, slot: number): number {
-  return slot < 0 ? Number.NaN : (row.values[slot] ?? Number.NaN);
-}
-
 function reading(value: number, out: Derived): void {
   if (!Number.isFinite(value)) return;
   out.numerator = value;
   out.denominator = 1;
-}
-
-/** Seconds between two observations; 0 when no rate may be computed across them. */
-function intervalSeconds(before: InputRow | undefined, after: InputRow): number {
-  if (!before) return 0;
-  const ms = after.row.observedMs - before.row.observedMs;
-  return ms > 0 && ms <= GAP_TOLERANCE_MS ? ms / 1000 : 0;
-}
-
-/**
- * The devices' increases, summed. One that is unknown makes the sum unknown: a device that dropped
- * without a boot, that came or that went would count as 0 otherwise, and 0 is a recovery.
- */
-function rateOver(before: InputRow | undefined, after: InputRow, out: Derived): void {
-  const seconds = intervalSeconds(before, after);
-  if (!before || seconds === 0 || hasGone(before, after)) return;
-  const boot = { before: before.row.boot, after: after.row.boot };
-  const { slots, keys } = after.input;
-  let sum = 0;
-  let devices = 0;
-  for (let i = 0; i < slots.length; i++) {
-    const then = readPaired(before, after, i, keys[i]);
-    const now = read(after.row, slots[i] ?? -1);
-    if (Number.isNaN(then) && Number.isNaN(now)) continue;
-    sum += counterIncrease(then, now, boot);
-    devices++;
-  }
-  if (devices === 0 || Number.isNaN(sum)) return;
-  out.numerator = sum;
-  out.denominator = seconds;
-}
-
-/** Did the earlier row read a device that the later row's layout does not have? */
-function hasGone(before: InputRow, after: InputRow): boolean {
-  if (before.input === after.input) return false;
-  const { keys, slots } = before.input;
-  return keys.some(
-    (key, i) =>
-      !after.input.keys.includes(key) && Number.isFinite(read(before.row, slots[i] ?? -1)),
-  );
-}
-
-/** The earlier row's reading of the same device; a row with the same layout has it in place. */
-function readPaired(
-  before: InputRow,
-  after: InputRow,
-  i: number,
-  key: SeriesKey | undefined,
-): number {
-  if (before.input === after.input) return read(before.row, before.input.slots[i] ?? -1);
-  const at = key === undefined ? -1 : before.input.keys.indexOf(key);
-  return read(before.row, at < 0 ? -1 : (before.input.slots[at] ?? -1));
-}
-
-function utilizationOver(before: InputRow | undefined, after: InputRow, out: Derived): void {
-  const seconds = intervalSeconds(before, after);
-  if (!before || seconds === 0) return;
-  const { vcpus } = after.row;
-  if (vcpus !== before.row.vcpus) {
-    out.capacityChanged = Number.isFinite(vcpus) && Number.isFinite(before.row.vcpus);
-    return;
-  }
-  const boot = { before: before.row.boot, after: after.row.boot };
-  const used = counterIncrease(
-    read(before.row, before.input.slots[1] ?? -1),
-    read(after.row, after.input.slots[1] ?? -1),
-    boot,
-  );
-  if (Number.isNaN(used) || !(vcpus > 0)) return;
-  out.numerator = 100 * used;
-  out.denominator = seconds * vcpus;
 }
 
 function memoryUsed(

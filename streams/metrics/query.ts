@@ -1,9 +1,8 @@
 /**
- * A metric over a range: from a VM's columns to points on a grid of steps. Each point covers the
- * step that ends at its time, (time - step, time], and is the sum of numerators over the sum of
- * denominators of the observations in it: cpu-seconds over interval x vCPUs, bytes over seconds,
- * the mean of a gauge. An interval of a counter belongs to the step its later observation is in.
- * A step without an observation has no point: nothing is carried on, interpolated or filled.
+ * A metric over a range: from a VM's columns to points on a grid of steps (`steps.ts`), the gaps
+ * between them (`gaps.ts`) and what else is to be known about them. An interval of a counter
+ * belongs to the step its later observation is in. A step without an observation has no point:
+ * nothing is carried on, interpolated or filled.
  */
 import { GAP_TOLERANCE_MS } from '../evaluation/entry.ts';
 import type { SeriesKey } from '../samples/batch.ts';
@@ -12,37 +11,24 @@ import { type Derivation, type MetricUnit, metricCatalogue } from './catalogue.t
 import {
   type Derived,
   derive,
+  deviceInputsOf,
   type InputRow,
   inputsOf,
   isObserved,
   isOutOfRange,
   type MetricInput,
   type ObservedRow,
-  quotient,
 } from './derive.ts';
-
-export interface MetricPoint {
-  /** End of the step it covers, Unix ms. */
-  readonly timeMs: number;
-  readonly value: number;
-}
+import { gapsOf, type MetricGap, observedTimes } from './gaps.ts';
+import { intervalSeconds, read } from './intervals.ts';
+import { agePoints, type MetricPoint, stepPoints } from './steps.ts';
 
 export interface MetricSeries {
-  /** Canonical label part, '' when the VM has one value. */
+  /** Canonical label part; '' = of the VM: its one value, or the sum over its devices. */
   readonly labels: string;
   readonly unit: MetricUnit;
   /** Steps that have a value, oldest first. */
   readonly points: readonly MetricPoint[];
-}
-
-/** Why a stretch has no value. NOT_REPORTED: rows came, without (a usable reading of) the metric. */
-export type GapReason = 'NO_SAMPLES' | 'NOT_REPORTED' | 'CAPACITY_CHANGED';
-
-/** No value of the metric between these times, Unix ms, longer than the gap tolerance. */
-export interface MetricGap {
-  readonly startMs: number;
-  readonly endMs: number;
-  readonly reason: GapReason;
 }
 
 export type QualityFlag = 'OUT_OF_RANGE' | 'CAPACITY_CHANGED' | 'CONFLICTING_SAMPLES';
@@ -67,6 +53,8 @@ export interface MetricQuery {
   readonly startMs: number;
   readonly endMs: number;
   readonly stepMs: number;
+  /** Newest observation of the VM before the columns, Unix ms, where there is one: for ages. */
+  readonly lastBeforeMs?: number | undefined;
 }
 
 /** Interval at which sources sample, ms (interface, section 8). */
@@ -94,7 +82,8 @@ export function seriesNamesOf(metricId: string): readonly string[] {
       return ['total', 'free', 'used'].map((part) => `svc_vm_memory_${part}_bytes`);
     case 'percentage':
       return [derivation.numerator, derivation.denominator];
-    case 'time':
+    case 'unexpectedStop':
+    case 'age':
       return [];
   }
 }
@@ -103,21 +92,27 @@ export function seriesNamesOf(metricId: string): readonly string[] {
 export function queryMetric(query: MetricQuery): MetricRange {
   const { columns, metricId, startMs, endMs, stepMs } = query;
   const { derivation, unit } = descriptorOf(metricId);
-  const series = deriveColumns(columns, derivation);
+  const isAge = derivation.from === 'age';
+  const derived = isAge
+    ? []
+    : [...deriveColumns(columns, derivation), ...deriveDevices(columns, derivation)];
   const fromMs = startMs - stepMs;
-  const observed = observedTimes(series, fromMs, endMs);
-  const capacityChanges = series.flatMap((one) => one.capacityChangedMs.filter(within(query)));
+  const observed = isAge
+    ? Array.from(columns.timesMs.filter(within(query)))
+    : observedTimes(derived, fromMs, endMs);
+  const capacityChanges = derived.flatMap((one) => one.capacityChangedMs.filter(within(query)));
   const lastObservedMs = observed.at(-1);
-  return {
-    series: series
-      .map(({ labels, ...derived }) => ({
-        labels,
+  const series = isAge
+    ? [{ labels: '', unit, points: agePoints(columns.timesMs, query) }]
+    : derived.map((one) => ({
+        labels: one.labels,
         unit,
-        points: stepPoints(derivation, derived, query),
-      }))
-      .filter(({ points }) => points.length > 0),
+        points: stepPoints(derivation, one, query),
+      }));
+  return {
+    series: series.filter(({ points }) => points.length > 0),
     gaps: gapsOf({ observed, capacityChanges, columns, fromMs, endMs }),
-    flags: flagsOf({ series, derivation, columns, query }),
+    flags: flagsOf({ series: derived, derivation, columns, query }),
     expectedSamples: Math.round((endMs - fromMs) / SAMPLING_INTERVAL_MS),
     observedSamples: observed.length,
     ...(lastObservedMs === undefined ? {} : { lastObservedMs }),
@@ -138,7 +133,13 @@ export interface DerivedSeries {
 /** Every observation's value over columns, by the rule of `derive`. */
 export function deriveColumns(columns: VmColumns, derivation: Derivation): DerivedSeries[] {
   const keys = [...columns.series.keys()];
-  const inputs = inputsOf(derivation, keys);
+  return inputsOf(derivation, keys).map((input) => deriveInput(columns, derivation, keys, input));
+}
+
+/** The same for each device of a rate by itself. */
+function deriveDevices(columns: VmColumns, derivation: Derivation): DerivedSeries[] {
+  const keys = [...columns.series.keys()];
+  const inputs = deviceInputsOf(derivation, keys);
   return inputs.map((input) => deriveInput(columns, derivation, keys, input));
 }
 
@@ -167,15 +168,30 @@ function deriveInput(
     const after = { row: rowAt(columns, from, i), input: compact };
     if (!isObserved(derivation, after)) continue;
     const value = derive(derivation, before, after, out);
-    before = after;
     if (out.capacityChanged) series.capacityChangedMs.push(after.row.observedMs);
-    if (Number.isNaN(value)) continue;
-    series.timesMs.push(after.row.observedMs);
-    series.numerators.push(out.numerator);
-    series.denominators.push(out.denominator);
-    series.values.push(value);
+    if (!Number.isNaN(value)) {
+      const weight = weightOf(derivation, before, after);
+      series.timesMs.push(after.row.observedMs);
+      series.numerators.push(out.numerator * weight);
+      series.denominators.push(out.denominator * weight);
+      series.values.push(value);
+    }
+    before = after;
   }
   return series;
+}
+
+/**
+ * Counters weigh what they were observed over; so does a utilization that the source has worked
+ * out: by the interval it ends (at most the tolerance, else a sampling interval) and the vCPUs
+ * observed with it. Every other reading weighs the same.
+ */
+function weightOf(derivation: Derivation, before: InputRow | undefined, after: InputRow): number {
+  if (derivation.from !== 'utilization') return 1;
+  const { row, input } = after;
+  if (!Number.isFinite(read(row, input.slots[0] ?? -1))) return 1;
+  const seconds = intervalSeconds(before, after) || SAMPLING_INTERVAL_MS / 1000;
+  return seconds * (row.vcpus > 0 ? row.vcpus : 1);
 }
 
 function rowAt(
@@ -188,65 +204,9 @@ function rowAt(
     boot: columns.strings[columns.boot[i] ?? 0] ?? '',
     vcpus: columns.vcpus[i] ?? Number.NaN,
     state: columns.state[i] ?? 0,
+    stateReason: columns.strings[columns.stateReason[i] ?? 0] ?? '',
     values: from.map((column) => column?.[i] ?? Number.NaN),
   };
-}
-
-function stepPoints(
-  derivation: Derivation,
-  series: Omit<DerivedSeries, 'labels'>,
-  { startMs, endMs, stepMs }: MetricQuery,
-): MetricPoint[] {
-  const points: MetricPoint[] = [];
-  const { timesMs, numerators, denominators } = series;
-  let i = 0;
-  while (i < timesMs.length && (timesMs[i] ?? 0) <= startMs - stepMs) i++;
-  for (let timeMs = startMs; timeMs <= endMs; timeMs += stepMs) {
-    const sums = { numerator: 0, denominator: 0 };
-    for (; i < timesMs.length && (timesMs[i] ?? 0) <= timeMs; i++) {
-      sums.numerator += numerators[i] ?? 0;
-      sums.denominator += denominators[i] ?? 0;
-    }
-    const value = quotient(derivation, sums);
-    if (!Number.isNaN(value)) points.push({ timeMs, value });
-  }
-  return points;
-}
-
-/** Times in (fromMs, toMs] at which some label set has a value, sorted. */
-function observedTimes(series: readonly DerivedSeries[], fromMs: number, toMs: number): number[] {
-  const times = new Set<number>();
-  for (const { timesMs } of series) {
-    for (const timeMs of timesMs) if (timeMs > fromMs && timeMs <= toMs) times.add(timeMs);
-  }
-  return [...times].sort((a, b) => a - b);
-}
-
-interface GapFacts {
-  readonly observed: readonly number[];
-  readonly capacityChanges: readonly number[];
-  readonly columns: VmColumns;
-  readonly fromMs: number;
-  readonly endMs: number;
-}
-
-function gapsOf({ observed, capacityChanges, columns, fromMs, endMs }: GapFacts): MetricGap[] {
-  const gaps: MetricGap[] = [];
-  let startMs = fromMs;
-  for (const next of [...observed, endMs]) {
-    if (next - startMs > GAP_TOLERANCE_MS) {
-      const inside = (timeMs: number): boolean => timeMs > startMs && timeMs < next;
-      const reported = columns.timesMs.some(inside);
-      const reason: GapReason = capacityChanges.some(inside)
-        ? 'CAPACITY_CHANGED'
-        : reported
-          ? 'NOT_REPORTED'
-          : 'NO_SAMPLES';
-      gaps.push({ startMs, endMs: next, reason });
-    }
-    startMs = next;
-  }
-  return gaps;
 }
 
 interface FlagFacts {
@@ -266,11 +226,18 @@ function flagsOf({ series, derivation, columns, query }: FlagFacts): QualityFlag
   if (series.some(({ capacityChangedMs }) => capacityChangedMs.some(isWithin))) {
     flags.push('CAPACITY_CHANGED');
   }
-  if (columns.conflicts > 0) flags.push('CONFLICTING_SAMPLES');
+  const { timesMs, conflicted } = columns;
+  if (conflicted.some((bit, i) => bit === 1 && isWithin(timesMs[i] ?? 0))) {
+    flags.push('CONFLICTING_SAMPLES');
+  }
   return flags;
 }
 
-function within({ startMs, stepMs, endMs }: MetricQuery): (timeMs: number) => boolean {
+function within({
+  startMs,
+  stepMs,
+  endMs,
+}: Pick<MetricQuery, 'startMs' | 'stepMs' | 'endMs'>): (timeMs: number) => boolean {
   return (timeMs) => timeMs > startMs - stepMs && timeMs <= endMs;
 }
 

@@ -15,7 +15,11 @@ export interface VmColumns {
   readonly state: Uint8Array;
   /** Index into `strings`; '' = not told. A change means the guest booted between the rows. */
   readonly boot: Uint32Array;
+  /** The source's word for the state, e.g. `destroyed`; index into `strings`, '' = none. */
+  readonly stateReason: Uint32Array;
   readonly strings: readonly string[];
+  /** 1 where another row of that time contradicted this one, which was first; else 0. */
+  readonly conflicted: Uint8Array;
   /** Same-time rows with another value that were refused in favour of the first one kept. */
   readonly conflicts: number;
 }

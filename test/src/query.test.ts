@@ -122,6 +122,7 @@ function mounts(count: number): VmColumns {
     series: new Map(Array.from({ length: count }, (_, i) => [key(i), bytes])),
     vcpus: new Float64Array(length).fill(Number.NaN),
     ...{ state: new Uint8Array(length), boot: new Uint32Array(length) },
+    ...{ stateReason: new Uint32Array(length), conflicted: new Uint8Array(length) },
     ...{ strings: [''], conflicts: 0 },
   };
 }

@@ -5,6 +5,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { EVALUATED_METRICS, metricCatalogue } from '../../streams/metrics/catalogue.ts';
+import { frozenStretches } from '../../streams/metrics/frozen.ts';
 import {
   type MetricQuery,
   type MetricRange,
@@ -12,6 +13,7 @@ import {
   readFromMs,
   seriesNamesOf,
 } from '../../streams/metrics/query.ts';
+import { VM_STATES, type VmState } from '../../streams/samples/batch.ts';
 import type { VmColumns } from '../../streams/samples/columns.ts';
 
 const CPU = 'svc_vm_cpu_seconds_total';
@@ -20,11 +22,13 @@ interface Row {
   readonly at: number;
   readonly vcpus?: number;
   readonly boot?: string;
+  readonly state?: VmState;
+  readonly reason?: string;
   readonly [series: string]: number | string | undefined;
 }
 
 function columnsOf(rows: readonly Row[]): VmColumns {
-  const boots = ['', ...new Set(rows.map(({ boot }) => boot ?? ''))];
+  const strings = ['', ...new Set(rows.flatMap(({ boot, reason }) => [boot ?? '', reason ?? '']))];
   const keys = new Set(
     rows.flatMap((row) => Object.keys(row).filter((key) => key.startsWith('svc'))),
   );
@@ -33,10 +37,10 @@ function columnsOf(rows: readonly Row[]): VmColumns {
     timesMs: Float64Array.from(rows, ({ at }) => at * 1000),
     series: new Map([...keys].map((key) => [key, column(key)])),
     vcpus: Float64Array.from(rows, ({ vcpus }) => vcpus ?? Number.NaN),
-    state: new Uint8Array(rows.length),
-    boot: Uint32Array.from(rows, ({ boot }) => boots.indexOf(boot ?? '')),
-    strings: boots,
-    conflicts: 0,
+    state: Uint8Array.from(rows, ({ state }) => VM_STATES.indexOf(state ?? 'UNKNOWN')),
+    boot: Uint32Array.from(rows, ({ boot }) => strings.indexOf(boot ?? '')),
+    stateReason: Uint32Array.from(rows, ({ reason }) => strings.indexOf(reason ?? '')),
+    ...{ strings, conflicted: new Uint8Array(rows.length), conflicts: 0 },
   };
 }
 
@@ -63,8 +67,8 @@ t.test('the catalogue has every metric, each with its unit, series and limitatio
     t.match(limitation, /\.$/, `${id} says what it is not`);
     t.ok(!expanded || source === 'guest', `${id} comes from inside the guest if it is expanded`);
   }
-  const timeDriven = [...metricCatalogue.keys()].filter((id) => !EVALUATED_METRICS.has(id));
-  t.same(timeDriven, ['unexpected_stop', 'telemetry_age_seconds']);
+  const unwatched = [...metricCatalogue.keys()].filter((id) => !EVALUATED_METRICS.has(id));
+  t.same(unwatched, ['unexpected_stop', 'telemetry_age_seconds']);
   t.same(seriesNamesOf('filesystem_used_pct'), [
     'svc_vm_filesystem_used_bytes',
     'svc_vm_filesystem_size_bytes',
@@ -155,12 +159,116 @@ t.test('memory, filesystems and running are what was reported', (t) => {
     { labels: '{mountpoint="/"}', unit: 'percent', points: [{ value: 20 }] },
   ]);
   t.equal(mounts.series.length, 1, '0/0 is missing');
-  const columns = { ...columnsOf([{ at: 60 }, { at: 120 }]), state: Uint8Array.from([3, 0]) };
+  const states: Row[] = [{ at: 60, state: 'STOPPED' }, { at: 120 }];
+  t.same(points(query('vm_running', states)), [[60, 0]], 'STOPPED is 0, UNKNOWN is absent');
+  t.end();
+});
+
+t.test('a stop is unexpected where nobody declared it: crashed, failed, destroyed', (t) => {
+  const rows: Row[] = [
+    { at: 60, state: 'RUNNING', reason: 'crashed' },
+    { at: 120, state: 'STOPPED', reason: 'destroyed' },
+    { at: 180, state: 'STOPPED', reason: 'shutdown' },
+    { at: 240, state: 'CRASHED', reason: 'panicked' },
+    { at: 300, state: 'PAUSED', reason: 'user' },
+    { at: 360, state: 'PAUSED', reason: 'crashed' },
+    { at: 420, reason: 'destroyed' },
+    { at: 480, state: 'STOPPED', reason: '' },
+  ];
+  t.same(points(query('unexpected_stop', rows, { endMs: 480_000 })), [
+    [60, 0],
+    [120, 1],
+    [180, 0],
+    [240, 1],
+    [300, 0],
+    [360, 1],
+    [480, 0],
+  ]);
+  const [half] = points(query('unexpected_stop', rows, { stepMs: 120_000, startMs: 120_000 }));
+  t.same(half, [120, 0.5], 'a coarser step holds the share of its observations');
+  t.end();
+});
+
+t.test('telemetry is as old as its newest observation, and of no age before the first', (t) => {
+  const rows: Row[] = [{ at: 100 }, { at: 130.5, svc_vm_load1: 1 }, { at: 200 }];
+  const range = query('telemetry_age_seconds', rows, { endMs: 300_000 });
+  const ages: [number, number][] = [
+    [120, 20],
+    [180, 49.5],
+    [240, 40],
+    [300, 100],
+  ];
+  t.same(points(range), ages, 'also in steps without an observation, which is what it tells');
+  t.equal(range.observedSamples, 3);
+  const known = { endMs: 120_000, lastBeforeMs: 0 };
+  t.same(points(query('telemetry_age_seconds', rows, known))[0], [60, 60]);
+  t.same(query('telemetry_age_seconds', []).series, [], 'never observed: no age, and not 0');
+  t.end();
+});
+
+t.test('a rate is the sum of the VM and a series of each device', (t) => {
+  const [vda, vdb] = ['vda', 'vdb'].map((d) => `svc_vm_disk_read_bytes_total{device="${d}"}`);
+  const rows: Row[] = [
+    { at: 0, [`${vda}`]: 0, [`${vdb}`]: 100 },
+    { at: 60, [`${vda}`]: 60, [`${vdb}`]: 700 },
+    { at: 120, [`${vda}`]: 120 },
+    { at: 180, [`${vda}`]: 180 },
+  ];
+  const { series } = query('disk_read_bytes_per_second', rows);
+  const told = series.map(({ labels, points: of }) => [labels, of.map(({ value }) => value)]);
+  t.same(told, [
+    ['', [11, 1]],
+    ['{device="vda"}', [1, 1, 1]],
+    ['{device="vdb"}', [10]],
+  ]);
+  t.end();
+});
+
+t.test('a utilization that the source worked out weighs its interval and its vCPUs', (t) => {
+  const ready = 'svc_vm_cpu_utilization_pct';
+  const rows: Row[] = [
+    { at: 30, vcpus: 1, [ready]: 80 },
+    { at: 60, vcpus: 1, [ready]: 80 },
+    { at: 120, vcpus: 4, [ready]: 20.1 },
+  ];
+  const range = { startMs: 120_000, endMs: 120_000, stepMs: 120_000 };
+  const [point] = points(query('cpu_utilization_pct', rows, range));
+  t.equal(point?.[1], (80 * 60 + 20.1 * 240) / 300);
+  const [, second] = points(query('cpu_utilization_pct', rows));
+  t.same(second, [120, 20.1], 'one reading is told as it was read');
+  t.end();
+});
+
+t.test('what a gap is made of: nothing, a VM that is off, rows without the metric', (t) => {
+  const reasons = (rows: Row[]) => query('load_1m', rows).gaps.map(({ reason }) => reason);
+  t.same(reasons([]), ['NO_SAMPLES']);
+  t.same(reasons([{ at: 60, state: 'STOPPED' }]), ['NOT_RUNNING']);
   t.same(
-    points(query('vm_running', [], { columns })),
-    [[60, 0]],
-    'STOPPED is 0, UNKNOWN is absent',
+    reasons([
+      { at: 60, state: 'CRASHED' },
+      { at: 90, state: 'RUNNING' },
+    ]),
+    ['NOT_REPORTED'],
   );
+  t.end();
+});
+
+t.test('readings are frozen after an hour of rows that change nothing while the VM runs', (t) => {
+  const frozenRows = (seconds: number, more: (at: number) => object = () => ({})): Row[] =>
+    Array.from({ length: seconds / 30 + 1 }, (_, i) => {
+      const at = i * 30;
+      return { at, state: 'RUNNING', svc_vm_load1: 1, [CPU]: 7, ...more(at) };
+    });
+  const stretches = (rows: Row[]) => frozenStretches(columnsOf(rows));
+  t.same(stretches(frozenRows(3570)), []);
+  t.same(stretches(frozenRows(3600)), [{ startMs: 0, endMs: 3_600_000 }]);
+  t.same(stretches(frozenRows(3600, (at) => (at === 1800 ? { [CPU]: 8 } : {}))), [], 'one moves');
+  t.same(stretches(frozenRows(3600, () => ({ state: 'STOPPED' }))), [], 'it is off');
+  t.same(stretches(frozenRows(3600).filter(({ at }) => at < 300 || at > 390)), [], 'silence');
+  const turns = frozenRows(3660, (at) => (at % 60 === 0 ? { [CPU]: undefined } : {}));
+  t.equal(stretches(turns).length, 1, 'sources that take turns');
+  const bare = frozenRows(3600).map(({ at }): Row => ({ at, state: 'RUNNING' }));
+  t.same(stretches(bare), [], 'rows without a reading have none that stands still');
   t.end();
 });
 
@@ -176,8 +284,11 @@ t.test('percentages above 100 are kept and flagged, but for rounding', (t) => {
   ]);
   t.same(range.flags, ['OUT_OF_RANGE']);
   t.same(query('cpu_utilization_pct', rows.slice(0, 1)).flags, []);
-  const columns = { ...columnsOf(rows.slice(0, 1)), conflicts: 2 };
+  const first = columnsOf(rows.slice(0, 1));
+  const columns = { ...first, conflicts: 1, conflicted: Uint8Array.from([1]) };
   t.same(query('cpu_utilization_pct', [], { columns }).flags, ['CONFLICTING_SAMPLES']);
+  const later = { columns, startMs: 120_000 + 60_000 };
+  t.same(query('cpu_utilization_pct', [], later).flags, [], 'what lies before is not told');
   t.end();
 });
 
