@@ -4,6 +4,7 @@
  * commit. Identity is the id alone; a re-created domain is a new VM.
  */
 import type { Clock } from '../streams/clock.ts';
+import { ShardPlaces } from './export-shards.ts';
 import type { Host, ProjectView } from './host-port.ts';
 import type { IngestRow } from './ingest-port.ts';
 
@@ -13,6 +14,8 @@ export interface VmBody {
   readonly datacenter: string;
   readonly expandedMonitoring: boolean;
   readonly registeredMs: number;
+  /** Its export shard, for ever; absent until the first row after an older version registered it. */
+  readonly exportShard?: number;
 }
 
 export interface VmRegistryDeps {
@@ -34,6 +37,8 @@ const BATCH = 200;
 interface Known {
   readonly displayName: string;
   readonly expanded: boolean;
+  /** Has it a place in the exports? */
+  readonly placed: boolean;
 }
 
 export class VmRegistry {
@@ -114,13 +119,17 @@ export class VmRegistry {
       project,
       by: { kind: 'collector', name: datacenter },
       decide(draft) {
+        const places = new ShardPlaces(draft);
         for (const [vm, { displayName, expanded }] of entries) {
           const before = draft.record('vm', vm)?.body as VmBody | undefined;
           const registeredMs = before?.registeredMs ?? draft.at;
-          const body = { displayName, datacenter, expandedMonitoring: expanded, registeredMs };
+          const exportShard = before?.exportShard ?? places.take();
+          const named = { displayName, datacenter, expandedMonitoring: expanded };
+          const body = { ...named, registeredMs, exportShard };
           if (before && isSame(before, body)) continue;
           draft.putRecord({ kind: 'vm', id: vm, body });
         }
+        places.store();
       },
     });
   }
@@ -130,7 +139,8 @@ function isSame(before: VmBody, after: VmBody): boolean {
   return (
     before.displayName === after.displayName &&
     before.datacenter === after.datacenter &&
-    before.expandedMonitoring === after.expandedMonitoring
+    before.expandedMonitoring === after.expandedMonitoring &&
+    before.exportShard === after.exportShard
   );
 }
 
@@ -138,8 +148,8 @@ function isSame(before: VmBody, after: VmBody): boolean {
 function merge(before: Known | undefined, row: IngestRow): Known {
   const displayName = row.displayName || before?.displayName || row.vm;
   const expanded = before?.expanded || row.series.includes(EXPANDED_SERIES);
-  const same = before?.displayName === displayName && before.expanded === expanded;
-  return same ? before : { displayName, expanded };
+  const same = before?.displayName === displayName && before.expanded === expanded && before.placed;
+  return same ? before : { displayName, expanded, placed: true };
 }
 
 function loadKnown(view: ProjectView): Map<string, Known> {
@@ -148,8 +158,9 @@ function loadKnown(view: ProjectView): Map<string, Known> {
   do {
     const page = view.records('vm', { limit: 1000, ...(after === undefined ? {} : { after }) });
     for (const { id, body } of page.items) {
-      const { displayName, expandedMonitoring } = body as unknown as VmBody;
-      known.set(id, { displayName, expanded: expandedMonitoring });
+      const { displayName, expandedMonitoring, exportShard } = body as unknown as VmBody;
+      const placed = exportShard !== undefined;
+      known.set(id, { displayName, expanded: expandedMonitoring, placed });
     }
     after = page.next;
   } while (after !== undefined);

@@ -32,8 +32,10 @@ import { Closers } from './closers.ts';
 import { startCollecting } from './collecting.ts';
 import { asDataFolderFault } from './data-folder.ts';
 import { prepareDemo } from './demo.ts';
+import { Exporter } from './export/exporter.ts';
 import { createHealth, type Health } from './health.ts';
 import { diskSpace, hostCheck, streamCheck } from './health-checks.ts';
+import { addExportRoutes } from './http/export-routes.ts';
 import { openConfiguredMetricsServer } from './http/metrics-server.ts';
 import { createReadGate } from './http/read-gate.ts';
 import { openHttpServer } from './http/server.ts';
@@ -243,12 +245,15 @@ async function startEdges(options: EdgeOptions) {
   closers.add('authenticator', () => authenticator.close());
   const metricsServer = await openConfiguredMetricsServer({ settings, metrics, log });
   if (metricsServer) closers.add('metrics listener', () => metricsServer.close());
+  const exporter = new Exporter(options);
+  closers.add('exports', () => exporter.close());
   const rpc = { ...options, authenticator };
   const http = await openHttpServer({
     ...options,
     readGate: createReadGate(authenticator),
-    addRoutes: async (app: FastifyInstance) => {
+    addRoutes: async (app: FastifyInstance, origin) => {
       addFastWriteSamples(app, rpc);
+      addExportRoutes(app, { authenticator, exporter, origin });
       await app.register(fastifyConnectPlugin, { ...connectOptions(rpc), routes: rpcRoutes(rpc) });
     },
   });

@@ -10,7 +10,7 @@ import { type CheckReport, ChunkReader, type RowsRequest } from './chunk-reader.
 import { HeadReader } from './head/head-reader.ts';
 import type { HeadShare } from './head/memory.ts';
 import { openHistoryFileForReading } from './history-file.ts';
-import { mergeRows, type VmRows } from './rows.ts';
+import { cutRows, mergeRows, type VmRows } from './rows.ts';
 
 /** What a thread needs to see history; goes through `workerData` or `postMessage`. */
 export interface HistoryShare {
@@ -44,6 +44,28 @@ export class HistoryView {
     const head = slot === undefined ? [] : [this.#head.read(slot, selection).rows];
     const chunks = this.#database.transaction(() => this.#chunks.read(request, isCancelled))();
     return mergeRows([...chunks, ...head]);
+  }
+
+  /**
+   * Rows observed at or after a time of the last minutes. As `read`, but of a head that holds hours
+   * only what it takes is copied.
+   */
+  recent({ project, vm, fromMs }: Omit<RowsRequest, 'toMs' | 'names'>): VmRows {
+    const toMs = Number.MAX_SAFE_INTEGER;
+    const slot = this.#head.find(project, vm);
+    const head = slot === undefined ? [] : [this.#newestSince(slot, fromMs)];
+    const chunks = this.#chunks.read({ project, vm, fromMs, toMs });
+    return mergeRows([...chunks, ...head]);
+  }
+
+  #newestSince(slot: number, fromMs: number): VmRows {
+    for (let newest = LATEST_ROWS; ; newest *= 4) {
+      const { rows } = this.#head.read(slot, { newest });
+      const firstMs = rows.timesMs[0];
+      if (rows.timesMs.length < newest || (firstMs !== undefined && firstMs < fromMs)) {
+        return cutRows(rows, fromMs, Number.MAX_SAFE_INTEGER);
+      }
+    }
   }
 
   /** Newest row of a VM that has one in the head. */

@@ -31,8 +31,8 @@ export interface HttpServerOptions {
   readonly random: Random;
   /** Who may read `/metrics` on this listener. */
   readonly readGate: ReadGate;
-  /** Adds the API's routes, before the server listens. */
-  readonly addRoutes: (app: FastifyInstance) => Promise<void>;
+  /** Adds the API's routes, before the server listens; `origin` may be asked once it does. */
+  readonly addRoutes: (app: FastifyInstance, origin: () => string) => Promise<void>;
   /** How long requests in flight may go on at a stop, ms. */
   readonly stopWaitMs?: number;
 }
@@ -64,8 +64,10 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
   addFallbacks(app, log);
   addOperations(app, options);
   let closing: Promise<void> | undefined;
+  const origin = () =>
+    settings.publicUrl ?? originOf(app.server, tlsFiles ? 'https' : 'http', settings.listen);
   try {
-    await app.register(options.addRoutes);
+    await app.register((scope) => options.addRoutes(scope, origin));
     await app.ready();
     await listenOn('SVC_LISTEN', settings.listen, () => app.listen({ ...settings.listen }));
   } catch (error) {
@@ -74,8 +76,7 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
   }
   return {
     app,
-    baseUrl:
-      settings.publicUrl ?? originOf(app.server, tlsFiles ? 'https' : 'http', settings.listen),
+    baseUrl: origin(),
     reloadCertificate: () => {
       if (!tlsFiles) return;
       // With TLS files the server was made by node:https; fastify's type does not tell.

@@ -22,7 +22,8 @@ export function parseLabels(part: string): Record<string, string> {
   return labels;
 }
 
-function escapeValue(value: string): string {
+/** A label's value as it stands between the quotes of a key, and of an exposition line. */
+export function escapeValue(value: string): string {
   if (!/[\\"\n]/.test(value)) return value;
   return value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n');
 }

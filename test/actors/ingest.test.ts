@@ -162,7 +162,10 @@ t.test('new VMs, new names and expanded monitoring are registered, once', async 
   const named = (displayName: string) => ({ ...cpuRow('vm-1', START_MS, 1), displayName });
   await write(world, [named('web'), cpuRow('vm-2', START_MS, 1)]);
   const vm = (id: string) => world.host.view(PROJECT).record('vm', id)?.body;
-  const facts = { datacenter: 'DC-1', expandedMonitoring: false, registeredMs: START_MS };
+  const facts = {
+    ...{ datacenter: 'DC-1', expandedMonitoring: false, registeredMs: START_MS },
+    exportShard: 0,
+  };
   t.same(vm('vm-1'), { displayName: 'web', ...facts });
   t.same(vm('vm-2'), { displayName: 'vm-2', ...facts });
   const { appliedSequence } = world.host;

@@ -21,6 +21,8 @@ interface Component {
 const components = {
   'nats-server 2.10.27': debianProgram('nats-server', 'trixie', '2.10.27'),
   'nats-server 2.15.1': debianProgram('nats-server', 'forky', '2.15.1'),
+  'prometheus 3.5.3': debianProgram('prometheus', 'forky', '3.5.3'),
+  'promtool 3.5.3': debianProgram('promtool', 'forky', '3.5.3'),
   'shared folder': {
     find: () => (existsSync(sharedFolder) ? sharedFolder : undefined),
     howToGet: 'it lies beside the checkout where the project is developed',

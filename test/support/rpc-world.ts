@@ -19,7 +19,7 @@ import { VmRegistry } from '../../actors/vm-registry.ts';
 import { machineDefinitions } from '../../machines/registry.ts';
 import { openDatabase } from '../../sqlite/database.ts';
 import { openEmbeddedStream } from '../../sqlite/embedded-stream.ts';
-import { openHistory } from '../../sqlite/history/store.ts';
+import { type History, openHistory } from '../../sqlite/history/store.ts';
 import { openInstanceStore } from '../../sqlite/instance-store.ts';
 import { createAuthenticator } from '../../src/auth/authenticator.ts';
 import { issueCredential } from '../../src/auth/credentials.ts';
@@ -54,23 +54,34 @@ export interface CallOptions {
 
 export type RpcWorld = Awaited<ReturnType<typeof startRpcWorld>>;
 
-/** Started; ends with the test. `change` puts parts of the test's own in place of real ones. */
+/** All that routes beside the RPCs may need. */
+export type WorldParts = RpcDeps & {
+  readonly history: History;
+  readonly evaluator: SamplePipeline;
+};
+
+/**
+ * Started; ends with the test. `change` puts parts of the test's own in place of real ones;
+ * `addRoutes` adds routes beside the RPCs.
+ */
 export async function startRpcWorld(
   t: Test,
   change: (deps: RpcDeps) => Partial<RpcDeps> = () => ({}),
+  addRoutes: (app: FastifyInstance, parts: WorldParts) => void = () => {},
 ) {
   const parts = await startParts(t);
   const { clock, random, host, stream, pipeline, log } = parts;
   const authenticator = createAuthenticator({ host, clock, noteUse: () => {} });
   const datacenterStates = new Map<string, 'live' | 'stale'>();
   const { sealedValues, alerting } = inMemoryAlerting(parts);
-  const real: RpcDeps = {
+  const real: WorldParts = {
     ...{ ...parts, alerting, authenticator, evaluator: pipeline },
     datacenters: { stateOf: (name) => datacenterStates.get(name) ?? 'live' },
   };
   const deps = { ...real, ...change(real) };
   const app = fastify({ bodyLimit: BODY_BYTES_MAX });
   addFallbacks(app, log);
+  addRoutes(app, real);
   await app.register(fastifyConnectPlugin, { ...connectOptions(deps), routes: rpcRoutes(deps) });
   const issue = async (project: string, capabilities: readonly Capability[]) => {
     const about = { kind: 'sk', owner: 'test', displayName: 'k' } as const;

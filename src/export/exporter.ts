@@ -1,0 +1,108 @@
+/**
+ * Exports of a project's newest samples, shard by shard. Decides whose samples may be shown as the
+ * present; the text is written in a thread. As many at once as queries of a project may run.
+ */
+import { shardCount } from '../../actors/export-shards.ts';
+import type { Host } from '../../actors/host-port.ts';
+import { HistoryError } from '../../sqlite/history/history-error.ts';
+import type { HistoryShare } from '../../sqlite/history/history-view.ts';
+import { SupervisedThread } from '../../sqlite/history/threads/supervised-thread.ts';
+import type { Clock } from '../../streams/clock.ts';
+import { Refusal } from '../../streams/refusal.ts';
+import { createQueryGate, type QueryGate } from '../query/query-gate.ts';
+import type { ShardRequest } from './export-thread.ts';
+import type { ExportedVm, ExpositionFormat } from './exposition.ts';
+import { ShardMembers } from './shard-members.ts';
+
+export interface ExporterDeps {
+  readonly host: Pick<Host, 'view' | 'onApplied'>;
+  readonly history: { readonly share: HistoryShare };
+  readonly datacenters: { stateOf(name: string): 'live' | 'stale' };
+  /** Has everything been read that the sample log held at the start? */
+  readonly evaluator: { isCaughtUp(): boolean };
+  readonly clock: Clock;
+}
+
+export interface ShardQuery {
+  /** Project id. */
+  readonly project: string;
+  readonly shard: number;
+  readonly format: ExpositionFormat;
+  readonly gzip: boolean;
+}
+
+export class Exporter {
+  readonly #deps: ExporterDeps;
+  readonly #members: ShardMembers;
+  readonly #gate: QueryGate;
+  readonly #thread: SupervisedThread;
+
+  constructor(deps: ExporterDeps) {
+    this.#deps = deps;
+    this.#members = new ShardMembers(deps);
+    this.#gate = createQueryGate(deps.clock);
+    this.#thread = new SupervisedThread({
+      entry: new URL(`./export-thread${import.meta.url.slice(-3)}`, import.meta.url),
+      name: 'export writer',
+      data: deps.history.share,
+    });
+  }
+
+  /** Number of the project's shards, numbered from 0; at least 1, and never fewer than before. */
+  shardCount(project: string): number {
+    return shardCount(this.#deps.host.view(project));
+  }
+
+  /**
+   * The shard's text, packed when asked for. Throws a `Refusal`: NOT_FOUND for a shard that the
+   * project does not have, NOT_READY, TOO_MANY_REQUESTS, QUERY_TIMEOUT, RESPONSE_TOO_LARGE; or the
+   * reason of `signal`.
+   */
+  async shard(query: ShardQuery, signal: AbortSignal): Promise<Uint8Array> {
+    const { project, shard } = query;
+    const count = this.shardCount(project);
+    if (shard >= count) {
+      const message = `There is no shard ${shard}, only 0 to ${count - 1}: take them from scrape-targets`;
+      throw new Refusal('NOT_FOUND', message);
+    }
+    // Rows that are still being read would look like VMs that have fallen silent.
+    if (!this.#deps.evaluator.isCaughtUp()) {
+      throw new Refusal('NOT_READY', 'The sample log is being read: this ends by itself');
+    }
+    return await this.#gate.run(project, signal, (ended) => this.#write(query, ended));
+  }
+
+  async close(): Promise<void> {
+    this.#members.close();
+    await this.#thread.close();
+  }
+
+  async #write({ project, shard, format, gzip }: ShardQuery, signal: AbortSignal) {
+    const vms = this.#live(await this.#members.of(project, shard));
+    const nowMs = this.#deps.clock.now();
+    const request: ShardRequest = { vms, nowMs, format, gzip };
+    const body = await this.#call(request, signal);
+    if (body) return body;
+    throw new Refusal('RESPONSE_TOO_LARGE', 'The shard has more series than an export may have');
+  }
+
+  async #call(request: ShardRequest, signal: AbortSignal): Promise<Uint8Array | null> {
+    try {
+      // The thread runs our own file, whose answer to `shard` is this.
+      return (await this.#thread.call('shard', request, signal)) as Uint8Array | null;
+    } catch (error) {
+      if (!(error instanceof HistoryError) || !error.retryable) throw error;
+      throw new Refusal('NOT_READY', `The export could not be written: ${error.message}`);
+    }
+  }
+
+  /** Without the VMs of stale data centers: what those told last is not the present. */
+  #live(vms: readonly ExportedVm[]): readonly ExportedVm[] {
+    const states = new Map<string, 'live' | 'stale'>();
+    return vms.filter(({ datacenter }) => {
+      const state = states.get(datacenter) ?? this.#deps.datacenters.stateOf(datacenter);
+      states.set(datacenter, state);
+      return state === 'live';
+    });
+  }
+}

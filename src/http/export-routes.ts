@@ -1,0 +1,94 @@
+/**
+ * What a pull-based collector reads (interface, section 4, rule 4): the list of shards, and each
+ * shard. Both need the bearer credential; refusals are a sentence in plain text, which Prometheus
+ * shows beside the target.
+ */
+import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify';
+import { Refusal } from '../../streams/refusal.ts';
+import type { Authenticator } from '../auth/authenticator.ts';
+import { httpStatusOf } from '../errors.ts';
+import type { Exporter } from '../export/exporter.ts';
+import { CONTENT_TYPE } from '../export/exposition.ts';
+import { formatFor, takesGzip } from '../export/negotiation.ts';
+import { scrapeTargets } from '../export/scrape-targets.ts';
+import { admitReader } from './project-access.ts';
+
+export interface ExportRoutesDeps {
+  readonly authenticator: Authenticator;
+  readonly exporter: Exporter;
+  /** Origin for clients, asked while the server listens. */
+  readonly origin: () => string;
+}
+
+const PROJECT = '/v1/monitoring/projects/:project';
+const OTHER_METHODS: HTTPMethods[] = ['HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+
+type ProjectRequest = FastifyRequest<{ Params: { project: string } }>;
+
+export function addExportRoutes(app: FastifyInstance, deps: ExportRoutesDeps): void {
+  const { authenticator, exporter, origin } = deps;
+  route(app, 'scrape-targets', async (request, reply) => {
+    const { project } = request.params;
+    admitReader(authenticator, project, request.headers.authorization);
+    return reply.send(scrapeTargets(project, exporter.shardCount(project), origin()));
+  });
+  route(app, 'export', async (request, reply) => {
+    const { project } = request.params;
+    const { authorization, accept } = request.headers;
+    admitReader(authenticator, project, authorization);
+    const shard = shardOf(request.query);
+    const format = formatFor(accept);
+    const gzip = takesGzip(String(request.headers['accept-encoding'] ?? ''));
+    const body = await exporter.shard({ project, shard, format, gzip }, goneSignal(reply));
+    if (gzip) reply.header('content-encoding', 'gzip');
+    reply.header('vary', 'accept, accept-encoding').header('cache-control', 'no-store');
+    return reply.type(CONTENT_TYPE[format]).send(body);
+  });
+}
+
+/** A GET route whose refusals are told in plain text, and that takes no other method. */
+function route(
+  app: FastifyInstance,
+  name: string,
+  handler: (request: ProjectRequest, reply: FastifyReply) => Promise<FastifyReply>,
+): void {
+  const url = `${PROJECT}/${name}`;
+  app.route<{ Params: { project: string } }>({
+    ...{ method: 'GET', url, exposeHeadRoute: false, handler },
+    errorHandler(error, _request, reply) {
+      if (!(error instanceof Refusal)) throw error;
+      tell(reply, error);
+    },
+  });
+  app.route({
+    ...{ method: OTHER_METHODS, url },
+    handler: (_request, reply) =>
+      reply.code(405).header('allow', 'GET').type('text/plain').send(`${name} takes GET only\n`),
+  });
+}
+
+function tell(reply: FastifyReply, refusal: Refusal): void {
+  const status = httpStatusOf(refusal.reason);
+  if (status === 401) reply.header('www-authenticate', 'Bearer');
+  if (status === 429 || status === 503) {
+    reply.header('retry-after', refusal.metadata.retryAfterSeconds ?? '1');
+  }
+  reply.code(status).type('text/plain').send(`${refusal.message}\n`);
+}
+
+/** Throws INVALID_FIELD. */
+function shardOf(query: unknown): number {
+  const { shard } = query as { readonly shard?: unknown };
+  if (typeof shard === 'string' && /^\d{1,6}$/.test(shard)) return Number(shard);
+  const message = 'shard must be the number of a shard: take it from scrape-targets';
+  throw new Refusal('INVALID_FIELD', message, { field: 'shard' });
+}
+
+/** Aborts when the client hangs up before it is answered. */
+function goneSignal({ raw }: FastifyReply): AbortSignal {
+  const gone = new AbortController();
+  raw.once('close', () => {
+    if (!raw.writableEnded) gone.abort(new Error('The client has gone'));
+  });
+  return gone.signal;
+}

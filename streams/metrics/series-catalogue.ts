@@ -1,0 +1,86 @@
+/**
+ * The series that readers of PromQL and of exports see: type, unit and help of each name, and which
+ * of them follow from a row although no source sends them. The one table for metadata, exposition
+ * and documentation; what is not in it is a series of somebody's own, of unknown type.
+ */
+
+export interface SeriesDescriptor {
+  readonly name: string;
+  readonly type: 'counter' | 'gauge';
+  /** Base unit, as OpenMetrics names it and as the name ends; '' = none. */
+  readonly unit: 'seconds' | 'bytes' | '';
+  /** One sentence, without a full stop. */
+  readonly help: string;
+}
+
+const rows: readonly SeriesDescriptor[] = [
+  counter(
+    'svc_vm_cpu_seconds_total',
+    'seconds',
+    'CPU time used by all vCPUs together, without idle, iowait and steal',
+  ),
+  gauge('svc_vm_vcpus', '', 'vCPUs observed'),
+  gauge(
+    'svc_vm_cpu_utilization_pct',
+    '',
+    'Average utilization of the observed vCPUs since the observation before, percent of capacity',
+  ),
+  gauge('svc_vm_memory_total_bytes', 'bytes', 'Memory that the guest sees'),
+  gauge('svc_vm_memory_free_bytes', 'bytes', 'Memory that the guest reports as free'),
+  gauge(
+    'svc_vm_memory_used_bytes',
+    'bytes',
+    'Guest-visible memory minus free memory, page cache included',
+  ),
+  counter('svc_vm_disk_read_bytes_total', 'bytes', 'Bytes read from the virtual disk'),
+  counter('svc_vm_disk_written_bytes_total', 'bytes', 'Bytes written to the virtual disk'),
+  counter('svc_vm_disk_reads_completed_total', '', 'Reads of the virtual disk'),
+  counter('svc_vm_disk_writes_completed_total', '', 'Writes of the virtual disk'),
+  counter(
+    'svc_vm_network_receive_bytes_total',
+    'bytes',
+    'Bytes that the guest received on the interface',
+  ),
+  counter(
+    'svc_vm_network_transmit_bytes_total',
+    'bytes',
+    'Bytes that the guest sent on the interface',
+  ),
+  gauge(
+    'svc_vm_filesystem_size_bytes',
+    'bytes',
+    'Size of the mounted file system as the guest agent reports it',
+  ),
+  gauge(
+    'svc_vm_filesystem_used_bytes',
+    'bytes',
+    'Used part of the mounted file system as the guest agent reports it',
+  ),
+  gauge('svc_vm_running', '', '1 while the hypervisor says that the VM runs, else 0'),
+  gauge(
+    'svc_vm_last_observation_timestamp_seconds',
+    'seconds',
+    'When the source observed the VM, Unix time',
+  ),
+  gauge('svc_vm_load1', '', 'Load average over one minute, told from inside the guest'),
+  gauge(
+    'svc_vm_memory_available_bytes',
+    'bytes',
+    'Memory that programs could still get, told from inside the guest',
+  ),
+  gauge('svc_vm_swap_used_bytes', 'bytes', 'Swap in use, told from inside the guest'),
+  gauge('svc_vm_processes_running', '', 'Runnable processes, told from inside the guest'),
+];
+
+/** Every series of the catalogue (design §7) by its name, in the order in which they are told. */
+export const seriesCatalogue: ReadonlyMap<string, SeriesDescriptor> = new Map(
+  rows.map((row) => [row.name, row]),
+);
+
+function counter(name: string, unit: SeriesDescriptor['unit'], help: string): SeriesDescriptor {
+  return { name, type: 'counter', unit, help };
+}
+
+function gauge(name: string, unit: SeriesDescriptor['unit'], help: string): SeriesDescriptor {
+  return { name, type: 'gauge', unit, help };
+}
