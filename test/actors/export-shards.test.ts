@@ -21,11 +21,9 @@ function startRegistry({ host, clock }: AlertingWorld): VmRegistry {
   return new VmRegistry({ host, clock, datacenter: 'DC-1' });
 }
 
-async function report(registry: VmRegistry, vms: readonly string[]): Promise<void> {
-  await registry.register(
-    PROJECT,
-    vms.map((vm) => cpuRow(vm, START_MS, 1)),
-  );
+async function report(registry: VmRegistry, vms: readonly string[], name = ''): Promise<void> {
+  const rows = vms.map((vm) => ({ ...cpuRow(vm, START_MS, 1), displayName: `${vm} ${name}` }));
+  await registry.register(PROJECT, rows);
 }
 
 /** Shard of every VM that has one. */
@@ -44,7 +42,12 @@ function places(world: AlertingWorld): Map<string, number> {
 }
 
 type Step =
-  | { readonly kind: 'report'; readonly from: number; readonly count: number }
+  | {
+      readonly kind: 'report';
+      readonly from: number;
+      readonly count: number;
+      readonly name: string;
+    }
   | { readonly kind: 'remove'; readonly vm: number }
   | { readonly kind: 'restart' };
 
@@ -55,6 +58,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       kind: fc.constant('report' as const),
       from: fc.nat(1_500),
       count: fc.integer({ min: 1, max: 600 }),
+      name: fc.constantFrom('', 'renamed'),
     }),
   },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('remove' as const), vm: fc.nat(1_500) }) },
@@ -72,7 +76,7 @@ t.test('a VM never changes its shard, and no shard has more than 500', async (t)
         if (one.kind === 'restart') registry = startRegistry(world);
         else if (one.kind === 'report') {
           const names = Array.from({ length: one.count }, (_, i) => `vm-${(one.from + i) % 1_500}`);
-          await report(registry, names);
+          await report(registry, names, one.name);
         } else {
           const id = `vm-${one.vm}`;
           first.delete(id);
