@@ -20,6 +20,8 @@ export type AtModifier = { readonly ms: number } | 'start' | 'end';
 export interface NumberLiteral {
   readonly kind: 'number';
   readonly value: number;
+  /** Written as a duration (`5m`, value in seconds), and printed as one. */
+  readonly isDuration?: true;
   readonly span: Span;
 }
 
@@ -31,7 +33,7 @@ export interface StringLiteral {
 
 export interface VectorSelector {
   readonly kind: 'vectorSelector';
-  /** The metric's name where it was written in front of the braces or quoted in them, else ''. */
+  /** The metric's name where it was written in front of the braces, else ''. */
   readonly name: string;
   /** All matchers, the one for the name included. */
   readonly matchers: readonly Matcher[];

@@ -1,0 +1,58 @@
+/** Vector selectors: a name, matchers in braces, or both. */
+import type { SyntaxNode } from '@lezer/common';
+import {
+  LabelMatchers,
+  QuotedLabelMatcher,
+  QuotedLabelName,
+  UnquotedLabelMatcher,
+} from '@prometheus-io/lezer-promql';
+import { RE2JSException } from 're2js';
+import type { VectorSelector } from '../ast.ts';
+import { METRIC_NAME } from '../labels.ts';
+import { createMatcher, type Matcher, type MatchOp } from '../matcher.ts';
+import { type BuildContext, childOf, childrenOf } from './build-context.ts';
+import { stringOf } from './literal.ts';
+import type { Token } from './token.ts';
+
+export function selectorOf(context: BuildContext, node: SyntaxNode): VectorSelector {
+  const first = context.first(node);
+  const name = first.text === '{' ? '' : first.text;
+  const braces = childOf(node, LabelMatchers);
+  const matchers = braces === undefined ? [] : childrenOf(braces).map((m) => matcherOf(context, m));
+  // The name in front comes last, as Prometheus lists it.
+  if (name !== '') matchers.push(createMatcher(METRIC_NAME, '=', name));
+  const span = context.span(node);
+  return { kind: 'vectorSelector', name, matchers, offsetMs: 0, at: null, span };
+}
+
+function matcherOf(context: BuildContext, node: SyntaxNode): Matcher {
+  switch (node.type.id) {
+    case QuotedLabelName:
+      return createMatcher(METRIC_NAME, '=', textOf(context.first(node)));
+    case QuotedLabelMatcher:
+    case UnquotedLabelMatcher: {
+      const [label, op, value] = childrenOf(node).map((child) => context.first(child));
+      if (!label || !op || !value) throw new Error('A matcher is not whole');
+      // The grammar lets only these four stand there.
+      return compiled(context, { label, op: op.word as MatchOp, value });
+    }
+    default:
+      throw context.refuseNode(node);
+  }
+}
+
+function compiled(
+  context: BuildContext,
+  { label, op, value }: { label: Token; op: MatchOp; value: Token },
+): Matcher {
+  try {
+    return createMatcher(textOf(label), op, textOf(value));
+  } catch (error) {
+    if (!(error instanceof RE2JSException)) throw error;
+    throw context.refuse({ from: label.from, to: value.to }, error.message);
+  }
+}
+
+function textOf(token: Token): string {
+  return token.kind === 'string' ? stringOf(token.text) : token.text;
+}

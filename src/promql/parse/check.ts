@@ -1,0 +1,197 @@
+/**
+ * Types, arguments and matching, in the order and the words of Prometheus 3.5 (`checkAST` of
+ * `promql/parser/parse.go`): only its first complaint is ever shown, so the order is part of it.
+ */
+import type {
+  Aggregate,
+  Binary,
+  Call,
+  Expr,
+  ValueType,
+  VectorMatching,
+  VectorSelector,
+} from '../ast.ts';
+import { typeOf } from '../ast.ts';
+import type { PromqlError } from '../errors.ts';
+import { METRIC_NAME } from '../labels.ts';
+import { goQuote } from './go-quote.ts';
+import { parseError } from './parse-error.ts';
+
+/**
+ * The same tree, frozen, with `matching` where both sides are vectors and nowhere else. Throws
+ * `PromqlError` bad_data.
+ */
+export function checkExpression(text: string, expr: Expr): Expr {
+  return new Checker(text).check(expr);
+}
+
+const NAMES: Readonly<Record<ValueType, string>> = {
+  scalar: 'scalar',
+  string: 'string',
+  vector: 'instant vector',
+  matrix: 'range vector',
+};
+const COMPARISONS = new Set(['==', '!=', '<', '>', '<=', '>=']);
+const SET_OPERATORS = new Set(['and', 'or', 'unless']);
+/** Between a left side and its operator. */
+const BLANK = /(?:[ \t\r\n]|#[^\r\n]*)*/y;
+
+class Checker {
+  readonly #text: string;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  check(expr: Expr): Expr {
+    return Object.freeze(this.#checked(expr));
+  }
+
+  #checked(expr: Expr): Expr {
+    switch (expr.kind) {
+      case 'number':
+      case 'string':
+        return expr;
+      case 'vectorSelector':
+        return this.#selector(expr);
+      case 'matrixSelector':
+        return { ...expr, selector: Object.freeze(this.#selector(expr.selector)) };
+      case 'subquery': {
+        const inner = this.check(expr.expr);
+        const type = typeOf(inner);
+        if (type === 'vector') return { ...expr, expr: inner };
+        throw this.#fault(expr, `subquery is only allowed on instant vector, got ${type} instead`);
+      }
+      case 'paren':
+        return { ...expr, expr: this.check(expr.expr) };
+      case 'unary': {
+        const inner = this.check(expr.expr);
+        const type = typeOf(inner);
+        if (type === 'scalar' || type === 'vector') return { ...expr, expr: inner };
+        const allowed =
+          'unary expression only allowed on expressions of type scalar or instant vector';
+        throw this.#fault(expr, `${allowed}, got "${NAMES[type]}"`);
+      }
+      case 'call':
+        return this.#call(expr);
+      case 'aggregate':
+        return this.#aggregate(expr);
+      case 'binary':
+        return this.#binary(expr);
+    }
+  }
+
+  #selector(selector: VectorSelector): VectorSelector {
+    const { name, matchers } = selector;
+    Object.freeze(matchers);
+    if (name === '') {
+      if (matchers.some((matcher) => !matcher.matches(''))) return selector;
+      throw this.#fault(selector, 'vector selector must contain at least one non-empty matcher');
+    }
+    // The last matcher is the name in front of the braces.
+    const second = matchers.slice(0, -1).find(({ label }) => label === METRIC_NAME);
+    if (second === undefined) return selector;
+    const names = `${goQuote(name)} or ${goQuote(second.value)}`;
+    throw this.#fault(selector, `metric name must not be set twice: ${names}`);
+  }
+
+  #call(call: Call): Call {
+    const { func, args } = call;
+    const wanted = func.args.length;
+    const problem = countProblem(call);
+    if (problem !== undefined) {
+      const told = `expected ${problem} argument(s) in call to ${goQuote(func.name)}`;
+      throw this.#fault(call, `${told}, got ${args.length}`);
+    }
+    const checked = args.map((arg, i) => {
+      const type = func.args[Math.min(i, wanted - 1)] as ValueType;
+      return this.#expect(arg, type, `call to function ${goQuote(func.name)}`);
+    });
+    return { ...call, args: Object.freeze(checked) };
+  }
+
+  #aggregate(aggregate: Aggregate): Aggregate {
+    const { op, param, grouping } = aggregate;
+    const expr = this.#expect(aggregate.expr, 'vector', 'aggregation expression');
+    Object.freeze(grouping);
+    if (param === null) return { ...aggregate, expr };
+    const type = op === 'count_values' ? 'string' : 'scalar';
+    return { ...aggregate, expr, param: this.#expect(param, type, 'aggregation parameter') };
+  }
+
+  #expect(expr: Expr, wanted: ValueType, context: string): Expr {
+    const checked = this.check(expr);
+    const type = typeOf(checked);
+    if (type === wanted) return checked;
+    const message = `expected type ${NAMES[wanted]} in ${context}, got ${NAMES[type]}`;
+    throw this.#fault(expr, message);
+  }
+
+  #binary(binary: Binary): Binary {
+    const lhs = this.check(binary.lhs);
+    const rhs = this.check(binary.rhs);
+    const left = typeOf(lhs);
+    const right = typeOf(rhs);
+    const isComparison = COMPARISONS.has(binary.op);
+    if (binary.bool && !isComparison) {
+      throw this.#operatorFault(binary, 'bool modifier can only be used on comparison operators');
+    }
+    if (isComparison && !binary.bool && left === 'scalar' && right === 'scalar') {
+      throw this.#operatorFault(binary, 'comparisons between scalars must use BOOL modifier');
+    }
+    const isSet = SET_OPERATORS.has(binary.op);
+    const matching = this.#matching(binary);
+    for (const side of [lhs, rhs]) {
+      const type = side === lhs ? left : right;
+      if (type === 'scalar' || type === 'vector') continue;
+      const message = 'binary expression must contain only scalar and instant vector types';
+      throw this.#fault(side, message);
+    }
+    const areVectors = left === 'vector' && right === 'vector';
+    if (!areVectors && (matching?.labels.length ?? 0) > 0) {
+      throw this.#fault(binary, 'vector matching only allowed between instant vectors');
+    }
+    if (areVectors && isSet && matching !== null && matching.cardinality !== 'many-to-many') {
+      throw this.#fault(binary, `no grouping allowed for "${binary.op}" operation`);
+    }
+    if (isSet && !areVectors) {
+      const message = `set operator "${binary.op}" not allowed in binary scalar expression`;
+      throw this.#fault(binary, message);
+    }
+    return { ...binary, lhs, rhs, matching: areVectors ? matching : null };
+  }
+
+  /** With the cardinality of set operators; a label is matched by or copied, not both. */
+  #matching(binary: Binary): VectorMatching | null {
+    const { matching } = binary;
+    if (matching === null) return null;
+    const { on, labels, include } = matching;
+    const both = on ? labels.find((label) => include.includes(label)) : undefined;
+    if (both !== undefined) {
+      const message = `label ${goQuote(both)} must not occur in ON and GROUP clause at once`;
+      throw this.#operatorFault(binary, message);
+    }
+    Object.freeze(labels);
+    Object.freeze(include);
+    const isPlainSet = SET_OPERATORS.has(binary.op) && matching.cardinality === 'one-to-one';
+    return Object.freeze(isPlainSet ? { ...matching, cardinality: 'many-to-many' } : matching);
+  }
+
+  #fault({ span }: Expr, message: string): PromqlError {
+    return parseError(this.#text, span, message);
+  }
+
+  #operatorFault({ lhs, rhs }: Binary, message: string): PromqlError {
+    BLANK.lastIndex = lhs.span.to;
+    const from = lhs.span.to + (BLANK.exec(this.#text)?.[0].length ?? 0);
+    return parseError(this.#text, { from, to: rhs.span.from }, message);
+  }
+}
+
+/** How many arguments a call should have had, if not what it has. */
+function countProblem({ func, args }: Call): string | undefined {
+  const wanted = func.args.length;
+  if (func.variadic === 0) return args.length === wanted ? undefined : `${wanted}`;
+  if (args.length < wanted - 1) return `at least ${wanted - 1}`;
+  return func.variadic > 0 && args.length > wanted ? `at most ${wanted}` : undefined;
+}

@@ -1,0 +1,86 @@
+/** What number and string tokens mean, by the rules of Go's `strconv` that Prometheus uses. */
+import type { NumberLiteral, StringLiteral } from '../ast.ts';
+import type { BuildContext } from './build-context.ts';
+import { parseDuration } from './duration.ts';
+import { goQuote } from './go-quote.ts';
+import type { Token } from './token.ts';
+
+export function stringLiteral({ text, from, to }: Token): StringLiteral {
+  return { kind: 'string', value: stringOf(text), span: { from, to } };
+}
+
+/** Of a number or a duration, which counts in seconds. Throws `PromqlError` bad_data. */
+export function numberLiteral(context: BuildContext, token: Token): NumberLiteral {
+  const span = { from: token.from, to: token.to };
+  if (token.kind !== 'duration') {
+    const value = numberOf(token.text);
+    if (typeof value !== 'number') throw context.refuse(token, value.fault);
+    return { kind: 'number', value, span };
+  }
+  const ms = parseDuration(token.text);
+  if (ms === 'invalid') {
+    throw context.refuse(token, `not a valid duration string: ${goQuote(token.text)}`);
+  }
+  if (ms === 'out of range') throw context.refuse(token, 'duration out of range');
+  return { kind: 'number', value: ms / 1000, isDuration: true, span };
+}
+
+/** The value, or why it has none in Go's words. */
+function numberOf(text: string): number | { readonly fault: string } {
+  const lower = text.toLowerCase();
+  if (lower === 'inf') return Number.POSITIVE_INFINITY;
+  if (lower === 'nan') return Number.NaN;
+  const digits = lower.replaceAll('_', '');
+  if (/^0[0-7]+$/.test(digits))
+    return withinInt64(Number(`0o${digits.slice(1)}`)) ?? Number(digits);
+  const value = Number(digits);
+  const parsing = `strconv.ParseFloat: parsing ${goQuote(text)}`;
+  const isHex = digits.startsWith('0x');
+  if (Number.isNaN(value) || (isHex && withinInt64(value) === undefined)) {
+    return { fault: `error parsing number: ${parsing}: invalid syntax` };
+  }
+  if (!Number.isFinite(value)) {
+    return { fault: `error parsing number: ${parsing}: value out of range` };
+  }
+  return value;
+}
+
+function withinInt64(value: number): number | undefined {
+  return value < 2 ** 63 ? value : undefined;
+}
+
+const ESCAPE =
+  /\\(?:([abfnrtv\\'"])|([0-7]{3})|x([\da-fA-F]{2})|u([\da-fA-F]{4})|U([\da-fA-F]{8}))/g;
+const CONTROL: Readonly<Record<string, string>> = {
+  a: '\u0007',
+  b: '\b',
+  f: '\f',
+  n: '\n',
+  r: '\r',
+  t: '\t',
+  v: '\v',
+};
+
+/**
+ * The text that a string token stands for; its escapes are known to be well formed. `\x` and octal
+ * escapes are bytes of UTF-8; bytes that are no text become U+FFFD, as they do in any answer.
+ */
+export function stringOf(token: string): string {
+  const inner = token.slice(1, -1);
+  if (token.startsWith('`') || !inner.includes('\\')) return inner;
+  const bytes: Uint8Array[] = [];
+  let from = 0;
+  for (const match of inner.matchAll(ESCAPE)) {
+    bytes.push(Buffer.from(inner.slice(from, match.index)), bytesOf(match));
+    from = match.index + match[0].length;
+  }
+  bytes.push(Buffer.from(inner.slice(from)));
+  return Buffer.concat(bytes).toString('utf8');
+}
+
+function bytesOf([, letter, octal, byte, short, long]: RegExpExecArray): Uint8Array {
+  if (letter !== undefined) return Buffer.from(CONTROL[letter] ?? letter);
+  if (octal !== undefined) return Uint8Array.of(Number.parseInt(octal, 8));
+  if (byte !== undefined) return Uint8Array.of(Number.parseInt(byte, 16));
+  return Buffer.from(String.fromCodePoint(Number.parseInt(short ?? long ?? '', 16)));
+}
