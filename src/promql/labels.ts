@@ -12,6 +12,7 @@ export class Labels {
   /** Sorted by name in UTF-16 order, which for ASCII is Prometheus's. */
   readonly pairs: readonly LabelPair[];
   #key: string | undefined;
+  #nameless: Labels | undefined;
 
   /** `pairs` must be sorted, distinct and not empty of value; use `of` for anything else. */
   private constructor(pairs: readonly LabelPair[]) {
@@ -56,8 +57,10 @@ export class Labels {
     return kept.length === this.pairs.length ? this : new Labels(kept);
   }
 
+  /** Made once: nearly every function and operator drops the name. */
   withoutName(): Labels {
-    return this.without(NAME_ALONE);
+    this.#nameless ??= this.without(NAME_ALONE);
+    return this.#nameless;
   }
 
   /** With one label set, or with `value` '' removed. */
