@@ -1,0 +1,65 @@
+/**
+ * absent and absent_over_time: 1 where nothing was selected, under the labels that the selector
+ * asked for by name. The one place where an absent sample becomes a value.
+ */
+import type { Expr } from '../ast.ts';
+import { Labels, METRIC_NAME } from '../labels.ts';
+import type { Matcher } from '../matcher.ts';
+import type { VectorValue } from '../values.ts';
+import { bareArgument, rangeArgument, vectorArgument } from './arguments.ts';
+import type { CallContext, PromqlFunction } from './function.ts';
+import { WindowLocator } from './window-bounds.ts';
+import { COLUMN_BYTES } from './windows.ts';
+
+export const absenceFunctions: Readonly<Record<string, PromqlFunction>> = {
+  absent: (context) => {
+    const found = new Uint8Array(context.grid.count);
+    for (const { present } of vectorArgument(context, 0)) {
+      for (let step = 0; step < found.length; step++) if (present[step] === 1) found[step] = 1;
+      context.budget.takeSamples(found.length);
+    }
+    return absentAt(context, found);
+  },
+  absent_over_time: (context) => {
+    const found = new Uint8Array(context.grid.count);
+    const range = rangeArgument(context, 0);
+    const locator = new WindowLocator(range, false);
+    for (const { runs } of range.series) {
+      const { from, to } = locator.locate(runs);
+      for (let step = 0; step < found.length; step++) {
+        if ((to[step] as number) > (from[step] as number)) found[step] = 1;
+      }
+      context.budget.takeSamples(found.length);
+    }
+    return absentAt(context, found);
+  },
+};
+
+function absentAt(context: CallContext, found: Uint8Array): VectorValue {
+  if (!found.includes(0)) return { type: 'vector', series: [] };
+  context.budget.takeBytes(COLUMN_BYTES * found.length);
+  const values = new Float64Array(found.length).fill(1);
+  const present = found.map((bit) => 1 - bit);
+  const labels = selectedLabels(bareArgument(context.call, 0));
+  return { type: 'vector', series: [{ labels, values, present }] };
+}
+
+/**
+ * Of a selector, the labels that exactly one `=` matcher names, the metric's name left out; of any
+ * other expression none (Prometheus 3.5, `createLabelsForAbsentFunction`).
+ */
+function selectedLabels(expr: Expr): Labels {
+  const named = new Map<string, Matcher | null>();
+  for (const matcher of matchersOf(expr)) {
+    const alone = matcher.op === '=' && !named.has(matcher.label);
+    named.set(matcher.label, alone ? matcher : null);
+  }
+  named.delete(METRIC_NAME);
+  const matchers = [...named.values()].filter((matcher) => matcher !== null);
+  return Labels.of(matchers.map(({ label, value }) => [label, value]));
+}
+
+function matchersOf(expr: Expr): readonly Matcher[] {
+  if (expr.kind === 'vectorSelector') return expr.matchers;
+  return expr.kind === 'matrixSelector' ? expr.selector.matchers : [];
+}

@@ -1,0 +1,56 @@
+/**
+ * A call's arguments in the type that the function's signature promises. The checker has refused
+ * everything else, so that another type here is a fault of ours.
+ */
+import type { Call, Expr, Span } from '../ast.ts';
+import type { RangeValue, SeriesColumn } from '../values.ts';
+import type { CallContext } from './function.ts';
+
+export function vectorArgument(context: CallContext, index: number): readonly SeriesColumn[] {
+  const value = context.evaluate(argumentAt(context.call, index));
+  if (value.type !== 'vector') throw mismatch(context.call, index, 'vector');
+  return value.series;
+}
+
+/** One number a step. */
+export function scalarArgument(context: CallContext, index: number): Float64Array {
+  const value = context.evaluate(argumentAt(context.call, index));
+  if (value.type !== 'scalar') throw mismatch(context.call, index, 'scalar');
+  return value.values;
+}
+
+export function stringArgument(context: CallContext, index: number): string {
+  const value = context.evaluate(argumentAt(context.call, index));
+  if (value.type !== 'string') throw mismatch(context.call, index, 'string');
+  return value.value;
+}
+
+export function rangeArgument(context: CallContext, index: number): RangeValue {
+  return context.evaluateRange(argumentAt(context.call, index));
+}
+
+/** An argument without the parentheses around it. */
+export function bareArgument(call: Call, index: number): Expr {
+  let expr = argumentAt(call, index);
+  while (expr.kind === 'paren') expr = expr.expr;
+  return expr;
+}
+
+/**
+ * Where an annotation about an argument points to: into its parentheses, and for a subquery to the
+ * start of the expression, both as in Prometheus 3.5.
+ */
+export function argumentSpan({ call }: CallContext, index: number): Span {
+  const expr = bareArgument(call, index);
+  return expr.kind === 'subquery' ? { from: 0, to: 0 } : expr.span;
+}
+
+export function argumentAt(call: Call, index: number): Expr {
+  const expr = call.args[index];
+  if (expr === undefined) throw new TypeError(`${call.func.name} has no argument ${index}`);
+  return expr;
+}
+
+function mismatch(call: Call, index: number, wanted: string): TypeError {
+  return new TypeError(`Argument ${index} of ${call.func.name} is no ${wanted}`);
+}

@@ -1,0 +1,72 @@
+/**
+ * Between scalars, vectors and times, and the order of a vector.
+ */
+import { Labels } from '../labels.ts';
+import type { Grid, ScalarValue } from '../values.ts';
+import { argumentAt, scalarArgument, vectorArgument } from './arguments.ts';
+import { mapElements } from './elementwise.ts';
+import type { CallContext, PromqlFunction } from './function.ts';
+import { COLUMN_BYTES } from './windows.ts';
+
+export const conversionFunctions: Readonly<Record<string, PromqlFunction>> = {
+  pi: (context) => scalarOf(context, () => Math.PI),
+  time: (context) => scalarOf(context, (step) => stepMs(context.grid, step) / 1000),
+  scalar: scalarOfVector,
+  vector: (context) => {
+    const values = scalarArgument(context, 0);
+    context.budget.takeBytes(values.length);
+    const present = new Uint8Array(values.length).fill(1);
+    return { type: 'vector', series: [{ labels: Labels.empty, values, present }] };
+  },
+  timestamp: (context) => {
+    const times = context.evaluateTimes(argumentAt(context.call, 0));
+    return mapElements(context, times.series, (seconds) => seconds);
+  },
+  sort: (context) => sortBy(context, (a, b) => a - b),
+  sort_desc: (context) => sortBy(context, (a, b) => b - a),
+};
+
+function stepMs(grid: Grid, step: number): number {
+  return step === 0 ? grid.startMs : grid.startMs + step * grid.stepMs;
+}
+
+function scalarOf({ grid, budget }: CallContext, valueAt: (step: number) => number): ScalarValue {
+  budget.takeBytes(grid.count * Float64Array.BYTES_PER_ELEMENT);
+  const values = new Float64Array(grid.count);
+  for (let step = 0; step < values.length; step++) values[step] = valueAt(step);
+  return { type: 'scalar', values };
+}
+
+/** The one element of each step; NaN where there is none, or more than one. */
+function scalarOfVector(context: CallContext): ScalarValue {
+  const { grid, budget } = context;
+  const series = vectorArgument(context, 0);
+  budget.takeBytes(COLUMN_BYTES * grid.count);
+  const elements = new Uint8Array(grid.count);
+  const values = new Float64Array(grid.count).fill(Number.NaN);
+  for (const column of series) {
+    budget.takeSamples(grid.count);
+    for (let step = 0; step < values.length; step++) {
+      if (column.present[step] === 0) continue;
+      values[step] = elements[step] === 0 ? (column.values[step] as number) : Number.NaN;
+      elements[step] = 1;
+    }
+  }
+  return { type: 'scalar', values };
+}
+
+/** NaN last in either order. Over more than one step a vector has no order. */
+function sortBy(context: CallContext, compare: (a: number, b: number) => number) {
+  const series = vectorArgument(context, 0);
+  if (context.grid.count > 1) return { type: 'vector' as const, series };
+  const present = series.filter((column) => column.present[0] === 1);
+  const sorted = present.sort((a, b) => {
+    const x = a.values[0] as number;
+    const y = b.values[0] as number;
+    if (Number.isNaN(x) || Number.isNaN(y))
+      return Number(Number.isNaN(x)) - Number(Number.isNaN(y));
+    // Infinities less themselves are NaN.
+    return x === y ? 0 : compare(x, y);
+  });
+  return { type: 'vector' as const, series: sorted };
+}

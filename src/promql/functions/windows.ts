@@ -1,0 +1,191 @@
+/**
+ * The driver of all functions over ranges: finds each series' windows, hands them to a kernel and
+ * makes columns of what it answers. A window within one run is a stretch of that run's arrays; one
+ * that straddles runs is joined in a buffer that is used again. Nothing is allocated for a window.
+ */
+import type { Budget } from '../budget.ts';
+import { PromqlError } from '../errors.ts';
+import type { SampleRun } from '../series-source.ts';
+import {
+  type Column,
+  createColumn,
+  type RangeSeries,
+  type RangeValue,
+  type SeriesColumn,
+} from '../values.ts';
+import type { CallContext, Window, WindowFunction } from './function.ts';
+import { type WindowBounds, WindowLocator } from './window-bounds.ts';
+
+/** One series' windows. */
+export interface SeriesWindows {
+  readonly runs: readonly SampleRun[];
+  readonly bounds: WindowBounds;
+  readonly range: RangeValue;
+  readonly budget: Budget;
+}
+
+/** Writes an element for each of `bounds.count` windows; takes the samples it visits from the budget. */
+export type SeriesKernel = (windows: SeriesWindows, out: Column) => void;
+
+/** Windows [step, untilStep), all within one stretch of samples. One object is used again. */
+export interface WindowBatch {
+  timesMs: Float64Array;
+  values: Float64Array;
+  /** What to take off a position in `bounds` to get one in the arrays. */
+  base: number;
+  bounds: WindowBounds;
+  range: RangeValue;
+  step: number;
+  untilStep: number;
+}
+
+export type BatchKernel = (batch: WindowBatch, out: Column) => void;
+
+export interface WindowOptions {
+  /** `last_over_time` alone is still the metric. */
+  readonly keepsName?: boolean;
+  /** The answer depends on the step and not on its window alone. */
+  readonly dependsOnStep?: boolean;
+  /** Called for each series with a value at some step. */
+  readonly onSeries?: (series: RangeSeries) => void;
+}
+
+/** Bytes a step of a column. */
+export const COLUMN_BYTES = 9;
+
+/**
+ * The columns of `kernel` over all series, without those that have no value at all. Throws
+ * `PromqlError` execution where two series are equal without their names, at whatever steps
+ * (Prometheus 3.5, `eval` of a call with a matrix argument).
+ */
+export function evaluateWindows(
+  context: CallContext,
+  range: RangeValue,
+  kernel: SeriesKernel,
+  options: WindowOptions = {},
+): SeriesColumn[] {
+  const { budget, grid } = context;
+  const locator = new WindowLocator(range, options.dependsOnStep !== true);
+  const columns: SeriesColumn[] = [];
+  const seen = new Set<string>();
+  for (const series of range.series) {
+    if (series.runs.length === 0) continue;
+    const bounds = locator.locate(series.runs);
+    if (bounds.visits === 0) continue;
+    budget.takeBytes(COLUMN_BYTES * grid.count);
+    const column = createColumn(grid.count);
+    kernel({ runs: series.runs, bounds, range, budget }, column);
+    if (!column.present.includes(1)) {
+      budget.giveBackBytes(COLUMN_BYTES * grid.count);
+      continue;
+    }
+    if (bounds.count < grid.count) repeatFirst(column);
+    options.onSeries?.(series);
+    const labels = options.keepsName === true ? series.labels : series.labels.withoutName();
+    if (seen.has(labels.key)) {
+      throw new PromqlError('execution', 'vector cannot contain metrics with the same labelset');
+    }
+    seen.add(labels.key);
+    columns.push({ labels, values: column.values, present: column.present });
+  }
+  return columns;
+}
+
+function repeatFirst(column: Column): void {
+  column.values.fill(column.values[0] as number);
+  column.present.fill(column.present[0] as number);
+}
+
+/** Samples between two looks at the budget. */
+const BATCH_SAMPLES = 50_000;
+
+/** A kernel over stretches of single runs, made to work over all runs of a series. */
+export function overRuns(kernel: BatchKernel): SeriesKernel {
+  const joined = new JoinedWindow();
+  return ({ runs, bounds, range, budget }, out) => {
+    const batch: WindowBatch = {
+      ...{ timesMs: joined.timesMs, values: joined.values, base: 0 },
+      ...{ bounds, range, step: 0, untilStep: 0 },
+    };
+    const { from, to, count } = bounds;
+    let run = 0;
+    let base = 0;
+    for (let step = 0; step < count; step = batch.untilStep) {
+      batch.step = step;
+      batch.untilStep = step + 1;
+      const first = from[step] as number;
+      let samples = (to[step] as number) - first;
+      if (samples === 0) continue;
+      while (first >= base + lengthOf(runs, run)) base += lengthOf(runs, run++);
+      const end = base + lengthOf(runs, run);
+      if ((to[step] as number) > end) {
+        joined.join(runs, run, base, first, samples);
+        batch.timesMs = joined.timesMs;
+        batch.values = joined.values;
+        batch.base = first;
+      } else {
+        let until = step + 1;
+        for (; until < count && samples < BATCH_SAMPLES && (to[until] as number) <= end; until++) {
+          samples += (to[until] as number) - (from[until] as number);
+        }
+        const { timesMs, values } = runs[run] as SampleRun;
+        batch.timesMs = timesMs;
+        batch.values = values;
+        batch.base = base;
+        batch.untilStep = until;
+      }
+      budget.takeSamples(samples);
+      kernel(batch, out);
+    }
+  };
+}
+
+function lengthOf(runs: readonly SampleRun[], run: number): number {
+  return (runs[run] as SampleRun).values.length;
+}
+
+/** Where the samples of a window that straddles runs are brought together. */
+class JoinedWindow {
+  timesMs = new Float64Array(0);
+  values = new Float64Array(0);
+
+  /** Copies `count` samples from position `from`, which lies in `run`, whose first is `base`. */
+  join(runs: readonly SampleRun[], run: number, base: number, from: number, count: number): void {
+    if (this.values.length < count) {
+      this.timesMs = new Float64Array(2 * count);
+      this.values = new Float64Array(2 * count);
+    }
+    let copied = 0;
+    let skip = from - base;
+    for (let at = run; copied < count; at++) {
+      const { timesMs, values } = runs[at] as SampleRun;
+      const end = Math.min(values.length, skip + count - copied);
+      this.timesMs.set(timesMs.subarray(skip, end), copied);
+      this.values.set(values.subarray(skip, end), copied);
+      copied += end - skip;
+      skip = 0;
+    }
+  }
+}
+
+/** A function told by its arithmetic over one window, as a kernel. */
+export function perWindow(compute: WindowFunction): BatchKernel {
+  const none = new Float64Array(0);
+  const window: Window = { timesMs: none, values: none, from: 0, to: 0, startMs: 0, endMs: 0 };
+  return (batch, out) => {
+    const { bounds, base, range } = batch;
+    window.timesMs = batch.timesMs;
+    window.values = batch.values;
+    for (let step = batch.step; step < batch.untilStep; step++) {
+      window.from = (bounds.from[step] as number) - base;
+      window.to = (bounds.to[step] as number) - base;
+      if (window.from === window.to) continue;
+      window.endMs = range.endsMs[step] as number;
+      window.startMs = window.endMs - range.rangeMs;
+      const value = compute(window, step);
+      if (value === undefined) continue;
+      out.values[step] = value;
+      out.present[step] = 1;
+    }
+  };
+}
