@@ -1,0 +1,221 @@
+/**
+ * A real Prometheus, with the configuration that docs/reading.md tells people to paste (only its
+ * intervals are shorter), discovers the shards of a real program and scrapes them while samples
+ * come in over the network. Whatever it has stored then must be a sample that was written.
+ */
+import { execFileSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { codeBlock } from '../support/code-blocks.ts';
+import { componentPath, needs } from '../support/components.ts';
+import { dataFolder, type Program, startProgram, until } from '../support/program.ts';
+import { type Prometheus, startPrometheus } from '../support/prometheus.ts';
+
+const WRITE = 'ingest.v1.IngestService/WriteSamples';
+/** One more than fit into a shard. */
+const VMS = 501;
+/** Observed so long ago when it is written that it falls out of the exports while the test runs. */
+const LEAVING_MS = 84_000;
+const settings = { SVC_COLLECT: 'none' };
+
+type Reading = readonly [series: string, labels: Record<string, string>, value: number];
+
+interface Row {
+  readonly vmName: string;
+  readonly displayName: string;
+  readonly observedUnixMs: number;
+  readonly readings: readonly Reading[];
+}
+
+/** What was written, as Prometheus would tell it: `labels @ ms` to value. */
+class Written {
+  readonly samples = new Map<string, number>();
+  readonly #program: Program;
+
+  constructor(program: Program) {
+    this.#program = program;
+  }
+
+  async write(rows: readonly Row[]): Promise<void> {
+    const { projectName, collectorKey } = this.#program.demo;
+    const messages = rows.map(({ readings, ...row }) => ({
+      ...row,
+      values: readings.map(([series, labels, value]) => ({ series, labels, value })),
+    }));
+    const { status, body } = await this.#program.call(
+      WRITE,
+      { projectName, rows: messages },
+      collectorKey,
+    );
+    if (status !== 200) throw new Error(`WriteSamples: ${JSON.stringify(body)}`);
+    for (const row of rows) this.#note(row);
+  }
+
+  #note({ vmName, displayName, observedUnixMs, readings }: Row): void {
+    const own = { project: 'demo', datacenter: 'DC-1', vm: vmName, vm_name: displayName };
+    const all: readonly Reading[] = [
+      ...readings,
+      ['svc_vm_last_observation_timestamp_seconds', {}, observedUnixMs / 1000],
+    ];
+    for (const [name, labels, value] of all) {
+      this.samples.set(sampleKey({ __name__: name, ...own, ...labels }, observedUnixMs), value);
+    }
+  }
+}
+
+function sampleKey(labels: Readonly<Record<string, string>>, timeMs: number): string {
+  const sorted = Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1));
+  return `${JSON.stringify(sorted)} @ ${timeMs}`;
+}
+
+/** Readings that are awkward to write down: long fractions, large and small numbers, odd labels. */
+function readingsAt(round: number): readonly Reading[] {
+  return [
+    ['svc_vm_cpu_seconds_total', {}, 1e6 + round / 3],
+    ['svc_vm_memory_free_bytes', {}, 2 ** 53 - round],
+    ['svc_vm_load1', {}, round === 2 ? 0 : 5e-324 * round],
+    ['svc_vm_swap_used_bytes', {}, round * 1e21],
+    ['svc_vm_disk_read_bytes_total', { device: 'vda' }, round * 4096],
+    ['svc_vm_disk_read_bytes_total', { device: 'vd "b"\\\n' }, round * 512],
+    ['svc_vm_filesystem_used_bytes', { mountpoint: '/ü', fstype: 'ext4' }, round],
+  ];
+}
+
+/** The guide's configuration for this program, in a hurry. Both jobs, one for each format. */
+function configurationFor(program: Program, keyFile: string): string {
+  const pasted = codeBlock('reading.md', '# prometheus.yml')
+    .replaceAll('https://monitoring.example.com', program.demo.baseUrl)
+    .replaceAll('/etc/prometheus/vm-monitoring.key', keyFile);
+  const hasty = pasted
+    .replace('scrape_interval: 60s', 'scrape_interval: 500ms')
+    .replace('scrape_timeout: 10s', 'scrape_timeout: 500ms')
+    .replace('refresh_interval: 60s', 'refresh_interval: 1s');
+  const asText = hasty
+    .slice(hasty.indexOf('  - job_name'))
+    .replace('vm-monitoring\n', 'as-text\n    scrape_protocols: [PrometheusText0.0.4]\n');
+  return hasty + asText;
+}
+
+t.test(
+  'what a real Prometheus scrapes is what was written',
+  needs('prometheus 3.5.3'),
+  async (t) => {
+    t.setTimeout(60_000);
+    const program = await startProgram(t, dataFolder(t), settings);
+    const folder = dataFolder(t);
+    const keyFile = join(folder, 'vm-monitoring.key');
+    writeFileSync(keyFile, `${program.demo.apiKey}\n`, { mode: 0o600 });
+    const written = new Written(program);
+    await writeFleet(written);
+    const prometheus = await startPrometheus(t, {
+      program: componentPath('prometheus 3.5.3'),
+      folder,
+      configuration: configurationFor(program, keyFile),
+    });
+    const writing = keepWriting(written);
+    t.teardown(() => writing.stop());
+
+    await until('both jobs have scraped a few rounds', async () => {
+      const scraped = await prometheus.query(
+        'count_over_time(svc_vm_cpu_seconds_total{vm="vm-0"}[1m]) > 4',
+      );
+      return scraped.length === 2 || undefined;
+    });
+    await shardsAreUp(t, prometheus);
+    await written.write([silentSince(Date.now() - LEAVING_MS)]);
+    const leaving = 'svc_vm_load1{vm="leaving"}';
+    await until('the series that fell silent ends', async () => {
+      const seen = await prometheus.query(`count_over_time(${leaving}[10m])`);
+      return (seen.length === 2 && (await prometheus.query(leaving)).length === 0) || undefined;
+    });
+    await writing.stop();
+
+    for (const job of ['vm-monitoring', 'as-text']) {
+      const stored = await prometheus.query(`{__name__=~"svc_vm_.+", job="${job}"}[10m]`);
+      const { compared, unknown } = compare(written, stored);
+      t.same(unknown, [], `${job}: nothing but what was written`);
+      t.ok(compared > 2 * VMS, `${job}: ${compared} samples`);
+    }
+    t.notMatch(prometheus.log(), /level=(WARN|ERROR)/, 'and it has nothing to complain about');
+  },
+);
+
+async function shardsAreUp(t: Test, prometheus: Prometheus): Promise<void> {
+  const up = await prometheus.query('up{job="vm-monitoring"}');
+  t.same(
+    up.map(({ metric, value }) => [metric.instance, value?.[1]]).sort(),
+    [
+      ['demo/shard-0', '1'],
+      ['demo/shard-1', '1'],
+    ],
+    'every shard was found',
+  );
+  const vms = await prometheus.query('count(count by (vm) (svc_vm_load1{job="vm-monitoring"}))');
+  t.equal(vms[0]?.value?.[1], String(VMS), 'every VM is scraped');
+}
+
+async function writeFleet(written: Written): Promise<void> {
+  const now = Date.now();
+  const rows = Array.from({ length: VMS }, (_, i) => ({
+    ...{ vmName: `vm-${i}`, displayName: `machine ${i}`, observedUnixMs: now - i },
+    readings: [['svc_vm_load1', {}, i / 7]] as const,
+  }));
+  await written.write(rows);
+}
+
+/** The last row of a VM. */
+function silentSince(observedUnixMs: number): Row {
+  const named = { vmName: 'leaving', displayName: 'leaving', observedUnixMs };
+  return { ...named, readings: [['svc_vm_load1', {}, 1]] };
+}
+
+/** Writes rows of one VM, at odd milliseconds, until it is stopped. */
+function keepWriting(written: Written): { stop(): Promise<void> } {
+  let isStopped = false;
+  const run = async () => {
+    for (let round = 1; !isStopped; round++) {
+      const observedUnixMs = Date.now() - (round % 7);
+      const named = { vmName: 'vm-0', displayName: 'machine 0', observedUnixMs };
+      await written.write([{ ...named, readings: readingsAt(round) }]);
+      await new Promise((resolve) => setTimeout(resolve, 137));
+    }
+  };
+  const ended = run();
+  return {
+    stop: async () => {
+      isStopped = true;
+      await ended;
+    },
+  };
+}
+
+/** Every stored sample against what was written; those that were not are told, at most ten. */
+function compare(written: Written, stored: Awaited<ReturnType<Prometheus['query']>>) {
+  const unknown: string[] = [];
+  let compared = 0;
+  for (const { metric, values = [] } of stored) {
+    const { job: _job, instance: _instance, ...labels } = metric;
+    for (const [seconds, value] of values) {
+      const key = sampleKey(labels, Math.round(seconds * 1000));
+      compared++;
+      if (written.samples.get(key) === Number(value)) continue;
+      if (unknown.length < 10) unknown.push(`${key}: ${value}, not ${written.samples.get(key)}`);
+    }
+  }
+  return { compared, unknown };
+}
+
+t.test('promtool accepts the configuration of the guide', needs('promtool 3.5.3'), (t) => {
+  const folder = dataFolder(t);
+  const keyFile = join(folder, 'vm-monitoring.key');
+  writeFileSync(keyFile, 'a key\n', { mode: 0o600 });
+  const file = join(folder, 'prometheus.yml');
+  const pasted = codeBlock('reading.md', '# prometheus.yml');
+  writeFileSync(file, pasted.replaceAll('/etc/prometheus/vm-monitoring.key', keyFile));
+  const told = execFileSync(componentPath('promtool 3.5.3'), ['check', 'config', file], {
+    timeout: 10_000,
+  });
+  t.match(String(told), /SUCCESS/);
+  t.end();
+});

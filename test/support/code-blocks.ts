@@ -1,0 +1,14 @@
+/** Blocks of code of a guide, so that tests run what the guide tells people to paste. */
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+/**
+ * The block of `docs/<page>` whose first line is `# <name>` (or is just the first of its kind).
+ * Throws when there is none.
+ */
+export function codeBlock(page: string, firstLine: string): string {
+  const path = fileURLToPath(new URL(`../../docs/${page}`, import.meta.url));
+  const blocks = readFileSync(path, 'utf8').matchAll(/^```\w+\n(.*?)^```$/gms);
+  for (const [, block = ''] of blocks) if (block.startsWith(`${firstLine}\n`)) return block;
+  throw new Error(`docs/${page} has no block that begins with ${firstLine}`);
+}

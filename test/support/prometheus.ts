@@ -1,0 +1,101 @@
+/**
+ * A real Prometheus for a test: on a free loopback port, with a data folder of its own, filled by
+ * remote write and read through its HTTP API, killed by its process id at the end.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { freePort } from './nats-server.ts';
+import { encodeRemoteWrite, type RemoteSeries } from './remote-write.ts';
+
+export interface PrometheusOptions {
+  /** Path of the program. */
+  readonly program: string;
+  /** Existing folder for the configuration and the data. */
+  readonly folder: string;
+  /** The configuration file's text; by default nothing is scraped. */
+  readonly config?: string;
+}
+
+export interface Prometheus {
+  /** Without a slash at the end. */
+  readonly origin: string;
+  readonly pid: number;
+  /** Adds samples, of each series in order of time. Throws with Prometheus's answer when refused. */
+  write(series: readonly RemoteSeries[]): Promise<void>;
+  /** The JSON of `POST /api/v1/PATH`, whatever its status. */
+  post(path: string, parameters: Readonly<Record<string, string>>): Promise<unknown>;
+  /** SIGKILL; resolves when the process is gone. */
+  kill(): Promise<void>;
+}
+
+const START_MS_MAX = 20_000;
+
+/** Runs and is ready. Throws with its log when it is not within 20 s. */
+export async function startPrometheus(options: PrometheusOptions): Promise<Prometheus> {
+  const port = await freePort();
+  const config = join(options.folder, 'prometheus.yml');
+  mkdirSync(options.folder, { recursive: true });
+  writeFileSync(config, options.config ?? 'global: {}\n');
+  const child = spawn(
+    options.program,
+    [
+      `--config.file=${config}`,
+      `--storage.tsdb.path=${join(options.folder, 'data')}`,
+      `--web.listen-address=127.0.0.1:${port}`,
+      '--web.enable-remote-write-receiver',
+      '--storage.tsdb.retention.time=100y',
+    ],
+    { stdio: ['ignore', 'ignore', 'pipe'] },
+  );
+  let log = '';
+  child.stderr.on('data', (chunk: Buffer) => {
+    log = (log + chunk.toString()).slice(-4_000);
+  });
+  const gone = once(child, 'exit');
+  const kill = async (): Promise<void> => {
+    if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL');
+    await gone;
+  };
+  const origin = `http://127.0.0.1:${port}`;
+  if (!(await becomesReady(origin, () => child.exitCode !== null))) {
+    await kill();
+    throw new Error(`${options.program} did not start:\n${log}`);
+  }
+  return {
+    origin,
+    pid: child.pid ?? 0,
+    write: (series) => write(origin, series),
+    post: (path, parameters) => post(`${origin}/api/v1/${path}`, parameters),
+    kill,
+  };
+}
+
+async function becomesReady(origin: string, hasEnded: () => boolean): Promise<boolean> {
+  const startedMs = performance.now();
+  while (performance.now() - startedMs < START_MS_MAX && !hasEnded()) {
+    const answer = await fetch(`${origin}/-/ready`).catch(() => undefined);
+    if (answer?.ok) return true;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  return false;
+}
+
+async function write(origin: string, series: readonly RemoteSeries[]): Promise<void> {
+  const answer = await fetch(`${origin}/api/v1/write`, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/x-protobuf',
+      'content-encoding': 'snappy',
+      'x-prometheus-remote-write-version': '0.1.0',
+    },
+    body: encodeRemoteWrite(series),
+  });
+  if (!answer.ok) throw new Error(`Remote write: ${answer.status} ${await answer.text()}`);
+}
+
+async function post(url: string, parameters: Readonly<Record<string, string>>): Promise<unknown> {
+  const answer = await fetch(url, { method: 'POST', body: new URLSearchParams(parameters) });
+  return answer.json();
+}
