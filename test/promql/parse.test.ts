@@ -9,6 +9,9 @@ import { PromqlError } from '../../src/promql/errors.ts';
 import { parseExpression } from '../../src/promql/parse/parse.ts';
 import { componentPath, needs } from '../support/components.ts';
 
+/** `first_over_time`, which later versions have without a flag. */
+const EXPERIMENTAL = 'function "first_over_time" is not enabled';
+
 t.test('every expression of the conformance scripts parses', needs('shared folder'), async (t) => {
   const folder = join(componentPath('shared folder'), 'conformance/promql');
   let count = 0;
@@ -22,9 +25,6 @@ t.test('every expression of the conformance scripts parses', needs('shared folde
   }
   t.ok(count > 400, `${count} expressions`);
 });
-
-/** `first_over_time`, which later versions have without a flag. */
-const EXPERIMENTAL = 'function "first_over_time" is not enabled';
 
 /** The expressions of a script, and whether they are expected to fail in some way. */
 function evalsOf(script: string): { expression: string; fails: boolean }[] {

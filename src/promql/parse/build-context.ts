@@ -7,11 +7,11 @@ import type { SyntaxTree } from './syntax-tree.ts';
 import type { Token } from './token.ts';
 
 export class BuildContext {
-  readonly #text: string;
+  readonly text: string;
   readonly #tree: SyntaxTree;
 
   constructor(text: string, tree: SyntaxTree) {
-    this.#text = text;
+    this.text = text;
     this.#tree = tree;
   }
 
@@ -35,7 +35,7 @@ export class BuildContext {
   }
 
   refuse({ from, to }: Span, message: string): PromqlError {
-    return parseError(this.#text, { from, to }, message);
+    return parseError(this.text, { from, to }, message);
   }
 
   /** A node that the grammar knows and we do not. */

@@ -49,8 +49,14 @@ function compiled(
     return createMatcher(textOf(label), op, textOf(value));
   } catch (error) {
     if (!(error instanceof RE2JSException)) throw error;
-    throw context.refuse({ from: label.from, to: value.to }, error.message);
+    throw context.refuse({ from: label.from, to: value.to }, regexpMessage(error));
   }
+}
+
+/** Without the flag that we set, and with an argument where Go shows an empty one. */
+function regexpMessage({ message }: RE2JSException): string {
+  const shown = message.replace('`(?s)', '`');
+  return shown.endsWith('`') ? shown : `${shown}: \`\``;
 }
 
 function textOf(token: Token): string {

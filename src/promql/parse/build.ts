@@ -18,14 +18,14 @@ import {
   Without,
 } from '@prometheus-io/lezer-promql';
 import type { AggregateOp, BinaryOp, Expr, Span } from '../ast.ts';
-import { EXPERIMENTAL_FUNCTIONS, functionSignatures } from '../functions/signatures.ts';
+import { functionSignatures } from '../functions/signatures.ts';
 import { type BuildContext, childOf, childrenOf } from './build-context.ts';
 import { labelsOf, matchingOf } from './build-labels.ts';
 import { withModifier } from './build-modifiers.ts';
 import { selectorOf } from './build-selector.ts';
-import { goQuote } from './go-quote.ts';
 import { numberLiteral, stringLiteral } from './literal.ts';
 import { combine } from './operand-order.ts';
+import { functionError } from './syntax-error.ts';
 import type { Token } from './token.ts';
 
 /** Throws `PromqlError` bad_data. Types are not yet checked. */
@@ -104,10 +104,7 @@ function callOf(context: BuildContext, node: SyntaxNode): Expr {
   const name = context.first(node);
   const func = functionSignatures.get(name.text);
   if (func !== undefined) return { kind: 'call', func, args, span: context.span(node) };
-  const quoted = goQuote(name.text);
-  const isExperimental = EXPERIMENTAL_FUNCTIONS.has(name.text);
-  const problem = isExperimental ? `function ${quoted} is not enabled` : undefined;
-  throw context.refuse(name, problem ?? `unknown function with name ${quoted}`);
+  throw functionError(context.text, name);
 }
 
 function argumentsOf(context: BuildContext, node: SyntaxNode): Expr[] {

@@ -8,6 +8,7 @@ import { mayNameMetric, type Token } from './token.ts';
 
 export interface CanonicalText {
   readonly text: string;
+  readonly words: readonly string[];
   /** Offsets of each token's word. */
   readonly starts: readonly number[];
   readonly ends: readonly number[];
@@ -18,19 +19,30 @@ export function canonicalText(tokens: readonly Token[]): CanonicalText {
   const writer = new Writer();
   const starts: number[] = [];
   const ends: number[] = [];
+  const words: string[] = [];
   let text = '';
   for (let i = 0; i < tokens.length; i++) {
     const token = tokens[i] as Token;
     if (token.kind === 'end') break;
     if (i > 0) text += ' ';
     starts.push(text.length);
-    text += writer.wordFor(token, tokens[i + 1]);
+    const word = writer.wordFor(token, tokens[i + 1]);
+    words.push(word);
+    text += word;
     ends.push(text.length);
   }
-  return { text, starts, ends };
+  return { text, words, starts, ends };
 }
 
-const LABEL_LISTS = new Set(['by', 'without', 'on', 'ignoring', 'group_left', 'group_right']);
+/** Keywords that a list of labels in parentheses follows. */
+export const LABEL_LISTS: ReadonlySet<string> = new Set([
+  'by',
+  'without',
+  'on',
+  'ignoring',
+  'group_left',
+  'group_right',
+]);
 const MATCHINGS = new Set(['on', 'ignoring', 'group_left', 'group_right']);
 /** Fits nowhere but at the end of a range. */
 const MISFIT = ']';
@@ -65,7 +77,7 @@ class Writer {
       return kind === 'identifier' && next?.word === '(' ? 'abs' : 'm';
     }
     if (this.#afterOperand || kind === 'aggregator') return word;
-    if (mayNameMetric(token)) return word === 'by' || word === 'without' ? word : 'm';
+    if (mayNameMetric(token)) return 'm';
     return word === 'atan2' ? MISFIT : word;
   }
 

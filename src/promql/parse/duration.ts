@@ -1,4 +1,5 @@
 /** Durations as Prometheus writes them: `1h30m`, largest unit first, each at most once. */
+import { goQuote } from './go-quote.ts';
 
 const UNITS_MS: readonly (readonly [string, number])[] = [
   ['y', 365 * 86_400_000],
@@ -9,17 +10,25 @@ const UNITS_MS: readonly (readonly [string, number])[] = [
   ['s', 1000],
   ['ms', 1],
 ];
-const DURATION = /^(?:(\d+)y)?(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?(?:(\d+)ms)?$/;
 /** Nanoseconds in 63 bits, as of Go. */
 const DURATION_MS_MAX = 2 ** 63 / 1e6;
 
-/** Milliseconds, or what is wrong with it. */
-export function parseDuration(text: string): number | 'invalid' | 'out of range' {
-  const counts = DURATION.exec(text)?.slice(1);
-  if (counts === undefined) return 'invalid';
+/** Milliseconds, or what is wrong with it in the words of prometheus/common's `ParseDuration`. */
+export function parseDuration(text: string): number | { readonly fault: string } {
   let ms = 0;
-  for (const [i, [, unitMs]] of UNITS_MS.entries()) ms += Number(counts[i] ?? 0) * unitMs;
-  return ms >= DURATION_MS_MAX ? 'out of range' : ms;
+  let last = -1;
+  for (const [, count, unit] of text.matchAll(/(\d+)(\D+)/g)) {
+    const index = UNITS_MS.findIndex(([name]) => name === unit);
+    const unitMs = UNITS_MS[index]?.[1];
+    if (unitMs === undefined) {
+      return { fault: `unknown unit ${goQuote(unit ?? '')} in duration ${goQuote(text)}` };
+    }
+    if (index <= last) return { fault: `not a valid duration string: ${goQuote(text)}` };
+    last = index;
+    ms += Number(count) * unitMs;
+    if (ms >= DURATION_MS_MAX) return { fault: 'duration out of range' };
+  }
+  return ms;
 }
 
 /**

@@ -27,7 +27,7 @@ const OPERATORS = '*/%+-^<>@';
 const ARITHMETIC = '*/%+-^';
 const REPLACED = '\uFFFD';
 
-/** A character that cannot stand where it does; the position is the token's or the one after it. */
+/** A character that cannot stand where it does. */
 class Fault extends Error {
   readonly at: number;
 
@@ -119,9 +119,9 @@ class Lexer {
   }
 
   #parenthesis(character: string): void {
-    this.#add('mark', character);
     this.#parenDepth += character === '(' ? 1 : -1;
-    if (this.#parenDepth < 0) this.#fail(`unexpected right parenthesis ')'`);
+    if (this.#parenDepth < 0) this.#fail(`unexpected right parenthesis ')'`, this.#at + 1);
+    this.#add('mark', character);
   }
 
   #bracket(character: string): void {
@@ -145,11 +145,11 @@ class Lexer {
     else if ('()'.includes(character)) this.#parenthesis(character);
     else if (ARITHMETIC.includes(character)) this.#add('operator', character);
     else if (character === ':') {
-      this.#add('mark', ':');
-      if (!this.#sawDuration) {
-        this.#fail('unexpected colon before duration in duration expression');
+      const problem = this.#sawDuration ? 'repeated colon' : 'colon before duration';
+      if (!this.#sawDuration || this.#sawColon) {
+        this.#fail(`unexpected ${problem} in duration expression`, this.#at + 1);
       }
-      if (this.#sawColon) this.#fail('unexpected repeated colon in duration expression');
+      this.#add('mark', ':');
       this.#sawColon = true;
     } else this.#fail(`unexpected character in duration expression: ${goQuote(character, "'")}`);
   }
@@ -246,8 +246,8 @@ class Lexer {
     return pattern.exec(this.#text)?.[0] ?? '';
   }
 
-  #fail(message: string): never {
-    throw new Fault(message, this.#at);
+  #fail(message: string, at = this.#at): never {
+    throw new Fault(message, at);
   }
 }
 

@@ -18,10 +18,7 @@ export function numberLiteral(context: BuildContext, token: Token): NumberLitera
     return { kind: 'number', value, span };
   }
   const ms = parseDuration(token.text);
-  if (ms === 'invalid') {
-    throw context.refuse(token, `not a valid duration string: ${goQuote(token.text)}`);
-  }
-  if (ms === 'out of range') throw context.refuse(token, 'duration out of range');
+  if (typeof ms !== 'number') throw context.refuse(token, ms.fault);
   return { kind: 'number', value: ms / 1000, isDuration: true, span };
 }
 

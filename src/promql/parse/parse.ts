@@ -10,7 +10,7 @@ import { checkExpression } from './check.ts';
 import { refuseDepth } from './depth.ts';
 import { lex } from './lexer.ts';
 import { parseError } from './parse-error.ts';
-import { unexpected } from './syntax-error.ts';
+import { syntaxError, unknownFunction } from './syntax-error.ts';
 import { parseSyntax } from './syntax-tree.ts';
 
 /** Throws `PromqlError` bad_data: `1:5: parse error: ...`. The tree may be shared between queries. */
@@ -19,12 +19,15 @@ export function parseExpression(text: string): Expr {
   if (tokens[0]?.kind === 'end') throw parseError(text, null, 'no expression found in input');
   refuseDepth(text, tokens);
   const parsed = parseSyntax(tokens);
-  const misplaced = parsed.ok ? undefined : tokens[parsed.index];
-  if (!parsed.ok && misplaced !== undefined) {
-    const message = unexpected(tokens, parsed.index);
-    throw parseError(text, { from: misplaced.from, to: misplaced.to }, message);
+  if (!parsed.ok && parsed.index < tokens.length) {
+    const { words, index } = parsed;
+    throw unknownFunction(text, tokens, index) ?? syntaxError(text, { tokens, words, index });
   }
-  if (fault !== null) throw parseError(text, { from: fault.at, to: text.length }, fault.message);
+  if (fault !== null) {
+    const span = { from: fault.at, to: text.length };
+    const unknown = unknownFunction(text, tokens, tokens.length);
+    throw unknown ?? parseError(text, span, fault.message);
+  }
   if (!parsed.ok) throw new Error('The grammar gave up after the end of the expression');
   const context = new BuildContext(text, parsed.tree);
   return checkExpression(text, buildExpression(context, parsed.tree.root));

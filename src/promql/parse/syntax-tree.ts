@@ -23,18 +23,18 @@ export interface SyntaxTree {
 /** Or the index of the first token that no expression can have at its place. */
 export type ParsedSyntax =
   | { readonly ok: true; readonly tree: SyntaxTree }
-  | { readonly ok: false; readonly index: number };
+  | { readonly ok: false; readonly index: number; readonly words: readonly string[] };
 
 /** Gives up at the first error instead of mending the tree around it. */
 const strict = parser.configure({ strict: true });
 
 /** Where tokens were cut off by a fault (no end token), the index may be their number. */
 export function parseSyntax(tokens: readonly Token[]): ParsedSyntax {
-  const { text, starts, ends } = canonicalText(tokens);
+  const { text, words, starts, ends } = canonicalText(tokens);
   const root = rootOf(text);
   if (typeof root === 'number') {
     const index = starts.findIndex((start) => start >= root);
-    return { ok: false, index: index === -1 ? starts.length : index };
+    return { ok: false, index: index === -1 ? starts.length : index, words };
   }
   const startIndex = new Map(starts.map((start, index) => [start, index]));
   const endIndex = new Map(ends.map((end, index) => [end, index]));
