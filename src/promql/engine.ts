@@ -2,9 +2,20 @@
  * The PromQL engine: text in, columns out. Parses and checks, evaluates over a `SeriesSource`, and
  * tells warnings. Pure: it reads no clock and no disk, and stops when its budget says so.
  */
+import { Annotations } from './annotations.ts';
+import { type Expr, typeOf, type ValueType } from './ast.ts';
 import type { Budget } from './budget.ts';
+import { PromqlError } from './errors.ts';
+import { functionTable } from './functions/table.ts';
 import type { Labels } from './labels.ts';
+import { Evaluator } from './operators/evaluator.ts';
+import { instantData, matrixOfRange, matrixOfSteps } from './operators/results.ts';
+import type { QueryRange } from './operators/window-times.ts';
+import { parseExpression } from './parse/parse.ts';
 import type { SeriesSource } from './series-source.ts';
+
+const LOOKBACK_MS = 5 * 60 * 1000;
+const SUBQUERY_STEP_MS = 60 * 1000;
 
 export interface EngineOptions {
   /** How long the newest sample stands for the present, ms. Default 5 minutes. */
@@ -58,7 +69,59 @@ export interface QueryDeps {
 }
 
 /** Throws `PromqlError`. */
-export declare function queryInstant(query: InstantQuery, deps: QueryDeps): QueryResult;
+export function queryInstant(query: InstantQuery, deps: QueryDeps): QueryResult {
+  const { timeMs } = query;
+  const expr = parseExpression(query.expression);
+  const range = { startMs: timeMs, endMs: timeMs };
+  const { evaluator, annotations } = prepare(expr, query, range, deps);
+  const grid = { startMs: timeMs, stepMs: 1, count: 1 };
+  const data: ResultData =
+    typeOf(expr) === 'matrix'
+      ? matrixOfRange(evaluator.evaluateRange(expr, grid), deps.budget)
+      : instantData(evaluator.evaluate(expr, grid), timeMs);
+  return { data, warnings: annotations.warnings, infos: annotations.infos };
+}
 
 /** Throws `PromqlError`. The answer is a matrix. */
-export declare function queryRange(query: RangeQuery, deps: QueryDeps): QueryResult;
+export function queryRange(query: RangeQuery, deps: QueryDeps): QueryResult {
+  const { startMs, endMs, stepMs } = query;
+  const expr = parseExpression(query.expression);
+  assertRangeable(expr);
+  if (!(stepMs >= 1)) throw new PromqlError('bad_data', 'the step must be a millisecond at least');
+  if (endMs < startMs)
+    throw new PromqlError('bad_data', 'end timestamp must not be before start time');
+  const { evaluator, annotations } = prepare(expr, query, { startMs, endMs }, deps);
+  const grid = { startMs, stepMs, count: Math.floor((endMs - startMs) / stepMs) + 1 };
+  const data = matrixOfSteps(evaluator.evaluate(expr, grid), grid, deps.budget);
+  return { data, warnings: annotations.warnings, infos: annotations.infos };
+}
+
+function prepare(expr: Expr, query: Query, range: QueryRange, { source, budget }: QueryDeps) {
+  const annotations = new Annotations(query.expression);
+  const evaluator = new Evaluator(expr, {
+    source,
+    budget,
+    annotations,
+    functions: functionTable,
+    range,
+    lookbackMs: query.lookbackMs ?? LOOKBACK_MS,
+    subqueryStepMs: query.subqueryStepMs ?? SUBQUERY_STEP_MS,
+  });
+  return { evaluator, annotations };
+}
+
+type Query = InstantQuery | RangeQuery;
+
+const RANGE_TYPES: Readonly<Record<ValueType, string | null>> = {
+  scalar: null,
+  vector: null,
+  string: 'string',
+  matrix: 'range vector',
+};
+
+function assertRangeable(expr: Expr): void {
+  const name = RANGE_TYPES[typeOf(expr)];
+  if (name === null) return;
+  const message = `invalid expression type "${name}" for range query, must be Scalar or instant Vector`;
+  throw new PromqlError('bad_data', message);
+}

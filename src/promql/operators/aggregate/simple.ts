@@ -1,0 +1,96 @@
+/**
+ * `count`, `group`, `min` and `max`: aggregations that need no state but their result.
+ */
+import type { Budget } from '../../budget.ts';
+import type { Column } from '../../values.ts';
+import { takeColumn } from '../columns.ts';
+import type { Accumulator } from './accumulator.ts';
+
+export class Count implements Accumulator {
+  readonly #column: Column;
+
+  constructor(count: number, budget: Budget) {
+    this.#column = takeColumn(count, budget);
+  }
+
+  add({ present }: Column): void {
+    const { values: counts, present: seen } = this.#column;
+    for (let i = 0; i < counts.length; i++) {
+      counts[i] = (counts[i] as number) + (present[i] as number);
+      seen[i] = (seen[i] as number) | (present[i] as number);
+    }
+  }
+
+  finish(): Column {
+    return this.#column;
+  }
+}
+
+/** `group`: 1 wherever any member is present. */
+export class Presence implements Accumulator {
+  readonly #column: Column;
+
+  constructor(count: number, budget: Budget) {
+    this.#column = takeColumn(count, budget);
+    this.#column.values.fill(1);
+  }
+
+  add({ present }: Column): void {
+    const { present: seen } = this.#column;
+    for (let i = 0; i < seen.length; i++) seen[i] = (seen[i] as number) | (present[i] as number);
+  }
+
+  finish(): Column {
+    return this.#column;
+  }
+}
+
+/** NaN gives way to every number. */
+export class Minimum implements Accumulator {
+  readonly #column: Column;
+
+  constructor(count: number, budget: Budget) {
+    this.#column = takeColumn(count, budget);
+    this.#column.values.fill(Number.NaN);
+  }
+
+  add({ values, present }: Column): void {
+    const { values: least, present: seen } = this.#column;
+    for (let i = 0; i < least.length; i++) {
+      if (present[i] === 0) continue;
+      seen[i] = 1;
+      const value = values[i] as number;
+      const before = least[i] as number;
+      if (value < before || Number.isNaN(before)) least[i] = value;
+    }
+  }
+
+  finish(): Column {
+    return this.#column;
+  }
+}
+
+/** NaN gives way to every number. */
+export class Maximum implements Accumulator {
+  readonly #column: Column;
+
+  constructor(count: number, budget: Budget) {
+    this.#column = takeColumn(count, budget);
+    this.#column.values.fill(Number.NaN);
+  }
+
+  add({ values, present }: Column): void {
+    const { values: greatest, present: seen } = this.#column;
+    for (let i = 0; i < greatest.length; i++) {
+      if (present[i] === 0) continue;
+      seen[i] = 1;
+      const value = values[i] as number;
+      const before = greatest[i] as number;
+      if (value > before || Number.isNaN(before)) greatest[i] = value;
+    }
+  }
+
+  finish(): Column {
+    return this.#column;
+  }
+}

@@ -1,0 +1,204 @@
+/**
+ * Binary operators but the set operators: scalar with scalar, vector with scalar, and vector with
+ * vector, pair by pair of matching columns. The labels of a result, and what may match at all, are
+ * settled once a pair; a step is arithmetic only.
+ */
+import type { Binary, VectorMatching } from '../ast.ts';
+import type { Budget } from '../budget.ts';
+import type { Labels } from '../labels.ts';
+import { mergeSeries } from '../merge-series.ts';
+import type { Column, ScalarValue, SeriesColumn, Value, VectorValue } from '../values.ts';
+import { computeArithmetic, isArithmetic } from './arithmetic.ts';
+import { type PinnedArrays, seriesColumn, takePresence, takeValues, vectorOf } from './columns.ts';
+import { computeComparison, isComparison } from './comparison.ts';
+import { MatchingFaults } from './matching-faults.ts';
+import { anyPresence, keepCommon } from './presence.ts';
+import { applySetOperator, isSetOp } from './set-operators.ts';
+import { type MatchGroup, matchGroups } from './vector-matching.ts';
+
+export interface BinaryContext {
+  /** Steps. */
+  readonly count: number;
+  readonly budget: Budget;
+  readonly pinned: PinnedArrays;
+}
+
+/** Throws `PromqlError` execution where the series cannot be matched. */
+export function applyBinary(node: Binary, lhs: Value, rhs: Value, context: BinaryContext): Value {
+  const { budget, pinned, count } = context;
+  if (lhs.type === 'scalar' && rhs.type === 'scalar') return ofScalars(node, lhs, rhs, budget);
+  if (lhs.type === 'vector' && rhs.type === 'vector') return ofVectors(node, lhs, rhs, context);
+  const present = pinned.allPresent(count, budget);
+  if (lhs.type === 'vector' && rhs.type === 'scalar') {
+    const scalar = { values: rhs.values, present };
+    const pairs = lhs.series.map((vector) => ({ lhs: vector, rhs: scalar, vector }));
+    return withScalar(node, pairs, budget);
+  }
+  if (lhs.type === 'scalar' && rhs.type === 'vector') {
+    const scalar = { values: lhs.values, present };
+    const pairs = rhs.series.map((vector) => ({ lhs: scalar, rhs: vector, vector }));
+    return withScalar(node, pairs, budget);
+  }
+  throw new Error(`No ${node.op} of ${lhs.type} and ${rhs.type}`);
+}
+
+function ofScalars(node: Binary, lhs: ScalarValue, rhs: ScalarValue, budget: Budget): ScalarValue {
+  const values = takeValues(lhs.values.length, budget);
+  const operands = { lhs: lhs.values, rhs: rhs.values };
+  if (isArithmetic(node.op)) computeArithmetic(node.op, operands, values);
+  else if (isComparison(node.op)) computeComparison(node.op, operands, values);
+  return { type: 'scalar', values };
+}
+
+interface ScalarPair {
+  readonly lhs: Column;
+  readonly rhs: Column;
+  /** Whichever of the two it is. */
+  readonly vector: SeriesColumn;
+}
+
+function withScalar(node: Binary, pairs: readonly ScalarPair[], budget: Budget): VectorValue {
+  const dropsName = isArithmetic(node.op) || node.bool;
+  const series: SeriesColumn[] = [];
+  for (const { lhs, rhs, vector } of pairs) {
+    budget.check();
+    const column = combine(node, { lhs, rhs, kept: vector.values }, budget);
+    if (column === null) continue;
+    const labels = dropsName ? vector.labels.withoutName() : vector.labels;
+    series.push(seriesColumn(labels, column.values, column.present));
+  }
+  return vectorOf(dropsName ? mergeSeries(series) : series);
+}
+
+interface Combination {
+  readonly lhs: Column;
+  readonly rhs: Column;
+  /** The values that a comparison without `bool` lets through. */
+  readonly kept: Float64Array;
+}
+
+/** null where nothing is left at any step. */
+function combine(node: Binary, { lhs, rhs, kept }: Combination, budget: Budget): Column | null {
+  const count = lhs.values.length;
+  const operands = { lhs: lhs.values, rhs: rhs.values };
+  if (isComparison(node.op) && !node.bool) {
+    const present = takePresence(count, budget);
+    computeComparison(node.op, operands, present);
+    if (keepCommon(present, lhs.present) && keepCommon(present, rhs.present)) {
+      return { values: kept, present };
+    }
+    budget.giveBackBytes(count);
+    return null;
+  }
+  const present = takePresence(count, budget);
+  present.set(lhs.present);
+  if (!keepCommon(present, rhs.present)) {
+    budget.giveBackBytes(count);
+    return null;
+  }
+  const values = takeValues(count, budget);
+  if (isArithmetic(node.op)) computeArithmetic(node.op, operands, values);
+  else if (isComparison(node.op)) computeComparison(node.op, operands, values);
+  return { values, present };
+}
+
+function ofVectors(
+  node: Binary,
+  lhs: VectorValue,
+  rhs: VectorValue,
+  context: BinaryContext,
+): VectorValue {
+  const { budget, count } = context;
+  const { matching, op } = node;
+  if (matching === null) throw new Error(`Two vectors without matching at ${op}`);
+  if (isSetOp(op)) return applySetOperator({ op, matching, count }, lhs, rhs, budget);
+  const groups = matchGroups(lhs.series, rhs.series, matching);
+  const isLhsMany = matching.cardinality !== 'one-to-many';
+  refuseFaults(groups, node, isLhsMany ? lhs.series : rhs.series, { ...context, matching });
+  const labelsOf = resultLabels(node, matching);
+  const series: SeriesColumn[] = [];
+  for (const group of groups) {
+    for (const left of group.lhs) {
+      for (const right of group.rhs) {
+        budget.check();
+        const column = combine(node, { lhs: left, rhs: right, kept: left.values }, budget);
+        if (column === null) continue;
+        const [many, one] = isLhsMany ? [left, right] : [right, left];
+        const labels = labelsOf(many.labels, one.labels);
+        series.push(seriesColumn(labels, column.values, column.present));
+      }
+    }
+  }
+  return vectorOf(mergeSeries(series));
+}
+
+function resultLabels(
+  node: Binary,
+  matching: VectorMatching,
+): (many: Labels, one: Labels) => Labels {
+  const names = new Set(matching.labels);
+  return (many, one) => {
+    let labels = isArithmetic(node.op) ? many.withoutName() : many;
+    if (matching.cardinality === 'one-to-one') {
+      labels = matching.on ? labels.only(names) : labels.without(names);
+    }
+    for (const name of matching.include) labels = labels.with(name, one.get(name));
+    return node.bool ? labels.withoutName() : labels;
+  };
+}
+
+interface FaultContext extends BinaryContext {
+  readonly matching: VectorMatching;
+}
+
+function refuseFaults(
+  groups: readonly MatchGroup[],
+  node: Binary,
+  manySide: readonly SeriesColumn[],
+  context: FaultContext,
+): void {
+  const { matching, count, budget } = context;
+  const faults = new MatchingFaults(matching);
+  const isLhsMany = matching.cardinality !== 'one-to-many';
+  let anyMany: Uint8Array | null = null;
+  for (const { lhs, rhs } of groups) {
+    const [many, one] = isLhsMany ? [lhs, rhs] : [rhs, lhs];
+    if (one.length > 1) {
+      anyMany ??= anyPresence(manySide, count, budget);
+      faults.noteOneSide(one, anyMany, budget);
+    }
+    if (many.length > 1 && one.length > 0) noteDoubles(faults, node, { many, one }, context);
+  }
+  if (anyMany !== null && manySide.length !== 1) budget.giveBackBytes(count);
+  faults.throwFirst();
+}
+
+interface Sides {
+  readonly many: readonly SeriesColumn[];
+  readonly one: readonly SeriesColumn[];
+}
+
+/** Series of the "many" side whose results would be the same series. */
+function noteDoubles(
+  faults: MatchingFaults,
+  node: Binary,
+  { many, one }: Sides,
+  { matching, count, budget }: FaultContext,
+): void {
+  const labelsOf = resultLabels(node, matching);
+  const [first] = one;
+  const alike = new Map<string, SeriesColumn[]>();
+  for (const series of many) {
+    // Beyond the labels copied from the one side, which all of a step have in common, the result's
+    // labels are the series's own.
+    const isOneToOne = matching.cardinality === 'one-to-one' || first === undefined;
+    const key = isOneToOne ? '' : labelsOf(series.labels, first.labels).key;
+    const doubles = alike.get(key);
+    if (doubles === undefined) alike.set(key, [series]);
+    else doubles.push(series);
+  }
+  if (alike.size === many.length) return;
+  const matched = anyPresence(one, count, budget);
+  for (const doubles of alike.values()) faults.noteResults(doubles, matched, budget);
+  if (one.length > 1) budget.giveBackBytes(count);
+}

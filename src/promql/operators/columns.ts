@@ -1,0 +1,108 @@
+/**
+ * How operators take the memory of columns, and what becomes of it. Every array is asked of the
+ * budget before it is made, so that a query which would need gigabytes is refused and never begun;
+ * columns may share arrays with each other (a filter keeps its input's values), because nobody
+ * writes to a column that was handed on.
+ */
+import type { Budget } from '../budget.ts';
+import type { Labels } from '../labels.ts';
+import type { Column, Grid, ScalarValue, SeriesColumn, Value, VectorValue } from '../values.ts';
+
+/** Of a value and its presence, bytes a step. */
+export const COLUMN_STEP_BYTES = 9;
+const VALUE_BYTES = 8;
+
+export function takeValues(count: number, budget: Budget): Float64Array {
+  budget.takeBytes(count * VALUE_BYTES);
+  return new Float64Array(count);
+}
+
+export function takePresence(count: number, budget: Budget): Uint8Array {
+  budget.takeBytes(count);
+  return new Uint8Array(count);
+}
+
+/** An empty column of `count` steps, its memory asked for. */
+export function takeColumn(count: number, budget: Budget): Column {
+  budget.takeBytes(count * COLUMN_STEP_BYTES);
+  return { values: new Float64Array(count), present: new Uint8Array(count) };
+}
+
+export function constantScalar(value: number, count: number, budget: Budget): ScalarValue {
+  return { type: 'scalar', values: takeValues(count, budget).fill(value) };
+}
+
+export function seriesColumn(labels: Labels, values: Float64Array, present: Uint8Array) {
+  return { labels, values, present };
+}
+
+export function vectorOf(series: readonly SeriesColumn[]): VectorValue {
+  return { type: 'vector', series };
+}
+
+/** Whether the column has a value at any step. */
+export function isAnyPresent(present: Uint8Array): boolean {
+  return present.includes(1);
+}
+
+/** Time of step `i`, Unix ms. */
+export function stepTime(grid: Grid, i: number): number {
+  return grid.startMs + i * grid.stepMs;
+}
+
+/** Of the last step, Unix ms. */
+export function lastStepTime(grid: Grid): number {
+  return stepTime(grid, grid.count - 1);
+}
+
+/** Calls `visit` with each array that the value holds. */
+function visitArrays(value: Value, visit: (array: Float64Array | Uint8Array) => void): void {
+  if (value.type === 'scalar') visit(value.values);
+  if (value.type !== 'vector') return;
+  for (const { values, present } of value.series) {
+    visit(values);
+    visit(present);
+  }
+}
+
+/**
+ * Arrays that outlive the operator which reads them: they are shared by many columns, or kept for
+ * a second place of the expression.
+ */
+export class PinnedArrays {
+  readonly #arrays = new Set<object>();
+  readonly #allPresent = new Map<number, Uint8Array>();
+
+  pin(value: Value): void {
+    visitArrays(value, (array) => this.#arrays.add(array));
+  }
+
+  has(array: object): boolean {
+    return this.#arrays.has(array);
+  }
+
+  /** The presence of whatever has a value at every step: one array for all such columns. */
+  allPresent(count: number, budget: Budget): Uint8Array {
+    let present = this.#allPresent.get(count);
+    if (present === undefined) {
+      present = takePresence(count, budget).fill(1);
+      this.#allPresent.set(count, present);
+      this.#arrays.add(present);
+    }
+    return present;
+  }
+
+  /** Gives back the memory of what an operator has read and did not hand on. */
+  release(inputs: readonly Value[], output: Value | null, budget: Budget): void {
+    const kept = new Set<object>();
+    if (output !== null) visitArrays(output, (array) => kept.add(array));
+    let bytes = 0;
+    const count = (array: Float64Array | Uint8Array) => {
+      if (kept.has(array) || this.#arrays.has(array)) return;
+      kept.add(array);
+      bytes += array.byteLength;
+    };
+    for (const input of inputs) visitArrays(input, count);
+    budget.giveBackBytes(bytes);
+  }
+}

@@ -1,0 +1,207 @@
+/**
+ * Evaluates an expression for all steps of a grid at once, from the leaves up: each node becomes a
+ * value of whole columns, made by the operator of its kind. Parts that are the same at all steps
+ * are computed at one step and spread; a subquery's inner expression gets a grid of its own.
+ */
+import type { Annotations } from '../annotations.ts';
+import type { Call, Expr, MatrixSelector, Subquery, VectorSelector } from '../ast.ts';
+import type { Budget } from '../budget.ts';
+import type { CallContext, PromqlFunction } from '../functions/function.ts';
+import type { SeriesSource } from '../series-source.ts';
+import type { Grid, RangeValue, Value, VectorValue } from '../values.ts';
+import { applyAggregate, unwrapped } from './aggregate/aggregate.ts';
+import { applyBinary } from './binary.ts';
+import { broadcast, stepTimes } from './broadcast.ts';
+import { constantScalar, PinnedArrays } from './columns.ts';
+import { FetchedSeries } from './fetched-series.ts';
+import { type Plan, planOf, selectorKey } from './plan.ts';
+import { type CopiedRange, selectRange } from './range-selector.ts';
+import { rangeOfColumns, subqueryGrid } from './subquery.ts';
+import { applyUnary } from './unary.ts';
+import { selectVector } from './vector-selector.ts';
+import { lastLook, lookTimes, type QueryRange } from './window-times.ts';
+
+export interface EvaluatorOptions {
+  readonly source: SeriesSource;
+  readonly budget: Budget;
+  readonly annotations: Annotations;
+  readonly functions: ReadonlyMap<string, PromqlFunction>;
+  /** What `@ start()` and `@ end()` mean. */
+  readonly range: QueryRange;
+  readonly lookbackMs: number;
+  /** Step of a subquery that names none, ms. */
+  readonly subqueryStepMs: number;
+}
+
+/** One evaluation of one expression. */
+export class Evaluator {
+  readonly #options: EvaluatorOptions;
+  readonly #budget: Budget;
+  readonly #plan: Plan;
+  readonly #fetched: FetchedSeries;
+  readonly #pinned = new PinnedArrays();
+  readonly #shared = new Map<string, VectorValue>();
+
+  constructor(expr: Expr, options: EvaluatorOptions) {
+    this.#options = options;
+    this.#budget = options.budget;
+    this.#plan = planOf(expr);
+    this.#fetched = new FetchedSeries(options.source, options.budget);
+  }
+
+  /** The value of any part that is not a range. Throws `PromqlError`. */
+  evaluate(expr: Expr, grid: Grid): Value {
+    this.#budget.check();
+    if (grid.count === 1 || !this.#plan.invariant.has(expr)) return this.#compute(expr, grid);
+    const value = this.#compute(expr, { ...grid, count: 1 });
+    const spread = broadcast(value, grid.count, this.#pinned, this.#budget);
+    this.#pinned.release([value], spread, this.#budget);
+    return spread;
+  }
+
+  /** The value of a part of type matrix. Throws `PromqlError`. */
+  evaluateRange(expr: Expr, grid: Grid): RangeValue {
+    return this.#range(expr, grid).range;
+  }
+
+  #compute(expr: Expr, grid: Grid): Value {
+    switch (expr.kind) {
+      case 'number':
+        return constantScalar(expr.value, grid.count, this.#budget);
+      case 'string':
+        return { type: 'string', value: expr.value };
+      case 'vectorSelector':
+        return this.#select(expr, grid, 'values');
+      case 'call':
+        return this.#call(expr, grid);
+      case 'aggregate': {
+        const param = expr.param === null ? null : this.evaluate(expr.param, grid);
+        const vector = asVector(this.evaluate(expr.expr, grid));
+        const { annotations } = this.#options;
+        const context = { count: grid.count, budget: this.#budget, annotations };
+        const inputs = param === null ? [vector] : [vector, param];
+        return this.#made(applyAggregate(expr, vector, param, context), inputs);
+      }
+      case 'binary': {
+        const lhs = this.evaluate(expr.lhs, grid);
+        const rhs = this.evaluate(expr.rhs, grid);
+        const context = { count: grid.count, budget: this.#budget, pinned: this.#pinned };
+        return this.#made(applyBinary(expr, lhs, rhs, context), [lhs, rhs]);
+      }
+      case 'unary': {
+        const value = this.evaluate(expr.expr, grid);
+        return this.#made(applyUnary(expr, value, this.#budget), [value]);
+      }
+      case 'paren':
+        return this.evaluate(expr.expr, grid);
+      case 'matrixSelector':
+      case 'subquery':
+        throw new Error(`A ${expr.kind} has no value a step`);
+    }
+  }
+
+  #made(output: Value, inputs: readonly Value[]): Value {
+    this.#pinned.release(inputs, output, this.#budget);
+    return output;
+  }
+
+  #select(selector: VectorSelector, grid: Grid, wanted: 'values' | 'times'): VectorValue {
+    const isShared = this.#plan.repeated.has(selectorKey(selector));
+    const key = isShared
+      ? JSON.stringify([selectorKey(selector), grid.startMs, grid.stepMs, grid.count, wanted])
+      : '';
+    const known = this.#shared.get(key);
+    if (known !== undefined) return known;
+    const look = lookTimes(selector, grid, this.#options.range);
+    const { lookbackMs } = this.#options;
+    const series = this.#fetched.select({
+      matchers: selector.matchers,
+      afterMs: look.firstMs - lookbackMs,
+      throughMs: lastLook(look),
+    });
+    const columns = selectVector({ series, look, lookbackMs, wanted }, this.#budget);
+    const value: VectorValue = { type: 'vector', series: columns };
+    if (isShared) {
+      this.#pinned.pin(value);
+      this.#shared.set(key, value);
+    }
+    return value;
+  }
+
+  #call(call: Call, grid: Grid): Value {
+    const implementation = this.#options.functions.get(call.func.name);
+    if (implementation === undefined) throw new Error(`No function ${call.func.name}`);
+    const inputs: Value[] = [];
+    let rangeBytes = 0;
+    const noted = <T extends Value>(value: T): T => {
+      inputs.push(value);
+      return value;
+    };
+    const context: CallContext = {
+      call,
+      grid,
+      annotations: this.#options.annotations,
+      budget: this.#budget,
+      evaluate: (argument) => noted(this.evaluate(argument, grid)),
+      evaluateTimes: (argument) => noted(this.#times(argument, grid)),
+      evaluateRange: (argument) => {
+        const { range, columns, copiedBytes } = this.#range(argument, grid);
+        if (columns !== null) inputs.push(columns);
+        rangeBytes += copiedBytes;
+        return range;
+      },
+    };
+    const output = this.#made(implementation(context), inputs);
+    this.#budget.giveBackBytes(rangeBytes);
+    return output;
+  }
+
+  #times(argument: Expr, grid: Grid): VectorValue {
+    const inner = unwrapped(argument);
+    if (inner.kind === 'vectorSelector') return this.#select(inner, grid, 'times');
+    const vector = asVector(this.evaluate(argument, grid));
+    const values = stepTimes(grid, this.#budget);
+    const times = vector.series.map(({ labels, present }) => ({ labels, values, present }));
+    const output: VectorValue = { type: 'vector', series: times };
+    this.#pinned.release([vector], output, this.#budget);
+    return output;
+  }
+
+  #range(argument: Expr, grid: Grid): HeldRange {
+    const expr = unwrapped(argument);
+    if (expr.kind === 'matrixSelector') return this.#selectRange(expr, grid);
+    if (expr.kind === 'subquery') return this.#subquery(expr, grid);
+    throw new Error(`A ${expr.kind} is not a range`);
+  }
+
+  #selectRange({ selector, rangeMs }: MatrixSelector, grid: Grid): HeldRange {
+    const look = lookTimes(selector, grid, this.#options.range);
+    const series = this.#fetched.select({
+      matchers: selector.matchers,
+      afterMs: look.firstMs - rangeMs,
+      throughMs: lastLook(look),
+    });
+    const selected = selectRange(series, { look, rangeMs }, this.#budget);
+    return { ...selected, columns: null };
+  }
+
+  #subquery(subquery: Subquery, grid: Grid): HeldRange {
+    const { rangeMs } = subquery;
+    const look = lookTimes(subquery, grid, this.#options.range);
+    const inner = subqueryGrid(subquery, look, this.#options.subqueryStepMs);
+    const columns = inner === null ? null : asVector(this.evaluate(subquery.expr, inner));
+    const range = rangeOfColumns(columns, inner, { look, rangeMs }, this.#budget);
+    return { ...range, columns };
+  }
+}
+
+/** What a range holds until its reader is done. */
+interface HeldRange extends CopiedRange {
+  /** Whose arrays it may refer to. */
+  readonly columns: VectorValue | null;
+}
+
+function asVector(value: Value): VectorValue {
+  if (value.type === 'vector') return value;
+  throw new Error(`A ${value.type} where a vector belongs`);
+}
