@@ -46,6 +46,9 @@ import { sealedText, webhookContents } from './notifiers/webhook/contents.ts';
 import { createWebhookSender, type Resolve } from './notifiers/webhook/sender.ts';
 import { formatSecret } from './notifiers/webhook/signature.ts';
 import { countLostWork, createParts, type LostWork } from './parts.ts';
+import { createQueryGate } from './query/query-gate.ts';
+import { QueryThreads } from './query/thread/query-threads.ts';
+import { createVmQueries } from './query/vm/vm-queries.ts';
 import { connectOptions, rpcRoutes } from './rpc/routes.ts';
 import { addFastWriteSamples } from './rpc/write-samples-fast.ts';
 import type { Settings } from './settings.ts';
@@ -234,7 +237,7 @@ function buildIngest(options: CoreOptions, lost: LostWork) {
 
 type EdgeOptions = Base &
   Pick<ReturnType<typeof buildCore>, 'ingest' | 'alerting' | 'datacenters' | 'evaluator'> &
-  Pick<Storage, 'history' | 'secrets'> & { host: RunningHost };
+  Pick<Storage, 'history' | 'secrets' | 'controlPath'> & { host: RunningHost };
 
 /** What clients reach: the API, and the service's own metrics. */
 async function startEdges(options: EdgeOptions) {
@@ -247,7 +250,7 @@ async function startEdges(options: EdgeOptions) {
   if (metricsServer) closers.add('metrics listener', () => metricsServer.close());
   const exporter = new Exporter(options);
   closers.add('exports', () => exporter.close());
-  const rpc = { ...options, authenticator };
+  const rpc = { ...options, authenticator, vmQueries: openQueries(options) };
   const http = await openHttpServer({
     ...options,
     readGate: createReadGate(authenticator),
@@ -259,6 +262,13 @@ async function startEdges(options: EdgeOptions) {
   });
   closers.add('http', () => http.close());
   return { http, metricsUrl: metricsServer?.url };
+}
+
+/** The threads that answer queries, and what the RPCs ask of them. */
+function openQueries({ history, controlPath, clock, log, closers }: EdgeOptions) {
+  const threads = new QueryThreads({ clock, history: history.share, controlPath });
+  closers.add('query threads', () => threads.close());
+  return createVmQueries({ threads, gate: createQueryGate(clock), clock, log });
 }
 
 /** Resolves once the projection has stopped for good: only a restart can help then. */

@@ -50,6 +50,8 @@ export interface Storage {
   readonly store: InstanceStore;
   readonly secrets: SecretStore;
   readonly history: History;
+  /** The projection's file, for threads that read it themselves. */
+  readonly controlPath: string;
 }
 
 /**
@@ -73,7 +75,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
     openHistory({ folder, clock, logIdentity: samples.identity }),
   );
   closers.add('history', () => history.close());
-  return { stream, store, secrets, history };
+  return { stream, store, secrets, history, controlPath: path };
 }
 
 /** What `use` gives, its faults of files and databases told with the path. */

@@ -10,6 +10,8 @@ import { type CheckReport, ChunkReader, type RowsRequest } from './chunk-reader.
 import { HeadReader } from './head/head-reader.ts';
 import type { HeadShare } from './head/memory.ts';
 import { openHistoryFileForReading } from './history-file.ts';
+import { LATEST_ROWS, NewestRows } from './newest-rows.ts';
+import { type NewestTimeRequest, NewestTimes } from './newest-times.ts';
 import { cutRows, mergeRows, type VmRows } from './rows.ts';
 
 /** What a thread needs to see history; goes through `workerData` or `postMessage`. */
@@ -19,18 +21,22 @@ export interface HistoryShare {
   readonly head: HeadShare;
 }
 
-/** Newest rows that `latest` looks at: rates need two of each source. */
-const LATEST_ROWS = 4;
-
 export class HistoryView {
   readonly #head: HeadReader;
   readonly #database;
   readonly #chunks: ChunkReader;
+  readonly #newestRows: NewestRows;
+  readonly #newestTimes: NewestTimes;
 
   constructor(share: HistoryShare) {
     this.#head = new HeadReader(share.head);
     this.#database = openHistoryFileForReading(share.path);
     this.#chunks = new ChunkReader(this.#database);
+    this.#newestRows = new NewestRows({
+      head: (project, vm) => this.#newestInHead(project, vm),
+      stored: (request) => this.#chunks.newest(request),
+    });
+    this.#newestTimes = new NewestTimes(this.#database);
   }
 
   /**
@@ -68,17 +74,25 @@ export class HistoryView {
     }
   }
 
-  /** Newest row of a VM that has one in the head. */
-  latest(project: string, vm: string): LatestRow | undefined {
-    const slot = this.#head.find(project, vm);
-    if (slot === undefined) return undefined;
-    return latestOf(this.#head.read(slot, { newest: LATEST_ROWS }).rows);
+  /** Newest row of a VM within retention, wherever it is. Throws `HistoryError` DAMAGED. */
+  newest(project: string, vm: string, nowMs: number): LatestRow | undefined {
+    return this.#newestRows.of(project, vm, nowMs);
   }
 
-  /** Newest row of a VM in chunks, of the last `days` days before `atMs`. */
-  latestStored(project: string, vm: string, atMs: number, days: number): LatestRow | undefined {
-    const rows = this.#chunks.newest({ project, vm, atMs, days });
-    return rows && latestOf(rows);
+  /** When a VM was last observed in [notBeforeMs, atMs], Unix ms. Throws `HistoryError` DAMAGED. */
+  newestTime(request: NewestTimeRequest): number | undefined {
+    const { project, vm, atMs, notBeforeMs } = request;
+    const slot = this.#head.find(project, vm);
+    const selection = { fromMs: notBeforeMs, toMs: atMs, names: new Set<string>() };
+    const head = slot === undefined ? undefined : this.#head.read(slot, selection).rows;
+    const stored = this.#newestTimes.find(request);
+    const newestMs = Math.max(head?.timesMs.at(-1) ?? -Infinity, stored ?? -Infinity);
+    return Number.isFinite(newestMs) ? newestMs : undefined;
+  }
+
+  #newestInHead(project: string, vm: string): VmRows | undefined {
+    const slot = this.#head.find(project, vm);
+    return slot === undefined ? undefined : this.#head.read(slot, { newest: LATEST_ROWS }).rows;
   }
 
   /** Goes through every chunk. */
@@ -89,12 +103,4 @@ export class HistoryView {
   close(): void {
     this.#database.close();
   }
-}
-
-function latestOf(columns: VmRows): LatestRow | undefined {
-  const last = columns.timesMs.length - 1;
-  const observedMs = columns.timesMs[last];
-  if (observedMs === undefined) return undefined;
-  const { state, vcpus } = columns;
-  return { observedMs, state: state[last] ?? 0, vcpus: vcpus[last] ?? Number.NaN, columns };
 }

@@ -66,20 +66,16 @@ export function openHistory(options: HistoryOptions): History {
 
 export class History implements HistoryReader {
   readonly #clock: Clock;
-  readonly #retentionMs: number;
   readonly #path: string;
   readonly #head: Head;
   readonly #share: HistoryShare;
   readonly #view: HistoryView;
   readonly #pool: ReadPool;
   readonly #flusher: Flusher;
-  /** Newest rows of VMs that are silent since before the head; undefined = none in retention. */
-  readonly #silent = new Map<string, LatestRow | undefined>();
 
   /** Use `openHistory`. */
   constructor(options: HistoryOptions) {
     this.#clock = options.clock;
-    this.#retentionMs = options.retentionMs ?? RETENTION_MS;
     this.#path = join(options.folder, HISTORY_FILE);
     const database = openHistoryFile(this.#path);
     const progress = loadProgress(database, options.logIdentity);
@@ -93,7 +89,8 @@ export class History implements HistoryReader {
     this.#pool = new ReadPool({ share: this.#share, threads: options.readers ?? 2 });
     this.#flusher = new Flusher({
       ...{ clock: options.clock, head: this.#head, share: this.#share, floors: progress.floors },
-      ...{ retentionMs: this.#retentionMs, flushAfterMs: options.flushAfterMs ?? 3_600_000 },
+      retentionMs: options.retentionMs ?? RETENTION_MS,
+      flushAfterMs: options.flushAfterMs ?? 3_600_000,
     });
     if (options.background !== false) this.#flusher.start();
   }
@@ -109,8 +106,6 @@ export class History implements HistoryReader {
    */
   append(batch: SampleBatch, position: LogPosition): void {
     this.#head.append(batch, position);
-    if (this.#silent.size === 0) return;
-    for (const { project, vm } of batch.vms) this.#silent.delete(`${project}\n${vm}`);
   }
 
   /** Notes an entry of the log that holds no samples, so that the floor can pass it. */
@@ -126,15 +121,11 @@ export class History implements HistoryReader {
     return this.#flusher.floor(partition);
   }
 
-  latest(project: string, vm: string): LatestRow | undefined {
-    const row = this.#view.latest(project, vm);
-    if (row !== undefined) return row;
-    const key = `${project}\n${vm}`;
-    if (!this.#silent.has(key)) {
-      const days = Math.ceil(this.#retentionMs / 86_400_000);
-      this.#silent.set(key, this.#view.latestStored(project, vm, this.#clock.now(), days));
-    }
-    return this.#silent.get(key);
+  /** Newest row of a VM within retention, looked up in another thread. Throws `HistoryError`. */
+  async latest(project: string, vm: string): Promise<LatestRow | undefined> {
+    const request = { project, vm, nowMs: this.#clock.now() };
+    // The pool's threads run our own file, whose answer to `latest` is this.
+    return (await this.#pool.call('latest', request)) as LatestRow | undefined;
   }
 
   /**

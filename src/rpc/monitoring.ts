@@ -1,43 +1,39 @@
-/** `MonitoringService`: reads a message, asks `src/query`, answers. */
+/**
+ * `MonitoringService`: checks a message, asks the query threads, passes their bytes on. What only
+ * this thread knows (records, data centers, clocks, the time) goes along with the question.
+ */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
-import type { Host } from '../../actors/host-port.ts';
-import { Turns } from '../../actors/turns.ts';
+import type { Host, StoredRecord } from '../../actors/host-port.ts';
 import type { VmBody } from '../../actors/vm-registry.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { metricCatalogue } from '../../streams/metrics/catalogue.ts';
 import { Refusal } from '../../streams/refusal.ts';
-import type { HistoryReader } from '../../streams/samples/columns.ts';
-import { parseLabels } from '../../streams/samples/series-key.ts';
 import {
   type ListVMMonitoringRequest,
+  ListVMMonitoringResponseSchema,
   type MonitoringService,
-  Quality_State,
   type QueryVMMonitoringRequest,
-  Telemetry_State,
-  VMMonitoring_State,
+  QueryVMMonitoringResponseSchema,
 } from '../gen/svc/monitoring/v1/monitoring_pb.ts';
-import { type MetricAnswer, qualityOf, type RangeQuality } from '../query/quality.ts';
-import { createQueryGate, type QueryGate } from '../query/query-gate.ts';
-import { type InventoryEntry, inventoryEntry } from '../query/vm-inventory.ts';
-import { checkMetricIds, queryMetrics, rangeOf } from '../query/vm-query.ts';
-import { unixSeconds } from './alert-messages.ts';
+import type { KnownVm } from '../query/vm/inventory.ts';
+import { checkMetricIds, rangeOf } from '../query/vm/range.ts';
+import type { VmQueries } from '../query/vm/vm-queries.ts';
 import { within } from './caller.ts';
 import { listOptions, pageToken } from './paging.ts';
-import { nameOf, parseName, parseProjectName } from './resource-name.ts';
+import { formatOf, readyAnswer } from './ready-bytes.ts';
+import { parseName, parseProjectName } from './resource-name.ts';
 
 export interface MonitoringDeps {
   readonly host: Pick<Host, 'view'>;
-  readonly history: HistoryReader;
+  readonly vmQueries: VmQueries;
   readonly datacenters: { stateOf(name: string): 'live' | 'stale' };
   readonly clock: Clock;
 }
 
 export function monitoringService(deps: MonitoringDeps): ServiceImpl<typeof MonitoringService> {
-  const gate = createQueryGate(deps.clock);
-  const turns = new Turns(deps.clock);
   return {
-    queryVMMonitoring: (request, context) => queryVMMonitoring(deps, gate, request, context),
-    listVMMonitoring: (request, context) => listVMMonitoring(deps, turns, request, context),
+    queryVMMonitoring: (request, context) => queryVMMonitoring(deps, request, context),
+    listVMMonitoring: (request, context) => listVMMonitoring(deps, request, context),
     listMetricDescriptors({ projectName }, context) {
       within(context, parseProjectName('projectName', projectName));
       const descriptors = [...metricCatalogue.values()].map(
@@ -51,14 +47,12 @@ export function monitoringService(deps: MonitoringDeps): ServiceImpl<typeof Moni
 }
 
 async function queryVMMonitoring(
-  deps: MonitoringDeps,
-  gate: QueryGate,
+  { host, vmQueries, datacenters, clock }: MonitoringDeps,
   request: QueryVMMonitoringRequest,
   context: HandlerContext,
 ) {
-  const { host, history, datacenters, clock } = deps;
-  const { project, id } = parseName('name', request.name, 'vms');
-  const record = host.view(within(context, project)).record('vm', id);
+  const { project, id: vm } = parseName('name', request.name, 'vms');
+  const record = host.view(within(context, project)).record('vm', vm);
   if (!record) throw new Refusal('NOT_FOUND', `There is no ${request.name}`);
   const metricIds = checkMetricIds(request.metricIds);
   const requested = {
@@ -66,94 +60,46 @@ async function queryVMMonitoring(
     endSeconds: secondsOf(request.endTimeUnix),
     stepSeconds: request.stepSeconds,
   };
-  return await gate.run(project, context.signal, async (signal) => {
-    const nowMs = clock.now();
-    const range = rangeOf(requested, nowMs);
-    const query = { project, vm: id, metricIds, range, signal };
-    const answers = await queryMetrics(history, query);
-    const { datacenter, expandedMonitoring } = record.body as unknown as VmBody;
-    const lastObservedMs = history.latest(project, id)?.observedMs;
-    const state = datacenters.stateOf(datacenter);
-    const facts = { nowMs, lastObservedMs, datacenter: state, expandedMonitoring, vmReasons: [] };
-    return {
-      startTimeUnix: unixSeconds(range.startMs),
-      endTimeUnix: unixSeconds(range.endMs),
-      stepSeconds: request.stepSeconds,
-      quality: qualityMessage(qualityOf(answers, range, facts), facts),
-      series: answers.flatMap(seriesMessages),
-    };
-  });
+  const nowMs = clock.now();
+  const range = rangeOf(requested, nowMs);
+  const { datacenterState: datacenter, expandedMonitoring } = knownVm(datacenters, record);
+  const facts = { nowMs, datacenter, expandedMonitoring, clockReasons: [] };
+  const query = { project, vm, metricIds, range, ...facts };
+  const bytes = await vmQueries.query({ query, format: formatOf(context) }, context.signal);
+  return readyAnswer(context, QueryVMMonitoringResponseSchema, bytes);
 }
 
 function secondsOf(time: bigint | undefined): number | undefined {
   return time === undefined ? undefined : Number(time);
 }
 
-function seriesMessages(answer: MetricAnswer) {
-  if ('failed' in answer) return [];
-  const { metricId, series } = answer;
-  return series.map(({ unit, labels, points }) => ({
-    metricId,
-    unit,
-    labels: parseLabels(labels),
-    points: points.map(({ timeMs, value }) => ({ timeUnix: unixSeconds(timeMs), value })),
-  }));
-}
-
-function qualityMessage(
-  quality: RangeQuality,
-  { lastObservedMs, datacenter }: { lastObservedMs: number | undefined; datacenter: string },
-) {
-  return {
-    state: Quality_State[quality.state],
-    ...(lastObservedMs === undefined ? {} : { lastObservedUnix: unixSeconds(lastObservedMs) }),
-    datacenterState: datacenter.toUpperCase(),
-    expectedSamples: BigInt(quality.expectedSamples),
-    observedSamples: BigInt(quality.observedSamples),
-    gaps: quality.gaps.map(({ startMs, endMs, reason }) => ({
-      startUnix: unixSeconds(startMs),
-      endUnix: unixSeconds(endMs),
-      reason,
-    })),
-    metrics: quality.metrics.map(({ metricId, state, reason }) => ({
-      metricId,
-      state: Quality_State[state],
-      reason,
-    })),
-    reasons: [...quality.reasons],
-  };
+function knownVm(datacenters: MonitoringDeps['datacenters'], { id, body }: StoredRecord): KnownVm {
+  // Records of this kind are written by the registry alone.
+  const { displayName, datacenter, expandedMonitoring } = body as unknown as VmBody;
+  const datacenterState = datacenters.stateOf(datacenter);
+  return { id, displayName, datacenter, datacenterState, expandedMonitoring };
 }
 
 /**
- * In the order of VM ids: what comes and goes does not move the others between pages. The newest
- * row of a silent VM is unpacked from a chunk (0.6 ms): a page of them shares the thread.
+ * In the order of VM names. A token names the last VM of its page, so that what comes and goes does
+ * not move the others between pages, and is of its own project alone.
  */
 async function listVMMonitoring(
-  deps: MonitoringDeps,
-  turns: Turns,
+  { host, vmQueries, datacenters, clock }: MonitoringDeps,
   request: ListVMMonitoringRequest,
   context: HandlerContext,
 ) {
   const project = within(context, parseProjectName('projectName', request.projectName));
-  const page = deps.host.view(project).records('vm', listOptions('vms', request));
-  const asked = { nowMs: deps.clock.now(), inventoryOnly: request.inventoryOnly };
-  const vms: ReturnType<typeof vmMessage>[] = [];
-  for (const record of page.items) {
-    await turns.breathe();
-    vms.push(vmMessage(project, inventoryEntry(deps, record, asked)));
-  }
-  return { vms, nextPageToken: pageToken('vms', page.next) };
-}
-
-function vmMessage(project: string, entry: InventoryEntry) {
-  const { id, state, telemetry, lastObservedMs, ...same } = entry;
-  return {
-    ...same,
-    name: nameOf(project, 'vms', id),
-    state: VMMonitoring_State[state],
-    telemetry: {
-      state: Telemetry_State[telemetry],
-      ...(lastObservedMs === undefined ? {} : { lastObservedUnix: unixSeconds(lastObservedMs) }),
-    },
+  const kind = `vms of ${project}`;
+  const page = host.view(project).records('vm', listOptions(kind, request));
+  const call = {
+    project,
+    vms: page.items.map((record) => knownVm(datacenters, record)),
+    nextPageToken: pageToken(kind, page.next),
+    nowMs: clock.now(),
+    inventoryOnly: request.inventoryOnly,
+    format: formatOf(context),
   };
+  const bytes = await vmQueries.inventory(call, context.signal);
+  return readyAnswer(context, ListVMMonitoringResponseSchema, bytes);
 }

@@ -18,7 +18,6 @@ import type { EvaluatorView } from '../../actors/evaluator-port.ts';
 import type { Host } from '../../actors/host-port.ts';
 import type { Ingest } from '../../actors/ingest-port.ts';
 import type { Clock } from '../../streams/clock.ts';
-import type { HistoryReader } from '../../streams/samples/columns.ts';
 import type { Authenticator } from '../auth/authenticator.ts';
 import { AuditService } from '../gen/svc/audit/v1/audit_pb.ts';
 import { IngestService } from '../gen/svc/ingest/v1/ingest_pb.ts';
@@ -27,12 +26,15 @@ import { MonitoringService } from '../gen/svc/monitoring/v1/monitoring_pb.ts';
 import { policy } from '../gen/svc/options/v1/policy_pb.ts';
 import { BODY_BYTES_MAX } from '../http/limits.ts';
 import type { Log } from '../log.ts';
+import { ANSWER_BYTES_MAX } from '../query/vm/answer-bytes.ts';
+import type { VmQueries } from '../query/vm/vm-queries.ts';
 import { alertService } from './alerts.ts';
 import { auditService } from './audit.ts';
 import { requestGate } from './gate.ts';
 import { ingestService } from './ingest.ts';
 import { COMPRESSIONS } from './message-bytes.ts';
 import { monitoringService } from './monitoring.ts';
+import { passReadyBytes } from './ready-bytes.ts';
 import { errorsAsTold } from './told-errors.ts';
 import { tellResponses } from './told-responses.ts';
 
@@ -41,15 +43,12 @@ export interface RpcDeps {
   readonly alerting: Alerting;
   readonly evaluator: EvaluatorView;
   readonly ingest: Ingest;
-  readonly history: HistoryReader;
+  readonly vmQueries: VmQueries;
   readonly datacenters: { stateOf(name: string): 'live' | 'stale' };
   readonly authenticator: Authenticator;
   readonly clock: Clock;
   readonly log: Log;
 }
-
-/** Largest answer (interface, section 8). */
-const RESPONSE_BYTES_MAX = 4 * 1024 * 1024;
 
 /** The Connect protocol alone: no client of ours speaks the other two. */
 const PROTOCOLS = { grpc: false, grpcWeb: false } as const;
@@ -62,7 +61,7 @@ export function connectOptions(deps: RpcDeps): ConnectRouterOptions {
     interceptors: [errorsAsTold(deps.log)],
     acceptCompression: COMPRESSIONS,
     readMaxBytes: BODY_BYTES_MAX,
-    writeMaxBytes: RESPONSE_BYTES_MAX,
+    writeMaxBytes: ANSWER_BYTES_MAX,
   };
 }
 
@@ -73,6 +72,7 @@ export function rpcRoutes(deps: RpcDeps): (router: ConnectRouter) => void {
     register(router, AlertService, alertService(deps));
     register(router, IngestService, ingestService(deps));
     register(router, AuditService, auditService(deps));
+    passReadyBytes(router);
     tellResponses(router, { position: () => deps.host.appliedSequence(), log: deps.log });
   };
 }

@@ -37,8 +37,6 @@ export interface HistoryReader {
     /** Gives the read up; it then rejects with the signal's reason. */
     readonly signal?: AbortSignal;
   }): Promise<VmColumns>;
-  /** Newest observation of a VM, Unix ms, and its values by series key; from memory. */
-  latest(project: string, vm: string): LatestRow | undefined;
 }
 
 export interface LatestRow {

@@ -3,9 +3,8 @@ import t from 'tap';
 import { HistoryError } from '../../sqlite/history/history-error.ts';
 import { createQueryGate, type QueryGate } from '../../src/query/query-gate.ts';
 import { VirtualClock } from '../../streams/clock.ts';
-import type { HistoryReader, VmColumns } from '../../streams/samples/columns.ts';
 import { START_MS } from '../support/credential-world.ts';
-import { START_SECONDS, startRpcWorld, VM } from '../support/rpc-world.ts';
+import { START_SECONDS, startRpcWorld, VM, withThreads } from '../support/rpc-world.ts';
 
 const never = new AbortController().signal;
 
@@ -101,48 +100,44 @@ const query = {
   stepSeconds: 60,
 };
 
-/** A history that answers `columns`, or never; each read's signal is noted. */
-function madeUpHistory(latest: HistoryReader['latest'], columns?: VmColumns) {
-  const signals: (AbortSignal | undefined)[] = [];
-  const read: HistoryReader['read'] = ({ signal }) => {
+t.test(
+  'Upstream query exceeds 10 seconds: a 504 without points, and the read is given up',
+  async (t) => {
+    const signals: AbortSignal[] = [];
+    const world = await startRpcWorld(t, (deps) => withThreads(deps, slow(signals)));
+    await world.write([{ observedUnixMs: START_MS }]);
+    const asked = world.call('QueryVMMonitoring', query);
+    const listed = world.call('ListVMMonitoring', { projectName: 'projects/demo' });
+    while (signals.length < 2) await turns();
+    await world.clock.advance(10_000);
+    for (const answer of await Promise.all([asked, listed])) {
+      t.match(answer, {
+        status: 504,
+        reason: 'QUERY_TIMEOUT',
+        body: { code: 'deadline_exceeded' },
+      });
+      t.notOk('series' in answer.body || 'vms' in answer.body);
+    }
+    t.ok(signals.every((signal) => signal.aborted));
+  },
+);
+
+/** Threads that never answer; each call's signal is noted. */
+function slow(signals: AbortSignal[]) {
+  return (signal: AbortSignal): Promise<unknown> => {
     signals.push(signal);
-    return columns ? Promise.resolve(columns) : new Promise(() => {});
-  };
-  return { signals, history: { read, latest } };
-}
-
-/** A week of one file system reading a minute, for each of so many mounts. */
-function mounts(count: number): VmColumns {
-  const length = 9_999;
-  const timesMs = Float64Array.from({ length }, (_, i) => START_MS - (length - 1 - i) * 60_000);
-  const bytes = new Float64Array(length).fill(1234567890);
-  const key = (i: number) => `svc_vm_filesystem_used_bytes{mountpoint="/${i}"}`;
-  return {
-    timesMs,
-    series: new Map(Array.from({ length: count }, (_, i) => [key(i), bytes])),
-    vcpus: new Float64Array(length).fill(Number.NaN),
-    ...{ state: new Uint8Array(length), boot: new Uint32Array(length) },
-    ...{ stateReason: new Uint32Array(length), conflicted: new Uint8Array(length) },
-    ...{ strings: [''], conflicts: 0 },
+    return new Promise(() => {});
   };
 }
 
-t.test('A slow read is a 504 with its reason and without points, and is given up', async (t) => {
-  const { signals, history } = madeUpHistory(() => undefined);
-  const world = await startRpcWorld(t, () => ({ history }));
-  await world.write([{ observedUnixMs: START_MS }]);
-  const asked = world.call('QueryVMMonitoring', query);
-  while (signals.length === 0) await turns();
-  await world.clock.advance(10_000);
-  const answer = await asked;
-  t.match(answer, { status: 504, reason: 'QUERY_TIMEOUT', body: { code: 'deadline_exceeded' } });
-  t.notOk('series' in answer.body);
-  t.ok(signals[0]?.aborted);
-});
-
-t.test('Too much at once is a 429 that says when to come again', async (t) => {
-  const { signals, history } = madeUpHistory(() => undefined);
-  const world = await startRpcWorld(t, () => ({ history }));
+t.test('Too many requests: a 429 that says when to come again', async (t) => {
+  const signals: AbortSignal[] = [];
+  const none = { kind: 'answer', bytes: new Uint8Array(), failures: [] };
+  const world = await startRpcWorld(t, (deps) =>
+    withThreads(deps, (signal, method) =>
+      method === 'vmQuery' ? slow(signals)(signal) : Promise.resolve(none),
+    ),
+  );
   await world.write([{ observedUnixMs: START_MS }]);
   const asked = Array.from({ length: 73 }, () => world.call('QueryVMMonitoring', query));
   const refused = await Promise.race(asked);
@@ -155,38 +150,10 @@ t.test('Too much at once is a 429 that says when to come again', async (t) => {
   await Promise.all(asked);
 });
 
-t.test('An answer over 4 MiB is refused', async (t) => {
-  const request = {
-    ...query,
-    metricIds: ['filesystem_used_bytes'],
-    startTimeUnix: String(START_SECONDS - 9_998 * 60),
-  };
-  for (const [count, status] of [
-    [5, 200],
-    [10, 400],
-    [30, 400],
-  ] as const) {
-    await t.test(`${count} mounts: ${status}`, async (t) => {
-      const { history } = madeUpHistory(() => undefined, mounts(count));
-      const world = await startRpcWorld(t, () => ({ history }));
-      await world.write([{ observedUnixMs: START_MS }]);
-      const answer = await world.call('QueryVMMonitoring', request);
-      t.equal(answer.status, status);
-      t.equal(answer.reason, status === 200 ? undefined : 'RESPONSE_TOO_LARGE');
-      // So many cannot fit: found out before they are all put into a message.
-      if (count === 30) t.match(answer.body.message, /points and more/);
-    });
-  }
-});
-
 t.test('Storage that fails is a 503 to come again to, and told in the log', async (t) => {
-  const failing = (error: Error) => ({
-    read: () => Promise.reject(error),
-    latest: () => undefined,
-  });
   const full = Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' });
   for (const error of [new HistoryError('DAMAGED', 'Chunk 7: checksum'), full]) {
-    const world = await startRpcWorld(t, () => ({ history: failing(error) }));
+    const world = await startRpcWorld(t, (deps) => withThreads(deps, () => Promise.reject(error)));
     await world.write([{ observedUnixMs: START_MS }]);
     const answer = await world.call('QueryVMMonitoring', query);
     t.match(answer, { status: 503, reason: 'NOT_READY' });
@@ -197,11 +164,8 @@ t.test('Storage that fails is a 503 to come again to, and told in the log', asyn
 });
 
 t.test('A fault of ours is a 500 that says nothing but that, and is told in the log', async (t) => {
-  const history = {
-    read: () => Promise.reject(new TypeError('x of undefined')),
-    latest: () => undefined,
-  };
-  const world = await startRpcWorld(t, () => ({ history }));
+  const fault = { kind: 'fault', detail: 'TypeError: x of undefined\n at answer.ts' };
+  const world = await startRpcWorld(t, (deps) => withThreads(deps, () => Promise.resolve(fault)));
   await world.write([{ observedUnixMs: START_MS }]);
   const answer = await world.call('QueryVMMonitoring', query);
   t.match(answer, { status: 500, body: { code: 'internal' } });

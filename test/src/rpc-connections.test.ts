@@ -3,7 +3,13 @@ import { once } from 'node:events';
 import { type ClientRequest, request } from 'node:http';
 import t from 'tap';
 import { START_MS } from '../support/credential-world.ts';
-import { type RpcWorld, START_SECONDS, startRpcWorld, VM } from '../support/rpc-world.ts';
+import {
+  type RpcWorld,
+  START_SECONDS,
+  startRpcWorld,
+  VM,
+  withThreads,
+} from '../support/rpc-world.ts';
 
 const query = {
   name: VM,
@@ -28,15 +34,12 @@ async function post(world: RpcWorld, headers: object = {}): Promise<ClientReques
 
 t.test('A client that hangs up ends its read', async (t) => {
   const begun = Promise.withResolvers<AbortSignal>();
-  const world = await startRpcWorld(t, () => ({
-    history: {
-      read: ({ signal }) => {
-        if (signal) begun.resolve(signal);
-        return new Promise(() => {});
-      },
-      latest: () => undefined,
-    },
-  }));
+  const world = await startRpcWorld(t, (deps) =>
+    withThreads(deps, (signal) => {
+      begun.resolve(signal);
+      return new Promise(() => {});
+    }),
+  );
   await world.write([{ observedUnixMs: START_MS }]);
   const asking = await post(world);
   asking.end(JSON.stringify(query));

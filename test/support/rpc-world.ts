@@ -3,6 +3,7 @@
  * evaluator and history in a folder of the test's own, under a virtual clock. Requests are injected
  * below the socket, so that nothing is mocked but the network.
  */
+import { join } from 'node:path';
 import { fromBinary } from '@bufbuild/protobuf';
 import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
 import { type FastifyInstance, fastify } from 'fastify';
@@ -27,6 +28,9 @@ import { ErrorInfoSchema } from '../../src/gen/svc/options/v1/error_pb.ts';
 import { addFallbacks } from '../../src/http/fallbacks.ts';
 import { BODY_BYTES_MAX } from '../../src/http/limits.ts';
 import type { Log } from '../../src/log.ts';
+import { createQueryGate } from '../../src/query/query-gate.ts';
+import { QueryThreads } from '../../src/query/thread/query-threads.ts';
+import { createVmQueries } from '../../src/query/vm/vm-queries.ts';
 import { connectOptions, type RpcDeps, rpcRoutes } from '../../src/rpc/routes.ts';
 import { VirtualClock } from '../../streams/clock.ts';
 import { seededRandom } from '../../streams/random.ts';
@@ -107,19 +111,41 @@ export async function startRpcWorld(
       await new Promise<void>((resolve) => setImmediate(resolve));
     }
   }
-  const seen = { clock, host, app, keys, lines: parts.lines, datacenterStates, sealedValues };
+  const seen = {
+    clock,
+    host,
+    app,
+    keys,
+    history: parts.history,
+    lines: parts.lines,
+    datacenterStates,
+    sealedValues,
+  };
   return { ...seen, ...callsOf(app, keys, settled), settled, issue, stopRules: parts.stopRules };
 }
 
-/** Host, log, history, evaluator: the real ones, running. */
+/** For `change`: queries whose threads are the test's own, to be slow or to fail. */
+export function withThreads(
+  { clock, log }: RpcDeps,
+  call: (signal: AbortSignal, method: string) => Promise<unknown>,
+): Pick<RpcDeps, 'vmQueries'> {
+  const threads: Pick<QueryThreads, 'call'> = {
+    call: (_project, method, _argument, signal) => call(signal, method),
+  };
+  return { vmQueries: createVmQueries({ threads, gate: createQueryGate(clock), clock, log }) };
+}
+
+/** Host, log, history, evaluator, query threads: the real ones, running. */
 async function startParts(t: Test) {
   const clock = new VirtualClock(START_MS);
   const random = seededRandom(7);
-  const database = openDatabase({ path: ':memory:', synchronous: 'NORMAL', migrations: [] });
+  const folder = t.testdir();
+  const controlPath = join(folder, 'control.db');
+  const database = openDatabase({ path: controlPath, synchronous: 'NORMAL', migrations: [] });
   const stream = openEmbeddedStream({ storage: database, clock, random });
   const { identity } = await stream.ensure(samplesSpec);
   const history = openHistory({
-    ...{ folder: t.testdir(), clock, logIdentity: identity },
+    ...{ folder, clock, logIdentity: identity },
     ...{ background: false, readers: 1 },
   });
   const host = createHost({
@@ -132,6 +158,10 @@ async function startParts(t: Test) {
   const writer = new PartitionWriter({ stream, clock });
   const ingest = createIngest({ clock, writer, registry, onRows: () => {}, onSamples: () => {} });
   const pipeline = new SamplePipeline({ host, stream, clock, history });
+  const told = collectingLog();
+  const threads = new QueryThreads({ clock, history: history.share, controlPath, threads: 1 });
+  const gate = createQueryGate(clock);
+  const vmQueries = createVmQueries({ threads, gate, clock, log: told.log });
   const stopping = new AbortController();
   const rulesStopping = new AbortController();
   const running = [
@@ -143,11 +173,12 @@ async function startParts(t: Test) {
     rulesStopping.abort();
     await Promise.all(running);
     await host.stop();
+    await threads.close();
     await history.close();
     await stream.close();
     database.close();
   };
-  const made = { clock, random, stream, history, host, ingest, pipeline, ...collectingLog() };
+  const made = { clock, random, stream, history, host, ingest, pipeline, vmQueries, ...told };
   return { ...made, stop, stopRules: () => rulesStopping.abort() };
 }
 

@@ -18,6 +18,9 @@ serveThread(NICENESS, (share: HistoryShare) => {
         const result = view.read(request, isCancelled);
         return { result, transfer: buffersOf(result) };
       },
+      latest: ({ project, vm, nowMs }: { project: string; vm: string; nowMs: number }) => ({
+        result: view.newest(project, vm, nowMs),
+      }),
       check: (_: undefined, isCancelled) => ({ result: view.check(isCancelled) }),
     },
     close: () => view.close(),

@@ -6,6 +6,7 @@ import { HistoryView } from '../../../sqlite/history/history-view.ts';
 import { serveThread } from '../../../sqlite/history/threads/thread-port.ts';
 import { RecordReader } from '../../../sqlite/record-reader.ts';
 import { systemClock } from '../../../streams/clock.ts';
+import { vmWork } from '../vm/vm-work.ts';
 import type { QueryThreadData } from './query-threads.ts';
 import type { ThreadContext, ThreadWork } from './thread-work.ts';
 
@@ -13,7 +14,7 @@ import type { ThreadContext, ThreadWork } from './thread-work.ts';
 const NICENESS = 3;
 
 /** The areas of work, each with its own methods. */
-const AREAS: readonly ThreadWork[] = [];
+const AREAS: readonly ThreadWork[] = [vmWork];
 
 serveThread(NICENESS, (data: QueryThreadData) => {
   const context: ThreadContext = {

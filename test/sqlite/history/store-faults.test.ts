@@ -62,7 +62,7 @@ t.test('the newest row is known without the head, and a VM without rows has none
     ...fleetRows({ vms: 1, fromMs: START, toMs: START + HOUR, stepMs: 30_000, seed: 2 }),
   ];
   replay(history, log);
-  const latest = history.latest('demo', fleetVm(0));
+  const latest = await history.latest('demo', fleetVm(0));
   t.equal(latest?.observedMs, log.at(-1)?.observedMs[0]);
   t.same(
     [...(latest?.columns.timesMs ?? [])].slice(-2),
@@ -71,17 +71,22 @@ t.test('the newest row is known without the head, and a VM without rows has none
   await history.flush();
   await history.close();
   const restarted = openStore({ folder, clock: new VirtualClock(START + 3 * DAY) });
-  t.equal(restarted.latest('demo', fleetVm(0))?.observedMs, latest?.observedMs);
-  t.equal(restarted.latest('demo', 'unknown'), undefined);
+  t.equal((await restarted.latest('demo', fleetVm(0)))?.observedMs, latest?.observedMs);
+  t.equal(await restarted.latest('demo', 'unknown'), undefined);
   const unknown = { ...everything, vm: 'unknown', fromMs: START, toMs: START + DAY };
   for (let i = 0; i < 6; i++) {
     t.equal((await restarted.read(unknown)).timesMs.length, 0, 'no rows, each time it is asked');
   }
-  restarted.append(batchOf({ at: 2 * DAY, values: { x: 1 }, vm: fleetVm(0) }), {
-    partition: PARTITION,
-    sequence: 121,
-  });
-  t.equal(restarted.latest('demo', fleetVm(0))?.observedMs, START + 2 * DAY);
+  const append = (at: number, sequence: number) =>
+    restarted.append(batchOf({ at, values: { x: 1 }, vm: fleetVm(0) }), {
+      partition: PARTITION,
+      sequence,
+    });
+  append(HOUR / 2 + 1, 121);
+  const after = await restarted.latest('demo', fleetVm(0));
+  t.equal(after?.observedMs, latest?.observedMs, 'a row that comes late is not the newest');
+  append(2 * DAY, 122);
+  t.equal((await restarted.latest('demo', fleetVm(0)))?.observedMs, START + 2 * DAY);
   await restarted.close();
 });
 

@@ -2,11 +2,11 @@
  * What is to be known about an answer besides its points: how fresh it is, how much of what would
  * have been sampled was observed, and why the rest is missing. Pure: freshness comes in as facts.
  */
-import { GAP_TOLERANCE_MS } from '../../streams/evaluation/entry.ts';
-import { metricCatalogue } from '../../streams/metrics/catalogue.ts';
-import type { MetricGap } from '../../streams/metrics/gaps.ts';
-import { type MetricRange, SAMPLING_INTERVAL_MS } from '../../streams/metrics/query.ts';
-import type { QueryRange } from './vm-query.ts';
+import { GAP_TOLERANCE_MS } from '../../../streams/evaluation/entry.ts';
+import { metricCatalogue } from '../../../streams/metrics/catalogue.ts';
+import type { MetricGap } from '../../../streams/metrics/gaps.ts';
+import { type MetricRange, SAMPLING_INTERVAL_MS } from '../../../streams/metrics/query.ts';
+import type { QueryRange } from './range.ts';
 
 export type QualityState = 'LIVE' | 'STALE' | 'PARTIAL' | 'NO_DATA' | 'ERROR';
 

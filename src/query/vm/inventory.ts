@@ -3,13 +3,11 @@
  * newest values where they were observed lately. What a stale data center last told is not shown
  * as the present.
  */
-import type { StoredRecord } from '../../actors/host-port.ts';
-import type { VmBody } from '../../actors/vm-registry.ts';
-import { GAP_TOLERANCE_MS } from '../../streams/evaluation/entry.ts';
-import { metricCatalogue } from '../../streams/metrics/catalogue.ts';
-import { deriveColumns } from '../../streams/metrics/query.ts';
-import { VM_STATES, type VmState } from '../../streams/samples/batch.ts';
-import type { HistoryReader, LatestRow } from '../../streams/samples/columns.ts';
+import { GAP_TOLERANCE_MS } from '../../../streams/evaluation/entry.ts';
+import { metricCatalogue } from '../../../streams/metrics/catalogue.ts';
+import { deriveColumns } from '../../../streams/metrics/query.ts';
+import { VM_STATES, type VmState } from '../../../streams/samples/batch.ts';
+import type { LatestRow } from '../../../streams/samples/columns.ts';
 import { isLive } from './quality.ts';
 
 /** Absent values were not observed, or not lately. */
@@ -27,31 +25,30 @@ export interface InventoryEntry {
   readonly memoryUsedBytes?: number;
 }
 
-export interface InventoryDeps {
-  readonly history: Pick<HistoryReader, 'latest'>;
-  readonly datacenters: { stateOf(name: string): 'live' | 'stale' };
+/** A VM as its record and its data center say. */
+export interface KnownVm {
+  readonly id: string;
+  readonly displayName: string;
+  readonly datacenter: string;
+  readonly datacenterState: 'live' | 'stale';
+  readonly expandedMonitoring: boolean;
 }
 
-/** The entry of a record of kind `vm`, as of `nowMs`; `inventoryOnly`: without metrics. */
+/** The entry of a VM as of `nowMs`; `latest`: its newest row; `inventoryOnly`: without metrics. */
 export function inventoryEntry(
-  { history, datacenters }: InventoryDeps,
-  { project, id, body }: StoredRecord,
+  { datacenterState, ...named }: KnownVm,
+  latest: LatestRow | undefined,
   { nowMs, inventoryOnly }: { readonly nowMs: number; readonly inventoryOnly: boolean },
 ): InventoryEntry {
-  // Records of this kind are written by the registry alone.
-  const { displayName, datacenter, expandedMonitoring } = body as unknown as VmBody;
-  const latest = history.latest(project, id);
-  const stale = datacenters.stateOf(datacenter) === 'stale';
-  const lastObservedMs = latest?.observedMs;
-  const live = isLive({ nowMs, lastObservedMs, datacenter: stale ? 'stale' : 'live' });
-  const named = { id, displayName, datacenter, expandedMonitoring };
   if (!latest) return { ...named, state: 'UNKNOWN', telemetry: 'NEVER' };
-  const { vcpus } = latest;
+  const { vcpus, observedMs: lastObservedMs } = latest;
+  const live = isLive({ nowMs, lastObservedMs, datacenter: datacenterState });
+  const state = datacenterState === 'stale' ? undefined : VM_STATES[latest.state];
   return {
     ...named,
-    state: stale ? 'UNKNOWN' : (VM_STATES[latest.state] ?? 'UNKNOWN'),
+    state: state ?? 'UNKNOWN',
     telemetry: live ? 'LIVE' : 'STALE',
-    lastObservedMs: latest.observedMs,
+    lastObservedMs,
     ...(Number.isFinite(vcpus) ? { vcpus } : {}),
     ...(live && !inventoryOnly ? newestValues(latest, nowMs) : {}),
   };

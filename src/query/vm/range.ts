@@ -1,15 +1,10 @@
 /**
- * The history of one VM's metrics: bounds checked and clamped, one read of the rows that all the
- * metrics need, then each metric's points. A step without an observation has no point; nothing in
- * here makes up a value.
+ * What may be asked of one VM's history: metrics that exist, and a range whose bounds are checked,
+ * counted and clamped before anything is read.
  */
-import { setImmediate as nextTurn } from 'node:timers/promises';
-import { RETENTION_MS } from '../../streams/evaluation/entry.ts';
-import { metricCatalogue } from '../../streams/metrics/catalogue.ts';
-import { queryMetric, readFromMs, seriesNamesOf } from '../../streams/metrics/query.ts';
-import { Refusal } from '../../streams/refusal.ts';
-import type { HistoryReader } from '../../streams/samples/columns.ts';
-import type { MetricAnswer } from './quality.ts';
+import { RETENTION_MS } from '../../../streams/evaluation/entry.ts';
+import { metricCatalogue } from '../../../streams/metrics/catalogue.ts';
+import { Refusal } from '../../../streams/refusal.ts';
 
 /** As asked. Times are Unix seconds; absent = not sent. */
 export interface RequestedRange {
@@ -31,9 +26,6 @@ const STEP_SECONDS_MIN = 30;
 const STEP_SECONDS_MAX = 7 * 86_400;
 /** Points a series, counted over the range as requested, both ends (interface, section 8). */
 const POINTS_MAX = 10_000;
-/** Least bytes of a point in an answer of at most 4 MiB: more points cannot fit, whatever they say. */
-const POINT_BYTES_MIN = 15;
-const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
 
 /**
  * The range that is answered: the start clamped to retention, the end to now and then to the last
@@ -85,38 +77,6 @@ export function checkMetricIds(metricIds: readonly string[]): string[] {
   return [...new Set(metricIds)];
 }
 
-/**
- * Reads once, derives each metric. Between metrics other work gets its turn: a week of one metric
- * takes milliseconds of this thread. Throws what the read throws, the reason of `signal`, and a
- * `Refusal` RESPONSE_TOO_LARGE.
- */
-export async function queryMetrics(
-  history: HistoryReader,
-  query: {
-    readonly project: string;
-    readonly vm: string;
-    readonly metricIds: readonly string[];
-    readonly range: QueryRange;
-    readonly signal: AbortSignal;
-  },
-): Promise<MetricAnswer[]> {
-  const { project, vm, metricIds, range, signal } = query;
-  const names = [...new Set(metricIds.flatMap(seriesNamesOf))];
-  const fromMs = Math.max(readFromMs(range), range.retainedFromMs);
-  const columns = await history.read({ project, vm, fromMs, toMs: range.endMs, names, signal });
-  const answers: MetricAnswer[] = [];
-  let points = 0;
-  for (const metricId of metricIds) {
-    signal.throwIfAborted();
-    const answer = queryMetric({ columns, metricId, ...range });
-    answers.push({ metricId, ...answer });
-    points += answer.series.reduce((sum, series) => sum + series.points.length, 0);
-    if (points * POINT_BYTES_MIN > ANSWER_BYTES_MAX) throw tooLarge(points);
-    await nextTurn();
-  }
-  return answers;
-}
-
 function present(field: string, value: number | undefined): number {
   if (value === undefined) {
     throw invalid(field, `${field} is missing: Unix seconds, as a decimal string`);
@@ -134,11 +94,6 @@ function tooManyPoints(points: number): Refusal {
     points: String(points),
     limit: String(POINTS_MAX),
   });
-}
-
-function tooLarge(points: number): Refusal {
-  const message = `${points} points and more do not fit into 4 MiB: ask for fewer metrics or points`;
-  return new Refusal('RESPONSE_TOO_LARGE', message);
 }
 
 function invalid(field: string, message: string): Refusal {

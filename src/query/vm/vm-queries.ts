@@ -1,0 +1,63 @@
+/**
+ * The RPCs on VMs as the main thread sees them: a checked question in, bytes out. Reading, working
+ * out and encoding happen in query threads, behind a bound for each project (interface, sections 7
+ * and 8): a few at once, 10 s each.
+ */
+import type { Clock } from '../../../streams/clock.ts';
+import { Refusal } from '../../../streams/refusal.ts';
+import type { Log } from '../../log.ts';
+import { createQueryGate, type QueryGate } from '../query-gate.ts';
+import type { QueryThreads } from '../thread/query-threads.ts';
+import type { VmInventoryCall, VmQueryCall, VmReply } from './vm-work.ts';
+
+export interface VmQueries {
+  /**
+   * `QueryVMMonitoringResponse` in the format asked for. Throws a `Refusal` (RESPONSE_TOO_LARGE,
+   * QUERY_TIMEOUT, TOO_MANY_REQUESTS), a `HistoryError`, or the reason of `signal`.
+   */
+  query(call: VmQueryCall, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
+  /** `ListVMMonitoringResponse`; throws the same. */
+  inventory(call: VmInventoryCall, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
+}
+
+export interface VmQueriesDeps {
+  readonly threads: Pick<QueryThreads, 'call'>;
+  /** Of all queries of a project, whatever they are asked through. */
+  readonly gate: QueryGate;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export function createVmQueries({ threads, gate, clock, log }: VmQueriesDeps): VmQueries {
+  // A list is no query: it does not wait behind a project's own slow ones.
+  const listGate = createQueryGate(clock);
+  return {
+    async query(call, signal) {
+      const { project } = call.query;
+      const reply = await gate.run(project, signal, (ended) =>
+        threads.call(project, 'vmQuery', () => call, ended),
+      );
+      return bytesOf(reply as VmReply, log);
+    },
+    async inventory(call, signal) {
+      const lane = `${call.project} inventory`;
+      const reply = await listGate.run(call.project, signal, (ended) =>
+        threads.call(lane, 'vmInventory', () => call, ended),
+      );
+      return bytesOf(reply as VmReply, log);
+    },
+  };
+}
+
+/** The cast above: the threads run our own file, whose methods answer with a `VmReply`. */
+function bytesOf(reply: VmReply, log: Log): Uint8Array<ArrayBuffer> {
+  switch (reply.kind) {
+    case 'answer':
+      for (const failure of reply.failures) log.error(failure, 'A metric could not be read');
+      return reply.bytes;
+    case 'refused':
+      throw new Refusal(reply.reason, reply.message);
+    case 'fault':
+      throw new Error(`A query thread failed: ${reply.detail}`);
+  }
+}

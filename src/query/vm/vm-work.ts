@@ -1,0 +1,76 @@
+/** What a query thread does for the RPCs on VMs: reads, works out, and makes the answer's bytes. */
+import { ReadCancelled } from '../../../sqlite/history/chunk-reader.ts';
+import { HistoryError } from '../../../sqlite/history/history-error.ts';
+import { Refusal, type RefusalReason } from '../../../streams/refusal.ts';
+import { DamagedBytes } from '../../../streams/samples/byte-reader.ts';
+import type { ThreadWork } from '../thread/thread-work.ts';
+import { answerVmQuery, type MetricFailure, type VmQuery } from './answer.ts';
+import { type AnswerFormat, answerBytes, inventoryBytes } from './answer-bytes.ts';
+import { inventoryEntry, type KnownVm } from './inventory.ts';
+
+/** Argument of `vmQuery`. */
+export interface VmQueryCall {
+  readonly query: VmQuery;
+  readonly format: AnswerFormat;
+}
+
+/** Argument of `vmInventory`: a page of VMs, in its order. */
+export interface VmInventoryCall {
+  readonly project: string;
+  readonly vms: readonly KnownVm[];
+  readonly nextPageToken: string;
+  readonly nowMs: number;
+  readonly inventoryOnly: boolean;
+  readonly format: AnswerFormat;
+}
+
+/** What comes back: errors of a kind that a thread's faults cannot carry come as values. */
+export type VmReply =
+  | {
+      readonly kind: 'answer';
+      readonly bytes: Uint8Array<ArrayBuffer>;
+      readonly failures: readonly MetricFailure[];
+    }
+  | { readonly kind: 'refused'; readonly reason: RefusalReason; readonly message: string }
+  /** A fault of ours, with its stack: for the log. */
+  | { readonly kind: 'fault'; readonly detail: string };
+
+export const vmWork: ThreadWork = ({ history }) => ({
+  vmQuery: ({ query, format }: VmQueryCall, isCancelled) =>
+    replyOf(() => {
+      const answer = answerVmQuery(history, query, isCancelled);
+      return { bytes: answerBytes(answer, format), failures: answer.failures };
+    }),
+  vmInventory: (call: VmInventoryCall, isCancelled) =>
+    replyOf(() => {
+      const entries = call.vms.map((vm) => {
+        if (isCancelled()) throw new ReadCancelled();
+        return inventoryEntry(vm, history.newest(call.project, vm.id, call.nowMs), call);
+      });
+      return { bytes: inventoryBytes({ ...call, entries }, call.format), failures: [] };
+    }),
+});
+
+function replyOf(make: () => Omit<VmReply & { kind: 'answer' }, 'kind'>): {
+  result: VmReply;
+  transfer?: ArrayBuffer[];
+} {
+  try {
+    const { bytes, failures } = make();
+    return { result: { kind: 'answer', bytes, failures }, transfer: [bytes.buffer] };
+  } catch (error) {
+    if (error instanceof Refusal) {
+      return { result: { kind: 'refused', reason: error.reason, message: error.message } };
+    }
+    if (isOfStorage(error)) throw error;
+    const detail = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    return { result: { kind: 'fault', detail } };
+  }
+}
+
+/** What the thread's own faults tell: history that cannot be read, and reads given up. */
+function isOfStorage(error: unknown): boolean {
+  if (error instanceof HistoryError || error instanceof ReadCancelled) return true;
+  if (error instanceof DamagedBytes) return true;
+  return error instanceof Error && 'code' in error && String(error.code).startsWith('SQLITE_');
+}
