@@ -2,8 +2,8 @@
 
 /** Largest request body: `WriteSamples` is the largest request (api.md, ≤ 1 MiB). */
 export const BODY_BYTES_MAX = 1024 * 1024;
-/** All headers together: a key is under 100 bytes, a CI token about 2 KiB. */
-export const HEADER_BYTES_MAX = 16 * 1024;
+/** Path and headers together: a PromQL expression of 16 KiB in a URL, each byte written as `%xx`. */
+export const HEADER_BYTES_MAX = 64 * 1024;
 /** Until the headers are complete: ends connections that send a byte now and then. */
 export const HEADERS_TIMEOUT_MS = 10_000;
 /** Until the whole request has arrived: 1 MiB at 35 KiB/s. Answers may take longer. */

@@ -1,0 +1,155 @@
+/**
+ * The PromQL URL on a real HTTP server and real keys, with the query threads behind it replaced by
+ * a recorder: for tests of what is admitted, how it is read and how it is refused.
+ */
+import { once } from 'node:events';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { buffer } from 'node:stream/consumers';
+import { gunzipSync, zstdDecompressSync } from 'node:zlib';
+import type { Test } from 'tap';
+import { issueCredential } from '../../src/auth/credentials.ts';
+import { loadConfig } from '../../src/config.ts';
+import { addPromqlRoutes } from '../../src/http/promql/routes.ts';
+import { openHttpServer } from '../../src/http/server.ts';
+import { createMetrics } from '../../src/metrics.ts';
+import { encodeData } from '../../src/query/promql-json.ts';
+import type { PromqlAnswer, PromqlQueries, PromqlRequest } from '../../src/query/promql-request.ts';
+import { systemClock } from '../../streams/clock.ts';
+import { seededRandom } from '../../streams/random.ts';
+import { authenticator, startWorld, tester } from './credential-world.ts';
+
+export interface Answered {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly text: string;
+  // Answers are read by tests that know their shape.
+  // biome-ignore lint/suspicious/noExplicitAny: JSON of many shapes
+  readonly body: any;
+}
+
+export interface Sent {
+  readonly method?: string;
+  readonly body?: string;
+  readonly headers?: Readonly<Record<string, string | string[]>>;
+  /** Default: one that reads `demo`; null = no Authorization header. */
+  readonly key?: string | null;
+}
+
+export type PromqlRoutesWorld = Awaited<ReturnType<typeof startPromqlRoutes>>;
+
+/** Listens on 127.0.0.1; ends with the test. `answer`: what the queries say, default `[]`. */
+export async function startPromqlRoutes(
+  t: Test,
+  answer: PromqlQueries['run'] = async () => emptyAnswer,
+) {
+  const world = await startWorld(t);
+  const { clock, host, random } = world;
+  const requests: PromqlRequest[] = [];
+  const lines: string[] = [];
+  const note = (facts: object, message: string) => {
+    lines.push(`${message} ${'err' in facts ? String(facts.err) : ''}`);
+  };
+  const log = { debug: () => {}, info: note, warn: note, error: note, child: () => log };
+  const metrics = createMetrics({ clock: systemClock, version: '1.2.3' });
+  const health = { isReady: true };
+  const server = await openHttpServer({
+    settings: loadConfig([], { SVC_LISTEN: '127.0.0.1:0' }).settings,
+    ...{ log, metrics, clock: systemClock, random: seededRandom(1) },
+    health: {
+      report: () => ({ ready: health.isReady, parts: [] }),
+      watch: () => () => {},
+      stopping: () => {},
+      close: () => {},
+    },
+    readGate: () => undefined,
+    addRoutes: (app) =>
+      addPromqlRoutes(app, {
+        ...{ clock, log },
+        authenticator: authenticator(t, world).made,
+        health: { report: () => ({ ready: health.isReady }) },
+        queries: {
+          run: (request, signal) => {
+            requests.push(request);
+            return answer(request, signal);
+          },
+        },
+      }),
+  });
+  t.teardown(async () => {
+    await server.close();
+    metrics.close();
+  });
+  const issue = async (project: string, capabilities: readonly Capability[]) => {
+    const about = { kind: 'sk', owner: 'test', displayName: 'k' } as const;
+    const credential = { ...about, project, capabilities };
+    return (await issueCredential({ host, clock, random }, tester, credential)).key;
+  };
+  const keys = {
+    read: await issue('demo', ['monitoring.read']),
+    write: await issue('demo', ['monitoring.write']),
+    collector: await issue('demo', ['collector']),
+    other: await issue('other', ['monitoring.read']),
+  };
+  /** `path` is below the base of `demo`, or from the root when it begins with `/v1/`. */
+  async function send(path: string, { method = 'GET', body, headers, key }: Sent = {}) {
+    const bearer = key === undefined ? keys.read : key;
+    return await exchange(server.baseUrl, {
+      method,
+      path: path.startsWith('/v1/') ? path : BASE + path,
+      headers: { ...(bearer !== null && { authorization: `Bearer ${bearer}` }), ...headers },
+      body,
+    });
+  }
+  /** A form in a POST. */
+  const post = (path: string, form: string) => send(path, { method: 'POST', ...formBody(form) });
+  return { ...{ clock, host, server, requests, lines, metrics, keys, health }, send, post };
+}
+
+type Capability = 'monitoring.read' | 'monitoring.write' | 'collector';
+
+export const BASE = '/v1/monitoring/projects/demo/promql';
+
+/** Body and header of a form. */
+export function formBody(form: string) {
+  return { body: form, headers: { 'content-type': 'application/x-www-form-urlencoded' } };
+}
+
+const emptyAnswer: PromqlAnswer = { status: 200, body: encodeData([]), encoding: 'identity' };
+
+/** One request on a connection of its own, its path exactly as given. */
+export async function exchange(
+  baseUrl: string,
+  sent: {
+    readonly method: string;
+    readonly path: string;
+    readonly headers: Readonly<Record<string, string | string[]>>;
+    readonly body: string | undefined;
+  },
+): Promise<Answered> {
+  const { method, path, headers, body } = sent;
+  const { hostname, port } = new URL(baseUrl);
+  // Node tells the length by itself only with methods that usually have a body.
+  const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
+  const asked = httpRequest({
+    ...{ hostname, port, method, path, agent: false },
+    headers: { ...length, ...headers },
+  });
+  asked.end(body);
+  const [response] = (await once(asked, 'response')) as [IncomingMessage];
+  const bytes = await buffer(response);
+  const text = unpacked(bytes, response.headers['content-encoding']).toString();
+  const isJson = response.headers['content-type']?.startsWith('application/json') === true;
+  return {
+    status: response.statusCode ?? 0,
+    headers: Object.fromEntries(
+      Object.entries(response.headers).map(([name, value]) => [name, String(value)]),
+    ),
+    text,
+    body: isJson && text !== '' ? JSON.parse(text) : undefined,
+  };
+}
+
+function unpacked(bytes: Buffer, encoding: string | undefined): Buffer {
+  if (encoding === 'gzip') return gunzipSync(bytes);
+  return encoding === 'zstd' ? zstdDecompressSync(bytes) : bytes;
+}
