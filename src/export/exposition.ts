@@ -53,7 +53,7 @@ export class Exposition {
       const { name, labels } = splitSeriesKey(key);
       if (!seriesCatalogue.has(name)) continue;
       const all = labels === '' ? own : `${own},${withoutNul(labels.slice(1, -1))}`;
-      const time = this.#format === 'text' ? String(timeMs) : secondsText(timeMs);
+      const time = this.#format === 'text' ? String(timeMs) : String(timeMs / 1000);
       const line = `${name}{${all}} ${valueText(value)} ${time}\n`;
       this.#length += line.length;
       const lines = this.#lines.get(name);
@@ -99,24 +99,4 @@ function withoutNul(text: string): string {
 
 function valueText(value: number): string {
   return Object.is(value, -0) ? '-0' : String(value);
-}
-
-/**
- * OpenMetrics tells seconds. Prometheus multiplies them by 1000 and cuts the rest off, so that a
- * double just below the millisecond would be stored a millisecond early: such a time is told by the
- * next double, a quarter of a microsecond later.
- */
-function secondsText(timeMs: number): string {
-  const seconds = timeMs / 1000;
-  return String(Math.trunc(seconds * 1000) === timeMs ? seconds : nextDouble(seconds));
-}
-
-const DOUBLE = new Float64Array(1);
-const BITS = new BigInt64Array(DOUBLE.buffer);
-
-/** The smallest double above a positive one. */
-function nextDouble(value: number): number {
-  DOUBLE[0] = value;
-  BITS[0] = (BITS[0] ?? 0n) + 1n;
-  return DOUBLE[0];
 }

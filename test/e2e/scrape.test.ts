@@ -10,7 +10,7 @@ import t, { type Test } from 'tap';
 import { codeBlock } from '../support/code-blocks.ts';
 import { componentPath, needs } from '../support/components.ts';
 import { dataFolder, type Program, startProgram, until } from '../support/program.ts';
-import { type Prometheus, startPrometheus } from '../support/prometheus.ts';
+import { startPrometheus } from '../support/prometheus.ts';
 
 const WRITE = 'ingest.v1.IngestService/WriteSamples';
 /** One more than fit into a shard. */
@@ -26,6 +26,27 @@ interface Row {
   readonly displayName: string;
   readonly observedUnixMs: number;
   readonly readings: readonly Reading[];
+}
+
+interface QueriedSeries {
+  readonly metric: Readonly<Record<string, string>>;
+  /** Of an instant vector: seconds and text. */
+  readonly value?: readonly [number, string];
+  /** Of a range selector. */
+  readonly values?: readonly (readonly [number, string])[];
+}
+
+type Query = (expression: string) => Promise<readonly QueriedSeries[]>;
+
+/** Instant queries over whatever answers them. Each throws what is said against its expression. */
+function queriesOf(post: (parameters: { query: string }) => Promise<unknown>): Query {
+  return async (expression) => {
+    const answer = (await post({ query: expression })) as {
+      readonly data?: { readonly result: readonly QueriedSeries[] };
+    };
+    if (answer.data) return answer.data.result;
+    throw new Error(`${expression}: ${JSON.stringify(answer)}`);
+  };
 }
 
 /** What was written, as Prometheus would tell it: `labels @ ms` to value. */
@@ -108,41 +129,43 @@ t.test(
     writeFileSync(keyFile, `${program.demo.apiKey}\n`, { mode: 0o600 });
     const written = new Written(program);
     await writeFleet(written);
-    const prometheus = await startPrometheus(t, {
+    const server = await startPrometheus({
       program: componentPath('prometheus 3.5.3'),
       folder,
-      configuration: configurationFor(program, keyFile),
+      config: configurationFor(program, keyFile),
     });
+    t.teardown(() => server.kill());
+    // A test that times out has no teardown: nothing it started may outlive it.
+    process.once('exit', () => void server.kill());
+    const query = queriesOf((parameters) => server.post('query', parameters));
     const writing = keepWriting(written);
     t.teardown(() => writing.stop());
 
     await until('both jobs have scraped a few rounds', async () => {
-      const scraped = await prometheus.query(
-        'count_over_time(svc_vm_cpu_seconds_total{vm="vm-0"}[1m]) > 4',
-      );
+      const scraped = await query('count_over_time(svc_vm_cpu_seconds_total{vm="vm-0"}[1m]) > 4');
       return scraped.length === 2 || undefined;
     });
-    await shardsAreUp(t, prometheus);
+    await shardsAreUp(t, query);
     await written.write([silentSince(Date.now() - LEAVING_MS)]);
     const leaving = 'svc_vm_load1{vm="leaving"}';
     await until('the series that fell silent ends', async () => {
-      const seen = await prometheus.query(`count_over_time(${leaving}[10m])`);
-      return (seen.length === 2 && (await prometheus.query(leaving)).length === 0) || undefined;
+      const seen = await query(`count_over_time(${leaving}[10m])`);
+      return (seen.length === 2 && (await query(leaving)).length === 0) || undefined;
     });
     await writing.stop();
 
     for (const job of ['vm-monitoring', 'as-text']) {
-      const stored = await prometheus.query(`{__name__=~"svc_vm_.+", job="${job}"}[10m]`);
+      const stored = await query(`{__name__=~"svc_vm_.+", job="${job}"}[10m]`);
       const { compared, unknown } = compare(written, stored);
       t.same(unknown, [], `${job}: nothing but what was written`);
       t.ok(compared > 2 * VMS, `${job}: ${compared} samples`);
     }
-    t.notMatch(prometheus.log(), /level=(WARN|ERROR)/, 'and it has nothing to complain about');
+    t.notMatch(server.log(), /level=(WARN|ERROR)/, 'and it has nothing to complain about');
   },
 );
 
-async function shardsAreUp(t: Test, prometheus: Prometheus): Promise<void> {
-  const up = await prometheus.query('up{job="vm-monitoring"}');
+async function shardsAreUp(t: Test, query: Query): Promise<void> {
+  const up = await query('up{job="vm-monitoring"}');
   t.same(
     up.map(({ metric, value }) => [metric.instance, value?.[1]]).sort(),
     [
@@ -151,7 +174,7 @@ async function shardsAreUp(t: Test, prometheus: Prometheus): Promise<void> {
     ],
     'every shard was found',
   );
-  const vms = await prometheus.query('count(count by (vm) (svc_vm_load1{job="vm-monitoring"}))');
+  const vms = await query('count(count by (vm) (svc_vm_load1{job="vm-monitoring"}))');
   t.equal(vms[0]?.value?.[1], String(VMS), 'every VM is scraped');
 }
 
@@ -191,7 +214,7 @@ function keepWriting(written: Written): { stop(): Promise<void> } {
 }
 
 /** Every stored sample against what was written; those that were not are told, at most ten. */
-function compare(written: Written, stored: Awaited<ReturnType<Prometheus['query']>>) {
+function compare(written: Written, stored: readonly QueriedSeries[]) {
   const unknown: string[] = [];
   let compared = 0;
   for (const { metric, values = [] } of stored) {

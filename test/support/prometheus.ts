@@ -26,6 +26,8 @@ export interface Prometheus {
   write(series: readonly RemoteSeries[]): Promise<void>;
   /** The JSON of `POST /api/v1/PATH`, whatever its status. */
   post(path: string, parameters: Readonly<Record<string, string>>): Promise<unknown>;
+  /** The end of what it has said so far. */
+  log(): string;
   /** SIGKILL; resolves when the process is gone. */
   kill(): Promise<void>;
 }
@@ -51,7 +53,7 @@ export async function startPrometheus(options: PrometheusOptions): Promise<Prome
   );
   let log = '';
   child.stderr.on('data', (chunk: Buffer) => {
-    log = (log + chunk.toString()).slice(-4_000);
+    log = (log + chunk.toString()).slice(-20_000);
   });
   const gone = once(child, 'exit');
   const kill = async (): Promise<void> => {
@@ -68,6 +70,7 @@ export async function startPrometheus(options: PrometheusOptions): Promise<Prome
     pid: child.pid ?? 0,
     write: (series) => write(origin, series),
     post: (path, parameters) => post(`${origin}/api/v1/${path}`, parameters),
+    log: () => log,
     kill,
   };
 }
