@@ -27,6 +27,13 @@ export class KahanSum {
     this.sum = total;
   }
 
+  /** Adds what another one has summed. */
+  merge(sum: number, correction: number): void {
+    this.add(sum);
+    this.correction += correction;
+  }
+
+  /** Infinite or NaN wherever a value was. */
   get total(): number {
     return this.sum + this.correction;
   }

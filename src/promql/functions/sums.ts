@@ -1,45 +1,81 @@
 /**
  * sum_over_time and avg_over_time: Kahan-Neumaier summation written out in the loop, because it is
- * most of what a dashboard costs. What overflows on the way is done again with care.
+ * most of what a dashboard costs. Windows that overlap much are put together from sums of what they
+ * share; nothing is ever taken off a sum, which would keep the error of what is gone. What
+ * overflows on the way is done again with care.
  */
 import { KahanSum } from '../kahan.ts';
-import { type BatchKernel, overRuns, type SeriesKernel } from './windows.ts';
+import { type Column, createColumn } from '../values.ts';
+import type { WindowBounds } from './window-bounds.ts';
+import { overlapMuch, segmentsOf } from './window-segments.ts';
+import { overRuns, type SeriesKernel, type SeriesWindows, type WindowBatch } from './windows.ts';
 
-export const sumKernel: SeriesKernel = overRuns(summing(false));
-export const avgKernel: SeriesKernel = overRuns(summing(true));
+export const sumKernel: SeriesKernel = summing(false);
+export const avgKernel: SeriesKernel = summing(true);
 
-function summing(average: boolean): BatchKernel {
-  return ({ values, base, bounds, step, untilStep }, out) => {
-    for (let i = step; i < untilStep; i++) {
-      const from = (bounds.from[i] as number) - base;
-      const to = (bounds.to[i] as number) - base;
-      if (from === to) continue;
-      let sum = values[from] as number;
-      let correction = 0;
-      for (let at = from + 1; at < to; at++) {
-        const value = values[at] as number;
-        const total = sum + value;
-        if (Math.abs(sum) >= Math.abs(value)) correction += sum - total + value;
-        else correction += value - total + sum;
-        sum = total;
-      }
-      out.present[i] = 1;
-      const samples = to - from;
-      if (Number.isFinite(sum)) {
-        out.values[i] = average ? sum / samples + correction / samples : sum + correction;
-      } else {
-        // An infinite sum stays infinite, or becomes NaN: its correction means nothing.
-        out.values[i] = average ? carefulAverage(values, from, to) : sum;
-      }
-    }
+function summing(average: boolean): SeriesKernel {
+  let corrections = new Float64Array(0);
+  const eachWindow = overRuns((batch, out) => {
+    addUp(batch, out, corrections);
+    finish(batch, average, out, corrections);
+  });
+  return (windows, out) => {
+    const { count } = windows.bounds;
+    if (overlapMuch(windows.bounds) && slideSums(windows, average, out)) return;
+    if (corrections.length < count) corrections = new Float64Array(count);
+    eachWindow(windows, out);
   };
+}
+
+/** Sums to `out`, what they are still to be corrected by to `corrections`. */
+function addUp(
+  { values, base, bounds, step, untilStep }: WindowBatch,
+  out: Column,
+  corrections: Float64Array,
+): void {
+  for (let i = step; i < untilStep; i++) {
+    const from = (bounds.from[i] as number) - base;
+    const to = (bounds.to[i] as number) - base;
+    if (from === to) continue;
+    let sum = values[from] as number;
+    let correction = 0;
+    for (let at = from + 1; at < to; at++) {
+      const value = values[at] as number;
+      const total = sum + value;
+      if (Math.abs(sum) >= Math.abs(value)) correction += sum - total + value;
+      else correction += value - total + sum;
+      sum = total;
+    }
+    out.values[i] = sum;
+    out.present[i] = 1;
+    corrections[i] = correction;
+  }
+}
+
+function finish(batch: WindowBatch, average: boolean, out: Column, corrections: Float64Array) {
+  for (let i = batch.step; i < batch.untilStep; i++) {
+    const sum = out.values[i] as number;
+    // An infinite sum stays infinite, or becomes NaN: its correction means nothing.
+    if (!Number.isFinite(sum)) {
+      if (average) out.values[i] = carefulAverage(batch, i);
+      continue;
+    }
+    const samples = average ? samplesAt(batch, i) : 1;
+    if (samples > 0) out.values[i] = sum / samples + (corrections[i] as number) / samples;
+  }
+}
+
+function samplesAt({ bounds }: { readonly bounds: WindowBounds }, step: number): number {
+  return (bounds.to[step] as number) - (bounds.from[step] as number);
 }
 
 /**
  * The mean where the sum is too great for a double, though the mean is not: from the sample on that
  * makes it overflow, the running mean is kept instead (Prometheus 3.5, `funcAvgOverTime`).
  */
-function carefulAverage(values: Float64Array, from: number, to: number): number {
+function carefulAverage({ values, base, bounds }: WindowBatch, step: number): number {
+  const from = (bounds.from[step] as number) - base;
+  const to = (bounds.to[step] as number) - base;
   const running = new KahanSum();
   running.reset(values[from] as number);
   let at = from + 1;
@@ -59,4 +95,48 @@ function carefulAverage(values: Float64Array, from: number, to: number): number 
 
 function isInfinite(value: number): boolean {
   return value === Number.POSITIVE_INFINITY || value === Number.NEGATIVE_INFINITY;
+}
+
+/**
+ * Each window as the sum of a tail of older stretches, summed from their end backwards, and a head
+ * of newer ones, summed as they come ("two stacks"): three additions a stretch, however long the
+ * windows are. False, and nothing of worth in `out`, where a sum is not finite.
+ */
+function slideSums(windows: SeriesWindows, average: boolean, out: Column): boolean {
+  const { stretches, from, to } = segmentsOf(windows.bounds);
+  const parts = createColumn(stretches.count);
+  const corrections = new Float64Array(stretches.count);
+  overRuns((batch) => addUp(batch, parts, corrections))({ ...windows, bounds: stretches }, parts);
+  const tails = new Float64Array(stretches.count);
+  const tailCorrections = new Float64Array(stretches.count);
+  const tail = new KahanSum();
+  const head = new KahanSum();
+  let middle = 0;
+  let added = 0;
+  for (let step = 0; step < windows.bounds.count; step++) {
+    const first = from[step] as number;
+    const end = to[step] as number;
+    if (first === end) continue;
+    if (first >= middle) {
+      tail.reset();
+      for (let i = end - 1; i >= first; i--) {
+        tail.merge(parts.values[i] as number, corrections[i] as number);
+        tails[i] = tail.sum;
+        tailCorrections[i] = tail.correction;
+      }
+      head.reset();
+      middle = end;
+      added = end;
+    }
+    for (; added < end; added++) {
+      head.merge(parts.values[added] as number, corrections[added] as number);
+    }
+    tail.reset(tails[first], tailCorrections[first]);
+    tail.merge(head.sum, head.correction);
+    if (!Number.isFinite(tail.sum)) return false;
+    const samples = average ? samplesAt(windows, step) : 1;
+    out.values[step] = tail.sum / samples + tail.correction / samples;
+    out.present[step] = 1;
+  }
+  return true;
 }

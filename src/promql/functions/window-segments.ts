@@ -1,0 +1,50 @@
+/**
+ * Overlapping windows cut into the stretches that they share. Between two neighbouring limits of
+ * any windows the samples come and go together, so that each stretch is aggregated once, and a
+ * window is made of stretches instead of samples.
+ *
+ *     windows   [-----------)
+ *                   [-----------)
+ *     stretches [---|-------|---)
+ */
+import type { WindowBounds } from './window-bounds.ts';
+
+export interface WindowSegments {
+  /** The stretches as windows of their own, none empty. */
+  readonly stretches: WindowBounds;
+  /** First stretch of each window. */
+  readonly from: Int32Array;
+  /** One past the last stretch of each window. */
+  readonly to: Int32Array;
+}
+
+/** Windows that a sample is part of, on average, from which on stretches are the cheaper way. */
+const OVERLAP_MIN = 3;
+
+export function overlapMuch({ from, to, count, visits }: WindowBounds): boolean {
+  return visits > OVERLAP_MIN * ((to[count - 1] as number) - (from[0] as number));
+}
+
+/** Of windows whose limits never fall. */
+export function segmentsOf({ from, to, count }: WindowBounds): WindowSegments {
+  const limits = new Int32Array(2 * count);
+  const fromStretch = new Int32Array(count);
+  const toStretch = new Int32Array(count);
+  let last = -1;
+  let starts = 0;
+  let ends = 0;
+  while (ends < count) {
+    const isStart = starts < count && (from[starts] as number) <= (to[ends] as number);
+    const limit = (isStart ? from[starts] : to[ends]) as number;
+    if (last < 0 || (limits[last] as number) < limit) limits[++last] = limit;
+    if (isStart) fromStretch[starts++] = last;
+    else toStretch[ends++] = last;
+  }
+  const stretches: WindowBounds = {
+    count: last,
+    from: limits.subarray(0, last),
+    to: limits.subarray(1, last + 1),
+    visits: (limits[last] as number) - (limits[0] as number),
+  };
+  return { stretches, from: fromStretch, to: toStretch };
+}
