@@ -52,7 +52,7 @@ export class Exposition {
     for (const { key, timeMs, value } of samples) {
       const { name, labels } = splitSeriesKey(key);
       if (!seriesCatalogue.has(name)) continue;
-      const all = labels === '' ? own : `${own},${withoutNul(labels.slice(1, -1))}`;
+      const all = labels === '' ? own : `${own},${labels.slice(1, -1)}`;
       const time = this.#format === 'text' ? String(timeMs) : String(timeMs / 1000);
       const line = `${name}{${all}} ${valueText(value)} ${time}\n`;
       this.#length += line.length;
@@ -88,13 +88,8 @@ function headOf({ name, type, unit, help }: SeriesDescriptor, format: Exposition
 function labelsOf({ project, vm, displayName, datacenter }: ExportedVm): string {
   const labels = { datacenter, project, vm, vm_name: displayName };
   return Object.entries(labels)
-    .map(([name, value]) => `${name}="${withoutNul(escapeValue(value))}"`)
+    .map(([name, value]) => `${name}="${escapeValue(value)}"`)
     .join(',');
-}
-
-/** Prometheus takes a NUL for the end of the text, and would refuse the whole shard for it. */
-function withoutNul(text: string): string {
-  return text.includes('\0') ? text.replaceAll('\0', '\u{FFFD}') : text;
 }
 
 function valueText(value: number): string {

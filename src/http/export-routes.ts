@@ -11,6 +11,7 @@ import type { Exporter } from '../export/exporter.ts';
 import { CONTENT_TYPE } from '../export/exposition.ts';
 import { formatFor, takesGzip } from '../export/negotiation.ts';
 import { scrapeTargets } from '../export/scrape-targets.ts';
+import { goneSignal } from './gone-signal.ts';
 import { admitReader } from './project-access.ts';
 
 export interface ExportRoutesDeps {
@@ -82,13 +83,4 @@ function shardOf(query: unknown): number {
   if (typeof shard === 'string' && /^\d{1,6}$/.test(shard)) return Number(shard);
   const message = 'shard must be the number of a shard: take it from scrape-targets';
   throw new Refusal('INVALID_FIELD', message, { field: 'shard' });
-}
-
-/** Aborts when the client hangs up before it is answered. */
-function goneSignal({ raw }: FastifyReply): AbortSignal {
-  const gone = new AbortController();
-  raw.once('close', () => {
-    if (!raw.writableEnded) gone.abort(new Error('The client has gone'));
-  });
-  return gone.signal;
 }

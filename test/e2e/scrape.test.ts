@@ -98,7 +98,7 @@ function readingsAt(round: number): readonly Reading[] {
     ['svc_vm_load1', {}, round === 2 ? 0 : 5e-324 * round],
     ['svc_vm_swap_used_bytes', {}, round * 1e21],
     ['svc_vm_disk_read_bytes_total', { device: 'vda' }, round * 4096],
-    ['svc_vm_disk_read_bytes_total', { device: 'vd "b"\\\n' }, round * 512],
+    ['svc_vm_disk_read_bytes_total', { device: 'vd "b"\\\n\0' }, round * 512],
     ['svc_vm_filesystem_used_bytes', { mountpoint: '/ü', fstype: 'ext4' }, round],
   ];
 }
