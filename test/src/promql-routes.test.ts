@@ -172,17 +172,23 @@ t.test('parameters that cannot be are refused in the words of Prometheus', async
   const { send, requests } = await startPromqlRoutes(t);
   const range = 'query_range?query=up&';
   const rows: readonly [path: string, error: string][] = [
-    ['query?query=up&time=x', 'invalid parameter "time": cannot parse "x" to a valid timestamp'],
+    [
+      'query?query=up&time=x',
+      'invalid parameter "time": invalid time value for \'time\': cannot parse "x" to a valid timestamp',
+    ],
     [
       'query?query=up&time=2026-02-30T00:00:00Z',
-      'invalid parameter "time": cannot parse "2026-02-30T00:00:00Z" to a valid timestamp',
+      'invalid parameter "time": invalid time value for \'time\': cannot parse "2026-02-30T00:00:00Z" to a valid timestamp',
     ],
     [
       'query?query=up&time=NaN',
-      'invalid parameter "time": cannot parse "NaN" to a valid timestamp',
+      'invalid parameter "time": invalid time value for \'time\': cannot parse "NaN" to a valid timestamp',
     ],
     ['query?query=up&limit=-1', 'invalid parameter "limit": limit must be non-negative'],
-    ['query?query=up&limit=abc', 'invalid parameter "limit": cannot parse "abc" to a whole number'],
+    [
+      'query?query=up&limit=abc',
+      'invalid parameter "limit": strconv.Atoi: parsing "abc": invalid syntax',
+    ],
     [
       'query?query=up&timeout=soon',
       'invalid parameter "timeout": cannot parse "soon" to a valid duration',
@@ -217,10 +223,16 @@ t.test('parameters that cannot be are refused in the words of Prometheus', async
     ['series', 'no match[] parameter provided'],
     [
       'series?match[]=up&start=x',
-      'invalid parameter "start": cannot parse "x" to a valid timestamp',
+      'invalid parameter "start": invalid time value for \'start\': cannot parse "x" to a valid timestamp',
     ],
-    ['labels?end=x', 'invalid parameter "end": cannot parse "x" to a valid timestamp'],
-    ['label/a/values?limit=x', 'invalid parameter "limit": cannot parse "x" to a whole number'],
+    [
+      'labels?end=x',
+      'invalid parameter "end": invalid time value for \'end\': cannot parse "x" to a valid timestamp',
+    ],
+    [
+      'label/a/values?limit=x',
+      'invalid parameter "limit": strconv.Atoi: parsing "x": invalid syntax',
+    ],
     ['label//values', 'invalid label name: ""'],
     ['label/U__/values', 'invalid label name: ""'],
     ['metadata?limit=abc', 'limit must be a number'],

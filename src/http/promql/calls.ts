@@ -88,15 +88,17 @@ function checkLength(parameter: string, texts: readonly string[]): void {
   throw invalid(parameter, message);
 }
 
-function timeOf(parameters: Parameters, name: string): number {
+function timeOf(parameters: Parameters, name: string, refusal = ''): number {
   const text = parameters.get(name);
   const timeMs = parseTimeMs(text);
   if (timeMs !== undefined) return timeMs;
-  throw invalid(name, `cannot parse ${quoteGo(text)} to a valid timestamp`);
+  throw invalid(name, `${refusal}cannot parse ${quoteGo(text)} to a valid timestamp`);
 }
 
+/** A time that may be missing is refused in other words than one that must be there. */
 function timeOr(parameters: Parameters, name: string, defaultMs: number): number {
-  return parameters.get(name) === '' ? defaultMs : timeOf(parameters, name);
+  if (parameters.get(name) === '') return defaultMs;
+  return timeOf(parameters, name, `invalid time value for '${name}': `);
 }
 
 function stepOf(parameters: Parameters): number {
@@ -162,7 +164,7 @@ function limitOf(parameters: Parameters): number {
   const text = parameters.get('limit');
   if (text === '') return 0;
   if (!WHOLE_NUMBER.test(text)) {
-    throw invalid('limit', `cannot parse ${quoteGo(text)} to a whole number`);
+    throw invalid('limit', `strconv.Atoi: parsing ${quoteGo(text)}: invalid syntax`);
   }
   const limit = Number(text);
   if (limit < 0) throw invalid('limit', 'limit must be non-negative');
