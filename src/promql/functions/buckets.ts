@@ -124,19 +124,20 @@ export function bucketFraction(lower: number, upper: number, buckets: BucketCoun
 }
 
 /**
- * Observations up to `value`, at most all of them. NaN in the lowest bucket, which has no lower
- * bound to measure from.
+ * Observations up to `value`, at most all of them. Where the lowest bucket has no end (its bound is
+ * not positive) all of its observations lie below every value, as those of the highest lie above
+ * (since Prometheus 3.6; before, the answer was NaN).
  */
 function rankOf(value: number, { uppers, counts, length, total }: BucketCounts): number {
   let below = 0;
-  let lower = Number.NEGATIVE_INFINITY;
+  let lower = (uppers[0] as number) > 0 ? 0 : Number.NEGATIVE_INFINITY;
   for (let i = 0; i < length; i++) {
     const upper = uppers[i] as number;
-    if (lower >= value) return Math.min(below, total);
     const count = counts[i] as number;
-    if (lower < value && upper > value) {
-      const rank = below + ((count - below) * (value - lower)) / (upper - lower);
-      return Math.min(rank, total);
+    if (lower >= value) return Math.min(below, total);
+    if (upper > value) {
+      if (lower === Number.NEGATIVE_INFINITY) return Math.min(count, total);
+      return Math.min(below + ((count - below) * (value - lower)) / (upper - lower), total);
     }
     below = count;
     lower = upper;

@@ -55,10 +55,17 @@ function scalarOfVector(context: CallContext): ScalarValue {
   return { type: 'scalar', values };
 }
 
-/** NaN last in either order. Over more than one step a vector has no order. */
+const NO_ORDER = 'sort is ineffective for range queries since results are always ordered by labels';
+
+const NO_ORDER = 'sort is ineffective for range queries since results are always ordered by labels';
+
+/** NaN last in either order. Over more than one step a vector has no order, which is warned of. */
 function sortBy(context: CallContext, compare: (a: number, b: number) => number) {
   const series = vectorArgument(context, 0);
-  if (context.grid.count > 1) return { type: 'vector' as const, series };
+  if (context.grid.count > 1) {
+    context.annotations.warn(NO_ORDER, context.call.span);
+    return { type: 'vector' as const, series };
+  }
   const present = series.filter((column) => column.present[0] === 1);
   const sorted = present.sort((a, b) => {
     const x = a.values[0] as number;

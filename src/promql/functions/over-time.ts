@@ -26,6 +26,8 @@ export const overTimeFunctions: Readonly<Record<string, PromqlFunction>> = {
   min_over_time: ofKernel(() => minKernel),
   count_over_time: ofKernel(() => countKernel),
   present_over_time: ofKernel(() => presentKernel),
+  // Behind a feature flag in Prometheus 3.5, but not in later versions.
+  first_over_time: ofKernel(() => firstKernel, { keepsName: true }),
   last_over_time: ofKernel(() => lastKernel, { keepsName: true }),
   changes: ofKernel(() => overRuns(perWindow(changes))),
   resets: ofKernel(() => overRuns(perWindow(resets))),
@@ -67,6 +69,17 @@ const lastKernel: SeriesKernel = ({ runs, bounds, budget }, out) => {
     if (last < (bounds.from[step] as number)) continue;
     cursor.moveTo(last);
     put(out, step, cursor.value(last));
+  }
+};
+
+const firstKernel: SeriesKernel = ({ runs, bounds, budget }, out) => {
+  budget.takeSamples(bounds.count);
+  const cursor = new SampleCursor(runs);
+  for (let step = 0; step < bounds.count; step++) {
+    const first = bounds.from[step] as number;
+    if (first >= (bounds.to[step] as number)) continue;
+    cursor.moveTo(first);
+    put(out, step, cursor.value(first));
   }
 };
 

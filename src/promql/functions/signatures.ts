@@ -26,7 +26,8 @@ const ROWS: Readonly<Record<string, string>> = {
     histogram_count histogram_stddev histogram_stdvar histogram_sum ln log10 log2 rad sgn sin sinh
     sort sort_desc sqrt tan tanh timestamp`,
   'v? v': 'day_of_month day_of_week day_of_year days_in_month hour minute month year',
-  'm v': `absent_over_time avg_over_time changes count_over_time delta deriv idelta increase irate
+  'm v': `absent_over_time avg_over_time changes count_over_time delta deriv first_over_time idelta
+    increase irate
     last_over_time max_over_time min_over_time present_over_time rate resets stddev_over_time
     stdvar_over_time sum_over_time`,
   'vss v': 'clamp',
@@ -46,7 +47,6 @@ const ROWS: Readonly<Record<string, string>> = {
 /** Known to Prometheus behind a feature flag, and refused here. */
 export const EXPERIMENTAL_FUNCTIONS: ReadonlySet<string> = new Set([
   'double_exponential_smoothing',
-  'first_over_time',
   'info',
   'mad_over_time',
   'sort_by_label',

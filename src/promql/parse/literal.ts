@@ -1,4 +1,5 @@
 /** What number and string tokens mean, by the rules of Go's `strconv` that Prometheus uses. */
+import { isUtf8 } from 'node:buffer';
 import type { NumberLiteral, StringLiteral } from '../ast.ts';
 import type { BuildContext } from './build-context.ts';
 import { parseDuration } from './duration.ts';
@@ -60,7 +61,8 @@ const CONTROL: Readonly<Record<string, string>> = {
 
 /**
  * The text that a string token stands for; its escapes are known to be well formed. `\x` and octal
- * escapes are bytes of UTF-8; bytes that are no text become U+FFFD, as they do in any answer.
+ * escapes are bytes of UTF-8; a byte that is no text becomes a lone surrogate (U+DC80 to U+DCFF),
+ * so that it is not taken for text, and U+FFFD in an answer.
  */
 export function stringOf(token: string): string {
   const inner = token.slice(1, -1);
@@ -72,7 +74,21 @@ export function stringOf(token: string): string {
     from = match.index + match[0].length;
   }
   bytes.push(Buffer.from(inner.slice(from)));
-  return Buffer.concat(bytes).toString('utf8');
+  return decode(Buffer.concat(bytes));
+}
+
+function decode(bytes: Buffer): string {
+  if (isUtf8(bytes)) return bytes.toString('utf8');
+  let text = '';
+  for (let at = 0; at < bytes.length; ) {
+    const length = [1, 2, 3, 4].find((count) => isUtf8(bytes.subarray(at, at + count))) ?? 0;
+    text +=
+      length === 0
+        ? String.fromCharCode(0xdc00 | (bytes[at] as number))
+        : bytes.toString('utf8', at, at + length);
+    at += Math.max(length, 1);
+  }
+  return text;
 }
 
 function bytesOf([, letter, octal, byte, short, long]: RegExpExecArray): Uint8Array {
