@@ -4,7 +4,6 @@
  */
 import type { Statement } from 'better-sqlite3';
 import { splitSeriesKey } from '../../streams/evaluation/entry.ts';
-import type { SeriesKey } from '../../streams/samples/batch.ts';
 import { DamagedBytes } from '../../streams/samples/byte-reader.ts';
 import type { SqliteDatabase } from '../database.ts';
 import { Chunk } from './chunk/chunk-codec.ts';
@@ -12,6 +11,7 @@ import { statisticsOf } from './chunk/statistics.ts';
 import { HistoryError } from './history-error.ts';
 import { DAY_MS } from './history-file.ts';
 import { cutRows, type VmRows } from './rows.ts';
+import { SeriesNames } from './series-names.ts';
 
 /** A VM and a stretch of time, both ends inclusive, Unix ms. */
 export interface RowsRequest {
@@ -177,27 +177,4 @@ function statisticsFault(chunk: Chunk): string | undefined {
     }
   }
   return undefined;
-}
-
-/** The dictionary of series keys, read on as it grows. */
-class SeriesNames {
-  readonly #keys = new Map<number, SeriesKey>();
-  readonly #newer: Statement<[number], { id: number; key: string }>;
-  #last = 0;
-
-  constructor(database: SqliteDatabase) {
-    this.#newer = database.prepare('SELECT id, key FROM series WHERE id > ? ORDER BY id');
-  }
-
-  keyOf(id: number): SeriesKey {
-    if (id > this.#last) {
-      for (const row of this.#newer.iterate(this.#last)) {
-        this.#keys.set(row.id, row.key);
-        this.#last = row.id;
-      }
-    }
-    const key = this.#keys.get(id);
-    if (key === undefined) throw new HistoryError('DAMAGED', `Series ${id} has no name`);
-    return key;
-  }
 }

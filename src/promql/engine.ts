@@ -18,9 +18,9 @@ const LOOKBACK_MS = 5 * 60 * 1000;
 const SUBQUERY_STEP_MS = 60 * 1000;
 
 export interface EngineOptions {
-  /** How long the newest sample stands for the present, ms. Default 5 minutes. */
+  /** How long the newest sample stands for the present, ms. Default, and for 0, 5 minutes. */
   readonly lookbackMs?: number;
-  /** Step of a subquery that names none, ms. Default 1 minute. */
+  /** Step of a subquery that names none, ms. Default, and for 0, 1 minute. */
   readonly subqueryStepMs?: number;
 }
 
@@ -66,12 +66,14 @@ export interface QueryResult {
 export interface QueryDeps {
   readonly source: SeriesSource;
   readonly budget: Budget;
+  /** Text to checked tree, where the caller keeps some; default `parseExpression`. */
+  readonly parse?: (expression: string) => Expr;
 }
 
 /** Throws `PromqlError`. */
 export function queryInstant(query: InstantQuery, deps: QueryDeps): QueryResult {
   const { timeMs } = query;
-  const expr = parseExpression(query.expression);
+  const expr = (deps.parse ?? parseExpression)(query.expression);
   const range = { startMs: timeMs, endMs: timeMs };
   const { evaluator, annotations } = prepare(expr, query, range, deps);
   const grid = { startMs: timeMs, stepMs: 1, count: 1 };
@@ -85,7 +87,7 @@ export function queryInstant(query: InstantQuery, deps: QueryDeps): QueryResult 
 /** Throws `PromqlError`. The answer is a matrix. */
 export function queryRange(query: RangeQuery, deps: QueryDeps): QueryResult {
   const { startMs, endMs, stepMs } = query;
-  const expr = parseExpression(query.expression);
+  const expr = (deps.parse ?? parseExpression)(query.expression);
   assertRangeable(expr);
   if (!(stepMs >= 1)) throw new PromqlError('bad_data', 'the step must be a millisecond at least');
   if (endMs < startMs)
@@ -104,8 +106,8 @@ function prepare(expr: Expr, query: Query, range: QueryRange, { source, budget }
     annotations,
     functions: functionTable,
     range,
-    lookbackMs: query.lookbackMs ?? LOOKBACK_MS,
-    subqueryStepMs: query.subqueryStepMs ?? SUBQUERY_STEP_MS,
+    lookbackMs: query.lookbackMs || LOOKBACK_MS,
+    subqueryStepMs: query.subqueryStepMs || SUBQUERY_STEP_MS,
   });
   return { evaluator, annotations };
 }

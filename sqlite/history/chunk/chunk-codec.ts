@@ -95,15 +95,19 @@ export class Chunk {
   readonly #bytes: Uint8Array;
   readonly #columns = new Map<number, StoredColumn>();
 
-  /** Throws `DamagedBytes` when the bytes are not a whole chunk of this version. */
-  constructor(bytes: Uint8Array) {
+  /**
+   * Throws `DamagedBytes` when the bytes are not a whole chunk of this version.
+   * @param isVerified the checksum of these bytes was compared before, in this process
+   */
+  constructor(bytes: Uint8Array, isVerified = false) {
     this.#bytes = bytes;
     const reader = new ByteReader(bytes);
     const version = reader.u8();
     if (version !== VERSION) {
       throw new DamagedBytes('VERSION', `Chunk format ${version}, this program reads ${VERSION}`);
     }
-    if (reader.u32() !== crc32(bytes.subarray(BODY_START))) {
+    const checksum = reader.u32();
+    if (!isVerified && checksum !== crc32(bytes.subarray(BODY_START))) {
       throw new DamagedBytes('CHECKSUM', 'The chunk is not what was written: its checksum differs');
     }
     this.count = reader.varint();
@@ -133,6 +137,31 @@ export class Chunk {
     return this.#column(seriesId + META_COLUMNS);
   }
 
+  /** Does any row tell vCPUs? */
+  get hasVcpus(): boolean {
+    return this.#columns.has(VCPUS);
+  }
+
+  /** Does any row tell the VM's state? */
+  get hasStates(): boolean {
+    return this.#columns.has(STATE);
+  }
+
+  /** vCPUs observed with each row, NaN = not reported. */
+  vcpus(): Float64Array {
+    return this.#column(VCPUS) ?? new Float64Array(this.count).fill(Number.NaN);
+  }
+
+  /** Index into `VM_STATES` of each row. */
+  states(): Uint8Array {
+    return Uint8Array.from(this.#codes(STATE));
+  }
+
+  /** Boot of each row, index into `strings`. */
+  boots(): Uint32Array {
+    return Uint32Array.from(this.#codes(BOOT, this.strings.length));
+  }
+
   /** Statistics of a series, without decoding it where the chunk is long. */
   statistics(seriesId: number): ColumnStatistics | undefined {
     const stored = this.#columns.get(seriesId + META_COLUMNS)?.statistics;
@@ -152,9 +181,9 @@ export class Chunk {
     return {
       timesMs: this.timesMs(),
       series,
-      vcpus: this.#column(VCPUS) ?? new Float64Array(this.count).fill(Number.NaN),
-      state: Uint8Array.from(this.#codes(STATE)),
-      boot: Uint32Array.from(this.#codes(BOOT, this.strings.length)),
+      vcpus: this.vcpus(),
+      state: this.states(),
+      boot: this.boots(),
       stateReason: Uint32Array.from(this.#codes(STATE_REASON, this.strings.length)),
       strings: this.strings,
       ...conflictsOf(Uint8Array.from(this.#codes(CONFLICTED))),

@@ -6,7 +6,9 @@ import { HistoryView } from '../../../sqlite/history/history-view.ts';
 import { serveThread } from '../../../sqlite/history/threads/thread-port.ts';
 import { RecordReader } from '../../../sqlite/record-reader.ts';
 import { systemClock } from '../../../streams/clock.ts';
+import { SeriesThread } from '../series/series-thread.ts';
 import { vmWork } from '../vm/vm-work.ts';
+import { promqlWork } from './promql-work.ts';
 import type { QueryThreadData } from './query-threads.ts';
 import type { ThreadContext, ThreadWork } from './thread-work.ts';
 
@@ -14,18 +16,20 @@ import type { ThreadContext, ThreadWork } from './thread-work.ts';
 const NICENESS = 3;
 
 /** The areas of work, each with its own methods. */
-const AREAS: readonly ThreadWork[] = [vmWork];
+const AREAS: readonly ThreadWork[] = [promqlWork, vmWork];
 
 serveThread(NICENESS, (data: QueryThreadData) => {
+  const records = new RecordReader(data.controlPath);
   const context: ThreadContext = {
+    ...{ records, clock: systemClock },
     history: new HistoryView(data.history),
-    records: new RecordReader(data.controlPath),
-    clock: systemClock,
+    series: new SeriesThread({ share: data.history, records }),
   };
   return {
     methods: Object.assign({}, ...AREAS.map((work) => work(context))),
     close() {
       context.history.close();
+      context.series.close();
       context.records.close();
     },
   };

@@ -6,10 +6,12 @@ import type { HistoryView } from '../../../sqlite/history/history-view.ts';
 import type { ThreadMethod } from '../../../sqlite/history/threads/thread-port.ts';
 import type { RecordReader } from '../../../sqlite/record-reader.ts';
 import type { Clock } from '../../../streams/clock.ts';
+import type { SeriesThread } from '../series/series-thread.ts';
 
 /** What a thread has open, for all its work. */
 export interface ThreadContext {
   readonly history: HistoryView;
+  readonly series: SeriesThread;
   /** Records of the projection, as applied when they are read. */
   readonly records: RecordReader;
   readonly clock: Clock;

@@ -1,0 +1,122 @@
+/**
+ * Chunks as columns: the bytes of a chunk are read when a column of it is wanted that is not in
+ * memory, and only that column is decoded. A chunk's checksum is compared when it is first read.
+ */
+import type { Statement } from 'better-sqlite3';
+import type { SeriesKey } from '../../../streams/samples/batch.ts';
+import { DamagedBytes } from '../../../streams/samples/byte-reader.ts';
+import type { SqliteDatabase } from '../../database.ts';
+import { Chunk } from '../chunk/chunk-codec.ts';
+import { HistoryError } from '../history-error.ts';
+import { SeriesNames } from '../series-names.ts';
+import type { TextIds } from './text-ids.ts';
+
+/** What a row says besides its series, as columns of their own; no series key looks like these. */
+export const ROW_COLUMNS = {
+  /** Time of the observation, Unix seconds. */
+  observed: '\nobserved',
+  vcpus: '\nvcpus',
+  /** Index into `VM_STATES`, where the source told. */
+  state: '\nstate',
+  /** Number of `TextIds`, where the source told. */
+  boot: '\nboot',
+} as const;
+
+/** Which columns there are, row columns included. One object for all chunks that have the same. */
+export interface ColumnLayout {
+  readonly keys: ReadonlySet<SeriesKey>;
+}
+
+interface ChunkLayout extends ColumnLayout {
+  /** Numbers of the series in the dictionary. */
+  readonly ids: ReadonlyMap<SeriesKey, number>;
+}
+
+/** A chunk that is no longer there: merged into another, or dropped. */
+export class ChunkGone extends Error {}
+
+/** A chunk's times, and those of the wanted columns that it has; NaN = not observed. */
+export interface DecodedChunk {
+  readonly layout: ColumnLayout;
+  readonly timesMs: Float64Array;
+  readonly columns: ReadonlyMap<string, Float64Array>;
+}
+
+export class ChunkColumns {
+  readonly #data: Statement<[number], Buffer>;
+  readonly #names: SeriesNames;
+  readonly #texts: TextIds;
+  readonly #layouts = new Map<string, ChunkLayout>();
+  readonly #verified = new Set<number>();
+
+  constructor(database: SqliteDatabase, texts: TextIds) {
+    const data: Statement<[number], Buffer> = database.prepare(
+      'SELECT data FROM chunks WHERE id = ?',
+    );
+    this.#data = data.pluck();
+    this.#names = new SeriesNames(database);
+    this.#texts = texts;
+  }
+
+  /**
+   * Throws `ChunkGone`, and `HistoryError` DAMAGED.
+   * @param timesMs the chunk's times when they are at hand
+   */
+  decode(id: number, wanted: Iterable<string>, timesMs?: Float64Array): DecodedChunk {
+    const bytes = this.#data.get(id);
+    if (bytes === undefined) throw new ChunkGone(`Chunk ${id} is gone`);
+    try {
+      const chunk = new Chunk(bytes, this.#verified.has(id));
+      this.#verified.add(id);
+      const layout = this.#layoutOf(chunk);
+      const columns = new Map<string, Float64Array>();
+      for (const column of wanted) {
+        const values = this.#column(chunk, layout, column);
+        if (values !== undefined) columns.set(column, values);
+      }
+      return { layout, timesMs: timesMs ?? chunk.timesMs(), columns };
+    } catch (cause) {
+      if (!(cause instanceof DamagedBytes)) throw cause;
+      throw new HistoryError('DAMAGED', `Chunk ${id}: ${cause.message}`, { cause });
+    }
+  }
+
+  /** Forgets what is known of a chunk that is gone. */
+  forget(id: number): void {
+    this.#verified.delete(id);
+  }
+
+  #column(chunk: Chunk, layout: ChunkLayout, column: string): Float64Array | undefined {
+    switch (column) {
+      case ROW_COLUMNS.vcpus:
+        return chunk.vcpus();
+      case ROW_COLUMNS.state:
+        return Float64Array.from(chunk.states(), (state) => state || Number.NaN);
+      case ROW_COLUMNS.boot: {
+        const ids = chunk.strings.map((text) =>
+          text === '' ? Number.NaN : this.#texts.idOf(text),
+        );
+        return Float64Array.from(chunk.boots(), (code) => ids[code] as number);
+      }
+      default: {
+        const id = layout.ids.get(column);
+        return id === undefined ? undefined : chunk.values(id);
+      }
+    }
+  }
+
+  #layoutOf(chunk: Chunk): ChunkLayout {
+    const ids = chunk.seriesIds();
+    const key = `${chunk.hasVcpus}${chunk.hasStates}${ids.join()}`;
+    let layout = this.#layouts.get(key);
+    if (layout === undefined) {
+      const byKey = new Map(ids.map((id) => [this.#names.keyOf(id), id]));
+      const keys = new Set<SeriesKey>([...byKey.keys(), ROW_COLUMNS.observed]);
+      if (chunk.hasVcpus) keys.add(ROW_COLUMNS.vcpus);
+      if (chunk.hasStates) keys.add(ROW_COLUMNS.state);
+      layout = { ids: byKey, keys };
+      this.#layouts.set(key, layout);
+    }
+    return layout;
+  }
+}

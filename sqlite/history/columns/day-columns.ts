@@ -1,0 +1,212 @@
+/**
+ * The stored columns of a VM's UTC day, each decoded when it is first wanted and then kept by the
+ * cache: one run for all chunks of the day. A chunk that follows the others is appended; one that
+ * overlaps makes the run anew, the lower id prevailing (`rows.ts`).
+ */
+
+import {
+  type ChunkColumns,
+  type ColumnLayout,
+  type DecodedChunk,
+  ROW_COLUMNS,
+} from './chunk-columns.ts';
+import type { ChunkPlace } from './chunk-directory.ts';
+import type { Cached, ColumnCache } from './column-cache.ts';
+import { type ColumnRun, mergeRuns, runOf } from './column-run.ts';
+import type { Segment, TakeBytes } from './segment.ts';
+
+/** Bytes that a kept column takes besides its values: objects and places in maps. */
+const ENTRY_BYTES = 200;
+const NUMBER_BYTES = 8;
+
+/** Counts the versions of all days of the thread, so that no two are the same. */
+let versions = 0;
+
+interface StoredColumn extends Cached {
+  /** Made of so many chunks, from the first on. */
+  readonly chunks: number;
+  /** What it was computed from besides; 0 = nothing. */
+  readonly inputs: number;
+  readonly run: ColumnRun | undefined;
+}
+
+export interface DayDeps {
+  readonly chunks: ChunkColumns;
+  readonly cache: ColumnCache;
+}
+
+export class DayColumns implements Segment {
+  readonly day: number;
+  readonly #deps: DayDeps;
+  readonly #columns = new Map<string, StoredColumn>();
+  #chunks: readonly ChunkPlace[] = [];
+  #layouts: ColumnLayout[] = [];
+  #isDisjoint = true;
+  /** Times of the first `#timesChunks` chunks, shared by all columns without holes. */
+  #timesMs: Float64Array | undefined;
+  #timesChunks = 0;
+  version = 0;
+  startMs = 0;
+  endMs = 0;
+
+  constructor(day: number, deps: DayDeps) {
+    this.day = day;
+    this.#deps = deps;
+  }
+
+  /** Takes over what the directory tells. What follows the known chunks keeps their columns. */
+  replace(chunks: readonly ChunkPlace[]): void {
+    const before = this.#chunks;
+    if (before.length === chunks.length && before.every(({ id }, i) => id === chunks[i]?.id))
+      return;
+    this.version = ++versions;
+    this.#chunks = chunks;
+    this.startMs = Math.min(...chunks.map((chunk) => chunk.startMs));
+    this.endMs = Math.max(...chunks.map((chunk) => chunk.endMs));
+    this.#isDisjoint = chunks.every(
+      (chunk, i) => i === 0 || chunk.startMs > (chunks[i - 1] as ChunkPlace).endMs,
+    );
+    const isLonger = before.every(({ id }, i) => id === chunks[i]?.id);
+    if (!isLonger) this.#layouts = [];
+    if (!isLonger || !this.#isDisjoint) this.clear();
+    for (const { id } of before) {
+      if (!chunks.some((chunk) => chunk.id === id)) this.#deps.chunks.forget(id);
+    }
+  }
+
+  /** Forgets all columns. */
+  clear(): void {
+    for (const column of [...this.#columns.values()]) this.#deps.cache.remove(column);
+    this.#forgetTimes();
+  }
+
+  layouts(): readonly ColumnLayout[] {
+    for (let i = this.#layouts.length; i < this.#chunks.length; i++) this.#decode(i, []);
+    return this.#layouts;
+  }
+
+  load(columns: readonly string[], take: TakeBytes): void {
+    const missing = columns.filter((column) => !this.#isFresh(column));
+    if (missing.length === 0) return;
+    const wanted = missing.map((column) => {
+      const known = this.#columns.get(column);
+      const runs: ColumnRun[] = known?.run ? [known.run] : [];
+      return { column, from: known?.chunks ?? 0, runs };
+    });
+    const decoded = missing.filter((column) => column !== ROW_COLUMNS.observed);
+    const times = this.#timesMs ? [observed(this.#timesMs)] : [];
+    const timesFrom = this.#timesChunks;
+    const from = Math.min(timesFrom, ...wanted.map((one) => one.from));
+    for (let i = from, row = this.#rowsBefore(from); i < this.#chunks.length; i++) {
+      const { rows } = this.#chunks[i] as ChunkPlace;
+      take((wanted.length + 1) * rows * NUMBER_BYTES);
+      const chunk = this.#decode(i, decoded, this.#timesAt(i, row, rows));
+      row += rows;
+      if (i >= timesFrom) times.push(observed(chunk.timesMs));
+      for (const one of wanted) if (i >= one.from) addRun(one.runs, chunk, one.column);
+    }
+    this.#setTimes(mergeRuns(times));
+    for (const { column, runs } of wanted) this.#keep(column, this.#finished(column, runs), 0);
+  }
+
+  touch(columns: readonly string[]): void {
+    for (const column of columns) this.#used(column);
+  }
+
+  run(column: string): ColumnRun | undefined {
+    return this.#used(column)?.run;
+  }
+
+  computed(name: string, inputs: number, make: () => ColumnRun | undefined): ColumnRun | undefined {
+    const known = this.#used(name);
+    if (known !== undefined && known.inputs === inputs && this.#isFresh(name)) return known.run;
+    const run = make();
+    this.#keep(name, run, inputs);
+    return run;
+  }
+
+  #used(column: string): StoredColumn | undefined {
+    const known = this.#columns.get(column);
+    if (known !== undefined) known.usedAt = this.#deps.cache.now;
+    return known;
+  }
+
+  #isFresh(column: string): boolean {
+    return this.#columns.get(column)?.chunks === this.#chunks.length;
+  }
+
+  #decode(i: number, columns: readonly string[], timesMs?: Float64Array): DecodedChunk {
+    const { id } = this.#chunks[i] as ChunkPlace;
+    const chunk = this.#deps.chunks.decode(id, columns, timesMs);
+    this.#layouts[i] = chunk.layout;
+    return chunk;
+  }
+
+  #rowsBefore(chunk: number): number {
+    return this.#chunks.slice(0, chunk).reduce((sum, { rows }) => sum + rows, 0);
+  }
+
+  /** A chunk's times where they are known already. */
+  #timesAt(chunk: number, row: number, rows: number): Float64Array | undefined {
+    if (chunk >= this.#timesChunks || !this.#isDisjoint) return undefined;
+    return this.#timesMs?.subarray(row, row + rows);
+  }
+
+  #setTimes(run: ColumnRun | undefined): void {
+    if (run === undefined || run.timesMs === this.#timesMs) return;
+    const timesMs = this.#deps.cache.shareTimes(run.timesMs);
+    this.#forgetTimes();
+    this.#timesMs = timesMs;
+    this.#timesChunks = this.#chunks.length;
+  }
+
+  #forgetTimes(): void {
+    if (this.#timesMs) this.#deps.cache.releaseTimes(this.#timesMs);
+    this.#timesMs = undefined;
+    this.#timesChunks = 0;
+  }
+
+  #finished(column: string, runs: readonly ColumnRun[]): ColumnRun | undefined {
+    const timesMs = this.#timesMs;
+    if (column === ROW_COLUMNS.observed) return timesMs && observedSeconds(timesMs);
+    const run = mergeRuns(runs);
+    // Its times are among the day's: as many are the same.
+    const isFull = run !== undefined && run.timesMs.length === timesMs?.length;
+    return isFull ? { timesMs, values: run.values, stale: null } : run;
+  }
+
+  #keep(column: string, run: ColumnRun | undefined, inputs: number): void {
+    const { cache } = this.#deps;
+    const before = this.#columns.get(column);
+    const numbers = run === undefined ? 0 : run.values.length;
+    const ownTimes = run === undefined || run.timesMs === this.#timesMs ? 0 : numbers;
+    const columns = this.#columns;
+    const kept: StoredColumn = {
+      ...{ run, inputs, chunks: this.#chunks.length, usedAt: cache.now, alive: true },
+      bytes: ENTRY_BYTES + (numbers + ownTimes) * NUMBER_BYTES,
+      drop: () => {
+        if (columns.get(column) === kept) columns.delete(column);
+        if (columns.size === 0) this.#forgetTimes();
+      },
+    };
+    // In its place first: a day without columns forgets its times.
+    columns.set(column, kept);
+    if (before !== undefined) cache.remove(before);
+    cache.add(kept);
+  }
+}
+
+function addRun(runs: ColumnRun[], chunk: DecodedChunk, column: string): void {
+  const values = chunk.columns.get(column);
+  const run = values && runOf(chunk.timesMs, values);
+  if (run !== undefined) runs.push(run);
+}
+
+/** Times as a run of themselves, so that they are merged by the same rule. */
+function observed(timesMs: Float64Array): ColumnRun {
+  return { timesMs, values: timesMs, stale: null };
+}
+
+function observedSeconds(timesMs: Float64Array): ColumnRun {
+  return { timesMs, values: timesMs.map((timeMs) => timeMs / 1000), stale: null };
+}

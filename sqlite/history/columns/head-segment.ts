@@ -1,0 +1,158 @@
+/**
+ * A VM's rows that are in no chunk yet, as columns. Cut from the head when a column is first
+ * wanted, and kept until the VM's rows change: most queries find them as they were.
+ */
+import {
+  HEAD_CODES,
+  HEAD_TIME,
+  HEAD_VCPUS,
+  type HeadColumns,
+  type HeadLayout,
+} from '../head/head-columns.ts';
+import { unpackCodes } from '../head/memory.ts';
+import { type ColumnLayout, ROW_COLUMNS } from './chunk-columns.ts';
+import { type ColumnRun, runOf } from './column-run.ts';
+import type { Segment } from './segment.ts';
+import type { TextIds } from './text-ids.ts';
+
+/** Names the columns wanted of a VM with this layout; the same list for the same layout. */
+export type PickColumns = (layout: ColumnLayout) => readonly string[];
+
+export interface HeadDeps {
+  readonly head: HeadColumns;
+  readonly texts: TextIds;
+}
+
+/** A layout of the head as readers of columns see it, made once for each. */
+const layouts = new WeakMap<HeadLayout, ColumnLayout>();
+
+export class HeadSegment implements Segment {
+  readonly #slot: number;
+  readonly #deps: HeadDeps;
+  readonly #runs = new Map<string, ColumnRun | undefined>();
+  readonly #computed = new Map<string, { inputs: number; run: ColumnRun | undefined }>();
+  #layout: HeadLayout | undefined;
+  #timesMs: Float64Array = new Float64Array(0);
+  /** Count of the VM's lock when the rows were cut. */
+  version = -1;
+
+  constructor(slot: number, deps: HeadDeps) {
+    this.#slot = slot;
+    this.#deps = deps;
+  }
+
+  get isEmpty(): boolean {
+    return this.#timesMs.length === 0;
+  }
+
+  get startMs(): number {
+    return this.#timesMs[0] ?? Number.POSITIVE_INFINITY;
+  }
+
+  get endMs(): number {
+    return this.#timesMs.at(-1) ?? Number.NEGATIVE_INFINITY;
+  }
+
+  /** Brings it up to date, and has the picked columns ready: all as of one moment. */
+  refresh(pick: PickColumns): void {
+    const { head } = this.#deps;
+    if (this.#layout !== undefined && head.version(this.#slot) === this.version) {
+      const layout = columnLayout(this.#layout);
+      if (pick(layout).every((column) => this.#runs.has(column))) return;
+    }
+    let columns: readonly string[] = [];
+    const cut = head.cut(this.#slot, this.#layout, (layout) => {
+      columns = pick(columnLayout(layout));
+      return columns.map((column) => cellOf(layout, column));
+    });
+    if (cut.version !== this.version) {
+      this.#runs.clear();
+      this.#computed.clear();
+      this.#timesMs = cut.timesMs;
+    }
+    this.version = cut.version;
+    this.#layout = cut.layout;
+    for (const [i, column] of columns.entries()) {
+      if (this.#runs.has(column)) continue;
+      this.#runs.set(column, this.#finished(column, cut.columns[i] as Float64Array));
+    }
+  }
+
+  layouts(): readonly ColumnLayout[] {
+    return this.#layout ? [columnLayout(this.#layout)] : [];
+  }
+
+  /** Nothing is loaded here: what is wanted was named when it was brought up to date. */
+  load(): void {}
+
+  /** Nothing here is bounded by use: the head itself is. */
+  touch(): void {}
+
+  run(column: string): ColumnRun | undefined {
+    return this.#runs.get(column);
+  }
+
+  computed(name: string, inputs: number, make: () => ColumnRun | undefined): ColumnRun | undefined {
+    const known = this.#computed.get(name);
+    if (known?.inputs === inputs) return known.run;
+    const run = make();
+    this.#computed.set(name, { inputs, run });
+    return run;
+  }
+
+  #finished(column: string, cells: Float64Array): ColumnRun | undefined {
+    const timesMs = this.#timesMs;
+    switch (column) {
+      case ROW_COLUMNS.observed:
+        return runOf(
+          timesMs,
+          cells.map((timeMs) => timeMs / 1000),
+        );
+      case ROW_COLUMNS.state:
+        return runOf(
+          timesMs,
+          cells.map((codes) => unpackCodes(codes).state || Number.NaN),
+        );
+      case ROW_COLUMNS.boot:
+        return runOf(
+          timesMs,
+          cells.map((codes) => this.#bootOf(codes)),
+        );
+      default:
+        return runOf(timesMs, cells);
+    }
+  }
+
+  #bootOf(codes: number): number {
+    const { boot } = unpackCodes(codes);
+    return boot === 0 ? Number.NaN : this.#deps.texts.idOf(this.#deps.head.textOf(boot));
+  }
+}
+
+function columnLayout(layout: HeadLayout): ColumnLayout {
+  let known = layouts.get(layout);
+  if (known === undefined) {
+    const { observed, vcpus, state } = ROW_COLUMNS;
+    known = { keys: new Set([...layout.cells.keys(), observed, vcpus, state]) };
+    layouts.set(layout, known);
+  }
+  return known;
+}
+
+/** Where a row has it. A pick names only what the layout has, row columns included. */
+function cellOf(layout: HeadLayout, column: string): number {
+  switch (column) {
+    case ROW_COLUMNS.observed:
+      return HEAD_TIME;
+    case ROW_COLUMNS.vcpus:
+      return HEAD_VCPUS;
+    case ROW_COLUMNS.state:
+    case ROW_COLUMNS.boot:
+      return HEAD_CODES;
+    default: {
+      const cell = layout.cells.get(column);
+      if (cell === undefined) throw new RangeError(`The head has no column ${column}`);
+      return cell;
+    }
+  }
+}

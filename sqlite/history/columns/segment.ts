@@ -1,0 +1,30 @@
+/**
+ * A stretch of one VM's time of which single columns can be had: a stored day, the head, or both
+ * merged where late rows overlap. Segments of a VM follow each other without overlapping.
+ */
+import type { ColumnLayout } from './chunk-columns.ts';
+import type { ColumnRun } from './column-run.ts';
+
+/** Asks for memory before it is taken, bytes; throws when there is none left. */
+export type TakeBytes = (bytes: number) => void;
+
+export interface Segment {
+  /** Unix ms of the first and the last row. */
+  readonly startMs: number;
+  readonly endMs: number;
+  /** Changes with the segment's contents. */
+  readonly version: number;
+  /** Columns that there are. May read chunks. Throws `ChunkGone`, `HistoryError` DAMAGED. */
+  layouts(): readonly ColumnLayout[];
+  /** Has the columns ready for `run`. Throws as `layouts` does, and what `take` throws. */
+  load(columns: readonly string[], take: TakeBytes): void;
+  /** Tells that columns are in use, those by the name of what was computed included. */
+  touch(columns: readonly string[]): void;
+  /** A loaded column without its holes; undefined = nothing of it was observed. */
+  run(column: string): ColumnRun | undefined;
+  /**
+   * What follows from loaded columns, kept as long as `inputs` is the same: a number that changes
+   * with whatever beyond this segment it is made of. `name` is not that of a column.
+   */
+  computed(name: string, inputs: number, make: () => ColumnRun | undefined): ColumnRun | undefined;
+}

@@ -1,0 +1,110 @@
+/**
+ * One VM's history as columns: its stored days and its part of the head, as segments that follow
+ * each other.
+ */
+
+import type { ChunkPlace } from './chunk-directory.ts';
+import { DayColumns, type DayDeps } from './day-columns.ts';
+import { type HeadDeps, HeadSegment, type PickColumns } from './head-segment.ts';
+import { MergedSegment } from './merged-segment.ts';
+import type { Segment } from './segment.ts';
+
+export class VmHistory {
+  readonly project: string;
+  readonly vm: string;
+  /** Rising. */
+  readonly #days: DayColumns[] = [];
+  #head: HeadSegment | undefined;
+  #merged: MergedSegment | undefined;
+  #mergedCount = 0;
+  #storedVersion = 0;
+
+  constructor(project: string, vm: string) {
+    this.project = project;
+    this.vm = vm;
+  }
+
+  /** Number of the VM in the file, once it has one there. */
+  id: number | undefined;
+
+  /** Rises whenever stored days come, change or go. */
+  get storedVersion(): number {
+    return this.#storedVersion;
+  }
+
+  /** Changes whenever the rows in the head do, as of the last `refreshHead`. */
+  get headVersion(): number {
+    return this.#head?.version ?? -1;
+  }
+
+  /** UTC days with stored rows, rising. */
+  days(): readonly number[] {
+    return this.#days.map(({ day }) => day);
+  }
+
+  /** Time of the newest row, Unix ms; -Infinity without any. */
+  get endMs(): number {
+    const stored = this.#days.at(-1)?.endMs ?? Number.NEGATIVE_INFINITY;
+    return Math.max(stored, this.#head?.endMs ?? Number.NEGATIVE_INFINITY);
+  }
+
+  setSlot(slot: number, deps: HeadDeps): void {
+    this.#head = new HeadSegment(slot, deps);
+  }
+
+  setDay(day: number, chunks: readonly ChunkPlace[], deps: DayDeps): void {
+    this.#storedVersion++;
+    const place = this.#days.findIndex((one) => one.day >= day);
+    const known = this.#days[place];
+    if (chunks.length === 0) {
+      if (known?.day === day) this.#drop(place, 1);
+    } else if (known?.day === day) known.replace(chunks);
+    else {
+      const added = new DayColumns(day, deps);
+      added.replace(chunks);
+      this.#days.splice(place < 0 ? this.#days.length : place, 0, added);
+    }
+  }
+
+  dropDaysBefore(day: number): void {
+    const first = this.#days.findIndex((one) => one.day >= day);
+    const gone = first < 0 ? this.#days.length : first;
+    if (gone > 0) {
+      this.#storedVersion++;
+      this.#drop(0, gone);
+    }
+  }
+
+  /** Brings the head's part up to date. Always before the stored part (`history-view.ts`). */
+  refreshHead(pick: PickColumns): void {
+    this.#head?.refresh(pick);
+  }
+
+  /** Segments with rows in [fromMs, toMs], and the one before them; oldest first. */
+  segments(fromMs: number, toMs: number): readonly Segment[] {
+    const all = this.#all();
+    let first = all.findIndex((segment) => segment.endMs >= fromMs);
+    if (first < 0) return [];
+    let end = all.length;
+    while (end > first && (all[end - 1] as Segment).startMs > toMs) end--;
+    if (end === first) return [];
+    if (first > 0) first--;
+    return all.slice(first, end);
+  }
+
+  #all(): readonly Segment[] {
+    const head = this.#head;
+    if (head === undefined || head.isEmpty) return this.#days;
+    const first = this.#days.findIndex((day) => day.endMs >= head.startMs);
+    if (first < 0) return [...this.#days, head];
+    const parts = [...this.#days.slice(first), head];
+    if (this.#merged?.isOf(parts) !== true) {
+      this.#merged = new MergedSegment(parts, ++this.#mergedCount);
+    }
+    return [...this.#days.slice(0, first), this.#merged];
+  }
+
+  #drop(from: number, count: number): void {
+    for (const day of this.#days.splice(from, count)) day.clear();
+  }
+}

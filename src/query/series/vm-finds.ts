@@ -1,0 +1,55 @@
+/**
+ * What a selector found in each VM, kept as long as nothing of it has changed: the same query comes
+ * again every half minute, and finds the same stored days each time.
+ */
+import type { Segment } from '../../../sqlite/history/columns/segment.ts';
+import type { StoredSeries } from '../../promql/series-source.ts';
+import type { LabelledVm } from './project-series.ts';
+import type { ReadableKey } from './readable-key.ts';
+
+/** What a find was made of. */
+export interface FindBasis {
+  readonly segments: readonly Segment[];
+  /** Nothing older exists, Unix ms; only where something would. */
+  readonly cutMs: number | undefined;
+}
+
+interface Find extends FindBasis {
+  readonly versions: readonly number[];
+  readonly keys: readonly ReadableKey[];
+  readonly series: readonly StoredSeries[];
+}
+
+export class VmFinds {
+  readonly #finds = new Map<LabelledVm, Find>();
+
+  /** Forgets everything: what was found holds on to columns that the cache lets go. */
+  clear(): void {
+    this.#finds.clear();
+  }
+
+  /** The series found on the same basis; their columns count as used. */
+  find(vm: LabelledVm, basis: FindBasis): readonly StoredSeries[] | undefined {
+    const known = this.#finds.get(vm);
+    if (known === undefined || !isSame(known, basis)) return undefined;
+    for (const segment of known.segments) {
+      for (const key of known.keys) segment.touch(key.uses);
+    }
+    return known.series;
+  }
+
+  keep(vm: LabelledVm, basis: FindBasis, found: Pick<Find, 'keys' | 'series'>): void {
+    const versions = basis.segments.map(({ version }) => version);
+    this.#finds.set(vm, { ...basis, ...found, versions });
+  }
+}
+
+function isSame(known: Find, basis: FindBasis): boolean {
+  return (
+    known.cutMs === basis.cutMs &&
+    known.segments.length === basis.segments.length &&
+    known.segments.every((segment, i) => {
+      return segment === basis.segments[i] && segment.version === known.versions[i];
+    })
+  );
+}

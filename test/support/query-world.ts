@@ -1,0 +1,150 @@
+/**
+ * Queries over a real history in a folder of the test's: rows go into the head and chunks, VM
+ * records into a projection, and the threads are the service's own.
+ */
+import { join } from 'node:path';
+import { openDatabase } from '../../sqlite/database.ts';
+import type { History } from '../../sqlite/history/store.ts';
+import { openInstanceStore } from '../../sqlite/instance-store.ts';
+import { createPromqlQueries } from '../../src/query/promql-queries.ts';
+import type {
+  PromqlAnswer,
+  PromqlCall,
+  PromqlQueries,
+  PromqlRequest,
+} from '../../src/query/promql-request.ts';
+import { createQueryGate } from '../../src/query/query-gate.ts';
+import { QueryThreads } from '../../src/query/thread/query-threads.ts';
+import { VirtualClock } from '../../streams/clock.ts';
+import { BatchBuilder } from '../../streams/samples/builder.ts';
+import { openStore, PARTITION, START } from './history-world.ts';
+
+/** One row; times are ms after the start. Defaults: project `demo`, VM `a`, 2 vCPUs, running. */
+export interface WorldRow {
+  readonly at: number;
+  readonly values?: Readonly<Record<string, number>>;
+  readonly project?: string;
+  readonly vm?: string;
+  readonly vcpus?: number;
+  readonly state?: number;
+  readonly boot?: string;
+}
+
+export interface Envelope {
+  readonly status: string;
+  readonly errorType?: string;
+  readonly error?: string;
+  readonly warnings?: readonly string[];
+  readonly data?: unknown;
+}
+
+export interface QueryWorld {
+  readonly history: History;
+  readonly clock: VirtualClock;
+  readonly threads: QueryThreads;
+  readonly queries: PromqlQueries;
+  /** Names of stale data centers, to be changed by the test. */
+  readonly stale: string[];
+  append(...rows: WorldRow[]): void;
+  /** Registers or renames a VM; of project `demo` unless said otherwise. */
+  record(
+    vm: string,
+    displayName: string,
+    options?: { project?: string; datacenter?: string },
+  ): void;
+  run(
+    call: PromqlCall,
+    request?: Partial<PromqlRequest>,
+    signal?: AbortSignal,
+  ): Promise<PromqlAnswer>;
+  /** An instant query at ms after the start: values by the text of their labels. */
+  instant(expression: string, at: number, project?: string): Promise<Record<string, number>>;
+  close(): Promise<void>;
+}
+
+const NEVER = new AbortController().signal;
+
+export function envelopeOf({ body }: PromqlAnswer): Envelope {
+  return JSON.parse(Buffer.from(body).toString()) as Envelope;
+}
+
+/** Close it in the test. `entry`: another file for the threads. */
+export function openQueryWorld(options: {
+  readonly folder: string;
+  readonly threads?: number;
+  readonly entry?: URL;
+}): QueryWorld {
+  const { folder, ...of } = options;
+  const clock = new VirtualClock(START);
+  const controlPath = join(folder, 'control.db');
+  const control = openDatabase({ path: controlPath, synchronous: 'NORMAL', migrations: [] });
+  openInstanceStore(control);
+  const history = openStore({ folder, clock });
+  const threads = new QueryThreads({ clock, history: history.share, controlPath, ...of });
+  const stale: string[] = [];
+  const putRecord = control.prepare<[string, string, string]>(
+    `INSERT INTO records (project, kind, id, sort, body) VALUES (?, 'vm', ?, '', ?)
+     ON CONFLICT DO UPDATE SET body = excluded.body`,
+  );
+  let revision = 0;
+  let sequence = 0;
+  const queries = createPromqlQueries({
+    ...{ threads, clock, gate: createQueryGate(clock) },
+    recordsRevision: () => revision,
+    staleDatacenters: () => stale,
+  });
+  const world: QueryWorld = {
+    ...{ history, clock, threads, queries, stale },
+    append(...rows) {
+      const builder = new BatchBuilder();
+      for (const { at, values = {}, project = 'demo', vm = 'a', ...row } of rows) {
+        builder.add({
+          ...{ project, vm, observedMs: START + at, sequence: at, stateReason: '' },
+          ...{ boot: row.boot ?? 'b', vcpus: row.vcpus ?? 2, state: row.state ?? 1 },
+          ...{ series: Object.keys(values), values: Object.values(values) },
+        });
+      }
+      history.append(builder.build(clock.now()), { partition: PARTITION, sequence: ++sequence });
+    },
+    record(vm, displayName, { project = 'demo', datacenter = 'dc-1' } = {}) {
+      const body = { displayName, datacenter, expandedMonitoring: false, registeredMs: START };
+      putRecord.run(project, vm, JSON.stringify(body));
+      revision++;
+    },
+    run(call, request = {}, signal = NEVER) {
+      const plain = { project: 'demo', limit: 0, encoding: 'identity' } as const;
+      return queries.run({ ...plain, call, ...request }, signal);
+    },
+    async instant(expression, at, project = 'demo') {
+      const answer = await world.run(
+        { kind: 'instant', expression, timeMs: START + at },
+        { project },
+      );
+      const { status, data, error } = envelopeOf(answer);
+      if (status !== 'success') throw new Error(error);
+      return valuesOf(data);
+    },
+    async close() {
+      await threads.close();
+      await history.close();
+      control.close();
+    },
+  };
+  return world;
+}
+
+interface VectorElement {
+  readonly metric: Readonly<Record<string, string>>;
+  readonly value: readonly [number, string];
+}
+
+function valuesOf(data: unknown): Record<string, number> {
+  const { result } = data as { readonly result: readonly VectorElement[] };
+  return Object.fromEntries(
+    result.map(({ metric, value }) => {
+      const { __name__: name = '', ...labels } = metric;
+      const text = Object.entries(labels).map(([label, of]) => `${label}=${of}`);
+      return [`${name}{${text.join(',')}}`, Number(value[1])];
+    }),
+  );
+}
