@@ -57,8 +57,6 @@ function scalarOfVector(context: CallContext): ScalarValue {
 
 const NO_ORDER = 'sort is ineffective for range queries since results are always ordered by labels';
 
-const NO_ORDER = 'sort is ineffective for range queries since results are always ordered by labels';
-
 /** NaN last in either order. Over more than one step a vector has no order, which is warned of. */
 function sortBy(context: CallContext, compare: (a: number, b: number) => number) {
   const series = vectorArgument(context, 0);
