@@ -37,6 +37,7 @@ import { createHealth, type Health } from './health.ts';
 import { diskSpace, hostCheck, streamCheck } from './health-checks.ts';
 import { addExportRoutes } from './http/export-routes.ts';
 import { openConfiguredMetricsServer } from './http/metrics-server.ts';
+import { addPromqlRoutes } from './http/promql/routes.ts';
 import { createReadGate } from './http/read-gate.ts';
 import { openHttpServer } from './http/server.ts';
 import type { Log } from './log.ts';
@@ -46,9 +47,7 @@ import { sealedText, webhookContents } from './notifiers/webhook/contents.ts';
 import { createWebhookSender, type Resolve } from './notifiers/webhook/sender.ts';
 import { formatSecret } from './notifiers/webhook/signature.ts';
 import { countLostWork, createParts, type LostWork } from './parts.ts';
-import { createQueryGate } from './query/query-gate.ts';
-import { QueryThreads } from './query/thread/query-threads.ts';
-import { createVmQueries } from './query/vm/vm-queries.ts';
+import { openQueries } from './queries.ts';
 import { connectOptions, rpcRoutes } from './rpc/routes.ts';
 import { addFastWriteSamples } from './rpc/write-samples-fast.ts';
 import type { Settings } from './settings.ts';
@@ -250,25 +249,19 @@ async function startEdges(options: EdgeOptions) {
   if (metricsServer) closers.add('metrics listener', () => metricsServer.close());
   const exporter = new Exporter(options);
   closers.add('exports', () => exporter.close());
-  const rpc = { ...options, authenticator, vmQueries: openQueries(options) };
+  const rpc = { ...options, authenticator, ...openQueries(options) };
   const http = await openHttpServer({
     ...options,
     readGate: createReadGate(authenticator),
     addRoutes: async (app: FastifyInstance, origin) => {
       addFastWriteSamples(app, rpc);
       addExportRoutes(app, { authenticator, exporter, origin });
+      await addPromqlRoutes(app, { ...rpc, queries: rpc.promqlQueries });
       await app.register(fastifyConnectPlugin, { ...connectOptions(rpc), routes: rpcRoutes(rpc) });
     },
   });
   closers.add('http', () => http.close());
   return { http, metricsUrl: metricsServer?.url };
-}
-
-/** The threads that answer queries, and what the RPCs ask of them. */
-function openQueries({ history, controlPath, clock, log, closers }: EdgeOptions) {
-  const threads = new QueryThreads({ clock, history: history.share, controlPath });
-  closers.add('query threads', () => threads.close());
-  return createVmQueries({ threads, gate: createQueryGate(clock), clock, log });
 }
 
 /** Resolves once the projection has stopped for good: only a restart can help then. */

@@ -1,0 +1,100 @@
+/**
+ * Everything that answers queries: the threads, the one gate before them, and what the threads have
+ * to be told because only the main thread knows it: which VM records have changed, which data
+ * centers are stale.
+ */
+import type { Host } from '../actors/host-port.ts';
+import type { History } from '../sqlite/history/store.ts';
+import type { Clock } from '../streams/clock.ts';
+import { type Commit, SYSTEM_PROJECT } from '../streams/commit/commit.ts';
+import type { Closers } from './closers.ts';
+import type { Log } from './log.ts';
+import type { Metrics } from './metrics.ts';
+import { createPromqlQueries } from './query/promql-queries.ts';
+import type { PromqlQueries } from './query/promql-request.ts';
+import { createQueryGate } from './query/query-gate.ts';
+import { QueryThreads } from './query/thread/query-threads.ts';
+import { createVmQueries, type VmQueries } from './query/vm/vm-queries.ts';
+
+export interface QueriesOptions {
+  readonly host: Pick<Host, 'view' | 'onApplied'>;
+  readonly history: Pick<History, 'share'>;
+  /** The projection's file, which the threads read VM records from. */
+  readonly controlPath: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly closers: Closers;
+}
+
+export interface Queries {
+  readonly promqlQueries: PromqlQueries;
+  readonly vmQueries: VmQueries;
+}
+
+/** Threads start with their first query; `closers` ends them. */
+export function openQueries(options: QueriesOptions): Queries {
+  const { host, history, controlPath, clock, log, closers } = options;
+  const threads = new QueryThreads({ clock, history: history.share, controlPath });
+  closers.add('query threads', () => threads.close());
+  countThreads(threads, options.metrics);
+  const gate = createQueryGate(clock);
+  const news = new ProjectionNews(host);
+  closers.add('query news', () => news.close());
+  return {
+    promqlQueries: createPromqlQueries({
+      ...{ threads, gate, clock },
+      recordsRevision: (project) => news.vmRevision(project),
+      staleDatacenters: () => news.staleDatacenters(),
+    }),
+    vmQueries: createVmQueries({ threads, gate, clock, log }),
+  };
+}
+
+function countThreads(threads: QueryThreads, metrics: Metrics): void {
+  const help = 'Queries in threads, and threads that died or were ended because one did not stop';
+  metrics.gauge('svc_query_threads', help, ['kind'], (gauge) => {
+    for (const [kind, count] of Object.entries(threads.counts)) gauge.set({ kind }, count);
+  });
+}
+
+/** Data centers of one deployment; more would be a fault elsewhere. */
+const DATACENTERS_MAX = 1000;
+
+/** What queries have to know of commits, worked out when a commit has touched it. */
+class ProjectionNews {
+  readonly #host: QueriesOptions['host'];
+  readonly #revisions = new Map<string, number>();
+  readonly #undo: () => void;
+  #stale: readonly string[] | undefined;
+
+  constructor(host: QueriesOptions['host']) {
+    this.#host = host;
+    this.#undo = host.onApplied(({ commit }) => this.#onCommit(commit));
+  }
+
+  /** Rises with every commit that changes a VM's record. */
+  vmRevision(project: string): number {
+    return this.#revisions.get(project) ?? 0;
+  }
+
+  staleDatacenters(): readonly string[] {
+    if (this.#stale === undefined) {
+      const view = this.#host.view(SYSTEM_PROJECT);
+      const { items } = view.instances('datacenter', { limit: DATACENTERS_MAX });
+      const stale = items.filter(({ value }) => value === 'stale');
+      this.#stale = stale.map(({ instance }) => instance);
+    }
+    return this.#stale;
+  }
+
+  close(): void {
+    this.#undo();
+  }
+
+  #onCommit({ project, decisions }: Commit): void {
+    if (project === SYSTEM_PROJECT) this.#stale = undefined;
+    const touches = decisions.some(({ records }) => records.some(({ kind }) => kind === 'vm'));
+    if (touches) this.#revisions.set(project, this.vmRevision(project) + 1);
+  }
+}
