@@ -1,0 +1,13 @@
+import t from 'tap';
+import { componentPath, needs } from '../support/components.ts';
+import { runCompliance } from './compliance.ts';
+
+const title = "PromQL compliance: every query of the tester gives Prometheus 3.5.3's answer";
+t.test(title, needs('shared folder'), async (t) => {
+  const outcomes = runCompliance(`${componentPath('shared folder')}/conformance`);
+  t.equal(outcomes.length, 269, 'all queries were run');
+  t.same(
+    outcomes.filter(({ differences }) => differences.length > 0),
+    [],
+  );
+});

@@ -1,0 +1,50 @@
+/**
+ * One random query: an expression and when it is asked for. A seed alone says all of it; the data
+ * is that of the seed's hundred, because a Prometheus is started for each set of data.
+ */
+import { DATA_MS, DATA_START_MS, type FuzzSeries, generateData } from './data.ts';
+import { Dice } from './dice.ts';
+import { generateExpression } from './expression.ts';
+import type { Piece } from './piece.ts';
+
+const SEEDS_PER_DATA_SET = 100;
+
+export type FuzzTimes =
+  | { readonly kind: 'instant'; readonly timeMs: number }
+  | {
+      readonly kind: 'range';
+      readonly startMs: number;
+      readonly endMs: number;
+      readonly stepMs: number;
+    };
+
+export interface FuzzQuery {
+  readonly seed: number;
+  readonly piece: Piece;
+  /** The same expression is asked for at each of them. */
+  readonly times: readonly FuzzTimes[];
+}
+
+export function dataSetOf(seed: number): number {
+  return Math.floor(seed / SEEDS_PER_DATA_SET);
+}
+
+export function dataOf(dataSet: number): FuzzSeries[] {
+  return generateData(new Dice(1_000_000_007 + dataSet));
+}
+
+export function queryOf(seed: number): FuzzQuery {
+  const dice = new Dice(seed);
+  const piece = generateExpression(dice);
+  const instant = { kind: 'instant', timeMs: someTime(dice) } as const;
+  const stepMs = dice.pick([15_000, 30_000, 60_000, 60_000, 300_000, 7_000, 13_337]);
+  const startMs = someTime(dice);
+  const endMs = startMs + dice.between(0, 40) * stepMs + dice.pick([0, 0, 1, 6_999]);
+  return { seed, piece, times: [instant, { kind: 'range', startMs, endMs, stepMs }] };
+}
+
+/** Mostly within the data, now and then before or after it, rarely on a sample. */
+function someTime(dice: Dice): number {
+  const atMs = dice.between(-60_000, DATA_MS + 6 * 60_000);
+  return DATA_START_MS + (dice.chance(0.5) ? atMs : Math.round(atMs / 15_000) * 15_000);
+}

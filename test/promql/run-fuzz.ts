@@ -1,0 +1,58 @@
+/**
+ * `npm run fuzz:promql -- [--seeds N] [--from S] [--seconds T]`: random expressions over random
+ * data, asked of a real Prometheus 3.5.3 and of our engine; before them the queries of the
+ * compliance tester, where their recorded answers are at hand. What differs is printed with its
+ * seed, as small as it gets: `--from SEED --seeds 1` asks it again. Exit code 1 when anything did.
+ */
+import { existsSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { componentPath, sharedFolder } from '../support/components.ts';
+import { formatAnswer } from './answer.ts';
+import { runCompliance } from './compliance.ts';
+import { type Disagreement, fuzz } from './fuzz/differential.ts';
+
+const { values } = parseArgs({
+  options: {
+    seeds: { type: 'string', default: '1000' },
+    from: { type: 'string', default: '0' },
+    seconds: { type: 'string', default: 'Infinity' },
+  },
+});
+
+const startedMs = performance.now();
+const compliant = complianceAgrees();
+const report = await fuzz({
+  program: componentPath('prometheus 3.5.3'),
+  from: Number(values.from),
+  seeds: Number(values.seeds),
+  isOver: () => performance.now() - startedMs > Number(values.seconds) * 1000,
+  onDisagreement: print,
+});
+for (const [reason, count] of report.known) console.log(`${count} known differences: ${reason}`);
+const { expressions, withSamples, empty, errors, disagreements } = report;
+console.log(
+  `${expressions} expressions; answers that agree: ${withSamples} with samples, ${empty} empty, ` +
+    `${errors} errors; ${disagreements.length} disagree`,
+);
+process.exitCode = disagreements.length === 0 && expressions > 0 && compliant ? 0 : 1;
+
+function complianceAgrees(): boolean {
+  const folder = `${sharedFolder}/conformance`;
+  if (!existsSync(`${folder}/compliance-queries.yml`)) {
+    console.log('The compliance queries are not at hand: left out');
+    return true;
+  }
+  const outcomes = runCompliance(folder);
+  const failed = outcomes.filter(({ differences }) => differences.length > 0);
+  for (const { query, differences } of failed) {
+    console.log(`COMPLIANCE ${query}\n    ${differences.join('\n    ')}`);
+  }
+  console.log(`${outcomes.length} compliance queries, ${failed.length} disagree`);
+  return failed.length === 0;
+}
+
+function print({ seed, expression, times, differences, prometheus, ours }: Disagreement): void {
+  console.log(`\nDISAGREE seed ${seed}, ${JSON.stringify(times)}\n  ${expression}`);
+  for (const difference of differences) console.log(`    ${difference}`);
+  console.log(`Prometheus: ${formatAnswer(prometheus)}\nours: ${formatAnswer(ours)}`);
+}
