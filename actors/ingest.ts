@@ -10,6 +10,7 @@ import { Refusal } from '../streams/refusal.ts';
 import type { SeriesKey } from '../streams/samples/batch.ts';
 import { partitionOf } from '../streams/stream.ts';
 import { BatchAnswers } from './batch-answers.ts';
+import type { ClockNotes } from './clock-notes.ts';
 import { type CheckedRows, IngestLimits } from './ingest-limits.ts';
 import type {
   Ingest,
@@ -25,6 +26,8 @@ export interface IngestDeps {
   readonly clock: Clock;
   readonly writer: PartitionWriter;
   readonly registry: VmRegistry;
+  /** Where it is noted that a source's clock is wrong; absent: nowhere. */
+  readonly clocks?: ClockNotes;
   /** Rows were stored, if only for their VM's state: what keeps a data center live. */
   readonly onRows: () => void;
   /** How many samples were stored, and what was refused, of each request that was answered. */
@@ -37,7 +40,10 @@ const TIMES_KEPT = 16;
 export function createIngest(deps: IngestDeps): Ingest {
   const answers = new BatchAnswers();
   const limits = new IngestLimits(deps.registry);
-  const seen = new RecentTimes();
+  const { clocks } = deps;
+  const seen = new RecentTimes((project, vm) =>
+    clocks?.note('CLOCK_BACKWARDS', project, vm, deps.clock.now()),
+  );
   const partitions = new Map<string, number>();
 
   function knownPartition(project: string): number {
@@ -53,6 +59,10 @@ export function createIngest(deps: IngestDeps): Ingest {
     const { project, rows } = request;
     const nowMs = deps.clock.now();
     const checked = limits.keepWithin(project, checkRows(rows, nowMs), nowMs);
+    for (const { row, reason } of checked.rejected) {
+      const vm = reason === 'CLOCK_AHEAD' ? rows[row]?.vm : undefined;
+      if (vm !== undefined) clocks?.note('CLOCK_AHEAD', project, vm, nowMs);
+    }
     const registering = deps.registry.register(project, checked.rows);
     if (registering) await registering;
     const duplicates = seen.count(project, checked.rows);
@@ -148,12 +158,23 @@ function withoutBadValues(content: IngestRow, row: number, rejected: RejectedSam
 interface Times {
   readonly ring: Float64Array;
   next: number;
+  /** Of the newest row by time: when it was observed, and where it stands among its source's. */
   newestMs: number;
+  boot: string;
+  sequence: number;
 }
 
-/** The last observation times of each VM: tells repeated rows, as a courtesy to the sender. */
+/**
+ * The last observation times of each VM: tells repeated rows, as a courtesy to the sender, and
+ * clocks that go back: of one boot a later row that was observed earlier.
+ */
 class RecentTimes {
   readonly #projects = new Map<string, Map<string, Times>>();
+  readonly #onClockBackwards: (project: string, vm: string) => void;
+
+  constructor(onClockBackwards: (project: string, vm: string) => void) {
+    this.#onClockBackwards = onClockBackwards;
+  }
 
   count(project: string, rows: readonly IngestRow[]): number {
     const vms = this.#projects.get(project);
@@ -174,16 +195,22 @@ class RecentTimes {
       vms = new Map();
       this.#projects.set(project, vms);
     }
-    for (const { vm, observedMs } of rows) {
+    for (const { vm, observedMs, boot, sequence } of rows) {
       let times = vms.get(vm);
       if (times === undefined) {
         const ring = new Float64Array(TIMES_KEPT).fill(Number.NaN);
-        times = { ring, next: 0, newestMs: observedMs };
+        times = { ring, next: 0, newestMs: observedMs, boot, sequence };
         vms.set(vm, times);
       }
       times.ring[times.next] = observedMs;
       times.next = (times.next + 1) % TIMES_KEPT;
-      if (observedMs > times.newestMs) times.newestMs = observedMs;
+      if (observedMs > times.newestMs) {
+        times.newestMs = observedMs;
+        times.boot = boot;
+        times.sequence = sequence;
+      } else if (observedMs < times.newestMs && sequence > times.sequence && boot === times.boot) {
+        this.#onClockBackwards(project, vm);
+      }
     }
   }
 }

@@ -12,6 +12,7 @@ import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
 import type { FastifyInstance } from 'fastify';
 import { createAlerting } from '../actors/alerting/alerting.ts';
 import { expandAlerting } from '../actors/alerting/expand.ts';
+import { ClockNotes } from '../actors/clock-notes.ts';
 import { Datacenters } from '../actors/datacenters.ts';
 import type { HostCounters } from '../actors/host/counters.ts';
 import { createHost, type RunningHost } from '../actors/host.ts';
@@ -170,7 +171,7 @@ function buildCore(options: CoreOptions) {
   const { settings, clock, random, host, stream, history, secrets, closers, metrics, log } =
     options;
   const lost = countLostWork(metrics);
-  const { ingest, datacenters } = buildIngest(options, lost);
+  const { ingest, datacenters, clocks } = buildIngest(options, lost);
   const guard = new AddressGuard({
     hosts: settings.webhookAllow ?? [],
     http: settings.webhookAllowHttp,
@@ -202,7 +203,7 @@ function buildCore(options: CoreOptions) {
     makeSecret: (source) => formatSecret(source.bytes(32)),
   });
   return {
-    ...{ ingest, alerting, datacenters, evaluator: pipeline },
+    ...{ ingest, alerting, datacenters, clocks, evaluator: pipeline },
     start(baseUrl: string) {
       publicUrl.current = baseUrl;
       parts.start();
@@ -220,22 +221,27 @@ function buildIngest(options: CoreOptions, lost: LostWork) {
   const writer = new PartitionWriter({ stream, clock });
   closers.add('sample writer', () => writer.settled());
   const registry = new VmRegistry({ host, clock, datacenter: settings.datacenter });
+  const clocks = new ClockNotes();
   const samples = metrics.counter('svc_samples_total', 'Samples received', ['outcome']);
   const ingest = createIngest({
     clock,
     writer,
     registry,
+    clocks,
     onRows: () => datacenters.reported(settings.datacenter),
     onSamples(accepted, rejected) {
       samples.inc({ outcome: 'accepted' }, accepted);
       if (rejected.length > 0) samples.inc({ outcome: 'rejected' }, rejected.length);
     },
   });
-  return { ingest, datacenters };
+  return { ingest, datacenters, clocks };
 }
 
 type EdgeOptions = Base &
-  Pick<ReturnType<typeof buildCore>, 'ingest' | 'alerting' | 'datacenters' | 'evaluator'> &
+  Pick<
+    ReturnType<typeof buildCore>,
+    'ingest' | 'alerting' | 'datacenters' | 'clocks' | 'evaluator'
+  > &
   Pick<Storage, 'history' | 'secrets' | 'controlPath'> & { host: RunningHost };
 
 /** What clients reach: the API, and the service's own metrics. */

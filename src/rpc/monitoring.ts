@@ -3,6 +3,7 @@
  * this thread knows (records, data centers, clocks, the time) goes along with the question.
  */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
+import type { ClockNotes } from '../../actors/clock-notes.ts';
 import type { Host, StoredRecord } from '../../actors/host-port.ts';
 import type { VmBody } from '../../actors/vm-registry.ts';
 import type { Clock } from '../../streams/clock.ts';
@@ -27,6 +28,8 @@ export interface MonitoringDeps {
   readonly host: Pick<Host, 'view'>;
   readonly vmQueries: VmQueries;
   readonly datacenters: { stateOf(name: string): 'live' | 'stale' };
+  /** What ingest knows of the sources' clocks. */
+  readonly clocks: Pick<ClockNotes, 'within'>;
   readonly clock: Clock;
 }
 
@@ -47,7 +50,7 @@ export function monitoringService(deps: MonitoringDeps): ServiceImpl<typeof Moni
 }
 
 async function queryVMMonitoring(
-  { host, vmQueries, datacenters, clock }: MonitoringDeps,
+  { host, vmQueries, datacenters, clocks, clock }: MonitoringDeps,
   request: QueryVMMonitoringRequest,
   context: HandlerContext,
 ) {
@@ -63,7 +66,10 @@ async function queryVMMonitoring(
   const nowMs = clock.now();
   const range = rangeOf(requested, nowMs);
   const { datacenterState: datacenter, expandedMonitoring } = knownVm(datacenters, record);
-  const facts = { nowMs, datacenter, expandedMonitoring, clockReasons: [] };
+  // A range that goes up to now ends with its last whole step: what is wrong now belongs to it.
+  const untilMs = Math.min(nowMs, range.endMs + range.stepMs);
+  const clockReasons = clocks.within(project, vm, range.startMs - range.stepMs, untilMs);
+  const facts = { nowMs, datacenter, expandedMonitoring, clockReasons };
   const query = { project, vm, metricIds, range, ...facts };
   const bytes = await vmQueries.query({ query, format: formatOf(context) }, context.signal);
   return readyAnswer(context, QueryVMMonitoringResponseSchema, bytes);

@@ -14,6 +14,7 @@ import type {
   ServiceImpl,
 } from '@connectrpc/connect';
 import type { Alerting } from '../../actors/alerting/port.ts';
+import type { ClockNotes } from '../../actors/clock-notes.ts';
 import type { EvaluatorView } from '../../actors/evaluator-port.ts';
 import type { Host } from '../../actors/host-port.ts';
 import type { Ingest } from '../../actors/ingest-port.ts';
@@ -44,6 +45,7 @@ export interface RpcDeps {
   readonly evaluator: EvaluatorView;
   readonly ingest: Ingest;
   readonly vmQueries: VmQueries;
+  readonly clocks: Pick<ClockNotes, 'within'>;
   readonly datacenters: { stateOf(name: string): 'live' | 'stale' };
   readonly authenticator: Authenticator;
   readonly clock: Clock;

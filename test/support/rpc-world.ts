@@ -11,6 +11,7 @@ import type { Test } from 'tap';
 import { type AlertingDeps, createAlerting } from '../../actors/alerting/alerting.ts';
 import { expandAlerting } from '../../actors/alerting/expand.ts';
 import { keepRules } from '../../actors/alerting/rule-keeper.ts';
+import { ClockNotes } from '../../actors/clock-notes.ts';
 import { createHost } from '../../actors/host.ts';
 import { createIngest } from '../../actors/ingest.ts';
 import { PartitionWriter } from '../../actors/partition-writer.ts';
@@ -28,7 +29,7 @@ import { ErrorInfoSchema } from '../../src/gen/svc/options/v1/error_pb.ts';
 import { addFallbacks } from '../../src/http/fallbacks.ts';
 import { BODY_BYTES_MAX } from '../../src/http/limits.ts';
 import type { Log } from '../../src/log.ts';
-import { createQueryGate } from '../../src/query/query-gate.ts';
+import { createQueryGate, type QueryGate } from '../../src/query/query-gate.ts';
 import { QueryThreads } from '../../src/query/thread/query-threads.ts';
 import { createVmQueries } from '../../src/query/vm/vm-queries.ts';
 import { connectOptions, type RpcDeps, rpcRoutes } from '../../src/rpc/routes.ts';
@@ -62,6 +63,8 @@ export type RpcWorld = Awaited<ReturnType<typeof startRpcWorld>>;
 export type WorldParts = RpcDeps & {
   readonly history: History;
   readonly evaluator: SamplePipeline;
+  readonly threads: QueryThreads;
+  readonly gate: QueryGate;
 };
 
 /**
@@ -156,7 +159,9 @@ async function startParts(t: Test) {
   await host.start();
   const registry = new VmRegistry({ host, clock, datacenter: 'DC-1' });
   const writer = new PartitionWriter({ stream, clock });
-  const ingest = createIngest({ clock, writer, registry, onRows: () => {}, onSamples: () => {} });
+  const clocks = new ClockNotes();
+  const unheard = { onRows: () => {}, onSamples: () => {} };
+  const ingest = createIngest({ clock, writer, registry, clocks, ...unheard });
   const pipeline = new SamplePipeline({ host, stream, clock, history });
   const told = collectingLog();
   const threads = new QueryThreads({ clock, history: history.share, controlPath, threads: 1 });
@@ -178,7 +183,20 @@ async function startParts(t: Test) {
     await stream.close();
     database.close();
   };
-  const made = { clock, random, stream, history, host, ingest, pipeline, vmQueries, ...told };
+  const made = {
+    clock,
+    random,
+    stream,
+    history,
+    host,
+    ingest,
+    pipeline,
+    vmQueries,
+    threads,
+    gate,
+    clocks,
+    ...told,
+  };
   return { ...made, stop, stopRules: () => rulesStopping.abort() };
 }
 
@@ -241,6 +259,8 @@ export interface SampleRow {
   readonly vcpus?: number;
   readonly state?: string;
   readonly bootId?: string;
+  readonly sequence?: number;
+  readonly stateReason?: string;
   readonly displayName?: string;
   readonly values?: readonly { series: string; labels?: object; value: number | string }[];
 }

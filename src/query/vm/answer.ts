@@ -61,17 +61,10 @@ export function answerVmQuery(
   const { project, vm, range, nowMs, datacenter, expandedMonitoring, clockReasons } = query;
   const reader = new RangeReader(history, query, isCancelled);
   const { metrics, failures } = answerMetrics(reader, query, isCancelled);
-  const atMs = nowMs + FUTURE_MS;
-  const lastObservedMs = history.newestTime({
-    project,
-    vm,
-    atMs,
-    notBeforeMs: nowMs - RETENTION_MS,
-  });
-  const vmReasons: VmReason[] = [
-    ...clockReasons,
-    ...(reader.isFrozen() ? ['FROZEN' as const] : []),
-  ];
+  const bounds = { atMs: nowMs + FUTURE_MS, notBeforeMs: nowMs - RETENTION_MS };
+  const lastObservedMs = history.newestTime({ project, vm, ...bounds });
+  const frozen = reader.isFrozen() ? (['FROZEN'] as const) : [];
+  const vmReasons: VmReason[] = [...frozen, ...clockReasons];
   const facts = { nowMs, lastObservedMs, datacenter, expandedMonitoring, vmReasons };
   const quality = qualityOf(metrics, range, facts);
   return { range, metrics, quality, datacenter, lastObservedMs, failures };

@@ -1,0 +1,221 @@
+/**
+ * `quality` on the wire, reason by reason (interface, section 1, "Data quality"): what is old,
+ * missing or doubtful is told by name, and no reason makes a value of what is not there.
+ */
+import t from 'tap';
+import { START_MS } from '../support/credential-world.ts';
+import {
+  type RpcWorld,
+  type SampleRow,
+  START_SECONDS,
+  startRpcWorld,
+  VM,
+} from '../support/rpc-world.ts';
+
+const CPU = 'svc_vm_cpu_utilization_pct';
+const CPU_SECONDS = 'svc_vm_cpu_seconds_total';
+const at = (secondsAgo: number) => String(START_SECONDS - secondsAgo);
+
+/** The last hour, in minutes. */
+async function ask(world: RpcWorld, change: object = {}) {
+  const { body } = await world.call('QueryVMMonitoring', {
+    ...{ name: VM, metricIds: ['cpu_utilization_pct'], stepSeconds: 60 },
+    ...{ startTimeUnix: at(3600), endTimeUnix: at(0), ...change },
+  });
+  return body;
+}
+
+/** Rows every 30 s of the last `seconds`, oldest first; `values` of the row's number. */
+function rows(
+  seconds: number,
+  values: (i: number) => Record<string, number>,
+  more: (i: number) => Partial<SampleRow> = () => ({}),
+): SampleRow[] {
+  return Array.from({ length: seconds / 30 + 1 }, (_, i) => ({
+    ...{ observedUnixMs: START_MS - seconds * 1000 + i * 30_000, state: 'RUNNING', vcpus: 2 },
+    values: Object.entries(values(i)).map(([series, value]) => ({ series, value })),
+    ...more(i),
+  }));
+}
+
+const busy = (i: number) => ({ [CPU]: 10 + (i % 7) });
+
+interface Case {
+  readonly name: string;
+  readonly sent: readonly SampleRow[];
+  readonly change?: object;
+  readonly quality: { readonly reasons?: readonly string[] };
+}
+
+const cases: readonly Case[] = [
+  {
+    name: 'FROZEN: an hour of bit-identical rows of a VM that runs, which stays LIVE',
+    sent: rows(7200, () => ({ [CPU]: 10, svc_vm_load1: 0.5 })),
+    quality: {
+      ...{ state: 'LIVE', reasons: ['FROZEN'] },
+      metrics: [{ state: 'LIVE', reason: 'FROZEN' }],
+    },
+  },
+  {
+    name: 'not FROZEN: the metric stands still, another of the VM does not',
+    sent: rows(7200, (i) => ({ [CPU]: 10, svc_vm_load1: i })),
+    quality: { state: 'LIVE', reasons: [], metrics: [{ state: 'LIVE', reason: '' }] },
+  },
+  {
+    name: 'CONFLICTING_SAMPLES: another value for a time that was known; the first one stays',
+    sent: [...rows(3660, busy), ...rows(0, () => ({ [CPU]: 99 }))],
+    quality: { state: 'LIVE', reasons: ['CONFLICTING_SAMPLES'] },
+  },
+  {
+    name: 'CLOCK_BACKWARDS: a later row of the same boot, observed earlier',
+    sent: [
+      ...rows(3660, busy, (i) => ({ bootId: 'b', sequence: i + 1 })),
+      {
+        ...rows(45, busy)[0],
+        ...{ bootId: 'b', sequence: 900, observedUnixMs: START_MS - 45_000 },
+      },
+    ],
+    quality: { state: 'LIVE', reasons: ['CLOCK_BACKWARDS'] },
+  },
+  {
+    name: 'no CLOCK_BACKWARDS: a row that comes late, as its number says',
+    sent: [
+      ...rows(3660, busy, (i) => ({ bootId: 'b', sequence: i + 2 })),
+      { ...rows(45, busy)[0], ...{ bootId: 'b', sequence: 1, observedUnixMs: START_MS - 45_000 } },
+    ],
+    quality: { state: 'LIVE', reasons: [] },
+  },
+  {
+    name: 'CLOCK_AHEAD: a row from the future is refused, and that is told',
+    sent: [...rows(3660, busy), { observedUnixMs: START_MS + 61_000, values: [] }],
+    quality: { state: 'LIVE', reasons: ['CLOCK_AHEAD'], lastObservedUnix: at(0) },
+  },
+  {
+    name: 'OUT_OF_RANGE: 113 % is kept and flagged',
+    sent: rows(3660, (i) => ({ [CPU]: i === 100 ? 113 : i % 90 })),
+    quality: { state: 'LIVE', metrics: [{ reason: 'OUT_OF_RANGE' }], reasons: ['OUT_OF_RANGE'] },
+  },
+  {
+    name: 'CAPACITY_CHANGED: the interval of a resize has no utilization',
+    sent: rows(
+      3690,
+      (i) => ({ [CPU_SECONDS]: i * 6 + (i % 3) }),
+      (i) => ({ vcpus: i < 60 ? 1 : 4 }),
+    ),
+    quality: { state: 'LIVE', reasons: ['CAPACITY_CHANGED'], gaps: [] },
+  },
+  {
+    name: 'NOT_REPORTED_BY_GUEST: rows come, the guest tells no file systems and no memory',
+    sent: rows(3660, busy),
+    change: { metricIds: ['filesystem_used_pct', 'memory_used_pct', 'memory_total_bytes'] },
+    quality: {
+      ...{ state: 'NO_DATA', reasons: ['NOT_REPORTED_BY_GUEST'] },
+      metrics: Array(3).fill({ state: 'NO_DATA', reason: 'NOT_REPORTED_BY_GUEST' }),
+      gaps: [{ startUnix: at(3660), endUnix: at(0), reason: 'NOT_REPORTED_BY_GUEST' }],
+    },
+  },
+  {
+    name: 'EXPANDED_MONITORING_OFF: the metric is one of those that were not opted into',
+    sent: rows(3660, busy),
+    change: { metricIds: ['processes_running', 'cpu_utilization_pct'] },
+    quality: {
+      ...{ state: 'PARTIAL', reasons: ['EXPANDED_MONITORING_OFF'] },
+      metrics: [{ state: 'NO_DATA', reason: 'EXPANDED_MONITORING_OFF' }, { state: 'LIVE' }],
+    },
+  },
+  {
+    name: 'NOT_RUNNING: the hypervisor said that the VM was off; that is a gap, not a fault',
+    sent: rows(
+      3660,
+      (i) => (i < 60 ? busy(i) : {}),
+      (i) => (i < 60 ? {} : { state: 'STOPPED' }),
+    ),
+    quality: { state: 'PARTIAL', gaps: [{ endUnix: at(0), reason: 'NOT_RUNNING' }], reasons: [] },
+  },
+];
+
+for (const { name, sent, change, quality } of cases) {
+  t.test(name, async (t) => {
+    const world = await startRpcWorld(t);
+    await world.write(sent);
+    const told = (await ask(world, change)).quality;
+    t.match(told, quality);
+    t.same(told.reasons, quality.reasons ?? []);
+  });
+}
+
+t.test('A resize, a conflict and a value out of range keep what was observed', async (t) => {
+  const world = await startRpcWorld(t);
+  await world.write(rows(3660, (i) => ({ [CPU]: i === 122 ? 113 : 10 + (i % 2) })));
+  await world.write(rows(0, () => ({ [CPU]: 50 })));
+  const { series, quality } = await ask(world);
+  t.same(series[0].points.at(-1), { timeUnix: at(0), value: (113 + 11) / 2 });
+  t.match(quality.metrics, [{ reason: 'OUT_OF_RANGE' }], 'most limiting first');
+  t.same(quality.reasons, ['OUT_OF_RANGE', 'CONFLICTING_SAMPLES']);
+});
+
+t.test('Retired or missing telemetry: absent, and neither zero nor recovery', async (t) => {
+  const world = await startRpcWorld(t);
+  const crash = { state: 'CRASHED', stateReason: 'crashed', values: [] };
+  await world.write(rows(3660, busy, (i) => (i < 61 ? {} : crash)));
+  const metricIds = ['unexpected_stop', 'vm_running', 'cpu_utilization_pct'];
+  const last = { startTimeUnix: at(60), metricIds };
+  const { series } = await ask(world, last);
+  const told = series.map(({ metricId, points }: { metricId: string; points: object[] }) => [
+    metricId,
+    points,
+  ]);
+  const both = (value: number) => [60, 0].map((ago) => ({ timeUnix: at(ago), value }));
+  t.same(
+    told,
+    [
+      ['unexpected_stop', both(1)],
+      ['vm_running', both(0)],
+    ],
+    'what the VM used while it was down is not in the answer',
+  );
+});
+
+t.test(
+  'The age of telemetry grows while nothing comes, from the newest observation on',
+  async (t) => {
+    const world = await startRpcWorld(t);
+    await world.write(rows(3660, busy).slice(0, 62));
+    await world.history.flush();
+    const metricIds = ['telemetry_age_seconds'];
+    const late = await ask(world, { metricIds, startTimeUnix: at(120) });
+    const values = late.series[0].points.map(({ value }: { value: number }) => value);
+    t.same(values, [1710, 1770, 1830]);
+    t.match(late.quality, { state: 'STALE', lastObservedUnix: at(1830) });
+    const before = await ask(world, {
+      ...{ metricIds, startTimeUnix: at(7200), endTimeUnix: at(3600) },
+    });
+    t.same(before.series[0].points, [
+      { timeUnix: at(3660), value: 0 },
+      { timeUnix: at(3600), value: 0 },
+    ]);
+  },
+);
+
+t.test('Disks and networks: the sum of the VM, then a series of each device', async (t) => {
+  const world = await startRpcWorld(t);
+  const device = (name: string, i: number) => ({
+    ...{ series: 'svc_vm_network_transmit_bytes_total', labels: { interface: name }, value: i },
+  });
+  await world.write(
+    rows(
+      120,
+      () => ({}),
+      (i) => ({ values: [device('eth0', i * 300), device('eth1', i * 600)] }),
+    ),
+  );
+  const request = { metricIds: ['network_transmit_bytes_per_second'], startTimeUnix: at(0) };
+  const { series } = await ask(world, request);
+  const point = (value: number) => [{ timeUnix: at(0), value }];
+  const unit = 'bytes_per_second';
+  t.match(series, [
+    { labels: {}, unit, points: point(30) },
+    { labels: { interface: 'eth0' }, unit, points: point(10) },
+    { labels: { interface: 'eth1' }, unit, points: point(20) },
+  ]);
+});
