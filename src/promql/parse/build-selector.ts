@@ -6,10 +6,9 @@ import {
   QuotedLabelName,
   UnquotedLabelMatcher,
 } from '@prometheus-io/lezer-promql';
-import { RE2JSException } from 're2js';
 import type { VectorSelector } from '../ast.ts';
 import { METRIC_NAME } from '../labels.ts';
-import { createMatcher, type Matcher, type MatchOp } from '../matcher.ts';
+import { createMatcher, type Matcher, type MatchOp, RegexpError } from '../matcher.ts';
 import { type BuildContext, childOf, childrenOf } from './build-context.ts';
 import { stringOf } from './literal.ts';
 import type { Token } from './token.ts';
@@ -48,15 +47,9 @@ function compiled(
   try {
     return createMatcher(textOf(label), op, textOf(value));
   } catch (error) {
-    if (!(error instanceof RE2JSException)) throw error;
-    throw context.refuse({ from: label.from, to: value.to }, regexpMessage(error));
+    if (!(error instanceof RegexpError)) throw error;
+    throw context.refuse({ from: label.from, to: value.to }, error.message);
   }
-}
-
-/** Without the flag that we set, and with an argument where Go shows an empty one. */
-function regexpMessage({ message }: RE2JSException): string {
-  const shown = message.replace('`(?s)', '`');
-  return shown.endsWith('`') ? shown : `${shown}: \`\``;
 }
 
 function textOf(token: Token): string {

@@ -166,7 +166,8 @@ class Checker {
     const { matching } = binary;
     if (matching === null) return null;
     const { on, labels, include } = matching;
-    const both = on ? labels.find((label) => include.includes(label)) : undefined;
+    const copied = new Set(on ? include : []);
+    const both = labels.find((label) => copied.has(label));
     if (both !== undefined) {
       const message = `label ${goQuote(both)} must not occur in ON and GROUP clause at once`;
       throw this.#operatorFault(binary, message);

@@ -16,7 +16,10 @@ export function refuseDepth(text: string, tokens: readonly Token[]): void {
   /** Operators so far in each open parenthesis. */
   const open = [0];
   let depth = 0;
+  let inBraces = false;
   for (const { kind, word, from, to } of tokens) {
+    if (word === '{' || word === '}') inBraces = word === '{';
+    if (inBraces) continue;
     if (word === '(') {
       open.push(1);
       depth++;
