@@ -27,7 +27,7 @@ import { createAuthenticator } from '../../src/auth/authenticator.ts';
 import { issueCredential } from '../../src/auth/credentials.ts';
 import { ErrorInfoSchema } from '../../src/gen/svc/options/v1/error_pb.ts';
 import { addFallbacks } from '../../src/http/fallbacks.ts';
-import { BODY_BYTES_MAX } from '../../src/http/limits.ts';
+import { BODY_BYTES_MAX, HEADER_BYTES_MAX } from '../../src/http/limits.ts';
 import type { Log } from '../../src/log.ts';
 import { createQueryGate, type QueryGate } from '../../src/query/query-gate.ts';
 import { QueryThreads } from '../../src/query/thread/query-threads.ts';
@@ -86,7 +86,10 @@ export async function startRpcWorld(
     datacenters: { stateOf: (name) => datacenterStates.get(name) ?? 'live' },
   };
   const deps = { ...real, ...change(real) };
-  const app = fastify({ bodyLimit: BODY_BYTES_MAX });
+  const app = fastify({
+    bodyLimit: BODY_BYTES_MAX,
+    http: { maxHeaderSize: HEADER_BYTES_MAX },
+  });
   addFallbacks(app, log);
   addRoutes(app, real);
   await app.register(fastifyConnectPlugin, { ...connectOptions(deps), routes: rpcRoutes(deps) });

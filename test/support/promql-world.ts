@@ -1,0 +1,93 @@
+/**
+ * A world for tests of the PromQL URL: everything that `rpc-world.ts` runs, with real query threads
+ * over real history, listening on 127.0.0.1 because paths and hang-ups are a part of what is tested.
+ */
+import type { AddressInfo } from 'node:net';
+import type { Test } from 'tap';
+import { addPromqlRoutes } from '../../src/http/promql/routes.ts';
+import { createPromqlQueries } from '../../src/query/promql-queries.ts';
+import { START_MS } from './credential-world.ts';
+import { type Answered, exchange, formBody, type Sent } from './promql-routes.ts';
+import { type SampleRow, startRpcWorld, type WorldParts } from './rpc-world.ts';
+
+export type PromqlWorld = Awaited<ReturnType<typeof startPromqlWorld>>;
+
+/** Started; ends with the test. Its clock stands still at `START_MS` until it is advanced. */
+export async function startPromqlWorld(t: Test) {
+  const stale = new Set<string>();
+  const world = await startRpcWorld(
+    t,
+    () => ({}),
+    (app, parts) => {
+      void addPromqlRoutes(app, {
+        ...parts,
+        queries: queriesOf(parts, stale),
+        health: { report: () => ({ ready: true }) },
+      });
+    },
+  );
+  const { app, issue, call, settled, keys } = world;
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  const baseUrl = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
+  const collectors = new Map([['demo', keys.collector]]);
+
+  /** Rows through `WriteSamples`, stored when it resolves; its answer. */
+  async function writeTo(project: string, rows: readonly SampleRow[]) {
+    const key = collectors.get(project) ?? (await issue(project, ['collector']));
+    collectors.set(project, key);
+    const named = rows.map(({ vm = 'vm-1', ...row }) => ({ vmName: vm, ...row }));
+    const request = { projectName: `projects/${project}`, rows: named };
+    const answer = await call('WriteSamples', request, { key });
+    if (answer.status !== 200) throw new Error(`Not written: ${JSON.stringify(answer.body)}`);
+    await settled();
+    return answer.body;
+  }
+
+  /** `path` is below `/v1/monitoring/projects/<project>/promql`, of `demo` unless told. */
+  function send(path: string, sent: Sent & { readonly project?: string } = {}): Promise<Answered> {
+    const { method = 'GET', body, headers = {}, key = keys.read, project = 'demo' } = sent;
+    return exchange(baseUrl, {
+      ...{ method, body },
+      path: `/v1/monitoring/projects/${project}/promql${path}`,
+      headers: { ...(key !== null && { authorization: `Bearer ${key}` }), ...headers },
+    });
+  }
+  const api = (path: string, sent?: Parameters<typeof send>[1]) => send(`/api/v1/${path}`, sent);
+  const post = (path: string, form: Readonly<Record<string, string>> | string) =>
+    api(path, { method: 'POST', ...formBody(new URLSearchParams(form).toString()) });
+  /** `data` of a query at a time of Unix seconds, default `START_MS`. */
+  async function query(expression: string, time = START_MS / 1000) {
+    const { status, body } = await post('query', { query: expression, time: String(time) });
+    if (status !== 200) throw new Error(`${expression}: ${JSON.stringify(body)}`);
+    return body.data;
+  }
+  return { ...world, baseUrl, stale, writeTo, send, api, post, query };
+}
+
+function queriesOf(parts: WorldParts, stale: ReadonlySet<string>) {
+  const { threads, gate, clock, host } = parts;
+  return createPromqlQueries({
+    ...{ threads, gate, clock },
+    recordsRevision: () => host.appliedSequence(),
+    staleDatacenters: () => [...stale],
+  });
+}
+
+/** Rows of a VM every 30 s that end at `endMs`, oldest first; `values` of the i-th of `count`. */
+export function rowsOf(
+  vm: string,
+  options: {
+    readonly count: number;
+    readonly endMs?: number;
+    readonly values: (i: number) => NonNullable<SampleRow['values']>;
+    readonly row?: Partial<SampleRow>;
+  },
+): SampleRow[] {
+  const { count, endMs = START_MS, values, row = {} } = options;
+  return Array.from({ length: count }, (_, i) => ({
+    vm,
+    observedUnixMs: endMs - (count - 1 - i) * 30_000,
+    values: values(i),
+    ...row,
+  }));
+}
