@@ -44,7 +44,7 @@ function anchored(pattern: string): { test: (text: string) => boolean; list: str
     const accepted = new Set(list);
     return { test: (text) => accepted.has(text), list: [...accepted] };
   }
-  const compiled = compile(pattern);
+  const compiled = compileRegexp(pattern);
   // A regular expression costs a microsecond a text; label values repeat from series to series.
   const seen = new Map<string, boolean>();
   const test = (text: string) => {
@@ -73,7 +73,8 @@ function plainAlternatives(pattern: string): string[] | null {
   return list;
 }
 
-function compile(pattern: string): RE2JS {
+/** With `.` matching line ends. Throws `RegexpError`. */
+export function compileRegexp(pattern: string): RE2JS {
   const compiled = compileOrRefuse(pattern);
   const size = compiled.programSize();
   if (size <= REGEXP_INSTRUCTIONS_MAX) return compiled;

@@ -3,10 +3,12 @@
  * `evalLabelReplace`, `evalLabelJoin`). Their names and their regular expression are checked before
  * anything is read.
  */
-import { RE2JS } from 're2js';
+import type { RE2JS } from 're2js';
 import { PromqlError } from '../errors.ts';
 import type { Labels } from '../labels.ts';
+import { compileRegexp, RegexpError } from '../matcher.ts';
 import { mergeSeries } from '../merge-series.ts';
+import type { VectorValue } from '../values.ts';
 import { stringArgument, vectorArgument } from './arguments.ts';
 import { expandTemplate } from './expand-template.ts';
 import type { CallContext, PromqlFunction } from './function.ts';
@@ -16,10 +18,13 @@ export const labelFunctions: Readonly<Record<string, PromqlFunction>> = {
     const [target, template, source, pattern] = stringArguments(context);
     const regex = compile(pattern);
     assertLabelName(target, 'destination', 'label_replace');
+    // Label values repeat from series to series. Undefined: no match.
+    const seen = new Map<string, string | undefined>();
     return relabel(context, (labels) => {
-      const matcher = regex.matcher(labels.get(source));
-      if (!matcher.matches()) return labels;
-      return labels.with(target, expandTemplate(template, matcher));
+      const text = labels.get(source);
+      if (!seen.has(text)) seen.set(text, replacementOf(regex, text, template));
+      const replacement = seen.get(text);
+      return replacement === undefined ? labels : labels.with(target, replacement);
     });
   },
   label_join: (context) => {
@@ -40,21 +45,28 @@ function stringArguments(context: CallContext): Strings {
   return context.call.args.slice(1).map((_, i) => stringArgument(context, i + 1)) as Strings;
 }
 
-function relabel(context: CallContext, change: (labels: Labels) => Labels) {
+function relabel(context: CallContext, change: (labels: Labels) => Labels): VectorValue {
   const series = vectorArgument(context, 0).map((column) => {
-    context.budget.takeSamples(1);
+    // A costly expression over a long text takes milliseconds.
+    context.budget.check();
     return { ...column, labels: change(column.labels) };
   });
-  return { type: 'vector' as const, series: mergeSeries(series) };
+  return { type: 'vector', series: mergeSeries(series) };
 }
 
 function compile(pattern: string): RE2JS {
   try {
-    return RE2JS.compile(pattern, RE2JS.DOTALL);
-  } catch {
+    return compileRegexp(pattern);
+  } catch (error) {
+    if (!(error instanceof RegexpError)) throw error;
     const message = `invalid regular expression in label_replace(): ${pattern}`;
     throw new PromqlError('execution', message);
   }
+}
+
+function replacementOf(regex: RE2JS, text: string, template: string): string | undefined {
+  const matcher = regex.matcher(text);
+  return matcher.matches() ? expandTemplate(template, matcher) : undefined;
 }
 
 /** Prometheus 3 takes any UTF-8 text for a label's name, but not an empty one. */
