@@ -31,6 +31,8 @@ function escaped(character: string, quote: string): string {
   if (named !== undefined) return named;
   if (PRINTABLE.test(character)) return character;
   const code = character.codePointAt(0) ?? 0;
+  // A byte that is no text (`stringOf`).
+  if (code >= 0xdc80 && code <= 0xdcff) return `\\x${hex(code & 0xff, 2)}`;
   if (code < 0x80) return `\\x${hex(code, 2)}`;
   return code < 0x10000 ? `\\u${hex(code, 4)}` : `\\U${hex(code, 8)}`;
 }
