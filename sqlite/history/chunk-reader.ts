@@ -1,13 +1,9 @@
-/**
- * Reads chunks of one VM back as rows, on any thread with a connection of its own; and goes
- * through all of them to say which are damaged.
- */
+/** Reads chunks of one VM back as rows, on any thread with a connection of its own. */
 import type { Statement } from 'better-sqlite3';
 import { splitSeriesKey } from '../../streams/evaluation/entry.ts';
 import { DamagedBytes } from '../../streams/samples/byte-reader.ts';
 import type { SqliteDatabase } from '../database.ts';
 import { Chunk } from './chunk/chunk-codec.ts';
-import { statisticsOf } from './chunk/statistics.ts';
 import { HistoryError } from './history-error.ts';
 import { DAY_MS } from './history-file.ts';
 import { cutRows, type VmRows } from './rows.ts';
@@ -23,23 +19,6 @@ export interface RowsRequest {
   readonly names?: readonly string[];
 }
 
-/** A chunk that is not what was written. */
-export interface DamagedChunk {
-  readonly chunk: number;
-  readonly project: string;
-  readonly vm: string;
-  readonly startMs: number;
-  readonly endMs: number;
-  readonly detail: string;
-}
-
-export interface CheckReport {
-  readonly chunks: number;
-  readonly rows: number;
-  readonly bytes: number;
-  readonly damaged: readonly DamagedChunk[];
-}
-
 /** Thrown out of a read whose asker has gone. */
 export class ReadCancelled extends Error {}
 
@@ -48,16 +27,7 @@ interface ChunkRow {
   readonly data: Buffer;
 }
 
-interface CheckedChunk extends ChunkRow {
-  readonly project: string;
-  readonly vm: string;
-  readonly startMs: number;
-  readonly endMs: number;
-  readonly rows: number;
-}
-
 export class ChunkReader {
-  readonly #database: SqliteDatabase;
   readonly #vmId: Statement<[string, string], { id: number }>;
   readonly #chunks: Statement<[number, number, number, number], ChunkRow>;
   readonly #days: Statement<[], { first: number | null; last: number | null }>;
@@ -65,7 +35,6 @@ export class ChunkReader {
   readonly #names: SeriesNames;
 
   constructor(database: SqliteDatabase) {
-    this.#database = database;
     this.#vmId = database.prepare('SELECT id FROM vms WHERE project = ? AND vm = ?');
     this.#chunks = database.prepare(
       `SELECT id, data FROM chunks
@@ -112,29 +81,6 @@ export class ChunkReader {
     return undefined;
   }
 
-  /** Decodes every chunk and compares it with what the table says of it. */
-  check(isCancelled: () => boolean = () => false): CheckReport {
-    const damaged: DamagedChunk[] = [];
-    let [chunks, rows, bytes] = [0, 0, 0];
-    for (const row of this.#allChunks().iterate()) {
-      if (isCancelled()) throw new ReadCancelled();
-      chunks++;
-      rows += row.rows;
-      bytes += row.data.length;
-      const detail = this.#faultOf(row);
-      const { id: chunk, project, vm, startMs, endMs } = row;
-      if (detail !== undefined) damaged.push({ chunk, project, vm, startMs, endMs, detail });
-    }
-    return { chunks, rows, bytes, damaged };
-  }
-
-  #allChunks(): Statement<[], CheckedChunk> {
-    return this.#database.prepare(
-      `SELECT chunks.id AS id, project, vms.vm AS vm, start_ms AS startMs, end_ms AS endMs, rows,
-         data FROM chunks JOIN vms ON vms.id = chunks.vm ORDER BY chunks.id`,
-    );
-  }
-
   #decode(row: ChunkRow, wanted: ReadonlySet<string> | undefined): VmRows {
     try {
       return new Chunk(row.data).rows((id) => {
@@ -146,35 +92,4 @@ export class ChunkReader {
       throw new HistoryError('DAMAGED', `Chunk ${row.id}: ${cause.message}`, { cause });
     }
   }
-
-  #faultOf(row: CheckedChunk): string | undefined {
-    try {
-      const { timesMs } = this.#decode(row, undefined);
-      if (timesMs.length !== row.rows) return `${timesMs.length} rows where ${row.rows} belong`;
-      if (timesMs.some((time, i) => i > 0 && !(time > (timesMs[i - 1] as number)))) {
-        return 'its times do not rise';
-      }
-      if (timesMs[0] !== row.startMs || timesMs.at(-1) !== row.endMs) {
-        return 'its times are not those of its place';
-      }
-      return statisticsFault(new Chunk(row.data));
-    } catch (error) {
-      if (error instanceof HistoryError) return error.message;
-      throw error;
-    }
-  }
-}
-
-function statisticsFault(chunk: Chunk): string | undefined {
-  for (const id of chunk.seriesIds()) {
-    const stored = chunk.statistics(id);
-    const values = chunk.values(id);
-    if (stored === undefined || values === undefined) return 'a column is missing';
-    const fresh = statisticsOf(values);
-    const names = ['count', 'min', 'max', 'sum', 'first', 'last', 'resets'] as const;
-    if (names.some((name) => !Object.is(stored[name], fresh[name]))) {
-      return 'its statistics are not those of its values';
-    }
-  }
-  return undefined;
 }

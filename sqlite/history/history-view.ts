@@ -6,13 +6,15 @@
  * that whatever is flushed meanwhile is seen in one of the two, and merging by time leaves it once.
  */
 import type { LatestRow } from '../../streams/samples/columns.ts';
-import { type CheckReport, ChunkReader, type RowsRequest } from './chunk-reader.ts';
+import { type CheckStep, checkSomeChunks } from './chunk-check.ts';
+import { ChunkReader, type RowsRequest } from './chunk-reader.ts';
 import { HeadReader } from './head/head-reader.ts';
 import type { HeadShare } from './head/memory.ts';
 import { openHistoryFileForReading } from './history-file.ts';
 import { LATEST_ROWS, NewestRows } from './newest-rows.ts';
 import { type NewestTimeRequest, NewestTimes } from './newest-times.ts';
 import { cutRows, mergeRows, type VmRows } from './rows.ts';
+import { type StoredStatistics, storedStatistics } from './stored-statistics.ts';
 
 /** What a thread needs to see history; goes through `workerData` or `postMessage`. */
 export interface HistoryShare {
@@ -60,7 +62,8 @@ export class HistoryView {
     const toMs = Number.MAX_SAFE_INTEGER;
     const slot = this.#head.find(project, vm);
     const head = slot === undefined ? [] : [this.#newestSince(slot, fromMs)];
-    const chunks = this.#chunks.read({ project, vm, fromMs, toMs });
+    const read = () => this.#chunks.read({ project, vm, fromMs, toMs });
+    const chunks = this.#database.transaction(read)();
     return mergeRows([...chunks, ...head]);
   }
 
@@ -95,9 +98,13 @@ export class HistoryView {
     return slot === undefined ? undefined : this.#head.read(slot, { newest: LATEST_ROWS }).rows;
   }
 
-  /** Goes through every chunk. */
-  check(isCancelled?: () => boolean): CheckReport {
-    return this.#chunks.check(isCancelled);
+  /** Checks the next chunks; see `checkSomeChunks`. */
+  check(after: number): CheckStep {
+    return checkSomeChunks(this.#database, after);
+  }
+
+  stored(): StoredStatistics {
+    return storedStatistics(this.#database);
   }
 
   close(): void {

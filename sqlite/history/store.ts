@@ -12,13 +12,15 @@ import type { Clock } from '../../streams/clock.ts';
 import { RETENTION_MS } from '../../streams/evaluation/entry.ts';
 import type { SampleBatch } from '../../streams/samples/batch.ts';
 import type { HistoryReader, LatestRow } from '../../streams/samples/columns.ts';
-import type { CheckReport, RowsRequest } from './chunk-reader.ts';
+import { addReports, type CheckReport, type CheckStep, NOTHING_CHECKED } from './chunk-check.ts';
+import type { RowsRequest } from './chunk-reader.ts';
 import type { UpkeepReport } from './chunk-writer.ts';
 import { Flusher } from './flusher.ts';
 import { Head, type HeadCounts, type LogPosition } from './head/head.ts';
 import { HISTORY_FILE, loadProgress, openHistoryFile } from './history-file.ts';
 import { type HistoryShare, HistoryView } from './history-view.ts';
 import type { VmRows } from './rows.ts';
+import type { StoredStatistics } from './stored-statistics.ts';
 import { ReadPool } from './threads/read-pool.ts';
 
 export interface HistoryOptions {
@@ -153,9 +155,32 @@ export class History implements HistoryReader {
     return await this.#flusher.upkeep(nowMs);
   }
 
-  /** Reads and verifies every chunk, in another thread. */
-  async check(signal?: AbortSignal): Promise<CheckReport> {
-    return (await this.#pool.call('check', undefined, signal)) as CheckReport;
+  /**
+   * Reads and verifies every chunk, in another thread and in steps that let reads through.
+   * `onStep` is told what has been checked so far. Throws `HistoryError`, or the signal's reason.
+   */
+  async check(
+    options: { readonly signal?: AbortSignal; readonly onStep?: (sofar: CheckReport) => void } = {},
+  ): Promise<CheckReport> {
+    let report = NOTHING_CHECKED;
+    let after: number | undefined = 0;
+    while (after !== undefined) {
+      // The pool's threads run our own file, whose answer to `check` is this.
+      const { last, ...step } = (await this.#pool.call(
+        'check',
+        after,
+        options.signal,
+      )) as CheckStep;
+      report = addReports(report, step);
+      options.onStep?.(report);
+      after = last;
+    }
+    return report;
+  }
+
+  /** What is in chunks, counted in another thread. Throws `HistoryError`. */
+  async stored(): Promise<StoredStatistics> {
+    return (await this.#pool.call('stored', undefined)) as StoredStatistics;
   }
 
   stats(): HistoryStats {

@@ -21,7 +21,8 @@ serveThread(NICENESS, (share: HistoryShare) => {
       latest: ({ project, vm, nowMs }: { project: string; vm: string; nowMs: number }) => ({
         result: view.newest(project, vm, nowMs),
       }),
-      check: (_: undefined, isCancelled) => ({ result: view.check(isCancelled) }),
+      check: (after: number) => ({ result: view.check(after) }),
+      stored: () => ({ result: view.stored() }),
     },
     close: () => view.close(),
   };
