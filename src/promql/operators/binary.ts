@@ -9,7 +9,7 @@ import type { Labels } from '../labels.ts';
 import { mergeSeries } from '../merge-series.ts';
 import type { Column, ScalarValue, SeriesColumn, Value, VectorValue } from '../values.ts';
 import { computeArithmetic, isArithmetic } from './arithmetic.ts';
-import { type PinnedArrays, seriesColumn, takePresence, takeValues, vectorOf } from './columns.ts';
+import { seriesColumn, takePresence, takeValues, vectorOf } from './columns.ts';
 import { computeComparison, isComparison } from './comparison.ts';
 import { MatchingFaults } from './matching-faults.ts';
 import { anyPresence, keepCommon } from './presence.ts';
@@ -20,22 +20,20 @@ export interface BinaryContext {
   /** Steps. */
   readonly count: number;
   readonly budget: Budget;
-  readonly pinned: PinnedArrays;
 }
 
 /** Throws `PromqlError` execution where the series cannot be matched. */
 export function applyBinary(node: Binary, lhs: Value, rhs: Value, context: BinaryContext): Value {
-  const { budget, pinned, count } = context;
+  const { budget } = context;
   if (lhs.type === 'scalar' && rhs.type === 'scalar') return ofScalars(node, lhs, rhs, budget);
   if (lhs.type === 'vector' && rhs.type === 'vector') return ofVectors(node, lhs, rhs, context);
-  const present = pinned.allPresent(count, budget);
   if (lhs.type === 'vector' && rhs.type === 'scalar') {
-    const scalar = { values: rhs.values, present };
+    const scalar = { values: rhs.values, present: null };
     const pairs = lhs.series.map((vector) => ({ lhs: vector, rhs: scalar, vector }));
     return withScalar(node, pairs, budget);
   }
   if (lhs.type === 'scalar' && rhs.type === 'vector') {
-    const scalar = { values: lhs.values, present };
+    const scalar = { values: lhs.values, present: null };
     const pairs = rhs.series.map((vector) => ({ lhs: scalar, rhs: vector, vector }));
     return withScalar(node, pairs, budget);
   }
@@ -50,9 +48,15 @@ function ofScalars(node: Binary, lhs: ScalarValue, rhs: ScalarValue, budget: Bud
   return { type: 'scalar', values };
 }
 
+/** A column, or a scalar: present at every step, null. */
+interface Operand {
+  readonly values: Float64Array;
+  readonly present: Uint8Array | null;
+}
+
 interface ScalarPair {
-  readonly lhs: Column;
-  readonly rhs: Column;
+  readonly lhs: Operand;
+  readonly rhs: Operand;
   /** Whichever of the two it is. */
   readonly vector: SeriesColumn;
 }
@@ -71,35 +75,47 @@ function withScalar(node: Binary, pairs: readonly ScalarPair[], budget: Budget):
 }
 
 interface Combination {
-  readonly lhs: Column;
-  readonly rhs: Column;
+  readonly lhs: Operand;
+  readonly rhs: Operand;
   /** The values that a comparison without `bool` lets through. */
   readonly kept: Float64Array;
 }
 
 /** null where nothing is left at any step. */
-function combine(node: Binary, { lhs, rhs, kept }: Combination, budget: Budget): Column | null {
-  const count = lhs.values.length;
+function combine({ op, bool }: Binary, combination: Combination, budget: Budget): Column | null {
+  const { lhs, rhs, kept } = combination;
+  const count = kept.length;
   const operands = { lhs: lhs.values, rhs: rhs.values };
-  if (isComparison(node.op) && !node.bool) {
+  if (isComparison(op) && !bool) {
     const present = takePresence(count, budget);
-    computeComparison(node.op, operands, present);
-    if (keepCommon(present, lhs.present) && keepCommon(present, rhs.present)) {
+    computeComparison(op, operands, present);
+    const isLeft = lhs.present === null || keepCommon(present, lhs.present);
+    if (isLeft && (rhs.present === null || keepCommon(present, rhs.present))) {
       return { values: kept, present };
     }
     budget.giveBackBytes(count);
     return null;
   }
-  const present = takePresence(count, budget);
-  present.set(lhs.present);
-  if (!keepCommon(present, rhs.present)) {
-    budget.giveBackBytes(count);
-    return null;
-  }
+  const present = commonPresence(lhs.present, rhs.present, budget);
+  if (present === null) return null;
   const values = takeValues(count, budget);
-  if (isArithmetic(node.op)) computeArithmetic(node.op, operands, values);
-  else if (isComparison(node.op)) computeComparison(node.op, operands, values);
+  if (isArithmetic(op)) computeArithmetic(op, operands, values);
+  else if (isComparison(op)) computeComparison(op, operands, values);
   return { values, present };
+}
+
+/** Of a vector with a scalar the vector's own. null where they have no step in common. */
+function commonPresence(
+  lhs: Uint8Array | null,
+  rhs: Uint8Array | null,
+  budget: Budget,
+): Uint8Array | null {
+  if (lhs === null || rhs === null) return lhs ?? rhs;
+  const present = takePresence(lhs.length, budget);
+  present.set(lhs);
+  if (keepCommon(present, rhs)) return present;
+  budget.giveBackBytes(present.length);
+  return null;
 }
 
 function ofVectors(

@@ -28,6 +28,13 @@ export function takeColumn(count: number, budget: Budget): Column {
   return { values: new Float64Array(count), present: new Uint8Array(count) };
 }
 
+/** Throws `PromqlError` execution, before any work, where a column for each series is too much. */
+export function assertRoom(series: number, { count }: Pick<Grid, 'count'>, budget: Budget): void {
+  const bytes = series * count * COLUMN_STEP_BYTES;
+  budget.takeBytes(bytes);
+  budget.giveBackBytes(bytes);
+}
+
 export function constantScalar(value: number, count: number, budget: Budget): ScalarValue {
   return { type: 'scalar', values: takeValues(count, budget).fill(value) };
 }
@@ -48,11 +55,6 @@ export function isAnyPresent(present: Uint8Array): boolean {
 /** Time of step `i`, Unix ms. */
 export function stepTime(grid: Grid, i: number): number {
   return grid.startMs + i * grid.stepMs;
-}
-
-/** Of the last step, Unix ms. */
-export function lastStepTime(grid: Grid): number {
-  return stepTime(grid, grid.count - 1);
 }
 
 /** Calls `visit` with each array that the value holds. */

@@ -12,7 +12,7 @@ import type { Grid, RangeValue, Value, VectorValue } from '../values.ts';
 import { applyAggregate, unwrapped } from './aggregate/aggregate.ts';
 import { applyBinary } from './binary.ts';
 import { broadcast, stepTimes } from './broadcast.ts';
-import { constantScalar, PinnedArrays } from './columns.ts';
+import { assertRoom, constantScalar, PinnedArrays } from './columns.ts';
 import { FetchedSeries } from './fetched-series.ts';
 import { type Plan, planOf, selectorKey } from './plan.ts';
 import { type CopiedRange, selectRange } from './range-selector.ts';
@@ -85,7 +85,7 @@ export class Evaluator {
       case 'binary': {
         const lhs = this.evaluate(expr.lhs, grid);
         const rhs = this.evaluate(expr.rhs, grid);
-        const context = { count: grid.count, budget: this.#budget, pinned: this.#pinned };
+        const context = { count: grid.count, budget: this.#budget };
         return this.#made(applyBinary(expr, lhs, rhs, context), [lhs, rhs]);
       }
       case 'unary': {
@@ -147,6 +147,7 @@ export class Evaluator {
       evaluateRange: (argument) => {
         const { range, columns, copiedBytes } = this.#range(argument, grid);
         if (columns !== null) inputs.push(columns);
+        if (!ONE_COLUMN.has(call.func.name)) assertRoom(range.series.length, grid, this.#budget);
         rangeBytes += copiedBytes;
         return range;
       },
@@ -200,6 +201,9 @@ interface HeldRange extends CopiedRange {
   /** Whose arrays it may refer to. */
   readonly columns: VectorValue | null;
 }
+
+/** Functions over a range whose answer is one column, however many series the range has. */
+const ONE_COLUMN: ReadonlySet<string> = new Set(['absent_over_time']);
 
 function asVector(value: Value): VectorValue {
   if (value.type === 'vector') return value;

@@ -46,7 +46,7 @@ export function rangeOfColumns(
     for (const { labels, values, present } of vector.series) {
       budget.check();
       const run = compact({ timesMs, values, present }, budget);
-      if (run.timesMs !== timesMs) copiedBytes += run.timesMs.length * SAMPLE_BYTES;
+      if (run.timesMs.buffer !== timesMs.buffer) copiedBytes += run.timesMs.length * SAMPLE_BYTES;
       if (run.timesMs.length > 0) series.push({ labels, runs: [run] });
     }
   }
@@ -59,18 +59,26 @@ interface Points {
   readonly present: Uint8Array;
 }
 
-/** The points that are present; the arrays themselves where all are. */
+/** The points that are present; views of the arrays where these lie in one stretch. */
 export function compact({ timesMs, values, present }: Points, budget: Budget): SampleRun {
+  const from = present.indexOf(1);
+  const to = present.lastIndexOf(1) + 1;
+  if (from === -1) return { timesMs: NOTHING, values: NOTHING, stale: null };
   let count = 0;
-  for (let i = 0; i < present.length; i++) count += present[i] as number;
+  for (let i = from; i < to; i++) count += present[i] as number;
   if (count === present.length) return { timesMs, values, stale: null };
+  if (count === to - from) {
+    return { timesMs: timesMs.subarray(from, to), values: values.subarray(from, to), stale: null };
+  }
   budget.takeBytes(count * SAMPLE_BYTES);
   const times = new Float64Array(count);
   const kept = new Float64Array(count);
-  for (let i = 0, to = 0; i < present.length; i++) {
+  for (let i = from, at = 0; i < to; i++) {
     if (present[i] === 0) continue;
-    times[to] = timesMs[i] as number;
-    kept[to++] = values[i] as number;
+    times[at] = timesMs[i] as number;
+    kept[at++] = values[i] as number;
   }
   return { timesMs: times, values: kept, stale: null };
 }
+
+const NOTHING = new Float64Array(0);

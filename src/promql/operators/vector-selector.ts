@@ -6,7 +6,7 @@
 import type { Budget } from '../budget.ts';
 import type { SampleRun, StoredSeries } from '../series-source.ts';
 import type { SeriesColumn } from '../values.ts';
-import { COLUMN_STEP_BYTES, takeColumn } from './columns.ts';
+import { assertRoom, COLUMN_STEP_BYTES, takeColumn } from './columns.ts';
 import type { LookTimes } from './window-times.ts';
 
 export interface VectorSelection {
@@ -22,9 +22,7 @@ export interface VectorSelection {
 export function selectVector(selection: VectorSelection, budget: Budget): SeriesColumn[] {
   const { series, look } = selection;
   const columnBytes = look.count * COLUMN_STEP_BYTES;
-  // All of it is asked for at once: what cannot be finished is not begun.
-  budget.takeBytes(series.length * columnBytes);
-  budget.giveBackBytes(series.length * columnBytes);
+  assertRoom(series.length, look, budget);
   const columns: SeriesColumn[] = [];
   let column = null;
   for (const { labels, runs } of series) {
@@ -88,7 +86,7 @@ const NOTHING = new Float64Array(0);
 const SINGLE_STEPS = 8;
 
 /** The first index of a time after `lookMs`; `times[from]` is not after it. */
-export function passUntil(times: Float64Array, from: number, lookMs: number): number {
+function passUntil(times: Float64Array, from: number, lookMs: number): number {
   let index = from + 1;
   const single = Math.min(times.length, index + SINGLE_STEPS);
   while (index < single && (times[index] as number) <= lookMs) index++;

@@ -62,7 +62,7 @@ function countOne({ values, present }: SeriesColumn, columnOf: (value: number) =
 }
 
 /** All digits and no exponent, as Go's `strconv.FormatFloat(value, 'f', -1, 64)`. */
-export function plainDecimal(value: number): string {
+function plainDecimal(value: number): string {
   if (Number.isNaN(value)) return 'NaN';
   if (!Number.isFinite(value)) return value > 0 ? '+Inf' : '-Inf';
   const sign = value < 0 || Object.is(value, -0) ? '-' : '';
