@@ -22,7 +22,7 @@ import type {
 /** A number is a scalar at every step, an absent element of a column is null. */
 export type Argument = number | readonly number[] | string | RangeValue | VectorValue;
 
-export interface Called {
+interface Called {
   readonly value: Value;
   readonly warnings: readonly string[];
   readonly infos: readonly string[];
@@ -92,7 +92,7 @@ function column(text: string, row: readonly (number | null)[]): SeriesColumn {
   };
 }
 
-export function labelsOf(text: string): Labels {
+function labelsOf(text: string): Labels {
   const pairs = text === '' ? [] : text.split(',').map((pair) => pair.split('='));
   return Labels.of(pairs.map(([name = '', value = '']) => [name, value]));
 }

@@ -41,7 +41,7 @@ export class BucketCounts {
 }
 
 /** `corrected` where counts fell from bucket to bucket and were made to rise. */
-export interface BucketQuantile {
+interface BucketQuantile {
   value: number;
   corrected: boolean;
 }

@@ -8,7 +8,7 @@ import { scalarArgument, vectorArgument } from './arguments.ts';
 import type { CallContext, PromqlFunction } from './function.ts';
 
 /** `step` for those whose other arguments change from step to step. */
-export type ElementFunction = (value: number, step: number) => number;
+type ElementFunction = (value: number, step: number) => number;
 
 /**
  * `compute` of each element of a vector, names dropped. Throws `PromqlError` execution where two
