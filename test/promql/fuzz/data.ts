@@ -3,7 +3,7 @@
  * goes wrong there. Values are mostly small whole numbers and halves, so that sums are exact and a
  * difference between two engines is a difference in meaning, not in rounding.
  */
-import { Labels, METRIC_NAME } from '../../../src/promql/labels.ts';
+import { compareLabels, Labels, METRIC_NAME } from '../../../src/promql/labels.ts';
 import type { MemorySample } from '../memory-source.ts';
 import type { Dice } from './dice.ts';
 
@@ -22,7 +22,10 @@ export const LABELS = ['job', 'instance', 'zone', 'le', 'version', METRIC_NAME, 
 const JOBS = ['api', 'db'];
 const INSTANCES = ['a:1', 'b:2', 'c:3'];
 
-/** In the order in which the series shall come into being. */
+/**
+ * Sorted by labels, and to be written in this order: which of equal values topk keeps depends on the
+ * order of the series, and Prometheus's head keeps the one in which they came into being.
+ */
 export function generateData(dice: Dice): FuzzSeries[] {
   const series: FuzzSeries[] = [];
   const add = (labels: Record<string, string>, value: (step: number) => number) => {
@@ -52,7 +55,7 @@ export function generateData(dice: Dice): FuzzSeries[] {
     );
   }
   addHistogram(dice, 'odd_bucket', { job: 'db' }, dice.some(ODD_BOUNDS, 0.7), add);
-  return series;
+  return series.sort((a, b) => compareLabels(a.labels, b.labels));
 }
 
 const ODD_BOUNDS = ['-1', '0', '1', '1.0', '1e1', '+Inf', 'bad', ''];
