@@ -25,6 +25,8 @@ import { type Clock, systemClock } from '../streams/clock.ts';
 import { pause } from '../streams/pause.ts';
 import { type Random, systemRandom, ulid } from '../streams/random.ts';
 import type { Stream } from '../streams/stream.ts';
+import { openAdminServer } from './admin/admin-server.ts';
+import { historyRoutes } from './admin/history-routes.ts';
 import { createAuthenticator } from './auth/authenticator.ts';
 import { createLastUsed } from './auth/last-used.ts';
 import type { RunningService } from './cli/serve.ts';
@@ -96,6 +98,7 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
   const base = { settings, log, clock, random, metrics, health, closers };
 
   const storage = await openStorage({ ...base, ...ports });
+  await startAdmin(base, storage);
   const host = await startHost(base, storage);
   const core = buildCore({ ...base, ...storage, host, ports });
   const { http, metricsUrl } = await startEdges({ ...base, ...storage, ...core, host });
@@ -127,6 +130,17 @@ interface Base {
   readonly metrics: Metrics;
   readonly health: Health;
   readonly closers: Closers;
+}
+
+/** Operator commands are a help, not a condition: some file systems have no sockets. */
+async function startAdmin({ settings, log, closers }: Base, { history }: Storage): Promise<void> {
+  try {
+    const routes = historyRoutes(history);
+    const admin = await openAdminServer({ folder: settings.data, routes, log });
+    closers.add('admin socket', () => admin.close());
+  } catch (error) {
+    log.warn({ err: error, part: 'admin' }, 'Operator commands cannot reach this service');
+  }
 }
 
 async function startHost(base: Base, { stream, store }: Storage): Promise<RunningHost> {

@@ -4,6 +4,7 @@
  */
 import { closestName } from '../closest-name.ts';
 import { type Command, EXIT_FAULT, EXIT_OK, EXIT_USAGE, type Surroundings } from './command.ts';
+import { historyCommand } from './history.ts';
 import { serveCommand } from './serve.ts';
 import { versionCommand } from './version.ts';
 
@@ -19,7 +20,7 @@ const helpCommand: Command = {
   },
 };
 
-const commands: readonly Command[] = [serveCommand, versionCommand, helpCommand];
+const commands: readonly Command[] = [serveCommand, historyCommand, versionCommand, helpCommand];
 
 /**
  * Runs `svc` with `argv` (without node and script). Resolves to the exit code: 0 done, 1 a fault

@@ -84,22 +84,32 @@ export async function startProgram(
   };
 }
 
+export interface Ended {
+  readonly code: number | null;
+  /** Both outputs, as they came. */
+  readonly text: string;
+  readonly stdout: string;
+}
+
 /** Runs the command to its end, for starts that are refused; ended by force after 20 s. */
 export async function runToEnd(
   args: readonly string[],
   settings: Readonly<Record<string, string>> = {},
-): Promise<{ code: number | null; text: string }> {
+): Promise<Ended> {
   const child = spawn(process.execPath, [program, ...args], {
     env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: 20_000,
     killSignal: 'SIGKILL',
   });
-  let text = '';
-  child.stdout.on('data', (chunk) => (text += chunk));
+  let [text, stdout] = ['', ''];
+  child.stdout.on('data', (chunk) => {
+    text += chunk;
+    stdout += chunk;
+  });
   child.stderr.on('data', (chunk) => (text += chunk));
   await once(child, 'close');
-  return { code: child.exitCode, text };
+  return { code: child.exitCode, text, stdout };
 }
 
 /** Polls until `probe` gives a value; throws what it waited for after `seconds`. */

@@ -1,0 +1,55 @@
+/** The command's side of operator commands: asks the service that runs on a data folder. */
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
+import { createInterface } from 'node:readline';
+import type { AdminLine } from './admin-server.ts';
+import { openSocketPath } from './admin-socket.ts';
+
+/** Nobody listens on the folder's socket: no service runs there. */
+export class NoService extends Error {}
+
+/** The service could not do what it was asked for; the message is its own. */
+export class AdminFault extends Error {}
+
+/**
+ * Resolves with the result of a path, after telling how far it is. Throws `NoService`,
+ * `AdminFault`, or what the connection throws.
+ */
+export async function askService(
+  folder: string,
+  path: string,
+  onProgress: (progress: unknown) => void = () => {},
+): Promise<unknown> {
+  const response = await post(folder, path);
+  if (response.statusCode !== 200) {
+    response.resume();
+    const version = 'is it of another version than this command?';
+    throw new AdminFault(`The service does not know ${path} (${response.statusCode}): ${version}`);
+  }
+  for await (const text of createInterface({ input: response })) {
+    // Both sides are one program.
+    const line = JSON.parse(text) as AdminLine;
+    if ('progress' in line) onProgress(line.progress);
+    else if ('result' in line) return line.result;
+    else throw new AdminFault(line.fault);
+  }
+  throw new AdminFault('The service has ended before it had answered');
+}
+
+async function post(folder: string, path: string): Promise<IncomingMessage> {
+  try {
+    const socket = openSocketPath(folder);
+    try {
+      const asked = request({ socketPath: socket.path, path, method: 'POST', agent: false });
+      asked.end();
+      const [response] = (await once(asked, 'response')) as [IncomingMessage];
+      return response;
+    } finally {
+      socket.release();
+    }
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException | null)?.code;
+    if (code === 'ENOENT' || code === 'ECONNREFUSED') throw new NoService('No service runs here');
+    throw error;
+  }
+}
