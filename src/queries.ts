@@ -35,6 +35,10 @@ export interface Queries {
 /** Threads start with their first query; `closers` ends them. */
 export function openQueries(options: QueriesOptions): Queries {
   const { host, history, controlPath, clock, log, closers } = options;
+  const failures = options.metrics.counter(
+    'svc_query_metric_failures_total',
+    'Metrics of queries that were answered as failed beside others',
+  );
   const threads = new QueryThreads({ clock, history: history.share, controlPath });
   closers.add('query threads', () => threads.close());
   countThreads(threads, options.metrics);
@@ -47,7 +51,7 @@ export function openQueries(options: QueriesOptions): Queries {
       recordsRevision: (project) => news.vmRevision(project),
       staleDatacenters: () => news.staleDatacenters(),
     }),
-    vmQueries: createVmQueries({ threads, gate, clock, log }),
+    vmQueries: createVmQueries({ threads, gate, clock, log, failures }),
   };
 }
 

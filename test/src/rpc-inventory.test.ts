@@ -72,6 +72,42 @@ t.test('The inventory', async (t) => {
     t.same([names(first), names(second), names(last)], [['b', 'd'], ['e', 'f', 'g'], ['h']]);
     t.equal(last.nextPageToken, '');
   });
+  await t.test('pages of 10,000 VMs stay right while VMs come and go', async (t) => {
+    const world = await startRpcWorld(t);
+    const id = (i: number) => `vm-${String(i).padStart(5, '0')}`;
+    const add = (ids: readonly string[]) => world.write(ids.map((vm) => row(0, 1, { vm })));
+    // Even numbers first: odd ones come while pages are read.
+    const there = Array.from({ length: 10_000 }, (_, i) => id(2 * i));
+    for (let i = 0; i < there.length; i += 1000) await add(there.slice(i, i + 1000));
+    const gone: string[] = [];
+    const remove = async (ids: readonly string[]) => {
+      gone.push(...ids);
+      await world.host.submit({
+        ...{ project: 'demo', by: { kind: 'operator', name: 'test' } },
+        decide: (draft) => {
+          for (const vm of ids) draft.putRecord({ kind: 'vm', id: vm, body: null });
+        },
+      });
+    };
+    const told: string[] = [];
+    let pageToken = '';
+    for (let page = 0; page === 0 || pageToken !== ''; page++) {
+      const answer = await list(world, { pageSize: 900, pageToken });
+      told.push(...answer.vms.map(({ name }: { name: string }) => name.split('/').at(-1)));
+      pageToken = answer.nextPageToken;
+      // Behind and ahead of the page; the token's own VM goes too.
+      await add([id(page), id(2 * 900 * (page + 1) + 1)]);
+      await remove([told.at(-1) ?? '', id(2 * (there.length - 1 - page))]);
+    }
+    t.same(told, [...told].sort(), 'in the order of their names');
+    t.equal(new Set(told).size, told.length, 'none twice');
+    const stayed = there.filter((vm) => !gone.includes(vm));
+    t.same(
+      stayed.filter((vm) => !told.includes(vm)),
+      [],
+      'none left out that was there all the while',
+    );
+  });
   await t.test('bad pages are refused', async (t) => {
     const world = await startRpcWorld(t);
     const bad = (request: object) =>

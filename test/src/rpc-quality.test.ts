@@ -44,7 +44,7 @@ interface Case {
   readonly name: string;
   readonly sent: readonly SampleRow[];
   readonly change?: object;
-  readonly quality: { readonly reasons?: readonly string[] };
+  readonly quality: Readonly<Record<string, unknown>>;
 }
 
 const cases: readonly Case[] = [

@@ -138,7 +138,15 @@ export function withThreads(
   const threads: Pick<QueryThreads, 'call'> = {
     call: (_project, method, _argument, signal) => call(signal, method),
   };
-  return { vmQueries: createVmQueries({ threads, gate: createQueryGate(clock), clock, log }) };
+  return {
+    vmQueries: createVmQueries({
+      threads,
+      gate: createQueryGate(clock),
+      clock,
+      log,
+      failures: { inc() {} },
+    }),
+  };
 }
 
 /** Host, log, history, evaluator, query threads: the real ones, running. */
@@ -169,7 +177,13 @@ async function startParts(t: Test) {
   const told = collectingLog();
   const threads = new QueryThreads({ clock, history: history.share, controlPath, threads: 1 });
   const gate = createQueryGate(clock);
-  const vmQueries = createVmQueries({ threads, gate, clock, log: told.log });
+  const vmQueries = createVmQueries({
+    threads,
+    gate,
+    clock,
+    log: told.log,
+    failures: { inc() {} },
+  });
   const stopping = new AbortController();
   const rulesStopping = new AbortController();
   const running = [

@@ -26,9 +26,12 @@ export interface VmQueriesDeps {
   readonly gate: QueryGate;
   readonly clock: Clock;
   readonly log: Log;
+  /** Counts metrics that an answer tells as failed. */
+  readonly failures: { inc(): void };
 }
 
-export function createVmQueries({ threads, gate, clock, log }: VmQueriesDeps): VmQueries {
+export function createVmQueries(deps: VmQueriesDeps): VmQueries {
+  const { threads, gate, clock } = deps;
   // A list is no query: it does not wait behind a project's own slow ones.
   const listGate = createQueryGate(clock);
   return {
@@ -37,23 +40,29 @@ export function createVmQueries({ threads, gate, clock, log }: VmQueriesDeps): V
       const reply = await gate.run(project, signal, (ended) =>
         threads.call(project, 'vmQuery', () => call, ended),
       );
-      return bytesOf(reply as VmReply, log);
+      return bytesOf(reply as VmReply, deps);
     },
     async inventory(call, signal) {
       const lane = `${call.project} inventory`;
       const reply = await listGate.run(call.project, signal, (ended) =>
         threads.call(lane, 'vmInventory', () => call, ended),
       );
-      return bytesOf(reply as VmReply, log);
+      return bytesOf(reply as VmReply, deps);
     },
   };
 }
 
 /** The cast above: the threads run our own file, whose methods answer with a `VmReply`. */
-function bytesOf(reply: VmReply, log: Log): Uint8Array<ArrayBuffer> {
+function bytesOf(
+  reply: VmReply,
+  { log, failures }: Pick<VmQueriesDeps, 'log' | 'failures'>,
+): Uint8Array<ArrayBuffer> {
   switch (reply.kind) {
     case 'answer':
-      for (const failure of reply.failures) log.error(failure, 'A metric could not be read');
+      for (const failure of reply.failures) {
+        failures.inc();
+        log.error(failure, 'A metric could not be read');
+      }
       return reply.bytes;
     case 'refused':
       throw new Refusal(reply.reason, reply.message);
