@@ -71,7 +71,7 @@ class Writer {
     if (kind === 'number' || kind === 'duration') {
       return this.#inBrackets || this.#awaitsTime || inLabels ? '1' : '""';
     }
-    if (inLabels) return /\w/.test(word) ? 'm' : word;
+    if (inLabels) return /[\w:]/.test(word) ? 'm' : word;
     if (kind === 'preprocessor') return this.#previous === '@' ? word : 'm';
     if (kind === 'identifier' || kind === 'metricIdentifier') {
       return kind === 'identifier' && next?.word === '(' ? 'abs' : 'm';
