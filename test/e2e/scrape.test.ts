@@ -25,6 +25,8 @@ interface Row {
   readonly vmName: string;
   readonly displayName: string;
   readonly observedUnixMs: number;
+  readonly vcpus?: number;
+  readonly state?: 'RUNNING';
   readonly readings: readonly Reading[];
 }
 
@@ -36,12 +38,14 @@ interface QueriedSeries {
   readonly values?: readonly (readonly [number, string])[];
 }
 
-type Query = (expression: string) => Promise<readonly QueriedSeries[]>;
+/** An instant query; `time` in Unix seconds. */
+type Query = (expression: string, time?: string) => Promise<readonly QueriedSeries[]>;
 
 /** Instant queries over whatever answers them. Each throws what is said against its expression. */
-function queriesOf(post: (parameters: { query: string }) => Promise<unknown>): Query {
-  return async (expression) => {
-    const answer = (await post({ query: expression })) as {
+function queriesOf(post: (parameters: Record<string, string>) => Promise<unknown>): Query {
+  return async (expression, time) => {
+    const parameters = { query: expression, ...(time === undefined ? {} : { time }) };
+    const answer = (await post(parameters)) as {
       readonly data?: { readonly result: readonly QueriedSeries[] };
     };
     if (answer.data) return answer.data.result;
@@ -73,10 +77,12 @@ class Written {
     for (const row of rows) this.#note(row);
   }
 
-  #note({ vmName, displayName, observedUnixMs, readings }: Row): void {
+  #note({ vmName, displayName, observedUnixMs, vcpus, state, readings }: Row): void {
     const own = { project: 'demo', datacenter: 'DC-1', vm: vmName, vm_name: displayName };
     const all: readonly Reading[] = [
       ...readings,
+      ...(vcpus === undefined ? [] : [['svc_vm_vcpus', {}, vcpus] as const]),
+      ...(state === undefined ? [] : [['svc_vm_running', {}, 1] as const]),
       ['svc_vm_last_observation_timestamp_seconds', {}, observedUnixMs / 1000],
     ];
     for (const [name, labels, value] of all) {
@@ -154,15 +160,55 @@ t.test(
     });
     await writing.stop();
 
+    const ours = queriesOf((parameters) => askPromql(program, parameters));
+    const history = samplesIn(await ours('{__name__=~"svc_vm_.+"}[10m]'));
     for (const job of ['vm-monitoring', 'as-text']) {
       const stored = await query(`{__name__=~"svc_vm_.+", job="${job}"}[10m]`);
       const { compared, unknown } = compare(written, stored);
+      const absent = [...samplesIn(stored)].filter(([key, value]) => history.get(key) !== value);
+      t.same(absent.slice(0, 5), [], `${job}: all of it is in ours, unchanged`);
       t.same(unknown, [], `${job}: nothing but what was written`);
       t.ok(compared > 2 * VMS, `${job}: ${compared} samples`);
     }
+    await instantsAgree(t, query, ours);
     t.notMatch(server.log(), /level=(WARN|ERROR)/, 'and it has nothing to complain about');
   },
 );
+
+/** The program's own PromQL URL. */
+async function askPromql({ demo }: Program, parameters: Record<string, string>): Promise<unknown> {
+  const url = `${demo.baseUrl}/v1/monitoring/projects/demo/promql/api/v1/query`;
+  const answer = await fetch(url, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${demo.apiKey}` },
+    body: new URLSearchParams(parameters),
+  });
+  return answer.json();
+}
+
+/** At the time of a scraped sample both say the same, of every series of the VM. */
+async function instantsAgree(t: Test, query: Query, ours: Query): Promise<void> {
+  const [scraped] = await query('svc_vm_cpu_seconds_total{vm="vm-0",job="vm-monitoring"}[1m]');
+  const times = (scraped?.values ?? []).slice(-8).map(([seconds]) => String(seconds));
+  t.equal(times.length, 8, 'of the newest scrapes');
+  for (const time of times) {
+    const told = await query('{__name__=~"svc_vm_.+",vm="vm-0",job="vm-monitoring"}', time);
+    const own = await ours('{__name__=~"svc_vm_.+",vm="vm-0"}', time);
+    t.same(samplesIn(told), samplesIn(own), `at ${time}`);
+  }
+}
+
+/** Every sample of an answer by series and time; labels that scraping adds are left out. */
+function samplesIn(series: readonly QueriedSeries[]): Map<string, string> {
+  const found = new Map<string, string>();
+  for (const { metric, value, values = value ? [value] : [] } of series) {
+    const { job: _job, instance: _instance, ...labels } = metric;
+    for (const [seconds, text] of values) {
+      found.set(sampleKey(labels, Math.round(seconds * 1000)), text);
+    }
+  }
+  return found;
+}
 
 async function shardsAreUp(t: Test, query: Query): Promise<void> {
   const up = await query('up{job="vm-monitoring"}');
@@ -199,7 +245,8 @@ function keepWriting(written: Written): { stop(): Promise<void> } {
   const run = async () => {
     for (let round = 1; !isStopped; round++) {
       const observedUnixMs = Date.now() - (round % 7);
-      const named = { vmName: 'vm-0', displayName: 'machine 0', observedUnixMs };
+      const machine = { vcpus: 2, state: 'RUNNING' } as const;
+      const named = { vmName: 'vm-0', displayName: 'machine 0', observedUnixMs, ...machine };
       await written.write([{ ...named, readings: readingsAt(round) }]);
       await new Promise((resolve) => setTimeout(resolve, 137));
     }
@@ -213,12 +260,16 @@ function keepWriting(written: Written): { stop(): Promise<void> } {
   };
 }
 
-/** Every stored sample against what was written; those that were not are told, at most ten. */
+/**
+ * Every stored sample against what was written, but for the one series that is computed; those that
+ * were not written are told, at most ten.
+ */
 function compare(written: Written, stored: readonly QueriedSeries[]) {
   const unknown: string[] = [];
   let compared = 0;
   for (const { metric, values = [] } of stored) {
     const { job: _job, instance: _instance, ...labels } = metric;
+    if (labels.__name__ === 'svc_vm_cpu_utilization_pct') continue;
     for (const [seconds, value] of values) {
       const key = sampleKey(labels, Math.round(seconds * 1000));
       compared++;
