@@ -51,8 +51,10 @@ function complianceAgrees(): boolean {
   return failed.length === 0;
 }
 
-function print({ seed, expression, times, differences, prometheus, ours }: Disagreement): void {
-  console.log(`\nDISAGREE seed ${seed}, ${JSON.stringify(times)}\n  ${expression}`);
+function print(found: Disagreement): void {
+  const { seed, expression, times, lookbackMs, differences, prometheus, ours } = found;
+  console.log(`\nDISAGREE seed ${seed}, ${JSON.stringify({ ...times, lookbackMs })}`);
+  console.log(`  ${expression}`);
   for (const difference of differences) console.log(`    ${difference}`);
   console.log(`Prometheus: ${formatAnswer(prometheus)}\nours: ${formatAnswer(ours)}`);
 }

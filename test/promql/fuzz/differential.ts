@@ -24,6 +24,8 @@ export interface Disagreement {
   readonly seed: number;
   readonly expression: string;
   readonly times: FuzzTimes;
+  /** null = the default. */
+  readonly lookbackMs: number | null;
   readonly differences: readonly string[];
   readonly prometheus: Answer;
   readonly ours: Answer;
@@ -130,17 +132,17 @@ interface Compared {
 
 async function compare(
   world: World,
-  { seed }: FuzzQuery,
+  query: FuzzQuery,
   piece: Piece,
   times: FuzzTimes,
 ): Promise<Compared> {
   const expression = textOf(piece);
-  const prometheus = answerOfApi(await askPrometheus(world.prometheus, expression, times));
+  const prometheus = answerOfApi(await askPrometheus(world.prometheus, query, expression, times));
   let ours: Answer;
   try {
-    ours = answerOf(() => askOurs(world.source, expression, times));
+    ours = answerOf(() => askOurs(world.source, query, expression, times));
   } catch (error) {
-    throw new Error(`Seed ${seed}, ${expression}: our engine broke`, { cause: error });
+    throw new Error(`Seed ${query.seed}, ${expression}: our engine broke`, { cause: error });
   }
   const differences = [
     ...differencesOf(prometheus, ours, TOLERANCE),
@@ -150,23 +152,38 @@ async function compare(
   return { prometheus, ours, differences, reason };
 }
 
-function askPrometheus(prometheus: Prometheus, query: string, times: FuzzTimes): Promise<unknown> {
+function askPrometheus(
+  prometheus: Prometheus,
+  { lookbackMs }: FuzzQuery,
+  query: string,
+  times: FuzzTimes,
+): Promise<unknown> {
+  const common = {
+    query,
+    ...(lookbackMs === null ? {} : { lookback_delta: String(lookbackMs / 1000) }),
+  };
   if (times.kind === 'instant') {
-    return prometheus.post('query', { query, time: String(times.timeMs / 1000) });
+    return prometheus.post('query', { ...common, time: String(times.timeMs / 1000) });
   }
   return prometheus.post('query_range', {
-    query,
+    ...common,
     start: String(times.startMs / 1000),
     end: String(times.endMs / 1000),
     step: String(times.stepMs / 1000),
   });
 }
 
-function askOurs(source: MemorySource, expression: string, times: FuzzTimes) {
+function askOurs(
+  source: MemorySource,
+  { lookbackMs }: FuzzQuery,
+  expression: string,
+  times: FuzzTimes,
+) {
   const deps = { source, budget: new Budget(LIMITS) };
-  if (times.kind === 'instant') return queryInstant({ expression, timeMs: times.timeMs }, deps);
+  const common = { expression, ...(lookbackMs === null ? {} : { lookbackMs }) };
+  if (times.kind === 'instant') return queryInstant({ ...common, timeMs: times.timeMs }, deps);
   const { startMs, endMs, stepMs } = times;
-  return queryRange({ expression, startMs, endMs, stepMs }, deps);
+  return queryRange({ ...common, startMs, endMs, stepMs }, deps);
 }
 
 /** Prometheus's API tells ten of a kind and then how many more. */
@@ -224,5 +241,7 @@ async function shrink(
   }
   if (reason !== null) return { reason };
   const { prometheus, ours, differences } = compared;
-  return { seed: query.seed, expression: textOf(piece), times, differences, prometheus, ours };
+  const { seed, lookbackMs } = query;
+  const expression = textOf(piece);
+  return { seed, expression, times, lookbackMs, differences, prometheus, ours };
 }

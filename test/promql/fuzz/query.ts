@@ -5,6 +5,7 @@
 import { DATA_MS, DATA_START_MS, type FuzzSeries, generateData } from './data.ts';
 import { Dice } from './dice.ts';
 import { generateExpression } from './expression.ts';
+import { mutate } from './mutation.ts';
 import type { Piece } from './piece.ts';
 
 const SEEDS_PER_DATA_SET = 100;
@@ -23,6 +24,8 @@ export interface FuzzQuery {
   readonly piece: Piece;
   /** The same expression is asked for at each of them. */
   readonly times: readonly FuzzTimes[];
+  /** null = the default. */
+  readonly lookbackMs: number | null;
 }
 
 export function dataSetOf(seed: number): number {
@@ -40,7 +43,10 @@ export function queryOf(seed: number): FuzzQuery {
   const stepMs = dice.pick([15_000, 30_000, 60_000, 60_000, 300_000, 7_000, 13_337]);
   const startMs = someTime(dice);
   const endMs = startMs + dice.between(0, 40) * stepMs + dice.pick([0, 0, 1, 6_999]);
-  return { seed, piece, times: [instant, { kind: 'range', startMs, endMs, stepMs }] };
+  const times = [instant, { kind: 'range', startMs, endMs, stepMs } as const];
+  const lookbackMs = dice.chance(0.1) ? dice.pick([1000, 30_000, 90_000, 900_000]) : null;
+  const isDamaged = dice.chance(0.1);
+  return { seed, piece: isDamaged ? mutate(piece, dice) : piece, times, lookbackMs };
 }
 
 /** Mostly within the data, now and then before or after it, rarely on a sample. */
