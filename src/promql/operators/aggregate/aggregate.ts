@@ -108,17 +108,23 @@ function scalarsOf(param: Value | null): Float64Array {
   return param.values;
 }
 
-/** Of all steps: NaN, or else the greatest above 1 and the least below 0, as Prometheus tells. */
+/**
+ * Of all steps: NaN, the greatest above 1 and the least below 0. As in Prometheus NaN hides the
+ * latter two unless they are infinite (Go's `math.Max` and `math.Min`).
+ */
 function warnOfQuantiles(node: Aggregate, phis: Float64Array, annotations: Annotations): void {
   let least = 0;
   let greatest = 1;
+  let hasNaN = false;
   for (const phi of phis) {
-    if (phi < least || Number.isNaN(phi)) least = phi;
+    if (phi < least) least = phi;
     if (phi > greatest) greatest = phi;
+    if (Number.isNaN(phi)) hasNaN = true;
   }
+  const ends = [greatest, least].filter((phi) => !hasNaN || !Number.isFinite(phi));
   const { span } = unwrapped(node.param ?? node);
-  const told = Number.isNaN(least) ? [least] : [greatest, least];
-  for (const message of told.map(invalidQuantile)) {
+  for (const phi of hasNaN ? [Number.NaN, ...ends] : ends) {
+    const message = invalidQuantile(phi);
     if (message !== undefined) annotations.warn(message, span);
   }
 }
