@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import type { Clock } from '../../streams/clock.ts';
 import { RETENTION_MS } from '../../streams/evaluation/entry.ts';
 import type { SampleBatch } from '../../streams/samples/batch.ts';
-import type { HistoryReader, LatestRow } from '../../streams/samples/columns.ts';
+import type { HistoryReader } from '../../streams/samples/columns.ts';
 import { addReports, type CheckReport, type CheckStep, NOTHING_CHECKED } from './chunk-check.ts';
 import type { RowsRequest } from './chunk-reader.ts';
 import type { UpkeepReport } from './chunk-writer.ts';
@@ -67,7 +67,6 @@ export function openHistory(options: HistoryOptions): History {
 }
 
 export class History implements HistoryReader {
-  readonly #clock: Clock;
   readonly #path: string;
   readonly #head: Head;
   readonly #share: HistoryShare;
@@ -77,7 +76,6 @@ export class History implements HistoryReader {
 
   /** Use `openHistory`. */
   constructor(options: HistoryOptions) {
-    this.#clock = options.clock;
     this.#path = join(options.folder, HISTORY_FILE);
     const database = openHistoryFile(this.#path);
     const progress = loadProgress(database, options.logIdentity);
@@ -121,13 +119,6 @@ export class History implements HistoryReader {
    */
   floor(partition: number): number {
     return this.#flusher.floor(partition);
-  }
-
-  /** Newest row of a VM within retention, looked up in another thread. Throws `HistoryError`. */
-  async latest(project: string, vm: string): Promise<LatestRow | undefined> {
-    const request = { project, vm, nowMs: this.#clock.now() };
-    // The pool's threads run our own file, whose answer to `latest` is this.
-    return (await this.#pool.call('latest', request)) as LatestRow | undefined;
   }
 
   /**

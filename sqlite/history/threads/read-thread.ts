@@ -18,9 +18,6 @@ serveThread(NICENESS, (share: HistoryShare) => {
         const result = view.read(request, isCancelled);
         return { result, transfer: buffersOf(result) };
       },
-      latest: ({ project, vm, nowMs }: { project: string; vm: string; nowMs: number }) => ({
-        result: view.newest(project, vm, nowMs),
-      }),
       check: (after: number) => ({ result: view.check(after) }),
       stored: () => ({ result: view.stored() }),
     },

@@ -35,14 +35,14 @@ export type QueryVMMonitoringRequest = Message<"svc.monitoring.v1.QueryVMMonitor
   metricIds: string[];
 
   /**
-   * Unix seconds, required; clamped to retention.
+   * First point, Unix seconds, required; clamped to retention.
    *
    * @generated from field: optional int64 start_time_unix = 3;
    */
   startTimeUnix?: bigint | undefined;
 
   /**
-   * Unix seconds, required; clamped to now.
+   * Unix seconds, required; clamped to now, then to the last whole step after the first point.
    *
    * @generated from field: optional int64 end_time_unix = 4;
    */
@@ -75,14 +75,14 @@ export type QueryVMMonitoringRequestJson = {
   metricIds?: string[];
 
   /**
-   * Unix seconds, required; clamped to retention.
+   * First point, Unix seconds, required; clamped to retention.
    *
    * @generated from field: optional int64 start_time_unix = 3;
    */
   startTimeUnix?: string;
 
   /**
-   * Unix seconds, required; clamped to now.
+   * Unix seconds, required; clamped to now, then to the last whole step after the first point.
    *
    * @generated from field: optional int64 end_time_unix = 4;
    */
@@ -179,6 +179,9 @@ export const QueryVMMonitoringResponseSchema: GenMessage<QueryVMMonitoringRespon
   messageDesc(file_svc_monitoring_v1_monitoring, 1);
 
 /**
+ * One series of a metric. A metric of devices (disks, networks) has the sum of the VM, without
+ * labels, and a series of each device; adding these up again would count them twice.
+ *
  * @generated from message svc.monitoring.v1.Series
  */
 export type Series = Message<"svc.monitoring.v1.Series"> & {
@@ -193,7 +196,7 @@ export type Series = Message<"svc.monitoring.v1.Series"> & {
   unit: string;
 
   /**
-   * Of the series within its VM, e.g. `mountpoint`.
+   * Of the series within its VM: `mountpoint`, `device` or `interface`.
    *
    * @generated from field: map<string, string> labels = 3;
    */
@@ -208,6 +211,9 @@ export type Series = Message<"svc.monitoring.v1.Series"> & {
 };
 
 /**
+ * One series of a metric. A metric of devices (disks, networks) has the sum of the VM, without
+ * labels, and a series of each device; adding these up again would count them twice.
+ *
  * @generated from message svc.monitoring.v1.Series
  */
 export type SeriesJson = {
@@ -222,7 +228,7 @@ export type SeriesJson = {
   unit?: string;
 
   /**
-   * Of the series within its VM, e.g. `mountpoint`.
+   * Of the series within its VM: `mountpoint`, `device` or `interface`.
    *
    * @generated from field: map<string, string> labels = 3;
    */
@@ -248,7 +254,8 @@ export const SeriesSchema: GenMessage<Series, {jsonType: SeriesJson}> = /*@__PUR
  */
 export type Point = Message<"svc.monitoring.v1.Point"> & {
   /**
-   * End of the step that the point covers, Unix seconds.
+   * End of the step that the point covers, Unix seconds: what was observed in
+   * (time_unix - step_seconds, time_unix].
    *
    * @generated from field: int64 time_unix = 1;
    */
@@ -265,7 +272,8 @@ export type Point = Message<"svc.monitoring.v1.Point"> & {
  */
 export type PointJson = {
   /**
-   * End of the step that the point covers, Unix seconds.
+   * End of the step that the point covers, Unix seconds: what was observed in
+   * (time_unix - step_seconds, time_unix].
    *
    * @generated from field: int64 time_unix = 1;
    */
@@ -330,6 +338,10 @@ export type Quality = Message<"svc.monitoring.v1.Quality"> & {
   metrics: MetricQuality[];
 
   /**
+   * All that is to be known, each once: `FROZEN` (an hour of identical readings),
+   * `CONFLICTING_SAMPLES`, `CLOCK_BACKWARDS`, `CLOCK_AHEAD`, `OUT_OF_RANGE`, `CAPACITY_CHANGED`,
+   * `NOT_REPORTED_BY_GUEST`, `EXPANDED_MONITORING_OFF`, `DATACENTER_STALE`, `READ_FAILED`.
+   *
    * @generated from field: repeated string reasons = 8;
    */
   reasons: string[];
@@ -381,6 +393,10 @@ export type QualityJson = {
   metrics?: MetricQualityJson[];
 
   /**
+   * All that is to be known, each once: `FROZEN` (an hour of identical readings),
+   * `CONFLICTING_SAMPLES`, `CLOCK_BACKWARDS`, `CLOCK_AHEAD`, `OUT_OF_RANGE`, `CAPACITY_CHANGED`,
+   * `NOT_REPORTED_BY_GUEST`, `EXPANDED_MONITORING_OFF`, `DATACENTER_STALE`, `READ_FAILED`.
+   *
    * @generated from field: repeated string reasons = 8;
    */
   reasons?: string[];
@@ -455,7 +471,7 @@ export const Quality_StateSchema: GenEnum<Quality_State, Quality_StateJson> = /*
   enumDesc(file_svc_monitoring_v1_monitoring, 4, 0);
 
 /**
- * A stretch without observation, longer than three sampling intervals.
+ * A stretch without an observation of the metric, longer than three sampling intervals.
  *
  * @generated from message svc.monitoring.v1.Gap
  */
@@ -471,13 +487,16 @@ export type Gap = Message<"svc.monitoring.v1.Gap"> & {
   endUnix: bigint;
 
   /**
+   * `NO_SAMPLES` (nothing came), `NOT_RUNNING` (the VM was off), `NOT_REPORTED` (rows came without
+   * it), or one of the reasons of `Quality`.
+   *
    * @generated from field: string reason = 3;
    */
   reason: string;
 };
 
 /**
- * A stretch without observation, longer than three sampling intervals.
+ * A stretch without an observation of the metric, longer than three sampling intervals.
  *
  * @generated from message svc.monitoring.v1.Gap
  */
@@ -493,6 +512,9 @@ export type GapJson = {
   endUnix?: string;
 
   /**
+   * `NO_SAMPLES` (nothing came), `NOT_RUNNING` (the VM was off), `NOT_REPORTED` (rows came without
+   * it), or one of the reasons of `Quality`.
+   *
    * @generated from field: string reason = 3;
    */
   reason?: string;
@@ -520,7 +542,7 @@ export type MetricQuality = Message<"svc.monitoring.v1.MetricQuality"> & {
   state: Quality_State;
 
   /**
-   * Why, e.g. `NOT_REPORTED_BY_GUEST`; empty when there is nothing to say.
+   * Of the reasons the one that limits its reading most; empty when there is nothing to say.
    *
    * @generated from field: string reason = 3;
    */
@@ -542,7 +564,7 @@ export type MetricQualityJson = {
   state?: Quality_StateJson;
 
   /**
-   * Why, e.g. `NOT_REPORTED_BY_GUEST`; empty when there is nothing to say.
+   * Of the reasons the one that limits its reading most; empty when there is nothing to say.
    *
    * @generated from field: string reason = 3;
    */
