@@ -4,8 +4,10 @@
  */
 import { join } from 'node:path';
 import { openDatabase } from '../../sqlite/database.ts';
+import { type HistoryShare, HistoryView } from '../../sqlite/history/history-view.ts';
 import type { History } from '../../sqlite/history/store.ts';
 import { openInstanceStore } from '../../sqlite/instance-store.ts';
+import { RecordReader } from '../../sqlite/record-reader.ts';
 import { createPromqlQueries } from '../../src/query/promql-queries.ts';
 import type {
   PromqlAnswer,
@@ -14,8 +16,10 @@ import type {
   PromqlRequest,
 } from '../../src/query/promql-request.ts';
 import { createQueryGate } from '../../src/query/query-gate.ts';
+import { SeriesThread } from '../../src/query/series/series-thread.ts';
+import { promqlWork } from '../../src/query/thread/promql-work.ts';
 import { QueryThreads } from '../../src/query/thread/query-threads.ts';
-import { VirtualClock } from '../../streams/clock.ts';
+import { systemClock, VirtualClock } from '../../streams/clock.ts';
 import { BatchBuilder } from '../../streams/samples/builder.ts';
 import { openStore, PARTITION, START } from './history-world.ts';
 
@@ -68,19 +72,22 @@ export function envelopeOf({ body }: PromqlAnswer): Envelope {
   return JSON.parse(Buffer.from(body).toString()) as Envelope;
 }
 
-/** Close it in the test. `entry`: another file for the threads. */
+/** Close it in the test. `entry`: another file for the threads. Without both the service's own. */
 export function openQueryWorld(options: {
   readonly folder: string;
+  /** Queries run in the test's own thread: a worker takes half a second to start. */
+  readonly isInline?: boolean;
   readonly threads?: number;
   readonly entry?: URL;
 }): QueryWorld {
-  const { folder, ...of } = options;
+  const { folder, isInline = false, ...of } = options;
   const clock = new VirtualClock(START);
   const controlPath = join(folder, 'control.db');
   const control = openDatabase({ path: controlPath, synchronous: 'NORMAL', migrations: [] });
   openInstanceStore(control);
   const history = openStore({ folder, clock });
   const threads = new QueryThreads({ clock, history: history.share, controlPath, ...of });
+  const inline = isInline ? openInline({ share: history.share, controlPath }) : undefined;
   const stale: string[] = [];
   const putRecord = control.prepare<[string, string, string]>(
     `INSERT INTO records (project, kind, id, sort, body) VALUES (?, 'vm', ?, '', ?)
@@ -89,7 +96,7 @@ export function openQueryWorld(options: {
   let revision = 0;
   let sequence = 0;
   const queries = createPromqlQueries({
-    ...{ threads, clock, gate: createQueryGate(clock) },
+    ...{ threads: inline ?? threads, clock, gate: createQueryGate(clock) },
     recordsRevision: () => revision,
     staleDatacenters: () => stale,
   });
@@ -125,12 +132,31 @@ export function openQueryWorld(options: {
       return valuesOf(data);
     },
     async close() {
+      inline?.close();
       await threads.close();
       await history.close();
       control.close();
     },
   };
   return world;
+}
+
+/** The work of a query thread, done here. */
+function openInline({ share, controlPath }: { share: HistoryShare; controlPath: string }) {
+  const records = new RecordReader(controlPath);
+  const series = new SeriesThread({ share, records });
+  const history = new HistoryView(share);
+  const methods = promqlWork({ series, records, history, clock: systemClock });
+  return {
+    async call(_project: string, method: string, argument: () => unknown, signal: AbortSignal) {
+      return methods[method]?.(argument() as never, () => signal.aborted).result;
+    },
+    close() {
+      series.close();
+      history.close();
+      records.close();
+    },
+  };
 }
 
 interface VectorElement {

@@ -1,0 +1,27 @@
+/**
+ * A query thread whose work is to take long, as the expression says: `slow` goes on until it is
+ * told to stop, `stubborn` does not listen, `die` ends the thread, all else is answered at once.
+ */
+import { ReadCancelled } from '../../sqlite/history/chunk-reader.ts';
+import { serveThread } from '../../sqlite/history/threads/thread-port.ts';
+import type { PromqlWork } from '../../src/query/thread/promql-work.ts';
+
+/** Long enough for a test to look, short enough for one that fails to end. */
+const WORK_MS = 20_000;
+
+serveThread(0, () => ({
+  methods: {
+    promql: ({ request }: PromqlWork, isCancelled) => {
+      const expression = 'expression' in request.call ? request.call.expression : '';
+      if (expression === 'die') process.exit(3);
+      const until = performance.now() + WORK_MS;
+      const listens = expression !== 'stubborn';
+      if (expression === 'slow' || !listens) {
+        while (performance.now() < until) if (listens && isCancelled()) throw new ReadCancelled();
+      }
+      const body = new TextEncoder().encode(JSON.stringify({ status: 'success' }));
+      return { result: { status: 200, body, encoding: 'identity' } };
+    },
+  },
+  close: () => {},
+}));
