@@ -4,6 +4,7 @@
  * time, which is their way of taking samples in and measured as such.
  */
 import { join } from 'node:path';
+import Database from 'better-sqlite3';
 import { appendEntry, SAMPLES_STREAM, samplesSpec } from '../../actors/sample-log.ts';
 import { openEmbeddedStream } from '../../sqlite/embedded-stream.ts';
 import { openHistory } from '../../sqlite/history/store.ts';
@@ -46,8 +47,8 @@ export async function fillOurs(options: DatasetOptions): Promise<void> {
   const { folder, vms, days, endMs } = options;
   await withScope(async (scope) => {
     const service = await startSystem(scope, 'ours', folder);
-    // Where no read looks: before the first hour that any of them reaches.
-    const firstMs = endMs - days * 24 * HOUR_MS + 10 * STEP_MS;
+    // Where no read looks, and yet within retention half an hour after the end of the data.
+    const firstMs = endMs - days * 24 * HOUR_MS + 0.75 * HOUR_MS;
     const row = { observedMs: firstMs, sequence: 1, usedRatio: 0.2 };
     const rows = Array.from({ length: vms }, (_, n) => memoryRow(n, row));
     await new Api(demoOf(folder)).write(rows);
@@ -72,6 +73,10 @@ export async function fillOurs(options: DatasetOptions): Promise<void> {
   await stream.truncate({ stream: SAMPLES_STREAM, belowSequence: logFrom });
   await history.close();
   await stream.close();
+  // A service appends and drops at the same pace; here the whole week went through the file.
+  const log = new Database(join(folder, 'samples.db'));
+  log.exec('VACUUM');
+  log.close();
 }
 
 /** Sends the same week to a peer. */
