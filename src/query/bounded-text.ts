@@ -1,12 +1,15 @@
 /**
  * Text on its way to becoming bytes, with a bound on their number: what passes it ends the work at
- * once, so that no answer is built that could not be sent. Short pieces are joined as strings and
- * encoded some kilobytes at a time, because each call of the encoder costs as much as many pieces.
+ * once, so that no answer is built that could not be sent. Short texts are joined and encoded some
+ * kilobytes at a time, because each call of the encoder costs as much as many pieces; long runs of
+ * numbers are written as bytes by the caller itself.
  */
 
 /** Chars joined before they are encoded. */
 const PENDING_CHARS_MAX = 8_192;
 const BYTES_AT_FIRST = 4_096;
+/** Of a UTF-16 code unit; a pair of surrogates takes four together. */
+const UTF8_BYTES_A_CHAR_MAX = 3;
 
 export class BoundedText {
   readonly #bytesMax: number;
@@ -15,7 +18,7 @@ export class BoundedText {
   #length = 0;
   #pending = '';
 
-  /** `tooLong` makes the error that `append` and `toBytes` throw past `bytesMax`. */
+  /** `tooLong` makes the error that is thrown past `bytesMax`. */
   constructor(bytesMax: number, tooLong: () => Error) {
     this.#bytesMax = bytesMax;
     this.#tooLong = tooLong;
@@ -24,6 +27,17 @@ export class BoundedText {
   append(text: string): void {
     this.#pending += text;
     if (this.#pending.length >= PENDING_CHARS_MAX) this.#encodePending();
+  }
+
+  /**
+   * Bytes that the caller writes: `write` is handed an array with room for `bytesMax` more from
+   * `at` on, and tells where it ended.
+   */
+  appendBytes(bytesMax: number, write: (bytes: Uint8Array, at: number) => number): void {
+    if (this.#pending !== '') this.#encodePending();
+    this.#reserve(bytesMax);
+    this.#length = write(this.#buffer, this.#length);
+    if (this.#length > this.#bytesMax) throw this.#tooLong();
   }
 
   /** The bytes in an array of their own, UTF-8. */
@@ -49,6 +63,3 @@ export class BoundedText {
     this.#buffer = grown;
   }
 }
-
-/** Of a UTF-16 code unit; a pair of surrogates takes four together. */
-const UTF8_BYTES_A_CHAR_MAX = 3;

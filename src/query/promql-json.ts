@@ -7,10 +7,11 @@ import type { QueryResult, ResultData, ResultSeries } from '../promql/engine.ts'
 import { PromqlError } from '../promql/errors.ts';
 import type { Labels } from '../promql/labels.ts';
 import { BoundedText } from './bounded-text.ts';
-import { scalarText, secondsText, TimeTexts, valueText } from './promql-numbers.ts';
+import { scalarText, secondsText, valueText } from './promql-numbers.ts';
+import { POINT_BYTES_MAX, PointTimes, writeValue } from './promql-points.ts';
 
 /** Largest answer before it is packed (interface, section 8). */
-export const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
+const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
 /** Warnings, and infos, in one answer. */
 const NOTES_MAX = 10;
 const TRUNCATED = 'results truncated due to limit';
@@ -163,22 +164,45 @@ function appendResult(text: BoundedText, data: ResultData): void {
 }
 
 function appendMatrix(text: BoundedText, series: readonly ResultSeries[]): void {
-  const times = new TimeTexts();
+  const times = new PointTimes();
   let separator = '';
   text.append('[');
-  for (const { labels, timesMs, values } of series) {
-    text.append(`${separator}{"metric":${labelsText(labels)},"values":[`);
+  for (const one of series) {
+    text.append(`${separator}{"metric":${labelsText(one.labels)},"values":`);
     separator = ',';
     times.restart();
-    for (let i = 0; i < timesMs.length; i++) {
-      const time = times.textOf(timesMs[i] as number);
-      const value = valueText(values[i] as number);
-      text.append(i === 0 ? `[${time},"${value}"]` : `,[${time},"${value}"]`);
+    if (one.timesMs.length === 0) text.append('[');
+    for (let from = 0; from < one.timesMs.length; from += POINTS_AT_ONCE) {
+      appendPoints(text, one, times, from);
     }
     text.append(']}');
   }
   text.append(']');
 }
+
+/** Points between two looks at the size: 16 KiB at most. */
+const POINTS_AT_ONCE = 256;
+
+/** Points from `from` on. The comma in front of the first of all is where its list begins. */
+function appendPoints(
+  text: BoundedText,
+  { timesMs, values }: ResultSeries,
+  times: PointTimes,
+  from: number,
+): void {
+  const to = Math.min(timesMs.length, from + POINTS_AT_ONCE);
+  text.appendBytes((to - from) * POINT_BYTES_MAX, (bytes, start) => {
+    let at = start;
+    for (let i = from; i < to; i++) {
+      at = times.write(bytes, at, timesMs[i] as number);
+      at = writeValue(bytes, at, values[i] as number);
+    }
+    if (from === 0) bytes[start] = OPEN;
+    return at;
+  });
+}
+
+const OPEN = 0x5b;
 
 function appendList<T>(
   text: BoundedText,

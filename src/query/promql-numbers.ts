@@ -45,38 +45,3 @@ function shifted(digits: string, by: number): string {
 export function secondsText(timeMs: number): string {
   return `${timeMs / 1000}`;
 }
-
-/**
- * The times of one series after another, each written once where they are on the same grid, as the
- * series of a range query are.
- */
-export class TimeTexts {
-  #timesMs: number[] = [];
-  #texts: string[] = [];
-  #next = 0;
-
-  /** Before the first time of each series. */
-  restart(): void {
-    this.#next = 0;
-  }
-
-  /** `timeMs` must rise from call to call until `restart`. */
-  textOf(timeMs: number): string {
-    const times = this.#timesMs;
-    let at = this.#next;
-    while (at < times.length && (times[at] as number) < timeMs) at++;
-    if (times[at] === timeMs) {
-      this.#next = at + 1;
-      return this.#texts[at] as string;
-    }
-    const text = secondsText(timeMs);
-    // In the middle it would shift what follows; series off the grid are written each by itself.
-    if (at === times.length) {
-      times.push(timeMs);
-      this.#texts.push(text);
-      at++;
-    }
-    this.#next = at;
-    return text;
-  }
-}

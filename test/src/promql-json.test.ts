@@ -9,6 +9,9 @@ import {
   encodeResult,
   encodeTexts,
 } from '../../src/query/promql-json.ts';
+import { valueText } from '../../src/query/promql-numbers.ts';
+import { POINT_BYTES_MAX, writeValue } from '../../src/query/promql-points.ts';
+import { seededRandom } from '../../streams/random.ts';
 
 const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString();
 const none = { warnings: [], infos: [] };
@@ -176,4 +179,35 @@ t.test('an answer past the size limit is refused before it is built', async (t) 
 t.test('text in chunks of any size is whole, in UTF-8', async (t) => {
   const values = Array.from({ length: 3000 }, (_, i) => `${'é€😀'.repeat(i % 7)}${i}`);
   t.same(JSON.parse(text(encodeTexts(values))).data, values);
+});
+
+t.test('values are the same as bytes and as text, whatever they are', async (t) => {
+  const random = seededRandom(11);
+  const bits = new DataView(new ArrayBuffer(8));
+  const anyDouble = () => {
+    random.bytes(8).forEach((byte, i) => {
+      bits.setUint8(i, byte);
+    });
+    return bits.getFloat64(0);
+  };
+  const edges = [0, -0, 0.001, 0.0005, 0.999, 0.9995, 1e-7, 1e9, 999_999_999, 1e12, 1e15, 2 ** 53];
+  const near = edges.flatMap((value) => [value, -value, value + 1, value - 1, value + 0.125]);
+  const others = Array.from({ length: 20_000 }, (_, i) => {
+    const size = 10 ** (i % 18);
+    const [high = 0, low = 0] = random.bytes(2);
+    const value = ((high * 256 + low) / 65_537) * size;
+    return [anyDouble(), value, Math.round(value), Math.round(value * 100) / 100, value / 1000];
+  });
+  const bytes = new Uint8Array(POINT_BYTES_MAX);
+  const wrong = [
+    Number.NaN,
+    Number.POSITIVE_INFINITY,
+    Number.NEGATIVE_INFINITY,
+    ...near,
+    ...others.flat(),
+  ].filter((value) => {
+    const end = writeValue(bytes, 0, value);
+    return text(bytes.subarray(0, end)) !== `${valueText(value)}"]`;
+  });
+  t.same(wrong, []);
 });
