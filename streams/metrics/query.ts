@@ -163,9 +163,12 @@ function deriveInput(
     capacityChangedMs: [] as number[],
   };
   const out: Derived = { numerator: 0, denominator: 0, capacityChanged: false };
+  // Two rows in turn: an object for each of 20,000 rows would cost more than the arithmetic.
+  let after = { row: blankRow(from.length), input: compact };
+  let spare = { row: blankRow(from.length), input: compact };
   let before: InputRow | undefined;
   for (let i = 0; i < columns.timesMs.length; i++) {
-    const after = { row: rowAt(columns, from, i), input: compact };
+    fillRow(after.row, columns, from, i);
     if (!isObserved(derivation, after)) continue;
     const value = derive(derivation, before, after, out);
     if (out.capacityChanged) series.capacityChangedMs.push(after.row.observedMs);
@@ -177,6 +180,7 @@ function deriveInput(
       series.values.push(value);
     }
     before = after;
+    [after, spare] = [spare, after];
   }
   return series;
 }
@@ -194,19 +198,29 @@ function weightOf(derivation: Derivation, before: InputRow | undefined, after: I
   return seconds * (row.vcpus > 0 ? row.vcpus : 1);
 }
 
-function rowAt(
+type RowBuffer = { -readonly [K in keyof ObservedRow]-?: ObservedRow[K] } & {
+  readonly values: number[];
+};
+
+function blankRow(values: number): RowBuffer {
+  const told = { boot: '', vcpus: Number.NaN, state: 0, stateReason: '' };
+  return { observedMs: 0, ...told, values: new Array<number>(values).fill(Number.NaN) };
+}
+
+function fillRow(
+  row: RowBuffer,
   columns: VmColumns,
   from: readonly (Float64Array | undefined)[],
   i: number,
-): ObservedRow {
-  return {
-    observedMs: columns.timesMs[i] ?? 0,
-    boot: columns.strings[columns.boot[i] ?? 0] ?? '',
-    vcpus: columns.vcpus[i] ?? Number.NaN,
-    state: columns.state[i] ?? 0,
-    stateReason: columns.strings[columns.stateReason[i] ?? 0] ?? '',
-    values: from.map((column) => column?.[i] ?? Number.NaN),
-  };
+): void {
+  row.observedMs = columns.timesMs[i] ?? 0;
+  row.boot = columns.strings[columns.boot[i] ?? 0] ?? '';
+  row.vcpus = columns.vcpus[i] ?? Number.NaN;
+  row.state = columns.state[i] ?? 0;
+  row.stateReason = columns.strings[columns.stateReason[i] ?? 0] ?? '';
+  for (let slot = 0; slot < from.length; slot++) {
+    row.values[slot] = from[slot]?.[i] ?? Number.NaN;
+  }
 }
 
 interface FlagFacts {
