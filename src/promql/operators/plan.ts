@@ -28,58 +28,61 @@ const TIME_DEPENDENT: ReadonlySet<string> = new Set([
   'year',
 ]);
 
-/** Source of the rules: Prometheus 3.5, `preprocessExprHelper`. */
 export function planOf(expr: Expr): Plan {
-  const invariant = new Set<Expr>();
-  const seen = new Set<string>();
-  const repeated = new Set<string>();
+  const planner = new Planner();
+  planner.isInvariant(expr);
+  return planner;
+}
 
-  function noteSelector(selector: VectorSelector): void {
-    const key = selectorKey(selector);
-    if (seen.has(key)) repeated.add(key);
-    seen.add(key);
-  }
+/** Walks the whole expression. Source of the rules: Prometheus 3.5, `preprocessExprHelper`. */
+class Planner implements Plan {
+  readonly invariant = new Set<Expr>();
+  readonly repeated = new Set<string>();
+  readonly #seen = new Set<string>();
 
-  function isInvariant(node: Expr): boolean {
-    const answer = isInvariantKind(node);
-    if (answer && node.kind !== 'number' && node.kind !== 'string') invariant.add(node);
+  isInvariant(node: Expr): boolean {
+    const answer = this.#isInvariantKind(node);
+    if (answer && node.kind !== 'number' && node.kind !== 'string') this.invariant.add(node);
     return answer;
   }
 
-  function isInvariantKind(node: Expr): boolean {
+  #isInvariantKind(node: Expr): boolean {
     switch (node.kind) {
       case 'number':
       case 'string':
         return true;
       case 'vectorSelector':
-        noteSelector(node);
+        this.#noteSelector(node);
         return node.at !== null;
       case 'matrixSelector':
-        noteSelector(node.selector);
+        this.#noteSelector(node.selector);
         return node.selector.at !== null;
       case 'subquery':
-        isInvariant(node.expr);
+        this.isInvariant(node.expr);
         return node.at !== null;
       case 'call': {
-        const args = node.args.map(isInvariant);
+        const args = node.args.map((argument) => this.isInvariant(argument));
         return !TIME_DEPENDENT.has(node.func.name) && args.every(Boolean);
       }
       case 'aggregate':
         // As in Prometheus the parameter does not count: it is then the one of the first step.
-        if (node.param !== null) isInvariant(node.param);
-        return isInvariant(node.expr);
+        if (node.param !== null) this.isInvariant(node.param);
+        return this.isInvariant(node.expr);
       case 'binary': {
-        const lhs = isInvariant(node.lhs);
-        return isInvariant(node.rhs) && lhs;
+        const lhs = this.isInvariant(node.lhs);
+        return this.isInvariant(node.rhs) && lhs;
       }
       case 'unary':
       case 'paren':
-        return isInvariant(node.expr);
+        return this.isInvariant(node.expr);
     }
   }
 
-  isInvariant(expr);
-  return { invariant, repeated };
+  #noteSelector(selector: VectorSelector): void {
+    const key = selectorKey(selector);
+    if (this.#seen.has(key)) this.repeated.add(key);
+    this.#seen.add(key);
+  }
 }
 
 /** Equal for selectors that choose the same series at the same times. */

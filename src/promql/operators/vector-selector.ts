@@ -67,8 +67,9 @@ function fill(target: Target, runs: readonly SampleRun[], selection: VectorSelec
       passed = 0;
       nextRunMs = runs[nextRun]?.timesMs[0] ?? Number.POSITIVE_INFINITY;
     }
-    if (passed < times.length && (times[passed] as number) <= lookMs) {
-      passed = passUntil(times, passed, lookMs);
+    const leapAt = passed + SINGLE_STEPS;
+    while (passed < times.length && (times[passed] as number) <= lookMs) {
+      passed = passed < leapAt ? passed + 1 : leap(times, passed, lookMs);
     }
     if (passed === 0) continue;
     const sampleMs = times[passed - 1] as number;
@@ -82,15 +83,12 @@ function fill(target: Target, runs: readonly SampleRun[], selection: VectorSelec
 }
 
 const NOTHING = new Float64Array(0);
-/** Samples looked at one by one before the stride grows. */
+/** Samples passed one by one before the stride grows. */
 const SINGLE_STEPS = 8;
 
 /** The first index of a time after `lookMs`; `times[from]` is not after it. */
-function passUntil(times: Float64Array, from: number, lookMs: number): number {
-  let index = from + 1;
-  const single = Math.min(times.length, index + SINGLE_STEPS);
-  while (index < single && (times[index] as number) <= lookMs) index++;
-  if (index < single || index === times.length) return index;
+function leap(times: Float64Array, from: number, lookMs: number): number {
+  let index = from;
   let stride = SINGLE_STEPS;
   while (index + stride < times.length && (times[index + stride] as number) <= lookMs) {
     index += stride;
