@@ -39,7 +39,7 @@ import {
 import { nameOf } from './resource-name.ts';
 
 /** Unix seconds of Unix milliseconds, as messages have them. */
-export function unixSeconds(ms: number): bigint {
+function unixSeconds(ms: number): bigint {
   return BigInt(Math.floor(ms / 1000));
 }
 
