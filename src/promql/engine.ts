@@ -10,7 +10,7 @@ import { functionTable } from './functions/table.ts';
 import type { Labels } from './labels.ts';
 import { Evaluator } from './operators/evaluator.ts';
 import { instantData, matrixOfRange, matrixOfSteps } from './operators/results.ts';
-import type { QueryRange } from './operators/window-times.ts';
+import type { QueryRange } from './operators/selection/window-times.ts';
 import { parseExpression } from './parse/parse.ts';
 import type { SeriesSource } from './series-source.ts';
 

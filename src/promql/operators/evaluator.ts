@@ -10,16 +10,16 @@ import type { CallContext, PromqlFunction } from '../functions/function.ts';
 import type { SeriesSource } from '../series-source.ts';
 import type { Grid, RangeValue, Value, VectorValue } from '../values.ts';
 import { applyAggregate, unwrapped } from './aggregate/aggregate.ts';
-import { applyBinary } from './binary.ts';
+import { applyBinary } from './binary/binary.ts';
 import { broadcast, stepTimes } from './broadcast.ts';
 import { assertRoom, constantScalar, PinnedArrays } from './columns.ts';
-import { FetchedSeries } from './fetched-series.ts';
 import { type Plan, planOf, selectorKey } from './plan.ts';
-import { type CopiedRange, selectRange } from './range-selector.ts';
-import { rangeOfColumns, subqueryGrid } from './subquery.ts';
+import { FetchedSeries } from './selection/fetched-series.ts';
+import { type CopiedRange, selectRange } from './selection/range-selector.ts';
+import { rangeOfColumns, subqueryGrid } from './selection/subquery.ts';
+import { selectVector } from './selection/vector-selector.ts';
+import { lastLook, lookTimes, type QueryRange } from './selection/window-times.ts';
 import { applyUnary } from './unary.ts';
-import { selectVector } from './vector-selector.ts';
-import { lastLook, lookTimes, type QueryRange } from './window-times.ts';
 
 export interface EvaluatorOptions {
   readonly source: SeriesSource;

@@ -7,7 +7,7 @@ import type { ResultData, ResultSeries } from '../engine.ts';
 import { compareLabels, Labels } from '../labels.ts';
 import type { Grid, RangeSeries, RangeValue, Value } from '../values.ts';
 import { stepTime, takeValues } from './columns.ts';
-import { compact } from './subquery.ts';
+import { compact } from './selection/subquery.ts';
 
 type MatrixData = Extract<ResultData, { type: 'matrix' }>;
 

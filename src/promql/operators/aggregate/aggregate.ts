@@ -10,11 +10,12 @@ import type { SeriesColumn, Value, VectorValue } from '../../values.ts';
 import { isAnyPresent, seriesColumn, vectorOf } from '../columns.ts';
 import type { Accumulator } from './accumulator.ts';
 import { Average } from './average.ts';
+import { Count, Presence } from './count.ts';
 import { countValues } from './count-values.ts';
+import { Maximum, Minimum } from './extremes.ts';
 import { type Group, groupsOf } from './grouping.ts';
 import { quantileColumn } from './quantile.ts';
 import { rank } from './ranking.ts';
-import { Count, Maximum, Minimum, Presence } from './simple.ts';
 import { Sum } from './sum.ts';
 import { Variance } from './variance.ts';
 

@@ -2,7 +2,7 @@
  * Comparisons over whole columns, one plain loop an operator: to 1 where it holds and 0 where not.
  * NaN equals nothing, itself included.
  */
-import type { BinaryOp } from '../ast.ts';
+import type { BinaryOp } from '../../ast.ts';
 import type { Operands } from './arithmetic.ts';
 
 export type ComparisonOp = '==' | '!=' | '<' | '>' | '<=' | '>=';

@@ -3,7 +3,7 @@
  * All steps are computed, also those without a value: that is cheaper than asking, and what stands
  * where nothing is present means nothing. Follows Go's `math`, as Prometheus does.
  */
-import type { BinaryOp } from '../ast.ts';
+import type { BinaryOp } from '../../ast.ts';
 
 export type ArithmeticOp = '+' | '-' | '*' | '/' | '%' | '^' | 'atan2';
 

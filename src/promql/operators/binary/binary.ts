@@ -3,13 +3,13 @@
  * vector, pair by pair of matching columns. The labels of a result, and what may match at all, are
  * settled once a pair; a step is arithmetic only.
  */
-import type { Binary, VectorMatching } from '../ast.ts';
-import type { Budget } from '../budget.ts';
-import type { Labels } from '../labels.ts';
-import { mergeSeries } from '../merge-series.ts';
-import type { Column, ScalarValue, SeriesColumn, Value, VectorValue } from '../values.ts';
+import type { Binary, VectorMatching } from '../../ast.ts';
+import type { Budget } from '../../budget.ts';
+import type { Labels } from '../../labels.ts';
+import { mergeSeries } from '../../merge-series.ts';
+import type { Column, ScalarValue, SeriesColumn, Value, VectorValue } from '../../values.ts';
+import { seriesColumn, takePresence, takeValues, vectorOf } from '../columns.ts';
 import { computeArithmetic, isArithmetic } from './arithmetic.ts';
-import { seriesColumn, takePresence, takeValues, vectorOf } from './columns.ts';
 import { computeComparison, isComparison } from './comparison.ts';
 import { MatchingFaults } from './matching-faults.ts';
 import { anyPresence, keepCommon } from './presence.ts';

@@ -3,10 +3,10 @@
  * series that clash are all present, and the first step with a fault is the one that is told; at one
  * step a doubled "one" side goes before a doubled result.
  */
-import type { VectorMatching } from '../ast.ts';
-import type { Budget } from '../budget.ts';
-import { PromqlError } from '../errors.ts';
-import type { SeriesColumn } from '../values.ts';
+import type { VectorMatching } from '../../ast.ts';
+import type { Budget } from '../../budget.ts';
+import { PromqlError } from '../../errors.ts';
+import type { SeriesColumn } from '../../values.ts';
 import { labelsText, matchedLabels } from './vector-matching.ts';
 
 /** Collects faults over all groups, and throws the first by time. */

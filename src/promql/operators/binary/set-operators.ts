@@ -2,11 +2,11 @@
  * `and`, `or` and `unless`: each step keeps or drops a series by whether its match group is present
  * on the other side then. Values are never touched, so the results share them with the operands.
  */
-import type { Binary, VectorMatching } from '../ast.ts';
-import type { Budget } from '../budget.ts';
-import { mergeSeries } from '../merge-series.ts';
-import type { SeriesColumn, VectorValue } from '../values.ts';
-import { seriesColumn, takePresence, vectorOf } from './columns.ts';
+import type { Binary, VectorMatching } from '../../ast.ts';
+import type { Budget } from '../../budget.ts';
+import { mergeSeries } from '../../merge-series.ts';
+import type { SeriesColumn, VectorValue } from '../../values.ts';
+import { seriesColumn, takePresence, vectorOf } from '../columns.ts';
 import { anyPresence, keepCommon, keepOthers } from './presence.ts';
 import { matchGroups } from './vector-matching.ts';
 

@@ -3,10 +3,10 @@
  * markers. Nothing is copied unless a marker has to come out; the windows themselves are slid by
  * whoever reads the range.
  */
-import type { Budget } from '../budget.ts';
-import type { SampleRun, StoredSeries } from '../series-source.ts';
-import type { RangeSeries, RangeValue } from '../values.ts';
-import { takeValues } from './columns.ts';
+import type { Budget } from '../../budget.ts';
+import type { SampleRun, StoredSeries } from '../../series-source.ts';
+import type { RangeSeries, RangeValue } from '../../values.ts';
+import { takeValues } from '../columns.ts';
 import { firstAfter } from './vector-selector.ts';
 import { type LookTimes, lastLook } from './window-times.ts';
 

@@ -1,8 +1,8 @@
 /**
  * Where a selector or subquery looks at each step, once `offset` and `@` are applied.
  */
-import type { AtModifier } from '../ast.ts';
-import type { Grid } from '../values.ts';
+import type { AtModifier } from '../../ast.ts';
+import type { Grid } from '../../values.ts';
 
 /** The ends of the whole query, which `@ start()` and `@ end()` mean, also inside subqueries. */
 export interface QueryRange {

@@ -3,11 +3,11 @@
  * grid lies on whole multiples of the step, so that the same time is evaluated whichever step of
  * the query asks for it.
  */
-import type { Subquery } from '../ast.ts';
-import type { Budget } from '../budget.ts';
-import type { SampleRun } from '../series-source.ts';
-import type { Grid, RangeSeries, VectorValue } from '../values.ts';
-import { stepTime, takeValues } from './columns.ts';
+import type { Subquery } from '../../ast.ts';
+import type { Budget } from '../../budget.ts';
+import type { SampleRun } from '../../series-source.ts';
+import type { Grid, RangeSeries, VectorValue } from '../../values.ts';
+import { stepTime, takeValues } from '../columns.ts';
 import { type CopiedRange, type Windows, windowEnds } from './range-selector.ts';
 import { type LookTimes, lastLook } from './window-times.ts';
 

@@ -2,10 +2,10 @@
  * The series that an expression's selectors find, each selection asked of the source once. In order
  * of labels, so that sums and ties come out the same whatever order the source keeps.
  */
-import type { Budget } from '../budget.ts';
-import { compareLabels } from '../labels.ts';
-import type { Selection, SeriesSource, StoredSeries } from '../series-source.ts';
-import { matchersKey } from './plan.ts';
+import type { Budget } from '../../budget.ts';
+import { compareLabels } from '../../labels.ts';
+import type { Selection, SeriesSource, StoredSeries } from '../../series-source.ts';
+import { matchersKey } from '../plan.ts';
 
 export class FetchedSeries {
   readonly #source: SeriesSource;

@@ -2,10 +2,10 @@
  * Which series of two vectors belong together: once a query, never a step. A group holds the series
  * of both sides whose labels agree as far as `on` or `ignoring` looks at them.
  */
-import type { VectorMatching } from '../ast.ts';
-import { quoteGo } from '../format-go.ts';
-import { type Labels, METRIC_NAME } from '../labels.ts';
-import type { SeriesColumn } from '../values.ts';
+import type { VectorMatching } from '../../ast.ts';
+import { quoteGo } from '../../format-go.ts';
+import { type Labels, METRIC_NAME } from '../../labels.ts';
+import type { SeriesColumn } from '../../values.ts';
 
 export interface MatchGroup {
   readonly lhs: SeriesColumn[];

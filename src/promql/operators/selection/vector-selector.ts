@@ -3,10 +3,10 @@
  * Steps and samples both go forward in time, so one pointer a series walks along its samples; it
  * doubles its stride where the steps are far apart.
  */
-import type { Budget } from '../budget.ts';
-import type { SampleRun, StoredSeries } from '../series-source.ts';
-import type { SeriesColumn } from '../values.ts';
-import { assertRoom, COLUMN_STEP_BYTES, takeColumn } from './columns.ts';
+import type { Budget } from '../../budget.ts';
+import type { SampleRun, StoredSeries } from '../../series-source.ts';
+import type { SeriesColumn } from '../../values.ts';
+import { assertRoom, COLUMN_STEP_BYTES, takeColumn } from '../columns.ts';
 import type { LookTimes } from './window-times.ts';
 
 export interface VectorSelection {
