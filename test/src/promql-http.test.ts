@@ -475,6 +475,29 @@ t.test(
   },
 );
 
+t.test(
+  'section 8, upstream timeout of 10 seconds: the asker is told then, and the thread is free again',
+  async (t) => {
+    const world = await startPromqlWorld(t);
+    const query = `sum_over_time((${'sin('.repeat(300)}vector(time())${')'.repeat(300)})[7d:1s])`;
+    let answered = false;
+    const asked = world.post('query', { query }).finally(() => {
+      answered = true;
+    });
+    const startMs = world.clock.now();
+    while (!answered) {
+      // Until the request has arrived nothing waits for the clock.
+      await world.clock.advance(10_000);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    const { status, body } = await asked;
+    t.equal(status, 503);
+    t.match(body, { status: 'error', errorType: 'timeout', error: /timed out/ });
+    t.ok(world.clock.now() - startMs >= 10_000);
+    t.equal((await world.post('query', { query: '1' })).status, 200);
+  },
+);
+
 t.test('section 7, absent samples are not zero', async (t) => {
   const later = NOW + 301;
   t.same(
