@@ -40,9 +40,11 @@ export class DayColumns implements Segment {
   readonly #deps: DayDeps;
   readonly #columns = new Map<string, StoredColumn>();
   #chunks: readonly ChunkPlace[] = [];
-  #layouts: ColumnLayout[] = [];
+  #layouts: (ColumnLayout | undefined)[] = [];
   #isDisjoint = true;
-  /** Times of the first `#timesChunks` chunks, shared by all columns without holes. */
+  /** Chunks before it are left alone: nobody has asked for anything so old of a day of hours. */
+  #first = Number.POSITIVE_INFINITY;
+  /** Times of the chunks from `#first` to before `#timesChunks`, shared by full columns. */
   #timesMs: Float64Array | undefined;
   #timesChunks = 0;
   version = 0;
@@ -68,10 +70,25 @@ export class DayColumns implements Segment {
     );
     const isLonger = before.every(({ id }, i) => id === chunks[i]?.id);
     if (!isLonger) this.#layouts = [];
-    if (!isLonger || !this.#isDisjoint) this.clear();
+    if (!isLonger || !this.#isDisjoint) {
+      this.clear();
+      this.#first = Number.POSITIVE_INFINITY;
+    }
     for (const { id } of before) {
       if (!chunks.some((chunk) => chunk.id === id)) this.#deps.chunks.forget(id);
     }
+  }
+
+  /** From here on its columns reach back to `fromMs`; the version tells when they did not. */
+  reach(fromMs: number): void {
+    const touching = this.#chunks.findIndex(({ endMs }) => endMs >= fromMs);
+    const first = this.#isDisjoint ? touching : 0;
+    if (first < 0 || first >= this.#first) return;
+    // Whoever looks back further once is shown the whole day, so that it is not made piece by piece.
+    const isAgain = this.#first !== Number.POSITIVE_INFINITY;
+    if (isAgain) this.clear();
+    this.#first = isAgain ? 0 : first;
+    this.version = ++versions;
   }
 
   /** Forgets all columns. */
@@ -81,8 +98,12 @@ export class DayColumns implements Segment {
   }
 
   layouts(): readonly ColumnLayout[] {
-    for (let i = this.#layouts.length; i < this.#chunks.length; i++) this.#decode(i, []);
-    return this.#layouts;
+    const layouts: ColumnLayout[] = [];
+    for (let i = this.#first; i < this.#chunks.length; i++) {
+      const layout = this.#layouts[i] ?? this.#decode(i, []).layout;
+      if (!layouts.includes(layout)) layouts.push(layout);
+    }
+    return layouts;
   }
 
   load(columns: readonly string[], take: TakeBytes): void {
@@ -91,11 +112,11 @@ export class DayColumns implements Segment {
     const wanted = missing.map((column) => {
       const known = this.#columns.get(column);
       const runs: ColumnRun[] = known?.run ? [known.run] : [];
-      return { column, from: known?.chunks ?? 0, runs };
+      return { column, from: known?.chunks ?? this.#first, runs };
     });
     const decoded = missing.filter((column) => column !== ROW_COLUMNS.observed);
     const times = this.#timesMs ? [observed(this.#timesMs)] : [];
-    const timesFrom = this.#timesChunks;
+    const timesFrom = this.#timesMs ? this.#timesChunks : this.#first;
     const from = Math.min(timesFrom, ...wanted.map((one) => one.from));
     for (let i = from, row = this.#rowsBefore(from); i < this.#chunks.length; i++) {
       const { rows } = this.#chunks[i] as ChunkPlace;
@@ -143,7 +164,8 @@ export class DayColumns implements Segment {
   }
 
   #rowsBefore(chunk: number): number {
-    return this.#chunks.slice(0, chunk).reduce((sum, { rows }) => sum + rows, 0);
+    const before = this.#chunks.slice(this.#first, chunk);
+    return before.reduce((sum, { rows }) => sum + rows, 0);
   }
 
   /** A chunk's times where they are known already. */

@@ -78,6 +78,9 @@ export class HeadSegment implements Segment {
     }
   }
 
+  /** It is whole always. */
+  reach(): void {}
+
   layouts(): readonly ColumnLayout[] {
     return this.#layout ? [columnLayout(this.#layout)] : [];
   }

@@ -33,6 +33,9 @@ export class MergedSegment implements Segment {
     );
   }
 
+  /** It is whole from the beginning. */
+  reach(): void {}
+
   layouts(): readonly ColumnLayout[] {
     return this.#parts.flatMap((part) => part.layouts());
   }

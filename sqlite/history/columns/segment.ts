@@ -14,6 +14,8 @@ export interface Segment {
   readonly endMs: number;
   /** Changes with the segment's contents. */
   readonly version: number;
+  /** Rows from this time on will be asked for, Unix ms; the version tells if it changes anything. */
+  reach(fromMs: number): void;
   /** Columns that there are. May read chunks. Throws `ChunkGone`, `HistoryError` DAMAGED. */
   layouts(): readonly ColumnLayout[];
   /** Has the columns ready for `run`. Throws as `layouts` does, and what `take` throws. */

@@ -3,6 +3,7 @@
  * each other.
  */
 
+import { GAP_TOLERANCE_MS } from '../../../streams/evaluation/entry.ts';
 import type { ChunkPlace } from './chunk-directory.ts';
 import { DayColumns, type DayDeps } from './day-columns.ts';
 import { type HeadDeps, HeadSegment, type PickColumns } from './head-segment.ts';
@@ -80,7 +81,10 @@ export class VmHistory {
     this.#head?.refresh(pick);
   }
 
-  /** Segments with rows in [fromMs, toMs], and the one before them; oldest first. */
+  /**
+   * Segments with rows in [fromMs, toMs], and the one before them; oldest first. Their columns
+   * reach back to the observation before `fromMs`, and need not reach further.
+   */
   segments(fromMs: number, toMs: number): readonly Segment[] {
     const all = this.#all();
     let first = all.findIndex((segment) => segment.endMs >= fromMs);
@@ -89,7 +93,9 @@ export class VmHistory {
     while (end > first && (all[end - 1] as Segment).startMs > toMs) end--;
     if (end === first) return [];
     if (first > 0) first--;
-    return all.slice(first, end);
+    const found = all.slice(first, end);
+    for (const segment of found) segment.reach(fromMs - GAP_TOLERANCE_MS);
+    return found;
   }
 
   #all(): readonly Segment[] {
@@ -98,6 +104,7 @@ export class VmHistory {
     const first = this.#days.findIndex((day) => day.endMs >= head.startMs);
     if (first < 0) return [...this.#days, head];
     const parts = [...this.#days.slice(first), head];
+    for (const part of parts) part.reach(Number.NEGATIVE_INFINITY);
     if (this.#merged?.isOf(parts) !== true) {
       this.#merged = new MergedSegment(parts, ++this.#mergedCount);
     }
