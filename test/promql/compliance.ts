@@ -77,7 +77,7 @@ function readLines(path: string): unknown[] {
 }
 
 /** Reads the few forms of YAML that the file consists of. */
-export function expandTemplates(text: string): string[] {
+function expandTemplates(text: string): string[] {
   const values = new Map<string, readonly string[]>();
   const queries: { query: string; args: readonly string[] }[] = [];
   for (const line of text.split('\n')) {

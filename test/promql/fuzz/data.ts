@@ -79,7 +79,7 @@ function addHistogram(
 }
 
 function gaugeValues(dice: Dice): (step: number) => number {
-  const odd = dice.chance(0.25) ? 0.08 : 0;
+  const odd = dice.chance(0.3) ? dice.pick([0.05, 0.4]) : 0;
   const constant = dice.chance(0.15);
   let value = dice.between(-20, 40);
   return () => {

@@ -34,7 +34,16 @@ const knownDifferences: readonly KnownDifference[] = [
     explains: (expression, prometheus, ours) =>
       /^count_values/.test(expression) && countsByTime(prometheus) === countsByTime(ours),
   },
+  {
+    reason:
+      'the last digit of a function is not the same everywhere, and what follows magnifies it',
+    explains: (expression, prometheus, ours) =>
+      prometheus.kind === ours.kind && INEXACT.test(expression) && MAGNIFYING.test(expression),
+  },
 ];
+
+const INEXACT = /\b(a?(sin|cos|tan)h?|exp|ln|log2|log10|atan2|deg|rad|stddev|stdvar|quantile)\b|\^/;
+const MAGNIFYING = /%|[=!<>]|\b(ceil|floor|round|sgn|changes|resets|count_values|tanh?|acosh?)\b/;
 
 /** What the answers have in common if only the choice between equal values differs. */
 function valuesByTime(answer: Answer): string {

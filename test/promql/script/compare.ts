@@ -17,7 +17,7 @@ const RELATIVE_MAX = 1e-6;
 const SMALLEST_NORMAL = 2 ** -1022;
 
 /** Equality of the test language: NaN is NaN, 0 is 0, and else six digits agree. */
-export function almostEqual(a: number, b: number): boolean {
+function almostEqual(a: number, b: number): boolean {
   if (a === b || (Number.isNaN(a) && Number.isNaN(b))) return true;
   if (Number.isNaN(a) || Number.isNaN(b)) return false;
   const difference = Math.abs(a - b);
