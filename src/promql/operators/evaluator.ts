@@ -159,11 +159,7 @@ export class Evaluator {
 
   #times(argument: Expr, grid: Grid): VectorValue {
     const inner = unwrapped(argument);
-    if (inner.kind === 'vectorSelector') {
-      // As in Prometheus, an offset beside an @ does not count here.
-      const offsetMs = inner.at === null ? inner.offsetMs : 0;
-      return this.#select({ ...inner, offsetMs }, grid, 'times');
-    }
+    if (inner.kind === 'vectorSelector') return this.#select(inner, grid, 'times');
     const vector = asVector(this.evaluate(argument, grid));
     const values = stepTimes(grid, this.#budget);
     const times = vector.series.map(({ labels, present }) => ({ labels, values, present }));
