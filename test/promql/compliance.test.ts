@@ -1,3 +1,4 @@
+/** The queries of Prometheus's compliance tester, against what Prometheus 3.5.3 answered to them. */
 import t from 'tap';
 import { componentPath, needs } from '../support/components.ts';
 import { runCompliance } from './compliance.ts';

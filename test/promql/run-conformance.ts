@@ -7,24 +7,20 @@ import { type FileReport, runFolder } from './script/run-folder.ts';
 
 const paths = process.argv.slice(2);
 if (paths.length === 0) {
-  console.error(
-    'Usage: npm run conformance:promql -- PATH...   (folders of .test files, or files)',
-  );
+  print('Usage: npm run conformance:promql -- PATH...   (folders of .test files, or files)');
   process.exit(2);
 }
 
 const rows = paths.flatMap((path) => runFolder(path)).map(tally);
 const width = Math.max(...rows.map(({ file }) => file.length), 4);
-console.log(`${'file'.padEnd(width)} | passed | failed | not applicable`);
+print(`${'file'.padEnd(width)} | passed | failed | not applicable`);
 for (const { file, passed, failed, notApplicable } of rows) {
   const counts = [String(passed).padStart(6), String(failed).padStart(6), notApplicable];
-  console.log(`${file.padEnd(width)} | ${counts.join(' | ')}`);
+  print(`${file.padEnd(width)} | ${counts.join(' | ')}`);
 }
 const sum = (count: 'passed' | 'failed' | 'notApplicable') =>
   rows.reduce((total, row) => total + row[count], 0);
-console.log(
-  `${sum('passed')} passed, ${sum('failed')} failed, ${sum('notApplicable')} not applicable`,
-);
+print(`${sum('passed')} passed, ${sum('failed')} failed, ${sum('notApplicable')} not applicable`);
 process.exitCode = sum('failed') > 0 || rows.length === 0 ? 1 : 0;
 
 /** Counts, and prints what failed and what was left out. */
@@ -33,17 +29,21 @@ function tally({ file, outcomes, fault }: FileReport) {
   for (const { line, expression, differences, notApplicable } of outcomes) {
     if (notApplicable !== null) {
       counts.notApplicable++;
-      console.log(`not applicable ${file}:${line} ${expression}\n    ${notApplicable}`);
+      print(`not applicable ${file}:${line} ${expression}\n    ${notApplicable}`);
     } else if (differences.length === 0) {
       counts.passed++;
     } else {
       counts.failed++;
-      console.log(`FAILED ${file}:${line} ${expression}\n    ${differences.join('\n    ')}`);
+      print(`FAILED ${file}:${line} ${expression}\n    ${differences.join('\n    ')}`);
     }
   }
   if (fault !== null) {
     counts.failed++;
-    console.log(`FAILED ${file}: ${fault}`);
+    print(`FAILED ${file}: ${fault}`);
   }
   return counts;
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`);
 }

@@ -26,11 +26,11 @@ const report = await fuzz({
   from: Number(values.from),
   seeds: Number(values.seeds),
   isOver: () => performance.now() - startedMs > Number(values.seconds) * 1000,
-  onDisagreement: print,
+  onDisagreement: tell,
 });
-for (const [reason, count] of report.known) console.log(`${count} known differences: ${reason}`);
+for (const [reason, count] of report.known) print(`${count} known differences: ${reason}`);
 const { expressions, withSamples, empty, errors, disagreements } = report;
-console.log(
+print(
   `${expressions} expressions; answers that agree: ${withSamples} with samples, ${empty} empty, ` +
     `${errors} errors; ${disagreements.length} disagree`,
 );
@@ -39,22 +39,26 @@ process.exitCode = disagreements.length === 0 && expressions > 0 && compliant ? 
 function complianceAgrees(): boolean {
   const folder = `${sharedFolder}/conformance`;
   if (!existsSync(`${folder}/compliance-queries.yml`)) {
-    console.log('The compliance queries are not at hand: left out');
+    print('The compliance queries are not at hand: left out');
     return true;
   }
   const outcomes = runCompliance(folder);
   const failed = outcomes.filter(({ differences }) => differences.length > 0);
   for (const { query, differences } of failed) {
-    console.log(`COMPLIANCE ${query}\n    ${differences.join('\n    ')}`);
+    print(`COMPLIANCE ${query}\n    ${differences.join('\n    ')}`);
   }
-  console.log(`${outcomes.length} compliance queries, ${failed.length} disagree`);
+  print(`${outcomes.length} compliance queries, ${failed.length} disagree`);
   return failed.length === 0;
 }
 
-function print(found: Disagreement): void {
+function tell(found: Disagreement): void {
   const { seed, expression, times, lookbackMs, differences, prometheus, ours } = found;
-  console.log(`\nDISAGREE seed ${seed}, ${JSON.stringify({ ...times, lookbackMs })}`);
-  console.log(`  ${expression}`);
-  for (const difference of differences) console.log(`    ${difference}`);
-  console.log(`Prometheus: ${formatAnswer(prometheus)}\nours: ${formatAnswer(ours)}`);
+  print(`\nDISAGREE seed ${seed}, ${JSON.stringify({ ...times, lookbackMs })}`);
+  print(`  ${expression}`);
+  for (const difference of differences) print(`    ${difference}`);
+  print(`Prometheus: ${formatAnswer(prometheus)}\nours: ${formatAnswer(ours)}`);
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`);
 }

@@ -1,3 +1,6 @@
+/**
+ * The runner of scripts itself: what is right passes, and nothing that is wrong does.
+ */
 import t from 'tap';
 import { atVariant } from './at-variant.ts';
 import { parseValues } from './notation.ts';
