@@ -6,6 +6,7 @@ import { availableParallelism, cpus, loadavg } from 'node:os';
 import { run as alertLatency } from './alert-latency.ts';
 import { run as commits } from './commits.ts';
 import { run as evaluator } from './evaluator.ts';
+import { run as exportShard } from './export.ts';
 import { run as history } from './history.ts';
 import { run as ingest } from './ingest.ts';
 import { run as mainThread } from './main-thread.ts';
@@ -21,6 +22,7 @@ const benches: Readonly<Record<string, () => Promise<void>>> = {
   'main-thread': mainThread,
   start,
   history,
+  export: exportShard,
   reading,
   'query-storm': queryStorm,
   streams,
