@@ -8,7 +8,7 @@ import type { VmColumns } from '../../streams/samples/columns.ts';
 import type { ExportedSample } from './exposition.ts';
 
 /** Samples older than this are stale (three sampling intervals), ms. */
-export const FRESH_MS = GAP_TOLERANCE_MS;
+const FRESH_MS = GAP_TOLERANCE_MS;
 /** How far back rows are wanted, ms: a utilization needs the row before. */
 export const ROWS_MS = FRESH_MS + GAP_TOLERANCE_MS;
 
