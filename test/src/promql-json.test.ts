@@ -1,3 +1,4 @@
+/** Answers of the PromQL URL as bytes: numbers, envelopes, limits and notes, compared as text. */
 import t from 'tap';
 import type { ResultData } from '../../src/promql/engine.ts';
 import { Labels } from '../../src/promql/labels.ts';

@@ -4,6 +4,7 @@
  */
 import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { connect } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import type { Test } from 'tap';
@@ -152,4 +153,19 @@ export async function exchange(
 function unpacked(bytes: Buffer, encoding: string | undefined): Buffer {
   if (encoding === 'gzip') return gunzipSync(bytes);
   return encoding === 'zstd' ? zstdDecompressSync(bytes) : bytes;
+}
+
+/** Everything that comes back for a request line and headers, exactly as given. */
+export function rawRequest(baseUrl: string, head: string): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  let text = '';
+  const socket = connect(Number(new URL(baseUrl).port), '127.0.0.1', () => {
+    socket.write(`${head}connection: close\r\n\r\n`);
+  });
+  socket.on('data', (chunk) => {
+    text += chunk;
+  });
+  socket.on('error', reject);
+  socket.on('close', () => resolve(text));
+  return promise;
 }

@@ -1,0 +1,97 @@
+/**
+ * Two worlds for tests of tenancy: one in which the project `demo` is alone, and one that it shares
+ * with projects that have the same VMs and series and some of their own. The first is the oracle:
+ * what is asked in both must be answered in the same bytes, before and after the others' data
+ * change.
+ */
+import type { Test } from 'tap';
+import { START_MS } from './credential-world.ts';
+import type { Answered, Sent } from './promql-routes.ts';
+import { type PromqlWorld, rowsOf, startPromqlWorld } from './promql-world.ts';
+
+/** Unix seconds, where the worlds' clocks stand. */
+export const NOW = START_MS / 1000;
+/** A gauge that all projects have. */
+export const M = 'svc_vm_memory_free_bytes';
+
+export interface Asked extends Sent {
+  /** Below the base. */
+  readonly path: string;
+}
+
+export type Tenants = Awaited<ReturnType<typeof startTenants>>;
+
+export async function startTenants(t: Test) {
+  const alone = await startPromqlWorld(t);
+  const shared = await startPromqlWorld(t);
+  for (const world of [alone, shared]) {
+    for (const [i, vm] of ['vm-1', 'vm-2'].entries()) {
+      const values = (row: number) => ownValues(10 * i + row);
+      await world.writeTo('demo', rowsOf(vm, { count: 21, values }));
+    }
+  }
+  let round = 1;
+  for (const project of ['other', 'third']) await writeSecrets(shared, project, round);
+  const otherKey = await shared.issue('other', ['monitoring.read', 'monitoring.write']);
+
+  async function toldIn({ send }: PromqlWorld, requests: readonly Asked[]): Promise<Answered[]> {
+    const answers: Answered[] = [];
+    for (const { path, ...sent } of requests) answers.push(await send(path, sent));
+    return answers;
+  }
+
+  /** The answers of the shared world, asserted to be those given to whoever is alone. */
+  async function sameAsAlone(t: Test, requests: readonly Asked[]): Promise<Answered[]> {
+    const expected = await toldIn(alone, requests);
+    const before = await toldIn(shared, requests);
+    await writeSecrets(shared, 'other', ++round);
+    const after = await toldIn(shared, requests);
+    for (const [i, { path, body }] of requests.entries()) {
+      const name = `${decodeURIComponent(path)} ${body ?? ''}`;
+      const parts = (answer: Answered | undefined) => [answer?.status, answer?.text];
+      t.same(parts(before[i]), parts(expected[i]), name);
+      t.same(parts(after[i]), parts(expected[i]), `${name}, after others wrote`);
+      t.notMatch(after[i]?.text, /secret_metric_\d|Secret|666\d\d\d/, name);
+    }
+    return after;
+  }
+
+  /** Each expression over a range and as an instant, asserted as above; what the latter gave. */
+  async function sameExpressions(t: Test, expressions: readonly string[]) {
+    await sameAsAlone(t, expressions.map(range));
+    const answers = await sameAsAlone(t, expressions.map(instant));
+    return answers.map(({ status, body }) => ({ status, result: body.data?.result ?? body.error }));
+  }
+
+  return { shared, otherKey, sameAsAlone, sameExpressions };
+}
+
+export function instant(query: string): Asked {
+  return { path: `/api/v1/query?${new URLSearchParams({ query, time: String(NOW) })}` };
+}
+
+function range(query: string): Asked {
+  const times = { start: String(NOW - 600), end: String(NOW), step: '60' };
+  return { path: `/api/v1/query_range?${new URLSearchParams({ query, ...times })}` };
+}
+
+function ownValues(value: number) {
+  return [
+    { series: M, value },
+    { series: 'svc_vm_cpu_seconds_total', value: 30 * value },
+    { series: 'svc_vm_disk_read_bytes_total', labels: { device: 'vda' }, value },
+  ];
+}
+
+/** The same VMs and series with other values, and VMs, series and labels that only they have. */
+async function writeSecrets(world: PromqlWorld, project: string, round: number): Promise<void> {
+  const secret = (value: number) => [
+    ...ownValues(666_000 + value),
+    { series: 'secret_metric', value: 666_000 + value },
+    { series: `secret_metric_${round}`, labels: { secret_label: `secret-${round}` }, value: 1 },
+  ];
+  for (const vm of ['vm-1', 'vm-2', `vm-secret-${round}`]) {
+    const row = { displayName: `Secret ${round}` };
+    await world.writeTo(project, rowsOf(vm, { count: 20 + round, values: secret, row }));
+  }
+}
