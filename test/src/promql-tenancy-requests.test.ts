@@ -6,14 +6,7 @@ import { randomUUID } from 'node:crypto';
 import t from 'tap';
 import { START_MS } from '../support/credential-world.ts';
 import { formBody, rawRequest } from '../support/promql-routes.ts';
-import {
-  type Asked,
-  instant,
-  M,
-  NOW,
-  rawRequest,
-  startTenants,
-} from '../support/promql-tenants.ts';
+import { type Asked, instant, M, NOW, startTenants } from '../support/promql-tenants.ts';
 import { rowsOf, startPromqlWorld } from '../support/promql-world.ts';
 
 const tenants = await startTenants(t);
