@@ -45,18 +45,19 @@ function absentAt(context: CallContext, found: Uint8Array): VectorValue {
 }
 
 /**
- * Of a selector, the labels that exactly one `=` matcher names, the metric's name left out; of any
- * other expression none (Prometheus 3.5, `createLabelsForAbsentFunction`).
+ * Of a selector, the labels that `=` asks for, the metric's name left out; any matcher of a label
+ * behind its first `=` takes it away again. Of any other expression none (Prometheus 3.5,
+ * `createLabelsForAbsentFunction`).
  */
 function selectedLabels(expr: Expr): Labels {
-  const named = new Map<string, Matcher | null>();
-  for (const matcher of matchersOf(expr)) {
-    const alone = matcher.op === '=' && !named.has(matcher.label);
-    named.set(matcher.label, alone ? matcher : null);
+  const asked = new Map<string, string>();
+  const known = new Set([METRIC_NAME]);
+  for (const { label, op, value } of matchersOf(expr)) {
+    if (op === '=' && !known.has(label)) asked.set(label, value);
+    else asked.delete(label);
+    if (op === '=') known.add(label);
   }
-  named.delete(METRIC_NAME);
-  const matchers = [...named.values()].filter((matcher) => matcher !== null);
-  return Labels.of(matchers.map(({ label, value }) => [label, value]));
+  return Labels.of(asked);
 }
 
 function matchersOf(expr: Expr): readonly Matcher[] {

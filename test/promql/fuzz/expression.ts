@@ -117,6 +117,8 @@ class ExpressionMaker {
       dice.pick([
         'job="api"',
         'job!="api"',
+        'job="db"',
+        'instance="a:1"',
         'instance=~"a.*|b:2"',
         'instance!~"c.+"',
         'zone=""',

@@ -25,6 +25,14 @@ const knownDifferences: readonly KnownDifference[] = [
       /^(multiple matches for labels|found duplicate series)/.test(ours.message),
   },
   {
+    reason: 'series that become equal at different steps: refused in 3.5, later they are merged',
+    explains: (expression, prometheus, ours) =>
+      prometheus.kind === 'error' &&
+      ours.kind === 'data' &&
+      /-|label_(replace|join)/.test(expression) &&
+      prometheus.message.endsWith('vector cannot contain metrics with the same labelset'),
+  },
+  {
     reason: 'equal values in topk: Prometheus gives the series of an operation in no order',
     explains: (expression, prometheus, ours) =>
       /^(topk|bottomk)/.test(expression) && valuesByTime(prometheus) === valuesByTime(ours),
