@@ -37,9 +37,13 @@ export class NewestRows {
   of(project: string, vm: string, nowMs: number): LatestRow | undefined {
     const head = this.#sources.head(project, vm);
     const headMs = head?.timesMs.at(-1);
-    // Rows that came late may be all the head has of a VM that was silent before a restart.
-    const isRecent = headMs !== undefined && nowMs - headMs <= GAP_TOLERANCE_MS;
-    const stored = isRecent ? undefined : this.#remembered(project, vm, nowMs);
+    // Rows that came late may be all the head has of a VM that was silent before a restart; and
+    // after one that followed a flush it has too few for rates.
+    const isEnough =
+      headMs !== undefined &&
+      nowMs - headMs <= GAP_TOLERANCE_MS &&
+      (head?.timesMs.length ?? 0) >= LATEST_ROWS;
+    const stored = isEnough ? undefined : this.#remembered(project, vm, nowMs);
     const rows = newest(mergeRows([stored, head].filter((each) => each !== undefined)));
     const latest = latestOf(rows);
     return latest && latest.observedMs >= nowMs - RETENTION_MS ? latest : undefined;
@@ -60,13 +64,19 @@ export class NewestRows {
   }
 }
 
-/** The newest row with those before it; undefined without any. */
+/**
+ * The newest row with those before it; undefined without any. What a row need not tell, its state
+ * and vCPUs (a source inside the guest knows neither), is of the newest one lately that does.
+ */
 function latestOf(columns: VmRows): LatestRow | undefined {
-  const last = columns.timesMs.length - 1;
-  const observedMs = columns.timesMs[last];
+  const { timesMs, state, vcpus } = columns;
+  const observedMs = timesMs.at(-1);
   if (observedMs === undefined) return undefined;
-  const { state, vcpus } = columns;
-  return { observedMs, state: state[last] ?? 0, vcpus: vcpus[last] ?? Number.NaN, columns };
+  const lately = (timeMs: number | undefined): boolean =>
+    timeMs !== undefined && observedMs - timeMs <= GAP_TOLERANCE_MS;
+  const stated = state.findLastIndex((code, i) => code !== 0 && lately(timesMs[i]));
+  const sized = vcpus.findLastIndex((count, i) => !Number.isNaN(count) && lately(timesMs[i]));
+  return { observedMs, state: state[stated] ?? 0, vcpus: vcpus[sized] ?? Number.NaN, columns };
 }
 
 function newest(rows: VmRows): VmRows {

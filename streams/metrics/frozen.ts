@@ -11,6 +11,7 @@ import type { VmColumns } from '../samples/columns.ts';
 export const FROZEN_MS = 3_600_000;
 
 const RUNNING = VM_STATES.indexOf('RUNNING');
+const UNKNOWN = VM_STATES.indexOf('UNKNOWN');
 
 /** Both inclusive, Unix ms. */
 export interface Stretch {
@@ -40,13 +41,14 @@ export function frozenStretches(columns: VmColumns): Stretch[] {
  * sources of one VM take turns.
  */
 export function unchangedStretches(columns: VmColumns): Stretch[] {
-  const { timesMs, state } = columns;
-  const changed = changes(columns);
+  const { timesMs } = columns;
+  const state = toldStates(columns);
+  const changed = changes(columns, state);
   const stretches: Stretch[] = [];
   let start = 0;
   for (let i = 1; i <= timesMs.length; i++) {
     if (i < timesMs.length && changed[i] === 0) continue;
-    if (state[start] === RUNNING) {
+    if (state[i - 1] === RUNNING) {
       stretches.push(...longEnough(timesMs[start] ?? 0, timesMs[i - 1] ?? 0));
     }
     start = i;
@@ -54,16 +56,27 @@ export function unchangedStretches(columns: VmColumns): Stretch[] {
   return stretches;
 }
 
+/** At each row the state that was told last: a source inside the guest tells none. */
+function toldStates({ state }: VmColumns): Uint8Array {
+  let told = UNKNOWN;
+  return state.map((code) => {
+    if (code !== UNKNOWN) told = code;
+    return told;
+  });
+}
+
 function longEnough(startMs: number, endMs: number): Stretch[] {
   return endMs - startMs >= FROZEN_MS ? [{ startMs, endMs }] : [];
 }
 
 /** 1 for each row that is not what the one before it was, as far as it says anything. */
-function changes({ timesMs, state, vcpus, series }: VmColumns): Uint8Array {
+function changes({ timesMs, vcpus, series }: VmColumns, state: Uint8Array): Uint8Array {
   const changed = new Uint8Array(timesMs.length);
   for (let i = 1; i < timesMs.length; i++) {
     const gapMs = (timesMs[i] ?? 0) - (timesMs[i - 1] ?? 0);
-    if (gapMs > GAP_TOLERANCE_MS || state[i] !== state[i - 1]) changed[i] = 1;
+    const before = state[i - 1] ?? UNKNOWN;
+    const moved = before !== UNKNOWN && state[i] !== before;
+    if (gapMs > GAP_TOLERANCE_MS || moved) changed[i] = 1;
   }
   for (const column of [vcpus, ...series.values()]) {
     let kept = Number.NaN;

@@ -41,7 +41,9 @@ export interface HistoryReader {
 
 export interface LatestRow {
   readonly observedMs: number;
+  /** Index into `VM_STATES`; of this row, or of the newest one of the last 90 s that tells it. */
   readonly state: number;
+  /** The same; NaN = not told. */
   readonly vcpus: number;
   /** The row before it, where there is one: rates need two. */
   readonly columns: VmColumns;

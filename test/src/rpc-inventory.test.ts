@@ -52,6 +52,22 @@ t.test('The inventory', async (t) => {
       t.equal(vm.memoryUsedBytes, 1);
     },
   );
+  await t.test('a row from inside the guest does not hide what the hypervisor said', async (t) => {
+    const world = await startRpcWorld(t);
+    const guest = [{ series: 'svc_vm_load1', value: 1 }];
+    await world.write([
+      row(20, 5, { vcpus: 4 }),
+      row(0, undefined, { values: guest, state: 'UNKNOWN' }),
+    ]);
+    const [vm] = (await list(world)).vms;
+    t.match(vm, { state: 'RUNNING', vcpus: 4, cpuUtilizationPct: 5, expandedMonitoring: true });
+    await world.write([row(-60, undefined, { values: guest, state: 'UNKNOWN' })]);
+    await world.clock.advance(90_000);
+    await world.write([row(-80, undefined, { values: guest, state: 'UNKNOWN' })]);
+    const [later] = (await list(world)).vms;
+    t.match(later, { state: 'UNKNOWN', telemetry: { state: 'LIVE' } }, 'nor is it said for ever');
+    t.notOk('vcpus' in later || 'cpuUtilizationPct' in later);
+  });
   await t.test('states are unknown while the data center is stale', async (t) => {
     const world = await startRpcWorld(t);
     await world.write([row(0, 5)]);

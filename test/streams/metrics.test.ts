@@ -267,6 +267,11 @@ t.test('readings are frozen after an hour of rows that change nothing while the 
   t.same(stretches(frozenRows(3600).filter(({ at }) => at < 300 || at > 390)), [], 'silence');
   const turns = frozenRows(3660, (at) => (at % 60 === 0 ? { [CPU]: undefined } : {}));
   t.equal(stretches(turns).length, 1, 'sources that take turns');
+  const inside = frozenRows(3660).map((row, i): Row => {
+    const { state: _, ...guest } = row;
+    return i % 2 === 0 ? row : guest;
+  });
+  t.equal(stretches(inside).length, 1, 'one of which tells no state');
   const bare = frozenRows(3600).map(({ at }): Row => ({ at, state: 'RUNNING' }));
   t.same(stretches(bare), [], 'rows without a reading have none that stands still');
   t.end();
