@@ -3,14 +3,13 @@
  * drops those that retention has ended. Runs in the one thread that writes `history.db`, in steps
  * small enough to be interrupted by a kill anywhere; each step is one transaction.
  */
-import type { Statement } from 'better-sqlite3';
-import type { SeriesKey } from '../../streams/samples/batch.ts';
 import { DamagedBytes } from '../../streams/samples/byte-reader.ts';
 import type { SqliteDatabase } from '../database.ts';
 import { Chunk, encodeChunk } from './chunk/chunk-codec.ts';
 import type { HeadReader } from './head/head-reader.ts';
 import { DAY_MS } from './history-file.ts';
 import { firstAtOrAfter, mergeRows, sliceRows, type VmRows } from './rows.ts';
+import { SeriesDictionary } from './series-dictionary.ts';
 
 /** A VM of the head to be flushed. */
 export interface FlushTarget {
@@ -41,6 +40,7 @@ const COMPACTION_DELAY_MS = 2 * 3_600_000;
 const COMPACTED_A_STEP = 16;
 const DROPPED_A_STEP = 512;
 const VACUUMED_PAGES_A_STEP = 256;
+const NAMES_A_STEP = 4096;
 
 interface EncodedChunk {
   readonly day: number;
@@ -62,6 +62,8 @@ export class ChunkWriter {
   readonly #statements: ReturnType<typeof statementsOf>;
   /** Days of VMs with a damaged chunk, left as they are. */
   readonly #damaged = new Set<string>();
+  /** Names that no day from this one on needs are gone. */
+  #namesFromDay = Number.NEGATIVE_INFINITY;
 
   constructor(database: SqliteDatabase, head: HeadReader) {
     this.#database = database;
@@ -97,13 +99,20 @@ export class ChunkWriter {
    */
   upkeep(options: { nowMs: number; dropBeforeMs: number }): UpkeepReport {
     const droppedChunks = this.#drop(options.dropBeforeMs);
-    const today = Math.floor((options.nowMs - COMPACTION_DELAY_MS) / DAY_MS);
-    const candidates = this.#candidates(today);
+    const namesAreLeft = droppedChunks < DROPPED_A_STEP && this.#dropNames(options.dropBeforeMs);
+    const candidates = this.#candidates(dayToMerge(options.nowMs));
     let damagedDays = 0;
     for (const candidate of candidates) if (!this.#compact(candidate)) damagedDays++;
     this.#database.pragma(`incremental_vacuum(${VACUUMED_PAGES_A_STEP})`);
-    const more = droppedChunks === DROPPED_A_STEP || candidates.length === COMPACTED_A_STEP;
+    const more =
+      droppedChunks === DROPPED_A_STEP || candidates.length === COMPACTED_A_STEP || namesAreLeft;
     return { droppedChunks, compactedDays: candidates.length - damagedDays, damagedDays, more };
+  }
+
+  /** Days of VMs that are over and not merged yet, those with a damaged chunk left out. */
+  waitingDays(nowMs: number): number {
+    const { count } = this.#statements.waiting.get(dayToMerge(nowMs)) ?? { count: 0 };
+    return Math.max(0, count - this.#damaged.size);
   }
 
   #flushVm(target: FlushTarget): FlushedVm {
@@ -132,7 +141,7 @@ export class ChunkWriter {
   #encodeDay(day: number, rows: VmRows): EncodedChunk {
     const startMs = rows.timesMs[0] as number;
     const endMs = rows.timesMs.at(-1) as number;
-    const data = encodeChunk(rows, (key) => this.#series.idOf(key));
+    const data = encodeChunk(rows, (key) => this.#series.idOf(key, day));
     return { day, startMs, endMs, rows: rows.timesMs.length, data };
   }
 
@@ -144,6 +153,24 @@ export class ChunkWriter {
   #drop(beforeMs: number): number {
     const day = Math.floor(beforeMs / DAY_MS);
     return this.#statements.drop.run(day, beforeMs, DROPPED_A_STEP).changes;
+  }
+
+  /**
+   * Removes names of series and VMs that no chunk needs any more; true = there may be more. The one
+   * with the highest number always stays, so that no number is ever given out twice: readers
+   * remember what a number stands for.
+   */
+  #dropNames(dropBeforeMs: number): boolean {
+    const firstDay = this.#statements.firstDay.get()?.day ?? Math.floor(dropBeforeMs / DAY_MS);
+    if (firstDay <= this.#namesFromDay) return false;
+    const series = this.#series.dropBefore(firstDay, NAMES_A_STEP);
+    // Without an index on their VM the check of foreign keys would read all chunks for each.
+    this.#database.pragma('foreign_keys = OFF');
+    const vms = this.#statements.dropVms.run(NAMES_A_STEP).changes;
+    this.#database.pragma('foreign_keys = ON');
+    if (series === NAMES_A_STEP || vms === NAMES_A_STEP) return true;
+    this.#namesFromDay = firstDay;
+    return false;
   }
 
   #candidates(today: number): Candidate[] {
@@ -167,7 +194,7 @@ export class ChunkWriter {
       this.#undoing(() => compact.immediate());
       return true;
     } catch (error) {
-      if (!(error instanceof DamagedBytes)) throw error;
+      if (!isDamage(error)) throw error;
       this.#damaged.add(`${day}/${vm}`);
       return false;
     }
@@ -182,6 +209,17 @@ export class ChunkWriter {
       throw error;
     }
   }
+}
+
+/** Days before it are over, their last hour included. */
+function dayToMerge(nowMs: number): number {
+  return Math.floor((nowMs - COMPACTION_DELAY_MS) / DAY_MS);
+}
+
+/** Is it the chunk, or the pages that it lies on? */
+function isDamage(error: unknown): boolean {
+  if (error instanceof DamagedBytes) return true;
+  return error instanceof Error && 'code' in error && /^SQLITE_CORRUPT/.test(String(error.code));
 }
 
 function statementsOf(database: SqliteDatabase) {
@@ -206,48 +244,22 @@ function statementsOf(database: SqliteDatabase) {
       `SELECT day, vm FROM chunks WHERE day < ?
        GROUP BY day, vm HAVING count(*) > 1 LIMIT ?`,
     ),
+    waiting: database.prepare<[number], { count: number }>(
+      `SELECT count(*) AS count FROM
+         (SELECT 1 FROM chunks WHERE day < ? GROUP BY day, vm HAVING count(*) > 1)`,
+    ),
+    firstDay: database.prepare<[], { day: number | null }>('SELECT min(day) AS day FROM chunks'),
+    // What the log may still hold of a VM is told by its sequence: it is needed until the floors
+    // have passed it.
+    dropVms: database.prepare<[number]>(
+      `DELETE FROM vms WHERE id IN
+         (SELECT id FROM vms WHERE id NOT IN (SELECT vm FROM chunks)
+            AND flushed_sequence < (SELECT min(sequence) FROM floors)
+            AND id < (SELECT max(id) FROM vms) LIMIT ?)`,
+    ),
     chunksOf: database.prepare<[number, number], { data: Buffer }>(
       'SELECT data FROM chunks WHERE day = ? AND vm = ? ORDER BY id',
     ),
     remove: database.prepare<[number, number]>('DELETE FROM chunks WHERE day = ? AND vm = ?'),
   };
-}
-
-/** Numbers of series keys, given out as they are met. */
-class SeriesDictionary {
-  readonly #ids = new Map<SeriesKey, number>();
-  readonly #keys = new Map<number, SeriesKey>();
-  readonly #all: Statement<[], { id: number; key: string }>;
-  readonly #add: Statement<[string]>;
-
-  constructor(database: SqliteDatabase) {
-    this.#all = database.prepare('SELECT id, key FROM series');
-    this.#add = database.prepare('INSERT INTO series (key) VALUES (?)');
-    this.forget();
-  }
-
-  idOf(key: SeriesKey): number {
-    const known = this.#ids.get(key);
-    return known ?? this.#remember(Number(this.#add.run(key).lastInsertRowid), key);
-  }
-
-  /** Throws `DamagedBytes` for a number that was never given out. */
-  keyOf(id: number): SeriesKey {
-    const key = this.#keys.get(id);
-    if (key === undefined) throw new DamagedBytes('MALFORMED', `Series ${id} has no name`);
-    return key;
-  }
-
-  /** Goes back to what is stored. */
-  forget(): void {
-    this.#ids.clear();
-    this.#keys.clear();
-    for (const { id, key } of this.#all.all()) this.#remember(id, key);
-  }
-
-  #remember(id: number, key: SeriesKey): number {
-    this.#ids.set(key, id);
-    this.#keys.set(id, key);
-    return id;
-  }
 }

@@ -35,6 +35,7 @@ export interface FlusherCounts {
   readonly flushedVms: number;
   readonly flushFailures: number;
   readonly compactedDays: number;
+  readonly waitingDays: number;
   readonly droppedChunks: number;
   readonly damagedDays: number;
   readonly fault?: string;
@@ -47,7 +48,7 @@ export class Flusher {
   readonly #floors: Map<number, number>;
   readonly #counts = {
     ...{ flushedVms: 0, flushFailures: 0 },
-    ...{ compactedDays: 0, droppedChunks: 0, damagedDays: 0 },
+    ...{ compactedDays: 0, waitingDays: 0, droppedChunks: 0, damagedDays: 0 },
   };
   #fault: string | undefined;
   #cancel: CancelWakeUp | undefined;
@@ -102,10 +103,14 @@ export class Flusher {
       total.compactedDays += report.compactedDays;
       total.damagedDays += report.damagedDays;
       total.more = report.more;
+      // Step by step: a day of a large fleet takes minutes, and is to be seen meanwhile.
+      this.#counts.droppedChunks += report.droppedChunks;
+      this.#counts.compactedDays += report.compactedDays;
+      this.#counts.damagedDays += report.damagedDays;
+      this.#counts.waitingDays = Math.max(0, this.#counts.waitingDays - report.compactedDays);
     }
-    this.#counts.droppedChunks += total.droppedChunks;
-    this.#counts.compactedDays += total.compactedDays;
-    this.#counts.damagedDays += total.damagedDays;
+    // The thread runs our own file, whose answer to `waitingDays` is this.
+    this.#counts.waitingDays = (await this.#thread.call('waitingDays', nowMs)) as number;
     return total;
   }
 
@@ -126,12 +131,19 @@ export class Flusher {
     try {
       await this.#flush(this.#due());
       await this.#moveFloors();
-      if (++this.#looks % LOOKS_A_UPKEEP === 0) await this.upkeep(this.#options.clock.now());
+      if (++this.#looks % LOOKS_A_UPKEEP === 0) await this.#keepUp();
       this.#fault = undefined;
     } catch (error) {
       // Due again at the next look; meanwhile `stats` tells, and the log keeps the rows.
       this.#fault = error instanceof Error ? error.message : String(error);
     }
+  }
+
+  async #keepUp(): Promise<void> {
+    const { clock, head, retentionMs } = this.#options;
+    const nowMs = clock.now();
+    head.release(nowMs - retentionMs);
+    await this.upkeep(nowMs);
   }
 
   #due(): HeadVm[] {

@@ -52,6 +52,14 @@ const migrations: readonly Migration[] = [
       CREATE TABLE log (identity TEXT NOT NULL) STRICT;
     `,
   },
+  {
+    id: 2,
+    sql: `
+      -- Newest day of a chunk that has the series: when no such day is left, the name can go.
+      ALTER TABLE series ADD COLUMN last_day INTEGER NOT NULL DEFAULT 0;
+      UPDATE series SET last_day = (SELECT coalesce(max(day), 0) FROM chunks);
+    `,
+  },
 ];
 
 /** Opens the file for its one writer, making it where it is missing. */

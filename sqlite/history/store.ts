@@ -52,6 +52,8 @@ export interface HistoryStats extends HeadCounts {
   readonly flushedVms: number;
   readonly flushFailures: number;
   readonly compactedDays: number;
+  /** Days of VMs that are over and wait to be merged, as of the last upkeep. */
+  readonly waitingDays: number;
   readonly droppedChunks: number;
   /** Days that could not be merged because a chunk of them is damaged. */
   readonly damagedDays: number;
@@ -67,15 +69,18 @@ export function openHistory(options: HistoryOptions): History {
 }
 
 export class History implements HistoryReader {
+  readonly #clock: Clock;
   readonly #path: string;
   readonly #head: Head;
   readonly #share: HistoryShare;
   readonly #view: HistoryView;
   readonly #pool: ReadPool;
   readonly #flusher: Flusher;
+  readonly #retentionMs: number;
 
   /** Use `openHistory`. */
   constructor(options: HistoryOptions) {
+    this.#clock = options.clock;
     this.#path = join(options.folder, HISTORY_FILE);
     const database = openHistoryFile(this.#path);
     const progress = loadProgress(database, options.logIdentity);
@@ -86,10 +91,11 @@ export class History implements HistoryReader {
     });
     this.#share = { path: this.#path, head: this.#head.share };
     this.#view = new HistoryView(this.#share);
+    this.#retentionMs = options.retentionMs ?? RETENTION_MS;
     this.#pool = new ReadPool({ share: this.#share, threads: options.readers ?? 2 });
     this.#flusher = new Flusher({
       ...{ clock: options.clock, head: this.#head, share: this.#share, floors: progress.floors },
-      retentionMs: options.retentionMs ?? RETENTION_MS,
+      retentionMs: this.#retentionMs,
       flushAfterMs: options.flushAfterMs ?? 3_600_000,
     });
     if (options.background !== false) this.#flusher.start();
@@ -122,18 +128,23 @@ export class History implements HistoryReader {
   }
 
   /**
-   * Rows observed in [fromMs, toMs], read in another thread. Throws `HistoryError`, or the reason
-   * of `signal` when it aborts.
+   * Rows observed in [fromMs, toMs] and within retention, read in another thread. Throws
+   * `HistoryError`, or the reason of `signal` when it aborts.
    */
   async read(request: RowsRequest & { readonly signal?: AbortSignal }): Promise<VmRows> {
     const { signal, ...rest } = request;
     // The pool's threads run our own file, whose answer to `read` is this.
-    return (await this.#pool.call('read', rest, signal)) as VmRows;
+    return (await this.#pool.call('read', this.#retained(rest), signal)) as VmRows;
   }
 
   /** As `read`, in this thread: for minutes of one VM, where a thread costs more than it saves. */
   readNow(request: RowsRequest): VmRows {
-    return this.#view.read(request);
+    return this.#view.read(this.#retained(request));
+  }
+
+  /** Without what is older than retention, though its chunk or its row in the head be there. */
+  #retained(request: RowsRequest): RowsRequest {
+    return { ...request, fromMs: Math.max(request.fromMs, this.#clock.now() - this.#retentionMs) };
   }
 
   /** Puts all rows that are in no chunk into chunks and moves the floors. Throws `HistoryError`. */

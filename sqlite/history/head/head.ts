@@ -134,6 +134,20 @@ export class Head {
     for (const vm of vms) vm.sinceFlush = undefined;
   }
 
+  /**
+   * Gives back memory that is not needed: of flushed rows all but the newest few, and everything of
+   * VMs whose newest row was observed before `expiredBeforeMs`, Unix ms.
+   */
+  release(expiredBeforeMs: number): void {
+    for (const { slab, pendingSequence, sinceFlush } of this.#bySlot) {
+      if (pendingSequence > 0 || sinceFlush !== undefined) continue;
+      const { newestMs } = slab;
+      if (newestMs === undefined) continue;
+      if (newestMs < expiredBeforeMs) slab.clear();
+      else slab.dropFlushed();
+    }
+  }
+
   vmAt(slot: number): HeadVm | undefined {
     return this.#bySlot[slot];
   }

@@ -143,6 +143,21 @@ export class Slab {
     }
   }
 
+  /** Gives back everything, as of a VM that has never had a row. All rows must be flushed. */
+  clear(): void {
+    if (this.#header < 0) return;
+    this.#beginWrite();
+    for (const page of this.#pages) this.#memory.free(page, this.#pageCells);
+    this.#memory.free(this.#header, this.#headerCells);
+    this.#pages = [];
+    this.#header = -1;
+    this.#headerCells = 0;
+    this.#set = EMPTY;
+    this.#rows = 0;
+    this.#publish();
+    this.#endWrite();
+  }
+
   /** A page for one more row, allocated before the lock is taken; -1 = there is room already. */
   #makeRoom(): number {
     const isFull = () => this.#rows >= this.#pages.length * this.#rowsPerPage;

@@ -24,6 +24,7 @@ serveThread(NICENESS, (share: HistoryShare) => {
       upkeep: (options: { nowMs: number; dropBeforeMs: number }) => ({
         result: writer.upkeep(options),
       }),
+      waitingDays: (nowMs: number) => ({ result: writer.waitingDays(nowMs) }),
     },
     close: () => database.close(),
   };

@@ -25,7 +25,7 @@ const writer = fileURLToPath(new URL('../../support/history-writer.ts', import.m
 
 function open(folder: string): History {
   const options = { folder, clock: systemClock, logIdentity: 'log', background: false, readers: 1 };
-  return openHistory(options);
+  return openHistory({ ...options, retentionMs: 1e12 });
 }
 
 /** Lets the writer run for a while and kills it; resolves when it is gone. */

@@ -56,6 +56,7 @@ t.test('a reader racing appends and flushes sees each row whole and exactly once
     clock: systemClock,
     logIdentity: 'log',
     background: false,
+    retentionMs: 1e12,
   };
   const history = openHistory(options);
   const vms = ['a', 'b'];
