@@ -71,6 +71,8 @@ class Writer {
     if (kind === 'number' || kind === 'duration') {
       return this.#inBrackets || this.#awaitsTime || inLabels ? '1' : '""';
     }
+    // The only keyword that may not name a label in 3.5.
+    if (inLabels && word === 'without') return MISFIT;
     if (inLabels) return /[\w:]/.test(word) ? 'm' : word;
     if (kind === 'preprocessor') return this.#previous === '@' ? word : 'm';
     if (kind === 'identifier' || kind === 'metricIdentifier') {

@@ -40,18 +40,27 @@ const knownDifferences: readonly KnownDifference[] = [
   {
     reason: 'values as labels: the last digit of a function is not the same everywhere',
     explains: (expression, prometheus, ours) =>
-      /^count_values/.test(expression) && countsByTime(prometheus) === countsByTime(ours),
+      /count_values/.test(expression) && countsByTime(prometheus) === countsByTime(ours),
   },
   {
     reason:
       'the last digit of a function is not the same everywhere, and what follows magnifies it',
     explains: (expression, prometheus, ours) =>
-      prometheus.kind === ours.kind && INEXACT.test(expression) && MAGNIFYING.test(expression),
+      prometheus.kind === ours.kind &&
+      ((INEXACT.test(expression) && MAGNIFYING.test(expression)) || PERIODIC.test(expression)),
+  },
+  {
+    reason: 'absent and two matchers of one label: Prometheus reorders them when it has selected',
+    explains: (expression, prometheus, ours) =>
+      TWICE_MATCHED.test(expression) && valuesByTime(prometheus) === valuesByTime(ours),
   },
 ];
 
 const INEXACT = /\b(a?(sin|cos|tan)h?|exp|ln|log2|log10|atan2|deg|rad|stddev|stdvar|quantile)\b|\^/;
 const MAGNIFYING = /%|[=!<>]|\b(ceil|floor|round|sgn|changes|resets|count_values|tanh?|acosh?)\b/;
+/** Functions of a number so great that its last digit is more than a period. */
+const PERIODIC = /\b(sin|cos|tan)\(.*(\^|exp|sinh|cosh)/;
+const TWICE_MATCHED = /absent.*\b(\w+)(=|!).*\b\1(=|!)/;
 
 /** What the answers have in common if only the choice between equal values differs. */
 function valuesByTime(answer: Answer): string {
