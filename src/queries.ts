@@ -36,8 +36,8 @@ export interface Queries {
 export function openQueries(options: QueriesOptions): Queries {
   const { host, history, controlPath, clock, log, closers } = options;
   const failures = options.metrics.counter(
-    'svc_query_metric_failures_total',
-    'Metrics of queries that were answered as failed beside others',
+    'svc_query_part_failures_total',
+    'Metrics and VMs that were answered as failed beside others',
   );
   const threads = new QueryThreads({ clock, history: history.share, controlPath });
   closers.add('query threads', () => threads.close());

@@ -1,5 +1,8 @@
 /** `ListVMMonitoring` on the wire: nothing old is shown as the present, and pages stay right. */
 import t from 'tap';
+import { HistoryError } from '../../sqlite/history/history-error.ts';
+import { noRows } from '../../sqlite/history/rows.ts';
+import { vmWork } from '../../src/query/vm/vm-work.ts';
 import { START_MS } from '../support/credential-world.ts';
 import {
   type RpcWorld,
@@ -123,6 +126,29 @@ t.test('The inventory', async (t) => {
       [],
       'none left out that was there all the while',
     );
+  });
+  await t.test('a VM whose storage is damaged is not live; the others are as they are', (t) => {
+    const known = { displayName: 'x', datacenter: 'DC-1', expandedMonitoring: false } as const;
+    const vms = ['good', 'bad', 'new'].map((id) => ({ ...known, id, datacenterState: 'live' }));
+    const history = {
+      newest(_project: string, vm: string) {
+        if (vm === 'bad') throw new HistoryError('DAMAGED', 'Chunk 7: checksum');
+        if (vm === 'new') return undefined;
+        return { observedMs: START_MS, state: 1, vcpus: 2, columns: noRows() };
+      },
+    };
+    // As much of a thread's context as the method looks at.
+    const { vmInventory } = vmWork({ history } as unknown as Parameters<typeof vmWork>[0]);
+    const call = { ...{ project: 'demo', nextPageToken: '', nowMs: START_MS }, vms };
+    const asked = { ...call, inventoryOnly: false, format: 'json' };
+    const { result } = vmInventory?.(asked as never, () => false) ?? {};
+    const { bytes, failures } = result as { bytes: Uint8Array; failures: object[] };
+    t.same(failures, [{ vm: 'bad', message: 'Chunk 7: checksum' }]);
+    const [good, bad, unseen] = JSON.parse(Buffer.from(bytes).toString()).vms;
+    t.match(good, { state: 'RUNNING', vcpus: 2, telemetry: { state: 'LIVE' } });
+    t.same(bad.telemetry, { state: 'STALE' });
+    t.match([bad, unseen], [{ state: 'UNKNOWN' }, { telemetry: { state: 'NEVER' } }]);
+    t.end();
   });
   await t.test('bad pages are refused', async (t) => {
     const world = await startRpcWorld(t);

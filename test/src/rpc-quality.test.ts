@@ -2,6 +2,7 @@
  * `quality` on the wire, reason by reason (interface, section 1, "Data quality"): what is old,
  * missing or doubtful is told by name, and no reason makes a value of what is not there.
  */
+import Database from 'better-sqlite3';
 import t from 'tap';
 import { START_MS } from '../support/credential-world.ts';
 import {
@@ -196,6 +197,29 @@ t.test(
     ]);
   },
 );
+
+t.test('What cannot be read is an error, and neither empty nor zero', async (t) => {
+  const world = await startRpcWorld(t);
+  await world.write(rows(3660, busy));
+  await world.history.flush();
+  const file = new Database(world.history.share.path);
+  file.exec(
+    "UPDATE chunks SET data = CAST(substr(data, 1, 20) || x'00' || substr(data, 22) AS BLOB)",
+  );
+  file.close();
+  const request = { name: VM, metricIds: ['cpu_utilization_pct', 'vm_running'], stepSeconds: 60 };
+  const range = { startTimeUnix: at(3600), endTimeUnix: at(0) };
+  const answer = await world.call('QueryVMMonitoring', { ...request, ...range });
+  t.match(answer, { status: 503, reason: 'NOT_READY' });
+  t.notOk('series' in answer.body);
+  t.match(world.lines.join(), /Chunk \d+/, 'the log says which chunk');
+  const list = await world.call('ListVMMonitoring', { projectName: 'projects/demo' });
+  t.match(
+    list,
+    { status: 200, body: { vms: [{ state: 'RUNNING' }] } },
+    'what is in memory is told',
+  );
+});
 
 t.test('Disks and networks: the sum of the VM, then a series of each device', async (t) => {
   const world = await startRpcWorld(t);

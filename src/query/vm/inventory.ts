@@ -34,13 +34,17 @@ export interface KnownVm {
   readonly expandedMonitoring: boolean;
 }
 
-/** The entry of a VM as of `nowMs`; `latest`: its newest row; `inventoryOnly`: without metrics. */
+/**
+ * The entry of a VM as of `nowMs`; `latest`: its newest row, `unreadable` where storage failed: then
+ * nothing is known but that it is not live; `inventoryOnly`: without metrics.
+ */
 export function inventoryEntry(
   { datacenterState, ...named }: KnownVm,
-  latest: LatestRow | undefined,
+  latest: LatestRow | 'unreadable' | undefined,
   { nowMs, inventoryOnly }: { readonly nowMs: number; readonly inventoryOnly: boolean },
 ): InventoryEntry {
   if (!latest) return { ...named, state: 'UNKNOWN', telemetry: 'NEVER' };
+  if (latest === 'unreadable') return { ...named, state: 'UNKNOWN', telemetry: 'STALE' };
   const { vcpus, observedMs: lastObservedMs } = latest;
   const live = isLive({ nowMs, lastObservedMs, datacenter: datacenterState });
   const state = datacenterState === 'stale' ? undefined : VM_STATES[latest.state];

@@ -26,7 +26,7 @@ export interface VmQueriesDeps {
   readonly gate: QueryGate;
   readonly clock: Clock;
   readonly log: Log;
-  /** Counts metrics that an answer tells as failed. */
+  /** Counts metrics and VMs that an answer tells as failed. */
   readonly failures: { inc(): void };
 }
 
@@ -61,7 +61,7 @@ function bytesOf(
     case 'answer':
       for (const failure of reply.failures) {
         failures.inc();
-        log.error(failure, 'A metric could not be read');
+        log.error(failure, 'A part of an answer could not be read');
       }
       return reply.bytes;
     case 'refused':

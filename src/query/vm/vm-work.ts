@@ -1,6 +1,7 @@
 /** What a query thread does for the RPCs on VMs: reads, works out, and makes the answer's bytes. */
 import { ReadCancelled } from '../../../sqlite/history/chunk-reader.ts';
 import { HistoryError } from '../../../sqlite/history/history-error.ts';
+import type { HistoryView } from '../../../sqlite/history/history-view.ts';
 import { Refusal, type RefusalReason } from '../../../streams/refusal.ts';
 import { DamagedBytes } from '../../../streams/samples/byte-reader.ts';
 import type { ThreadWork } from '../thread/thread-work.ts';
@@ -29,7 +30,11 @@ export type VmReply =
   | {
       readonly kind: 'answer';
       readonly bytes: Uint8Array<ArrayBuffer>;
-      readonly failures: readonly MetricFailure[];
+      /** What of it could not be read: for the log. */
+      readonly failures: readonly (
+        | MetricFailure
+        | { readonly vm: string; readonly message: string }
+      )[];
     }
   | { readonly kind: 'refused'; readonly reason: RefusalReason; readonly message: string }
   /** A fault of ours, with its stack: for the log. */
@@ -43,13 +48,30 @@ export const vmWork: ThreadWork = ({ history }) => ({
     }),
   vmInventory: (call: VmInventoryCall, isCancelled) =>
     replyOf(() => {
+      const failures: { vm: string; message: string }[] = [];
       const entries = call.vms.map((vm) => {
         if (isCancelled()) throw new ReadCancelled();
-        return inventoryEntry(vm, history.newest(call.project, vm.id, call.nowMs), call);
+        return inventoryEntry(vm, newestOf(history, call, vm.id, failures), call);
       });
-      return { bytes: inventoryBytes({ ...call, entries }, call.format), failures: [] };
+      return { bytes: inventoryBytes({ ...call, entries }, call.format), failures };
     }),
 });
+
+/** One VM's damaged chunk is not the page's: it is noted, and the others are answered. */
+function newestOf(
+  history: HistoryView,
+  { project, nowMs }: VmInventoryCall,
+  vm: string,
+  failures: { vm: string; message: string }[],
+) {
+  try {
+    return history.newest(project, vm, nowMs);
+  } catch (error) {
+    if (!(error instanceof HistoryError)) throw error;
+    failures.push({ vm, message: error.message });
+    return 'unreadable';
+  }
+}
 
 function replyOf(make: () => Omit<VmReply & { kind: 'answer' }, 'kind'>): {
   result: VmReply;
