@@ -27,6 +27,11 @@ export interface ColumnLayout {
   readonly keys: ReadonlySet<SeriesKey>;
 }
 
+/** Names the columns wanted of rows with this layout; the same list for the same layout. */
+export type PickColumns = (layout: ColumnLayout) => readonly string[];
+
+const NO_TIMES = new Float64Array(0);
+
 interface ChunkLayout extends ColumnLayout {
   /** Numbers of the series in the dictionary. */
   readonly ids: ReadonlyMap<SeriesKey, number>;
@@ -60,9 +65,10 @@ export class ChunkColumns {
 
   /**
    * Throws `ChunkGone`, and `HistoryError` DAMAGED.
+   * @param pick names the wanted columns; without any the times are left out too
    * @param timesMs the chunk's times when they are at hand
    */
-  decode(id: number, wanted: Iterable<string>, timesMs?: Float64Array): DecodedChunk {
+  decode(id: number, pick: PickColumns, timesMs?: Float64Array): DecodedChunk {
     const bytes = this.#data.get(id);
     if (bytes === undefined) throw new ChunkGone(`Chunk ${id} is gone`);
     try {
@@ -70,11 +76,13 @@ export class ChunkColumns {
       this.#verified.add(id);
       const layout = this.#layoutOf(chunk);
       const columns = new Map<string, Float64Array>();
+      const wanted = pick(layout);
       for (const column of wanted) {
         const values = this.#column(chunk, layout, column);
         if (values !== undefined) columns.set(column, values);
       }
-      return { layout, timesMs: timesMs ?? chunk.timesMs(), columns };
+      const times = timesMs ?? (wanted.length > 0 ? chunk.timesMs() : NO_TIMES);
+      return { layout, timesMs: times, columns };
     } catch (cause) {
       if (!(cause instanceof DamagedBytes)) throw cause;
       throw new HistoryError('DAMAGED', `Chunk ${id}: ${cause.message}`, { cause });

@@ -8,6 +8,7 @@ import {
   type ChunkColumns,
   type ColumnLayout,
   type DecodedChunk,
+  type PickColumns,
   ROW_COLUMNS,
 } from './chunk-columns.ts';
 import type { ChunkPlace } from './chunk-directory.ts';
@@ -47,6 +48,8 @@ export class DayColumns implements Segment {
   /** Times of the chunks from `#first` to before `#timesChunks`, shared by full columns. */
   #timesMs: Float64Array | undefined;
   #timesChunks = 0;
+  /** Chunks decoded when their layout was looked at, for the load that follows. */
+  readonly #readAhead = new Map<number, DecodedChunk>();
   version = 0;
   startMs = 0;
   endMs = 0;
@@ -93,14 +96,15 @@ export class DayColumns implements Segment {
 
   /** Forgets all columns. */
   clear(): void {
+    this.#readAhead.clear();
     for (const column of [...this.#columns.values()]) this.#deps.cache.remove(column);
     this.#forgetTimes();
   }
 
-  layouts(): readonly ColumnLayout[] {
+  layouts(pick: PickColumns): readonly ColumnLayout[] {
     const layouts: ColumnLayout[] = [];
     for (let i = this.#first; i < this.#chunks.length; i++) {
-      const layout = this.#layouts[i] ?? this.#decode(i, []).layout;
+      const layout = this.#layouts[i] ?? this.#read(i, pick);
       if (!layouts.includes(layout)) layouts.push(layout);
     }
     return layouts;
@@ -121,11 +125,12 @@ export class DayColumns implements Segment {
     for (let i = from, row = this.#rowsBefore(from); i < this.#chunks.length; i++) {
       const { rows } = this.#chunks[i] as ChunkPlace;
       take((wanted.length + 1) * rows * NUMBER_BYTES);
-      const chunk = this.#decode(i, decoded, this.#timesAt(i, row, rows));
+      const chunk = this.#takeRead(i, decoded) ?? this.#decode(i, () => decoded, row);
       row += rows;
       if (i >= timesFrom) times.push(observed(chunk.timesMs));
       for (const one of wanted) if (i >= one.from) addRun(one.runs, chunk, one.column);
     }
+    this.#readAhead.clear();
     this.#setTimes(mergeRuns(times));
     for (const { column, runs } of wanted) this.#keep(column, this.#finished(column, runs), 0);
   }
@@ -156,11 +161,31 @@ export class DayColumns implements Segment {
     return this.#columns.get(column)?.chunks === this.#chunks.length;
   }
 
-  #decode(i: number, columns: readonly string[], timesMs?: Float64Array): DecodedChunk {
-    const { id } = this.#chunks[i] as ChunkPlace;
-    const chunk = this.#deps.chunks.decode(id, columns, timesMs);
+  /** @param row of the chunk's first one among those of `#timesMs` */
+  #decode(i: number, pick: PickColumns, row: number): DecodedChunk {
+    const { id, rows } = this.#chunks[i] as ChunkPlace;
+    const chunk = this.#deps.chunks.decode(id, pick, this.#timesAt(i, row, rows));
     this.#layouts[i] = chunk.layout;
     return chunk;
+  }
+
+  /** Reads a chunk to see what it has, and keeps what will be asked for next. */
+  #read(i: number, pick: PickColumns): ColumnLayout {
+    const chunk = this.#decode(i, pick, this.#rowsBefore(i));
+    if (chunk.columns.size > 0) this.#readAhead.set(i, chunk);
+    return chunk.layout;
+  }
+
+  /** What was read ahead of a chunk, where it is all that is wanted. */
+  #takeRead(i: number, columns: readonly string[]): DecodedChunk | undefined {
+    const chunk = this.#readAhead.get(i);
+    this.#readAhead.delete(i);
+    const isWhole = columns.every((column) => {
+      // A boot is no key of a layout.
+      const isThere = column === ROW_COLUMNS.boot || chunk?.layout.keys.has(column);
+      return chunk?.columns.has(column) || !isThere;
+    });
+    return isWhole ? chunk : undefined;
   }
 
   #rowsBefore(chunk: number): number {

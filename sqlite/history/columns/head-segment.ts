@@ -10,13 +10,10 @@ import {
   type HeadLayout,
 } from '../head/head-columns.ts';
 import { unpackCodes } from '../head/memory.ts';
-import { type ColumnLayout, ROW_COLUMNS } from './chunk-columns.ts';
+import { type ColumnLayout, type PickColumns, ROW_COLUMNS } from './chunk-columns.ts';
 import { type ColumnRun, runOf } from './column-run.ts';
 import type { Segment } from './segment.ts';
 import type { TextIds } from './text-ids.ts';
-
-/** Names the columns wanted of a VM with this layout; the same list for the same layout. */
-export type PickColumns = (layout: ColumnLayout) => readonly string[];
 
 export interface HeadDeps {
   readonly head: HeadColumns;

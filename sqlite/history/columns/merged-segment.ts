@@ -2,7 +2,7 @@
  * Stored days and the head as one, where rows in the head are older than stored ones: late rows
  * that no flush has taken yet. Kept until either changes; the next flush ends it.
  */
-import type { ColumnLayout } from './chunk-columns.ts';
+import type { ColumnLayout, PickColumns } from './chunk-columns.ts';
 import { type ColumnRun, mergeRuns } from './column-run.ts';
 import type { Segment, TakeBytes } from './segment.ts';
 
@@ -36,8 +36,8 @@ export class MergedSegment implements Segment {
   /** It is whole from the beginning. */
   reach(): void {}
 
-  layouts(): readonly ColumnLayout[] {
-    return this.#parts.flatMap((part) => part.layouts());
+  layouts(pick: PickColumns): readonly ColumnLayout[] {
+    return this.#parts.flatMap((part) => part.layouts(pick));
   }
 
   load(columns: readonly string[], take: TakeBytes): void {

@@ -2,7 +2,7 @@
  * A stretch of one VM's time of which single columns can be had: a stored day, the head, or both
  * merged where late rows overlap. Segments of a VM follow each other without overlapping.
  */
-import type { ColumnLayout } from './chunk-columns.ts';
+import type { ColumnLayout, PickColumns } from './chunk-columns.ts';
 import type { ColumnRun } from './column-run.ts';
 
 /** Asks for memory before it is taken, bytes; throws when there is none left. */
@@ -16,8 +16,11 @@ export interface Segment {
   readonly version: number;
   /** Rows from this time on will be asked for, Unix ms; the version tells if it changes anything. */
   reach(fromMs: number): void;
-  /** Columns that there are. May read chunks. Throws `ChunkGone`, `HistoryError` DAMAGED. */
-  layouts(): readonly ColumnLayout[];
+  /**
+   * Columns that there are. May read chunks, and then decodes what `pick` names of them for the
+   * `load` that follows. Throws `ChunkGone`, `HistoryError` DAMAGED.
+   */
+  layouts(pick: PickColumns): readonly ColumnLayout[];
   /** Has the columns ready for `run`. Throws as `layouts` does, and what `take` throws. */
   load(columns: readonly string[], take: TakeBytes): void;
   /** Tells that columns are in use, those by the name of what was computed included. */

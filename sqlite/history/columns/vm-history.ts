@@ -4,9 +4,10 @@
  */
 
 import { GAP_TOLERANCE_MS } from '../../../streams/evaluation/entry.ts';
+import type { PickColumns } from './chunk-columns.ts';
 import type { ChunkPlace } from './chunk-directory.ts';
 import { DayColumns, type DayDeps } from './day-columns.ts';
-import { type HeadDeps, HeadSegment, type PickColumns } from './head-segment.ts';
+import { type HeadDeps, HeadSegment } from './head-segment.ts';
 import { MergedSegment } from './merged-segment.ts';
 import type { Segment } from './segment.ts';
 

@@ -4,6 +4,7 @@
  * query over what the thread keeps.
  */
 
+import type { PickColumns } from '../../../sqlite/history/columns/chunk-columns.ts';
 import type { ColumnRun } from '../../../sqlite/history/columns/column-run.ts';
 import { runFrom, startOf } from '../../../sqlite/history/columns/column-run.ts';
 import type { ColumnView } from '../../../sqlite/history/columns/column-view.ts';
@@ -75,6 +76,7 @@ export class HistorySeriesSource implements SeriesSource {
         return keysIn(
           plan,
           segments.filter((one) => one.endMs >= stretch.fromMs),
+          () => [],
         );
       });
       if (keys.size > 0) this.#used.add(vm.datacenter);
@@ -167,10 +169,15 @@ function storedColumns({ kind, columns }: ReadableKey): readonly string[] {
   return kind === 'stored' ? columns : [];
 }
 
-function keysIn(plan: MatchPlan, segments: readonly Segment[]): ReadonlySet<ReadableKey> {
+function keysIn(
+  plan: MatchPlan,
+  segments: readonly Segment[],
+  pick: PickColumns = plan.columnsIn,
+): ReadonlySet<ReadableKey> {
   const keys = new Set<ReadableKey>();
   for (const segment of segments) {
-    for (const layout of segment.layouts()) for (const key of plan.keysIn(layout)) keys.add(key);
+    for (const layout of segment.layouts(pick))
+      for (const key of plan.keysIn(layout)) keys.add(key);
   }
   return keys;
 }

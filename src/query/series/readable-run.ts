@@ -76,7 +76,7 @@ function utilizationRun(
   const [gauge = '', counter = ''] = key.columns;
   const fromMs = segment.startMs - GAP_TOLERANCE_MS;
   const earlier = before !== undefined && before.endMs >= fromMs ? before : undefined;
-  const hasCounter = segment.layouts().some(({ keys }) => keys.has(counter));
+  const hasCounter = segment.layouts(() => []).some(({ keys }) => keys.has(counter));
   if (!hasCounter) {
     segment.load([gauge], deps.take);
     return segment.run(gauge);
