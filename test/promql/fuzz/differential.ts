@@ -247,6 +247,7 @@ async function shrink(
 ): Promise<Disagreement | { readonly reason: string }> {
   let { piece } = query;
   let compared = await compare(world, query, piece, times);
+  if (compared.differences.length === 0) return { reason: CONTRADICTION };
   let reason = compared.reason;
   let tries = 0;
   for (let found = true; found && tries < SHRINKS_MAX; ) {
@@ -273,6 +274,7 @@ async function shrink(
 
 /** Times that Prometheus is asked again; it goes through hash maps in an order of chance. */
 const ASKED_AGAIN = 10;
+const CONTRADICTION = 'Prometheus does not give the same answer twice';
 
 async function contradiction(
   { prometheus }: World,
@@ -284,7 +286,7 @@ async function contradiction(
   const first = answerOfApi(await ask());
   for (let i = 0; i < ASKED_AGAIN; i++) {
     const differences = differencesOf(first, answerOfApi(await ask()), TOLERANCE);
-    if (differences.length > 0) return 'Prometheus does not give the same answer twice';
+    if (differences.length > 0) return CONTRADICTION;
   }
   return null;
 }
