@@ -1,0 +1,23 @@
+/**
+ * A process that merges and drops what is due in a history, until it is killed or has done it:
+ * `node history-keeper.ts <folder> <now, Unix ms>`. Says when it begins.
+ */
+import { openHistory } from '../../sqlite/history/store.ts';
+import { VirtualClock } from '../../streams/clock.ts';
+
+const [folder = '', now = '0'] = process.argv.slice(2);
+const nowMs = Number(now);
+const history = openHistory({
+  ...{
+    folder,
+    clock: new VirtualClock(nowMs),
+    logIdentity: 'log-1',
+    background: false,
+    readers: 1,
+  },
+});
+// Nothing is due at that time: the writing thread starts, so that every later moment is worth a kill.
+await history.retain(0);
+process.stdout.write('keeping\n');
+await history.retain(nowMs);
+await history.close();
