@@ -32,7 +32,10 @@ export interface Queries {
   readonly vmQueries: VmQueries;
 }
 
-/** Threads start with their first query; `closers` ends them. */
+/** The service is ready by then, and nobody has asked anything yet. */
+const START_AFTER_MS = 500;
+
+/** One thread starts soon, the others with the first query that needs them; `closers` ends them. */
 export function openQueries(options: QueriesOptions): Queries {
   const { host, history, controlPath, clock, log, closers } = options;
   const failures = options.metrics.counter(
@@ -41,6 +44,8 @@ export function openQueries(options: QueriesOptions): Queries {
   );
   const threads = new QueryThreads({ clock, history: history.share, controlPath });
   closers.add('query threads', () => threads.close());
+  const cancel = clock.wakeAfter(START_AFTER_MS, () => threads.start());
+  closers.add('start of query threads', () => cancel());
   countThreads(threads, options.metrics);
   const gate = createQueryGate(clock);
   const news = new ProjectionNews(host);

@@ -87,10 +87,11 @@ export class DayColumns implements Segment {
     const touching = this.#chunks.findIndex(({ endMs }) => endMs >= fromMs);
     const first = this.#isDisjoint ? touching : 0;
     if (first < 0 || first >= this.#first) return;
-    // Whoever looks back further once is shown the whole day, so that it is not made piece by piece.
+    // Twice as far as asked, when it is not the first time: a day is made anew a few times at most.
     const isAgain = this.#first !== Number.POSITIVE_INFINITY;
     if (isAgain) this.clear();
-    this.#first = isAgain ? 0 : first;
+    const count = this.#chunks.length;
+    this.#first = isAgain ? Math.max(0, count - 2 * (count - first)) : first;
     this.version = ++versions;
   }
 

@@ -64,6 +64,11 @@ export class SupervisedThread {
     return this.#pending.size;
   }
 
+  /** Starts the thread before its first call, which then need not wait for it. */
+  start(): void {
+    if (!this.#closed) this.#running();
+  }
+
   /** Resolves once no call is under way: at once, or when the thread has replied or ended. */
   async idle(): Promise<void> {
     if (this.#pending.size === 0) return;

@@ -78,6 +78,11 @@ export class QueryThreads {
     };
   }
 
+  /** Starts the first thread before its first query; the others start when they are needed. */
+  start(): void {
+    this.#threads[0]?.start();
+  }
+
   /**
    * Runs a method of the threads' registry when it is the project's turn. `argument` is made when
    * the turn comes: what is left of a deadline is known only then. Throws `HistoryError` (of the
