@@ -87,6 +87,29 @@ t.test('what a source sends is as it was sent, also where it could be derived', 
   t.equal((await world.instant('svc_vm_running', STEP))[`svc_vm_running{${A}}`], 0);
 });
 
+t.test('a utilization looks back over a flush, and over midnight', async (t) => {
+  const world = start(t);
+  const midnight = 12 * HOUR;
+  const row = (steps: number) => {
+    return { at: midnight + steps * STEP, values: { svc_vm_cpu_seconds_total: steps * 30 } };
+  };
+  const used = async (steps: number) =>
+    (await world.instant('svc_vm_cpu_utilization_pct', midnight + steps * STEP))[
+      `svc_vm_cpu_utilization_pct{${A}}`
+    ];
+  world.append(row(-2), row(-1), row(0));
+  await world.history.flush();
+  world.append(row(1), { ...row(5), boot: 'other' }, row(6));
+  t.same(await Promise.all([used(-1), used(0), used(1)]), [50, 50, 50]);
+  await world.history.flush();
+  t.same(await Promise.all([used(-1), used(0), used(1)]), [50, 50, 50]);
+  const counted = await world.instant(
+    'count_over_time(svc_vm_cpu_utilization_pct[10m])',
+    13 * HOUR - 55 * MINUTE,
+  );
+  t.same(counted, { [`{${A}}`]: 3 }, 'not over a gap, nor over a boot');
+});
+
 t.test('a renamed VM has one history under its new name', async (t) => {
   const world = start(t);
   world.record('a', 'old', { datacenter: 'dc-1' });
@@ -236,6 +259,9 @@ const moves = fc.array(
   { minLength: 3, maxLength: 14 },
 );
 
+/** Room for all columns, for some, and for none from one query to the next. */
+const cacheBytes = fc.constantFrom(2 ** 28, 4000, 0);
+
 /** Everything of VM a, by series, as text. */
 async function everythingOf(world: QueryWorld): Promise<readonly string[]> {
   const call = { kind: 'instant', expression: '{vm="a"}[3d]', timeMs: START + 2 * DAY } as const;
@@ -246,9 +272,11 @@ async function everythingOf(world: QueryWorld): Promise<readonly string[]> {
 
 t.test('series are the same wherever rows are: head, chunks, late, merged', async (t) => {
   let worlds = 0;
-  const property = fc.asyncProperty(moves, async (list) => {
+  const property = fc.asyncProperty(moves, cacheBytes, async (list, cacheBytesMax) => {
     const folder = t.testdir({ kept: {}, plain: {} });
-    const kept = openQueryWorld({ folder: `${folder}/kept`, isInline: true });
+    const kept = openQueryWorld({
+      ...{ folder: `${folder}/kept`, isInline: true, cacheBytesMax },
+    });
     const plain = openQueryWorld({ folder: `${folder}/plain`, isInline: true });
     worlds++;
     try {

@@ -77,17 +77,21 @@ export function openQueryWorld(options: {
   readonly folder: string;
   /** Queries run in the test's own thread: a worker takes half a second to start. */
   readonly isInline?: boolean;
+  /** Of inline queries: bound of the columns that are kept from one to the next, bytes. */
+  readonly cacheBytesMax?: number;
   readonly threads?: number;
   readonly entry?: URL;
 }): QueryWorld {
-  const { folder, isInline = false, ...of } = options;
+  const { folder, isInline = false, cacheBytesMax, ...of } = options;
   const clock = new VirtualClock(START);
   const controlPath = join(folder, 'control.db');
   const control = openDatabase({ path: controlPath, synchronous: 'NORMAL', migrations: [] });
   openInstanceStore(control);
   const history = openStore({ folder, clock });
   const threads = new QueryThreads({ clock, history: history.share, controlPath, ...of });
-  const inline = isInline ? openInline({ share: history.share, controlPath }) : undefined;
+  const inline = isInline
+    ? openInline({ share: history.share, controlPath, cacheBytesMax })
+    : undefined;
   const stale: string[] = [];
   const putRecord = control.prepare<[string, string, string]>(
     `INSERT INTO records (project, kind, id, sort, body) VALUES (?, 'vm', ?, '', ?)
@@ -142,9 +146,17 @@ export function openQueryWorld(options: {
 }
 
 /** The work of a query thread, done here. */
-function openInline({ share, controlPath }: { share: HistoryShare; controlPath: string }) {
+function openInline(options: {
+  share: HistoryShare;
+  controlPath: string;
+  cacheBytesMax: number | undefined;
+}) {
+  const { share, controlPath, cacheBytesMax } = options;
   const records = new RecordReader(controlPath);
-  const series = new SeriesThread({ share, records });
+  const series = new SeriesThread({
+    ...{ share, records },
+    ...(cacheBytesMax !== undefined && { cacheBytesMax }),
+  });
   const history = new HistoryView(share);
   const methods = promqlWork({ series, records, history, clock: systemClock });
   return {

@@ -57,7 +57,7 @@ export function startOf({ timesMs }: ColumnRun): number {
   return timesMs[0] as number;
 }
 
-export function endOf({ timesMs }: ColumnRun): number {
+function endOf({ timesMs }: ColumnRun): number {
   return timesMs[timesMs.length - 1] as number;
 }
 

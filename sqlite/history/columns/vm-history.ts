@@ -19,7 +19,6 @@ export class VmHistory {
   #head: HeadSegment | undefined;
   #merged: MergedSegment | undefined;
   #mergedCount = 0;
-  #storedVersion = 0;
 
   constructor(project: string, vm: string) {
     this.project = project;
@@ -28,16 +27,6 @@ export class VmHistory {
 
   /** Number of the VM in the file, once it has one there. */
   id: number | undefined;
-
-  /** Rises whenever stored days come, change or go. */
-  get storedVersion(): number {
-    return this.#storedVersion;
-  }
-
-  /** Changes whenever the rows in the head do, as of the last `refreshHead`. */
-  get headVersion(): number {
-    return this.#head?.version ?? -1;
-  }
 
   /** UTC days with stored rows, rising. */
   days(): readonly number[] {
@@ -55,7 +44,6 @@ export class VmHistory {
   }
 
   setDay(day: number, chunks: readonly ChunkPlace[], deps: DayDeps): void {
-    this.#storedVersion++;
     const place = this.#days.findIndex((one) => one.day >= day);
     const known = this.#days[place];
     if (chunks.length === 0) {
@@ -71,10 +59,7 @@ export class VmHistory {
   dropDaysBefore(day: number): void {
     const first = this.#days.findIndex((one) => one.day >= day);
     const gone = first < 0 ? this.#days.length : first;
-    if (gone > 0) {
-      this.#storedVersion++;
-      this.#drop(0, gone);
-    }
+    this.#drop(0, gone);
   }
 
   /** Brings the head's part up to date. Always before the stored part (`history-view.ts`). */
