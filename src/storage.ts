@@ -22,6 +22,7 @@ import type { Random } from '../streams/random.ts';
 import type { Stream } from '../streams/stream.ts';
 import type { Closers } from './closers.ts';
 import { asDataFolderFault } from './data-folder.ts';
+import { tellHistoryGap } from './history-gap.ts';
 import type { Log } from './log.ts';
 import { loadMasterKey } from './master-key.ts';
 import type { Settings } from './settings.ts';
@@ -75,6 +76,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
     openHistory({ folder, clock, logIdentity: samples.identity }),
   );
   closers.add('history', () => history.close());
+  await tellHistoryGap({ history, stream, samples }, options.log);
   return { stream, store, secrets, history, controlPath: path };
 }
 

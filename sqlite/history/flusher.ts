@@ -73,6 +73,10 @@ export class Flusher {
     return this.#floors.get(partition) ?? 1;
   }
 
+  newestFloor(): number {
+    return Math.max(1, ...this.#floors.values());
+  }
+
   counts(): FlusherCounts {
     return { ...this.#counts, ...(this.#fault !== undefined && { fault: this.#fault }) };
   }

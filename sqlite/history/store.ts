@@ -127,6 +127,11 @@ export class History implements HistoryReader {
     return this.#flusher.floor(partition);
   }
 
+  /** The highest floor of all partitions; a log that begins later was cut for another history. */
+  newestFloor(): number {
+    return this.#flusher.newestFloor();
+  }
+
   /**
    * Rows observed in [fromMs, toMs] and within retention, read in another thread. Throws
    * `HistoryError`, or the reason of `signal` when it aborts.
