@@ -3,6 +3,7 @@
  * drops those that retention has ended. Runs in the one thread that writes `history.db`, in steps
  * small enough to be interrupted by a kill anywhere; each step is one transaction.
  */
+import type { Statement } from 'better-sqlite3';
 import { DamagedBytes } from '../../streams/samples/byte-reader.ts';
 import type { SqliteDatabase } from '../database.ts';
 import { Chunk, encodeChunk } from './chunk/chunk-codec.ts';
@@ -62,6 +63,8 @@ export class ChunkWriter {
   readonly #statements: ReturnType<typeof statementsOf>;
   /** Days of VMs with a damaged chunk, left as they are. */
   readonly #damaged = new Set<string>();
+  /** Chunks that cannot be dropped, because the pages they lie on are damaged. */
+  readonly #stuck = new Set<number>();
   /** Names that no day from this one on needs are gone. */
   #namesFromDay = Number.NEGATIVE_INFINITY;
 
@@ -150,9 +153,49 @@ export class ChunkWriter {
     this.#statements.insert.run(vm, day, startMs, endMs, rows, data);
   }
 
+  /** Drops chunks of past days; says how many. One on a damaged page stays, and no other with it. */
   #drop(beforeMs: number): number {
+    const ids = this.#expired(beforeMs).filter((id) => !this.#stuck.has(id));
+    ids.splice(DROPPED_A_STEP);
+    try {
+      this.#dropAll(ids);
+      return ids.length;
+    } catch (error) {
+      if (!isDamage(error)) throw error;
+    }
+    return ids.filter((id) => this.#dropOne(id)).length;
+  }
+
+  /** Chunks that ended before it. Those of whole days are known without a look at themselves. */
+  #expired(beforeMs: number): number[] {
     const day = Math.floor(beforeMs / DAY_MS);
-    return this.#statements.drop.run(day, beforeMs, DROPPED_A_STEP).changes;
+    const limit = DROPPED_A_STEP + this.#stuck.size;
+    const { ofDaysBefore, endedOn } = this.#statements;
+    const ids = ofDaysBefore.all(day, limit);
+    try {
+      return [...ids, ...endedOn.all(day, beforeMs, limit)];
+    } catch (error) {
+      if (!isDamage(error)) throw error;
+      return ids;
+    }
+  }
+
+  #dropAll(ids: readonly number[]): void {
+    const drop = this.#database.transaction(() => {
+      for (const id of ids) this.#statements.drop.run(id);
+    });
+    drop.immediate();
+  }
+
+  #dropOne(id: number): boolean {
+    try {
+      this.#dropAll([id]);
+      return true;
+    } catch (error) {
+      if (!isDamage(error)) throw error;
+      this.#stuck.add(id);
+      return false;
+    }
   }
 
   /**
@@ -223,6 +266,12 @@ function isDamage(error: unknown): boolean {
 }
 
 function statementsOf(database: SqliteDatabase) {
+  const ofDaysBefore: Statement<[number, number], number> = database.prepare(
+    'SELECT id FROM chunks WHERE day < ? LIMIT ?',
+  );
+  const endedOn: Statement<[number, number, number], number> = database.prepare(
+    'SELECT id FROM chunks WHERE day = ? AND end_ms < ? LIMIT ?',
+  );
   return {
     vm: database.prepare<[string, string, number], { id: number }>(
       `INSERT INTO vms (project, vm, flushed_sequence) VALUES (?, ?, ?)
@@ -236,10 +285,9 @@ function statementsOf(database: SqliteDatabase) {
       `INSERT INTO floors (partition, sequence) VALUES (?, ?)
        ON CONFLICT (partition) DO UPDATE SET sequence = max(sequence, excluded.sequence)`,
     ),
-    drop: database.prepare<[number, number, number]>(
-      `DELETE FROM chunks WHERE id IN
-         (SELECT id FROM chunks WHERE day <= ? AND end_ms < ? LIMIT ?)`,
-    ),
+    ofDaysBefore: ofDaysBefore.pluck(),
+    endedOn: endedOn.pluck(),
+    drop: database.prepare<[number]>('DELETE FROM chunks WHERE id = ?'),
     candidates: database.prepare<[number, number], Candidate>(
       `SELECT day, vm FROM chunks WHERE day < ?
        GROUP BY day, vm HAVING count(*) > 1 LIMIT ?`,

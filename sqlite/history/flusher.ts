@@ -53,6 +53,7 @@ export class Flusher {
   #fault: string | undefined;
   #cancel: CancelWakeUp | undefined;
   #looks = 0;
+  #isStopping = false;
   #looking: Promise<void> | undefined;
 
   constructor(options: FlusherOptions) {
@@ -96,11 +97,13 @@ export class Flusher {
     await this.#moveFloors();
   }
 
-  /** Drops and merges, step by step, until nothing is left to do. Throws `HistoryError`. */
+  /**
+   * Drops and merges, step by step, until nothing is left to do, or `stop`. Throws `HistoryError`.
+   */
   async upkeep(nowMs: number): Promise<UpkeepReport> {
     const total = { droppedChunks: 0, compactedDays: 0, damagedDays: 0, more: true };
     const options = { nowMs, dropBeforeMs: nowMs - this.#options.retentionMs };
-    for (let step = 0; total.more && step < UPKEEP_STEPS_MAX; step++) {
+    for (let step = 0; total.more && step < UPKEEP_STEPS_MAX && !this.#isStopping; step++) {
       // The thread runs our own file, whose answer to `upkeep` is this.
       const report = (await this.#thread.call('upkeep', options)) as UpkeepReport;
       total.droppedChunks += report.droppedChunks;
@@ -113,13 +116,15 @@ export class Flusher {
       this.#counts.damagedDays += report.damagedDays;
       this.#counts.waitingDays = Math.max(0, this.#counts.waitingDays - report.compactedDays);
     }
+    if (this.#isStopping) return total;
     // The thread runs our own file, whose answer to `waitingDays` is this.
     this.#counts.waitingDays = (await this.#thread.call('waitingDays', nowMs)) as number;
     return total;
   }
 
-  /** Looks no more; what is under way is waited for. */
+  /** Looks no more; the step that is under way is waited for, the rest is due at the next start. */
   async stop(): Promise<void> {
+    this.#isStopping = true;
     this.#cancel?.();
     this.#cancel = undefined;
     await this.#looking;
