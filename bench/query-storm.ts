@@ -15,6 +15,9 @@ import { startWebhookClock, type WebhookClock } from './support/webhook-clock.ts
 const VMS = 200;
 const DAYS = 3;
 const CLIENTS = 24;
+const ROUNDS = 5;
+/** Until every thread and queue is full. */
+const STORM_BEGINS_MS = 2_000;
 /** Each is refused, cut off or takes seconds; none may slow down what it does not belong to. */
 const WORST = [
   'sum by (vm) (rate({__name__=~"svc_.+"}[3d]))',
@@ -27,8 +30,8 @@ const WORST = [
 ];
 
 interface Latencies {
-  readonly writes: readonly number[];
-  readonly alerts: readonly number[];
+  readonly writes: number[];
+  readonly alerts: number[];
 }
 
 /** Runs and prints the table. */
@@ -49,14 +52,21 @@ async function measure(scope: Scope) {
   const destinations = [await api.createWebhook(receiver.url)];
   const watch = (displayName: string, threshold: number) =>
     api.saveRule({ displayName, threshold, destinations, metricId: 'memory_used_pct' });
-  const rows = { api, receiver };
-  await watch('Warm', 50);
-  await latencies({ ...rows, rule: 'Warm', usedRatio: 0.55, sequence: 10 });
-  await watch('Quiet', 60);
-  const quiet = await latencies({ ...rows, rule: 'Quiet', usedRatio: 0.65, sequence: 1000 });
-  await watch('Storm', 70);
+  let percent = 20;
+  /** One threshold after another, each with a rule of its own that all VMs cross in turn. */
+  const rounds = async (count: number, into: Latencies) => {
+    for (let n = 0; n < count; n++, percent += 4) {
+      await watch(`Above ${percent}`, percent);
+      await crossAll({ api, receiver, rule: `Above ${percent}`, percent: percent + 2 }, into);
+    }
+  };
+  await rounds(2, { writes: [], alerts: [] });
+  const quiet: Latencies = { writes: [], alerts: [] };
+  await rounds(ROUNDS, quiet);
   const storm = startStorm(demo);
-  const stormy = await latencies({ ...rows, rule: 'Storm', usedRatio: 0.75, sequence: 2000 });
+  await new Promise((resolve) => setTimeout(resolve, STORM_BEGINS_MS));
+  const stormy: Latencies = { writes: [], alerts: [] };
+  await rounds(ROUNDS, stormy);
   const answers = await storm.stop();
   console.log(`The storm: ${CLIENTS} clients, answers by status: ${JSON.stringify(answers)}`);
   return [
@@ -69,22 +79,21 @@ interface Round {
   readonly api: Api;
   readonly receiver: WebhookClock;
   readonly rule: string;
-  readonly usedRatio: number;
-  readonly sequence: number;
+  /** Memory that each VM comes to use. */
+  readonly percent: number;
 }
 
 /** One VM after another crosses the rule's threshold. */
-async function latencies({ api, receiver, rule, usedRatio, sequence }: Round): Promise<Latencies> {
-  const [writes, alerts]: [number[], number[]] = [[], []];
+async function crossAll({ api, receiver, rule, percent }: Round, into: Latencies): Promise<void> {
   for (let n = 0; n < VMS; n++) {
     const arrival = receiver.next(`${rule} ${fleetVm(n)}`);
+    const row = { observedMs: Date.now(), sequence: 1000 + percent, usedRatio: percent / 100 };
     const sentMs = performance.now();
-    await api.write([memoryRow(n, { observedMs: Date.now(), sequence, usedRatio })]);
+    await api.write([memoryRow(n, row)]);
     const acknowledgedMs = performance.now();
-    writes.push(acknowledgedMs - sentMs);
-    alerts.push((await arrival) - acknowledgedMs);
+    into.writes.push(acknowledgedMs - sentMs);
+    into.alerts.push((await arrival) - acknowledgedMs);
   }
-  return { writes, alerts };
 }
 
 function startStorm({ baseUrl, apiKey }: Demo) {

@@ -12,8 +12,8 @@ import { promqlWork } from './promql-work.ts';
 import type { QueryThreadData } from './query-threads.ts';
 import type { ThreadContext, ThreadWork } from './thread-work.ts';
 
-// Below ingest and alerting, above the writing of chunks: somebody waits for an answer.
-const NICENESS = 3;
+// Far below ingest and alerting: two threads full of queries leave them nine tenths of a core.
+const NICENESS = 10;
 
 /** The areas of work, each with its own methods. */
 const AREAS: readonly ThreadWork[] = [promqlWork, vmWork];
