@@ -65,7 +65,10 @@ function reasonOf(
 ): GapReason {
   const inside = (timeMs: number): boolean => timeMs > startMs && timeMs < endMs;
   if (capacityChanges.some(inside)) return 'CAPACITY_CHANGED';
-  const states = columns.state.filter((_, i) => inside(columns.timesMs[i] ?? 0));
+  // The first row after a silence has no rate, whatever it reports: it ends the silence.
+  const follows = (i: number): boolean =>
+    (columns.timesMs[i] ?? 0) - (columns.timesMs[i - 1] ?? startMs) <= GAP_TOLERANCE_MS;
+  const states = columns.state.filter((_, i) => inside(columns.timesMs[i] ?? 0) && follows(i));
   if (states.length === 0) return 'NO_SAMPLES';
   return states.every((state) => OFF.has(state)) ? 'NOT_RUNNING' : 'NOT_REPORTED';
 }
