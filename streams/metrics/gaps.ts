@@ -44,9 +44,14 @@ export interface GapFacts {
 export function gapsOf({ observed, fromMs, endMs, ...facts }: GapFacts): MetricGap[] {
   const gaps: MetricGap[] = [];
   let startMs = fromMs;
-  for (const next of [...observed, endMs]) {
+  for (const [i, next] of [...observed, endMs].entries()) {
     if (next - startMs > GAP_TOLERANCE_MS) {
-      gaps.push({ startMs, endMs: next, reason: reasonOf(startMs, next, facts) });
+      const isObserved = i < observed.length;
+      gaps.push({
+        startMs,
+        endMs: next,
+        reason: reasonOf(startMs, next, { ...facts, isObserved }),
+      });
     }
     startMs = next;
   }
@@ -61,14 +66,18 @@ const OFF: ReadonlySet<number> = new Set([
 function reasonOf(
   startMs: number,
   endMs: number,
-  { capacityChanges, columns }: Pick<GapFacts, 'capacityChanges' | 'columns'>,
+  facts: Pick<GapFacts, 'capacityChanges' | 'columns'> & { readonly isObserved: boolean },
 ): GapReason {
+  const { capacityChanges, columns, isObserved } = facts;
   const inside = (timeMs: number): boolean => timeMs > startMs && timeMs < endMs;
   if (capacityChanges.some(inside)) return 'CAPACITY_CHANGED';
-  // The first row after a silence has no rate, whatever it reports: it ends the silence.
-  const follows = (i: number): boolean =>
-    (columns.timesMs[i] ?? 0) - (columns.timesMs[i - 1] ?? startMs) <= GAP_TOLERANCE_MS;
-  const states = columns.state.filter((_, i) => inside(columns.timesMs[i] ?? 0) && follows(i));
+  // The first row after a silence has no rate, whatever it reports: the silence ends with the next.
+  const { timesMs } = columns;
+  const isFirst = (i: number): boolean =>
+    timesMs[i + 1] === endMs &&
+    isObserved &&
+    (timesMs[i] ?? 0) - (timesMs[i - 1] ?? startMs) > GAP_TOLERANCE_MS;
+  const states = columns.state.filter((_, i) => inside(timesMs[i] ?? 0) && !isFirst(i));
   if (states.length === 0) return 'NO_SAMPLES';
   return states.every((state) => OFF.has(state)) ? 'NOT_RUNNING' : 'NOT_REPORTED';
 }
