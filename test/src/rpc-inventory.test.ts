@@ -45,6 +45,20 @@ t.test('The inventory', async (t) => {
     t.match(old, { state: 'RUNNING', telemetry: { state: 'STALE', lastObservedUnix: at(0) } });
     t.notOk('cpuUtilizationPct' in old || 'memoryUsedBytes' in old, 'old values are not shown');
   });
+  await t.test('a VM whose rows are older than retention is listed, without them', async (t) => {
+    const world = await startRpcWorld(t);
+    await world.write([row(0, 50, { vcpus: 2, displayName: 'web' })]);
+    await world.clock.advance(7 * 86_400_000);
+    const [last] = (await list(world)).vms;
+    t.match(last, { telemetry: { state: 'STALE', lastObservedUnix: at(0) } }, 'at seven days');
+    await world.clock.advance(1);
+    const [vm] = (await list(world)).vms;
+    t.match(vm, { name: VM, displayName: 'web', state: 'UNKNOWN', telemetry: { state: 'NEVER' } });
+    t.notOk('lastObservedUnix' in vm.telemetry || 'vcpus' in vm, 'what it said is gone');
+    await world.write([row(-7 * 86_400, 60, { vcpus: 4 })]);
+    const [again] = (await list(world)).vms;
+    t.match(again, { displayName: 'web', telemetry: { state: 'LIVE' }, cpuUtilizationPct: 60 });
+  });
   await t.test(
     'a value that the newest row lacks is shown only if it is fresh itself',
     async (t) => {
