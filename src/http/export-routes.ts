@@ -9,9 +9,9 @@ import type { Authenticator } from '../auth/authenticator.ts';
 import { httpStatusOf } from '../errors.ts';
 import type { Exporter } from '../export/exporter.ts';
 import { CONTENT_TYPE } from '../export/exposition.ts';
-import { formatFor, takesGzip } from '../export/negotiation.ts';
 import { scrapeTargets } from '../export/scrape-targets.ts';
 import { goneSignal } from './gone-signal.ts';
+import { formatFor, negotiateEncoding } from './negotiation.ts';
 import { admitReader } from './project-access.ts';
 
 export interface ExportRoutesDeps {
@@ -30,16 +30,16 @@ export function addExportRoutes(app: FastifyInstance, deps: ExportRoutesDeps): v
   const { authenticator, exporter, origin } = deps;
   route(app, 'scrape-targets', async (request, reply) => {
     const { project } = request.params;
-    admitReader(authenticator, project, request.headers.authorization);
+    admitReader(authenticator, project, request.raw.rawHeaders);
     return reply.send(scrapeTargets(project, exporter.shardCount(project), origin()));
   });
   route(app, 'export', async (request, reply) => {
     const { project } = request.params;
-    const { authorization, accept } = request.headers;
-    admitReader(authenticator, project, authorization);
+    const { accept, 'accept-encoding': encodings } = request.headers;
+    admitReader(authenticator, project, request.raw.rawHeaders);
     const shard = shardOf(request.query);
     const format = formatFor(accept);
-    const gzip = takesGzip(String(request.headers['accept-encoding'] ?? ''));
+    const gzip = negotiateEncoding(encodings?.toString(), ['gzip']) === 'gzip';
     const body = await exporter.shard({ project, shard, format, gzip }, goneSignal(reply));
     if (gzip) reply.header('content-encoding', 'gzip');
     reply.header('vary', 'accept, accept-encoding').header('cache-control', 'no-store');
@@ -61,10 +61,13 @@ function route(
       tell(reply, error);
     },
   });
+  const refuse = (reply: FastifyReply) =>
+    reply.code(405).header('allow', 'GET').type('text/plain').send(`${name} takes GET only\n`);
   app.route({
     ...{ method: OTHER_METHODS, url },
-    handler: (_request, reply) =>
-      reply.code(405).header('allow', 'GET').type('text/plain').send(`${name} takes GET only\n`),
+    // Before a body is read: what it is has no say in this.
+    onRequest: async (_request, reply) => refuse(reply),
+    handler: (_request, reply) => refuse(reply),
   });
 }
 

@@ -5,13 +5,16 @@
 import { Refusal } from '../../streams/refusal.ts';
 import type { Authenticator } from '../auth/authenticator.ts';
 
-/** Takes project and Authorization header as they came. Throws a `Refusal`. */
+/**
+ * Takes the project, and names and values of the headers by turns, as they came. Throws a
+ * `Refusal`.
+ */
 export function admitReader(
   authenticator: Authenticator,
   project: string,
-  authorization: string | undefined,
+  rawHeaders: readonly string[],
 ): void {
-  const principal = authenticator.authenticate(authorization);
+  const principal = authenticator.authenticate(authorizationOf(rawHeaders));
   if (!principal.capabilities.includes('monitoring.read')) {
     const capability = 'monitoring.read';
     throw new Refusal('MISSING_CAPABILITY', `The key lacks the capability ${capability}`, {
@@ -20,4 +23,14 @@ export function admitReader(
   }
   if (principal.project === project) return;
   throw new Refusal('PROJECT_BOUNDARY', 'The credential belongs to another project');
+}
+
+/** Two headers may be two people's, and one of them a gateway's: neither is taken. */
+function authorizationOf(rawHeaders: readonly string[]): string | undefined {
+  const given = rawHeaders.filter((_, i) => {
+    return i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === 'authorization';
+  });
+  if (given.length <= 1) return given[0];
+  const message = 'The request has more than one Authorization header: send one';
+  throw new Refusal('MALFORMED_CREDENTIAL', message);
 }

@@ -13,8 +13,8 @@ import { PromqlError } from '../../promql/errors.ts';
 import { encodeError } from '../../query/promql-json.ts';
 import type { PromqlQueries } from '../../query/promql-request.ts';
 import { goneSignal } from '../gone-signal.ts';
+import { negotiateEncoding } from '../negotiation.ts';
 import { admitReader } from '../project-access.ts';
-import { negotiateEncoding } from './encoding.ts';
 import { type Endpoint, endpoints } from './endpoints.ts';
 import { Parameters } from './parameters.ts';
 import { tell, tellBadRequest, tellGone, tellPromqlError, tellRefusal } from './refusals.ts';
@@ -30,6 +30,9 @@ export interface PromqlRoutesDeps {
 
 const PREFIX = '/v1/monitoring/projects/:project/promql';
 const API = '/api/v1/';
+
+/** In order of preference among those that a client likes equally. */
+const ENCODINGS = ['zstd', 'gzip'] as const;
 
 /** Below the base that clients are given, as well as at the root, for `promtool check`. */
 const PROBES = ['/-/healthy', '/-/ready'] as const;
@@ -57,7 +60,7 @@ function addEndpoint(scope: FastifyInstance, endpoint: Endpoint, deps: PromqlRou
     url: API + endpoint.path,
     exposeHeadRoute: false,
     async onRequest(request) {
-      admitReader(authenticator, request.params.project, authorizationOf(request));
+      admitReader(authenticator, request.params.project, request.raw.rawHeaders);
       checkBodyHeaders(request);
     },
     async handler(request, reply) {
@@ -66,7 +69,7 @@ function addEndpoint(scope: FastifyInstance, endpoint: Endpoint, deps: PromqlRou
         project: request.params.project,
         parameters: parametersOf(request),
         label: request.params.label ?? '',
-        encoding: negotiateEncoding(request.headers['accept-encoding']?.toString()),
+        encoding: negotiateEncoding(request.headers['accept-encoding']?.toString(), ENCODINGS),
         nowMs: clock.now(),
         queries,
         signal,
@@ -75,15 +78,6 @@ function addEndpoint(scope: FastifyInstance, endpoint: Endpoint, deps: PromqlRou
       return tell(reply, answer);
     },
   });
-}
-
-/** Two headers may be two people's, and one of them a gateway's: neither is taken. */
-function authorizationOf({ raw, headers }: PromqlHttpRequest): string | undefined {
-  const names = raw.rawHeaders.filter((_, i) => i % 2 === 0);
-  const given = names.filter((name) => name.toLowerCase() === 'authorization');
-  if (given.length <= 1) return headers.authorization;
-  const message = 'The request has more than one Authorization header: send one';
-  throw new Refusal('MALFORMED_CREDENTIAL', message);
 }
 
 /** The body of a GET is not read: it has no meaning (RFC 9110, section 9.3.1). */
