@@ -14,20 +14,59 @@ export interface Matcher {
   matches(value: string): boolean;
   /** The only values it can accept, where that is a short list (`=`, `=~"a|b"`); else null. */
   readonly accepted: readonly string[] | null;
+  /** Memory it takes now, about, bytes: what it remembers of texts it has seen included. */
+  readonly bytes: number;
 }
 
 /** Not a regular expression, or too large a one; `message` in the words of Go where it has some. */
 export class RegexpError extends Error {}
 
-/** Throws `RegexpError`. */
-export function createMatcher(label: string, op: MatchOp, value: string): Matcher {
-  if (op === '=') {
-    return { label, op, value, matches: (seen) => seen === value, accepted: [value] };
+/**
+ * @param allowance of the expression that it is a part of; by itself it has one of its own
+ * Throws `RegexpError`.
+ */
+export function createMatcher(
+  label: string,
+  op: MatchOp,
+  value: string,
+  allowance = new RegexpAllowance(),
+): Matcher {
+  const common = { label, op, value, bytes: MATCHER_BYTES + label.length + value.length };
+  if (op === '=') return { ...common, matches: (seen) => seen === value, accepted: [value] };
+  if (op === '!=') return { ...common, matches: (seen) => seen !== value, accepted: null };
+  const accepts = anchored(value, allowance);
+  return {
+    ...common,
+    matches: op === '=~' ? accepts.test : (seen) => !accepts.test(seen),
+    accepted: op === '=~' ? accepts.list : null,
+    get bytes() {
+      return common.bytes + accepts.bytes();
+    },
+  };
+}
+
+/**
+ * What the regular expressions of one expression may be together, and remember of texts. A text of
+ * 16 KiB has room for a thousand of them, each within its own bound.
+ */
+export class RegexpAllowance {
+  #instructions = 0;
+  #seen = 0;
+
+  /** Throws `RegexpError` past the bound. */
+  takeInstructions(count: number): void {
+    this.#instructions += count;
+    if (this.#instructions <= INSTRUCTIONS_TOGETHER_MAX) return;
+    const limit = `more than ${INSTRUCTIONS_TOGETHER_MAX} instructions in all regular expressions together`;
+    throw new RegexpError(`error parsing regexp: expression too large: ${limit}`);
   }
-  if (op === '!=') return { label, op, value, matches: (seen) => seen !== value, accepted: null };
-  const accepts = anchored(value);
-  if (op === '=~') return { label, op, value, matches: accepts.test, accepted: accepts.list };
-  return { label, op, value, matches: (seen) => !accepts.test(seen), accepted: null };
+
+  /** Is there room to remember one more text? */
+  takeSeen(): boolean {
+    if (this.#seen >= SEEN_MAX) return false;
+    this.#seen++;
+    return true;
+  }
 }
 
 /**
@@ -35,27 +74,45 @@ export function createMatcher(label: string, op: MatchOp, value: string): Matche
  * Lists of plain values (`a|b|c`) are none and have no bound but the expression's.
  */
 const REGEXP_INSTRUCTIONS_MAX = 2_000;
-/** Texts whose answer is remembered. */
+/** Ten of the largest; a dashboard's longest expression has some hundreds. */
+const INSTRUCTIONS_TOGETHER_MAX = 20_000;
+/** Texts whose answer is remembered, by all matchers of an expression. */
 const SEEN_MAX = 20_000;
 
-function anchored(pattern: string): { test: (text: string) => boolean; list: string[] | null } {
+// Measured on a heap: what an object, a compiled expression, an instruction, a text of a map takes.
+const MATCHER_BYTES = 200;
+const REGEXP_BYTES = 5_000;
+const INSTRUCTION_BYTES = 200;
+const TEXT_BYTES = 60;
+
+interface Anchored {
+  readonly test: (text: string) => boolean;
+  readonly list: string[] | null;
+  readonly bytes: () => number;
+}
+
+function anchored(pattern: string, allowance: RegexpAllowance): Anchored {
   const list = plainAlternatives(pattern);
   if (list !== null) {
     const accepted = new Set(list);
-    return { test: (text) => accepted.has(text), list: [...accepted] };
+    const bytes = pattern.length + 2 * TEXT_BYTES * accepted.size;
+    return { test: (text) => accepted.has(text), list: [...accepted], bytes: () => bytes };
   }
   const compiled = compileRegexp(pattern);
+  const instructions = compiled.programSize();
+  allowance.takeInstructions(instructions);
   // A regular expression costs a microsecond a text; label values repeat from series to series.
   const seen = new Map<string, boolean>();
   const test = (text: string) => {
     let answer = seen.get(text);
     if (answer === undefined) {
       answer = compiled.matches(text);
-      if (seen.size < SEEN_MAX) seen.set(text, answer);
+      if (allowance.takeSeen()) seen.set(text, answer);
     }
     return answer;
   };
-  return { test, list: null };
+  const bytes = () => REGEXP_BYTES + INSTRUCTION_BYTES * instructions + TEXT_BYTES * seen.size;
+  return { test, list: null, bytes };
 }
 
 /** Characters that stand for themselves, and punctuation that a backslash makes do so. */
