@@ -8,13 +8,15 @@ import type { PickColumns } from '../../../sqlite/history/columns/chunk-columns.
 import type { ColumnRun } from '../../../sqlite/history/columns/column-run.ts';
 import { runFrom, startOf } from '../../../sqlite/history/columns/column-run.ts';
 import type { ColumnView } from '../../../sqlite/history/columns/column-view.ts';
+import { DayColumns } from '../../../sqlite/history/columns/day-columns.ts';
 import type { Segment } from '../../../sqlite/history/columns/segment.ts';
 import type { Budget } from '../../promql/budget.ts';
 import type { Labels } from '../../promql/labels.ts';
 import type { Matcher } from '../../promql/matcher.ts';
 import type { Selection, SeriesSource, StoredSeries } from '../../promql/series-source.ts';
 import type { MatchPlan } from './match-plan.ts';
-import type { LabelledVm, PlannedSelector, ProjectSeries } from './project-series.ts';
+import type { PlannedSelector } from './planned-selector.ts';
+import type { LabelledVm, ProjectSeries } from './project-series.ts';
 import type { ReadableKey } from './readable-key.ts';
 import { type RunDeps, readableRun } from './readable-run.ts';
 
@@ -134,6 +136,7 @@ export class HistorySeriesSource implements SeriesSource {
     const first = segments.findIndex(({ endMs }) => endMs >= fromMs);
     const deps: RunDeps = { texts: this.#view.texts, take: (bytes) => budget.takeBytes(bytes) };
     const runs = new Map<ReadableKey, ColumnRun[]>();
+    let columnBytes = 0;
     for (let i = first; i < segments.length; i++) {
       const place = { segment: segments[i] as Segment, before: segments[i - 1] };
       const keys = keysIn(plan, [place.segment]);
@@ -141,13 +144,14 @@ export class HistorySeriesSource implements SeriesSource {
       for (const key of keys) {
         const run = this.#cut(readableRun(key, place, deps));
         if (run === undefined) continue;
+        if (!(place.segment instanceof DayColumns)) columnBytes += 2 * run.values.byteLength;
         const before = runs.get(key);
         if (before === undefined) runs.set(key, [run]);
         else before.push(run);
       }
     }
     const series = [...runs].map(([key, found]) => ({ labels: vm.labelsOf(key), runs: found }));
-    finds.keep(vm, basis, { keys: [...runs.keys()], series });
+    finds.keep(vm, basis, { keys: [...runs.keys()], series, columnBytes });
     return series;
   }
 

@@ -10,12 +10,9 @@ import type { VmHistory } from '../../../sqlite/history/columns/vm-history.ts';
 import type { RecordReader } from '../../../sqlite/record-reader.ts';
 import { type LabelPair, Labels } from '../../promql/labels.ts';
 import type { Matcher } from '../../promql/matcher.ts';
-import { MatchPlan } from './match-plan.ts';
+import type { ProjectCache } from '../project-cache.ts';
+import { PlannedSelector } from './planned-selector.ts';
 import type { ReadableKey, ReadableKeys } from './readable-key.ts';
-import { VmFinds } from './vm-finds.ts';
-
-/** Selectors whose finds are kept; a dashboard has some dozens. */
-const PLANS_MAX = 256;
 
 /** A VM with the labels that its series have now: a rename relabels all of its history. */
 export class LabelledVm {
@@ -50,18 +47,14 @@ export interface ProjectSeriesDeps {
   readonly view: ColumnView;
   readonly records: RecordReader;
   readonly keys: ReadableKeys;
-}
-
-export interface PlannedSelector {
-  readonly plan: MatchPlan;
-  readonly finds: VmFinds;
+  /** Of all projects of the thread. */
+  readonly plans: ProjectCache<PlannedSelector>;
 }
 
 export class ProjectSeries {
   readonly project: string;
   readonly #deps: ProjectSeriesDeps;
   readonly #vms = new Map<VmHistory, LabelledVm>();
-  readonly #plans = new Map<string, PlannedSelector>();
   #records: ReadonlyMap<string, VmBody> = new Map();
   #revision: number | undefined;
 
@@ -77,7 +70,7 @@ export class ProjectSeries {
     // Records of this kind are written by the registry alone.
     this.#records = new Map(records.map(({ id, body }) => [id, body as unknown as VmBody]));
     this.#vms.clear();
-    this.#plans.clear();
+    this.#deps.plans.forget(this.project);
     this.#revision = revision;
   }
 
@@ -93,28 +86,14 @@ export class ProjectSeries {
     return this.#vms.values();
   }
 
-  /** Lets go of what selectors found: columns were dropped. */
-  forgetFinds(): void {
-    for (const { finds } of this.#plans.values()) finds.clear();
-  }
-
   plan(matchers: readonly Matcher[]): PlannedSelector {
+    const { plans, keys } = this.#deps;
     const text = matchers.map(({ label, op, value }) => [label, op, value]);
     const key = JSON.stringify(text);
-    const known = this.#plans.get(key);
-    if (known !== undefined) {
-      this.#plans.delete(key);
-      this.#plans.set(key, known);
-      return known;
-    }
-    const made = { plan: new MatchPlan(matchers, this.#deps.keys), finds: new VmFinds() };
-    if (this.#plans.size >= PLANS_MAX) {
-      for (const oldest of this.#plans.keys()) {
-        this.#plans.delete(oldest);
-        break;
-      }
-    }
-    this.#plans.set(key, made);
+    const known = plans.get(this.project, key);
+    if (known !== undefined) return known;
+    const made = new PlannedSelector(matchers, keys);
+    plans.put(this.project, key, made);
     return made;
   }
 }

@@ -5,7 +5,10 @@
 import { ColumnView } from '../../../sqlite/history/columns/column-view.ts';
 import type { HistoryShare } from '../../../sqlite/history/history-view.ts';
 import type { RecordReader } from '../../../sqlite/record-reader.ts';
+import { PLANS_BYTES_MAX, PROJECT_PLANS_BYTES_MAX } from '../limits.ts';
+import { ProjectCache } from '../project-cache.ts';
 import { HistorySeriesSource } from './history-source.ts';
+import type { PlannedSelector } from './planned-selector.ts';
 import { ProjectSeries } from './project-series.ts';
 import { ReadableKeys } from './readable-key.ts';
 
@@ -26,6 +29,10 @@ export class SeriesThread {
   readonly #records: RecordReader;
   readonly #keys = new ReadableKeys();
   readonly #projects = new Map<string, ProjectSeries>();
+  readonly #plans = new ProjectCache<PlannedSelector>({
+    bytesMax: PLANS_BYTES_MAX,
+    projectBytesMax: PROJECT_PLANS_BYTES_MAX,
+  });
   #evictions = 0;
 
   constructor({ share, records, cacheBytesMax = CACHE_BYTES_MAX }: SeriesThreadOptions) {
@@ -43,12 +50,13 @@ export class SeriesThread {
     cache.tick();
     if (cache.evictions !== this.#evictions) {
       this.#evictions = cache.evictions;
-      for (const each of this.#projects.values()) each.forgetFinds();
+      for (const { finds } of this.#plans.values()) finds.clear();
+      this.#plans.recount();
     }
     let series = this.#projects.get(project);
     if (series === undefined) {
       series = new ProjectSeries(project, {
-        ...{ view: this.#view, records: this.#records, keys: this.#keys },
+        ...{ view: this.#view, records: this.#records, keys: this.#keys, plans: this.#plans },
       });
       this.#projects.set(project, series);
     }

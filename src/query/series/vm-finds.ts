@@ -18,14 +18,27 @@ interface Find extends FindBasis {
   readonly versions: readonly number[];
   readonly keys: readonly ReadableKey[];
   readonly series: readonly StoredSeries[];
+  /** Of columns that nobody else bounds: rows of the head, as they were then. */
+  readonly columnBytes: number;
 }
+
+/** Of the objects: measured on a heap. */
+const FIND_BYTES = 400;
+const SERIES_BYTES = 250;
 
 export class VmFinds {
   readonly #finds = new Map<LabelledVm, Find>();
+  #bytes = 0;
+
+  /** Memory that it holds on to, about, bytes; but for what the cache of columns counts. */
+  get bytes(): number {
+    return this.#bytes;
+  }
 
   /** Forgets everything: what was found holds on to columns that the cache lets go. */
   clear(): void {
     this.#finds.clear();
+    this.#bytes = 0;
   }
 
   /** The series found on the same basis; their columns count as used. */
@@ -38,10 +51,21 @@ export class VmFinds {
     return known.series;
   }
 
-  keep(vm: LabelledVm, basis: FindBasis, found: Pick<Find, 'keys' | 'series'>): void {
+  keep(
+    vm: LabelledVm,
+    basis: FindBasis,
+    found: Pick<Find, 'keys' | 'series' | 'columnBytes'>,
+  ): void {
     const versions = basis.segments.map(({ version }) => version);
+    const before = this.#finds.get(vm);
+    if (before !== undefined) this.#bytes -= bytesOf(before);
     this.#finds.set(vm, { ...basis, ...found, versions });
+    this.#bytes += bytesOf(found);
   }
+}
+
+function bytesOf({ series, columnBytes }: Pick<Find, 'series' | 'columnBytes'>): number {
+  return FIND_BYTES + SERIES_BYTES * series.length + columnBytes;
 }
 
 function isSame(known: Find, basis: FindBasis): boolean {

@@ -11,6 +11,7 @@ import { compareLabels, type Labels } from '../../promql/labels.ts';
 import type { Matcher } from '../../promql/matcher.ts';
 import { describeExpression } from '../../promql/parse/describe.ts';
 import { formatExpression } from '../../promql/parse/print.ts';
+import { QUERY_BYTES_MAX, QUERY_SAMPLES_MAX } from '../limits.ts';
 import { errorAnswer } from '../promql-error-answer.ts';
 import {
   type EncodingOptions,
@@ -37,12 +38,7 @@ export interface PromqlWork {
   readonly staleDatacenters: readonly string[];
 }
 
-const LIMITS: BudgetLimits = {
-  /** Two threads with this and their caches are 1.5 GiB, the most that queries ever take. */
-  bytesMax: 512 * 1024 * 1024,
-  /** About as many as a thread looks at in the time that a query has. */
-  samplesMax: 1_000_000_000,
-};
+const LIMITS: BudgetLimits = { bytesMax: QUERY_BYTES_MAX, samplesMax: QUERY_SAMPLES_MAX };
 /** Smaller answers gain less from packing than it costs. */
 const PACKED_BYTES_MIN = 1024;
 /** The first levels take most of what can be saved of numbers as text, in a tenth of the time. */
@@ -60,7 +56,8 @@ export const promqlWork: ThreadWork = ({ series, clock }) => {
       });
       const { project } = work.request;
       const source = series.open(project, work.recordsRevision, work.retainedFromMs);
-      const result = new PromqlTask(work, { source, budget, parse: parsed.parse }).answer();
+      const parse = (text: string) => parsed.parse(project, text);
+      const result = new PromqlTask(work, { source, budget, parse }).answer();
       return { result, transfer: [result.body.buffer] };
     },
   };

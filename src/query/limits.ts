@@ -1,0 +1,51 @@
+/**
+ * Limits of queries, each in one place: those of the interface (section 8), and what the query
+ * threads may take of memory. The largest that all of it ever is, beyond what ingest holds:
+ *
+ *     one thread   its heap                            HEAP_BYTES_MAX         512 MiB
+ *                  columns kept before a query begins  CACHE_BYTES_MAX        256 MiB
+ *                  columns that the query adds         QUERY_BYTES_MAX        512 MiB
+ *                  columns of unflushed rows           PLANS_BYTES_MAX        128 MiB
+ *     three        of them (THREADS)                                        4,224 MiB
+ *     lists        the heap of one more thread         LIST_HEAP_BYTES_MAX    128 MiB
+ *
+ * besides one copy a thread of those unflushed rows that were asked for, never more than ingest has
+ * of them. One project alone has two threads at most. An idle service has none of it but one thread
+ * that has done nothing.
+ */
+
+const MIB = 1024 * 1024;
+
+/** Upstream timeout of a query (interface, section 8), ms; waiting for admission is not in it. */
+export const QUERY_MS_MAX = 10_000;
+/** Points a series, counted over the range as requested, both ends (interface, section 8). */
+export const POINTS_MAX = 10_000;
+/** Largest answer before it is packed (interface, section 8). */
+export const ANSWER_BYTES_MAX = 4 * MIB;
+/** Shortest step of a range (interface, section 8), ms. */
+export const STEP_MS_MIN = 30_000;
+
+/** Three: one project holds two at most, so that another's query finds one. */
+export const THREADS = 3;
+/** Heap of a thread, bytes: label sets, answers, what was parsed. Past it the thread ends. */
+export const HEAP_BYTES_MAX = 512 * MIB;
+/** Of the thread that lists inventories: it keeps nothing from one list to the next. */
+export const LIST_HEAP_BYTES_MAX = 128 * MIB;
+/** Memory of one query: columns it reads and makes, and what it makes of label sets. */
+export const QUERY_BYTES_MAX = 512 * MIB;
+/** About as many samples as a thread looks at in the time that a query has. */
+export const QUERY_SAMPLES_MAX = 1_000_000_000;
+/**
+ * Decoded columns that a thread keeps, bytes. A week of one series of 200 VMs is 32 MB where the
+ * VMs are polled together, else 64 MB: room for what some dashboards show.
+ */
+export const CACHE_BYTES_MAX = 256 * MIB;
+/**
+ * Selectors with what they found, of a thread and of one project in it. Most of it is on the heap:
+ * some hundred bytes a series and selector.
+ */
+export const PLANS_BYTES_MAX = 128 * MIB;
+export const PROJECT_PLANS_BYTES_MAX = 64 * MIB;
+/** Parsed expressions, of a thread and of one project in it; on the heap. */
+export const PARSED_BYTES_MAX = 32 * MIB;
+export const PROJECT_PARSED_BYTES_MAX = 8 * MIB;
