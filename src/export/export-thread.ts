@@ -4,8 +4,9 @@
  */
 import { gzipSync } from 'node:zlib';
 import { HistoryError } from '../../sqlite/history/history-error.ts';
-import { type HistoryShare, HistoryView } from '../../sqlite/history/history-view.ts';
+import { HistoryView } from '../../sqlite/history/history-view.ts';
 import { serveThread } from '../../sqlite/history/threads/thread-port.ts';
+import type { QueryThreadData } from '../query/thread/query-threads.ts';
 import { type ExportedVm, Exposition, type ExpositionFormat } from './exposition.ts';
 import { newestSamples, ROWS_MS } from './newest-samples.ts';
 
@@ -28,8 +29,8 @@ const GZIP_LEVEL = 1;
  */
 const SHARD_CHARACTERS_MAX = 32 * 1024 * 1024;
 
-serveThread(NICENESS, (share: HistoryShare) => {
-  const view = new HistoryView(share);
+serveThread(NICENESS, ({ history }: QueryThreadData) => {
+  const view = new HistoryView(history);
   return {
     methods: {
       shard: (request: ShardRequest, isCancelled) => {

@@ -1,15 +1,16 @@
 /**
  * Exports of a project's newest samples, shard by shard. Decides whose samples may be shown as the
- * present; the text is written in a thread. As many at once as queries of a project may run.
+ * present; the text is written in a thread of its own, one shard at a time, the projects in turn.
+ * As many of a project are admitted at once as queries of it, and are bounded like those.
  */
 import { shardCount } from '../../actors/export-shards.ts';
 import type { Host } from '../../actors/host-port.ts';
 import { HistoryError } from '../../sqlite/history/history-error.ts';
 import type { HistoryShare } from '../../sqlite/history/history-view.ts';
-import { SupervisedThread } from '../../sqlite/history/threads/supervised-thread.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import { createQueryGate, type QueryGate } from '../query/query-gate.ts';
+import { QueryThreads } from '../query/thread/query-threads.ts';
 import type { ShardRequest } from './export-thread.ts';
 import type { ExportedVm, ExpositionFormat } from './exposition.ts';
 import { ShardMembers } from './shard-members.ts';
@@ -17,10 +18,14 @@ import { ShardMembers } from './shard-members.ts';
 export interface ExporterDeps {
   readonly host: Pick<Host, 'view' | 'onApplied'>;
   readonly history: { readonly share: HistoryShare };
+  /** The projection's file. */
+  readonly controlPath: string;
   readonly datacenters: { stateOf(name: string): 'live' | 'stale' };
   /** Has everything been read that the sample log held at the start? */
   readonly evaluator: { isCaughtUp(): boolean };
   readonly clock: Clock;
+  /** The thread's file; absent = `export-thread`. */
+  readonly entry?: URL;
 }
 
 export interface ShardQuery {
@@ -35,17 +40,15 @@ export class Exporter {
   readonly #deps: ExporterDeps;
   readonly #members: ShardMembers;
   readonly #gate: QueryGate;
-  readonly #thread: SupervisedThread;
+  readonly #threads: QueryThreads;
 
   constructor(deps: ExporterDeps) {
     this.#deps = deps;
     this.#members = new ShardMembers(deps);
     this.#gate = createQueryGate(deps.clock);
-    this.#thread = new SupervisedThread({
-      entry: new URL(`./export-thread${import.meta.url.slice(-3)}`, import.meta.url),
-      name: 'export writer',
-      data: deps.history.share,
-    });
+    const { clock, history, controlPath, entry = threadFile() } = deps;
+    const share = history.share;
+    this.#threads = new QueryThreads({ clock, history: share, controlPath, threads: 1, entry });
   }
 
   /** Number of the project's shards, numbered from 0; at least 1, and never fewer than before. */
@@ -74,22 +77,27 @@ export class Exporter {
 
   async close(): Promise<void> {
     this.#members.close();
-    await this.#thread.close();
+    await this.#threads.close();
   }
 
   async #write({ project, shard, format, gzip }: ShardQuery, signal: AbortSignal) {
-    const vms = this.#live(await this.#members.of(project, shard));
-    const nowMs = this.#deps.clock.now();
-    const request: ShardRequest = { vms, nowMs, format, gzip };
-    const body = await this.#call(request, signal);
+    const vms = await this.#members.of(project, shard);
+    const request = (): ShardRequest => ({
+      ...{ vms: this.#live(vms), nowMs: this.#deps.clock.now(), format, gzip },
+    });
+    const body = await this.#call(project, request, signal);
     if (body) return body;
     throw new Refusal('RESPONSE_TOO_LARGE', 'The shard has more series than an export may have');
   }
 
-  async #call(request: ShardRequest, signal: AbortSignal): Promise<Uint8Array | null> {
+  async #call(
+    project: string,
+    request: () => ShardRequest,
+    signal: AbortSignal,
+  ): Promise<Uint8Array | null> {
     try {
       // The thread runs our own file, whose answer to `shard` is this.
-      return (await this.#thread.call('shard', request, signal)) as Uint8Array | null;
+      return (await this.#threads.call(project, 'shard', request, signal)) as Uint8Array | null;
     } catch (error) {
       if (!(error instanceof HistoryError) || !error.retryable) throw error;
       throw new Refusal('NOT_READY', `The export could not be written: ${error.message}`);
@@ -105,4 +113,8 @@ export class Exporter {
       return state === 'live';
     });
   }
+}
+
+function threadFile(): URL {
+  return new URL(`./export-thread${import.meta.url.slice(-3)}`, import.meta.url);
 }

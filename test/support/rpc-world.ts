@@ -65,6 +65,7 @@ export type WorldParts = RpcDeps & {
   readonly evaluator: SamplePipeline;
   readonly threads: QueryThreads;
   readonly gate: QueryGate;
+  readonly controlPath: string;
 };
 
 /**
@@ -205,6 +206,7 @@ async function startParts(t: Test) {
     random,
     stream,
     history,
+    controlPath,
     host,
     ingest,
     pipeline,

@@ -1,0 +1,25 @@
+/**
+ * An export thread whose work is to take long, as the name of the shard's first VM says: `slow` goes
+ * on until it is told to stop, `stubborn` does not listen, all else is answered at once.
+ */
+import { ReadCancelled } from '../../sqlite/history/chunk-reader.ts';
+import { serveThread } from '../../sqlite/history/threads/thread-port.ts';
+import type { ShardRequest } from '../../src/export/export-thread.ts';
+
+/** Long enough for a test to look, short enough for one that fails to end. */
+const WORK_MS = 20_000;
+
+serveThread(0, () => ({
+  methods: {
+    shard: ({ vms }: ShardRequest, isCancelled) => {
+      const name = vms[0]?.displayName ?? '';
+      const listens = name !== 'stubborn';
+      const until = performance.now() + WORK_MS;
+      while ((name === 'slow' || !listens) && performance.now() < until) {
+        if (listens && isCancelled()) throw new ReadCancelled();
+      }
+      return { result: new TextEncoder().encode(name) };
+    },
+  },
+  close: () => {},
+}));
