@@ -3,6 +3,7 @@
  * every duration milliseconds, every matcher compiled. The evaluator switches over `kind`, and a
  * kind that it does not know cannot exist. Source: Prometheus 3.5, `promql/parser/ast.go`.
  */
+import { foldOperators, type Leaf } from './fold-operators.ts';
 import type { FunctionSignature } from './functions/signatures.ts';
 import type { Matcher } from './matcher.ts';
 
@@ -159,23 +160,28 @@ export type Expr =
 
 /** What the expression evaluates to. */
 export function typeOf(expr: Expr): ValueType {
+  return foldOperators<ValueType>(expr, {
+    leaf: typeOfLeaf,
+    unary: (_, operand) => operand,
+    binary: (_, lhs, rhs) => (lhs === 'scalar' && rhs === 'scalar' ? 'scalar' : 'vector'),
+  });
+}
+
+function typeOfLeaf(expr: Leaf): ValueType {
   switch (expr.kind) {
     case 'number':
       return 'scalar';
     case 'string':
       return 'string';
-    case 'vectorSelector':
-    case 'aggregate':
-      return 'vector';
     case 'matrixSelector':
     case 'subquery':
       return 'matrix';
     case 'call':
       return expr.func.returns;
-    case 'binary':
-      return typeOf(expr.lhs) === 'scalar' && typeOf(expr.rhs) === 'scalar' ? 'scalar' : 'vector';
-    case 'unary':
     case 'paren':
       return typeOf(expr.expr);
+    case 'vectorSelector':
+    case 'aggregate':
+      return 'vector';
   }
 }

@@ -7,6 +7,7 @@ import type { QueryResult, ResultData, ResultSeries } from '../promql/engine.ts'
 import { PromqlError } from '../promql/errors.ts';
 import type { Labels } from '../promql/labels.ts';
 import { BoundedText } from './bounded-text.ts';
+import { appendJson } from './deep-json.ts';
 import { scalarText, secondsText, valueText } from './promql-numbers.ts';
 import { POINT_BYTES_MAX, PointTimes, writeValue } from './promql-points.ts';
 
@@ -73,9 +74,9 @@ export function encodeTexts(
   return encodeList(texts, (text) => JSON.stringify(text), options);
 }
 
-/** Any JSON value as `data`. Throws as `encodeResult` does. */
+/** Any JSON value as `data`, however deep. Throws as `encodeResult` does. */
 export function encodeData(data: unknown, options: EncodingOptions = {}): Uint8Array<ArrayBuffer> {
-  return encodeEnvelope(NO_NOTES, false, options, (text) => text.append(JSON.stringify(data)));
+  return encodeEnvelope(NO_NOTES, false, options, (text) => appendJson(text, data));
 }
 
 export function encodeError(errorType: PromqlErrorType, error: string): Uint8Array<ArrayBuffer> {

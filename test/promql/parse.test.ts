@@ -14,11 +14,11 @@ import t from 'tap';
 import type { Expr } from '../../src/promql/ast.ts';
 import { PromqlError } from '../../src/promql/errors.ts';
 import { buildExpression } from '../../src/promql/parse/build.ts';
-import { BuildContext } from '../../src/promql/parse/build-context.ts';
 import { EXPRESSION_DEPTH_MAX } from '../../src/promql/parse/depth.ts';
 import { describeExpression } from '../../src/promql/parse/describe.ts';
 import { parseExpression } from '../../src/promql/parse/parse.ts';
 import { formatExpression, printExpression } from '../../src/promql/parse/print.ts';
+import { Piece } from '../../src/promql/parse/split.ts';
 import type { Token } from '../../src/promql/parse/token.ts';
 import { componentPath, needs } from '../support/components.ts';
 import { expressions, withoutPlaces } from './expressions.ts';
@@ -163,9 +163,9 @@ t.test('an expression that nests too deep is refused in whatever way it nests', 
   const many = EXPRESSION_DEPTH_MAX + 1;
   const deep = [
     `${'('.repeat(many)}a${')'.repeat(many)}`,
-    `${'-'.repeat(many)}a`,
-    `a${'^a'.repeat(many)}`,
-    `a${' or a'.repeat(many)}`,
+    `${'-('.repeat(many)}a${')'.repeat(many)}`,
+    `${'a + ('.repeat(many)}a${')'.repeat(many)}`,
+    `sum(a, ${'min('.repeat(many)}a${')'.repeat(many)})`,
     `a${'[5m:]'.repeat(many)}`,
     `a${' offset 0s'.repeat(many)}`,
     `${'abs('.repeat(many)}a${')'.repeat(many)}`,
@@ -307,8 +307,13 @@ t.test('a node of the grammar that we do not know is refused, never passed over'
     const word: Token = { kind: 'identifier', word: 'm', text: 'm', from: 0, to: 1 };
     const token = () => word;
     const root = parser.parse(text).topNode;
-    const context = new BuildContext(text, { root, first: token, last: token, before: token });
-    t.throws(() => buildExpression(context, root), { kind: 'bad_data', message: /not supported/ });
+    const tree = { root, first: token, last: token, before: token };
+    const operand = {
+      root: { pieces: [new Piece('operand')] },
+      treeOf: () => tree,
+      tokenOf: token,
+    };
+    t.throws(() => buildExpression(text, operand), { kind: 'bad_data', message: /not supported/ });
   }
 });
 

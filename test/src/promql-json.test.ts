@@ -118,6 +118,17 @@ t.test('empty results are empty lists, and texts are texts', async (t) => {
   );
 });
 
+t.test('JSON of any depth is written, as JSON.stringify writes what is shallow', async (t) => {
+  const shallow = { a: [1, null, 'é"', [], {}], b: { c: true, d: [{ e: -0.5 }] } };
+  t.equal(text(encodeData(shallow)), `{"status":"success","data":${JSON.stringify(shallow)}}`);
+  let deep: unknown = 1;
+  for (let i = 0; i < 20_000; i++) deep = { lhs: deep, rhs: [] };
+  const encoded = text(encodeData(deep));
+  const around = '{"status":"success","data":1}'.length;
+  t.equal(encoded.length, around + 20_000 * '{"lhs":,"rhs":[]}'.length);
+  t.throws(() => encodeData(deep, { bytesMax: 100_000 }), /larger than 100000 bytes/);
+});
+
 t.test('a limit keeps the first elements and says so, for every kind of list', async (t) => {
   const labels = ['a', 'b', 'c'].map((vm) => Labels.fromRecord({ vm }));
   const samples = labels.map((each) => ({ labels: each, value: 1 }));

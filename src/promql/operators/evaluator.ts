@@ -4,13 +4,15 @@
  * are computed at one step and spread; a subquery's inner expression gets a grid of its own.
  */
 import type { Annotations } from '../annotations.ts';
-import type { Call, Expr, MatrixSelector, Subquery, VectorSelector } from '../ast.ts';
+import type { Binary, Call, Expr, MatrixSelector, Subquery, VectorSelector } from '../ast.ts';
 import type { Budget } from '../budget.ts';
+import { foldOperators, type Operator } from '../fold-operators.ts';
 import type { CallContext, PromqlFunction } from '../functions/function.ts';
 import type { SeriesSource } from '../series-source.ts';
 import type { Grid, RangeValue, Value, VectorValue } from '../values.ts';
 import { applyAggregate, unwrapped } from './aggregate/aggregate.ts';
 import { applyBinary } from './binary/binary.ts';
+import { OrChain } from './binary/or-chain.ts';
 import { broadcast, stepTimes } from './broadcast.ts';
 import { assertRoom, constantScalar, PinnedArrays } from './columns.ts';
 import { type Plan, planOf, selectorKey } from './plan.ts';
@@ -82,22 +84,42 @@ export class Evaluator {
         const inputs = param === null ? [vector] : [vector, param];
         return this.#made(applyAggregate(expr, vector, param, context), inputs);
       }
-      case 'binary': {
-        const lhs = this.evaluate(expr.lhs, grid);
-        const rhs = this.evaluate(expr.rhs, grid);
-        const context = { count: grid.count, budget: this.#budget };
-        return this.#made(applyBinary(expr, lhs, rhs, context), [lhs, rhs]);
-      }
-      case 'unary': {
-        const value = this.evaluate(expr.expr, grid);
-        return this.#made(applyUnary(expr, value, this.#budget), [value]);
-      }
+      case 'binary':
+      case 'unary':
+        return this.#operators(expr, grid);
       case 'paren':
         return this.evaluate(expr.expr, grid);
       case 'matrixSelector':
       case 'subquery':
         throw new Error(`A ${expr.kind} has no value a step`);
     }
+  }
+
+  /** Without recursion; of a chain that leans to the left two values at once are alive. */
+  #operators(root: Operator, grid: Grid): Value {
+    const context = { count: grid.count, budget: this.#budget };
+    const join = (node: Binary, lhs: Value, rhs: Value): Value => {
+      this.#budget.check();
+      return this.#made(applyBinary(node, lhs, rhs, context), [lhs, rhs]);
+    };
+    const folded = foldOperators<Value | OrChain>(root, {
+      whole: (node) =>
+        grid.count > 1 && this.#plan.invariant.has(node) ? this.evaluate(node, grid) : undefined,
+      leaf: (node) => this.evaluate(node, grid),
+      unary: (node, operand) => {
+        this.#budget.check();
+        const value = whole(operand);
+        return this.#made(applyUnary(node, value, this.#budget), [value]);
+      },
+      binary: (node, lhs, rhs) => {
+        if (node.op !== 'or') return join(node, whole(lhs), whole(rhs));
+        const isMore = lhs instanceof OrChain && lhs.takes(node);
+        const chain = isMore ? lhs : new OrChain(node, whole(lhs), join);
+        chain.add(node, whole(rhs));
+        return chain;
+      },
+    });
+    return whole(folded);
   }
 
   #made(output: Value, inputs: readonly Value[]): Value {
@@ -204,6 +226,10 @@ interface HeldRange extends CopiedRange {
 
 /** Functions over a range whose answer is one column, however many series the range has. */
 const ONE_COLUMN: ReadonlySet<string> = new Set(['absent_over_time']);
+
+function whole(value: Value | OrChain): Value {
+  return value instanceof OrChain ? value.value() : value;
+}
 
 function asVector(value: Value): VectorValue {
   if (value.type === 'vector') return value;

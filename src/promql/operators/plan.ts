@@ -4,6 +4,7 @@
  * than once, so that they are read once.
  */
 import type { AtModifier, Expr, VectorSelector } from '../ast.ts';
+import { foldOperators, type Leaf } from '../fold-operators.ts';
 import type { Matcher } from '../matcher.ts';
 
 export interface Plan {
@@ -40,13 +41,20 @@ class Planner implements Plan {
   readonly repeated = new Set<string>();
   readonly #seen = new Set<string>();
 
-  isInvariant(node: Expr): boolean {
-    const answer = this.#isInvariantKind(node);
-    if (answer && node.kind !== 'number' && node.kind !== 'string') this.invariant.add(node);
-    return answer;
+  isInvariant(expr: Expr): boolean {
+    return foldOperators<boolean>(expr, {
+      leaf: (node) => this.#noted(node, this.#isInvariantLeaf(node)),
+      unary: (node, operand) => this.#noted(node, operand),
+      binary: (node, lhs, rhs) => this.#noted(node, lhs && rhs),
+    });
   }
 
-  #isInvariantKind(node: Expr): boolean {
+  #noted(node: Expr, isInvariant: boolean): boolean {
+    if (isInvariant && node.kind !== 'number' && node.kind !== 'string') this.invariant.add(node);
+    return isInvariant;
+  }
+
+  #isInvariantLeaf(node: Leaf): boolean {
     switch (node.kind) {
       case 'number':
       case 'string':
@@ -68,11 +76,6 @@ class Planner implements Plan {
         // As in Prometheus the parameter does not count: it is then the one of the first step.
         if (node.param !== null) this.isInvariant(node.param);
         return this.isInvariant(node.expr);
-      case 'binary': {
-        const lhs = this.isInvariant(node.lhs);
-        return this.isInvariant(node.rhs) && lhs;
-      }
-      case 'unary':
       case 'paren':
         return this.isInvariant(node.expr);
     }

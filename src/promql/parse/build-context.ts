@@ -1,4 +1,4 @@
-/** What every step from syntax to typed tree needs: the tokens under a node, and how to refuse. */
+/** What every step from a piece's syntax to typed tree needs: the tokens of a node, how to refuse. */
 import type { SyntaxNode } from '@lezer/common';
 import type { Span } from '../ast.ts';
 import type { PromqlError } from '../errors.ts';
@@ -13,6 +13,10 @@ export class BuildContext {
   constructor(text: string, tree: SyntaxTree) {
     this.text = text;
     this.#tree = tree;
+  }
+
+  get root(): SyntaxNode {
+    return this.#tree.root;
   }
 
   /** The token that a node begins with. */

@@ -1,5 +1,5 @@
 /**
- * Syntax tree to typed tree. What Prometheus refuses while it reduces a rule (unknown functions,
+ * Syntax trees to a typed tree. What Prometheus refuses while it reduces a rule (unknown functions,
  * misplaced modifiers, empty durations) is refused here, in the same order: children first, from
  * left to right. A node that this switch does not know is refused, never passed over.
  */
@@ -9,45 +9,93 @@ import {
   AggregateModifier,
   BoolModifier,
   FunctionCall,
-  FunctionCallBody,
   GroupingLabels,
+  MatrixSelector,
+  OffsetExpr,
   ParenExpr,
-  PromQL,
+  StepInvariantExpr,
   StringLiteral,
+  SubqueryExpr,
   VectorSelector,
   Without,
 } from '@prometheus-io/lezer-promql';
 import type { AggregateOp, BinaryOp, Expr, Span } from '../ast.ts';
 import { functionSignatures } from '../functions/signatures.ts';
-import { type BuildContext, childOf, childrenOf } from './build-context.ts';
+import { BuildContext, childOf, childrenOf } from './build-context.ts';
 import { labelsOf, matchingOf } from './build-labels.ts';
 import { withModifier } from './build-modifiers.ts';
 import { selectorOf } from './build-selector.ts';
 import { numberLiteral, stringLiteral } from './literal.ts';
 import { combine } from './operand-order.ts';
+import type { Piece, Sequence } from './split.ts';
 import { functionError } from './syntax-error.ts';
+import type { ParsedExpression } from './syntax-tree.ts';
 import type { Token } from './token.ts';
 
 /** Throws `PromqlError` bad_data. Types are not yet checked. */
-export function buildExpression(context: BuildContext, node: SyntaxNode): Expr {
-  return combine<Expr>(node, {
-    operand: (inner) => operandOf(context, inner),
-    modified: (inner, operand) => withModifier(context, inner, operand),
-    signed: (inner, operand) => signed(context.first(inner), operand),
-    combined: (inner, lhs, rhs) => combined(context, inner, { lhs, rhs }),
-    operatorOf: (inner) => operatorToken(context, inner).word,
-  });
+export function buildExpression(text: string, parsed: ParsedExpression): Expr {
+  return new Builder(text, parsed).sequence(parsed.root);
 }
 
-function operandOf(context: BuildContext, node: SyntaxNode): Expr {
+class Builder {
+  readonly #text: string;
+  readonly #parsed: ParsedExpression;
+
+  constructor(text: string, parsed: ParsedExpression) {
+    this.#text = text;
+    this.#parsed = parsed;
+  }
+
+  sequence({ pieces }: Sequence): Expr {
+    return combine<Expr>(pieces, {
+      operand: (piece) => this.#operand(piece),
+      signed: (sign, operand) => signed(this.#parsed.tokenOf(sign), operand),
+      combined: (operator, lhs, rhs) => this.#combined(operator, lhs, rhs),
+      operatorOf: (operator) => this.#parsed.tokenOf(operator).word,
+    });
+  }
+
+  #context(piece: Piece): BuildContext {
+    return new BuildContext(this.#text, this.#parsed.treeOf(piece));
+  }
+
+  #combined(operator: Piece, lhs: Expr, rhs: Expr): Expr {
+    const context = this.#context(operator);
+    const node = onlyChild(context.root);
+    return {
+      kind: 'binary',
+      // Nothing else has a level in the table of operators.
+      op: this.#parsed.tokenOf(operator).word as BinaryOp,
+      lhs,
+      rhs,
+      bool: childOf(node, BoolModifier) !== undefined,
+      matching: matchingOf(context, node),
+      span: { from: lhs.span.from, to: rhs.span.to },
+    };
+  }
+
+  /** With its modifiers, which the grammar nests around it. */
+  #operand(piece: Piece): Expr {
+    const context = this.#context(piece);
+    const modifiers: SyntaxNode[] = [];
+    let node = onlyChild(context.root);
+    for (; MODIFIERS.has(node.type.id); node = node.firstChild ?? node) modifiers.push(node);
+    const bare = bareOperand(context, node, () => piece.inner.map((inner) => this.sequence(inner)));
+    return modifiers.reduceRight((made, modifier) => withModifier(context, modifier, made), bare);
+  }
+}
+
+const MODIFIERS = new Set([OffsetExpr, StepInvariantExpr, MatrixSelector, SubqueryExpr]);
+
+/** `inner`: what it has in parentheses. */
+function bareOperand(context: BuildContext, node: SyntaxNode, inner: () => Expr[]): Expr {
   switch (node.type.id) {
-    case PromQL:
-      return buildExpression(context, onlyChild(node));
     case ParenExpr: {
-      const expr = buildExpression(context, onlyChild(node));
+      const [expr] = inner();
+      if (expr === undefined) throw new Error('Empty parentheses were let through');
       return { kind: 'paren', expr, span: context.span(node) };
     }
-    // Numbers too: the canonical text writes every literal as a string.
+    // Numbers too: every literal is shown to the grammar as a string.
     case StringLiteral: {
       const token = context.first(node);
       return token.kind === 'string' ? stringLiteral(token) : numberLiteral(context, token);
@@ -55,9 +103,9 @@ function operandOf(context: BuildContext, node: SyntaxNode): Expr {
     case VectorSelector:
       return selectorOf(context, node);
     case FunctionCall:
-      return callOf(context, node);
+      return callOf(context, node, inner());
     case AggregateExpr:
-      return aggregateOf(context, node);
+      return aggregateOf(context, node, inner);
     default:
       throw context.refuseNode(node);
   }
@@ -77,53 +125,24 @@ function signed(sign: Token, operand: Expr): Expr {
   return { ...operand, value: op === '-' ? -operand.value : operand.value, span };
 }
 
-function combined(
-  context: BuildContext,
-  node: SyntaxNode,
-  sides: { readonly lhs: Expr; readonly rhs: Expr },
-): Expr {
-  return {
-    kind: 'binary',
-    // Nothing else has a level in the table of operators.
-    op: operatorToken(context, node).word as BinaryOp,
-    ...sides,
-    bool: childOf(node, BoolModifier) !== undefined,
-    matching: matchingOf(context, node),
-    span: { from: sides.lhs.span.from, to: sides.rhs.span.to },
-  };
-}
-
-function operatorToken(context: BuildContext, node: SyntaxNode): Token {
-  const operator = node.firstChild?.nextSibling;
-  if (!operator) throw new Error('A binary expression has no operator');
-  return context.first(operator);
-}
-
-function callOf(context: BuildContext, node: SyntaxNode): Expr {
-  const args = argumentsOf(context, node);
+function callOf(context: BuildContext, node: SyntaxNode, args: Expr[]): Expr {
   const name = context.first(node);
   const func = functionSignatures.get(name.text);
   if (func !== undefined) return { kind: 'call', func, args, span: context.span(node) };
   throw functionError(context.text, name);
 }
 
-function argumentsOf(context: BuildContext, node: SyntaxNode): Expr[] {
-  const body = childOf(node, FunctionCallBody);
-  if (body === undefined) throw new Error(`${node.name} has no arguments`);
-  return childrenOf(body).map((argument) => buildExpression(context, argument));
-}
-
 const WITH_PARAMETER = new Set(['topk', 'bottomk', 'count_values', 'quantile']);
 const EXPERIMENTAL = new Set(['limitk', 'limit_ratio']);
 
-function aggregateOf(context: BuildContext, node: SyntaxNode): Expr {
+function aggregateOf(context: BuildContext, node: SyntaxNode, inner: () => Expr[]): Expr {
   const { word } = context.first(node);
   const span = context.span(node);
   const modifier = childOf(node, AggregateModifier);
   const labels = modifier && childOf(modifier, GroupingLabels);
   const grouping = labels === undefined ? [] : labelsOf(context, labels);
   const without = modifier !== undefined && childOf(modifier, Without) !== undefined;
-  const args = argumentsOf(context, node);
+  const args = inner();
   refuseArguments(context, { word, span, given: args.length });
   const expr = args.at(-1);
   if (expr === undefined) throw new Error('An aggregation of nothing was let through');

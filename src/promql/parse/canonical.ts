@@ -1,37 +1,37 @@
 /**
- * Tokens to a text for the editor's grammar, one word a token: names become `m`, functions `abs`,
+ * Tokens to words for the editor's grammar, one a token: names become `m`, functions `abs`,
  * literals `""` (which takes no sign, as the grammar would fold one), durations `1`. Only what a
  * word is at its place is decided here, by what stands before it; whether it may stand there is
  * the grammar's to say.
  */
+import { LEVEL_OF } from './operand-order.ts';
 import { mayNameMetric, type Token } from './token.ts';
 
-export interface CanonicalText {
-  readonly text: string;
-  readonly words: readonly string[];
-  /** Offsets of each token's word. */
-  readonly starts: readonly number[];
-  readonly ends: readonly number[];
+/** What a token is to the expression that it stands in. */
+export type Place =
+  | 'operand'
+  /** A binary operator, or one of the keywords and labels that say how it matches. */
+  | 'operator'
+  | 'matching'
+  | 'sign'
+  /** Of an expression in parentheses, or of several with commas between. */
+  | 'opening'
+  | 'comma'
+  | 'closing';
+
+export interface CanonicalToken {
+  readonly word: string;
+  readonly place: Place;
 }
 
 /** Without the end token. */
-export function canonicalText(tokens: readonly Token[]): CanonicalText {
+export function canonicalTokens(tokens: readonly Token[]): CanonicalToken[] {
   const writer = new Writer();
-  const starts: number[] = [];
-  const ends: number[] = [];
-  const words: string[] = [];
-  let text = '';
-  for (let i = 0; i < tokens.length; i++) {
-    const token = tokens[i] as Token;
-    if (token.kind === 'end') break;
-    if (i > 0) text += ' ';
-    starts.push(text.length);
-    const word = writer.wordFor(token, tokens[i + 1]);
-    words.push(word);
-    text += word;
-    ends.push(text.length);
+  const canonical: CanonicalToken[] = [];
+  for (const [i, token] of tokens.entries()) {
+    if (token.kind !== 'end') canonical.push(writer.next(token, tokens[i + 1]));
   }
-  return { text, words, starts, ends };
+  return canonical;
 }
 
 /** Keywords that a list of labels in parentheses follows. */
@@ -47,27 +47,57 @@ const MATCHINGS = new Set(['on', 'ignoring', 'group_left', 'group_right']);
 /** Fits nowhere but at the end of a range. */
 const MISFIT = ']';
 
+/** What a parenthesis encloses: labels after this keyword, a time (or nothing), or expressions. */
+type Paren = { readonly keyword: string } | 'time' | 'expression';
+
 class Writer {
-  /** Of each open parenthesis the keyword before it, if it encloses a list of labels. */
-  readonly #parens: (string | null)[] = [];
+  readonly #parens: Paren[] = [];
+  #inBraces = false;
   #inBrackets = false;
   /** After `@` or `offset`, where a number is a time. */
   #awaitsTime = false;
   /** Whether an operand has just ended, so that a keyword is one and no name. */
   #afterOperand = false;
+  /** After a binary operator, before its right side. */
+  #inOperator = false;
   #previous = '';
 
-  wordFor(token: Token, next: Token | undefined): string {
+  next(token: Token, next: Token | undefined): CanonicalToken {
     const word = this.#choose(token, next);
+    const place = this.#place(token, word);
     this.#advance(token, word);
-    return word;
+    this.#inOperator = place === 'operator' || place === 'matching';
+    return { word, place };
+  }
+
+  #place({ kind, word }: Token, chosen: string): Place {
+    const paren = this.#parens.at(-1) ?? 'expression';
+    if (word === ')' && paren === 'expression') return 'closing';
+    const isPlain = !this.#inBraces && !this.#inBrackets && !this.#awaitsTime;
+    if (isPlain && paren === 'expression') {
+      if (word === '(' && this.#opened() === 'expression') return 'opening';
+      if (word === ',' && this.#parens.length > 0) return 'comma';
+      if (kind === 'operator' && this.#afterOperand && LEVEL_OF.has(word)) return 'operator';
+      if (kind === 'operator' && !this.#afterOperand && '+-'.includes(word)) return 'sign';
+    }
+    if (!this.#inOperator) return 'operand';
+    const inLabels = typeof paren === 'object' || (word === '(' && this.#opened() !== 'expression');
+    return inLabels || chosen === 'bool' || MATCHINGS.has(chosen) ? 'matching' : 'operand';
+  }
+
+  /** What a parenthesis would enclose here. */
+  #opened(): Paren {
+    const isInner = (this.#parens.at(-1) ?? 'expression') !== 'expression';
+    if (isInner || this.#awaitsTime || this.#inBrackets) return 'time';
+    if (this.#previous === 'start' || this.#previous === 'end') return 'time';
+    return LABEL_LISTS.has(this.#previous) ? { keyword: this.#previous } : 'expression';
   }
 
   #choose(token: Token, next: Token | undefined): string {
     const { kind, word } = token;
     if (kind === 'string') return '""';
     if (kind === 'mark') return word;
-    const inLabels = (this.#parens.at(-1) ?? null) !== null;
+    const inLabels = typeof this.#parens.at(-1) === 'object';
     if (kind === 'number' || kind === 'duration') {
       return this.#inBrackets || this.#awaitsTime || inLabels ? '1' : '""';
     }
@@ -84,18 +114,16 @@ class Writer {
   }
 
   #advance({ kind, word }: Token, chosen: string): void {
-    const opened = word === ')' ? this.#parens.pop() : null;
-    if (word === '(') {
-      this.#parens.push(
-        LABEL_LISTS.has(this.#previous) && !this.#awaitsTime ? this.#previous : null,
-      );
-    }
+    const closed = word === ')' ? this.#parens.pop() : undefined;
+    if (word === '(') this.#parens.push(this.#opened());
+    if (word === '{' || word === '}') this.#inBraces = word === '{';
     if (word === '[' || word === ']') this.#inBrackets = word === '[';
     const isKeyword = chosen === word && (word === '@' || word === 'offset');
     this.#awaitsTime = isKeyword || (this.#awaitsTime && '+-('.includes(word));
+    const ofMatching = typeof closed === 'object' && MATCHINGS.has(closed.keyword);
     this.#afterOperand =
       kind === 'mark'
-        ? ']}'.includes(word) || (word === ')' && !MATCHINGS.has(opened ?? ''))
+        ? ']}'.includes(word) || (word === ')' && !ofMatching)
         : chosen !== word || (kind !== 'operator' && kind !== 'keyword');
     this.#previous = chosen;
   }

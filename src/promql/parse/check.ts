@@ -7,12 +7,13 @@ import type {
   Binary,
   Call,
   Expr,
+  Unary,
   ValueType,
   VectorMatching,
   VectorSelector,
 } from '../ast.ts';
-import { typeOf } from '../ast.ts';
 import type { PromqlError } from '../errors.ts';
+import { foldOperators, type Leaf } from '../fold-operators.ts';
 import { METRIC_NAME } from '../labels.ts';
 import { goQuote } from './go-quote.ts';
 import { parseError } from './parse-error.ts';
@@ -22,7 +23,16 @@ import { parseError } from './parse-error.ts';
  * `PromqlError` bad_data.
  */
 export function checkExpression(text: string, expr: Expr): Expr {
-  return new Checker(text).check(expr);
+  return new Checker(text).check(expr).expr;
+}
+
+interface Checked {
+  readonly expr: Expr;
+  readonly type: ValueType;
+}
+
+function checked(expr: Expr, type: ValueType): Checked {
+  return { expr: Object.freeze(expr), type };
 }
 
 const NAMES: Readonly<Record<ValueType, string>> = {
@@ -43,42 +53,46 @@ class Checker {
     this.#text = text;
   }
 
-  check(expr: Expr): Expr {
-    return Object.freeze(this.#checked(expr));
+  check(root: Expr): Checked {
+    return foldOperators<Checked>(root, {
+      leaf: (expr) => this.#leaf(expr),
+      unary: (expr, operand) => this.#unary(expr, operand),
+      binary: (expr, lhs, rhs) => this.#binary(expr, lhs, rhs),
+    });
   }
 
-  #checked(expr: Expr): Expr {
+  #leaf(expr: Leaf): Checked {
     switch (expr.kind) {
       case 'number':
+        return checked(expr, 'scalar');
       case 'string':
-        return expr;
+        return checked(expr, 'string');
       case 'vectorSelector':
-        return this.#selector(expr);
-      case 'matrixSelector':
-        return { ...expr, selector: Object.freeze(this.#selector(expr.selector)) };
+        return checked(this.#selector(expr), 'vector');
+      case 'matrixSelector': {
+        const selector = Object.freeze(this.#selector(expr.selector));
+        return checked({ ...expr, selector }, 'matrix');
+      }
       case 'subquery': {
-        const inner = this.check(expr.expr);
-        const type = typeOf(inner);
-        if (type === 'vector') return { ...expr, expr: inner };
+        const { expr: inner, type } = this.check(expr.expr);
+        if (type === 'vector') return checked({ ...expr, expr: inner }, 'matrix');
         throw this.#fault(expr, `subquery is only allowed on instant vector, got ${type} instead`);
       }
-      case 'paren':
-        return { ...expr, expr: this.check(expr.expr) };
-      case 'unary': {
-        const inner = this.check(expr.expr);
-        const type = typeOf(inner);
-        if (type === 'scalar' || type === 'vector') return { ...expr, expr: inner };
-        const allowed =
-          'unary expression only allowed on expressions of type scalar or instant vector';
-        throw this.#fault(expr, `${allowed}, got "${NAMES[type]}"`);
+      case 'paren': {
+        const { expr: inner, type } = this.check(expr.expr);
+        return checked({ ...expr, expr: inner }, type);
       }
       case 'call':
-        return this.#call(expr);
+        return checked(this.#call(expr), expr.func.returns);
       case 'aggregate':
-        return this.#aggregate(expr);
-      case 'binary':
-        return this.#binary(expr);
+        return checked(this.#aggregate(expr), 'vector');
     }
+  }
+
+  #unary(unary: Unary, { expr, type }: Checked): Checked {
+    if (type === 'scalar' || type === 'vector') return checked({ ...unary, expr }, type);
+    const allowed = 'unary expression only allowed on expressions of type scalar or instant vector';
+    throw this.#fault(unary, `${allowed}, got "${NAMES[type]}"`);
   }
 
   #selector(selector: VectorSelector): VectorSelector {
@@ -103,11 +117,11 @@ class Checker {
       const told = `expected ${problem} argument(s) in call to ${goQuote(func.name)}`;
       throw this.#fault(call, `${told}, got ${args.length}`);
     }
-    const checked = args.map((arg, i) => {
+    const fitting = args.map((arg, i) => {
       const type = func.args[Math.min(i, wanted - 1)] as ValueType;
       return this.#expect(arg, type, `call to function ${goQuote(func.name)}`);
     });
-    return { ...call, args: Object.freeze(checked) };
+    return { ...call, args: Object.freeze(fitting) };
   }
 
   #aggregate(aggregate: Aggregate): Aggregate {
@@ -120,18 +134,15 @@ class Checker {
   }
 
   #expect(expr: Expr, wanted: ValueType, context: string): Expr {
-    const checked = this.check(expr);
-    const type = typeOf(checked);
-    if (type === wanted) return checked;
+    const { expr: inner, type } = this.check(expr);
+    if (type === wanted) return inner;
     const message = `expected type ${NAMES[wanted]} in ${context}, got ${NAMES[type]}`;
     throw this.#fault(expr, message);
   }
 
-  #binary(binary: Binary): Binary {
-    const lhs = this.check(binary.lhs);
-    const rhs = this.check(binary.rhs);
-    const left = typeOf(lhs);
-    const right = typeOf(rhs);
+  #binary(binary: Binary, lhs: Checked, rhs: Checked): Checked {
+    const left = lhs.type;
+    const right = rhs.type;
     const isComparison = COMPARISONS.has(binary.op);
     if (binary.bool && !isComparison) {
       throw this.#operatorFault(binary, 'bool modifier can only be used on comparison operators');
@@ -141,11 +152,10 @@ class Checker {
     }
     const isSet = SET_OPERATORS.has(binary.op);
     const matching = this.#matching(binary);
-    for (const side of [lhs, rhs]) {
-      const type = side === lhs ? left : right;
+    for (const { expr, type } of [lhs, rhs]) {
       if (type === 'scalar' || type === 'vector') continue;
       const message = 'binary expression must contain only scalar and instant vector types';
-      throw this.#fault(side, message);
+      throw this.#fault(expr, message);
     }
     const areVectors = left === 'vector' && right === 'vector';
     if (!areVectors && (matching?.labels.length ?? 0) > 0) {
@@ -158,7 +168,9 @@ class Checker {
       const message = `set operator "${binary.op}" not allowed in binary scalar expression`;
       throw this.#fault(binary, message);
     }
-    return { ...binary, lhs, rhs, matching: areVectors ? matching : null };
+    const type = left === 'scalar' && right === 'scalar' ? 'scalar' : 'vector';
+    const sides = { lhs: lhs.expr, rhs: rhs.expr };
+    return checked({ ...binary, ...sides, matching: areVectors ? matching : null }, type);
   }
 
   /** With the cardinality of set operators; a label is matched by or copied, not both. */

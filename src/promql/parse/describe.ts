@@ -1,10 +1,27 @@
 /** An expression's tree as JSON, in the shape of Prometheus 3.5's `/api/v1/parse_query`. */
-import type { AtModifier, Expr, VectorSelector } from '../ast.ts';
+import type { AtModifier, Binary, Call, Expr, VectorSelector } from '../ast.ts';
+import { foldOperators, type Leaf } from '../fold-operators.ts';
 import { formatNumber } from './print.ts';
 
 export type Described = Readonly<Record<string, unknown>>;
 
-export function describeExpression(expr: Expr): Described {
+/** As deep as the expression: more than `JSON.stringify` can take, for one. */
+export function describeExpression(root: Expr): Described {
+  return foldOperators<Described>(root, {
+    leaf: describeLeaf,
+    unary: ({ op }, expr) => ({ type: 'unaryExpr', op, expr }),
+    binary: (node, lhs, rhs) => ({
+      type: 'binaryExpr',
+      op: node.op,
+      lhs,
+      rhs,
+      matching: describeMatching(node),
+      bool: node.bool,
+    }),
+  });
+}
+
+function describeLeaf(expr: Leaf): Described {
   switch (expr.kind) {
     case 'number':
       return { type: 'numberLiteral', val: formatNumber(expr.value) };
@@ -38,17 +55,6 @@ export function describeExpression(expr: Expr): Described {
         grouping: expr.grouping,
         without: expr.without,
       };
-    case 'binary':
-      return {
-        type: 'binaryExpr',
-        op: expr.op,
-        lhs: describeExpression(expr.lhs),
-        rhs: describeExpression(expr.rhs),
-        matching: describeMatching(expr),
-        bool: expr.bool,
-      };
-    case 'unary':
-      return { type: 'unaryExpr', op: expr.op, expr: describeExpression(expr.expr) };
     case 'paren':
       return { type: 'parenExpr', expr: describeExpression(expr.expr) };
   }
@@ -68,13 +74,13 @@ function describeAt(at: AtModifier | null): Described {
   return { timestamp: at?.ms ?? null, startOrEnd: null };
 }
 
-function describeMatching({ matching }: Extract<Expr, { kind: 'binary' }>): Described | null {
+function describeMatching({ matching }: Binary): Described | null {
   if (matching === null) return null;
   const { cardinality, on, labels, include } = matching;
   return { card: cardinality, on, labels, include };
 }
 
-function describeFunction({ func }: Extract<Expr, { kind: 'call' }>): Described {
+function describeFunction({ func }: Call): Described {
   const { name, args, variadic, returns } = func;
   return { name, variadic, argTypes: args, returnType: returns };
 }

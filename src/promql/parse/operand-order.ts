@@ -1,100 +1,55 @@
 /**
- * Operators in the order in which they bind. The editor's grammar lets `offset`, `@` and ranges
- * take everything to their left (`a + b offset 5m` as `(a + b) offset 5m`), so its nesting of
- * operators is undone to the sequence that was written, and nested again by Prometheus's table
- * (`promql/parser/generated_parser.y`): modifiers bind tightest, then `^` (to the right), signs,
- * and the others (to the left).
+ * Operators in the order in which they bind, by Prometheus's table
+ * (`promql/parser/generated_parser.y`): `^` to the right, then signs, then the others, to the left.
+ * Modifiers bind tighter still, and belong to operands.
  */
-import type { SyntaxNode } from '@lezer/common';
-import {
-  BinaryExpr,
-  MatrixSelector,
-  OffsetExpr,
-  StepInvariantExpr,
-  SubqueryExpr,
-  UnaryExpr,
-} from '@prometheus-io/lezer-promql';
-
-/** One piece of an expression; `node` is the one that holds what belongs to it. */
-export interface Piece {
-  readonly role: 'sign' | 'operand' | 'modifier' | 'operator';
-  readonly node: SyntaxNode;
-}
+import type { Piece } from './split.ts';
 
 /** What is made of the pieces, in the order in which Prometheus's parser makes it. */
 export interface OperandActions<T> {
-  operand(node: SyntaxNode): T;
-  modified(node: SyntaxNode, operand: T): T;
-  signed(node: SyntaxNode, operand: T): T;
-  combined(node: SyntaxNode, lhs: T, rhs: T): T;
+  operand(piece: Piece): T;
+  signed(sign: Piece, operand: T): T;
+  combined(operator: Piece, lhs: T, rhs: T): T;
   /** The operator of a piece, as a key of the table. */
-  operatorOf(node: SyntaxNode): string;
+  operatorOf(piece: Piece): string;
 }
 
 const LEVELS = ['or', 'and unless', '== != < > <= >=', '+ -', '* / % atan2', '^'];
-const LEVEL_OF = new Map(
+/** How tight a binary operator binds. */
+export const LEVEL_OF: ReadonlyMap<string, number> = new Map(
   LEVELS.flatMap((operators, level) => operators.split(' ').map((op) => [op, level] as const)),
 );
 const POWER = LEVELS.length - 1;
+/** Of a sign: looser than `^`, tighter than all others. */
+const SIGN = POWER - 0.5;
 
-export function combine<T>(node: SyntaxNode, actions: OperandActions<T>): T {
-  const pieces = piecesOf(node);
-  let at = 0;
-  const operand = (): T => {
-    const piece = pieces[at++];
-    if (piece?.role === 'sign') return actions.signed(piece.node, climb(POWER));
-    if (piece?.role !== 'operand') throw new Error('An operator has no operand');
-    let made = actions.operand(piece.node);
-    for (let next = pieces[at]; next?.role === 'modifier'; next = pieces[++at]) {
-      made = actions.modified(next.node, made);
-    }
-    return made;
+/** A loop, because a chain may be thousands long. */
+export function combine<T>(pieces: readonly Piece[], actions: OperandActions<T>): T {
+  const made: T[] = [];
+  const waiting: { readonly piece: Piece; readonly level: number }[] = [];
+  const take = (): T => {
+    if (made.length === 0) throw new Error('An operator has no operand');
+    return made.pop() as T;
   };
-  const climb = (levelMin: number): T => {
-    let lhs = operand();
-    for (let next = pieces[at]; next !== undefined; next = pieces[at]) {
-      const level = LEVEL_OF.get(actions.operatorOf(next.node)) ?? -1;
-      if (level < levelMin) break;
-      at++;
-      lhs = actions.combined(next.node, lhs, climb(level === POWER ? level : level + 1));
+  /** Makes what binds as tight as `level` at least. */
+  const settle = (level: number): void => {
+    for (let last = waiting.at(-1); last !== undefined; last = waiting.at(-1)) {
+      if (last.level < level) return;
+      waiting.pop();
+      const rhs = take();
+      if (last.level === SIGN) made.push(actions.signed(last.piece, rhs));
+      else made.push(actions.combined(last.piece, take(), rhs));
     }
-    return lhs;
   };
-  return climb(0);
-}
-
-/** As written, from left to right. Not recursive: a chain may be thousands long. */
-function piecesOf(root: SyntaxNode): Piece[] {
-  const pieces: Piece[] = [];
-  const pending: Piece[] = [{ role: 'operand', node: root }];
-  for (let piece = pending.pop(); piece !== undefined; piece = pending.pop()) {
-    const { role, node } = piece;
-    if (role !== 'operand') {
-      pieces.push(piece);
-      continue;
-    }
-    const first = node.firstChild;
-    const last = node.lastChild;
-    const inner = {
-      role: 'operand',
-      node: (node.type.id === UnaryExpr ? last : first) ?? node,
-    } as const;
-    switch (node.type.id) {
-      case BinaryExpr:
-        pending.push({ role: 'operand', node: last ?? node }, { role: 'operator', node }, inner);
-        break;
-      case UnaryExpr:
-        pending.push(inner, { role: 'sign', node });
-        break;
-      case OffsetExpr:
-      case StepInvariantExpr:
-      case MatrixSelector:
-      case SubqueryExpr:
-        pending.push({ role: 'modifier', node }, inner);
-        break;
-      default:
-        pieces.push(piece);
+  for (const piece of pieces) {
+    if (piece.role === 'operand') made.push(actions.operand(piece));
+    else if (piece.role === 'sign') waiting.push({ piece, level: SIGN });
+    else {
+      const level = LEVEL_OF.get(actions.operatorOf(piece)) ?? -1;
+      settle(level === POWER ? level + 1 : level);
+      waiting.push({ piece, level });
     }
   }
-  return pieces;
+  settle(-1);
+  return take();
 }

@@ -4,19 +4,25 @@
  * bytes, broken and indented by its nesting.
  */
 import type { Aggregate, AtModifier, Binary, Expr, NumberLiteral, VectorSelector } from '../ast.ts';
+import { PromqlError } from '../errors.ts';
+import { foldOperators, type Leaf } from '../fold-operators.ts';
 import { METRIC_NAME } from '../labels.ts';
 import type { Matcher } from '../matcher.ts';
 import { formatDuration } from './duration.ts';
 import { goQuote } from './go-quote.ts';
 
-/** What `/api/v1/format_query` answers. */
+/**
+ * What `/api/v1/format_query` answers. Each operator indents what is left of it once more, so that
+ * the text of a chain grows with the square of its length: throws `PromqlError` execution where it
+ * would be longer than any answer may be.
+ */
 export function formatExpression(expr: Expr): string {
-  return new Printer().pretty(expr, 0);
+  return new Printer().pretty(expr);
 }
 
 /** On one line. */
 export function printExpression(expr: Expr): string {
-  return new Printer().line(expr);
+  return new Printer().line(expr).text;
 }
 
 /** A number without exponent, `NaN`, `+Inf`, `-Inf` and `-0` as Go has them. */
@@ -32,77 +38,135 @@ export function formatNumber(value: number): string {
 /** Bytes of a part that stay on one line. */
 const LINE_BYTES_MAX = 100;
 
+/** Characters of a formatted text; an answer holds as many bytes. */
+const FORMATTED_MAX = 4 * 1024 * 1024;
+
+interface Line {
+  readonly text: string;
+  /** Counted along, because to count those of each part anew would take the square of the time. */
+  readonly bytes: number;
+}
+
+/** A part that is still to be laid out. */
+interface Part {
+  readonly expr: Expr;
+  readonly level: number;
+  /** Behind a sign, where its first line is not indented. */
+  readonly isBare: boolean;
+}
+
 class Printer {
   /** Each part is asked for by every part around it. */
-  readonly #lines = new Map<Expr, string>();
+  readonly #lines = new Map<Expr, Line>();
 
-  line(expr: Expr): string {
-    let line = this.#lines.get(expr);
-    if (line === undefined) {
-      line = this.#print(expr);
-      this.#lines.set(expr, line);
-    }
-    return line;
+  line(root: Expr): Line {
+    const known = this.#lines.get(root);
+    if (known !== undefined) return known;
+    return foldOperators<Line>(root, {
+      leaf: (expr) => this.#keep(expr, this.#leaf(expr)),
+      unary: (expr, operand) => this.#keep(expr, joined(expr.op, operand)),
+      binary: (expr, lhs, rhs) => this.#keep(expr, joined(lhs, ` ${operatorWith(expr)} `, rhs)),
+    });
   }
 
-  pretty(expr: Expr, level: number): string {
-    const line = this.line(expr);
-    const indent = '  '.repeat(level);
-    // A sign and a subquery look at what they stand at, whatever their own length.
-    if (expr.kind === 'unary') return `${indent}${expr.op}${this.pretty(expr.expr, level).trim()}`;
-    const fits = Buffer.byteLength(line) <= LINE_BYTES_MAX;
-    if (expr.kind === 'subquery') {
-      return fits ? line : `${this.pretty(expr.expr, level)}${subquerySuffix(expr)}`;
+  /** Piece by piece from left to right; a loop, because it may be as deep as it is long. */
+  pretty(root: Expr): string {
+    const texts: string[] = [];
+    let length = 0;
+    const pending: (string | Part)[] = [{ expr: root, level: 0, isBare: false }];
+    for (let piece = pending.pop(); piece !== undefined; piece = pending.pop()) {
+      if (typeof piece !== 'string') {
+        pending.push(...this.#laidOut(piece).reverse());
+        continue;
+      }
+      texts.push(piece);
+      length += piece.length;
+      if (length > FORMATTED_MAX) throw tooLong();
     }
-    if (fits) return `${indent}${line}`;
-    const inner = (part: Expr) => this.pretty(part, level + 1);
+    return texts.join('');
+  }
+
+  #laidOut({ expr, level, isBare }: Part): (string | Part)[] {
+    const { text, bytes } = this.line(expr);
+    const indent = '  '.repeat(level);
+    const first = isBare ? '' : indent;
+    // A sign and a subquery look at what they stand at, whatever their own length.
+    if (expr.kind === 'unary') return [first + expr.op, { expr: expr.expr, level, isBare: true }];
+    const fits = bytes <= LINE_BYTES_MAX;
+    if (expr.kind === 'subquery') {
+      return fits ? [text] : [{ expr: expr.expr, level, isBare }, subquerySuffix(expr)];
+    }
+    if (fits) return [first + text];
+    const inner = (part: Expr): Part => ({ expr: part, level: level + 1, isBare: false });
     switch (expr.kind) {
       case 'aggregate': {
-        const param = expr.param === null ? '' : `${inner(expr.param)},\n`;
-        return `${indent}${aggregateHead(expr)}(\n${param}${inner(expr.expr)}\n${indent})`;
+        const param = expr.param === null ? [] : [inner(expr.param), ',\n'];
+        return [`${first}${aggregateHead(expr)}(\n`, ...param, inner(expr.expr), `\n${indent})`];
       }
-      case 'binary':
-        return `${inner(expr.lhs)}\n${indent}${operatorWith(expr)}\n${inner(expr.rhs)}`;
-      case 'call':
-        return `${indent}${expr.func.name}(\n${expr.args.map(inner).join(',\n')}\n${indent})`;
+      case 'binary': {
+        const lhs = { ...inner(expr.lhs), isBare };
+        return [lhs, `\n${indent}${operatorWith(expr)}\n`, inner(expr.rhs)];
+      }
+      case 'call': {
+        const args = expr.args.flatMap((arg, i) => (i === 0 ? [inner(arg)] : [',\n', inner(arg)]));
+        return [`${first}${expr.func.name}(\n`, ...args, `\n${indent})`];
+      }
       case 'paren':
-        return `${indent}(\n${inner(expr.expr)}\n${indent})`;
+        return [`${first}(\n`, inner(expr.expr), `\n${indent})`];
       case 'number':
       case 'string':
       case 'vectorSelector':
       case 'matrixSelector':
-        return `${indent}${line}`;
+        return [first + text];
     }
   }
 
-  #print(expr: Expr): string {
+  #keep(expr: Expr, line: Line): Line {
+    this.#lines.set(expr, line);
+    return line;
+  }
+
+  #leaf(expr: Leaf): Line {
     switch (expr.kind) {
       case 'number':
-        return printNumber(expr);
+        return joined(printNumber(expr));
       case 'string':
-        return goQuote(expr.value);
+        return joined(goQuote(expr.value));
       case 'vectorSelector':
-        return `${printSelector(expr)}${movedSuffix(expr)}`;
+        return joined(printSelector(expr), movedSuffix(expr));
       case 'matrixSelector': {
         const range = `[${formatDuration(expr.rangeMs)}]`;
-        return `${printSelector(expr.selector)}${range}${movedSuffix(expr.selector)}`;
+        return joined(printSelector(expr.selector), range, movedSuffix(expr.selector));
       }
       case 'subquery':
-        return `${this.line(expr.expr)}${subquerySuffix(expr)}`;
-      case 'call':
-        return `${expr.func.name}(${expr.args.map((arg) => this.line(arg)).join(', ')})`;
-      case 'aggregate': {
-        const param = expr.param === null ? '' : `${this.line(expr.param)}, `;
-        return `${aggregateHead(expr)}(${param}${this.line(expr.expr)})`;
+        return joined(this.line(expr.expr), subquerySuffix(expr));
+      case 'call': {
+        const args = expr.args.flatMap((arg, i) => [i === 0 ? '' : ', ', this.line(arg)]);
+        return joined(`${expr.func.name}(`, ...args, ')');
       }
-      case 'binary':
-        return `${this.line(expr.lhs)} ${operatorWith(expr)} ${this.line(expr.rhs)}`;
-      case 'unary':
-        return `${expr.op}${this.line(expr.expr)}`;
+      case 'aggregate': {
+        const param = expr.param === null ? [] : [this.line(expr.param), ', '];
+        return joined(`${aggregateHead(expr)}(`, ...param, this.line(expr.expr), ')');
+      }
       case 'paren':
-        return `(${this.line(expr.expr)})`;
+        return joined('(', this.line(expr.expr), ')');
     }
   }
+}
+
+function joined(...parts: readonly (string | Line)[]): Line {
+  let text = '';
+  let bytes = 0;
+  for (const part of parts) {
+    text += typeof part === 'string' ? part : part.text;
+    bytes += typeof part === 'string' ? Buffer.byteLength(part) : part.bytes;
+  }
+  return { text, bytes };
+}
+
+function tooLong(): PromqlError {
+  const message = `the formatted expression would be longer than ${FORMATTED_MAX} characters: its operators are nested too deep to indent them all`;
+  return new PromqlError('execution', message);
 }
 
 function printNumber({ value, isDuration }: NumberLiteral): string {
