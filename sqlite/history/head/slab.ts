@@ -101,7 +101,7 @@ export class Slab {
     if (lastPage >= 0) this.#appendPage(lastPage);
     // Rows were perhaps dropped, so the place is looked up again.
     const at = this.#placeOf(row.timeMs);
-    for (let i = this.#rows; i > at; i--) this.#moveRow(i - 1, i);
+    this.#openPlace(at);
     this.#rows++;
     this.#writeRow(this.#cellOf(at), row);
     this.#memory.directory[this.#entry + ROWS] = this.#rows;
@@ -327,9 +327,23 @@ export class Slab {
     return low;
   }
 
-  #moveRow(from: number, to: number): void {
+  /** Moves the rows from `at` on by one, page by page: a sender may bring a week newest first. */
+  #openPlace(at: number): void {
+    const perPage = this.#rowsPerPage;
+    const firstPage = Math.floor(at / perPage);
+    for (let page = Math.floor(this.#rows / perPage); page >= firstPage; page--) {
+      const start = page * perPage;
+      const from = Math.max(at, start);
+      this.#moveRows(from, Math.min(this.#rows, start + perPage - 1) - from, from + 1);
+      if (page > firstPage) this.#moveRows(start - 1, 1, start);
+    }
+  }
+
+  /** Moves rows that lie in one page. */
+  #moveRows(from: number, count: number, to: number): void {
+    if (count <= 0) return;
     const cell = this.#cellOf(from);
-    this.#memory.cells.copyWithin(this.#cellOf(to), cell, cell + this.#stride);
+    this.#memory.cells.copyWithin(this.#cellOf(to), cell, cell + count * this.#stride);
   }
 
   #beginWrite(): void {
