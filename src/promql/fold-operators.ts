@@ -9,39 +9,44 @@ import type { Binary, Expr, Unary } from './ast.ts';
 export type Operator = Unary | Binary;
 export type Leaf = Exclude<Expr, Operator>;
 
-/** What becomes of each part, in the order of the text: the left side, the right side, then both. */
+export function isOperator(expr: Expr): expr is Operator {
+  return expr.kind === 'binary' || expr.kind === 'unary';
+}
+
+/**
+ * The operators and their operands in the order in which they are evaluated: left side, right side,
+ * operator. `isWhole`: an operator that is not to be taken apart.
+ */
+export function inOrder(root: Expr, isWhole = (_: Operator): boolean => false): Expr[] {
+  const backwards: Expr[] = [];
+  const pending = [root];
+  for (let node = pending.pop(); node !== undefined; node = pending.pop()) {
+    backwards.push(node);
+    if (!isOperator(node) || isWhole(node)) continue;
+    if (node.kind === 'unary') pending.push(node.expr);
+    else pending.push(node.lhs, node.rhs);
+  }
+  return backwards.reverse();
+}
+
+/** What becomes of each part. */
 export interface OperatorActions<T> {
   leaf(expr: Leaf): T;
   unary(node: Unary, operand: T): T;
   binary(node: Binary, lhs: T, rhs: T): T;
-  /** The value of an operator that is not to be taken apart, undefined for all others. */
-  whole?(node: Operator): T | undefined;
 }
 
-/** Calls one action for each part, so that its time is that of the actions. */
+/** Calls one action for each part, in order. */
 export function foldOperators<T>(root: Expr, actions: OperatorActions<T>): T {
   const made: T[] = [];
-  /** The last of them is next; an operator comes twice, and is made when it does so again. */
-  const pending: Expr[] = [root];
-  const opened: Expr[] = [];
-  for (let node = pending.pop(); node !== undefined; node = pending.pop()) {
-    if (node.kind !== 'unary' && node.kind !== 'binary') made.push(actions.leaf(node));
-    else if (opened.at(-1) === node) {
-      opened.pop();
-      const last = made.pop() as T;
-      if (node.kind === 'unary') made.push(actions.unary(node, last));
-      else made.push(actions.binary(node, made.pop() as T, last));
-    } else {
-      const whole = actions.whole?.(node);
-      if (whole !== undefined) {
-        made.push(whole);
-        continue;
-      }
-      opened.push(node);
-      pending.push(node);
-      if (node.kind === 'unary') pending.push(node.expr);
-      else pending.push(node.rhs, node.lhs);
+  for (const node of inOrder(root)) {
+    if (!isOperator(node)) {
+      made.push(actions.leaf(node));
+      continue;
     }
+    const last = made.pop() as T;
+    if (node.kind === 'unary') made.push(actions.unary(node, last));
+    else made.push(actions.binary(node, made.pop() as T, last));
   }
   return made.pop() as T;
 }

@@ -4,9 +4,17 @@
  * are computed at one step and spread; a subquery's inner expression gets a grid of its own.
  */
 import type { Annotations } from '../annotations.ts';
-import type { Binary, Call, Expr, MatrixSelector, Subquery, VectorSelector } from '../ast.ts';
+import type {
+  Aggregate,
+  Binary,
+  Call,
+  Expr,
+  MatrixSelector,
+  Subquery,
+  VectorSelector,
+} from '../ast.ts';
 import type { Budget } from '../budget.ts';
-import { foldOperators, type Operator } from '../fold-operators.ts';
+import { inOrder, isOperator, type Leaf, type Operator } from '../fold-operators.ts';
 import type { CallContext, PromqlFunction } from '../functions/function.ts';
 import type { SeriesSource } from '../series-source.ts';
 import type { Grid, RangeValue, Value, VectorValue } from '../values.ts';
@@ -54,8 +62,10 @@ export class Evaluator {
   /** The value of any part that is not a range. Throws `PromqlError`. */
   evaluate(expr: Expr, grid: Grid): Value {
     this.#budget.check();
-    if (grid.count === 1 || !this.#plan.invariant.has(expr)) return this.#compute(expr, grid);
-    const value = this.#compute(expr, { ...grid, count: 1 });
+    if (grid.count === 1 || !this.#plan.invariant.has(expr)) {
+      return isOperator(expr) ? this.#operators(expr, grid) : this.#leaf(expr, grid);
+    }
+    const value = this.evaluate(expr, { ...grid, count: 1 });
     const spread = broadcast(value, grid.count, this.#pinned, this.#budget);
     this.#pinned.release([value], spread, this.#budget);
     return spread;
@@ -66,7 +76,7 @@ export class Evaluator {
     return this.#range(expr, grid).range;
   }
 
-  #compute(expr: Expr, grid: Grid): Value {
+  #leaf(expr: Leaf, grid: Grid): Value {
     switch (expr.kind) {
       case 'number':
         return constantScalar(expr.value, grid.count, this.#budget);
@@ -76,17 +86,8 @@ export class Evaluator {
         return this.#select(expr, grid, 'values');
       case 'call':
         return this.#call(expr, grid);
-      case 'aggregate': {
-        const param = expr.param === null ? null : this.evaluate(expr.param, grid);
-        const vector = asVector(this.evaluate(expr.expr, grid));
-        const { annotations } = this.#options;
-        const context = { count: grid.count, budget: this.#budget, annotations };
-        const inputs = param === null ? [vector] : [vector, param];
-        return this.#made(applyAggregate(expr, vector, param, context), inputs);
-      }
-      case 'binary':
-      case 'unary':
-        return this.#operators(expr, grid);
+      case 'aggregate':
+        return this.#aggregate(expr, grid);
       case 'paren':
         return this.evaluate(expr.expr, grid);
       case 'matrixSelector':
@@ -95,31 +96,48 @@ export class Evaluator {
     }
   }
 
-  /** Without recursion; of a chain that leans to the left two values at once are alive. */
+  /**
+   * Without recursion along them; of a chain that leans to the left two values at once are alive.
+   * What a call of this leaves on the stack is kept small: 500 of them may be open.
+   */
   #operators(root: Operator, grid: Grid): Value {
-    const context = { count: grid.count, budget: this.#budget };
-    const join = (node: Binary, lhs: Value, rhs: Value): Value => {
-      this.#budget.check();
-      return this.#made(applyBinary(node, lhs, rhs, context), [lhs, rhs]);
-    };
-    const folded = foldOperators<Value | OrChain>(root, {
-      whole: (node) =>
-        grid.count > 1 && this.#plan.invariant.has(node) ? this.evaluate(node, grid) : undefined,
-      leaf: (node) => this.evaluate(node, grid),
-      unary: (node, operand) => {
-        this.#budget.check();
-        const value = whole(operand);
-        return this.#made(applyUnary(node, value, this.#budget), [value]);
-      },
-      binary: (node, lhs, rhs) => {
-        if (node.op !== 'or') return join(node, whole(lhs), whole(rhs));
-        const isMore = lhs instanceof OrChain && lhs.takes(node);
-        const chain = isMore ? lhs : new OrChain(node, whole(lhs), join);
-        chain.add(node, whole(rhs));
-        return chain;
-      },
-    });
-    return whole(folded);
+    const made: (Value | OrChain)[] = [];
+    const isWhole = (node: Operator) => grid.count > 1 && this.#plan.invariant.has(node);
+    for (const node of inOrder(root, isWhole)) {
+      if (isOperator(node) && !isWhole(node)) this.#apply(node, made, grid);
+      else made.push(this.evaluate(node, grid));
+    }
+    return settled(made.pop());
+  }
+
+  /** An operator to the last of `made`, which its result replaces. */
+  #apply(node: Operator, made: (Value | OrChain)[], { count }: Grid): void {
+    this.#budget.check();
+    const last = settled(made.pop());
+    if (node.kind === 'unary') {
+      made.push(this.#made(applyUnary(node, last, this.#budget), [last]));
+      return;
+    }
+    const join = (by: Binary, lhs: Value, rhs: Value): Value =>
+      this.#made(applyBinary(by, lhs, rhs, { count, budget: this.#budget }), [lhs, rhs]);
+    const lhs = made.pop();
+    if (node.op !== 'or') {
+      made.push(join(node, settled(lhs), last));
+      return;
+    }
+    const isMore = lhs instanceof OrChain && lhs.takes(node);
+    const chain = isMore ? lhs : new OrChain(node, settled(lhs), join);
+    chain.add(node, last);
+    made.push(chain);
+  }
+
+  #aggregate(expr: Aggregate, grid: Grid): Value {
+    const param = expr.param === null ? null : this.evaluate(expr.param, grid);
+    const vector = asVector(this.evaluate(expr.expr, grid));
+    const { annotations } = this.#options;
+    const context = { count: grid.count, budget: this.#budget, annotations };
+    const inputs = param === null ? [vector] : [vector, param];
+    return this.#made(applyAggregate(expr, vector, param, context), inputs);
   }
 
   #made(output: Value, inputs: readonly Value[]): Value {
@@ -227,7 +245,8 @@ interface HeldRange extends CopiedRange {
 /** Functions over a range whose answer is one column, however many series the range has. */
 const ONE_COLUMN: ReadonlySet<string> = new Set(['absent_over_time']);
 
-function whole(value: Value | OrChain): Value {
+function settled(value: Value | OrChain | undefined): Value {
+  if (value === undefined) throw new Error('An operator has no operand');
   return value instanceof OrChain ? value.value() : value;
 }
 
