@@ -162,7 +162,8 @@ function pointDifferences(
   return differences.length > 3 ? [...differences.slice(0, 3), '...'] : differences;
 }
 
-function isClose(a: number | string, b: number | string, tolerance: Tolerance): boolean {
+/** Whether two values count as the same one. */
+export function isClose(a: number | string, b: number | string, tolerance: Tolerance): boolean {
   if (typeof a === 'string' || typeof b === 'string') return a === b;
   if (a === b || (Number.isNaN(a) && Number.isNaN(b))) return true;
   const difference = Math.abs(a - b);

@@ -11,7 +11,8 @@ import { type Prometheus, startPrometheus } from '../../support/prometheus.ts';
 import { type Answer, answerOf, answerOfApi, differencesOf } from '../answer.ts';
 import { MemorySource } from '../memory-source.ts';
 import { knownReason } from './known-differences.ts';
-import { type Piece, smallerPieces, textOf } from './piece.ts';
+import { annotationDifferences, isOrdered, orderDifferences } from './notes-and-order.ts';
+import { descendants, type Piece, smallerPieces, textOf } from './piece.ts';
 import { dataOf, dataSetOf, type FuzzQuery, type FuzzTimes, queryOf } from './query.ts';
 
 /**
@@ -140,20 +141,43 @@ async function compare(
   times: FuzzTimes,
 ): Promise<Compared> {
   const expression = textOf(piece);
-  const prometheus = answerOfApi(await askPrometheus(world.prometheus, query, expression, times));
-  let ours: Answer;
-  try {
-    ours = answerOf(() => askOurs(world.source, query, expression, times));
-  } catch (error) {
-    throw new Error(`Seed ${query.seed}, ${expression}: our engine broke`, { cause: error });
-  }
+  const prometheus = await answerOfPrometheus(world, query, expression, times);
+  const ours = answerOfOurs(world, query, expression, times);
+  const values = differencesOf(prometheus, ours, TOLERANCE);
   const differences = [
-    ...differencesOf(prometheus, ours, TOLERANCE),
+    ...values,
     ...annotationDifferences(prometheus, ours),
     ...(isOrdered(piece) ? orderDifferences(prometheus, ours) : []),
   ];
-  const reason = differences.length === 0 ? null : knownReason(expression, prometheus, ours);
+  if (values.length === 0) return { prometheus, ours, differences, reason: null };
+  const reason = await knownReason({
+    ...{ expression, piece, times, prometheus, ours, tolerance: TOLERANCE },
+    askOurs: (text) => answerOfOurs(world, query, text, times),
+    askPrometheus: (text, at) => answerOfPrometheus(world, query, text, at),
+  });
   return { prometheus, ours, differences, reason };
+}
+
+async function answerOfPrometheus(
+  { prometheus }: World,
+  query: FuzzQuery,
+  expression: string,
+  times: FuzzTimes,
+): Promise<Answer> {
+  return answerOfApi(await askPrometheus(prometheus, query, expression, times));
+}
+
+function answerOfOurs(
+  { source }: World,
+  query: FuzzQuery,
+  expression: string,
+  times: FuzzTimes,
+): Answer {
+  try {
+    return answerOf(() => askOurs(source, query, expression, times));
+  } catch (error) {
+    throw new Error(`Seed ${query.seed}, ${expression}: our engine broke`, { cause: error });
+  }
 }
 
 function askPrometheus(
@@ -190,55 +214,9 @@ function askOurs(
   return queryRange({ ...common, startMs, endMs, stepMs }, deps);
 }
 
-/** Whether the elements of an instant query's vector have an order, as far as it is defined. */
-function isOrdered({ parts: [first, grouping] }: Piece): boolean {
-  if (first === 'topk' || first === 'bottomk') return grouping === '';
-  return first === 'sort(' || first === 'sort_desc(';
-}
-
-/** Equal values have no order among them, so it is the values that are compared. */
-function orderDifferences(a: Answer, b: Answer): string[] {
-  const [expected, got] = [valuesInOrder(a), valuesInOrder(b)];
-  return expected === got ? [] : [`the order: expected ${expected}, got ${got}`];
-}
-
-function valuesInOrder(answer: Answer): string {
-  if (answer.kind === 'error' || answer.type !== 'vector') return '';
-  const values = answer.series.flatMap(({ points }) => points.map(({ value }) => Number(value)));
-  return values.map((value) => value.toPrecision(6)).join(' ');
-}
-
-/** Prometheus's API tells ten of a kind and then how many more. */
-const TOLD_MAX = 10;
-/** Newer than 3.5. */
-const SINCE_3_5 = /sort is ineffective/;
-/** Over a range, Prometheus knows a histogram's metric at the first step alone. */
-const CORRECTED_OF = /(fixed for monotonicity .* for metric name) ".*"/;
-/** It tells a text once, at the last of the places that it was met at; we tell every place. */
-const PLACE = / \(\d+:\d+\)$/;
-/** The last digits of a function are not the same everywhere. */
-const LAST_DIGITS = /(\.\d{10})\d+/g;
-
-function annotationDifferences(a: Answer, b: Answer): string[] {
-  if (a.kind === 'error' || b.kind === 'error') return [];
-  return (['warnings', 'infos'] as const).flatMap((kind) => {
-    if (a[kind].length > TOLD_MAX) return [];
-    const [expected, got] = [comparable(a[kind]), comparable(b[kind])];
-    if (expected.join('\n') === got.join('\n')) return [];
-    return [`${kind}: expected ${JSON.stringify(a[kind])}, got ${JSON.stringify(b[kind])}`];
-  });
-}
-
-function comparable(texts: readonly string[]): string[] {
-  const told = texts
-    .filter((text) => !SINCE_3_5.test(text))
-    .map((text) => text.replace(PLACE, '').replace(CORRECTED_OF, '$1').replace(LAST_DIGITS, '$1'));
-  return [...new Set(told)].sort();
-}
-
 /**
  * Takes the first smaller expression that fails as well, until there is none. What comes out may be
- * known, and then so is the whole; or hold a part that is.
+ * known, or have an operand that is: what Prometheus makes of that is no better.
  */
 async function shrink(
   world: World,
@@ -248,23 +226,21 @@ async function shrink(
   let { piece } = query;
   let compared = await compare(world, query, piece, times);
   if (compared.differences.length === 0) return { reason: CONTRADICTION };
-  let reason = compared.reason;
   let tries = 0;
-  for (let found = true; found && tries < SHRINKS_MAX; ) {
+  for (let found = true; found && compared.reason === null && tries < SHRINKS_MAX; ) {
     found = false;
     for (const smaller of smallerPieces(piece)) {
       if (tries++ > SHRINKS_MAX) break;
       const next = await compare(world, query, smaller, times);
-      if (next.differences.length === 0) continue;
-      if (next.reason !== null) {
-        reason ??= next.reason;
-        continue;
-      }
-      [piece, compared, reason, found] = [smaller, next, null, true];
+      if (next.differences.length === 0 || next.reason !== null) continue;
+      [piece, compared, found] = [smaller, next, true];
       break;
     }
   }
-  reason ??= await contradiction(world, query, piece, times);
+  const reason =
+    compared.reason ??
+    (await reasonOfOperand(world, query, piece, times)) ??
+    (await contradiction(world, query, piece, times));
   if (reason !== null) return { reason };
   const { prometheus, ours, differences } = compared;
   const { seed, lookbackMs } = query;
@@ -272,20 +248,33 @@ async function shrink(
   return { seed, expression, times, lookbackMs, differences, prometheus, ours };
 }
 
+async function reasonOfOperand(
+  world: World,
+  query: FuzzQuery,
+  piece: Piece,
+  times: FuzzTimes,
+): Promise<string | null> {
+  for (const operand of descendants(piece)) {
+    const { reason } = await compare(world, query, operand, times);
+    if (reason !== null) return reason;
+  }
+  return null;
+}
+
 /** Times that Prometheus is asked again; it goes through hash maps in an order of chance. */
 const ASKED_AGAIN = 10;
 const CONTRADICTION = 'Prometheus does not give the same answer twice';
 
 async function contradiction(
-  { prometheus }: World,
+  world: World,
   query: FuzzQuery,
   piece: Piece,
   times: FuzzTimes,
 ): Promise<string | null> {
-  const ask = () => askPrometheus(prometheus, query, textOf(piece), times);
-  const first = answerOfApi(await ask());
+  const ask = () => answerOfPrometheus(world, query, textOf(piece), times);
+  const first = await ask();
   for (let i = 0; i < ASKED_AGAIN; i++) {
-    const differences = differencesOf(first, answerOfApi(await ask()), TOLERANCE);
+    const differences = differencesOf(first, await ask(), TOLERANCE);
     if (differences.length > 0) return CONTRADICTION;
   }
   return null;

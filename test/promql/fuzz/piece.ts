@@ -29,7 +29,8 @@ export function* smallerPieces(piece: Piece): Generator<Piece> {
   yield* withSmallerPart(piece);
 }
 
-function* descendants(piece: Piece): Generator<Piece> {
+/** The pieces within, each before its own. */
+export function* descendants(piece: Piece): Generator<Piece> {
   for (const part of piece.parts) {
     if (!isPiece(part)) continue;
     yield part;
@@ -50,6 +51,6 @@ function* withSmallerPart(piece: Piece): Generator<Piece> {
   }
 }
 
-function isPiece(part: Part): part is Piece {
+export function isPiece(part: Part): part is Piece {
   return typeof part !== 'string' && 'parts' in part;
 }
