@@ -14,23 +14,42 @@ import type { ProjectCache } from '../project-cache.ts';
 import { PlannedSelector } from './planned-selector.ts';
 import type { ReadableKey, ReadableKeys } from './readable-key.ts';
 
+/** What a VM's labels are made of. */
+type VmNames = Pick<VmBody, 'displayName' | 'datacenter'>;
+
+const NO_NAMES: VmNames = { displayName: '', datacenter: '' };
+
 /** A VM with the labels that its series have now: a rename relabels all of its history. */
 export class LabelledVm {
   readonly history: VmHistory;
   /** Sorted by name. */
   readonly labels: readonly LabelPair[];
   readonly datacenter: string;
+  readonly #displayName: string;
   readonly #sets = new Map<ReadableKey, Labels>();
+  readonly #onSet: () => void;
 
-  constructor(history: VmHistory, record: VmBody | undefined) {
+  /** `onSet`: a label set was made, and is kept. */
+  constructor(history: VmHistory, { displayName, datacenter }: VmNames, onSet: () => void) {
     this.history = history;
-    this.datacenter = record?.datacenter ?? '';
+    this.datacenter = datacenter;
+    this.#displayName = displayName;
+    this.#onSet = onSet;
     this.labels = [
       ['datacenter', this.datacenter],
       ['project', history.project],
       ['vm', history.vm],
-      ['vm_name', record?.displayName ?? ''],
+      ['vm_name', displayName],
     ];
+  }
+
+  /** Label sets that are kept. */
+  get labelSets(): number {
+    return this.#sets.size;
+  }
+
+  isNamed({ displayName, datacenter }: VmNames): boolean {
+    return displayName === this.#displayName && datacenter === this.datacenter;
   }
 
   labelsOf(key: ReadableKey): Labels {
@@ -38,6 +57,7 @@ export class LabelledVm {
     if (set === undefined) {
       set = Labels.of([...key.pairs, ...this.labels]);
       this.#sets.set(key, set);
+      this.#onSet();
     }
     return set;
   }
@@ -55,12 +75,18 @@ export class ProjectSeries {
   readonly project: string;
   readonly #deps: ProjectSeriesDeps;
   readonly #vms = new Map<VmHistory, LabelledVm>();
-  #records: ReadonlyMap<string, VmBody> = new Map();
+  #names: ReadonlyMap<string, VmNames> = new Map();
   #revision: number | undefined;
+  #labelSets = 0;
 
   constructor(project: string, deps: ProjectSeriesDeps) {
     this.project = project;
     this.#deps = deps;
+  }
+
+  /** Label sets that are kept, of all VMs. */
+  get labelSets(): number {
+    return this.#labelSets;
   }
 
   /** `revision` changes whenever a record of one of the project's VMs does. */
@@ -68,9 +94,10 @@ export class ProjectSeries {
     if (revision === this.#revision) return;
     const records = this.#deps.records.read(this.project, 'vm');
     // Records of this kind are written by the registry alone.
-    this.#records = new Map(records.map(({ id, body }) => [id, body as unknown as VmBody]));
-    this.#vms.clear();
-    this.#deps.plans.forget(this.project);
+    this.#names = new Map(records.map(({ id, body }) => [id, body as unknown as VmBody]));
+    // A VM that joins a large project must not cost what is known of all the others.
+    for (const vm of this.#vms.values()) if (!vm.isNamed(this.#namesOf(vm.history))) this.#drop(vm);
+    this.#deps.plans.recount();
     this.#revision = revision;
   }
 
@@ -80,10 +107,22 @@ export class ProjectSeries {
     if (histories.size !== this.#vms.size) {
       for (const history of histories.values()) {
         if (this.#vms.has(history)) continue;
-        this.#vms.set(history, new LabelledVm(history, this.#records.get(history.vm)));
+        const onSet = () => this.#labelSets++;
+        this.#vms.set(history, new LabelledVm(history, this.#namesOf(history), onSet));
       }
     }
     return this.#vms.values();
+  }
+
+  #namesOf({ vm }: VmHistory): VmNames {
+    return this.#names.get(vm) ?? NO_NAMES;
+  }
+
+  /** The VM is labelled anew when it is met next. */
+  #drop(vm: LabelledVm): void {
+    this.#vms.delete(vm.history);
+    this.#labelSets -= vm.labelSets;
+    for (const { finds } of this.#deps.plans.values(this.project)) finds.drop(vm);
   }
 
   plan(matchers: readonly Matcher[]): PlannedSelector {

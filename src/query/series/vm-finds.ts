@@ -41,6 +41,14 @@ export class VmFinds {
     this.#bytes = 0;
   }
 
+  /** Forgets what was found in a VM that is labelled anew. */
+  drop(vm: LabelledVm): void {
+    const known = this.#finds.get(vm);
+    if (known === undefined) return;
+    this.#finds.delete(vm);
+    this.#bytes -= bytesOf(known);
+  }
+
   /** The series found on the same basis; their columns count as used. */
   find(vm: LabelledVm, basis: FindBasis): readonly StoredSeries[] | undefined {
     const known = this.#finds.get(vm);
