@@ -116,6 +116,24 @@ const cases: readonly Case[] = [
     },
   },
   {
+    name: 'NOT_REPORTED: rows come without what the hypervisor tells; the source left it out',
+    sent: rows(
+      3660,
+      () => ({ svc_vm_load1: 1 }),
+      () => ({ state: 'STATE_UNSPECIFIED' }),
+    ),
+    change: { metricIds: ['cpu_utilization_pct', 'vm_running', 'load_1m'] },
+    quality: {
+      ...{ state: 'PARTIAL', reasons: ['NOT_REPORTED'] },
+      metrics: [
+        { state: 'NO_DATA', reason: 'NOT_REPORTED' },
+        { state: 'NO_DATA', reason: 'NOT_REPORTED' },
+        { state: 'LIVE', reason: '' },
+      ],
+      gaps: [{ startUnix: at(3660), endUnix: at(0), reason: 'NOT_REPORTED' }],
+    },
+  },
+  {
     name: 'EXPANDED_MONITORING_OFF: the metric is one of those that were not opted into',
     sent: rows(3660, busy),
     change: { metricIds: ['processes_running', 'cpu_utilization_pct'] },

@@ -152,7 +152,7 @@ function reasonsOf(
   const isMissing =
     missing === 'EXPANDED_MONITORING_OFF'
       ? state !== 'LIVE'
-      : missing !== 'NOT_REPORTED' && gaps.some(({ reason }) => reason === missing);
+      : gaps.some(({ reason }) => reason === missing);
   return [
     ...(isMissing ? [missing] : []),
     ...(datacenter === 'stale' ? ['DATACENTER_STALE'] : []),
