@@ -5,11 +5,13 @@
  */
 import type { Host } from '../actors/host-port.ts';
 import type { History } from '../sqlite/history/store.ts';
+import type { ThreadEnd } from '../sqlite/history/threads/supervised-thread.ts';
 import type { Clock } from '../streams/clock.ts';
 import { type Commit, SYSTEM_PROJECT } from '../streams/commit/commit.ts';
 import type { Closers } from './closers.ts';
 import type { Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
+import { LIST_HEAP_BYTES_MAX } from './query/limits.ts';
 import { createPromqlQueries } from './query/promql-queries.ts';
 import type { PromqlQueries } from './query/promql-request.ts';
 import { createQueryGate } from './query/query-gate.ts';
@@ -42,28 +44,42 @@ export function openQueries(options: QueriesOptions): Queries {
     'svc_query_part_failures_total',
     'Metrics and VMs that were answered as failed beside others',
   );
-  const threads = new QueryThreads({ clock, history: history.share, controlPath });
+  const common = {
+    ...{ clock, history: history.share, controlPath },
+    onEnd: (end: ThreadEnd) => log.error({ err: end.cause, kind: end.kind }, end.message),
+  };
+  const threads = new QueryThreads(common);
   closers.add('query threads', () => threads.close());
+  const listThreads = new QueryThreads({
+    ...{ ...common, name: 'list thread', threads: 1, heapBytesMax: LIST_HEAP_BYTES_MAX },
+  });
+  closers.add('list thread', () => listThreads.close());
   const cancel = clock.wakeAfter(START_AFTER_MS, () => threads.start());
   closers.add('start of query threads', () => cancel());
-  countThreads(threads, options.metrics);
+  countThreads({ query: threads, list: listThreads }, options.metrics);
   const gate = createQueryGate(clock);
   const news = new ProjectionNews(host);
   closers.add('query news', () => news.close());
   return {
     promqlQueries: createPromqlQueries({
-      ...{ threads, gate, clock },
+      ...{ threads, gate, clock, log },
       recordsRevision: (project) => news.vmRevision(project),
       staleDatacenters: () => news.staleDatacenters(),
     }),
-    vmQueries: createVmQueries({ threads, gate, clock, log, failures }),
+    vmQueries: createVmQueries({ threads, listThreads, gate, clock, log, failures }),
   };
 }
 
-function countThreads(threads: QueryThreads, metrics: Metrics): void {
-  const help = 'Queries in threads, and threads that died or were ended because one did not stop';
-  metrics.gauge('svc_query_threads', help, ['kind'], (gauge) => {
-    for (const [kind, count] of Object.entries(threads.counts)) gauge.set({ kind }, count);
+function countThreads(
+  pools: Readonly<Record<'query' | 'list', QueryThreads>>,
+  metrics: Metrics,
+): void {
+  const help =
+    'Queries in threads, those that failed there, and threads that died or were ended because one did not stop';
+  metrics.gauge('svc_query_threads', help, ['pool', 'kind'], (gauge) => {
+    for (const [pool, { counts }] of Object.entries(pools)) {
+      for (const [kind, count] of Object.entries(counts)) gauge.set({ pool, kind }, count);
+    }
   });
 }
 

@@ -1,14 +1,22 @@
 /**
- * Why history could not answer or store, as one error with a closed set of reasons. The world
- * failing, not the caller: rows stay in the log until they are in chunks, so that nothing
- * acknowledged is lost by any of these.
+ * Why history could not answer or store, as one error with a closed set of reasons. Rows stay in the
+ * log until they are in chunks, so that nothing acknowledged is lost by any of these.
  */
 
 /**
  * `DAMAGED`: bytes on disk are not what was written. `UNAVAILABLE`: a thread or the disk failed.
- * `OVERLOADED`: too many reads wait. `CLOSED`: the store is closed, or closing.
+ * `OVERLOADED`: too many reads wait. `CLOSED`: the store is closed, or closing. `OUT_OF_MEMORY`: a
+ * thread has ended because its work took more memory than a thread may have. `FAULT`: a thread's
+ * code threw what it should not; the error has the stack of where it did, and is told to nobody
+ * outside.
  */
-export type HistoryErrorReason = 'DAMAGED' | 'UNAVAILABLE' | 'OVERLOADED' | 'CLOSED';
+export type HistoryErrorReason =
+  | 'DAMAGED'
+  | 'UNAVAILABLE'
+  | 'OVERLOADED'
+  | 'CLOSED'
+  | 'OUT_OF_MEMORY'
+  | 'FAULT';
 
 export class HistoryError extends Error {
   readonly reason: HistoryErrorReason;

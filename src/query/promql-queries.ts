@@ -7,8 +7,9 @@ import { HistoryError } from '../../sqlite/history/history-error.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { RETENTION_MS } from '../../streams/evaluation/entry.ts';
 import { Refusal } from '../../streams/refusal.ts';
+import type { Log } from '../log.ts';
+import { QUERY_MS_MAX } from './limits.ts';
 import { errorAnswer } from './promql-error-answer.ts';
-import { encodeError } from './promql-json.ts';
 import type { PromqlAnswer, PromqlQueries, PromqlRequest } from './promql-request.ts';
 import type { QueryGate } from './query-gate.ts';
 import type { PromqlWork } from './thread/promql-work.ts';
@@ -23,24 +24,33 @@ export interface PromqlQueriesDeps {
   readonly recordsRevision: (project: string) => number;
   /** Names of the data centers that are stale now. */
   readonly staleDatacenters: () => readonly string[];
+  readonly log: Log;
 }
 
-/** Upstream timeout of a query (interface, section 8), ms; waiting for admission is not in it. */
-const QUERY_MS_MAX = 10_000;
+const STORAGE_FAILED =
+  'Storage does not answer; the service log tells more. Send the same request again';
 
 const TIMED_OUT = {
   kind: 'timeout',
   message: 'query timed out in expression evaluation',
 } as const;
 
+const OUT_OF_MEMORY = {
+  kind: 'execution',
+  message:
+    'query processing needs more memory than a query may have: ask for a shorter range, a larger step or fewer series',
+} as const;
+
 export function createPromqlQueries(deps: PromqlQueriesDeps): PromqlQueries {
   return {
     async run(request, signal) {
+      const { timeoutMs = QUERY_MS_MAX } = request;
+      const work = (ended: AbortSignal) => ask(deps, { ...request, timeoutMs }, ended);
       try {
-        return await deps.gate.run(request.project, signal, (ended) => ask(deps, request, ended));
+        return await deps.gate.run(request.project, signal, work, timeoutMs);
       } catch (error) {
         if (signal.aborted) throw error;
-        return faultAnswer(error);
+        return faultAnswer(error, deps.log);
       }
     },
   };
@@ -48,14 +58,11 @@ export function createPromqlQueries(deps: PromqlQueriesDeps): PromqlQueries {
 
 async function ask(
   deps: PromqlQueriesDeps,
-  request: PromqlRequest,
+  request: PromqlRequest & { readonly timeoutMs: number },
   signal: AbortSignal,
 ): Promise<PromqlAnswer> {
   const { threads, clock } = deps;
-  const { timeoutMs = QUERY_MS_MAX } = request;
-  const untilMs = clock.elapsed() + timeoutMs;
-  const over = new AbortController();
-  const cancel = clock.wakeAfter(timeoutMs, () => over.abort(timedOut()));
+  const untilMs = clock.elapsed() + request.timeoutMs;
   const work = (): PromqlWork => ({
     request,
     remainingMs: untilMs - clock.elapsed(),
@@ -63,34 +70,31 @@ async function ask(
     recordsRevision: deps.recordsRevision(request.project),
     staleDatacenters: deps.staleDatacenters(),
   });
-  try {
-    const ended = AbortSignal.any([signal, over.signal]);
-    // The threads run our own file, whose answer to `promql` is this.
-    return (await threads.call(request.project, 'promql', work, ended)) as PromqlAnswer;
-  } finally {
-    cancel();
-  }
+  // The threads run our own file, whose answer to `promql` is this.
+  return (await threads.call(request.project, 'promql', work, signal)) as PromqlAnswer;
 }
 
-function timedOut(): Refusal {
-  return new Refusal('QUERY_TIMEOUT', TIMED_OUT.message);
-}
-
-/** What is no fault of the expression. Throws what has no answer of Prometheus's kind. */
-function faultAnswer(error: unknown): PromqlAnswer {
+/**
+ * What is no fault of the expression, as an answer or a `Refusal`. Throws a fault of ours as it is:
+ * the route tells it to the log, with the id that the caller is told.
+ */
+function faultAnswer(error: unknown, log: Log): PromqlAnswer {
   if (error instanceof Refusal && error.reason === 'QUERY_TIMEOUT') {
     return { ...errorAnswer(TIMED_OUT), encoding: 'identity' };
   }
   if (!(error instanceof HistoryError)) throw error;
-  const { message } = error;
   switch (error.reason) {
+    case 'OUT_OF_MEMORY':
+      return { ...errorAnswer(OUT_OF_MEMORY), encoding: 'identity' };
     case 'CLOSED':
-      throw new Refusal('NOT_READY', message);
+      throw new Refusal('NOT_READY', error.message);
     case 'OVERLOADED':
-      throw new Refusal('TOO_MANY_REQUESTS', message, { retryAfterSeconds: '2' });
-    case 'DAMAGED':
-      return { status: 500, body: encodeError('internal', message), encoding: 'identity' };
+      throw new Refusal('TOO_MANY_REQUESTS', error.message, { retryAfterSeconds: '2' });
     case 'UNAVAILABLE':
-      return { status: 503, body: encodeError('unavailable', message), encoding: 'identity' };
+      log.error({ err: error }, 'A PromQL query failed on storage');
+      throw new Refusal('NOT_READY', STORAGE_FAILED);
+    case 'DAMAGED':
+    case 'FAULT':
+      throw error;
   }
 }

@@ -53,7 +53,8 @@ export interface PromqlAnswer {
 export interface PromqlQueries {
   /**
    * Every fault of the expression or its data is an answer with a status. Throws a `Refusal`
-   * TOO_MANY_REQUESTS or NOT_READY, or the reason of `signal` when the asker has gone.
+   * TOO_MANY_REQUESTS or NOT_READY, the reason of `signal` when the asker has gone, or a
+   * `HistoryError` DAMAGED or FAULT, which are for the log alone.
    */
   run(request: PromqlRequest, signal: AbortSignal): Promise<PromqlAnswer>;
 }

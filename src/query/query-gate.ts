@@ -1,16 +1,15 @@
 /**
- * How many queries of one project run at once (interface, section 7: concurrency is limited per
- * project), how many wait and for how long, and how long each may take. A project that asks too
- * much is told so; it does not slow another's queries.
+ * How many queries of one project are under way at once (interface, section 7: concurrency is
+ * limited per project), how many wait and for how long, and how long each may take. A project that
+ * asks too much is told so. Who of them has a thread is decided behind it (`QueryThreads`).
  */
 import type { Clock } from '../../streams/clock.ts';
 import { Refusal } from '../../streams/refusal.ts';
+import { QUERY_MS_MAX } from './limits.ts';
 
 const RUNNING_MAX = 8;
 const WAITING_MAX = 64;
 const WAIT_MS_MAX = 5_000;
-/** Upstream timeout of a query (interface, section 8), ms; waiting is not part of it. */
-const QUERY_MS_MAX = 10_000;
 
 interface Lane {
   running: number;
@@ -21,27 +20,28 @@ interface Lane {
 export interface QueryGate {
   /**
    * Runs `work` when it is its turn. `signal`: the asker has gone. The signal handed to `work`
-   * aborts then, and after 10 s. Throws a `Refusal` TOO_MANY_REQUESTS or QUERY_TIMEOUT, what `work`
-   * throws, or the reason of `signal`.
+   * aborts then, and after `timeoutMs`, 10 s by default. Throws a `Refusal` TOO_MANY_REQUESTS or
+   * QUERY_TIMEOUT, what `work` throws, or the reason of `signal`.
    */
   run<T>(
     project: string,
     signal: AbortSignal,
     work: (signal: AbortSignal) => Promise<T>,
+    timeoutMs?: number,
   ): Promise<T>;
 }
 
 export function createQueryGate(clock: Clock): QueryGate {
   const lanes = new Map<string, Lane>();
   return {
-    async run(project, signal, work) {
+    async run(project, signal, work, timeoutMs = QUERY_MS_MAX) {
       const lane = lanes.get(project) ?? { running: 0, waiting: new Set() };
       lanes.set(project, lane);
       if (lane.running >= RUNNING_MAX) await turn(lane, clock, signal);
       else lane.running++;
       try {
         signal.throwIfAborted();
-        return await withDeadline(clock, signal, work);
+        return await withDeadline({ clock, timeoutMs, signal }, work);
       } finally {
         release(lane);
         if (lane.running === 0) lanes.delete(project);
@@ -83,14 +83,13 @@ async function turn(lane: Lane, clock: Clock, signal: AbortSignal): Promise<void
 
 /** The work may be slow to notice that it is over; its asker is told at once. */
 async function withDeadline<T>(
-  clock: Clock,
-  signal: AbortSignal,
+  { clock, timeoutMs, signal }: { clock: Clock; timeoutMs: number; signal: AbortSignal },
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const ended = new AbortController();
   const { promise: end, reject } = Promise.withResolvers<never>();
   ended.signal.addEventListener('abort', () => reject(ended.signal.reason));
-  const cancel = clock.wakeAfter(QUERY_MS_MAX, () => ended.abort(timedOut()));
+  const cancel = clock.wakeAfter(timeoutMs, () => ended.abort(timedOut(timeoutMs)));
   const onAbort = () => ended.abort(signal.reason);
   signal.addEventListener('abort', onAbort);
   try {
@@ -101,8 +100,9 @@ async function withDeadline<T>(
   }
 }
 
-function timedOut(): Refusal {
-  return new Refusal('QUERY_TIMEOUT', 'The query took longer than 10 seconds: ask for less');
+function timedOut(timeoutMs: number): Refusal {
+  const message = `The query took longer than ${timeoutMs / 1000} seconds: ask for less`;
+  return new Refusal('QUERY_TIMEOUT', message);
 }
 
 function tooMany(): Refusal {

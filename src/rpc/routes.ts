@@ -27,7 +27,7 @@ import { MonitoringService } from '../gen/svc/monitoring/v1/monitoring_pb.ts';
 import { policy } from '../gen/svc/options/v1/policy_pb.ts';
 import { BODY_BYTES_MAX } from '../http/limits.ts';
 import type { Log } from '../log.ts';
-import { ANSWER_BYTES_MAX } from '../query/vm/answer-bytes.ts';
+import { ANSWER_BYTES_MAX } from '../query/limits.ts';
 import type { VmQueries } from '../query/vm/vm-queries.ts';
 import { alertService } from './alerts.ts';
 import { auditService } from './audit.ts';

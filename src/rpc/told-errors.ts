@@ -28,6 +28,8 @@ export function asConnectError(error: unknown, method: string, log: Log): Connec
     const message = `${error.message}; send the same request again`;
     return toConnectError(new Refusal('NOT_READY', message));
   }
+  if (error instanceof HistoryError && error.reason === 'FAULT')
+    return unforeseen(error, method, log);
   const isLost = error instanceof StreamMisconfigured;
   if (isLost || error instanceof HistoryError || isDatabaseFault(error)) {
     log.error({ err: error, method }, 'A call failed on storage');
@@ -35,6 +37,10 @@ export function asConnectError(error: unknown, method: string, log: Log): Connec
       'Storage does not answer; the service log tells more. Send the same request again';
     return toConnectError(new Refusal('NOT_READY', message));
   }
+  return unforeseen(error, method, log);
+}
+
+function unforeseen(error: unknown, method: string, log: Log): ConnectError {
   log.error({ err: error, method }, 'A call failed unexpectedly');
   return new ConnectError('Internal error; the service log tells more', Code.Internal);
 }

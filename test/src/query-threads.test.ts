@@ -5,14 +5,19 @@
 import { setImmediate as breathe } from 'node:timers/promises';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import t, { type Test } from 'tap';
+import { HistoryError } from '../../sqlite/history/history-error.ts';
+import { createMatcher, RegexpAllowance, RegexpError } from '../../src/promql/matcher.ts';
+import { ProjectCache } from '../../src/query/project-cache.ts';
 import type { PromqlCall, PromqlRequest } from '../../src/query/promql-request.ts';
 import { FairQueue } from '../../src/query/thread/fair-queue.ts';
+import { ParsedExpressions } from '../../src/query/thread/parsed-expressions.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import { START } from '../support/history-world.ts';
 import { envelopeOf, openQueryWorld, type QueryWorld } from '../support/query-world.ts';
 
 const STEP = 30_000;
 const slowThread = new URL('../support/slow-query-thread.ts', import.meta.url);
+const unstartable = new URL('../support/unstartable-thread.ts', import.meta.url);
 
 function start(t: Test, options: Partial<Parameters<typeof openQueryWorld>[0]>): QueryWorld {
   const world = openQueryWorld({ folder: t.testdir(), ...options });
@@ -143,7 +148,7 @@ t.test('a query whose asker has gone frees its thread at once', async (t) => {
   gone.abort(new Error('gone'));
   await t.rejects(slow, { message: 'gone' });
   t.equal((await waiting).status, 200);
-  t.same(world.threads.counts, { running: 0, waiting: 0, crashes: 0, hardStops: 0 });
+  t.match(world.threads.counts, { running: 0, waiting: 0, crashes: 0, hardStops: 0 });
 });
 
 t.test('a thread that does not notice is replaced two seconds later', async (t) => {
@@ -160,15 +165,81 @@ t.test('a thread that does not notice is replaced two seconds later', async (t) 
   await world.clock.advance(1);
   t.equal((await waiting).status, 200, 'the next query has a new thread');
   t.match(world.threads.counts, { hardStops: 1, crashes: 0 });
+  t.match(
+    world.lines,
+    [/hardStopped.*query thread 1 did not give a call up/],
+    'and the log says so',
+  );
 });
 
 t.test('a thread that dies takes its query alone with it', async (t) => {
   const world = start(t, { threads: 1, entry: slowThread });
-  const answer = await world.run(instant('die'));
-  t.equal(answer.status, 503);
-  t.match(envelopeOf(answer), { errorType: 'unavailable', error: /has stopped/ });
+  t.equal(await reasonOf(world.run(instant('die'))), 'NOT_READY');
+  t.match(world.lines[0], /died.*query thread 1 has stopped: exit code 3/);
   t.equal((await world.run(instant('quick'))).status, 200);
   t.equal(world.threads.counts.crashes, 1);
+});
+
+t.test('a query that its thread has not the memory for is not to be repeated', async (t) => {
+  const heapBytesMax = 64 * 1024 * 1024;
+  const world = start(t, { threads: 1, entry: slowThread, heapBytesMax });
+  const answer = await world.run(instant('hoard'));
+  t.equal(answer.status, 422);
+  t.match(envelopeOf(answer), { errorType: 'execution', error: /needs more memory/ });
+  t.match(world.threads.counts, { outOfMemory: 1, crashes: 1, faults: 0 });
+  t.equal((await world.run(instant('quick'))).status, 200);
+});
+
+t.test(
+  'a mistake of ours goes to the log with its stack, and is no storage that fails',
+  async (t) => {
+    const world = start(t, { threads: 1, entry: slowThread });
+    const error = await world.run(instant('mistake')).catch((thrown: unknown) => thrown);
+    t.ok(error instanceof HistoryError);
+    t.match(error, {
+      reason: 'FAULT',
+      retryable: false,
+      stack: /x is undefined\n.*slow-query-thread/s,
+    });
+    t.equal(world.threads.counts.faults, 1);
+    t.equal(await reasonOf(world.run(instant('disk'))), 'NOT_READY');
+    t.match(world.lines, [/EIO: read/], 'the reason is for the log alone');
+    t.match(world.threads.counts, { faults: 1, crashes: 0 });
+  },
+);
+
+t.test('a thread that cannot start is tried again after longer and longer pauses', async (t) => {
+  const world = start(t, { threads: 1, entry: unstartable });
+  const ask = () => reasonOf(world.run(instant('quick')));
+  const crashes = () => world.threads.counts.crashes;
+  for (let i = 0; i < 5; i++) t.equal(await ask(), 'NOT_READY');
+  t.equal(crashes(), 1);
+  t.match(world.lines[0], /No such file: history.db/);
+  await world.clock.advance(1000);
+  for (let i = 0; i < 5; i++) await ask();
+  t.equal(crashes(), 2);
+  await world.clock.advance(1999);
+  await ask();
+  t.equal(crashes(), 2);
+  await world.clock.advance(1);
+  await ask();
+  t.equal(crashes(), 3);
+});
+
+t.test('one project never has all threads, however much it asks', async (t) => {
+  const world = start(t, { threads: 3, entry: slowThread });
+  const gone = new AbortController();
+  const slow = Array.from({ length: 5 }, () =>
+    world.run(instant('slow'), { project: 'loud' }, gone.signal).catch(() => 'gone'),
+  );
+  await until(() => world.threads.counts.waiting === 3);
+  t.match(world.threads.counts, { running: 2, waiting: 3 });
+  t.equal((await world.run(instant('quick'), { project: 'quiet' })).status, 200);
+  t.match(world.threads.counts, { running: 2, waiting: 3 }, 'the place is kept free');
+  gone.abort(new Error('gone'));
+  t.same(new Set(await Promise.all(slow)), new Set(['gone']));
+  await until(() => world.threads.counts.running === 0);
+  t.match(world.threads.counts, { running: 0, waiting: 0, crashes: 0, hardStops: 0 });
 });
 
 t.test('ten seconds are the most, whatever the thread does', async (t) => {
@@ -224,6 +295,17 @@ t.test('projects take turns, each in its own order', (t) => {
   const order = Array.from({ length: queue.size }, () => queue.next());
   t.same(order, ['a1', 'b1', 'c1', 'a3', 'b2']);
   t.equal(queue.next(), undefined);
+  for (const entry of ['a4', 'b3', 'a5']) queue.push(entry.slice(0, 1), entry);
+  t.equal(
+    queue.next((project) => project !== 'a'),
+    'b3',
+    'who may not is passed over',
+  );
+  t.equal(
+    queue.next((project) => project !== 'a'),
+    undefined,
+  );
+  t.equal(queue.next(), 'a4', 'and keeps its place');
   t.end();
 });
 
@@ -235,4 +317,64 @@ t.test('queries end with the service', async (t) => {
   await world.close();
   t.same(await reasons, ['NOT_READY', 'NOT_READY']);
   t.equal(await reasonOf(world.run(instant('quick'))), 'NOT_READY');
+});
+
+/** An expression of so many regular expressions; each `n` another. */
+function costly(n: number, regexps: number): string {
+  return Array.from({ length: regexps }, (_, i) => `x{a=~"v${n}.${i}.*"}`).join(' or ');
+}
+
+t.test('expressions are kept by what they weigh, and each project drops its own', (t) => {
+  const parsed = new ParsedExpressions({ bytesMax: 4_000_000, projectBytesMax: 2_000_000 });
+  const other = parsed.parse('quiet', 'sum(x)');
+  const first = parsed.parse('loud', costly(0, 100));
+  t.equal(parsed.parse('loud', costly(0, 100)), first, 'kept');
+  t.ok(parsed.bytes > 500_000 && parsed.bytes < 2_000_000, `${parsed.bytes} bytes of one`);
+  for (let n = 1; n < 12; n++) parsed.parse('loud', costly(n, 100));
+  t.ok(parsed.bytes < 2_100_000, `${parsed.bytes} bytes`);
+  t.equal(parsed.parse('quiet', 'sum(x)'), other, "another's is still there");
+  t.not(parsed.parse('loud', costly(0, 100)), first, 'its own oldest is not');
+  t.end();
+});
+
+t.test('what is kept for projects is bounded, also where it grows while it is in use', (t) => {
+  const cache = new ProjectCache<{ bytes: number }>({ bytesMax: 100, projectBytesMax: 60 });
+  const grown = { bytes: 10 };
+  cache.put('a', 'grows', grown);
+  cache.put('a', 'small', { bytes: 10 });
+  cache.put('b', 'small', { bytes: 10 });
+  t.equal(cache.get('a', 'grows'), grown);
+  grown.bytes = 55;
+  cache.settle();
+  t.equal(cache.get('a', 'small'), undefined, 'used longest ago');
+  t.equal(cache.bytes, 65);
+  grown.bytes = 30;
+  cache.recount();
+  t.equal(cache.bytes, 40);
+  cache.put('c', 'large', { bytes: 60 });
+  t.same([cache.bytes, [...cache.values()].length], [100, 3]);
+  cache.put('d', 'small', { bytes: 1 });
+  t.equal(cache.get('b', 'small'), undefined, 'of the project that asked longest ago');
+  cache.put('d', 'too large', { bytes: 61 });
+  t.equal(cache.get('d', 'too large'), undefined);
+  cache.forget('a');
+  cache.forget('c');
+  t.equal(cache.bytes, 0);
+  t.end();
+});
+
+t.test('regular expressions of one expression are bounded together', (t) => {
+  const allowance = new RegexpAllowance();
+  const make = (i: number) => createMatcher('a', '=~', `x${i}[^y]{900}`, allowance);
+  t.throws(() => {
+    for (let i = 0; i < 25; i++) make(i);
+  }, new RegexpError(
+    'error parsing regexp: expression too large: more than 20000 instructions in all regular expressions together',
+  ));
+  const matcher = createMatcher('a', '=~', 'v.*');
+  const { bytes } = matcher;
+  for (let i = 0; i < 30_000; i++) matcher.matches(`v${i}`);
+  t.ok(matcher.bytes > bytes + 500_000 && matcher.bytes < bytes + 2_000_000, `${matcher.bytes}`);
+  t.ok(createMatcher('a', '=~', 'x{900}').bytes > 20 * bytes);
+  t.end();
 });

@@ -74,6 +74,22 @@ t.test('A query ends after 10 s, also when its work does not notice', async (t) 
   t.ok(held[0]?.signal.aborted, 'the work is told');
 });
 
+t.test('A query may ask for less time than that', async (t) => {
+  const clock = new VirtualClock(START_MS);
+  const ended: AbortSignal[] = [];
+  const forever = (signal: AbortSignal) => {
+    ended.push(signal);
+    return new Promise<void>(() => {});
+  };
+  const run = createQueryGate(clock).run('demo', never, forever, 1_500);
+  const refused = t.rejects(run, { reason: 'QUERY_TIMEOUT', message: /1\.5 seconds/ });
+  await clock.advance(1_499);
+  t.notOk(ended[0]?.aborted);
+  await clock.advance(1);
+  await refused;
+  t.ok(ended[0]?.aborted);
+});
+
 t.test('An asker that has gone leaves the queue, or ends its work', async (t) => {
   const clock = new VirtualClock(START_MS);
   const { held, start, count, outcomes } = heldQueries(createQueryGate(clock));
@@ -164,11 +180,23 @@ t.test('Storage that fails is a 503 to come again to, and told in the log', asyn
 });
 
 t.test('A fault of ours is a 500 that says nothing but that, and is told in the log', async (t) => {
-  const fault = { kind: 'fault', detail: 'TypeError: x of undefined\n at answer.ts' };
-  const world = await startRpcWorld(t, (deps) => withThreads(deps, () => Promise.resolve(fault)));
+  const fault = new HistoryError('FAULT', 'x of undefined');
+  fault.stack = 'TypeError: x of undefined\n at answer.ts';
+  const world = await startRpcWorld(t, (deps) => withThreads(deps, () => Promise.reject(fault)));
   await world.write([{ observedUnixMs: START_MS }]);
   const answer = await world.call('QueryVMMonitoring', query);
   t.match(answer, { status: 500, body: { code: 'internal' } });
   t.notMatch(JSON.stringify(answer.body), /undefined|\.ts/);
-  t.match(world.lines.join(), /x of undefined/);
+  t.match(world.lines.join(), /x of undefined.*answer\.ts/s);
 });
+
+t.test(
+  'A question that a thread has not the memory for is refused, not to be repeated',
+  async (t) => {
+    const died = new HistoryError('OUT_OF_MEMORY', 'The query thread 1 has stopped');
+    const world = await startRpcWorld(t, (deps) => withThreads(deps, () => Promise.reject(died)));
+    await world.write([{ observedUnixMs: START_MS }]);
+    const answer = await world.call('QueryVMMonitoring', query);
+    t.match(answer, { status: 400, reason: 'RESPONSE_TOO_LARGE' });
+  },
+);

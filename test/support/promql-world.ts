@@ -65,9 +65,9 @@ export async function startPromqlWorld(t: Test) {
 }
 
 function queriesOf(parts: WorldParts, stale: ReadonlySet<string>) {
-  const { threads, gate, clock, host } = parts;
+  const { threads, gate, clock, host, log } = parts;
   return createPromqlQueries({
-    ...{ threads, gate, clock },
+    ...{ threads, gate, clock, log },
     recordsRevision: () => host.appliedSequence(),
     staleDatacenters: () => [...stale],
   });

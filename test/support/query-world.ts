@@ -6,8 +6,10 @@ import { join } from 'node:path';
 import { openDatabase } from '../../sqlite/database.ts';
 import { type HistoryShare, HistoryView } from '../../sqlite/history/history-view.ts';
 import type { History } from '../../sqlite/history/store.ts';
+import type { ThreadEnd } from '../../sqlite/history/threads/supervised-thread.ts';
 import { openInstanceStore } from '../../sqlite/instance-store.ts';
 import { RecordReader } from '../../sqlite/record-reader.ts';
+import { createLog } from '../../src/log.ts';
 import { createPromqlQueries } from '../../src/query/promql-queries.ts';
 import type {
   PromqlAnswer,
@@ -49,6 +51,8 @@ export interface QueryWorld {
   readonly queries: PromqlQueries;
   /** Names of stale data centers, to be changed by the test. */
   readonly stale: string[];
+  /** What the log was told. */
+  readonly lines: string[];
   append(...rows: WorldRow[]): void;
   /** Registers or renames a VM; of project `demo` unless said otherwise. */
   record(
@@ -80,6 +84,8 @@ export function openQueryWorld(options: {
   /** Of inline queries: bound of the columns that are kept from one to the next, bytes. */
   readonly cacheBytesMax?: number;
   readonly threads?: number;
+  /** Of each thread, bytes. */
+  readonly heapBytesMax?: number;
   readonly entry?: URL;
 }): QueryWorld {
   const { folder, isInline = false, cacheBytesMax, ...of } = options;
@@ -88,7 +94,12 @@ export function openQueryWorld(options: {
   const control = openDatabase({ path: controlPath, synchronous: 'NORMAL', migrations: [] });
   openInstanceStore(control);
   const history = openStore({ folder, clock });
-  const threads = new QueryThreads({ clock, history: history.share, controlPath, ...of });
+  const lines: string[] = [];
+  const log = createLog({
+    ...{ level: 'info', readable: false, clock, write: (line: string) => lines.push(line) },
+  });
+  const onEnd = ({ kind, message }: ThreadEnd) => log.error({ kind }, message);
+  const threads = new QueryThreads({ clock, history: history.share, controlPath, onEnd, ...of });
   const inline = isInline
     ? openInline({ share: history.share, controlPath, cacheBytesMax })
     : undefined;
@@ -100,12 +111,12 @@ export function openQueryWorld(options: {
   let revision = 0;
   let sequence = 0;
   const queries = createPromqlQueries({
-    ...{ threads: inline ?? threads, clock, gate: createQueryGate(clock) },
+    ...{ threads: inline ?? threads, clock, log, gate: createQueryGate(clock) },
     recordsRevision: () => revision,
     staleDatacenters: () => stale,
   });
   const world: QueryWorld = {
-    ...{ history, clock, threads, queries, stale },
+    ...{ history, clock, threads, queries, stale, lines },
     append(...rows) {
       const builder = new BatchBuilder();
       for (const { at, values = {}, project = 'demo', vm = 'a', ...row } of rows) {

@@ -142,6 +142,7 @@ export function withThreads(
   return {
     vmQueries: createVmQueries({
       threads,
+      listThreads: threads,
       gate: createQueryGate(clock),
       clock,
       log,
@@ -180,6 +181,7 @@ async function startParts(t: Test) {
   const gate = createQueryGate(clock);
   const vmQueries = createVmQueries({
     threads,
+    listThreads: threads,
     gate,
     clock,
     log: told.log,

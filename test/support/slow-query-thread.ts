@@ -1,6 +1,7 @@
 /**
  * A query thread whose work is to take long, as the expression says: `slow` goes on until it is
- * told to stop, `stubborn` does not listen, `die` ends the thread, all else is answered at once.
+ * told to stop, `stubborn` does not listen, `die` ends the thread, `hoard` fills its heap, `mistake`
+ * throws what nobody foresaw, `disk` what the disk might; all else is answered at once.
  */
 import { ReadCancelled } from '../../sqlite/history/chunk-reader.ts';
 import { serveThread } from '../../sqlite/history/threads/thread-port.ts';
@@ -14,6 +15,9 @@ serveThread(0, () => ({
     promql: ({ request }: PromqlWork, isCancelled) => {
       const expression = 'expression' in request.call ? request.call.expression : '';
       if (expression === 'die') process.exit(3);
+      if (expression === 'mistake') throw new TypeError('x is undefined');
+      if (expression === 'disk') throw Object.assign(new Error('read'), { code: 'EIO' });
+      if (expression === 'hoard') hoard();
       const until = performance.now() + WORK_MS;
       const listens = expression !== 'stubborn';
       if (expression === 'slow' || !listens) {
@@ -25,3 +29,8 @@ serveThread(0, () => ({
   },
   close: () => {},
 }));
+
+function hoard(): never {
+  const kept: string[][] = [];
+  for (let i = 0; ; i++) kept.push(Array.from({ length: 1000 }, (_, n) => `${i} ${n} of a hoard`));
+}

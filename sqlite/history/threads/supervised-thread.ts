@@ -1,12 +1,13 @@
 /**
  * A worker thread that is called like a function and replaced when it dies: calls under way fail
- * with a typed error, the next one starts a new thread. It keeps the process alive only while it
- * has work.
+ * with a typed error, the next one starts a new thread; after a pause where it could not even start.
+ * It keeps the process alive only while it has work.
  */
 import { type ResourceLimits, Worker } from 'node:worker_threads';
 import type { Clock } from '../../../streams/clock.ts';
 import { HistoryError } from '../history-error.ts';
-import type { ThreadCall, ThreadData, ThreadReply } from './thread-port.ts';
+import { StartPause } from './start-pause.ts';
+import type { ThreadCall, ThreadData, ThreadFault, ThreadReply } from './thread-port.ts';
 
 interface Pending {
   readonly resolve: (result: unknown) => void;
@@ -24,6 +25,18 @@ export interface SupervisedThreadOptions {
   readonly resourceLimits?: ResourceLimits;
   /** Ends a thread that has not given a call up so long after it was aborted; absent = never. */
   readonly hardStop?: { readonly clock: Clock; readonly afterMs: number };
+  /** Times the pauses after a start that failed; absent = none. */
+  readonly clock?: Clock;
+  /** Told of every end that nobody asked for. */
+  readonly onEnd?: (end: ThreadEnd) => void;
+}
+
+export interface ThreadEnd {
+  /** `died`: by itself. `hardStopped`: it did not give a call up. */
+  readonly kind: 'died' | 'hardStopped';
+  /** The thread and why, for the log. */
+  readonly message: string;
+  readonly cause: unknown;
 }
 
 /** The file of one of our threads; `.ts` in a checkout, `.js` when built. */
@@ -40,6 +53,8 @@ export class SupervisedThread {
   /** The worker that is being ended because it did not give a call up. */
   #stopped: Worker | undefined;
   #worker: Worker | undefined;
+  readonly #pause: StartPause;
+  #hasStarted = false;
   #calls = 0;
   #crashes = 0;
   #hardStops = 0;
@@ -47,6 +62,7 @@ export class SupervisedThread {
 
   constructor(options: SupervisedThreadOptions) {
     this.#options = options;
+    this.#pause = new StartPause(options.clock);
   }
 
   /** How often the thread died without being asked to. */
@@ -59,6 +75,11 @@ export class SupervisedThread {
     return this.#hardStops;
   }
 
+  /** Whether a call would be tried: false for a while after a start that failed. */
+  get isAvailable(): boolean {
+    return this.#worker !== undefined || this.#pause.leftMs === 0;
+  }
+
   /** Calls under way, those included that are aborted and not given up yet. */
   get load(): number {
     return this.#pending.size;
@@ -66,7 +87,7 @@ export class SupervisedThread {
 
   /** Starts the thread before its first call, which then need not wait for it. */
   start(): void {
-    if (!this.#closed) this.#running();
+    if (!this.#closed && this.isAvailable) this.#running();
   }
 
   /** Resolves once no call is under way: at once, or when the thread has replied or ended. */
@@ -77,7 +98,7 @@ export class SupervisedThread {
 
   /**
    * Calls a method of the thread. Throws `HistoryError`: of the method, or UNAVAILABLE when the
-   * thread dies meanwhile, or CLOSED. When `signal` aborts, its reason is thrown at once and the
+   * thread dies meanwhile or could not start lately, OUT_OF_MEMORY, or CLOSED. When `signal` aborts, its reason is thrown at once and the
    * thread gives the call up at the next place it can.
    */
   async call(method: string, argument: unknown, signal?: AbortSignal): Promise<unknown> {
@@ -124,6 +145,12 @@ export class SupervisedThread {
   #running(): Worker {
     if (this.#worker !== undefined) return this.#worker;
     const { entry, name, data, resourceLimits } = this.#options;
+    const { leftMs } = this.#pause;
+    if (leftMs > 0) {
+      const message = `The ${name} could not start; it is tried again in ${leftMs} ms`;
+      throw new HistoryError('UNAVAILABLE', message);
+    }
+    this.#hasStarted = false;
     const workerData: ThreadData<unknown> = { data, cancelled: this.#cancelled.buffer };
     const worker = new Worker(entry, {
       name,
@@ -142,26 +169,33 @@ export class SupervisedThread {
   }
 
   #settle(reply: ThreadReply): void {
+    if ('started' in reply) {
+      this.#hasStarted = true;
+      this.#pause.end();
+      return;
+    }
     const pending = this.#pending.get(reply.id);
     this.#pending.delete(reply.id);
     if (this.#pending.size === 0) this.#becomeIdle();
     if (pending === undefined) return;
     if ('result' in reply) pending.resolve(reply.result);
-    else {
-      const { reason, message } = reply.fault;
-      // A cancelled call was rejected with its signal's reason already; this changes nothing.
-      pending.reject(new HistoryError(reason === 'CANCELLED' ? 'CLOSED' : reason, message));
-    }
+    else pending.reject(errorOf(reply.fault));
   }
 
   #ended(worker: Worker, code: number, cause: unknown): void {
     if (this.#worker === worker) this.#worker = undefined;
-    const asked = (code === 0 && cause === undefined) || this.#stopped === worker;
-    if (!asked) this.#crashes++;
+    const isStopped = this.#stopped === worker;
+    const asked = (code === 0 && cause === undefined) || isStopped;
     const because = cause instanceof Error ? cause.message : `exit code ${code}`;
     const message = `The ${this.#options.name} has stopped: ${because}`;
+    if (!asked) {
+      this.#crashes++;
+      if (!this.#hasStarted) this.#pause.begin();
+      this.#options.onEnd?.({ kind: 'died', message, cause });
+    }
+    const reason = isOutOfMemory(cause) && !isStopped ? 'OUT_OF_MEMORY' : 'UNAVAILABLE';
     for (const pending of this.#pending.values()) {
-      pending.reject(new HistoryError('UNAVAILABLE', message, { cause }));
+      pending.reject(new HistoryError(reason, message, { cause }));
     }
     this.#pending.clear();
     this.#becomeIdle();
@@ -180,10 +214,24 @@ export class SupervisedThread {
       if (!this.#pending.has(id) || this.#worker !== worker) return;
       this.#hardStops++;
       this.#stopped = worker;
+      const message = `The ${this.#options.name} did not give a call up for ${hardStop.afterMs} ms and is replaced`;
+      this.#options.onEnd?.({ kind: 'hardStopped', message, cause: undefined });
       // What is still pending is rejected when the worker has gone.
       void worker.terminate();
     };
     const cancel = hardStop.clock.wakeAfter(hardStop.afterMs, stop);
     this.#idle.add(cancel);
   }
+}
+
+/** Of a call's own; a cancelled one was rejected with its signal's reason before. */
+function errorOf({ reason, message, stack }: ThreadFault): HistoryError {
+  const error = new HistoryError(reason === 'CANCELLED' ? 'CLOSED' : reason, message);
+  if (stack !== undefined) error.stack = stack;
+  return error;
+}
+
+/** Node's word for a worker that has passed its `resourceLimits`. */
+function isOutOfMemory(cause: unknown): boolean {
+  return cause instanceof Error && 'code' in cause && cause.code === 'ERR_WORKER_OUT_OF_MEMORY';
 }

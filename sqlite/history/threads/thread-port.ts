@@ -22,12 +22,16 @@ export interface ThreadCall {
 }
 
 export type ThreadReply =
+  /** Sent once: what the thread needs is open. */
+  | { readonly started: true }
   | { readonly id: number; readonly result: unknown }
   | { readonly id: number; readonly fault: ThreadFault };
 
 export interface ThreadFault {
   readonly reason: HistoryErrorReason | 'CANCELLED';
   readonly message: string;
+  /** Where it was thrown; of a `FAULT`. */
+  readonly stack?: string;
 }
 
 /** Answers one method. `transfer` of the result is moved instead of copied. */
@@ -51,6 +55,7 @@ export function serveThread<Data>(
   const { data, cancelled } = workerData as ThreadData<Data>;
   const flag = new Int32Array(cancelled);
   const { methods, close } = start(data);
+  port.postMessage({ started: true } satisfies ThreadReply);
   port.on('message', (call: ThreadCall) => {
     if (call.method === 'close') {
       close();
@@ -76,9 +81,13 @@ function faultOf(error: unknown): ThreadFault {
   if (error instanceof HistoryError) return { reason: error.reason, message: error.message };
   const message = error instanceof Error ? error.message : String(error);
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  const damaged = error instanceof DamagedBytes || /^SQLITE_(CORRUPT|NOTADB)/.test(code);
-  return {
-    reason: damaged ? 'DAMAGED' : 'UNAVAILABLE',
-    message: code ? `${code}: ${message}` : message,
-  };
+  if (error instanceof DamagedBytes || /^SQLITE_(CORRUPT|NOTADB)/.test(code)) {
+    return { reason: 'DAMAGED', message: code ? `${code}: ${message}` : message };
+  }
+  // The disk's errors, and SQLite's; those of Node begin with ERR_ and are mistakes of ours.
+  if (/^(SQLITE_|E(?!RR_)[A-Z])/.test(code)) {
+    return { reason: 'UNAVAILABLE', message: `${code}: ${message}` };
+  }
+  const stack = error instanceof Error ? error.stack : undefined;
+  return { reason: 'FAULT', message, ...(stack !== undefined && { stack }) };
 }

@@ -5,6 +5,7 @@
  */
 import { PromqlError } from '../../promql/errors.ts';
 import { quoteGo } from '../../promql/format-go.ts';
+import { POINTS_MAX, QUERY_MS_MAX, STEP_MS_MIN } from '../../query/limits.ts';
 import type { PromqlCall, PromqlRequest } from '../../query/promql-request.ts';
 import type { Parameters } from './parameters.ts';
 import { parseDurationMs, parseTimeMs, TIME_MS_MAX } from './times.ts';
@@ -12,11 +13,8 @@ import { parseDurationMs, parseTimeMs, TIME_MS_MAX } from './times.ts';
 /** A request but for whose it is and how its answer is packed. */
 export type PromqlQuestion = Omit<PromqlRequest, 'project' | 'encoding'>;
 
-const STEP_MS_MIN = 30_000;
-const POINTS_MAX = 10_000;
 /** Of an expression, and of all selectors of a request together. */
 const EXPRESSION_BYTES_MAX = 16 * 1024;
-const QUERY_MS_MAX = 10_000;
 
 /** Throws `PromqlError` bad_data, as all of these do. */
 export function instantQuestion(parameters: Parameters, nowMs: number): PromqlQuestion {

@@ -18,18 +18,22 @@ export class FairQueue<T> {
     this.#size++;
   }
 
-  /** The next project's oldest entry, taken out; that project goes to the end. */
-  next(): T | undefined {
-    const [turn] = this.#queues;
-    if (turn === undefined) return undefined;
-    const [project, queue] = turn;
-    const [entry] = queue;
-    this.#queues.delete(project);
-    if (entry === undefined) return undefined;
-    queue.delete(entry);
-    if (queue.size > 0) this.#queues.set(project, queue);
-    this.#size--;
-    return entry;
+  /**
+   * The oldest entry of the next project that `may` have one, taken out; that project goes to the
+   * end, and those that may not keep their place.
+   */
+  next(may: (project: string) => boolean = () => true): T | undefined {
+    for (const [project, queue] of this.#queues) {
+      if (!may(project)) continue;
+      const [entry] = queue;
+      this.#queues.delete(project);
+      if (entry === undefined) return undefined;
+      queue.delete(entry);
+      if (queue.size > 0) this.#queues.set(project, queue);
+      this.#size--;
+      return entry;
+    }
+    return undefined;
   }
 
   /** Takes out an entry that no longer waits; false when it had its turn already. */

@@ -1,26 +1,25 @@
 /**
  * The threads that answer queries, and who is next for one. A thread works on one query at a time;
- * projects take turns (`FairQueue`). A query whose asker has gone leaves the queue, or is told to
- * stop; a thread that does not notice is ended and replaced.
+ * projects take turns (`FairQueue`), and one alone never has all threads while its queries last. A
+ * query whose asker has gone leaves the queue, or is told to stop; a thread that does not notice is
+ * ended and replaced.
  */
 
 import { HistoryError } from '../../../sqlite/history/history-error.ts';
 import type { HistoryShare } from '../../../sqlite/history/history-view.ts';
-import { SupervisedThread } from '../../../sqlite/history/threads/supervised-thread.ts';
+import {
+  SupervisedThread,
+  type ThreadEnd,
+} from '../../../sqlite/history/threads/supervised-thread.ts';
 import type { Clock } from '../../../streams/clock.ts';
+import { HEAP_BYTES_MAX, THREADS } from '../limits.ts';
 import { FairQueue } from './fair-queue.ts';
 
-/** Two: one slow query does not stop the rest, and two cores are left for everything else. */
-const THREADS = 2;
 /** Queries that wait in all at most; each project's own share is bounded before (`QueryGate`). */
 const WAITING_MAX = 4096;
 /** An evaluation looks at least once a series whether it is still wanted: milliseconds. */
 const HARD_STOP_MS = 2_000;
-/**
- * Heap of a thread, MiB: label sets and answers. Columns lie outside of it, bounded by the cache
- * and by each query's budget.
- */
-const HEAP_MIB_MAX = 512;
+const MIB = 1024 * 1024;
 
 /** What a query thread is started with. */
 export interface QueryThreadData {
@@ -31,10 +30,16 @@ export interface QueryThreadData {
 
 export interface QueryThreadsOptions extends QueryThreadData {
   readonly clock: Clock;
-  /** Default 2. */
+  /** Default `THREADS`. */
   readonly threads?: number;
+  /** Heap of each, bytes; default `HEAP_BYTES_MAX`. Columns lie outside of it. */
+  readonly heapBytesMax?: number;
+  /** What they are, in messages and in a debugger; default `query thread`. */
+  readonly name?: string;
   /** The thread's file; absent = `query-thread`. */
   readonly entry?: URL;
+  /** Told of every end of a thread that nobody asked for. */
+  readonly onEnd?: (end: ThreadEnd) => void;
 }
 
 export interface QueryThreadCounts {
@@ -44,6 +49,10 @@ export interface QueryThreadCounts {
   readonly crashes: number;
   /** Threads that were ended because they did not give a query up. */
   readonly hardStops: number;
+  /** Queries that failed by a mistake of ours. */
+  readonly faults: number;
+  /** Queries that a thread had not the memory for: each is one of the crashes. */
+  readonly outOfMemory: number;
 }
 
 interface Waiting {
@@ -53,18 +62,23 @@ interface Waiting {
 
 export class QueryThreads {
   readonly #threads: readonly SupervisedThread[];
-  readonly #busy = new Set<SupervisedThread>();
+  /** Threads at work, each with the project that it works for. */
+  readonly #busy = new Map<SupervisedThread, string>();
   readonly #queue = new FairQueue<Waiting>();
   readonly #closing = new AbortController();
+  #faults = 0;
+  #outOfMemory = 0;
 
   constructor(options: QueryThreadsOptions) {
     const { clock, history, controlPath, threads = THREADS, entry = threadFile() } = options;
+    const { heapBytesMax = HEAP_BYTES_MAX, name = 'query thread', onEnd } = options;
     const data: QueryThreadData = { history, controlPath };
     this.#threads = Array.from({ length: threads }, (_, i) => {
       return new SupervisedThread({
-        ...{ entry, data, name: `query thread ${i + 1}` },
-        resourceLimits: { maxOldGenerationSizeMb: HEAP_MIB_MAX },
+        ...{ entry, data, clock, name: `${name} ${i + 1}` },
+        resourceLimits: { maxOldGenerationSizeMb: heapBytesMax / MIB },
         hardStop: { clock, afterMs: HARD_STOP_MS },
+        ...(onEnd && { onEnd }),
       });
     });
   }
@@ -75,6 +89,8 @@ export class QueryThreads {
       waiting: this.#queue.size,
       crashes: this.#threads.reduce((sum, thread) => sum + thread.crashes, 0),
       hardStops: this.#threads.reduce((sum, thread) => sum + thread.hardStops, 0),
+      faults: this.#faults,
+      outOfMemory: this.#outOfMemory,
     };
   }
 
@@ -86,7 +102,8 @@ export class QueryThreads {
   /**
    * Runs a method of the threads' registry when it is the project's turn. `argument` is made when
    * the turn comes: what is left of a deadline is known only then. Throws `HistoryError` (of the
-   * method; UNAVAILABLE when the thread dies; OVERLOADED; CLOSED) or the reason of `signal`.
+   * method; UNAVAILABLE when the thread dies or cannot start; OUT_OF_MEMORY; OVERLOADED; CLOSED) or
+   * the reason of `signal`.
    */
   async call(
     project: string,
@@ -98,6 +115,10 @@ export class QueryThreads {
     const thread = await this.#turn(project, signal);
     try {
       return await thread.call(method, argument(), AbortSignal.any([signal, this.#closing.signal]));
+    } catch (error) {
+      if (error instanceof HistoryError && error.reason === 'FAULT') this.#faults++;
+      if (error instanceof HistoryError && error.reason === 'OUT_OF_MEMORY') this.#outOfMemory++;
+      throw error;
     } finally {
       void this.#release(thread);
     }
@@ -112,17 +133,20 @@ export class QueryThreads {
 
   async #turn(project: string, signal: AbortSignal): Promise<SupervisedThread> {
     signal.throwIfAborted();
-    const free = this.#threads.find((thread) => !this.#busy.has(thread));
+    const free = this.#mayHaveOne(project) ? this.#free() : undefined;
     if (free !== undefined) {
-      // The first free one: its cache is the warmest.
-      this.#busy.add(free);
+      this.#busy.set(free, project);
       return free;
     }
     if (this.#queue.size >= WAITING_MAX) {
       throw new HistoryError('OVERLOADED', `${WAITING_MAX} queries wait already`);
     }
     const { promise, resolve, reject } = Promise.withResolvers<SupervisedThread>();
-    const entry: Waiting = { start: resolve, fail: reject };
+    const start = (thread: SupervisedThread) => {
+      this.#busy.set(thread, project);
+      resolve(thread);
+    };
+    const entry: Waiting = { start, fail: reject };
     this.#queue.push(project, entry);
     const leave = () => {
       if (this.#queue.remove(project, entry)) reject(signal.reason);
@@ -135,12 +159,24 @@ export class QueryThreads {
     }
   }
 
+  /** One thread is always left for the others, where there is more than one. */
+  #mayHaveOne(project: string): boolean {
+    let held = 0;
+    for (const holder of this.#busy.values()) if (holder === project) held++;
+    return held < Math.max(1, this.#threads.length - 1);
+  }
+
+  /** The first free one: its cache is the warmest. One that cannot start only where all cannot. */
+  #free(): SupervisedThread | undefined {
+    const free = this.#threads.filter((thread) => !this.#busy.has(thread));
+    return free.find((thread) => thread.isAvailable) ?? free[0];
+  }
+
   /** Hands the thread on once it has given up what it was told to give up. */
   async #release(thread: SupervisedThread): Promise<void> {
     await thread.idle();
-    const next = this.#queue.next();
-    if (next === undefined) this.#busy.delete(thread);
-    else next.start(thread);
+    this.#busy.delete(thread);
+    this.#queue.next((project) => this.#mayHaveOne(project))?.start(thread);
   }
 }
 

@@ -12,14 +12,13 @@ import {
   QualitySchema,
   QueryVMMonitoringResponseSchema,
 } from '../../gen/svc/monitoring/v1/monitoring_pb.ts';
+import { ANSWER_BYTES_MAX } from '../limits.ts';
 import type { VmAnswer } from './answer.ts';
 import type { InventoryEntry } from './inventory.ts';
 import { answerMessage, inventoryMessage, qualityMessage } from './messages.ts';
 
 export type AnswerFormat = 'json' | 'binary';
 
-/** Largest answer (interface, section 8). */
-export const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
 /** Least bytes of a point: an answer with more points than fit is refused before it is made. */
 const POINT_BYTES_MIN = { json: 35, binary: 17 } as const;
 /** Implicit defaults are written (`vms: []`), as everywhere in the API. */

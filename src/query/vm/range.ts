@@ -5,6 +5,7 @@
 import { RETENTION_MS } from '../../../streams/evaluation/entry.ts';
 import { metricCatalogue } from '../../../streams/metrics/catalogue.ts';
 import { Refusal } from '../../../streams/refusal.ts';
+import { POINTS_MAX, STEP_MS_MIN } from '../limits.ts';
 
 /** As asked. Times are Unix seconds; absent = not sent. */
 export interface RequestedRange {
@@ -22,10 +23,8 @@ export interface QueryRange {
   readonly retainedFromMs: number;
 }
 
-const STEP_SECONDS_MIN = 30;
+const STEP_SECONDS_MIN = STEP_MS_MIN / 1000;
 const STEP_SECONDS_MAX = 7 * 86_400;
-/** Points a series, counted over the range as requested, both ends (interface, section 8). */
-const POINTS_MAX = 10_000;
 
 /**
  * The range that is answered: the start clamped to retention, the end to now and then to the last

@@ -1,8 +1,10 @@
 /**
  * The RPCs on VMs as the main thread sees them: a checked question in, bytes out. Reading, working
  * out and encoding happen in query threads, behind a bound for each project (interface, sections 7
- * and 8): a few at once, 10 s each.
+ * and 8): a few at once, 10 s each. Lists of VMs are no queries: they have a gate and a thread of
+ * their own, so that they wait behind nobody's slow ones.
  */
+import { HistoryError } from '../../../sqlite/history/history-error.ts';
 import type { Clock } from '../../../streams/clock.ts';
 import { Refusal } from '../../../streams/refusal.ts';
 import type { Log } from '../../log.ts';
@@ -22,6 +24,8 @@ export interface VmQueries {
 
 export interface VmQueriesDeps {
   readonly threads: Pick<QueryThreads, 'call'>;
+  /** Of lists alone. */
+  readonly listThreads: Pick<QueryThreads, 'call'>;
   /** Of all queries of a project, whatever they are asked through. */
   readonly gate: QueryGate;
   readonly clock: Clock;
@@ -31,25 +35,35 @@ export interface VmQueriesDeps {
 }
 
 export function createVmQueries(deps: VmQueriesDeps): VmQueries {
-  const { threads, gate, clock } = deps;
-  // A list is no query: it does not wait behind a project's own slow ones.
+  const { threads, listThreads, gate, clock } = deps;
   const listGate = createQueryGate(clock);
   return {
     async query(call, signal) {
       const { project } = call.query;
       const reply = await gate.run(project, signal, (ended) =>
-        threads.call(project, 'vmQuery', () => call, ended),
+        asking(threads.call(project, 'vmQuery', () => call, ended)),
       );
       return bytesOf(reply as VmReply, deps);
     },
     async inventory(call, signal) {
-      const lane = `${call.project} inventory`;
-      const reply = await listGate.run(call.project, signal, (ended) =>
-        threads.call(lane, 'vmInventory', () => call, ended),
+      const { project } = call;
+      const reply = await listGate.run(project, signal, (ended) =>
+        asking(listThreads.call(project, 'vmInventory', () => call, ended)),
       );
       return bytesOf(reply as VmReply, deps);
     },
   };
+}
+
+/** What needs more memory than there is would need it again: a `Refusal`, not to be repeated. */
+async function asking(reply: Promise<unknown>): Promise<unknown> {
+  try {
+    return await reply;
+  } catch (error) {
+    if (!(error instanceof HistoryError) || error.reason !== 'OUT_OF_MEMORY') throw error;
+    const message = 'The answer needs more memory than a query may have: ask for less';
+    throw new Refusal('RESPONSE_TOO_LARGE', message);
+  }
 }
 
 /** The cast above: the threads run our own file, whose methods answer with a `VmReply`. */
@@ -66,7 +80,5 @@ function bytesOf(
       return reply.bytes;
     case 'refused':
       throw new Refusal(reply.reason, reply.message);
-    case 'fault':
-      throw new Error(`A query thread failed: ${reply.detail}`);
   }
 }

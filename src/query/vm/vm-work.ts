@@ -3,7 +3,6 @@ import { ReadCancelled } from '../../../sqlite/history/chunk-reader.ts';
 import { HistoryError } from '../../../sqlite/history/history-error.ts';
 import type { HistoryView } from '../../../sqlite/history/history-view.ts';
 import { Refusal, type RefusalReason } from '../../../streams/refusal.ts';
-import { DamagedBytes } from '../../../streams/samples/byte-reader.ts';
 import type { ThreadWork } from '../thread/thread-work.ts';
 import { answerVmQuery, type MetricFailure, type VmQuery } from './answer.ts';
 import { type AnswerFormat, answerBytes, inventoryBytes } from './answer-bytes.ts';
@@ -25,7 +24,7 @@ export interface VmInventoryCall {
   readonly format: AnswerFormat;
 }
 
-/** What comes back: errors of a kind that a thread's faults cannot carry come as values. */
+/** What comes back: refusals, which a thread's faults do not carry, come as values. */
 export type VmReply =
   | {
       readonly kind: 'answer';
@@ -36,9 +35,7 @@ export type VmReply =
         | { readonly vm: string; readonly message: string }
       )[];
     }
-  | { readonly kind: 'refused'; readonly reason: RefusalReason; readonly message: string }
-  /** A fault of ours, with its stack: for the log. */
-  | { readonly kind: 'fault'; readonly detail: string };
+  | { readonly kind: 'refused'; readonly reason: RefusalReason; readonly message: string };
 
 export const vmWork: ThreadWork = ({ history }) => ({
   vmQuery: ({ query, format }: VmQueryCall, isCancelled) =>
@@ -84,15 +81,6 @@ function replyOf(make: () => Omit<VmReply & { kind: 'answer' }, 'kind'>): {
     if (error instanceof Refusal) {
       return { result: { kind: 'refused', reason: error.reason, message: error.message } };
     }
-    if (isOfStorage(error)) throw error;
-    const detail = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    return { result: { kind: 'fault', detail } };
+    throw error;
   }
-}
-
-/** What the thread's own faults tell: history that cannot be read, and reads given up. */
-function isOfStorage(error: unknown): boolean {
-  if (error instanceof HistoryError || error instanceof ReadCancelled) return true;
-  if (error instanceof DamagedBytes) return true;
-  return error instanceof Error && 'code' in error && String(error.code).startsWith('SQLITE_');
 }

@@ -124,7 +124,7 @@ t.test('a thread that dies fails its calls with a typed error and is replaced', 
   }
   t.equal(thread.crashes, 1);
   t.equal(await thread.call('echo', 3), 3, 'the next call has a new thread');
-  await t.rejects(thread.call('unknown', 0), { name: 'HistoryError', reason: 'UNAVAILABLE' });
+  await t.rejects(thread.call('unknown', 0), { name: 'HistoryError', reason: 'FAULT' });
   t.equal(thread.crashes, 1, 'a call that fails ends no thread');
   await thread.close();
   await thread.close();
