@@ -33,8 +33,9 @@ t.test('random expressions give the answers of a real Prometheus', needs(compone
 });
 
 /** Why it would be no failure if Prometheus answered to the text so, and not as we do. */
-function reasonFor(expression: string, change: (answer: Answer) => Answer) {
-  const piece: Piece = { type: 'vector', parts: [expression] };
+function reasonFor(asked: string | Piece, change: (answer: Answer) => Answer) {
+  const piece: Piece = typeof asked === 'string' ? { type: 'vector', parts: [asked] } : asked;
+  const expression = textOf(piece);
   const times = { kind: 'instant', timeMs: 60_000 } as const;
   const askOurs = (text: string) =>
     answerOf(() => {
@@ -44,8 +45,8 @@ function reasonFor(expression: string, change: (answer: Answer) => Answer) {
   const ours = askOurs(expression);
   const askPrometheus = async () => change(ours);
   const tolerance = { relative: 1e-7, absolute: 1e-9 };
-  const asked = { expression, piece, times, tolerance, askOurs, askPrometheus };
-  return knownReason({ ...asked, prometheus: change(ours), ours });
+  const difference = { expression, piece, times, tolerance, askOurs, askPrometheus };
+  return knownReason({ ...difference, prometheus: change(ours), ours });
 }
 
 /** Values that are simply wrong. */
@@ -74,6 +75,18 @@ t.test('no word in an expression makes a wrong answer a known difference', async
   ];
   for (const expression of expressions)
     t.equal(await reasonFor(expression, doubled), null, expression);
+});
+
+t.test('last digits explain only what hangs on them', async (t) => {
+  const sign = (inner: string): Piece => {
+    const logarithm: Piece = { type: 'vector', parts: ['ln(', inner, ')'] };
+    return { type: 'vector', parts: ['sgn(', logarithm, ')'] };
+  };
+  t.match(await reasonFor(sign('vector(1)'), doubled), 'last digit', 'the sign of nearly 0');
+  t.equal(await reasonFor(sign('vector(10)'), doubled), null);
+  const power: Piece = { type: 'vector', parts: ['(vector(321) ^ 12)'] };
+  t.match(await reasonFor({ type: 'vector', parts: ['cos(', power, ')'] }, doubled), 'last digit');
+  t.equal(await reasonFor({ type: 'vector', parts: ['sqrt(', power, ')'] }, doubled), null);
 });
 
 t.test('an error is a known difference only as the one that is known', async (t) => {

@@ -49,7 +49,8 @@ function moved(piece: Piece, [relative, absolute]: readonly [number, number], wa
     const own = one.parts.filter((part) => typeof part === 'string').join(' ');
     const inner = { ...one, parts };
     if (!INEXACT.test(own) || (one.type !== 'vector' && one.type !== 'scalar')) return inner;
-    const noise = `cos(${way * 17 + ++count} + time())`;
+    // A scalar between -1 and 1: what trigonometry there is takes vectors.
+    const noise = `((${++count * 0.37 + way * 0.17} + time() * 0.618) % 1 * 2 - 1)`;
     const by = ` * (1 + ${relative} * ${noise}) + ${absolute} * ${noise})`;
     return { ...one, parts: ['((', inner, `)${by}`] };
   };
