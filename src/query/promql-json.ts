@@ -8,12 +8,11 @@ import { PromqlError } from '../promql/errors.ts';
 import type { Labels } from '../promql/labels.ts';
 import { BoundedText } from './bounded-text.ts';
 import { appendJson } from './deep-json.ts';
+import { ANSWER_BYTES_MAX } from './limits.ts';
 import { scalarText, secondsText, valueText } from './promql-numbers.ts';
 import { POINT_BYTES_MAX, PointTimes, writeValue } from './promql-points.ts';
 
-/** Largest answer before it is packed (interface, section 8). */
-const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
-/** Warnings, and infos, in one answer. */
+/** Warnings, and infos, in one answer; more where the service's own alone are more. */
 const NOTES_MAX = 10;
 const TRUNCATED = 'results truncated due to limit';
 
@@ -27,7 +26,7 @@ export interface EncodingOptions {
   readonly limit?: number;
   /** Default `ANSWER_BYTES_MAX`. */
   readonly bytesMax?: number;
-  /** Warnings of the service itself; they come first and are never left out for others. */
+  /** Warnings of the service itself; they come first, all of them. */
   readonly notices?: readonly string[];
 }
 
@@ -107,8 +106,9 @@ function encodeEnvelope(
   text.append('{"status":"success","data":');
   appendData(text);
   const notices = [...(options.notices ?? []), ...(truncated ? [TRUNCATED] : [])];
-  appendNotes(text, 'warnings', [...notices, ...notes.warnings]);
-  appendNotes(text, 'infos', notes.infos);
+  const room = Math.max(1, NOTES_MAX - notices.length);
+  appendNotes(text, 'warnings', [...notices, ...firstNotes(notes.warnings, 'warning', room)]);
+  appendNotes(text, 'infos', firstNotes(notes.infos, 'info', NOTES_MAX));
   text.append('}');
   return text.toBytes();
 }
@@ -119,18 +119,22 @@ function tooLarge(bytesMax: number): PromqlError {
 }
 
 /** More than fit are counted in the last one, in Prometheus's words. */
+function firstNotes(
+  notes: readonly string[],
+  kind: 'warning' | 'info',
+  room: number,
+): readonly string[] {
+  if (notes.length <= room) return notes;
+  const kept = notes.slice(0, room - 1);
+  return [...kept, `${notes.length - kept.length} more ${kind} annotations omitted`];
+}
+
 function appendNotes(
   text: BoundedText,
   kind: 'warnings' | 'infos',
   notes: readonly string[],
 ): void {
-  if (notes.length === 0) return;
-  const kept = notes.length > NOTES_MAX ? notes.slice(0, NOTES_MAX - 1) : [...notes];
-  const omitted = notes.length - kept.length;
-  if (omitted > 0) {
-    kept.push(`${omitted} more ${kind === 'warnings' ? 'warning' : 'info'} annotations omitted`);
-  }
-  text.append(`,"${kind}":${JSON.stringify(kept)}`);
+  if (notes.length > 0) text.append(`,"${kind}":${JSON.stringify(notes)}`);
 }
 
 function truncate(data: ResultData, limit: number): { kept: ResultData; truncated: boolean } {

@@ -168,6 +168,9 @@ t.test(
     t.equal(others.at(-1), '4 more warning annotations omitted');
     t.equal(seen.infos.length, 10);
     t.equal(seen.infos.at(-1), '2 more info annotations omitted');
+    const notices = made('notice', 12);
+    const warnings = JSON.parse(text(encodeResult(many, { notices }))).warnings;
+    t.same(warnings, [...notices, '12 more warning annotations omitted']);
   },
 );
 

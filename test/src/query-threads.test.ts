@@ -5,6 +5,7 @@
 import { setImmediate as breathe } from 'node:timers/promises';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import t, { type Test } from 'tap';
+import { type Cached, ColumnCache } from '../../sqlite/history/columns/column-cache.ts';
 import { HistoryError } from '../../sqlite/history/history-error.ts';
 import { createMatcher, RegexpAllowance, RegexpError } from '../../src/promql/matcher.ts';
 import { ProjectCache } from '../../src/query/project-cache.ts';
@@ -62,6 +63,11 @@ t.test('each fault of a query is an answer with a status of its own', async (t) 
       instant('sum(x'),
       400,
       { errorType: 'bad_data', error: /^invalid parameter "query": 1:6: parse error/ },
+    ],
+    [
+      instant(Array.from({ length: 25 }, (_, n) => `x{vm=~"${n}[^y]{900}"}`).join(' or ')),
+      400,
+      { errorType: 'bad_data', error: /more than 20000 instructions in all regular expressions/ },
     ],
     [instant('x * on (project) x'), 422, { errorType: 'execution', error: /many-to-many/ }],
     [instant('x[1h]'), 200, { data: { resultType: 'matrix' } }],
@@ -378,3 +384,24 @@ t.test('regular expressions of one expression are bounded together', (t) => {
   t.ok(createMatcher('a', '=~', 'x{900}').bytes > 20 * bytes);
   t.end();
 });
+
+t.test(
+  'columns have a bound also where each query reads a little more than the one before',
+  (t) => {
+    const cache = new ColumnCache(1000);
+    const kept = new Set<Cached>();
+    for (let query = 0; query < 50; query++) {
+      cache.tick();
+      t.ok(cache.bytes <= 1000, `${cache.bytes} bytes before query ${query}`);
+      for (const column of kept) column.usedAt = cache.now;
+      for (let i = 0; i < 5; i++) {
+        const drop = () => kept.delete(column);
+        const column: Cached = { bytes: 100, usedAt: cache.now, alive: true, drop };
+        kept.add(column);
+        cache.add(column);
+      }
+    }
+    t.ok(kept.size >= 8, 'and are kept within it');
+    t.end();
+  },
+);

@@ -45,7 +45,7 @@ export class ColumnCache {
     return this.#now;
   }
 
-  /** A new use begins: a query. What it touches is kept until the next one. */
+  /** A new use begins: a query. All that it touches is kept until the next one. */
   tick(): void {
     if (this.#bytes > this.#bytesMax) this.#makeRoom();
     this.#now++;
@@ -92,11 +92,13 @@ export class ColumnCache {
     this.#bytes -= timesMs.byteLength;
   }
 
-  /** What the present use has touched stays: it will be asked for again, and is in memory anyway. */
+  /**
+   * Of what the last use has touched too, where it alone is more than the bound: queries that each
+   * ask for a little more than the one before would have no bound otherwise.
+   */
   #makeRoom(): void {
     this.#evictions++;
-    const idle = [...this.#entries].filter((entry) => entry.usedAt !== this.#now);
-    for (const entry of idle.sort((a, b) => a.usedAt - b.usedAt)) {
+    for (const entry of [...this.#entries].sort((a, b) => a.usedAt - b.usedAt)) {
       if (this.#bytes <= this.#bytesMax * KEPT) return;
       this.remove(entry);
     }

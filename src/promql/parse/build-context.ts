@@ -2,16 +2,20 @@
 import type { SyntaxNode } from '@lezer/common';
 import type { Span } from '../ast.ts';
 import type { PromqlError } from '../errors.ts';
+import type { RegexpAllowance } from '../matcher.ts';
 import { parseError } from './parse-error.ts';
 import type { SyntaxTree } from './syntax-tree.ts';
 import type { Token } from './token.ts';
 
 export class BuildContext {
   readonly text: string;
+  /** Of the whole expression. */
+  readonly regexps: RegexpAllowance;
   readonly #tree: SyntaxTree;
 
-  constructor(text: string, tree: SyntaxTree) {
+  constructor(text: string, tree: SyntaxTree, regexps: RegexpAllowance) {
     this.text = text;
+    this.regexps = regexps;
     this.#tree = tree;
   }
 

@@ -45,7 +45,7 @@ function compiled(
   { label, op, value }: { label: Token; op: MatchOp; value: Token },
 ): Matcher {
   try {
-    return createMatcher(textOf(label), op, textOf(value));
+    return createMatcher(textOf(label), op, textOf(value), context.regexps);
   } catch (error) {
     if (!(error instanceof RegexpError)) throw error;
     throw context.refuse({ from: label.from, to: value.to }, error.message);

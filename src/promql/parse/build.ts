@@ -21,6 +21,7 @@ import {
 } from '@prometheus-io/lezer-promql';
 import type { AggregateOp, BinaryOp, Expr, Span } from '../ast.ts';
 import { functionSignatures } from '../functions/signatures.ts';
+import { RegexpAllowance } from '../matcher.ts';
 import { BuildContext, childOf, childrenOf } from './build-context.ts';
 import { labelsOf, matchingOf } from './build-labels.ts';
 import { withModifier } from './build-modifiers.ts';
@@ -40,6 +41,7 @@ export function buildExpression(text: string, parsed: ParsedExpression): Expr {
 class Builder {
   readonly #text: string;
   readonly #parsed: ParsedExpression;
+  readonly #regexps = new RegexpAllowance();
 
   constructor(text: string, parsed: ParsedExpression) {
     this.#text = text;
@@ -56,7 +58,7 @@ class Builder {
   }
 
   #context(piece: Piece): BuildContext {
-    return new BuildContext(this.#text, this.#parsed.treeOf(piece));
+    return new BuildContext(this.#text, this.#parsed.treeOf(piece), this.#regexps);
   }
 
   #combined(operator: Piece, lhs: Expr, rhs: Expr): Expr {

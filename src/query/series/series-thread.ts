@@ -6,18 +6,12 @@
 import { ColumnView } from '../../../sqlite/history/columns/column-view.ts';
 import type { HistoryShare } from '../../../sqlite/history/history-view.ts';
 import type { RecordReader } from '../../../sqlite/record-reader.ts';
-import { PLANS_BYTES_MAX, PROJECT_PLANS_BYTES_MAX } from '../limits.ts';
+import { CACHE_BYTES_MAX, PLANS_BYTES_MAX, PROJECT_PLANS_BYTES_MAX } from '../limits.ts';
 import { ProjectCache } from '../project-cache.ts';
 import { HistorySeriesSource } from './history-source.ts';
 import type { PlannedSelector } from './planned-selector.ts';
 import { ProjectSeries } from './project-series.ts';
 import { ReadableKeys } from './readable-key.ts';
-
-/**
- * Decoded columns that a thread keeps, bytes. A week of one series of 200 VMs is 32 MB where the
- * VMs are polled together, else 64 MB: room for what some dashboards show, twice in a process.
- */
-const CACHE_BYTES_MAX = 256 * 1024 * 1024;
 
 /** Label sets that a thread keeps for all projects, some 250 bytes each: a fifth of its heap. */
 const LABEL_SETS_MAX = 400_000;

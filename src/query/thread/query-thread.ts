@@ -6,7 +6,6 @@ import { HistoryView } from '../../../sqlite/history/history-view.ts';
 import { serveThread } from '../../../sqlite/history/threads/thread-port.ts';
 import { RecordReader } from '../../../sqlite/record-reader.ts';
 import { systemClock } from '../../../streams/clock.ts';
-import { CACHE_BYTES_MAX } from '../limits.ts';
 import { SeriesThread } from '../series/series-thread.ts';
 import { vmWork } from '../vm/vm-work.ts';
 import { promqlWork } from './promql-work.ts';
@@ -24,7 +23,7 @@ serveThread(NICENESS, (data: QueryThreadData) => {
   const context: ThreadContext = {
     ...{ records, clock: systemClock },
     history: new HistoryView(data.history),
-    series: new SeriesThread({ share: data.history, records, cacheBytesMax: CACHE_BYTES_MAX }),
+    series: new SeriesThread({ share: data.history, records }),
   };
   return {
     methods: Object.assign({}, ...AREAS.map((work) => work(context))),
