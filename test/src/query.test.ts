@@ -33,46 +33,52 @@ function heldQueries(gate: QueryGate) {
 
 const turns = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-t.test('Eight queries of a project run, 64 wait, more are told to back off', async (t) => {
-  const clock = new VirtualClock(START_MS);
-  const { held, start, count, outcomes } = heldQueries(createQueryGate(clock));
-  for (let i = 0; i < 73; i++) void start('demo');
-  await turns();
-  t.same([count('runs'), count('waits'), count('TOO_MANY_REQUESTS')], [8, 64, 1]);
-  t.equal(outcomes[72], 'demo 72: TOO_MANY_REQUESTS', 'the last to come');
+t.test(
+  'Concurrency: limited per project, 8 queries run, 64 wait, more are to back off',
+  async (t) => {
+    const clock = new VirtualClock(START_MS);
+    const { held, start, count, outcomes } = heldQueries(createQueryGate(clock));
+    for (let i = 0; i < 73; i++) void start('demo');
+    await turns();
+    t.same([count('runs'), count('waits'), count('TOO_MANY_REQUESTS')], [8, 64, 1]);
+    t.equal(outcomes[72], 'demo 72: TOO_MANY_REQUESTS', 'the last to come');
 
-  void start('other');
-  await turns();
-  t.equal(outcomes.at(-1), 'other 73 runs', 'another project is not delayed');
+    void start('other');
+    await turns();
+    t.equal(outcomes.at(-1), 'other 73 runs', 'another project is not delayed');
 
-  held[0]?.finish();
-  await turns();
-  t.same([count('runs'), count('waits')], [9, 63], 'a place is handed on');
-  t.equal(outcomes[8], 'demo 8 runs', 'to the one that waits longest');
+    held[0]?.finish();
+    await turns();
+    t.same([count('runs'), count('waits')], [9, 63], 'a place is handed on');
+    t.equal(outcomes[8], 'demo 8 runs', 'to the one that waits longest');
 
-  await clock.advance(4_999);
-  t.equal(count('waits'), 63);
-  await clock.advance(1);
-  t.same([count('waits'), count('TOO_MANY_REQUESTS')], [0, 64], 'nobody waits longer than 5 s');
+    await clock.advance(4_999);
+    t.equal(count('waits'), 63);
+    await clock.advance(1);
+    t.same([count('waits'), count('TOO_MANY_REQUESTS')], [0, 64], 'nobody waits longer than 5 s');
 
-  for (const { finish } of held) finish();
-  await turns();
-  for (let i = 0; i < 8; i++) void start('demo');
-  await turns();
-  t.equal(count('runs'), 8, 'no place was lost on the way');
-});
+    for (const { finish } of held) finish();
+    await turns();
+    for (let i = 0; i < 8; i++) void start('demo');
+    await turns();
+    t.equal(count('runs'), 8, 'no place was lost on the way');
+  },
+);
 
-t.test('A query ends after 10 s, also when its work does not notice', async (t) => {
-  const clock = new VirtualClock(START_MS);
-  const { held, start, outcomes } = heldQueries(createQueryGate(clock));
-  void start('demo');
-  await clock.advance(9_999);
-  t.equal(outcomes[0], 'demo 0 runs');
-  await clock.advance(1);
-  await turns();
-  t.equal(outcomes[0], 'demo 0: QUERY_TIMEOUT');
-  t.ok(held[0]?.signal.aborted, 'the work is told');
-});
+t.test(
+  'Query gateway upstream timeout: 10 seconds, also when the work does not notice',
+  async (t) => {
+    const clock = new VirtualClock(START_MS);
+    const { held, start, outcomes } = heldQueries(createQueryGate(clock));
+    void start('demo');
+    await clock.advance(9_999);
+    t.equal(outcomes[0], 'demo 0 runs');
+    await clock.advance(1);
+    await turns();
+    t.equal(outcomes[0], 'demo 0: QUERY_TIMEOUT');
+    t.ok(held[0]?.signal.aborted, 'the work is told');
+  },
+);
 
 t.test('A query may ask for less time than that', async (t) => {
   const clock = new VirtualClock(START_MS);

@@ -73,7 +73,7 @@ t.test('Points per series: at most 10,000, both ends counted as asked', async (t
   t.equal(week.metadata.points, '10081', 'a week at 60 s; it is not made coarser in silence');
 });
 
-t.test('Request too large in points or response size: 4 MiB, then ask for less', async (t) => {
+t.test('Response size: 4 MiB, then ask for less', async (t) => {
   const world = await startRpcWorld(t);
   await world.write(loads(0));
   const rows = 9_999;
@@ -99,9 +99,20 @@ t.test('Request too large in points or response size: 4 MiB, then ask for less',
   const answer = await ask(world, all);
   t.match(answer, { status: 400, reason: 'RESPONSE_TOO_LARGE' });
   t.notOk('series' in answer.body);
+  t.match(answer.body.message, /ask for|narrow|fewer|shorter|larger/i, 'what to do about it');
 });
 
-t.test('Inventory page size: 50 unless asked for, 1,000 at most', async (t) => {
+t.test('Request too large in points, expression or response size: refused whole', async (t) => {
+  const world = await startRpcWorld(t);
+  await world.write(loads(0, 30));
+  const long = await ask(world, { startTimeUnix: at(10_000 * 30), stepSeconds: 30 });
+  t.match(long, { status: 400, reason: 'TOO_MANY_POINTS', metadata: { limit: '10000' } });
+  t.notOk('series' in long.body, 'not even a part of it');
+  const narrower = await ask(world, { startTimeUnix: at(9_999 * 30), stepSeconds: 30 });
+  t.equal(narrower.status, 200);
+});
+
+t.test('Inventory page size in the example: 50 unless asked for, 1,000 at most', async (t) => {
   const world = await startRpcWorld(t);
   const name = (i: number) => `vm-${String(i).padStart(4, '0')}`;
   const vms = Array.from({ length: 1_100 }, (_, i) => ({ ...loads(0)[0], vm: name(i) }));
