@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 import type { Test } from 'tap';
 import { addPromqlRoutes } from '../../src/http/promql/routes.ts';
 import { createPromqlQueries } from '../../src/query/promql-queries.ts';
+import type { QueryThreads } from '../../src/query/thread/query-threads.ts';
 import { START_MS } from './credential-world.ts';
 import { type Answered, exchange, formBody, type Sent } from './promql-routes.ts';
 import { type SampleRow, startRpcWorld, type WorldParts } from './rpc-world.ts';
@@ -15,10 +16,12 @@ export type PromqlWorld = Awaited<ReturnType<typeof startPromqlWorld>>;
 /** Started; ends with the test. Its clock stands still at `START_MS` until it is advanced. */
 export async function startPromqlWorld(t: Test) {
   const stale = new Set<string>();
+  let threads: Pick<QueryThreads, 'counts'> | undefined;
   const world = await startRpcWorld(
     t,
     () => ({}),
     (app, parts) => {
+      threads = parts.threads;
       void addPromqlRoutes(app, {
         ...parts,
         queries: queriesOf(parts, stale),
@@ -61,7 +64,8 @@ export async function startPromqlWorld(t: Test) {
     if (status !== 200) throw new Error(`${expression}: ${JSON.stringify(body)}`);
     return body.data;
   }
-  return { ...world, baseUrl, stale, writeTo, send, api, post, query };
+  const running = () => threads?.counts.running ?? 0;
+  return { ...world, baseUrl, stale, running, writeTo, send, api, post, query };
 }
 
 function queriesOf(parts: WorldParts, stale: ReadonlySet<string>) {

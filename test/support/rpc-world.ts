@@ -177,7 +177,7 @@ async function startParts(t: Test) {
   const ingest = createIngest({ clock, writer, registry, clocks, ...unheard });
   const pipeline = new SamplePipeline({ host, stream, clock, history });
   const told = collectingLog();
-  const threads = new QueryThreads({ clock, history: history.share, controlPath, threads: 1 });
+  const threads = new QueryThreads({ clock, history: history.share, controlPath });
   const gate = createQueryGate(clock);
   const vmQueries = createVmQueries({
     threads,
