@@ -66,6 +66,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 );
 
 t.test('a VM never changes its shard, and no shard has more than 500', async (t) => {
+  const seen = { histories: 0, places: 0, shards: 0, restarts: 0 };
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 8 }), async (steps) => {
       const world = await openAlertingWorld(t);
@@ -73,8 +74,10 @@ t.test('a VM never changes its shard, and no shard has more than 500', async (t)
       const first = new Map<string, number>();
       let shards = 0;
       for (const one of steps) {
-        if (one.kind === 'restart') registry = startRegistry(world);
-        else if (one.kind === 'report') {
+        if (one.kind === 'restart') {
+          registry = startRegistry(world);
+          seen.restarts++;
+        } else if (one.kind === 'report') {
           const names = Array.from({ length: one.count }, (_, i) => `vm-${(one.from + i) % 1_500}`);
           await report(registry, names, one.name);
         } else {
@@ -97,11 +100,16 @@ t.test('a VM never changes its shard, and no shard has more than 500', async (t)
         if ([...sizes.keys()].some((shard) => shard >= count))
           throw new Error('a shard is unlisted');
         shards = count;
+        seen.places += now.size;
       }
+      seen.shards = Math.max(seen.shards, shards);
+      seen.histories++;
     }),
     { numRuns: 12, seed: 20_261_121 },
   );
-  t.pass('12 histories');
+  t.equal(seen.histories, 12);
+  t.ok(seen.places > 10_000, `${seen.places} places were compared`);
+  t.ok(seen.shards > 2 && seen.restarts > 0, `${seen.shards} shards, ${seen.restarts} restarts`);
 });
 
 t.test('VMs that an older version registered get their place with their next row', async (t) => {
