@@ -8,10 +8,14 @@
  *                  columns of unflushed rows           PLANS_BYTES_MAX        128 MiB
  *     three        of them (THREADS)                                        4,224 MiB
  *     lists        the heap of one more thread         LIST_HEAP_BYTES_MAX    128 MiB
+ *     exports      the heap of one more thread         HEAP_BYTES_MAX         512 MiB
+ *     together                                                              4,864 MiB
  *
- * besides one copy a thread of those unflushed rows that were asked for, never more than ingest has
- * of them. One project alone has two threads at most. An idle service has none of it but one thread
- * that has done nothing.
+ * besides V8's room for young objects, some MiB a thread, and what each thread has copied of
+ * unflushed rows that were asked for: never more than ingest has of them, and of the days that late
+ * ones fall into, until the next flush. One project alone has two threads of the three at most, and
+ * a thread starts with the first query that needs it: an idle service has one, which has done
+ * nothing.
  */
 
 const MIB = 1024 * 1024;
