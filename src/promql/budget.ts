@@ -21,6 +21,8 @@ const MESSAGES = {
 };
 /** Samples between two looks at `interrupted`: a fraction of a millisecond of work. */
 const CHECK_EVERY = 50_000;
+/** As long as one look at a label set takes, so many samples are looked at. */
+const SAMPLES_A_WORK = 10;
 
 export class Budget {
   readonly #limits: BudgetLimits;
@@ -38,6 +40,11 @@ export class Budget {
   /** Samples looked at so far. */
   get samples(): number {
     return this.#samples;
+  }
+
+  /** Memory in use now, bytes. */
+  get bytes(): number {
+    return this.#bytes;
   }
 
   /** Most memory in use at once so far, bytes. */
@@ -60,6 +67,15 @@ export class Budget {
       const message = `query processing would look at more than ${this.#limits.samplesMax} samples: ask for a shorter range, a larger step or fewer series`;
       throw new PromqlError('execution', message);
     }
+    if (this.#unchecked >= CHECK_EVERY) this.check();
+  }
+
+  /**
+   * Work on `count` series, or comparisons of two, that looks at no samples: sorting and grouping
+   * of hundreds of thousands take seconds. Checks now and then.
+   */
+  takeWork(count = 1): void {
+    this.#unchecked += count * SAMPLES_A_WORK;
     if (this.#unchecked >= CHECK_EVERY) this.check();
   }
 

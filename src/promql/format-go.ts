@@ -1,5 +1,17 @@
 /** Numbers and texts as they stand in Prometheus's messages, which clients compare. */
-export { goQuote as quoteGo } from './parse/go-quote.ts';
+import { goQuote } from './parse/go-quote.ts';
+
+export { goQuote as quoteGo };
+
+/** Characters of a text that a message shows: more than any real label needs. */
+export const SHOWN_TEXT_MAX = 256;
+
+/** Quoted; what is too long for a message ends in `...` behind the quote. */
+export function quoteGoCut(text: string): string {
+  if (text.length <= SHOWN_TEXT_MAX) return goQuote(text);
+  // A surrogate pair cut in two is no character.
+  return `${goQuote(text.slice(0, SHOWN_TEXT_MAX).replace(/[\uD800-\uDBFF]$/, ''))}...`;
+}
 
 /** `%g`: the shortest digits that tell the number; an exponent from 1e+06 up and below 0.0001. */
 export function formatGo(value: number): string {

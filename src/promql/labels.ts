@@ -19,9 +19,14 @@ export class Labels {
     this.pairs = pairs;
   }
 
-  /** From pairs in any order; of one name the last prevails, empty values fall out. */
+  /**
+   * From pairs in any order; of one name the last prevails, empty values fall out. The pairs
+   * themselves are kept, which saves half of a label set's memory: many share them.
+   */
   static of(pairs: Iterable<LabelPair>): Labels {
-    const sorted = [...new Map(pairs)].filter(([, value]) => value !== '');
+    const byName = new Map<string, LabelPair>();
+    for (const pair of pairs) byName.set(pair[0], pair);
+    const sorted = [...byName.values()].filter(([, value]) => value !== '');
     if (sorted.length === 0) return Labels.empty;
     return new Labels(sorted.sort(([a], [b]) => compareText(a, b)));
   }
@@ -30,9 +35,12 @@ export class Labels {
     return Labels.of(Object.entries(record));
   }
 
-  /** Equal label sets have equal keys, different ones different keys. */
+  /**
+   * Equal label sets have equal keys, different ones different keys. With lengths and not with
+   * separators, because names and values may contain any character.
+   */
   get key(): string {
-    this.#key ??= this.pairs.map(([name, value]) => `${name}\u0000${value}`).join('\u0001');
+    this.#key ??= this.pairs.map(keyOfPair).join('');
     return this.#key;
   }
 
@@ -65,12 +73,22 @@ export class Labels {
 
   /** With one label set, or with `value` '' removed. */
   with(name: string, value: string): Labels {
-    return Labels.of([...this.pairs, [name, value]]);
+    const { pairs } = this;
+    const found = pairs.findIndex((pair) => pair[0] >= name);
+    const at = found === -1 ? pairs.length : found;
+    const known = pairs[at]?.[0] === name ? 1 : 0;
+    if (value === (known === 1 ? pairs[at]?.[1] : '')) return this;
+    const changed: readonly LabelPair[] = value === '' ? [] : [[name, value]];
+    return new Labels(pairs.toSpliced(at, known, ...changed));
   }
 
   toRecord(): Record<string, string> {
     return Object.fromEntries(this.pairs);
   }
+}
+
+function keyOfPair([name, value]: LabelPair): string {
+  return `${name.length},${value.length}:${name}${value}`;
 }
 
 const NAME_ALONE: ReadonlySet<string> = new Set([METRIC_NAME]);

@@ -3,31 +3,31 @@
  * because Prometheus allows it as long as no step has two of them: the parts of one time line,
  * told apart before, are then one series.
  */
+import type { Budget } from './budget.ts';
+import { takeColumn } from './column-memory.ts';
 import { PromqlError } from './errors.ts';
-import { createColumn, type SeriesColumn } from './values.ts';
+import type { SeriesColumn } from './values.ts';
 
 /**
  * Each label set once, where it first stood. Columns of equal labels become one new column; the
- * others are passed on as they are. Calls `onCollision` where two have a value at the same step
- * (Prometheus 3.5, `rangeEval` and `cleanupMetricLabels`).
+ * others are passed on as they are. Throws `PromqlError` execution where two have a value at the
+ * same step (Prometheus 3.5, `rangeEval` and `cleanupMetricLabels`).
  */
-export function mergeSeries(
-  series: readonly SeriesColumn[],
-  onCollision: () => never = refuseCollision,
-): SeriesColumn[] {
+export function mergeSeries(series: readonly SeriesColumn[], budget: Budget): SeriesColumn[] {
   const merged = new Map<string, SeriesColumn>();
   const owned = new Set<SeriesColumn>();
   for (const column of series) {
+    budget.takeWork();
     const { key } = column.labels;
     const earlier = merged.get(key);
     if (earlier === undefined) {
       merged.set(key, column);
       continue;
     }
-    const target = owned.has(earlier) ? earlier : copyOf(earlier);
+    const target = owned.has(earlier) ? earlier : copyOf(earlier, budget);
     owned.add(target);
     merged.set(key, target);
-    addTo(target, column, onCollision);
+    addTo(target, column);
   }
   return merged.size === series.length ? [...series] : [...merged.values()];
 }
@@ -37,18 +37,18 @@ function refuseCollision(): never {
   throw new PromqlError('execution', 'vector cannot contain metrics with the same labelset');
 }
 
-function copyOf(column: SeriesColumn): SeriesColumn {
-  const copy = createColumn(column.values.length);
+function copyOf(column: SeriesColumn, budget: Budget): SeriesColumn {
+  const copy = takeColumn(column.values.length, budget);
   copy.values.set(column.values);
   copy.present.set(column.present);
   return { labels: column.labels, ...copy };
 }
 
-function addTo(target: SeriesColumn, column: SeriesColumn, onCollision: () => never): void {
+function addTo(target: SeriesColumn, column: SeriesColumn): void {
   const { values, present } = column;
   for (let i = 0; i < values.length; i++) {
     if (present[i] === 0) continue;
-    if (target.present[i] === 1) onCollision();
+    if (target.present[i] === 1) refuseCollision();
     target.values[i] = values[i] as number;
     target.present[i] = 1;
   }

@@ -39,7 +39,8 @@ export interface Selection {
 export interface SeriesSource {
   /**
    * Each matching series once, in any order; one without a sample in the stretch may be left out.
-   * Takes from `budget` what it must copy or decode, and checks it as it goes.
+   * Takes from `budget` `STORED_SERIES_BYTES` for each, and what it must copy or decode, and checks
+   * it as it goes.
    */
   select(selection: Selection, budget: Budget): readonly StoredSeries[];
 }

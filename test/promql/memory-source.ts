@@ -4,6 +4,7 @@
  * end of a run is the rule and not the exception.
  */
 import type { Budget } from '../../src/promql/budget.ts';
+import { STORED_SERIES_BYTES } from '../../src/promql/column-memory.ts';
 import type { Labels } from '../../src/promql/labels.ts';
 import type {
   SampleRun,
@@ -63,7 +64,9 @@ export class MemorySource implements SeriesSource {
       const runs = series.runs.filter(
         ({ timesMs }) => Number(timesMs[0]) <= throughMs && Number(timesMs.at(-1)) > afterMs,
       );
-      if (runs.length > 0) found.push({ labels: series.labels, runs });
+      if (runs.length === 0) continue;
+      budget.takeBytes(STORED_SERIES_BYTES);
+      found.push({ labels: series.labels, runs });
     }
     budget.check();
     return found;

@@ -3,17 +3,17 @@
  * asked for by name. The one place where an absent sample becomes a value.
  */
 import type { Expr } from '../ast.ts';
+import { giveBack, takePresence, takeValues } from '../column-memory.ts';
 import { Labels, METRIC_NAME } from '../labels.ts';
 import type { Matcher } from '../matcher.ts';
 import type { VectorValue } from '../values.ts';
 import { bareArgument, rangeArgument, vectorArgument } from './arguments.ts';
 import type { CallContext, PromqlFunction } from './function.ts';
 import { WindowLocator } from './window-bounds.ts';
-import { COLUMN_BYTES } from './windows.ts';
 
 export const absenceFunctions: Readonly<Record<string, PromqlFunction>> = {
   absent: (context) => {
-    const found = new Uint8Array(context.grid.count);
+    const found = takePresence(context.grid.count, context.budget);
     for (const { present } of vectorArgument(context, 0)) {
       for (let step = 0; step < found.length; step++) if (present[step] === 1) found[step] = 1;
       context.budget.takeSamples(found.length);
@@ -21,9 +21,9 @@ export const absenceFunctions: Readonly<Record<string, PromqlFunction>> = {
     return absentAt(context, found);
   },
   absent_over_time: (context) => {
-    const found = new Uint8Array(context.grid.count);
+    const found = takePresence(context.grid.count, context.budget);
     const range = rangeArgument(context, 0);
-    const locator = new WindowLocator(range, false);
+    const locator = new WindowLocator(range, false, context.budget);
     for (const { runs } of range.series) {
       const { from, to } = locator.locate(runs);
       for (let step = 0; step < found.length; step++) {
@@ -31,15 +31,20 @@ export const absenceFunctions: Readonly<Record<string, PromqlFunction>> = {
       }
       context.budget.takeSamples(found.length);
     }
+    locator.giveBack();
     return absentAt(context, found);
   },
 };
 
+/** Where `found`, which becomes a part of the answer, is 0. */
 function absentAt(context: CallContext, found: Uint8Array): VectorValue {
-  if (!found.includes(0)) return { type: 'vector', series: [] };
-  context.budget.takeBytes(COLUMN_BYTES * found.length);
-  const values = new Float64Array(found.length).fill(1);
-  const present = found.map((bit) => 1 - bit);
+  if (!found.includes(0)) {
+    giveBack(context.budget, found);
+    return { type: 'vector', series: [] };
+  }
+  const values = takeValues(found.length, context.budget).fill(1);
+  const present = found;
+  for (let step = 0; step < present.length; step++) present[step] = 1 - (found[step] as number);
   const labels = selectedLabels(bareArgument(context.call, 0));
   return { type: 'vector', series: [{ labels, values, present }] };
 }

@@ -3,6 +3,7 @@
  * hold more seconds than a `Date` can, and no object is wanted for each element.
  */
 
+import { takeColumn } from '../column-memory.ts';
 import { Labels } from '../labels.ts';
 import { vectorArgument } from './arguments.ts';
 import { mapElements } from './elementwise.ts';
@@ -46,13 +47,12 @@ type Context = Parameters<PromqlFunction>[0];
 
 /** Without an argument: of each step's own time. */
 function ofSteps({ grid, budget }: Context, part: (seconds: number) => number) {
-  budget.takeBytes(grid.count * 9);
-  const values = new Float64Array(grid.count);
+  const { values, present } = takeColumn(grid.count, budget);
   for (let i = 0; i < grid.count; i++) {
     const ms = i === 0 ? grid.startMs : grid.startMs + i * grid.stepMs;
     values[i] = part(Math.trunc(ms / 1000));
   }
-  return { labels: Labels.empty, values, present: new Uint8Array(grid.count).fill(1) };
+  return { labels: Labels.empty, values, present: present.fill(1) };
 }
 
 const INT64_LIMIT = 2 ** 63;

@@ -1,12 +1,12 @@
 /**
  * Between scalars, vectors and times, and the order of a vector.
  */
+import { giveBack, takePresence, takeValues } from '../column-memory.ts';
 import { Labels } from '../labels.ts';
 import type { Grid, ScalarValue } from '../values.ts';
 import { argumentAt, scalarArgument, vectorArgument } from './arguments.ts';
 import { mapElements } from './elementwise.ts';
 import type { CallContext, PromqlFunction } from './function.ts';
-import { COLUMN_BYTES } from './windows.ts';
 
 export const conversionFunctions: Readonly<Record<string, PromqlFunction>> = {
   pi: (context) => scalarOf(context, () => Math.PI),
@@ -14,8 +14,7 @@ export const conversionFunctions: Readonly<Record<string, PromqlFunction>> = {
   scalar: scalarOfVector,
   vector: (context) => {
     const values = scalarArgument(context, 0);
-    context.budget.takeBytes(values.length);
-    const present = new Uint8Array(values.length).fill(1);
+    const present = takePresence(values.length, context.budget).fill(1);
     return { type: 'vector', series: [{ labels: Labels.empty, values, present }] };
   },
   timestamp: (context) => {
@@ -31,8 +30,7 @@ function stepMs(grid: Grid, step: number): number {
 }
 
 function scalarOf({ grid, budget }: CallContext, valueAt: (step: number) => number): ScalarValue {
-  budget.takeBytes(grid.count * Float64Array.BYTES_PER_ELEMENT);
-  const values = new Float64Array(grid.count);
+  const values = takeValues(grid.count, budget);
   for (let step = 0; step < values.length; step++) values[step] = valueAt(step);
   return { type: 'scalar', values };
 }
@@ -41,9 +39,8 @@ function scalarOf({ grid, budget }: CallContext, valueAt: (step: number) => numb
 function scalarOfVector(context: CallContext): ScalarValue {
   const { grid, budget } = context;
   const series = vectorArgument(context, 0);
-  budget.takeBytes(COLUMN_BYTES * grid.count);
-  const elements = new Uint8Array(grid.count);
-  const values = new Float64Array(grid.count).fill(Number.NaN);
+  const elements = takePresence(grid.count, budget);
+  const values = takeValues(grid.count, budget).fill(Number.NaN);
   for (const column of series) {
     budget.takeSamples(grid.count);
     for (let step = 0; step < values.length; step++) {
@@ -52,6 +49,7 @@ function scalarOfVector(context: CallContext): ScalarValue {
       elements[step] = 1;
     }
   }
+  giveBack(budget, elements);
   return { type: 'scalar', values };
 }
 
@@ -66,6 +64,7 @@ function sortBy(context: CallContext, compare: (a: number, b: number) => number)
   }
   const present = series.filter((column) => column.present[0] === 1);
   const sorted = present.sort((a, b) => {
+    context.budget.takeWork();
     const x = a.values[0] as number;
     const y = b.values[0] as number;
     if (Number.isNaN(x) || Number.isNaN(y))

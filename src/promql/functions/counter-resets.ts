@@ -3,6 +3,7 @@
  * as the run's values live: runs come out of a cache and are the same objects from query to query,
  * so that the increase over a window without a reset needs its two ends alone.
  */
+import type { Budget } from '../budget.ts';
 import type { SampleRun } from '../series-source.ts';
 import type { WindowBounds } from './window-bounds.ts';
 
@@ -15,13 +16,20 @@ export interface Corrections {
    * `from` must not fall from call to call.
    */
   addTo(change: number, from: number, to: number): number;
+  /** After use. */
+  giveBack(): void;
 }
 
 /** The cheaper way for these windows: to know all resets of the runs, or to look at each window. */
-export function correctionsOf(runs: readonly SampleRun[], bounds: WindowBounds): Corrections {
+export function correctionsOf(
+  runs: readonly SampleRun[],
+  bounds: WindowBounds,
+  budget: Budget,
+): Corrections {
   let unknown = 0;
   for (const { values } of runs) if (!resetsByValues.has(values)) unknown += values.length;
-  return unknown > bounds.visits ? new WindowScan(runs, bounds) : new KnownResets(runs, bounds);
+  if (unknown > bounds.visits) return new WindowScan(runs, bounds);
+  return new KnownResets(runs, bounds, budget);
 }
 
 const NONE = new Int32Array(0);
@@ -31,23 +39,37 @@ const resetsByValues = new WeakMap<Float64Array, Int32Array>();
 function resetsOf(values: Float64Array): Int32Array {
   const known = resetsByValues.get(values);
   if (known !== undefined) return known;
-  const found: number[] = [];
+  let count = 0;
   for (let i = 1; i < values.length; i++) {
-    if ((values[i] as number) < (values[i - 1] as number)) found.push(i);
+    if ((values[i] as number) < (values[i - 1] as number)) count++;
   }
-  const resets = found.length === 0 ? NONE : Int32Array.from(found);
+  const resets = count === 0 ? NONE : new Int32Array(count);
+  for (let i = 1, at = 0; at < count; i++) {
+    if ((values[i] as number) < (values[i - 1] as number)) resets[at++] = i;
+  }
   resetsByValues.set(values, resets);
   return resets;
 }
 
+/** Of one reset: its position, and the value lost. */
+const RESET_BYTES = 12;
+
 class KnownResets implements Corrections {
   /** Position of the sample after each reset, and the value lost by it. */
-  readonly #positions: number[] = [];
-  readonly #lost: number[] = [];
+  readonly #positions: Int32Array;
+  readonly #lost: Float64Array;
+  readonly #budget: Budget;
   readonly samples: number;
+  #count = 0;
   #next = 0;
 
-  constructor(runs: readonly SampleRun[], bounds: WindowBounds) {
+  constructor(runs: readonly SampleRun[], bounds: WindowBounds, budget: Budget) {
+    // One more a run, for a fall from the run before to it.
+    const most = runs.reduce((sum, { values }) => sum + resetsOf(values).length + 1, -1);
+    budget.takeBytes(most * RESET_BYTES);
+    this.#positions = new Int32Array(most);
+    this.#lost = new Float64Array(most);
+    this.#budget = budget;
     let base = 0;
     let before = Number.NaN;
     for (const { values } of runs) {
@@ -56,20 +78,25 @@ class KnownResets implements Corrections {
       before = values[values.length - 1] as number;
       base += values.length;
     }
-    this.samples = this.#positions.length === 0 ? 0 : bounds.visits;
+    this.samples = this.#count === 0 ? 0 : bounds.visits;
+  }
+
+  giveBack(): void {
+    this.#budget.giveBackBytes(this.#positions.length * RESET_BYTES);
   }
 
   #push(position: number, lost: number): void {
-    this.#positions.push(position);
-    this.#lost.push(lost);
+    this.#positions[this.#count] = position;
+    this.#lost[this.#count++] = lost;
   }
 
   addTo(change: number, from: number, to: number): number {
     const positions = this.#positions;
-    if (this.#next === positions.length) return change;
-    while (this.#next < positions.length && (positions[this.#next] as number) <= from) this.#next++;
+    const count = this.#count;
+    if (this.#next === count) return change;
+    while (this.#next < count && (positions[this.#next] as number) <= from) this.#next++;
     let corrected = change;
-    for (let i = this.#next; i < positions.length && (positions[i] as number) < to; i++) {
+    for (let i = this.#next; i < count && (positions[i] as number) < to; i++) {
       corrected += this.#lost[i] as number;
     }
     return corrected;
@@ -105,6 +132,10 @@ class WindowScan implements Corrections {
       base += values.length;
     }
     return corrected;
+  }
+
+  giveBack(): void {
+    // It keeps nothing.
   }
 
   #valuesOf(run: number): Float64Array {

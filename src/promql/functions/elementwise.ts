@@ -2,6 +2,7 @@
  * Functions of one number, applied to each element of a vector: math, trigonometry, rounding and
  * clamping. They drop the metric's name, because the result is another quantity.
  */
+import { takePresence, takeValues } from '../column-memory.ts';
 import { mergeSeries } from '../merge-series.ts';
 import type { SeriesColumn, VectorValue } from '../values.ts';
 import { scalarArgument, vectorArgument } from './arguments.ts';
@@ -21,15 +22,14 @@ export function mapElements(
 ): VectorValue {
   const { budget, grid } = context;
   const columns = series.map(({ labels, values, present }) => {
-    budget.takeBytes(grid.count * Float64Array.BYTES_PER_ELEMENT);
     budget.takeSamples(grid.count);
-    const results = new Float64Array(grid.count);
+    const results = takeValues(grid.count, budget);
     for (let i = 0; i < results.length; i++) {
       if (present[i] === 1) results[i] = compute(values[i] as number, i);
     }
     return { labels: labels.withoutName(), values: results, present };
   });
-  return { type: 'vector', series: mergeSeries(columns) };
+  return { type: 'vector', series: mergeSeries(columns, budget) };
 }
 
 const SIMPLE: Readonly<Record<string, ElementFunction>> = {
@@ -102,7 +102,10 @@ function clampElements(
     if (!column.present.some((present, step) => present === 1 && high(step) < low(step))) {
       return column;
     }
-    const present = column.present.map((bit, step) => (high(step) < low(step) ? 0 : bit));
+    const present = takePresence(column.present.length, context.budget);
+    for (let step = 0; step < present.length; step++) {
+      present[step] = high(step) < low(step) ? 0 : (column.present[step] as number);
+    }
     return { ...column, present };
   });
   return mapElements(context, kept, (value, step) =>

@@ -3,7 +3,8 @@
  * what they share, so that each sample is looked at once. Minima are the maxima of the negated
  * values, which is exact.
  */
-import { type Column, createColumn } from '../values.ts';
+import { giveBack, takeColumn, takeValues } from '../column-memory.ts';
+import type { Column } from '../values.ts';
 import { overlapMuch, segmentsOf } from './window-segments.ts';
 import { type BatchKernel, overRuns, type SeriesKernel, type SeriesWindows } from './windows.ts';
 
@@ -46,10 +47,11 @@ function scanKernel(sign: 1 | -1): BatchKernel {
  * windows are.
  */
 function slideMaxima(windows: SeriesWindows, scan: SeriesKernel, out: Column): void {
-  const { stretches, from, to } = segmentsOf(windows.bounds);
-  const { values: maxima, present } = createColumn(stretches.count);
+  const { budget } = windows;
+  const { stretches, from, to, heldBytes } = segmentsOf(windows.bounds, budget);
+  const { values: maxima, present } = takeColumn(stretches.count, budget);
   scan({ ...windows, bounds: stretches }, { values: maxima, present });
-  const tails = new Float64Array(stretches.count);
+  const tails = takeValues(stretches.count, budget);
   let head = Number.NaN;
   let middle = 0;
   let seen = 0;
@@ -71,6 +73,8 @@ function slideMaxima(windows: SeriesWindows, scan: SeriesKernel, out: Column): v
     out.values[step] = greaterOf(tails[first] as number, head);
     out.present[step] = 1;
   }
+  giveBack(budget, maxima, present, tails);
+  budget.giveBackBytes(heldBytes);
 }
 
 /** NaN is less than any number; of equal ones the first, as 0 and -0 are. */

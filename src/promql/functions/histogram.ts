@@ -3,15 +3,15 @@
  * alone are the buckets of one. They are put in order once, then read step by step. What wants
  * native histograms finds none here and answers nothing.
  */
-import { quoteGo } from '../format-go.ts';
+import { takeColumn, takeLabels } from '../column-memory.ts';
+import { quoteGoCut } from '../format-go.ts';
 import type { Labels } from '../labels.ts';
 import { mergeSeries } from '../merge-series.ts';
 import { invalidQuantile } from '../quantile.ts';
-import { createColumn, type SeriesColumn, type VectorValue } from '../values.ts';
+import type { SeriesColumn, VectorValue } from '../values.ts';
 import { argumentSpan, scalarArgument, vectorArgument } from './arguments.ts';
 import { BucketCounts, bucketFraction, bucketQuantile } from './buckets.ts';
 import type { CallContext, PromqlFunction } from './function.ts';
-import { COLUMN_BYTES } from './windows.ts';
 
 /** Of native histograms, which this store does not hold: every element is left out. */
 const ofNativeHistograms: PromqlFunction = (context) => {
@@ -41,7 +41,10 @@ const FORCED_MONOTONICITY =
 function histogramQuantile(context: CallContext): VectorValue {
   const { annotations } = context;
   const phis = scalarArgument(context, 0);
-  for (const phi of new Set(phis)) {
+  let told = 0;
+  for (const phi of phis) {
+    if (Object.is(phi, told)) continue;
+    told = phi;
     const warning = invalidQuantile(phi);
     if (warning !== undefined) annotations.warn(warning, argumentSpan(context, 0));
   }
@@ -49,7 +52,7 @@ function histogramQuantile(context: CallContext): VectorValue {
   return mapHistograms(context, 1, (buckets, step, labels) => {
     bucketQuantile(phis[step] as number, buckets, result);
     if (result.corrected) {
-      const message = `${FORCED_MONOTONICITY} ${quoteGo(labels.name)}`;
+      const message = `${FORCED_MONOTONICITY} ${quoteGoCut(labels.name)}`;
       annotations.info(message, argumentSpan(context, 1));
     }
     return result.value;
@@ -72,8 +75,7 @@ function mapHistograms(
   const { grid, budget } = context;
   const histograms = gatherHistograms(context, index);
   const columns = histograms.map(({ labels, buckets }) => {
-    budget.takeBytes(COLUMN_BYTES * grid.count);
-    const result = createColumn(grid.count);
+    const result = takeColumn(grid.count, budget);
     const counts = new BucketCounts(buckets.length);
     for (let step = 0; step < grid.count; step++) {
       budget.takeSamples(buckets.length);
@@ -87,14 +89,16 @@ function mapHistograms(
     }
     return { labels: labels.withoutName(), ...result };
   });
-  return { type: 'vector', series: mergeSeries(columns) };
+  return { type: 'vector', series: mergeSeries(columns, budget) };
 }
 
 const BUCKET_LABEL: ReadonlySet<string> = new Set(['le']);
 
 function gatherHistograms(context: CallContext, index: number): Histogram[] {
+  const { budget } = context;
   const histograms = new Map<string, Histogram>();
   for (const column of vectorArgument(context, index)) {
+    budget.takeWork();
     const le = column.labels.get('le');
     const upper = parseBound(le);
     if (upper === undefined) {
@@ -102,12 +106,20 @@ function gatherHistograms(context: CallContext, index: number): Histogram[] {
       continue;
     }
     const labels = column.labels.without(BUCKET_LABEL);
-    const histogram = histograms.get(labels.key) ?? { labels, buckets: [] };
-    histogram.buckets.push({ upper, column });
-    histograms.set(labels.key, histogram);
+    const histogram = histograms.get(labels.key);
+    if (histogram !== undefined) histogram.buckets.push({ upper, column });
+    else {
+      const buckets = [{ upper, column }];
+      histograms.set(labels.key, { labels: takeLabels(labels, budget), buckets });
+    }
   }
   const gathered = [...histograms.values()];
-  for (const { buckets } of gathered) buckets.sort((a, b) => compareBounds(a.upper, b.upper));
+  for (const { buckets } of gathered) {
+    buckets.sort((a, b) => {
+      budget.takeWork();
+      return compareBounds(a.upper, b.upper);
+    });
+  }
   return gathered;
 }
 
@@ -118,7 +130,7 @@ function compareBounds(a: number, b: number): number {
 }
 
 function warnOfBound(context: CallContext, index: number, name: string, le: string): void {
-  const message = `bucket label "le" is missing or has a malformed value of ${quoteGo(le)} for metric name ${quoteGo(name)}`;
+  const message = `bucket label "le" is missing or has a malformed value of ${quoteGoCut(le)} for metric name ${quoteGoCut(name)}`;
   context.annotations.warn(message, argumentSpan(context, index));
 }
 

@@ -4,6 +4,7 @@
  * anything is read.
  */
 import type { RE2JS } from 're2js';
+import { joinLabelValue, takeLabels } from '../column-memory.ts';
 import { PromqlError } from '../errors.ts';
 import type { Labels } from '../labels.ts';
 import { compileRegexp, RegexpError } from '../matcher.ts';
@@ -32,11 +33,18 @@ export const labelFunctions: Readonly<Record<string, PromqlFunction>> = {
     for (const source of sources) assertLabelName(source, 'source', 'label_join');
     assertLabelName(target, 'destination', 'label_join');
     return relabel(context, (labels) => {
-      const joined = sources.map((source) => labels.get(source)).join(separator);
-      return labels.with(target, joined);
+      context.budget.takeWork(sources.length);
+      return labels.with(target, joinLabelValue(joinedPieces(labels, sources, separator)));
     });
   },
 };
+
+function* joinedPieces(labels: Labels, sources: readonly string[], separator: string) {
+  for (const [i, source] of sources.entries()) {
+    if (i > 0) yield separator;
+    yield labels.get(source);
+  }
+}
 
 type Strings = [string, string, string, string, ...string[]];
 
@@ -46,12 +54,14 @@ function stringArguments(context: CallContext): Strings {
 }
 
 function relabel(context: CallContext, change: (labels: Labels) => Labels): VectorValue {
+  const { budget } = context;
   const series = vectorArgument(context, 0).map((column) => {
     // A costly expression over a long text takes milliseconds.
-    context.budget.check();
-    return { ...column, labels: change(column.labels) };
+    budget.check();
+    const labels = change(column.labels);
+    return { ...column, labels: labels === column.labels ? labels : takeLabels(labels, budget) };
   });
-  return { type: 'vector', series: mergeSeries(series) };
+  return { type: 'vector', series: mergeSeries(series, budget) };
 }
 
 function compile(pattern: string): RE2JS {
@@ -66,7 +76,7 @@ function compile(pattern: string): RE2JS {
 
 function replacementOf(regex: RE2JS, text: string, template: string): string | undefined {
   const matcher = regex.matcher(text);
-  return matcher.matches() ? expandTemplate(template, matcher) : undefined;
+  return matcher.matches() ? joinLabelValue(expandTemplate(template, matcher)) : undefined;
 }
 
 /** Prometheus 3 takes any UTF-8 text for a label's name, but not an empty one. */

@@ -3,6 +3,7 @@
  * for are loops over a stretch of steps at once, the others arithmetic over one window (Prometheus
  * 3.5, `promql/functions.go`).
  */
+import { giveBack, takeValues } from '../column-memory.ts';
 import { KahanSum } from '../kahan.ts';
 import { invalidQuantile, quantileOf } from '../quantile.ts';
 import type { Column } from '../values.ts';
@@ -128,17 +129,22 @@ function varianceFunction(): WindowFunction {
 function quantileOverTime(context: CallContext): ReturnType<PromqlFunction> {
   const phis = scalarArgument(context, 0);
   const span = argumentSpan(context, 0);
-  let sorted = new Float64Array(0);
+  const { budget } = context;
+  let sorted = takeValues(0, budget);
   const kernel = perWindow(({ values, from, to }, step) => {
     const phi = phis[step] as number;
     const warning = invalidQuantile(phi);
     if (warning !== undefined) context.annotations.warn(warning, span);
     const count = to - from;
-    if (sorted.length < count) sorted = new Float64Array(2 * count);
+    if (sorted.length < count) {
+      giveBack(budget, sorted);
+      sorted = takeValues(2 * count, budget);
+    }
     for (let i = 0; i < count; i++) sorted[i] = values[from + i] as number;
     return quantileOf(phi, sorted, count);
   });
   const range = rangeArgument(context, 1);
   const series = evaluateWindows(context, range, overRuns(kernel), { dependsOnStep: true });
+  giveBack(budget, sorted);
   return { type: 'vector', series };
 }

@@ -4,7 +4,7 @@
  * however many the window holds (Prometheus 3.5, `extrapolatedRate` and `instantValue`).
  */
 
-import { quoteGo } from '../format-go.ts';
+import { quoteGoCut } from '../format-go.ts';
 import type { RangeSeries } from '../values.ts';
 import { argumentSpan, rangeArgument } from './arguments.ts';
 import { type Corrections, correctionsOf } from './counter-resets.ts';
@@ -46,7 +46,7 @@ function counterChange(context: CallContext, options: ChangeOptions): ReturnType
   const span = argumentSpan(context, 0);
   const onSeries = ({ labels: { name } }: RangeSeries) => {
     if (name === '' || COUNTER_NAME.test(name)) return;
-    context.annotations.info(`${NOT_A_COUNTER} ${quoteGo(name)}`, span);
+    context.annotations.info(`${NOT_A_COUNTER} ${quoteGoCut(name)}`, span);
   };
   const range = rangeArgument(context, 0);
   const series = evaluateWindows(context, range, changeKernel(options), { onSeries });
@@ -57,7 +57,7 @@ function changeKernel({ isCounter, perSecond }: ChangeOptions): SeriesKernel {
   return ({ runs, bounds, range, budget }, out) => {
     const first = new SampleCursor(runs);
     const last = new SampleCursor(runs);
-    const corrections: Corrections | null = isCounter ? correctionsOf(runs, bounds) : null;
+    const corrections: Corrections | null = isCounter ? correctionsOf(runs, bounds, budget) : null;
     budget.takeSamples(2 * bounds.count + (corrections?.samples ?? 0));
     const { rangeMs, endsMs } = range;
     const divisor = perSecond ? rangeMs / 1000 : 1;
@@ -84,6 +84,7 @@ function changeKernel({ isCounter, perSecond }: ChangeOptions): SeriesKernel {
       out.values[step] = change * factor;
       out.present[step] = 1;
     }
+    corrections?.giveBack();
   };
 }
 

@@ -4,26 +4,33 @@
  * share; nothing is ever taken off a sum, which would keep the error of what is gone. What
  * overflows on the way is done again with care.
  */
+
+import { giveBack, takeColumn, takeValues } from '../column-memory.ts';
 import { KahanSum } from '../kahan.ts';
-import { type Column, createColumn } from '../values.ts';
+import type { Column } from '../values.ts';
 import type { WindowBounds } from './window-bounds.ts';
-import { overlapMuch, segmentsOf } from './window-segments.ts';
+import { overlapMuch, segmentsOf, type WindowSegments } from './window-segments.ts';
 import { overRuns, type SeriesKernel, type SeriesWindows, type WindowBatch } from './windows.ts';
+
+const NONE: Float64Array = new Float64Array(0);
 
 export const sumKernel: SeriesKernel = summing(false);
 export const avgKernel: SeriesKernel = summing(true);
 
 function summing(average: boolean): SeriesKernel {
-  let corrections = new Float64Array(0);
+  let corrections = NONE;
   const eachWindow = overRuns((batch, out) => {
     addUp(batch, out, corrections);
     finish(batch, average, out, corrections);
   });
   return (windows, out) => {
-    const { count } = windows.bounds;
-    if (overlapMuch(windows.bounds) && slideSums(windows, average, out)) return;
-    if (corrections.length < count) corrections = new Float64Array(count);
+    const { bounds, budget } = windows;
+    if (overlapMuch(bounds) && slideSums(windows, average, out)) return;
+    corrections = takeValues(bounds.count, budget);
     eachWindow(windows, out);
+    giveBack(budget, corrections);
+    // Kernels outlive the query.
+    corrections = NONE;
   };
 }
 
@@ -103,12 +110,34 @@ function isInfinite(value: number): boolean {
  * windows are. False, and nothing of worth in `out`, where a sum is not finite.
  */
 function slideSums(windows: SeriesWindows, average: boolean, out: Column): boolean {
-  const { stretches, from, to } = segmentsOf(windows.bounds);
-  const parts = createColumn(stretches.count);
-  const corrections = new Float64Array(stretches.count);
+  const { budget } = windows;
+  const segments = segmentsOf(windows.bounds, budget);
+  const { stretches } = segments;
+  const parts = takeColumn(stretches.count, budget);
+  const corrections = takeValues(stretches.count, budget);
   overRuns((batch) => addUp(batch, parts, corrections))({ ...windows, bounds: stretches }, parts);
-  const tails = new Float64Array(stretches.count);
-  const tailCorrections = new Float64Array(stretches.count);
+  const tails = takeValues(stretches.count, budget);
+  const tailCorrections = takeValues(stretches.count, budget);
+  const room = { segments, parts, corrections, tails, tailCorrections };
+  const isDone = addStacks(windows, room, average, out);
+  giveBack(budget, parts.values, parts.present, corrections, tails, tailCorrections);
+  budget.giveBackBytes(segments.heldBytes);
+  return isDone;
+}
+
+interface Stacks {
+  readonly segments: WindowSegments;
+  /** Sums of stretches, and what they are still to be corrected by. */
+  readonly parts: Column;
+  readonly corrections: Float64Array;
+  /** Room for the sums of tails. */
+  readonly tails: Float64Array;
+  readonly tailCorrections: Float64Array;
+}
+
+function addStacks(windows: SeriesWindows, stacks: Stacks, average: boolean, out: Column): boolean {
+  const { parts, corrections, tails, tailCorrections } = stacks;
+  const { from, to } = stacks.segments;
   const tail = new KahanSum();
   const head = new KahanSum();
   let middle = 0;

@@ -3,6 +3,7 @@
  * the arithmetic is then loops over plain numbers, and series with the same times share the answer.
  * Each end moves by the stride of the step before, which for regular samples is right at once.
  */
+import type { Budget } from '../budget.ts';
 import type { SampleRun } from '../series-source.ts';
 import type { RangeValue } from '../values.ts';
 
@@ -18,18 +19,29 @@ export interface WindowBounds {
   visits: number;
 }
 
+/** Of one window. */
+const BOUNDS_BYTES = 2 * Int32Array.BYTES_PER_ELEMENT;
+
 export class WindowLocator {
   readonly #range: RangeValue;
+  readonly #budget: Budget;
   readonly #bounds: WindowBounds;
   #runs: readonly SampleRun[] = [];
 
   /** `shared`: whether steps that look at the same window have the same answer. */
-  constructor(range: RangeValue, shared: boolean) {
+  constructor(range: RangeValue, shared: boolean, budget: Budget) {
     const { endsMs } = range;
     const still = shared && endsMs[0] === endsMs[endsMs.length - 1];
     const count = still ? 1 : endsMs.length;
     this.#range = range;
+    this.#budget = budget;
+    budget.takeBytes(count * BOUNDS_BYTES);
     this.#bounds = { count, from: new Int32Array(count), to: new Int32Array(count), visits: 0 };
+  }
+
+  /** When no bounds are looked at any more. */
+  giveBack(): void {
+    this.#budget.giveBackBytes(this.#bounds.count * BOUNDS_BYTES);
   }
 
   /** Good until the next call, which writes into the same arrays. */

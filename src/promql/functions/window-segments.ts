@@ -7,6 +7,7 @@
  *                   [-----------)
  *     stretches [---|-------|---)
  */
+import type { Budget } from '../budget.ts';
 import type { WindowBounds } from './window-bounds.ts';
 
 export interface WindowSegments {
@@ -16,7 +17,12 @@ export interface WindowSegments {
   readonly from: Int32Array;
   /** One past the last stretch of each window. */
   readonly to: Int32Array;
+  /** Taken from the budget; to be given back after use. */
+  readonly heldBytes: number;
 }
+
+/** Of one window: two limits, and where it begins and ends. */
+const SEGMENT_BYTES = 4 * Int32Array.BYTES_PER_ELEMENT;
 
 /** Windows that a sample is part of, on average, from which on stretches are the cheaper way. */
 const OVERLAP_MIN = 3;
@@ -26,7 +32,9 @@ export function overlapMuch({ from, to, count, visits }: WindowBounds): boolean 
 }
 
 /** Of windows whose limits never fall. */
-export function segmentsOf({ from, to, count }: WindowBounds): WindowSegments {
+export function segmentsOf({ from, to, count }: WindowBounds, budget: Budget): WindowSegments {
+  const heldBytes = count * SEGMENT_BYTES;
+  budget.takeBytes(heldBytes);
   const limits = new Int32Array(2 * count);
   const fromStretch = new Int32Array(count);
   const toStretch = new Int32Array(count);
@@ -46,5 +54,5 @@ export function segmentsOf({ from, to, count }: WindowBounds): WindowSegments {
     to: limits.subarray(1, last + 1),
     visits: (limits[last] as number) - (limits[0] as number),
   };
-  return { stretches, from: fromStretch, to: toStretch };
+  return { stretches, from: fromStretch, to: toStretch, heldBytes };
 }

@@ -4,17 +4,14 @@
  * that straddles runs is joined in a buffer that is used again. Nothing is allocated for a window.
  */
 import type { Budget } from '../budget.ts';
+import { giveBack, takeColumn, takeValues } from '../column-memory.ts';
 import { PromqlError } from '../errors.ts';
 import type { SampleRun } from '../series-source.ts';
-import {
-  type Column,
-  createColumn,
-  type RangeSeries,
-  type RangeValue,
-  type SeriesColumn,
-} from '../values.ts';
+import type { Column, RangeSeries, RangeValue, SeriesColumn } from '../values.ts';
 import type { CallContext, Window, WindowFunction } from './function.ts';
 import { type WindowBounds, WindowLocator } from './window-bounds.ts';
+
+const NONE: Float64Array = new Float64Array(0);
 
 /** One series' windows. */
 export interface SeriesWindows {
@@ -50,9 +47,6 @@ export interface WindowOptions {
   readonly onSeries?: (series: RangeSeries) => void;
 }
 
-/** Bytes a step of a column. */
-export const COLUMN_BYTES = 9;
-
 /**
  * The columns of `kernel` over all series, without those that have no value at all. Throws
  * `PromqlError` execution where two series are equal without their names, at whatever steps
@@ -65,18 +59,18 @@ export function evaluateWindows(
   options: WindowOptions = {},
 ): SeriesColumn[] {
   const { budget, grid } = context;
-  const locator = new WindowLocator(range, options.dependsOnStep !== true);
+  const locator = new WindowLocator(range, options.dependsOnStep !== true, budget);
   const columns: SeriesColumn[] = [];
   const seen = new Set<string>();
   for (const series of range.series) {
+    budget.takeWork();
     if (series.runs.length === 0) continue;
     const bounds = locator.locate(series.runs);
     if (bounds.visits === 0) continue;
-    budget.takeBytes(COLUMN_BYTES * grid.count);
-    const column = createColumn(grid.count);
+    const column = takeColumn(grid.count, budget);
     kernel({ runs: series.runs, bounds, range, budget }, column);
     if (!column.present.includes(1)) {
-      budget.giveBackBytes(COLUMN_BYTES * grid.count);
+      giveBack(budget, column.values, column.present);
       continue;
     }
     if (bounds.count < grid.count) repeatFirst(column);
@@ -88,6 +82,7 @@ export function evaluateWindows(
     seen.add(labels.key);
     columns.push({ labels, values: column.values, present: column.present });
   }
+  locator.giveBack();
   return columns;
 }
 
@@ -101,8 +96,8 @@ const BATCH_SAMPLES = 50_000;
 
 /** A kernel over stretches of single runs, made to work over all runs of a series. */
 export function overRuns(kernel: BatchKernel): SeriesKernel {
-  const joined = new JoinedWindow();
   return ({ runs, bounds, range, budget }, out) => {
+    const joined = new JoinedWindow(budget);
     const batch: WindowBatch = {
       ...{ timesMs: joined.timesMs, values: joined.values, base: 0 },
       ...{ bounds, range, step: 0, untilStep: 0 },
@@ -137,6 +132,7 @@ export function overRuns(kernel: BatchKernel): SeriesKernel {
       budget.takeSamples(samples);
       kernel(batch, out);
     }
+    joined.giveBack();
   };
 }
 
@@ -146,14 +142,20 @@ function lengthOf(runs: readonly SampleRun[], run: number): number {
 
 /** Where the samples of a window that straddles runs are brought together. */
 class JoinedWindow {
-  timesMs = new Float64Array(0);
-  values = new Float64Array(0);
+  readonly #budget: Budget;
+  timesMs: Float64Array = NONE;
+  values: Float64Array = NONE;
+
+  constructor(budget: Budget) {
+    this.#budget = budget;
+  }
 
   /** Copies `count` samples from position `from`, which lies in `run`, whose first is `base`. */
   join(runs: readonly SampleRun[], run: number, base: number, from: number, count: number): void {
     if (this.values.length < count) {
-      this.timesMs = new Float64Array(2 * count);
-      this.values = new Float64Array(2 * count);
+      this.giveBack();
+      this.timesMs = takeValues(2 * count, this.#budget);
+      this.values = takeValues(2 * count, this.#budget);
     }
     let copied = 0;
     let skip = from - base;
@@ -166,12 +168,15 @@ class JoinedWindow {
       skip = 0;
     }
   }
+
+  giveBack(): void {
+    if (this.values !== NONE) giveBack(this.#budget, this.timesMs, this.values);
+  }
 }
 
 /** A function told by its arithmetic over one window, as a kernel. */
 export function perWindow(compute: WindowFunction): BatchKernel {
-  const none = new Float64Array(0);
-  const window: Window = { timesMs: none, values: none, from: 0, to: 0, startMs: 0, endMs: 0 };
+  const window: Window = { timesMs: NONE, values: NONE, from: 0, to: 0, startMs: 0, endMs: 0 };
   return (batch, out) => {
     const { bounds, base, range } = batch;
     window.timesMs = batch.timesMs;

@@ -2,8 +2,9 @@
  * Values that do not depend on the step, spread over all steps.
  */
 import type { Budget } from '../budget.ts';
+import { takeValues } from '../column-memory.ts';
 import type { Grid, Value } from '../values.ts';
-import { constantScalar, type PinnedArrays, stepTime, takeValues, vectorOf } from './columns.ts';
+import { constantScalar, type PinnedArrays, stepTime, vectorOf } from './columns.ts';
 
 /** From a value of one step. */
 export function broadcast(

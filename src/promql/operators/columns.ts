@@ -1,36 +1,22 @@
 /**
- * How operators take the memory of columns, and what becomes of it. Every array is asked of the
- * budget before it is made, so that a query which would need gigabytes is refused and never begun;
- * columns may share arrays with each other (a filter keeps its input's values), because nobody
- * writes to a column that was handed on.
+ * What becomes of columns between operators. They may share arrays with each other (a filter keeps
+ * its input's values), because nobody writes to a column that was handed on; the memory of an array
+ * is given back when the operator that read it has not handed it on.
  */
 import type { Budget } from '../budget.ts';
+import {
+  arrayBytes,
+  type ColumnArray,
+  columnBytes,
+  takePresence,
+  takeValues,
+} from '../column-memory.ts';
 import type { Labels } from '../labels.ts';
-import type { Column, Grid, ScalarValue, SeriesColumn, Value, VectorValue } from '../values.ts';
-
-/** Of a value and its presence, bytes a step. */
-export const COLUMN_STEP_BYTES = 9;
-const VALUE_BYTES = 8;
-
-export function takeValues(count: number, budget: Budget): Float64Array {
-  budget.takeBytes(count * VALUE_BYTES);
-  return new Float64Array(count);
-}
-
-export function takePresence(count: number, budget: Budget): Uint8Array {
-  budget.takeBytes(count);
-  return new Uint8Array(count);
-}
-
-/** An empty column of `count` steps, its memory asked for. */
-export function takeColumn(count: number, budget: Budget): Column {
-  budget.takeBytes(count * COLUMN_STEP_BYTES);
-  return { values: new Float64Array(count), present: new Uint8Array(count) };
-}
+import type { Grid, ScalarValue, SeriesColumn, Value, VectorValue } from '../values.ts';
 
 /** Throws `PromqlError` execution, before any work, where a column for each series is too much. */
 export function assertRoom(series: number, { count }: Pick<Grid, 'count'>, budget: Budget): void {
-  const bytes = series * count * COLUMN_STEP_BYTES;
+  const bytes = series * columnBytes(count);
   budget.takeBytes(bytes);
   budget.giveBackBytes(bytes);
 }
@@ -58,7 +44,7 @@ export function stepTime(grid: Grid, i: number): number {
 }
 
 /** Calls `visit` with each array that the value holds. */
-function visitArrays(value: Value, visit: (array: Float64Array | Uint8Array) => void): void {
+function visitArrays(value: Value, visit: (array: ColumnArray) => void): void {
   if (value.type === 'scalar') visit(value.values);
   if (value.type !== 'vector') return;
   for (const { values, present } of value.series) {
@@ -99,10 +85,10 @@ export class PinnedArrays {
     const kept = new Set<object>();
     if (output !== null) visitArrays(output, (array) => kept.add(array));
     let bytes = 0;
-    const count = (array: Float64Array | Uint8Array) => {
+    const count = (array: ColumnArray) => {
       if (kept.has(array) || this.#arrays.has(array)) return;
       kept.add(array);
-      bytes += array.byteLength;
+      bytes += arrayBytes(array);
     };
     for (const input of inputs) visitArrays(input, count);
     budget.giveBackBytes(bytes);

@@ -3,10 +3,11 @@
  * filled.
  */
 import type { Budget } from '../budget.ts';
+import { takeValues } from '../column-memory.ts';
 import type { ResultData, ResultSeries } from '../engine.ts';
 import { compareLabels, Labels } from '../labels.ts';
 import type { Grid, RangeSeries, RangeValue, Value } from '../values.ts';
-import { stepTime, takeValues } from './columns.ts';
+import { stepTime } from './columns.ts';
 import { compact } from './selection/subquery.ts';
 
 type MatrixData = Extract<ResultData, { type: 'matrix' }>;
@@ -29,16 +30,19 @@ export function instantData(value: Value, timeMs: number): ResultData {
 
 /** All that lies in the one window. */
 export function matrixOfRange({ series }: RangeValue, budget: Budget): MatrixData {
-  return sorted(series.map(({ labels, runs }) => ({ labels, ...joined(runs, budget) })));
+  return sorted(
+    series.map(({ labels, runs }) => ({ labels, ...joined(runs, budget) })),
+    budget,
+  );
 }
 
 /** A scalar is one series without labels. Series share their array of times where they have all. */
 export function matrixOfSteps(value: Value, grid: Grid, budget: Budget): MatrixData {
-  if (value.type === 'string') return sorted([]);
+  if (value.type === 'string') return sorted([], budget);
   const timesMs = takeValues(grid.count, budget);
   for (let i = 0; i < grid.count; i++) timesMs[i] = stepTime(grid, i);
   if (value.type === 'scalar') {
-    return sorted([{ labels: Labels.empty, timesMs, values: value.values }]);
+    return sorted([{ labels: Labels.empty, timesMs, values: value.values }], budget);
   }
   const series = value.series.flatMap(({ labels, values, present }) => {
     budget.check();
@@ -46,7 +50,7 @@ export function matrixOfSteps(value: Value, grid: Grid, budget: Budget): MatrixD
     if (points.timesMs.length === 0) return [];
     return [{ labels, timesMs: points.timesMs, values: points.values }];
   });
-  return sorted(series);
+  return sorted(series, budget);
 }
 
 function joined(runs: RangeSeries['runs'], budget: Budget): Omit<ResultSeries, 'labels'> {
@@ -66,6 +70,10 @@ function joined(runs: RangeSeries['runs'], budget: Budget): Omit<ResultSeries, '
   return { timesMs, values };
 }
 
-function sorted(series: ResultSeries[]): MatrixData {
-  return { type: 'matrix', series: series.sort((a, b) => compareLabels(a.labels, b.labels)) };
+function sorted(series: ResultSeries[], budget: Budget): MatrixData {
+  series.sort((a, b) => {
+    budget.takeWork();
+    return compareLabels(a.labels, b.labels);
+  });
+  return { type: 'matrix', series };
 }

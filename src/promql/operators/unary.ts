@@ -3,9 +3,10 @@
  */
 import type { Unary } from '../ast.ts';
 import type { Budget } from '../budget.ts';
+import { takeValues } from '../column-memory.ts';
 import { mergeSeries } from '../merge-series.ts';
 import type { Value } from '../values.ts';
-import { seriesColumn, takeValues, vectorOf } from './columns.ts';
+import { seriesColumn, vectorOf } from './columns.ts';
 
 export function applyUnary({ op }: Unary, value: Value, budget: Budget): Value {
   if (op === '+' || value.type === 'string') return value;
@@ -14,7 +15,7 @@ export function applyUnary({ op }: Unary, value: Value, budget: Budget): Value {
     budget.check();
     return seriesColumn(labels.withoutName(), negated(values, budget), present);
   });
-  return vectorOf(mergeSeries(series));
+  return vectorOf(mergeSeries(series, budget));
 }
 
 function negated(values: Float64Array, budget: Budget): Float64Array {

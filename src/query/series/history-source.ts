@@ -11,6 +11,7 @@ import type { ColumnView } from '../../../sqlite/history/columns/column-view.ts'
 import { DayColumns } from '../../../sqlite/history/columns/day-columns.ts';
 import type { Segment } from '../../../sqlite/history/columns/segment.ts';
 import type { Budget } from '../../promql/budget.ts';
+import { STORED_SERIES_BYTES } from '../../promql/column-memory.ts';
 import type { Labels } from '../../promql/labels.ts';
 import type { Matcher } from '../../promql/matcher.ts';
 import type { Selection, SeriesSource, StoredSeries } from '../../promql/series-source.ts';
@@ -55,6 +56,8 @@ export class HistorySeriesSource implements SeriesSource {
       const series = this.#view.reading(vm.history, () =>
         this.#find(vm, selector, stretch, budget),
       );
+      budget.takeWork(series.length);
+      budget.takeBytes(series.length * STORED_SERIES_BYTES);
       if (series.length > 0) this.#used.add(vm.datacenter);
       for (const one of series) found.push(one);
     }
@@ -81,6 +84,8 @@ export class HistorySeriesSource implements SeriesSource {
           () => [],
         );
       });
+      budget.takeWork(keys.size);
+      budget.takeBytes(keys.size * STORED_SERIES_BYTES);
       if (keys.size > 0) this.#used.add(vm.datacenter);
       for (const key of keys) found.push(vm.labelsOf(key));
     }
@@ -103,11 +108,12 @@ export class HistorySeriesSource implements SeriesSource {
     // Once before: VMs that are only in chunks are found by it.
     this.#view.refreshStored();
     const matching: LabelledVm[] = [];
+    let looked = 0;
     for (const vm of this.#project.vms()) {
+      if (++looked % VMS_A_CHECK === 0) budget.check();
       if (!plan.matchesVm(vm.labels)) continue;
       vm.history.refreshHead(plan.columnsIn);
       matching.push(vm);
-      if (matching.length % VMS_A_CHECK === 0) budget.check();
     }
     this.#view.refreshStored();
     return matching;

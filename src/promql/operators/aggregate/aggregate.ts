@@ -37,7 +37,7 @@ export function applyAggregate(
   switch (node.op) {
     case 'topk':
     case 'bottomk': {
-      const groups = groupsOf(vector.series, node);
+      const groups = groupsOf(vector.series, node, budget);
       return vectorOf(rank({ groups, ks: scalarsOf(param), order: node.op }, budget));
     }
     case 'count_values': {
@@ -47,12 +47,12 @@ export function applyAggregate(
     case 'quantile': {
       const phis = scalarsOf(param);
       warnOfQuantiles(node, phis, context.annotations);
-      const groups = groupsOf(vector.series, node);
+      const groups = groupsOf(vector.series, node, budget);
       return vectorOf(groups.flatMap((group) => quantileOfGroup(group, phis, budget)));
     }
     default: {
       const { op } = node;
-      const groups = groupsOf(vector.series, node);
+      const groups = groupsOf(vector.series, node, budget);
       return vectorOf(
         groups.flatMap((group) => fold(group, createAccumulator(op, count, budget), budget)),
       );

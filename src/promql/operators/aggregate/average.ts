@@ -3,8 +3,8 @@
  * mean carried forward value by value from there (Prometheus 3.5, `aggregation`, AVG).
  */
 import type { Budget } from '../../budget.ts';
+import { giveBack, takeColumn, takePresence, takeValues } from '../../column-memory.ts';
 import type { Column } from '../../values.ts';
-import { takeColumn, takePresence, takeValues } from '../columns.ts';
 import type { Accumulator } from './accumulator.ts';
 import { correctionAfter } from './sum.ts';
 
@@ -69,8 +69,8 @@ export class Average implements Accumulator {
       const count = this.#carried?.[i] === 1 ? 1 : (this.#counts[i] as number);
       values[i] = (values[i] as number) / count + (this.#corrections[i] as number) / count;
     }
-    this.#budget.giveBackBytes(this.#corrections.byteLength + this.#counts.byteLength);
-    this.#budget.giveBackBytes(this.#carried?.byteLength ?? 0);
+    giveBack(this.#budget, this.#corrections, this.#counts);
+    if (this.#carried !== null) giveBack(this.#budget, this.#carried);
     return this.#column;
   }
 }

@@ -4,11 +4,12 @@
  */
 import type { Aggregate } from '../../ast.ts';
 import type { Budget } from '../../budget.ts';
+import { takeColumn, takeLabels } from '../../column-memory.ts';
 import { PromqlError } from '../../errors.ts';
 import { quoteGo } from '../../format-go.ts';
 import type { Labels } from '../../labels.ts';
 import type { Column, SeriesColumn, VectorValue } from '../../values.ts';
-import { seriesColumn, takeColumn } from '../columns.ts';
+import { seriesColumn } from '../columns.ts';
 import { groupLabels } from './grouping.ts';
 
 /** Throws `PromqlError` execution when `label` cannot be a label's name. */
@@ -28,7 +29,7 @@ export function countValues(
     let column = counts.get(labels.key);
     if (column === undefined) {
       const { values, present } = takeColumn(steps, budget);
-      column = seriesColumn(labels, values, present);
+      column = seriesColumn(takeLabels(labels, budget), values, present);
       counts.set(labels.key, column);
     }
     return column;

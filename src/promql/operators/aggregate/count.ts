@@ -2,8 +2,8 @@
  * `count` and `group`: aggregations that look at presence alone.
  */
 import type { Budget } from '../../budget.ts';
+import { takeColumn } from '../../column-memory.ts';
 import type { Column } from '../../values.ts';
-import { takeColumn } from '../columns.ts';
 import type { Accumulator } from './accumulator.ts';
 
 export class Count implements Accumulator {

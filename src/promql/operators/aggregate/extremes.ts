@@ -2,8 +2,8 @@
  * `min` and `max` of the members present.
  */
 import type { Budget } from '../../budget.ts';
+import { takeColumn } from '../../column-memory.ts';
 import type { Column } from '../../values.ts';
-import { takeColumn } from '../columns.ts';
 import type { Accumulator } from './accumulator.ts';
 
 /** NaN gives way to every number. */

@@ -2,6 +2,8 @@
  * Which series of a vector are aggregated into one: settled once a query, by labels alone.
  */
 import type { Aggregate } from '../../ast.ts';
+import type { Budget } from '../../budget.ts';
+import { takeLabels } from '../../column-memory.ts';
 import { Labels, METRIC_NAME } from '../../labels.ts';
 import type { SeriesColumn } from '../../values.ts';
 
@@ -14,14 +16,16 @@ export interface Group {
 export function groupsOf(
   series: readonly SeriesColumn[],
   grouping: Pick<Aggregate, 'grouping' | 'without'>,
+  budget: Budget,
 ): Group[] {
   const labelsOf = groupLabels(grouping);
   const groups = new Map<string, Group>();
   for (const member of series) {
+    budget.takeWork();
     const labels = labelsOf(member.labels);
     const group = groups.get(labels.key);
-    if (group === undefined) groups.set(labels.key, { labels, members: [member] });
-    else group.members.push(member);
+    if (group !== undefined) group.members.push(member);
+    else groups.set(labels.key, { labels: takeLabels(labels, budget), members: [member] });
   }
   return [...groups.values()];
 }

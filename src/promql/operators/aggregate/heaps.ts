@@ -66,7 +66,10 @@ export class Heaps {
   bestFirst(heap: number): Int32Array {
     const base = heap * this.#capacity;
     const places = Int32Array.from({ length: this.#sizes[heap] as number }, (_, i) => base + i);
-    places.sort((a, b) => this.#rankOf(a) - this.#rankOf(b) || this.#compare(a, b) || a - b);
+    places.sort((a, b) => {
+      this.#budget.takeWork();
+      return this.#rankOf(a) - this.#rankOf(b) || this.#compare(a, b) || a - b;
+    });
     return places.map((place) => this.#indexes[place] as number);
   }
 

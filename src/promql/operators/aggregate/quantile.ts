@@ -4,9 +4,9 @@
  * needed.
  */
 import type { Budget } from '../../budget.ts';
+import { giveBack, takeColumn, takeValues } from '../../column-memory.ts';
 import { quantileOf } from '../../quantile.ts';
 import type { Column, SeriesColumn } from '../../values.ts';
-import { takeColumn, takeValues } from '../columns.ts';
 
 const BLOCK_STEPS = 64;
 
@@ -30,13 +30,14 @@ export function quantileColumn(
     for (let i = start; i < end; i++) {
       const present = sizes[i - start] as number;
       if (present === 0) continue;
+      budget.takeWork(present);
       const from = (i - start) * size;
       for (let j = 0; j < present; j++) row[j] = gathered[from + j] as number;
       column.values[i] = quantileOf(phis[i] as number, row, present);
       column.present[i] = 1;
     }
   }
-  budget.giveBackBytes(gathered.byteLength + row.byteLength);
+  giveBack(budget, gathered, row);
   return column;
 }
 

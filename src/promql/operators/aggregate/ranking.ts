@@ -5,10 +5,11 @@
  * Prometheus: by its heap, and by the order of the series.
  */
 import type { Budget } from '../../budget.ts';
+import { takePresence } from '../../column-memory.ts';
 import { PromqlError } from '../../errors.ts';
 import { formatGo } from '../../format-go.ts';
 import type { SeriesColumn } from '../../values.ts';
-import { seriesColumn, takePresence } from '../columns.ts';
+import { seriesColumn } from '../columns.ts';
 import type { Group } from './grouping.ts';
 import { Heaps } from './heaps.ts';
 

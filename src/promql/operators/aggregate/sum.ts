@@ -3,8 +3,8 @@
  * The columns hold what `KahanSum` holds for one sum, a step at each index.
  */
 import type { Budget } from '../../budget.ts';
+import { giveBack, takeColumn, takeValues } from '../../column-memory.ts';
 import type { Column } from '../../values.ts';
-import { takeColumn, takeValues } from '../columns.ts';
 import type { Accumulator } from './accumulator.ts';
 
 export class Sum implements Accumulator {
@@ -38,7 +38,7 @@ export class Sum implements Accumulator {
     for (let i = 0; i < sums.length; i++) {
       sums[i] = (sums[i] as number) + (corrections[i] as number);
     }
-    this.#budget.giveBackBytes(corrections.byteLength);
+    giveBack(this.#budget, corrections);
     return this.#column;
   }
 }

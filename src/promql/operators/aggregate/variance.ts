@@ -3,8 +3,8 @@
  * method for calculating corrected sums of squares and products", 1962).
  */
 import type { Budget } from '../../budget.ts';
+import { giveBack, takeColumn, takeValues } from '../../column-memory.ts';
 import type { Column } from '../../values.ts';
-import { takeColumn, takeValues } from '../columns.ts';
 import type { Accumulator } from './accumulator.ts';
 
 export class Variance implements Accumulator {
@@ -53,7 +53,7 @@ export class Variance implements Accumulator {
       const variance = (values[i] as number) / (this.#counts[i] as number);
       values[i] = this.#isRoot ? Math.sqrt(variance) : variance;
     }
-    this.#budget.giveBackBytes(this.#means.byteLength + this.#counts.byteLength);
+    giveBack(this.#budget, this.#means, this.#counts);
     return this.#column;
   }
 }

@@ -5,16 +5,17 @@
  */
 import type { Binary, VectorMatching } from '../../ast.ts';
 import type { Budget } from '../../budget.ts';
+import { giveBack, takeLabels, takePresence, takeValues } from '../../column-memory.ts';
 import type { Labels } from '../../labels.ts';
 import { mergeSeries } from '../../merge-series.ts';
 import type { Column, ScalarValue, SeriesColumn, Value, VectorValue } from '../../values.ts';
-import { seriesColumn, takePresence, takeValues, vectorOf } from '../columns.ts';
+import { seriesColumn, vectorOf } from '../columns.ts';
 import { computeArithmetic, isArithmetic } from './arithmetic.ts';
 import { computeComparison, isComparison } from './comparison.ts';
 import { MatchingFaults } from './matching-faults.ts';
 import { anyPresence, keepCommon } from './presence.ts';
 import { applySetOperator, isSetOp } from './set-operators.ts';
-import { type MatchGroup, matchGroups } from './vector-matching.ts';
+import { groupBytes, type MatchGroup, matchGroups } from './vector-matching.ts';
 
 export interface BinaryContext {
   /** Steps. */
@@ -71,7 +72,7 @@ function withScalar(node: Binary, pairs: readonly ScalarPair[], budget: Budget):
     const labels = dropsName ? vector.labels.withoutName() : vector.labels;
     series.push(seriesColumn(labels, column.values, column.present));
   }
-  return vectorOf(dropsName ? mergeSeries(series) : series);
+  return vectorOf(dropsName ? mergeSeries(series, budget) : series);
 }
 
 interface Combination {
@@ -93,7 +94,7 @@ function combine({ op, bool }: Binary, combination: Combination, budget: Budget)
     if (isLeft && (rhs.present === null || keepCommon(present, rhs.present))) {
       return { values: kept, present };
     }
-    budget.giveBackBytes(count);
+    giveBack(budget, present);
     return null;
   }
   const present = commonPresence(lhs.present, rhs.present, budget);
@@ -114,7 +115,7 @@ function commonPresence(
   const present = takePresence(lhs.length, budget);
   present.set(lhs);
   if (keepCommon(present, rhs)) return present;
-  budget.giveBackBytes(present.length);
+  giveBack(budget, present);
   return null;
 }
 
@@ -128,7 +129,7 @@ function ofVectors(
   const { matching, op } = node;
   if (matching === null) throw new Error(`Two vectors without matching at ${op}`);
   if (isSetOp(op)) return applySetOperator({ op, matching, count }, lhs, rhs, budget);
-  const groups = matchGroups(lhs.series, rhs.series, matching);
+  const { groups, heldBytes } = matchGroups(lhs.series, rhs.series, matching, budget);
   const isLhsMany = matching.cardinality !== 'one-to-many';
   refuseFaults(groups, node, isLhsMany ? lhs.series : rhs.series, { ...context, matching });
   const labelsOf = resultLabels(node, matching);
@@ -141,11 +142,14 @@ function ofVectors(
         if (column === null) continue;
         const [many, one] = isLhsMany ? [left, right] : [right, left];
         const labels = labelsOf(many.labels, one.labels);
+        const isNew = labels !== many.labels && labels !== many.labels.withoutName();
+        if (isNew) takeLabels(labels, budget);
         series.push(seriesColumn(labels, column.values, column.present));
       }
     }
   }
-  return vectorOf(mergeSeries(series));
+  budget.giveBackBytes(heldBytes);
+  return vectorOf(mergeSeries(series, budget));
 }
 
 function resultLabels(
@@ -185,7 +189,7 @@ function refuseFaults(
     }
     if (many.length > 1 && one.length > 0) noteDoubles(faults, node, { many, one }, context);
   }
-  if (anyMany !== null && manySide.length !== 1) budget.giveBackBytes(count);
+  if (anyMany !== null && manySide.length !== 1) giveBack(budget, anyMany);
   faults.throwFirst();
 }
 
@@ -204,17 +208,26 @@ function noteDoubles(
   const labelsOf = resultLabels(node, matching);
   const [first] = one;
   const alike = new Map<string, SeriesColumn[]>();
+  let heldBytes = 0;
   for (const series of many) {
+    budget.takeWork(1 + matching.include.length);
     // Beyond the labels copied from the one side, which all of a step have in common, the result's
     // labels are the series's own.
     const isOneToOne = matching.cardinality === 'one-to-one' || first === undefined;
     const key = isOneToOne ? '' : labelsOf(series.labels, first.labels).key;
     const doubles = alike.get(key);
-    if (doubles === undefined) alike.set(key, [series]);
-    else doubles.push(series);
+    if (doubles !== undefined) {
+      doubles.push(series);
+      continue;
+    }
+    const bytes = groupBytes(key);
+    budget.takeBytes(bytes);
+    heldBytes += bytes;
+    alike.set(key, [series]);
   }
+  budget.giveBackBytes(heldBytes);
   if (alike.size === many.length) return;
   const matched = anyPresence(one, count, budget);
   for (const doubles of alike.values()) faults.noteResults(doubles, matched, budget);
-  if (one.length > 1) budget.giveBackBytes(count);
+  if (one.length > 1) giveBack(budget, matched);
 }

@@ -31,7 +31,7 @@ export class MatchingFaults {
    */
   noteOneSide(series: readonly SeriesColumn[], others: Uint8Array, budget: Budget): void {
     const clash = firstClash(series, others, budget);
-    if (clash === null) return;
+    if (clash === null || clash.step >= this.#when) return;
     const side = this.#matching.cardinality === 'one-to-many' ? 'left' : 'right';
     const group = labelsText(matchedLabels(this.#matching)(clash.later.labels));
     const pair = `[${labelsText(clash.later.labels)}, ${labelsText(clash.earlier.labels)}]`;

@@ -4,9 +4,10 @@
  */
 import type { Binary, VectorMatching } from '../../ast.ts';
 import type { Budget } from '../../budget.ts';
+import { giveBack, takePresence } from '../../column-memory.ts';
 import { mergeSeries } from '../../merge-series.ts';
 import type { SeriesColumn, VectorValue } from '../../values.ts';
-import { seriesColumn, takePresence, vectorOf } from '../columns.ts';
+import { seriesColumn, vectorOf } from '../columns.ts';
 import { anyPresence, keepCommon, keepOthers } from './presence.ts';
 import { matchGroups } from './vector-matching.ts';
 
@@ -30,7 +31,8 @@ export function applySetOperator(
   budget: Budget,
 ): VectorValue {
   const kept = new Map<SeriesColumn, SeriesColumn | null>();
-  for (const group of matchGroups(lhs.series, rhs.series, matching)) {
+  const { groups, heldBytes } = matchGroups(lhs.series, rhs.series, matching, budget);
+  for (const group of groups) {
     const [filtered, others] = op === 'or' ? [group.rhs, group.lhs] : [group.lhs, group.rhs];
     if (filtered.length === 0) continue;
     const where = others.length === 0 ? null : anyPresence(others, count, budget);
@@ -41,11 +43,12 @@ export function applySetOperator(
         op === 'and' ? within(series, where, budget) : outside(series, where, budget),
       );
     }
-    if (where !== null && others.length > 1) budget.giveBackBytes(count);
+    if (where !== null && others.length > 1) giveBack(budget, where);
   }
+  budget.giveBackBytes(heldBytes);
   const pick = (series: SeriesColumn) => kept.get(series) ?? [];
   if (op !== 'or') return vectorOf(lhs.series.flatMap(pick));
-  return vectorOf(mergeSeries([...lhs.series, ...rhs.series.flatMap(pick)]));
+  return vectorOf(mergeSeries([...lhs.series, ...rhs.series.flatMap(pick)], budget));
 }
 
 function within(
@@ -75,6 +78,6 @@ function filter(
   const left = takePresence(present.length, budget);
   left.set(present);
   if (keep(left, where)) return seriesColumn(labels, values, left);
-  budget.giveBackBytes(left.length);
+  giveBack(budget, left);
   return null;
 }

@@ -22,13 +22,16 @@ export class FetchedSeries {
     const key = `${afterMs} ${throughMs} ${matchersKey(matchers)}`;
     let series = this.#fetched.get(key);
     if (series === undefined) {
-      series = inOrder(this.#source.select(selection, this.#budget));
+      series = inOrder(this.#source.select(selection, this.#budget), this.#budget);
       this.#fetched.set(key, series);
     }
     return series;
   }
 }
 
-function inOrder(series: readonly StoredSeries[]): readonly StoredSeries[] {
-  return [...series].sort((a, b) => compareLabels(a.labels, b.labels));
+function inOrder(series: readonly StoredSeries[], budget: Budget): readonly StoredSeries[] {
+  return [...series].sort((a, b) => {
+    budget.takeWork();
+    return compareLabels(a.labels, b.labels);
+  });
 }

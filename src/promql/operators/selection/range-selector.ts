@@ -4,13 +4,15 @@
  * whoever reads the range.
  */
 import type { Budget } from '../../budget.ts';
+import { arrayBytes, takeValues } from '../../column-memory.ts';
 import type { SampleRun, StoredSeries } from '../../series-source.ts';
 import type { RangeSeries, RangeValue } from '../../values.ts';
-import { takeValues } from '../columns.ts';
 import { firstAfter } from './vector-selector.ts';
 import { type LookTimes, lastLook } from './window-times.ts';
 
 const SAMPLE_BYTES = 16;
+/** Of a series besides its samples: its lists, and views of the source's arrays. */
+export const RANGE_SERIES_BYTES = 800;
 
 /** A range, and the memory taken for what it alone refers to. */
 export interface CopiedRange {
@@ -32,9 +34,11 @@ export function selectRange(
 ): CopiedRange {
   const series: RangeSeries[] = [];
   const endsMs = windowEnds(look, budget);
-  let copiedBytes = endsMs.byteLength;
+  let copiedBytes = arrayBytes(endsMs);
   for (const { labels, runs } of stored) {
     budget.check();
+    budget.takeBytes(RANGE_SERIES_BYTES);
+    copiedBytes += RANGE_SERIES_BYTES;
     const cut: SampleRun[] = [];
     for (const run of runs) {
       const within = cutRun(run, look.firstMs - rangeMs, lastLook(look));

@@ -5,10 +5,16 @@
  */
 import type { Subquery } from '../../ast.ts';
 import type { Budget } from '../../budget.ts';
+import { arrayBytes, takeValues } from '../../column-memory.ts';
 import type { SampleRun } from '../../series-source.ts';
 import type { Grid, RangeSeries, VectorValue } from '../../values.ts';
-import { stepTime, takeValues } from '../columns.ts';
-import { type CopiedRange, type Windows, windowEnds } from './range-selector.ts';
+import { stepTime } from '../columns.ts';
+import {
+  type CopiedRange,
+  RANGE_SERIES_BYTES,
+  type Windows,
+  windowEnds,
+} from './range-selector.ts';
 import { type LookTimes, lastLook } from './window-times.ts';
 
 const SAMPLE_BYTES = 16;
@@ -38,13 +44,15 @@ export function rangeOfColumns(
 ): CopiedRange {
   const series: RangeSeries[] = [];
   const endsMs = windowEnds(look, budget);
-  let copiedBytes = endsMs.byteLength;
+  let copiedBytes = arrayBytes(endsMs);
   if (vector !== null && inner !== null) {
     const timesMs = takeValues(inner.count, budget);
-    copiedBytes += timesMs.byteLength;
+    copiedBytes += arrayBytes(timesMs);
     for (let i = 0; i < inner.count; i++) timesMs[i] = stepTime(inner, i);
     for (const { labels, values, present } of vector.series) {
       budget.check();
+      budget.takeBytes(RANGE_SERIES_BYTES);
+      copiedBytes += RANGE_SERIES_BYTES;
       const run = compact({ timesMs, values, present }, budget);
       if (run.timesMs.buffer !== timesMs.buffer) copiedBytes += run.timesMs.length * SAMPLE_BYTES;
       if (run.timesMs.length > 0) series.push({ labels, runs: [run] });

@@ -4,9 +4,10 @@
  * doubles its stride where the steps are far apart.
  */
 import type { Budget } from '../../budget.ts';
+import { columnBytes, takeColumn } from '../../column-memory.ts';
 import type { SampleRun, StoredSeries } from '../../series-source.ts';
 import type { SeriesColumn } from '../../values.ts';
-import { assertRoom, COLUMN_STEP_BYTES, takeColumn } from '../columns.ts';
+import { assertRoom } from '../columns.ts';
 import type { LookTimes } from './window-times.ts';
 
 export interface VectorSelection {
@@ -21,7 +22,6 @@ export interface VectorSelection {
 /** One column for each series with a value at any step. */
 export function selectVector(selection: VectorSelection, budget: Budget): SeriesColumn[] {
   const { series, look } = selection;
-  const columnBytes = look.count * COLUMN_STEP_BYTES;
   assertRoom(series.length, look, budget);
   const columns: SeriesColumn[] = [];
   let column = null;
@@ -34,7 +34,7 @@ export function selectVector(selection: VectorSelection, budget: Budget): Series
     columns.push({ labels, ...column });
     column = null;
   }
-  if (column !== null) budget.giveBackBytes(columnBytes);
+  if (column !== null) budget.giveBackBytes(columnBytes(look.count));
   return columns;
 }
 
