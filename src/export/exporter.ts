@@ -9,6 +9,7 @@ import { HistoryError } from '../../sqlite/history/history-error.ts';
 import type { HistoryShare } from '../../sqlite/history/history-view.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { Refusal } from '../../streams/refusal.ts';
+import type { Log } from '../log.ts';
 import { createQueryGate, type QueryGate } from '../query/query-gate.ts';
 import { QueryThreads } from '../query/thread/query-threads.ts';
 import type { ShardRequest } from './export-thread.ts';
@@ -24,6 +25,8 @@ export interface ExporterDeps {
   /** Has everything been read that the sample log held at the start? */
   readonly evaluator: { isCaughtUp(): boolean };
   readonly clock: Clock;
+  /** Told when the thread ends without being asked to. */
+  readonly log: Log;
   /** The thread's file; absent = `export-thread`. */
   readonly entry?: URL;
 }
@@ -46,9 +49,12 @@ export class Exporter {
     this.#deps = deps;
     this.#members = new ShardMembers(deps);
     this.#gate = createQueryGate(deps.clock);
-    const { clock, history, controlPath, entry = threadFile() } = deps;
-    const share = history.share;
-    this.#threads = new QueryThreads({ clock, history: share, controlPath, threads: 1, entry });
+    const { clock, history, controlPath, log, entry = threadFile() } = deps;
+    this.#threads = new QueryThreads({
+      ...{ clock, history: history.share, controlPath, entry },
+      ...{ threads: 1, name: 'export thread' },
+      onEnd: (end) => log.error({ err: end.cause, kind: end.kind }, end.message),
+    });
   }
 
   /** Number of the project's shards, numbered from 0; at least 1, and never fewer than before. */
@@ -99,8 +105,7 @@ export class Exporter {
       // The thread runs our own file, whose answer to `shard` is this.
       return (await this.#threads.call(project, 'shard', request, signal)) as Uint8Array | null;
     } catch (error) {
-      if (!(error instanceof HistoryError) || !error.retryable) throw error;
-      throw new Refusal('NOT_READY', `The export could not be written: ${error.message}`);
+      throw error instanceof HistoryError ? refusalOf(error) : error;
     }
   }
 
@@ -112,6 +117,23 @@ export class Exporter {
       states.set(datacenter, state);
       return state === 'live';
     });
+  }
+}
+
+/** What the scraper is told; the error itself where only the log may say it. */
+function refusalOf(error: HistoryError): Error {
+  const message = `The export could not be written: ${error.message}`;
+  switch (error.reason) {
+    case 'UNAVAILABLE':
+    case 'CLOSED':
+      return new Refusal('NOT_READY', message);
+    case 'OVERLOADED':
+      return new Refusal('TOO_MANY_REQUESTS', message);
+    case 'OUT_OF_MEMORY':
+      return new Refusal('RESPONSE_TOO_LARGE', 'The shard needs more memory than there is for it');
+    case 'DAMAGED':
+    case 'FAULT':
+      return error;
   }
 }
 

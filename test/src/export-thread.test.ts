@@ -102,6 +102,26 @@ t.test('projects take turns: one that asks for much is not written first', async
   t.ok(order.indexOf('one') <= 1, order.join());
 });
 
+t.test('an export that fails is told as what it is, and the next one is written', async (t) => {
+  const { world, ask, put } = await startWorld(t);
+  await put('other', 'quick');
+  await put('demo', 'die');
+  await t.rejects(ask('demo'), { name: 'Refusal', reason: 'NOT_READY' });
+  t.match(world.lines.join('\n'), /export thread 1 has stopped/);
+  await world.clock.advance(60_000);
+  t.equal(await ask('other'), 'quick');
+  await put('broken', 'broken');
+  await t.rejects(ask('broken'), { name: 'HistoryError', reason: 'FAULT' }, 'which is a 500');
+  await put('hungry', 'hungry');
+  await t.rejects(
+    ask('hungry'),
+    { name: 'Refusal', reason: 'RESPONSE_TOO_LARGE' },
+    'not to be repeated',
+  );
+  await world.clock.advance(60_000);
+  t.equal(await ask('other'), 'quick');
+});
+
 t.test(
   'members of the projects unused longest are let go, and read again when asked for',
   async (t) => {

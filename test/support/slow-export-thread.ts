@@ -1,6 +1,7 @@
 /**
  * An export thread whose work is to take long, as the name of the shard's first VM says: `slow` goes
- * on until it is told to stop, `stubborn` does not listen, all else is answered at once.
+ * on until it is told to stop, `stubborn` does not listen, `die` ends the thread, `broken` and
+ * `hungry` fail, all else is answered at once.
  */
 import { ReadCancelled } from '../../sqlite/history/chunk-reader.ts';
 import { serveThread } from '../../sqlite/history/threads/thread-port.ts';
@@ -13,6 +14,10 @@ serveThread(0, () => ({
   methods: {
     shard: ({ vms }: ShardRequest, isCancelled) => {
       const name = vms[0]?.displayName ?? '';
+      if (name === 'die') process.exit(3);
+      if (name === 'broken') throw new Error('the secret inside');
+      const kept: number[][] = [];
+      while (name === 'hungry') kept.push(Array.from({ length: 1_000_000 }, Math.sqrt));
       const listens = name !== 'stubborn';
       const until = performance.now() + WORK_MS;
       while ((name === 'slow' || !listens) && performance.now() < until) {
