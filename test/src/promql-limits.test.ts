@@ -43,7 +43,7 @@ t.test(
 );
 
 t.test(
-  'section 7, permission denied: boundary, capability and state of the credential, in the envelope',
+  'Permission denied: boundary, capability and state of the credential, in the envelope',
   async (t) => {
     const url = `query?query=${CPU}`;
     for (const project of ['demo', 'nothing-of-that-name']) {
@@ -67,7 +67,7 @@ t.test(
 );
 
 t.test(
-  'section 7, request too large in points, expression or response size: each with its own error',
+  'Request too large in points, expression or response size: each with its own error',
   async (t) => {
     const { body: points } = await w.api('query_range?query=1&start=0&end=300000&step=30');
     t.match(points, { errorType: 'bad_data', error: /10,000 points/ });
@@ -87,7 +87,7 @@ t.test(
 );
 
 t.test(
-  'section 7, upstream query exceeds its time: it fails and is never read as zero',
+  'Upstream query exceeds 10 seconds, or what was asked for: it fails and is never read as zero',
   async (t) => {
     const query = `sum_over_time((${'sin('.repeat(20)}vector(time())${')'.repeat(20)})[7d:1s])`;
     const answer = await w.post('query', { query, timeout: '0.05' });
@@ -98,7 +98,7 @@ t.test(
 );
 
 t.test(
-  'section 8, upstream timeout of 10 seconds: the asker is told then, and the thread is free again',
+  'Query gateway upstream timeout: 10 seconds, then the asker is told and the thread is free',
   async (t) => {
     const world = await startPromqlWorld(t);
     const query = `sum_over_time((${'sin('.repeat(300)}vector(time())${')'.repeat(300)})[7d:1s])`;
@@ -120,7 +120,7 @@ t.test(
   },
 );
 
-t.test('section 7, absent samples are not zero', async (t) => {
+t.test('Retired or missing telemetry: absent samples are not zero', async (t) => {
   const later = NOW + 301;
   t.same(
     (await w.query(`sum(${CPU})`, later)).result,
@@ -137,29 +137,26 @@ t.test('section 7, absent samples are not zero', async (t) => {
   t.ok(values.every(([, value]: [number, string]) => Number(value) > 0));
 });
 
-t.test(
-  'section 8, minimum range step 30 seconds: less is refused with the setting to change',
-  async (t) => {
-    const range = `query=${CPU}&start=${HOUR_AGO}&end=${NOW}`;
-    t.equal((await w.post('query_range', `${range}&step=30`)).status, 200);
-    const { status, body } = await w.post('query_range', `${range}&step=15`);
-    t.equal(status, 400);
-    t.match(body, { errorType: 'bad_data', error: /30 s.*Scrape interval/ });
-    t.equal(
-      (await w.query(`count_over_time(${CPU}{vm="vm-1"}[5m:1s])`)).result.length,
-      1,
-      'not of the engine',
-    );
-  },
-);
+t.test('Minimum range step: 30 seconds, less is refused with the setting to change', async (t) => {
+  const range = `query=${CPU}&start=${HOUR_AGO}&end=${NOW}`;
+  t.equal((await w.post('query_range', `${range}&step=30`)).status, 200);
+  const { status, body } = await w.post('query_range', `${range}&step=15`);
+  t.equal(status, 400);
+  t.match(body, { errorType: 'bad_data', error: /30 s.*Scrape interval/ });
+  t.equal(
+    (await w.query(`count_over_time(${CPU}{vm="vm-1"}[5m:1s])`)).result.length,
+    1,
+    'not of the engine',
+  );
+});
 
-t.test('section 8, at most 10,000 points a series', async (t) => {
+t.test('Points per series: at most 10,000, both ends counted', async (t) => {
   const range = (end: number) => w.api(`query_range?query=1&start=0&end=${end}&step=30`);
   t.equal((await range(299_970)).body.data.result[0].values.length, 10_000);
   t.equal((await range(300_000)).status, 400);
 });
 
-t.test('section 8, expression length 16 KiB, by GET and by POST', async (t) => {
+t.test('Expression length: 16 KiB, by GET and by POST', async (t) => {
   const others = 'vm-3|'.repeat(3000);
   const expression = `count(${CPU}{vm=~"${others}vm-1"})`.padEnd(16 * 1024, '   \n');
   const posted = await w.post('query', { query: expression });
@@ -171,7 +168,7 @@ t.test('section 8, expression length 16 KiB, by GET and by POST', async (t) => {
   t.equal((await w.post('query', { query: `${expression} ` })).status, 400);
 });
 
-t.test('section 8, hosted retention 7 days: nothing older is read', async (t) => {
+t.test('Hosted retention: 7 days, nothing older is read', async (t) => {
   const world = await startPromqlWorld(t);
   const day = 86_400_000;
   const values = () => [{ series: 'a', value: 1 }];
@@ -188,8 +185,51 @@ t.test('section 8, hosted retention 7 days: nothing older is read', async (t) =>
   t.same((await world.query('a', (START_MS - 6 * day) / 1000)).result, []);
 });
 
+t.test('Source sampling: 30 seconds, each sample is a point of its own', async (t) => {
+  const range = { start: String(NOW - 600), end: String(NOW), step: '30' };
+  const query = `${CPU}{vm="vm-1"}`;
+  const { body } = await w.post('query_range', { query, ...range });
+  const points = Array.from({ length: 21 }, (_, i) => [NOW - 600 + 30 * i, String(1500 + 15 * i)]);
+  t.same(body.data.result[0].values, points);
+  const { result } = await w.query(`count_over_time(${query}[10m])`);
+  t.equal(result[0].value[1], '20');
+});
+
+t.test('Response size: 4 MiB, and what is larger is refused whole', async (t) => {
+  const ask = (series: number) => {
+    const one = (i: number) => `label_replace(vector(time()),"i","${i}","","")`;
+    const query = Array.from({ length: series }, (_, i) => one(i)).join(' or ');
+    const range = { start: String(NOW - 9_999 * 30), end: String(NOW), step: '30' };
+    return w.post('query_range', { query, ...range });
+  };
+  const fits = await ask(16);
+  t.equal(fits.status, 200);
+  t.equal(fits.body.data.result.length, 16);
+  const bytes = Buffer.byteLength(fits.text);
+  t.ok(bytes > 3.5 * 2 ** 20 && bytes <= 4 * 2 ** 20, `${bytes} bytes`);
+  const large = await ask(18);
+  t.match(large, { status: 422, body: { errorType: 'execution', error: /4194304 bytes/ } });
+  t.notOk('data' in large.body, 'not even a part of it');
+});
+
+t.test('Too many requests: 429, and Retry-After says when to come again', async (t) => {
+  const slow = `sum_over_time((${'sin('.repeat(300)}vector(time())${')'.repeat(300)})[7d:1s])`;
+  const asked = Array.from({ length: 73 }, () => w.post('query', { query: slow, timeout: '0.2' }));
+  const { status, headers, body } = await Promise.race(asked);
+  t.equal(status, 429, 'one more than may run and wait is told at once');
+  t.match(headers['retry-after'], /^[1-9]\d*$/);
+  t.match(body, { errorType: 'too_many_requests', error: /^TOO_MANY_REQUESTS: / });
+  t.notOk('data' in body);
+  await w.clock.advance(5_000);
+  const others = await Promise.all(asked);
+  t.notOk(
+    others.some((answer) => answer.status === 200),
+    'and no other has an answer of zero',
+  );
+});
+
 t.test(
-  'section 8, concurrency is limited per project: 429 with Retry-After, and others are not held up',
+  'Concurrency: limited per project, 429 with Retry-After, and others are not held up',
   async (t) => {
     const part = `sum_over_time((${'sin('.repeat(300)}vector(time())${')'.repeat(300)})[7d:1s])`;
     const slow = `${part} + ${part} + ${part}`;
