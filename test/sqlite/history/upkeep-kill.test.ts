@@ -20,7 +20,7 @@ import {
   START,
 } from '../../support/history-world.ts';
 
-const LIVES = 14;
+const LIVES = 8;
 const VMS = ['a', 'b', 'c'];
 const keeper = fileURLToPath(new URL('../../support/history-keeper.ts', import.meta.url));
 
