@@ -27,7 +27,7 @@ export interface HistoryGap {
  * undefined = nothing is missing. The log is only ever cut off below a floor that is on disk, so
  * that a log that begins after every floor was cut for a history that is not this one.
  */
-export async function findHistoryGap(options: HistoryGapOptions): Promise<HistoryGap | undefined> {
+async function findHistoryGap(options: HistoryGapOptions): Promise<HistoryGap | undefined> {
   const { history, stream, samples } = options;
   const sequence = samples.firstSequence;
   if (sequence <= history.newestFloor()) return undefined;

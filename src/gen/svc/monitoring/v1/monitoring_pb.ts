@@ -396,7 +396,8 @@ export type QualityJson = {
   /**
    * All that is to be known, each once: `FROZEN` (an hour of identical readings),
    * `CONFLICTING_SAMPLES`, `CLOCK_BACKWARDS`, `CLOCK_AHEAD`, `OUT_OF_RANGE`, `CAPACITY_CHANGED`,
-   * `NOT_REPORTED_BY_GUEST`, `EXPANDED_MONITORING_OFF`, `DATACENTER_STALE`, `READ_FAILED`.
+   * `NOT_REPORTED`, `NOT_REPORTED_BY_GUEST`, `EXPANDED_MONITORING_OFF`, `DATACENTER_STALE`,
+   * `READ_FAILED`.
    *
    * @generated from field: repeated string reasons = 8;
    */
