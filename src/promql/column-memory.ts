@@ -13,17 +13,17 @@ export type ColumnArray = Float64Array | Uint8Array;
 
 const VALUE_BYTES = Float64Array.BYTES_PER_ELEMENT;
 /** Of an array besides its elements, with its share of the column that it belongs to. */
-const ARRAY_BYTES = 300;
+const ARRAY_BYTES = 250;
 /** A label set without its texts, and the key and the nameless set that it makes for itself. */
 const LABELS_BYTES = 400;
 const LABEL_PAIR_BYTES = 32;
 /** Its text is in the label, in the set's key and in the nameless set's key. */
 const LABEL_CHAR_BYTES = 4;
 /**
- * Of a series that a selection hands out: the series, its runs, its label set. Less than the first
- * query takes, but label sets are then there for the next.
+ * Of a series that a selection hands out: the series, its label set, its runs besides their
+ * samples. A source that keeps them from query to query has them all the same.
  */
-export const STORED_SERIES_BYTES = 1000;
+export const STORED_SERIES_BYTES = 1500;
 
 /**
  * Longest value that an expression may make for a label, UTF-16 code units: as long as one that it

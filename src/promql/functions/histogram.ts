@@ -39,12 +39,13 @@ const FORCED_MONOTONICITY =
   'input to histogram_quantile needed to be fixed for monotonicity (see https://prometheus.io/docs/prometheus/latest/querying/functions/#histogram_quantile) for metric name';
 
 function histogramQuantile(context: CallContext): VectorValue {
-  const { annotations } = context;
+  const { annotations, budget } = context;
   const phis = scalarArgument(context, 0);
   let told = 0;
   for (const phi of phis) {
     if (Object.is(phi, told)) continue;
     told = phi;
+    budget.takeWork();
     const warning = invalidQuantile(phi);
     if (warning !== undefined) annotations.warn(warning, argumentSpan(context, 0));
   }

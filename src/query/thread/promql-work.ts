@@ -101,16 +101,22 @@ class PromqlTask {
         return encodeResult(result, this.#options());
       }
       case 'series': {
-        const sets = this.#labelSets(call).sort(compareLabels);
+        const { budget } = this.#deps;
+        const sets = this.#labelSets(call).sort((one, other) => {
+          budget.takeWork();
+          return compareLabels(one, other);
+        });
         return encodeLabelSets(sets, this.#options());
       }
       case 'labels': {
-        const sets = this.#labelSets(call);
-        return this.#texts(sets.flatMap(({ pairs }) => pairs.map(([name]) => name)));
+        const names = new Set<string>();
+        for (const { pairs } of this.#labelSets(call)) for (const [name] of pairs) names.add(name);
+        return this.#texts(names);
       }
       case 'labelValues': {
-        const values = this.#labelSets(call).map((set) => set.get(call.label));
-        return this.#texts(values.filter((value) => value !== ''));
+        const values = new Set(this.#labelSets(call).map((set) => set.get(call.label)));
+        values.delete('');
+        return this.#texts(values);
       }
       case 'format':
         return encodeData(formatExpression(this.#deps.parse(call.expression)));
@@ -119,8 +125,8 @@ class PromqlTask {
     }
   }
 
-  #texts(texts: readonly string[]): Uint8Array<ArrayBuffer> {
-    return encodeTexts([...new Set(texts)].sort(), this.#options());
+  #texts(texts: ReadonlySet<string>): Uint8Array<ArrayBuffer> {
+    return encodeTexts([...texts].sort(), this.#options());
   }
 
   /** Of all selectors together, each once; without a selector all there are. */
@@ -130,7 +136,10 @@ class PromqlTask {
     const selectors = matches.length === 0 ? [[]] : matches.map((text) => this.#matchers(text));
     const sets = new Map<string, Labels>();
     for (const matchers of selectors) {
-      for (const set of source.labelSets(matchers, stretch, budget)) sets.set(set.key, set);
+      for (const set of source.labelSets(matchers, stretch, budget)) {
+        budget.takeWork();
+        sets.set(set.key, set);
+      }
     }
     return [...sets.values()];
   }

@@ -21,7 +21,7 @@ export interface MatchGroups {
 }
 
 /** Of a group besides its key: three lists and a place in a map. */
-const GROUP_BYTES = 300;
+const GROUP_BYTES = 500;
 const KEY_CHAR_BYTES = 2;
 
 /** What a group that is found by `key` takes. */
