@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { RecordReader } from '../../sqlite/record-reader.ts';
 import { Budget } from '../../src/promql/budget.ts';
+import { STORED_SERIES_BYTES } from '../../src/promql/column-memory.ts';
 import { createMatcher } from '../../src/promql/matcher.ts';
 import type { StoredSeries } from '../../src/promql/series-source.ts';
 import { SeriesThread } from '../../src/query/series/series-thread.ts';
@@ -33,6 +34,7 @@ function start(t: Test, labelSetsMax?: number) {
   const matchers = [createMatcher('__name__', '=', 'x')];
   return {
     world,
+    open: (project: string) => thread.open(project, revision, 0),
     /** The series of `x` by VM; `isNew`: a record has changed. */
     select(project: string, isNew = false): Map<string, StoredSeries> {
       if (isNew) revision++;
@@ -81,4 +83,30 @@ t.test('the projects asked for longest ago are let go when series are too many',
   t.equal(labels('one'), first.get('one'), 'in use meanwhile');
   t.not(labels('two'), first.get('two'));
   t.same(labels('two')?.pairs, first.get('two')?.pairs, 'and says the same');
+});
+
+t.test('each series that is found is in the budget, as is each label set', async (t) => {
+  const { world, open } = start(t);
+  for (const vm of ['a', 'b', 'c']) world.append({ at: 0, vm, values: { x: 1 } });
+  const matchers = [createMatcher('__name__', '=', 'x')];
+  const source = open('demo');
+  for (const _ of ['read anew', 'known']) {
+    const budget = new Budget({ bytesMax: 1e9, samplesMax: 1e9 });
+    source.select({ matchers, afterMs: START - 1, throughMs: START + STEP }, budget);
+    t.ok(budget.bytes >= 3 * STORED_SERIES_BYTES, `${budget.bytes} bytes for three series`);
+  }
+  const sets = new Budget({ bytesMax: 1e9, samplesMax: 1e9 });
+  source.labelSets(matchers, { fromMs: START, toMs: START + STEP }, sets);
+  t.equal(sets.bytes, 3 * STORED_SERIES_BYTES);
+});
+
+t.test('VMs that do not match are looked at no longer than the query is wanted', async (t) => {
+  const { world, open } = start(t);
+  for (let vm = 0; vm < 40; vm++) world.append({ at: 0, vm: `vm-${vm}`, values: { x: 1 } });
+  const matchers = [createMatcher('vm', '=', 'none of them')];
+  const budget = new Budget({ bytesMax: 1e9, samplesMax: 1e9 }, () => 'timeout');
+  const stretch = { afterMs: START - 1, throughMs: START + STEP };
+  t.throws(() => open('demo').select({ matchers, ...stretch }, budget), {
+    message: 'query timed out in expression evaluation',
+  });
 });
