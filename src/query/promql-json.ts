@@ -10,7 +10,7 @@ import { BoundedText } from './bounded-text.ts';
 import { appendJson } from './deep-json.ts';
 import { ANSWER_BYTES_MAX } from './limits.ts';
 import { scalarText, secondsText, valueText } from './promql-numbers.ts';
-import { POINT_BYTES_MAX, PointTimes, writeValue } from './promql-points.ts';
+import { POINT_BYTES_MAX, writeTime, writeValue } from './promql-points.ts';
 
 /** Warnings, and infos, in one answer; more where the service's own alone are more. */
 const NOTES_MAX = 10;
@@ -169,16 +169,14 @@ function appendResult(text: BoundedText, data: ResultData): void {
 }
 
 function appendMatrix(text: BoundedText, series: readonly ResultSeries[]): void {
-  const times = new PointTimes();
   let separator = '';
   text.append('[');
   for (const one of series) {
     text.append(`${separator}{"metric":${labelsText(one.labels)},"values":`);
     separator = ',';
-    times.restart();
     if (one.timesMs.length === 0) text.append('[');
     for (let from = 0; from < one.timesMs.length; from += POINTS_AT_ONCE) {
-      appendPoints(text, one, times, from);
+      appendPoints(text, one, from);
     }
     text.append(']}');
   }
@@ -189,17 +187,12 @@ function appendMatrix(text: BoundedText, series: readonly ResultSeries[]): void 
 const POINTS_AT_ONCE = 256;
 
 /** Points from `from` on. The comma in front of the first of all is where its list begins. */
-function appendPoints(
-  text: BoundedText,
-  { timesMs, values }: ResultSeries,
-  times: PointTimes,
-  from: number,
-): void {
+function appendPoints(text: BoundedText, { timesMs, values }: ResultSeries, from: number): void {
   const to = Math.min(timesMs.length, from + POINTS_AT_ONCE);
   text.appendBytes((to - from) * POINT_BYTES_MAX, (bytes, start) => {
     let at = start;
     for (let i = from; i < to; i++) {
-      at = times.write(bytes, at, timesMs[i] as number);
+      at = writeTime(bytes, at, timesMs[i] as number);
       at = writeValue(bytes, at, values[i] as number);
     }
     if (from === 0) bytes[start] = OPEN;

@@ -9,9 +9,11 @@ import { secondsText, valueText } from './promql-numbers.ts';
 export const POINT_BYTES_MAX = 64;
 
 const QUOTE = 0x22;
+const COMMA = 0x2c;
 const MINUS = 0x2d;
 const POINT = 0x2e;
 const ZERO = 0x30;
+const OPEN = 0x5b;
 const CLOSE = 0x5d;
 
 /** Ends the point of a value, at `at`: `<value>"]`. Returns where it ended. */
@@ -89,43 +91,13 @@ function writeText(bytes: Uint8Array, at: number, text: string): number {
   return at + text.length;
 }
 
-/**
- * Times of one series after another, `,[<seconds>,"`, each made once where they are on the same
- * grid, as the series of a range query are.
- */
-export class PointTimes {
-  readonly #timesMs: number[] = [];
-  readonly #starts: Uint8Array[] = [];
-  #next = 0;
-
-  /** Before the first time of each series. */
-  restart(): void {
-    this.#next = 0;
-  }
-
-  /** `timeMs` must rise from call to call until `restart`. */
-  write(bytes: Uint8Array, at: number, timeMs: number): number {
-    const start = this.#startOf(timeMs);
-    for (let i = 0; i < start.length; i++) bytes[at + i] = start[i] as number;
-    return at + start.length;
-  }
-
-  #startOf(timeMs: number): Uint8Array {
-    const times = this.#timesMs;
-    let i = this.#next;
-    while (i < times.length && (times[i] as number) < timeMs) i++;
-    this.#next = i;
-    if (times[i] === timeMs) {
-      this.#next = i + 1;
-      return this.#starts[i] as Uint8Array;
-    }
-    const start = Buffer.from(`,[${secondsText(timeMs)},"`);
-    // In the middle it would shift what follows; series off the grid are made each by itself.
-    if (i === times.length) {
-      times.push(timeMs);
-      this.#starts.push(start);
-      this.#next = i + 1;
-    }
-    return start;
-  }
+/** Begins a point: `,[<seconds>,"`, with as many decimals as needed. Needs whole ms. */
+export function writeTime(bytes: Uint8Array, at: number, timeMs: number): number {
+  bytes[at] = COMMA;
+  bytes[at + 1] = OPEN;
+  let end = writeShortDecimal(bytes, at + 2, timeMs / 1000);
+  if (end === at + 2) end = writeText(bytes, end, secondsText(timeMs));
+  bytes[end] = COMMA;
+  bytes[end + 1] = QUOTE;
+  return end + 2;
 }

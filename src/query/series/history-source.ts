@@ -15,7 +15,7 @@ import { STORED_SERIES_BYTES } from '../../promql/column-memory.ts';
 import type { Labels } from '../../promql/labels.ts';
 import type { Matcher } from '../../promql/matcher.ts';
 import type { Selection, SeriesSource, StoredSeries } from '../../promql/series-source.ts';
-import type { MatchPlan } from './match-plan.ts';
+import { type MatchPlan, VM_LABELS } from './match-plan.ts';
 import type { PlannedSelector } from './planned-selector.ts';
 import type { LabelledVm, ProjectSeries } from './project-series.ts';
 import type { ReadableKey } from './readable-key.ts';
@@ -90,6 +90,27 @@ export class HistorySeriesSource implements SeriesSource {
       for (const key of keys) found.push(vm.labelsOf(key));
     }
     return found;
+  }
+
+  /**
+   * Values that VMs with rows in the stretch have of a label; undefined when it is not a label that
+   * every series of a VM has. Told without looking at a single series.
+   */
+  vmLabelValues(
+    label: string,
+    stretch: { readonly fromMs: number; readonly toMs: number },
+    budget: Budget,
+  ): ReadonlySet<string> | undefined {
+    if (!VM_LABELS.has(label)) return undefined;
+    const values = new Set<string>();
+    for (const vm of this.#matching(this.#project.plan([]).plan, budget)) {
+      const segments = this.#view.reading(vm.history, () => this.#segments(vm, stretch));
+      if (!segments.some(({ endMs }) => endMs >= stretch.fromMs)) continue;
+      this.#used.add(vm.datacenter);
+      const value = vm.labels.find(([name]) => name === label)?.[1];
+      if (value !== undefined) values.add(value);
+    }
+    return values;
   }
 
   /** Newest observation of a data center's VMs, Unix ms; undefined = none within retention. */

@@ -8,7 +8,7 @@ import type { Matcher } from '../../promql/matcher.ts';
 import type { ReadableKey, ReadableKeys } from './readable-key.ts';
 
 /** Labels that every series of a VM has, and none of its own can take the place of. */
-const VM_LABELS: ReadonlySet<string> = new Set(['project', 'vm', 'vm_name', 'datacenter']);
+export const VM_LABELS: ReadonlySet<string> = new Set(['project', 'vm', 'vm_name', 'datacenter']);
 
 export class MatchPlan {
   readonly #keys: ReadableKeys;

@@ -114,6 +114,8 @@ class PromqlTask {
         return this.#texts(names);
       }
       case 'labelValues': {
+        const ofVms = this.#vmLabelValues(call);
+        if (ofVms !== undefined) return this.#texts(ofVms);
         const values = new Set(this.#labelSets(call).map((set) => set.get(call.label)));
         values.delete('');
         return this.#texts(values);
@@ -144,6 +146,13 @@ class PromqlTask {
     return [...sets.values()];
   }
 
+  /** The usual question of a dashboard's variable, answered from the VMs alone. */
+  #vmLabelValues({ matches, label, startMs, endMs }: LabelValuesCall) {
+    if (matches.length > 0) return undefined;
+    const { source, budget } = this.#deps;
+    return source.vmLabelValues(label, { fromMs: startMs, toMs: endMs }, budget);
+  }
+
   #matchers(text: string): readonly Matcher[] {
     const expr = this.#deps.parse(text);
     if (expr.kind === 'vectorSelector' && expr.offsetMs === 0 && expr.at === null) {
@@ -169,6 +178,7 @@ class PromqlTask {
   }
 }
 
+type LabelValuesCall = Extract<PromqlCall, { readonly kind: 'labelValues' }>;
 type MetadataRange = Omit<Extract<PromqlCall, { readonly kind: 'series' }>, 'kind'>;
 
 function pack(body: Uint8Array<ArrayBuffer>, encoding: PromqlAnswer['encoding']): PromqlAnswer {

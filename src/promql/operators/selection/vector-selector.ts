@@ -69,7 +69,7 @@ function fill(target: Target, runs: readonly SampleRun[], selection: VectorSelec
     }
     const leapAt = passed + SINGLE_STEPS;
     while (passed < times.length && (times[passed] as number) <= lookMs) {
-      passed = passed < leapAt ? passed + 1 : leap(times, passed, lookMs);
+      passed = passed < leapAt ? passed + 1 : firstAfter(times, lookMs, passed, times.length);
     }
     if (passed === 0) continue;
     const sampleMs = times[passed - 1] as number;
@@ -83,24 +83,31 @@ function fill(target: Target, runs: readonly SampleRun[], selection: VectorSelec
 }
 
 const NOTHING = new Float64Array(0);
-/** Samples passed one by one before the stride grows. */
+/** Samples passed one by one before the place is searched for. */
 const SINGLE_STEPS = 8;
 
-/** The first index of a time after `lookMs`; `times[from]` is not after it. */
-function leap(times: Float64Array, from: number, lookMs: number): number {
-  let index = from;
-  let stride = SINGLE_STEPS;
-  while (index + stride < times.length && (times[index + stride] as number) <= lookMs) {
-    index += stride;
-    stride *= 2;
-  }
-  return firstAfter(times, lookMs, index, Math.min(times.length, index + stride + 1));
-}
+/** Places around the guess that are looked at first: sources are some seconds late now and then. */
+const NEAR = 3;
+const GUESSED_MIN = 4 * NEAR;
 
-/** The first index in [from, to) of a time after `timeMs`, else `to`. */
+/**
+ * The first index in [from, to) of a time after `timeMs`, else `to`. Samples come at a nearly even
+ * pace: a guess from the ends is right but for a few places, and each place that halving would look
+ * at in between is a wait for memory.
+ */
 export function firstAfter(times: Float64Array, timeMs: number, from: number, to: number): number {
   let low = from;
   let high = to;
+  if (high - low > GUESSED_MIN) {
+    const firstMs = times[low] as number;
+    const span = (times[high - 1] as number) - firstMs;
+    const guess = low + Math.floor(((timeMs - firstMs) / span) * (high - 1 - low));
+    const before = Math.min(Math.max(guess - NEAR, low), high - 1);
+    const after = Math.min(Math.max(guess + NEAR, low), high - 1);
+    if ((times[before] as number) > timeMs) high = before;
+    else if ((times[after] as number) > timeMs) [low, high] = [before + 1, after];
+    else low = after + 1;
+  }
   while (low < high) {
     const middle = (low + high) >>> 1;
     if ((times[middle] as number) <= timeMs) low = middle + 1;
