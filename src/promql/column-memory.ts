@@ -70,7 +70,7 @@ export function takeLabels(labels: Labels, budget: Budget): Labels {
   return labels;
 }
 
-export function labelsBytes({ pairs }: Labels): number {
+function labelsBytes({ pairs }: Labels): number {
   let chars = 0;
   for (const [name, value] of pairs) chars += name.length + value.length;
   return LABELS_BYTES + pairs.length * LABEL_PAIR_BYTES + chars * LABEL_CHAR_BYTES;

@@ -65,8 +65,3 @@ export interface RangeSeries {
   /** Stale markers taken out (`stale` is null). */
   readonly runs: readonly SampleRun[];
 }
-
-/** An empty column of `count` steps. */
-export function createColumn(count: number): Column {
-  return { values: new Float64Array(count), present: new Uint8Array(count) };
-}
