@@ -13,7 +13,13 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Pool } from 'undici';
 import { sameAnswers } from './reading/answers.ts';
-import { type DatasetOptions, fillOurs, fillPeer, type Loaded } from './reading/dataset.ts';
+import {
+  type DatasetOptions,
+  fillOurs,
+  fillPeer,
+  ingestOurs,
+  type Loaded,
+} from './reading/dataset.ts';
 import { type Read, readsUntil } from './reading/expressions.ts';
 import {
   folderBytes,
@@ -94,6 +100,7 @@ async function prepare(options: Options, folder: string): Promise<Prepared> {
   for (const name of SYSTEM_NAMES) mkdirSync(join(folder, name), { recursive: true });
   await fillOurs(of('ours'));
   const loaded = {
+    ours: await ingestOurs(join(folder, 'ingest')),
     Prometheus: await fillPeer('Prometheus', of('Prometheus'), labelsOfOurs),
     VictoriaMetrics: await fillPeer('VictoriaMetrics', of('VictoriaMetrics'), labelsOfOurs),
   };

@@ -14,6 +14,7 @@ import { partitionOf } from '../../streams/stream.ts';
 import { fleetRows } from '../../test/support/fleet.ts';
 import { Api, memoryRow } from '../support/api.ts';
 import { withScope } from '../support/scope.ts';
+import { sendLoad } from '../support/write-load.ts';
 import { RemoteWrite, type VmLabels } from './remote-write.ts';
 import { cpuSeconds, demoOf, type SystemName, startSystem } from './systems.ts';
 
@@ -34,6 +35,7 @@ export interface Loaded {
 const STEP_MS = 30_000;
 const HOUR_MS = 3_600_000;
 const LOG_MS = 4 * HOUR_MS;
+const INGEST_MS = 8_000;
 /** Polls in one remote write request: what an agent sends after ten minutes apart. */
 const POLLS = 20;
 
@@ -77,6 +79,25 @@ export async function fillOurs(options: DatasetOptions): Promise<void> {
   const log = new Database(join(folder, 'samples.db'));
   log.exec('VACUUM');
   log.close();
+}
+
+/** Takes rows of the same fleet in over HTTP, each request durable before its answer. */
+export async function ingestOurs(folder: string): Promise<Loaded> {
+  return await withScope(async (scope) => {
+    const service = await startSystem(scope, 'ours', folder);
+    const demo = { ...demoOf(folder), baseUrl: service.origin };
+    const fromMs = Date.now() - 6.5 * 24 * HOUR_MS;
+    const load = { demo, connections: 4, rows: 200, vms: 200, fromMs };
+    await sendLoad({ ...load, durationMs: 2_000 });
+    const cpuBefore = cpuSeconds(service.pid);
+    const { samples, seconds } = await sendLoad({
+      ...{ ...load, durationMs: INGEST_MS },
+      fromMs: fromMs + 1.5 * 24 * HOUR_MS,
+    });
+    const used = cpuSeconds(service.pid) - cpuBefore;
+    await service.stop();
+    return { samples, seconds, cpuSeconds: used };
+  });
 }
 
 /** Sends the same week to a peer. */

@@ -1,8 +1,8 @@
 /** The whole path on one host with the embedded stream, with a crash and a graceful stop in it. */
 import t from 'tap';
-import { dataFolder, startProgram } from '../support/program.ts';
-import { startReceiver } from '../support/receiver.ts';
-import { burnThisHost, e2eSettings, observedVm, walkAlert } from './path.ts';
+import { dataFolder, startProgram } from '../../support/program.ts';
+import { startReceiver } from '../../support/receiver.ts';
+import { burnThisHost, e2eSettings, observedVm, walkAlert } from '../path.ts';
 
 t.test(
   'a stranger sees readings, saves a rule, loads the CPU and gets a signed webhook',

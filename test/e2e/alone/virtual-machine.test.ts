@@ -1,10 +1,10 @@
 /** The same path with a real QEMU machine under libvirt as the source: its CPU is loaded inside it. */
 import t from 'tap';
-import { needs } from '../support/components.ts';
-import { dataFolder, startProgram } from '../support/program.ts';
-import { startReceiver } from '../support/receiver.ts';
-import { openVmLab } from '../support/vm-lab.ts';
-import { e2eSettings, observedVm, walkAlert } from './path.ts';
+import { needs } from '../../support/components.ts';
+import { dataFolder, startProgram } from '../../support/program.ts';
+import { startReceiver } from '../../support/receiver.ts';
+import { openVmLab } from '../../support/vm-lab.ts';
+import { e2eSettings, observedVm, walkAlert } from '../path.ts';
 
 t.test('load inside a virtual machine reaches the webhook', needs('vm-lab'), async (t) => {
   t.setTimeout(150_000);

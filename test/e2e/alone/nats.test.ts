@@ -1,10 +1,10 @@
 /** The same path with the streams on real nats-servers of both supported versions. */
 import t from 'tap';
-import { componentPath, needs } from '../support/components.ts';
-import { startNatsServer } from '../support/nats-server.ts';
-import { dataFolder, startProgram } from '../support/program.ts';
-import { startReceiver } from '../support/receiver.ts';
-import { burnThisHost, e2eSettings, observedVm, walkAlert } from './path.ts';
+import { componentPath, needs } from '../../support/components.ts';
+import { startNatsServer } from '../../support/nats-server.ts';
+import { dataFolder, startProgram } from '../../support/program.ts';
+import { startReceiver } from '../../support/receiver.ts';
+import { burnThisHost, e2eSettings, observedVm, walkAlert } from '../path.ts';
 
 for (const version of ['nats-server 2.10.27', 'nats-server 2.15.1'] as const) {
   t.test(`the whole path runs on ${version}`, needs(version), async (t) => {
