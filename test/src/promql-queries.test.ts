@@ -157,6 +157,22 @@ t.test('nothing older than retention exists, though its chunk is still there', a
   t.same(envelopeOf(await world.run(range)).data, []);
 });
 
+t.test('labels are those of rows within range and retention, of VMs as of series', async (t) => {
+  const world = start(t);
+  const rowsAt = (at: number, vm: string, name: string) => ({ at, vm, values: { [name]: 1 } });
+  world.append(rowsAt(0, 'a', 'old'), rowsAt(0, 'gone', 'old'), rowsAt(7 * DAY, 'a', 'new'));
+  await world.history.flush();
+  const valuesOf = async (label: string, range: object = {}) => {
+    const call = { ...ever, kind: 'labelValues', label, ...range } as const;
+    return envelopeOf(await world.run(call as never)).data as string[];
+  };
+  t.same(await valuesOf('vm'), ['a', 'gone']);
+  t.same(await valuesOf('vm', { startMs: START + 6 * DAY }), ['a'], 'the other has no rows in it');
+  await world.clock.advance(8 * DAY);
+  t.same(await valuesOf('vm'), ['a'], 'what the other had is older than retention');
+  t.notOk((await valuesOf('__name__')).includes('old'), 'nor is its neighbour in time told of');
+});
+
 t.test('metadata tells of the rows in the range, superset by chunk', async (t) => {
   const world = start(t);
   world.record('a', 'web');

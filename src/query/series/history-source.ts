@@ -77,12 +77,7 @@ export class HistorySeriesSource implements SeriesSource {
     const found: Labels[] = [];
     for (const vm of this.#matching(plan, budget)) {
       const keys = this.#view.reading(vm.history, () => {
-        const segments = this.#segments(vm, stretch);
-        return keysIn(
-          plan,
-          segments.filter((one) => one.endMs >= stretch.fromMs),
-          () => [],
-        );
+        return keysIn(plan, this.#touching(vm, stretch), () => []);
       });
       budget.takeWork(keys.size);
       budget.takeBytes(keys.size * STORED_SERIES_BYTES);
@@ -104,8 +99,8 @@ export class HistorySeriesSource implements SeriesSource {
     if (!VM_LABELS.has(label)) return undefined;
     const values = new Set<string>();
     for (const vm of this.#matching(this.#project.plan([]).plan, budget)) {
-      const segments = this.#view.reading(vm.history, () => this.#segments(vm, stretch));
-      if (!segments.some(({ endMs }) => endMs >= stretch.fromMs)) continue;
+      const touching = this.#view.reading(vm.history, () => this.#touching(vm, stretch));
+      if (touching.length === 0) continue;
       this.#used.add(vm.datacenter);
       const value = vm.labels.find(([name]) => name === label)?.[1];
       if (value !== undefined) values.add(value);
@@ -142,6 +137,12 @@ export class HistorySeriesSource implements SeriesSource {
 
   #segments(vm: LabelledVm, { fromMs, toMs }: { fromMs: number; toMs: number }) {
     return vm.history.segments(Math.max(fromMs, this.#retainedFromMs), toMs);
+  }
+
+  /** Without the one before, which is only there to reach back from. */
+  #touching(vm: LabelledVm, stretch: { fromMs: number; toMs: number }): readonly Segment[] {
+    const fromMs = Math.max(stretch.fromMs, this.#retainedFromMs);
+    return this.#segments(vm, stretch).filter(({ endMs }) => endMs >= fromMs);
   }
 
   #find(
