@@ -20,6 +20,11 @@ const WAITING_MAX = 4096;
 /** An evaluation looks at least once a series whether it is still wanted: milliseconds. */
 const HARD_STOP_MS = 2_000;
 const MIB = 1024 * 1024;
+/**
+ * Of young objects. One collection may move all that live to the old ones; a thread at its limit is
+ * given 16 MiB more to end in, and V8 ends the whole process when that is not enough for the move.
+ */
+const YOUNG_BYTES_MAX = 16 * MIB;
 
 /** What a query thread is started with. */
 export interface QueryThreadData {
@@ -76,7 +81,10 @@ export class QueryThreads {
     this.#threads = Array.from({ length: threads }, (_, i) => {
       return new SupervisedThread({
         ...{ entry, data, clock, name: `${name} ${i + 1}` },
-        resourceLimits: { maxOldGenerationSizeMb: heapBytesMax / MIB },
+        resourceLimits: {
+          maxOldGenerationSizeMb: heapBytesMax / MIB,
+          maxYoungGenerationSizeMb: YOUNG_BYTES_MAX / MIB,
+        },
         hardStop: { clock, afterMs: HARD_STOP_MS },
         ...(onEnd && { onEnd }),
       });
