@@ -21,6 +21,12 @@ export interface CredentialInput {
   /** Resource name of the identity it acts for. */
   readonly owner: string;
   readonly displayName: string;
+  /** Resource name of who made it, or the part of the service. */
+  readonly createdBy: string;
+  /** Of a collector: the one data center whose machines it reports; null = any. */
+  readonly datacenter: string | null;
+  /** Of an enrolled VM's agent: id of the one VM that it reports; null otherwise. */
+  readonly vm: string | null;
   /** End of its lifetime, Unix ms. */
   readonly expiresMs: number;
 }
@@ -169,6 +175,9 @@ function initialContext(input: CredentialInput | undefined): CredentialContext {
     capabilities: input?.capabilities ?? [],
     owner: input?.owner ?? '',
     displayName: input?.displayName ?? '',
+    createdBy: input?.createdBy ?? '',
+    datacenter: input?.datacenter ?? null,
+    vm: input?.vm ?? null,
     expiresMs: input?.expiresMs ?? 0,
     createdMs: input?.at ?? 0,
     successor: null,

@@ -5,11 +5,20 @@
 import type { AnyStateMachine } from 'xstate';
 import { alertInstanceMachine } from './alert-instance.ts';
 import { alertRuleMachine } from './alert-rule.ts';
+import { ciConnectionMachine } from './ci-connection.ts';
+import { ciVerificationMachine } from './ci-verification.ts';
 import { credentialMachine } from './credential.ts';
 import { datacenterMachine } from './datacenter.ts';
-import type { MachineDefinition } from './definition.ts';
+import type { MachineDefinition, MachineRow } from './definition.ts';
 import { deliveryMachine } from './delivery.ts';
 import { destinationMachine } from './destination.ts';
+import { enrolmentMachine } from './enrolment.ts';
+import { invitationMachine } from './invitation.ts';
+import { membershipMachine } from './membership.ts';
+import { personMachine } from './person.ts';
+import { serviceAccountMachine } from './service-account.ts';
+import { sessionMachine } from './session.ts';
+import { signInLinkMachine } from './sign-in-link.ts';
 
 const definitions: readonly MachineDefinition[] = [
   define(alertRuleMachine, 1, [
@@ -70,22 +79,141 @@ const definitions: readonly MachineDefinition[] = [
     'createdMs',
     'updatedMs',
   ]),
-  define(credentialMachine, 1, [
+  define(
+    credentialMachine,
+    2,
+    [
+      'at',
+      'kind',
+      'displayName',
+      'lastFour',
+      'capabilities',
+      'owner',
+      'createdBy',
+      'datacenter',
+      'vm',
+      'reason',
+      'successor',
+      'overlapMs',
+      'createdMs',
+      'expiresMs',
+      'rotatedMs',
+      'overlapEndsMs',
+      'revokedMs',
+      'revokedReason',
+      'by',
+    ],
+    { 1: withCreatorAndReach },
+  ),
+  define(serviceAccountMachine, 1, [
     'at',
-    'kind',
     'displayName',
-    'lastFour',
+    'template',
     'capabilities',
-    'owner',
+    'createdBy',
     'reason',
-    'successor',
-    'overlapMs',
+    'disabledReason',
+    'createdMs',
+    'updatedMs',
+    'by',
+  ]),
+  define(ciVerificationMachine, 1, [
+    'at',
+    'serviceAccount',
+    'displayName',
+    'capabilities',
+    'issuer',
+    'audience',
+    'createdBy',
+    'bound',
+    'recorded',
+    'digest',
+    'warnings',
+    'connection',
+    'reason',
     'createdMs',
     'expiresMs',
+    'observedMs',
+    'wrongCodes',
+    'by',
+  ]),
+  define(ciConnectionMachine, 1, [
+    'at',
+    'serviceAccount',
+    'displayName',
+    'capabilities',
+    'permissionsChanged',
+    'issuer',
+    'audience',
+    'bound',
+    'recorded',
+    'verification',
+    'digest',
+    'createdBy',
+    'tokenEpoch',
+    'token',
+    'expiresMs',
+    'correlation',
+    'code',
+    'claims',
+    'refusals',
+    'reason',
+    'disabledReason',
+    'createdMs',
+    'updatedMs',
+    'by',
+  ]),
+  define(membershipMachine, 1, [
+    'at',
+    'person',
+    'role',
+    'reason',
+    'removedReason',
+    'joinedMs',
+    'updatedMs',
+    'by',
+  ]),
+  define(invitationMachine, 1, [
+    'at',
+    'role',
+    'invitedBy',
+    'person',
+    'createdMs',
+    'expiresMs',
+    'updatedMs',
+    'by',
+  ]),
+  define(enrolmentMachine, 1, [
+    'at',
+    'vm',
+    'datacenter',
+    'credential',
+    'system',
+    'expiresMs',
+    'createdMs',
+    'updatedMs',
+    'by',
+  ]),
+  define(personMachine, 1, ['at', 'reason', 'disabledReason', 'createdMs', 'updatedMs', 'by']),
+  define(signInLinkMachine, 1, [
+    'at',
+    'person',
+    'purpose',
+    'session',
+    'reason',
+    'createdMs',
+    'expiresMs',
+    'updatedMs',
+  ]),
+  define(sessionMachine, 1, [
+    'at',
+    'person',
+    'method',
+    'reason',
+    'endedReason',
+    'createdMs',
     'rotatedMs',
-    'overlapEndsMs',
-    'revokedMs',
-    'revokedReason',
+    'expiresMs',
   ]),
   define(datacenterMachine, 1, ['at', 'name', 'sinceMs', 'silentSinceMs', 'changedMs']),
 ];
@@ -100,7 +228,13 @@ function define(
   machine: AnyStateMachine,
   version: number,
   publicFields: readonly string[],
+  upcasters: MachineDefinition['upcasters'] = {},
 ): MachineDefinition {
   const description = machine.root.description ?? '';
-  return { name: machine.id, version, description, machine, upcasters: {}, publicFields };
+  return { name: machine.id, version, description, machine, upcasters, publicFields };
+}
+
+/** Version 1 of a credential did not say who made it, nor was it bound to a data center or VM. */
+function withCreatorAndReach({ value, context }: MachineRow): MachineRow {
+  return { value, context: { ...context, createdBy: '', datacenter: null, vm: null } };
 }

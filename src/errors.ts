@@ -55,6 +55,15 @@ export const errorCatalogue: Readonly<Record<RefusalReason, CatalogueEntry>> = {
     code: Code.Unauthenticated,
     explanation: 'The credential was revoked: issue a new one',
   },
+  TOKEN_EPOCH: {
+    code: Code.Unauthenticated,
+    explanation:
+      'Permissions of the CI connection changed, or it was disabled, after the token was made: exchange again',
+  },
+  BAD_ASSERTION: {
+    code: Code.Unauthenticated,
+    explanation: 'The CI identity token does not hold; `cause` tells why. It is never told back',
+  },
   PROJECT_BOUNDARY: {
     code: Code.PermissionDenied,
     explanation: 'The credential belongs to another project; said whether or not the thing exists',
@@ -71,6 +80,11 @@ export const errorCatalogue: Readonly<Record<RefusalReason, CatalogueEntry>> = {
   HUMAN_OPERATION: {
     code: Code.PermissionDenied,
     explanation: 'Only people may do this, in the dashboard; no credential can',
+  },
+  EXCHANGE_DENIED: {
+    code: Code.PermissionDenied,
+    explanation:
+      'The CI identity is not the approved one; `claims` lists what differs, as JSON, and `correlation` finds it in the audit',
   },
   NOT_FOUND: {
     code: Code.NotFound,

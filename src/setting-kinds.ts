@@ -98,6 +98,11 @@ export const label: Kind<string> = {
   },
 };
 
+export const labels: Kind<readonly string[]> = {
+  takes: `a comma-separated list of names, each ${label.takes}`,
+  parse: (text) => [...new Set(items(text).map(label.parse))],
+};
+
 /** `address:port`, `[IPv6]:port`, or `localhost:port` and `:port`, which are 127.0.0.1. */
 export const listenAddress: Kind<ListenAddress> = {
   takes: 'an address and a port, such as 127.0.0.1:8080, [::1]:8080 or 0.0.0.0:8443',

@@ -10,6 +10,7 @@ import {
   integer,
   type Kind,
   label,
+  labels,
   listenAddress,
   listenAddressOrOff,
   onOff,
@@ -141,6 +142,25 @@ export const settingsTable = {
   ciIssuers: optional('SVC_CI_ISSUERS', text, {
     help: 'Issuers whose CI identity assertions can be exchanged.',
     withoutEffect: 'this version exchanges no CI identities',
+  }),
+  oidcIssuer: optional('SVC_OIDC_ISSUER', serverUrls('https', 'http'), {
+    help: 'OpenID Connect provider that people sign in with. Plain http is for loopback alone. Register <public URL>/auth/callback there.',
+  }),
+  oidcClientId: optional('SVC_OIDC_CLIENT_ID', text, {
+    help: 'Client id of this service at the provider; needed with SVC_OIDC_ISSUER.',
+  }),
+  oidcClientSecretFile: optional('SVC_OIDC_CLIENT_SECRET_FILE', path, {
+    help: 'File with the client secret. Without it the service is a public client, with PKCE alone.',
+  }),
+  smtpFrom: optional('SVC_SMTP_FROM', text, {
+    defaultInWords: 'svc@ the host of SVC_PUBLIC_URL',
+    help: 'Sender of the emails of the service.',
+  }),
+  projectCreation: setting('SVC_PROJECT_CREATION', choice('operator', 'people'), 'operator', {
+    help: 'Who may make projects: the operator by "svc admin", or everybody who is signed in too.',
+  }),
+  expandedDatacenters: setting('SVC_EXPANDED_DATACENTERS', labels, 'DC-1', {
+    help: 'Data centers in which VMs can be enrolled for expanded monitoring.',
   }),
   logLevel: setting('SVC_LOG_LEVEL', choice('debug', 'info', 'warn', 'error'), 'info', {
     help: 'The least severe log lines to write. Logs are JSON lines on standard error, readable text on a terminal.',

@@ -9,20 +9,30 @@ import type { Host, Instance } from '../../actors/host-port.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import { hashKey, parseKey } from './keys.ts';
+import type { CredentialPrincipal, Principal } from './principal.ts';
 
-/** Who sends a request, as far as a key tells. */
-export interface Principal {
-  readonly kind: string;
-  /** Id of the credential. */
-  readonly credential: string;
-  /** The one project it may touch. */
-  readonly project: string;
-  readonly capabilities: readonly string[];
+/** What a request shows of who sends it: headers as they came, undefined = not there. */
+export interface ShownIdentity {
+  readonly authorization: string | undefined;
+  readonly cookie: string | undefined;
+  readonly origin: string | undefined;
 }
 
 export interface Authenticator {
-  /** Takes the Authorization header as it came. Throws `Refusal`. */
-  authenticate(authorization: string | undefined): Principal;
+  /** A key alone, without waiting: for the write path. Throws `Refusal`. */
+  authenticateKey(authorization: string | undefined): CredentialPrincipal;
+  /** A key, or an access token of a CI workflow. Rejects with a `Refusal`. */
+  authenticate(authorization: string | undefined): Promise<CredentialPrincipal>;
+  /**
+   * A credential where the request has an Authorization header, else the session of its cookie,
+   * which counts only with the Origin of this service. Rejects with a `Refusal`.
+   */
+  identify(shown: ShownIdentity): Promise<Principal>;
+  /**
+   * Calls `onLost` once, within a second, when the principal stops being what it was: for answers
+   * that stay open. Returns its undo.
+   */
+  watch(principal: Principal, onLost: (why: Refusal) => void): () => void;
 }
 
 export interface AuthenticatorOptions {
@@ -35,7 +45,7 @@ export interface AuthenticatorOptions {
 /** A verified credential, as the cache keeps it. Times are Unix ms. */
 interface Verified {
   readonly instance: Instance;
-  readonly principal: Principal;
+  readonly principal: CredentialPrincipal;
   readonly expiresMs: number;
   readonly overlapEndsMs: number;
 }
@@ -75,18 +85,22 @@ export function createAuthenticator(
     digestOf.set(verified.instance.instance, digest);
   }
 
+  const authenticateKey = (authorization: string | undefined): CredentialPrincipal => {
+    const text = bearerOf(authorization);
+    const digest = hashKey(text);
+    const known = cache.get(digest);
+    const verified = known ?? verify(host, text, digest);
+    assertInForce(verified, clock.now());
+    if (!known) remember(digest, verified);
+    noteUse(verified.instance.instance);
+    return verified.principal;
+  };
   return {
     close,
-    authenticate: (authorization) => {
-      const text = bearerOf(authorization);
-      const digest = hashKey(text);
-      const known = cache.get(digest);
-      const verified = known ?? verify(host, text, digest);
-      assertInForce(verified, clock.now());
-      if (!known) remember(digest, verified);
-      noteUse(verified.instance.instance);
-      return verified.principal;
-    },
+    authenticateKey,
+    authenticate: async (authorization) => authenticateKey(authorization),
+    identify: async ({ authorization }) => authenticateKey(authorization),
+    watch: () => () => {},
   };
 }
 
@@ -140,7 +154,15 @@ function assertInForce({ instance, expiresMs, overlapEndsMs }: Verified, nowMs: 
   }
 }
 
-function principalOf({ instance, project, context }: Instance): Principal {
+function principalOf({ instance, project, context }: Instance): CredentialPrincipal {
   const capabilities = Array.isArray(context.capabilities) ? context.capabilities.map(String) : [];
-  return { kind: String(context.kind), credential: instance, project, capabilities };
+  return {
+    kind: context.kind as CredentialPrincipal['kind'],
+    credential: instance,
+    name: `${String(context.owner)}/keys/${instance}`,
+    project,
+    capabilities,
+    datacenter: typeof context.datacenter === 'string' ? context.datacenter : null,
+    vm: typeof context.vm === 'string' ? context.vm : null,
+  };
 }

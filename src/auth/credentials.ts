@@ -23,6 +23,11 @@ export interface NewCredential {
   /** Resource name of the identity it acts for. */
   readonly owner: string;
   readonly displayName: string;
+  /** Resource name of who makes it; default the part of the service. */
+  readonly createdBy?: string;
+  /** Of a collector: the one data center it reports; of an agent: the one VM. */
+  readonly datacenter?: string;
+  readonly vm?: string;
   /** Default 90 days; more than a year throws RangeError. */
   readonly lifetimeMs?: number;
 }
@@ -76,6 +81,9 @@ export function startCredential(
     capabilities: credential.capabilities,
     owner: credential.owner,
     displayName: credential.displayName,
+    createdBy: credential.createdBy ?? 'service',
+    datacenter: credential.datacenter ?? null,
+    vm: credential.vm ?? null,
     expiresMs: draft.at + lifetimeMs,
   };
   draft.start('credential', minted.id, { ...input });

@@ -30,13 +30,13 @@ export function addExportRoutes(app: FastifyInstance, deps: ExportRoutesDeps): v
   const { authenticator, exporter, origin } = deps;
   route(app, 'scrape-targets', async (request, reply) => {
     const { project } = request.params;
-    admitReader(authenticator, project, request.raw.rawHeaders);
+    await admitReader(authenticator, project, request.raw.rawHeaders);
     return reply.send(scrapeTargets(project, exporter.shardCount(project), origin()));
   });
   route(app, 'export', async (request, reply) => {
     const { project } = request.params;
     const { accept, 'accept-encoding': encodings } = request.headers;
-    admitReader(authenticator, project, request.raw.rawHeaders);
+    await admitReader(authenticator, project, request.raw.rawHeaders);
     const shard = shardOf(request.query);
     const format = formatFor(accept);
     const gzip = negotiateEncoding(encodings?.toString(), ['gzip']) === 'gzip';

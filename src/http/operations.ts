@@ -31,7 +31,7 @@ export function addOperations(app: FastifyInstance, options: OperationsOptions):
     });
   }
   app.get('/metrics', async (request, reply) => {
-    const refused = readGate(request.headers.authorization);
+    const refused = await readGate(request.headers.authorization);
     if (refused) {
       if (refused.status === 401) reply.header('www-authenticate', 'Bearer');
       return reply.code(refused.status).type('text/plain').send(`${refused.message}\n`);

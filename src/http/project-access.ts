@@ -6,15 +6,15 @@ import { Refusal } from '../../streams/refusal.ts';
 import type { Authenticator } from '../auth/authenticator.ts';
 
 /**
- * Takes the project, and names and values of the headers by turns, as they came. Throws a
+ * Takes the project, and names and values of the headers by turns, as they came. Rejects with a
  * `Refusal`.
  */
-export function admitReader(
+export async function admitReader(
   authenticator: Authenticator,
   project: string,
   rawHeaders: readonly string[],
-): void {
-  const principal = authenticator.authenticate(authorizationOf(rawHeaders));
+): Promise<void> {
+  const principal = await authenticator.authenticate(authorizationOf(rawHeaders));
   if (!principal.capabilities.includes('monitoring.read')) {
     const capability = 'monitoring.read';
     throw new Refusal('MISSING_CAPABILITY', `The key lacks the capability ${capability}`, {

@@ -12,13 +12,13 @@ interface GateRefusal {
 }
 
 /** Undefined: may read. Takes the Authorization header as it came. */
-export type ReadGate = (authorization: string | undefined) => GateRefusal | undefined;
+export type ReadGate = (authorization: string | undefined) => Promise<GateRefusal | undefined>;
 
 /** The gate over the keys of the service: any project's key that may read. */
 export function createReadGate(authenticator: Authenticator): ReadGate {
-  return (authorization) => {
+  return async (authorization) => {
     try {
-      const { capabilities } = authenticator.authenticate(authorization);
+      const { capabilities } = await authenticator.authenticate(authorization);
       if (capabilities.includes('monitoring.read')) return undefined;
       throw new Refusal('MISSING_CAPABILITY', 'The key lacks the capability monitoring.read');
     } catch (error) {

@@ -10,7 +10,7 @@ import { Refusal } from '../../streams/refusal.ts';
 import { toMermaid } from '../drawing/mermaid.ts';
 import { toSvg } from '../drawing/svg.ts';
 import type { AuditService, ListTransitionsRequest } from '../gen/svc/audit/v1/audit_pb.ts';
-import { callerOf, within } from './caller.ts';
+import { mayWrite, within } from './caller.ts';
 import { collect, mapPage } from './paging.ts';
 import { type Collection, parseName, parseProjectName } from './resource-name.ts';
 
@@ -77,13 +77,13 @@ function definitionOf(machine: string): MachineDefinition {
 function listTransitions(host: Host, request: ListTransitionsRequest, context: HandlerContext) {
   const project = within(context, parseProjectName('projectName', request.projectName));
   const filter = { ...machineFilter(request), ...instanceFilter(context, request) };
-  const mayWrite = callerOf(context).capabilities.includes(WRITE);
-  if (WRITE_MACHINES.has(filter.machine ?? '') && !mayWrite) {
+  const isWriter = mayWrite(context, project);
+  if (WRITE_MACHINES.has(filter.machine ?? '') && !isWriter) {
     const message = `The path of a ${filter.machine} needs ${WRITE}`;
     throw new Refusal('MISSING_CAPABILITY', message, { capability: WRITE });
   }
   const isHidden = (machine: string): boolean =>
-    IDENTITY_MACHINES.has(machine) || (WRITE_MACHINES.has(machine) && !mayWrite);
+    IDENTITY_MACHINES.has(machine) || (WRITE_MACHINES.has(machine) && !isWriter);
   const view = host.view(project);
   const page = collect('transitions', request, (options) =>
     mapPage(view.transitions({ ...options, ...filter, descending: true }), (transition) =>

@@ -3,12 +3,14 @@
  * read from the message. `within` is how a handler comes to a project: no other way exists.
  */
 import { createHash } from 'node:crypto';
-import { type DescMessage, type MessageShape, toBinary } from '@bufbuild/protobuf';
+import { type DescMessage, getOption, type MessageShape, toBinary } from '@bufbuild/protobuf';
 import { createContextKey, type HandlerContext } from '@connectrpc/connect';
 import type { RequestKey } from '../../actors/alerting/port.ts';
 import type { Actor } from '../../streams/commit/commit.ts';
 import { Refusal } from '../../streams/refusal.ts';
-import type { Principal } from '../auth/authenticator.ts';
+import { enterProject } from '../auth/authorize.ts';
+import type { CredentialPrincipal, HumanPrincipal, Principal } from '../auth/principal.ts';
+import { policy } from '../gen/svc/options/v1/policy_pb.ts';
 
 export const principalKey = createContextKey<Principal | undefined>(undefined, {
   description: 'who calls',
@@ -21,19 +23,45 @@ export function callerOf(context: HandlerContext): Principal {
   return principal;
 }
 
-/** The project id, if it is the caller's own. Throws PROJECT_BOUNDARY otherwise. */
-export function within(context: HandlerContext, project: string): string {
-  if (callerOf(context).project === project) return project;
-  throw new Refusal('PROJECT_BOUNDARY', 'The credential belongs to another project');
+/** The caller, who is a person: the policy of the method has seen to it. */
+export function personOf(context: HandlerContext): HumanPrincipal {
+  const caller = callerOf(context);
+  if (caller.kind === 'human') return caller;
+  throw new Error('A method for people ran for a credential');
+}
+
+/** The caller, which is a credential: the policy of the method has seen to it. */
+export function credentialOf(context: HandlerContext): CredentialPrincipal {
+  const caller = callerOf(context);
+  if (caller.kind !== 'human') return caller;
+  throw new Error('A method for credentials ran for a person');
+}
+
+/**
+ * The project id, if the caller may use this method there: a credential's own project, a person's
+ * with the role that the method asks for. Throws PROJECT_BOUNDARY otherwise, MISSING_CAPABILITY for
+ * a role that is not enough.
+ *
+ * @param member of OWNER_OR_SELF methods: the member whose the resource is, if it is one's
+ */
+export function within(context: HandlerContext, project: string, member?: string): string {
+  const { name } = context.method;
+  enterProject(callerOf(context), getOption(context.method, policy), { name, project, member });
+  return project;
+}
+
+/** May the caller do what needs `monitoring.write` in the project, whatever this method needs? */
+export function mayWrite(context: HandlerContext, project: string): boolean {
+  const caller = callerOf(context);
+  if (caller.kind !== 'human') return caller.capabilities.includes('monitoring.write');
+  const role = caller.memberOf(project)?.role;
+  return role === 'EDITOR' || role === 'OWNER';
 }
 
 export function actorOf(context: HandlerContext): Actor {
-  const { kind, project, credential } = callerOf(context);
-  const isCollector = kind === 'col';
-  return {
-    kind: isCollector ? 'collector' : 'key',
-    name: `projects/${project}/keys/${credential}`,
-  };
+  const { kind, name } = callerOf(context);
+  const kinds = { human: 'human', ci: 'ci', col: 'collector', vm: 'collector' } as const;
+  return { kind: kind === 'pk' || kind === 'sk' ? 'key' : kinds[kind], name };
 }
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
@@ -58,10 +86,10 @@ export function requestKeyOf<D extends DescMessage>(
   message: MessageShape<D> & { requestId: string },
 ): RequestKey {
   checkUuid('requestId', message.requestId);
-  const { project, credential } = callerOf(context);
+  const { name } = callerOf(context);
   const digest = createHash('sha256').update(`${context.method.name}\n`);
   return {
-    scope: `${project}/${credential}`,
+    scope: name,
     id: message.requestId,
     fingerprint: digest.update(toBinary(schema, message)).digest('hex'),
   };

@@ -33,7 +33,7 @@ export function requestGate(deps: GateDeps): (context: HandlerContext) => Promis
   return async (context) => {
     try {
       checkVersion(context.requestHeader.get('connect-protocol-version'));
-      admit(deps.authenticator, context);
+      await admit(deps.authenticator, context);
       const wanted = context.requestHeader.get(SEQUENCE_HEADER);
       if (wanted !== null) await waitFor(deps, wanted);
     } catch (error) {
@@ -60,19 +60,25 @@ const CAPABILITY: Readonly<Partial<Record<Policy_Access, string>>> = {
 };
 
 /** Puts the caller into the call's context, where `callerOf` finds it. */
-function admit(authenticator: Authenticator, context: HandlerContext): void {
+async function admit(authenticator: Authenticator, context: HandlerContext): Promise<void> {
   const { name } = context.method;
   const declared = getOption(context.method, policy);
   if (declared.access === Policy_Access.NONE) return;
-  const authorization = context.requestHeader.get('authorization') ?? undefined;
-  const principal = authenticator.authenticate(authorization);
-  const capability = capabilityFor(name, declared);
-  if (capability !== '' && !principal.capabilities.includes(capability)) {
-    throw new Refusal(
-      'MISSING_CAPABILITY',
-      `${name} needs ${capability}, which the credential does not have`,
-      { capability },
-    );
+  const header = (field: string) => context.requestHeader.get(field) ?? undefined;
+  const principal = await authenticator.identify({
+    authorization: header('authorization'),
+    cookie: header('cookie'),
+    origin: header('origin'),
+  });
+  if (principal.kind !== 'human') {
+    const capability = capabilityFor(name, declared);
+    if (capability !== '' && !principal.capabilities.includes(capability)) {
+      throw new Refusal(
+        'MISSING_CAPABILITY',
+        `${name} needs ${capability}, which the credential does not have`,
+        { capability },
+      );
+    }
   }
   context.values.set(principalKey, principal);
 }

@@ -17,7 +17,8 @@ import { codeToHttpStatus, errorToJson } from '@connectrpc/connect/protocol-conn
 import type { FastifyInstance } from 'fastify';
 import type { Host } from '../../actors/host-port.ts';
 import type { Ingest, WriteAnswer } from '../../actors/ingest-port.ts';
-import type { Authenticator, Principal } from '../auth/authenticator.ts';
+import type { Authenticator } from '../auth/authenticator.ts';
+import type { CredentialPrincipal } from '../auth/principal.ts';
 import { WriteSamplesResponseSchema } from '../gen/svc/ingest/v1/ingest_pb.ts';
 import { BODY_BYTES_MAX } from '../http/limits.ts';
 import type { Log } from '../log.ts';
@@ -104,9 +105,9 @@ class FastWriteSamples {
    * The caller, if it is a collector: any other is refused by the framework, in its words. So is
    * every fault: what is thrown in the server's own listener would end the program.
    */
-  #collector({ headers }: IncomingMessage): Principal | undefined {
+  #collector({ headers }: IncomingMessage): CredentialPrincipal | undefined {
     try {
-      const principal = this.#deps.authenticator.authenticate(headers.authorization);
+      const principal = this.#deps.authenticator.authenticateKey(headers.authorization);
       return principal.capabilities.includes('collector') ? principal : undefined;
     } catch {
       return undefined;

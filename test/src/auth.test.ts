@@ -118,7 +118,7 @@ t.test('what is no key of ours is refused alike, whether its id exists or not', 
   ];
   for (const [header, expected] of headers) {
     t.equal(
-      reasonOf(() => made.authenticate(header)),
+      reasonOf(() => made.authenticateKey(header)),
       expected,
       String(header).slice(0, 40),
     );

@@ -52,7 +52,7 @@ async function run(t: Test, options: RunOptions = {}): Promise<Running> {
     metrics,
     clock: systemClock,
     random: seededRandom(1),
-    readGate: (authorization) =>
+    readGate: async (authorization) =>
       authorization === 'Bearer good' ? undefined : { status: 401, message: 'Send a key' },
     addRoutes: options.addRoutes ?? (async () => {}),
     ...(options.stopWaitMs !== undefined && { stopWaitMs: options.stopWaitMs }),

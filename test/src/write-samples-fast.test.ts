@@ -12,6 +12,7 @@ import fc from 'fast-check';
 import t, { type Test } from 'tap';
 import type { Ingest, WriteRequest } from '../../actors/ingest-port.ts';
 import type { Authenticator } from '../../src/auth/authenticator.ts';
+import type { CredentialPrincipal } from '../../src/auth/principal.ts';
 import { loadConfig } from '../../src/config.ts';
 import {
   IngestService,
@@ -61,17 +62,23 @@ interface Side {
 const behaviour: { write: Ingest['write'] } = { write: async () => nothing };
 const nothing = { accepted: 0, duplicates: 0, rejected: [] };
 
+function authenticateKey(authorization: string | undefined): CredentialPrincipal {
+  const name = authorization?.replace('Bearer ', '');
+  if (name === undefined) throw new Refusal('MISSING_CREDENTIAL', 'No Authorization header');
+  if (name === 'fault') throw new TypeError('A mistake of ours');
+  if (name !== 'collector' && name !== 'reader') {
+    throw new Refusal('CREDENTIAL_REVOKED', 'The key was revoked');
+  }
+  const capabilities = name === 'collector' ? ['collector'] : ['monitoring.read'];
+  const about = { kind: 'col', credential: 'c1', name: 'c1', project: 'demo' } as const;
+  return { ...about, capabilities, datacenter: null, vm: null };
+}
+
 const authenticator: Authenticator = {
-  authenticate(authorization) {
-    const name = authorization?.replace('Bearer ', '');
-    if (name === undefined) throw new Refusal('MISSING_CREDENTIAL', 'No Authorization header');
-    if (name === 'fault') throw new TypeError('A mistake of ours');
-    if (name !== 'collector' && name !== 'reader') {
-      throw new Refusal('CREDENTIAL_REVOKED', 'The key was revoked');
-    }
-    const capabilities = name === 'collector' ? ['collector'] : ['monitoring.read'];
-    return { kind: 'col', credential: 'c1', project: 'demo', capabilities };
-  },
+  authenticateKey,
+  authenticate: async (authorization) => authenticateKey(authorization),
+  identify: async ({ authorization }) => authenticateKey(authorization),
+  watch: () => () => {},
 };
 
 async function openSide(t: Test, fast: boolean): Promise<Side> {
@@ -91,7 +98,7 @@ async function openSide(t: Test, fast: boolean): Promise<Side> {
     settings: loadConfig([], { SVC_LISTEN: '127.0.0.1:0' }).settings,
     health,
     random: seededRandom(1),
-    readGate: () => ({ status: 401, message: 'no' }),
+    readGate: async () => ({ status: 401, message: 'no' }),
     addRoutes: async (app) => {
       if (fast) addFastWriteSamples(app, deps);
       await app.register(fastifyConnectPlugin, {

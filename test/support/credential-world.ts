@@ -62,7 +62,7 @@ export function authenticator(
     noteUse: (credential) => void used.push(credential),
   });
   t.teardown(() => made.close());
-  return { used, authenticate: (key: string) => made.authenticate(`Bearer ${key}`), made };
+  return { used, authenticate: (key: string) => made.authenticateKey(`Bearer ${key}`), made };
 }
 
 /** The refusal's reason, or `accepted`. */

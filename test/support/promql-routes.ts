@@ -62,7 +62,7 @@ export async function startPromqlRoutes(
       stopping: () => {},
       close: () => {},
     },
-    readGate: () => undefined,
+    readGate: async () => undefined,
     addRoutes: (app) =>
       addPromqlRoutes(app, {
         ...{ clock, log },

@@ -60,7 +60,7 @@ function addEndpoint(scope: FastifyInstance, endpoint: Endpoint, deps: PromqlRou
     url: API + endpoint.path,
     exposeHeadRoute: false,
     async onRequest(request) {
-      admitReader(authenticator, request.params.project, request.raw.rawHeaders);
+      await admitReader(authenticator, request.params.project, request.raw.rawHeaders);
       checkBodyHeaders(request);
     },
     async handler(request, reply) {

@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file svc/options/v1/policy.proto.
  */
 export const file_svc_options_v1_policy: GenFile = /*@__PURE__*/
-  fileDesc("ChtzdmMvb3B0aW9ucy92MS9wb2xpY3kucHJvdG8SDnN2Yy5vcHRpb25zLnYxIqMCCgZQb2xpY3kSLQoGYWNjZXNzGAEgASgOMh0uc3ZjLm9wdGlvbnMudjEuUG9saWN5LkFjY2VzcxIQCghtdXRhdGlvbhgCIAEoCBIpCgRyb2xlGAMgASgOMhsuc3ZjLm9wdGlvbnMudjEuUG9saWN5LlJvbGUiYgoGQWNjZXNzEhYKEkFDQ0VTU19VTlNQRUNJRklFRBAAEggKBFJFQUQQARIJCgVXUklURRACEg0KCUNPTExFQ1RPUhADEgcKA0FOWRAEEggKBE5PTkUQBRIJCgVIVU1BThAGIkkKBFJvbGUSFAoQUk9MRV9VTlNQRUNJRklFRBAAEgoKBlZJRVdFUhABEgoKBkVESVRPUhACEgkKBU9XTkVSEAMSCAoEU0VMRhAEOlAKBnBvbGljeRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNGGAyABKAsyFi5zdmMub3B0aW9ucy52MS5Qb2xpY3lSBnBvbGljeWIGcHJvdG8z", [file_google_protobuf_descriptor]);
+  fileDesc("ChtzdmMvb3B0aW9ucy92MS9wb2xpY3kucHJvdG8SDnN2Yy5vcHRpb25zLnYxIsUCCgZQb2xpY3kSLQoGYWNjZXNzGAEgASgOMh0uc3ZjLm9wdGlvbnMudjEuUG9saWN5LkFjY2VzcxIQCghtdXRhdGlvbhgCIAEoCBIpCgRyb2xlGAMgASgOMhsuc3ZjLm9wdGlvbnMudjEuUG9saWN5LlJvbGUiYgoGQWNjZXNzEhYKEkFDQ0VTU19VTlNQRUNJRklFRBAAEggKBFJFQUQQARIJCgVXUklURRACEg0KCUNPTExFQ1RPUhADEgcKA0FOWRAEEggKBE5PTkUQBRIJCgVIVU1BThAGImsKBFJvbGUSFAoQUk9MRV9VTlNQRUNJRklFRBAAEgoKBlZJRVdFUhABEgoKBkVESVRPUhACEgkKBU9XTkVSEAMSCAoEU0VMRhAEEhEKDU9XTkVSX09SX1NFTEYQBRINCglTSUdORURfSU4QBjpQCgZwb2xpY3kSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjRhgMgASgLMhYuc3ZjLm9wdGlvbnMudjEuUG9saWN5UgZwb2xpY3liBnByb3RvMw", [file_google_protobuf_descriptor]);
 
 /**
  * Who may call a method. Declared on every method; an undeclared one is refused.
@@ -175,6 +175,20 @@ export const Policy_Role = {
    * @generated from enum value: SELF = 4;
    */
   SELF: 4,
+
+  /**
+   * SELF for what belongs to a member, OWNER for everything else of the project.
+   *
+   * @generated from enum value: OWNER_OR_SELF = 5;
+   */
+  OWNER_OR_SELF: 5,
+
+  /**
+   * Whoever is signed in: the method touches no project that the caller names.
+   *
+   * @generated from enum value: SIGNED_IN = 6;
+   */
+  SIGNED_IN: 6,
 } as const;
 
 /**
@@ -189,7 +203,7 @@ export type Policy_Role = (typeof Policy_Role)[keyof typeof Policy_Role] | Unkno
  *
  * @generated from enum svc.options.v1.Policy.Role
  */
-export type Policy_RoleJson = "ROLE_UNSPECIFIED" | "VIEWER" | "EDITOR" | "OWNER" | "SELF";
+export type Policy_RoleJson = "ROLE_UNSPECIFIED" | "VIEWER" | "EDITOR" | "OWNER" | "SELF" | "OWNER_OR_SELF" | "SIGNED_IN";
 
 /**
  * Describes the enum svc.options.v1.Policy.Role.

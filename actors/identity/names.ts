@@ -1,0 +1,32 @@
+/**
+ * Names and ids of identities: a member's id follows from project and person, so that it is found
+ * without a search; the owner of a key is told by its resource name.
+ */
+import { createHash } from 'node:crypto';
+
+/** Machine and id of the identity that a key acts for. */
+export interface KeyOwner {
+  readonly project: string;
+  readonly machine: 'serviceAccount' | 'membership';
+  readonly id: string;
+}
+
+const OWNER = /^projects\/([^/]+)\/(serviceAccounts|members)\/([^/]+)$/;
+
+/** Reads `projects/p/serviceAccounts/s` or `projects/p/members/m`; undefined for all else. */
+export function parseOwner(name: string): KeyOwner | undefined {
+  const [, project, collection, id] = OWNER.exec(name) ?? [];
+  if (project === undefined || id === undefined) return undefined;
+  return { project, id, machine: collection === 'members' ? 'membership' : 'serviceAccount' };
+}
+
+export function ownerName({ project, machine, id }: KeyOwner): string {
+  const collection = machine === 'membership' ? 'members' : 'serviceAccounts';
+  return `projects/${project}/${collection}/${id}`;
+}
+
+/** Id of a person's membership of a project: 26 characters, the same on every node. */
+export function memberIdOf(project: string, person: string): string {
+  const digest = createHash('sha256').update(JSON.stringify(['member', project, person]));
+  return digest.digest('hex').slice(0, 26);
+}

@@ -1,0 +1,110 @@
+/**
+ * People, their sessions and their memberships, as the API, the sign-in pages and the operator's
+ * commands see them. Secrets (links, session secrets) are in answers alone; commits hold hashes.
+ */
+import type { Role } from '../../machines/membership.ts';
+import type { SignInMethod } from '../../machines/session.ts';
+import type { SignInLinkInput } from '../../machines/sign-in-link.ts';
+import type { Actor } from '../../streams/commit/commit.ts';
+
+/** A session that has just begun, or has a new secret. */
+export interface StartedSession {
+  readonly session: string;
+  readonly person: string;
+  /** What the cookie holds: `svc_session_<id>_<random><checksum>`. */
+  readonly secret: string;
+  /** Absolute end, Unix ms. */
+  readonly expiresMs: number;
+}
+
+/** A session whose secret was shown and which is neither over nor idle for too long. */
+export interface LiveSession {
+  readonly session: string;
+  readonly person: string;
+  readonly method: SignInMethod;
+  readonly expiresMs: number;
+  /** true: its secret is old enough to be changed with this request (`rotate`). */
+  readonly isRotationDue: boolean;
+}
+
+export interface IssuedLink {
+  /** Id of the link. */
+  readonly link: string;
+  /** `svc_link_<id>_<random><checksum>`; of an invitation `svc_inv_...`. */
+  readonly token: string;
+  readonly expiresMs: number;
+}
+
+/** What an identity provider has vouched for. */
+export interface VouchedIdentity {
+  readonly issuer: string;
+  readonly subject: string;
+  /** Empty = none told. */
+  readonly email: string;
+  readonly isEmailVerified: boolean;
+  readonly displayName: string;
+}
+
+export interface People {
+  /**
+   * Signs in whoever holds the token of a one-time link or of an invitation (who becomes a person
+   * and a member by it). `verifier`: for links of purpose `cli` (RFC 7636). Throws a `Refusal`:
+   * MALFORMED_CREDENTIAL, CREDENTIAL_EXPIRED, CREDENTIAL_REVOKED (used or taken back),
+   * IDENTITY_DISABLED.
+   */
+  signInByLink(request: {
+    readonly token: string;
+    readonly agent: string;
+    readonly verifier?: string;
+  }): Promise<StartedSession>;
+  /**
+   * Signs in an account of the identity provider: one linked before; else the person of that
+   * verified address; else whoever an open invitation to that verified address waits for. Throws a
+   * `Refusal`: GRANT_REMOVED (nobody here is known by it), IDENTITY_DISABLED.
+   */
+  signInByIdentity(identity: VouchedIdentity, agent: string): Promise<StartedSession>;
+  /**
+   * A one-time link. `undefined` when nobody active is known by the address (`email`), which the
+   * asker must not be told.
+   */
+  linkByEmail(email: string): Promise<(IssuedLink & { displayName: string }) | undefined>;
+  /** A link for a person, by purpose. Throws a `Refusal`: NOT_FOUND, IDENTITY_DISABLED. */
+  linkFor(
+    by: Actor,
+    person: string,
+    purpose: SignInLinkInput['purpose'],
+    challenge?: string,
+  ): Promise<IssuedLink>;
+  /** The session of a cookie's secret, noting that it was seen. Throws a `Refusal` like a key. */
+  sessionOf(secret: string): LiveSession;
+  /** A new secret; the one before works for another minute. */
+  rotate(session: string): Promise<StartedSession>;
+  endSession(session: string, reason: string): Promise<void>;
+  /** Every session of a person; how many there were. */
+  endAllSessions(person: string, reason: string): Promise<number>;
+  /** Id of the person known by a verified address. */
+  personByEmail(email: string): string | undefined;
+  /** Makes a person, or answers the one of that address. Empty `email` = none. */
+  ensurePerson(by: Actor, about: { displayName: string; email: string }): Promise<string>;
+  /** Locks a person out, with sessions and links; or lets them in again. Throws NOT_FOUND. */
+  setPersonDisabled(by: Actor, person: string, reason: string | null): Promise<void>;
+}
+
+/** What the operator's commands and the first start need of projects and members. */
+export interface Members {
+  /** Makes a project; `owner` (id of a person) becomes its OWNER. Throws INVALID_STATE: it exists. */
+  createProject(request: {
+    readonly by: Actor;
+    readonly project: string;
+    readonly displayName: string;
+    readonly owner: string | null;
+    readonly request?: { scope: string; id: string; fingerprint: string };
+  }): Promise<void>;
+  /** Makes somebody a member, or changes their role. */
+  addMember(request: {
+    readonly by: Actor;
+    readonly project: string;
+    readonly person: string;
+    readonly role: Role;
+  }): Promise<string>;
+}

@@ -1,0 +1,130 @@
+/**
+ * Expanded monitoring of one VM: an opt-in, by a one-time token that the agent inside the guest
+ * exchanges for a key of its own. One instance a VM, under the VM's id; it can be offered again.
+ */
+import { assertEvent, assign, setup } from 'xstate';
+
+/** How long an enrolment token can be used, ms: long enough for a machine to be installed. */
+export const ENROLMENT_TOKEN_MS = 24 * 3_600_000;
+
+export interface EnrolmentInput {
+  /** Unix ms of the commit that creates it. */
+  readonly at: number;
+  readonly project: string;
+  /** Id of the VM. */
+  readonly vm: string;
+  readonly datacenter: string;
+  /** Of the token, hex SHA-256. */
+  readonly tokenHash: string;
+  readonly by: string;
+}
+
+export interface EnrolmentContext {
+  readonly project: string;
+  readonly vm: string;
+  readonly datacenter: string;
+  readonly tokenHash: string;
+  /** Until when the token can be used, Unix ms. */
+  readonly expiresMs: number;
+  /** Id of the agent's key; null = none. */
+  readonly credential: string | null;
+  /** What the guest says it is. */
+  readonly system: string;
+  readonly createdMs: number;
+  readonly updatedMs: number;
+}
+
+/** Times in Unix ms. */
+export type EnrolmentEvent =
+  | {
+      readonly type: 'offered';
+      readonly at: number;
+      readonly tokenHash: string;
+      readonly datacenter: string;
+      readonly by: string;
+    }
+  | {
+      readonly type: 'enrolled';
+      readonly at: number;
+      readonly credential: string;
+      readonly system: string;
+    }
+  | { readonly type: 'unenrolled'; readonly at: number; readonly by: string };
+
+const chart = setup({
+  types: {
+    context: {} as EnrolmentContext,
+    events: {} as EnrolmentEvent,
+    input: {} as EnrolmentInput,
+  },
+  actions: {
+    offer: assign(({ event }) => {
+      assertEvent(event, 'offered');
+      const { tokenHash, datacenter, at } = event;
+      return { tokenHash, datacenter, expiresMs: at + ENROLMENT_TOKEN_MS, updatedMs: at };
+    }),
+    noteEnrolled: assign(({ event }) => {
+      assertEvent(event, 'enrolled');
+      const { credential, system, at } = event;
+      return { credential, system, tokenHash: '', updatedMs: at };
+    }),
+    forgetKey: assign(({ event }) => ({ credential: null, tokenHash: '', updatedMs: event.at })),
+  },
+  delays: {
+    lifetimeEnd: ({ context, event }) =>
+      Math.max(0, context.expiresMs - (event.at ?? context.createdMs)),
+  },
+});
+
+const offered = {
+  description: 'Somebody opted in: a one-time token for the agent was made.',
+  target: 'offered',
+  reenter: true,
+  actions: 'offer',
+} as const;
+
+const unenrolled = {
+  description: 'Somebody opted out: token and key are of no use any more.',
+  target: 'off',
+  actions: 'forgetKey',
+} as const;
+
+export const enrolmentMachine = chart.createMachine({
+  id: 'enrolment',
+  description: 'Expanded monitoring of one VM, by an agent inside its guest.',
+  context: ({ input }) => ({
+    project: input?.project ?? '',
+    vm: input?.vm ?? '',
+    datacenter: input?.datacenter ?? '',
+    tokenHash: input?.tokenHash ?? '',
+    expiresMs: (input?.at ?? 0) + ENROLMENT_TOKEN_MS,
+    credential: null,
+    system: '',
+    createdMs: input?.at ?? 0,
+    updatedMs: input?.at ?? 0,
+  }),
+  initial: 'offered',
+  states: {
+    offered: {
+      description: 'A token waits for the agent to be installed.',
+      after: { lifetimeEnd: { description: 'No agent came in time.', target: 'off' } },
+      on: {
+        offered,
+        enrolled: {
+          description: 'The agent showed the token and got its key.',
+          target: 'enrolled',
+          actions: 'noteEnrolled',
+        },
+        unenrolled,
+      },
+    },
+    enrolled: {
+      description: 'The agent inside the guest sends expanded samples.',
+      on: { offered, unenrolled },
+    },
+    off: {
+      description: 'Expanded monitoring is off.',
+      on: { offered },
+    },
+  },
+});

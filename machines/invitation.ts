@@ -1,0 +1,91 @@
+/**
+ * One invitation to a project. Its link is a secret of which only the hash is kept; whoever proves
+ * to own the address, or holds the link, may accept it once.
+ */
+import { assertEvent, assign, setup } from 'xstate';
+import type { Role } from './membership.ts';
+
+/** How long an invitation can be accepted, ms. */
+export const INVITATION_MS = 7 * 86_400_000;
+
+export interface InvitationInput {
+  /** Unix ms of the commit that creates it. */
+  readonly at: number;
+  readonly project: string;
+  /** Lower case; empty = whoever holds the link. */
+  readonly email: string;
+  readonly role: Role;
+  /** Of the link's token, hex SHA-256. */
+  readonly tokenHash: string;
+  readonly invitedBy: string;
+}
+
+export interface InvitationContext extends Omit<InvitationInput, 'at'> {
+  readonly createdMs: number;
+  readonly expiresMs: number;
+  /** Id of the person who accepted. */
+  readonly person: string | null;
+  readonly updatedMs: number;
+}
+
+/** Times in Unix ms. */
+export type InvitationEvent =
+  | { readonly type: 'accepted'; readonly at: number; readonly person: string }
+  | { readonly type: 'revoked'; readonly at: number; readonly by: string };
+
+const chart = setup({
+  types: {
+    context: {} as InvitationContext,
+    events: {} as InvitationEvent,
+    input: {} as InvitationInput,
+  },
+  actions: {
+    noteAccepted: assign(({ event }) => {
+      assertEvent(event, 'accepted');
+      return { person: event.person, updatedMs: event.at };
+    }),
+    noteEnded: assign(({ event }) => ({ updatedMs: event.at })),
+  },
+  delays: {
+    lifetimeEnd: ({ context, event }) =>
+      Math.max(0, context.expiresMs - (event.at ?? context.createdMs)),
+  },
+});
+
+export const invitationMachine = chart.createMachine({
+  id: 'invitation',
+  description: 'An offer to become a member of a project.',
+  context: ({ input }) => ({
+    project: input?.project ?? '',
+    email: input?.email ?? '',
+    role: input?.role ?? 'VIEWER',
+    tokenHash: input?.tokenHash ?? '',
+    invitedBy: input?.invitedBy ?? '',
+    createdMs: input?.at ?? 0,
+    expiresMs: (input?.at ?? 0) + INVITATION_MS,
+    person: null,
+    updatedMs: input?.at ?? 0,
+  }),
+  initial: 'pending',
+  states: {
+    pending: {
+      description: 'It can be accepted.',
+      after: { lifetimeEnd: { description: 'Nobody accepted it in time.', target: 'expired' } },
+      on: {
+        accepted: {
+          description: 'The invited person signed in and became a member.',
+          target: 'accepted',
+          actions: 'noteAccepted',
+        },
+        revoked: {
+          description: 'An owner took it back.',
+          target: 'revoked',
+          actions: 'noteEnded',
+        },
+      },
+    },
+    accepted: { description: 'It made a member.', type: 'final' },
+    revoked: { description: 'It was taken back.', type: 'final' },
+    expired: { description: 'It was not accepted in time.', type: 'final' },
+  },
+});

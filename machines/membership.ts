@@ -1,0 +1,105 @@
+/**
+ * One person's membership of one project: the role says what a session, and at most what a personal
+ * key, may do there. Whoever comes back gets the same membership again, not the old keys.
+ */
+import { assertEvent, assign, setup } from 'xstate';
+
+/** Each may do more than the one before it. */
+export type Role = 'VIEWER' | 'EDITOR' | 'OWNER';
+
+export interface MembershipInput {
+  /** Unix ms of the commit that creates it. */
+  readonly at: number;
+  readonly project: string;
+  /** Id of the person. */
+  readonly person: string;
+  readonly role: Role;
+  readonly displayName: string;
+  /** Empty: the person has none. */
+  readonly email: string;
+  readonly by: string;
+}
+
+export interface MembershipContext extends Omit<MembershipInput, 'at' | 'by'> {
+  readonly joinedMs: number;
+  readonly updatedMs: number;
+  readonly removedReason: string | null;
+}
+
+/** Times in Unix ms; `by` is a resource name. */
+export type MembershipEvent =
+  | { readonly type: 'roleChanged'; readonly at: number; readonly role: Role; readonly by: string }
+  | { readonly type: 'removed'; readonly at: number; readonly reason: string; readonly by: string }
+  | { readonly type: 'rejoined'; readonly at: number; readonly role: Role; readonly by: string }
+  | {
+      readonly type: 'renamed';
+      readonly at: number;
+      readonly displayName: string;
+      readonly email: string;
+    };
+
+const chart = setup({
+  types: {
+    context: {} as MembershipContext,
+    events: {} as MembershipEvent,
+    input: {} as MembershipInput,
+  },
+  actions: {
+    changeRole: assign(({ event }) => {
+      assertEvent(event, ['roleChanged', 'rejoined']);
+      return { role: event.role, removedReason: null, updatedMs: event.at };
+    }),
+    noteJoined: assign(({ event }) => ({ joinedMs: event.at })),
+    noteRemoved: assign(({ event }) => {
+      assertEvent(event, 'removed');
+      return { removedReason: event.reason, updatedMs: event.at };
+    }),
+    rename: assign(({ event }) => {
+      assertEvent(event, 'renamed');
+      return { displayName: event.displayName, email: event.email, updatedMs: event.at };
+    }),
+  },
+});
+
+export const membershipMachine = chart.createMachine({
+  id: 'membership',
+  description: "One person's place in one project.",
+  context: ({ input }) => ({
+    project: input?.project ?? '',
+    person: input?.person ?? '',
+    role: input?.role ?? 'VIEWER',
+    displayName: input?.displayName ?? '',
+    email: input?.email ?? '',
+    joinedMs: input?.at ?? 0,
+    updatedMs: input?.at ?? 0,
+    removedReason: null,
+  }),
+  initial: 'active',
+  states: {
+    active: {
+      description: 'The person may do what the role allows.',
+      on: {
+        roleChanged: {
+          description: 'An owner gave another role; it counts from the next request.',
+          actions: 'changeRole',
+        },
+        renamed: { description: 'The person has another name or address.', actions: 'rename' },
+        removed: {
+          description: 'The person left or was removed, and their personal keys with them.',
+          target: 'removed',
+          actions: 'noteRemoved',
+        },
+      },
+    },
+    removed: {
+      description: 'The person may do nothing here.',
+      on: {
+        rejoined: {
+          description: 'The person was invited again; old keys stay revoked.',
+          target: 'active',
+          actions: ['changeRole', 'noteJoined'],
+        },
+      },
+    },
+  },
+});

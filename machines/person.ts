@@ -1,0 +1,106 @@
+/**
+ * One person: who signs in. What the person may do is said by memberships; here is only by which
+ * identities and addresses they are recognised, and whether they may sign in at all.
+ */
+import { assertEvent, assign, setup } from 'xstate';
+
+/** An account at an OpenID Connect provider. */
+export interface LinkedIdentity {
+  readonly issuer: string;
+  readonly subject: string;
+}
+
+export interface PersonInput {
+  /** Unix ms of the commit that creates them. */
+  readonly at: number;
+  readonly displayName: string;
+  /** Verified, lower case; empty = none. */
+  readonly email: string;
+  readonly identity: LinkedIdentity | null;
+}
+
+export interface PersonContext {
+  readonly displayName: string;
+  readonly email: string;
+  readonly identities: readonly LinkedIdentity[];
+  readonly createdMs: number;
+  readonly updatedMs: number;
+  readonly disabledReason: string | null;
+}
+
+/** Times in Unix ms. */
+export type PersonEvent =
+  | ({ readonly type: 'identityLinked'; readonly at: number } & LinkedIdentity)
+  | {
+      readonly type: 'renamed';
+      readonly at: number;
+      readonly displayName: string;
+      readonly email: string;
+    }
+  | { readonly type: 'disabled'; readonly at: number; readonly reason: string; readonly by: string }
+  | { readonly type: 'enabled'; readonly at: number; readonly by: string };
+
+const chart = setup({
+  types: {
+    context: {} as PersonContext,
+    events: {} as PersonEvent,
+    input: {} as PersonInput,
+  },
+  actions: {
+    link: assign(({ context, event }) => {
+      assertEvent(event, 'identityLinked');
+      const { issuer, subject, at } = event;
+      return { identities: [...context.identities, { issuer, subject }], updatedMs: at };
+    }),
+    rename: assign(({ event }) => {
+      assertEvent(event, 'renamed');
+      return { displayName: event.displayName, email: event.email, updatedMs: event.at };
+    }),
+    noteDisabled: assign(({ event }) => {
+      assertEvent(event, 'disabled');
+      return { disabledReason: event.reason, updatedMs: event.at };
+    }),
+    noteEnabled: assign(({ event }) => ({ disabledReason: null, updatedMs: event.at })),
+  },
+});
+
+export const personMachine = chart.createMachine({
+  id: 'person',
+  description: 'Somebody who signs in.',
+  context: ({ input }) => ({
+    displayName: input?.displayName ?? '',
+    email: input?.email ?? '',
+    identities: input?.identity ? [input.identity] : [],
+    createdMs: input?.at ?? 0,
+    updatedMs: input?.at ?? 0,
+    disabledReason: null,
+  }),
+  initial: 'active',
+  states: {
+    active: {
+      description: 'The person may sign in.',
+      on: {
+        identityLinked: {
+          description: 'An account at an identity provider was recognised as theirs.',
+          actions: 'link',
+        },
+        renamed: { description: 'Another name or address.', actions: 'rename' },
+        disabled: {
+          description: 'An operator locked the person out of everything.',
+          target: 'disabled',
+          actions: 'noteDisabled',
+        },
+      },
+    },
+    disabled: {
+      description: 'No session and no personal key of the person works.',
+      on: {
+        enabled: {
+          description: 'An operator let the person in again.',
+          target: 'active',
+          actions: 'noteEnabled',
+        },
+      },
+    },
+  },
+});

@@ -1,0 +1,114 @@
+/**
+ * One service account: an identity of a project for unattended automation. What it may do bounds
+ * each of its keys and tokens, on every request; it belongs to the project and outlives its
+ * creator's membership.
+ */
+import { assertEvent, assign, setup } from 'xstate';
+
+export interface ServiceAccountInput {
+  /** Unix ms of the commit that creates it. */
+  readonly at: number;
+  readonly project: string;
+  readonly displayName: string;
+  /** Template it was made from; null = none. */
+  readonly template: string | null;
+  /** What its keys and tokens can do at most. */
+  readonly capabilities: readonly string[];
+  /** Resource name of who made it. */
+  readonly createdBy: string;
+}
+
+export interface ServiceAccountContext extends Omit<ServiceAccountInput, 'at'> {
+  readonly createdMs: number;
+  readonly updatedMs: number;
+  /** Why it is disabled; null = it is not. */
+  readonly disabledReason: string | null;
+}
+
+/** Times in Unix ms; `by` is a resource name. */
+export type ServiceAccountEvent =
+  | {
+      readonly type: 'edited';
+      readonly at: number;
+      readonly displayName: string;
+      readonly capabilities: readonly string[];
+      readonly by: string;
+    }
+  | { readonly type: 'disabled'; readonly at: number; readonly reason: string; readonly by: string }
+  | { readonly type: 'enabled'; readonly at: number; readonly by: string }
+  | { readonly type: 'deleted'; readonly at: number; readonly by: string };
+
+const chart = setup({
+  types: {
+    context: {} as ServiceAccountContext,
+    events: {} as ServiceAccountEvent,
+    input: {} as ServiceAccountInput,
+  },
+  actions: {
+    edit: assign(({ event }) => {
+      assertEvent(event, 'edited');
+      const { displayName, capabilities, at } = event;
+      return { displayName, capabilities, updatedMs: at };
+    }),
+    noteDisabled: assign(({ event }) => {
+      assertEvent(event, 'disabled');
+      return { disabledReason: event.reason, updatedMs: event.at };
+    }),
+    noteEnabled: assign(({ event }) => ({ disabledReason: null, updatedMs: event.at })),
+    noteDeleted: assign(({ event }) => ({ capabilities: [], updatedMs: event.at })),
+  },
+});
+
+const edited = {
+  description: 'Its name or its permissions changed; keys feel it on their next request.',
+  actions: 'edit',
+} as const;
+
+const deleted = {
+  description: 'It is removed for good: nothing of it works any more.',
+  target: 'deleted',
+  actions: 'noteDeleted',
+} as const;
+
+export const serviceAccountMachine = chart.createMachine({
+  id: 'serviceAccount',
+  description: 'An identity of a project for unattended automation.',
+  context: ({ input }) => ({
+    project: input?.project ?? '',
+    displayName: input?.displayName ?? '',
+    template: input?.template ?? null,
+    capabilities: input?.capabilities ?? [],
+    createdBy: input?.createdBy ?? '',
+    createdMs: input?.at ?? 0,
+    updatedMs: input?.at ?? 0,
+    disabledReason: null,
+  }),
+  initial: 'active',
+  states: {
+    active: {
+      description: 'Its keys and tokens work, within its permissions.',
+      on: {
+        edited,
+        disabled: {
+          description: 'Somebody stopped it: its keys and tokens are refused at once.',
+          target: 'disabled',
+          actions: 'noteDisabled',
+        },
+        deleted,
+      },
+    },
+    disabled: {
+      description: 'Its keys are refused until it is enabled; its old tokens for good.',
+      on: {
+        edited,
+        enabled: {
+          description: 'Its keys work again.',
+          target: 'active',
+          actions: 'noteEnabled',
+        },
+        deleted,
+      },
+    },
+    deleted: { description: 'It is gone.', type: 'final' },
+  },
+});

@@ -1,0 +1,101 @@
+/**
+ * One session of a signed-in person. Its secret changes now and then; the one before works for a
+ * short grace, because a browser sends several requests at once. When it was last seen is off the
+ * commit path, so idleness is judged by who checks it, and ends the session here.
+ */
+import { assertEvent, assign, setup } from 'xstate';
+
+export type SignInMethod = 'oidc' | 'link' | 'email' | 'cli';
+
+export interface SessionInput {
+  /** Unix ms of the commit that creates it. */
+  readonly at: number;
+  /** Id of the person. */
+  readonly person: string;
+  readonly method: SignInMethod;
+  /** Of the secret, hex SHA-256. */
+  readonly hash: string;
+  /** What signed in, for the list of sessions; short. */
+  readonly agent: string;
+  /** Absolute end, Unix ms. */
+  readonly expiresMs: number;
+}
+
+export interface SessionContext extends Omit<SessionInput, 'at'> {
+  readonly createdMs: number;
+  readonly rotatedMs: number;
+  /** The secret before, and until when it works (Unix ms); null = none. */
+  readonly previous: { readonly hash: string; readonly untilMs: number } | null;
+  readonly endedReason: string | null;
+}
+
+/** Times in Unix ms. */
+export type SessionEvent =
+  | {
+      readonly type: 'rotated';
+      readonly at: number;
+      readonly hash: string;
+      readonly graceMs: number;
+    }
+  | {
+      readonly type: 'ended';
+      readonly at: number;
+      /** SIGNED_OUT, SIGNED_OUT_EVERYWHERE, IDLE, PERSON_DISABLED, SECRET_REUSED. */
+      readonly reason: string;
+    };
+
+const chart = setup({
+  types: {
+    context: {} as SessionContext,
+    events: {} as SessionEvent,
+    input: {} as SessionInput,
+  },
+  actions: {
+    rotate: assign(({ context, event }) => {
+      assertEvent(event, 'rotated');
+      const { hash, graceMs, at } = event;
+      return { hash, rotatedMs: at, previous: { hash: context.hash, untilMs: at + graceMs } };
+    }),
+    noteEnded: assign(({ event }) => {
+      assertEvent(event, 'ended');
+      return { endedReason: event.reason, previous: null };
+    }),
+  },
+  delays: {
+    lifetimeEnd: ({ context, event }) =>
+      Math.max(0, context.expiresMs - (event.at ?? context.createdMs)),
+  },
+});
+
+export const sessionMachine = chart.createMachine({
+  id: 'session',
+  description: 'A person who is signed in, in one browser or command line.',
+  context: ({ input }) => ({
+    person: input?.person ?? '',
+    method: input?.method ?? 'link',
+    hash: input?.hash ?? '',
+    agent: input?.agent ?? '',
+    expiresMs: input?.expiresMs ?? 0,
+    createdMs: input?.at ?? 0,
+    rotatedMs: input?.at ?? 0,
+    previous: null,
+    endedReason: null,
+  }),
+  initial: 'active',
+  states: {
+    active: {
+      description: 'Whoever holds its secret acts as the person.',
+      after: { lifetimeEnd: { description: 'Its absolute end came.', target: 'expired' } },
+      on: {
+        rotated: { description: 'It has a new secret.', reenter: false, actions: 'rotate' },
+        ended: {
+          description: 'The person signed out, was idle too long, or was locked out.',
+          target: 'ended',
+          actions: 'noteEnded',
+        },
+      },
+    },
+    ended: { description: 'It was ended before its time.', type: 'final' },
+    expired: { description: 'Its time was over.', type: 'final' },
+  },
+});

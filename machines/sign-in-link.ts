@@ -1,0 +1,86 @@
+/**
+ * One one-time link by which a person signs in: made by an operator, at the first start, sent by
+ * email, or handed from a browser to the command line. Only the hash of its token is kept.
+ */
+import { assertEvent, assign, setup } from 'xstate';
+
+export interface SignInLinkInput {
+  /** Unix ms of the commit that creates it. */
+  readonly at: number;
+  /** Id of the person. */
+  readonly person: string;
+  readonly purpose: 'first-start' | 'operator' | 'email' | 'cli';
+  /** Of the link's token, hex SHA-256. */
+  readonly tokenHash: string;
+  readonly expiresMs: number;
+  /** For `cli`: digest of the verifier that the command line keeps (RFC 7636); else null. */
+  readonly challenge: string | null;
+}
+
+export interface SignInLinkContext extends Omit<SignInLinkInput, 'at'> {
+  readonly createdMs: number;
+  /** Id of the session it began. */
+  readonly session: string | null;
+  readonly updatedMs: number;
+}
+
+/** Times in Unix ms. */
+export type SignInLinkEvent =
+  | { readonly type: 'used'; readonly at: number; readonly session: string }
+  | { readonly type: 'revoked'; readonly at: number; readonly reason: string };
+
+const chart = setup({
+  types: {
+    context: {} as SignInLinkContext,
+    events: {} as SignInLinkEvent,
+    input: {} as SignInLinkInput,
+  },
+  actions: {
+    noteUsed: assign(({ event }) => {
+      assertEvent(event, 'used');
+      return { session: event.session, updatedMs: event.at };
+    }),
+    noteEnded: assign(({ event }) => ({ updatedMs: event.at })),
+  },
+  delays: {
+    lifetimeEnd: ({ context, event }) =>
+      Math.max(0, context.expiresMs - (event.at ?? context.createdMs)),
+  },
+});
+
+export const signInLinkMachine = chart.createMachine({
+  id: 'signInLink',
+  description: 'A link by which one person may sign in, once.',
+  context: ({ input }) => ({
+    person: input?.person ?? '',
+    purpose: input?.purpose ?? 'operator',
+    tokenHash: input?.tokenHash ?? '',
+    expiresMs: input?.expiresMs ?? 0,
+    challenge: input?.challenge ?? null,
+    createdMs: input?.at ?? 0,
+    session: null,
+    updatedMs: input?.at ?? 0,
+  }),
+  initial: 'issued',
+  states: {
+    issued: {
+      description: 'Whoever holds it may sign in as the person.',
+      after: { lifetimeEnd: { description: 'Nobody used it in time.', target: 'expired' } },
+      on: {
+        used: {
+          description: 'The person signed in with it.',
+          target: 'used',
+          actions: 'noteUsed',
+        },
+        revoked: {
+          description: 'A newer link replaced it, or the person was locked out.',
+          target: 'revoked',
+          actions: 'noteEnded',
+        },
+      },
+    },
+    used: { description: 'It began a session and is of no use any more.', type: 'final' },
+    revoked: { description: 'It was made useless before its time.', type: 'final' },
+    expired: { description: 'It was not used in time.', type: 'final' },
+  },
+});

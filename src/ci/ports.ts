@@ -1,0 +1,52 @@
+/**
+ * Ports of keyless CI: checking a CI platform's signed identity token, and burning its id. What the
+ * claims mean for a connection is decided in `actors/identity/ci`, from plain data.
+ */
+import type { ObservedClaims } from '../../machines/ci-verification.ts';
+
+/** A token whose signature, issuer, audience, times and form hold. */
+export interface VerifiedAssertion {
+  /** Name of the configured issuer, e.g. `github`. */
+  readonly issuer: string;
+  readonly issuerUrl: string;
+  /** Single use: `(issuerUrl, jti)` is burned until `burnUntilMs`. */
+  readonly jti: string;
+  readonly burnUntilMs: number;
+  /** By the issuer's claim map. */
+  readonly claims: CiIdentity;
+}
+
+/** A workflow's identity as an issuer's claim map reads it from a token. */
+export interface CiIdentity {
+  /** What a connection binds; null = the token does not have it. */
+  readonly bound: ObservedClaims;
+  /** Kept for review and audit. */
+  readonly recorded: ObservedClaims;
+  /** Claims that tell who owns the workflow: where these match, a refusal may tell what it expected. */
+  readonly ownerClaims: readonly string[];
+  /** Why this context can never be trusted (a pull request, an event that is not accepted). */
+  readonly refused: readonly RefusedClaim[];
+  /** What a reviewer should think about, as sentences. */
+  readonly warnings: readonly string[];
+}
+
+/** One claim that does not do. `expected` only where it may be told. */
+export interface RefusedClaim {
+  readonly claim: string;
+  /** null = the token does not have it. */
+  readonly got: string | null;
+  readonly expected?: string | null;
+}
+
+export interface CiIssuers {
+  /** Names of the configured issuers, e.g. `github`. */
+  names(): readonly string[];
+  /**
+   * Checks an assertion of the named issuer for exactly this audience. Throws a `Refusal`:
+   * BAD_ASSERTION (with `metadata.cause`), NOT_READY when the issuer's keys cannot be had.
+   */
+  verify(
+    assertion: string,
+    expected: { issuer: string; audience: string },
+  ): Promise<VerifiedAssertion>;
+}
