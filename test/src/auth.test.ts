@@ -12,7 +12,7 @@ import {
   type NewCredential,
   revokeCredential,
 } from '../../src/auth/credentials.ts';
-import { hashKey, mintKey, parseKey } from '../../src/auth/keys.ts';
+import { hashKey, mintKey, mintSecret, parseKey, parseSecret } from '../../src/auth/keys.ts';
 import { createLastUsed } from '../../src/auth/last-used.ts';
 import { createReadGate } from '../../src/http/read-gate.ts';
 import { silentLog } from '../../src/log.ts';
@@ -62,6 +62,28 @@ t.test('a minted key has the published form, and any one wrong character is noti
     t.match(mintKey('col', { nowMs: START_MS, random }).text, /^svc_col_[0-9A-Z]{26}_\w{49}$/);
   }
 });
+
+t.test(
+  'a link, invitation, session, enrolment or pairing code is no key, nor another',
+  async (t) => {
+    const ports = { nowMs: START_MS, random: systemRandom };
+    const kinds = ['link', 'inv', 'session', 'enrol', 'pair', 'pk', 'sk', 'col', 'vm'] as const;
+    for (const kind of kinds) {
+      const { id, text, hash } = mintSecret(kind, { ...ports, id: 'of1Its2Own3' });
+      t.match(text, new RegExp(`^svc_${kind}_of1Its2Own3_[0-9A-Za-z]{49}$`));
+      t.equal(hash, hashKey(text));
+      for (const asked of kinds) {
+        t.equal(parseSecret(asked, text), asked === kind ? id : undefined, `${kind} as ${asked}`);
+      }
+      t.equal(parseKey(text)?.kind, kinds.indexOf(kind) < 5 ? undefined : kind);
+      t.equal(
+        parseSecret(kind, `${text.slice(0, -1)}${text.endsWith('0') ? '1' : '0'}`),
+        undefined,
+      );
+    }
+    t.match(mintSecret('session', ports).id, /^[0-9A-Z]{26}$/, 'an id of its own by default');
+  },
+);
 
 t.test('an issued key authenticates; the commit holds its hash and never the key', async (t) => {
   const world = await startWorld(t);
@@ -261,9 +283,12 @@ t.test(
     const capabilities = ['collector'] as const;
     const collector = await issueCredential(world, tester, { ...credential, capabilities });
     const gate = createReadGate(authenticator(t, world).made);
-    t.equal(gate(`Bearer ${reader.key}`), undefined);
-    t.match(gate(`Bearer ${collector.key}`), { status: 403, message: /lacks .* monitoring.read/ });
-    t.match(gate(undefined), { status: 401, message: /no Authorization header/ });
+    t.equal(await gate(`Bearer ${reader.key}`), undefined);
+    t.match(await gate(`Bearer ${collector.key}`), {
+      status: 403,
+      message: /lacks .* monitoring.read/,
+    });
+    t.match(await gate(undefined), { status: 401, message: /no Authorization header/ });
   },
 );
 
