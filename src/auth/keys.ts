@@ -1,18 +1,21 @@
 /**
- * The form of our keys: `svc_<kind>_<id>_<43 base62 random><6 base62 CRC32>`. The prefix lets
- * secret scanners recognise one, the underscores keep double-click selection, the checksum refuses
- * a typing error before anything is looked up. The checksum is no security control; the 256 random
- * bits are.
+ * The form of our keys and of every other secret that we hand out:
+ * `svc_<kind>_<id>_<43 base62 random><6 base62 CRC32>`. The prefix lets secret scanners recognise
+ * one, the underscores keep double-click selection, the checksum refuses a typing error before
+ * anything is looked up. The checksum is no security control; the 256 random bits are.
  */
 import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { type Random, ulid } from '../../streams/random.ts';
 
-/** Personal, service account, collector, enrolled VM. */
+/** Personal, service account, collector, enrolled VM: what comes as a bearer. */
 export type KeyKind = 'pk' | 'sk' | 'col' | 'vm';
 
-/** A new key. `text` is the secret: shown once, stored nowhere. */
-export interface MintedKey {
+/** Keys; sign-in link, invitation, session, enrolment of a VM, pairing code of a CI verification. */
+export type SecretKind = KeyKind | 'link' | 'inv' | 'session' | 'enrol' | 'pair';
+
+/** A new secret. `text` is shown once, and stored nowhere. */
+export interface MintedSecret {
   readonly id: string;
   readonly text: string;
   /** SHA-256 of the text, hex: what is stored. */
@@ -21,36 +24,63 @@ export interface MintedKey {
   readonly lastFour: string;
 }
 
+/** A new key, under the name that credentials know it by. */
+export type MintedKey = MintedSecret;
+
 export interface ParsedKey {
   readonly kind: KeyKind;
   readonly id: string;
+}
+
+/** What minting needs. `id`: of the thing that the secret opens, when it is there before. */
+export interface MintingPorts {
+  readonly nowMs: number;
+  readonly random: Random;
+  readonly id?: string;
 }
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 /** 62^43 is just above 2^256, 62^6 above 2^32. */
 const RANDOM_CHARS = 43;
 const CHECKSUM_CHARS = 6;
-const FORM = /^svc_(pk|sk|col|vm)_([0-9A-Za-z]{1,64})_([0-9A-Za-z]{43})([0-9A-Za-z]{6})$/;
+const FORM = /^svc_([a-z]{2,7})_([0-9A-Za-z]{1,64})_([0-9A-Za-z]{43})([0-9A-Za-z]{6})$/;
+const KEY_KINDS: ReadonlySet<string> = new Set<KeyKind>(['pk', 'sk', 'col', 'vm']);
 
-/** A key with 256 random bits; its id is a ULID, so that lists of keys are in order of age. */
-export function mintKey(kind: KeyKind, ports: { nowMs: number; random: Random }): MintedKey {
-  const id = ulid(ports.nowMs, ports.random);
-  const secret = base62(toNumber(ports.random.bytes(32)), RANDOM_CHARS);
-  const body = `svc_${kind}_${id}_${secret}`;
+/**
+ * A secret with 256 random bits. Its id is a ULID unless one is given (letters and digits, at most
+ * 64), so that lists of them are in order of age.
+ */
+export function mintSecret(kind: SecretKind, { nowMs, random, id }: MintingPorts): MintedSecret {
+  const named = id ?? ulid(nowMs, random);
+  const body = `svc_${kind}_${named}_${base62(toNumber(random.bytes(32)), RANDOM_CHARS)}`;
   const text = body + checksum(body);
-  return { id, text, hash: hashKey(text), lastFour: text.slice(-4) };
+  return { id: named, text, hash: hashKey(text), lastFour: text.slice(-4) };
 }
 
-/** Kind and id of a well-formed key; undefined when the form or the checksum is wrong. */
+/** Id in a well-formed secret of this kind; undefined when kind, form or checksum is wrong. */
+export function parseSecret(kind: SecretKind, text: string): string | undefined {
+  const parsed = parse(text);
+  return parsed?.kind === kind ? parsed.id : undefined;
+}
+
+export function mintKey(kind: KeyKind, ports: MintingPorts): MintedKey {
+  return mintSecret(kind, ports);
+}
+
+/** Kind and id of a well-formed key; undefined when it is none, or the checksum is wrong. */
 export function parseKey(text: string): ParsedKey | undefined {
-  const match = FORM.exec(text);
-  if (!match) return undefined;
-  if (checksum(text.slice(0, -CHECKSUM_CHARS)) !== match[4]) return undefined;
-  // The pattern admits nothing but the kinds.
-  return { kind: match[1] as KeyKind, id: match[2] ?? '' };
+  const parsed = parse(text);
+  if (!parsed || !KEY_KINDS.has(parsed.kind)) return undefined;
+  return { kind: parsed.kind as KeyKind, id: parsed.id };
 }
 
-/** SHA-256 of a key's text, hex. One round is enough: the text has 256 random bits. */
+function parse(text: string): { kind: string; id: string } | undefined {
+  const match = FORM.exec(text);
+  if (!match || checksum(text.slice(0, -CHECKSUM_CHARS)) !== match[4]) return undefined;
+  return { kind: match[1] ?? '', id: match[2] ?? '' };
+}
+
+/** SHA-256 of a secret's text, hex. One round is enough: the text has 256 random bits. */
 export function hashKey(text: string): string {
   return hash('sha256', text);
 }
