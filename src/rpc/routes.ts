@@ -25,6 +25,7 @@ import { IngestService } from '../gen/svc/ingest/v1/ingest_pb.ts';
 import { AlertService } from '../gen/svc/monitoring/v1/alert_pb.ts';
 import { MonitoringService } from '../gen/svc/monitoring/v1/monitoring_pb.ts';
 import { policy } from '../gen/svc/options/v1/policy_pb.ts';
+import { ProjectService } from '../gen/svc/project/v1/project_pb.ts';
 import { BODY_BYTES_MAX } from '../http/limits.ts';
 import type { Log } from '../log.ts';
 import { ANSWER_BYTES_MAX } from '../query/limits.ts';
@@ -32,6 +33,7 @@ import type { VmQueries } from '../query/vm/vm-queries.ts';
 import { alertService } from './alerts.ts';
 import { auditService } from './audit.ts';
 import { requestGate } from './gate.ts';
+import { projectService } from './identity/projects.ts';
 import { ingestService } from './ingest.ts';
 import { COMPRESSIONS } from './message-bytes.ts';
 import { monitoringService } from './monitoring.ts';
@@ -74,6 +76,7 @@ export function rpcRoutes(deps: RpcDeps): (router: ConnectRouter) => void {
     register(router, AlertService, alertService(deps));
     register(router, IngestService, ingestService(deps));
     register(router, AuditService, auditService(deps));
+    register(router, ProjectService, projectService(deps));
     passReadyBytes(router);
     tellResponses(router, { position: () => deps.host.appliedSequence(), log: deps.log });
   };
@@ -82,11 +85,12 @@ export function rpcRoutes(deps: RpcDeps): (router: ConnectRouter) => void {
 function register<S extends DescService>(
   router: ConnectRouter,
   service: S,
-  implementation: ServiceImpl<S>,
+  implementation: Partial<ServiceImpl<S>>,
 ): void {
   for (const method of service.methods) {
     // `ServiceImpl` has exactly one implementation for each method, under its local name.
     const implement = implementation[method.localName as keyof ServiceImpl<S>];
+    if (!implement) continue;
     const isMutation = getOption(method, policy).mutation;
     const options: ConnectRouterOptions = {
       // Said again: options of a method replace the router's choice of protocols.
