@@ -11,7 +11,12 @@ export type Collection =
   | 'incidents'
   | 'destinations'
   | 'deliveries'
-  | 'alertInstances';
+  | 'alertInstances'
+  | 'serviceAccounts'
+  | 'ciVerifications'
+  | 'ciConnections'
+  | 'members'
+  | 'invitations';
 
 /** Project ids, and ids in general, as they may stand in a name. */
 export const ID = '[A-Za-z0-9_.:-]{1,128}';
