@@ -7,6 +7,7 @@ import { comparePageKeys, type PageKey, pageOf, parsePageToken } from '../stream
 import type {
   DueTimer,
   Instance,
+  InstanceFilter,
   ListOptions,
   Page,
   ProjectView,
@@ -26,6 +27,7 @@ import {
   toTimer,
   toTransition,
 } from './instance-rows.ts';
+import { OWNER_SQL } from './schema/instances.ts';
 
 /** How far the projection has come in EVENTS. */
 export interface Position {
@@ -114,9 +116,13 @@ function createView(statements: Statements, project: string): ProjectView {
       const items = (rows as RecordRow[]).map(toRecord);
       return pageOf(items, options.limit, (item) => [item.sort, item.id]);
     },
-    countInstances(machine, { final }) {
-      const row = statements.count.get(project, machine, final ? 1 : 0) as { count: number };
-      return row.count;
+    countInstances(machine, { final, owner }) {
+      const about = [project, machine, final ? 1 : 0];
+      const row =
+        owner === undefined
+          ? statements.count.get(...about)
+          : statements.countOwned.get(...about, owner);
+      return (row as { count: number }).count;
     },
     transitions: (options) => listTransitions(statements, project, options),
   };
@@ -126,13 +132,17 @@ function listInstances(
   statements: Statements,
   project: string,
   machine: string,
-  options: ListOptions & { final?: boolean },
+  options: ListOptions & InstanceFilter,
 ): Page<Instance> {
-  const { limit, descending = false, final } = options;
+  const { limit, descending = false, final, owner } = options;
   const after = startOf(options, ['number', 'string'], [-1, ''], [TIME_END, TEXT_END]);
-  const statement = statements.instances[descending ? 'descending' : 'ascending'];
-  const read = (flag: number) =>
-    (statement.all(project, machine, flag, ...after, limit + 1) as InstanceRow[]).map(toInstance);
+  const kind = owner === undefined ? 'instances' : 'owned';
+  const statement = statements[kind][descending ? 'descending' : 'ascending'];
+  const whose = owner === undefined ? [] : [owner];
+  const read = (flag: number) => {
+    const rows = statement.all(project, machine, flag, ...whose, ...after, limit + 1);
+    return (rows as InstanceRow[]).map(toInstance);
+  };
   if (final !== undefined) return pageOf(read(final ? 1 : 0), limit, instanceKey);
   // Both kinds in one order: the two ordered reads are merged, each bounded by the page.
   const sign = descending ? -1 : 1;
@@ -204,8 +214,14 @@ function prepareReads(database: SqliteDatabase) {
       'created',
       'instance',
     ]),
+    owned: ordered(
+      `SELECT * FROM instances WHERE project = ? AND machine = ? AND final = ? AND ${OWNER_SQL} = ?`,
+      ['created', 'instance'],
+    ),
     count: prepare(`SELECT count(*) AS count FROM instances
       WHERE project = ? AND machine = ? AND final = ?`),
+    countOwned: prepare(`SELECT count(*) AS count FROM instances
+      WHERE project = ? AND machine = ? AND final = ? AND ${OWNER_SQL} = ?`),
     record: prepare('SELECT * FROM records WHERE project = ? AND kind = ? AND id = ?'),
     records: ordered('SELECT * FROM records WHERE project = ? AND kind = ?', ['sort', 'id']),
     timers: prepare('SELECT * FROM timers WHERE due <= ? ORDER BY due, project'),

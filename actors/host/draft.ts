@@ -12,6 +12,8 @@ import {
 import type {
   DueTimer,
   Instance,
+  InstanceCount,
+  InstanceFilter,
   ListOptions,
   Page,
   RecordedTransition,
@@ -163,11 +165,11 @@ export class DecisionDraft implements Draft {
     return this.#overlay.instance(machine, instance);
   }
 
-  instances(machine: string, options: ListOptions & { final?: boolean }): Page<Instance> {
+  instances(machine: string, options: ListOptions & InstanceFilter): Page<Instance> {
     return this.#overlay.instances(machine, options);
   }
 
-  countInstances(machine: string, options: { final: boolean }): number {
+  countInstances(machine: string, options: InstanceCount): number {
     return this.#overlay.countInstances(machine, options);
   }
 

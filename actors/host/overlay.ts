@@ -9,13 +9,16 @@ import {
   pageOf,
   parsePageToken,
 } from '../../streams/commit/page.ts';
-import type {
-  Instance,
-  ListOptions,
-  Page,
-  ProjectView,
-  RecordedTransition,
-  StoredRecord,
+import {
+  type Instance,
+  type InstanceCount,
+  type InstanceFilter,
+  type ListOptions,
+  ownerOf,
+  type Page,
+  type ProjectView,
+  type RecordedTransition,
+  type StoredRecord,
 } from '../../streams/commit/projection.ts';
 
 interface Change<T> {
@@ -70,28 +73,29 @@ export class Overlay implements ProjectView {
     return change ? (change.item ?? undefined) : this.#base.instance(machine, instance);
   }
 
-  instances(machine: string, options: ListOptions & { final?: boolean }): Page<Instance> {
-    const { final } = options;
+  instances(machine: string, options: ListOptions & InstanceFilter): Page<Instance> {
+    const { final, owner } = options;
+    const filter = {
+      ...(final === undefined ? {} : { final }),
+      ...(owner === undefined ? {} : { owner }),
+    };
     const changes = changesOf(this.#instances, machine);
     return mergePage(options, ['number', 'string'], {
       changed: new Set(changes.map((change) => change.item?.instance ?? '')),
-      put: changes.flatMap(({ item }) =>
-        item && (final === undefined || item.final === final) ? [item] : [],
-      ),
-      read: (page) =>
-        this.#base.instances(machine, { ...page, ...(final === undefined ? {} : { final }) }),
+      put: changes.flatMap(({ item }) => (item && isMeant(item, filter) ? [item] : [])),
+      read: (page) => this.#base.instances(machine, { ...page, ...filter }),
       idOf: (item) => item.instance,
       keyOf: (item) => [item.createdMs, item.instance],
     });
   }
 
-  countInstances(machine: string, options: { final: boolean }): number {
+  countInstances(machine: string, options: InstanceCount): number {
     let count = this.#base.countInstances(machine, options);
     for (const { item } of changesOf(this.#instances, machine)) {
       if (!item) continue;
       const before = this.#base.instance(machine, item.instance);
-      if (before?.final === options.final) count--;
-      if (item.final === options.final) count++;
+      if (before && isMeant(before, options)) count--;
+      if (isMeant(item, options)) count++;
     }
     return count;
   }
@@ -125,6 +129,11 @@ function keyOf(list: string, id: string): string {
 
 function changesOf<T>(changes: Map<string, Change<T>>, list: string): Change<T>[] {
   return [...changes.values()].filter((change) => change.list === list);
+}
+
+function isMeant(item: Instance, { final, owner }: InstanceFilter): boolean {
+  if (final !== undefined && item.final !== final) return false;
+  return owner === undefined || ownerOf(item) === owner;
 }
 
 interface Merge<T> {

@@ -42,6 +42,26 @@ export interface ListOptions {
   readonly descending?: boolean;
 }
 
+/** Which instances of a machine are meant. */
+export interface InstanceFilter {
+  /** Absent: those that are in a final state, and those that are not. */
+  readonly final?: boolean;
+  /**
+   * Those of one identity alone: credentials by the name of whom they act for, CI verifications
+   * and connections by the id of their service account. Absent: all.
+   */
+  readonly owner?: string;
+}
+
+/** What is counted: live instances or ended ones. */
+export type InstanceCount = InstanceFilter & { readonly final: boolean };
+
+/** Whose an instance is, as `InstanceFilter.owner` asks for it; null: nobody's. */
+export function ownerOf({ context }: Pick<Instance, 'context'>): string | null {
+  const owner = context.owner ?? context.serviceAccount;
+  return typeof owner === 'string' ? owner : null;
+}
+
 /** One row of the audit: what the log recorded of a step. */
 export interface RecordedTransition {
   /** Position in EVENTS. */
@@ -60,11 +80,11 @@ export interface ProjectView {
   readonly project: string;
   instance(machine: string, instance: string): Instance | undefined;
   /** Ordered by creation time, then id. Throws `Refusal` INVALID_FIELD for a foreign `after`. */
-  instances(machine: string, options: ListOptions & { final?: boolean }): Page<Instance>;
+  instances(machine: string, options: ListOptions & InstanceFilter): Page<Instance>;
   record(kind: string, id: string): StoredRecord | undefined;
   /** Ordered by `sort`, then id (byte order). */
   records(kind: string, options: ListOptions): Page<StoredRecord>;
-  countInstances(machine: string, options: { final: boolean }): number;
+  countInstances(machine: string, options: InstanceCount): number;
   /** Ordered by position; in a draft too, only what is applied. */
   transitions(
     options: ListOptions & { machine?: string; instance?: string },

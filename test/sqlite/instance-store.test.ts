@@ -1,10 +1,18 @@
 /** The projection: what applying does, and reads whose pages hold while rows come and go. */
 import t, { type Test } from 'tap';
+import { Overlay } from '../../actors/host/overlay.ts';
 import { openDatabase } from '../../sqlite/database.ts';
 import { openInstanceStore } from '../../sqlite/instance-store.ts';
+import { OWNER_SQL } from '../../sqlite/schema/instances.ts';
 import { type EncodedCommit, encodeCommit, encodeDecision } from '../../streams/commit/codec.ts';
 import type { Decision, InstanceStep } from '../../streams/commit/commit.ts';
-import { REQUEST_KEPT_MS } from '../../streams/commit/projection.ts';
+import {
+  type Instance,
+  type InstanceFilter,
+  type ListOptions,
+  type ProjectView,
+  REQUEST_KEPT_MS,
+} from '../../streams/commit/projection.ts';
 
 const by = { kind: 'service', name: 'test' } as const;
 
@@ -113,6 +121,45 @@ t.test('pages of instances go by creation and hold while rows come and go', asyn
   t.throws(() => view.instances('m', { limit: 2, after: 'nonsense' }), { name: 'Refusal' });
   t.throws(() => view.instances('m', { limit: 0 }), RangeError);
 });
+
+t.test(
+  'instances of one identity are listed and counted by an index, in a draft too',
+  async (t) => {
+    const { store, apply, database } = createChain(t);
+    const owned = (id: string, owner: string, fields: Partial<InstanceStep> = {}) =>
+      stepOf(id, { context: { owner }, ...fields });
+    apply('p', { steps: [owned('a', 'x'), owned('b', 'y'), owned('c', 'x', { final: true })] }, 1);
+    apply('p', { steps: [owned('d', 'x'), stepOf('e', { context: { serviceAccount: 'x' } })] }, 2);
+    apply('p', { steps: [stepOf('f', { context: { n: 1 } })] }, 3);
+    apply('q', { steps: [owned('g', 'x')] }, 3);
+    const view = store.view('p');
+    const ids = (of: ProjectView, options: Partial<ListOptions & InstanceFilter>) =>
+      of.instances('m', { limit: 10, ...options }).items.map((item) => item.instance);
+    t.same(ids(view, { owner: 'x' }), ['a', 'c', 'd', 'e']);
+    t.same(ids(view, { owner: 'x', final: false, descending: true }), ['e', 'd', 'a']);
+    t.same(ids(view, { owner: 'nobody' }), []);
+    const first = view.instances('m', { owner: 'x', limit: 2, final: false });
+    t.same(ids(view, { owner: 'x', final: false, after: first.next ?? '' }), ['e']);
+    t.equal(view.countInstances('m', { owner: 'x', final: false }), 3);
+    t.equal(view.countInstances('m', { owner: 'x', final: true }), 1);
+
+    const draft = new Overlay(view);
+    const a = view.instance('m', 'a') as Instance;
+    draft.putInstance({ ...a, final: true });
+    draft.putInstance({ ...a, instance: 'h', createdMs: 9 });
+    draft.putInstance({ ...a, instance: 'i', createdMs: 9, context: { owner: 'y' } });
+    t.same(ids(draft, { owner: 'x', final: false }), ['d', 'e', 'h']);
+    t.equal(draft.countInstances('m', { owner: 'x', final: false }), 3);
+    t.equal(draft.countInstances('m', { owner: 'x', final: true }), 2);
+    t.equal(draft.countInstances('m', { final: false }), 6);
+
+    const plan = database
+      .prepare(`EXPLAIN QUERY PLAN SELECT count(*) FROM instances
+      WHERE project = ? AND machine = ? AND final = ? AND ${OWNER_SQL} = ?`)
+      .all('p', 'm', 0, 'x');
+    t.match(plan[0], { detail: /COVERING INDEX instances_of_owner/ });
+  },
+);
 
 t.test('records are replaced, removed, and listed by their sort text', async (t) => {
   const { store, apply } = createChain(t);
