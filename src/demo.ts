@@ -8,9 +8,13 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Draft, Host } from '../actors/host-port.ts';
+import {
+  KEY_LIFETIME_MS_MAX,
+  type NewCredential,
+  startCredential,
+} from '../actors/identity/credentials.ts';
 import type { Clock } from '../streams/clock.ts';
 import type { Random } from '../streams/random.ts';
-import { KEY_LIFETIME_MS_MAX, type NewCredential, startCredential } from './auth/credentials.ts';
 import { hashKey, type MintedKey, mintKey, parseKey } from './auth/keys.ts';
 import { writeFileDurably } from './durable-file.ts';
 import type { Log } from './log.ts';

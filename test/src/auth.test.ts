@@ -5,13 +5,9 @@
  */
 import fc from 'fast-check';
 import t from 'tap';
+import { KEY_LIFETIME_MS_MAX, type NewCredential } from '../../actors/identity/credentials.ts';
 import type { AuthenticatorOptions } from '../../src/auth/authenticator.ts';
-import {
-  issueCredential,
-  KEY_LIFETIME_MS_MAX,
-  type NewCredential,
-  revokeCredential,
-} from '../../src/auth/credentials.ts';
+import { issueCredential, revokeCredential } from '../../src/auth/credentials.ts';
 import { hashKey, mintKey, mintSecret, parseKey, parseSecret } from '../../src/auth/keys.ts';
 import { createLastUsed } from '../../src/auth/last-used.ts';
 import { createReadGate } from '../../src/http/read-gate.ts';
@@ -262,6 +258,7 @@ t.test('a verified key is looked up once, until its credential changes', async (
   let lookups = 0;
   const counting: AuthenticatorOptions['host'] = {
     onApplied: (listener) => world.host.onApplied(listener),
+    view: (project) => world.host.view(project),
     findInstance: (machine, instance) => {
       lookups++;
       return world.host.findInstance(machine, instance);
@@ -286,7 +283,7 @@ t.test(
     t.equal(await gate(`Bearer ${reader.key}`), undefined);
     t.match(await gate(`Bearer ${collector.key}`), {
       status: 403,
-      message: /lacks .* monitoring.read/,
+      message: /needs monitoring.read, which/,
     });
     t.match(await gate(undefined), { status: 401, message: /no Authorization header/ });
   },

@@ -7,7 +7,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { KEY_LIFETIME_MS_MAX } from '../../src/auth/credentials.ts';
+import { KEY_LIFETIME_MS_MAX } from '../../actors/identity/credentials.ts';
 import { banner } from '../../src/cli/banner.ts';
 import { type DemoFile, prepareDemo } from '../../src/demo.ts';
 import { silentLog } from '../../src/log.ts';

@@ -1,0 +1,116 @@
+/**
+ * What follows from the end of a service account, in as many commits as it takes: its CI
+ * connections are told, its keys revoked. A record of kind `accountAftermath` under the account's id
+ * says what is left; there is none when all is done. Each batch goes on where the last one ended, so
+ * that any node, at any time, can finish it.
+ */
+import type { Draft, Host, Instance } from '../host-port.ts';
+import type { IdentityChange } from './accounts-port.ts';
+import { ownerName } from './names.ts';
+
+/** Kind of the record. */
+export const AFTERMATH = 'accountAftermath';
+
+export interface Aftermath {
+  readonly account: string;
+  readonly what: 'disabled' | 'deleted';
+  /** Who caused it. */
+  readonly by: string;
+  /** Connections up to this place of their list have been told. */
+  readonly after?: string;
+}
+
+/** Steps of one commit at most, and bytes of their contexts: a commit takes 500 and 256 KiB. */
+const BATCH_STEPS_MAX = 200;
+const BATCH_BYTES_MAX = 96 * 1024;
+/** Connections that are read, and told, at once. */
+const PAGE = 20;
+
+/** The first batch, in the decision of the account's own step; the rest is noted. */
+export function startAftermath(draft: Draft, aftermath: Aftermath): void {
+  const isNoted = draft.record(AFTERMATH, aftermath.account) !== undefined;
+  const left = advance(draft, aftermath);
+  if (left || isNoted) note(draft, aftermath.account, left);
+}
+
+/** Batch after batch, until nothing is left; no commit when nothing was. */
+export async function finishAftermath(
+  host: Pick<Host, 'submit' | 'view'>,
+  { project, by }: Pick<IdentityChange, 'project' | 'by'>,
+  account: string,
+): Promise<void> {
+  while (host.view(project).record(AFTERMATH, account)) {
+    await host.submit({
+      ...{ project, by },
+      decide(draft) {
+        const record = draft.record(AFTERMATH, account);
+        if (record) note(draft, account, advance(draft, record.body as unknown as Aftermath));
+      },
+    });
+  }
+}
+
+function note(draft: Draft, account: string, left: Aftermath | null): void {
+  draft.putRecord({ kind: AFTERMATH, id: account, body: left && { ...left } });
+}
+
+/** One batch; what is left then, null = nothing. */
+function advance(draft: Draft, aftermath: Aftermath): Aftermath | null {
+  const batch = new Batch();
+  return aftermath.what === 'disabled'
+    ? endTokens(draft, aftermath, batch)
+    : endAll(draft, aftermath, batch);
+}
+
+function endTokens(draft: Draft, aftermath: Aftermath, batch: Batch): Aftermath | null {
+  const { account, by } = aftermath;
+  let { after } = aftermath;
+  for (;;) {
+    const page = draft.instances('ciConnection', {
+      ...{ owner: account, final: false, limit: PAGE },
+      ...(after === undefined ? {} : { after }),
+    });
+    for (const connection of page.items) {
+      batch.take(connection);
+      const ended = { type: 'accountDisabled', at: draft.at, by };
+      draft.send('ciConnection', connection.instance, ended);
+    }
+    if (page.next === undefined) return null;
+    after = page.next;
+    if (batch.isFull) return { ...aftermath, after };
+  }
+}
+
+function endAll(draft: Draft, aftermath: Aftermath, batch: Batch): Aftermath | null {
+  const { account, by } = aftermath;
+  const { at, project } = draft;
+  const owner = ownerName({ project, machine: 'serviceAccount', id: account });
+  const mine = { final: false, limit: BATCH_STEPS_MAX } as const;
+  for (const connection of draft.instances('ciConnection', { ...mine, owner: account }).items) {
+    batch.take(connection);
+    draft.send('ciConnection', connection.instance, { type: 'deleted', at, by });
+    if (batch.isFull) return aftermath;
+  }
+  for (const key of draft.instances('credential', { ...mine, owner }).items) {
+    batch.take(key);
+    const revoked = { type: 'revoked', at, reason: 'ACCOUNT_DELETED', by };
+    draft.send('credential', key.instance, revoked);
+    if (batch.isFull) return aftermath;
+  }
+  return null;
+}
+
+/** Counts what a commit takes. */
+class Batch {
+  #steps = 0;
+  #bytes = 0;
+
+  get isFull(): boolean {
+    return this.#steps >= BATCH_STEPS_MAX || this.#bytes >= BATCH_BYTES_MAX;
+  }
+
+  take({ context }: Instance): void {
+    this.#steps++;
+    this.#bytes += JSON.stringify(context).length;
+  }
+}

@@ -1,0 +1,54 @@
+/** Making a credential of any kind inside a decision: lifetimes are bounded here and nowhere else. */
+import type { CredentialInput } from '../../machines/credential.ts';
+import type { Draft } from '../host-port.ts';
+import type { MintedKey } from './keys-port.ts';
+
+/** Longest and usual lifetime of a key, ms (interface, section 2). */
+export const KEY_LIFETIME_MS_MAX = 365 * 86_400_000;
+export const KEY_LIFETIME_MS_DEFAULT = 90 * 86_400_000;
+
+export interface NewCredential {
+  readonly project: string;
+  readonly kind: CredentialInput['kind'];
+  readonly capabilities: readonly string[];
+  /** Resource name of the identity it acts for. */
+  readonly owner: string;
+  readonly displayName: string;
+  /** Resource name of who makes it; default the part of the service. */
+  readonly createdBy?: string;
+  /** Of a collector: the one data center it reports; of an agent: the one VM. */
+  readonly datacenter?: string;
+  readonly vm?: string;
+  /** Default 90 days; more than a year throws RangeError. */
+  readonly lifetimeMs?: number;
+}
+
+/** Adds a minted key to a decision; returns the end of its lifetime, Unix ms. */
+export function startCredential(
+  draft: Draft,
+  minted: Omit<MintedKey, 'text'>,
+  credential: NewCredential,
+): number {
+  const lifetimeMs = credential.lifetimeMs ?? KEY_LIFETIME_MS_DEFAULT;
+  if (!(lifetimeMs > 0 && lifetimeMs <= KEY_LIFETIME_MS_MAX)) {
+    throw new RangeError(
+      `A key's lifetime is at most ${KEY_LIFETIME_MS_MAX} ms, not ${lifetimeMs}`,
+    );
+  }
+  const input: CredentialInput = {
+    at: draft.at,
+    project: credential.project,
+    kind: credential.kind,
+    hash: minted.hash,
+    lastFour: minted.lastFour,
+    capabilities: credential.capabilities,
+    owner: credential.owner,
+    displayName: credential.displayName,
+    createdBy: credential.createdBy ?? 'service',
+    datacenter: credential.datacenter ?? null,
+    vm: credential.vm ?? null,
+    expiresMs: draft.at + lifetimeMs,
+  };
+  draft.start('credential', minted.id, { ...input });
+  return input.expiresMs;
+}
