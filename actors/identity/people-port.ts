@@ -6,6 +6,8 @@ import type { Role } from '../../machines/membership.ts';
 import type { SignInMethod } from '../../machines/session.ts';
 import type { SignInLinkInput } from '../../machines/sign-in-link.ts';
 import type { Actor } from '../../streams/commit/commit.ts';
+import type { RequestKey } from '../alerting/port.ts';
+import type { Invitations } from './invitations.ts';
 
 /** A session that has just begun, or has a new secret. */
 export interface StartedSession {
@@ -50,12 +52,15 @@ export interface People {
    * Signs in whoever holds the token of a one-time link or of an invitation (who becomes a person
    * and a member by it). `verifier`: for links of purpose `cli` (RFC 7636). Throws a `Refusal`:
    * MALFORMED_CREDENTIAL, CREDENTIAL_EXPIRED, CREDENTIAL_REVOKED (used or taken back),
-   * IDENTITY_DISABLED.
+   * IDENTITY_DISABLED; INVALID_STATE: the invited address is that of somebody known here, who has
+   * to sign in first and open the invitation then.
    */
   signInByLink(request: {
     readonly token: string;
     readonly agent: string;
     readonly verifier?: string;
+    /** Who is signed in already: an invitation is then accepted by that person. */
+    readonly person?: string;
   }): Promise<StartedSession>;
   /**
    * Signs in an account of the identity provider: one linked before; else the person of that
@@ -77,11 +82,19 @@ export interface People {
   ): Promise<IssuedLink>;
   /** The session of a cookie's secret, noting that it was seen. Throws a `Refusal` like a key. */
   sessionOf(secret: string): LiveSession;
-  /** A new secret; the one before works for another minute. */
+  /**
+   * A new secret; the one before works for another minute. Requests at one time get the same one.
+   * Throws a `Refusal`: IN_PROGRESS when it has just been changed, which is no fault: the cookie
+   * that another answer set is the right one.
+   */
   rotate(session: string): Promise<StartedSession>;
   endSession(session: string, reason: string): Promise<void>;
   /** Every session of a person; how many there were. */
-  endAllSessions(person: string, reason: string): Promise<number>;
+  endAllSessions(
+    person: string,
+    reason: string,
+    options?: { readonly by?: Actor; readonly request?: RequestKey },
+  ): Promise<number>;
   /** Id of the person known by a verified address. */
   personByEmail(email: string): string | undefined;
   /** Makes a person, or answers the one of that address. Empty `email` = none. */
@@ -90,21 +103,49 @@ export interface People {
   setPersonDisabled(by: Actor, person: string, reason: string | null): Promise<void>;
 }
 
-/** What the operator's commands and the first start need of projects and members. */
+/** A person's place in one project. */
+export interface Place {
+  readonly project: string;
+  /** Id of the membership. */
+  readonly member: string;
+  readonly role: Role;
+}
+
+interface MemberChange {
+  readonly project: string;
+  readonly by: Actor;
+  readonly member: string;
+  readonly request?: RequestKey;
+}
+
+/** Projects and who belongs to them. */
 export interface Members {
-  /** Makes a project; `owner` (id of a person) becomes its OWNER. Throws INVALID_STATE: it exists. */
+  readonly invitations: Invitations;
+  /**
+   * Makes a project; `owner` (id of a person) becomes its OWNER. Throws a `Refusal`: INVALID_STATE
+   * (it exists), INVALID_FIELD, LIMIT_EXCEEDED.
+   */
   createProject(request: {
     readonly by: Actor;
     readonly project: string;
     readonly displayName: string;
     readonly owner: string | null;
-    readonly request?: { scope: string; id: string; fingerprint: string };
+    readonly request?: RequestKey;
   }): Promise<void>;
-  /** Makes somebody a member, or changes their role. */
+  /**
+   * Makes somebody a member, or changes their role; the member's id. Throws a `Refusal`: NOT_FOUND,
+   * IDENTITY_DISABLED, LIMIT_EXCEEDED, INVALID_STATE (the last owner).
+   */
   addMember(request: {
     readonly by: Actor;
     readonly project: string;
     readonly person: string;
     readonly role: Role;
   }): Promise<string>;
+  /** Every project that the person is a member of now, in the order of their ids. */
+  placesOf(person: string): readonly Place[];
+  /** Throws a `Refusal`: NOT_FOUND, INVALID_STATE (the last owner). */
+  setRole(request: MemberChange & { readonly role: Role }): Promise<void>;
+  /** With the member's personal keys. Throws a `Refusal`: NOT_FOUND, INVALID_STATE (the last owner). */
+  removeMember(request: MemberChange & { readonly reason: string }): Promise<void>;
 }

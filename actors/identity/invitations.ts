@@ -1,0 +1,222 @@
+/**
+ * Invitations: offered by an owner or the operator, taken by whoever holds the link or proves to
+ * own the address, once. One at a time to an address: a further one takes the place of the first.
+ */
+import type { InvitationContext } from '../../machines/invitation.ts';
+import type { Role } from '../../machines/membership.ts';
+import type { Clock } from '../../streams/clock.ts';
+import { type Actor, SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
+import { Refusal } from '../../streams/refusal.ts';
+import type { RequestKey } from '../alerting/port.ts';
+import type { Draft, Host, Instance, ProjectView } from '../host-port.ts';
+import { higher, join, KEYS_A_DECISION, membershipOf, revokeKeys } from './membership-changes.ts';
+import { memberIdOf } from './names.ts';
+import { assertActive, emailKey, parseEmail, personByEmail } from './people-index.ts';
+import type { SignInSecrets } from './sign-in-secrets.ts';
+
+/** Invitations of a project that wait at a time. */
+export const INVITATIONS_MAX = 100;
+
+/** Record: the open invitation to an address, by the digest of the address. */
+const TO_ADDRESS = 'invitationTo';
+
+const SERVICE: Actor = { kind: 'service', name: 'service/sign-in' };
+
+export interface InvitationDeps {
+  readonly host: Host;
+  readonly clock: Clock;
+  readonly secrets: SignInSecrets;
+}
+
+export interface Invite {
+  readonly project: string;
+  readonly by: Actor;
+  readonly email: string;
+  readonly role: Role;
+  readonly request?: RequestKey;
+}
+
+export interface Invited {
+  readonly invitation: Instance;
+  /** `svc_inv_...`; null: this answers a resend, and it cannot be had again. */
+  readonly token: string | null;
+}
+
+export interface Invitations {
+  /** Throws a `Refusal`: INVALID_FIELD, INVALID_STATE (a member already), LIMIT_EXCEEDED. */
+  invite(request: Invite): Promise<Invited>;
+  /** Throws a `Refusal`: NOT_FOUND, INVALID_STATE (it was accepted). */
+  revoke(request: {
+    readonly project: string;
+    readonly by: Actor;
+    readonly invitation: string;
+    readonly request?: RequestKey;
+  }): Promise<void>;
+  /** Those that wait for an address, of every project. */
+  openFor(email: string): readonly Instance[];
+  /**
+   * Makes a person a member by it; harmless when that person has accepted it before. Throws a
+   * `Refusal`: CREDENTIAL_REVOKED, CREDENTIAL_EXPIRED, IDENTITY_DISABLED, LIMIT_EXCEEDED.
+   */
+  accept(request: {
+    readonly project: string;
+    readonly invitation: string;
+    readonly person: string;
+  }): Promise<void>;
+  /** Ends a person's personal keys in every project. */
+  revokeKeysOf(person: string, reason: string): Promise<void>;
+}
+
+export function createInvitations(deps: InvitationDeps): Invitations {
+  const { host } = deps;
+  return {
+    invite: (request) => invite(deps, request),
+    async revoke({ project, by, invitation, request }) {
+      await host.submit({
+        project,
+        by,
+        ...(request && { request }),
+        decide(draft) {
+          const row = draft.instance('invitation', invitation);
+          if (!row) throw notFound(invitation);
+          if (row.value === 'accepted') {
+            throw new Refusal('INVALID_STATE', 'The invitation was accepted: remove the member');
+          }
+          end(draft, row, { type: 'revoked', at: draft.at, by: by.name });
+          return {};
+        },
+      });
+    },
+    openFor: (email) => openFor(deps, email),
+    accept: (request) => accept(deps, request),
+    revokeKeysOf: (person, reason) => revokeKeysOf(host, person, reason),
+  };
+}
+
+async function invite({ host, secrets }: InvitationDeps, asked: Invite): Promise<Invited> {
+  const { project, by, role, request } = asked;
+  const email = parseEmail('email', asked.email);
+  const minted = secrets.mint('inv');
+  const { answer } = await host.submit({
+    project,
+    by,
+    ...(request && { request }),
+    decide(draft) {
+      assertNoMember(host.view(SYSTEM_PROJECT), draft, email);
+      const before = openTo(draft, email);
+      if (before) end(draft, before, { type: 'revoked', at: draft.at, by: by.name });
+      else if (draft.countInstances('invitation', { final: false }) >= INVITATIONS_MAX) {
+        throw new Refusal(
+          'LIMIT_EXCEEDED',
+          `${INVITATIONS_MAX} invitations wait already: revoke one first`,
+          { limit: String(INVITATIONS_MAX) },
+        );
+      }
+      const offer = { email, role, tokenHash: minted.hash, invitedBy: by.name };
+      draft.start('invitation', minted.id, { at: draft.at, project, ...offer });
+      const body = { invitation: minted.id };
+      draft.putRecord({ kind: TO_ADDRESS, id: emailKey(email), body });
+      return body;
+    },
+  });
+  const invitation = host.view(project).instance('invitation', answer.invitation);
+  if (!invitation)
+    throw new Error(`Invitation ${answer.invitation} was committed and is not there`);
+  return { invitation, token: answer.invitation === minted.id ? minted.text : null };
+}
+
+function assertNoMember(system: ProjectView, draft: Draft, email: string): void {
+  const person = personByEmail(system, email);
+  if (person === undefined) return;
+  const member = draft.instance('membership', memberIdOf(draft.project, person));
+  if (member?.value !== 'active') return;
+  throw new Refusal('INVALID_STATE', `${email} is a member already: set the member's role`);
+}
+
+function openFor({ host, clock }: InvitationDeps, email: string): Instance[] {
+  const nowMs = clock.now();
+  return host.projects().flatMap((project) => {
+    const row = openTo(host.view(project), email);
+    return row && nowMs < invitationOf(row).expiresMs ? [row] : [];
+  });
+}
+
+function openTo(view: Pick<ProjectView, 'record' | 'instance'>, email: string) {
+  const id = view.record(TO_ADDRESS, emailKey(email))?.body.invitation;
+  const row = typeof id === 'string' ? view.instance('invitation', id) : undefined;
+  return row?.value === 'pending' ? row : undefined;
+}
+
+async function accept(
+  { host }: InvitationDeps,
+  asked: Parameters<Invitations['accept']>[0],
+): Promise<void> {
+  const { project, invitation, person } = asked;
+  const by: Actor = { kind: 'human', name: `people/${person}` };
+  await host.submit({
+    project,
+    by,
+    decide(draft) {
+      const row = draft.instance('invitation', invitation);
+      if (!row) throw notFound(invitation);
+      const { expiresMs, person: acceptedBy, role } = invitationOf(row);
+      if (acceptedBy === person) return;
+      if (row.value === 'accepted' || row.value === 'revoked') {
+        throw new Refusal('CREDENTIAL_REVOKED', 'The invitation was accepted, or taken back');
+      }
+      if (row.value !== 'pending' || draft.at >= expiresMs) {
+        throw new Refusal('CREDENTIAL_EXPIRED', 'The invitation is past its time');
+      }
+      const { displayName, email } = assertActive(host.view(SYSTEM_PROJECT), person);
+      end(draft, row, { type: 'accepted', at: draft.at, person });
+      // An invitation offers something: whoever has a higher role already keeps it.
+      const present = draft.instance('membership', memberIdOf(project, person));
+      const has = present?.value === 'active' ? membershipOf(present).role : role;
+      join(draft, { person, displayName, email }, higher(role, has), by);
+    },
+  });
+}
+
+/** The invitation waits no more; nor does its address. */
+function end(
+  draft: Draft,
+  row: Instance,
+  event: { type: string; at: number } & Readonly<Record<string, unknown>>,
+): void {
+  draft.send('invitation', row.instance, event);
+  const id = emailKey(invitationOf(row).email);
+  if (draft.record(TO_ADDRESS, id)?.body.invitation === row.instance) {
+    draft.putRecord({ kind: TO_ADDRESS, id, body: null });
+  }
+}
+
+async function revokeKeysOf(host: Host, person: string, reason: string): Promise<void> {
+  for (const project of host.projects()) {
+    const member = memberIdOf(project, person);
+    if (!host.view(project).instance('membership', member)) continue;
+    await revokeAllKeys(host, { project, member, reason, by: SERVICE });
+  }
+}
+
+/** In batches, until none is left. */
+export async function revokeAllKeys(
+  host: Host,
+  { project, member, reason, by }: { project: string; member: string; reason: string; by: Actor },
+): Promise<void> {
+  for (let count = KEYS_A_DECISION; count === KEYS_A_DECISION; ) {
+    const { answer } = await host.submit({
+      project,
+      by,
+      decide: (draft) => revokeKeys(draft, member, reason, by),
+    });
+    count = answer;
+  }
+}
+
+export function invitationOf(row: Instance): InvitationContext {
+  return row.context as unknown as InvitationContext;
+}
+
+function notFound(invitation: string): Refusal {
+  return new Refusal('NOT_FOUND', `There is no invitation ${invitation} in the project`);
+}

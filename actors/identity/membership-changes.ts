@@ -1,0 +1,112 @@
+/**
+ * Changes of memberships inside a decision of their project: joining, another role, leaving. A
+ * project keeps an owner; whoever leaves takes their personal keys along.
+ */
+import type { MembershipContext, Role } from '../../machines/membership.ts';
+import type { Actor } from '../../streams/commit/commit.ts';
+import { Refusal } from '../../streams/refusal.ts';
+import type { Draft, Instance, ProjectView } from '../host-port.ts';
+import { memberIdOf, ownerName } from './names.ts';
+
+/** Memberships of a project at most, those of people who left included. */
+export const MEMBERS_MAX = 1_000;
+/** Keys revoked by one decision; the others, which nothing grants anything any more, by the next. */
+export const KEYS_A_DECISION = 200;
+
+/** What a membership keeps of a person. */
+export interface MemberFacts {
+  readonly person: string;
+  readonly displayName: string;
+  readonly email: string;
+}
+
+const RANK: Readonly<Record<Role, number>> = { VIEWER: 1, EDITOR: 2, OWNER: 3 };
+
+/** The higher of two roles. */
+export function higher(one: Role, other: Role): Role {
+  return RANK[one] >= RANK[other] ? one : other;
+}
+
+/** Makes somebody a member, whatever they were before; the member's id. Throws LIMIT_EXCEEDED. */
+export function join(draft: Draft, facts: MemberFacts, role: Role, by: Actor): string {
+  const { project, at } = draft;
+  const id = memberIdOf(project, facts.person);
+  const row = draft.instance('membership', id);
+  if (!row) {
+    if (draft.countInstances('membership', { final: false }) >= MEMBERS_MAX) {
+      throw new Refusal('LIMIT_EXCEEDED', `A project has at most ${MEMBERS_MAX} members`, {
+        limit: String(MEMBERS_MAX),
+      });
+    }
+    draft.start('membership', id, { at, project, ...facts, role, by: by.name });
+    return id;
+  }
+  if (row.value === 'removed') {
+    draft.send('membership', id, { type: 'rejoined', at, role, by: by.name });
+  } else {
+    changeRole(draft, id, role, by);
+  }
+  noteFacts(draft, id, facts);
+  return id;
+}
+
+/** Another name or address of the person, if the membership has an older one. */
+export function noteFacts(draft: Draft, id: string, { displayName, email }: MemberFacts): void {
+  const row = draft.instance('membership', id);
+  if (row?.value !== 'active') return;
+  const before = membershipOf(row);
+  if (before.displayName === displayName && before.email === email) return;
+  draft.send('membership', id, { type: 'renamed', at: draft.at, displayName, email });
+}
+
+/** Throws NOT_FOUND, and INVALID_STATE for the last owner. */
+export function changeRole(draft: Draft, id: string, role: Role, by: Actor): void {
+  const before = activeMember(draft, id);
+  if (membershipOf(before).role === role) return;
+  if (membershipOf(before).role === 'OWNER') assertAnotherOwner(draft, id);
+  draft.send('membership', id, { type: 'roleChanged', at: draft.at, role, by: by.name });
+}
+
+/**
+ * Ends a membership and the member's personal keys. Throws NOT_FOUND, and INVALID_STATE for the
+ * last owner.
+ */
+export function leave(draft: Draft, id: string, reason: string, by: Actor): void {
+  const before = activeMember(draft, id);
+  if (membershipOf(before).role === 'OWNER') assertAnotherOwner(draft, id);
+  draft.send('membership', id, { type: 'removed', at: draft.at, reason, by: by.name });
+  revokeKeys(draft, id, 'MEMBER_REMOVED', by);
+}
+
+/** Revokes a member's personal keys, at most 200; how many there were. */
+export function revokeKeys(draft: Draft, member: string, reason: string, by: Actor): number {
+  const owner = ownerName({ project: draft.project, machine: 'membership', id: member });
+  const live = draft.instances('credential', { final: false, owner, limit: KEYS_A_DECISION });
+  for (const { instance } of live.items) {
+    const event = { type: 'revoked', at: draft.at, reason, by: by.name };
+    draft.send('credential', instance, event);
+  }
+  return live.items.length;
+}
+
+export function membershipOf(row: Instance): MembershipContext {
+  return row.context as unknown as MembershipContext;
+}
+
+function activeMember(draft: Draft, id: string): Instance {
+  const row = draft.instance('membership', id);
+  if (row?.value === 'active') return row;
+  throw new Refusal('NOT_FOUND', `There is no member ${id} in the project`);
+}
+
+function assertAnotherOwner(view: Pick<ProjectView, 'instances'>, id: string): void {
+  const { items } = view.instances('membership', { final: false, limit: MEMBERS_MAX });
+  const isAnother = items.some(
+    (row) => row.instance !== id && row.value === 'active' && membershipOf(row).role === 'OWNER',
+  );
+  if (isAnother) return;
+  throw new Refusal(
+    'INVALID_STATE',
+    'The project would have no OWNER left: make somebody else an OWNER first',
+  );
+}

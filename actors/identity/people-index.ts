@@ -1,0 +1,179 @@
+/**
+ * How people are found: by an account at an identity provider, or by an address. Records of
+ * `_system`, keyed by digest and written in the decision that makes or changes the person, so that
+ * two sign-ins at once cannot become two people.
+ *
+ * An address is *verified* when an identity provider, an emailed link or the operator vouches for
+ * it; one that only an invitation names is *claimed*: whoever held the link need not own it.
+ */
+import { createHash } from 'node:crypto';
+import type { LinkedIdentity, PersonContext } from '../../machines/person.ts';
+import { Refusal } from '../../streams/refusal.ts';
+import type { Draft, Instance, ProjectView } from '../host-port.ts';
+
+/** Accounts of identity providers that one person may have. */
+const IDENTITIES_MAX = 10;
+/** RFC 5321, section 4.5.3.1.3, without the angle brackets. */
+const EMAIL_LENGTH_MAX = 254;
+const EMAIL = /^[^\s@<>()",;:\\[\]]{1,64}@[^\s@<>()",;:\\[\]]+$/;
+const DISPLAY_NAME_LENGTH_MAX = 200;
+
+const BY_IDENTITY = 'personOfIdentity';
+const BY_EMAIL = 'personOfEmail';
+const BY_CLAIM = 'personOfClaim';
+const CLAIM_OF = 'claimOfPerson';
+
+type Records = Pick<ProjectView, 'record'>;
+
+/** The address as it is compared: trimmed, lower case. Throws INVALID_FIELD. */
+export function parseEmail(field: string, text: string): string {
+  const email = text.trim().toLowerCase();
+  if (email.length <= EMAIL_LENGTH_MAX && EMAIL.test(email)) return email;
+  const seen = email === '' ? 'missing' : 'no email address';
+  throw new Refusal('INVALID_FIELD', `${field} is ${seen}: say one like ann@example.org`, {
+    field,
+  });
+}
+
+/** The same for an address that somebody else tells, who need not hear of it: '' when it is none. */
+export function emailOrNone(text: string): string {
+  const email = text.trim().toLowerCase();
+  return email.length <= EMAIL_LENGTH_MAX && EMAIL.test(email) ? email : '';
+}
+
+/** A name fit to be shown: one line, not too long; `otherwise` when nothing is left. */
+export function shownName(text: string, otherwise: string): string {
+  const name = text
+    .replace(/\p{Cc}+/gu, ' ')
+    .trim()
+    .slice(0, DISPLAY_NAME_LENGTH_MAX);
+  return name === '' ? otherwise : name;
+}
+
+/** Key of an address in records: they are listed by key, and an address need not be shown there. */
+export function emailKey(email: string): string {
+  return digest(['email', email]);
+}
+
+export function personByIdentity(
+  view: Records,
+  { issuer, subject }: LinkedIdentity,
+): string | undefined {
+  return personIn(view, BY_IDENTITY, digest(['identity', issuer, subject]));
+}
+
+/** Of a verified address. */
+export function personByEmail(view: Records, email: string): string | undefined {
+  return email === '' ? undefined : personIn(view, BY_EMAIL, emailKey(email));
+}
+
+/** Whoever joined by an invitation to that address, and has not been seen to own it. */
+export function personByClaim(view: Records, email: string): string | undefined {
+  return email === '' ? undefined : personIn(view, BY_CLAIM, emailKey(email));
+}
+
+/** The address that a person claims; undefined when none, or it is verified by now. */
+export function claimOf(view: Records, person: string): string | undefined {
+  const email = view.record(CLAIM_OF, person)?.body.email;
+  return typeof email === 'string' ? email : undefined;
+}
+
+export function personRow(view: Pick<ProjectView, 'instance'>, person: string): Instance {
+  const row = view.instance('person', person);
+  if (row) return row;
+  throw new Refusal('NOT_FOUND', `There is no person ${person}`);
+}
+
+export function contextOfPerson(row: Instance): PersonContext {
+  return row.context as unknown as PersonContext;
+}
+
+/** Throws NOT_FOUND and IDENTITY_DISABLED. */
+export function assertActive(view: Pick<ProjectView, 'instance'>, person: string): PersonContext {
+  const row = personRow(view, person);
+  if (row.value === 'active') return contextOfPerson(row);
+  throw new Refusal('IDENTITY_DISABLED', 'The person is locked out: the operator can tell why');
+}
+
+export interface NewPerson {
+  readonly id: string;
+  readonly displayName: string;
+  /** Verified; '' = none. */
+  readonly email: string;
+  readonly identity?: LinkedIdentity;
+}
+
+/** The address and the account must be nobody's yet. */
+export function startPerson(draft: Draft, { id, identity, ...about }: NewPerson): void {
+  draft.start('person', id, { at: draft.at, ...about, identity: identity ?? null });
+  if (about.email !== '') put(draft, BY_EMAIL, emailKey(about.email), id);
+  if (identity) putIdentity(draft, id, identity);
+}
+
+/** Throws LIMIT_EXCEEDED. */
+export function linkIdentity(draft: Draft, person: string, identity: LinkedIdentity): void {
+  const { identities } = contextOfPerson(personRow(draft, person));
+  if (identities.length >= IDENTITIES_MAX) {
+    throw new Refusal('LIMIT_EXCEEDED', `A person has at most ${IDENTITIES_MAX} accounts`, {
+      limit: String(IDENTITIES_MAX),
+    });
+  }
+  const { issuer, subject } = identity;
+  draft.send('person', person, { type: 'identityLinked', at: draft.at, issuer, subject });
+  putIdentity(draft, person, identity);
+}
+
+/** Notes the address that an invitation names; the first who claims it stays. */
+export function claimEmail(draft: Draft, person: string, email: string): void {
+  if (personByEmail(draft, email) ?? personByClaim(draft, email)) return;
+  put(draft, BY_CLAIM, emailKey(email), person);
+  draft.putRecord({ kind: CLAIM_OF, id: person, body: { email } });
+}
+
+/**
+ * Gives a person a name and a verified address, '' = as before; an address that is another
+ * person's stays theirs.
+ */
+export function rename(
+  draft: Draft,
+  person: string,
+  told: { readonly displayName: string; readonly email: string },
+): void {
+  const before = contextOfPerson(personRow(draft, person));
+  const holder = personByEmail(draft, told.email);
+  const isFree = told.email !== '' && (holder === undefined || holder === person);
+  const email = isFree ? told.email : before.email;
+  const displayName = told.displayName === '' ? before.displayName : told.displayName;
+  if (email === before.email && displayName === before.displayName) return;
+  draft.send('person', person, { type: 'renamed', at: draft.at, displayName, email });
+  if (email === before.email) return;
+  if (before.email !== '') remove(draft, BY_EMAIL, emailKey(before.email));
+  put(draft, BY_EMAIL, emailKey(email), person);
+  const claimed = claimOf(draft, person);
+  if (claimed !== undefined) {
+    remove(draft, CLAIM_OF, person);
+    remove(draft, BY_CLAIM, emailKey(claimed));
+  }
+}
+
+function putIdentity(draft: Draft, person: string, { issuer, subject }: LinkedIdentity): void {
+  put(draft, BY_IDENTITY, digest(['identity', issuer, subject]), person);
+}
+
+function put(draft: Draft, kind: string, id: string, person: string): void {
+  draft.putRecord({ kind, id, body: { person } });
+}
+
+function remove(draft: Draft, kind: string, id: string): void {
+  draft.putRecord({ kind, id, body: null });
+}
+
+function personIn(view: Records, kind: string, id: string): string | undefined {
+  const person = view.record(kind, id)?.body.person;
+  return typeof person === 'string' ? person : undefined;
+}
+
+/** JSON keeps parts apart whatever they contain. */
+function digest(parts: readonly string[]): string {
+  return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
+}

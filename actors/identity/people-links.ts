@@ -1,0 +1,214 @@
+/**
+ * One-time links by which a person signs in. Used in the same decision that begins the session, so
+ * that of two uses at once one alone succeeds. Only the hash of a token is kept.
+ */
+import { createHash } from 'node:crypto';
+import type { SignInMethod } from '../../machines/session.ts';
+import type { SignInLinkContext, SignInLinkInput } from '../../machines/sign-in-link.ts';
+import { type Actor, SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
+import { Refusal } from '../../streams/refusal.ts';
+import type { Draft, Instance } from '../host-port.ts';
+import type { PeopleDeps } from './people-deps.ts';
+import { assertActive, claimOf, personByClaim, personByEmail, rename } from './people-index.ts';
+import type { IssuedLink, People, StartedSession } from './people-port.ts';
+import { endSessions, startSession } from './sessions.ts';
+import { sameDigest } from './sign-in-secrets.ts';
+import { noteSignIn, signInsOf } from './sign-ins.ts';
+
+type Purpose = SignInLinkInput['purpose'];
+
+const MINUTE_MS = 60_000;
+
+/** How long an unused link works, ms. */
+export const LINK_MS: Readonly<Record<Purpose, number>> = {
+  operator: 30 * MINUTE_MS,
+  email: 15 * MINUTE_MS,
+  cli: 2 * MINUTE_MS,
+  'first-start': 7 * 24 * 60 * MINUTE_MS,
+};
+/** Unused emailed links of a person: whoever asks for more gets no further mail. */
+const EMAIL_LINKS_MAX = 5;
+/** Base64url of a SHA-256, without padding (RFC 7636, section 4.2, S256). */
+const CHALLENGE = /^[A-Za-z0-9_-]{43}$/;
+
+const METHOD: Readonly<Record<Purpose, SignInMethod>> = {
+  operator: 'link',
+  'first-start': 'link',
+  email: 'email',
+  cli: 'cli',
+};
+
+const SERVICE: Actor = { kind: 'service', name: 'service/sign-in' };
+
+export type Links = Pick<People, 'linkFor' | 'linkByEmail'>;
+
+export function createLinks(deps: PeopleDeps): Links {
+  const { host } = deps;
+  return {
+    linkFor: (by, person, purpose, challenge) => issue(deps, { by, person, purpose, challenge }),
+    async linkByEmail(email) {
+      const view = host.view(SYSTEM_PROJECT);
+      const person = personByEmail(view, email) ?? personByClaim(view, email);
+      const row = person === undefined ? undefined : view.instance('person', person);
+      if (person === undefined || row?.value !== 'active') return undefined;
+      const open = signInsOf(view, person).links.filter(
+        (id) => contextOf(view.instance('signInLink', id))?.purpose === 'email',
+      );
+      if (open.length >= EMAIL_LINKS_MAX) return undefined;
+      const issued = await issue(deps, { by: SERVICE, person, purpose: 'email' });
+      return { ...issued, displayName: String(row.context.displayName) };
+    },
+  };
+}
+
+/** Adds a link to a decision of `_system`; when it ends, Unix ms. */
+function startLink(
+  draft: Draft,
+  link: { id: string; hash: string; person: string; purpose: Purpose; challenge: string | null },
+): number {
+  const { id, hash, ...about } = link;
+  const expiresMs = draft.at + LINK_MS[link.purpose];
+  noteSignIn(draft, link.person, 'link', id);
+  draft.start('signInLink', id, { at: draft.at, ...about, tokenHash: hash, expiresMs });
+  return expiresMs;
+}
+
+/** Ends every unused link of a person in a decision of `_system`. */
+export function revokeLinks(draft: Draft, person: string, reason: string): void {
+  for (const id of signInsOf(draft, person).links) {
+    draft.send('signInLink', id, { type: 'revoked', at: draft.at, reason });
+  }
+}
+
+interface LinkRequest {
+  readonly by: Actor;
+  readonly person: string;
+  readonly purpose: Purpose;
+  readonly challenge?: string | undefined;
+}
+
+async function issue(
+  { host, secrets }: PeopleDeps,
+  { by, person, purpose, challenge }: LinkRequest,
+): Promise<IssuedLink> {
+  const isCli = purpose === 'cli';
+  if (isCli && !CHALLENGE.test(challenge ?? '')) {
+    const message = 'challenge is not a S256 code challenge of RFC 7636: 43 characters';
+    throw new Refusal('INVALID_FIELD', message, { field: 'challenge' });
+  }
+  const { id, text, hash } = secrets.mint('link');
+  const { answer } = await host.submit({
+    project: SYSTEM_PROJECT,
+    by,
+    decide(draft) {
+      assertActive(draft, person);
+      const link = { id, hash, person, purpose, challenge: isCli ? (challenge ?? null) : null };
+      return { expiresMs: startLink(draft, link) };
+    },
+  });
+  return { link: id, token: text, expiresMs: answer.expiresMs };
+}
+
+export interface UseOfLink {
+  readonly link: string;
+  readonly token: string;
+  readonly agent: string;
+  readonly verifier?: string | undefined;
+}
+
+/** What the use of a link came to; `provenEmail`: '' = it proves no address. */
+interface UsedLink extends StartedSession {
+  readonly provenEmail: string;
+  /** true: the address was only claimed until now. */
+  readonly isAdopted: boolean;
+}
+
+/** The link is used and its session begun, or neither. */
+export async function signInByOwnLink(
+  { host, secrets }: PeopleDeps,
+  use: UseOfLink,
+): Promise<UsedLink> {
+  const session = secrets.mint('session');
+  const { answer } = await host.submit({
+    project: SYSTEM_PROJECT,
+    by: { kind: 'human', name: personNameOf(host.findInstance('signInLink', use.link)) },
+    decide(draft) {
+      const row = draft.instance('signInLink', use.link);
+      const link = contextOf(row);
+      const isToken = sameDigest(link?.tokenHash, secrets.hash(use.token));
+      if (!row || !link || !isToken) throw unknownLink();
+      assertUnused(row, draft.at);
+      checkVerifier(link.challenge, use.verifier);
+      const { person, purpose } = link;
+      assertActive(draft, person);
+      draft.send('signInLink', use.link, { type: 'used', at: draft.at, session: session.id });
+      const proven = purpose === 'email' ? proveEmail(draft, person) : PROVES_NOTHING;
+      const method = METHOD[purpose];
+      const about = { id: session.id, hash: session.hash, person, method, agent: use.agent };
+      return { person, expiresMs: startSession(draft, about), ...proven };
+    },
+  });
+  return { session: session.id, secret: session.text, ...answer };
+}
+
+const PROVES_NOTHING = { provenEmail: '', isAdopted: false } as const;
+
+/** Whoever opens an emailed link owns the address: a claimed one becomes theirs, alone. */
+function proveEmail(draft: Draft, person: string) {
+  const { displayName, email } = assertActive(draft, person);
+  const claimed = claimOf(draft, person);
+  if (email !== '' || claimed === undefined) return { provenEmail: email, isAdopted: false };
+  adopt(draft, person, { displayName, email: claimed });
+  return { provenEmail: claimed, isAdopted: true };
+}
+
+/**
+ * The owner of an address takes over the person who joined by an invitation to it. Whoever held
+ * that link may have been somebody else, so everything begun until then ends.
+ */
+export function adopt(
+  draft: Draft,
+  person: string,
+  told: { readonly displayName: string; readonly email: string },
+): void {
+  rename(draft, person, told);
+  endSessions(draft, person, 'ADDRESS_VERIFIED');
+  revokeLinks(draft, person, 'ADDRESS_VERIFIED');
+}
+
+/** Used and revoked ones are told apart from those past their time. */
+function assertUnused(row: Instance, atMs: number): void {
+  if (row.value === 'used' || row.value === 'revoked') {
+    throw new Refusal('CREDENTIAL_REVOKED', 'The link was used, or replaced by a newer one', {
+      cause: String(row.value).toUpperCase(),
+    });
+  }
+  if (row.value === 'issued' && atMs < (contextOf(row)?.expiresMs ?? 0)) return;
+  throw new Refusal('CREDENTIAL_EXPIRED', 'The link is past its time: ask for a new one');
+}
+
+/** RFC 7636, section 4.6. A wrong verifier does not use the link up: it has two minutes. */
+function checkVerifier(challenge: string | null, verifier: string | undefined): void {
+  if (challenge === null) return;
+  const expected = createHash('sha256').update(challenge).digest('hex');
+  const shown = createHash('sha256')
+    .update(verifier ?? '')
+    .digest('base64url');
+  if (sameDigest(expected, createHash('sha256').update(shown).digest('hex'))) return;
+  throw new Refusal('MALFORMED_CREDENTIAL', 'The code was not made for this command line');
+}
+
+export function unknownLink(): Refusal {
+  return new Refusal(
+    'MALFORMED_CREDENTIAL',
+    'The link is not one of this service: check that it was copied whole',
+  );
+}
+
+function personNameOf(row: Instance | undefined): string {
+  return `people/${contextOf(row)?.person ?? 'unknown'}`;
+}
+
+function contextOf(row: Instance | undefined): SignInLinkContext | undefined {
+  return row?.context as unknown as SignInLinkContext | undefined;
+}

@@ -1,0 +1,234 @@
+/**
+ * Signing in: by a one-time link, by the link of an invitation, or by an account that an identity
+ * provider vouches for. The session is begun in the same decision that uses the link, or that
+ * makes or finds the person; a project's chain is another one, so joining it is a commit of its
+ * own, made before (link of an invitation) or after (verified address) and safe to repeat.
+ *
+ *     invitation link:   person (_system) -> accepted, member (project) -> session (_system)
+ *     verified address:  person and session (_system) -> accepted, member (project)
+ */
+import { createHash } from 'node:crypto';
+import type { InvitationContext } from '../../machines/invitation.ts';
+import type { LinkedIdentity, PersonContext } from '../../machines/person.ts';
+import type { SignInMethod } from '../../machines/session.ts';
+import { type Actor, SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
+import { ulid } from '../../streams/random.ts';
+import { Refusal } from '../../streams/refusal.ts';
+import type { Draft, Instance } from '../host-port.ts';
+import type { PeopleDeps } from './people-deps.ts';
+import {
+  assertActive,
+  claimEmail,
+  emailOrNone,
+  linkIdentity,
+  personByClaim,
+  personByEmail,
+  personByIdentity,
+  rename,
+  shownName,
+  startPerson,
+} from './people-index.ts';
+import { adopt, signInByOwnLink, unknownLink } from './people-links.ts';
+import type { People, StartedSession, VouchedIdentity } from './people-port.ts';
+import { startSession } from './sessions.ts';
+import { sameDigest } from './sign-in-secrets.ts';
+
+/** An invitation whose link has begun a session. */
+const INVITATION_USED = 'invitationUsed';
+
+type LinkRequest = Parameters<People['signInByLink']>[0];
+
+export function createSignIns(deps: PeopleDeps): Pick<People, 'signInByLink' | 'signInByIdentity'> {
+  return {
+    async signInByLink(request) {
+      const link = deps.secrets.parse('link', request.token);
+      if (link !== undefined) {
+        const used = await signInByOwnLink(deps, { link, ...request });
+        const { provenEmail, isAdopted, ...session } = used;
+        if (isAdopted) await deps.invitations.revokeKeysOf(session.person, 'ADDRESS_VERIFIED');
+        if (provenEmail !== '') await joinInvited(deps, session.person, provenEmail);
+        return session;
+      }
+      const invitation = deps.secrets.parse('inv', request.token);
+      if (invitation === undefined) throw unknownLink();
+      return signInByInvitation(deps, invitation, request);
+    },
+    signInByIdentity: (identity, agent) => signInByIdentity(deps, identity, agent),
+  };
+}
+
+async function signInByInvitation(
+  deps: PeopleDeps,
+  id: string,
+  { token, agent, person: presenter }: LinkRequest,
+): Promise<StartedSession> {
+  const { host, secrets, invitations } = deps;
+  const row = host.findInstance('invitation', id);
+  const isToken = sameDigest(row?.context.tokenHash, secrets.hash(token));
+  if (!row || !isToken) throw unknownLink();
+  assertOpen(host.view(SYSTEM_PROJECT), row, deps.clock.now());
+  const person = await personOfInvitation(deps, row, presenter);
+  await invitations.accept({ project: row.project, invitation: id, person });
+  const session = secrets.mint('session');
+  const { answer } = await host.submit({
+    project: SYSTEM_PROJECT,
+    by: humanOf(person),
+    decide(draft) {
+      assertActive(draft, person);
+      assertOpen(draft, row, draft.at);
+      draft.putRecord({ kind: INVITATION_USED, id, body: { session: session.id } });
+      const about = { person, method: 'link' as const, agent };
+      return startSession(draft, { id: session.id, hash: session.hash, ...about });
+    },
+  });
+  return { session: session.id, person, secret: session.text, expiresMs: answer };
+}
+
+/** Its link begins one session, also when the attempt before ended between two commits. */
+function assertOpen(system: Pick<Draft, 'record'>, row: Instance, atMs: number): void {
+  const isUsed = system.record(INVITATION_USED, row.instance) !== undefined;
+  if (isUsed || row.value === 'revoked') {
+    const message = 'The invitation was accepted, or taken back: sign in, or ask for a new one';
+    throw new Refusal('CREDENTIAL_REVOKED', message, { cause: isUsed ? 'USED' : 'REVOKED' });
+  }
+  if (row.value !== 'expired' && atMs < invitationOf(row).expiresMs) return;
+  throw new Refusal('CREDENTIAL_EXPIRED', 'The invitation is past its time: ask for a new one');
+}
+
+/**
+ * Whose the invitation is: whoever accepted it, is signed in, or becomes a person by it. Its link
+ * is known to whoever invited, so it proves no address, and signs nobody in who was there before:
+ * else an owner could become any person by inviting them. The operator's word counts as proof.
+ */
+async function personOfInvitation(
+  { host }: PeopleDeps,
+  row: Instance,
+  presenter: string | undefined,
+): Promise<string> {
+  const { email, invitedBy, person: acceptedBy } = invitationOf(row);
+  if (acceptedBy !== null) return acceptedBy;
+  if (presenter !== undefined) return presenter;
+  const isVouched = invitedBy.startsWith('operator/');
+  const id = createHash('sha256').update(`invited ${row.instance}`).digest('hex').slice(0, 26);
+  const { answer } = await host.submit({
+    project: SYSTEM_PROJECT,
+    by: humanOf(id),
+    decide(draft) {
+      const known = personByEmail(draft, email);
+      if (known !== undefined && isVouched) return known;
+      if (known !== undefined) throw knownAlready();
+      if (draft.instance('person', id)) return id;
+      const displayName = shownName(email.split('@')[0] ?? '', 'Invited');
+      startPerson(draft, { id, displayName, email: isVouched ? email : '' });
+      if (!isVouched && email !== '') claimEmail(draft, id, email);
+      return id;
+    },
+  });
+  return answer;
+}
+
+function knownAlready(): Refusal {
+  return new Refusal(
+    'INVALID_STATE',
+    'Somebody with the invited address is known here: sign in, then open the invitation again',
+  );
+}
+
+async function signInByIdentity(
+  deps: PeopleDeps,
+  identity: VouchedIdentity,
+  agent: string,
+): Promise<StartedSession> {
+  const { host, clock, random, secrets, invitations } = deps;
+  const email = identity.isEmailVerified ? emailOrNone(identity.email) : '';
+  const isInvited = email !== '' && invitations.openFor(email).length > 0;
+  const fresh = ulid(clock.now(), random);
+  const session = secrets.mint('session');
+  const told = { ...identity, email, displayName: shownName(identity.displayName, '') };
+  const system = host.view(SYSTEM_PROJECT);
+  const guess = personByIdentity(system, told) ?? knownByAddress(system, email)?.person;
+  const { answer } = await host.submit({
+    project: SYSTEM_PROJECT,
+    by: humanOf(guess ?? fresh),
+    decide(draft) {
+      const { person, isAdopted } = recognise(draft, told, isInvited ? fresh : undefined);
+      assertActive(draft, person);
+      const about = { person, method: 'oidc' as SignInMethod, agent };
+      const begun = { id: session.id, hash: session.hash, ...about };
+      return { person, isAdopted, expiresMs: startSession(draft, begun) };
+    },
+  });
+  const { isAdopted, ...begun } = answer;
+  if (isAdopted) await invitations.revokeKeysOf(begun.person, 'ADDRESS_VERIFIED');
+  if (email !== '') await joinInvited(deps, begun.person, email);
+  return { session: session.id, secret: session.text, ...begun };
+}
+
+/** The person of an account; `fresh`: id of a new one, if one may be made. */
+function recognise(
+  draft: Draft,
+  told: LinkedIdentity & { readonly displayName: string; readonly email: string },
+  fresh: string | undefined,
+): { readonly person: string; readonly isAdopted: boolean } {
+  const linked = personByIdentity(draft, told);
+  if (linked !== undefined) {
+    assertActive(draft, linked);
+    rename(draft, linked, told);
+    return { person: linked, isAdopted: false };
+  }
+  const known = knownByAddress(draft, told.email);
+  if (known !== undefined) {
+    const { person, isAdopted } = known;
+    if (hasOtherAccount(assertActive(draft, person), told)) throw unknownPerson();
+    if (isAdopted) adopt(draft, person, told);
+    linkIdentity(draft, person, told);
+    return known;
+  }
+  if (fresh === undefined) throw unknownPerson();
+  const { issuer, subject, email } = told;
+  const displayName = told.displayName === '' ? email : told.displayName;
+  startPerson(draft, { id: fresh, displayName, email, identity: { issuer, subject } });
+  return { person: fresh, isAdopted: false };
+}
+
+/** Whose a verified address is; `isAdopted`: until now it was only claimed. */
+function knownByAddress(
+  view: Pick<Draft, 'record'>,
+  email: string,
+): { readonly person: string; readonly isAdopted: boolean } | undefined {
+  const owner = personByEmail(view, email);
+  if (owner !== undefined) return { person: owner, isAdopted: false };
+  const claimant = personByClaim(view, email);
+  return claimant === undefined ? undefined : { person: claimant, isAdopted: true };
+}
+
+/** An address may be given to somebody new; the account that was linked first stays the person's. */
+function hasOtherAccount({ identities }: PersonContext, { issuer }: LinkedIdentity): boolean {
+  return identities.some((identity) => identity.issuer === issuer);
+}
+
+function unknownPerson(): Refusal {
+  return new Refusal(
+    'GRANT_REMOVED',
+    'Nobody here is known by this account: ask an owner of your project for an invitation',
+  );
+}
+
+/** Joins the projects that wait for the address; what fails is tried again at the next sign-in. */
+async function joinInvited(deps: PeopleDeps, person: string, email: string): Promise<void> {
+  for (const { project, instance } of deps.invitations.openFor(email)) {
+    try {
+      await deps.invitations.accept({ project, invitation: instance, person });
+    } catch (error) {
+      if (!(error instanceof Refusal)) deps.onFault('An invitation could not be accepted', error);
+    }
+  }
+}
+
+function invitationOf(row: Instance): InvitationContext {
+  return row.context as unknown as InvitationContext;
+}
+
+function humanOf(person: string): Actor {
+  return { kind: 'human', name: `people/${person}` };
+}

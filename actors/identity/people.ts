@@ -1,0 +1,74 @@
+/**
+ * People: who signs in, how they are recognised, and who is locked out. Everything of theirs lives
+ * in `_system`; what they may do in a project is said by its memberships (`members.ts`).
+ */
+import type { PersonContext } from '../../machines/person.ts';
+import { type Actor, SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
+import { ulid } from '../../streams/random.ts';
+import type { Host } from '../host-port.ts';
+import type { PeopleDeps } from './people-deps.ts';
+import { emailOrNone, personByEmail, personRow, shownName, startPerson } from './people-index.ts';
+import { createLinks, revokeLinks } from './people-links.ts';
+import type { People } from './people-port.ts';
+import { createSignIns } from './people-sign-in.ts';
+import { createSessions, endSessions } from './sessions.ts';
+
+export function createPeople(deps: PeopleDeps): People {
+  const { host } = deps;
+  return {
+    ...createSignIns(deps),
+    ...createLinks(deps),
+    ...createSessions(deps),
+    personByEmail: (email) => personByEmail(host.view(SYSTEM_PROJECT), emailOrNone(email)),
+    ensurePerson: (by, about) => ensurePerson(deps, by, about),
+    setPersonDisabled: (by, person, reason) => setDisabled(deps, by, person, reason),
+  };
+}
+
+async function ensurePerson(
+  { host, clock, random }: PeopleDeps,
+  by: Actor,
+  about: { readonly displayName: string; readonly email: string },
+): Promise<string> {
+  const id = ulid(clock.now(), random);
+  const email = emailOrNone(about.email);
+  const { answer } = await host.submit({
+    project: SYSTEM_PROJECT,
+    by,
+    decide(draft) {
+      const known = personByEmail(draft, email);
+      if (known !== undefined) return known;
+      startPerson(draft, { id, email, displayName: shownName(about.displayName, 'Unnamed') });
+      return id;
+    },
+  });
+  return answer;
+}
+
+/** Sessions and links end with it; personal keys are refused while it lasts, and not revoked. */
+async function setDisabled(
+  { host }: PeopleDeps,
+  by: Actor,
+  person: string,
+  reason: string | null,
+): Promise<void> {
+  await host.submit({
+    project: SYSTEM_PROJECT,
+    by,
+    decide(draft) {
+      personRow(draft, person);
+      const about = { at: draft.at, by: by.name };
+      if (reason === null)
+        return draft.send('person', person, { type: 'enabled', ...about }).changed;
+      endSessions(draft, person, 'PERSON_DISABLED');
+      revokeLinks(draft, person, 'PERSON_DISABLED');
+      return draft.send('person', person, { type: 'disabled', ...about, reason }).changed;
+    },
+  });
+}
+
+/** What is shown of a person, as the projection has it; undefined when there is none. */
+export function personOf(host: Pick<Host, 'view'>, person: string): PersonContext | undefined {
+  const row = host.view(SYSTEM_PROJECT).instance('person', person);
+  return row?.context as unknown as PersonContext | undefined;
+}

@@ -1,0 +1,184 @@
+/**
+ * Sessions: begun by a sign-in's decision, read from the projection on each request (so that an
+ * end acts on the next one), and ended when they were idle or an old secret turns up again. When a
+ * session was last seen is off the commit path: lossy, but a secret's change is committed hourly,
+ * so a loss shortens idleness by no more than that.
+ */
+import type { SessionContext, SignInMethod } from '../../machines/session.ts';
+import { type Actor, SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
+import { Refusal } from '../../streams/refusal.ts';
+import type { Draft, Instance } from '../host-port.ts';
+import type { PeopleDeps } from './people-deps.ts';
+import { assertActive } from './people-index.ts';
+import type { LiveSession, People, StartedSession } from './people-port.ts';
+import { sameDigest } from './sign-in-secrets.ts';
+import { noteSignIn, signInsOf } from './sign-ins.ts';
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+/** Absolute end of a session after its begin, ms. */
+export const SESSION_MS = 7 * DAY_MS;
+export const CLI_SESSION_MS = 30 * DAY_MS;
+/** A session that was not seen for so long is over, ms. */
+export const SESSION_IDLE_MS = 12 * HOUR_MS;
+export const CLI_SESSION_IDLE_MS = 7 * DAY_MS;
+/** Age at which a secret is changed with the next request, ms. */
+export const ROTATE_AFTER_MS = HOUR_MS;
+/** How long the secret before still works: requests that were under way, ms. */
+export const ROTATION_GRACE_MS = 60_000;
+/** What signed in, as kept; a User-Agent may be much longer. */
+const AGENT_LENGTH_MAX = 200;
+
+const SERVICE: Actor = { kind: 'service', name: 'service/sessions' };
+
+export type Sessions = Pick<People, 'sessionOf' | 'rotate' | 'endSession' | 'endAllSessions'>;
+
+/** A session that a decision begins. */
+export interface NewSession {
+  readonly id: string;
+  readonly hash: string;
+  readonly person: string;
+  readonly method: SignInMethod;
+  readonly agent: string;
+}
+
+/** Adds a session to a decision of `_system`; its absolute end, Unix ms. */
+export function startSession(draft: Draft, { id, agent, ...about }: NewSession): number {
+  const expiresMs = draft.at + (about.method === 'cli' ? CLI_SESSION_MS : SESSION_MS);
+  noteSignIn(draft, about.person, 'session', id);
+  draft.start('session', id, {
+    ...{ at: draft.at, ...about, expiresMs },
+    agent: agent.replace(/\p{Cc}+/gu, ' ').slice(0, AGENT_LENGTH_MAX),
+  });
+  return expiresMs;
+}
+
+/** Ends every session of a person in a decision of `_system`; how many. */
+export function endSessions(draft: Draft, person: string, reason: string): number {
+  const open = signInsOf(draft, person).sessions;
+  for (const id of open) draft.send('session', id, { type: 'ended', at: draft.at, reason });
+  return open.length;
+}
+
+export function createSessions(deps: PeopleDeps): Sessions {
+  const { host } = deps;
+  /** Changes of secrets under way: requests at one time get one new secret. */
+  const rotations = new Map<string, Promise<StartedSession>>();
+  const ending = new Set<string>();
+
+  /** Nobody waits for it: the request that found the reason is refused by the same reason. */
+  const endSoon = (id: string, reason: string): void => {
+    if (ending.has(id)) return;
+    ending.add(id);
+    end(deps, id, reason, SERVICE)
+      .catch((error: unknown) => deps.onFault('A session could not be ended', error))
+      .finally(() => ending.delete(id));
+  };
+  return {
+    sessionOf: (secret) => sessionOf(deps, secret, endSoon),
+    rotate(session) {
+      const running = rotations.get(session) ?? rotate(deps, session);
+      rotations.set(session, running);
+      return running.finally(() => rotations.delete(session));
+    },
+    async endSession(session, reason) {
+      const row = host.view(SYSTEM_PROJECT).instance('session', session);
+      if (row) await end(deps, session, reason, actorOf(row));
+    },
+    async endAllSessions(person, reason, { by, request } = {}) {
+      const { answer } = await host.submit({
+        project: SYSTEM_PROJECT,
+        by: by ?? { kind: 'human', name: `people/${person}` },
+        ...(request && { request }),
+        decide: (draft) => ({ sessions: endSessions(draft, person, reason) }),
+      });
+      return answer.sessions;
+    },
+  };
+}
+
+function sessionOf(
+  { host, clock, secrets, lastSeen }: PeopleDeps,
+  secret: string,
+  endSoon: (id: string, reason: string) => void,
+): LiveSession {
+  const view = host.view(SYSTEM_PROJECT);
+  const id = secrets.parse('session', secret);
+  const row = id === undefined ? undefined : view.instance('session', id);
+  const context = row && contextOf(row);
+  const digest = secrets.hash(secret);
+  // Both are compared also when there is no such session, so that the time tells nothing.
+  const isCurrent = sameDigest(context?.hash, digest);
+  const isPrevious = sameDigest(context?.previous?.hash, digest);
+  if (!row || !context || !(isCurrent || isPrevious)) {
+    throw new Refusal('MALFORMED_CREDENTIAL', 'The session is not one of this service: sign in');
+  }
+  const nowMs = clock.now();
+  assertLive(row, nowMs);
+  const { person, method, expiresMs, rotatedMs, previous } = context;
+  if (!isCurrent && nowMs >= (previous?.untilMs ?? 0)) {
+    endSoon(row.instance, 'SECRET_REUSED');
+    throw over('SECRET_REUSED');
+  }
+  const idleMs = nowMs - Math.max(rotatedMs, lastSeen.of(row.instance) ?? 0);
+  if (idleMs >= (method === 'cli' ? CLI_SESSION_IDLE_MS : SESSION_IDLE_MS)) {
+    endSoon(row.instance, 'IDLE');
+    throw new Refusal('CREDENTIAL_EXPIRED', 'The session was not used for too long: sign in again');
+  }
+  assertActive(view, person);
+  lastSeen.note(row.instance);
+  const isRotationDue = isCurrent && nowMs - rotatedMs >= ROTATE_AFTER_MS;
+  return { session: row.instance, person, method, expiresMs, isRotationDue };
+}
+
+function assertLive(row: Instance, nowMs: number): void {
+  const { expiresMs, endedReason } = contextOf(row);
+  if (row.value === 'ended') throw over(endedReason ?? 'SIGNED_OUT');
+  if (row.value === 'active' && nowMs < expiresMs) return;
+  throw new Refusal('CREDENTIAL_EXPIRED', 'The session is over: sign in again');
+}
+
+async function rotate({ host, secrets }: PeopleDeps, session: string): Promise<StartedSession> {
+  const minted = secrets.mint('session', session);
+  const { answer } = await host.submit({
+    project: SYSTEM_PROJECT,
+    by: SERVICE,
+    decide(draft) {
+      const row = draft.instance('session', session);
+      if (!row) throw new Refusal('NOT_FOUND', `There is no session ${session}`);
+      assertLive(row, draft.at);
+      const { person, rotatedMs, expiresMs } = contextOf(row);
+      assertActive(draft, person);
+      if (draft.at - rotatedMs < ROTATE_AFTER_MS) {
+        // Another request, or another node, was faster: its secret is the one to use.
+        throw new Refusal('IN_PROGRESS', 'The secret of the session has just been changed');
+      }
+      const event = { type: 'rotated', at: draft.at, hash: minted.hash };
+      draft.send('session', session, { ...event, graceMs: ROTATION_GRACE_MS });
+      return { person, expiresMs };
+    },
+  });
+  return { session, secret: minted.text, ...answer };
+}
+
+async function end({ host }: PeopleDeps, id: string, reason: string, by: Actor): Promise<void> {
+  await host.submit({
+    project: SYSTEM_PROJECT,
+    by,
+    decide: (draft) => draft.send('session', id, { type: 'ended', at: draft.at, reason }).changed,
+  });
+}
+
+function actorOf(row: Instance): Actor {
+  return { kind: 'human', name: `people/${contextOf(row).person}` };
+}
+
+function contextOf(row: Instance): SessionContext {
+  return row.context as unknown as SessionContext;
+}
+
+function over(cause: string): Refusal {
+  const why = cause === 'SECRET_REUSED' ? ': an old secret of it was used' : '';
+  return new Refusal('CREDENTIAL_REVOKED', `The session was ended${why}: sign in again`, { cause });
+}

@@ -1,0 +1,50 @@
+/**
+ * What a person can act through now: open sessions and sign-in links, as one record of the person,
+ * so that all of them end in one decision. Both are bounded: a further one ends the oldest.
+ */
+import type { Draft, ProjectView } from '../host-port.ts';
+
+/** Sessions of one person at a time. */
+export const SESSIONS_MAX = 50;
+/** Unused sign-in links of one person at a time. */
+export const LINKS_MAX = 10;
+
+const KIND = 'signIns';
+
+export interface SignIns {
+  /** Ids, oldest first. */
+  readonly sessions: readonly string[];
+  readonly links: readonly string[];
+}
+
+/** Those that are still open. */
+export function signInsOf(view: Pick<ProjectView, 'record' | 'instance'>, person: string): SignIns {
+  const body = view.record(KIND, person)?.body ?? {};
+  const open = (machine: string, ids: unknown) =>
+    (Array.isArray(ids) ? ids.map(String) : []).filter(
+      (id) => view.instance(machine, id)?.final === false,
+    );
+  return { sessions: open('session', body.sessions), links: open('signInLink', body.links) };
+}
+
+/** Notes a session or link that the same decision starts; the oldest end where there are too many. */
+export function noteSignIn(
+  draft: Draft,
+  person: string,
+  what: 'session' | 'link',
+  id: string,
+): void {
+  const { sessions, links } = signInsOf(draft, person);
+  const at = draft.at;
+  const kept =
+    what === 'session'
+      ? { sessions: [...sessions, id].slice(-SESSIONS_MAX), links }
+      : { sessions, links: [...links, id].slice(-LINKS_MAX) };
+  for (const session of sessions.filter((each) => !kept.sessions.includes(each))) {
+    draft.send('session', session, { type: 'ended', at, reason: 'TOO_MANY' });
+  }
+  for (const link of links.filter((each) => !kept.links.includes(each))) {
+    draft.send('signInLink', link, { type: 'revoked', at, reason: 'TOO_MANY' });
+  }
+  draft.putRecord({ kind: KIND, id: person, body: { ...kept } });
+}
