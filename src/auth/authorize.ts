@@ -1,12 +1,22 @@
 /**
- * Who may do what, in one place: a method's declared policy against who calls, before and after it
- * is known which project the call is about. Undeclared is refused.
+ * Who may do what, in one place: a declared policy against who calls, before it is known which
+ * project the call is about (`admitTo`) and after (`enterProject`). RPCs declare theirs on the
+ * method, plain HTTP routes name one of those below; undeclared is refused.
  */
+import { create } from '@bufbuild/protobuf';
 import type { Role } from '../../machines/membership.ts';
 import { SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
 import { Refusal } from '../../streams/refusal.ts';
-import { type Policy, Policy_Access, Policy_Role } from '../gen/svc/options/v1/policy_pb.ts';
-import type { Principal } from './principal.ts';
+import {
+  type Policy,
+  Policy_Access,
+  Policy_Role,
+  PolicySchema,
+} from '../gen/svc/options/v1/policy_pb.ts';
+import type { CredentialPrincipal, Principal } from './principal.ts';
+
+/** Of plain HTTP routes that show data. */
+export const READ_POLICY: Policy = create(PolicySchema, { access: Policy_Access.READ });
 
 /** What a call is about. */
 export interface CallTarget {
@@ -21,14 +31,65 @@ export interface CallTarget {
 /** How much each role may: a role may do what any lower one may. */
 const RANK: Readonly<Record<Role, number>> = { VIEWER: 1, EDITOR: 2, OWNER: 3 };
 
+/** The capability that each access needs of a credential; null = none in particular. */
+const CAPABILITY: Readonly<Partial<Record<Policy_Access, string | null>>> = {
+  [Policy_Access.READ]: 'monitoring.read',
+  [Policy_Access.WRITE]: 'monitoring.write',
+  [Policy_Access.COLLECTOR]: 'collector',
+  [Policy_Access.ANY]: null,
+};
+
 /**
- * Lets the caller into a project, for one method. Throws a `Refusal`: PROJECT_BOUNDARY whether or
- * not the project exists, MISSING_CAPABILITY for a role that is not enough.
+ * Lets the caller as far as the method, whatever project it will be about. Throws a `Refusal`:
+ * HUMAN_OPERATION for a credential where only people may, MISSING_CAPABILITY for one that was not
+ * made for this, GRANT_REMOVED for one whose identity has lost it, MISSING_CAPABILITY for anybody
+ * where no policy is declared and for people where programs report.
+ */
+export function admitTo(method: string, declared: Policy, caller: Principal): void {
+  const { access } = declared;
+  const isHuman = access === Policy_Access.HUMAN;
+  if (!isHuman && CAPABILITY[access] === undefined) {
+    const message = `${method} declares no policy: nobody may call it`;
+    throw new Refusal('MISSING_CAPABILITY', message);
+  }
+  if (caller.kind !== 'human') admitCredential(method, access, caller);
+  else if (access === Policy_Access.COLLECTOR) {
+    const message = `${method} is for collectors and agents, with keys of their own`;
+    throw new Refusal('MISSING_CAPABILITY', message, { capability: 'collector' });
+  }
+}
+
+function admitCredential(
+  method: string,
+  access: Policy_Access,
+  { capabilities, withdrawn }: CredentialPrincipal,
+): void {
+  if (access === Policy_Access.HUMAN) {
+    const message = `${method} is for people who have signed in; no credential can call it`;
+    throw new Refusal('HUMAN_OPERATION', message);
+  }
+  const capability = CAPABILITY[access];
+  if (typeof capability !== 'string' || capabilities.includes(capability)) return;
+  if (withdrawn.includes(capability)) {
+    const message =
+      `${method} needs ${capability}: the credential was made with it, but its owner is not ` +
+      'granted it any more';
+    throw new Refusal('GRANT_REMOVED', message, { capability });
+  }
+  const message = `${method} needs ${capability}, which the credential lacks`;
+  throw new Refusal('MISSING_CAPABILITY', message, { capability });
+}
+
+/**
+ * Lets the caller into a project, for one method it has been admitted to. Throws a `Refusal`:
+ * PROJECT_BOUNDARY whether or not the project exists, MISSING_CAPABILITY for a role that is not
+ * enough.
  */
 export function enterProject(caller: Principal, declared: Policy, target: CallTarget): void {
   if (caller.kind !== 'human') {
     const reachesAll = caller.kind === 'col' && caller.project === SYSTEM_PROJECT;
-    if (reachesAll || caller.project === target.project) return;
+    if (caller.project === target.project) return;
+    if (reachesAll && declared.access === Policy_Access.COLLECTOR) return;
     throw new Refusal('PROJECT_BOUNDARY', 'The credential belongs to another project');
   }
   const place = caller.memberOf(target.project);

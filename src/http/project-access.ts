@@ -4,6 +4,7 @@
  */
 import { Refusal } from '../../streams/refusal.ts';
 import type { Authenticator } from '../auth/authenticator.ts';
+import { admitTo, enterProject, READ_POLICY } from '../auth/authorize.ts';
 
 /**
  * Takes the project, and names and values of the headers by turns, as they came. Rejects with a
@@ -15,14 +16,9 @@ export async function admitReader(
   rawHeaders: readonly string[],
 ): Promise<void> {
   const principal = await authenticator.authenticate(authorizationOf(rawHeaders));
-  if (!principal.capabilities.includes('monitoring.read')) {
-    const capability = 'monitoring.read';
-    throw new Refusal('MISSING_CAPABILITY', `The key lacks the capability ${capability}`, {
-      capability,
-    });
-  }
-  if (principal.project === project) return;
-  throw new Refusal('PROJECT_BOUNDARY', 'The credential belongs to another project');
+  const name = 'This URL';
+  admitTo(name, READ_POLICY, principal);
+  enterProject(principal, READ_POLICY, { name, project });
 }
 
 /** Two headers may be two people's, and one of them a gateway's: neither is taken. */

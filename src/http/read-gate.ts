@@ -4,6 +4,7 @@
  */
 import { Refusal } from '../../streams/refusal.ts';
 import type { Authenticator } from '../auth/authenticator.ts';
+import { admitTo, READ_POLICY } from '../auth/authorize.ts';
 import { httpStatusOf } from '../errors.ts';
 
 interface GateRefusal {
@@ -18,9 +19,9 @@ export type ReadGate = (authorization: string | undefined) => Promise<GateRefusa
 export function createReadGate(authenticator: Authenticator): ReadGate {
   return async (authorization) => {
     try {
-      const { capabilities } = await authenticator.authenticate(authorization);
-      if (capabilities.includes('monitoring.read')) return undefined;
-      throw new Refusal('MISSING_CAPABILITY', 'The key lacks the capability monitoring.read');
+      const principal = await authenticator.authenticate(authorization);
+      admitTo('This page', READ_POLICY, principal);
+      return undefined;
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       return { status: httpStatusOf(error.reason), message: error.message };

@@ -8,19 +8,30 @@ import { createContextKey, type HandlerContext } from '@connectrpc/connect';
 import type { RequestKey } from '../../actors/alerting/port.ts';
 import type { Actor } from '../../streams/commit/commit.ts';
 import { Refusal } from '../../streams/refusal.ts';
-import { enterProject } from '../auth/authorize.ts';
+import type { Authenticator } from '../auth/authenticator.ts';
+import { admitTo, enterProject } from '../auth/authorize.ts';
 import type { CredentialPrincipal, HumanPrincipal, Principal } from '../auth/principal.ts';
 import { policy } from '../gen/svc/options/v1/policy_pb.ts';
 
-export const principalKey = createContextKey<Principal | undefined>(undefined, {
+/** Who was admitted, and whom to ask again. */
+interface AdmittedCaller {
+  readonly principal: Principal;
+  readonly authenticator: Pick<Authenticator, 'again' | 'watch'>;
+}
+
+export const callerKey = createContextKey<AdmittedCaller | undefined>(undefined, {
   description: 'who calls',
 });
 
-/** The caller. Throws an Error when the access interceptor did not run: a bug. */
+/** The caller, as admitted. Throws an Error when the gate did not run: a bug. */
 export function callerOf(context: HandlerContext): Principal {
-  const principal = context.values.get(principalKey);
-  if (!principal) throw new Error('A handler ran without the access interceptor');
-  return principal;
+  return admitted(context).principal;
+}
+
+function admitted(context: HandlerContext): AdmittedCaller {
+  const caller = context.values.get(callerKey);
+  if (!caller) throw new Error('A handler ran without the gate');
+  return caller;
 }
 
 /** The caller, who is a person: the policy of the method has seen to it. */
@@ -39,15 +50,40 @@ export function credentialOf(context: HandlerContext): CredentialPrincipal {
 
 /**
  * The project id, if the caller may use this method there: a credential's own project, a person's
- * with the role that the method asks for. Throws PROJECT_BOUNDARY otherwise, MISSING_CAPABILITY for
- * a role that is not enough.
+ * with the role that the method asks for. The caller is looked at once more, because what was
+ * admitted may have ended while the body came in. Throws PROJECT_BOUNDARY otherwise,
+ * MISSING_CAPABILITY for a role that is not enough, and what authentication throws.
  *
  * @param member of OWNER_OR_SELF methods: the member whose the resource is, if it is one's
  */
 export function within(context: HandlerContext, project: string, member?: string): string {
-  const { name } = context.method;
-  enterProject(callerOf(context), getOption(context.method, policy), { name, project, member });
+  const { principal, authenticator } = admitted(context);
+  enter(context, authenticator.again(principal), project, member);
   return project;
+}
+
+/**
+ * Calls `onLost` once, within a second, when the caller may no longer use this method in the
+ * project: for answers that stay open. Returns its undo.
+ */
+export function watchAccess(
+  context: HandlerContext,
+  project: string,
+  onLost: (why: Refusal) => void,
+): () => void {
+  const { principal, authenticator } = admitted(context);
+  return authenticator.watch(principal, onLost, (now) => enter(context, now, project));
+}
+
+function enter(
+  { method }: HandlerContext,
+  caller: Principal,
+  project: string,
+  member?: string,
+): void {
+  const declared = getOption(method, policy);
+  admitTo(method.name, declared, caller);
+  enterProject(caller, declared, { name: method.name, project, member });
 }
 
 /** May the caller do what needs `monitoring.write` in the project, whatever this method needs? */

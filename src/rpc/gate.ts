@@ -9,9 +9,11 @@ import type { Host } from '../../actors/host-port.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import type { Authenticator } from '../auth/authenticator.ts';
-import { type Policy, Policy_Access, policy } from '../gen/svc/options/v1/policy_pb.ts';
+import { admitTo } from '../auth/authorize.ts';
+import type { HumanPrincipal } from '../auth/principal.ts';
+import { Policy_Access, policy } from '../gen/svc/options/v1/policy_pb.ts';
 import type { Log } from '../log.ts';
-import { principalKey } from './caller.ts';
+import { callerKey } from './caller.ts';
 import { asConnectError } from './told-errors.ts';
 
 /** Header with a position in EVENTS: told in every answer, waited for when a request sends it. */
@@ -24,6 +26,8 @@ const PROTOCOL_VERSION = '1';
 export interface GateDeps {
   readonly host: Pick<Host, 'appliedSequence' | 'waitFor'>;
   readonly authenticator: Authenticator;
+  /** The Set-Cookie value with a session's new secret, when it is due. Absent: nobody signs in. */
+  readonly rotateCookie?: (session: HumanPrincipal) => Promise<string | undefined>;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -33,7 +37,7 @@ export function requestGate(deps: GateDeps): (context: HandlerContext) => Promis
   return async (context) => {
     try {
       checkVersion(context.requestHeader.get('connect-protocol-version'));
-      await admit(deps.authenticator, context);
+      await admit(deps, context);
       const wanted = context.requestHeader.get(SEQUENCE_HEADER);
       if (wanted !== null) await waitFor(deps, wanted);
     } catch (error) {
@@ -51,17 +55,9 @@ function checkVersion(version: string | null): void {
   );
 }
 
-/** The capability that each declared access needs; '' = any valid credential. */
-const CAPABILITY: Readonly<Partial<Record<Policy_Access, string>>> = {
-  [Policy_Access.READ]: 'monitoring.read',
-  [Policy_Access.WRITE]: 'monitoring.write',
-  [Policy_Access.COLLECTOR]: 'collector',
-  [Policy_Access.ANY]: '',
-};
-
 /** Puts the caller into the call's context, where `callerOf` finds it. */
-async function admit(authenticator: Authenticator, context: HandlerContext): Promise<void> {
-  const { name } = context.method;
+async function admit(deps: GateDeps, context: HandlerContext): Promise<void> {
+  const { authenticator, rotateCookie } = deps;
   const declared = getOption(context.method, policy);
   if (declared.access === Policy_Access.NONE) return;
   const header = (field: string) => context.requestHeader.get(field) ?? undefined;
@@ -70,30 +66,11 @@ async function admit(authenticator: Authenticator, context: HandlerContext): Pro
     cookie: header('cookie'),
     origin: header('origin'),
   });
-  if (principal.kind !== 'human') {
-    const capability = capabilityFor(name, declared);
-    if (capability !== '' && !principal.capabilities.includes(capability)) {
-      throw new Refusal(
-        'MISSING_CAPABILITY',
-        `${name} needs ${capability}, which the credential does not have`,
-        { capability },
-      );
-    }
-  }
-  context.values.set(principalKey, principal);
-}
-
-/**
- * The capability a credential needs, '' = none in particular. Throws HUMAN_OPERATION for what only
- * people may do, and MISSING_CAPABILITY for a method that declares no policy: it is refused.
- */
-export function capabilityFor(name: string, declared: Policy): string {
-  if (declared.access === Policy_Access.HUMAN) {
-    throw new Refusal('HUMAN_OPERATION', `${name} is for people, in the dashboard`);
-  }
-  const capability = CAPABILITY[declared.access];
-  if (capability !== undefined) return capability;
-  throw new Refusal('MISSING_CAPABILITY', `${name} declares no policy: nobody may call it`);
+  admitTo(context.method.name, declared, principal);
+  context.values.set(callerKey, { principal, authenticator });
+  if (principal.kind !== 'human') return;
+  const cookie = await rotateCookie?.(principal);
+  if (cookie !== undefined) context.responseHeader.append('set-cookie', cookie);
 }
 
 async function waitFor({ host, clock }: GateDeps, wanted: string): Promise<void> {

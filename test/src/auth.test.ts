@@ -4,7 +4,7 @@
  * request on.
  */
 import fc from 'fast-check';
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { KEY_LIFETIME_MS_MAX, type NewCredential } from '../../actors/identity/credentials.ts';
 import type { AuthenticatorOptions } from '../../src/auth/authenticator.ts';
 import { issueCredential, revokeCredential } from '../../src/auth/credentials.ts';
@@ -23,7 +23,9 @@ import {
   START_MS,
   startWorld,
   tester,
+  type World,
 } from '../support/credential-world.ts';
+import { identitiesOf } from '../support/identities.ts';
 
 const credential: NewCredential = {
   project: 'p1',
@@ -32,6 +34,16 @@ const credential: NewCredential = {
   owner: 'projects/p1/serviceAccounts/s',
   displayName: 'Scraper',
 };
+
+/** A world where the service account that the keys act for may read. */
+async function startProject(t: Test): Promise<World> {
+  const world = await startWorld(t);
+  const account = { project: 'p1', displayName: 'Robot', template: null, createdBy: 'test' };
+  await identitiesOf(world).start('p1', 'serviceAccount', 's', {
+    ...{ ...account, capabilities: ['monitoring.read'] },
+  });
+  return world;
+}
 
 t.test('a minted key has the published form, and any one wrong character is noticed', async (t) => {
   const key = mintKey('sk', { nowMs: START_MS, random: systemRandom });
@@ -82,7 +94,7 @@ t.test(
 );
 
 t.test('an issued key authenticates; the commit holds its hash and never the key', async (t) => {
-  const world = await startWorld(t);
+  const world = await startProject(t);
   const commits: string[] = [];
   world.host.onApplied(({ commit }) => void commits.push(JSON.stringify(commit)));
   const { id, key, expiresMs } = await issueCredential(world, tester, credential);
@@ -103,7 +115,7 @@ t.test('an issued key authenticates; the commit holds its hash and never the key
 });
 
 t.test('what is no key of ours is refused alike, whether its id exists or not', async (t) => {
-  const world = await startWorld(t);
+  const world = await startProject(t);
   const { key } = await issueCredential(world, tester, credential);
   const { made, authenticate } = authenticator(t, world);
   const ports = { nowMs: START_MS, random: seededRandom(9) };
@@ -163,7 +175,7 @@ function checksumOf(body: string): string {
 }
 
 t.test('a revoked key is refused on the next request although it was in the cache', async (t) => {
-  const world = await startWorld(t);
+  const world = await startProject(t);
   const { id, key } = await issueCredential(world, tester, credential);
   const other = await issueCredential(world, tester, credential);
   const { authenticate } = authenticator(t, world);
@@ -191,7 +203,7 @@ t.test('a revoked key is refused on the next request although it was in the cach
 });
 
 t.test('a key expires by the clock, whether or not its timer has fired', async (t) => {
-  const world = await startWorld(t);
+  const world = await startProject(t);
   const lifetimeMs = 10 * DAY_MS;
   const { key } = await issueCredential(world, tester, { ...credential, lifetimeMs });
   const { authenticate } = authenticator(t, world);
@@ -221,7 +233,7 @@ t.test('a key expires by the clock, whether or not its timer has fired', async (
 t.test(
   'a replaced key works until its overlap ends by the clock, then is refused as replaced',
   async (t) => {
-    const world = await startWorld(t);
+    const world = await startProject(t);
     const { id, key } = await issueCredential(world, tester, credential);
     const successor = await issueCredential(world, tester, credential);
     const { authenticate } = authenticator(t, world);
@@ -253,7 +265,7 @@ t.test(
 );
 
 t.test('a verified key is looked up once, until its credential changes', async (t) => {
-  const world = await startWorld(t);
+  const world = await startProject(t);
   const { key } = await issueCredential(world, tester, credential);
   let lookups = 0;
   const counting: AuthenticatorOptions['host'] = {
@@ -275,10 +287,11 @@ t.test('a verified key is looked up once, until its credential changes', async (
 t.test(
   'plain routes open to a key that may read, and tell others their status and why',
   async (t) => {
-    const world = await startWorld(t);
+    const world = await startProject(t);
     const reader = await issueCredential(world, tester, credential);
     const capabilities = ['collector'] as const;
-    const collector = await issueCredential(world, tester, { ...credential, capabilities });
+    const bare = { ...credential, kind: 'col', capabilities } as const;
+    const collector = await issueCredential(world, tester, bare);
     const gate = createReadGate(authenticator(t, world).made);
     t.equal(await gate(`Bearer ${reader.key}`), undefined);
     t.match(await gate(`Bearer ${collector.key}`), {

@@ -183,7 +183,7 @@ t.test('Saving a rule', async (t) => {
       ...{ enabled: true, sustainedSeconds: 0, repeatIntervalSeconds: 0, destinationNames: [] },
     });
     t.notOk('recoveryThreshold' in body.spec, 'absent, not 0');
-    t.match(body.updatedBy, /^projects\/demo\/keys\//);
+    t.match(body.updatedBy, /^projects\/demo\/serviceAccounts\/\w+\/keys\//);
     t.match(await world.call('ListAlertRules', { projectName: PROJECT }), {
       body: { rules: [body] },
     });

@@ -24,8 +24,13 @@ import { openEmbeddedStream } from '../../sqlite/embedded-stream.ts';
 import { type History, openHistory } from '../../sqlite/history/store.ts';
 import { openInstanceStore } from '../../sqlite/instance-store.ts';
 import { createAuthenticator } from '../../src/auth/authenticator.ts';
-import { issueCredential } from '../../src/auth/credentials.ts';
+import { AuditService } from '../../src/gen/svc/audit/v1/audit_pb.ts';
+import { AutomationService } from '../../src/gen/svc/iam/v1/automation_pb.ts';
+import { IngestService } from '../../src/gen/svc/ingest/v1/ingest_pb.ts';
+import { AlertService } from '../../src/gen/svc/monitoring/v1/alert_pb.ts';
+import { MonitoringService } from '../../src/gen/svc/monitoring/v1/monitoring_pb.ts';
 import { ErrorInfoSchema } from '../../src/gen/svc/options/v1/error_pb.ts';
+import { ProjectService } from '../../src/gen/svc/project/v1/project_pb.ts';
 import { addFallbacks } from '../../src/http/fallbacks.ts';
 import { BODY_BYTES_MAX, HEADER_BYTES_MAX } from '../../src/http/limits.ts';
 import type { Log } from '../../src/log.ts';
@@ -35,9 +40,13 @@ import { createVmQueries } from '../../src/query/vm/vm-queries.ts';
 import { connectOptions, type RpcDeps, rpcRoutes } from '../../src/rpc/routes.ts';
 import { VirtualClock } from '../../streams/clock.ts';
 import { seededRandom } from '../../streams/random.ts';
-import { START_MS, tester } from './credential-world.ts';
+import { START_MS } from './credential-world.ts';
+import { identitiesOf, type SignedIn, type TestCapability } from './identities.ts';
+import { readTestCookie, testAccessTokens, testSessions } from './sign-in-ports.ts';
 
 export const START_SECONDS = START_MS / 1000;
+/** Origin of the service in this world: what a browser must send with its cookie. */
+export const ORIGIN = 'http://127.0.0.1:8080';
 export const VM = 'projects/demo/vms/vm-1';
 
 export interface Answer {
@@ -54,6 +63,8 @@ export interface Answer {
 export interface CallOptions {
   /** A key; default the one that reads and writes `demo`; null = no Authorization header. */
   readonly key?: string | null;
+  /** Calls as this person in place of a key: with the cookie of the session, and the Origin. */
+  readonly person?: Pick<SignedIn, 'secret'>;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -79,7 +90,13 @@ export async function startRpcWorld(
 ) {
   const parts = await startParts(t);
   const { clock, random, host, stream, pipeline, log } = parts;
-  const authenticator = createAuthenticator({ host, clock, noteUse: () => {} });
+  const tokens = await testAccessTokens(clock);
+  const authenticator = createAuthenticator({
+    ...{ host, clock, tokens },
+    noteUse: () => {},
+    sessions: { people: testSessions(host), readCookie: readTestCookie, origin: () => ORIGIN },
+  });
+  const identities = identitiesOf({ host, clock, random });
   const datacenterStates = new Map<string, 'live' | 'stale'>();
   const { sealedValues, alerting } = inMemoryAlerting(parts);
   const real: WorldParts = {
@@ -94,10 +111,12 @@ export async function startRpcWorld(
   addFallbacks(app, log);
   addRoutes(app, real);
   await app.register(fastifyConnectPlugin, { ...connectOptions(deps), routes: rpcRoutes(deps) });
-  const issue = async (project: string, capabilities: readonly Capability[]) => {
-    const about = { kind: 'sk', owner: 'test', displayName: 'k' } as const;
-    const credential = { ...about, project, capabilities };
-    return (await issueCredential({ host, clock, random }, tester, credential)).key;
+  const issue = async (project: string, capabilities: readonly TestCapability[]) => {
+    const isCollector = capabilities.includes('collector');
+    const made = isCollector
+      ? await identities.issue({ project, kind: 'col', capabilities, owner: 'service/test' })
+      : await identities.accountKey(project, capabilities);
+    return made.key;
   };
   const keys = {
     write: await issue('demo', ['monitoring.read', 'monitoring.write']),
@@ -127,6 +146,9 @@ export async function startRpcWorld(
     lines: parts.lines,
     datacenterStates,
     sealedValues,
+    authenticator,
+    tokens,
+    ...identities,
   };
   return { ...seen, ...callsOf(app, keys, settled), settled, issue, stopRules: parts.stopRules };
 }
@@ -247,9 +269,10 @@ function callsOf(
   async function send(
     path: string,
     payload: string | Buffer,
-    { key = keys.write, headers = {} }: CallOptions = {},
+    { key = keys.write, person, headers = {} }: CallOptions = {},
   ): Promise<Answer> {
-    const credential = key === null ? {} : { authorization: `Bearer ${key}` };
+    const bearer = key === null ? {} : { authorization: `Bearer ${key}` };
+    const credential = person ? cookieHeaders(person) : bearer;
     const response = await app.inject({
       ...{ method: 'POST', url: path, payload },
       headers: { 'content-type': 'application/json', ...credential, ...headers },
@@ -271,7 +294,10 @@ function callsOf(
   return { send, call, write };
 }
 
-type Capability = 'monitoring.read' | 'monitoring.write' | 'collector';
+/** What a browser sends for a signed-in person: the cookie, and where the page came from. */
+export function cookieHeaders({ secret }: Pick<SignedIn, 'secret'>) {
+  return { cookie: `svc_session=${secret}`, origin: ORIGIN };
+}
 
 /** A row of `WriteSamples`, as JSON. */
 export interface SampleRow {
@@ -286,15 +312,12 @@ export interface SampleRow {
   readonly values?: readonly { series: string; labels?: object; value: number | string }[];
 }
 
-const SERVICE_OF: Readonly<Record<string, string>> = {
-  QueryVMMonitoring: 'svc.monitoring.v1.MonitoringService',
-  ListVMMonitoring: 'svc.monitoring.v1.MonitoringService',
-  ListMetricDescriptors: 'svc.monitoring.v1.MonitoringService',
-  WriteSamples: 'svc.ingest.v1.IngestService',
-  ListMachines: 'svc.audit.v1.AuditService',
-  GetMachine: 'svc.audit.v1.AuditService',
-  ListTransitions: 'svc.audit.v1.AuditService',
-};
+/** Service of each method, from the descriptors. */
+const SERVICE_OF: Readonly<Record<string, string>> = Object.fromEntries(
+  [MonitoringService, AlertService, IngestService, AuditService, AutomationService, ProjectService]
+    .flatMap((service) => service.methods)
+    .map((method) => [method.name, method.parent.typeName]),
+);
 
 interface Injected {
   readonly statusCode: number;

@@ -1,0 +1,152 @@
+/**
+ * Identities for tests, made by the machines' own events and not by the parts that are under test:
+ * service accounts, people, members, sessions, CI connections, and credentials that act for them.
+ */
+
+import type { Host, Instance } from '../../actors/host-port.ts';
+import { memberIdOf } from '../../actors/identity/names.ts';
+import type { Role } from '../../machines/membership.ts';
+import { issueCredential } from '../../src/auth/credentials.ts';
+import { mintSecret } from '../../src/auth/keys.ts';
+import type { Clock } from '../../streams/clock.ts';
+import { SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
+import { type Random, ulid } from '../../streams/random.ts';
+import { DAY_MS, tester } from './credential-world.ts';
+
+type NewCredential = Parameters<typeof issueCredential>[2];
+export type TestCapability = NewCredential['capabilities'][number];
+
+/** A person who has signed in: `secret` is what the session's cookie holds. */
+export interface SignedIn {
+  readonly person: string;
+  readonly session: string;
+  readonly secret: string;
+}
+
+export interface IssuedTestKey {
+  readonly id: string;
+  readonly key: string;
+}
+
+export type Identities = ReturnType<typeof identitiesOf>;
+
+export function identitiesOf(ports: {
+  readonly host: Host;
+  readonly clock: Clock;
+  readonly random: Random;
+}) {
+  const { host, clock, random } = ports;
+  const newId = (): string => ulid(clock.now(), random);
+
+  const start = async (project: string, machine: string, id: string, input: object) => {
+    await host.submit({
+      project,
+      by: tester,
+      decide: (draft) => void draft.start(machine, id, { at: draft.at, ...input }),
+    });
+    return id;
+  };
+  /** Sends an event to an instance, as one decision; does it change anything? */
+  const send = async (
+    project: string,
+    machine: string,
+    id: string,
+    event: { readonly type: string } & Readonly<Record<string, unknown>>,
+  ): Promise<boolean> => {
+    const { answer } = await host.submit({
+      project,
+      by: tester,
+      decide: (draft) =>
+        draft.send(machine, id, { by: tester.name, ...event, at: draft.at }).changed,
+    });
+    return answer;
+  };
+  const issue = async (credential: Omit<NewCredential, 'displayName'>): Promise<IssuedTestKey> => {
+    const { id, key } = await issueCredential(ports, tester, { ...credential, displayName: 'k' });
+    return { id, key };
+  };
+
+  /** A service account; answers its id. */
+  const account = (project: string, capabilities: readonly string[]): Promise<string> =>
+    start(project, 'serviceAccount', newId(), {
+      ...{ project, displayName: 'Robot', template: null, createdBy: tester.name },
+      capabilities,
+    });
+  /** A key of a service account, which is made for it with the same capabilities if none is given. */
+  const accountKey = async (
+    project: string,
+    capabilities: readonly TestCapability[],
+    options: { readonly account?: string; readonly lifetimeMs?: number } = {},
+  ): Promise<IssuedTestKey & { readonly account: string }> => {
+    const { account: of = await account(project, capabilities), ...rest } = options;
+    const owner = `projects/${project}/serviceAccounts/${of}`;
+    return { ...(await issue({ project, kind: 'sk', capabilities, owner, ...rest })), account: of };
+  };
+  /** A person; answers the id. */
+  const person = (displayName = 'Ada'): Promise<string> =>
+    start(SYSTEM_PROJECT, 'person', newId(), { displayName, email: '', identity: null });
+  /** A membership; answers its id. */
+  const member = (project: string, of: string, role: Role): Promise<string> =>
+    start(project, 'membership', memberIdOf(project, of), {
+      ...{ project, person: of, role, displayName: 'Ada', email: '', by: tester.name },
+    });
+  /** A session of the person, for a week. */
+  const signIn = async (of: string): Promise<SignedIn> => {
+    const { id, hash, text } = mintSecret('session', { nowMs: clock.now(), random });
+    const about = { person: of, method: 'link', hash, agent: 'test' };
+    await start(SYSTEM_PROJECT, 'session', id, { ...about, expiresMs: clock.now() + 7 * DAY_MS });
+    return { person: of, session: id, secret: text };
+  };
+  return {
+    start,
+    send,
+    issue,
+    account,
+    accountKey,
+    person,
+    member,
+    signIn,
+    /** A person who is signed in and has this role in the project; null = none. */
+    async signedInAs(project: string, role: Role | null): Promise<SignedIn> {
+      const of = await person(role ?? 'Stranger');
+      if (role) await member(project, of, role);
+      return signIn(of);
+    },
+    /** A key of a member of the project. */
+    personalKey: (
+      project: string,
+      of: string,
+      capabilities: readonly TestCapability[],
+      options: { readonly lifetimeMs?: number } = {},
+    ) =>
+      issue({
+        ...{ project, kind: 'pk', capabilities, ...options },
+        owner: `projects/${project}/members/${memberIdOf(project, of)}`,
+      }),
+    /** A collector's key: of the project, or of every one when it is `_system`. */
+    collector: (project: string, datacenter?: string) =>
+      issue({
+        ...{ project, kind: 'col', capabilities: ['collector'], owner: 'service/test' },
+        ...(datacenter !== undefined && { datacenter }),
+      }),
+    /** An enrolled VM's agent: its key, and the enrolment that it needs. */
+    async agent(project: string, vm: string): Promise<IssuedTestKey> {
+      const owner = `projects/${project}/vms/${vm}`;
+      const issued = await issue({ project, kind: 'vm', capabilities: ['collector'], owner, vm });
+      const about = { project, vm, datacenter: 'DC-1', tokenHash: '', by: tester.name };
+      await start(project, 'enrolment', vm, about);
+      await send(project, 'enrolment', vm, {
+        ...{ type: 'enrolled', credential: issued.id, system: 'test' },
+      });
+      return issued;
+    },
+    /** An approved CI connection of a service account; answers its id. */
+    connection: (project: string, serviceAccount: string, capabilities: readonly string[]) =>
+      start(project, 'ciConnection', newId(), {
+        ...{ project, serviceAccount, capabilities, displayName: 'CI', issuer: 'github' },
+        ...{ audience: 'test', bound: {}, verification: 'v', digest: 'd', createdBy: tester.name },
+      }),
+    /** The row of an identity, as it is now. */
+    row: (machine: string, id: string): Instance | undefined => host.findInstance(machine, id),
+  };
+}
