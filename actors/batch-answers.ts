@@ -14,13 +14,14 @@ interface Kept {
   readonly answer: Promise<WriteAnswer>;
 }
 
-/** Answers by project and batch id, the oldest forgotten first. */
+/** Answers by project, what the sender may report, and batch id; the oldest forgotten first. */
 export class BatchAnswers {
   readonly #kept = new Map<string, Kept>();
 
   /** The kept answer of this batch; otherwise that of `store`, kept unless it rejects. */
   answer(request: WriteRequest, store: () => Promise<WriteAnswer>): Promise<WriteAnswer> {
-    const key = `${request.project}/${request.batchId}`;
+    const { project, reach, batchId } = request;
+    const key = JSON.stringify([project, reach?.datacenter, reach?.vm, batchId]);
     const digest = digestOf(request.rows);
     const before = this.#kept.get(key);
     if (before?.digest === digest) return before.answer;

@@ -30,6 +30,8 @@ interface Heard {
 export class Datacenters {
   readonly #deps: DatacentersDeps;
   readonly #heard = new Map<string, Heard>();
+  /** Judged at every start, whether or not they were ever heard. */
+  #given: ReadonlySet<string> = new Set();
 
   constructor(deps: DatacentersDeps) {
     this.#deps = deps;
@@ -52,11 +54,13 @@ export class Datacenters {
   }
 
   /**
-   * Checks every `checkMs` until `signal`. The given data centers are judged from the start on, but
-   * a start is no report: one that was stale stays so until rows arrive.
+   * Checks every `checkMs` until `signal`. The given data centers, and those that ever reported, are
+   * judged from the start on, but a start is no report: one that was stale stays so until rows
+   * arrive.
    */
   async run(datacenters: readonly string[], checkMs: number, signal: AbortSignal): Promise<void> {
-    for (const datacenter of datacenters) {
+    this.#given = new Set(datacenters);
+    for (const datacenter of [...datacenters, ...this.#committed()]) {
       if (!this.#heard.has(datacenter)) this.#heard.set(datacenter, this.#now(false));
     }
     while (!signal.aborted) {
@@ -65,10 +69,29 @@ export class Datacenters {
     }
   }
 
+  /** Of all others the first report is committed: a restart must not forget that they exist. */
+  #isRemembered(datacenter: string): boolean {
+    if (this.#given.has(datacenter)) return true;
+    return this.#deps.host.view(SYSTEM_PROJECT).instance('datacenter', datacenter) !== undefined;
+  }
+
+  #committed(): string[] {
+    const view = this.#deps.host.view(SYSTEM_PROJECT);
+    const found: string[] = [];
+    for (let after: string | undefined, more = true; more; ) {
+      const page = view.instances('datacenter', { limit: 1000, ...(after && { after }) });
+      found.push(...page.items.map(({ instance }) => instance));
+      after = page.next;
+      more = after !== undefined;
+    }
+    return found;
+  }
+
   async #check(datacenter: string, last: Heard): Promise<void> {
     const silentMs = this.#deps.clock.elapsed() - last.elapsedMs;
     const state = silentMs > this.#deps.silenceMs ? 'stale' : 'live';
-    if (state === this.stateOf(datacenter) || (state === 'live' && !last.reported)) return;
+    if (state === 'live' && !last.reported) return;
+    if (state === this.stateOf(datacenter) && this.#isRemembered(datacenter)) return;
     try {
       await this.#commit(datacenter, state, last.atMs);
     } catch (error) {

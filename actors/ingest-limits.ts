@@ -6,21 +6,12 @@
 import { RETENTION_MS } from '../streams/evaluation/entry.ts';
 import type { SeriesKey } from '../streams/samples/batch.ts';
 import { isSameList } from './batch-answers.ts';
+import { type CheckedRows, checkedRows, type PlacedRow, withoutSeries } from './checked-rows.ts';
 import type { IngestRow, RejectedSample } from './ingest-port.ts';
 import type { VmRegistry } from './vm-registry.ts';
 
 /** Distinct series of a VM within retention: some 30 of its own, and a few for each device. */
 const VM_SERIES_MAX = 512;
-
-/** Rows of a request that are kept, and what of it is not. */
-export interface CheckedRows {
-  readonly rows: readonly IngestRow[];
-  /** Index in the request of each row; absent: all rows are kept. */
-  readonly indexes?: readonly number[];
-  readonly rejected: readonly RejectedSample[];
-  /** Samples kept. */
-  readonly samples: number;
-}
 
 /** The series of a VM since this node's start; a single list as long as all its rows have it. */
 interface VmSeries {
@@ -41,7 +32,7 @@ export class IngestLimits {
   keepWithin(project: string, checked: CheckedRows, nowMs: number): CheckedRows {
     const tooManyVms = this.#registry.withoutRoom(project, checked.rows);
     const rejected: RejectedSample[] = [];
-    const kept: { row: IngestRow; index: number }[] = [];
+    const kept: PlacedRow[] = [];
     for (const [i, row] of checked.rows.entries()) {
       const index = checked.indexes?.[i] ?? i;
       if (tooManyVms?.has(row.vm)) {
@@ -49,18 +40,13 @@ export class IngestLimits {
         continue;
       }
       const surplus = this.#surplusOf(project, row, nowMs);
-      kept.push({ row: surplus ? without(row, surplus) : row, index });
+      kept.push({ row: surplus ? withoutSeries(row, surplus) : row, index });
       for (const series of surplus ?? []) {
         rejected.push({ row: index, series, reason: 'LIMIT_EXCEEDED' });
       }
     }
     if (rejected.length === 0) return checked;
-    return {
-      rows: kept.map(({ row }) => row),
-      indexes: kept.map(({ index }) => index),
-      rejected: [...checked.rejected, ...rejected].sort((a, b) => a.row - b.row),
-      samples: kept.reduce((sum, { row }) => sum + row.values.length, 0),
-    };
+    return checkedRows(kept, [...checked.rejected, ...rejected]);
   }
 
   #surplusOf(project: string, row: IngestRow, nowMs: number): Set<SeriesKey> | undefined {
@@ -102,13 +88,4 @@ function takeIn(
   }
   vm.layout = surplus ? [] : series;
   return surplus;
-}
-
-function without(row: IngestRow, surplus: ReadonlySet<SeriesKey>): IngestRow {
-  const isKept = (_: unknown, i: number): boolean => !surplus.has(row.series[i] ?? '');
-  return {
-    ...row,
-    series: row.series.filter(isKept),
-    values: Array.from(row.values).filter(isKept),
-  };
 }

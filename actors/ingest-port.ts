@@ -7,21 +7,44 @@ export interface IngestRow extends Omit<Row, 'project'> {
   readonly displayName?: string;
 }
 
+/** What a sender may report, as its credential says. */
+export interface SenderReach {
+  /** Data center of the VMs that it reports; null = that of this node. */
+  readonly datacenter: string | null;
+  /** Of an agent: the one VM, whose expanded series it sends and nothing else; null = a collector. */
+  readonly vm: string | null;
+}
+
 export interface WriteRequest {
   /** Project id. */
   readonly project: string;
+  /** Absent: this node's own collectors, which know where their machines are. */
+  readonly reach?: SenderReach;
   /** The sender's id of this batch: sent again with the same rows, it is answered the same. '' = none. */
   readonly batchId: string;
   readonly rows: readonly IngestRow[];
 }
 
-/** LIMIT_EXCEEDED: the project has no room for another VM, or the VM none for another series. */
-export type RejectReason = 'NOT_FINITE' | 'CLOCK_AHEAD' | 'OLDER_THAN_RETENTION' | 'LIMIT_EXCEEDED';
+/**
+ * LIMIT_EXCEEDED: the project has no room for another VM, or the VM none for another series.
+ * OTHER_DATACENTER: the VM belongs to a data center that the sender does not report.
+ * OTHER_VM: an agent sends for its own VM alone. NOT_EXPANDED: and of it expanded series alone.
+ * TOLD_BY_AGENT: a collector sends an expanded series of a VM whose agent sends it.
+ */
+export type RejectReason =
+  | 'NOT_FINITE'
+  | 'CLOCK_AHEAD'
+  | 'OLDER_THAN_RETENTION'
+  | 'LIMIT_EXCEEDED'
+  | 'OTHER_DATACENTER'
+  | 'OTHER_VM'
+  | 'NOT_EXPANDED'
+  | 'TOLD_BY_AGENT';
 
 export interface RejectedSample {
   /** Index of the row in the request. */
   readonly row: number;
-  /** The series refused; '' = the whole row. */
+  /** The series refused, or the field of the row: `vcpus`, `state`, `displayName`; '' = the row. */
   readonly series: string;
   readonly reason: RejectReason;
 }

@@ -10,8 +10,9 @@ import { Refusal } from '../streams/refusal.ts';
 import type { SeriesKey } from '../streams/samples/batch.ts';
 import { partitionOf } from '../streams/stream.ts';
 import { BatchAnswers } from './batch-answers.ts';
+import { type CheckedRows, checkedRows, type PlacedRow } from './checked-rows.ts';
 import type { ClockNotes } from './clock-notes.ts';
-import { type CheckedRows, IngestLimits } from './ingest-limits.ts';
+import { IngestLimits } from './ingest-limits.ts';
 import type {
   Ingest,
   IngestRow,
@@ -20,6 +21,7 @@ import type {
   WriteRequest,
 } from './ingest-port.ts';
 import type { PartitionWriter } from './partition-writer.ts';
+import { withinReach, withoutVms } from './sender-reach.ts';
 import type { VmRegistry } from './vm-registry.ts';
 
 export interface IngestDeps {
@@ -27,9 +29,12 @@ export interface IngestDeps {
   readonly writer: PartitionWriter;
   readonly registry: VmRegistry;
   /** Where it is noted that a source's clock is wrong; absent: nowhere. */
-  readonly clocks?: ClockNotes;
-  /** Rows were stored, if only for their VM's state: what keeps a data center live. */
-  readonly onRows: () => void;
+  readonly clocks?: Pick<ClockNotes, 'note'>;
+  /**
+   * Rows of a collector were stored, if only for their VM's state: what keeps a data center live;
+   * undefined = the one of this node. An agent's rows say nothing of its data center.
+   */
+  readonly onRows: (datacenter: string | undefined) => void;
   /** How many samples were stored, and what was refused, of each request that was answered. */
   readonly onSamples: (accepted: number, rejected: readonly RejectedSample[]) => void;
 }
@@ -44,6 +49,8 @@ export function createIngest(deps: IngestDeps): Ingest {
   const seen = new RecentTimes((project, vm) =>
     clocks?.note('CLOCK_BACKWARDS', project, vm, deps.clock.now()),
   );
+  // Of a guest's own clock: it says nothing of the hypervisor's readings of the VM.
+  const seenOfAgents = new RecentTimes(() => {});
   const partitions = new Map<string, number>();
 
   function knownPartition(project: string): number {
@@ -55,20 +62,29 @@ export function createIngest(deps: IngestDeps): Ingest {
     return partition;
   }
 
-  async function store(request: WriteRequest): Promise<WriteAnswer> {
-    const { project, rows } = request;
+  /** What of a request is kept, its VMs registered. */
+  async function admit({ project, reach, rows }: WriteRequest): Promise<CheckedRows> {
     const nowMs = deps.clock.now();
-    const checked = limits.keepWithin(project, checkRows(rows, nowMs), nowMs);
-    for (const { row, reason } of checked.rejected) {
+    const find = deps.registry.finder(project);
+    const sound = checkRows(withinReach(rows, reach, find), nowMs);
+    const checked = limits.keepWithin(project, sound, nowMs);
+    for (const { row, reason } of reach?.vm ? [] : checked.rejected) {
       const vm = reason === 'CLOCK_AHEAD' ? rows[row]?.vm : undefined;
       if (vm !== undefined) clocks?.note('CLOCK_AHEAD', project, vm, nowMs);
     }
-    const registering = deps.registry.register(project, checked.rows);
-    if (registering) await registering;
-    const duplicates = seen.count(project, checked.rows);
+    const registering = deps.registry.register(project, checked.rows, reach);
+    const elsewhere = registering ? await registering : undefined;
+    return elsewhere ? withoutVms(checked, elsewhere) : checked;
+  }
+
+  async function store(request: WriteRequest): Promise<WriteAnswer> {
+    const { project, reach } = request;
+    const checked = await admit(request);
+    const times = reach?.vm ? seenOfAgents : seen;
+    const duplicates = times.count(project, checked.rows);
     await deps.writer.write(knownPartition(project), project, checked.rows);
-    seen.note(project, checked.rows);
-    if (checked.rows.length > 0) deps.onRows();
+    times.note(project, checked.rows);
+    if (checked.rows.length > 0 && !reach?.vm) deps.onRows(reach?.datacenter ?? undefined);
     deps.onSamples(checked.samples, checked.rejected);
     return { accepted: checked.samples, duplicates, rejected: checked.rejected };
   }
@@ -83,33 +99,27 @@ export function createIngest(deps: IngestDeps): Ingest {
  * Keeps what is sound. A row too far in the future would poison the watermark of its series, one
  * older than retention can be neither stored nor judged; a value that is not finite is missing.
  */
-function checkRows(rows: readonly IngestRow[], nowMs: number): CheckedRows {
-  let samples = 0;
-  for (const row of rows) {
-    if (!isSound(row) || timeProblem(row.observedMs, nowMs)) return keepSound(rows, nowMs);
-    samples += row.values.length;
-  }
-  return { rows, rejected: [], samples };
+function checkRows(within: CheckedRows, nowMs: number): CheckedRows {
+  const isAllSound = within.rows.every(
+    (row) => isSound(row) && !timeProblem(row.observedMs, nowMs),
+  );
+  return isAllSound ? within : keepSound(within, nowMs);
 }
 
-function keepSound(rows: readonly IngestRow[], nowMs: number): CheckedRows {
-  const rejected: RejectedSample[] = [];
-  const kept: IngestRow[] = [];
-  const indexes: number[] = [];
-  let samples = 0;
-  for (const [row, content] of rows.entries()) {
+function keepSound(within: CheckedRows, nowMs: number): CheckedRows {
+  const rejected: RejectedSample[] = [...within.rejected];
+  const kept: PlacedRow[] = [];
+  for (const [i, content] of within.rows.entries()) {
+    const index = within.indexes?.[i] ?? i;
     const reason = timeProblem(content.observedMs, nowMs);
     if (reason) {
-      rejected.push({ row, series: '', reason });
+      rejected.push({ row: index, series: '', reason });
       continue;
     }
-    assertRow(content, row);
-    const sound = withoutBadValues(content, row, rejected);
-    kept.push(sound);
-    indexes.push(row);
-    samples += sound.values.length;
+    assertRow(content, index);
+    kept.push({ row: withoutBadValues(content, index, rejected), index });
   }
-  return { rows: kept, indexes, rejected, samples };
+  return checkedRows(kept, rejected);
 }
 
 /** What no sender can mean: the whole request is refused before anything of it is kept. */

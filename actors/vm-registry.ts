@@ -1,12 +1,14 @@
 /**
  * VMs become known by their first row: a record in the project's commits, with the name its
- * collector tells. What is registered is remembered, so that only a new VM or a new name costs a
- * commit. Identity is the id alone; a re-created domain is a new VM.
+ * collector tells. What is registered is remembered, and follows what other commits make of it, so
+ * that only a new VM or a new name costs a commit. Identity is the id alone; a re-created domain is
+ * a new VM.
  */
 import type { Clock } from '../streams/clock.ts';
+import type { Commit } from '../streams/commit/commit.ts';
 import { ShardPlaces } from './export-shards.ts';
 import type { Host, ProjectView } from './host-port.ts';
-import type { IngestRow } from './ingest-port.ts';
+import type { IngestRow, SenderReach } from './ingest-port.ts';
 
 /** Body of a record of kind `vm`. */
 export interface VmBody {
@@ -14,6 +16,10 @@ export interface VmBody {
   readonly datacenter: string;
   readonly expandedMonitoring: boolean;
   readonly registeredMs: number;
+  /** An agent inside the guest sends its expanded series: nobody else may. */
+  readonly hasAgent?: true;
+  /** Its agent came before any collector: name and data center are still those of the enrolment. */
+  readonly isExpected?: true;
   /** Its export shard, for ever; absent until the first row after an older version registered it. */
   readonly exportShard?: number;
 }
@@ -27,18 +33,29 @@ export interface VmRegistryDeps {
   readonly vmsMax?: number;
 }
 
-/** Series that only expanded monitoring reports. */
+/** What is remembered of a VM. */
+export type RegisteredVm = Pick<
+  VmBody,
+  'displayName' | 'datacenter' | 'expandedMonitoring' | 'hasAgent' | 'isExpected'
+>;
+
+/** Of the series that only expanded monitoring reports, the one that every source of them has. */
 const EXPANDED_SERIES = 'svc_vm_load1';
 /** VMs that a project may register: what one partition's evaluator and history are made for. */
 const PROJECT_VMS_MAX = 50_000;
 /** VMs registered by one commit. */
 const BATCH = 200;
 
-interface Known {
-  readonly displayName: string;
-  readonly expanded: boolean;
+interface Known extends RegisteredVm {
   /** Has it a place in the exports? */
   readonly placed: boolean;
+}
+
+/** What a row tells about its VM. */
+interface Told {
+  /** '' = not told. */
+  displayName: string;
+  expanded: boolean;
 }
 
 export class VmRegistry {
@@ -49,6 +66,13 @@ export class VmRegistry {
 
   constructor(deps: VmRegistryDeps) {
     this.#deps = deps;
+    deps.host.onApplied(({ commit }) => this.#follow(commit));
+  }
+
+  /** Looks up what is registered of a project's VMs. */
+  finder(project: string): (vm: string) => RegisteredVm | undefined {
+    const known = this.#knownOf(project);
+    return (vm) => known.get(vm);
   }
 
   /**
@@ -77,31 +101,67 @@ export class VmRegistry {
   }
 
   /**
-   * Registers the VMs of `rows` that are new or renamed; undefined when there are none, as nearly
-   * always. Rejects with what the host's submit throws.
+   * Registers the VMs of `rows` that are new, renamed or moved; undefined when there are none, as
+   * nearly always. Rejects with what the host's submit throws.
+   *
+   * @returns VMs that are in another data center than the sender's, which are left as they are
    */
-  register(project: string, rows: readonly IngestRow[]): Promise<void> | undefined {
+  register(
+    project: string,
+    rows: readonly IngestRow[],
+    reach?: SenderReach,
+  ): Promise<ReadonlySet<string> | undefined> | undefined {
     const known = this.#knownOf(project);
-    let changed: Map<string, Known> | undefined;
+    let changed: Map<string, Told> | undefined;
     for (const row of rows) {
-      const before = changed?.get(row.vm) ?? known.get(row.vm);
-      const after = merge(before, row);
-      if (after === before) continue;
+      const before = known.get(row.vm);
+      // An agent tells nothing of its VM but samples: of the rest the enrolment decides.
+      const isAgents = Boolean(reach?.vm);
+      const datacenter = this.#datacenterFor(before, reach);
+      if (before && (isAgents || !tellsMore(before, row, datacenter))) continue;
       changed ??= new Map();
-      changed.set(row.vm, after);
+      const told = changed.get(row.vm) ?? { displayName: '', expanded: false };
+      changed.set(row.vm, told);
+      told.displayName = row.displayName || told.displayName;
+      told.expanded ||= row.series.includes(EXPANDED_SERIES);
     }
-    return changed && this.#store(project, known, [...changed]);
+    return changed && this.#store(project, [...changed], reach);
+  }
+
+  /**
+   * Where the sender says that a VM is. Only the node's own collectors, which its setting names the
+   * data center of, move one that is known.
+   */
+  #datacenterFor(before: RegisteredVm | undefined, reach: SenderReach | undefined): string {
+    const own = reach?.datacenter ?? this.#deps.datacenter;
+    const isMoved = !before || !reach || (before.isExpected && reach.vm === null);
+    return isMoved ? own : before.datacenter;
   }
 
   async #store(
     project: string,
-    known: Map<string, Known>,
-    entries: readonly (readonly [string, Known])[],
-  ): Promise<void> {
+    entries: readonly (readonly [string, Told])[],
+    reach: SenderReach | undefined,
+  ): Promise<ReadonlySet<string> | undefined> {
+    const elsewhere = new Set<string>();
     for (let start = 0; start < entries.length; start += BATCH) {
-      await this.#commit(project, entries.slice(start, start + BATCH));
+      const batch = entries.slice(start, start + BATCH);
+      for (const vm of await this.#commit(project, batch, reach)) elsewhere.add(vm);
     }
-    for (const [vm, body] of entries) known.set(vm, body);
+    return elsewhere.size > 0 ? elsewhere : undefined;
+  }
+
+  #follow({ project, decisions }: Commit): void {
+    const known = this.#known.get(project);
+    if (!known) return;
+    for (const { records } of decisions) {
+      for (const { kind, id, body } of records) {
+        if (kind !== 'vm') continue;
+        if (body === null) known.delete(id);
+        // Records of this kind are written as `VmBody` alone.
+        else known.set(id, knownFrom(body as unknown as VmBody));
+      }
+    }
   }
 
   #knownOf(project: string): Map<string, Known> {
@@ -113,26 +173,54 @@ export class VmRegistry {
     return known;
   }
 
-  #commit(project: string, entries: readonly (readonly [string, Known])[]): Promise<unknown> {
-    const { datacenter } = this.#deps;
-    return this.#deps.host.submit({
+  async #commit(
+    project: string,
+    entries: readonly (readonly [string, Told])[],
+    reach: SenderReach | undefined,
+  ): Promise<readonly string[]> {
+    const { answer } = await this.#deps.host.submit({
       project,
-      by: { kind: 'collector', name: datacenter },
-      decide(draft) {
+      by: { kind: 'collector', name: reach?.datacenter ?? this.#deps.datacenter },
+      decide: (draft) => {
         const places = new ShardPlaces(draft);
-        for (const [vm, { displayName, expanded }] of entries) {
+        const elsewhere: string[] = [];
+        for (const [vm, told] of entries) {
           const before = draft.record('vm', vm)?.body as VmBody | undefined;
-          const registeredMs = before?.registeredMs ?? draft.at;
+          const datacenter = this.#datacenterFor(before, reach);
+          if (reach?.datacenter && datacenter !== reach.datacenter) {
+            elsewhere.push(vm);
+            continue;
+          }
+          const body = bodyOf({ vm, before, told, datacenter, isAgents: Boolean(reach?.vm) });
           const exportShard = before?.exportShard ?? places.take();
-          const named = { displayName, datacenter, expandedMonitoring: expanded };
-          const body = { ...named, registeredMs, exportShard };
-          if (before && isSame(before, body)) continue;
-          draft.putRecord({ kind: 'vm', id: vm, body });
+          const after = { ...body, registeredMs: before?.registeredMs ?? draft.at, exportShard };
+          if (!before || !isSame(before, after))
+            draft.putRecord({ kind: 'vm', id: vm, body: after });
         }
         places.store();
+        return elsewhere;
       },
     });
+    return answer;
   }
+}
+
+function bodyOf(of: {
+  readonly vm: string;
+  readonly before: VmBody | undefined;
+  readonly told: Told;
+  readonly datacenter: string;
+  readonly isAgents: boolean;
+}): Omit<VmBody, 'registeredMs' | 'exportShard'> {
+  const { vm, before, told, datacenter, isAgents } = of;
+  const isExpanded = before?.expandedMonitoring || (told.expanded && !isAgents);
+  return {
+    displayName: told.displayName || before?.displayName || vm,
+    datacenter,
+    expandedMonitoring: isExpanded ?? false,
+    ...(before?.hasAgent && { hasAgent: true }),
+    ...(isAgents && before?.isExpected !== undefined && { isExpected: true }),
+  };
 }
 
 function isSame(before: VmBody, after: VmBody): boolean {
@@ -140,16 +228,21 @@ function isSame(before: VmBody, after: VmBody): boolean {
     before.displayName === after.displayName &&
     before.datacenter === after.datacenter &&
     before.expandedMonitoring === after.expandedMonitoring &&
+    before.hasAgent === after.hasAgent &&
+    before.isExpected === after.isExpected &&
     before.exportShard === after.exportShard
   );
 }
 
-/** The same object when the row tells nothing new. */
-function merge(before: Known | undefined, row: IngestRow): Known {
-  const displayName = row.displayName || before?.displayName || row.vm;
-  const expanded = before?.expanded || row.series.includes(EXPANDED_SERIES);
-  const same = before?.displayName === displayName && before.expanded === expanded && before.placed;
-  return same ? before : { displayName, expanded, placed: true };
+/** Does a collector's row say anything that is not registered? */
+function tellsMore(before: Known, row: IngestRow, datacenter: string): boolean {
+  return (
+    !before.placed ||
+    before.datacenter !== datacenter ||
+    Boolean(before.isExpected) ||
+    (Boolean(row.displayName) && row.displayName !== before.displayName) ||
+    (!before.expandedMonitoring && row.series.includes(EXPANDED_SERIES))
+  );
 }
 
 function loadKnown(view: ProjectView): Map<string, Known> {
@@ -157,12 +250,20 @@ function loadKnown(view: ProjectView): Map<string, Known> {
   let after: string | undefined;
   do {
     const page = view.records('vm', { limit: 1000, ...(after === undefined ? {} : { after }) });
-    for (const { id, body } of page.items) {
-      const { displayName, expandedMonitoring, exportShard } = body as unknown as VmBody;
-      const placed = exportShard !== undefined;
-      known.set(id, { displayName, expanded: expandedMonitoring, placed });
-    }
+    for (const { id, body } of page.items) known.set(id, knownFrom(body as unknown as VmBody));
     after = page.next;
   } while (after !== undefined);
   return known;
+}
+
+function knownFrom(body: VmBody): Known {
+  const { displayName, datacenter, expandedMonitoring, hasAgent, isExpected } = body;
+  return {
+    displayName,
+    datacenter,
+    expandedMonitoring,
+    ...(hasAgent && { hasAgent }),
+    ...(isExpected && { isExpected }),
+    placed: body.exportShard !== undefined,
+  };
 }

@@ -1,6 +1,7 @@
 /**
  * Expanded monitoring of one VM: an opt-in, by a one-time token that the agent inside the guest
- * exchanges for a key of its own. One instance a VM, under the VM's id; it can be offered again.
+ * exchanges for a key of its own. One instance a VM; it can be offered again, and until the next
+ * agent comes the one before it goes on.
  */
 import { assertEvent, assign, setup } from 'xstate';
 
@@ -69,6 +70,13 @@ const chart = setup({
       return { credential, system, tokenHash: '', updatedMs: at };
     }),
     forgetKey: assign(({ event }) => ({ credential: null, tokenHash: '', updatedMs: event.at })),
+    forgetToken: assign(({ context, event }) => ({
+      tokenHash: '',
+      updatedMs: event.at ?? context.expiresMs,
+    })),
+  },
+  guards: {
+    hasAgent: ({ context }) => context.credential !== null,
   },
   delays: {
     lifetimeEnd: ({ context, event }) =>
@@ -107,7 +115,17 @@ export const enrolmentMachine = chart.createMachine({
   states: {
     offered: {
       description: 'A token waits for the agent to be installed.',
-      after: { lifetimeEnd: { description: 'No agent came in time.', target: 'off' } },
+      after: {
+        lifetimeEnd: [
+          {
+            description: 'No other agent came in time: the one that is there goes on.',
+            guard: 'hasAgent',
+            target: 'enrolled',
+            actions: 'forgetToken',
+          },
+          { description: 'No agent came in time.', target: 'off', actions: 'forgetToken' },
+        ],
+      },
       on: {
         offered,
         enrolled: {

@@ -53,6 +53,7 @@ import { countLostWork, createParts, type LostWork } from './parts.ts';
 import { openQueries } from './queries.ts';
 import { connectOptions, rpcRoutes } from './rpc/routes.ts';
 import { addFastWriteSamples } from './rpc/write-samples-fast.ts';
+import { createServiceIdentities } from './service-identities.ts';
 import type { Settings } from './settings.ts';
 import { openStorage, type Storage } from './storage.ts';
 
@@ -242,7 +243,7 @@ function buildIngest(options: CoreOptions, lost: LostWork) {
     writer,
     registry,
     clocks,
-    onRows: () => datacenters.reported(settings.datacenter),
+    onRows: (datacenter) => datacenters.reported(datacenter ?? settings.datacenter),
     onSamples(accepted, rejected) {
       samples.inc({ outcome: 'accepted' }, accepted);
       if (rejected.length > 0) samples.inc({ outcome: 'rejected' }, rejected.length);
@@ -269,7 +270,8 @@ async function startEdges(options: EdgeOptions) {
   if (metricsServer) closers.add('metrics listener', () => metricsServer.close());
   const exporter = new Exporter(options);
   closers.add('exports', () => exporter.close());
-  const rpc = { ...options, authenticator, ...openQueries(options) };
+  const identities = createServiceIdentities(options);
+  const rpc = { ...options, ...identities, lastUsed, authenticator, ...openQueries(options) };
   const http = await openHttpServer({
     ...options,
     readGate: createReadGate(authenticator),

@@ -4,6 +4,7 @@
  * refuse, one by one.
  */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
+import type { Host } from '../../actors/host-port.ts';
 import type { Ingest, IngestRow } from '../../actors/ingest-port.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import { type SeriesKey, VM_STATES } from '../../streams/samples/batch.ts';
@@ -14,7 +15,8 @@ import {
   Row_State,
   type Value,
 } from '../gen/svc/ingest/v1/ingest_pb.ts';
-import { within } from './caller.ts';
+import { credentialOf, within } from './caller.ts';
+import { projectExists, reachOf, writesAnywhere } from './ingest-reach.ts';
 import { ID, parseName, parseProjectName } from './resource-name.ts';
 
 export const BATCH_ID_LENGTH_MAX = 128;
@@ -25,15 +27,20 @@ const LABELS_MAX = 8;
 
 export function ingestService({
   ingest,
+  host,
 }: {
   readonly ingest: Ingest;
+  readonly host: Pick<Host, 'view'>;
 }): ServiceImpl<typeof IngestService> {
   return {
     async writeSamples(request, context) {
       const project = within(context, parseProjectName('projectName', request.projectName));
+      const sender = credentialOf(context);
+      if (writesAnywhere(sender) && !projectExists(host, project)) throw noProject(project);
       checkText('batchId', request.batchId, BATCH_ID_LENGTH_MAX);
       const rows = decodeRows(context, request.rows);
-      const answer = await ingest.write({ project, batchId: request.batchId, rows });
+      const { batchId } = request;
+      const answer = await ingest.write({ project, reach: reachOf(sender), batchId, rows });
       return {
         accepted: BigInt(answer.accepted),
         duplicates: BigInt(answer.duplicates),
@@ -41,6 +48,10 @@ export function ingestService({
       };
     },
   };
+}
+
+function noProject(project: string): Refusal {
+  return new Refusal('NOT_FOUND', `There is no project ${project}: "svc admin" makes one`);
 }
 
 /** The rows as ingest takes them. Throws a `Refusal`: INVALID_FIELD with its index, PROJECT_BOUNDARY. */

@@ -1,7 +1,7 @@
 /**
  * `WriteSamples` in binary before the RPC framework: the same URL, the same policy, the same
  * answers, at a fraction of the cost. It takes only what it can do whole: a plain POST of a
- * well-formed request by a collector, for its own project. Everything else (JSON, gzip, malformed
+ * well-formed request by a collector, for a project that it may write into. Everything else (JSON, gzip, malformed
  * bytes, refusals) goes on to the framework, with the bytes read so far put back, so that rules and
  * words of refusing are in one place.
  */
@@ -25,12 +25,13 @@ import type { Log } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import { type PlainWrite, WriteSamplesDecoder } from './fast/write-samples-decoder.ts';
 import { SEQUENCE_HEADER } from './gate.ts';
+import { projectExists, reachOf, writesAnywhere } from './ingest-reach.ts';
 import { asConnectError } from './told-errors.ts';
 
 export interface FastWriteDeps {
   readonly ingest: Ingest;
   readonly authenticator: Authenticator;
-  readonly host: Pick<Host, 'appliedSequence'>;
+  readonly host: Pick<Host, 'appliedSequence' | 'view'>;
   readonly metrics: Metrics;
   readonly log: Log;
 }
@@ -84,11 +85,12 @@ class FastWriteSamples {
     }
     readBody(request, (body) => {
       const write = this.#decoder.decode(body);
-      if (write === undefined || write.projectName !== `projects/${principal.project}`) {
+      const project = write && this.#projectOf(principal, write);
+      if (write === undefined || project === undefined) {
         request.pause();
         request.unshift(body);
         this.#framework(request, response as Parameters<RequestListener>[1]);
-      } else void this.#write(principal.project, write, response);
+      } else void this.#write(principal, project, write, response);
     });
   }
 
@@ -114,10 +116,25 @@ class FastWriteSamples {
     }
   }
 
-  async #write(project: string, write: PlainWrite, response: ServerResponse): Promise<void> {
-    const { batchId, rows } = write;
+  /** Id of the project that the request is for, if the caller may write into it. */
+  #projectOf(principal: CredentialPrincipal, { projectName }: PlainWrite): string | undefined {
+    if (!writesAnywhere(principal)) {
+      return projectName === `projects/${principal.project}` ? principal.project : undefined;
+    }
+    const named = projectName.slice('projects/'.length);
+    if (projectName !== `projects/${named}`) return undefined;
+    return projectExists(this.#deps.host, named) ? named : undefined;
+  }
+
+  async #write(
+    principal: CredentialPrincipal,
+    project: string,
+    { batchId, rows }: PlainWrite,
+    response: ServerResponse,
+  ): Promise<void> {
+    const reach = reachOf(principal);
     try {
-      const answer = await this.#deps.ingest.write({ project, batchId, rows });
+      const answer = await this.#deps.ingest.write({ project, reach, batchId, rows });
       this.#answered.written++;
       this.#send(response, 200, { 'content-type': CONTENT_TYPE }, encodeAnswer(answer));
     } catch (error) {

@@ -169,6 +169,11 @@ export const metricCatalogue: ReadonlyMap<string, MetricDescriptor> = new Map(
   rows.map((row) => [row.metricId, { expanded: false, toldByGuest: isToldByGuest(row), ...row }]),
 );
 
+/** Series that expanded monitoring alone reports, from inside the guest. */
+export const EXPANDED_SERIES: ReadonlySet<string> = new Set(
+  rows.filter(({ expanded }) => expanded).map(({ promqlName }) => promqlName),
+);
+
 /** Metrics that alert rules can watch: those that no passing of time alone can decide. */
 export const EVALUATED_METRICS: ReadonlySet<string> = new Set(
   rows

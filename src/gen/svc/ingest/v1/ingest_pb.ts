@@ -77,7 +77,8 @@ export const WriteSamplesRequestSchema: GenMessage<WriteSamplesRequest, {jsonTyp
  */
 export type Row = Message<"svc.ingest.v1.Row"> & {
   /**
-   * Full VM resource name, or the id alone. An unknown VM becomes known by its first row.
+   * Full VM resource name, or the id alone. An unknown VM becomes known by its first row. Rows of a
+   * VM outside the sender's data center, or not the agent's own, are refused.
    *
    * @generated from field: string vm_name = 1;
    */
@@ -141,7 +142,8 @@ export type Row = Message<"svc.ingest.v1.Row"> & {
  */
 export type RowJson = {
   /**
-   * Full VM resource name, or the id alone. An unknown VM becomes known by its first row.
+   * Full VM resource name, or the id alone. An unknown VM becomes known by its first row. Rows of a
+   * VM outside the sender's data center, or not the agent's own, are refused.
    *
    * @generated from field: string vm_name = 1;
    */
@@ -376,14 +378,17 @@ export type Rejected = Message<"svc.ingest.v1.Rejected"> & {
   row: number;
 
   /**
-   * The series refused; empty = the whole row.
+   * The series refused, or a field that the sender may not tell: `vcpus`, `state`, `displayName`;
+   * empty = the whole row.
    *
    * @generated from field: string series = 2;
    */
   series: string;
 
   /**
-   * `NOT_FINITE`, `CLOCK_AHEAD`, `OLDER_THAN_RETENTION`, ...
+   * `NOT_FINITE`, `CLOCK_AHEAD`, `OLDER_THAN_RETENTION`, `LIMIT_EXCEEDED`, `OTHER_DATACENTER`,
+   * `OTHER_VM`, `NOT_EXPANDED` (an agent's are expanded series alone), `TOLD_BY_AGENT` (a
+   * collector's are not the expanded ones of a VM that has an agent).
    *
    * @generated from field: string reason = 3;
    */
@@ -402,14 +407,17 @@ export type RejectedJson = {
   row?: number;
 
   /**
-   * The series refused; empty = the whole row.
+   * The series refused, or a field that the sender may not tell: `vcpus`, `state`, `displayName`;
+   * empty = the whole row.
    *
    * @generated from field: string series = 2;
    */
   series?: string;
 
   /**
-   * `NOT_FINITE`, `CLOCK_AHEAD`, `OLDER_THAN_RETENTION`, ...
+   * `NOT_FINITE`, `CLOCK_AHEAD`, `OLDER_THAN_RETENTION`, `LIMIT_EXCEEDED`, `OTHER_DATACENTER`,
+   * `OTHER_VM`, `NOT_EXPANDED` (an agent's are expanded series alone), `TOLD_BY_AGENT` (a
+   * collector's are not the expanded ones of a VM that has an agent).
    *
    * @generated from field: string reason = 3;
    */

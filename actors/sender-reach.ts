@@ -1,0 +1,102 @@
+/**
+ * What a sender may report, row by row: a collector the VMs of its data center, an agent the
+ * expanded series of its one VM. What is beyond that is named and refused, the rest is kept, so
+ * that no series has two sources. Where every VM is comes from the registry, in memory.
+ */
+import { EXPANDED_SERIES } from '../streams/metrics/catalogue.ts';
+import { type CheckedRows, checkedRows, type PlacedRow, withoutSeries } from './checked-rows.ts';
+import type { IngestRow, RejectedSample, RejectReason, SenderReach } from './ingest-port.ts';
+import type { RegisteredVm } from './vm-registry.ts';
+
+/** What is registered of a VM; undefined = it is not known yet. */
+export type FindVm = (vm: string) => RegisteredVm | undefined;
+
+/** What of a request the sender may report. */
+export function withinReach(
+  rows: readonly IngestRow[],
+  reach: SenderReach | undefined,
+  find: FindVm,
+): CheckedRows {
+  const rejected: RejectedSample[] = [];
+  const kept: PlacedRow[] = [];
+  let changed = false;
+  for (const [index, row] of rows.entries()) {
+    const beyond = rowBeyond(row, reach, find);
+    if (beyond) {
+      rejected.push({ row: index, series: '', reason: beyond });
+      continue;
+    }
+    const isAgents = reach !== undefined && reach.vm !== null;
+    const own = isAgents
+      ? expandedOnly(row, index, rejected)
+      : collectorsOwn(row, index, find, rejected);
+    changed ||= own !== row;
+    if (own) kept.push({ row: own, index });
+  }
+  if (changed || rejected.length > 0) return checkedRows(kept, rejected);
+  return { rows, rejected, samples: rows.reduce((sum, { values }) => sum + values.length, 0) };
+}
+
+/** Without the rows of VMs that turned out, while they were registered, to be elsewhere. */
+export function withoutVms(checked: CheckedRows, vms: ReadonlySet<string>): CheckedRows {
+  const rejected = [...checked.rejected];
+  const kept: PlacedRow[] = [];
+  for (const [i, row] of checked.rows.entries()) {
+    const index = checked.indexes?.[i] ?? i;
+    if (vms.has(row.vm)) rejected.push({ row: index, series: '', reason: 'OTHER_DATACENTER' });
+    else kept.push({ row, index });
+  }
+  return checkedRows(kept, rejected);
+}
+
+function rowBeyond(
+  { vm }: IngestRow,
+  reach: SenderReach | undefined,
+  find: FindVm,
+): RejectReason | undefined {
+  if (!reach) return undefined;
+  if (reach.vm !== null && reach.vm !== vm) return 'OTHER_VM';
+  if (reach.datacenter === null) return undefined;
+  const known = find(vm);
+  // A VM that no collector has reported yet belongs where the first one that does is.
+  if (!known || (known.isExpected && reach.vm === null)) return undefined;
+  return known.datacenter === reach.datacenter ? undefined : 'OTHER_DATACENTER';
+}
+
+/**
+ * What the hypervisor tells is not the guest's to tell; undefined when nothing is left. The boot id
+ * goes too: where both observe the same millisecond, it would stand for the hypervisor's, and with
+ * it what counters are worth.
+ */
+function expandedOnly(
+  row: IngestRow,
+  index: number,
+  rejected: RejectedSample[],
+): IngestRow | undefined {
+  const refuse = (series: string): void => {
+    rejected.push({ row: index, series, reason: 'NOT_EXPANDED' });
+  };
+  if (!Number.isNaN(row.vcpus)) refuse('vcpus');
+  if (row.state !== 0 || row.stateReason !== '') refuse('state');
+  if (row.displayName) refuse('displayName');
+  const surplus = new Set(row.series.filter((series) => !EXPANDED_SERIES.has(series)));
+  for (const series of surplus) refuse(series);
+  if (surplus.size === row.series.length) {
+    if (row.series.length === 0) refuse('');
+    return undefined;
+  }
+  const untold = { vcpus: Number.NaN, state: 0, stateReason: '', displayName: '', boot: '' };
+  return { ...withoutSeries(row, surplus), ...untold };
+}
+
+function collectorsOwn(
+  row: IngestRow,
+  index: number,
+  find: FindVm,
+  rejected: RejectedSample[],
+): IngestRow {
+  if (!find(row.vm)?.hasAgent) return row;
+  const agents = new Set(row.series.filter((series) => EXPANDED_SERIES.has(series)));
+  for (const series of agents) rejected.push({ row: index, series, reason: 'TOLD_BY_AGENT' });
+  return withoutSeries(row, agents);
+}

@@ -1,0 +1,24 @@
+/**
+ * What a credential may write: into which project, and of which machines. One place for both ways
+ * in, the RPC framework and the binary handler before it.
+ */
+import type { Host } from '../../actors/host-port.ts';
+import type { SenderReach } from '../../actors/ingest-port.ts';
+import { SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
+import type { CredentialPrincipal } from '../auth/principal.ts';
+
+/** The machines that a credential reports. */
+export function reachOf({ kind, datacenter, vm }: CredentialPrincipal): SenderReach {
+  // An agent's key without a VM would be a fault of ours: it reports none, rather than any.
+  return { datacenter, vm: kind === 'vm' ? (vm ?? '') : null };
+}
+
+/** Is it a collector for all projects, which names the one it writes into? */
+export function writesAnywhere({ kind, project }: CredentialPrincipal): boolean {
+  return kind === 'col' && project === SYSTEM_PROJECT;
+}
+
+/** Has somebody made this project? A collector for all projects must not make one by writing. */
+export function projectExists(host: Pick<Host, 'view'>, project: string): boolean {
+  return host.view(project).record('project', project) !== undefined;
+}
