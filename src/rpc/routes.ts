@@ -34,7 +34,7 @@ import type { VmQueries } from '../query/vm/vm-queries.ts';
 import { alertService } from './alerts.ts';
 import { auditService } from './audit.ts';
 import { requestGate } from './gate.ts';
-import { automationService } from './identity/automation.ts';
+import { type AutomationDeps, automationService } from './identity/automation.ts';
 import { projectService } from './identity/projects.ts';
 import { ingestService } from './ingest.ts';
 import { COMPRESSIONS } from './message-bytes.ts';
@@ -43,7 +43,7 @@ import { passReadyBytes } from './ready-bytes.ts';
 import { errorsAsTold } from './told-errors.ts';
 import { tellResponses } from './told-responses.ts';
 
-export interface RpcDeps {
+export interface RpcDeps extends AutomationDeps {
   readonly host: Host;
   readonly alerting: Alerting;
   readonly evaluator: EvaluatorView;

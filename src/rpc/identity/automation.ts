@@ -1,15 +1,14 @@
 /** `AutomationService`: its methods come from one file for each kind of identity. */
 import type { ServiceImpl } from '@connectrpc/connect';
-import type { Host } from '../../../actors/host-port.ts';
 import type { AutomationService } from '../../gen/svc/iam/v1/automation_pb.ts';
+import { type AccountsDeps, accountMethods } from './accounts.ts';
+import { type KeysDeps, keyMethods } from './keys.ts';
 import { templateMethods } from './templates.ts';
 
-export interface AutomationDeps {
-  readonly host: Host;
-}
+export interface AutomationDeps extends AccountsDeps, KeysDeps {}
 
 export function automationService(
-  _deps: AutomationDeps,
+  deps: AutomationDeps,
 ): Partial<ServiceImpl<typeof AutomationService>> {
-  return { ...templateMethods() };
+  return { ...templateMethods(), ...accountMethods(deps), ...keyMethods(deps) };
 }
