@@ -2,6 +2,7 @@
  * What a command of `svc` is. A command takes its surroundings as an argument (environment, output,
  * signals) rather than reaching for the process, so that a test can run it whole.
  */
+import type { ClientPorts } from './client/ports.ts';
 
 /** A command: `svc <name> [arguments]`. */
 export interface Command {
@@ -10,6 +11,8 @@ export interface Command {
   readonly summary: string;
   /** Text of `svc help <name>`. */
   readonly help: () => string;
+  /** Text of `svc help <name> <action>`; undefined: it has no such action. */
+  readonly helpOf?: (action: string) => string | undefined;
   /** Runs it; resolves to the exit code once it is over. */
   readonly run: (args: readonly string[], surroundings: Surroundings) => Promise<number>;
 }
@@ -29,6 +32,8 @@ export interface Surroundings {
   readonly onSignal: (listener: (signal: StopSignal) => void) => () => void;
   /** Ends the process at once, for a second signal during a stop. */
   readonly exitNow: (code: number) => void;
+  /** What client commands need beyond this; default: this process's own. */
+  readonly client?: ClientPorts;
 }
 
 /** Exit codes: success, a fault while running, arguments or settings that will not do. */

@@ -3,24 +3,38 @@
  * describes the table itself; a further command is one file and one line in `commands`.
  */
 import { closestName } from '../closest-name.ts';
+import { beforeDashes } from './client/action.ts';
 import { type Command, EXIT_FAULT, EXIT_OK, EXIT_USAGE, type Surroundings } from './command.ts';
 import { historyCommand } from './history.ts';
+import { alertsCommand } from './monitoring/alerts.ts';
+import { monitoringCommand } from './monitoring/monitoring.ts';
 import { serveCommand } from './serve.ts';
 import { versionCommand } from './version.ts';
 
 const helpCommand: Command = {
   name: 'help',
   summary: 'Describe the commands, or one of them',
-  help: () => 'Usage: svc help [command]\n',
-  run: async ([name], { stdout, stderr }) => {
+  help: () => 'Usage: svc help [command [action]]\n',
+  run: async ([name, action], { stdout, stderr }) => {
     const command = name === undefined ? undefined : find(name);
     if (name !== undefined && !command) return unknown(name, stderr);
-    stdout(command ? command.help() : overview());
+    stdout(command ? helpText(command, action) : overview());
     return EXIT_OK;
   },
 };
 
-const commands: readonly Command[] = [serveCommand, historyCommand, versionCommand, helpCommand];
+const commands: readonly Command[] = [
+  serveCommand,
+  historyCommand,
+  monitoringCommand,
+  alertsCommand,
+  versionCommand,
+  helpCommand,
+];
+
+function helpText(command: Command, action: string | undefined): string {
+  return (action !== undefined && command.helpOf?.(action)) || command.help();
+}
 
 /**
  * Runs `svc` with `argv` (without node and script). Resolves to the exit code: 0 done, 1 a fault
@@ -43,8 +57,9 @@ export async function runCommand(
   args: readonly string[],
   surroundings: Surroundings,
 ): Promise<number> {
-  if (args.some((arg) => arg === '--help' || arg === '-h')) {
-    surroundings.stdout(command.help());
+  // What follows `--` is a command of its own, whose help is not ours to give.
+  if (beforeDashes(args).some((arg) => arg === '--help' || arg === '-h')) {
+    surroundings.stdout(helpText(command, args[0]));
     return EXIT_OK;
   }
   try {
@@ -81,6 +96,6 @@ function unknown(name: string, stderr: (text: string) => void): number {
 }
 
 function overview(): string {
-  const lines = commands.map(({ name, summary }) => `  ${name.padEnd(10)} ${summary}`);
+  const lines = commands.map(({ name, summary }) => `  ${name.padEnd(16)} ${summary}`);
   return `Usage: svc <command> [flags]\n\n${lines.join('\n')}\n\n"svc help <command>" says more.\n`;
 }

@@ -1,0 +1,140 @@
+/**
+ * Where the service is, and who calls it: the endpoint from --endpoint, SVC_ENDPOINT or the stored
+ * session, in this order; the credential from SVC_API_KEY or the stored session, never from the
+ * command line. What only people may do takes the session alone: no key could do it.
+ */
+import { parseKey } from '../../auth/keys.ts';
+import { BadSetting, origin } from '../../setting-kinds.ts';
+import type { Surroundings } from '../command.ts';
+import { EXIT_DENIED, Fault, UsageError } from './faults.ts';
+import type { ClientPorts } from './ports.ts';
+import { readSession, type StoredSession, sessionPath, writeSession } from './session-file.ts';
+
+/** Who may make a call: whoever has a credential, people alone, or anybody. */
+export type Caller = 'any' | 'person' | 'nobody';
+
+export interface Access {
+  /** Origin of the API. */
+  readonly endpoint: string;
+  /** Headers that tell who calls; {} = nobody. */
+  readonly headers: () => Readonly<Record<string, string>>;
+  /** Takes a rotated session out of `Set-Cookie` values and keeps it. */
+  readonly noteCookies: (setCookies: readonly string[]) => void;
+}
+
+export interface AccessOptions {
+  /** --endpoint. */
+  readonly endpoint: string | undefined;
+  readonly caller: Caller;
+  readonly environment: Surroundings['environment'];
+  readonly ports: Pick<ClientPorts, 'homeFolder'>;
+}
+
+/** Throws `UsageError` without an endpoint, `Fault` without a credential. */
+export function openAccess(options: AccessOptions): Access {
+  const { environment, ports, caller } = options;
+  const path = sessionPath(environment, ports.homeFolder);
+  const needsSession = caller !== 'nobody' || !(options.endpoint || environment.SVC_ENDPOINT);
+  const hasKey = caller === 'any' && Boolean(environment.SVC_API_KEY);
+  const stored = needsSession && !hasKey ? readSession(path) : undefined;
+  const endpoint = findEndpoint(options, stored);
+  if (caller === 'nobody') return accessOf(endpoint, {});
+  if (hasKey) return accessOf(endpoint, { authorization: `Bearer ${checkedKey(environment)}` });
+  if (stored === undefined) throw notSignedIn(caller);
+  if (stored.endpoint !== endpoint) {
+    throw new Fault(`You are signed in at ${stored.endpoint}, not at ${endpoint}`, {
+      exitCode: EXIT_DENIED,
+      hint: `Sign in there: svc login --endpoint ${endpoint}`,
+    });
+  }
+  return sessionAccess(path, stored);
+}
+
+function accessOf(endpoint: string, headers: Readonly<Record<string, string>>): Access {
+  return { endpoint, headers: () => headers, noteCookies: () => {} };
+}
+
+function sessionAccess(path: string, stored: StoredSession): Access {
+  let session = stored;
+  return {
+    endpoint: stored.endpoint,
+    headers: () => sessionHeaders(session),
+    noteCookies(setCookies) {
+      const secret = rotatedSecret(setCookies, session.cookieName);
+      if (secret === undefined || secret === session.secret) return;
+      session = { ...session, secret };
+      writeSession(path, session);
+    },
+  };
+}
+
+/** The headers that a browser would send: a session counts with the service's own origin alone. */
+export function sessionHeaders(session: StoredSession): Readonly<Record<string, string>> {
+  return { cookie: `${session.cookieName}=${session.secret}`, origin: session.endpoint };
+}
+
+function rotatedSecret(setCookies: readonly string[], name: string): string | undefined {
+  for (const cookie of setCookies) {
+    const [pair = ''] = cookie.split(';');
+    // An empty value takes the cookie away: the file stays, and the next call tells what is wrong.
+    if (pair.startsWith(`${name}=`) && pair.length > name.length + 1) {
+      return pair.slice(name.length + 1);
+    }
+  }
+  return undefined;
+}
+
+function findEndpoint({ endpoint, environment }: AccessOptions, stored?: StoredSession): string {
+  if (endpoint) return parseEndpoint('--endpoint', endpoint);
+  if (environment.SVC_ENDPOINT) return parseEndpoint('SVC_ENDPOINT', environment.SVC_ENDPOINT);
+  if (stored) return stored.endpoint;
+  throw new UsageError(
+    'It is not known where the service is',
+    'Give its address with --endpoint or SVC_ENDPOINT, such as https://monitoring.example.com',
+  );
+}
+
+/** An origin that a credential may be sent to. Throws `UsageError`. */
+export function parseEndpoint(what: string, text: string): string {
+  let endpoint: string;
+  try {
+    endpoint = origin.parse(text);
+  } catch (error) {
+    if (!(error instanceof BadSetting) && !(error instanceof TypeError)) throw error;
+    throw new UsageError(`${what} is ${origin.takes}, not ${JSON.stringify(text)}`);
+  }
+  if (isConfidential(new URL(endpoint))) return endpoint;
+  throw new UsageError(
+    `${what} is plain http: whoever is on the way could read the credential`,
+    'Use https; plain http is for this machine alone',
+  );
+}
+
+const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
+
+/** https, or http that does not leave this machine. */
+export function isConfidential({ protocol, hostname }: URL): boolean {
+  return protocol === 'https:' || (protocol === 'http:' && LOOPBACK.test(hostname));
+}
+
+/** Access tokens and keys, in what a header may carry. */
+const HEADER_SAFE = /^[\x21-\x7e]+$/;
+
+function checkedKey({ SVC_API_KEY: key = '' }: Surroundings['environment']): string {
+  const isOurs = key.startsWith('svc_');
+  if (HEADER_SAFE.test(key) && (!isOurs || parseKey(key))) return key;
+  throw new Fault('SVC_API_KEY is not a key of this service: its checksum does not fit', {
+    exitCode: EXIT_DENIED,
+    hint: 'Check that it was copied whole, without spaces or quotes',
+  });
+}
+
+function notSignedIn(caller: Caller): Fault {
+  return new Fault('You are not signed in', {
+    exitCode: EXIT_DENIED,
+    hint:
+      caller === 'person'
+        ? 'Sign in with "svc login"; no key can do this'
+        : 'Sign in with "svc login", or put a key into SVC_API_KEY',
+  });
+}

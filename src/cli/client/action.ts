@@ -1,0 +1,194 @@
+/**
+ * How a client command is declared: an action with its options, run in a context that opens the API
+ * as whoever may make the call. A command of `svc` is one action (`svc login`) or a family of them
+ * (`svc keys create`); help, completion and the handling of faults are the same for all.
+ */
+import { closestName } from '../../closest-name.ts';
+import { type Command, EXIT_USAGE, type Surroundings } from '../command.ts';
+import { type Access, type Caller, openAccess } from './access.ts';
+import { Api } from './api.ts';
+import { type Input, type Option, type Positional, parseInput } from './arguments.ts';
+import { describeFault, UsageError } from './faults.ts';
+import { type ClientPorts, processPorts } from './ports.ts';
+
+export interface Action {
+  /** Second word of the command line; of a single command, the first. */
+  readonly name: string;
+  readonly summary: string;
+  readonly positionals?: readonly Positional[];
+  readonly options?: readonly Option[];
+  /** true: `-- command args…` may follow. */
+  readonly takesCommand?: boolean;
+  /** Further lines of the help text. */
+  readonly notes?: string;
+  /** Resolves to the exit code. Throws `Fault` and what `Api.call` throws. */
+  readonly run: (context: ActionContext) => Promise<number>;
+}
+
+/** What an action works with. */
+export interface ActionContext {
+  readonly input: Input;
+  readonly environment: Surroundings['environment'];
+  readonly surroundings: Surroundings;
+  readonly ports: ClientPorts;
+  /** true: one JSON document on standard output, for programs. */
+  readonly json: boolean;
+  readonly timeoutMs: number;
+  readonly print: (text: string) => void;
+  /** For people, beside the result: on standard error. */
+  readonly tell: (line: string) => void;
+  readonly access: (caller: Caller) => Access;
+  readonly api: (caller: Caller) => Api;
+}
+
+/** A command that is a client of the API: what the program runs, and what completion is made of. */
+export interface ClientCommand extends Command {
+  readonly actions: readonly Action[];
+  /** true: its one action has no name of its own. */
+  readonly isSingle: boolean;
+}
+
+/** Options of every action. */
+export const sharedOptions: readonly Option[] = [
+  { name: 'endpoint', takes: 'URL', help: 'Address of the service; else SVC_ENDPOINT' },
+  { name: 'timeout', takes: 'DURATION', help: 'Longest time for one answer; default 30s' },
+  { name: 'json', help: 'One JSON document, for programs' },
+];
+
+export const projectOption: Option = {
+  name: 'project',
+  takes: 'PROJECT',
+  help: 'Project id; else SVC_PROJECT, or the one project you are a member of',
+};
+
+export const requestIdOption: Option = {
+  name: 'request-id',
+  takes: 'UUID',
+  help: 'Of an earlier try whose answer did not come: nothing is done twice under one id',
+};
+
+const TIMEOUT_SECONDS_DEFAULT = 30;
+
+/** A command of several actions, `svc <name> <action>`. */
+export function family(
+  name: string,
+  summary: string,
+  actions: readonly Action[],
+  notes = '',
+): ClientCommand {
+  const help = (): string => familyHelp(name, actions, notes);
+  return {
+    ...{ name, summary, actions, help, isSingle: false },
+    async run([given, ...rest], surroundings) {
+      const action = actions.find((candidate) => candidate.name === given);
+      if (action) return runAction(`${name} ${action.name}`, action, rest, surroundings);
+      surroundings.stderr(unknownAction(name, given, actions));
+      return EXIT_USAGE;
+    },
+    helpOf: (given) => {
+      const action = actions.find((candidate) => candidate.name === given);
+      return action && actionHelp(`${name} ${action.name}`, action);
+    },
+  };
+}
+
+/** A command that is one action, `svc <name>`. */
+export function single(action: Action): ClientCommand {
+  const { name, summary } = action;
+  return {
+    ...{ name, summary, actions: [action], isSingle: true },
+    help: () => actionHelp(name, action),
+    run: (args, surroundings) => runAction(name, action, args, surroundings),
+  };
+}
+
+async function runAction(
+  command: string,
+  action: Action,
+  args: readonly string[],
+  surroundings: Surroundings,
+): Promise<number> {
+  // Known before the line is parsed: a program that asks wrongly reads the answer as JSON too.
+  const json = beforeDashes(args).includes('--json');
+  try {
+    const options = [...(action.options ?? []), ...sharedOptions];
+    const input = parseInput(args, { ...action, options });
+    return await action.run(contextOf(input, surroundings));
+  } catch (error) {
+    const fault = describeFault(error, { command, json });
+    if (!fault) throw error;
+    surroundings.stderr(fault.text);
+    const isUsage = error instanceof UsageError && !json;
+    if (isUsage) surroundings.stderr(`  "svc help ${command}" says more\n`);
+    return fault.exitCode;
+  }
+}
+
+/** The arguments that are ours: what follows `--` is another command's. */
+export function beforeDashes(args: readonly string[]): readonly string[] {
+  const place = args.indexOf('--');
+  return place < 0 ? args : args.slice(0, place);
+}
+
+function contextOf(input: Input, surroundings: Surroundings): ActionContext {
+  const { environment, stdout, stderr } = surroundings;
+  const ports = surroundings.client ?? processPorts();
+  const timeoutMs = (input.seconds('timeout') ?? TIMEOUT_SECONDS_DEFAULT) * 1000;
+  if (timeoutMs === 0) throw new UsageError('--timeout is at least 1s');
+  const tell = (line: string): void => stderr(`${line}\n`);
+  const access = (caller: Caller): Access =>
+    openAccess({ endpoint: input.text('endpoint'), caller, environment, ports });
+  const api = (caller: Caller): Api =>
+    new Api({ access: access(caller), clock: ports.clock, timeoutMs, onAgain: tell });
+  const json = input.isOn('json');
+  return {
+    input,
+    environment,
+    surroundings,
+    ports,
+    json,
+    timeoutMs,
+    print: stdout,
+    tell,
+    access,
+    api,
+  };
+}
+
+function unknownAction(
+  name: string,
+  given: string | undefined,
+  actions: readonly Action[],
+): string {
+  const names = actions.map((action) => action.name);
+  if (given === undefined) return `svc ${name}: say what: ${names.join(', ')}\n`;
+  const closest = closestName(given, names);
+  const hint = closest ? `did you mean "svc ${name} ${closest}"?` : `there are ${names.join(', ')}`;
+  return `svc ${name}: ${JSON.stringify(given)} is not one of its actions: ${hint}\n`;
+}
+
+function familyHelp(name: string, actions: readonly Action[], notes: string): string {
+  const usages = actions.map((action) => usageOf(`${name} ${action.name}`, action));
+  const width = Math.max(...usages.map((usage) => usage.length));
+  const lines = actions.map(({ summary }, i) => `  ${(usages[i] ?? '').padEnd(width)}  ${summary}`);
+  const more = notes === '' ? '' : `\n${notes.trim()}\n`;
+  return `Usage:\n${lines.join('\n')}\n${more}\n"svc help ${name} <action>" lists its options.\n`;
+}
+
+function usageOf(command: string, { positionals = [], takesCommand = false }: Action): string {
+  const places = positionals.map(({ name, optional }) => (optional ? `[${name}]` : name));
+  return ['svc', command, ...places, ...(takesCommand ? ['[-- command…]'] : [])].join(' ');
+}
+
+function actionHelp(command: string, action: Action): string {
+  const options = [...(action.options ?? []), ...sharedOptions];
+  const heads = options.map(({ name, takes }) => `--${name}${takes ? ` ${takes}` : ''}`);
+  const width = Math.max(...heads.map((head) => head.length));
+  const lines = options.map(({ help, choices, multiple }, i) => {
+    const facts = [help, choices && `one of ${choices.join(', ')}`, multiple && 'may be repeated'];
+    return `  ${(heads[i] ?? '').padEnd(width)}  ${facts.filter(Boolean).join('; ')}`;
+  });
+  const notes = action.notes ? `\n${action.notes.trim()}\n` : '';
+  const usage = `Usage: ${usageOf(command, action)} [flags]`;
+  return `${usage}\n\n${action.summary}.\n\n${lines.join('\n')}\n${notes}`;
+}

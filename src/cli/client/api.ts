@@ -1,0 +1,162 @@
+/**
+ * Calls of the API from the command line, over the generated descriptors. A call is sent again only
+ * where that cannot do harm: it changes nothing, or it carries a request id and goes out exactly as
+ * before. Whether a change without an answer was made is never guessed.
+ */
+import {
+  create,
+  type DescMessage,
+  type DescMethodUnary,
+  getOption,
+  type MessageInitShape,
+  type MessageShape,
+} from '@bufbuild/protobuf';
+import { Code, ConnectError, type Transport } from '@connectrpc/connect';
+import { createConnectTransport } from '@connectrpc/connect-node';
+import { pause } from '../../../streams/pause.ts';
+import { ErrorInfoSchema } from '../../gen/svc/options/v1/error_pb.ts';
+import { policy } from '../../gen/svc/options/v1/policy_pb.ts';
+import { programVersion } from '../version.ts';
+import type { Access } from './access.ts';
+import { NoAnswer } from './faults.ts';
+import type { ClientPorts } from './ports.ts';
+
+export interface ApiOptions {
+  readonly access: Access;
+  readonly clock: ClientPorts['clock'];
+  /** Longest time of one try. */
+  readonly timeoutMs: number;
+  /** Told before a call is sent again. */
+  readonly onAgain: (sentence: string) => void;
+}
+
+/** Tries of one call in all. */
+const TRIES_MAX = 4;
+/** A service that asks for a longer wait than this is told about instead. */
+const RETRY_AFTER_SECONDS_MAX = 30;
+/** Answers are at most 4 MiB; anything larger is not of this service. */
+const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
+
+/** The API, as one caller at one endpoint. */
+export class Api {
+  readonly access: Access;
+  readonly #options: ApiOptions;
+  readonly #transport: Transport;
+
+  constructor(options: ApiOptions) {
+    this.access = options.access;
+    this.#options = options;
+    this.#transport = createConnectTransport({
+      baseUrl: options.access.endpoint,
+      httpVersion: '1.1',
+      useBinaryFormat: false,
+      readMaxBytes: ANSWER_BYTES_MAX,
+    });
+  }
+
+  /**
+   * One call. Throws `ConnectError` for what the service refused, `NoAnswer` when no answer came.
+   */
+  async call<I extends DescMessage, O extends DescMessage>(
+    method: DescMethodUnary<I, O>,
+    request: MessageInitShape<I>,
+  ): Promise<MessageShape<O>> {
+    // Made once: what is sent again is the same message, its request id included.
+    const message = create(method.input, request);
+    const mayRepeat = isRepeatable(method, message);
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.#once(method, message as MessageInitShape<I>);
+      } catch (error) {
+        const waitMs = mayRepeat && tries < TRIES_MAX ? waitBefore(error, tries) : undefined;
+        if (waitMs === undefined) throw this.#asFault(error, method, message);
+        this.#options.onAgain(`${whatHappened(error)}; the same request is sent again`);
+        await pause(this.#options.clock, waitMs);
+      }
+    }
+  }
+
+  async #once<I extends DescMessage, O extends DescMessage>(
+    method: DescMethodUnary<I, O>,
+    message: MessageInitShape<I>,
+  ): Promise<MessageShape<O>> {
+    const { access, timeoutMs } = this.#options;
+    const headers = { ...access.headers(), 'user-agent': `svc/${programVersion}` };
+    try {
+      const answer = await this.#transport.unary(method, undefined, timeoutMs, headers, message);
+      access.noteCookies(answer.header.getSetCookie());
+      return answer.message;
+    } catch (error) {
+      if (error instanceof ConnectError) access.noteCookies(error.metadata.getSetCookie());
+      throw error;
+    }
+  }
+
+  #asFault(error: unknown, method: DescMethodUnary, message: object): unknown {
+    if (!isWithoutAnswer(error)) return error;
+    const { endpoint } = this.#options.access;
+    const sentence = `${endpoint} gave no answer: ${whatHappened(error)}`;
+    if (!getOption(method, policy).mutation || isUnreached(error)) return new NoAnswer(sentence);
+    const { requestId } = message as { requestId?: string };
+    const again = requestId ? ` with --request-id ${requestId}` : '';
+    return new NoAnswer(
+      sentence,
+      `Whether ${method.name} was done is not known. Run the very same command again${again}:\n` +
+        'the service does nothing twice under one request id. Do not make a new id because of this.',
+    );
+  }
+}
+
+function isRepeatable(method: DescMethodUnary, message: object): boolean {
+  if (!getOption(method, policy).mutation) return true;
+  return 'requestId' in message && message.requestId !== '';
+}
+
+/** Milliseconds to wait before the call may go out again; undefined = it must not. */
+function waitBefore(error: unknown, tries: number): number | undefined {
+  if (!(error instanceof ConnectError)) return undefined;
+  const isBusy = error.code === Code.ResourceExhausted || error.code === Code.Unavailable;
+  const retryAfter = error.metadata.get('retry-after');
+  if (isBusy && retryAfter !== null) {
+    const seconds = Number(retryAfter);
+    return seconds >= 0 && seconds <= RETRY_AFTER_SECONDS_MAX ? seconds * 1000 : undefined;
+  }
+  const isSame = reasonOf(error) === 'IN_PROGRESS';
+  const mayHaveArrived = isWithoutAnswer(error) && !isUnreached(error);
+  return isSame || mayHaveArrived ? 2 ** (tries - 1) * 500 : undefined;
+}
+
+function reasonOf(error: ConnectError): string | undefined {
+  return error.findDetails(ErrorInfoSchema)[0]?.reason;
+}
+
+/** No answer of the service: the network's fault, our own patience, or a gateway in between. */
+function isWithoutAnswer(error: unknown): boolean {
+  if (!(error instanceof ConnectError)) return false;
+  if (reasonOf(error) !== undefined) return false;
+  if (nodeCode(error) !== undefined) return true;
+  return error.code === Code.DeadlineExceeded || error.code === Code.Unavailable;
+}
+
+const UNREACHED = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'];
+
+/** The request left this machine for nobody: nothing can have been done. */
+function isUnreached(error: unknown): boolean {
+  return error instanceof ConnectError && UNREACHED.includes(nodeCode(error) ?? '');
+}
+
+/** Code of the network error behind it, such as ECONNRESET. */
+function nodeCode(error: ConnectError): string | undefined {
+  for (let cause: unknown = error.cause; cause instanceof Error; cause = cause.cause) {
+    if ('code' in cause && typeof cause.code === 'string') return cause.code;
+  }
+  return undefined;
+}
+
+function whatHappened(error: unknown): string {
+  if (!(error instanceof ConnectError)) return String(error);
+  if (isUnreached(error)) return `nothing answers there (${nodeCode(error)})`;
+  if (nodeCode(error) !== undefined) return `the connection failed (${nodeCode(error)})`;
+  if (error.code === Code.DeadlineExceeded) return 'the time given with --timeout is over';
+  return error.rawMessage;
+}

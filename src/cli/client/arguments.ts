@@ -1,0 +1,200 @@
+/**
+ * The command line of client commands: options and positionals are declared as a table, from which
+ * the parser, the help text and the shell completion come. `node:util` splits the line; what is
+ * wrong is told here, with the name that was meant.
+ */
+import { parseArgs } from 'node:util';
+import { closestName } from '../../closest-name.ts';
+import { UsageError } from './faults.ts';
+
+export interface Option {
+  /** Long name, without dashes. */
+  readonly name: string;
+  /** What it takes, in capitals; absent: it is on or off. */
+  readonly takes?: string;
+  readonly multiple?: true;
+  readonly choices?: readonly string[];
+  readonly help: string;
+}
+
+export interface Positional {
+  readonly name: string;
+  readonly optional?: true;
+}
+
+export interface Shape {
+  readonly positionals?: readonly Positional[];
+  readonly options: readonly Option[];
+  /** true: what follows `--` is a command of its own. */
+  readonly takesCommand?: boolean;
+}
+
+/** Options in which somebody could put a secret; a command line is readable by every process. */
+const SECRET_OPTIONS = ['key', 'api-key', 'apikey', 'token', 'secret', 'password', 'setup-code'];
+
+/** The command line, checked against its shape. Throws `UsageError`. */
+export function parseInput(args: readonly string[], shape: Shape): Input {
+  const split = shape.takesCommand ? args.indexOf('--') : -1;
+  const own = split < 0 ? args : args.slice(0, split);
+  const { tokens } = parseArgs({
+    args: [...own],
+    options: Object.fromEntries(
+      shape.options.map(({ name, takes }) => [name, { type: takes ? 'string' : 'boolean' }]),
+    ),
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  });
+  const given = new Map<string, string[]>();
+  const positionals: string[] = [];
+  for (const token of tokens) {
+    if (token.kind === 'positional') positionals.push(token.value);
+    if (token.kind !== 'option') continue;
+    const option = optionNamed(token.name, token.rawName, shape.options);
+    const values = given.get(option.name) ?? [];
+    if (values.length > 0 && !option.multiple) {
+      throw new UsageError(`--${option.name} is given twice`);
+    }
+    given.set(option.name, [...values, checkedValue(option, token)]);
+  }
+  checkPositionals(positionals, shape.positionals ?? []);
+  return new Input(given, positionals, split < 0 ? [] : args.slice(split + 1));
+}
+
+function optionNamed(name: string, raw: string, options: readonly Option[]): Option {
+  const option = options.find((candidate) => candidate.name === name);
+  if (option) return option;
+  if (SECRET_OPTIONS.includes(name)) {
+    throw new UsageError(
+      `${raw} is refused: every process of this machine can read a command line, and shells keep it`,
+      'Put a key into the environment variable SVC_API_KEY, or sign in with "svc login"',
+    );
+  }
+  const closest = closestName(
+    name,
+    options.map((candidate) => candidate.name),
+  );
+  throw new UsageError(`${raw} is unknown${closest ? `: did you mean --${closest}?` : ''}`);
+}
+
+function checkedValue(
+  option: Option,
+  token: { readonly value: string | undefined; readonly inlineValue: boolean | undefined },
+): string {
+  const { name, takes, choices } = option;
+  const { value, inlineValue = false } = token;
+  if (!takes) {
+    if (value !== undefined) throw new UsageError(`--${name} takes no value`);
+    return '';
+  }
+  // An empty value in quotes is one; another option in its place is a value forgotten.
+  if (value === undefined || (!inlineValue && value.startsWith('--'))) {
+    throw new UsageError(`--${name} needs a value: ${takes}`);
+  }
+  if (choices && !choices.includes(value)) {
+    throw new UsageError(`--${name} is one of ${choices.join(', ')}, not ${JSON.stringify(value)}`);
+  }
+  return value;
+}
+
+function checkPositionals(given: readonly string[], declared: readonly Positional[]): void {
+  const missing = declared.find(({ optional }, place) => !optional && given[place] === undefined);
+  if (missing) throw new UsageError(`${missing.name} is missing`);
+  const extra = given[declared.length];
+  if (extra !== undefined)
+    throw new UsageError(`${JSON.stringify(extra)} is one argument too many`);
+}
+
+/** What was given. Names are those of the shape: an unknown one is never found. */
+export class Input {
+  readonly #given: ReadonlyMap<string, readonly string[]>;
+  readonly #positionals: readonly string[];
+  /** What followed `--`. */
+  readonly command: readonly string[];
+
+  constructor(
+    given: ReadonlyMap<string, readonly string[]>,
+    positionals: readonly string[],
+    command: readonly string[],
+  ) {
+    this.#given = given;
+    this.#positionals = positionals;
+    this.command = command;
+  }
+
+  isOn(name: string): boolean {
+    return this.#given.has(name);
+  }
+
+  text(name: string): string | undefined {
+    return this.#given.get(name)?.[0];
+  }
+
+  /** Throws `UsageError` when it is missing. */
+  required(name: string): string {
+    const value = this.text(name);
+    if (value === undefined || value === '') throw new UsageError(`--${name} is missing`);
+    return value;
+  }
+
+  list(name: string): readonly string[] {
+    return this.#given.get(name) ?? [];
+  }
+
+  number(name: string): number | undefined {
+    const value = this.text(name);
+    if (value === undefined) return undefined;
+    const number = Number(value);
+    if (value.trim() === '' || !Number.isFinite(number)) {
+      throw new UsageError(`--${name} is a number, not ${JSON.stringify(value)}`);
+    }
+    return number;
+  }
+
+  /** Whole seconds of `90`, `30s`, `15m`, `24h` or `90d`. */
+  seconds(name: string): number | undefined {
+    const value = this.text(name);
+    return value === undefined ? undefined : parseDuration(`--${name}`, value);
+  }
+
+  /** Unix seconds of an ISO time or of a number. */
+  time(name: string): number | undefined {
+    const value = this.text(name);
+    return value === undefined ? undefined : parseTime(`--${name}`, value);
+  }
+
+  /** The positional at a place; '' when it was optional and is not there. */
+  positional(place: number): string {
+    return this.#positionals[place] ?? '';
+  }
+}
+
+const UNIT_SECONDS: Readonly<Record<string, number>> = {
+  '': 1,
+  s: 1,
+  m: 60,
+  h: 3_600,
+  d: 86_400,
+};
+
+function parseDuration(what: string, value: string): number {
+  const match = /^(\d{1,9})([smhd]?)$/.exec(value);
+  const unit = UNIT_SECONDS[match?.[2] ?? ''];
+  if (!match || unit === undefined) {
+    throw new UsageError(
+      `${what} is a duration such as 90s, 15m, 24h or 90d, not ${JSON.stringify(value)}`,
+    );
+  }
+  return Number(match[1]) * unit;
+}
+
+function parseTime(what: string, value: string): number {
+  if (/^\d{1,12}$/.test(value)) return Number(value);
+  const timeMs = /^\d{4}-\d\d-\d\d/.test(value) ? Date.parse(value) : Number.NaN;
+  if (Number.isNaN(timeMs)) {
+    throw new UsageError(
+      `${what} is a time such as 2026-11-21T12:00:00Z, or Unix seconds, not ${JSON.stringify(value)}`,
+    );
+  }
+  return Math.floor(timeMs / 1000);
+}

@@ -1,0 +1,129 @@
+/**
+ * What went wrong, as a client command tells it: the reason, the sentence, what would do, and the
+ * correlation id under which the service has recorded it; with the exit code that programs act on.
+ */
+import { Code, ConnectError } from '@connectrpc/connect';
+import { errorCatalogue } from '../../errors.ts';
+import { ErrorInfoSchema } from '../../gen/svc/options/v1/error_pb.ts';
+import { EXIT_FAULT, EXIT_USAGE } from '../command.ts';
+
+/** Not signed in, or not allowed: another credential, or another grant, would do. */
+export const EXIT_DENIED = 3;
+/** There is no such thing in the project. */
+export const EXIT_NOT_FOUND = 4;
+/** No answer: whether a change was made is not known. */
+export const EXIT_UNCERTAIN = 5;
+
+/** A fault whose sentence says it all. */
+export class Fault extends Error {
+  readonly exitCode: number;
+  /** What would do, a sentence or several lines. */
+  readonly hint: string | undefined;
+
+  constructor(message: string, { exitCode = EXIT_FAULT, hint }: FaultOptions = {}) {
+    super(message);
+    this.name = 'Fault';
+    this.exitCode = exitCode;
+    this.hint = hint;
+  }
+}
+
+interface FaultOptions {
+  readonly exitCode?: number | undefined;
+  readonly hint?: string | undefined;
+}
+
+/** The command line will not do. */
+export class UsageError extends Fault {
+  constructor(message: string, hint?: string) {
+    super(message, { exitCode: EXIT_USAGE, hint });
+    this.name = 'UsageError';
+  }
+}
+
+/** No answer came, after all tries: a change may have been made or not. */
+export class NoAnswer extends Fault {
+  constructor(message: string, hint?: string) {
+    super(message, { exitCode: EXIT_UNCERTAIN, hint });
+    this.name = 'NoAnswer';
+  }
+}
+
+/** What the service refused, as it told it. */
+export interface Told {
+  /** Of the catalogue (docs/errors.md), or Connect's code where the service gave none. */
+  readonly reason: string;
+  readonly message: string;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly hint: string | undefined;
+  readonly exitCode: number;
+}
+
+const EXIT_OF: Partial<Record<Code, number>> = {
+  [Code.Unauthenticated]: EXIT_DENIED,
+  [Code.PermissionDenied]: EXIT_DENIED,
+  [Code.NotFound]: EXIT_NOT_FOUND,
+};
+
+/** What would do, where the catalogue's explanation does not speak to who sits at a terminal. */
+const HINTS: Readonly<Record<string, string>> = {
+  MISSING_CREDENTIAL: 'Sign in with "svc login", or put a key into SVC_API_KEY',
+  CREDENTIAL_EXPIRED: 'Sign in again with "svc login", or use a new key',
+  CREDENTIAL_REVOKED: 'Sign in again with "svc login", or use the successor of the key',
+  HUMAN_OPERATION: 'No key can do this: sign in with "svc login" and run it again',
+  TOO_MANY_REQUESTS: 'Run it again a little later; --timeout gives it longer',
+  STALE_VERSION: 'Somebody else changed it meanwhile: look at it, and run the command again',
+  unimplemented: 'The service is older than this command: it does not have this method',
+};
+
+/** The refusal in an error of the API; undefined for any other error. */
+export function toldBy(error: unknown): Told | undefined {
+  if (!(error instanceof ConnectError)) return undefined;
+  const [info] = error.findDetails(ErrorInfoSchema);
+  const reason = info?.reason ?? snakeCase(Code[error.code] ?? 'unknown');
+  const entry = Object.entries(errorCatalogue).find(([known]) => known === reason)?.[1];
+  return {
+    reason,
+    message: error.rawMessage,
+    metadata: info?.metadata ?? {},
+    hint: HINTS[reason] ?? entry?.explanation,
+    exitCode: EXIT_OF[error.code] ?? EXIT_FAULT,
+  };
+}
+
+/** An error as lines for a person, or as one JSON document for a program; undefined: a bug. */
+export function describeFault(
+  error: unknown,
+  { command, json }: { readonly command: string; readonly json: boolean },
+): { readonly text: string; readonly exitCode: number } | undefined {
+  const told = toldBy(error);
+  const { exitCode, hint } = told ?? (error instanceof Fault ? error : { exitCode: -1, hint: '' });
+  if (exitCode < 0) return undefined;
+  const message = told?.message ?? (error as Fault).message;
+  if (json) {
+    const { reason = 'CLIENT', metadata = {} } = told ?? {};
+    return {
+      exitCode,
+      text: `${JSON.stringify({ error: { reason, message, metadata, hint } })}\n`,
+    };
+  }
+  const head = `svc ${command}: ${told ? `${told.reason}: ` : ''}${printable(message)}`;
+  const facts = Object.entries(told?.metadata ?? {})
+    .filter(([name]) => name !== 'claims')
+    .map(([name, value]) => `  ${name}: ${printable(value)}`);
+  const hints = hint ? hint.split('\n').map((line) => `  ${line}`) : [];
+  return { exitCode, text: `${[head, ...facts, ...hints].join('\n')}\n` };
+}
+
+// Colours, cursor movements and line ends of foreign texts must not reach a terminal or a job's log.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g;
+
+/** The text without control characters: what others named must not steer a terminal. */
+export function printable(text: string): string {
+  return text.replaceAll(CONTROL, '\ufffd');
+}
+
+function snakeCase(name: string): string {
+  return name.replace(/([a-z])([A-Z])/g, '$1_$2').toLowerCase();
+}

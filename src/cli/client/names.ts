@@ -1,0 +1,70 @@
+/**
+ * Full resource names from what people type: an id alone is taken within the project, a full name
+ * as it is. The project is given, or the one that the signed-in person is a member of.
+ */
+import type { Random } from '../../../streams/random.ts';
+import { ProjectService } from '../../gen/svc/project/v1/project_pb.ts';
+import type { ActionContext } from './action.ts';
+import type { Api } from './api.ts';
+import { UsageError } from './faults.ts';
+
+const ID = /^[A-Za-z0-9._~-]{1,128}$/;
+
+/** `projects/p`, from --project, SVC_PROJECT, or the person's one project. Throws `UsageError`. */
+export async function projectName(context: ActionContext, api: Api): Promise<string> {
+  const given = givenProject(context);
+  if (given !== undefined) return given;
+  const { cookie } = api.access.headers();
+  if (cookie === undefined) {
+    throw new UsageError('It is not known which project: give --project or SVC_PROJECT');
+  }
+  const { projects } = await api.call(ProjectService.method.listProjects, { pageSize: 20 });
+  const [first, ...others] = projects;
+  if (first && others.length === 0) return first.name;
+  if (!first) throw new UsageError('You are a member of no project');
+  const names = projects.map(({ name }) => name.slice('projects/'.length)).join(', ');
+  throw new UsageError(`You are a member of several projects: give --project, one of ${names}`);
+}
+
+/** `projects/p` where it was given; undefined otherwise. */
+export function givenProject({ input, environment }: ActionContext): string | undefined {
+  const given = input.text('project') ?? environment.SVC_PROJECT;
+  if (!given) return undefined;
+  const id = given.replace(/^projects\//, '');
+  if (ID.test(id)) return `projects/${id}`;
+  throw new UsageError(`${JSON.stringify(given)} is not a project: give its id, such as "demo"`);
+}
+
+/**
+ * The full name of a thing in a collection of a project, such as `serviceAccounts`. Only where an
+ * id alone was given is it asked which project is meant.
+ */
+export async function resourceName(
+  context: ActionContext,
+  api: Api,
+  { collection, given }: { readonly collection: string; readonly given: string },
+): Promise<string> {
+  const full = new RegExp(`^projects/[^/]+/${collection}/[^/]+$`);
+  if (full.test(given)) return given;
+  if (ID.test(given)) return `${await projectName(context, api)}/${collection}/${given}`;
+  throw new UsageError(
+    `${JSON.stringify(given)} is neither an id nor projects/<id>/${collection}/<id>`,
+  );
+}
+
+/** A new UUID (RFC 9562, version 4), for a request that has not been sent before. */
+export function newUuid(random: Random): string {
+  const bytes = Buffer.from(random.bytes(16));
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
+  const hex = bytes.toString('hex');
+  return [
+    ...[hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16)],
+    ...[hex.slice(16, 20), hex.slice(20)],
+  ].join('-');
+}
+
+/** The id under which a change goes out: given with --request-id, else a new one. */
+export function requestId({ input, ports }: ActionContext): string {
+  return input.text('request-id') ?? newUuid(ports.random);
+}

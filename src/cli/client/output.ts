@@ -1,0 +1,63 @@
+/**
+ * What client commands print: tables and facts for people, one JSON document for programs. Texts of
+ * others are made harmless for a terminal; times are local, in ISO form with their offset.
+ */
+import { type DescMessage, type MessageShape, toJson } from '@bufbuild/protobuf';
+import { type Column, tableLines } from '../table.ts';
+import { printable } from './faults.ts';
+
+/** A table; without rows the sentence instead. */
+export function table(
+  columns: readonly (string | Column)[],
+  rows: readonly (readonly string[])[],
+  none: string,
+): string {
+  if (rows.length === 0) return `${none}\n`;
+  const titled = columns.map((column) => (typeof column === 'string' ? { title: column } : column));
+  const lines = tableLines(
+    titled,
+    rows.map((row) => row.map(printable)),
+  );
+  return `${lines.join('\n')}\n`;
+}
+
+/** Names and values below each other; an empty value is not shown. */
+export function facts(pairs: readonly (readonly [string, string])[]): string {
+  const shown = pairs.filter(([, value]) => value !== '');
+  const width = Math.max(0, ...shown.map(([name]) => name.length));
+  return shown.map(([name, value]) => `${name.padEnd(width)}  ${printable(value)}\n`).join('');
+}
+
+/** One document, indented. */
+export function json(value: unknown): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
+}
+
+/** A message as the API would send it: camelCase, defaults written, absent stays absent. */
+export function messageJson<D extends DescMessage>(schema: D, message: MessageShape<D>): unknown {
+  return toJson(schema, message, { alwaysEmitImplicit: true });
+}
+
+/** `2026-11-21T15:32:28+01:00`; '' for 0 and for absent. */
+export function localTime(unixSeconds: bigint | number | undefined): string {
+  const seconds = Number(unixSeconds ?? 0);
+  if (seconds === 0) return '';
+  const date = new Date(seconds * 1000);
+  if (Number.isNaN(date.getTime())) return '?';
+  const offset = -date.getTimezoneOffset();
+  const shifted = new Date(date.getTime() + offset * 60_000).toISOString().slice(0, 19);
+  const minutes = Math.abs(offset);
+  const two = (value: number): string => String(Math.floor(value)).padStart(2, '0');
+  return `${shifted}${offset < 0 ? '-' : '+'}${two(minutes / 60)}:${two(minutes % 60)}`;
+}
+
+/** Name of an enum's value, '' for one that this program does not know or that is unspecified. */
+export function enumText(names: Readonly<Record<string, unknown>>, value: number): string {
+  const name = Object.entries(names).find(([, known]) => known === value)?.[0] ?? '';
+  return value === 0 ? '' : name;
+}
+
+/** Last part of a resource name. */
+export function shortName(name: string): string {
+  return name.slice(name.lastIndexOf('/') + 1);
+}

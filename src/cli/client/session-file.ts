@@ -1,0 +1,87 @@
+/**
+ * The session of a signed-in person, in `$XDG_CONFIG_HOME/svc/session.json` (or `~/.config`):
+ * folder 0700, file 0600, written whole or not at all. A file that others could have read or put
+ * there is refused, as ssh refuses such a key.
+ */
+import { lstatSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { writeFileDurably } from '../../durable-file.ts';
+import type { Surroundings } from '../command.ts';
+import { Fault } from './faults.ts';
+
+export interface StoredSession {
+  /** Origin of the service that the session is of; sent back as `Origin`. */
+  readonly endpoint: string;
+  readonly cookieName: string;
+  /** The session itself: whoever reads it is this person until it ends. */
+  readonly secret: string;
+  readonly expiresUnix: number;
+  /** `people/<id>`. */
+  readonly person: string;
+}
+
+/** Where the session of this person lies. */
+export function sessionPath(environment: Surroundings['environment'], homeFolder: string): string {
+  const given = environment.XDG_CONFIG_HOME;
+  // The base directory specification: a relative path is to be ignored.
+  const base = given?.startsWith('/') ? given : join(homeFolder, '.config');
+  return join(base, 'svc', 'session.json');
+}
+
+/** The stored session; undefined when there is none. Throws `Fault` when it must not be used. */
+export function readSession(path: string): StoredSession | undefined {
+  const problem = protectionProblem(path);
+  if (problem === 'missing') return undefined;
+  if (problem !== undefined) {
+    throw new Fault(`The session in ${path} is not used: ${problem}`, {
+      hint: `Sign in again: rm ${path}; svc login`,
+    });
+  }
+  const parsed = parse(readFileSync(path, 'utf8'));
+  if (parsed) return parsed;
+  throw new Fault(`${path} is not a session file`, {
+    hint: `Sign in again: rm ${path}; svc login`,
+  });
+}
+
+/** On disk when it returns. Throws what the file system throws. */
+export function writeSession(path: string, session: StoredSession): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  const content = `${JSON.stringify(session, null, 2)}\n`;
+  writeFileDurably({ path, content, exclusive: false });
+}
+
+/** Harmless when there is none. */
+export function removeSession(path: string): void {
+  rmSync(path, { force: true });
+}
+
+function protectionProblem(path: string): string | undefined {
+  const file = lstatSync(path, { throwIfNoEntry: false });
+  if (!file) return 'missing';
+  const folder = lstatSync(dirname(path));
+  if (!file.isFile()) return 'it is not a plain file';
+  if (file.mode & 0o077) return `others may read it (mode ${octal(file.mode)}, not 0600)`;
+  if (folder.mode & 0o022) return `others may write its folder (mode ${octal(folder.mode)})`;
+  const user = process.getuid?.();
+  if (user !== undefined && file.uid !== user) return 'it belongs to another user';
+  return undefined;
+}
+
+function octal(mode: number): string {
+  return (mode & 0o777).toString(8).padStart(4, '0');
+}
+
+function parse(text: string): StoredSession | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (typeof value !== 'object' || value === null) return undefined;
+  const { endpoint, cookieName, secret, expiresUnix, person } = value as Record<string, unknown>;
+  if (typeof endpoint !== 'string' || typeof cookieName !== 'string') return undefined;
+  if (typeof secret !== 'string' || typeof person !== 'string') return undefined;
+  return { endpoint, cookieName, secret, expiresUnix: Number(expiresUnix), person };
+}

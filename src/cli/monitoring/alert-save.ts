@@ -1,0 +1,134 @@
+/**
+ * `svc alerts save`: makes or edits a rule, and looks afterwards whether it is applied. Id, request
+ * id and version are told before the request goes out, so that an uncertain save can be sent again
+ * exactly (interface, section 4, rule 2).
+ */
+import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import { pause } from '../../../streams/pause.ts';
+import {
+  type AlertRule,
+  AlertRule_SyncStatus,
+  AlertService,
+  type SaveAlertRuleRequestSchema,
+  type SaveAlertRuleResponse,
+  SaveAlertRuleResponseSchema,
+} from '../../gen/svc/monitoring/v1/alert_pb.ts';
+import {
+  type Action,
+  type ActionContext,
+  projectOption,
+  requestIdOption,
+} from '../client/action.ts';
+import type { Api } from '../client/api.ts';
+import { EXIT_NOT_FOUND, NoAnswer, toldBy, UsageError } from '../client/faults.ts';
+import { newUuid, projectName, requestId } from '../client/names.ts';
+import { enumText, facts, json, messageJson } from '../client/output.ts';
+import { EXIT_FAULT, EXIT_OK } from '../command.ts';
+import { readSpec, specOptions } from './alert-spec.ts';
+
+const WAIT_SECONDS_DEFAULT = 10;
+const LOOK_AGAIN_MS = 500;
+
+export const saveAction: Action = {
+  name: 'save',
+  summary: 'Make an alert rule, or edit one',
+  options: [
+    ...specOptions,
+    { name: 'id', takes: 'UUID', help: 'The rule to edit; for a new one, an id of your own' },
+    {
+      ...{ name: 'expected-version', takes: 'N' },
+      help: 'Version the edit is based on, 0 = new; default: the present one',
+    },
+    { name: 'wait', takes: 'DURATION', help: 'Wait so long until it is applied; default 10s' },
+    requestIdOption,
+    projectOption,
+  ],
+  notes: `Without --id a new rule is made. With it the present rule is read, the flags are put on top, and it is
+saved under the version that was read: an edit in between is not overwritten. Exit code 1 when the
+rule is saved but not applied: it does not watch VMs yet.`,
+  run: save,
+};
+
+async function save(context: ActionContext): Promise<number> {
+  const { input, ports } = context;
+  const api = context.api('any');
+  const project = await projectName(context, api);
+  const id = input.text('id') ?? newUuid(ports.random);
+  const present = input.isOn('id')
+    ? await presentRule(api, `${project}/alertRules/${id}`)
+    : undefined;
+  const spec = await readSpec(context, { project, base: present?.spec });
+  const version = input.number('expected-version') ?? Number(present?.version ?? 0);
+  if (!Number.isInteger(version) || version < 0) {
+    throw new UsageError('--expected-version is a whole number');
+  }
+  const request = {
+    ...{ projectName: project, id, spec, requestId: requestId(context) },
+    expectedVersion: String(version),
+  };
+  const again = `--id ${id} --request-id ${request.requestId} --expected-version ${version}`;
+  context.tell(`Saving rule ${id} (request ${request.requestId}, on version ${version})`);
+  const answer = await callTelling(api, request, again);
+  const ended = await untilApplied(context, api, answer);
+  if (context.json) context.print(json(messageJson(SaveAlertRuleResponseSchema, ended)));
+  else context.print(savedText(ended));
+  return ended.syncStatus === AlertRule_SyncStatus.APPLIED ? EXIT_OK : EXIT_FAULT;
+}
+
+type SaveRequest = MessageInitShape<typeof SaveAlertRuleRequestSchema>;
+
+/** The exact request can be sent again by hand only with all three of its ids. */
+async function callTelling(api: Api, request: SaveRequest, again: string) {
+  try {
+    return await api.call(AlertService.method.saveAlertRule, request);
+  } catch (error) {
+    if (!(error instanceof NoAnswer)) throw error;
+    throw new NoAnswer(error.message, `To send the very same request again, add:\n  ${again}`);
+  }
+}
+
+async function presentRule(api: Api, name: string): Promise<AlertRule | undefined> {
+  try {
+    return await api.call(AlertService.method.getAlertRule, { name });
+  } catch (error) {
+    if (toldBy(error)?.exitCode === EXIT_NOT_FOUND) return undefined;
+    throw error;
+  }
+}
+
+/** Saved is not applied: the answer as it stands once the evaluator has it, or patience is over. */
+async function untilApplied(
+  { input, ports }: ActionContext,
+  api: Api,
+  saved: SaveAlertRuleResponse,
+): Promise<SaveAlertRuleResponse> {
+  const { clock } = ports;
+  const endMs = clock.elapsed() + (input.seconds('wait') ?? WAIT_SECONDS_DEFAULT) * 1000;
+  let answer = saved;
+  while (answer.syncStatus === AlertRule_SyncStatus.PENDING && clock.elapsed() < endMs) {
+    await pause(clock, LOOK_AGAIN_MS);
+    const rule = await api.call(AlertService.method.getAlertRule, { name: saved.name });
+    // A newer version is somebody else's: how that one stands says nothing of ours.
+    if (rule.version !== saved.version) break;
+    const { appliedVersion, syncStatus, syncError } = rule;
+    answer = create(SaveAlertRuleResponseSchema, {
+      ...answer,
+      appliedVersion,
+      syncStatus,
+      syncError,
+    });
+  }
+  return answer;
+}
+
+function savedText(answer: SaveAlertRuleResponse): string {
+  const { name, version, appliedVersion, syncStatus, syncError } = answer;
+  const isApplied = syncStatus === AlertRule_SyncStatus.APPLIED;
+  return facts([
+    ['rule', name],
+    ['version', String(version)],
+    ['applied', `${enumText(AlertRule_SyncStatus, syncStatus)} (version ${appliedVersion})`],
+    ['problem', syncError],
+    ['note', isApplied ? '' : 'saved, but this version does not watch VMs yet'],
+  ]);
+}

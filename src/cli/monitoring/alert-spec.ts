@@ -1,0 +1,135 @@
+/**
+ * The specification of an alert rule from the command line: a JSON document in the API's own form,
+ * flags, or both, the flags on top. Nothing is made up: what is missing, the service asks for.
+ */
+import { readFileSync } from 'node:fs';
+import { clone, create, fromJson, type JsonValue } from '@bufbuild/protobuf';
+import {
+  type AlertRuleSpec,
+  AlertRuleSpec_Operator,
+  AlertRuleSpec_Severity,
+  AlertRuleSpecSchema,
+} from '../../gen/svc/monitoring/v1/alert_pb.ts';
+import type { ActionContext } from '../client/action.ts';
+import type { Input, Option } from '../client/arguments.ts';
+import { UsageError } from '../client/faults.ts';
+
+const OPERATORS = namesOf(AlertRuleSpec_Operator);
+const SEVERITIES = namesOf(AlertRuleSpec_Severity);
+
+export const specOptions: readonly Option[] = [
+  { name: 'file', takes: 'FILE', help: 'Specification as JSON; - reads standard input' },
+  { name: 'name', takes: 'TEXT', help: 'Display name' },
+  { name: 'metric', takes: 'ID', help: 'Metric id, such as cpu_utilization_pct' },
+  { name: 'operator', takes: 'OPERATOR', choices: OPERATORS, help: 'How readings are compared' },
+  { name: 'threshold', takes: 'NUMBER', help: 'What with' },
+  { name: 'for', takes: 'DURATION', help: 'How long it must persist, such as 5m' },
+  { name: 'severity', takes: 'SEVERITY', choices: SEVERITIES, help: 'How bad it is' },
+  { name: 'all-vms', help: 'All VMs of the project, future ones too' },
+  { name: 'vm', takes: 'NAME', multiple: true, help: 'These VMs alone: full names or ids' },
+  { name: 'pause', help: 'Save it paused' },
+  { name: 'enable', help: 'Save it enabled again' },
+  { name: 'repeat', takes: 'DURATION', help: 'Notify again after; 0 = never' },
+  { name: 'destination', takes: 'NAME', multiple: true, help: 'Where to notify: names or ids' },
+  { name: 'recovery-threshold', takes: 'NUMBER', help: 'Recovery needs readings beyond this' },
+  { name: 'recovery-for', takes: 'DURATION', help: 'And so long' },
+  { name: 'label', takes: 'NAME=VALUE', multiple: true, help: 'Label of its incidents' },
+];
+
+/**
+ * The specification asked for, on top of `base` (the present one of an edit). Throws `UsageError`.
+ *
+ * @param project `projects/p`, for VMs and destinations given by their ids
+ */
+export async function readSpec(
+  { input, ports }: Pick<ActionContext, 'input' | 'ports'>,
+  { project, base }: { readonly project: string; readonly base: AlertRuleSpec | undefined },
+): Promise<AlertRuleSpec> {
+  const file = input.text('file');
+  if (file !== undefined) {
+    const text = file === '-' ? await ports.readInput() : readFile(file);
+    return withFlags(parseSpec(text), input, project);
+  }
+  const spec = base ? clone(AlertRuleSpecSchema, base) : create(AlertRuleSpecSchema);
+  return withFlags(spec, input, project);
+}
+
+function readFile(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new UsageError(`--file ${path} cannot be read: ${(error as Error).message}`);
+  }
+}
+
+function parseSpec(text: string): AlertRuleSpec {
+  try {
+    // A misspelt field must not be lost: a rule that watches nothing would be the outcome.
+    return fromJson(AlertRuleSpecSchema, JSON.parse(text) as JsonValue, {
+      ignoreUnknownFields: false,
+    });
+  } catch (error) {
+    throw new UsageError(`The specification is not one: ${(error as Error).message}`);
+  }
+}
+
+function withFlags(spec: AlertRuleSpec, input: Input, project: string): AlertRuleSpec {
+  if (input.isOn('pause') && input.isOn('enable')) {
+    throw new UsageError('--pause and --enable contradict each other');
+  }
+  if (input.isOn('all-vms') && input.isOn('vm')) {
+    throw new UsageError('--all-vms and --vm contradict each other');
+  }
+  spec.displayName = input.text('name') ?? spec.displayName;
+  spec.metricId = input.text('metric') ?? spec.metricId;
+  spec.operator = enumValue(AlertRuleSpec_Operator, input.text('operator')) ?? spec.operator;
+  spec.severity = enumValue(AlertRuleSpec_Severity, input.text('severity')) ?? spec.severity;
+  spec.sustainedSeconds = input.seconds('for') ?? spec.sustainedSeconds;
+  spec.repeatIntervalSeconds = input.seconds('repeat') ?? spec.repeatIntervalSeconds;
+  setOptional(spec, input);
+  if (input.isOn('all-vms')) Object.assign(spec, { allVms: true, vmNames: [] });
+  if (input.isOn('vm')) {
+    Object.assign(spec, { allVms: false, vmNames: fullNames(input.list('vm'), `${project}/vms/`) });
+  }
+  if (input.isOn('destination')) {
+    spec.destinationNames = fullNames(input.list('destination'), `${project}/destinations/`);
+  }
+  if (input.isOn('label')) spec.labels = Object.fromEntries(input.list('label').map(parseLabel));
+  return spec;
+}
+
+/** Fields whose absence says something of its own. */
+function setOptional(spec: AlertRuleSpec, input: Input): void {
+  const threshold = input.number('threshold');
+  const recoveryThreshold = input.number('recovery-threshold');
+  const recoverySeconds = input.seconds('recovery-for');
+  if (threshold !== undefined) spec.threshold = threshold;
+  if (recoveryThreshold !== undefined) spec.recoveryThreshold = recoveryThreshold;
+  if (recoverySeconds !== undefined) spec.recoverySeconds = recoverySeconds;
+  if (input.isOn('pause')) spec.enabled = false;
+  if (input.isOn('enable')) spec.enabled = true;
+}
+
+function fullNames(given: readonly string[], prefix: string): string[] {
+  return given.map((name) => (name.includes('/') ? name : prefix + name));
+}
+
+function parseLabel(text: string): [string, string] {
+  const place = text.indexOf('=');
+  if (place < 1) throw new UsageError(`--label is NAME=VALUE, not ${JSON.stringify(text)}`);
+  return [text.slice(0, place), text.slice(place + 1)];
+}
+
+function namesOf(values: Readonly<Record<string, number>>): string[] {
+  return Object.entries(values)
+    .filter(([, value]) => value !== 0)
+    .map(([name]) => name);
+}
+
+/** The choices of an option are the names of its enum. */
+function enumValue<V extends number>(
+  values: Readonly<Record<string, V>>,
+  name: string | undefined,
+): V | undefined {
+  return name === undefined ? undefined : values[name];
+}

@@ -1,0 +1,175 @@
+/** `svc alerts`: rules and incidents as tables; saving and previewing are files of their own. */
+
+import { create } from '@bufbuild/protobuf';
+import {
+  AlertInstance_DataState,
+  type AlertRule,
+  AlertRule_SyncStatus,
+  AlertRuleSpec_Operator,
+  AlertRuleSpec_Severity,
+  AlertService,
+  type Incident,
+  Incident_RetireReason,
+  Incident_State,
+  ListAlertRulesResponseSchema,
+  ListIncidentsResponseSchema,
+} from '../../gen/svc/monitoring/v1/alert_pb.ts';
+import { type Action, family, projectOption } from '../client/action.ts';
+import { UsageError } from '../client/faults.ts';
+import { projectName, resourceName } from '../client/names.ts';
+import { enumText, json, localTime, messageJson, shortName, table } from '../client/output.ts';
+import { EXIT_OK } from '../command.ts';
+import { previewAction } from './alert-preview.ts';
+import { saveAction } from './alert-save.ts';
+
+const PAGE_SIZE = 500;
+const INCIDENTS_DEFAULT = 50;
+
+const listAction: Action = {
+  name: 'list',
+  summary: 'List the alert rules, and whether they are applied',
+  options: [projectOption],
+  async run(context) {
+    const api = context.api('any');
+    const project = await projectName(context, api);
+    const rules: AlertRule[] = [];
+    let pageToken = '';
+    do {
+      const page = { projectName: project, pageSize: PAGE_SIZE, pageToken };
+      const answer = await api.call(AlertService.method.listAlertRules, page);
+      rules.push(...answer.rules);
+      pageToken = answer.nextPageToken;
+    } while (pageToken !== '');
+    if (context.json) {
+      const answer = create(ListAlertRulesResponseSchema, { rules });
+      context.print(json(messageJson(ListAlertRulesResponseSchema, answer)));
+    } else context.print(ruleTable(rules));
+    return EXIT_OK;
+  },
+};
+
+function ruleTable(rules: readonly AlertRule[]): string {
+  return table(
+    ['rule', 'name', 'condition', 'severity', 'VMs', 'enabled', 'version', 'applied', 'problem'],
+    rules.map(({ name, spec, version, appliedVersion, syncStatus, syncError }) => [
+      shortName(name),
+      spec?.displayName ?? '',
+      conditionText(spec),
+      enumText(AlertRuleSpec_Severity, spec?.severity ?? 0),
+      spec?.allVms ? 'all' : String(spec?.vmNames.length ?? 0),
+      spec?.enabled === false ? 'no' : 'yes',
+      String(version),
+      `${enumText(AlertRule_SyncStatus, syncStatus)} (${appliedVersion})`,
+      syncError,
+    ]),
+    'There are no alert rules in this project',
+  );
+}
+
+const SYMBOLS: Readonly<Record<string, string>> = {
+  GREATER_THAN: '>',
+  GREATER_THAN_OR_EQUAL: '>=',
+  LESS_THAN: '<',
+  LESS_THAN_OR_EQUAL: '<=',
+  EQUAL: '=',
+  NOT_EQUAL: '!=',
+};
+
+function conditionText(spec: AlertRule['spec']): string {
+  if (!spec) return '';
+  const symbol = SYMBOLS[enumText(AlertRuleSpec_Operator, spec.operator)] ?? '?';
+  const wait = spec.sustainedSeconds > 0 ? ` for ${spec.sustainedSeconds} s` : '';
+  return `${spec.metricId} ${symbol} ${spec.threshold ?? ''}${wait}`;
+}
+
+const STATES = ['FIRING', 'RECOVERED', 'RETIRED'] as const;
+
+const incidentsAction: Action = {
+  name: 'incidents',
+  summary: 'List incidents, newest first',
+  options: [
+    projectOption,
+    { name: 'state', takes: 'STATE', choices: STATES, help: 'Only in this state' },
+    { name: 'rule', takes: 'NAME', help: 'Only of this rule' },
+    { name: 'vm', takes: 'NAME', help: 'Only of this VM' },
+    { name: 'since', takes: 'TIME', help: 'Fired at or after' },
+    { name: 'until', takes: 'TIME', help: 'Fired before' },
+    { name: 'page-size', takes: 'N', help: `At most so many; default ${INCIDENTS_DEFAULT}` },
+    { name: 'page-token', takes: 'TOKEN', help: 'Go on after this one of an earlier answer' },
+  ],
+  notes: 'Missing data and errors of the evaluation never end an incident: "data" tells them.',
+  async run(context) {
+    const { input } = context;
+    const api = context.api('any');
+    const rule = input.text('rule');
+    const vm = input.text('vm');
+    const named = (collection: string, given: string | undefined) =>
+      given === undefined ? '' : resourceName(context, api, { collection, given });
+    const state = STATES.find((name) => name === input.text('state'));
+    const answer = await api.call(AlertService.method.listIncidents, {
+      projectName: await projectName(context, api),
+      state: state === undefined ? Incident_State.STATE_UNSPECIFIED : Incident_State[state],
+      ruleName: await named('alertRules', rule),
+      vmName: await named('vms', vm),
+      startTimeUnix: BigInt(input.time('since') ?? 0),
+      endTimeUnix: BigInt(input.time('until') ?? 0),
+      pageSize: pageSizeOf(input.number('page-size')),
+      pageToken: input.text('page-token') ?? '',
+    });
+    if (context.json) context.print(json(messageJson(ListIncidentsResponseSchema, answer)));
+    else {
+      context.print(incidentTable(answer.incidents));
+      if (answer.nextPageToken)
+        context.tell(`There are more: --page-token ${answer.nextPageToken}`);
+    }
+    return EXIT_OK;
+  },
+};
+
+function pageSizeOf(given: number | undefined): number {
+  const size = given ?? INCIDENTS_DEFAULT;
+  if (Number.isInteger(size) && size >= 1 && size <= 1000) return size;
+  throw new UsageError(`--page-size is a whole number from 1 to 1000, not ${size}`);
+}
+
+function incidentTable(incidents: readonly Incident[]): string {
+  return table(
+    ['incident', 'state', 'severity', 'rule', 'VM', 'started', 'ended', 'data', 'attention'],
+    incidents.map((incident) => [
+      shortName(incident.name),
+      stateText(incident),
+      enumText(AlertRuleSpec_Severity, incident.severity),
+      incident.ruleDisplayName || shortName(incident.ruleName),
+      `${shortName(incident.vmName)}${labelsText(incident.labels)}`,
+      localTime(incident.startedUnix),
+      localTime(incident.recoveredUnix),
+      enumText(AlertInstance_DataState, incident.dataState),
+      attentionText(incident),
+    ]),
+    'There are no incidents of this kind',
+  );
+}
+
+function stateText({ state, retireReason }: Incident): string {
+  const why = enumText(Incident_RetireReason, retireReason);
+  return `${enumText(Incident_State, state)}${why ? ` (${why})` : ''}`;
+}
+
+function labelsText(labels: Readonly<Record<string, string>>): string {
+  const pairs = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
+  return pairs.length > 0 ? ` ${pairs.join(' ')}` : '';
+}
+
+function attentionText({ acknowledged, snoozedUntilUnix }: Incident): string {
+  const parts = [
+    acknowledged ? `acknowledged by ${acknowledged.by}` : '',
+    snoozedUntilUnix ? `snoozed until ${localTime(snoozedUntilUnix)}` : '',
+  ];
+  return parts.filter((part) => part !== '').join(', ');
+}
+
+export const alertsCommand = family(
+  'alerts',
+  'Read, preview and save alert rules; list incidents',
+  [listAction, previewAction, saveAction, incidentsAction],
+);

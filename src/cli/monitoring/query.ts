@@ -1,0 +1,139 @@
+/**
+ * `svc monitoring query`: the history of one VM's metrics, a row for each step and a column for each
+ * series. The quality comes first and always; a step without an observation shows as such.
+ */
+import {
+  MonitoringService,
+  type Quality,
+  Quality_State,
+  type QueryVMMonitoringResponse,
+  QueryVMMonitoringResponseSchema,
+  type Series,
+} from '../../gen/svc/monitoring/v1/monitoring_pb.ts';
+import { type Action, type ActionContext, projectOption } from '../client/action.ts';
+import type { Option } from '../client/arguments.ts';
+import { UsageError } from '../client/faults.ts';
+import { resourceName } from '../client/names.ts';
+import { enumText, facts, json, localTime, messageJson, table } from '../client/output.ts';
+import { EXIT_OK } from '../command.ts';
+
+const NOT_OBSERVED = '-';
+const RANGE_SECONDS_DEFAULT = 3_600;
+/** Steps that people think in; the first that gives a screen of rows is taken. */
+const STEPS = [30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 14_400, 43_200, 86_400];
+const ROWS_WANTED = 60;
+
+/** A time range, by two ends or by its length up to now. */
+export const rangeOptions: readonly Option[] = [
+  { name: 'last', takes: 'DURATION', help: 'Range up to now, such as 6h; default 1h' },
+  { name: 'start', takes: 'TIME', help: 'Start instead: ISO time or Unix seconds' },
+  { name: 'end', takes: 'TIME', help: 'End instead; default now' },
+  { name: 'step', takes: 'DURATION', help: 'At least 30s; default: one that gives about 60 rows' },
+];
+
+export interface Range {
+  readonly startUnix: number;
+  readonly endUnix: number;
+  readonly stepSeconds: number;
+}
+
+/** The range of the command line. Throws `UsageError`. */
+export function rangeOf({ input, ports }: ActionContext): Range {
+  if (input.isOn('last') && input.isOn('start')) {
+    throw new UsageError('--last and --start contradict each other: give one of them');
+  }
+  const endUnix = input.time('end') ?? Math.floor(ports.clock.now() / 1000);
+  const lastSeconds = input.seconds('last') ?? RANGE_SECONDS_DEFAULT;
+  const startUnix = input.time('start') ?? endUnix - lastSeconds;
+  if (startUnix > endUnix) throw new UsageError('The start is after the end');
+  const fitting = STEPS.find((step) => (endUnix - startUnix) / step <= ROWS_WANTED);
+  return { startUnix, endUnix, stepSeconds: input.seconds('step') ?? fitting ?? 86_400 };
+}
+
+export const queryAction: Action = {
+  name: 'query',
+  summary: 'Show the history of a VM',
+  positionals: [{ name: 'VM' }],
+  options: [
+    {
+      ...{ name: 'metric', takes: 'ID', multiple: true },
+      help: 'Metric id; default cpu_utilization_pct and memory_used_bytes',
+    },
+    ...rangeOptions,
+    projectOption,
+  ],
+  notes: `"${NOT_OBSERVED}" stands for a step without an observation; it is not a zero. Times are the ends of the steps.`,
+  async run(context) {
+    const { input, print } = context;
+    const api = context.api('any');
+    const { startUnix, endUnix, stepSeconds } = rangeOf(context);
+    const metrics = input.list('metric');
+    const given = input.positional(0);
+    const answer = await api.call(MonitoringService.method.queryVMMonitoring, {
+      name: await resourceName(context, api, { collection: 'vms', given }),
+      metricIds: metrics.length > 0 ? [...metrics] : ['cpu_utilization_pct', 'memory_used_bytes'],
+      startTimeUnix: BigInt(startUnix),
+      endTimeUnix: BigInt(endUnix),
+      stepSeconds,
+    });
+    if (context.json) print(json(messageJson(QueryVMMonitoringResponseSchema, answer)));
+    else print(`${qualityText(answer)}\n${seriesTable(answer)}`);
+    return EXIT_OK;
+  },
+};
+
+function qualityText({
+  quality,
+  startTimeUnix,
+  endTimeUnix,
+  stepSeconds,
+}: QueryVMMonitoringResponse) {
+  const bounds = `${localTime(startTimeUnix)} to ${localTime(endTimeUnix)}, every ${stepSeconds} s`;
+  if (!quality)
+    return facts([
+      ['range', bounds],
+      ['quality', 'not told'],
+    ]);
+  return facts([
+    ['range', bounds],
+    ['quality', `${enumText(Quality_State, quality.state)}${reasonsOf(quality)}`],
+    ['last observed', localTime(quality.lastObservedUnix) || 'never'],
+    ['data center', quality.datacenterState],
+    ['samples', `${quality.observedSamples} of ${quality.expectedSamples} expected`],
+    ...quality.metrics.map(({ metricId, state, reason }) => {
+      const why = reason === '' ? '' : ` (${reason})`;
+      return [metricId, `${enumText(Quality_State, state)}${why}`] as const;
+    }),
+    ...quality.gaps.map(({ startUnix, endUnix, reason }) => {
+      return ['gap', `${localTime(startUnix)} to ${localTime(endUnix)}: ${reason}`] as const;
+    }),
+  ]);
+}
+
+function reasonsOf({ reasons }: Quality): string {
+  return reasons.length === 0 ? '' : `: ${reasons.join(', ')}`;
+}
+
+function seriesTable({ series }: QueryVMMonitoringResponse): string {
+  const valuesOf = series.map(
+    ({ points }) => new Map(points.map(({ timeUnix, value }) => [timeUnix, value])),
+  );
+  const times = [...new Set(valuesOf.flatMap((values) => [...values.keys()]))];
+  times.sort((a, b) => (a < b ? -1 : 1));
+  const columns = series.map((one) => ({ title: titleOf(one), align: 'right' as const }));
+  const rows = times.map((time) => [
+    localTime(time),
+    ...valuesOf.map((values) => valueText(values.get(time))),
+  ]);
+  return table(['time', ...columns], rows, 'Nothing was observed in this range');
+}
+
+function titleOf({ metricId, unit, labels }: Series): string {
+  const named = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
+  return [metricId, ...named, unit && `[${unit}]`].filter(Boolean).join(' ');
+}
+
+function valueText(value: number | undefined): string {
+  if (value === undefined) return NOT_OBSERVED;
+  return Number.isInteger(value) ? String(value) : value.toPrecision(6);
+}
