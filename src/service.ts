@@ -54,7 +54,6 @@ import { openQueries } from './queries.ts';
 import { connectOptions, rpcRoutes } from './rpc/routes.ts';
 import { addFastWriteSamples } from './rpc/write-samples-fast.ts';
 import { createServiceIdentities } from './service-identities.ts';
-import { createServiceIdentities } from './service-identities.ts';
 import type { Settings } from './settings.ts';
 import { openStorage, type Storage } from './storage.ts';
 
