@@ -1,0 +1,22 @@
+/** What the decisions of keyless CI are given. */
+import type { Claims } from '../../../streams/claims.ts';
+import type { Clock } from '../../../streams/clock.ts';
+import type { Random } from '../../../streams/random.ts';
+import type { Host } from '../../host-port.ts';
+import type { AssertionChecks, ExchangeOutcome, PairingCodes, TokenSigner } from './port.ts';
+import type { RefusalNotes } from './refusal-notes.ts';
+
+export interface KeylessCiDeps {
+  readonly host: Host;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly assertions: AssertionChecks;
+  /** Where ids of assertions are burned. */
+  readonly claims: Claims;
+  readonly tokens: TokenSigner;
+  readonly codes: PairingCodes;
+  readonly notes: RefusalNotes;
+  readonly audienceOf: (project: string) => string;
+  /** Told of every exchange what became of it. */
+  readonly count: (outcome: ExchangeOutcome) => void;
+}

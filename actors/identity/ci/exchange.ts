@@ -1,0 +1,146 @@
+/**
+ * The exchange of a workflow's signed identity for an access token of 15 minutes:
+ *
+ *   check the assertion -> burn its id -> compare, look at the states -> commit -> sign
+ *
+ * An unknown trust name goes the same way up to the comparison, so that neither the answer nor its
+ * time tells more than that of an identity that does not match. The states are looked at again
+ * inside the commit: none is given out after a revocation was acknowledged.
+ */
+import type { CiConnectionContext } from '../../../machines/ci-connection.ts';
+import { ulid } from '../../../streams/random.ts';
+import { Refusal } from '../../../streams/refusal.ts';
+import type { Committed, Instance, ProjectView } from '../../host-port.ts';
+import { type Grants, grantsOf } from '../grants.ts';
+import { connectionDenial, contextDenial, type Denial, UNKNOWN_TRUST } from './denial.ts';
+import type { KeylessCiDeps } from './deps.ts';
+import {
+  ACCESS_TOKEN_MS,
+  type CheckedAssertion,
+  type Exchanged,
+  type ExchangeRequest,
+  type ShownIdentity,
+} from './port.ts';
+import { proveIdentity } from './proof.ts';
+import { deniedExchange } from './refused.ts';
+
+const MACHINE = 'ciConnection';
+
+export async function exchangeAssertion(
+  deps: KeylessCiDeps,
+  request: ExchangeRequest,
+): Promise<Exchanged> {
+  const { host } = deps;
+  const { project, connection: id } = request;
+  const connection = host.view(project).instance(MACHINE, id);
+  const { claims: shown } = await prove(deps, request, connection);
+  // Looked up again: checking has taken its time.
+  const row = host.view(project).instance(MACHINE, id);
+  const denial = denialOf(host.view(project), row, shown);
+  if (denial) throw await deny(deps, row, denial);
+  const given = await commitExchange(deps, { project, id }, shown);
+  if ('cause' in given.answer) throw await deny(deps, row, given.answer);
+  const accessToken = await deps.tokens.sign({ ...given.answer, project, connection: id });
+  deps.count('EXCHANGED');
+  return { accessToken, expiresMs: given.answer.expiresMs, sequence: given.sequence };
+}
+
+/** Of a trust name that is not there, as if it were of the usual issuer. */
+async function prove(
+  deps: KeylessCiDeps,
+  { project, assertion }: ExchangeRequest,
+  connection: Instance | undefined,
+): Promise<CheckedAssertion> {
+  const { issuer, audience } = connection
+    ? contextOf(connection)
+    : { issuer: deps.assertions.names()[0] ?? '', audience: deps.audienceOf(project) };
+  try {
+    return await proveIdentity(deps, assertion, { issuer, audience });
+  } catch (error) {
+    if (error instanceof Refusal && error.reason === 'BAD_ASSERTION') {
+      throw badAssertion(deps, connection, error);
+    }
+    deps.count('NOT_READY');
+    throw error;
+  }
+}
+
+/** Not waited for: whether a connection is there to keep the note must not show in the time. */
+function badAssertion(
+  { notes, count }: KeylessCiDeps,
+  connection: Instance | undefined,
+  refusal: Refusal,
+): Refusal {
+  const { cause = '' } = refusal.metadata;
+  count(cause === 'REPLAYED' ? 'REPLAYED' : 'BAD_ASSERTION');
+  const code = cause === '' ? refusal.reason : `${refusal.reason} ${cause}`;
+  const correlation =
+    connection && !connection.final
+      ? notes.add(connection, { code, claims: [] }).correlation
+      : notes.correlation();
+  return new Refusal(refusal.reason, refusal.message, { ...refusal.metadata, correlation });
+}
+
+function denialOf(
+  view: ProjectView,
+  connection: Instance | undefined,
+  shown: ShownIdentity,
+): Denial | undefined {
+  const refused = contextDenial(shown);
+  if (refused) return refused;
+  if (!connection) return UNKNOWN_TRUST;
+  return connectionDenial(connection, grantsOfConnection(view, connection), shown);
+}
+
+/** Counts and notes a denial; what the caller is told. */
+async function deny(
+  { notes, count }: KeylessCiDeps,
+  connection: Instance | undefined,
+  denial: Denial,
+): Promise<Refusal> {
+  count(connection ? denial.cause : 'UNKNOWN_TRUST');
+  if (!connection || connection.final) return deniedExchange(denial, notes.correlation());
+  const claims = denial.claims.map(({ claim }) => claim);
+  const { correlation, settled } = notes.add(connection, { code: denial.cause, claims });
+  // Whoever is told the id of the note can look it up.
+  await settled;
+  return deniedExchange(denial, correlation);
+}
+
+interface GivenToken {
+  readonly token: string;
+  readonly tokenEpoch: number;
+  readonly expiresMs: number;
+}
+
+/** Nothing is committed when it is denied at the last moment. */
+function commitExchange(
+  { host, clock, random }: KeylessCiDeps,
+  { project, id }: { readonly project: string; readonly id: string },
+  shown: ShownIdentity,
+): Promise<Committed<GivenToken | Denial>> {
+  const token = ulid(clock.now(), random);
+  return host.submit<GivenToken | Denial>({
+    project,
+    by: { kind: 'ci', name: `projects/${project}/ciConnections/${id}` },
+    decide(draft) {
+      const row = draft.instance(MACHINE, id);
+      const denial = denialOf(draft, row, shown);
+      if (denial) return denial;
+      const expiresMs = draft.at + ACCESS_TOKEN_MS;
+      const { recorded } = shown;
+      const event = { type: 'exchanged', at: draft.at, token, expiresMs, recorded };
+      const { instance } = draft.send(MACHINE, id, event);
+      return { token, expiresMs, tokenEpoch: contextOf(instance).tokenEpoch };
+    },
+  });
+}
+
+function grantsOfConnection(view: ProjectView, connection: Instance): Grants {
+  const { serviceAccount: id } = contextOf(connection);
+  return grantsOf(view, { project: view.project, machine: 'serviceAccount', id });
+}
+
+function contextOf({ context }: Instance): CiConnectionContext {
+  return context as unknown as CiConnectionContext;
+}

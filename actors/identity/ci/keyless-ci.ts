@@ -1,0 +1,44 @@
+/** Keyless CI, put together: verifications, connections, the exchange, and notes of refusals. */
+import {
+  deleteConnection,
+  disableConnection,
+  editConnection,
+  enableConnection,
+} from './connections.ts';
+import type { KeylessCiDeps } from './deps.ts';
+import { exchangeAssertion } from './exchange.ts';
+import type { KeylessCi } from './port.ts';
+import { RefusalNotes, type RefusalNotesDeps } from './refusal-notes.ts';
+import {
+  approveVerification,
+  rejectVerification,
+  startVerification,
+  submitProof,
+} from './verifications.ts';
+
+export type KeylessCiOptions = Omit<KeylessCiDeps, 'notes' | 'audienceOf'> &
+  Pick<RefusalNotesDeps, 'onLost'> & {
+    /** Origin under which the service is reached, without a slash at its end. */
+    readonly publicUrl: () => string;
+  };
+
+/** Close it before the host is stopped. */
+export function createKeylessCi(options: KeylessCiOptions): KeylessCi {
+  // Unique for each deployment and project: a token made for one is of no use in another.
+  const audienceOf = (project: string): string => `${options.publicUrl()}/projects/${project}`;
+  const notes = new RefusalNotes(options);
+  const deps: KeylessCiDeps = { ...options, notes, audienceOf };
+  return {
+    audienceOf,
+    start: (request) => startVerification(deps, request),
+    submitProof: (proof) => submitProof(deps, proof),
+    approve: (request) => approveVerification(deps, request),
+    reject: (request) => rejectVerification(deps, request),
+    edit: (request) => editConnection(deps, request),
+    disable: (request) => disableConnection(deps, request),
+    enable: (request) => enableConnection(deps, request),
+    delete: (request) => deleteConnection(deps, request),
+    exchange: (request) => exchangeAssertion(deps, request),
+    close: () => notes.close(),
+  };
+}

@@ -1,0 +1,49 @@
+/**
+ * What makes an assertion count once: it is checked, then burned, and only then looked at. Burned
+ * before anything is compared, so that a token that was refused cannot be tried elsewhere; after
+ * its signature was checked, so that nobody can burn what is not theirs.
+ */
+import { createHash } from 'node:crypto';
+import type { Claims } from '../../../streams/claims.ts';
+import { Refusal } from '../../../streams/refusal.ts';
+import type { AssertionChecks, CheckedAssertion } from './port.ts';
+
+/** Bytes of an assertion at most; those of real platforms have two to four thousand. */
+export const ASSERTION_BYTES_MAX = 16 * 1024;
+
+export interface ProofDeps {
+  readonly assertions: AssertionChecks;
+  readonly claims: Claims;
+}
+
+/**
+ * The identity that an assertion shows. Throws a `Refusal`: BAD_ASSERTION (`cause` REPLAYED when it
+ * was used before), NOT_READY; and what `claimOnce` rejects with when that cannot be told.
+ */
+export async function proveIdentity(
+  { assertions, claims }: ProofDeps,
+  assertion: string,
+  expected: { readonly issuer: string; readonly audience: string },
+): Promise<CheckedAssertion> {
+  if (Buffer.byteLength(assertion) > ASSERTION_BYTES_MAX) {
+    throw new Refusal(
+      'BAD_ASSERTION',
+      `The identity token has more than ${ASSERTION_BYTES_MAX} bytes: no CI platform's has`,
+      { cause: 'TOO_LARGE' },
+    );
+  }
+  const checked = await assertions.verify(assertion, expected);
+  if (await claims.claimOnce(burnKey(checked), checked.burnUntilMs)) return checked;
+  throw new Refusal(
+    'BAD_ASSERTION',
+    'The identity token was used before: each try, a retry too, needs a fresh one from the CI platform',
+    { cause: 'REPLAYED' },
+  );
+}
+
+/** A digest, because ids are the issuer's and may be of any length and form. */
+function burnKey({ issuerUrl, jti }: CheckedAssertion): string {
+  return `ci/${createHash('sha256')
+    .update(JSON.stringify([issuerUrl, jti]))
+    .digest('hex')}`;
+}

@@ -1,0 +1,214 @@
+/**
+ * A world for tests of keyless CI's decisions: a real host with the real machines, a service
+ * account, and in place of a CI platform's signed tokens plain JSON, so that a test says exactly
+ * what a token shows.
+ */
+import type { Test } from 'tap';
+import { createKeylessCi } from '../../actors/identity/ci/keyless-ci.ts';
+import type {
+  AssertionChecks,
+  ExchangeOutcome,
+  KeylessCi,
+  PairingCodes,
+  ShownIdentity,
+} from '../../actors/identity/ci/port.ts';
+import { hashKey, mintSecret } from '../../src/auth/keys.ts';
+import type { Claims } from '../../streams/claims.ts';
+import type { Clock } from '../../streams/clock.ts';
+import type { Actor } from '../../streams/commit/commit.ts';
+import { Refusal } from '../../streams/refusal.ts';
+import { startWorld, tester, type World } from './credential-world.ts';
+
+export const PROJECT = 'demo';
+export const ACCOUNT = 'deployer';
+export const PUBLIC_URL = 'https://monitoring.example';
+export const AUDIENCE = `${PUBLIC_URL}/projects/${PROJECT}`;
+export const owner: Actor = { kind: 'human', name: 'people/olga' };
+
+/** What a push to the main branch of `acme/shop` shows. */
+export const BOUND = {
+  repository: 'acme/shop',
+  repository_id: '1001',
+  repository_owner: 'acme',
+  repository_owner_id: '77',
+  workflow_ref: 'acme/shop/.github/workflows/deploy.yml@refs/heads/main',
+  job_workflow_ref: 'acme/shop/.github/workflows/deploy.yml@refs/heads/main',
+  ref: 'refs/heads/main',
+  ref_type: 'branch',
+  event_name: 'push',
+  environment: null,
+  runner_environment: 'github-hosted',
+} as const satisfies ShownIdentity['bound'];
+
+export const RECORDED = {
+  actor: 'olga',
+  run_id: '900',
+  sha: 'd2e26ac5133a120b985d98b020f09d045eeeb609',
+} as const satisfies ShownIdentity['recorded'];
+
+export const OWNER_CLAIMS = ['repository_id', 'repository_owner_id'] as const;
+
+/** What a token of the tests holds; everything that it does not say is as it should be. */
+export interface TestToken {
+  readonly bound?: Readonly<Record<string, unknown>>;
+  readonly recorded?: ShownIdentity['recorded'];
+  readonly refused?: ShownIdentity['refused'];
+  readonly warnings?: readonly string[];
+  readonly jti?: string;
+  readonly audience?: string;
+  readonly issuer?: string;
+}
+
+export interface CiWorld extends World {
+  readonly ci: KeylessCi;
+  /** Outcomes of exchanges, in order. */
+  readonly outcomes: ExchangeOutcome[];
+  /** Refusals that could not be noted. */
+  readonly lost: number[];
+  readonly burned: Set<string>;
+  /** A fresh assertion. */
+  assertion(token?: TestToken): string;
+  /** A fresh request key. */
+  request(): { scope: string; id: string; fingerprint: string };
+  /** A connection approved for what the token shows; its id. */
+  connect(token?: TestToken, capabilities?: readonly string[]): Promise<string>;
+  /** Exchanges for the connection; the cause or reason of a refusal, or `EXCHANGED`. */
+  tryExchange(connection: string, token?: TestToken): Promise<string>;
+}
+
+/** Started; ends with the test. */
+export async function startCiWorld(t: Test): Promise<CiWorld> {
+  const world = await startWorld(t);
+  const { host, clock, random } = world;
+  const outcomes: ExchangeOutcome[] = [];
+  const lost: number[] = [];
+  const burned = new Set<string>();
+  const ci = createKeylessCi({
+    ...{ host, clock, random },
+    assertions: plainAssertions(clock),
+    claims: claimsIn(burned),
+    tokens: { sign: async (claims) => `token ${JSON.stringify(claims)}` },
+    codes: pairingCodes(world),
+    publicUrl: () => PUBLIC_URL,
+    count: (outcome) => void outcomes.push(outcome),
+    onLost: (refusals) => void lost.push(refusals),
+  });
+  await startAccount(world, ACCOUNT);
+  let serial = 0;
+  const assertion = (token: TestToken = {}) => JSON.stringify({ jti: `j${serial++}`, ...token });
+  const request = () => ({ scope: owner.name, id: `r${serial++}`, fingerprint: 'f' });
+  const change = () => ({ project: PROJECT, by: owner, request: request() });
+  const connect: CiWorld['connect'] = async (token, capabilities = ['monitoring.read']) => {
+    const started = await ci.start({
+      ...change(),
+      ...{ serviceAccount: ACCOUNT, displayName: 'Deploy', capabilities, issuer: '' },
+    });
+    const { verification, pairingCode = '' } = started.answer;
+    const proof = { setupId: verification, pairingCode, assertion: assertion(token) };
+    const { digest } = await ci.submitProof(proof);
+    const approval = { verification, displayName: '', capabilities, digest };
+    return (await ci.approve({ ...change(), ...approval })).answer.connection;
+  };
+  const tryExchange: CiWorld['tryExchange'] = (connection, token) =>
+    causeOf(ci.exchange({ project: PROJECT, connection, assertion: assertion(token) }));
+  t.teardown(() => ci.close());
+  return { ...world, ci, outcomes, lost, burned, assertion, request, connect, tryExchange };
+}
+
+/** A service account that may read and write. */
+export async function startAccount({ host }: Pick<World, 'host'>, id: string): Promise<void> {
+  const capabilities = ['monitoring.read', 'monitoring.write'];
+  await host.submit({
+    project: PROJECT,
+    by: tester,
+    decide(draft) {
+      const named = { displayName: 'Deployer', template: null, createdBy: 'people/olga' };
+      const input = { at: draft.at, project: PROJECT, capabilities, ...named };
+      draft.start('serviceAccount', id, input);
+    },
+  });
+}
+
+/** Sends an event to one of the project's instances. */
+export async function send(
+  { host }: Pick<World, 'host'>,
+  machine: string,
+  instance: string,
+  event: { readonly type: string } & Readonly<Record<string, unknown>>,
+): Promise<void> {
+  await host.submit({
+    project: PROJECT,
+    by: tester,
+    decide: (draft) => void draft.send(machine, instance, { by: 'test', ...event, at: draft.at }),
+  });
+}
+
+/** `EXCHANGED`, or why not: the cause where a refusal has one, else its reason. */
+export async function causeOf(attempt: Promise<unknown>): Promise<string> {
+  const refusal = await refusalOf(attempt);
+  return refusal ? (refusal.metadata.cause ?? refusal.reason) : 'EXCHANGED';
+}
+
+/** The refusal that an attempt ends in; undefined when it succeeds. */
+export async function refusalOf(attempt: Promise<unknown>): Promise<Refusal | undefined> {
+  try {
+    await attempt;
+    return undefined;
+  } catch (error) {
+    if (error instanceof Refusal) return error;
+    throw error;
+  }
+}
+
+/** Tokens that are JSON and need no signature: what they show is what the test wrote. */
+export function plainAssertions(clock: Clock): AssertionChecks {
+  return {
+    names: () => ['github', 'gitlab'],
+    async verify(assertion, expected) {
+      const token = tokenIn(assertion);
+      if (!token) throw new Refusal('BAD_ASSERTION', 'Not a token', { cause: 'MALFORMED' });
+      const { issuer = 'github', audience = AUDIENCE, jti = '' } = token;
+      if (issuer !== expected.issuer || audience !== expected.audience) {
+        throw new Refusal('BAD_ASSERTION', 'Not for us', { cause: 'AUDIENCE' });
+      }
+      return {
+        issuerUrl: `https://${issuer}.example`,
+        jti,
+        burnUntilMs: clock.now() + 600_000,
+        claims: {
+          bound: { ...BOUND, ...token.bound } as ShownIdentity['bound'],
+          recorded: token.recorded ?? RECORDED,
+          ownerClaims: OWNER_CLAIMS,
+          refused: token.refused ?? [],
+          warnings: token.warnings ?? [],
+        },
+      };
+    },
+  };
+}
+
+function tokenIn(assertion: string): TestToken | undefined {
+  try {
+    return JSON.parse(assertion);
+  } catch {
+    return undefined;
+  }
+}
+
+export function claimsIn(burned: Set<string>): Claims {
+  return {
+    async claimOnce(key) {
+      if (burned.has(key)) return false;
+      burned.add(key);
+      return true;
+    },
+  };
+}
+
+/** The real ones. */
+export function pairingCodes({ clock, random }: Pick<World, 'clock' | 'random'>): PairingCodes {
+  return {
+    mint: (id) => mintSecret('pair', { nowMs: clock.now(), random, id }),
+    hash: hashKey,
+  };
+}
