@@ -29,6 +29,7 @@ import { openAdminServer } from './admin/admin-server.ts';
 import { historyRoutes } from './admin/history-routes.ts';
 import { createAuthenticator } from './auth/authenticator.ts';
 import { createLastUsed } from './auth/last-used.ts';
+import { createIdentities } from './auth/people.ts';
 import type { RunningService } from './cli/serve.ts';
 import { programVersion } from './cli/version.ts';
 import { Closers } from './closers.ts';
@@ -271,7 +272,14 @@ async function startEdges(options: EdgeOptions) {
   const exporter = new Exporter(options);
   closers.add('exports', () => exporter.close());
   const identities = createServiceIdentities(options);
-  const rpc = { ...options, ...identities, lastUsed, authenticator, ...openQueries(options) };
+  const people = createIdentities({
+    ...options,
+    lastSeen: lastUsed,
+    onFault: peopleFaults(options),
+  });
+  const { projectCreation } = settings;
+  const parts = { ...options, ...identities, ...people, projectCreation, lastUsed, authenticator };
+  const rpc = { ...parts, ...openQueries(options) };
   const http = await openHttpServer({
     ...options,
     readGate: createReadGate(authenticator),
@@ -279,11 +287,21 @@ async function startEdges(options: EdgeOptions) {
       addFastWriteSamples(app, rpc);
       addExportRoutes(app, { authenticator, exporter, origin });
       await addPromqlRoutes(app, { ...rpc, queries: rpc.promqlQueries });
-      await app.register(fastifyConnectPlugin, { ...connectOptions(rpc), routes: rpcRoutes(rpc) });
+      const api = { ...rpc, publicUrl: origin };
+      await app.register(fastifyConnectPlugin, { ...connectOptions(api), routes: rpcRoutes(api) });
     },
   });
   closers.add('http', () => http.close());
-  return { http, metricsUrl: metricsServer?.url };
+  return { http, metricsUrl: metricsServer?.url, ...people };
+}
+
+/** Ends of sessions and joined projects that nobody waits for. */
+function peopleFaults({ metrics, log }: Base): (what: string, error: unknown) => void {
+  const faults = metrics.counter('svc_people_faults_total', 'Changes of people that failed');
+  return (what, error) => {
+    faults.inc();
+    log.error({ err: error, part: 'people' }, what);
+  };
 }
 
 /** Resolves once the projection has stopped for good: only a restart can help then. */

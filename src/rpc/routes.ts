@@ -35,7 +35,7 @@ import { alertService } from './alerts.ts';
 import { auditService } from './audit.ts';
 import { requestGate } from './gate.ts';
 import { type AutomationDeps, automationService } from './identity/automation.ts';
-import { projectService } from './identity/projects.ts';
+import { type ProjectDeps, projectService } from './identity/projects.ts';
 import { ingestService } from './ingest.ts';
 import { COMPRESSIONS } from './message-bytes.ts';
 import { monitoringService } from './monitoring.ts';
@@ -43,7 +43,7 @@ import { passReadyBytes } from './ready-bytes.ts';
 import { errorsAsTold } from './told-errors.ts';
 import { tellResponses } from './told-responses.ts';
 
-export interface RpcDeps extends AutomationDeps {
+export interface RpcDeps extends AutomationDeps, ProjectDeps {
   readonly host: Host;
   readonly alerting: Alerting;
   readonly evaluator: EvaluatorView;

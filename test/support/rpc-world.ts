@@ -24,6 +24,7 @@ import { openEmbeddedStream } from '../../sqlite/embedded-stream.ts';
 import { type History, openHistory } from '../../sqlite/history/store.ts';
 import { openInstanceStore } from '../../sqlite/instance-store.ts';
 import { createAuthenticator } from '../../src/auth/authenticator.ts';
+import { createIdentities } from '../../src/auth/people.ts';
 import { AuditService } from '../../src/gen/svc/audit/v1/audit_pb.ts';
 import { AutomationService } from '../../src/gen/svc/iam/v1/automation_pb.ts';
 import { IngestService } from '../../src/gen/svc/ingest/v1/ingest_pb.ts';
@@ -38,8 +39,9 @@ import { createQueryGate, type QueryGate } from '../../src/query/query-gate.ts';
 import { QueryThreads } from '../../src/query/thread/query-threads.ts';
 import { createVmQueries } from '../../src/query/vm/vm-queries.ts';
 import { connectOptions, type RpcDeps, rpcRoutes } from '../../src/rpc/routes.ts';
+import { createServiceIdentities } from '../../src/service-identities.ts';
 import { VirtualClock } from '../../streams/clock.ts';
-import { seededRandom } from '../../streams/random.ts';
+import { type Random, seededRandom } from '../../streams/random.ts';
 import { START_MS } from './credential-world.ts';
 import { identitiesOf, type SignedIn, type TestCapability } from './identities.ts';
 import { readTestCookie, testAccessTokens, testSessions } from './sign-in-ports.ts';
@@ -91,9 +93,10 @@ export async function startRpcWorld(
   const parts = await startParts(t);
   const { clock, random, host, stream, pipeline, log } = parts;
   const tokens = await testAccessTokens(clock);
+  const used = new Map<string, number>();
   const authenticator = createAuthenticator({
     ...{ host, clock, tokens },
-    noteUse: () => {},
+    noteUse: (credential) => void used.set(credential, clock.now()),
     sessions: { people: testSessions(host), readCookie: readTestCookie, origin: () => ORIGIN },
   });
   const identities = identitiesOf({ host, clock, random });
@@ -101,6 +104,11 @@ export async function startRpcWorld(
   const { sealedValues, alerting } = inMemoryAlerting(parts);
   const real: WorldParts = {
     ...{ ...parts, alerting, authenticator, evaluator: pipeline },
+    ...createServiceIdentities({ host, clock, random }),
+    ...testPeople({ host, clock, random }),
+    projectCreation: 'operator',
+    publicUrl: () => ORIGIN,
+    lastUsed: { of: (credential) => used.get(credential) },
     datacenters: { stateOf: (name) => datacenterStates.get(name) ?? 'live' },
   };
   const deps = { ...real, ...change(real) };
@@ -171,6 +179,21 @@ export function withThreads(
       failures: { inc() {} },
     }),
   };
+}
+
+/** People whose sessions' last use is kept in memory; a fault nobody waits for fails the process. */
+function testPeople(ports: Pick<RpcDeps, 'host' | 'clock'> & { random: Random }) {
+  const seen = new Map<string, number>();
+  return createIdentities({
+    ...ports,
+    lastSeen: {
+      note: (session) => void seen.set(session, ports.clock.now()),
+      of: (session) => seen.get(session),
+    },
+    onFault(what, error) {
+      throw new Error(what, { cause: error });
+    },
+  });
 }
 
 /** Host, log, history, evaluator, query threads: the real ones, running. */

@@ -1,17 +1,124 @@
 /**
  * `ProjectService`: reads a message, calls one function, answers. Its parts are by subject: the
- * caller and their projects, members and invitations, enrolment of VMs. For people alone; who may
- * do what is declared on the methods and decided by `within`.
+ * caller and their projects (here), members and invitations, enrolment of VMs. For people alone;
+ * who may do what is declared on the methods and decided by `within`.
  */
-import type { ServiceImpl } from '@connectrpc/connect';
-import type { Host } from '../../../actors/host-port.ts';
-import type { ProjectService } from '../../gen/svc/project/v1/project_pb.ts';
+import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
+import { personOf as personIn } from '../../../actors/identity/people.ts';
+import type { People } from '../../../actors/identity/people-port.ts';
+import type { SessionContext } from '../../../machines/session.ts';
+import { SYSTEM_PROJECT } from '../../../streams/commit/commit.ts';
+import { Refusal } from '../../../streams/refusal.ts';
+import {
+  type CreateProjectRequest,
+  CreateProjectRequestSchema,
+  type ListProjectsRequest,
+  type ProjectService,
+  type SignOutEverywhereRequest,
+  SignOutEverywhereRequestSchema,
+} from '../../gen/svc/project/v1/project_pb.ts';
+import { actorOf, personOf, requestKeyOf, within } from '../caller.ts';
+import { listOptions, pageToken } from '../paging.ts';
+import { parseProjectName } from '../resource-name.ts';
+import { type MemberDeps, memberMethods } from './members.ts';
+import { projectMessage, unixSeconds } from './project-messages.ts';
 import { enrolmentMethods } from './vm-enrolments.ts';
 
-export interface ProjectDeps {
-  readonly host: Host;
+export interface ProjectDeps extends MemberDeps {
+  readonly people: People;
+  /** Who may make projects. */
+  readonly projectCreation: 'operator' | 'people';
 }
 
-export function projectService(_deps: ProjectDeps): Partial<ServiceImpl<typeof ProjectService>> {
-  return { ...enrolmentMethods() };
+type Service = ServiceImpl<typeof ProjectService>;
+
+export function projectService(deps: ProjectDeps): Partial<Service> {
+  return { ...callerMethods(deps), ...memberMethods(deps), ...enrolmentMethods() };
+}
+
+type CallerMethods =
+  | 'getSelf'
+  | 'signOutEverywhere'
+  | 'listProjects'
+  | 'createProject'
+  | 'getProject';
+
+function callerMethods(deps: ProjectDeps): Pick<Service, CallerMethods> {
+  return {
+    getSelf: (_request, context) => getSelf(deps, context),
+    signOutEverywhere: (request, context) => signOutEverywhere(deps, request, context),
+    listProjects: (request, context) => listProjects(deps, request, context),
+    createProject: (request, context) => createProject(deps, request, context),
+    getProject({ name }, context) {
+      const project = within(context, parseProjectName('name', name));
+      const place = personOf(context).memberOf(project);
+      if (!place) throw new Refusal('PROJECT_BOUNDARY', 'You are not a member of this project');
+      return projectMessage(deps.host, { project, ...place });
+    },
+  };
+}
+
+function getSelf({ host }: ProjectDeps, context: HandlerContext) {
+  const { person, session, name } = personOf(context);
+  const known = personIn(host, person);
+  const row = host.view(SYSTEM_PROJECT).instance('session', session);
+  if (!known || !row) throw new Error(`${name} is signed in and is not there`);
+  const { method, expiresMs } = row.context as unknown as SessionContext;
+  const { displayName, email } = known;
+  const sessionExpiresUnix = unixSeconds(expiresMs);
+  return { name, displayName, email, signInMethod: method, sessionExpiresUnix };
+}
+
+async function signOutEverywhere(
+  { people }: ProjectDeps,
+  request: SignOutEverywhereRequest,
+  context: HandlerContext,
+) {
+  const options = {
+    by: actorOf(context),
+    request: requestKeyOf(context, SignOutEverywhereRequestSchema, request),
+  };
+  const { person } = personOf(context);
+  return { sessions: await people.endAllSessions(person, 'SIGNED_OUT_EVERYWHERE', options) };
+}
+
+/** In the order of their ids; the token is the last one's, so that others may come and go. */
+function listProjects(
+  { host, members }: ProjectDeps,
+  request: ListProjectsRequest,
+  context: HandlerContext,
+) {
+  const { limit, after } = listOptions('projects', request);
+  const places = members
+    .placesOf(personOf(context).person)
+    .filter(({ project }) => after === undefined || project > after);
+  const page = places.slice(0, limit);
+  const next = places.length > limit ? page.at(-1)?.project : undefined;
+  return {
+    projects: page.map((place) => projectMessage(host, place)),
+    nextPageToken: pageToken('projects', next),
+  };
+}
+
+async function createProject(
+  { host, members, projectCreation }: ProjectDeps,
+  request: CreateProjectRequest,
+  context: HandlerContext,
+) {
+  const { person } = personOf(context);
+  if (projectCreation !== 'people') {
+    throw new Refusal(
+      'INVALID_STATE',
+      'Projects are made by the operator here: ask for "svc admin project create"',
+    );
+  }
+  const { projectId: project, displayName } = request;
+  await members.createProject({
+    ...{ by: actorOf(context), project, displayName, owner: person },
+    request: requestKeyOf(context, CreateProjectRequestSchema, request),
+  });
+  const place = members.placesOf(person).find((each) => each.project === project);
+  if (!place)
+    throw new Refusal('PROJECT_BOUNDARY', 'You are not a member of this project any more');
+  return projectMessage(host, place);
 }

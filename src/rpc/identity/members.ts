@@ -1,0 +1,153 @@
+/** The members part of `ProjectService`: who belongs to a project, and who is invited to it. */
+import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
+import type { Host } from '../../../actors/host-port.ts';
+import type { Members } from '../../../actors/identity/people-port.ts';
+import type { Clock } from '../../../streams/clock.ts';
+import { Refusal } from '../../../streams/refusal.ts';
+import {
+  type InviteMemberRequest,
+  InviteMemberRequestSchema,
+  type ListInvitationsRequest,
+  type ListMembersRequest,
+  type ProjectService,
+  type RemoveMemberRequest,
+  RemoveMemberRequestSchema,
+  type RevokeInvitationRequest,
+  RevokeInvitationRequestSchema,
+  type SetMemberRoleRequest,
+  SetMemberRoleRequestSchema,
+} from '../../gen/svc/project/v1/project_pb.ts';
+import { actorOf, personOf, requestKeyOf, within } from '../caller.ts';
+import { collect, listOptions, mapPage, pageToken } from '../paging.ts';
+import { parseName, parseProjectName } from '../resource-name.ts';
+import { invitationMessage, memberMessage, projectFacts, roleOf } from './project-messages.ts';
+
+/** Sends an invitation's link; what becomes of the mail is its own affair. */
+export type InviteMail = (email: string, link: string, projectDisplayName: string) => void;
+
+export interface MemberDeps {
+  readonly host: Host;
+  readonly clock: Clock;
+  readonly members: Members;
+  /** Origin under which people reach the service. */
+  readonly publicUrl: () => string;
+  /** Absent: the service sends no mail. */
+  readonly inviteMail?: InviteMail;
+}
+
+type MemberMethods =
+  | 'listMembers'
+  | 'inviteMember'
+  | 'listInvitations'
+  | 'revokeInvitation'
+  | 'removeMember'
+  | 'setMemberRole';
+
+export function memberMethods(
+  deps: MemberDeps,
+): Pick<ServiceImpl<typeof ProjectService>, MemberMethods> {
+  return {
+    listMembers: (request, context) => listMembers(deps, request, context),
+    inviteMember: (request, context) => inviteMember(deps, request, context),
+    listInvitations: (request, context) => listInvitations(deps, request, context),
+    revokeInvitation: (request, context) => revokeInvitation(deps, request, context),
+    removeMember: (request, context) => removeMember(deps, request, context),
+    setMemberRole: (request, context) => setMemberRole(deps, request, context),
+  };
+}
+
+/** Page of a sign-in link or invitation: the token is in the fragment, which no server sees. */
+export function linkUrl(publicUrl: string, token: string): string {
+  return `${publicUrl}/auth/link#${token}`;
+}
+
+function listMembers({ host }: MemberDeps, request: ListMembersRequest, context: HandlerContext) {
+  const project = within(context, parseProjectName('projectName', request.projectName));
+  const view = host.view(project);
+  const page = collect('members', request, (options) =>
+    mapPage(view.instances('membership', options), (row) =>
+      row.value === 'active' ? memberMessage(row) : undefined,
+    ),
+  );
+  return { members: page.items, nextPageToken: page.token };
+}
+
+async function inviteMember(
+  { host, clock, members, publicUrl, inviteMail }: MemberDeps,
+  request: InviteMemberRequest,
+  context: HandlerContext,
+) {
+  const project = within(context, parseProjectName('projectName', request.projectName));
+  const { invitation, token } = await members.invitations.invite({
+    ...{ project, by: actorOf(context), email: request.email, role: roleOf(request.role) },
+    request: requestKeyOf(context, InviteMemberRequestSchema, request),
+  });
+  const message = invitationMessage(invitation, clock.now());
+  const emailed = inviteMail !== undefined;
+  if (token === null) return { invitation: message, link: '', secretAvailable: false, emailed };
+  const link = linkUrl(publicUrl(), token);
+  inviteMail?.(message.email ?? '', link, projectFacts(host, project).displayName);
+  return { invitation: message, link, secretAvailable: true, emailed };
+}
+
+/** Newest first, those that are over included. */
+function listInvitations(
+  { host, clock }: MemberDeps,
+  request: ListInvitationsRequest,
+  context: HandlerContext,
+) {
+  const project = within(context, parseProjectName('projectName', request.projectName));
+  const options = { ...listOptions('invitations', request), descending: true };
+  const page = host.view(project).instances('invitation', options);
+  return {
+    invitations: page.items.map((row) => invitationMessage(row, clock.now())),
+    nextPageToken: pageToken('invitations', page.next),
+  };
+}
+
+async function revokeInvitation(
+  { host, clock, members }: MemberDeps,
+  request: RevokeInvitationRequest,
+  context: HandlerContext,
+) {
+  const { project, id } = parseName('name', request.name, 'invitations');
+  await members.invitations.revoke({
+    ...{ project: within(context, project), by: actorOf(context), invitation: id },
+    request: requestKeyOf(context, RevokeInvitationRequestSchema, request),
+  });
+  const row = host.view(project).instance('invitation', id);
+  if (!row) throw new Error(`Invitation ${id} was revoked and is not there`);
+  return invitationMessage(row, clock.now());
+}
+
+/** An OWNER removes anybody, everybody oneself. */
+async function removeMember(
+  { members }: MemberDeps,
+  request: RemoveMemberRequest,
+  context: HandlerContext,
+) {
+  const { project, id } = parseName('name', request.name, 'members');
+  const isOwn = personOf(context).memberOf(project)?.member === id;
+  await members.removeMember({
+    project: within(context, project, isOwn ? id : undefined),
+    ...{ by: actorOf(context), member: id, reason: isOwn ? 'LEFT' : 'REMOVED' },
+    request: requestKeyOf(context, RemoveMemberRequestSchema, request),
+  });
+  return {};
+}
+
+async function setMemberRole(
+  { host, members }: MemberDeps,
+  request: SetMemberRoleRequest,
+  context: HandlerContext,
+) {
+  const { project, id } = parseName('name', request.name, 'members');
+  await members.setRole({
+    ...{ project: within(context, project), by: actorOf(context) },
+    ...{ member: id, role: roleOf(request.role) },
+    request: requestKeyOf(context, SetMemberRoleRequestSchema, request),
+  });
+  const row = host.view(project).instance('membership', id);
+  if (!row) throw new Refusal('NOT_FOUND', `There is no ${request.name}`);
+  return memberMessage(row);
+}
