@@ -30,6 +30,7 @@ import { AutomationService } from '../../src/gen/svc/iam/v1/automation_pb.ts';
 import { IngestService } from '../../src/gen/svc/ingest/v1/ingest_pb.ts';
 import { AlertService } from '../../src/gen/svc/monitoring/v1/alert_pb.ts';
 import { MonitoringService } from '../../src/gen/svc/monitoring/v1/monitoring_pb.ts';
+import { openEnrolments } from '../../src/enrolments.ts';
 import { ErrorInfoSchema } from '../../src/gen/svc/options/v1/error_pb.ts';
 import { ProjectService } from '../../src/gen/svc/project/v1/project_pb.ts';
 import { addFallbacks } from '../../src/http/fallbacks.ts';
@@ -106,6 +107,7 @@ export async function startRpcWorld(
     ...{ ...parts, alerting, authenticator, evaluator: pipeline },
     ...createServiceIdentities({ host, clock, random }),
     ...testPeople({ host, clock, random }),
+    enrolments: openEnrolments({ host, clock, random, datacenters: ['DC-1'] }),
     projectCreation: 'operator',
     publicUrl: () => ORIGIN,
     lastUsed: { of: (credential) => used.get(credential) },
