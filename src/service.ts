@@ -36,6 +36,7 @@ import { Closers } from './closers.ts';
 import { startCollecting } from './collecting.ts';
 import { asDataFolderFault } from './data-folder.ts';
 import { prepareDemo } from './demo.ts';
+import { openEnrolments } from './enrolments.ts';
 import { Exporter } from './export/exporter.ts';
 import { createHealth, type Health } from './health.ts';
 import { diskSpace, hostCheck, streamCheck } from './health-checks.ts';
@@ -279,7 +280,8 @@ async function startEdges(options: EdgeOptions) {
   });
   const { projectCreation } = settings;
   const parts = { ...options, ...identities, ...people, projectCreation, lastUsed, authenticator };
-  const rpc = { ...parts, ...openQueries(options) };
+  const enrolments = openEnrolments({ ...options, datacenters: settings.expandedDatacenters });
+  const rpc = { ...parts, enrolments, ...openQueries(options) };
   const http = await openHttpServer({
     ...options,
     readGate: createReadGate(authenticator),

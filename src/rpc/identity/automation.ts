@@ -4,11 +4,17 @@ import type { AutomationService } from '../../gen/svc/iam/v1/automation_pb.ts';
 import { type AccountsDeps, accountMethods } from './accounts.ts';
 import { type KeysDeps, keyMethods } from './keys.ts';
 import { templateMethods } from './templates.ts';
+import { agentMethods, type EnrolmentDeps } from './vm-enrolments.ts';
 
-export interface AutomationDeps extends AccountsDeps, KeysDeps {}
+export interface AutomationDeps extends AccountsDeps, KeysDeps, Pick<EnrolmentDeps, 'enrolments'> {}
 
 export function automationService(
   deps: AutomationDeps,
 ): Partial<ServiceImpl<typeof AutomationService>> {
-  return { ...templateMethods(), ...accountMethods(deps), ...keyMethods(deps) };
+  return {
+    ...templateMethods(),
+    ...accountMethods(deps),
+    ...keyMethods(deps),
+    ...agentMethods(deps),
+  };
 }

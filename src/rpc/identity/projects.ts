@@ -22,9 +22,9 @@ import { listOptions, pageToken } from '../paging.ts';
 import { parseProjectName } from '../resource-name.ts';
 import { type MemberDeps, memberMethods } from './members.ts';
 import { projectMessage, unixSeconds } from './project-messages.ts';
-import { enrolmentMethods } from './vm-enrolments.ts';
+import { type EnrolmentDeps, enrolmentMethods } from './vm-enrolments.ts';
 
-export interface ProjectDeps extends MemberDeps {
+export interface ProjectDeps extends MemberDeps, EnrolmentDeps {
   readonly people: People;
   /** Who may make projects. */
   readonly projectCreation: 'operator' | 'people';
@@ -33,7 +33,7 @@ export interface ProjectDeps extends MemberDeps {
 type Service = ServiceImpl<typeof ProjectService>;
 
 export function projectService(deps: ProjectDeps): Partial<Service> {
-  return { ...callerMethods(deps), ...memberMethods(deps), ...enrolmentMethods() };
+  return { ...callerMethods(deps), ...memberMethods(deps), ...enrolmentMethods(deps) };
 }
 
 type CallerMethods =
