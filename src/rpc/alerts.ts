@@ -17,16 +17,20 @@ import {
 import { deliveryMessage, destinationMessage, incidentMessage } from './alert-messages.ts';
 import { type AlertRulesDeps, alertRuleMethods } from './alert-rules.ts';
 import { actorOf, requestKeyOf, within } from './caller.ts';
+import { type IncidentWatchDeps, incidentWatch } from './incident-watch.ts';
 import { findRow, listRows } from './instance-rows.ts';
 import { collect, mapPage } from './paging.ts';
 import { type Collection, parseName, parseProjectName } from './resource-name.ts';
 
-export function alertService(deps: AlertRulesDeps): ServiceImpl<typeof AlertService> {
+export function alertService(
+  deps: AlertRulesDeps & IncidentWatchDeps,
+): ServiceImpl<typeof AlertService> {
   const { host, alerting } = deps;
   const row = (context: HandlerContext, machine: string, name: string, collection: Collection) =>
     findRow(host, context, { machine, name, collection });
   return {
     ...alertRuleMethods(deps),
+    ...incidentWatch(deps),
     listIncidents: (request, context) => listIncidents(host, request, context),
     getIncident({ name }, context) {
       const { project, id } = parseName('name', name, 'incidents');

@@ -7,12 +7,14 @@
  */
 import type { DescService } from '@bufbuild/protobuf';
 import { getOption } from '@bufbuild/protobuf';
-import type {
-  ConnectRouter,
-  ConnectRouterOptions,
-  MethodImpl,
-  ServiceImpl,
+import {
+  type ConnectRouter,
+  type ConnectRouterOptions,
+  createContextValues,
+  type MethodImpl,
+  type ServiceImpl,
 } from '@connectrpc/connect';
+import type { FastifyRequest } from 'fastify';
 import type { Alerting } from '../../actors/alerting/port.ts';
 import type { ClockNotes } from '../../actors/clock-notes.ts';
 import type { EvaluatorView } from '../../actors/evaluator-port.ts';
@@ -36,6 +38,7 @@ import { auditService } from './audit.ts';
 import { requestGate } from './gate.ts';
 import { type AutomationDeps, automationService } from './identity/automation.ts';
 import { type ProjectDeps, projectService } from './identity/projects.ts';
+import { cutOffKey, type IncidentWatchDeps } from './incident-watch.ts';
 import { ingestService } from './ingest.ts';
 import { COMPRESSIONS } from './message-bytes.ts';
 import { monitoringService } from './monitoring.ts';
@@ -43,7 +46,7 @@ import { passReadyBytes } from './ready-bytes.ts';
 import { errorsAsTold } from './told-errors.ts';
 import { tellResponses } from './told-responses.ts';
 
-export interface RpcDeps extends AutomationDeps, ProjectDeps {
+export interface RpcDeps extends AutomationDeps, ProjectDeps, IncidentWatchDeps {
   readonly host: Host;
   readonly alerting: Alerting;
   readonly evaluator: EvaluatorView;
@@ -60,9 +63,11 @@ export interface RpcDeps extends AutomationDeps, ProjectDeps {
 const PROTOCOLS = { grpc: false, grpcWeb: false } as const;
 
 /** Options of the plugin, to be spread beside `routes`. */
-export function connectOptions(deps: RpcDeps): ConnectRouterOptions {
+export function connectOptions(deps: RpcDeps) {
   return {
     ...PROTOCOLS,
+    contextValues: ({ raw }: FastifyRequest) =>
+      createContextValues().set(cutOffKey, () => void raw.destroy()),
     requestGate: requestGate(deps),
     interceptors: [errorsAsTold(deps.log)],
     acceptCompression: COMPRESSIONS,

@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file svc/monitoring/v1/alert.proto.
  */
 export const file_svc_monitoring_v1_alert: GenFile = /*@__PURE__*/
-  fileDesc("Ch1zdmMvbW9uaXRvcmluZy92MS9hbGVydC5wcm90bxIRc3ZjLm1vbml0b3JpbmcudjEirQYKDUFsZXJ0UnVsZVNwZWMSFAoMZGlzcGxheV9uYW1lGAEgASgJEhEKCW1ldHJpY19pZBgCIAEoCRI7CghvcGVyYXRvchgDIAEoDjIpLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0UnVsZVNwZWMuT3BlcmF0b3ISFgoJdGhyZXNob2xkGAQgASgBSACIAQESGQoRc3VzdGFpbmVkX3NlY29uZHMYBSABKAUSOwoIc2V2ZXJpdHkYBiABKA4yKS5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjLlNldmVyaXR5Eg8KB2FsbF92bXMYByABKAgSEAoIdm1fbmFtZXMYCCADKAkSFAoHZW5hYmxlZBgJIAEoCEgBiAEBEh8KF3JlcGVhdF9pbnRlcnZhbF9zZWNvbmRzGAogASgFEhkKEWRlc3RpbmF0aW9uX25hbWVzGAsgAygJEh8KEnJlY292ZXJ5X3RocmVzaG9sZBgMIAEoAUgCiAEBEh0KEHJlY292ZXJ5X3NlY29uZHMYDSABKAVIA4gBARI8CgZsYWJlbHMYDiADKAsyLC5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjLkxhYmVsc0VudHJ5Gi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEikgEKCE9wZXJhdG9yEhgKFE9QRVJBVE9SX1VOU1BFQ0lGSUVEEAASEAoMR1JFQVRFUl9USEFOEAESGQoVR1JFQVRFUl9USEFOX09SX0VRVUFMEAISDQoJTEVTU19USEFOEAMSFgoSTEVTU19USEFOX09SX0VRVUFMEAQSCQoFRVFVQUwQBRINCglOT1RfRVFVQUwQBiJJCghTZXZlcml0eRIYChRTRVZFUklUWV9VTlNQRUNJRklFRBAAEggKBElORk8QARILCgdXQVJOSU5HEAISDAoIQ1JJVElDQUwQA0IMCgpfdGhyZXNob2xkQgoKCF9lbmFibGVkQhUKE19yZWNvdmVyeV90aHJlc2hvbGRCEwoRX3JlY292ZXJ5X3NlY29uZHMi1gIKCUFsZXJ0UnVsZRIMCgRuYW1lGAEgASgJEi4KBHNwZWMYAiABKAsyIC5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjEg8KB3ZlcnNpb24YAyABKAMSFwoPYXBwbGllZF92ZXJzaW9uGAQgASgDEjwKC3N5bmNfc3RhdHVzGAUgASgOMicuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRSdWxlLlN5bmNTdGF0dXMSEgoKc3luY19lcnJvchgGIAEoCRIUCgxjcmVhdGVkX3VuaXgYByABKAMSFAoMdXBkYXRlZF91bml4GAggASgDEhIKCnVwZGF0ZWRfYnkYCSABKAkiTwoKU3luY1N0YXR1cxIbChdTWU5DX1NUQVRVU19VTlNQRUNJRklFRBAAEgsKB1BFTkRJTkcQARILCgdBUFBMSUVEEAISCgoGRkFJTEVEEAMilgEKFFNhdmVBbGVydFJ1bGVSZXF1ZXN0Ei4KBHNwZWMYASABKAsyIC5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjEgoKAmlkGAIgASgJEhIKCnJlcXVlc3RfaWQYAyABKAkSGAoQZXhwZWN0ZWRfdmVyc2lvbhgEIAEoCRIUCgxwcm9qZWN0X25hbWUYBSABKAkioQEKFVNhdmVBbGVydFJ1bGVSZXNwb25zZRIXCg9hcHBsaWVkX3ZlcnNpb24YASABKAMSPAoLc3luY19zdGF0dXMYAiABKA4yJy5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGUuU3luY1N0YXR1cxIMCgRuYW1lGAMgASgJEg8KB3ZlcnNpb24YBCABKAMSEgoKc3luY19lcnJvchgFIAEoCSIjChNHZXRBbGVydFJ1bGVSZXF1ZXN0EgwKBG5hbWUYASABKAkiVAoVTGlzdEFsZXJ0UnVsZXNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCSJeChZMaXN0QWxlcnRSdWxlc1Jlc3BvbnNlEisKBXJ1bGVzGAEgAygLMhwuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRSdWxlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJUChZEZWxldGVBbGVydFJ1bGVSZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIYChBleHBlY3RlZF92ZXJzaW9uGAMgASgJIhkKF0RlbGV0ZUFsZXJ0UnVsZVJlc3BvbnNlIuEECg1BbGVydEluc3RhbmNlEhEKCXJ1bGVfbmFtZRgBIAEoCRIPCgd2bV9uYW1lGAIgASgJEjwKBmxhYmVscxgDIAMoCzIsLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0SW5zdGFuY2UuTGFiZWxzRW50cnkSNQoFc3RhdGUYBCABKA4yJi5zdmMubW9uaXRvcmluZy52MS5BbGVydEluc3RhbmNlLlN0YXRlEhcKCnNpbmNlX3VuaXgYBSABKANIAIgBARIXCgpsYXN0X3ZhbHVlGAYgASgBSAGIAQESHwoSbGFzdF9vYnNlcnZlZF91bml4GAcgASgDSAKIAQESPgoKZGF0YV9zdGF0ZRgIIAEoDjIqLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0SW5zdGFuY2UuRGF0YVN0YXRlEh8KEm1pc3Npbmdfc2luY2VfdW5peBgJIAEoA0gDiAEBGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiRAoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABIICgRJRExFEAESDgoKU1VTVEFJTklORxACEgoKBkZJUklORxADIkIKCURhdGFTdGF0ZRIaChZEQVRBX1NUQVRFX1VOU1BFQ0lGSUVEEAASDAoIT0JTRVJWRUQQARILCgdNSVNTSU5HEAJCDQoLX3NpbmNlX3VuaXhCDQoLX2xhc3RfdmFsdWVCFQoTX2xhc3Rfb2JzZXJ2ZWRfdW5peEIVChNfbWlzc2luZ19zaW5jZV91bml4ImsKGUxpc3RBbGVydEluc3RhbmNlc1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhEKCXJ1bGVfbmFtZRgCIAEoCRIRCglwYWdlX3NpemUYAyABKAUSEgoKcGFnZV90b2tlbhgEIAEoCSJqChpMaXN0QWxlcnRJbnN0YW5jZXNSZXNwb25zZRIzCglpbnN0YW5jZXMYASADKAsyIC5zdmMubW9uaXRvcmluZy52MS5BbGVydEluc3RhbmNlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSK7CAoISW5jaWRlbnQSDAoEbmFtZRgBIAEoCRIRCglydWxlX25hbWUYAiABKAkSFAoMcnVsZV92ZXJzaW9uGAMgASgDEhkKEXJ1bGVfZGlzcGxheV9uYW1lGAQgASgJEg8KB3ZtX25hbWUYBSABKAkSNwoGbGFiZWxzGAYgAygLMicuc3ZjLm1vbml0b3JpbmcudjEuSW5jaWRlbnQuTGFiZWxzRW50cnkSOwoIc2V2ZXJpdHkYByABKA4yKS5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjLlNldmVyaXR5EjAKBXN0YXRlGAggASgOMiEuc3ZjLm1vbml0b3JpbmcudjEuSW5jaWRlbnQuU3RhdGUSPwoNcmV0aXJlX3JlYXNvbhgJIAEoDjIoLnN2Yy5tb25pdG9yaW5nLnYxLkluY2lkZW50LlJldGlyZVJlYXNvbhJBCgxhY2tub3dsZWRnZWQYCiABKAsyKy5zdmMubW9uaXRvcmluZy52MS5JbmNpZGVudC5BY2tub3dsZWRnZW1lbnQSHwoSc25vb3plZF91bnRpbF91bml4GAsgASgDSACIAQESPgoKZGF0YV9zdGF0ZRgMIAEoDjIqLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0SW5zdGFuY2UuRGF0YVN0YXRlEhQKDHN0YXJ0ZWRfdW5peBgNIAEoAxISCgpmaXJlZF91bml4GA4gASgDEhsKDnJlY292ZXJlZF91bml4GA8gASgDSAGIAQESEgoFdmFsdWUYECABKAFIAogBARIRCgltZXRyaWNfaWQYESABKAkSOwoIb3BlcmF0b3IYEiABKA4yKS5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjLk9wZXJhdG9yEhEKCXRocmVzaG9sZBgTIAEoARIkChxjb3JyZWN0ZWRfYWZ0ZXJfbm90aWZpY2F0aW9uGBQgASgIGjwKD0Fja25vd2xlZGdlbWVudBIKCgJieRgBIAEoCRIPCgdhdF91bml4GAIgASgDEgwKBG5vdGUYAyABKAkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJGCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEgoKBkZJUklORxABEg0KCVJFQ09WRVJFRBACEgsKB1JFVElSRUQQAyJyCgxSZXRpcmVSZWFzb24SHQoZUkVUSVJFX1JFQVNPTl9VTlNQRUNJRklFRBAAEhAKDFJVTEVfQ0hBTkdFRBABEg8KC1JVTEVfUEFVU0VEEAISEAoMUlVMRV9ERUxFVEVEEAMSDgoKVk1fREVMRVRFRBAEQhUKE19zbm9vemVkX3VudGlsX3VuaXhCEQoPX3JlY292ZXJlZF91bml4QggKBl92YWx1ZSLZAQoUTGlzdEluY2lkZW50c1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEjAKBXN0YXRlGAIgASgOMiEuc3ZjLm1vbml0b3JpbmcudjEuSW5jaWRlbnQuU3RhdGUSEQoJcnVsZV9uYW1lGAMgASgJEg8KB3ZtX25hbWUYBCABKAkSFwoPc3RhcnRfdGltZV91bml4GAUgASgDEhUKDWVuZF90aW1lX3VuaXgYBiABKAMSEQoJcGFnZV9zaXplGAcgASgFEhIKCnBhZ2VfdG9rZW4YCCABKAkiYAoVTGlzdEluY2lkZW50c1Jlc3BvbnNlEi4KCWluY2lkZW50cxgBIAMoCzIbLnN2Yy5tb25pdG9yaW5nLnYxLkluY2lkZW50EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIiChJHZXRJbmNpZGVudFJlcXVlc3QSDAoEbmFtZRgBIAEoCSIcCg1XZWJob29rVGFyZ2V0EgsKA3VybBgBIAEoCSLBAgoLRGVzdGluYXRpb24SDAoEbmFtZRgBIAEoCRIUCgxkaXNwbGF5X25hbWUYAiABKAkSMwoHd2ViaG9vaxgDIAEoCzIgLnN2Yy5tb25pdG9yaW5nLnYxLldlYmhvb2tUYXJnZXRIABIzCgVzdGF0ZRgEIAEoDjIkLnN2Yy5tb25pdG9yaW5nLnYxLkRlc3RpbmF0aW9uLlN0YXRlEhUKDXBhdXNlZF9yZWFzb24YBSABKAkSDAoEaG9zdBgGIAEoCRIRCglsYXN0X2ZvdXIYByABKAkSFAoMY3JlYXRlZF91bml4GAggASgDEhQKDHVwZGF0ZWRfdW5peBgJIAEoAyI2CgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEgoKBkFDVElWRRABEgoKBlBBVVNFRBACQggKBnRhcmdldCJ5ChhDcmVhdGVEZXN0aW5hdGlvblJlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSMwoLZGVzdGluYXRpb24YAyABKAsyHi5zdmMubW9uaXRvcmluZy52MS5EZXN0aW5hdGlvbiKCAQoZQ3JlYXRlRGVzdGluYXRpb25SZXNwb25zZRIzCgtkZXN0aW5hdGlvbhgBIAEoCzIeLnN2Yy5tb25pdG9yaW5nLnYxLkRlc3RpbmF0aW9uEhYKDndlYmhvb2tfc2VjcmV0GAIgASgJEhgKEHNlY3JldF9hdmFpbGFibGUYAyABKAgiJQoVR2V0RGVzdGluYXRpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkiVgoXTGlzdERlc3RpbmF0aW9uc1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJImkKGExpc3REZXN0aW5hdGlvbnNSZXNwb25zZRI0CgxkZXN0aW5hdGlvbnMYASADKAsyHi5zdmMubW9uaXRvcmluZy52MS5EZXN0aW5hdGlvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiPAoYRGVsZXRlRGVzdGluYXRpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSIbChlEZWxldGVEZXN0aW5hdGlvblJlc3BvbnNlIscFCghEZWxpdmVyeRIMCgRuYW1lGAEgASgJEhUKDWluY2lkZW50X25hbWUYAiABKAkSGAoQZGVzdGluYXRpb25fbmFtZRgDIAEoCRIwCgVldmVudBgEIAEoDjIhLnN2Yy5tb25pdG9yaW5nLnYxLkRlbGl2ZXJ5LkV2ZW50EjAKBXN0YXRlGAUgASgOMiEuc3ZjLm1vbml0b3JpbmcudjEuRGVsaXZlcnkuU3RhdGUSDgoGcmVhc29uGAYgASgJEjUKCGF0dGVtcHRzGAcgAygLMiMuc3ZjLm1vbml0b3JpbmcudjEuRGVsaXZlcnkuQXR0ZW1wdBIeChFuZXh0X2F0dGVtcHRfdW5peBgIIAEoA0gAiAEBEhQKDGNyZWF0ZWRfdW5peBgJIAEoAxqnAQoHQXR0ZW1wdBISCgphdHRlbXB0X2lkGAEgASgJEhQKDHN0YXJ0ZWRfdW5peBgCIAEoAxIYCgtkdXJhdGlvbl9tcxgDIAEoA0gAiAEBEg8KB291dGNvbWUYBCABKAkSGAoLaHR0cF9zdGF0dXMYBSABKAVIAYgBARINCgVlcnJvchgGIAEoCUIOCgxfZHVyYXRpb25fbXNCDgoMX2h0dHBfc3RhdHVzIlEKBUV2ZW50EhUKEUVWRU5UX1VOU1BFQ0lGSUVEEAASCgoGRklSSU5HEAESDAoIUkVQRUFURUQQAhINCglSRUNPVkVSRUQQAxIICgRURVNUEAQihwEKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASCgoGUVVFVUVEEAESDgoKUkVDSEVDS0lORxACEgsKB1NFTkRJTkcQAxILCgdXQUlUSU5HEAQSCAoEU0VOVBAFEg4KClNVUFBSRVNTRUQQBhILCgdFWFBJUkVEEAcSCgoGRkFJTEVEEAhCFAoSX25leHRfYXR0ZW1wdF91bml4ImsKFUxpc3REZWxpdmVyaWVzUmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkSFQoNaW5jaWRlbnRfbmFtZRgCIAEoCRIRCglwYWdlX3NpemUYAyABKAUSEgoKcGFnZV90b2tlbhgEIAEoCSJiChZMaXN0RGVsaXZlcmllc1Jlc3BvbnNlEi8KCmRlbGl2ZXJpZXMYASADKAsyGy5zdmMubW9uaXRvcmluZy52MS5EZWxpdmVyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiIgoSR2V0RGVsaXZlcnlSZXF1ZXN0EgwKBG5hbWUYASABKAkylgsKDEFsZXJ0U2VydmljZRJsCg1TYXZlQWxlcnRSdWxlEicuc3ZjLm1vbml0b3JpbmcudjEuU2F2ZUFsZXJ0UnVsZVJlcXVlc3QaKC5zdmMubW9uaXRvcmluZy52MS5TYXZlQWxlcnRSdWxlUmVzcG9uc2UiCIq1GAQIAhABElwKDEdldEFsZXJ0UnVsZRImLnN2Yy5tb25pdG9yaW5nLnYxLkdldEFsZXJ0UnVsZVJlcXVlc3QaHC5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGUiBoq1GAIIARJtCg5MaXN0QWxlcnRSdWxlcxIoLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RBbGVydFJ1bGVzUmVxdWVzdBopLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RBbGVydFJ1bGVzUmVzcG9uc2UiBoq1GAIIARJyCg9EZWxldGVBbGVydFJ1bGUSKS5zdmMubW9uaXRvcmluZy52MS5EZWxldGVBbGVydFJ1bGVSZXF1ZXN0Giouc3ZjLm1vbml0b3JpbmcudjEuRGVsZXRlQWxlcnRSdWxlUmVzcG9uc2UiCIq1GAQIAhABEnkKEkxpc3RBbGVydEluc3RhbmNlcxIsLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RBbGVydEluc3RhbmNlc1JlcXVlc3QaLS5zdmMubW9uaXRvcmluZy52MS5MaXN0QWxlcnRJbnN0YW5jZXNSZXNwb25zZSIGirUYAggBEmoKDUxpc3RJbmNpZGVudHMSJy5zdmMubW9uaXRvcmluZy52MS5MaXN0SW5jaWRlbnRzUmVxdWVzdBooLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RJbmNpZGVudHNSZXNwb25zZSIGirUYAggBElkKC0dldEluY2lkZW50EiUuc3ZjLm1vbml0b3JpbmcudjEuR2V0SW5jaWRlbnRSZXF1ZXN0Ghsuc3ZjLm1vbml0b3JpbmcudjEuSW5jaWRlbnQiBoq1GAIIARJ4ChFDcmVhdGVEZXN0aW5hdGlvbhIrLnN2Yy5tb25pdG9yaW5nLnYxLkNyZWF0ZURlc3RpbmF0aW9uUmVxdWVzdBosLnN2Yy5tb25pdG9yaW5nLnYxLkNyZWF0ZURlc3RpbmF0aW9uUmVzcG9uc2UiCIq1GAQIAhABEmIKDkdldERlc3RpbmF0aW9uEiguc3ZjLm1vbml0b3JpbmcudjEuR2V0RGVzdGluYXRpb25SZXF1ZXN0Gh4uc3ZjLm1vbml0b3JpbmcudjEuRGVzdGluYXRpb24iBoq1GAIIAhJzChBMaXN0RGVzdGluYXRpb25zEiouc3ZjLm1vbml0b3JpbmcudjEuTGlzdERlc3RpbmF0aW9uc1JlcXVlc3QaKy5zdmMubW9uaXRvcmluZy52MS5MaXN0RGVzdGluYXRpb25zUmVzcG9uc2UiBoq1GAIIAhJ4ChFEZWxldGVEZXN0aW5hdGlvbhIrLnN2Yy5tb25pdG9yaW5nLnYxLkRlbGV0ZURlc3RpbmF0aW9uUmVxdWVzdBosLnN2Yy5tb25pdG9yaW5nLnYxLkRlbGV0ZURlc3RpbmF0aW9uUmVzcG9uc2UiCIq1GAQIAhABEm0KDkxpc3REZWxpdmVyaWVzEiguc3ZjLm1vbml0b3JpbmcudjEuTGlzdERlbGl2ZXJpZXNSZXF1ZXN0Gikuc3ZjLm1vbml0b3JpbmcudjEuTGlzdERlbGl2ZXJpZXNSZXNwb25zZSIGirUYAggBElkKC0dldERlbGl2ZXJ5EiUuc3ZjLm1vbml0b3JpbmcudjEuR2V0RGVsaXZlcnlSZXF1ZXN0Ghsuc3ZjLm1vbml0b3JpbmcudjEuRGVsaXZlcnkiBoq1GAIIAWIGcHJvdG8z", [file_svc_options_v1_policy]);
+  fileDesc("Ch1zdmMvbW9uaXRvcmluZy92MS9hbGVydC5wcm90bxIRc3ZjLm1vbml0b3JpbmcudjEirQYKDUFsZXJ0UnVsZVNwZWMSFAoMZGlzcGxheV9uYW1lGAEgASgJEhEKCW1ldHJpY19pZBgCIAEoCRI7CghvcGVyYXRvchgDIAEoDjIpLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0UnVsZVNwZWMuT3BlcmF0b3ISFgoJdGhyZXNob2xkGAQgASgBSACIAQESGQoRc3VzdGFpbmVkX3NlY29uZHMYBSABKAUSOwoIc2V2ZXJpdHkYBiABKA4yKS5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjLlNldmVyaXR5Eg8KB2FsbF92bXMYByABKAgSEAoIdm1fbmFtZXMYCCADKAkSFAoHZW5hYmxlZBgJIAEoCEgBiAEBEh8KF3JlcGVhdF9pbnRlcnZhbF9zZWNvbmRzGAogASgFEhkKEWRlc3RpbmF0aW9uX25hbWVzGAsgAygJEh8KEnJlY292ZXJ5X3RocmVzaG9sZBgMIAEoAUgCiAEBEh0KEHJlY292ZXJ5X3NlY29uZHMYDSABKAVIA4gBARI8CgZsYWJlbHMYDiADKAsyLC5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjLkxhYmVsc0VudHJ5Gi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEikgEKCE9wZXJhdG9yEhgKFE9QRVJBVE9SX1VOU1BFQ0lGSUVEEAASEAoMR1JFQVRFUl9USEFOEAESGQoVR1JFQVRFUl9USEFOX09SX0VRVUFMEAISDQoJTEVTU19USEFOEAMSFgoSTEVTU19USEFOX09SX0VRVUFMEAQSCQoFRVFVQUwQBRINCglOT1RfRVFVQUwQBiJJCghTZXZlcml0eRIYChRTRVZFUklUWV9VTlNQRUNJRklFRBAAEggKBElORk8QARILCgdXQVJOSU5HEAISDAoIQ1JJVElDQUwQA0IMCgpfdGhyZXNob2xkQgoKCF9lbmFibGVkQhUKE19yZWNvdmVyeV90aHJlc2hvbGRCEwoRX3JlY292ZXJ5X3NlY29uZHMi1gIKCUFsZXJ0UnVsZRIMCgRuYW1lGAEgASgJEi4KBHNwZWMYAiABKAsyIC5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjEg8KB3ZlcnNpb24YAyABKAMSFwoPYXBwbGllZF92ZXJzaW9uGAQgASgDEjwKC3N5bmNfc3RhdHVzGAUgASgOMicuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRSdWxlLlN5bmNTdGF0dXMSEgoKc3luY19lcnJvchgGIAEoCRIUCgxjcmVhdGVkX3VuaXgYByABKAMSFAoMdXBkYXRlZF91bml4GAggASgDEhIKCnVwZGF0ZWRfYnkYCSABKAkiTwoKU3luY1N0YXR1cxIbChdTWU5DX1NUQVRVU19VTlNQRUNJRklFRBAAEgsKB1BFTkRJTkcQARILCgdBUFBMSUVEEAISCgoGRkFJTEVEEAMilgEKFFNhdmVBbGVydFJ1bGVSZXF1ZXN0Ei4KBHNwZWMYASABKAsyIC5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjEgoKAmlkGAIgASgJEhIKCnJlcXVlc3RfaWQYAyABKAkSGAoQZXhwZWN0ZWRfdmVyc2lvbhgEIAEoCRIUCgxwcm9qZWN0X25hbWUYBSABKAkioQEKFVNhdmVBbGVydFJ1bGVSZXNwb25zZRIXCg9hcHBsaWVkX3ZlcnNpb24YASABKAMSPAoLc3luY19zdGF0dXMYAiABKA4yJy5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGUuU3luY1N0YXR1cxIMCgRuYW1lGAMgASgJEg8KB3ZlcnNpb24YBCABKAMSEgoKc3luY19lcnJvchgFIAEoCSIjChNHZXRBbGVydFJ1bGVSZXF1ZXN0EgwKBG5hbWUYASABKAkiVAoVTGlzdEFsZXJ0UnVsZXNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCSJeChZMaXN0QWxlcnRSdWxlc1Jlc3BvbnNlEisKBXJ1bGVzGAEgAygLMhwuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRSdWxlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJUChZEZWxldGVBbGVydFJ1bGVSZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIYChBleHBlY3RlZF92ZXJzaW9uGAMgASgJIhkKF0RlbGV0ZUFsZXJ0UnVsZVJlc3BvbnNlIuEECg1BbGVydEluc3RhbmNlEhEKCXJ1bGVfbmFtZRgBIAEoCRIPCgd2bV9uYW1lGAIgASgJEjwKBmxhYmVscxgDIAMoCzIsLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0SW5zdGFuY2UuTGFiZWxzRW50cnkSNQoFc3RhdGUYBCABKA4yJi5zdmMubW9uaXRvcmluZy52MS5BbGVydEluc3RhbmNlLlN0YXRlEhcKCnNpbmNlX3VuaXgYBSABKANIAIgBARIXCgpsYXN0X3ZhbHVlGAYgASgBSAGIAQESHwoSbGFzdF9vYnNlcnZlZF91bml4GAcgASgDSAKIAQESPgoKZGF0YV9zdGF0ZRgIIAEoDjIqLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0SW5zdGFuY2UuRGF0YVN0YXRlEh8KEm1pc3Npbmdfc2luY2VfdW5peBgJIAEoA0gDiAEBGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiRAoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABIICgRJRExFEAESDgoKU1VTVEFJTklORxACEgoKBkZJUklORxADIkIKCURhdGFTdGF0ZRIaChZEQVRBX1NUQVRFX1VOU1BFQ0lGSUVEEAASDAoIT0JTRVJWRUQQARILCgdNSVNTSU5HEAJCDQoLX3NpbmNlX3VuaXhCDQoLX2xhc3RfdmFsdWVCFQoTX2xhc3Rfb2JzZXJ2ZWRfdW5peEIVChNfbWlzc2luZ19zaW5jZV91bml4ImsKGUxpc3RBbGVydEluc3RhbmNlc1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhEKCXJ1bGVfbmFtZRgCIAEoCRIRCglwYWdlX3NpemUYAyABKAUSEgoKcGFnZV90b2tlbhgEIAEoCSJqChpMaXN0QWxlcnRJbnN0YW5jZXNSZXNwb25zZRIzCglpbnN0YW5jZXMYASADKAsyIC5zdmMubW9uaXRvcmluZy52MS5BbGVydEluc3RhbmNlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSK7CAoISW5jaWRlbnQSDAoEbmFtZRgBIAEoCRIRCglydWxlX25hbWUYAiABKAkSFAoMcnVsZV92ZXJzaW9uGAMgASgDEhkKEXJ1bGVfZGlzcGxheV9uYW1lGAQgASgJEg8KB3ZtX25hbWUYBSABKAkSNwoGbGFiZWxzGAYgAygLMicuc3ZjLm1vbml0b3JpbmcudjEuSW5jaWRlbnQuTGFiZWxzRW50cnkSOwoIc2V2ZXJpdHkYByABKA4yKS5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjLlNldmVyaXR5EjAKBXN0YXRlGAggASgOMiEuc3ZjLm1vbml0b3JpbmcudjEuSW5jaWRlbnQuU3RhdGUSPwoNcmV0aXJlX3JlYXNvbhgJIAEoDjIoLnN2Yy5tb25pdG9yaW5nLnYxLkluY2lkZW50LlJldGlyZVJlYXNvbhJBCgxhY2tub3dsZWRnZWQYCiABKAsyKy5zdmMubW9uaXRvcmluZy52MS5JbmNpZGVudC5BY2tub3dsZWRnZW1lbnQSHwoSc25vb3plZF91bnRpbF91bml4GAsgASgDSACIAQESPgoKZGF0YV9zdGF0ZRgMIAEoDjIqLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0SW5zdGFuY2UuRGF0YVN0YXRlEhQKDHN0YXJ0ZWRfdW5peBgNIAEoAxISCgpmaXJlZF91bml4GA4gASgDEhsKDnJlY292ZXJlZF91bml4GA8gASgDSAGIAQESEgoFdmFsdWUYECABKAFIAogBARIRCgltZXRyaWNfaWQYESABKAkSOwoIb3BlcmF0b3IYEiABKA4yKS5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjLk9wZXJhdG9yEhEKCXRocmVzaG9sZBgTIAEoARIkChxjb3JyZWN0ZWRfYWZ0ZXJfbm90aWZpY2F0aW9uGBQgASgIGjwKD0Fja25vd2xlZGdlbWVudBIKCgJieRgBIAEoCRIPCgdhdF91bml4GAIgASgDEgwKBG5vdGUYAyABKAkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJGCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEgoKBkZJUklORxABEg0KCVJFQ09WRVJFRBACEgsKB1JFVElSRUQQAyJyCgxSZXRpcmVSZWFzb24SHQoZUkVUSVJFX1JFQVNPTl9VTlNQRUNJRklFRBAAEhAKDFJVTEVfQ0hBTkdFRBABEg8KC1JVTEVfUEFVU0VEEAISEAoMUlVMRV9ERUxFVEVEEAMSDgoKVk1fREVMRVRFRBAEQhUKE19zbm9vemVkX3VudGlsX3VuaXhCEQoPX3JlY292ZXJlZF91bml4QggKBl92YWx1ZSLZAQoUTGlzdEluY2lkZW50c1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEjAKBXN0YXRlGAIgASgOMiEuc3ZjLm1vbml0b3JpbmcudjEuSW5jaWRlbnQuU3RhdGUSEQoJcnVsZV9uYW1lGAMgASgJEg8KB3ZtX25hbWUYBCABKAkSFwoPc3RhcnRfdGltZV91bml4GAUgASgDEhUKDWVuZF90aW1lX3VuaXgYBiABKAMSEQoJcGFnZV9zaXplGAcgASgFEhIKCnBhZ2VfdG9rZW4YCCABKAkiYAoVTGlzdEluY2lkZW50c1Jlc3BvbnNlEi4KCWluY2lkZW50cxgBIAMoCzIbLnN2Yy5tb25pdG9yaW5nLnYxLkluY2lkZW50EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIiChJHZXRJbmNpZGVudFJlcXVlc3QSDAoEbmFtZRgBIAEoCSItChVXYXRjaEluY2lkZW50c1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJIvwBChZXYXRjaEluY2lkZW50c1Jlc3BvbnNlEjwKBGtpbmQYASABKA4yLi5zdmMubW9uaXRvcmluZy52MS5XYXRjaEluY2lkZW50c1Jlc3BvbnNlLktpbmQSLgoJaW5jaWRlbnRzGAIgAygLMhsuc3ZjLm1vbml0b3JpbmcudjEuSW5jaWRlbnQSGgoSc25hcHNob3RfY29udGludWVzGAMgASgIEhAKCHNlcXVlbmNlGAQgASgDIkYKBEtpbmQSFAoQS0lORF9VTlNQRUNJRklFRBAAEgwKCFNOQVBTSE9UEAESCwoHQ0hBTkdFUxACEg0KCUhFQVJUQkVBVBADIhwKDVdlYmhvb2tUYXJnZXQSCwoDdXJsGAEgASgJIsECCgtEZXN0aW5hdGlvbhIMCgRuYW1lGAEgASgJEhQKDGRpc3BsYXlfbmFtZRgCIAEoCRIzCgd3ZWJob29rGAMgASgLMiAuc3ZjLm1vbml0b3JpbmcudjEuV2ViaG9va1RhcmdldEgAEjMKBXN0YXRlGAQgASgOMiQuc3ZjLm1vbml0b3JpbmcudjEuRGVzdGluYXRpb24uU3RhdGUSFQoNcGF1c2VkX3JlYXNvbhgFIAEoCRIMCgRob3N0GAYgASgJEhEKCWxhc3RfZm91chgHIAEoCRIUCgxjcmVhdGVkX3VuaXgYCCABKAMSFAoMdXBkYXRlZF91bml4GAkgASgDIjYKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASCgoGQUNUSVZFEAESCgoGUEFVU0VEEAJCCAoGdGFyZ2V0InkKGENyZWF0ZURlc3RpbmF0aW9uUmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIzCgtkZXN0aW5hdGlvbhgDIAEoCzIeLnN2Yy5tb25pdG9yaW5nLnYxLkRlc3RpbmF0aW9uIoIBChlDcmVhdGVEZXN0aW5hdGlvblJlc3BvbnNlEjMKC2Rlc3RpbmF0aW9uGAEgASgLMh4uc3ZjLm1vbml0b3JpbmcudjEuRGVzdGluYXRpb24SFgoOd2ViaG9va19zZWNyZXQYAiABKAkSGAoQc2VjcmV0X2F2YWlsYWJsZRgDIAEoCCIlChVHZXREZXN0aW5hdGlvblJlcXVlc3QSDAoEbmFtZRgBIAEoCSJWChdMaXN0RGVzdGluYXRpb25zUmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkiaQoYTGlzdERlc3RpbmF0aW9uc1Jlc3BvbnNlEjQKDGRlc3RpbmF0aW9ucxgBIAMoCzIeLnN2Yy5tb25pdG9yaW5nLnYxLkRlc3RpbmF0aW9uEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSI8ChhEZWxldGVEZXN0aW5hdGlvblJlcXVlc3QSDAoEbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJIhsKGURlbGV0ZURlc3RpbmF0aW9uUmVzcG9uc2UixwUKCERlbGl2ZXJ5EgwKBG5hbWUYASABKAkSFQoNaW5jaWRlbnRfbmFtZRgCIAEoCRIYChBkZXN0aW5hdGlvbl9uYW1lGAMgASgJEjAKBWV2ZW50GAQgASgOMiEuc3ZjLm1vbml0b3JpbmcudjEuRGVsaXZlcnkuRXZlbnQSMAoFc3RhdGUYBSABKA4yIS5zdmMubW9uaXRvcmluZy52MS5EZWxpdmVyeS5TdGF0ZRIOCgZyZWFzb24YBiABKAkSNQoIYXR0ZW1wdHMYByADKAsyIy5zdmMubW9uaXRvcmluZy52MS5EZWxpdmVyeS5BdHRlbXB0Eh4KEW5leHRfYXR0ZW1wdF91bml4GAggASgDSACIAQESFAoMY3JlYXRlZF91bml4GAkgASgDGqcBCgdBdHRlbXB0EhIKCmF0dGVtcHRfaWQYASABKAkSFAoMc3RhcnRlZF91bml4GAIgASgDEhgKC2R1cmF0aW9uX21zGAMgASgDSACIAQESDwoHb3V0Y29tZRgEIAEoCRIYCgtodHRwX3N0YXR1cxgFIAEoBUgBiAEBEg0KBWVycm9yGAYgASgJQg4KDF9kdXJhdGlvbl9tc0IOCgxfaHR0cF9zdGF0dXMiUQoFRXZlbnQSFQoRRVZFTlRfVU5TUEVDSUZJRUQQABIKCgZGSVJJTkcQARIMCghSRVBFQVRFRBACEg0KCVJFQ09WRVJFRBADEggKBFRFU1QQBCKHAQoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABIKCgZRVUVVRUQQARIOCgpSRUNIRUNLSU5HEAISCwoHU0VORElORxADEgsKB1dBSVRJTkcQBBIICgRTRU5UEAUSDgoKU1VQUFJFU1NFRBAGEgsKB0VYUElSRUQQBxIKCgZGQUlMRUQQCEIUChJfbmV4dF9hdHRlbXB0X3VuaXgiawoVTGlzdERlbGl2ZXJpZXNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIVCg1pbmNpZGVudF9uYW1lGAIgASgJEhEKCXBhZ2Vfc2l6ZRgDIAEoBRISCgpwYWdlX3Rva2VuGAQgASgJImIKFkxpc3REZWxpdmVyaWVzUmVzcG9uc2USLwoKZGVsaXZlcmllcxgBIAMoCzIbLnN2Yy5tb25pdG9yaW5nLnYxLkRlbGl2ZXJ5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIiChJHZXREZWxpdmVyeVJlcXVlc3QSDAoEbmFtZRgBIAEoCTKHDAoMQWxlcnRTZXJ2aWNlEmwKDVNhdmVBbGVydFJ1bGUSJy5zdmMubW9uaXRvcmluZy52MS5TYXZlQWxlcnRSdWxlUmVxdWVzdBooLnN2Yy5tb25pdG9yaW5nLnYxLlNhdmVBbGVydFJ1bGVSZXNwb25zZSIIirUYBAgCEAESXAoMR2V0QWxlcnRSdWxlEiYuc3ZjLm1vbml0b3JpbmcudjEuR2V0QWxlcnRSdWxlUmVxdWVzdBocLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0UnVsZSIGirUYAggBEm0KDkxpc3RBbGVydFJ1bGVzEiguc3ZjLm1vbml0b3JpbmcudjEuTGlzdEFsZXJ0UnVsZXNSZXF1ZXN0Gikuc3ZjLm1vbml0b3JpbmcudjEuTGlzdEFsZXJ0UnVsZXNSZXNwb25zZSIGirUYAggBEnIKD0RlbGV0ZUFsZXJ0UnVsZRIpLnN2Yy5tb25pdG9yaW5nLnYxLkRlbGV0ZUFsZXJ0UnVsZVJlcXVlc3QaKi5zdmMubW9uaXRvcmluZy52MS5EZWxldGVBbGVydFJ1bGVSZXNwb25zZSIIirUYBAgCEAESeQoSTGlzdEFsZXJ0SW5zdGFuY2VzEiwuc3ZjLm1vbml0b3JpbmcudjEuTGlzdEFsZXJ0SW5zdGFuY2VzUmVxdWVzdBotLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RBbGVydEluc3RhbmNlc1Jlc3BvbnNlIgaKtRgCCAESagoNTGlzdEluY2lkZW50cxInLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RJbmNpZGVudHNSZXF1ZXN0Giguc3ZjLm1vbml0b3JpbmcudjEuTGlzdEluY2lkZW50c1Jlc3BvbnNlIgaKtRgCCAESWQoLR2V0SW5jaWRlbnQSJS5zdmMubW9uaXRvcmluZy52MS5HZXRJbmNpZGVudFJlcXVlc3QaGy5zdmMubW9uaXRvcmluZy52MS5JbmNpZGVudCIGirUYAggBEm8KDldhdGNoSW5jaWRlbnRzEiguc3ZjLm1vbml0b3JpbmcudjEuV2F0Y2hJbmNpZGVudHNSZXF1ZXN0Gikuc3ZjLm1vbml0b3JpbmcudjEuV2F0Y2hJbmNpZGVudHNSZXNwb25zZSIGirUYAggBMAESeAoRQ3JlYXRlRGVzdGluYXRpb24SKy5zdmMubW9uaXRvcmluZy52MS5DcmVhdGVEZXN0aW5hdGlvblJlcXVlc3QaLC5zdmMubW9uaXRvcmluZy52MS5DcmVhdGVEZXN0aW5hdGlvblJlc3BvbnNlIgiKtRgECAIQARJiCg5HZXREZXN0aW5hdGlvbhIoLnN2Yy5tb25pdG9yaW5nLnYxLkdldERlc3RpbmF0aW9uUmVxdWVzdBoeLnN2Yy5tb25pdG9yaW5nLnYxLkRlc3RpbmF0aW9uIgaKtRgCCAIScwoQTGlzdERlc3RpbmF0aW9ucxIqLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3REZXN0aW5hdGlvbnNSZXF1ZXN0Gisuc3ZjLm1vbml0b3JpbmcudjEuTGlzdERlc3RpbmF0aW9uc1Jlc3BvbnNlIgaKtRgCCAISeAoRRGVsZXRlRGVzdGluYXRpb24SKy5zdmMubW9uaXRvcmluZy52MS5EZWxldGVEZXN0aW5hdGlvblJlcXVlc3QaLC5zdmMubW9uaXRvcmluZy52MS5EZWxldGVEZXN0aW5hdGlvblJlc3BvbnNlIgiKtRgECAIQARJtCg5MaXN0RGVsaXZlcmllcxIoLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3REZWxpdmVyaWVzUmVxdWVzdBopLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3REZWxpdmVyaWVzUmVzcG9uc2UiBoq1GAIIARJZCgtHZXREZWxpdmVyeRIlLnN2Yy5tb25pdG9yaW5nLnYxLkdldERlbGl2ZXJ5UmVxdWVzdBobLnN2Yy5tb25pdG9yaW5nLnYxLkRlbGl2ZXJ5IgaKtRgCCAFiBnByb3RvMw", [file_svc_options_v1_policy]);
 
 /**
  * @generated from message svc.monitoring.v1.AlertRuleSpec
@@ -1624,6 +1624,145 @@ export const GetIncidentRequestSchema: GenMessage<GetIncidentRequest, {jsonType:
   messageDesc(file_svc_monitoring_v1_alert, 15);
 
 /**
+ * @generated from message svc.monitoring.v1.WatchIncidentsRequest
+ */
+export type WatchIncidentsRequest = Message<"svc.monitoring.v1.WatchIncidentsRequest"> & {
+  /**
+   * @generated from field: string project_name = 1;
+   */
+  projectName: string;
+};
+
+/**
+ * @generated from message svc.monitoring.v1.WatchIncidentsRequest
+ */
+export type WatchIncidentsRequestJson = {
+  /**
+   * @generated from field: string project_name = 1;
+   */
+  projectName?: string;
+};
+
+/**
+ * Describes the message svc.monitoring.v1.WatchIncidentsRequest.
+ * Use `create(WatchIncidentsRequestSchema)` to create a new message.
+ */
+export const WatchIncidentsRequestSchema: GenMessage<WatchIncidentsRequest, {jsonType: WatchIncidentsRequestJson}> = /*@__PURE__*/
+  messageDesc(file_svc_monitoring_v1_alert, 16);
+
+/**
+ * @generated from message svc.monitoring.v1.WatchIncidentsResponse
+ */
+export type WatchIncidentsResponse = Message<"svc.monitoring.v1.WatchIncidentsResponse"> & {
+  /**
+   * @generated from field: svc.monitoring.v1.WatchIncidentsResponse.Kind kind = 1;
+   */
+  kind: WatchIncidentsResponse_Kind;
+
+  /**
+   * @generated from field: repeated svc.monitoring.v1.Incident incidents = 2;
+   */
+  incidents: Incident[];
+
+  /**
+   * true: another part of the snapshot follows.
+   *
+   * @generated from field: bool snapshot_continues = 3;
+   */
+  snapshotContinues: boolean;
+
+  /**
+   * Position in the log up to which this tells.
+   *
+   * @generated from field: int64 sequence = 4;
+   */
+  sequence: bigint;
+};
+
+/**
+ * @generated from message svc.monitoring.v1.WatchIncidentsResponse
+ */
+export type WatchIncidentsResponseJson = {
+  /**
+   * @generated from field: svc.monitoring.v1.WatchIncidentsResponse.Kind kind = 1;
+   */
+  kind?: WatchIncidentsResponse_KindJson;
+
+  /**
+   * @generated from field: repeated svc.monitoring.v1.Incident incidents = 2;
+   */
+  incidents?: IncidentJson[];
+
+  /**
+   * true: another part of the snapshot follows.
+   *
+   * @generated from field: bool snapshot_continues = 3;
+   */
+  snapshotContinues?: boolean;
+
+  /**
+   * Position in the log up to which this tells.
+   *
+   * @generated from field: int64 sequence = 4;
+   */
+  sequence?: string;
+};
+
+/**
+ * Describes the message svc.monitoring.v1.WatchIncidentsResponse.
+ * Use `create(WatchIncidentsResponseSchema)` to create a new message.
+ */
+export const WatchIncidentsResponseSchema: GenMessage<WatchIncidentsResponse, {jsonType: WatchIncidentsResponseJson}> = /*@__PURE__*/
+  messageDesc(file_svc_monitoring_v1_alert, 17);
+
+/**
+ * @generated from enum svc.monitoring.v1.WatchIncidentsResponse.Kind
+ */
+export const WatchIncidentsResponse_Kind = {
+  /**
+   * @generated from enum value: KIND_UNSPECIFIED = 0;
+   */
+  KIND_UNSPECIFIED: 0,
+
+  /**
+   * A part of the open incidents, as they stand at `sequence`.
+   *
+   * @generated from enum value: SNAPSHOT = 1;
+   */
+  SNAPSHOT: 1,
+
+  /**
+   * Incidents that began, changed or ended, in the order in which it was decided.
+   *
+   * @generated from enum value: CHANGES = 2;
+   */
+  CHANGES: 2,
+
+  /**
+   * Nothing has changed: what was told before still stands at `sequence`.
+   *
+   * @generated from enum value: HEARTBEAT = 3;
+   */
+  HEARTBEAT: 3,
+} as const;
+
+/**
+ * @generated from enum svc.monitoring.v1.WatchIncidentsResponse.Kind
+ */
+export type WatchIncidentsResponse_Kind = (typeof WatchIncidentsResponse_Kind)[keyof typeof WatchIncidentsResponse_Kind] | UnknownEnum;
+
+/**
+ * @generated from enum svc.monitoring.v1.WatchIncidentsResponse.Kind
+ */
+export type WatchIncidentsResponse_KindJson = "KIND_UNSPECIFIED" | "SNAPSHOT" | "CHANGES" | "HEARTBEAT";
+
+/**
+ * Describes the enum svc.monitoring.v1.WatchIncidentsResponse.Kind.
+ */
+export const WatchIncidentsResponse_KindSchema: GenEnum<WatchIncidentsResponse_Kind, WatchIncidentsResponse_KindJson> = /*@__PURE__*/
+  enumDesc(file_svc_monitoring_v1_alert, 17, 0);
+
+/**
  * @generated from message svc.monitoring.v1.WebhookTarget
  */
 export type WebhookTarget = Message<"svc.monitoring.v1.WebhookTarget"> & {
@@ -1652,7 +1791,7 @@ export type WebhookTargetJson = {
  * Use `create(WebhookTargetSchema)` to create a new message.
  */
 export const WebhookTargetSchema: GenMessage<WebhookTarget, {jsonType: WebhookTargetJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 16);
+  messageDesc(file_svc_monitoring_v1_alert, 18);
 
 /**
  * @generated from message svc.monitoring.v1.Destination
@@ -1773,7 +1912,7 @@ export type DestinationJson = {
  * Use `create(DestinationSchema)` to create a new message.
  */
 export const DestinationSchema: GenMessage<Destination, {jsonType: DestinationJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 17);
+  messageDesc(file_svc_monitoring_v1_alert, 19);
 
 /**
  * @generated from enum svc.monitoring.v1.Destination.State
@@ -1809,7 +1948,7 @@ export type Destination_StateJson = "STATE_UNSPECIFIED" | "ACTIVE" | "PAUSED";
  * Describes the enum svc.monitoring.v1.Destination.State.
  */
 export const Destination_StateSchema: GenEnum<Destination_State, Destination_StateJson> = /*@__PURE__*/
-  enumDesc(file_svc_monitoring_v1_alert, 17, 0);
+  enumDesc(file_svc_monitoring_v1_alert, 19, 0);
 
 /**
  * @generated from message svc.monitoring.v1.CreateDestinationRequest
@@ -1856,7 +1995,7 @@ export type CreateDestinationRequestJson = {
  * Use `create(CreateDestinationRequestSchema)` to create a new message.
  */
 export const CreateDestinationRequestSchema: GenMessage<CreateDestinationRequest, {jsonType: CreateDestinationRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 18);
+  messageDesc(file_svc_monitoring_v1_alert, 20);
 
 /**
  * @generated from message svc.monitoring.v1.CreateDestinationResponse
@@ -1911,7 +2050,7 @@ export type CreateDestinationResponseJson = {
  * Use `create(CreateDestinationResponseSchema)` to create a new message.
  */
 export const CreateDestinationResponseSchema: GenMessage<CreateDestinationResponse, {jsonType: CreateDestinationResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 19);
+  messageDesc(file_svc_monitoring_v1_alert, 21);
 
 /**
  * @generated from message svc.monitoring.v1.GetDestinationRequest
@@ -1938,7 +2077,7 @@ export type GetDestinationRequestJson = {
  * Use `create(GetDestinationRequestSchema)` to create a new message.
  */
 export const GetDestinationRequestSchema: GenMessage<GetDestinationRequest, {jsonType: GetDestinationRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 20);
+  messageDesc(file_svc_monitoring_v1_alert, 22);
 
 /**
  * @generated from message svc.monitoring.v1.ListDestinationsRequest
@@ -1985,7 +2124,7 @@ export type ListDestinationsRequestJson = {
  * Use `create(ListDestinationsRequestSchema)` to create a new message.
  */
 export const ListDestinationsRequestSchema: GenMessage<ListDestinationsRequest, {jsonType: ListDestinationsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 21);
+  messageDesc(file_svc_monitoring_v1_alert, 23);
 
 /**
  * @generated from message svc.monitoring.v1.ListDestinationsResponse
@@ -2022,7 +2161,7 @@ export type ListDestinationsResponseJson = {
  * Use `create(ListDestinationsResponseSchema)` to create a new message.
  */
 export const ListDestinationsResponseSchema: GenMessage<ListDestinationsResponse, {jsonType: ListDestinationsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 22);
+  messageDesc(file_svc_monitoring_v1_alert, 24);
 
 /**
  * @generated from message svc.monitoring.v1.DeleteDestinationRequest
@@ -2059,7 +2198,7 @@ export type DeleteDestinationRequestJson = {
  * Use `create(DeleteDestinationRequestSchema)` to create a new message.
  */
 export const DeleteDestinationRequestSchema: GenMessage<DeleteDestinationRequest, {jsonType: DeleteDestinationRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 23);
+  messageDesc(file_svc_monitoring_v1_alert, 25);
 
 /**
  * @generated from message svc.monitoring.v1.DeleteDestinationResponse
@@ -2078,7 +2217,7 @@ export type DeleteDestinationResponseJson = {
  * Use `create(DeleteDestinationResponseSchema)` to create a new message.
  */
 export const DeleteDestinationResponseSchema: GenMessage<DeleteDestinationResponse, {jsonType: DeleteDestinationResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 24);
+  messageDesc(file_svc_monitoring_v1_alert, 26);
 
 /**
  * @generated from message svc.monitoring.v1.Delivery
@@ -2193,7 +2332,7 @@ export type DeliveryJson = {
  * Use `create(DeliverySchema)` to create a new message.
  */
 export const DeliverySchema: GenMessage<Delivery, {jsonType: DeliveryJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 25);
+  messageDesc(file_svc_monitoring_v1_alert, 27);
 
 /**
  * @generated from message svc.monitoring.v1.Delivery.Attempt
@@ -2278,7 +2417,7 @@ export type Delivery_AttemptJson = {
  * Use `create(Delivery_AttemptSchema)` to create a new message.
  */
 export const Delivery_AttemptSchema: GenMessage<Delivery_Attempt, {jsonType: Delivery_AttemptJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 25, 0);
+  messageDesc(file_svc_monitoring_v1_alert, 27, 0);
 
 /**
  * @generated from enum svc.monitoring.v1.Delivery.Event
@@ -2324,7 +2463,7 @@ export type Delivery_EventJson = "EVENT_UNSPECIFIED" | "FIRING" | "REPEATED" | "
  * Describes the enum svc.monitoring.v1.Delivery.Event.
  */
 export const Delivery_EventSchema: GenEnum<Delivery_Event, Delivery_EventJson> = /*@__PURE__*/
-  enumDesc(file_svc_monitoring_v1_alert, 25, 0);
+  enumDesc(file_svc_monitoring_v1_alert, 27, 0);
 
 /**
  * @generated from enum svc.monitoring.v1.Delivery.State
@@ -2392,7 +2531,7 @@ export type Delivery_StateJson = "STATE_UNSPECIFIED" | "QUEUED" | "RECHECKING" |
  * Describes the enum svc.monitoring.v1.Delivery.State.
  */
 export const Delivery_StateSchema: GenEnum<Delivery_State, Delivery_StateJson> = /*@__PURE__*/
-  enumDesc(file_svc_monitoring_v1_alert, 25, 1);
+  enumDesc(file_svc_monitoring_v1_alert, 27, 1);
 
 /**
  * @generated from message svc.monitoring.v1.ListDeliveriesRequest
@@ -2453,7 +2592,7 @@ export type ListDeliveriesRequestJson = {
  * Use `create(ListDeliveriesRequestSchema)` to create a new message.
  */
 export const ListDeliveriesRequestSchema: GenMessage<ListDeliveriesRequest, {jsonType: ListDeliveriesRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 26);
+  messageDesc(file_svc_monitoring_v1_alert, 28);
 
 /**
  * @generated from message svc.monitoring.v1.ListDeliveriesResponse
@@ -2494,7 +2633,7 @@ export type ListDeliveriesResponseJson = {
  * Use `create(ListDeliveriesResponseSchema)` to create a new message.
  */
 export const ListDeliveriesResponseSchema: GenMessage<ListDeliveriesResponse, {jsonType: ListDeliveriesResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 27);
+  messageDesc(file_svc_monitoring_v1_alert, 29);
 
 /**
  * @generated from message svc.monitoring.v1.GetDeliveryRequest
@@ -2521,7 +2660,7 @@ export type GetDeliveryRequestJson = {
  * Use `create(GetDeliveryRequestSchema)` to create a new message.
  */
 export const GetDeliveryRequestSchema: GenMessage<GetDeliveryRequest, {jsonType: GetDeliveryRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 28);
+  messageDesc(file_svc_monitoring_v1_alert, 30);
 
 /**
  * Alert rules, the incidents they raise, and where people are told of them.
@@ -2592,6 +2731,17 @@ export const AlertService: GenService<{
     methodKind: "unary";
     input: typeof GetIncidentRequestSchema;
     output: typeof IncidentSchema;
+  },
+  /**
+   * The open incidents, then every change of one from there on. Ends with an error once the caller
+   * may not read any more, cannot keep up, or the service stops: watch again then.
+   *
+   * @generated from rpc svc.monitoring.v1.AlertService.WatchIncidents
+   */
+  watchIncidents: {
+    methodKind: "server_streaming";
+    input: typeof WatchIncidentsRequestSchema;
+    output: typeof WatchIncidentsResponseSchema;
   },
   /**
    * Creates a destination. The secret is answered once.
