@@ -18,7 +18,11 @@ export interface VerifiedAssertion {
 
 /** A workflow's identity as an issuer's claim map reads it from a token. */
 export interface CiIdentity {
-  /** What a connection binds; null = the token does not have it. */
+  /**
+   * What a connection binds; null = the token does not have it, and it must stay away. An exchange
+   * must show each claim that the connection bound; a claim that is here at the exchange but was
+   * not bound is one that may appear.
+   */
   readonly bound: ObservedClaims;
   /** Kept for review and audit. */
   readonly recorded: ObservedClaims;
@@ -36,6 +40,8 @@ export interface RefusedClaim {
   /** null = the token does not have it. */
   readonly got: string | null;
   readonly expected?: string | null;
+  /** What would do, as a sentence that tells nothing about what was approved. */
+  readonly why?: string;
 }
 
 export interface CiIssuers {

@@ -1,0 +1,118 @@
+/**
+ * The issuers whose identity tokens are accepted: kinds of CI platform as data, and the setting
+ * that names the issuers. Everything about an issuer is fixed at start: its exact URL, where its
+ * keys are (nothing is discovered while a request waits), what its claims mean.
+ */
+import { isIP } from 'node:net';
+import { BadSetting, isLoopback, type Kind } from '../setting-kinds.ts';
+import type { ClaimMap } from './claim-map.ts';
+import { buildkiteClaims } from './kinds/buildkite.ts';
+import { circleciClaims } from './kinds/circleci.ts';
+import { githubClaims } from './kinds/github.ts';
+import { gitlabClaims } from './kinds/gitlab.ts';
+
+export interface IssuerKind {
+  readonly claims: ClaimMap;
+  /** URL of the platform's public issuer; absent: every organisation has one of its own. */
+  readonly publicUrl?: string;
+  /** Where the keys are, below the issuer's URL. */
+  readonly keysPath: string;
+  /** Claims among `jti` and `nbf` that its tokens do not have. */
+  readonly lacks: readonly ('jti' | 'nbf')[];
+}
+
+export const issuerKinds = {
+  github: {
+    claims: githubClaims,
+    publicUrl: 'https://token.actions.githubusercontent.com',
+    keysPath: '/.well-known/jwks',
+    lacks: [],
+  },
+  gitlab: {
+    claims: gitlabClaims,
+    publicUrl: 'https://gitlab.com',
+    keysPath: '/oauth/discovery/keys',
+    lacks: [],
+  },
+  buildkite: {
+    claims: buildkiteClaims,
+    publicUrl: 'https://agent.buildkite.com',
+    keysPath: '/.well-known/jwks',
+    lacks: ['jti'],
+  },
+  circleci: {
+    claims: circleciClaims,
+    keysPath: '/.well-known/jwks-pub.json',
+    lacks: ['jti', 'nbf'],
+  },
+} as const satisfies Readonly<Record<string, IssuerKind>>;
+
+export type IssuerKindName = keyof typeof issuerKinds;
+
+/** A configured issuer. */
+export interface Issuer {
+  /** How requests name it. */
+  readonly name: string;
+  readonly kind: IssuerKindName;
+  /** Exactly what `iss` must be. */
+  readonly url: string;
+  /** Where its keys are. */
+  readonly keysUrl: string;
+}
+
+const kindNames = Object.keys(issuerKinds) as readonly IssuerKindName[];
+const publicNames = kindNames.filter((name) => 'publicUrl' in issuerKinds[name]);
+const NAME = /^[a-z0-9][a-z0-9-]{0,30}$/;
+
+/** Setting: names of public issuers, and `name=kind@url` for others; or `none`. */
+export const ciIssuers: Kind<readonly Issuer[]> = {
+  takes:
+    `a comma-separated list of ${publicNames.join(', ')}, and name=kind@url for an issuer of ` +
+    `your own (kinds: ${kindNames.join(', ')}), such as github,ghes=github@https://github.example.com/_services/token; or none`,
+  parse: (text) => {
+    if (text === 'none') return [];
+    const issuers = text.split(',').map((item) => parseIssuer(item.trim()));
+    for (const [i, { name, url }] of issuers.entries()) {
+      const others = issuers.slice(0, i);
+      if (others.some((other) => other.name === name)) throw new BadSetting(`names ${name} twice`);
+      if (others.some((other) => other.url === url)) throw new BadSetting(`has ${url} twice`);
+    }
+    return issuers;
+  },
+};
+
+function parseIssuer(item: string): Issuer {
+  const own = /^([^=@]*)=([^=@]*)@(.*)$/.exec(item);
+  const [name = '', kindName = '', url] = own ? own.slice(1) : [item, item];
+  const kind = kindNames.find((known) => known === kindName);
+  if (!NAME.test(name) || !kind) throw new BadSetting(`has ${JSON.stringify(item)}, which is none`);
+  const known: IssuerKind = issuerKinds[kind];
+  const issuerUrl = url ?? known.publicUrl;
+  if (issuerUrl === undefined) {
+    throw new BadSetting(`has ${name} alone: give its address too, as ${name}=${kind}@https://…`);
+  }
+  assertIssuerUrl(issuerUrl);
+  const keysUrl = issuerUrl.replace(/\/$/, '') + known.keysPath;
+  return { name, kind, url: issuerUrl, keysUrl };
+}
+
+/** `iss` is compared as text, so what a parser would change is refused here. */
+function assertIssuerUrl(text: string): void {
+  if (!URL.canParse(text)) throw new BadSetting(`has ${JSON.stringify(text)}, which is no address`);
+  const url = new URL(text);
+  const isHttp = url.protocol === 'http:' && isLoopbackHost(url.hostname);
+  if (url.protocol !== 'https:' && !isHttp) {
+    throw new BadSetting(`has ${text}: issuers are reached by https (http on loopback alone)`);
+  }
+  if (url.search || url.hash || url.username || url.password) {
+    throw new BadSetting(`has ${url.origin} with more than a path behind it`);
+  }
+  if (text !== url.href && `${text}/` !== url.href) {
+    throw new BadSetting(`has ${JSON.stringify(text)}: write it as its tokens do, ${url.href}`);
+  }
+}
+
+function isLoopbackHost(hostname: string): boolean {
+  const host = hostname.replace(/^\[|\]$/g, '');
+  return host === 'localhost' || (isIP(host) !== 0 && isLoopback(host));
+}

@@ -1,0 +1,59 @@
+/**
+ * Buildkite: what the tokens of `buildkite-agent oidc request-token` say (buildkite.com/docs,
+ * "Buildkite Agent oidc"). The ids of organisation and pipeline are in it only on request, and it
+ * has no `jti`. It does not say whether a build is of a pull request, except that a fork's branch
+ * is named with a colon.
+ */
+import type { ClaimMap, ReadClaim, Review } from '../claim-map.ts';
+
+const SOURCES = ['webhook', 'ui', 'schedule'];
+
+export const buildkiteClaims: ClaimMap = {
+  required: [
+    'organization_id',
+    'pipeline_id',
+    'organization_slug',
+    'pipeline_slug',
+    'build_branch',
+    'build_source',
+  ],
+  orAbsent: ['step_key', 'build_tag', 'runner_environment'],
+  ifPresent: ['cluster_id'],
+  owner: ['organization_id', 'pipeline_id'],
+  recorded: ['build_commit', 'build_number', 'build_id', 'job_id', 'agent_id', 'cluster_name'],
+  unbound: {
+    'agent_tag:*': 'what the machine that runs the job says of itself',
+    queue_id: 'where the job waited; the cluster is bound',
+    queue_key: 'where the job waited; the cluster is bound',
+    'https://aws.amazon.com/tags': 'for another service',
+  },
+  rules: [
+    {
+      claim: 'build_source',
+      accepts: (value) => SOURCES.includes(value),
+      why: `Accepted sources of a build are ${SOURCES.join(', ')}`,
+    },
+    {
+      claim: 'build_branch',
+      accepts: (value) => value !== '' && !value.includes(':'),
+      why: 'The build must be of a branch of the repository itself: forks are never trusted',
+    },
+    {
+      claim: 'build_tag',
+      accepts: (value) => value === '',
+      why: 'The build must be of a branch: tags are never trusted',
+    },
+  ],
+  review,
+};
+
+function review(read: ReadClaim): Review {
+  const warnings = [
+    'The token does not say whether a build is of a pull request: see that the pipeline builds ' +
+      'none for this branch',
+  ];
+  if (read('step_key') === null) {
+    warnings.push('The step has no key: every step of the pipeline without one can take its place');
+  }
+  return { warnings };
+}

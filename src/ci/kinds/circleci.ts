@@ -1,0 +1,39 @@
+/**
+ * CircleCI: what its tokens say (circleci.com/docs, "Using OpenID Connect tokens in jobs"). Each
+ * organisation is an issuer of its own. Whoever re-runs a job with SSH holds its token in a shell,
+ * so such a run is never trusted. The tokens have neither `jti` nor `nbf`.
+ */
+import type { ClaimMap } from '../claim-map.ts';
+
+const P = 'oidc.circleci.com/';
+
+export const circleciClaims: ClaimMap = {
+  required: [`${P}org-id`, `${P}project-id`, `${P}vcs-origin`, `${P}vcs-ref`, `${P}ssh-rerun`],
+  orAbsent: [],
+  ifPresent: [`${P}pipeline-definition-id`],
+  owner: [`${P}org-id`, `${P}project-id`],
+  recorded: [`${P}context-ids`, `${P}job-id`, `${P}workflow-id`, `${P}pipeline-id`],
+  unbound: {
+    [`${P}user-id`]: 'who started the job',
+    [`${P}user`]: 'who started the job',
+  },
+  booleans: [`${P}ssh-rerun`],
+  rules: [
+    {
+      claim: `${P}ssh-rerun`,
+      accepts: (value) => value === 'false',
+      why: 'A job that was run again with SSH is never trusted: run the pipeline again without it',
+    },
+    {
+      claim: `${P}vcs-ref`,
+      accepts: (value) => value.startsWith('refs/heads/'),
+      why: 'The job must run from a branch: pull requests and tags are never trusted',
+    },
+  ],
+  review: () => ({
+    warnings: [
+      'The token does not say what started the pipeline: everybody who may start one on this ' +
+        'branch can take part in the trust',
+    ],
+  }),
+};

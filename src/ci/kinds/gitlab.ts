@@ -1,0 +1,91 @@
+/**
+ * GitLab CI/CD: what its ID tokens say (docs.gitlab.com, "ID token authentication"). A merge
+ * request's pipeline may run code of a fork inside the target project; only `pipeline_source` tells.
+ */
+import type { ClaimMap, ReadClaim, Review } from '../claim-map.ts';
+
+const SOURCES = ['push', 'web', 'schedule'];
+
+export const gitlabClaims: ClaimMap = {
+  required: [
+    'project_id',
+    'namespace_id',
+    'project_path',
+    'namespace_path',
+    'ci_config_ref_uri',
+    'ref',
+    'ref_type',
+    'pipeline_source',
+    'runner_environment',
+  ],
+  orAbsent: ['environment'],
+  ifPresent: ['ref_path'],
+  owner: ['project_id', 'namespace_id'],
+  recorded: [
+    'user_id',
+    'user_login',
+    'user_access_level',
+    'sha',
+    'ci_config_sha',
+    'pipeline_id',
+    'job_id',
+    'job_source',
+    'runner_id',
+    'ref_protected',
+    'project_visibility',
+    'environment_protected',
+    'deployment_tier',
+  ],
+  unbound: {
+    user_email: 'personal data, and no identity: an address can be changed',
+    user_identities: 'accounts elsewhere of the person who started the job',
+    groups_direct: 'groups of the person who started the job, not of the project',
+    environment_action: 'what the job does to the environment, which is bound by its name',
+    deployment_action: 'what the job does to the environment, which is bound by its name',
+    'job_*': 'details of the job; the pipeline it is in is bound',
+  },
+  rules: [
+    {
+      claim: 'pipeline_source',
+      accepts: (value) => SOURCES.includes(value),
+      why: `Accepted sources of a pipeline are ${SOURCES.join(', ')}: merge requests never are`,
+    },
+    {
+      claim: 'ref_type',
+      accepts: (value) => value === 'branch',
+      why: 'The pipeline must run from a branch',
+    },
+    {
+      claim: 'ref_path',
+      accepts: (value) => value.startsWith('refs/heads/'),
+      why: 'The pipeline must run from a branch: merge refs and tags are never trusted',
+    },
+    {
+      claim: 'project_path',
+      accepts: (value, read) => value.startsWith(`${read('namespace_path')}/`),
+      why: 'The project must be one of its namespace',
+    },
+  ],
+  review,
+};
+
+function review(read: ReadClaim): Review {
+  const warnings: string[] = [];
+  if (!read('ci_config_ref_uri')?.includes(`/${read('project_path')}//`)) {
+    warnings.push(
+      'The pipeline is defined in another project: whoever may change that can change what runs',
+    );
+  }
+  if (read('ref_protected') !== 'true') {
+    warnings.push(
+      'The branch is not protected: whoever may push to it can change what the pipeline does',
+    );
+  }
+  if (read('project_visibility') === 'public') {
+    warnings.push('The project is public: everybody may read its job logs');
+  }
+  if (read('runner_environment') === 'self-hosted') {
+    warnings.push('The job ran on a self-hosted runner: other jobs may have left something there');
+  }
+  return { warnings };
+}
