@@ -202,7 +202,28 @@ function conflicts(settings: Settings, given: GivenByName): string[] {
         'hosts and ranges alone',
     );
   }
-  problems.push(...collectConflicts(settings, given, as));
+  problems.push(...collectConflicts(settings, given, as), ...signInConflicts(settings, as));
+  return problems;
+}
+
+function signInConflicts(settings: Settings, as: (name: string) => string): string[] {
+  const { oidcIssuer, oidcClientId, oidcClientSecretFile, smtpFrom, smtpUrl } = settings;
+  const problems: string[] = [];
+  if (oidcIssuer !== null && oidcClientId === null) {
+    problems.push(
+      `${as('SVC_OIDC_ISSUER')} needs SVC_OIDC_CLIENT_ID: the id that the provider gave this service`,
+    );
+  }
+  for (const [name, value] of [
+    ['SVC_OIDC_CLIENT_ID', oidcClientId],
+    ['SVC_OIDC_CLIENT_SECRET_FILE', oidcClientSecretFile],
+  ] as const) {
+    if (value === null || oidcIssuer !== null) continue;
+    problems.push(`${as(name)} needs SVC_OIDC_ISSUER: the provider it belongs to`);
+  }
+  if (smtpFrom !== null && smtpUrl === null) {
+    problems.push(`${as('SVC_SMTP_FROM')} needs SVC_SMTP_URL: the server to send mail by`);
+  }
   return problems;
 }
 

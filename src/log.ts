@@ -68,7 +68,10 @@ export const silentLog: Log = {
  */
 export function scrubSecrets(text: string): string {
   return text
-    .replaceAll(/\b(svc_(?:pk|sk|col|vm)_[A-Za-z0-9]+_)[A-Za-z0-9]+/g, '$1[redacted]')
+    .replaceAll(
+      /\b(svc_(?:pk|sk|col|vm|link|inv|session|enrol|pair)_[A-Za-z0-9]+_)[A-Za-z0-9]{8,}/g,
+      '$1[redacted]',
+    )
     .replaceAll(/\bwhsec_[A-Za-z0-9+/=]+/g, 'whsec_[redacted]')
     .replaceAll(/\b(Bearer\s+)(?!svc_)[^\s"'\\,]+/gi, '$1[redacted]')
     .replaceAll(/([a-z][a-z0-9+.-]*:\/\/)[^\s/@"'\\]+@/gi, '$1[redacted]@');

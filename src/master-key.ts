@@ -3,6 +3,7 @@
  * warning to keep it apart from the data; never made anew for a store that has secrets, because
  * that would lose them silently.
  */
+import { hkdfSync } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { MASTER_KEY_BYTES } from '../sqlite/secret-store.ts';
@@ -46,6 +47,11 @@ export function loadMasterKey(options: MasterKeyOptions): Uint8Array {
   }
   warnWhenReadable(file, log);
   return read(file);
+}
+
+/** 32 bytes that only this purpose is sealed under, the same on every node (RFC 5869). */
+export function deriveKey(masterKey: Uint8Array, purpose: string): Uint8Array {
+  return new Uint8Array(hkdfSync('sha256', masterKey, '', `svc ${purpose}`, MASTER_KEY_BYTES));
 }
 
 function create(file: string, random: Random): void {

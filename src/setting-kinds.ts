@@ -156,6 +156,50 @@ export function serverUrls(...schemes: readonly string[]): Kind<readonly string[
   };
 }
 
+/** One mail server. Its password may be in it: a secret. Everything else of an address is refused. */
+export const mailServer: Kind<string> = {
+  takes: 'smtp://host:port or smtps://host:port, with user:password@ where the server wants them',
+  parse: (text) => {
+    const url = parseUrl(text);
+    const { protocol, hostname, pathname, search, hash } = url;
+    if ((protocol !== 'smtp:' && protocol !== 'smtps:') || hostname === '') {
+      throw new BadSetting('is not');
+    }
+    if (pathname.replace(/^\/$/, '') + search + hash !== '') {
+      throw new BadSetting('has more than a host, a port, a user and a password');
+    }
+    return text;
+  },
+};
+
+/** An OpenID Connect issuer: compared exactly with what the provider calls itself. */
+export const issuer: Kind<string> = {
+  takes: 'an https address without a query; http on this machine alone',
+  parse: (text) => {
+    const { protocol, hostname, search, hash, username, password } = parseUrl(text);
+    if (protocol !== 'https:' && !(protocol === 'http:' && isLoopbackHost(hostname))) {
+      throw new BadSetting('is not');
+    }
+    if (search + hash + username + password !== '') {
+      throw new BadSetting('has more than scheme, host, port and path');
+    }
+    return text;
+  },
+};
+
+/** Who mails are from: `svc@example.com`, or `Monitoring <svc@example.com>`. */
+export const sender: Kind<string> = {
+  takes: 'an email address, such as svc@example.com or Monitoring <svc@example.com>',
+  parse: (text) => {
+    if (
+      !/^(?:[^<>"@,;:\\\p{C}]{1,80} <[^\s<>@,;]+@[^\s<>@,;]+>|[^\s<>@,;]+@[^\s<>@,;]+)$/u.test(text)
+    ) {
+      throw new BadSetting('is not');
+    }
+    return text;
+  },
+};
+
 /** Addresses and ranges in CIDR form: `10.0.0.5`, `10.0.0.0/8`, `fd00::/8`. */
 export const ranges: Kind<readonly string[]> = {
   takes: 'addresses and ranges, comma-separated, such as 10.0.0.5 or 10.0.0.0/8',
@@ -186,6 +230,12 @@ export const text: Kind<string> = { takes: 'text', parse: (value) => value };
 /** Is it an address that only this machine can reach? */
 export function isLoopback(host: string): boolean {
   return ipaddr.process(host).range() === 'loopback';
+}
+
+/** Is it a host of a URL that only this machine can reach? IPv6 addresses are in brackets. */
+export function isLoopbackHost(hostname: string): boolean {
+  const host = hostname.replace(/^\[|\]$/g, '');
+  return host === 'localhost' || (isIP(host) !== 0 && isLoopback(host));
 }
 
 function isRange(item: string): boolean {

@@ -8,15 +8,18 @@ import {
   choices,
   hostsAndRanges,
   integer,
+  issuer,
   type Kind,
   label,
   labels,
   listenAddress,
   listenAddressOrOff,
+  mailServer,
   onOff,
   origin,
   path,
   ranges,
+  sender,
   serverUrls,
   text,
 } from './setting-kinds.ts';
@@ -134,17 +137,16 @@ export const settingsTable = {
     help: 'How long recorded transitions stay readable.',
     withoutEffect: 'this version keeps all of them',
   }),
-  smtpUrl: optional('SVC_SMTP_URL', serverUrls('smtp', 'smtps'), {
+  smtpUrl: optional('SVC_SMTP_URL', mailServer, {
     secret: true,
-    help: 'Mail server for email recipients.',
-    withoutEffect: 'this version sends no email',
+    help: 'Mail server for sign-in links and invitations. With a user, and not on this machine, it must offer TLS.',
   }),
   ciIssuers: optional('SVC_CI_ISSUERS', text, {
     help: 'Issuers whose CI identity assertions can be exchanged.',
     withoutEffect: 'this version exchanges no CI identities',
   }),
-  oidcIssuer: optional('SVC_OIDC_ISSUER', serverUrls('https', 'http'), {
-    help: 'OpenID Connect provider that people sign in with. Plain http is for loopback alone. Register <public URL>/auth/callback there.',
+  oidcIssuer: optional('SVC_OIDC_ISSUER', issuer, {
+    help: 'OpenID Connect provider that people sign in with. Register <public URL>/auth/callback there.',
   }),
   oidcClientId: optional('SVC_OIDC_CLIENT_ID', text, {
     help: 'Client id of this service at the provider; needed with SVC_OIDC_ISSUER.',
@@ -152,7 +154,7 @@ export const settingsTable = {
   oidcClientSecretFile: optional('SVC_OIDC_CLIENT_SECRET_FILE', path, {
     help: 'File with the client secret. Without it the service is a public client, with PKCE alone.',
   }),
-  smtpFrom: optional('SVC_SMTP_FROM', text, {
+  smtpFrom: optional('SVC_SMTP_FROM', sender, {
     defaultInWords: 'svc@ the host of SVC_PUBLIC_URL',
     help: 'Sender of the emails of the service.',
   }),

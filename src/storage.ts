@@ -24,7 +24,7 @@ import type { Closers } from './closers.ts';
 import { asDataFolderFault } from './data-folder.ts';
 import { tellHistoryGap } from './history-gap.ts';
 import type { Log } from './log.ts';
-import { loadMasterKey } from './master-key.ts';
+import { deriveKey, loadMasterKey } from './master-key.ts';
 import type { Settings } from './settings.ts';
 
 const SECRETS_FILE = 'secrets.db';
@@ -50,6 +50,8 @@ export interface Storage {
   readonly stream: Stream;
   readonly store: InstanceStore;
   readonly secrets: SecretStore;
+  /** A key of 32 bytes for one purpose, from the master key. */
+  readonly deriveKey: (purpose: string) => Uint8Array;
   readonly history: History;
   /** The projection's file, for threads that read it themselves. */
   readonly controlPath: string;
@@ -64,7 +66,9 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
   const folder = settings.data;
   const lock = await using(folder, () => lockFolder(folder));
   closers.add('folder lock', () => lock.release());
-  const secrets = await using(join(folder, SECRETS_FILE), () => openSecrets(options));
+  const { secrets, deriveOwn } = await using(join(folder, SECRETS_FILE), () =>
+    openSecrets(options),
+  );
   closers.add('secrets', () => secrets.close());
   const path = join(folder, 'control.db');
   const store = await using(path, () => openProjection(path, closers));
@@ -77,7 +81,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
   );
   closers.add('history', () => history.close());
   await tellHistoryGap({ history, stream, samples }, options.log);
-  return { stream, store, secrets, history, controlPath: path };
+  return { stream, store, secrets, deriveKey: deriveOwn, history, controlPath: path };
 }
 
 /** What `use` gives, its faults of files and databases told with the path. */
@@ -95,7 +99,7 @@ function openProjection(path: string, closers: Closers): InstanceStore {
   return openInstanceStore(database);
 }
 
-function openSecrets({ settings, random, log }: StorageOptions): SecretStore {
+function openSecrets({ settings, random, log }: StorageOptions) {
   const path = join(settings.data, SECRETS_FILE);
   const masterKey = loadMasterKey({
     file: settings.masterKeyFile,
@@ -104,7 +108,10 @@ function openSecrets({ settings, random, log }: StorageOptions): SecretStore {
     random,
     log,
   });
-  return openSecretStore({ path, masterKey, random });
+  return {
+    secrets: openSecretStore({ path, masterKey, random }),
+    deriveOwn: (purpose: string) => deriveKey(masterKey, purpose),
+  };
 }
 
 async function openStream(options: StorageOptions): Promise<Stream> {

@@ -129,6 +129,18 @@ t.test('a bad value, name or combination is refused with what would do', async (
     [[], { SVC_WEBHOOK_ALLOW: 'a,,b' }, /empty item/],
     [[], { SVC_WEBHOOK_ALLOW_HTTP: 'on' }, /needs SVC_WEBHOOK_ALLOW/],
     [[], { SVC_COLLECT: 'none,host' }, /none beside a source/],
+    [[], { SVC_OIDC_ISSUER: 'https://id.example' }, /needs SVC_OIDC_CLIENT_ID/],
+    [[], { SVC_OIDC_CLIENT_ID: 'svc' }, /needs SVC_OIDC_ISSUER/],
+    [[], { SVC_OIDC_CLIENT_SECRET_FILE: 's' }, /needs SVC_OIDC_ISSUER/],
+    [[], { SVC_OIDC_ISSUER: 'http://id.example', SVC_OIDC_CLIENT_ID: 'svc' }, /https address/],
+    [[], { SVC_OIDC_ISSUER: 'https://id.example/?a=b', SVC_OIDC_CLIENT_ID: 'c' }, /has more than/],
+    [[], { SVC_SMTP_FROM: 'svc@example.com' }, /needs SVC_SMTP_URL/],
+    [
+      [],
+      { SVC_SMTP_URL: 'smtp://m', SVC_SMTP_FROM: 'a@b.c\r\nBcc: d@e.f' },
+      /SVC_SMTP_FROM must be/,
+    ],
+    [[], { SVC_SMTP_URL: 'smtp://u:hidden@m/?x=1' }, /its value has more than a host/],
     [[], { SVC_COLLECT: 'host', SVC_DEMO: 'off' }, /needs the project demo/],
   ];
   for (const [flags, environment, expected] of cases) {
@@ -168,8 +180,8 @@ t.test(
 );
 
 t.test('a setting that nothing acts on yet says so when it is given', async (t) => {
-  const { warnings } = loadConfig([], { SVC_SMTP_URL: 'smtp://mail' });
-  t.same(warnings, ['SVC_SMTP_URL has no effect: this version sends no email']);
+  const { warnings } = loadConfig([], { SVC_AUDIT_RETENTION_DAYS: '30' });
+  t.same(warnings, ['SVC_AUDIT_RETENTION_DAYS has no effect: this version keeps all of them']);
 });
 
 t.test('docs/configuration.md and svc help serve say what the settings table says', async (t) => {
@@ -263,7 +275,9 @@ t.test(
   'svc serve prints at most five lines, reloads on SIGHUP, stops on SIGTERM with exit code 0',
   async (t) => {
     const { service, calls } = fakeService();
-    const { out, given, signal, listeners } = surroundings({ SVC_SMTP_URL: 'smtp://m' });
+    const { out, given, signal, listeners } = surroundings({
+      SVC_AUDIT_RETENTION_DAYS: '30',
+    });
     const started = Promise.withResolvers<void>();
     const code = createServeCommand(async ({ settings }) => {
       t.equal(settings.datacenter, 'DC-7');
@@ -277,7 +291,7 @@ t.test(
       /watches this host \(DC-7\) every 30 s; .*\nAPI on http:\/\/127.0.0.1:8080/,
     );
     t.match(out.stdout, `'/tmp/it'\\''s/demo.json' | curl`);
-    t.match(out.log, /SVC_SMTP_URL has no effect/);
+    t.match(out.log, /SVC_AUDIT_RETENTION_DAYS has no effect/);
     signal('SIGHUP');
     signal('SIGTERM');
     signal('SIGTERM');

@@ -1,0 +1,69 @@
+/**
+ * What has to be remembered between the redirect to the identity provider and the return from it.
+ * The browser keeps it in a sealed cookie, so that nothing is kept here for those who never come
+ * back, and only the browser that began a sign-in can end it (RFC 9700, section 4.7).
+ */
+import { EncryptJWT, errors, jwtDecrypt } from 'jose';
+
+export interface LoginState {
+  /** Comes back in the URL (RFC 6749, section 4.1.1). */
+  readonly state: string;
+  /** Comes back in the ID token. */
+  readonly nonce: string;
+  /** PKCE's (RFC 7636). */
+  readonly verifier: string;
+  /** Where to go afterwards: a local path. */
+  readonly returnPath: string;
+}
+
+/** How long somebody may take at the provider, seconds. */
+export const LOGIN_STATE_SECONDS = 600;
+
+const AUDIENCE = 'svc-login';
+const TEXT_CLAIMS = ['state', 'nonce', 'verifier', 'returnPath'] as const;
+
+export interface LoginStates {
+  seal(state: LoginState): Promise<string>;
+  /** undefined: not sealed here, changed, or too old. */
+  open(sealed: string): Promise<LoginState | undefined>;
+}
+
+/** @param key 32 bytes that seal nothing else */
+export function createLoginStates(key: Uint8Array, clock: { now(): number }): LoginStates {
+  return {
+    seal(state) {
+      const seconds = Math.floor(clock.now() / 1000);
+      return new EncryptJWT({ ...state })
+        .setProtectedHeader({ alg: 'dir', enc: 'A256GCM' })
+        .setAudience(AUDIENCE)
+        .setIssuedAt(seconds)
+        .setExpirationTime(seconds + LOGIN_STATE_SECONDS)
+        .encrypt(key);
+    },
+    async open(sealed) {
+      try {
+        const { payload } = await jwtDecrypt(sealed, key, {
+          audience: AUDIENCE,
+          currentDate: new Date(clock.now()),
+          keyManagementAlgorithms: ['dir'],
+          contentEncryptionAlgorithms: ['A256GCM'],
+          requiredClaims: ['iat', 'exp', ...TEXT_CLAIMS],
+        });
+        return stateOf(payload);
+      } catch (error) {
+        if (error instanceof errors.JOSEError) return undefined;
+        throw error;
+      }
+    },
+  };
+}
+
+function stateOf(payload: Readonly<Record<string, unknown>>): LoginState {
+  const [state, nonce, verifier, returnPath] = TEXT_CLAIMS.map((name) => String(payload[name]));
+  return {
+    state: state ?? '',
+    nonce: nonce ?? '',
+    verifier: verifier ?? '',
+    returnPath: returnPath ?? '',
+  };
+}

@@ -1,0 +1,174 @@
+/**
+ * The pages of signing in: HTML that works without a script, except that the link page reads the
+ * token from the address's fragment when it can. No file is fetched and no other site is named;
+ * style and script are known to the browser by their digests (CSP level 3, section 2.3.1).
+ */
+import { hash } from 'node:crypto';
+
+export interface Page {
+  readonly html: string;
+  readonly contentSecurityPolicy: string;
+  /** true: it has a form, whose request must carry an Origin. */
+  readonly hasForm: boolean;
+}
+
+const STYLE = `
+:root { color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif }
+main { max-width: 26rem; margin: 12vh auto; padding: 0 1rem }
+h1 { font-size: 1.4rem }
+form, p { margin: 1.25rem 0 }
+label { display: block; margin-bottom: .25rem }
+input[type=email], input[type=text] { box-sizing: border-box; width: 100%; padding: .5rem; font: inherit }
+button, a.button { display: inline-block; margin-top: .75rem; padding: .5rem 1rem; font: inherit;
+  color: #fff; background: #1f5fbf; border: 0; border-radius: .25rem; text-decoration: none; cursor: pointer }
+:focus-visible { outline: 3px solid #e0a000; outline-offset: 2px }
+`;
+
+/** The token leaves the address bar and the history, so that nobody reads it there. */
+const LINK_SCRIPT = `
+const token = location.hash.slice(1);
+if (token) {
+  document.getElementById('token').value = token;
+  document.getElementById('typed').hidden = true;
+  history.replaceState(null, '', location.pathname);
+}
+`;
+
+/** What a page says before its style, and which addresses its forms may lead to. */
+interface Content {
+  readonly title: string;
+  readonly body: string;
+  readonly script?: string;
+  /** Besides this service: browsers apply form-action to the redirect that answers a form too. */
+  readonly formTarget?: string;
+}
+
+export function signInPage(options: {
+  readonly providerLabel: string | undefined;
+  readonly hasEmail: boolean;
+  readonly returnPath: string;
+}): Page {
+  const { providerLabel, hasEmail, returnPath } = options;
+  const parts: string[] = [];
+  if (providerLabel !== undefined) {
+    const target = `/auth/login?${new URLSearchParams({ return: returnPath })}`;
+    const label = `Sign in with ${providerLabel}`;
+    parts.push(`<p><a class="button" href="${escaped(target)}">${escaped(label)}</a></p>`);
+  }
+  if (hasEmail) {
+    parts.push(`<form method="post" action="/auth/email">
+<label for="email">Email address</label>
+<input id="email" name="email" type="email" autocomplete="email" maxlength="254" required>
+<button>Send me a link</button>
+</form>`);
+  }
+  parts.push(
+    '<p>With a link from an operator (<code>svc admin login-link</code>), open that link.</p>',
+  );
+  return page({ title: 'Sign in', body: parts.join('\n') });
+}
+
+/** `isSignedIn`: an invitation is then accepted by whoever that is, so they are told. */
+export function linkPage({ isSignedIn }: { readonly isSignedIn: boolean }): Page {
+  const already =
+    '<p>Somebody is signed in here. An invitation is accepted by that person: if it is not you, <a href="/auth/signed-in">sign out</a> first and open the link again.</p>\n';
+  return page({
+    title: 'Sign in with a link',
+    script: LINK_SCRIPT,
+    body: `${isSignedIn ? already : ''}<p>Go on only if you asked for this link, or got it from somebody you trust.</p>
+<form method="post" action="/auth/link">
+<div id="typed"><label for="token">What stands after # in the link</label>
+<input id="token" name="token" type="text" autocomplete="off" spellcheck="false" maxlength="200" required></div>
+<button>Sign in</button>
+</form>`,
+  });
+}
+
+export interface CliRequest {
+  readonly port: number;
+  readonly state: string;
+  /** RFC 7636, S256. */
+  readonly challenge: string;
+}
+
+export function cliPage({ port, state, challenge }: CliRequest): Page {
+  return page({
+    title: 'Sign in the command line',
+    formTarget: `http://127.0.0.1:${port}`,
+    body: `<p><code>svc login</code> on this computer (port ${port}) asks to act as you. Go on only if you have just started it.</p>
+<form method="post" action="/auth/cli">
+${hidden('port', String(port))}${hidden('state', state)}${hidden('challenge', challenge)}<button>Sign in the command line</button>
+</form>`,
+  });
+}
+
+export function signedInPage(): Page {
+  return page({
+    title: 'You are signed in',
+    body: `<form method="post" action="/auth/logout">
+<label><input type="checkbox" name="everywhere"> everywhere, on all computers</label>
+<button>Sign out</button>
+</form>`,
+  });
+}
+
+/** A page with a title, a sentence, and the way to sign in when it helps. */
+export function sentencePage(options: {
+  readonly title: string;
+  readonly sentence: string;
+  readonly offersSignIn: boolean;
+}): Page {
+  const { title, sentence, offersSignIn } = options;
+  const offer = offersSignIn ? '\n<p><a href="/auth/sign-in">Sign in</a></p>' : '';
+  return page({ title, body: `<p>${escaped(sentence)}.</p>${offer}` });
+}
+
+function page({ title, body, script, formTarget }: Content): Page {
+  const hasForm = body.includes('<form');
+  const targets = `'self'${formTarget === undefined ? '' : ` ${formTarget}`}`;
+  const directives = [
+    "default-src 'none'",
+    `style-src ${digest(STYLE)}`,
+    ...(script === undefined ? [] : [`script-src ${digest(script)}`]),
+    `form-action ${hasForm ? targets : "'none'"}`,
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+  ];
+  const html = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>${escaped(title)}</title>
+<style>${STYLE}</style>
+</head>
+<body>
+<main>
+<h1>${escaped(title)}</h1>
+${body}
+</main>${script === undefined ? '' : `\n<script>${script}</script>`}
+</body>
+</html>
+`;
+  return { html, hasForm, contentSecurityPolicy: directives.join('; ') };
+}
+
+function hidden(name: string, value: string): string {
+  return `<input type="hidden" name="${name}" value="${escaped(value)}">\n`;
+}
+
+function digest(text: string): string {
+  return `'sha256-${hash('sha256', text, 'base64')}'`;
+}
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
+
+function escaped(text: string): string {
+  return text.replaceAll(/[&<>"']/g, (char) => ENTITIES[char] ?? '');
+}

@@ -1,0 +1,62 @@
+/**
+ * Signing in at the identity provider: there with state, nonce and PKCE sealed in a cookie of ten
+ * minutes, back with the code. Only the browser that went there is let in when it comes back.
+ */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { tellSentence } from './answers.ts';
+import { SignInFailed } from './identity-provider.ts';
+import { LOGIN_STATE_SECONDS } from './login-state.ts';
+import { locationOf, validateReturnPath } from './return-path.ts';
+import type { AuthScope } from './scope.ts';
+import { clearCookie, cookieName, readCookie, setCookie } from './session-cookie.ts';
+import { agentOf } from './visitor.ts';
+
+const CALLBACK_PATH = '/auth/callback';
+/** Many people may share an address; each sign-in is one request to the provider. */
+const CALLBACKS = { burst: 20, refillMs: 3_000 };
+/** Of state, nonce and verifier each. */
+const RANDOM_BYTES = 32;
+
+export function addProviderRoutes(scope: FastifyInstance, shared: AuthScope): void {
+  const { provider, loginStates, origin, random, visitors, limited } = shared;
+  const get = { method: 'GET', exposeHeadRoute: false } as const;
+  const randomText = () => Buffer.from(random.bytes(RANDOM_BYTES)).toString('base64url');
+
+  scope.route<{ Querystring: { return?: unknown } }>({
+    ...{ ...get, url: '/login' },
+    async handler(request, reply) {
+      const returnPath = validateReturnPath(request.query.return);
+      if (!provider) {
+        const query = new URLSearchParams({ return: returnPath });
+        return reply.redirect(locationOf(origin(), `/auth/sign-in?${query}`), 303);
+      }
+      const login = { state: randomText(), nonce: randomText(), verifier: randomText() };
+      const redirectUri = locationOf(origin(), CALLBACK_PATH);
+      const target = await provider.begin({ ...login, redirectUri });
+      const value = await loginStates.seal({ ...login, returnPath });
+      const cookie = { origin: origin(), purpose: 'login', value } as const;
+      reply.header('set-cookie', setCookie({ ...cookie, maxAgeSeconds: LOGIN_STATE_SECONDS }));
+      return reply.redirect(target.href, 303);
+    },
+  });
+
+  async function callback(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    if (!provider) {
+      const sentence = 'No identity provider is set for this service';
+      return tellSentence(reply, 404, { title: 'Not here', sentence });
+    }
+    // Two cookies are refused before the code is used up.
+    visitors.personOf(request);
+    const sealed = readCookie(request.headers.cookie, cookieName(origin(), 'login'));
+    // Whatever comes of it, it is of no further use.
+    reply.header('set-cookie', clearCookie(origin(), 'login'));
+    const begun = sealed === undefined ? undefined : await loginStates.open(sealed);
+    if (!begun) throw new SignInFailed('invalid', 'no sign-in was begun in this browser');
+    const identity = await provider.finish(new URL(request.url, origin()), begun);
+    const started = await shared.people.signInByIdentity(identity, agentOf(request));
+    await visitors.begin(request, reply, started);
+    shared.noteSignedIn('provider');
+    return reply.redirect(locationOf(origin(), begun.returnPath), 303);
+  }
+  scope.route({ ...get, url: '/callback', onRequest: limited(CALLBACKS), handler: callback });
+}

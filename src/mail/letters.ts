@@ -1,0 +1,78 @@
+/**
+ * The words of our mails: plain text, short, one link each and nothing that tells who read it. The
+ * secret is in the link's fragment, which no server on the way to us sees in a log.
+ */
+
+export interface Letter {
+  readonly subject: string;
+  readonly text: string;
+}
+
+/** The address at which a link's token is shown to the person who holds it, and to nobody else. */
+export function linkAddress(origin: string, token: string): string {
+  return `${origin}/auth/link#${token}`;
+}
+
+export interface LinkToSend {
+  /** Of the service, as clients reach it. */
+  readonly origin: string;
+  readonly token: string;
+  readonly expiresMs: number;
+  readonly nowMs: number;
+}
+
+export function signInLetter(link: LinkToSend): Letter {
+  const host = hostOf(link.origin);
+  return {
+    subject: `Sign in to ${host}`,
+    text: lines(
+      `Somebody, probably you, asked for a link to sign in to ${host}:`,
+      linkAddress(link.origin, link.token),
+      `It works once, ${lifetime(link)}. If it was not you, do nothing: without the link nobody gets in.`,
+    ),
+  };
+}
+
+export interface InvitationToSend extends LinkToSend {
+  readonly projectDisplayName: string;
+  readonly invitedBy: string;
+}
+
+export function invitationLetter(invitation: InvitationToSend): Letter {
+  const host = hostOf(invitation.origin);
+  const project = oneLine(invitation.projectDisplayName);
+  return {
+    subject: `Invitation to ${project} on ${host}`,
+    text: lines(
+      `${oneLine(invitation.invitedBy)} invites you to the project ${project} on ${host}. To accept, open:`,
+      linkAddress(invitation.origin, invitation.token),
+      `It works once, ${lifetime(invitation)}. If you expect no invitation, do nothing.`,
+    ),
+  };
+}
+
+function lines(...paragraphs: readonly string[]): string {
+  return `${paragraphs.join('\n\n')}\n`;
+}
+
+function hostOf(origin: string): string {
+  return new URL(origin).host;
+}
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+
+function lifetime({ expiresMs, nowMs }: LinkToSend): string {
+  const ms = Math.max(MINUTE_MS, expiresMs - nowMs);
+  if (ms < 2 * HOUR_MS) return `within ${Math.round(ms / MINUTE_MS)} minutes`;
+  if (ms < 48 * HOUR_MS) return `within ${Math.round(ms / HOUR_MS)} hours`;
+  return `within ${Math.round(ms / (24 * HOUR_MS))} days`;
+}
+
+/** Names are other people's words: a line break in one would begin a header or a paragraph. */
+function oneLine(text: string): string {
+  return text
+    .replaceAll(/[\p{C}\p{Z}]+/gu, ' ')
+    .trim()
+    .slice(0, 100);
+}

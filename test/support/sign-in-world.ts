@@ -1,0 +1,164 @@
+/**
+ * A world for tests of signing in: the real people over a real host, the real routes on a real
+ * server of 127.0.0.1, time on a virtual clock. `Browser` keeps cookies as a browser does; Origin
+ * and Sec-Fetch-Site are what the test says.
+ */
+import type { Test } from 'tap';
+import type { IssuedLink, People, StartedSession } from '../../actors/identity/people-port.ts';
+import { createIdentities } from '../../src/auth/people.ts';
+import { Closers } from '../../src/closers.ts';
+import { loadConfig } from '../../src/config.ts';
+import { createHealth } from '../../src/health.ts';
+import { openHttpServer } from '../../src/http/server.ts';
+import { createLog } from '../../src/log.ts';
+import { createMetrics } from '../../src/metrics.ts';
+import { openSignIn, type SignIn } from '../../src/sign-in.ts';
+import { startWorld, tester, type World } from './credential-world.ts';
+
+export interface SignInWorld extends World {
+  readonly people: People;
+  readonly signIn: SignIn;
+  /** `http://127.0.0.1:<port>`, where the server listens. */
+  readonly address: string;
+  /** What SVC_PUBLIC_URL says, else the address. */
+  readonly origin: string;
+  /** Complete log lines, at debug level. */
+  readonly logged: string[];
+  /** The service's own metrics as text. */
+  metrics(): Promise<string>;
+  /** A new person of that address. */
+  person(email: string): Promise<string>;
+  operatorLink(person: string): Promise<IssuedLink>;
+}
+
+/** Ends with the test. `wrap` stands in for a part of the people, for faults. */
+export async function startSignInWorld(
+  t: Test,
+  environment: Readonly<Record<string, string>> = {},
+  wrap: (people: People) => People = (people) => people,
+): Promise<SignInWorld> {
+  const world = await startWorld(t);
+  const { clock, random, host } = world;
+  const { settings } = loadConfig([], { SVC_LISTEN: '127.0.0.1:0', ...environment });
+  const logged: string[] = [];
+  const write = (line: string) => void logged.push(line);
+  const log = createLog({ level: 'debug', readable: false, clock, write });
+  const metrics = createMetrics({ clock, version: '1' });
+  const health = createHealth({ clock, log });
+  const closers = new Closers(log);
+  t.teardown(async () => {
+    await closers.closeAll();
+    health.close();
+    metrics.close();
+  });
+  const seen = new Map<string, number>();
+  const lastSeen = {
+    note: (session: string) => void seen.set(session, clock.now()),
+    of: (session: string) => seen.get(session),
+  };
+  const onFault = (what: string, err: unknown) => log.error({ err }, what);
+  const { people: real } = createIdentities({ host, clock, random, lastSeen, onFault });
+  const people = wrap(real);
+  const address = { current: settings.publicUrl ?? '' };
+  const deriveKey = (purpose: string) => new Uint8Array(32).fill(purpose.length);
+  const base = { settings, clock, random, log, metrics, closers };
+  const signIn = openSignIn({ ...base, people, deriveKey, origin: () => address.current });
+  const server = await openHttpServer({
+    ...{ ...base, health },
+    readGate: async () => undefined,
+    addRoutes: (app) => signIn.addRoutes(app),
+  });
+  address.current = server.baseUrl;
+  // The virtual clock would never cut off a connection that a test keeps.
+  t.teardown(() => server.app.server.closeAllConnections());
+  closers.add('http', () => server.close());
+  const bound = server.app.server.address() as { port: number };
+  return {
+    ...world,
+    ...{ people, signIn, logged, origin: server.baseUrl },
+    address: `http://127.0.0.1:${bound.port}`,
+    metrics: () => metrics.text(),
+    person: (email) => people.ensurePerson(tester, { displayName: 'Ada', email }),
+    operatorLink: (person) => people.linkFor(tester, person, 'operator'),
+  };
+}
+
+export interface Sent {
+  readonly method?: 'GET' | 'POST' | 'HEAD';
+  /** Sent as a form. */
+  readonly form?: Readonly<Record<string, string>>;
+  readonly json?: unknown;
+  readonly body?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** Of a redirect. */
+  readonly location: string;
+}
+
+/** One browser at one service. Does not follow redirects. */
+export class Browser {
+  readonly cookies = new Map<string, string>();
+  readonly #address: string;
+  readonly #origin: string;
+
+  constructor({ address, origin }: Pick<SignInWorld, 'address' | 'origin'>) {
+    this.#address = address;
+    this.#origin = origin;
+  }
+
+  /** A navigation. */
+  get(path: string, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
+    return this.send(path, { method: 'GET', headers });
+  }
+
+  /** A form of one of the service's own pages. */
+  post(path: string, form: Readonly<Record<string, string>>): Promise<Answer> {
+    const headers = { origin: this.#origin, 'sec-fetch-site': 'same-origin' };
+    return this.send(path, { form, headers });
+  }
+
+  async send(path: string, sent: Sent): Promise<Answer> {
+    const { form, json, method = 'POST', headers = {} } = sent;
+    const jar = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    const body = form ? new URLSearchParams(form).toString() : (sent.body ?? JSON.stringify(json));
+    const type = form ? 'application/x-www-form-urlencoded' : 'application/json';
+    const hasBody = body !== undefined;
+    const answer = await fetch(new URL(path, this.#address), {
+      ...{ method, redirect: 'manual' },
+      ...(hasBody && { body }),
+      headers: {
+        ...(jar !== '' && { cookie: jar }),
+        ...(hasBody && { 'content-type': type }),
+        ...headers,
+      },
+    });
+    for (const set of answer.headers.getSetCookie()) this.#keep(set);
+    const location = answer.headers.get('location') ?? '';
+    return { status: answer.status, headers: answer.headers, text: await answer.text(), location };
+  }
+
+  #keep(set: string): void {
+    const [pair = ''] = set.split(';', 1);
+    const at = pair.indexOf('=');
+    const name = pair.slice(0, at);
+    if (/; Max-Age=0(;|$)/.test(set)) this.cookies.delete(name);
+    else this.cookies.set(name, pair.slice(at + 1));
+  }
+}
+
+/** The session of a secret, or the reason for which it is refused. */
+export function sessionState(people: People, secret: string | undefined): string {
+  try {
+    people.sessionOf(secret ?? '');
+    return 'live';
+  } catch (error) {
+    return (error as { reason?: string }).reason ?? String(error);
+  }
+}
+
+export type { StartedSession };
