@@ -27,9 +27,9 @@ import { type Random, systemRandom, ulid } from '../streams/random.ts';
 import type { Stream } from '../streams/stream.ts';
 import { openAdminServer } from './admin/admin-server.ts';
 import { historyRoutes } from './admin/history-routes.ts';
+import { openAccessTokens } from './auth/access-tokens.ts';
 import { createAuthenticator } from './auth/authenticator.ts';
 import { createLastUsed } from './auth/last-used.ts';
-import { createIdentities } from './auth/people.ts';
 import type { RunningService } from './cli/serve.ts';
 import { programVersion } from './cli/version.ts';
 import { Closers } from './closers.ts';
@@ -40,11 +40,13 @@ import { openEnrolments } from './enrolments.ts';
 import { Exporter } from './export/exporter.ts';
 import { createHealth, type Health } from './health.ts';
 import { diskSpace, hostCheck, streamCheck } from './health-checks.ts';
+import { readSessionCookie } from './http/auth/session-cookie.ts';
 import { addExportRoutes } from './http/export-routes.ts';
 import { openConfiguredMetricsServer } from './http/metrics-server.ts';
 import { addPromqlRoutes } from './http/promql/routes.ts';
 import { createReadGate } from './http/read-gate.ts';
 import { openHttpServer } from './http/server.ts';
+import { stopSignal } from './http/stop-signal.ts';
 import type { Log } from './log.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { AddressGuard } from './notifiers/webhook/address-guard.ts';
@@ -52,6 +54,7 @@ import { sealedText, webhookContents } from './notifiers/webhook/contents.ts';
 import { createWebhookSender, type Resolve } from './notifiers/webhook/sender.ts';
 import { formatSecret } from './notifiers/webhook/signature.ts';
 import { countLostWork, createParts, type LostWork } from './parts.ts';
+import { openPeople } from './people.ts';
 import { openQueries } from './queries.ts';
 import { connectOptions, rpcRoutes } from './rpc/routes.ts';
 import { addFastWriteSamples } from './rpc/write-samples-fast.ts';
@@ -259,25 +262,26 @@ type EdgeOptions = Base &
     ReturnType<typeof buildCore>,
     'ingest' | 'alerting' | 'datacenters' | 'clocks' | 'evaluator'
   > &
-  Pick<Storage, 'history' | 'secrets' | 'controlPath'> & { host: RunningHost };
+  Pick<Storage, 'history' | 'secrets' | 'deriveKey' | 'controlPath'> & { host: RunningHost };
 
 /** What clients reach: the API, and the service's own metrics. */
 async function startEdges(options: EdgeOptions) {
   const { host, clock, log, closers, metrics, settings, secrets } = options;
   const lastUsed = createLastUsed({ store: secrets.lastUsed, clock, log });
   closers.add('last used', () => lastUsed.close());
-  const authenticator = createAuthenticator({ host, clock, noteUse: lastUsed.note });
+  const served = { origin: () => settings.publicUrl ?? '' };
+  const origin = (): string => served.origin();
+  const tokens = await openAccessTokens({ secrets, clock, issuer: origin });
+  const authenticator = createAuthenticator({
+    ...{ host, clock, tokens, noteUse: lastUsed.note },
+    sessions: { people: people.people, readCookie: readSessionCookie, origin },
+  });
   closers.add('authenticator', () => authenticator.close());
   const metricsServer = await openConfiguredMetricsServer({ settings, metrics, log });
   if (metricsServer) closers.add('metrics listener', () => metricsServer.close());
   const exporter = new Exporter(options);
   closers.add('exports', () => exporter.close());
   const identities = createServiceIdentities(options);
-  const people = createIdentities({
-    ...options,
-    lastSeen: lastUsed,
-    onFault: peopleFaults(options),
-  });
   const { projectCreation } = settings;
   const parts = { ...options, ...identities, ...people, projectCreation, lastUsed, authenticator };
   const enrolments = openEnrolments({ ...options, datacenters: settings.expandedDatacenters });
@@ -285,25 +289,18 @@ async function startEdges(options: EdgeOptions) {
   const http = await openHttpServer({
     ...options,
     readGate: createReadGate(authenticator),
-    addRoutes: async (app: FastifyInstance, origin) => {
+    addRoutes: async (app: FastifyInstance, servedOrigin) => {
+      served.origin = servedOrigin;
+      await addRoutes(app, origin);
       addFastWriteSamples(app, rpc);
       addExportRoutes(app, { authenticator, exporter, origin });
       await addPromqlRoutes(app, { ...rpc, queries: rpc.promqlQueries });
-      const api = { ...rpc, publicUrl: origin };
+      const api = { ...rpc, publicUrl: origin, stopping: stopSignal(app) };
       await app.register(fastifyConnectPlugin, { ...connectOptions(api), routes: rpcRoutes(api) });
     },
   });
   closers.add('http', () => http.close());
   return { http, metricsUrl: metricsServer?.url, ...people };
-}
-
-/** Ends of sessions and joined projects that nobody waits for. */
-function peopleFaults({ metrics, log }: Base): (what: string, error: unknown) => void {
-  const faults = metrics.counter('svc_people_faults_total', 'Changes of people that failed');
-  return (what, error) => {
-    faults.inc();
-    log.error({ err: error, part: 'people' }, what);
-  };
 }
 
 /** Resolves once the projection has stopped for good: only a restart can help then. */

@@ -55,7 +55,8 @@ t.test('Every method declares who may call it, and a mutation by its name says s
 
 t.test('Who may call', async (t) => {
   const world = await startRpcWorld(t);
-  for (const method of methods) {
+  // Streams have an envelope of their own: authorisation.test.ts walks them too.
+  for (const method of methods.filter(({ methodKind }) => methodKind === 'unary')) {
     const send = (body: string, key: string | null) => world.send(pathOf(method), body, { key });
     const { name } = method;
     await t.test(`${name} is refused without a credential, before its body is read`, async (t) => {

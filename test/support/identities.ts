@@ -5,13 +5,13 @@
 
 import type { Host, Instance } from '../../actors/host-port.ts';
 import { memberIdOf } from '../../actors/identity/names.ts';
+import type { People } from '../../actors/identity/people-port.ts';
 import type { Role } from '../../machines/membership.ts';
 import { issueCredential } from '../../src/auth/credentials.ts';
-import { mintSecret } from '../../src/auth/keys.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
 import { type Random, ulid } from '../../streams/random.ts';
-import { DAY_MS, tester } from './credential-world.ts';
+import { tester } from './credential-world.ts';
 
 type NewCredential = Parameters<typeof issueCredential>[2];
 export type TestCapability = NewCredential['capabilities'][number];
@@ -34,8 +34,10 @@ export function identitiesOf(ports: {
   readonly host: Host;
   readonly clock: Clock;
   readonly random: Random;
+  /** Who begins sessions; absent: nobody can sign in. */
+  readonly people?: Pick<People, 'linkFor' | 'signInByLink'>;
 }) {
-  const { host, clock, random } = ports;
+  const { host, clock, random, people } = ports;
   const newId = (): string => ulid(clock.now(), random);
 
   const start = async (project: string, machine: string, id: string, input: object) => {
@@ -90,12 +92,11 @@ export function identitiesOf(ports: {
     start(project, 'membership', memberIdOf(project, of), {
       ...{ project, person: of, role, displayName: 'Ada', email: '', by: tester.name },
     });
-  /** A session of the person, for a week. */
+  /** A session of the person, by a link of the operator's. */
   const signIn = async (of: string): Promise<SignedIn> => {
-    const { id, hash, text } = mintSecret('session', { nowMs: clock.now(), random });
-    const about = { person: of, method: 'link', hash, agent: 'test' };
-    await start(SYSTEM_PROJECT, 'session', id, { ...about, expiresMs: clock.now() + 7 * DAY_MS });
-    return { person: of, session: id, secret: text };
+    if (!people) throw new Error('Nobody can sign in to this world');
+    const { token } = await people.linkFor(tester, of, 'operator');
+    return await people.signInByLink({ token, agent: 'test' });
   };
   return {
     start,

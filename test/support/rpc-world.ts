@@ -45,7 +45,7 @@ import { VirtualClock } from '../../streams/clock.ts';
 import { type Random, seededRandom } from '../../streams/random.ts';
 import { START_MS } from './credential-world.ts';
 import { identitiesOf, type SignedIn, type TestCapability } from './identities.ts';
-import { readTestCookie, testAccessTokens, testSessions } from './sign-in-ports.ts';
+import { readTestCookie, testAccessTokens } from './sign-in-ports.ts';
 
 export const START_SECONDS = START_MS / 1000;
 /** Origin of the service in this world: what a browser must send with its cookie. */
@@ -95,18 +95,19 @@ export async function startRpcWorld(
   const { clock, random, host, stream, pipeline, log } = parts;
   const tokens = await testAccessTokens(clock);
   const used = new Map<string, number>();
+  const signIn = testPeople({ host, clock, random });
   const authenticator = createAuthenticator({
     ...{ host, clock, tokens },
     noteUse: (credential) => void used.set(credential, clock.now()),
-    sessions: { people: testSessions(host), readCookie: readTestCookie, origin: () => ORIGIN },
+    sessions: { people: signIn.people, readCookie: readTestCookie, origin: () => ORIGIN },
   });
-  const identities = identitiesOf({ host, clock, random });
+  const identities = identitiesOf({ host, clock, random, people: signIn.people });
   const datacenterStates = new Map<string, 'live' | 'stale'>();
   const { sealedValues, alerting } = inMemoryAlerting(parts);
   const real: WorldParts = {
     ...{ ...parts, alerting, authenticator, evaluator: pipeline },
     ...createServiceIdentities({ host, clock, random }),
-    ...testPeople({ host, clock, random }),
+    ...signIn,
     enrolments: openEnrolments({ host, clock, random, datacenters: ['DC-1'] }),
     projectCreation: 'operator',
     publicUrl: () => ORIGIN,
@@ -158,6 +159,9 @@ export async function startRpcWorld(
     sealedValues,
     authenticator,
     tokens,
+    people: signIn.people,
+    members: signIn.members,
+    controlPath: parts.controlPath,
     ...identities,
   };
   return { ...seen, ...callsOf(app, keys, settled), settled, issue, stopRules: parts.stopRules };
