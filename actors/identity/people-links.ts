@@ -9,7 +9,14 @@ import { type Actor, SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import type { Draft, Instance } from '../host-port.ts';
 import type { PeopleDeps } from './people-deps.ts';
-import { assertActive, claimOf, personByClaim, personByEmail, rename } from './people-index.ts';
+import {
+  assertActive,
+  claimOf,
+  emailOrNone,
+  personByClaim,
+  personByEmail,
+  rename,
+} from './people-index.ts';
 import type { IssuedLink, People, StartedSession } from './people-port.ts';
 import { endSessions, startSession } from './sessions.ts';
 import { sameDigest } from './sign-in-secrets.ts';
@@ -46,14 +53,17 @@ export function createLinks(deps: PeopleDeps): Links {
   const { host } = deps;
   return {
     linkFor: (by, person, purpose, challenge) => issue(deps, { by, person, purpose, challenge }),
-    async linkByEmail(email) {
+    async linkByEmail(address) {
       const view = host.view(SYSTEM_PROJECT);
+      const email = emailOrNone(address);
       const person = personByEmail(view, email) ?? personByClaim(view, email);
       const row = person === undefined ? undefined : view.instance('person', person);
       if (person === undefined || row?.value !== 'active') return undefined;
-      const open = signInsOf(view, person).links.filter(
-        (id) => contextOf(view.instance('signInLink', id))?.purpose === 'email',
-      );
+      const nowMs = deps.clock.now();
+      const open = signInsOf(view, person).links.filter((id) => {
+        const link = contextOf(view.instance('signInLink', id));
+        return link?.purpose === 'email' && nowMs < link.expiresMs;
+      });
       if (open.length >= EMAIL_LINKS_MAX) return undefined;
       const issued = await issue(deps, { by: SERVICE, person, purpose: 'email' });
       return { ...issued, displayName: String(row.context.displayName) };

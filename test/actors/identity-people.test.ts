@@ -1,0 +1,375 @@
+/**
+ * People: links that sign in once, sessions that end when they should, accounts and addresses that
+ * lead to one person each. Races are real: decisions of one host, submitted at once.
+ */
+import { createHash } from 'node:crypto';
+import t from 'tap';
+import type { IssuedLink, StartedSession } from '../../actors/identity/people-port.ts';
+import {
+  CLI_SESSION_IDLE_MS,
+  CLI_SESSION_MS,
+  ROTATE_AFTER_MS,
+  ROTATION_GRACE_MS,
+  SESSION_IDLE_MS,
+  SESSION_MS,
+} from '../../actors/identity/sessions.ts';
+import { LINKS_MAX, SESSIONS_MAX } from '../../actors/identity/sign-ins.ts';
+import { SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
+import { reasonOf } from '../support/credential-world.ts';
+import {
+  account,
+  humanOf,
+  operator,
+  outcomeOf,
+  type PeopleWorld,
+  settle,
+  startPeopleWorld,
+} from '../support/people-world.ts';
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+
+const peopleIn = ({ host }: PeopleWorld) =>
+  host.view(SYSTEM_PROJECT).countInstances('person', { final: false });
+
+t.test('a sign-in link begins one session, also when it is used ten times at once', async (t) => {
+  const world = await startPeopleWorld(t);
+  const ann = await world.person('ann@example.org');
+  const link = await world.people.linkFor(operator, ann, 'operator');
+  t.match(link.token, /^svc_link_[0-9A-Z]{26}_[0-9A-Za-z]{49}$/);
+  const uses = await Promise.all(
+    Array.from({ length: 10 }, () => outcomeOf(() => world.use(link))),
+  );
+  t.equal(uses.filter((outcome) => outcome === 'accepted').length, 1);
+  t.equal(uses.filter((outcome) => outcome === 'CREDENTIAL_REVOKED').length, 9);
+  const sessions = world.host.view(SYSTEM_PROJECT).instances('session', { limit: 10 }).items;
+  t.equal(sessions.length, 1);
+  t.match(sessions[0]?.context, { person: ann, method: 'link', agent: 'test' });
+});
+
+t.test('a link is refused past its time, each purpose having its own', async (t) => {
+  const world = await startPeopleWorld(t);
+  const ann = await world.person('ann@example.org');
+  const lifetimes = [
+    ['operator', 30 * MINUTE_MS],
+    ['email', 15 * MINUTE_MS],
+    ['first-start', 7 * DAY_MS],
+  ] as const;
+  for (const [purpose, lifetimeMs] of lifetimes) {
+    const early = await world.people.linkFor(operator, ann, purpose);
+    const late = await world.people.linkFor(operator, ann, purpose);
+    t.equal(late.expiresMs, world.clock.now() + lifetimeMs, purpose);
+    world.clock.jump(lifetimeMs - 1);
+    t.equal(await outcomeOf(() => world.use(early)), 'accepted', purpose);
+    world.clock.jump(1);
+    t.equal(await outcomeOf(() => world.use(late)), 'CREDENTIAL_EXPIRED', purpose);
+  }
+});
+
+t.test('what is no link of ours is refused in one way, and commits nothing', async (t) => {
+  const world = await startPeopleWorld(t);
+  const ann = await world.person('ann@example.org');
+  const link = await world.people.linkFor(operator, ann, 'operator');
+  const other = await world.people.linkFor(operator, ann, 'operator');
+  const [, , id = '', secret = ''] = link.token.split('_');
+  const before = world.host.appliedSequence();
+  for (const token of [
+    '',
+    'svc_link_',
+    link.token.slice(0, -1),
+    `svc_inv_${id}_${secret}`,
+    link.token.replace(id, other.token.split('_')[2] ?? ''),
+    `${link.token}x`,
+  ]) {
+    t.equal(await outcomeOf(() => world.use({ token })), 'MALFORMED_CREDENTIAL', token);
+  }
+  t.equal(world.host.appliedSequence(), before);
+});
+
+t.test('a link for the command line needs the verifier of its challenge (RFC 7636)', async (t) => {
+  const world = await startPeopleWorld(t);
+  const ann = await world.person('ann@example.org');
+  const verifier = 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk';
+  // The pair of RFC 7636, appendix B.
+  const challenge = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM';
+  t.equal(createHash('sha256').update(verifier).digest('base64url'), challenge);
+  const issue = (text?: string) => world.people.linkFor(humanOf(ann), ann, 'cli', text);
+  for (const bad of [undefined, '', 'plain', `${challenge}=`, verifier.slice(1)]) {
+    t.equal(await outcomeOf(() => issue(bad)), 'INVALID_FIELD', String(bad));
+  }
+  const link = await issue(challenge);
+  t.equal(link.expiresMs, world.clock.now() + 2 * MINUTE_MS);
+  for (const wrong of [undefined, '', challenge, `${verifier}x`]) {
+    const more = wrong === undefined ? {} : { verifier: wrong };
+    t.equal(await outcomeOf(() => world.use(link, more)), 'MALFORMED_CREDENTIAL', String(wrong));
+  }
+  const session = await world.use(link, { verifier });
+  t.equal(session.expiresMs, world.clock.now() + CLI_SESSION_MS);
+  t.equal(world.people.sessionOf(session.secret).method, 'cli');
+});
+
+t.test('a session ends absolutely after 7 days, one of the command line after 30', async (t) => {
+  const world = await startPeopleWorld(t);
+  const ann = await world.person('ann@example.org');
+  const verifier = 'v'.repeat(43);
+  const challenge = createHash('sha256').update(verifier).digest('base64url');
+  const cli = await world.people.linkFor(operator, ann, 'cli', challenge);
+  const sessions = [
+    [await world.signedIn(ann), SESSION_MS, SESSION_IDLE_MS],
+    [await world.use(cli, { verifier }), CLI_SESSION_MS, CLI_SESSION_IDLE_MS],
+  ] as const;
+  t.same([SESSION_MS, CLI_SESSION_MS], [7 * DAY_MS, 30 * DAY_MS]);
+  for (const [session, lifetimeMs, idleMs] of sessions) {
+    const beganMs = session.expiresMs - lifetimeMs;
+    const look = () => reasonOf(() => world.people.sessionOf(session.secret));
+    while (world.clock.now() < session.expiresMs - idleMs) {
+      t.equal(look(), 'accepted', `${world.clock.now() - beganMs} ms old`);
+      world.clock.jump(idleMs - 1);
+    }
+    t.equal(look(), 'accepted');
+    world.clock.jump(session.expiresMs - 1 - world.clock.now());
+    t.equal(look(), 'accepted');
+    world.clock.jump(1);
+    t.equal(look(), 'CREDENTIAL_EXPIRED');
+    world.clock.jump(beganMs - world.clock.now());
+  }
+});
+
+t.test('a session that nobody uses for 12 hours is over, and its end is recorded', async (t) => {
+  const world = await startPeopleWorld(t);
+  const ann = await world.person('ann@example.org');
+  const [used, unused] = [await world.signedIn(ann), await world.signedIn(ann)];
+  t.same([SESSION_IDLE_MS, CLI_SESSION_IDLE_MS], [12 * HOUR_MS, 7 * DAY_MS]);
+  world.clock.jump(SESSION_IDLE_MS - 1);
+  t.equal(
+    reasonOf(() => world.people.sessionOf(used.secret)),
+    'accepted',
+  );
+  world.clock.jump(1);
+  t.equal(
+    reasonOf(() => world.people.sessionOf(unused.secret)),
+    'CREDENTIAL_EXPIRED',
+  );
+  await settle();
+  t.match(world.host.findInstance('session', unused.session), {
+    value: 'ended',
+    context: { endedReason: 'IDLE' },
+  });
+  world.clock.jump(SESSION_IDLE_MS - 2);
+  t.equal(
+    reasonOf(() => world.people.sessionOf(used.secret)),
+    'accepted',
+  );
+  world.seen.clear();
+  world.clock.jump(2);
+  t.equal(
+    reasonOf(() => world.people.sessionOf(used.secret)),
+    'CREDENTIAL_EXPIRED',
+    'a lost note of its last use is judged from the last change of its secret',
+  );
+  t.same(world.faults, []);
+});
+
+t.test('the secret changes hourly, and the one before works for another minute', async (t) => {
+  const world = await startPeopleWorld(t);
+  const first = await world.signedIn(await world.person('ann@example.org'));
+  const { sessionOf, rotate } = world.people;
+  t.equal(sessionOf(first.secret).isRotationDue, false);
+  t.equal(await outcomeOf(() => rotate(first.session)), 'IN_PROGRESS', 'not before its time');
+  world.clock.jump(ROTATE_AFTER_MS);
+  t.equal(sessionOf(first.secret).isRotationDue, true);
+  const all = await Promise.all(Array.from({ length: 5 }, () => rotate(first.session)));
+  t.equal(new Set(all.map(({ secret }) => secret)).size, 1, 'requests at one time get one secret');
+  t.equal(await outcomeOf(() => rotate(first.session)), 'IN_PROGRESS');
+  const secret = all[0]?.secret ?? '';
+  t.equal(all[0]?.expiresMs, first.expiresMs, 'its absolute end stays');
+  t.equal(sessionOf(secret).isRotationDue, false);
+  world.clock.jump(ROTATION_GRACE_MS - 1);
+  t.equal(sessionOf(first.secret).isRotationDue, false, 'an old secret asks for no new one');
+  world.clock.jump(1);
+  t.equal(
+    reasonOf(() => sessionOf(first.secret)),
+    'CREDENTIAL_REVOKED',
+  );
+  await settle();
+  t.match(world.host.findInstance('session', first.session), {
+    value: 'ended',
+    context: { endedReason: 'SECRET_REUSED' },
+  });
+  t.equal(
+    reasonOf(() => sessionOf(secret)),
+    'CREDENTIAL_REVOKED',
+    'whoever has the newer one is signed out too: one of the two stole it',
+  );
+  t.same(world.faults, []);
+});
+
+t.test('ending one session, or all of a person, acts on the next request', async (t) => {
+  const world = await startPeopleWorld(t);
+  const [ann, bob] = [await world.person('ann@example.org'), await world.person('bob@example.org')];
+  const sessions = [
+    await world.signedIn(ann),
+    await world.signedIn(ann),
+    await world.signedIn(ann),
+  ];
+  const others = await world.signedIn(bob);
+  const look = ({ secret }: { secret: string }) => reasonOf(() => world.people.sessionOf(secret));
+  await world.people.endSession(sessions[0]?.session ?? '', 'SIGNED_OUT');
+  t.same(sessions.map(look), ['CREDENTIAL_REVOKED', 'accepted', 'accepted']);
+  t.equal(await world.people.endAllSessions(ann, 'SIGNED_OUT_EVERYWHERE'), 2);
+  t.same(
+    [...sessions.map(look), look(others)],
+    [...Array(3).fill('CREDENTIAL_REVOKED'), 'accepted'],
+  );
+  t.equal(await world.people.endAllSessions(ann, 'SIGNED_OUT_EVERYWHERE'), 0);
+  await world.people.endSession('no-such-session', 'SIGNED_OUT');
+});
+
+t.test('a person who is locked out has no session and no link, until let in again', async (t) => {
+  const world = await startPeopleWorld(t);
+  const ann = await world.person('ann@example.org');
+  const session = await world.signedIn(ann);
+  const link = await world.people.linkFor(operator, ann, 'operator');
+  await world.people.setPersonDisabled(operator, ann, 'left the company');
+  t.equal(
+    reasonOf(() => world.people.sessionOf(session.secret)),
+    'CREDENTIAL_REVOKED',
+  );
+  t.equal(await outcomeOf(() => world.use(link)), 'CREDENTIAL_REVOKED');
+  const again = () => world.people.linkFor(operator, ann, 'operator');
+  t.equal(await outcomeOf(again), 'IDENTITY_DISABLED');
+  t.equal(await world.people.linkByEmail('ann@example.org'), undefined);
+  const oidc = () => world.people.signInByIdentity(account('ann', 'ann@example.org'), 'test');
+  t.equal(await outcomeOf(oidc), 'IDENTITY_DISABLED');
+  t.match(world.host.findInstance('person', ann)?.context, { disabledReason: 'left the company' });
+  await world.people.setPersonDisabled(operator, ann, null);
+  t.equal(await outcomeOf(again), 'accepted');
+  t.equal(await outcomeOf(oidc), 'accepted');
+  t.equal(
+    reasonOf(() => world.people.sessionOf(session.secret)),
+    'CREDENTIAL_REVOKED',
+    'what ended stays so',
+  );
+  const nobody = world.people.setPersonDisabled(operator, 'nobody', 'x');
+  t.equal(await outcomeOf(() => nobody), 'NOT_FOUND');
+});
+
+t.test('two first sign-ins of one account at once are one person', async (t) => {
+  const world = await startPeopleWorld(t);
+  const ann = await world.person('ann@example.org');
+  await world.project('web', ann);
+  const invite = {
+    project: 'web',
+    by: operator,
+    email: 'New@Example.org',
+    role: 'EDITOR',
+  } as const;
+  await world.members.invitations.invite(invite);
+  const before = peopleIn(world);
+  const signIns = await Promise.all(
+    Array.from({ length: 5 }, () =>
+      world.people.signInByIdentity(account('n-1', 'new@example.org'), 'test'),
+    ),
+  );
+  t.equal(new Set(signIns.map(({ person }) => person)).size, 1);
+  t.equal(peopleIn(world), before + 1);
+  const person = signIns[0]?.person ?? '';
+  t.match(world.members.placesOf(person), [{ project: 'web', role: 'EDITOR' }]);
+  t.equal(world.people.personByEmail(' NEW@example.ORG '), person);
+  const made = await Promise.all(Array.from({ length: 5 }, () => world.person('two@example.org')));
+  t.equal(new Set(made).size, 1, 'an address leads to one person too');
+  t.same(world.faults, []);
+});
+
+t.test('an account is known by itself or by its verified address, and not otherwise', async (t) => {
+  const world = await startPeopleWorld(t);
+  const ann = await world.person('ann@example.org');
+  const signIn = (identity = account('a-1', 'ann@example.org')) =>
+    world.people.signInByIdentity(identity, 'test');
+  const unverified = { ...account('a-1', 'ann@example.org'), isEmailVerified: false };
+  t.equal(await outcomeOf(() => signIn(unverified)), 'GRANT_REMOVED');
+  t.equal(await outcomeOf(() => signIn(account('x', 'x@example.org'))), 'GRANT_REMOVED');
+  t.equal((await signIn()).person, ann);
+  t.equal((await signIn(unverified)).person, ann, 'from then on by issuer and subject');
+  const moved = await signIn(account('a-1', 'ann@new.example'));
+  t.equal(moved.person, ann);
+  t.equal(world.people.personByEmail('ann@new.example'), ann, 'a new address is taken over');
+  t.equal(world.people.personByEmail('ann@example.org'), undefined, 'and the old one let go');
+  t.equal(
+    await outcomeOf(() => signIn(account('a-2', 'ann@new.example'))),
+    'GRANT_REMOVED',
+    'whoever got the address later is not the person whose account it was',
+  );
+  const bob = await world.person('bob@example.org');
+  const both = await signIn(account('a-1', 'bob@example.org'));
+  t.equal(both.person, ann);
+  t.equal(
+    world.people.personByEmail('bob@example.org'),
+    bob,
+    "another person's address stays theirs",
+  );
+});
+
+t.test('an emailed link goes to known addresses alone, and not without end', async (t) => {
+  const world = await startPeopleWorld(t);
+  const ann = await world.person('ann@example.org');
+  t.equal(await world.people.linkByEmail('who@example.org'), undefined);
+  t.equal(await world.people.linkByEmail('no address'), undefined);
+  const first = await world.people.linkByEmail('ANN@example.org');
+  t.match(first, { displayName: 'ann', expiresMs: world.clock.now() + 15 * MINUTE_MS });
+  for (let more = 1; more < 5; more++) t.ok(await world.people.linkByEmail('ann@example.org'));
+  const before = world.host.appliedSequence();
+  t.equal(await world.people.linkByEmail('ann@example.org'), undefined);
+  t.equal(world.host.appliedSequence(), before, 'whoever asks for more writes nothing');
+  const session = await world.use({ token: first?.token ?? '' });
+  t.match(world.people.sessionOf(session.secret), { person: ann, method: 'email' });
+  t.ok(await world.people.linkByEmail('ann@example.org'), 'a used one makes room');
+});
+
+t.test('sessions and links of one person are bounded: the oldest ends', async (t) => {
+  const world = await startPeopleWorld(t);
+  const ann = await world.person('ann@example.org');
+  const sessions: StartedSession[] = [];
+  for (let count = 0; count <= SESSIONS_MAX; count++) sessions.push(await world.signedIn(ann));
+  const look = (secret = '') => reasonOf(() => world.people.sessionOf(secret));
+  t.equal(look(sessions[0]?.secret), 'CREDENTIAL_REVOKED');
+  t.same(
+    sessions.slice(1).map(({ secret }) => look(secret)),
+    Array(SESSIONS_MAX).fill('accepted'),
+  );
+  const links: IssuedLink[] = [];
+  for (let count = 0; count <= LINKS_MAX; count++) {
+    links.push(await world.people.linkFor(operator, ann, 'operator'));
+  }
+  t.equal(await outcomeOf(() => world.use({ token: links[0]?.token ?? '' })), 'CREDENTIAL_REVOKED');
+  t.equal(await outcomeOf(() => world.use({ token: links[1]?.token ?? '' })), 'accepted');
+  t.equal(await world.people.endAllSessions(ann, 'SIGNED_OUT_EVERYWHERE'), SESSIONS_MAX);
+});
+
+t.test('no secret is in what is committed', async (t) => {
+  const world = await startPeopleWorld(t);
+  const commits: string[] = [];
+  world.host.onApplied(({ commit }) => void commits.push(JSON.stringify(commit)));
+  const ann = await world.person('ann@example.org');
+  await world.project('web', ann);
+  const link = await world.people.linkFor(operator, ann, 'operator');
+  const session = await world.use(link);
+  const invite = {
+    project: 'web',
+    by: operator,
+    email: 'bob@example.org',
+    role: 'VIEWER',
+  } as const;
+  const { token } = await world.members.invitations.invite(invite);
+  const invited = await world.use({ token: token ?? '' });
+  world.clock.jump(ROTATE_AFTER_MS);
+  const rotated = await world.people.rotate(session.session);
+  const secrets = [link.token, session.secret, token ?? '', invited.secret, rotated.secret];
+  const text = commits.join('\n');
+  t.ok(text.includes('signInLink'));
+  for (const secret of secrets) {
+    t.equal(secret.length > 60, true);
+    t.notOk(text.includes(secret.slice(-49)));
+  }
+});

@@ -1,0 +1,67 @@
+/** A world for tests of people: the real decisions over a real host, under a virtual clock. */
+import type { Test } from 'tap';
+import type { Host } from '../../actors/host-port.ts';
+import type { IssuedLink, VouchedIdentity } from '../../actors/identity/people-port.ts';
+import { createIdentities } from '../../src/auth/people.ts';
+import type { Actor } from '../../streams/commit/commit.ts';
+import { Refusal } from '../../streams/refusal.ts';
+import { startWorld } from './credential-world.ts';
+
+export const operator: Actor = { kind: 'operator', name: 'operator/root' };
+
+export type PeopleWorld = Awaited<ReturnType<typeof startPeopleWorld>>;
+
+/** Started; ends with the test. `around`: puts something between the people and their host. */
+export async function startPeopleWorld(t: Test, around: (host: Host) => Host = (host) => host) {
+  const { host, clock, random } = await startWorld(t);
+  const seen = new Map<string, number>();
+  const faults: string[] = [];
+  const identities = createIdentities({
+    ...{ host: around(host), clock, random },
+    lastSeen: {
+      note: (session) => void seen.set(session, clock.now()),
+      of: (session) => seen.get(session),
+    },
+    onFault: (what, error) => void faults.push(`${what}: ${String(error)}`),
+  });
+  const { people, members } = identities;
+  /** A person whom the operator vouches for. */
+  const person = (email: string) =>
+    people.ensurePerson(operator, { displayName: email.split('@')[0] ?? '', email });
+  /** A project with its owner. */
+  async function project(id: string, owner: string) {
+    await members.createProject({ by: operator, project: id, displayName: id, owner });
+  }
+  const use = ({ token }: Pick<IssuedLink, 'token'>, more: object = {}) =>
+    people.signInByLink({ token, agent: 'test', ...more });
+  async function signedIn(id: string) {
+    return use(await people.linkFor(operator, id, 'operator'));
+  }
+  return { host, clock, random, seen, faults, people, members, person, project, use, signedIn };
+}
+
+export function humanOf(person: string): Actor {
+  return { kind: 'human', name: `people/${person}` };
+}
+
+/** An account at the identity provider, its address verified. */
+export function account(subject: string, email: string): VouchedIdentity {
+  const issuer = 'https://id.example.org';
+  return { issuer, subject, email, isEmailVerified: email !== '', displayName: subject };
+}
+
+/** The refusal's reason, or `accepted`. */
+export async function outcomeOf(attempt: () => unknown): Promise<string> {
+  try {
+    await attempt();
+  } catch (error) {
+    if (error instanceof Refusal) return error.reason;
+    throw error;
+  }
+  return 'accepted';
+}
+
+/** Lets commits that nobody waits for be decided and applied. */
+export async function settle(): Promise<void> {
+  for (let turn = 0; turn < 50; turn++) await new Promise<void>((done) => setImmediate(done));
+}
