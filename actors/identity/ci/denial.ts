@@ -20,7 +20,8 @@ export interface Denial {
 export function contextDenial({ refused }: ShownIdentity): Denial | undefined {
   const [first] = refused;
   if (first === undefined) return undefined;
-  const seen = `${first.claim} is ${first.got === null ? 'missing' : quoted(first.got)}`;
+  const got = first.got === null ? 'missing' : quoted(first.got);
+  const seen = `${first.claim} is ${got}${first.why === undefined ? '' : `; ${first.why}`}`;
   if (refused.some(({ got }) => got !== null && PULL_REQUEST.test(got))) {
     return {
       cause: 'PULL_REQUEST',
@@ -30,7 +31,7 @@ export function contextDenial({ refused }: ShownIdentity): Denial | undefined {
   }
   return {
     cause: 'CONTEXT_REFUSED',
-    message: `A run of this kind is never trusted (${seen}): run the workflow by a push, by hand or on a schedule`,
+    message: `A run of this kind is never trusted (${seen}): run the workflow from a branch, by a push, by hand or on a schedule`,
     claims: refused,
   };
 }

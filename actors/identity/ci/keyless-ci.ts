@@ -39,6 +39,7 @@ export function createKeylessCi(options: KeylessCiOptions): KeylessCi {
     enable: (request) => enableConnection(deps, request),
     delete: (request) => deleteConnection(deps, request),
     exchange: (request) => exchangeAssertion(deps, request),
+    settled: () => notes.settled(),
     close: () => notes.close(),
   };
 }

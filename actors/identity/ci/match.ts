@@ -1,7 +1,8 @@
 /**
- * Is a workflow the one that was approved? Claims are compared one by one and exactly; a claim that
- * is missing, new, or no text is a difference, so that whatever nobody has thought of is refused.
- * `sub` is never looked at: its form changes, and organisations can rewrite it.
+ * Is a workflow the one that was approved? Every claim that was bound is compared, exactly; one that
+ * is missing or no text is a difference, and so is one that was approved as absent and is there.
+ * What was not bound may appear: a platform may add claims. `sub` is never looked at: its form
+ * changes, and organisations can rewrite it.
  */
 import type { ObservedClaims } from '../../../machines/ci-verification.ts';
 
@@ -12,6 +13,8 @@ export interface ClaimDifference {
   readonly got: string | null;
   /** Only there when it may be told. */
   readonly expected?: string | null;
+  /** What would do, as a sentence that tells nothing of what was approved. */
+  readonly why?: string;
 }
 
 export type Comparison =
@@ -34,8 +37,8 @@ export function compareClaims(
   shown: ObservedClaims,
   ownerClaims: readonly string[],
 ): Comparison {
-  const names = new Set([...Object.keys(approved), ...Object.keys(shown)]);
-  const differing = [...names].sort().filter((name) => !isSame(approved, shown, name));
+  const names = Object.keys(approved).sort();
+  const differing = names.filter((name) => !isSame(approved, shown, name));
   const isOwner =
     ownerClaims.length > 0 &&
     ownerClaims.every((name) => claimOf(approved, name) && isSame(approved, shown, name));

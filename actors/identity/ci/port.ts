@@ -174,6 +174,8 @@ export interface KeylessCi {
   exchange(request: ExchangeRequest): Promise<Exchanged>;
   /** What the issuer's tokens must be made for, to be of use in this project. */
   audienceOf(project: string): string;
+  /** Resolves when no note of a refusal is being written. */
+  settled(): Promise<void>;
   /** Notes the refusals that are still held back; to be called before the host stops. */
   close(): Promise<void>;
 }

@@ -1,0 +1,417 @@
+/**
+ * Exchanges: which identities match, what a refusal tells and leaves behind, and how often an
+ * assertion counts. Random claim sets are compared with an oracle: the workflow is the approved one
+ * exactly when every bound claim is what was approved.
+ */
+import fc from 'fast-check';
+import t from 'tap';
+import { digestOf } from '../../actors/identity/ci/digest.ts';
+import { compareClaims } from '../../actors/identity/ci/match.ts';
+import type { CiConnectionContext } from '../../machines/ci-connection.ts';
+import type { ObservedClaims } from '../../machines/ci-verification.ts';
+import type { RecordedTransition } from '../../streams/commit/projection.ts';
+import {
+  AUDIENCE,
+  BOUND,
+  type CiWorld,
+  OWNER_CLAIMS,
+  owner,
+  PROJECT,
+  RECORDED,
+  refusalOf,
+  startCiWorld,
+  type TestToken,
+} from '../support/ci-world.ts';
+
+const MINUTE_MS = 60_000;
+const SHOP = 'acme/shop/.github/workflows';
+
+/** What a refused exchange tells. */
+async function denied(world: CiWorld, connection: string, token?: TestToken) {
+  const assertion = world.assertion(token);
+  const refusal = await refusalOf(world.ci.exchange({ project: PROJECT, connection, assertion }));
+  const { cause, correlation = '', claims = '[]' } = refusal?.metadata ?? {};
+  const message = refusal?.message ?? '';
+  return { reason: refusal?.reason, cause, correlation, message, claims: JSON.parse(claims) };
+}
+
+/** Notes of refused exchanges, oldest first. */
+function notesOf(world: CiWorld, connection: string): RecordedTransition['event'][] {
+  const about = { machine: 'ciConnection', instance: connection, limit: 1000 };
+  const { items } = world.host.view(PROJECT).transitions(about);
+  return items.map(({ event }) => event).filter(({ type }) => type === 'exchangeRefused');
+}
+
+t.test('Change of repository or workflow identity requires new verification', async (t) => {
+  const world = await startCiWorld(t);
+  const id = await world.connect();
+  const rows: [what: string, bound: object, cause: string, claims: string[]][] = [
+    ['another branch', { ref: 'refs/heads/dev' }, 'IDENTITY_MISMATCH', ['ref']],
+    ['another event', { event_name: 'schedule' }, 'IDENTITY_MISMATCH', ['event_name']],
+    [
+      'an environment where there was none',
+      { environment: 'prod' },
+      'IDENTITY_MISMATCH',
+      ['environment'],
+    ],
+    [
+      'a renamed workflow',
+      { workflow_ref: `${SHOP}/other.yml@refs/heads/main` },
+      'IDENTITY_MISMATCH',
+      ['workflow_ref'],
+    ],
+    [
+      'another reusable workflow',
+      { job_workflow_ref: 'evil/lib/.github/workflows/x.yml@refs/heads/main' },
+      'IDENTITY_MISMATCH',
+      ['job_workflow_ref'],
+    ],
+    [
+      'other runners',
+      { runner_environment: 'self-hosted' },
+      'IDENTITY_MISMATCH',
+      ['runner_environment'],
+    ],
+    ['a missing claim', { runner_environment: null }, 'IDENTITY_MISMATCH', ['runner_environment']],
+    ['a claim that is no text', { ref_type: ['branch'] }, 'IDENTITY_MISMATCH', ['ref_type']],
+  ];
+  for (const [what, bound, cause, claims] of rows) {
+    const answer = await denied(world, id, { bound: { ...bound } });
+    t.match(answer, { reason: 'EXCHANGE_DENIED', cause }, what);
+    t.same(
+      answer.claims.map(({ claim }: { claim: string }) => claim),
+      claims,
+      what,
+    );
+    t.ok(
+      answer.claims.every((claim: object) => 'expected' in claim),
+      `${what}: told to the owner`,
+    );
+  }
+  t.equal(await world.tryExchange(id), 'EXCHANGED', 'the approved one still may');
+});
+
+t.test(
+  'A verification run from another branch: refused until that branch is verified',
+  async (t) => {
+    const world = await startCiWorld(t);
+    const dev = { bound: { ref: 'refs/heads/dev' } };
+    const id = await world.connect(dev);
+    const { claims, message } = await denied(world, id);
+    t.same(claims, [{ claim: 'ref', got: 'refs/heads/main', expected: 'refs/heads/dev' }]);
+    t.match(message, /\(ref\).*start a new verification/);
+    t.equal(await world.tryExchange(await world.connect()), 'EXCHANGED');
+  },
+);
+
+t.test('A repository renamed: the same id under a new name needs a new verification', async (t) => {
+  const world = await startCiWorld(t);
+  const id = await world.connect();
+  const bound = {
+    repository: 'acme/store',
+    workflow_ref: 'acme/store/.github/workflows/deploy.yml@refs/heads/main',
+    job_workflow_ref: 'acme/store/.github/workflows/deploy.yml@refs/heads/main',
+  };
+  const renamed = await denied(world, id, { bound });
+  t.match(renamed, { cause: 'IDENTITY_RENAMED', message: /start a new verification/ });
+  t.match(renamed.claims[1], { claim: 'repository', got: 'acme/store', expected: 'acme/shop' });
+  t.match(await denied(world, id, { bound: { repository_owner: 'acme-inc' } }), {
+    cause: 'IDENTITY_RENAMED',
+  });
+  t.equal(await world.tryExchange(await world.connect({ bound }), { bound }), 'EXCHANGED');
+});
+
+t.test('A repository transferred, or re-created under the same name, is another one', async (t) => {
+  const world = await startCiWorld(t);
+  const id = await world.connect();
+  const transferred = {
+    repository_owner_id: '78',
+    repository_owner: 'evil',
+    repository: 'evil/shop',
+  };
+  for (const bound of [transferred, { repository_id: '1002' }]) {
+    const { cause, claims } = await denied(world, id, { bound });
+    t.equal(cause, 'IDENTITY_MISMATCH');
+    t.same(
+      claims.map(({ claim }: { claim: string }) => claim),
+      Object.keys(bound).sort(),
+    );
+    t.notOk(
+      claims.some((claim: object) => 'expected' in claim),
+      'a stranger learns nothing',
+    );
+  }
+});
+
+t.test('Expected values are told only when every id of the owner matches', (t) => {
+  const shown = { ...BOUND, ref: 'refs/heads/x' };
+  const told = (ownerClaims: readonly string[], change: ObservedClaims = {}) => {
+    const compared = compareClaims(BOUND, { ...shown, ...change }, ownerClaims);
+    return !compared.isSame && compared.differences.every((one) => 'expected' in one);
+  };
+  t.equal(told(OWNER_CLAIMS), true);
+  t.equal(told([]), false, 'no ids prove nothing');
+  t.equal(told(OWNER_CLAIMS, { repository_owner_id: '78' }), false);
+  t.equal(told(OWNER_CLAIMS, { repository_owner_id: null }), false);
+  t.equal(told(['environment']), false, 'an id that is absent on both sides is no id');
+  t.equal(compareClaims({}, {}, OWNER_CLAIMS).isSame, false, 'nor is a connection without claims');
+  t.equal(compareClaims({}, BOUND, OWNER_CLAIMS).isSame, false);
+  t.equal(compareClaims(BOUND, { ...BOUND, enterprise_id: '5' }, OWNER_CLAIMS).isSame, true);
+  t.end();
+});
+
+/** Few values, so that sets are often nearly the same; names that objects have of themselves too. */
+const claimValue = fc.constantFrom<unknown>('a', 'b', '', null, undefined, 7, true, ['a'], {
+  a: 1,
+});
+const claimName = fc.constantFrom(
+  'ref',
+  'event',
+  'id',
+  'env',
+  '__proto__',
+  'constructor',
+  'toString',
+);
+const ownClaims = (entries: readonly (readonly [string, unknown])[]): ObservedClaims => {
+  const claims = Object.create(null) as Record<string, unknown>;
+  for (const [name, value] of entries) claims[name] = value;
+  return claims as ObservedClaims;
+};
+const claimSet = fc.array(fc.tuple(claimName, claimValue), { maxLength: 7 });
+
+t.test(
+  'For random claim sets: the same exactly when every bound claim is the one approved',
+  (t) => {
+    const near = fc.tuple(claimSet, claimSet, fc.array(claimName));
+    let same = 0;
+    fc.assert(
+      fc.property(near, ([entries, changes, kept]) => {
+        // An approval has texts and absences alone.
+        const texts = entries.map(([name, value]) => [
+          name,
+          typeof value === 'string' ? value : null,
+        ]);
+        const approved = ownClaims([...(texts as [string, unknown][]), ['repository_id', '1']]);
+        const changed = changes.filter(([name]) => !kept.includes(name));
+        const shown = ownClaims([...Object.entries(approved), ...changed]);
+        const isSame = Object.keys(approved).every((name) => {
+          const [wanted, got] = [approved[name], shown[name]];
+          return wanted === null ? got === null || got === undefined : wanted === got;
+        });
+        if (isSame) same++;
+        return compareClaims(approved, shown, ['repository_id']).isSame === isSame;
+      }),
+      { numRuns: 5_000 },
+    );
+    t.ok(same > 500, `${same} of 5,000 were the same`);
+    t.end();
+  },
+);
+
+t.test(
+  'For random claim sets: an exchange succeeds exactly when all bound claims are those approved',
+  async (t) => {
+    const world = await startCiWorld(t);
+    const id = await world.connect();
+    const names = Object.keys(BOUND) as (keyof typeof BOUND)[];
+    const change = fc.tuple(
+      fc.constantFrom(...names),
+      fc.constantFrom('push', 'branch', 'x', null, 7),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(change, { maxLength: 3 }), async (changes) => {
+        const bound = Object.fromEntries(changes);
+        const isSame = names.every((name) => !(name in bound) || bound[name] === BOUND[name]);
+        return ((await world.tryExchange(id, { bound })) === 'EXCHANGED') === isSame;
+      }),
+      { numRuns: 300 },
+    );
+    t.ok(world.outcomes.includes('EXCHANGED'), 'both were seen');
+  },
+);
+
+t.test('The digest is of the claims, in whatever order they come', (t) => {
+  const reversed = Object.fromEntries(Object.entries(BOUND).reverse()) as ObservedClaims;
+  const digest = digestOf({ bound: BOUND, recorded: RECORDED });
+  t.match(digest, /^[0-9a-f]{64}$/);
+  t.equal(digestOf({ bound: reversed, recorded: RECORDED }), digest);
+  const others: ObservedClaims[] = [
+    { ...BOUND, environment: '' },
+    { ...BOUND, environment: 'null' },
+    { ...BOUND, ref: 'refs/heads/dev' },
+    { ...BOUND, more: null },
+  ];
+  const digests = others.map((bound) => digestOf({ bound, recorded: RECORDED }));
+  t.equal(new Set([digest, ...digests]).size, others.length + 1, 'any difference is one');
+  t.not(
+    digestOf({ bound: { ...BOUND, ...RECORDED }, recorded: {} }),
+    digest,
+    'so is which is bound',
+  );
+  t.end();
+});
+
+t.test(
+  'Two exchanges with one assertion: the second is refused, whatever the first came to',
+  async (t) => {
+    const world = await startCiWorld(t);
+    const id = await world.connect();
+    const exchange = (connection: string, assertion: string) =>
+      refusalOf(world.ci.exchange({ project: PROJECT, connection, assertion }));
+    const replayed = {
+      reason: 'BAD_ASSERTION',
+      metadata: { cause: 'REPLAYED' },
+      message: /needs a fresh one/,
+    };
+    const good = world.assertion();
+    t.equal(await exchange(id, good), undefined);
+    t.match(await exchange(id, good), replayed);
+    const [first, second] = [world.assertion(), world.assertion()];
+    t.match(await exchange('nowhere', first), { reason: 'EXCHANGE_DENIED' });
+    t.match(await exchange(id, first), replayed, 'tried under an unknown name, it is burned');
+    t.match(await exchange(id, second.replace('{', '{"bound":{"ref":"x"},')), {
+      metadata: { cause: 'IDENTITY_MISMATCH' },
+    });
+    t.match(await exchange(id, second), replayed, 'refused for its claims, it is burned');
+    const raced = world.assertion();
+    const outcomes = await Promise.all(Array.from({ length: 16 }, () => exchange(id, raced)));
+    t.equal(outcomes.filter((refusal) => refusal === undefined).length, 1, 'at once: one wins');
+    const { answer } = await world.ci.start({
+      ...{ project: PROJECT, by: owner, request: world.request(), issuer: '' },
+      ...{ serviceAccount: 'deployer', displayName: 'x', capabilities: ['monitoring.read'] },
+    });
+    const { verification: setupId, pairingCode = '' } = answer;
+    const submit = (assertion: string) =>
+      refusalOf(world.ci.submitProof({ setupId, pairingCode, assertion }));
+    t.match(await submit(good), replayed, 'a verification takes no used one');
+    const shown = world.assertion();
+    t.equal(await submit(shown), undefined);
+    t.match(await exchange(id, shown), replayed, 'nor does an exchange');
+  },
+);
+
+t.test('An assertion that does not hold is not burned, and its refusal tells why', async (t) => {
+  const world = await startCiWorld(t);
+  const id = await world.connect();
+  const before = world.burned.size;
+  const answers = [
+    await denied(world, id, { audience: 'https://elsewhere.example/projects/demo' }),
+    await denied(world, 'nowhere', { audience: 'https://elsewhere.example/projects/demo' }),
+  ];
+  for (const answer of answers) t.match(answer, { reason: 'BAD_ASSERTION', cause: 'AUDIENCE' });
+  const assertion = 'x'.repeat(16 * 1024 + 1);
+  const large = await refusalOf(world.ci.exchange({ project: PROJECT, connection: id, assertion }));
+  t.match(large, { reason: 'BAD_ASSERTION', metadata: { cause: 'TOO_LARGE' } });
+  t.equal(world.burned.size, before);
+  t.equal(world.ci.audienceOf(PROJECT), AUDIENCE);
+  t.equal(AUDIENCE, 'https://monitoring.example/projects/demo', 'of this deployment and project');
+});
+
+t.test('Unknown trust names answer as a mismatch does, without a claim list', async (t) => {
+  const world = await startCiWorld(t);
+  const id = await world.connect();
+  const unknown = await denied(world, 'nowhere');
+  t.match(unknown, { reason: 'EXCHANGE_DENIED', cause: 'IDENTITY_MISMATCH', claims: [] });
+  t.match(unknown.correlation, /^[0-9A-Z]{26}$/);
+  const elsewhere = { project: 'other', connection: id, assertion: world.assertion() };
+  t.match(
+    await refusalOf(world.ci.exchange(elsewhere)),
+    {
+      reason: 'BAD_ASSERTION',
+      metadata: { cause: 'AUDIENCE' },
+    },
+    'a token for one project is of no use in another',
+  );
+  t.same(world.outcomes, ['UNKNOWN_TRUST', 'BAD_ASSERTION']);
+  const events = notesOf(world, id);
+  t.same(events, [], 'nothing of it is noted at a connection');
+});
+
+t.test(
+  'A refused exchange is recorded, once a minute for each connection, with the count',
+  async (t) => {
+    const world = await startCiWorld(t);
+    const id = await world.connect();
+    const first = await denied(world, id, { bound: { ref: 'x' } });
+    t.match(notesOf(world, id), [
+      { correlation: first.correlation, code: 'IDENTITY_MISMATCH', claims: ['ref'], refusals: 1 },
+    ]);
+    const later = [];
+    for (const name of ['ref', 'event_name', 'ref_type']) {
+      later.push(await denied(world, id, { bound: { [name]: 'x' } }));
+    }
+    await refusalOf(world.ci.exchange({ project: PROJECT, connection: id, assertion: 'garbage' }));
+    t.equal(notesOf(world, id).length, 1, 'within the minute none is added');
+    await world.clock.advance(MINUTE_MS - 1);
+    t.equal(notesOf(world, id).length, 1);
+    await world.clock.advance(1);
+    await world.ci.settled();
+    const [, second] = notesOf(world, id);
+    t.match(second, { refusals: 4, claims: ['event_name', 'ref', 'ref_type'] });
+    const told = new Set(later.map(({ correlation }) => correlation));
+    t.same([...told], [second?.correlation], 'what was told is the id of the note that counts it');
+    t.not(second?.correlation, first.correlation);
+    await world.clock.advance(10 * MINUTE_MS);
+    const third = await denied(world, id, { bound: { ref: 'x' } });
+    t.match(
+      notesOf(world, id)[2],
+      { correlation: third.correlation, refusals: 1 },
+      'at once again',
+    );
+  },
+);
+
+t.test('10,000 refused exchanges leave two notes, and none of them is lost', async (t) => {
+  const world = await startCiWorld(t);
+  const id = await world.connect();
+  const bad = () => world.tryExchange(id, { bound: { ref: 'x' } });
+  await Promise.all(Array.from({ length: 10_000 }, bad));
+  await world.clock.advance(MINUTE_MS);
+  await world.ci.settled();
+  const notes = notesOf(world, id);
+  t.equal(notes.length, 2);
+  t.equal(
+    notes.reduce((sum, { refusals }) => sum + Number(refusals), 0),
+    10_000,
+  );
+  t.same(world.lost, []);
+  const row = world.host.view(PROJECT).instance('ciConnection', id);
+  t.match(row?.context as unknown as CiConnectionContext, { tokenEpoch: 1 }, 'and change nothing');
+});
+
+t.test(
+  'Refusals held back are noted when the service stops; of a deleted connection not',
+  async (t) => {
+    const world = await startCiWorld(t);
+    const [id, deleted] = [await world.connect(), await world.connect()];
+    for (let i = 0; i < 3; i++) await denied(world, id, { bound: { ref: 'x' } });
+    for (let i = 0; i < 3; i++) await denied(world, deleted, { bound: { ref: 'x' } });
+    const deletion = { project: PROJECT, by: owner, request: world.request(), connection: deleted };
+    await world.ci.delete(deletion);
+    await world.ci.close();
+    t.same(
+      notesOf(world, id).map(({ refusals }) => refusals),
+      [1, 2],
+    );
+    t.same(
+      notesOf(world, deleted).map(({ refusals }) => refusals),
+      [1],
+    );
+    t.same(world.lost, []);
+  },
+);
+
+t.test(
+  'No exchange succeeds after a revocation was decided, however many are under way',
+  async (t) => {
+    const world = await startCiWorld(t);
+    const id = await world.connect();
+    const running = Array.from({ length: 50 }, () => world.tryExchange(id));
+    const disabling = { project: PROJECT, by: owner, request: world.request(), connection: id };
+    await world.ci.disable({ ...disabling, reason: 'stop' });
+    const after = Array.from({ length: 50 }, () => world.tryExchange(id));
+    t.ok((await Promise.all(running)).every((end) => /EXCHANGED|CONNECTION_DISABLED/.test(end)));
+    t.same(new Set(await Promise.all(after)), new Set(['CONNECTION_DISABLED']));
+  },
+);
