@@ -40,7 +40,6 @@ import { openEnrolments } from './enrolments.ts';
 import { Exporter } from './export/exporter.ts';
 import { createHealth, type Health } from './health.ts';
 import { diskSpace, hostCheck, streamCheck } from './health-checks.ts';
-import { readSessionCookie } from './http/auth/session-cookie.ts';
 import { addExportRoutes } from './http/export-routes.ts';
 import { openConfiguredMetricsServer } from './http/metrics-server.ts';
 import { addPromqlRoutes } from './http/promql/routes.ts';
@@ -272,9 +271,9 @@ async function startEdges(options: EdgeOptions) {
   const served = { origin: () => settings.publicUrl ?? '' };
   const origin = (): string => served.origin();
   const tokens = await openAccessTokens({ secrets, clock, issuer: origin });
+  const { sessions, addSignInRoutes, ...people } = openPeople({ ...options, lastUsed, origin });
   const authenticator = createAuthenticator({
-    ...{ host, clock, tokens, noteUse: lastUsed.note },
-    sessions: { people: people.people, readCookie: readSessionCookie, origin },
+    ...{ host, clock, tokens, sessions, noteUse: lastUsed.note },
   });
   closers.add('authenticator', () => authenticator.close());
   const metricsServer = await openConfiguredMetricsServer({ settings, metrics, log });
@@ -291,7 +290,7 @@ async function startEdges(options: EdgeOptions) {
     readGate: createReadGate(authenticator),
     addRoutes: async (app: FastifyInstance, servedOrigin) => {
       served.origin = servedOrigin;
-      await addRoutes(app, origin);
+      await addSignInRoutes(app);
       addFastWriteSamples(app, rpc);
       addExportRoutes(app, { authenticator, exporter, origin });
       await addPromqlRoutes(app, { ...rpc, queries: rpc.promqlQueries });

@@ -35,7 +35,7 @@ import { ANSWER_BYTES_MAX } from '../query/limits.ts';
 import type { VmQueries } from '../query/vm/vm-queries.ts';
 import { alertService } from './alerts.ts';
 import { auditService } from './audit.ts';
-import { requestGate } from './gate.ts';
+import { type GateDeps, requestGate } from './gate.ts';
 import { type AutomationDeps, automationService } from './identity/automation.ts';
 import { type ProjectDeps, projectService } from './identity/projects.ts';
 import { cutOffKey, type IncidentWatchDeps } from './incident-watch.ts';
@@ -46,7 +46,11 @@ import { passReadyBytes } from './ready-bytes.ts';
 import { errorsAsTold } from './told-errors.ts';
 import { tellResponses } from './told-responses.ts';
 
-export interface RpcDeps extends AutomationDeps, ProjectDeps, IncidentWatchDeps {
+export interface RpcDeps
+  extends AutomationDeps,
+    ProjectDeps,
+    IncidentWatchDeps,
+    Pick<GateDeps, 'rotateCookie'> {
   readonly host: Host;
   readonly alerting: Alerting;
   readonly evaluator: EvaluatorView;

@@ -1,0 +1,53 @@
+/**
+ * People and their way in: who they are, their sessions as the API reads them, and the pages where
+ * they sign in.
+ */
+import type { FastifyInstance } from 'fastify';
+import type { RunningHost } from '../actors/host.ts';
+import type { Members, People } from '../actors/identity/people-port.ts';
+import type { SessionPorts } from './auth/authenticator.ts';
+import type { LastUsed } from './auth/last-used.ts';
+import { createIdentities } from './auth/people.ts';
+import { readSessionCookie } from './http/auth/session-cookie.ts';
+import type { Log } from './log.ts';
+import type { Metrics } from './metrics.ts';
+import { openSignIn, type SignIn, type SignInOptions } from './sign-in.ts';
+
+export interface PeopleOptions extends Omit<SignInOptions, 'people'> {
+  readonly host: RunningHost;
+  readonly lastUsed: LastUsed;
+}
+
+export interface PeopleParts extends Pick<SignIn, 'rotateCookie' | 'mail'> {
+  readonly people: People;
+  readonly members: Members;
+  /** For the authenticator. */
+  readonly sessions: SessionPorts;
+  /** Adds the pages. */
+  addSignInRoutes(app: FastifyInstance): Promise<void>;
+}
+
+/** Throws like `openSignIn`. */
+export function openPeople(options: PeopleOptions): PeopleParts {
+  const { lastUsed: lastSeen, origin } = options;
+  const identities = createIdentities({ ...options, lastSeen, onFault: countFaults(options) });
+  const { people } = identities;
+  const { addRoutes, ...signIn } = openSignIn({ ...options, people });
+  return {
+    ...{ ...identities, ...signIn },
+    sessions: { people, readCookie: readSessionCookie, origin },
+    addSignInRoutes: addRoutes,
+  };
+}
+
+/** Ends of sessions and joined projects that nobody waits for. */
+function countFaults(base: {
+  readonly metrics: Metrics;
+  readonly log: Log;
+}): (what: string, error: unknown) => void {
+  const faults = base.metrics.counter('svc_people_faults_total', 'Changes of people that failed');
+  return (what, error) => {
+    faults.inc();
+    base.log.error({ err: error, part: 'people' }, what);
+  };
+}
