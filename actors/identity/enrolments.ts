@@ -4,7 +4,6 @@
  * else. Token, key, the end of the key before it and the VM's record move in one decision, so that
  * a VM never has two agents, and a token that two show at once serves one of them.
  */
-import { createHash } from 'node:crypto';
 import type { EnrolmentContext } from '../../machines/enrolment.ts';
 import { ENROLMENT_TOKEN_MS } from '../../machines/enrolment.ts';
 import { Refusal } from '../../streams/refusal.ts';
@@ -15,6 +14,7 @@ import type { IdentityChange } from './accounts-port.ts';
 import { invalid } from './checks.ts';
 import { startCredential } from './credentials.ts';
 import type { MintedKey } from './keys-port.ts';
+import { enrolmentIdOf } from './names.ts';
 import { sameDigest } from './sign-in-secrets.ts';
 
 /** Lifetime of an agent's key, ms; before its end the VM is enrolled again. */
@@ -83,12 +83,6 @@ export interface EnrolmentSecrets {
   parseToken(text: string): string | undefined;
   /** SHA-256, hex. */
   hash(text: string): string;
-}
-
-/** Id of a VM's enrolment: of letters and digits, as tokens need it, the same on every node. */
-export function enrolmentIdOf(project: string, vm: string): string {
-  const digest = createHash('sha256').update(JSON.stringify(['enrolment', project, vm]));
-  return digest.digest('hex').slice(0, 26);
 }
 
 export function createEnrolments(deps: EnrolmentsDeps): Enrolments {

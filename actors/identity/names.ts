@@ -1,6 +1,7 @@
 /**
- * Names and ids of identities: a member's id follows from project and person, so that it is found
- * without a search; the owner of a key is told by its resource name.
+ * Names and ids of identities: a member's id follows from project and person, an enrolment's from
+ * project and VM, so that they are found without a search; the owner of a key is told by its resource
+ * name.
  */
 import { createHash } from 'node:crypto';
 
@@ -27,6 +28,15 @@ export function ownerName({ project, machine, id }: KeyOwner): string {
 
 /** Id of a person's membership of a project: 26 characters, the same on every node. */
 export function memberIdOf(project: string, person: string): string {
-  const digest = createHash('sha256').update(JSON.stringify(['member', project, person]));
+  return idFrom('member', project, person);
+}
+
+/** Id of a VM's enrolment: letters and digits, as its tokens need it; VMs' ids have others too. */
+export function enrolmentIdOf(project: string, vm: string): string {
+  return idFrom('enrolment', project, vm);
+}
+
+function idFrom(...parts: readonly string[]): string {
+  const digest = createHash('sha256').update(JSON.stringify(parts));
   return digest.digest('hex').slice(0, 26);
 }

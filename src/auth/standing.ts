@@ -7,7 +7,12 @@
 
 import type { Instance } from '../../actors/host-port.ts';
 import { grantsOf } from '../../actors/identity/grants.ts';
-import { type KeyOwner, memberIdOf, parseOwner } from '../../actors/identity/names.ts';
+import {
+  enrolmentIdOf,
+  type KeyOwner,
+  memberIdOf,
+  parseOwner,
+} from '../../actors/identity/names.ts';
 import type { Role } from '../../machines/membership.ts';
 import type { SignInMethod } from '../../machines/session.ts';
 import { SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
@@ -152,10 +157,13 @@ function assertPersonActive(rows: IdentityRows, person: string): void {
   throw new Refusal('IDENTITY_DISABLED', 'An operator has locked this person out');
 }
 
-/** An agent's key is good while its VM's expanded monitoring is on, by this very key. */
+/**
+ * An agent's key is good while its VM's expanded monitoring is on, by this very key: also while the
+ * VM is offered to another agent, which has not come yet.
+ */
 function assertEnrolled(rows: IdentityRows, { project, instance, context }: Instance): void {
-  const enrolment = rows.find('enrolment', project, String(context.vm));
-  if (enrolment?.value === 'enrolled' && enrolment.context.credential === instance) return;
+  const enrolment = rows.find('enrolment', project, enrolmentIdOf(project, String(context.vm)));
+  if (enrolment?.context.credential === instance) return;
   throw new Refusal('GRANT_REMOVED', 'Expanded monitoring of this VM is off, or by another agent');
 }
 

@@ -4,7 +4,7 @@
  */
 
 import type { Host, Instance } from '../../actors/host-port.ts';
-import { memberIdOf } from '../../actors/identity/names.ts';
+import { enrolmentIdOf, memberIdOf } from '../../actors/identity/names.ts';
 import type { People } from '../../actors/identity/people-port.ts';
 import type { Role } from '../../machines/membership.ts';
 import { issueCredential } from '../../src/auth/credentials.ts';
@@ -135,8 +135,8 @@ export function identitiesOf(ports: {
       const owner = `projects/${project}/vms/${vm}`;
       const issued = await issue({ project, kind: 'vm', capabilities: ['collector'], owner, vm });
       const about = { project, vm, datacenter: 'DC-1', tokenHash: '', by: tester.name };
-      await start(project, 'enrolment', vm, about);
-      await send(project, 'enrolment', vm, {
+      await start(project, 'enrolment', enrolmentIdOf(project, vm), about);
+      await send(project, 'enrolment', enrolmentIdOf(project, vm), {
         ...{ type: 'enrolled', credential: issued.id, system: 'test' },
       });
       return issued;
