@@ -10,6 +10,7 @@ import { create, fromBinary, toJsonString } from '@bufbuild/protobuf';
 import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
 import fc from 'fast-check';
 import t, { type Test } from 'tap';
+import type { ProjectView } from '../../actors/host-port.ts';
 import type { Ingest, WriteRequest } from '../../actors/ingest-port.ts';
 import type { Authenticator } from '../../src/auth/authenticator.ts';
 import type { CredentialPrincipal } from '../../src/auth/principal.ts';
@@ -62,22 +63,40 @@ interface Side {
 const behaviour: { write: Ingest['write'] } = { write: async () => nothing };
 const nothing = { accepted: 0, duplicates: 0, rejected: [] };
 
+/** By key: what of the caller is not as most are. */
+const callers: Readonly<Record<string, Partial<CredentialPrincipal>>> = {
+  collector: {},
+  reader: {},
+  bound: { datacenter: 'DC-2' },
+  everywhere: { project: '_system', datacenter: 'DC-2' },
+  agent: { kind: 'vm', datacenter: 'DC-1', vm: 'vm-1' },
+};
+
+/** Projects that somebody has made. */
+const projects = new Set(['demo', 'second']);
+
+function view(project: string) {
+  const record = (_kind: string, id: string) => (projects.has(id) ? { id } : undefined);
+  return { project, record } as unknown as ProjectView;
+}
+
 function authenticateKey(authorization: string | undefined): CredentialPrincipal {
   const name = authorization?.replace('Bearer ', '');
   if (name === undefined) throw new Refusal('MISSING_CREDENTIAL', 'No Authorization header');
   if (name === 'fault') throw new TypeError('A mistake of ours');
-  if (name !== 'collector' && name !== 'reader') {
-    throw new Refusal('CREDENTIAL_REVOKED', 'The key was revoked');
-  }
-  const capabilities = name === 'collector' ? ['collector'] : ['monitoring.read'];
+  const who = callers[name];
+  if (who === undefined) throw new Refusal('CREDENTIAL_REVOKED', 'The key was revoked');
+  const capabilities = name === 'reader' ? ['monitoring.read'] : ['collector'];
   const about = { kind: 'col', credential: 'c1', name: 'c1', project: 'demo' } as const;
-  return { ...about, capabilities, datacenter: null, vm: null };
+  const bounds = { withdrawn: [], expiresMs: Number.POSITIVE_INFINITY, tokenEpoch: null };
+  return { ...about, ...bounds, capabilities, datacenter: null, vm: null, ...who };
 }
 
 const authenticator: Authenticator = {
   authenticateKey,
   authenticate: async (authorization) => authenticateKey(authorization),
   identify: async ({ authorization }) => authenticateKey(authorization),
+  again: (principal) => principal,
   watch: () => () => {},
 };
 
@@ -91,7 +110,7 @@ async function openSide(t: Test, fast: boolean): Promise<Side> {
       return behaviour.write(request);
     },
   };
-  const host = { appliedSequence: () => 42, waitFor: async () => {} };
+  const host = { appliedSequence: () => 42, waitFor: async () => {}, view };
   const deps = { ingest, authenticator, host, metrics, clock: systemClock, log: silentLog };
   const server = await openHttpServer({
     ...deps,
@@ -109,7 +128,7 @@ async function openSide(t: Test, fast: boolean): Promise<Side> {
         acceptCompression: COMPRESSIONS,
         readMaxBytes: 1024 * 1024,
         routes: (router) => {
-          router.service(IngestService, ingestService({ ingest }));
+          router.service(IngestService, ingestService({ ingest, host }));
           tellResponses(router, { position: () => 42, log: silentLog });
         },
       });
@@ -257,6 +276,44 @@ t.test('rows of one layout come with the same list of series', async (t) => {
   await side.send({ body: encoded(ordinary) });
   t.equal(series.length, 4);
   t.equal(new Set(series).size, 1);
+});
+
+t.test('what a caller may report goes along, the same on both ways', async (t) => {
+  const pair = await openPair(t);
+  behaviour.write = async ({ project, reach }) => ({
+    ...{ accepted: 1, duplicates: 0 },
+    rejected: [
+      { row: 0, series: `${project} ${reach?.datacenter} ${reach?.vm}`, reason: 'OTHER_VM' },
+    ],
+  });
+  const into = (project: string) =>
+    encoded({ ...ordinary, projectName: `projects/${project}`, rows: [] });
+  const cases: readonly (readonly [string, string, string])[] = [
+    ['collector', 'demo', 'demo null null'],
+    ['bound', 'demo', 'demo DC-2 null'],
+    ['agent', 'demo', 'demo DC-1 vm-1'],
+    ['everywhere', 'demo', 'demo DC-2 null'],
+    ['everywhere', 'second', 'second DC-2 null'],
+  ];
+  for (const [key, project, told] of cases) {
+    const headers = { authorization: `Bearer ${key}` };
+    const answer = await pair.agree(t, { body: into(project), headers }, `${key} into ${project}`);
+    const { rejected } = fromBinary(WriteSamplesResponseSchema, Buffer.from(answer.body, 'latin1'));
+    t.equal(rejected[0]?.series, told);
+  }
+  t.equal(await answeredFast(pair.fast), cases.length, 'all by the handler');
+  const refused: readonly (readonly [string, string, number])[] = [
+    ['everywhere', 'third', 404],
+    ['everywhere', '_system', 400],
+    ['bound', 'second', 403],
+    ['agent', 'second', 403],
+  ];
+  for (const [key, project, status] of refused) {
+    const headers = { authorization: `Bearer ${key}` };
+    const answer = await pair.agree(t, { body: into(project), headers }, `${key} into ${project}`);
+    t.equal(answer.status, status, answer.body);
+  }
+  t.equal(await answeredFast(pair.fast), cases.length);
 });
 
 t.test('what the handler does not take, the framework answers, its body unharmed', async (t) => {
