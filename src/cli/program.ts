@@ -5,10 +5,19 @@
 import { closestName } from '../closest-name.ts';
 import { beforeDashes } from './client/action.ts';
 import { type Command, EXIT_FAULT, EXIT_OK, EXIT_USAGE, type Surroundings } from './command.ts';
+import { createCompletionCommand } from './completion.ts';
 import { historyCommand } from './history.ts';
+import { keysCommand } from './identity/keys.ts';
+import { membersCommand } from './identity/members.ts';
+import { projectsCommand } from './identity/projects.ts';
+import { serviceAccountsCommand } from './identity/service-accounts.ts';
+import { trustsCommand } from './identity/trusts.ts';
 import { alertsCommand } from './monitoring/alerts.ts';
 import { monitoringCommand } from './monitoring/monitoring.ts';
 import { serveCommand } from './serve.ts';
+import { loginCommand } from './session/login.ts';
+import { logoutCommand } from './session/logout.ts';
+import { whoamiCommand } from './session/whoami.ts';
 import { versionCommand } from './version.ts';
 
 const helpCommand: Command = {
@@ -26,8 +35,17 @@ const helpCommand: Command = {
 const commands: readonly Command[] = [
   serveCommand,
   historyCommand,
+  loginCommand,
+  logoutCommand,
+  whoamiCommand,
+  projectsCommand,
+  membersCommand,
+  keysCommand,
+  serviceAccountsCommand,
+  trustsCommand,
   monitoringCommand,
   alertsCommand,
+  createCompletionCommand(() => commands),
   versionCommand,
   helpCommand,
 ];

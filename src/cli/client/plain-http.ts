@@ -3,6 +3,9 @@
  * redirect is followed, because it would carry the credential on to another host; an answer has a
  * bound in time and in bytes.
  */
+import type { JsonValue } from '@bufbuild/protobuf';
+import { ConnectError } from '@connectrpc/connect';
+import { codeFromHttpStatus, errorFromJson } from '@connectrpc/connect/protocol-connect';
 import { NoAnswer } from './faults.ts';
 
 export interface PlainRequest {
@@ -55,4 +58,18 @@ function causeOf(error: unknown): string {
   const cause = error instanceof Error ? (error.cause ?? error) : error;
   if (cause instanceof Error && 'code' in cause) return String(cause.code);
   return cause instanceof Error ? cause.message : String(cause);
+}
+
+/** The refusal in an answer of our own routes, as an RPC would have told it. */
+export function asApiFault({ status, headers, text }: PlainAnswer): Error {
+  const fallback = new ConnectError(
+    `The service answered HTTP ${status}`,
+    codeFromHttpStatus(status),
+  );
+  try {
+    return errorFromJson(JSON.parse(text) as JsonValue, headers, fallback);
+  } catch {
+    // Not Connect's JSON: a gateway in between answered, and its status says all there is.
+    return fallback;
+  }
 }

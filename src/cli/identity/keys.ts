@@ -1,0 +1,241 @@
+/**
+ * `svc keys`: personal keys, and those of service accounts. A secret is printed once, alone on
+ * standard output; what else there is to say goes to standard error.
+ */
+import { create } from '@bufbuild/protobuf';
+import {
+  AutomationService,
+  CreateKeyResponseSchema,
+  type Key,
+  Key_ExpiryWarning,
+  Key_State,
+  KeySchema,
+  ListKeysResponseSchema,
+  RotateKeyResponseSchema,
+} from '../../gen/svc/iam/v1/automation_pb.ts';
+import { ProjectService } from '../../gen/svc/project/v1/project_pb.ts';
+import { type Action, type ActionContext, family, projectOption } from '../client/action.ts';
+import type { Api } from '../client/api.ts';
+import { UsageError } from '../client/faults.ts';
+import { projectName, requestId, resourceName } from '../client/names.ts';
+import { tellRequest, tellSecret } from '../client/once.ts';
+import {
+  enumText,
+  facts,
+  json,
+  localTime,
+  messageJson,
+  shortName,
+  table,
+} from '../client/output.ts';
+import { everyPage, PAGE_SIZE } from '../client/paging.ts';
+import { EXIT_OK } from '../command.ts';
+import {
+  capabilitiesOf,
+  capabilityOption,
+  changeOptions,
+  nameOption,
+  reasonOption,
+  serviceAccountOption,
+} from './options.ts';
+
+const OVERLAP_SECONDS_DEFAULT = 3_600;
+const { method } = AutomationService;
+
+/** Whose keys: the service account's, or the person's own in the project. */
+async function ownerOf(context: ActionContext, api: Api): Promise<string> {
+  const given = context.input.text('service-account');
+  if (given !== undefined) {
+    return resourceName(context, api, { collection: 'serviceAccounts', given });
+  }
+  const name = await projectName(context, api);
+  const { memberName } = await api.call(ProjectService.method.getProject, { name });
+  return memberName;
+}
+
+const FULL_NAME = /^projects\/[^/]+\/(serviceAccounts|members)\/[^/]+\/keys\/[^/]+$/;
+
+/** The key meant: its full name, or its id among those of the owner. */
+async function keyName(context: ActionContext, api: Api): Promise<string> {
+  const given = context.input.positional(0);
+  if (FULL_NAME.test(given)) return given;
+  if (/^[0-9A-Za-z]{1,64}$/.test(given)) return `${await ownerOf(context, api)}/keys/${given}`;
+  // A key pasted by mistake is a secret: it is not repeated.
+  throw new UsageError('The key is named by its id or its full name, never by its secret');
+}
+
+const listAction: Action = {
+  name: 'list',
+  summary: 'List keys, those that end soon marked',
+  options: [
+    serviceAccountOption,
+    { name: 'all', help: 'Also those that do not work any more' },
+    projectOption,
+  ],
+  async run(context) {
+    const api = context.api('person');
+    const parent = await ownerOf(context, api);
+    const includeEnded = context.input.isOn('all');
+    const keys = await everyPage(async (pageToken) => {
+      const page = { parent, pageSize: PAGE_SIZE, pageToken, includeEnded };
+      const answer = await api.call(method.listKeys, page);
+      return { items: answer.keys, nextPageToken: answer.nextPageToken };
+    });
+    if (context.json) {
+      const answer = create(ListKeysResponseSchema, { keys });
+      context.print(json(messageJson(ListKeysResponseSchema, answer)));
+    } else context.print(keyTable(keys));
+    return EXIT_OK;
+  },
+};
+
+function keyTable(keys: readonly Key[]): string {
+  return table(
+    ['key', 'name', 'state', 'can do', 'last four', 'created', 'expires', 'warning', 'last used'],
+    keys.map((key) => [
+      shortName(key.name),
+      key.displayName,
+      enumText(Key_State, key.state),
+      key.effectiveCapabilities.join(' ') || 'nothing',
+      `…${key.last4}`,
+      localTime(key.createdUnix),
+      localTime(key.expiresUnix),
+      warningText(key),
+      localTime(key.lastUsedUnix) || 'never',
+    ]),
+    'There are no keys',
+  );
+}
+
+const WARNINGS: Readonly<Record<string, string>> = {
+  WITHIN_14_DAYS: 'within 14 days',
+  WITHIN_7_DAYS: 'within 7 days',
+  WITHIN_1_DAY: 'WITHIN A DAY',
+};
+
+function warningText({ expiryWarning }: Key): string {
+  return WARNINGS[enumText(Key_ExpiryWarning, expiryWarning)] ?? '';
+}
+
+function keyFacts(key: Key): string {
+  return facts([
+    ['key', key.name],
+    ['name', key.displayName],
+    ['state', enumText(Key_State, key.state)],
+    ['made for', key.capabilities.join(' ')],
+    ['can do now', key.effectiveCapabilities.join(' ') || 'nothing: see its owner'],
+    ['last four', `…${key.last4}`],
+    ['created', `${localTime(key.createdUnix)} by ${key.createdBy}`],
+    ['expires', [localTime(key.expiresUnix), warningText(key)].filter(Boolean).join(', ')],
+    ['last used', localTime(key.lastUsedUnix) || 'never'],
+    ['successor', key.successor],
+    ['works until', localTime(key.overlapEndsUnix)],
+    ['revoked', key.revokedReason],
+  ]);
+}
+
+const showAction: Action = {
+  name: 'show',
+  summary: 'Show one key, without its secret',
+  positionals: [{ name: 'KEY' }],
+  options: [serviceAccountOption, projectOption],
+  async run(context) {
+    const api = context.api('person');
+    const key = await api.call(method.getKey, { name: await keyName(context, api) });
+    context.print(context.json ? json(messageJson(KeySchema, key)) : keyFacts(key));
+    return EXIT_OK;
+  },
+};
+
+const createAction: Action = {
+  name: 'create',
+  summary: 'Make a key; its secret is printed once',
+  ...changeOptions(serviceAccountOption, nameOption, capabilityOption, {
+    ...{ name: 'lifetime', takes: 'DURATION' },
+    help: 'At most 365d; default 90d',
+  }),
+  notes: `The secret is printed alone on standard output and cannot be had again. After an uncertain answer run
+the same command with the --request-id it told: that answers what was made, without the secret.`,
+  async run(context) {
+    const api = context.api('person');
+    const { input } = context;
+    const request = {
+      parent: await ownerOf(context, api),
+      requestId: requestId(context),
+      displayName: input.required('name'),
+      capabilities: capabilitiesOf(context),
+      lifetimeSeconds: input.seconds('lifetime') ?? 0,
+    };
+    tellRequest(context, 'Making a key', request.requestId);
+    const answer = await api.call(method.createKey, request);
+    return tellSecret(context, answer, {
+      about: answer.key ? keyFacts(answer.key) : '',
+      document: () => json(messageJson(CreateKeyResponseSchema, answer)),
+      ifLost: lost(answer.key, 'then make another: svc keys create, without --request-id'),
+    });
+  },
+};
+
+const rotateAction: Action = {
+  name: 'rotate',
+  summary: 'Replace a key; the old one works on for a while',
+  positionals: [{ name: 'KEY' }],
+  ...changeOptions(
+    serviceAccountOption,
+    {
+      name: 'overlap',
+      takes: 'DURATION',
+      help: 'How long the old key works on, 0 to 24h; default 1h',
+    },
+    { name: 'lifetime', takes: 'DURATION', help: 'Of the new key, at most 365d; default 90d' },
+  ),
+  notes:
+    'When the secret of the new key is lost: revoke the new key, then rotate the old one again, while it\nstill works.',
+  async run(context) {
+    const api = context.api('person');
+    const { input } = context;
+    const name = await keyName(context, api);
+    const request = {
+      name,
+      requestId: requestId(context),
+      overlapSeconds: input.seconds('overlap') ?? OVERLAP_SECONDS_DEFAULT,
+      lifetimeSeconds: input.seconds('lifetime') ?? 0,
+    };
+    tellRequest(context, `Rotating ${name}`, request.requestId);
+    const answer = await api.call(method.rotateKey, request);
+    return tellSecret(context, answer, {
+      about: answer.key ? keyFacts(answer.key) : '',
+      document: () => json(messageJson(RotateKeyResponseSchema, answer)),
+      ifLost: lost(answer.key, `then rotate the old key again: svc keys rotate ${name}`),
+    });
+  },
+};
+
+function lost(key: Key | undefined, afterwards: string): string {
+  return `Revoke it first: svc keys revoke ${key?.name ?? ''}\n${afterwards}`;
+}
+
+const revokeAction: Action = {
+  name: 'revoke',
+  summary: 'End a key at once',
+  positionals: [{ name: 'KEY' }],
+  ...changeOptions(serviceAccountOption, reasonOption),
+  async run(context) {
+    const api = context.api('person');
+    const key = await api.call(method.revokeKey, {
+      name: await keyName(context, api),
+      requestId: requestId(context),
+      reason: context.input.text('reason') ?? '',
+    });
+    context.print(context.json ? json(messageJson(KeySchema, key)) : keyFacts(key));
+    return EXIT_OK;
+  },
+};
+
+export const keysCommand = family('keys', 'Make, rotate and revoke keys', [
+  listAction,
+  showAction,
+  createAction,
+  rotateAction,
+  revokeAction,
+]);

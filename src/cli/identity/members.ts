@@ -1,0 +1,202 @@
+/** `svc members`: who is in a project, in which role, and who is invited. */
+
+import { create } from '@bufbuild/protobuf';
+import {
+  Invitation_State,
+  InviteMemberResponseSchema,
+  ListInvitationsResponseSchema,
+  ListMembersResponseSchema,
+  type Member,
+  MemberSchema,
+  ProjectService,
+  Role,
+} from '../../gen/svc/project/v1/project_pb.ts';
+import { type Action, type ActionContext, family, projectOption } from '../client/action.ts';
+import type { Api } from '../client/api.ts';
+import type { Option } from '../client/arguments.ts';
+import { projectName, requestId, resourceName } from '../client/names.ts';
+import { tellRequest, tellSecret } from '../client/once.ts';
+import {
+  enumText,
+  facts,
+  json,
+  localTime,
+  messageJson,
+  shortName,
+  table,
+} from '../client/output.ts';
+import { everyPage, PAGE_SIZE } from '../client/paging.ts';
+import { EXIT_OK } from '../command.ts';
+import { changeOptions } from './options.ts';
+
+const { method } = ProjectService;
+const ROLES = ['VIEWER', 'EDITOR', 'OWNER'] as const;
+const roleOption: Option = {
+  name: 'role',
+  takes: 'ROLE',
+  choices: ROLES,
+  help: 'What they may do',
+};
+
+function roleOf({ input }: Pick<ActionContext, 'input'>): Role {
+  const given = input.required('role');
+  return Role[ROLES.find((role) => role === given) ?? 'ROLE_UNSPECIFIED'];
+}
+
+function memberName(context: ActionContext, api: Api): Promise<string> {
+  const given = context.input.positional(0);
+  return resourceName(context, api, { collection: 'members', given });
+}
+
+const listAction: Action = {
+  name: 'list',
+  summary: 'List the members and their roles',
+  options: [projectOption, { name: 'invitations', help: 'List the invitations instead' }],
+  async run(context) {
+    const api = context.api('person');
+    const page = { projectName: await projectName(context, api), pageSize: PAGE_SIZE };
+    if (context.input.isOn('invitations')) return listInvitations(context, api, page);
+    const members = await everyPage(async (pageToken) => {
+      const answer = await api.call(method.listMembers, { ...page, pageToken });
+      return { items: answer.members, nextPageToken: answer.nextPageToken };
+    });
+    if (context.json) {
+      const answer = create(ListMembersResponseSchema, { members });
+      context.print(json(messageJson(ListMembersResponseSchema, answer)));
+    } else context.print(memberTable(members));
+    return EXIT_OK;
+  },
+};
+
+function memberTable(members: readonly Member[]): string {
+  return table(
+    ['member', 'name', 'email', 'role', 'joined'],
+    members.map(({ name, displayName, email, role, joinedUnix }) => [
+      shortName(name),
+      displayName,
+      email,
+      enumText(Role, role),
+      localTime(joinedUnix),
+    ]),
+    'There are no members',
+  );
+}
+
+async function listInvitations(
+  context: ActionContext,
+  api: Api,
+  page: { readonly projectName: string; readonly pageSize: number },
+): Promise<number> {
+  const invitations = await everyPage(async (pageToken) => {
+    const answer = await api.call(method.listInvitations, { ...page, pageToken });
+    return { items: answer.invitations, nextPageToken: answer.nextPageToken };
+  });
+  if (context.json) {
+    const answer = create(ListInvitationsResponseSchema, { invitations });
+    context.print(json(messageJson(ListInvitationsResponseSchema, answer)));
+    return EXIT_OK;
+  }
+  const rows = invitations.map(({ name, email, role, state, invitedBy, expiresUnix }) => [
+    shortName(name),
+    email,
+    enumText(Role, role),
+    enumText(Invitation_State, state),
+    invitedBy,
+    localTime(expiresUnix),
+  ]);
+  const columns = ['invitation', 'email', 'role', 'state', 'invited by', 'expires'];
+  context.print(table(columns, rows, 'There are no invitations'));
+  return EXIT_OK;
+}
+
+const inviteAction: Action = {
+  name: 'invite',
+  summary: 'Invite somebody; the link is printed once',
+  positionals: [{ name: 'EMAIL' }],
+  ...changeOptions(roleOption),
+  notes:
+    'The link is printed alone on standard output: give it to the invited person only. Where the service\nsends email, it is on its way to them as well.',
+  async run(context) {
+    const api = context.api('person');
+    const request = {
+      projectName: await projectName(context, api),
+      requestId: requestId(context),
+      email: context.input.positional(0),
+      role: roleOf(context),
+    };
+    tellRequest(context, 'Inviting', request.requestId);
+    const answer = await api.call(method.inviteMember, request);
+    const { invitation, link, secretAvailable, emailed } = answer;
+    const about = facts([
+      ['invitation', invitation?.name ?? ''],
+      ['email', invitation?.email ?? ''],
+      ['role', enumText(Role, invitation?.role ?? 0)],
+      ['expires', localTime(invitation?.expiresUnix)],
+      ['emailed', emailed ? 'yes' : 'no: give them the link below'],
+    ]);
+    return tellSecret(
+      context,
+      { secret: link, secretAvailable },
+      {
+        about,
+        document: () => json(messageJson(InviteMemberResponseSchema, answer)),
+        ifLost: `Take it back first: svc members uninvite ${shortName(invitation?.name ?? '')}\nthen invite again, without --request-id`,
+      },
+    );
+  },
+};
+
+const uninviteAction: Action = {
+  name: 'uninvite',
+  summary: 'Take an invitation back',
+  positionals: [{ name: 'INVITATION' }],
+  ...changeOptions(),
+  async run(context) {
+    const api = context.api('person');
+    const given = context.input.positional(0);
+    const name = await resourceName(context, api, { collection: 'invitations', given });
+    await api.call(method.revokeInvitation, { name, requestId: requestId(context) });
+    context.print(context.json ? json({ name }) : `Taken back: ${name}\n`);
+    return EXIT_OK;
+  },
+};
+
+const roleAction: Action = {
+  name: 'role',
+  summary: 'Give a member another role',
+  positionals: [{ name: 'MEMBER' }],
+  ...changeOptions(roleOption),
+  async run(context) {
+    const api = context.api('person');
+    const member = await api.call(method.setMemberRole, {
+      name: await memberName(context, api),
+      requestId: requestId(context),
+      role: roleOf(context),
+    });
+    const document = () => json(messageJson(MemberSchema, member));
+    context.print(context.json ? document() : memberTable([member]));
+    return EXIT_OK;
+  },
+};
+
+const removeAction: Action = {
+  name: 'remove',
+  summary: 'Remove a member, with their personal keys',
+  positionals: [{ name: 'MEMBER' }],
+  ...changeOptions(),
+  async run(context) {
+    const api = context.api('person');
+    const name = await memberName(context, api);
+    await api.call(method.removeMember, { name, requestId: requestId(context) });
+    context.print(context.json ? json({ name }) : `Removed ${name}\n`);
+    return EXIT_OK;
+  },
+};
+
+export const membersCommand = family('members', 'Who is in a project', [
+  listAction,
+  inviteAction,
+  uninviteAction,
+  roleAction,
+  removeAction,
+]);

@@ -1,0 +1,43 @@
+/** Options and texts that the commands for identities share. */
+import { create } from '@bufbuild/protobuf';
+import { CapabilityListSchema } from '../../gen/svc/iam/v1/automation_pb.ts';
+import type { Action, ActionContext } from '../client/action.ts';
+import { projectOption, requestIdOption } from '../client/action.ts';
+import type { Option } from '../client/arguments.ts';
+import { UsageError } from '../client/faults.ts';
+
+export const capabilityOption: Option = {
+  name: 'capability',
+  takes: 'CAPABILITY',
+  multiple: true,
+  help: 'monitoring.read or monitoring.write',
+};
+
+/** At least one capability. Throws `UsageError`. */
+export function capabilitiesOf({ input }: Pick<ActionContext, 'input'>): string[] {
+  const given = input.list('capability').flatMap((text) => text.split(','));
+  if (given.length > 0) return given;
+  throw new UsageError('--capability is missing', 'Say what it may do, such as monitoring.read');
+}
+
+export const serviceAccountOption: Option = {
+  name: 'service-account',
+  takes: 'NAME',
+  help: 'Of this service account; without it, your own',
+};
+
+export const nameOption: Option = { name: 'name', takes: 'TEXT', help: 'Display name' };
+export const reasonOption: Option = { name: 'reason', takes: 'TEXT', help: 'Why, for the audit' };
+
+/** Options of an action that changes one thing. */
+export function changeOptions(...own: Option[]): Pick<Action, 'options'> {
+  return { options: [...own, requestIdOption, projectOption] };
+}
+
+/** The list to set, where one was given: absent leaves it as it is. */
+export function changedCapabilities({ input }: Pick<ActionContext, 'input'>) {
+  if (!input.isOn('capability')) return {};
+  const given = input.list('capability').flatMap((text) => text.split(','));
+  const values = given.length === 1 && given[0] === 'none' ? [] : given;
+  return { capabilities: create(CapabilityListSchema, { values }) };
+}

@@ -1,0 +1,236 @@
+/** `svc service-accounts`: identities of automation, which stay when their maker leaves. */
+import { create } from '@bufbuild/protobuf';
+import {
+  AutomationService,
+  ListPermissionTemplatesResponseSchema,
+  ListServiceAccountsResponseSchema,
+  type ServiceAccount,
+  ServiceAccount_State,
+  ServiceAccountSchema,
+} from '../../gen/svc/iam/v1/automation_pb.ts';
+import { type Action, type ActionContext, family, projectOption } from '../client/action.ts';
+import type { Api } from '../client/api.ts';
+import { UsageError } from '../client/faults.ts';
+import { projectName, requestId, resourceName } from '../client/names.ts';
+import {
+  enumText,
+  facts,
+  json,
+  localTime,
+  messageJson,
+  shortName,
+  table,
+} from '../client/output.ts';
+import { everyPage, PAGE_SIZE } from '../client/paging.ts';
+import { EXIT_OK } from '../command.ts';
+import {
+  capabilityOption,
+  changedCapabilities,
+  changeOptions,
+  nameOption,
+  reasonOption,
+} from './options.ts';
+
+const { method } = AutomationService;
+const ACCOUNT = [{ name: 'ACCOUNT' }] as const;
+
+function accountName(context: ActionContext, api: Api): Promise<string> {
+  const given = context.input.positional(0);
+  return resourceName(context, api, { collection: 'serviceAccounts', given });
+}
+
+function printAccount(context: ActionContext, account: ServiceAccount): number {
+  const document = () => json(messageJson(ServiceAccountSchema, account));
+  context.print(context.json ? document() : accountFacts(account));
+  return EXIT_OK;
+}
+
+function accountFacts(account: ServiceAccount): string {
+  return facts([
+    ['account', account.name],
+    ['name', account.displayName],
+    ['state', enumText(ServiceAccount_State, account.state)],
+    ['may do', account.capabilities.join(' ') || 'nothing'],
+    ['template', account.template],
+    ['keys', String(account.activeKeys)],
+    ['CI trusts', String(account.activeConnections)],
+    ['created', `${localTime(account.createdUnix)} by ${account.createdBy}`],
+    ['updated', localTime(account.updatedUnix)],
+  ]);
+}
+
+const listAction: Action = {
+  name: 'list',
+  summary: 'List the service accounts',
+  options: [projectOption],
+  async run(context) {
+    const api = context.api('person');
+    const project = await projectName(context, api);
+    const serviceAccounts = await everyPage(async (pageToken) => {
+      const page = { projectName: project, pageSize: PAGE_SIZE, pageToken };
+      const answer = await api.call(method.listServiceAccounts, page);
+      return { items: answer.serviceAccounts, nextPageToken: answer.nextPageToken };
+    });
+    if (context.json) {
+      const answer = create(ListServiceAccountsResponseSchema, { serviceAccounts });
+      context.print(json(messageJson(ListServiceAccountsResponseSchema, answer)));
+    } else context.print(accountTable(serviceAccounts));
+    return EXIT_OK;
+  },
+};
+
+function accountTable(accounts: readonly ServiceAccount[]): string {
+  return table(
+    ['account', 'name', 'state', 'may do', 'keys', 'CI trusts', 'created'],
+    accounts.map((account) => [
+      shortName(account.name),
+      account.displayName,
+      enumText(ServiceAccount_State, account.state),
+      account.capabilities.join(' ') || 'nothing',
+      String(account.activeKeys),
+      String(account.activeConnections),
+      localTime(account.createdUnix),
+    ]),
+    'There are no service accounts in this project',
+  );
+}
+
+const templatesAction: Action = {
+  name: 'templates',
+  summary: 'List the templates that accounts are made from',
+  options: [projectOption],
+  async run(context) {
+    const api = context.api('any');
+    const answer = await api.call(method.listPermissionTemplates, {
+      projectName: await projectName(context, api),
+    });
+    if (context.json) {
+      context.print(json(messageJson(ListPermissionTemplatesResponseSchema, answer)));
+      return EXIT_OK;
+    }
+    const rows = answer.templates.map(({ template, displayName, capabilities, description }) => [
+      template,
+      displayName,
+      capabilities.join(' '),
+      description,
+    ]);
+    context.print(table(['template', 'name', 'may do', 'what for'], rows, 'There are none'));
+    return EXIT_OK;
+  },
+};
+
+const createAction: Action = {
+  name: 'create',
+  summary: 'Make a service account',
+  ...changeOptions(
+    nameOption,
+    { name: 'template', takes: 'TEMPLATE', help: 'With the permissions of a template' },
+    { ...capabilityOption, help: 'Or with these: monitoring.read, monitoring.write' },
+  ),
+  async run(context) {
+    const { input } = context;
+    if (input.isOn('template') === input.isOn('capability')) {
+      throw new UsageError(
+        'Give either --template or --capability',
+        '"svc service-accounts templates" lists the templates',
+      );
+    }
+    const api = context.api('person');
+    const account = await api.call(method.createServiceAccount, {
+      projectName: await projectName(context, api),
+      requestId: requestId(context),
+      displayName: input.required('name'),
+      template: input.text('template') ?? '',
+      capabilities: [...input.list('capability')],
+    });
+    return printAccount(context, account);
+  },
+};
+
+const showAction: Action = {
+  name: 'show',
+  summary: 'Show one service account',
+  positionals: ACCOUNT,
+  options: [projectOption],
+  async run(context) {
+    const api = context.api('person');
+    const name = await accountName(context, api);
+    return printAccount(context, await api.call(method.getServiceAccount, { name }));
+  },
+};
+
+const updateAction: Action = {
+  name: 'update',
+  summary: 'Change the name, or what the account may do',
+  positionals: ACCOUNT,
+  ...changeOptions(nameOption, {
+    ...capabilityOption,
+    help: 'All it may do from now on, as a whole list; "none" for nothing',
+  }),
+  notes: 'A capability that is taken away acts on the next request of each key and token.',
+  async run(context) {
+    const api = context.api('person');
+    const displayName = context.input.text('name');
+    const account = await api.call(method.updateServiceAccount, {
+      name: await accountName(context, api),
+      requestId: requestId(context),
+      ...(displayName !== undefined && { displayName }),
+      ...changedCapabilities(context),
+    });
+    return printAccount(context, account);
+  },
+};
+
+const disableAction: Action = {
+  name: 'disable',
+  summary: 'Stop all keys and tokens of an account at once',
+  positionals: ACCOUNT,
+  ...changeOptions(reasonOption),
+  async run(context) {
+    const api = context.api('person');
+    const account = await api.call(method.disableServiceAccount, {
+      name: await accountName(context, api),
+      requestId: requestId(context),
+      reason: context.input.text('reason') ?? '',
+    });
+    return printAccount(context, account);
+  },
+};
+
+const enableAction: Action = {
+  name: 'enable',
+  summary: 'Let the keys of an account work again',
+  positionals: ACCOUNT,
+  ...changeOptions(),
+  async run(context) {
+    const api = context.api('person');
+    const name = await accountName(context, api);
+    const request = { name, requestId: requestId(context) };
+    return printAccount(context, await api.call(method.enableServiceAccount, request));
+  },
+};
+
+const deleteAction: Action = {
+  name: 'delete',
+  summary: 'Delete an account for good, with its keys and CI trusts',
+  positionals: ACCOUNT,
+  ...changeOptions(),
+  async run(context) {
+    const api = context.api('person');
+    const name = await accountName(context, api);
+    await api.call(method.deleteServiceAccount, { name, requestId: requestId(context) });
+    context.print(context.json ? json({ name }) : `Deleted ${name}\n`);
+    return EXIT_OK;
+  },
+};
+
+export const serviceAccountsCommand = family('service-accounts', 'Identities of automation', [
+  listAction,
+  templatesAction,
+  createAction,
+  showAction,
+  updateAction,
+  disableAction,
+  enableAction,
+  deleteAction,
+]);

@@ -1,0 +1,163 @@
+/**
+ * Reviewing what a workflow showed, and approving exactly that: the digest of the claims that were
+ * on the screen goes with the approval, so that what was reviewed is what is approved.
+ */
+import {
+  AutomationService,
+  type CiClaim,
+  type CiConnection,
+  CiConnectionSchema,
+  type CiVerification,
+  CiVerification_State,
+  CiVerificationSchema,
+} from '../../gen/svc/iam/v1/automation_pb.ts';
+import { type Action, type ActionContext, projectOption } from '../client/action.ts';
+import type { Api } from '../client/api.ts';
+import { Fault, UsageError } from '../client/faults.ts';
+import { requestId, resourceName } from '../client/names.ts';
+import { enumText, facts, json, localTime, messageJson, table } from '../client/output.ts';
+import { EXIT_OK } from '../command.ts';
+import { capabilityOption, changeOptions, nameOption, reasonOption } from './options.ts';
+
+const { method } = AutomationService;
+const VERIFICATION = [{ name: 'SETUP-ID' }] as const;
+
+function verificationName(context: ActionContext, api: Api): Promise<string> {
+  const given = context.input.positional(0);
+  return resourceName(context, api, { collection: 'ciVerifications', given });
+}
+
+/** Claims for people. What a token did not have is bound too: it must stay absent. */
+export function claimTable(claims: readonly CiClaim[]): string {
+  return table(
+    ['claim', 'value', 'must stay so'],
+    claims.map(({ claim, value, bound }) => [claim, value ?? '(absent)', bound ? 'yes' : 'no']),
+    'Nothing has been observed yet',
+  );
+}
+
+function verificationText(verification: CiVerification): string {
+  const head = facts([
+    ['verification', verification.name],
+    ['name', verification.displayName],
+    ['state', enumText(CiVerification_State, verification.state)],
+    ['account', verification.serviceAccountName],
+    ['asked for', verification.capabilities.join(' ')],
+    ['platform', verification.issuer],
+    ['audience', verification.audience],
+    ['started', `${localTime(verification.createdUnix)} by ${verification.createdBy}`],
+    ['observed', localTime(verification.observedUnix) || 'not yet'],
+    ['expires', localTime(verification.expiresUnix)],
+    ['digest', verification.claimsDigest],
+    ['trust', verification.connectionName],
+    ...verification.warnings.map((warning) => ['WARNING', warning] as const),
+  ]);
+  return `${head}\n${claimTable(verification.claims)}`;
+}
+
+export const reviewAction: Action = {
+  name: 'review',
+  summary: 'Show what a workflow proved, claim by claim',
+  positionals: VERIFICATION,
+  options: [projectOption],
+  async run(context) {
+    const api = context.api('person');
+    const name = await verificationName(context, api);
+    const verification = await api.call(method.getCiVerification, { name });
+    const document = () => json(messageJson(CiVerificationSchema, verification));
+    context.print(context.json ? document() : verificationText(verification));
+    return EXIT_OK;
+  },
+};
+
+export const approveAction: Action = {
+  name: 'approve',
+  summary: 'Trust what was observed, with the permissions chosen',
+  positionals: VERIFICATION,
+  ...changeOptions(
+    { ...capabilityOption, help: 'Only these; default: those the verification was started with' },
+    nameOption,
+    {
+      name: 'digest',
+      takes: 'DIGEST',
+      help: 'Of the reviewed claims: for programs, in place of a question',
+    },
+  ),
+  notes: `On a terminal each claim is shown and you are asked. Elsewhere --digest must name what "svc trusts
+review" showed. If the workflow shows itself again in between, the approval is refused.`,
+  async run(context) {
+    const { input } = context;
+    const api = context.api('person');
+    const name = await verificationName(context, api);
+    const verification = await api.call(method.getCiVerification, { name });
+    const given = input.list('capability').flatMap((text) => text.split(','));
+    const capabilities = given.length > 0 ? given : verification.capabilities;
+    await confirm(context, verification, capabilities);
+    const trust = await api.call(method.approveCiVerification, {
+      ...{ name, capabilities, requestId: requestId(context) },
+      displayName: input.text('name') ?? verification.displayName,
+      claimsDigest: input.text('digest') ?? verification.claimsDigest,
+    });
+    const document = () => json(messageJson(CiConnectionSchema, trust));
+    context.print(context.json ? document() : variables(trust, api.access.endpoint));
+    context.tell(
+      'Now remove the step and the secret SVC_SETUP_CODE from the workflow: the trust does not need them.',
+    );
+    return EXIT_OK;
+  },
+};
+
+/** Throws `UsageError` without a terminal and a digest, `Fault` when the answer is no. */
+async function confirm(
+  { input, ports, tell }: ActionContext,
+  verification: CiVerification,
+  capabilities: readonly string[],
+): Promise<void> {
+  const digest = input.text('digest');
+  if (digest !== undefined) {
+    // A resend after an approval: the service answers as before, or says what is wrong.
+    if (digest === verification.claimsDigest) return;
+    throw new Fault('The observed claims are not those of the digest: review them again', {
+      hint: `svc trusts review ${verification.name}`,
+    });
+  }
+  if (!ports.isInteractive) {
+    throw new UsageError(
+      'Nobody can be asked here: --digest is missing',
+      `Review first, and give the digest that it shows: svc trusts review ${verification.name}`,
+    );
+  }
+  tell(verificationText(verification));
+  if (verification.state !== CiVerification_State.OBSERVED) {
+    throw new Fault(
+      `There is nothing to approve: the verification is ${enumText(CiVerification_State, verification.state)}`,
+    );
+  }
+  const answer = await ports.ask(
+    `Trust exactly this workflow with ${capabilities.join(' and ')}? Type "yes": `,
+  );
+  if (answer.trim().toLowerCase() !== 'yes') throw new Fault('Not approved');
+}
+
+/** What goes into the variables of the CI. None of it is a secret. */
+function variables({ name, audience }: CiConnection, endpoint: string): string {
+  return `SVC_TRUST=${name}\nSVC_AUDIENCE=${audience}\nSVC_ENDPOINT=${endpoint}\n`;
+}
+
+export const rejectAction: Action = {
+  name: 'reject',
+  summary: 'End a verification without trusting anything',
+  positionals: VERIFICATION,
+  ...changeOptions(reasonOption),
+  async run(context) {
+    const api = context.api('person');
+    const verification = await api.call(method.rejectCiVerification, {
+      name: await verificationName(context, api),
+      requestId: requestId(context),
+      reason: context.input.text('reason') ?? '',
+    });
+    const document = () => json(messageJson(CiVerificationSchema, verification));
+    context.print(context.json ? document() : verificationText(verification));
+    return EXIT_OK;
+  },
+};

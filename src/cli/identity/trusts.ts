@@ -1,0 +1,282 @@
+/**
+ * `svc trusts`: CI workflows that may exchange their identity for a token. A trust is never typed
+ * in: `verify` makes a workflow show who it is, `review` shows what was seen, `approve` trusts that.
+ */
+import { create } from '@bufbuild/protobuf';
+import {
+  AutomationService,
+  type CiConnection,
+  CiConnection_State,
+  CiConnectionSchema,
+  type CiVerification,
+  CiVerification_State,
+  ListCiConnectionsResponseSchema,
+  ListCiVerificationsResponseSchema,
+  StartCiVerificationResponseSchema,
+} from '../../gen/svc/iam/v1/automation_pb.ts';
+import { type Action, type ActionContext, family, projectOption } from '../client/action.ts';
+import type { Api } from '../client/api.ts';
+import { projectName, requestId, resourceName } from '../client/names.ts';
+import { tellRequest } from '../client/once.ts';
+import {
+  enumText,
+  facts,
+  json,
+  localTime,
+  messageJson,
+  shortName,
+  table,
+} from '../client/output.ts';
+import { everyPage, PAGE_SIZE } from '../client/paging.ts';
+import { EXIT_FAULT, EXIT_OK } from '../command.ts';
+import {
+  capabilitiesOf,
+  capabilityOption,
+  changedCapabilities,
+  changeOptions,
+  nameOption,
+  reasonOption,
+} from './options.ts';
+import { approveAction, claimTable, rejectAction, reviewAction } from './trust-review.ts';
+
+const { method } = AutomationService;
+const TRUST = [{ name: 'TRUST' }] as const;
+
+function trustName(context: ActionContext, api: Api): Promise<string> {
+  const given = context.input.positional(0);
+  return resourceName(context, api, { collection: 'ciConnections', given });
+}
+
+function printTrust(context: ActionContext, trust: CiConnection): number {
+  const document = () => json(messageJson(CiConnectionSchema, trust));
+  context.print(context.json ? document() : `${trustFacts(trust)}\n${claimTable(trust.claims)}`);
+  return EXIT_OK;
+}
+
+function trustFacts(trust: CiConnection): string {
+  return facts([
+    ['trust', trust.name],
+    ['name', trust.displayName],
+    ['state', enumText(CiConnection_State, trust.state)],
+    ['account', trust.serviceAccountName],
+    ['approved for', trust.capabilities.join(' ')],
+    ['can do now', trust.effectiveCapabilities.join(' ') || 'nothing'],
+    ['platform', trust.issuer],
+    ['audience', trust.audience],
+    ['last exchange', localTime(trust.lastExchangeUnix) || 'never'],
+    ['created', `${localTime(trust.createdUnix)} by ${trust.createdBy}`],
+    ['updated', localTime(trust.updatedUnix)],
+    ['token epoch', String(trust.tokenEpoch)],
+    ['verification', trust.verificationName],
+  ]);
+}
+
+const listAction: Action = {
+  name: 'list',
+  summary: 'List the approved trusts, or the verifications',
+  options: [projectOption, { name: 'verifications', help: 'List the verifications instead' }],
+  async run(context) {
+    const api = context.api('person');
+    const page = { projectName: await projectName(context, api), pageSize: PAGE_SIZE };
+    if (context.input.isOn('verifications')) return listVerifications(context, api, page);
+    const connections = await everyPage(async (pageToken) => {
+      const answer = await api.call(method.listCiConnections, { ...page, pageToken });
+      return { items: answer.connections, nextPageToken: answer.nextPageToken };
+    });
+    if (context.json) {
+      const answer = create(ListCiConnectionsResponseSchema, { connections });
+      context.print(json(messageJson(ListCiConnectionsResponseSchema, answer)));
+      return EXIT_OK;
+    }
+    const rows = connections.map((trust) => [
+      shortName(trust.name),
+      trust.displayName,
+      enumText(CiConnection_State, trust.state),
+      shortName(trust.serviceAccountName),
+      trust.effectiveCapabilities.join(' ') || 'nothing',
+      claimOf(trust, 'repository'),
+      localTime(trust.lastExchangeUnix) || 'never',
+    ]);
+    const columns = ['trust', 'name', 'state', 'account', 'can do', 'repository', 'last exchange'];
+    context.print(table(columns, rows, 'No workflow is trusted in this project'));
+    return EXIT_OK;
+  },
+};
+
+function claimOf({ claims }: CiConnection, name: string): string {
+  return claims.find(({ claim }) => claim === name)?.value ?? '';
+}
+
+async function listVerifications(
+  context: ActionContext,
+  api: Api,
+  page: { readonly projectName: string; readonly pageSize: number },
+): Promise<number> {
+  const verifications = await everyPage(async (pageToken) => {
+    const answer = await api.call(method.listCiVerifications, { ...page, pageToken });
+    return { items: answer.verifications, nextPageToken: answer.nextPageToken };
+  });
+  if (context.json) {
+    const answer = create(ListCiVerificationsResponseSchema, { verifications });
+    context.print(json(messageJson(ListCiVerificationsResponseSchema, answer)));
+  } else context.print(verificationTable(verifications));
+  return EXIT_OK;
+}
+
+function verificationTable(verifications: readonly CiVerification[]): string {
+  return table(
+    ['verification', 'name', 'state', 'account', 'platform', 'expires', 'wrong codes left'],
+    verifications.map((one) => [
+      shortName(one.name),
+      one.displayName,
+      enumText(CiVerification_State, one.state),
+      shortName(one.serviceAccountName),
+      one.issuer,
+      localTime(one.expiresUnix),
+      String(one.attemptsLeft),
+    ]),
+    'There are no verifications in this project',
+  );
+}
+
+const showAction: Action = {
+  name: 'show',
+  summary: 'Show a trust, with the claims that it binds',
+  positionals: TRUST,
+  options: [projectOption],
+  async run(context) {
+    const api = context.api('person');
+    const name = await trustName(context, api);
+    return printTrust(context, await api.call(method.getCiConnection, { name }));
+  },
+};
+
+const verifyAction: Action = {
+  name: 'verify',
+  summary: 'Start a verification: the step to paste, and its code, once',
+  ...changeOptions(
+    { name: 'service-account', takes: 'NAME', help: 'The account whose permissions it will have' },
+    nameOption,
+    { ...capabilityOption, help: 'At most these will be approved' },
+    { name: 'platform', takes: 'NAME', help: 'github (default), gitlab, buildkite, circleci, …' },
+  ),
+  notes: `The step to paste goes to standard output, the rest to standard error; --json has both. The code is
+valid for 30 minutes, once; it is shown once. It proves an identity and grants nothing.`,
+  async run(context) {
+    const { input, print, tell } = context;
+    const api = context.api('person');
+    const given = input.required('service-account');
+    const collection = 'serviceAccounts';
+    const request = {
+      serviceAccountName: await resourceName(context, api, { collection, given }),
+      requestId: requestId(context),
+      displayName: input.required('name'),
+      capabilities: capabilitiesOf(context),
+      issuer: input.text('platform') ?? '',
+    };
+    tellRequest(context, 'Starting a verification', request.requestId);
+    const answer = await api.call(method.startCiVerification, request);
+    const { setupId, pairingCode, secretAvailable, audience, expiresUnix, workflowStep } = answer;
+    if (context.json) print(json(messageJson(StartCiVerificationResponseSchema, answer)));
+    else {
+      print(workflowStep);
+      tell(
+        facts([
+          ['setup id', setupId],
+          ['audience', audience],
+          ['expires', localTime(expiresUnix)],
+          ['code', secretAvailable ? pairingCode : 'was in an earlier answer'],
+        ]).trimEnd(),
+      );
+    }
+    tell(secretAvailable ? nextSteps(setupId) : LOST_CODE);
+    return secretAvailable ? EXIT_OK : EXIT_FAULT;
+  },
+};
+
+const LOST_CODE =
+  'The code cannot be had again: start another verification, without --request-id.\nThis one ends by itself, or by "svc trusts reject".';
+
+function nextSteps(setupId: string): string {
+  return [
+    'Next: put the step into the very job that will use the trust, store the code as the temporary',
+    'secret SVC_SETUP_CODE, and run the job from the branch, event and environment that are meant.',
+    `Then: svc trusts review ${setupId}`,
+  ].join('\n');
+}
+
+const updateAction: Action = {
+  name: 'update',
+  summary: 'Change the name or the permissions; tokens given out stop working',
+  positionals: TRUST,
+  ...changeOptions(nameOption, {
+    ...capabilityOption,
+    help: 'All it may do from now on, as a whole list; "none" for nothing',
+  }),
+  async run(context) {
+    const api = context.api('person');
+    const displayName = context.input.text('name');
+    const trust = await api.call(method.updateCiConnection, {
+      name: await trustName(context, api),
+      requestId: requestId(context),
+      ...(displayName !== undefined && { displayName }),
+      ...changedCapabilities(context),
+    });
+    return printTrust(context, trust);
+  },
+};
+
+const disableAction: Action = {
+  name: 'disable',
+  summary: 'Stop exchanges and tokens at once: the emergency brake',
+  positionals: TRUST,
+  ...changeOptions(reasonOption),
+  async run(context) {
+    const api = context.api('person');
+    const trust = await api.call(method.disableCiConnection, {
+      name: await trustName(context, api),
+      requestId: requestId(context),
+      reason: context.input.text('reason') ?? '',
+    });
+    return printTrust(context, trust);
+  },
+};
+
+const enableAction: Action = {
+  name: 'enable',
+  summary: 'Let the workflow exchange again',
+  positionals: TRUST,
+  ...changeOptions(),
+  async run(context) {
+    const api = context.api('person');
+    const request = { name: await trustName(context, api), requestId: requestId(context) };
+    return printTrust(context, await api.call(method.enableCiConnection, request));
+  },
+};
+
+const deleteAction: Action = {
+  name: 'delete',
+  summary: 'Delete a trust for good',
+  positionals: TRUST,
+  ...changeOptions(),
+  async run(context) {
+    const api = context.api('person');
+    const name = await trustName(context, api);
+    await api.call(method.deleteCiConnection, { name, requestId: requestId(context) });
+    context.print(context.json ? json({ name }) : `Deleted ${name}\n`);
+    return EXIT_OK;
+  },
+};
+
+export const trustsCommand = family('trusts', 'CI workflows that are trusted without a key', [
+  listAction,
+  showAction,
+  verifyAction,
+  reviewAction,
+  approveAction,
+  rejectAction,
+  updateAction,
+  disableAction,
+  enableAction,
+  deleteAction,
+]);

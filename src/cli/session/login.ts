@@ -1,0 +1,149 @@
+/**
+ * `svc login`: signs a person in on this machine, by the browser they are signed in with, or by a
+ * one-time link. What is kept is a session of the command line's own, in a file for this user alone.
+ */
+import { hash } from 'node:crypto';
+import { pause } from '../../../streams/pause.ts';
+import { parseSecret } from '../../auth/keys.ts';
+import { openAccess } from '../client/access.ts';
+import { type ActionContext, single } from '../client/action.ts';
+import { EXIT_DENIED, Fault, printable, UsageError } from '../client/faults.ts';
+import { json, localTime } from '../client/output.ts';
+import { asApiFault, askPlainly } from '../client/plain-http.ts';
+import { type StoredSession, sessionPath, writeSession } from '../client/session-file.ts';
+import { EXIT_OK } from '../command.ts';
+import { openLoginListener } from './login-listener.ts';
+
+/** How long the browser may take. */
+const BROWSER_WAIT_MS = 5 * 60_000;
+
+export const loginCommand = single({
+  name: 'login',
+  summary: 'Sign in, by your browser or by a one-time link',
+  options: [
+    {
+      ...{ name: 'link', takes: 'LINK' },
+      help: 'A one-time link, or the token in it; - reads it from standard input',
+    },
+    { name: 'no-browser', help: 'Only print the address: open it on this machine yourself' },
+  ],
+  notes: `Without --link your browser opens; sign in there and confirm. A link comes from "svc admin
+login-link", from the first start of the service, or by email. The session is kept in
+$XDG_CONFIG_HOME/svc/session.json (or ~/.config), which nobody else may read.`,
+  async run(context) {
+    const link = await givenLink(context);
+    const endpoint = endpointOf(context, link);
+    const session = link
+      ? await redeem(context, endpoint, { token: link.token })
+      : await byBrowser(context, endpoint);
+    writeSession(sessionPath(context.environment, context.ports.homeFolder), session);
+    const { person, expiresUnix } = session;
+    if (context.json) context.print(json({ endpoint, person, expiresUnix }));
+    else {
+      const until = `the session ends ${localTime(expiresUnix)} at the latest`;
+      context.print(`Signed in at ${endpoint} as ${printable(person)}; ${until}\n`);
+    }
+    return EXIT_OK;
+  },
+});
+
+interface Link {
+  readonly token: string;
+  /** Where it leads, when it is a whole address. */
+  readonly origin: string | undefined;
+}
+
+async function givenLink({ input, ports }: ActionContext): Promise<Link | undefined> {
+  const given = input.text('link');
+  if (given === undefined) return undefined;
+  const text = (given === '-' ? await ports.readInput() : given).trim();
+  const token = /svc_(link|inv)_[0-9A-Za-z_]+/.exec(text)?.[0] ?? '';
+  if (parseSecret('link', token) === undefined && parseSecret('inv', token) === undefined) {
+    throw new UsageError(
+      'The link is not one of this service: its checksum does not fit',
+      'Check that it was copied whole, with what stands after #',
+    );
+  }
+  return { token, origin: URL.canParse(text) ? new URL(text).origin : undefined };
+}
+
+function endpointOf({ input, environment, ports }: ActionContext, link: Link | undefined): string {
+  const given = input.text('endpoint') || environment.SVC_ENDPOINT || link?.origin;
+  return openAccess({ endpoint: given, caller: 'nobody', environment, ports }).endpoint;
+}
+
+async function byBrowser(context: ActionContext, endpoint: string): Promise<StoredSession> {
+  const { input, ports, tell } = context;
+  const secretText = (): string => Buffer.from(ports.random.bytes(32)).toString('base64url');
+  const [state, verifier] = [secretText(), secretText()];
+  const listener = await openLoginListener(state);
+  let outcome = { title: 'Not signed in', sentence: 'svc login says why.' };
+  try {
+    // RFC 7636, section 4.2: S256.
+    const challenge = hash('sha256', verifier, 'base64url');
+    const query = new URLSearchParams({ port: String(listener.port), state, challenge });
+    const url = `${endpoint}/auth/cli?${query}`;
+    const isOpened = !input.isOn('no-browser') && (await ports.openBrowser(url));
+    tell(isOpened ? 'Your browser opens; if it does not, open:' : 'Open this address:');
+    tell(`  ${url}`);
+    const token = await untilCode(context, listener.code);
+    const session = await redeem(context, endpoint, { token, verifier });
+    outcome = {
+      title: 'Signed in',
+      sentence: 'You can close this page and go back to the terminal.',
+    };
+    return session;
+  } finally {
+    await listener.close(outcome);
+  }
+}
+
+async function untilCode({ ports }: ActionContext, code: Promise<string>): Promise<string> {
+  const waiting = new AbortController();
+  const patience = pause(ports.clock, BROWSER_WAIT_MS, waiting.signal).then(() => undefined);
+  try {
+    const found = await Promise.race([code, patience]);
+    if (found !== undefined) return found;
+  } finally {
+    waiting.abort();
+  }
+  throw new Fault('No browser came back within 5 minutes', {
+    exitCode: EXIT_DENIED,
+    hint: 'Run it again, or sign in by a link: svc login --link -',
+  });
+}
+
+async function redeem(
+  { timeoutMs }: ActionContext,
+  endpoint: string,
+  proof: { readonly token: string; readonly verifier?: string },
+): Promise<StoredSession> {
+  const answer = await askPlainly({
+    method: 'POST',
+    url: `${endpoint}/auth/link`,
+    headers: { 'content-type': 'application/json', origin: endpoint },
+    body: JSON.stringify(proof),
+    timeoutMs,
+  });
+  if (answer.status !== 200) throw asApiFault(answer);
+  const session = parseSession(answer.text, endpoint);
+  if (session) return session;
+  throw new Fault(`The answer of ${endpoint} is not one of a sign-in`);
+}
+
+function parseSession(text: string, endpoint: string): StoredSession | undefined {
+  let answer: unknown;
+  try {
+    answer = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  const { session } = (answer ?? {}) as { session?: Record<string, unknown> };
+  const { secret, cookieName, person, expiresUnix } = session ?? {};
+  if (typeof secret !== 'string' || typeof cookieName !== 'string') return undefined;
+  const name = String(person);
+  return {
+    ...{ endpoint, secret, cookieName, expiresUnix: Number(expiresUnix) },
+    person: name.startsWith('people/') ? name : `people/${name}`,
+  };
+}
