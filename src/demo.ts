@@ -1,6 +1,6 @@
 /**
- * First start: the project `demo`, a key that may read and write, a collector's key, and
- * `demo.json` with all of them, for this machine's user alone. Run at every start: what is there
+ * First start: the project `demo`, a service account with a key that may read and write, a
+ * collector's key, and `demo.json` with both, for this machine's user alone. Run at every start: what is there
  * and works is left alone. A crash between the commit and the file leaves keys that nobody has;
  * the next start revokes them in the same commit that makes new ones. Keys near their end are
  * replaced too, and then not revoked: copies of them work until their own end.
@@ -13,6 +13,8 @@ import {
   type NewCredential,
   startCredential,
 } from '../actors/identity/credentials.ts';
+import { grantsOf } from '../actors/identity/grants.ts';
+import { ownerName, parseOwner } from '../actors/identity/names.ts';
 import type { Clock } from '../streams/clock.ts';
 import type { Random } from '../streams/random.ts';
 import { hashKey, type MintedKey, mintKey, parseKey } from './auth/keys.ts';
@@ -34,7 +36,7 @@ export interface DemoFile {
 }
 
 export interface DemoOptions {
-  readonly host: Pick<Host, 'submit' | 'findInstance'>;
+  readonly host: Pick<Host, 'submit' | 'findInstance' | 'view'>;
   readonly clock: Clock;
   readonly random: Random;
   readonly dataFolder: string;
@@ -42,30 +44,27 @@ export interface DemoOptions {
   readonly log: Log;
 }
 
-const OWNER = 'service/demo';
-const BY = { kind: 'service', name: OWNER } as const;
+/** Who makes all of it; and whom the collector's key acts for. */
+const MAKER = 'service/demo';
+const BY = { kind: 'service', name: MAKER } as const;
+/** Id of the service account; a number is added while there is a deleted one of that id. */
+const ACCOUNT = 'demo';
+const CAPABILITIES = ['monitoring.read', 'monitoring.write'];
 /** Keys with less left are replaced at a start, so that a trial that runs on does not die in use. */
 const RENEW_BEFORE_MS = 30 * 86_400_000;
-/** Live keys of the demo looked through for orphans; there are two, or four after a crash. */
+/** Newest live keys looked through for orphans; there are two, or four after a crash. */
 const KEYS_MAX = 1_000;
 
-const credentials: { readonly [K in 'apiKey' | 'collectorKey']: NewCredential } = {
-  apiKey: {
-    project: DEMO_PROJECT,
-    kind: 'sk',
-    capabilities: ['monitoring.read', 'monitoring.write'],
-    owner: OWNER,
-    displayName: 'Demo key',
-    lifetimeMs: KEY_LIFETIME_MS_MAX,
-  },
-  collectorKey: {
-    project: DEMO_PROJECT,
-    kind: 'col',
-    capabilities: ['collector'],
-    owner: OWNER,
-    displayName: 'Demo collector',
-    lifetimeMs: KEY_LIFETIME_MS_MAX,
-  },
+const about = { project: DEMO_PROJECT, lifetimeMs: KEY_LIFETIME_MS_MAX, createdBy: MAKER } as const;
+
+function apiKeyOf(account: string): NewCredential {
+  const whose = { kind: 'sk', owner: accountName(account), displayName: 'Demo key' } as const;
+  return { ...about, ...whose, capabilities: CAPABILITIES };
+}
+
+const collectorKey: NewCredential = {
+  ...{ ...about, kind: 'col', owner: MAKER, displayName: 'Demo collector' },
+  capabilities: ['collector'],
 };
 
 /** Path of demo.json, which is there and works when this resolves. Throws what `submit` throws. */
@@ -73,7 +72,11 @@ export async function prepareDemo(options: DemoOptions): Promise<string> {
   const { host, clock, random, dataFolder, baseUrl, log } = options;
   const path = join(dataFolder, 'demo.json');
   const found = readDemoFile(path, log);
-  if (found && isInForce(options, found.apiKey) && isInForce(options, found.collectorKey)) {
+  if (
+    found &&
+    isInForce(options, found.apiKey, 'sk') &&
+    isInForce(options, found.collectorKey, 'col')
+  ) {
     if (found.baseUrl !== baseUrl) write(path, { ...found, baseUrl });
     return path;
   }
@@ -95,31 +98,63 @@ export async function prepareDemo(options: DemoOptions): Promise<string> {
   return path;
 }
 
-/** Project, the end of orphans, new keys: one decision, and the same when it is made again. */
+/** Project, account, the end of orphans, new keys: one decision, the same when made again. */
 function decide(
   draft: Draft,
-  keys: { readonly [K in keyof typeof credentials]: MintedKey },
+  keys: { readonly apiKey: MintedKey; readonly collectorKey: MintedKey },
   kept: ReadonlySet<string | undefined>,
 ): null {
   if (!draft.record('project', DEMO_PROJECT)) {
-    draft.putRecord({ kind: 'project', id: DEMO_PROJECT, body: { displayName: 'Demo' } });
+    const body = { displayName: 'Demo', createdMs: draft.at };
+    draft.putRecord({ kind: 'project', id: DEMO_PROJECT, body });
   }
-  const live = draft.instances('credential', { final: false, limit: KEYS_MAX });
-  for (const { instance, context } of live.items) {
-    if (context.owner !== OWNER || kept.has(instance)) continue;
-    const revoked = { type: 'revoked', at: draft.at, reason: 'REPLACED', by: OWNER };
-    draft.send('credential', instance, revoked);
+  const account = ensureAccount(draft);
+  for (const owner of [MAKER, accountName(account)]) {
+    const live = { owner, final: false, descending: true, limit: KEYS_MAX };
+    for (const { instance, context } of draft.instances('credential', live).items) {
+      // A key that people made for the account is theirs; one that acts for nobody goes in any case.
+      const isOurs = context.createdBy === MAKER || context.owner === MAKER;
+      const isForNobody = context.kind === 'sk' && context.owner === MAKER;
+      if (!isOurs || (kept.has(instance) && !isForNobody)) continue;
+      const revoked = { type: 'revoked', at: draft.at, reason: 'REPLACED', by: MAKER };
+      draft.send('credential', instance, revoked);
+    }
   }
-  startCredential(draft, keys.apiKey, credentials.apiKey);
-  startCredential(draft, keys.collectorKey, credentials.collectorKey);
+  startCredential(draft, keys.apiKey, apiKeyOf(account));
+  startCredential(draft, keys.collectorKey, collectorKey);
   return null;
 }
 
-function isInForce({ host, clock }: DemoOptions, key: string): boolean {
+/** Id of the demo's service account, which is made when there is none or somebody deleted it. */
+function ensureAccount(draft: Draft): string {
+  for (let number = 1; ; number++) {
+    const id = number === 1 ? ACCOUNT : `${ACCOUNT}-${number}`;
+    const found = draft.instance('serviceAccount', id);
+    if (found?.final) continue;
+    if (!found) {
+      const input = { project: DEMO_PROJECT, displayName: 'Demo', template: 'alert-manager' };
+      const made = { ...input, capabilities: CAPABILITIES, createdBy: MAKER, at: draft.at };
+      draft.start('serviceAccount', id, made);
+    }
+    return id;
+  }
+}
+
+function accountName(account: string): string {
+  return ownerName({ project: DEMO_PROJECT, machine: 'serviceAccount', id: account });
+}
+
+/** Does the key work for a while, and, of an API key, does it act for an account that is there? */
+function isInForce({ host, clock }: DemoOptions, key: string, kind: 'sk' | 'col'): boolean {
   const parsed = parseKey(key);
   const instance = parsed && host.findInstance('credential', parsed.id);
-  if (instance?.value !== 'active') return false;
-  const { hash, expiresMs } = instance.context;
+  if (instance?.value !== 'active' || instance.context.kind !== kind) return false;
+  const { hash, expiresMs, owner } = instance.context;
+  const account = parseOwner(String(owner));
+  if (kind === 'sk') {
+    const state = account && grantsOf(host.view(DEMO_PROJECT), account).state;
+    if (state === undefined || state === 'gone') return false;
+  }
   return hash === hashKey(key) && clock.now() < Number(expiresMs) - RENEW_BEFORE_MS;
 }
 

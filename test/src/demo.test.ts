@@ -8,6 +8,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { KEY_LIFETIME_MS_MAX } from '../../actors/identity/credentials.ts';
+import { issueCredential } from '../../src/auth/credentials.ts';
+import { parseKey } from '../../src/auth/keys.ts';
 import { banner } from '../../src/cli/banner.ts';
 import { type DemoFile, prepareDemo } from '../../src/demo.ts';
 import { silentLog } from '../../src/log.ts';
@@ -16,6 +18,7 @@ import {
   DAY_MS,
   reasonOf,
   startWorld,
+  tester,
   type World,
 } from '../support/credential-world.ts';
 
@@ -42,9 +45,14 @@ t.test(
     t.match(first, { baseUrl: 'http://127.0.0.1:8080', projectName: 'projects/demo' });
     t.match(world.host.view('demo').record('project', 'demo')?.body, { displayName: 'Demo' });
     const { authenticate } = authenticator(t, world);
+    const { credential } = authenticate(first.apiKey);
     t.match(authenticate(first.apiKey), {
       project: 'demo',
+      name: `projects/demo/serviceAccounts/demo/keys/${credential}`,
       capabilities: ['monitoring.read', 'monitoring.write'],
+    });
+    t.match(world.host.view('demo').instance('serviceAccount', 'demo'), {
+      ...{ value: 'active', context: { displayName: 'Demo', template: 'alert-manager' } },
     });
     t.match(authenticate(first.collectorKey), { kind: 'col', capabilities: ['collector'] });
     await prepare();
@@ -81,6 +89,66 @@ t.test(
       );
       t.ok(live() <= 3, 'at most a collector key that was still in the file');
     }
+  },
+);
+
+t.test('an API key that acts for no account is replaced by one of the account demo', async (t) => {
+  const world = await startWorld(t);
+  const { path, prepare, read, live } = demoOf(t, world);
+  await prepare();
+  const { host } = world;
+  const old = await issueCredential(world, tester, {
+    ...{ project: 'demo', kind: 'sk', owner: 'service/demo', displayName: 'Demo key' },
+    capabilities: ['monitoring.read', 'monitoring.write'],
+    lifetimeMs: KEY_LIFETIME_MS_MAX,
+  });
+  writeFileSync(path, JSON.stringify({ ...read(), apiKey: old.key }));
+  await prepare();
+  t.not(read().apiKey, old.key);
+  t.equal(host.findInstance('credential', old.id)?.value, 'revoked');
+  t.match(host.findInstance('credential', parseKey(read().apiKey)?.id ?? '')?.context, {
+    owner: 'projects/demo/serviceAccounts/demo',
+  });
+  t.equal(live(), 3, 'and the collector’s key that was in the file');
+});
+
+t.test('keys that people made for the account demo are left alone, whatever is lost', async (t) => {
+  const world = await startWorld(t);
+  const { path, prepare, live } = demoOf(t, world);
+  await prepare();
+  const owner = 'projects/demo/serviceAccounts/demo';
+  const about = { project: 'demo', kind: 'sk', displayName: 'Mine' } as const;
+  const capabilities = ['monitoring.read'];
+  const mine = { ...about, owner, capabilities, createdBy: 'people/ada' };
+  const { id } = await issueCredential(world, tester, mine);
+  rmSync(path);
+  await prepare();
+  t.equal(world.host.findInstance('credential', id)?.value, 'active');
+  t.equal(live(), 3);
+});
+
+t.test(
+  'an account demo that was deleted is followed by another, a disabled one is not',
+  async (t) => {
+    const world = await startWorld(t);
+    const { prepare, read } = demoOf(t, world);
+    await prepare();
+    const first = read();
+    const tell = (account: string, type: string) =>
+      world.host.submit({
+        ...{ project: 'demo', by: tester },
+        decide(draft) {
+          const event = { type, at: draft.at, reason: '', by: tester.name };
+          draft.send('serviceAccount', account, event);
+        },
+      });
+    await tell('demo', 'disabled');
+    await prepare();
+    t.same(read(), first, 'somebody wanted it to stop');
+    await tell('demo', 'deleted');
+    await prepare();
+    const { authenticate } = authenticator(t, world);
+    t.match(authenticate(read().apiKey).name, /^projects\/demo\/serviceAccounts\/demo-2\/keys\//);
   },
 );
 
