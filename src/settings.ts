@@ -3,6 +3,7 @@
  * refusal of unknown names come from this table. A setting is an environment variable, and a flag
  * of `svc serve` with the same name in lower case (`SVC_LISTEN`, `--listen`).
  */
+import { ciIssuers } from './ci/issuers.ts';
 import {
   choice,
   choices,
@@ -141,9 +142,8 @@ export const settingsTable = {
     secret: true,
     help: 'Mail server for sign-in links and invitations. With a user, and not on this machine, it must offer TLS.',
   }),
-  ciIssuers: optional('SVC_CI_ISSUERS', text, {
-    help: 'Issuers whose CI identity assertions can be exchanged.',
-    withoutEffect: 'this version exchanges no CI identities',
+  ciIssuers: setting('SVC_CI_ISSUERS', ciIssuers, 'github', {
+    help: 'Issuers whose CI identity tokens can be exchanged. What is given replaces the default: name github too to keep it. The address of an issuer of your own is written as its tokens have it in iss; plain http is for loopback alone.',
   }),
   oidcIssuer: optional('SVC_OIDC_ISSUER', issuer, {
     help: 'OpenID Connect provider that people sign in with. Register <public URL>/auth/callback there.',

@@ -1,14 +1,16 @@
 /**
  * Everything on disk, opened in order: the folder's lock, the sealed secrets, the projection, the
- * stream, the history. One file each, so that what is acknowledged (FULL) and what can be rebuilt
+ * stream, the claims, the history. One file each, so that what is acknowledged (FULL) and what can be rebuilt
  * (NORMAL) have their own settings.
  *
  *     secrets.db  sealed values, bodies      control.db  instances, records, timers (from EVENTS)
  *     events.db   EVENTS, DELIVERIES         samples.db  SAMPLES    history.db  chunks
+ *     claims.db   what may happen once (on NATS: a stream)
  */
 import { join } from 'node:path';
 import { deliveriesSpec } from '../actors/delivery/wake-ups.ts';
 import { SAMPLES_STREAM, samplesSpec } from '../actors/sample-log.ts';
+import { openClaimStore } from '../sqlite/claim-store.ts';
 import { openDatabase } from '../sqlite/database.ts';
 import { openEmbeddedStream } from '../sqlite/embedded-stream.ts';
 import { HISTORY_FILE } from '../sqlite/history/history-file.ts';
@@ -16,7 +18,9 @@ import { type History, openHistory } from '../sqlite/history/store.ts';
 import { type InstanceStore, openInstanceStore } from '../sqlite/instance-store.ts';
 import { lockFolder } from '../sqlite/lock-file.ts';
 import { openSecretStore, type SecretStore } from '../sqlite/secret-store.ts';
+import type { Claims } from '../streams/claims.ts';
 import type { Clock } from '../streams/clock.ts';
+import { openStreamClaims } from '../streams/jetstream/claims.ts';
 import { openJetStream } from '../streams/jetstream/jetstream-stream.ts';
 import type { Random } from '../streams/random.ts';
 import type { Stream } from '../streams/stream.ts';
@@ -53,6 +57,7 @@ export interface Storage {
   /** A key of 32 bytes for one purpose, from the master key. */
   readonly deriveKey: (purpose: string) => Uint8Array;
   readonly history: History;
+  readonly claims: Claims;
   /** The projection's file, for threads that read it themselves. */
   readonly controlPath: string;
 }
@@ -76,12 +81,13 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
   if (!options.stream) closers.add('stream', () => stream.close());
   const samples = await using(fileOf(folder, SAMPLES_STREAM), () => stream.ensure(samplesSpec));
   await using(fileOf(folder, deliveriesSpec.name), () => stream.ensure(deliveriesSpec));
+  const claims = await openClaims(options, stream);
   const history = await using(join(folder, HISTORY_FILE), () =>
     openHistory({ folder, clock, logIdentity: samples.identity }),
   );
   closers.add('history', () => history.close());
   await tellHistoryGap({ history, stream, samples }, options.log);
-  return { stream, store, secrets, deriveKey: deriveOwn, history, controlPath: path };
+  return { stream, store, secrets, deriveKey: deriveOwn, history, claims, controlPath: path };
 }
 
 /** What `use` gives, its faults of files and databases told with the path. */
@@ -97,6 +103,17 @@ function openProjection(path: string, closers: Closers): InstanceStore {
   const database = openDatabase({ path, synchronous: 'NORMAL', migrations: [] });
   closers.add('control.db', () => void database.close());
   return openInstanceStore(database);
+}
+
+/** Where the nodes share a stream they share what is claimed; one alone has a file for it. */
+async function openClaims(options: StorageOptions, stream: Stream): Promise<Claims> {
+  const { settings, clock, closers } = options;
+  const isShared = settings.natsUrl !== null || options.stream !== undefined;
+  if (isShared) return openStreamClaims({ stream, clock });
+  const path = join(settings.data, 'claims.db');
+  const claims = await using(path, () => openClaimStore({ path, clock }));
+  closers.add('claims', () => claims.close());
+  return claims;
 }
 
 function openSecrets({ settings, random, log }: StorageOptions) {

@@ -1,0 +1,89 @@
+/**
+ * The configured CI issuers, running: each with its kept keys, told in `/readyz` while they cannot
+ * be read, counted in the metrics, and with a word in the log for each claim that is new to us.
+ */
+import type { Clock } from '../../streams/clock.ts';
+import type { Closers } from '../closers.ts';
+import type { Health } from '../health.ts';
+import type { Log } from '../log.ts';
+import type { Metrics } from '../metrics.ts';
+import type { Settings } from '../settings.ts';
+import { createCiIssuers } from './assertions.ts';
+import { createKeyFetcher } from './fetch-keys.ts';
+import { createIssuerKeys, type IssuerKeys } from './jwks.ts';
+import type { CiIssuers } from './ports.ts';
+
+export interface OpenIssuersOptions {
+  readonly settings: Pick<Settings, 'ciIssuers'>;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly health: Health;
+  readonly closers: Closers;
+}
+
+/** Names of unknown claims that are told; owners of a platform's projects may make up more. */
+const NAMES_TOLD_MAX = 200;
+const NAME_LENGTH_MAX = 100;
+
+/** Closed by `closers`. Nothing is fetched before a token asks for it. */
+export function openCiIssuers(options: OpenIssuersOptions): CiIssuers {
+  const { settings, clock, log, metrics, health, closers } = options;
+  const fetcher = createKeyFetcher();
+  closers.add('CI issuers', () => fetcher.close());
+  const fetches = metrics.counter(
+    'svc_ci_keys_fetches_total',
+    'Readings of the keys of a CI issuer',
+    ['issuer', 'outcome'],
+  );
+  const issuers = settings.ciIssuers.map((issuer) => {
+    const { name, keysUrl } = issuer;
+    const keys = createIssuerKeys({
+      ...{ name, clock, log },
+      fetchKeys: (signal) => fetcher.fetch(keysUrl, signal),
+      onFetched: (outcome) => fetches.inc({ issuer: name, outcome }),
+    });
+    health.watch(`CI issuer ${name}`, () => keys.health());
+    return { issuer, keys };
+  });
+  tellAges(metrics, issuers);
+  return createCiIssuers({ issuers, clock, onUnknownClaim: unknownClaims(options) });
+}
+
+function tellAges(
+  metrics: Metrics,
+  issuers: readonly { readonly issuer: { readonly name: string }; readonly keys: IssuerKeys }[],
+): void {
+  metrics.gauge(
+    'svc_ci_keys_age_seconds',
+    'Time since the keys of a CI issuer were read; absent before the first time',
+    ['issuer'],
+    (gauge) => {
+      for (const { issuer, keys } of issuers) {
+        const ageMs = keys.ageMs();
+        if (ageMs !== undefined) gauge.set({ issuer: issuer.name }, ageMs / 1000);
+      }
+    },
+  );
+}
+
+/** Each token with one counts; each name is told once. */
+function unknownClaims({ metrics, log }: OpenIssuersOptions) {
+  const seen = metrics.counter(
+    'svc_ci_unknown_claims_total',
+    'Claims of CI identity tokens that this version does not know',
+    ['issuer'],
+  );
+  const told = new Set<string>();
+  return (issuer: string, name: string): void => {
+    seen.inc({ issuer });
+    const claim = name.slice(0, NAME_LENGTH_MAX);
+    const key = `${issuer} ${claim}`;
+    if (told.has(key) || told.size >= NAMES_TOLD_MAX) return;
+    told.add(key);
+    log.warn(
+      { issuer, claim },
+      'Tokens of the CI issuer have a claim that this version does not know: nothing is bound to it',
+    );
+  };
+}
