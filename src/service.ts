@@ -41,6 +41,7 @@ import { Exporter } from './export/exporter.ts';
 import { createHealth, type Health } from './health.ts';
 import { diskSpace, hostCheck, streamCheck } from './health-checks.ts';
 import { addExportRoutes } from './http/export-routes.ts';
+import { addJwksRoute } from './http/jwks-route.ts';
 import { openConfiguredMetricsServer } from './http/metrics-server.ts';
 import { addPromqlRoutes } from './http/promql/routes.ts';
 import { createReadGate } from './http/read-gate.ts';
@@ -293,6 +294,7 @@ async function startEdges(options: EdgeOptions) {
       await addSignInRoutes(app);
       addFastWriteSamples(app, rpc);
       addExportRoutes(app, { authenticator, exporter, origin });
+      addJwksRoute(app, tokens);
       await addPromqlRoutes(app, { ...rpc, queries: rpc.promqlQueries });
       const api = { ...rpc, publicUrl: origin, stopping: stopSignal(app) };
       await app.register(fastifyConnectPlugin, { ...connectOptions(api), routes: rpcRoutes(api) });
