@@ -52,10 +52,11 @@ export interface IdentityProviderOptions {
   /** undefined: a public client. */
   readonly clientSecret: string | undefined;
   readonly clock: Pick<Clock, 'elapsed'>;
+  /** Of each request to the provider. Default: 5. */
+  readonly answerSecondsMax?: number;
 }
 
-/** Of each request to the provider. */
-const ANSWER_SECONDS = 5;
+const ANSWER_SECONDS_MAX = 5;
 /** Endpoints change seldom; when they cannot be read anew, those known stay in use. */
 const KNOWN_FOR_MS = 3_600_000;
 /** Between two attempts while it is away: who comes meanwhile is told at once. */
@@ -125,17 +126,17 @@ class Discovery {
   }
 
   async #read(): Promise<oidc.Configuration> {
-    const { issuer, clientId, clientSecret, clock } = this.#options;
+    const { issuer, clientId, clientSecret, clock, answerSecondsMax } = this.#options;
     const server = new URL(issuer);
     try {
       this.#config = await oidc.discovery(
         server,
         clientId,
         undefined,
-        clientSecret === undefined ? oidc.None() : oidc.ClientSecretBasic(clientSecret),
+        authenticationOf(clientSecret),
         {
           [oidc.customFetch]: boundedFetch,
-          timeout: ANSWER_SECONDS,
+          timeout: answerSecondsMax ?? ANSWER_SECONDS_MAX,
           execute: [
             oidc.enableNonRepudiationChecks,
             // The settings allow http for loopback alone.
@@ -153,6 +154,17 @@ class Discovery {
       throw failed;
     }
   }
+}
+
+/** In the way that the provider says it takes; the default is in OpenID Connect Discovery, section 3. */
+function authenticationOf(secret: string | undefined): oidc.ClientAuth {
+  if (secret === undefined) return oidc.None();
+  const [basic, post] = [oidc.ClientSecretBasic(secret), oidc.ClientSecretPost(secret)];
+  return (server, ...request) => {
+    const { token_endpoint_auth_methods_supported: methods } = server;
+    const takesBasic = methods?.includes('client_secret_basic') ?? true;
+    return (takesBasic ? basic : post)(server, ...request);
+  };
 }
 
 function hasProfile(claims: Readonly<Record<string, unknown>>): boolean {
@@ -194,7 +206,7 @@ function identityOf(
 
 /** Errors of the token endpoint that are about this one sign-in (RFC 6749, section 5.2). */
 const ABOUT_THE_CODE = ['invalid_grant', 'invalid_request'];
-/** Codes of openid-client for answers that came, and do not hold. */
+/** Codes of openid-client for no answer, or one with another status than the protocol's. */
 const AWAY_CODES = ['OAUTH_TIMEOUT', 'OAUTH_ABORT', 'OAUTH_RESPONSE_IS_NOT_CONFORM'];
 
 function failureOf(error: unknown): SignInFailed {

@@ -1,0 +1,178 @@
+/**
+ * A real OpenID Connect provider (oidc-provider) on 127.0.0.1 beside the service, for tests of
+ * signing in at one. Whoever comes is `account`, without questions; `answerToken` stands in for
+ * its token endpoint, to send what a provider should not.
+ */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
+import Provider, { type Configuration } from 'oidc-provider';
+import type { Test } from 'tap';
+import { Browser, type SignInWorld, startSignInWorld } from './sign-in-world.ts';
+
+export const CLIENT_ID = 'svc-test';
+export const CLIENT_SECRET = 'planted-client-secret-0123456789';
+
+export interface Account {
+  readonly id: string;
+  readonly claims: Readonly<Record<string, unknown>>;
+}
+
+export interface ProviderControl {
+  /** Who comes; undefined: the person cancels. */
+  account: Account | undefined;
+  /** Answers the token endpoint in place of the provider. */
+  answerToken: (() => Promise<object>) | undefined;
+  /** Accepts connections, and answers nothing. */
+  isSilent: boolean;
+  readonly issuer: string;
+  /** Of each request to it, method and path. */
+  readonly asked: string[];
+  /** An ID token signed by the provider's key, or another. */
+  idToken(claims: JWTPayload, options?: { otherKey?: boolean }): Promise<string>;
+  stop(): Promise<void>;
+  start(): Promise<void>;
+}
+
+export interface OidcWorld extends SignInWorld {
+  readonly provider: ProviderControl;
+}
+
+export const ada: Account = {
+  id: 'ada-at-provider',
+  claims: { email: 'Ada@Example.com', email_verified: true, name: 'Ada' },
+};
+
+/** Ends with the test. */
+export async function startOidcWorld(
+  t: Test,
+  options: {
+    readonly environment?: Readonly<Record<string, string>>;
+    readonly configuration?: Configuration;
+    readonly isPublicClient?: boolean;
+  } = {},
+): Promise<OidcWorld> {
+  const keys = await generateKeyPair('RS256', { extractable: true });
+  const others = await generateKeyPair('RS256');
+  const jwk = { ...(await exportJWK(keys.privateKey)), kid: 'k1', use: 'sig', alg: 'RS256' };
+  let handle: (request: IncomingMessage, response: ServerResponse) => void = () => {};
+  const server = createServer((request, response) => {
+    const [path = ''] = (request.url ?? '').split('?', 1);
+    control.asked.push(`${request.method} ${path}`);
+    if (control.isSilent) return;
+    if (path !== '/token' || !control.answerToken) {
+      handle(request, response);
+      return;
+    }
+    control.answerToken().then((body) => {
+      response.setHeader('content-type', 'application/json');
+      response.end(JSON.stringify(body));
+    }, response.destroy.bind(response));
+  });
+  const listen = (port: number) =>
+    new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  await listen(0);
+  const { port } = server.address() as { port: number };
+  const control: ProviderControl = {
+    ...{ account: ada, answerToken: undefined, isSilent: false, asked: [] },
+    issuer: `http://127.0.0.1:${port}`,
+    idToken: (claims, { otherKey = false } = {}) =>
+      new SignJWT(claims)
+        .setProtectedHeader({ alg: 'RS256', kid: 'k1' })
+        .sign(otherKey ? others.privateKey : keys.privateKey),
+    async stop() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+    start: () => listen(port),
+  };
+  t.teardown(() => (server.listening ? control.stop() : undefined));
+  const world = await startSignInWorld(t, {
+    SVC_OIDC_ISSUER: control.issuer,
+    SVC_OIDC_CLIENT_ID: CLIENT_ID,
+    ...options.environment,
+  });
+  const provider = openProvider(control, {
+    ...{ jwk, redirectUri: `${world.origin}/auth/callback` },
+    ...{ isPublicClient: options.isPublicClient ?? false, more: options.configuration ?? {} },
+  });
+  handle = (request, response) => {
+    if (!request.url?.startsWith('/interaction/')) return provider.callback()(request, response);
+    const { account } = control;
+    const result = account
+      ? { login: { accountId: account.id } }
+      : { error: 'access_denied', error_description: 'cancelled' };
+    provider
+      .interactionFinished(request, response, result, { mergeWithLastSubmission: false })
+      .catch(() => response.destroy());
+  };
+  return { ...world, provider: control };
+}
+
+function openProvider(
+  control: ProviderControl,
+  options: {
+    readonly jwk: object;
+    readonly redirectUri: string;
+    readonly isPublicClient: boolean;
+    readonly more: Configuration;
+  },
+): Provider {
+  const authentication = options.isPublicClient
+    ? { token_endpoint_auth_method: 'none' as const }
+    : { client_secret: CLIENT_SECRET };
+  return new Provider(control.issuer, {
+    clients: [{ client_id: CLIENT_ID, redirect_uris: [options.redirectUri], ...authentication }],
+    jwks: { keys: [options.jwk as { kty: 'RSA' }] },
+    cookies: { keys: ['cookies of the provider'] },
+    claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'] },
+    features: { devInteractions: { enabled: false } },
+    interactions: { url: (_context, { uid }) => `/interaction/${uid}` },
+    findAccount: (_context, sub) => ({
+      accountId: sub,
+      claims: async () => ({ ...control.account?.claims, sub }),
+    }),
+    async loadExistingGrant({ oidc }) {
+      const accountId = oidc.session?.accountId;
+      const grant = new oidc.provider.Grant({
+        clientId: CLIENT_ID,
+        ...(accountId && { accountId }),
+      });
+      grant.addOIDCScope('openid email profile');
+      await grant.save();
+      return grant;
+    },
+    ...options.more,
+  });
+}
+
+export interface AtProvider {
+  /** The whole address at which the browser comes back to the service. */
+  readonly callback: string;
+  /** The address that the service sent it to. */
+  readonly authorization: URL;
+}
+
+/** Goes from the service to the provider and up to the way back, which is not taken yet. */
+export async function goToProvider(
+  world: OidcWorld,
+  browser: Browser,
+  options: { readonly return?: string; readonly change?: (url: URL) => void } = {},
+): Promise<AtProvider> {
+  const query = options.return === undefined ? '' : `?return=${encodeURIComponent(options.return)}`;
+  const { location } = await browser.get(`/auth/login${query}`);
+  const authorization = new URL(location);
+  options.change?.(authorization);
+  const there = new Browser({ address: world.provider.issuer, origin: world.provider.issuer });
+  let next = authorization.href;
+  for (let hops = 0; next.startsWith(world.provider.issuer) && hops < 10; hops++) {
+    const answer = await there.get(next);
+    next = new URL(answer.location, world.provider.issuer).href;
+  }
+  return { callback: next, authorization };
+}
+
+/** The path and query of an address, as a browser asks for them. */
+export function pathOf(address: string): string {
+  const { pathname, search } = new URL(address);
+  return pathname + search;
+}
