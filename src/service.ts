@@ -27,9 +27,11 @@ import { type Random, systemRandom, ulid } from '../streams/random.ts';
 import type { Stream } from '../streams/stream.ts';
 import { openAdminServer } from './admin/admin-server.ts';
 import { historyRoutes } from './admin/history-routes.ts';
+import { identityRoutes } from './admin/identity-routes.ts';
 import { openAccessTokens } from './auth/access-tokens.ts';
 import { createAuthenticator } from './auth/authenticator.ts';
 import { createLastUsed } from './auth/last-used.ts';
+import { openCiIssuers } from './ci/open-issuers.ts';
 import type { RunningService } from './cli/serve.ts';
 import { programVersion } from './cli/version.ts';
 import { Closers } from './closers.ts';
@@ -47,6 +49,7 @@ import { addPromqlRoutes } from './http/promql/routes.ts';
 import { createReadGate } from './http/read-gate.ts';
 import { openHttpServer } from './http/server.ts';
 import { stopSignal } from './http/stop-signal.ts';
+import { openKeylessCi } from './keyless-ci.ts';
 import type { Log } from './log.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { AddressGuard } from './notifiers/webhook/address-guard.ts';
@@ -104,12 +107,14 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
   const base = { settings, log, clock, random, metrics, health, closers };
 
   const storage = await openStorage({ ...base, ...ports });
-  await startAdmin(base, storage);
+  const admin = await startAdmin(base, storage);
   const host = await startHost(base, storage);
   const core = buildCore({ ...base, ...storage, host, ports });
-  const { http, metricsUrl } = await startEdges({ ...base, ...storage, ...core, host });
+  const edges = await startEdges({ ...base, ...storage, ...core, host });
+  const { http, metricsUrl } = edges;
   // Only now is it known under which address notifications link to the service.
   core.start(http.baseUrl);
+  admin?.add(identityRoutes({ ...edges, host, publicUrl: http.baseUrl }));
 
   const demoFile = settings.demo
     ? await prepareDemo({ ...base, host, dataFolder: settings.data, baseUrl: http.baseUrl })
@@ -139,13 +144,15 @@ interface Base {
 }
 
 /** Operator commands are a help, not a condition: some file systems have no sockets. */
-async function startAdmin({ settings, log, closers }: Base, { history }: Storage): Promise<void> {
+async function startAdmin({ settings, log, closers }: Base, { history }: Storage) {
   try {
     const routes = historyRoutes(history);
     const admin = await openAdminServer({ folder: settings.data, routes, log });
     closers.add('admin socket', () => admin.close());
+    return admin;
   } catch (error) {
     log.warn({ err: error, part: 'admin' }, 'Operator commands cannot reach this service');
+    return undefined;
   }
 }
 
@@ -262,7 +269,9 @@ type EdgeOptions = Base &
     ReturnType<typeof buildCore>,
     'ingest' | 'alerting' | 'datacenters' | 'clocks' | 'evaluator'
   > &
-  Pick<Storage, 'history' | 'secrets' | 'deriveKey' | 'controlPath'> & { host: RunningHost };
+  Pick<Storage, 'history' | 'secrets' | 'deriveKey' | 'claims' | 'controlPath'> & {
+    host: RunningHost;
+  };
 
 /** What clients reach: the API, and the service's own metrics. */
 async function startEdges(options: EdgeOptions) {
@@ -284,8 +293,12 @@ async function startEdges(options: EdgeOptions) {
   const identities = createServiceIdentities(options);
   const { projectCreation } = settings;
   const parts = { ...options, ...identities, ...people, projectCreation, lastUsed, authenticator };
+  const keylessCi = openKeylessCi({
+    ...{ ...options, tokens, publicUrl: origin },
+    ...{ issuers: settings.ciIssuers, assertions: openCiIssuers(options) },
+  });
   const enrolments = openEnrolments({ ...options, datacenters: settings.expandedDatacenters });
-  const rpc = { ...parts, enrolments, ...openQueries(options) };
+  const rpc = { ...parts, ...keylessCi, enrolments, ...openQueries(options) };
   const http = await openHttpServer({
     ...options,
     readGate: createReadGate(authenticator),

@@ -12,18 +12,19 @@ export class NoService extends Error {}
 export class AdminFault extends Error {}
 
 /**
- * Resolves with the result of a path, after telling how far it is. Throws `NoService`,
- * `AdminFault`, or what the connection throws.
+ * Resolves with the result of a path, after telling how far it is; `body` is what it is asked with.
+ * Throws `NoService`, `AdminFault`, or what the connection throws.
  */
 export async function askService(
   folder: string,
   path: string,
   onProgress: (progress: unknown) => void = () => {},
+  body: Readonly<Record<string, unknown>> = {},
 ): Promise<unknown> {
-  const response = await post(folder, path);
+  const response = await post(folder, path, JSON.stringify(body));
   if (response.statusCode !== 200) {
     response.resume();
-    const version = 'is it of another version than this command?';
+    const version = 'is it still starting, or of another version than this command?';
     throw new AdminFault(`The service does not know ${path} (${response.statusCode}): ${version}`);
   }
   for await (const text of createInterface({ input: response })) {
@@ -36,12 +37,12 @@ export async function askService(
   throw new AdminFault('The service has ended before it had answered');
 }
 
-async function post(folder: string, path: string): Promise<IncomingMessage> {
+async function post(folder: string, path: string, body: string): Promise<IncomingMessage> {
   try {
     const socket = openSocketPath(folder);
     try {
       const asked = request({ socketPath: socket.path, path, method: 'POST', agent: false });
-      asked.end();
+      asked.end(body);
       const [response] = (await once(asked, 'response')) as [IncomingMessage];
       return response;
     } finally {

@@ -15,13 +15,24 @@ export type AdminLine =
   | { readonly result: unknown }
   | { readonly fault: string };
 
-/** Does what a path asks for; `signal` aborts when the command has gone, or the service stops. */
+/** Longest body of a request, bytes: names, addresses and reasons. */
+const BODY_BYTES_MAX = 64 * 1024;
+
+/**
+ * Does what a path asks for; `signal` aborts when the command has gone, or the service stops.
+ * `body` is the request's JSON, {} where there is none.
+ */
 export type AdminRoute = (
   signal: AbortSignal,
   onProgress: (progress: unknown) => void,
+  body: Readonly<Record<string, unknown>>,
 ) => Promise<unknown>;
 
+export type AdminRoutes = Readonly<Record<string, AdminRoute>>;
+
 export interface AdminServer {
+  /** Further routes, of parts that were started after the socket. */
+  add(routes: AdminRoutes): void;
   /** Ends what is under way. Harmless on a second call. */
   close(): Promise<void>;
 }
@@ -32,10 +43,11 @@ export interface AdminServer {
  */
 export async function openAdminServer(options: {
   readonly folder: string;
-  readonly routes: Readonly<Record<string, AdminRoute>>;
+  readonly routes: AdminRoutes;
   readonly log: Log;
 }): Promise<AdminServer> {
-  const { folder, routes, log } = options;
+  const { folder, log } = options;
+  let routes = options.routes;
   const stopping = new AbortController();
   const running = new Set<Promise<void>>();
   const server = createServer((request, response) => {
@@ -61,6 +73,9 @@ export async function openAdminServer(options: {
     throw error;
   }
   return {
+    add(more) {
+      routes = { ...routes, ...more };
+    },
     async close() {
       if (stopping.signal.aborted) return;
       stopping.abort(new Error('The service is stopping'));
@@ -75,7 +90,7 @@ export async function openAdminServer(options: {
 }
 
 async function answer(
-  routes: Readonly<Record<string, AdminRoute>>,
+  routes: AdminRoutes,
   request: IncomingMessage,
   response: ServerResponse,
   stopping: AbortSignal,
@@ -85,15 +100,41 @@ async function answer(
     response.writeHead(route ? 405 : 404).end();
     return;
   }
+  const body = await readBody(request);
+  if (body === undefined) {
+    response.writeHead(400).end();
+    return;
+  }
   const gone = new AbortController();
   response.once('close', () => gone.abort(new Error('The command has gone')));
   const signal = AbortSignal.any([gone.signal, stopping]);
   const tell = (line: AdminLine) => response.write(`${JSON.stringify(line)}\n`);
   response.writeHead(200, { 'content-type': 'application/x-ndjson' });
   try {
-    tell({ result: await route(signal, (progress) => tell({ progress })) });
+    tell({ result: await route(signal, (progress) => tell({ progress }), body) });
   } catch (error) {
     tell({ fault: error instanceof Error ? error.message : String(error) });
   }
   response.end();
+}
+
+/** undefined: it is too long, or no JSON object. */
+async function readBody(
+  request: IncomingMessage,
+): Promise<Readonly<Record<string, unknown>> | undefined> {
+  const parts: Buffer[] = [];
+  let bytes = 0;
+  for await (const part of request as AsyncIterable<Buffer>) {
+    bytes += part.length;
+    if (bytes > BODY_BYTES_MAX) return undefined;
+    parts.push(part);
+  }
+  if (bytes === 0) return {};
+  try {
+    const value: unknown = JSON.parse(Buffer.concat(parts).toString('utf8'));
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+    return isObject ? { ...value } : undefined;
+  } catch {
+    return undefined;
+  }
 }

@@ -3,6 +3,8 @@
  * describes the table itself; a further command is one file and one line in `commands`.
  */
 import { closestName } from '../closest-name.ts';
+import { adminCommand } from './admin.ts';
+import { authCommand } from './ci/auth.ts';
 import { beforeDashes } from './client/action.ts';
 import { type Command, EXIT_FAULT, EXIT_OK, EXIT_USAGE, type Surroundings } from './command.ts';
 import { createCompletionCommand } from './completion.ts';
@@ -35,6 +37,7 @@ const helpCommand: Command = {
 const commands: readonly Command[] = [
   serveCommand,
   historyCommand,
+  adminCommand,
   loginCommand,
   logoutCommand,
   whoamiCommand,
@@ -45,6 +48,7 @@ const commands: readonly Command[] = [
   trustsCommand,
   monitoringCommand,
   alertsCommand,
+  authCommand,
   createCompletionCommand(() => commands),
   versionCommand,
   helpCommand,

@@ -1,0 +1,156 @@
+/** Acts of `svc admin` about projects, people, sessions and keys. */
+import {
+  type ChangedPerson,
+  type CreatedProject,
+  IDENTITY_PATHS,
+  type ListedPerson,
+  type ListedProject,
+  type MadeLink,
+  type RevokedKey,
+} from '../admin/identity-routes.ts';
+import type { AdminAct } from './admin-act.ts';
+import type { Option } from './client/arguments.ts';
+import { printable } from './client/faults.ts';
+import { localTime, table } from './client/output.ts';
+
+const roleOption: Option = {
+  name: 'role',
+  takes: 'ROLE',
+  choices: ['VIEWER', 'EDITOR', 'OWNER'],
+  help: 'What they may do: VIEWER reads, EDITOR changes alerts, OWNER also members and keys',
+};
+
+const PERSON = { name: 'EMAIL|PERSON' } as const;
+
+export const identityActs: readonly AdminAct[] = [
+  {
+    name: 'project create',
+    summary: 'Make a project; whoever has the address becomes its owner',
+    positionals: [{ name: 'ID' }],
+    options: [
+      { name: 'name', takes: 'NAME', help: 'How people call it; else its id' },
+      { name: 'owner', takes: 'EMAIL', help: 'Address of the first owner' },
+    ],
+    path: IDENTITY_PATHS.createProject,
+    ask: (input) => ({
+      project: input.positional(0),
+      displayName: input.text('name') || input.positional(0),
+      owner: input.required('owner'),
+    }),
+    tell(answer) {
+      const { project, email, owner } = answer as CreatedProject;
+      const hint = `"svc admin login-link ${email}" makes a link by which they sign in`;
+      return `project ${project} is made; its owner is ${email} (people/${owner})\n${hint}\n`;
+    },
+  },
+  {
+    name: 'project list',
+    summary: 'List the projects and their owners',
+    path: IDENTITY_PATHS.listProjects,
+    ask: () => ({}),
+    tell: (answer) => projectTable(answer as readonly ListedProject[]),
+  },
+  {
+    name: 'invite',
+    summary: 'Invite somebody to a project; prints the link, once',
+    positionals: [{ name: 'PROJECT' }, { name: 'EMAIL' }],
+    options: [roleOption],
+    path: IDENTITY_PATHS.invite,
+    ask: (input) => ({
+      project: input.positional(0).replace(/^projects\//, ''),
+      email: input.positional(1),
+      role: input.required('role'),
+    }),
+    tell: (answer) => linkText('invitation', answer as MadeLink),
+  },
+  {
+    name: 'login-link',
+    summary: 'Make a link by which one person signs in, once; prints it',
+    positionals: [PERSON],
+    path: IDENTITY_PATHS.loginLink,
+    ask: personIn,
+    tell: (answer) => linkText('sign-in link', answer as MadeLink),
+  },
+  {
+    name: 'people list',
+    summary: 'List the people who may sign in',
+    path: IDENTITY_PATHS.listPeople,
+    ask: () => ({}),
+    tell: (answer) => peopleTable(answer as readonly ListedPerson[]),
+  },
+  {
+    name: 'people disable',
+    summary: 'Lock a person out: sessions and links end, personal keys stop',
+    positionals: [PERSON],
+    options: [{ name: 'reason', takes: 'TEXT', help: 'For the audit; else "by the operator"' }],
+    path: IDENTITY_PATHS.disablePerson,
+    ask: (input) => ({ ...personIn(input), reason: input.text('reason') || 'by the operator' }),
+    tell: (answer) => personText('is locked out', answer as ChangedPerson),
+  },
+  {
+    name: 'people enable',
+    summary: 'Let a person in again; personal keys work again, sessions do not',
+    positionals: [PERSON],
+    path: IDENTITY_PATHS.enablePerson,
+    ask: personIn,
+    tell: (answer) => personText('may sign in', answer as ChangedPerson),
+  },
+  {
+    name: 'sessions end',
+    summary: 'End every session of a person',
+    positionals: [PERSON],
+    path: IDENTITY_PATHS.endSessions,
+    ask: personIn,
+    tell: (answer) => personText('is signed out', answer as ChangedPerson),
+  },
+  {
+    name: 'revoke-key',
+    summary: 'Revoke a key at once, whosever it is: for an emergency',
+    positionals: [{ name: 'NAME|ID' }],
+    path: IDENTITY_PATHS.revokeKey,
+    ask: (input) => ({ key: input.positional(0) }),
+    tell(answer) {
+      const { key, state, isNew } = answer as RevokedKey;
+      return isNew ? `${key} is revoked\n` : `${key} had ended before: it is ${state}\n`;
+    },
+  },
+];
+
+function personIn(input: Parameters<AdminAct['ask']>[0]): { readonly person: string } {
+  return { person: input.positional(0) };
+}
+
+/** The link stands on a line of its own, so that it can be taken whole. */
+function linkText(what: string, { link, whom, expiresMs }: MadeLink): string {
+  const until = localTime(Math.floor(expiresMs / 1000));
+  return `${what} for ${printable(whom)}; it works once, until ${until}, and is not shown again:\n${link}\n`;
+}
+
+function personText(now: string, { displayName, person, sessions }: ChangedPerson): string {
+  const ended = sessions === 1 ? '1 session ended' : `${sessions} sessions ended`;
+  return `${printable(displayName)} (people/${person}) ${now}; ${ended}\n`;
+}
+
+function projectTable(projects: readonly ListedProject[]): string {
+  return table(
+    ['project', 'name', 'members', 'owners', 'made'],
+    projects.map(({ project, displayName, members, owners, createdMs }) => [
+      ...[project, displayName, String(members), owners.join(', ')],
+      localTime(Math.floor(createdMs / 1000)),
+    ]),
+    'There is no project: "svc admin project create" makes one',
+  );
+}
+
+function peopleTable(people: readonly ListedPerson[]): string {
+  return table(
+    ['person', 'name', 'email', 'state', 'sessions', 'projects', 'since'],
+    people.map((each) => [
+      ...[each.person, each.displayName, each.email],
+      each.disabledReason === null ? each.state : `${each.state}: ${each.disabledReason}`,
+      ...[String(each.sessions), each.projects.join(', ')],
+      localTime(Math.floor(each.createdMs / 1000)),
+    ]),
+    'There is nobody: "svc admin project create" makes a project and its owner',
+  );
+}
