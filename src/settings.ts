@@ -191,6 +191,8 @@ export const namesOfOthers: Readonly<Record<string, string>> = {
   SVC_TRUST: 'approved trust name, for CI jobs',
   SVC_AUDIENCE: 'audience of the identity token, for CI jobs',
   SVC_SETUP_CODE: 'pairing code, for the CI verification step',
+  SVC_SETUP_ID: 'setup id, for the CI verification step',
+  SVC_PROJECT: 'project id, for clients',
   SVC_REEXEC: 'set by the command itself when it hands over to the pinned Node',
   'SVC_TEST_…': 'for the tests',
 };

@@ -68,7 +68,7 @@ export class Api {
       try {
         return await this.#once(method, message as MessageInitShape<I>);
       } catch (error) {
-        const waitMs = mayRepeat && tries < TRIES_MAX ? waitBefore(error, tries) : undefined;
+        const waitMs = mayRepeat && tries < TRIES_MAX ? retryPauseMs(error, tries) : undefined;
         if (waitMs === undefined) throw this.#asFault(error, method, message);
         this.#options.onAgain(`${whatHappened(error)}; the same request is sent again`);
         await pause(this.#options.clock, waitMs);
@@ -96,13 +96,13 @@ export class Api {
     if (!isWithoutAnswer(error)) return error;
     const { endpoint } = this.#options.access;
     const sentence = `${endpoint} gave no answer: ${whatHappened(error)}`;
-    if (!getOption(method, policy).mutation || isUnreached(error)) return new NoAnswer(sentence);
     const { requestId } = message as { requestId?: string };
-    const again = requestId ? ` with --request-id ${requestId}` : '';
+    if (!requestId || isUnreached(error)) return new NoAnswer(sentence);
     return new NoAnswer(
       sentence,
-      `Whether ${method.name} was done is not known. Run the very same command again${again}:\n` +
-        'the service does nothing twice under one request id. Do not make a new id because of this.',
+      `Whether ${method.name} was done is not known. Run the very same command with\n` +
+        `--request-id ${requestId}: nothing is done twice under one request id.\n` +
+        'Do not make a new id because of this.',
     );
   }
 }
@@ -112,8 +112,8 @@ function isRepeatable(method: DescMethodUnary, message: object): boolean {
   return 'requestId' in message && message.requestId !== '';
 }
 
-/** Milliseconds to wait before the call may go out again; undefined = it must not. */
-function waitBefore(error: unknown, tries: number): number | undefined {
+/** Milliseconds to wait before a call may go out again; undefined = that would not help. */
+export function retryPauseMs(error: unknown, tries: number): number | undefined {
   if (!(error instanceof ConnectError)) return undefined;
   const isBusy = error.code === Code.ResourceExhausted || error.code === Code.Unavailable;
   const retryAfter = error.metadata.get('retry-after');
