@@ -13,6 +13,7 @@ import { expandAlerting } from '../../actors/alerting/expand.ts';
 import { keepRules } from '../../actors/alerting/rule-keeper.ts';
 import { ClockNotes } from '../../actors/clock-notes.ts';
 import { createHost } from '../../actors/host.ts';
+import { createKeylessCi } from '../../actors/identity/ci/keyless-ci.ts';
 import { createIngest } from '../../actors/ingest.ts';
 import { PartitionWriter } from '../../actors/partition-writer.ts';
 import { samplesSpec } from '../../actors/sample-log.ts';
@@ -24,7 +25,9 @@ import { openEmbeddedStream } from '../../sqlite/embedded-stream.ts';
 import { type History, openHistory } from '../../sqlite/history/store.ts';
 import { openInstanceStore } from '../../sqlite/instance-store.ts';
 import { createAuthenticator } from '../../src/auth/authenticator.ts';
+import { hashKey } from '../../src/auth/keys.ts';
 import { createIdentities } from '../../src/auth/people.ts';
+import type { AccessTokens } from '../../src/auth/ports.ts';
 import { openEnrolments } from '../../src/enrolments.ts';
 import { AuditService } from '../../src/gen/svc/audit/v1/audit_pb.ts';
 import { AutomationService } from '../../src/gen/svc/iam/v1/automation_pb.ts';
@@ -80,6 +83,8 @@ export type WorldParts = RpcDeps & {
   readonly threads: QueryThreads;
   readonly gate: QueryGate;
   readonly controlPath: string;
+  readonly random: Random;
+  readonly tokens: AccessTokens;
 };
 
 /**
@@ -88,7 +93,7 @@ export type WorldParts = RpcDeps & {
  */
 export async function startRpcWorld(
   t: Test,
-  change: (deps: RpcDeps) => Partial<RpcDeps> = () => ({}),
+  change: (deps: WorldParts) => Partial<RpcDeps> = () => ({}),
   addRoutes: (app: FastifyInstance, parts: WorldParts) => void = () => {},
 ) {
   const parts = await startParts(t);
@@ -105,12 +110,13 @@ export async function startRpcWorld(
   const datacenterStates = new Map<string, 'live' | 'stale'>();
   const { sealedValues, alerting } = inMemoryAlerting(parts);
   const real: WorldParts = {
-    ...{ ...parts, alerting, authenticator, evaluator: pipeline },
+    ...{ ...parts, alerting, authenticator, tokens, evaluator: pipeline },
     ...createServiceIdentities({ host, clock, random }),
     ...signIn,
     enrolments: openEnrolments({ host, clock, random, datacenters: ['DC-1'] }),
     projectCreation: 'operator',
     publicUrl: () => ORIGIN,
+    ...noKeylessCi({ host, clock, random }),
     lastUsed: { of: (credential) => used.get(credential) },
     datacenters: { stateOf: (name) => datacenterStates.get(name) ?? 'live' },
   };
@@ -165,6 +171,26 @@ export async function startRpcWorld(
     ...identities,
   };
   return { ...seen, ...callsOf(app, keys, settled), settled, issue, stopRules: parts.stopRules };
+}
+
+/** Keyless CI without an issuer: the tests that are about it put their own in its place. */
+function noKeylessCi(
+  parts: Pick<WorldParts, 'host' | 'clock'> & Pick<AlertingDeps, 'random'>,
+): Pick<RpcDeps, 'ci' | 'issuerKind'> {
+  const nothing = (): never => {
+    throw new Error('This world has no keyless CI');
+  };
+  const ci = createKeylessCi({
+    ...parts,
+    assertions: { names: () => [], verify: nothing },
+    claims: { claimOnce: nothing },
+    tokens: { sign: nothing },
+    codes: { mint: nothing, hash: hashKey },
+    publicUrl: () => ORIGIN,
+    count: () => {},
+    onLost: nothing,
+  });
+  return { ci, issuerKind: () => undefined };
 }
 
 /** For `change`: queries whose threads are the test's own, to be slow or to fail. */

@@ -21,7 +21,7 @@ import {
   type ExchangeRequest,
   type ShownIdentity,
 } from './port.ts';
-import { proveIdentity } from './proof.ts';
+import { proveIdentity, usualIssuer } from './proof.ts';
 import { deniedExchange } from './refused.ts';
 
 const MACHINE = 'ciConnection';
@@ -53,7 +53,7 @@ async function prove(
 ): Promise<CheckedAssertion> {
   const { issuer, audience } = connection
     ? contextOf(connection)
-    : { issuer: deps.assertions.names()[0] ?? '', audience: deps.audienceOf(project) };
+    : { issuer: usualIssuer(deps.assertions), audience: deps.audienceOf(project) };
   try {
     return await proveIdentity(deps, assertion, { issuer, audience });
   } catch (error) {

@@ -42,7 +42,7 @@ export interface CheckedAssertion {
 
 /** Checks of CI platforms' tokens. */
 export interface AssertionChecks {
-  /** Names of the configured issuers, the usual one first. */
+  /** Names of the configured issuers. */
   names(): readonly string[];
   /** Throws a `Refusal`: BAD_ASSERTION, or NOT_READY when the issuer's keys cannot be had. */
   verify(

@@ -41,6 +41,12 @@ export async function proveIdentity(
   );
 }
 
+/** The issuer that is meant where none is named; '' when none is configured. */
+export function usualIssuer(assertions: Pick<AssertionChecks, 'names'>): string {
+  const names = assertions.names();
+  return names.find((name) => name === 'github') ?? names[0] ?? '';
+}
+
 /** A digest, because ids are the issuer's and may be of any length and form. */
 function burnKey({ issuerUrl, jti }: CheckedAssertion): string {
   return `ci/${createHash('sha256')

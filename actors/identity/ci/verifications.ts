@@ -28,7 +28,7 @@ import {
   type StartVerification,
   type SubmittedProof,
 } from './port.ts';
-import { proveIdentity } from './proof.ts';
+import { proveIdentity, usualIssuer } from './proof.ts';
 import { deniedExchange } from './refused.ts';
 
 const MACHINE = 'ciVerification';
@@ -66,7 +66,7 @@ export async function startVerification(
 
 function issuerOf({ assertions }: KeylessCiDeps, asked: string): string {
   const names = assertions.names();
-  const issuer = asked === '' ? names[0] : asked;
+  const issuer = asked === '' ? usualIssuer(assertions) : asked;
   if (issuer !== undefined && names.includes(issuer)) return issuer;
   throw new Refusal(
     'INVALID_FIELD',

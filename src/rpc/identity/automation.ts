@@ -2,11 +2,16 @@
 import type { ServiceImpl } from '@connectrpc/connect';
 import type { AutomationService } from '../../gen/svc/iam/v1/automation_pb.ts';
 import { type AccountsDeps, accountMethods } from './accounts.ts';
+import { type CiDeps, ciMethods } from './ci.ts';
 import { type KeysDeps, keyMethods } from './keys.ts';
 import { templateMethods } from './templates.ts';
 import { agentMethods, type EnrolmentDeps } from './vm-enrolments.ts';
 
-export interface AutomationDeps extends AccountsDeps, KeysDeps, Pick<EnrolmentDeps, 'enrolments'> {}
+export interface AutomationDeps
+  extends AccountsDeps,
+    KeysDeps,
+    CiDeps,
+    Pick<EnrolmentDeps, 'enrolments'> {}
 
 export function automationService(
   deps: AutomationDeps,
@@ -15,6 +20,7 @@ export function automationService(
     ...templateMethods(),
     ...accountMethods(deps),
     ...keyMethods(deps),
+    ...ciMethods(deps),
     ...agentMethods(deps),
   };
 }

@@ -6,8 +6,8 @@
  */
 
 export interface StepOptions {
-  /** Name of the issuer: the platform that the step is for. */
-  readonly issuer: string;
+  /** Kind of CI platform that the step is for; undefined = not known. */
+  readonly platform: string | undefined;
   /** Origin of the API, without a slash at its end. */
   readonly origin: string;
   readonly setupId: string;
@@ -16,7 +16,8 @@ export interface StepOptions {
 
 /** For the named platform; for any other a script that takes the token from `SVC_ASSERTION`. */
 export function workflowStep(options: StepOptions): string {
-  const step = STEPS[options.issuer] ?? anyStep;
+  const { platform = '' } = options;
+  const step = STEPS[platform] ?? anyStep;
   return `${step(options).join('\n')}\n`;
 }
 

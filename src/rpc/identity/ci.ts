@@ -32,11 +32,13 @@ import { claimMessages, connectionMessage, verificationMessage } from './ci-mess
 import { workflowStep } from './ci-step.ts';
 
 export interface CiDeps {
-  readonly host: Host;
+  readonly host: Pick<Host, 'view'>;
   readonly ci: KeylessCi;
   readonly clock: Clock;
   /** Origin of the API, without a slash at its end. */
   readonly publicUrl: () => string;
+  /** Kind of platform of a configured issuer, e.g. `github`. */
+  readonly issuerKind: (issuer: string) => string | undefined;
 }
 
 /** Seconds that an access token lives (interface, section 8). */
@@ -127,12 +129,13 @@ async function start(deps: CiDeps, request: StartCiVerificationRequest, context:
   const { verification: setupId, pairingCode } = answer;
   const row = existing(host, project, 'ciVerification', setupId);
   const verification = verificationMessage(row, clock.now());
-  const { issuer, audience, expiresUnix } = verification;
+  const { audience, expiresUnix } = verification;
+  const platform = deps.issuerKind(verification.issuer);
   return {
     ...{ verification, setupId, audience, expiresUnix },
     pairingCode: pairingCode ?? '',
     secretAvailable: pairingCode !== undefined,
-    workflowStep: workflowStep({ issuer, audience, setupId, origin: deps.publicUrl() }),
+    workflowStep: workflowStep({ platform, audience, setupId, origin: deps.publicUrl() }),
   };
 }
 
@@ -249,11 +252,11 @@ function change(
 type RequestKeyArguments =
   Parameters<typeof requestKeyOf> extends [unknown, ...infer Rest] ? Rest : never;
 
-function readConnection(host: Host, project: string, id: string): CiConnection {
+function readConnection(host: Pick<Host, 'view'>, project: string, id: string): CiConnection {
   return messageOf(host, existing(host, project, 'ciConnection', id));
 }
 
-function messageOf(host: Host, row: Instance): CiConnection {
+function messageOf(host: Pick<Host, 'view'>, row: Instance): CiConnection {
   const { serviceAccount: id } = row.context as unknown as CiConnectionContext;
   const { project } = row;
   const view = host.view(project);
@@ -261,7 +264,12 @@ function messageOf(host: Host, row: Instance): CiConnection {
 }
 
 /** A row that a decision has just made or changed. */
-function existing(host: Host, project: string, machine: string, id: string): Instance {
+function existing(
+  host: Pick<Host, 'view'>,
+  project: string,
+  machine: string,
+  id: string,
+): Instance {
   const row = host.view(project).instance(machine, id);
   if (row) return row;
   throw new Error(`The ${machine} ${id} was committed and is not there`);

@@ -1,0 +1,60 @@
+/**
+ * Keyless CI, put together: the decisions over the checks of identity tokens, burned ids, access
+ * tokens and pairing codes, with the counts that operators see.
+ */
+import type { Host } from '../actors/host-port.ts';
+import { createKeylessCi } from '../actors/identity/ci/keyless-ci.ts';
+import type { Claims } from '../streams/claims.ts';
+import type { Clock } from '../streams/clock.ts';
+import type { Random } from '../streams/random.ts';
+import { hashKey, mintSecret } from './auth/keys.ts';
+import type { AccessTokens } from './auth/ports.ts';
+import type { Issuer } from './ci/issuers.ts';
+import type { CiIssuers } from './ci/ports.ts';
+import type { Closers } from './closers.ts';
+import type { Log } from './log.ts';
+import type { Metrics } from './metrics.ts';
+import type { CiDeps } from './rpc/identity/ci.ts';
+
+export interface KeylessCiOptions {
+  readonly host: Host;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly closers: Closers;
+  readonly issuers: readonly Pick<Issuer, 'name' | 'kind'>[];
+  readonly assertions: CiIssuers;
+  readonly claims: Claims;
+  readonly tokens: Pick<AccessTokens, 'sign'>;
+  /** Origin for clients, without a slash at its end. */
+  readonly publicUrl: () => string;
+}
+
+/** Closed by `closers`, before the host is. */
+export function openKeylessCi(options: KeylessCiOptions): Pick<CiDeps, 'ci' | 'issuerKind'> {
+  const { clock, random, metrics, log, issuers } = options;
+  const exchanges = metrics.counter(
+    'svc_ci_exchanges_total',
+    'Exchanges of CI identities, by what became of them',
+    ['outcome'],
+  );
+  const unnoted = metrics.counter(
+    'svc_ci_refusals_unnoted_total',
+    'Refused exchanges that could not be recorded',
+  );
+  const ci = createKeylessCi({
+    ...options,
+    codes: {
+      mint: (id) => mintSecret('pair', { nowMs: clock.now(), random, id }),
+      hash: hashKey,
+    },
+    count: (outcome) => exchanges.inc({ outcome }),
+    onLost(refusals, error) {
+      unnoted.inc(refusals);
+      log.error({ err: error, part: 'ci', refusals }, 'Refused exchanges could not be recorded');
+    },
+  });
+  options.closers.add('keyless CI', () => ci.close());
+  return { ci, issuerKind: (name) => issuers.find((issuer) => issuer.name === name)?.kind };
+}

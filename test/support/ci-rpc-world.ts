@@ -1,0 +1,83 @@
+/**
+ * A world for tests of keyless CI over the API: the real handlers, the real checks of identity
+ * tokens against a local issuer that behaves like GitHub's, burned ids on a real table, and a
+ * person who owns the project.
+ */
+import { randomUUID } from 'node:crypto';
+import { dirname, join } from 'node:path';
+import type { Test } from 'tap';
+import { openClaimStore } from '../../sqlite/claim-store.ts';
+import { createCiIssuers } from '../../src/ci/assertions.ts';
+import { createIssuerKeys } from '../../src/ci/jwks.ts';
+import { Closers } from '../../src/closers.ts';
+import { openKeylessCi } from '../../src/keyless-ci.ts';
+import { createMetrics } from '../../src/metrics.ts';
+import { type ClaimChanges, startCiIssuer } from './ci-issuer.ts';
+import { type Answer, type CallOptions, ORIGIN, startRpcWorld } from './rpc-world.ts';
+
+const SERVICE = '/svc.iam.v1.AutomationService/';
+export const PROJECT_NAME = 'projects/demo';
+
+export type CiRpcWorld = Awaited<ReturnType<typeof startCiRpcWorld>>;
+
+/** Started; ends with the test. */
+export async function startCiRpcWorld(t: Test) {
+  let nowMs = (): number => Date.now();
+  const platform = await startCiIssuer({ now: () => nowMs() });
+  t.teardown(() => platform.close());
+  const world = await startRpcWorld(t, (parts) => {
+    const { host, clock, random, log, publicUrl } = parts;
+    nowMs = () => clock.now();
+    const closers = new Closers(log);
+    const path = join(dirname(parts.controlPath), 'claims.db');
+    const claims = openClaimStore({ path, clock });
+    closers.add('claims', () => claims.close());
+    const metrics = createMetrics({ clock, version: 'test' });
+    closers.add('metrics', () => metrics.close());
+    const { fetchKeys } = platform;
+    const keys = createIssuerKeys({ name: 'github', fetchKeys, clock, log });
+    const assertions = createCiIssuers({ clock, issuers: [{ issuer: platform.issuer, keys }] });
+    const keyless = openKeylessCi({
+      ...{ host, clock, random, log, metrics, closers },
+      ...{ assertions, claims, publicUrl, tokens: parts.tokens, issuers: [platform.issuer] },
+    });
+    t.teardown(() => closers.closeAll());
+    return keyless;
+  });
+  const owner = await world.signedInAs('demo', 'OWNER');
+  const audience = `${ORIGIN}/projects/demo`;
+  const post = (method: string, body: object, options: CallOptions): Promise<Answer> =>
+    world.send(SERVICE + method, JSON.stringify(body), options);
+  /** As the owner; mutations with a request id of their own. */
+  const call = (method: string, body: object, options: CallOptions = { person: owner }) => {
+    const requestId = /^(Get|List)/.test(method) ? {} : { requestId: String(randomUUID()) };
+    return post(method, { ...requestId, ...body }, options);
+  };
+  /** As a CI job: nothing but the body proves who it is. */
+  const anonymous = (method: string, body: object, options: CallOptions = {}) =>
+    post(method, body, { key: null, ...options });
+  const mint = (claims: ClaimChanges = {}) => platform.mint({ aud: audience, ...claims });
+  const account = `${PROJECT_NAME}/serviceAccounts/${await world.account('demo', BOTH)}`;
+  const start = (more: object = {}) =>
+    call('StartCiVerification', {
+      ...{ serviceAccountName: account, displayName: 'Deploy', capabilities: BOTH },
+      ...more,
+    });
+  const exchange = async (trustName: string, claims?: ClaimChanges) =>
+    anonymous('ExchangeCiToken', { trustName, assertion: await mint(claims) });
+  /** An approved connection for what the claims show; its trust name. */
+  async function connect(claims?: ClaimChanges, capabilities: readonly string[] = BOTH) {
+    const { setupId, pairingCode, verification } = (await start()).body;
+    const assertion = await mint(claims);
+    const proof = { setupId, pairingCode, assertion };
+    const { claimsDigest } = (await anonymous('SubmitCiVerification', proof)).body;
+    const approval = { name: verification.name, capabilities, claimsDigest };
+    return String((await call('ApproveCiVerification', approval)).body.name);
+  }
+  return {
+    ...world,
+    ...{ platform, owner, audience, call, anonymous, mint, account, start, exchange, connect },
+  };
+}
+
+const BOTH = ['monitoring.read', 'monitoring.write'];
