@@ -1,13 +1,13 @@
 /**
  * First start: the project `demo`, a service account with a key that may read and write, a
- * collector's key, and `demo.json` with both, for this machine's user alone. Run at every start: what is there
- * and works is left alone. A crash between the commit and the file leaves keys that nobody has;
+ * collector's key, a link for its first owner, and `demo.json` with all of them, for this machine's
+ * user alone. Run at every start: what is there and works is left alone. A crash between the commit and the file leaves keys that nobody has;
  * the next start revokes them in the same commit that makes new ones. Keys near their end are
  * replaced too, and then not revoked: copies of them work until their own end.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Draft, Host } from '../actors/host-port.ts';
+import type { Draft } from '../actors/host-port.ts';
 import {
   KEY_LIFETIME_MS_MAX,
   type NewCredential,
@@ -15,10 +15,9 @@ import {
 } from '../actors/identity/credentials.ts';
 import { grantsOf } from '../actors/identity/grants.ts';
 import { ownerName, parseOwner } from '../actors/identity/names.ts';
-import type { Clock } from '../streams/clock.ts';
-import type { Random } from '../streams/random.ts';
 import { hashKey, type MintedKey, mintKey, parseKey } from './auth/keys.ts';
 import { writeFileDurably } from './durable-file.ts';
+import { type FirstSignInDeps, firstSignInUrl } from './first-sign-in.ts';
 import type { Log } from './log.ts';
 
 /** Project id of the demo. */
@@ -33,12 +32,11 @@ export interface DemoFile {
   readonly apiKey: string;
   /** Writes samples. */
   readonly collectorKey: string;
+  /** Signs the first owner in, once; absent when somebody has signed in. */
+  readonly signInUrl?: string;
 }
 
-export interface DemoOptions {
-  readonly host: Pick<Host, 'submit' | 'findInstance' | 'view'>;
-  readonly clock: Clock;
-  readonly random: Random;
+export interface DemoOptions extends FirstSignInDeps {
   readonly dataFolder: string;
   readonly baseUrl: string;
   readonly log: Log;
@@ -67,18 +65,42 @@ const collectorKey: NewCredential = {
   capabilities: ['collector'],
 };
 
-/** Path of demo.json, which is there and works when this resolves. Throws what `submit` throws. */
-export async function prepareDemo(options: DemoOptions): Promise<string> {
-  const { host, clock, random, dataFolder, baseUrl, log } = options;
+/** demo.json as this start leaves it. */
+export interface PreparedDemo {
+  readonly path: string;
+  /** Is there a link in it by which the first owner signs in? */
+  readonly hasSignInUrl: boolean;
+}
+
+/** demo.json is there and works when this resolves. Throws what `submit` throws. */
+export async function prepareDemo(options: DemoOptions): Promise<PreparedDemo> {
+  const { dataFolder, baseUrl, log } = options;
   const path = join(dataFolder, 'demo.json');
   const found = readDemoFile(path, log);
+  const keys = await workingKeys(options, found);
+  if (keys !== found) log.info({ path }, 'Keys of the project demo were made');
+  const asked = { by: BY, project: DEMO_PROJECT, shown: found?.signInUrl, baseUrl };
+  const signInUrl = await firstSignInUrl(options, asked);
+  const { apiKey, collectorKey } = keys;
+  const content: DemoFile = {
+    ...{ baseUrl, projectName: `projects/${DEMO_PROJECT}`, apiKey, collectorKey },
+    ...(signInUrl !== undefined && { signInUrl }),
+  };
+  if (JSON.stringify(content) !== JSON.stringify(found)) write(path, content);
+  return { path, hasSignInUrl: signInUrl !== undefined };
+}
+
+type Keys = Pick<DemoFile, 'apiKey' | 'collectorKey'>;
+
+/** Those found, or new ones where one of them does not work any more. */
+async function workingKeys(options: DemoOptions, found: DemoFile | undefined): Promise<Keys> {
+  const { host, clock, random } = options;
   if (
     found &&
     isInForce(options, found.apiKey, 'sk') &&
     isInForce(options, found.collectorKey, 'col')
   ) {
-    if (found.baseUrl !== baseUrl) write(path, { ...found, baseUrl });
-    return path;
+    return found;
   }
   const ports = { nowMs: clock.now(), random };
   const keys = { apiKey: mintKey('sk', ports), collectorKey: mintKey('col', ports) };
@@ -88,14 +110,7 @@ export async function prepareDemo(options: DemoOptions): Promise<string> {
     by: BY,
     decide: (draft) => decide(draft, keys, new Set(kept)),
   });
-  write(path, {
-    baseUrl,
-    projectName: `projects/${DEMO_PROJECT}`,
-    apiKey: keys.apiKey.text,
-    collectorKey: keys.collectorKey.text,
-  });
-  log.info({ path }, 'Keys of the project demo were made');
-  return path;
+  return { apiKey: keys.apiKey.text, collectorKey: keys.collectorKey.text };
 }
 
 /** Project, account, the end of orphans, new keys: one decision, the same when made again. */
@@ -174,8 +189,9 @@ function readDemoFile(path: string, log: Log): DemoFile | undefined {
 function isDemoFile(value: unknown): value is DemoFile {
   if (typeof value !== 'object' || value === null) return false;
   const fields = value as Record<string, unknown>;
+  const { signInUrl = '' } = fields;
   return ['baseUrl', 'projectName', 'apiKey', 'collectorKey'].every(
-    (name) => typeof fields[name] === 'string',
+    (name) => typeof fields[name] === 'string' && typeof signInUrl === 'string',
   );
 }
 

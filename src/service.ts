@@ -116,8 +116,9 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
   core.start(http.baseUrl);
   admin?.add(identityRoutes({ ...edges, host, publicUrl: http.baseUrl }));
 
-  const demoFile = settings.demo
-    ? await prepareDemo({ ...base, host, dataFolder: settings.data, baseUrl: http.baseUrl })
+  const demoOptions = { ...base, ...edges, host, dataFolder: settings.data };
+  const demo = settings.demo
+    ? await prepareDemo({ ...demoOptions, baseUrl: http.baseUrl })
     : undefined;
   const collecting = await startCollecting({ ...base, ingest: core.ingest });
   closers.add('collectors', () => collecting.stop());
@@ -126,7 +127,8 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
     address: http.baseUrl,
     metricsUrl,
     watches: collecting.watches,
-    demoFile,
+    demoFile: demo?.path,
+    hasSignInUrl: demo?.hasSignInUrl ?? false,
     fault: watchForFault(host, clock, closers),
     reload: () => http.reloadCertificate(),
     stop: () => closers.closeAll(),

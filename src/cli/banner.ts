@@ -14,6 +14,8 @@ export interface BannerFacts {
   readonly metricsUrl: string | undefined;
   /** Path of demo.json, where the project demo exists. */
   readonly demoFile: string | undefined;
+  /** demo.json has a link by which the first owner signs in. */
+  readonly hasSignInUrl?: boolean;
 }
 
 export function banner(facts: BannerFacts): string {
@@ -26,7 +28,7 @@ export function banner(facts: BannerFacts): string {
   return [
     `svc ${version} ${watching}`,
     `API on ${baseUrl}${metrics}`,
-    ...(facts.demoFile ? demoLines(facts.demoFile, baseUrl) : []),
+    ...(facts.demoFile ? demoLines(facts.demoFile, facts) : []),
     'Ctrl-C stops it; "svc help serve" lists the settings',
     '',
   ].join('\n');
@@ -36,13 +38,16 @@ export function banner(facts: BannerFacts): string {
  * The key goes from the file to curl through a pipe: it is on no command line, in no environment,
  * and not on the screen. sed is enough because demo.json has one field a line.
  */
-function demoLines(demoFile: string, baseUrl: string): string[] {
+function demoLines(demoFile: string, { baseUrl, hasSignInUrl }: BannerFacts): string[] {
   const file = quote(resolve(demoFile));
+  const what = hasSignInUrl
+    ? 'address, keys and, as signInUrl, a link by which its owner signs in'
+    : 'address and keys';
   const sed = `sed -n 's/.*"apiKey": "\\(.*\\)".*/authorization: Bearer \\1/p' ${file}`;
   const url = `${baseUrl}/svc.monitoring.v1.MonitoringService/ListVMMonitoring`;
   const body = `-d '{"projectName":"projects/demo"}'`;
   return [
-    `project demo: address and keys are in ${resolve(demoFile)}, readable by you alone; try`,
+    `project demo: ${what} are in ${resolve(demoFile)}, readable by you alone; try`,
     `  ${sed} | curl -sS -H @- -H 'content-type: application/json' ${body} ${url}`,
   ];
 }

@@ -34,6 +34,8 @@ export interface RunningService {
   /** What it collects from, in words. */
   readonly watches: readonly string[];
   readonly demoFile: string | undefined;
+  /** Is there a link in demo.json by which the first owner signs in? */
+  readonly hasSignInUrl?: boolean;
   /** Resolves, with the fault, when the service cannot go on; never otherwise. */
   readonly fault: Promise<Error>;
   /** Reads again what may change on disk: the certificate. Throws `ConfigError`, keeping the old. */
@@ -134,6 +136,7 @@ function bannerOf(service: RunningService, settings: Settings): string {
     baseUrl: service.address,
     metricsUrl: service.metricsUrl,
     demoFile: service.demoFile,
+    hasSignInUrl: service.hasSignInUrl ?? false,
   });
 }
 

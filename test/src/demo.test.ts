@@ -21,17 +21,19 @@ import {
   tester,
   type World,
 } from '../support/credential-world.ts';
+import { outcomeOf, peopleOf } from '../support/people-world.ts';
 
 function demoOf(t: Test, world: World) {
   const dataFolder = mkdtempSync(join(tmpdir(), 'svc-demo-'));
   t.teardown(() => rmSync(dataFolder, { recursive: true }));
   const path = join(dataFolder, 'demo.json');
+  const { people, members } = peopleOf(world);
   const prepare = (baseUrl = 'http://127.0.0.1:8080') =>
-    prepareDemo({ ...world, dataFolder, baseUrl, log: silentLog });
+    prepareDemo({ ...world, people, members, dataFolder, baseUrl, log: silentLog });
   const read = (): DemoFile => JSON.parse(readFileSync(path, 'utf8'));
   const live = () =>
     world.host.view('demo').instances('credential', { final: false, limit: 100 }).items.length;
-  return { path, prepare, read, live };
+  return { path, prepare, read, live, people };
 }
 
 t.test(
@@ -39,7 +41,7 @@ t.test(
   async (t) => {
     const world = await startWorld(t);
     const { path, prepare, read, live } = demoOf(t, world);
-    t.equal(await prepare(), path);
+    t.same(await prepare(), { path, hasSignInUrl: true });
     t.equal(statSync(path).mode & 0o777, 0o600);
     const first = read();
     t.match(first, { baseUrl: 'http://127.0.0.1:8080', projectName: 'projects/demo' });
@@ -58,7 +60,9 @@ t.test(
     await prepare();
     t.same(read(), first);
     await prepare('http://127.0.0.1:9090');
-    t.same(read(), { ...first, baseUrl: 'http://127.0.0.1:9090' }, 'a new address, the same keys');
+    const signInUrl = first.signInUrl?.replace('8080', '9090');
+    const moved = { ...first, baseUrl: 'http://127.0.0.1:9090', signInUrl };
+    t.same(read(), moved, 'a new address, the same keys and the same link');
     t.equal(live(), 2);
   },
 );
@@ -196,4 +200,29 @@ t.test('keys near their end are replaced, and copies of the old work until that 
     reasonOf(() => authenticate(old.apiKey)),
     'CREDENTIAL_EXPIRED',
   );
+});
+
+t.test('the first owner signs in by the link in demo.json, once, and owns the demo', async (t) => {
+  const world = await startWorld(t);
+  const { prepare, read, people } = demoOf(t, world);
+  const use = (url = '') =>
+    people.signInByLink({ token: url.slice(url.indexOf('#') + 1), agent: 'test' });
+  await prepare();
+  const { signInUrl: first = '' } = read();
+  t.match(first, /^http:\/\/127\.0\.0\.1:8080\/auth\/link#svc_link_/);
+  world.clock.jump(7 * DAY_MS);
+  t.equal(await outcomeOf(() => use(first)), 'CREDENTIAL_EXPIRED');
+  await prepare();
+  const { signInUrl: second = '' } = read();
+  t.not(second, first, 'one past its time is replaced while nobody has signed in');
+  const { person } = await use(second);
+  t.match(world.host.findInstance('person', person)?.context, {
+    ...{ displayName: 'First owner', email: '' },
+  });
+  const members = world.host.view('demo').instances('membership', { limit: 10 }).items;
+  t.match(members, [{ value: 'active', context: { person, role: 'OWNER' } }]);
+  t.equal(members.length, 1, 'the same person at each start');
+  t.equal(await outcomeOf(() => use(second)), 'CREDENTIAL_REVOKED');
+  t.match(await prepare(), { hasSignInUrl: false });
+  t.notOk('signInUrl' in read(), 'from now on the operator makes links');
 });

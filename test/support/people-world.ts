@@ -5,26 +5,31 @@ import type { IssuedLink, VouchedIdentity } from '../../actors/identity/people-p
 import { createIdentities } from '../../src/auth/people.ts';
 import type { Actor } from '../../streams/commit/commit.ts';
 import { Refusal } from '../../streams/refusal.ts';
-import { startWorld } from './credential-world.ts';
+import { startWorld, type World } from './credential-world.ts';
 
 export const operator: Actor = { kind: 'operator', name: 'operator/root' };
 
-export type PeopleWorld = Awaited<ReturnType<typeof startPeopleWorld>>;
-
-/** Started; ends with the test. `around`: puts something between the people and their host. */
-export async function startPeopleWorld(t: Test, around: (host: Host) => Host = (host) => host) {
-  const { host, clock, random } = await startWorld(t);
+/** People and members over a world's host, as the service puts them together. */
+export function peopleOf({ host, clock, random }: Omit<World, 'host'> & { host: Host }) {
   const seen = new Map<string, number>();
   const faults: string[] = [];
   const identities = createIdentities({
-    ...{ host: around(host), clock, random },
+    ...{ host, clock, random },
     lastSeen: {
       note: (session) => void seen.set(session, clock.now()),
       of: (session) => seen.get(session),
     },
     onFault: (what, error) => void faults.push(`${what}: ${String(error)}`),
   });
-  const { people, members } = identities;
+  return { ...identities, seen, faults };
+}
+
+export type PeopleWorld = Awaited<ReturnType<typeof startPeopleWorld>>;
+
+/** Started; ends with the test. `around`: puts something between the people and their host. */
+export async function startPeopleWorld(t: Test, around: (host: Host) => Host = (host) => host) {
+  const { host, clock, random } = await startWorld(t);
+  const { people, members, seen, faults } = peopleOf({ host: around(host), clock, random });
   /** A person whom the operator vouches for. */
   const person = (email: string) =>
     people.ensurePerson(operator, { displayName: email.split('@')[0] ?? '', email });

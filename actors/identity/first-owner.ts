@@ -1,0 +1,57 @@
+/**
+ * The first start of a service that nobody has signed in to: a person who owns a project, and a
+ * link for them. Made anew at the next start when it was lost or is past its time, but only while
+ * nobody has ever signed in: afterwards the operator makes links.
+ */
+import { type Actor, SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
+import type { Host } from '../host-port.ts';
+import { startPerson } from './people-index.ts';
+import type { IssuedLink, Members, People } from './people-port.ts';
+import { sameDigest } from './sign-in-secrets.ts';
+
+export interface FirstOwnerDeps {
+  readonly host: Pick<Host, 'view' | 'submit'>;
+  readonly people: Pick<People, 'linkFor'>;
+  readonly members: Pick<Members, 'addMember'>;
+  /** Id of a new person. */
+  readonly newId: () => string;
+}
+
+const KIND = 'firstOwner';
+
+/** Has there ever been a session? */
+export function hasAnybodySignedIn(host: Pick<Host, 'view'>): boolean {
+  return host.view(SYSTEM_PROJECT).instances('session', { limit: 1 }).items.length > 0;
+}
+
+/** Is it a link that can still be used? `hash`: SHA-256 of its token, hex. */
+export function isLinkOpen(
+  host: Pick<Host, 'view'>,
+  link: { readonly id: string; readonly hash: string; readonly nowMs: number },
+): boolean {
+  const row = host.view(SYSTEM_PROJECT).instance('signInLink', link.id);
+  const isSame = sameDigest(row?.context.tokenHash, link.hash);
+  return isSame && row?.value === 'issued' && link.nowMs < Number(row.context.expiresMs);
+}
+
+/** The person, owner of `project`, is made if there is none yet; a link for them in any case. */
+export async function firstOwnerLink(
+  { host, people, members, newId }: FirstOwnerDeps,
+  by: Actor,
+  project: string,
+): Promise<IssuedLink> {
+  const id = newId();
+  const { answer: person } = await host.submit({
+    project: SYSTEM_PROJECT,
+    by,
+    decide(draft) {
+      const known = draft.record(KIND, project)?.body.person;
+      if (typeof known === 'string') return known;
+      startPerson(draft, { id, displayName: 'First owner', email: '' });
+      draft.putRecord({ kind: KIND, id: project, body: { person: id } });
+      return id;
+    },
+  });
+  await members.addMember({ by, project, person, role: 'OWNER' });
+  return people.linkFor(by, person, 'first-start');
+}
