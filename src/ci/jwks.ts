@@ -44,8 +44,11 @@ export const FETCH_MS = 5_000;
 const WAITING_MAX = 1_000;
 const KEYS_MAX = 100;
 const KID_LENGTH_MAX = 256;
-/** Base64url characters of the modulus: 2,048 to 8,192 bits. RFC 7518, section 3.3 has the least. */
-const MODULUS_CHARS = { min: 342, max: 1_366 } as const;
+/** Bits; RFC 7518, section 3.3 has the least. */
+const MODULUS_BITS = { min: 2_048, max: 8_192 } as const;
+const MODULUS_FORM = /^[A-Za-z0-9_-]{1,1366}$/;
+/** 65,537, which everybody uses; smaller ones are weak, and an import accepts even 1. */
+const EXPONENT = 'AQAB';
 
 export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
   return new Keys(options);
@@ -195,13 +198,14 @@ type UsableKey = JWK & { readonly kid: string };
 /** Keys for other algorithms and uses are none of ours. */
 function isUsable(jwk: unknown): jwk is UsableKey {
   if (typeof jwk !== 'object' || jwk === null) return false;
-  const { kty, kid, use, alg, n } = jwk as Record<string, unknown>;
+  const { kty, kid, use, alg, n, e } = jwk as Record<string, unknown>;
   if (kty !== 'RSA' || typeof kid !== 'string' || kid === '' || kid.length > KID_LENGTH_MAX) {
     return false;
   }
   if (use !== undefined && use !== 'sig') return false;
   if (alg !== undefined && alg !== 'RS256') return false;
-  return typeof n === 'string' && n.length >= MODULUS_CHARS.min && n.length <= MODULUS_CHARS.max;
+  if (e !== EXPONENT) return false;
+  return typeof n === 'string' && MODULUS_FORM.test(n);
 }
 
 /** undefined for a key that does not import: one broken key must not end the others. */
@@ -209,7 +213,9 @@ async function importKey({ kty, n, e }: UsableKey): Promise<CryptoKey | undefine
   try {
     // Public parts alone, so that a document with private ones is no different.
     const key = await importJWK({ kty, n, e } as JWK, 'RS256');
-    return key instanceof Uint8Array ? undefined : key;
+    if (key instanceof Uint8Array) return undefined;
+    const bits = 'modulusLength' in key.algorithm ? Number(key.algorithm.modulusLength) : 0;
+    return bits >= MODULUS_BITS.min && bits <= MODULUS_BITS.max ? key : undefined;
   } catch {
     return undefined;
   }

@@ -1,0 +1,411 @@
+/**
+ * The keys of an issuer, kept: how often it is asked, what is used while it does not answer, and
+ * what is believed of what it says. Keeping is tested on a virtual clock with a fetch whose answers
+ * the test gives; reading over HTTP on a real server.
+ */
+import { generateKeyPair } from 'jose';
+import t, { type Test } from 'tap';
+import { createCiIssuers } from '../../src/ci/assertions.ts';
+import { createKeyFetcher } from '../../src/ci/fetch-keys.ts';
+import {
+  createIssuerKeys,
+  FETCH_MS,
+  FRESH_MS,
+  RENEW_MS,
+  RETRY_PAUSE_MS,
+  STALE_MS,
+  UNKNOWN_KEY_PAUSE_MS,
+} from '../../src/ci/jwks.ts';
+import { openCiIssuers } from '../../src/ci/open-issuers.ts';
+import { Closers } from '../../src/closers.ts';
+import { createHealth } from '../../src/health.ts';
+import { type Log, silentLog } from '../../src/log.ts';
+import { createMetrics } from '../../src/metrics.ts';
+import { systemClock, VirtualClock } from '../../streams/clock.ts';
+import { startCiIssuer } from '../support/ci-issuer.ts';
+
+const START_MS = Date.UTC(2026, 10, 1);
+const notReady = { name: 'Refusal', reason: 'NOT_READY' };
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+const rsa = await publicKeys(3);
+
+async function publicKeys(count: number) {
+  const made = await Promise.all(
+    Array.from({ length: count }, () => generateKeyPair('RS256', { extractable: true })),
+  );
+  const exported = await Promise.all(
+    made.map(({ publicKey }) => crypto.subtle.exportKey('jwk', publicKey)),
+  );
+  return exported.map(({ kty, n, e }) => ({ kty, n, e }));
+}
+
+const setOf = (...kids: readonly string[]) =>
+  JSON.stringify({ keys: kids.map((kid, i) => ({ ...rsa[i % rsa.length], kid, alg: 'RS256' })) });
+
+/** Keys whose issuer answers as the test says: a text, an error, or never. */
+function world() {
+  const clock = new VirtualClock(START_MS);
+  const lines: string[] = [];
+  const note = (_facts: object, message: string) => void lines.push(message);
+  const log: Log = { ...silentLog, warn: note, info: note };
+  const issuer = { answer: setOf('a') as string | Error | 'never', fetches: 0, atOnce: 0, most: 0 };
+  const aborted: boolean[] = [];
+  const keys = createIssuerKeys({
+    ...{ name: 'github', clock, log },
+    fetchKeys: async (signal) => {
+      issuer.fetches++;
+      issuer.most = Math.max(issuer.most, ++issuer.atOnce);
+      try {
+        await turn();
+        if (issuer.answer === 'never') {
+          return await new Promise<string>((_, reject) => {
+            signal.addEventListener('abort', () => {
+              aborted.push(true);
+              reject(new Error('aborted'));
+            });
+          });
+        }
+        if (issuer.answer instanceof Error) throw issuer.answer;
+        return issuer.answer;
+      } finally {
+        issuer.atOnce--;
+      }
+    },
+  });
+  const has = async (kid: string) => (await keys.find(kid)) !== undefined;
+  return { clock, keys, issuer, has, lines, aborted };
+}
+
+t.test('keys are read when the first token asks, and once for many that ask', async (t) => {
+  const { keys, issuer, has } = world();
+  t.equal(issuer.fetches, 0);
+  t.equal(keys.ageMs(), undefined);
+  const found = await Promise.all(Array.from({ length: 200 }, () => has('a')));
+  t.ok(found.every(Boolean));
+  t.equal(issuer.fetches, 1);
+  t.equal(keys.ageMs(), 0);
+  t.same(keys.health(), { state: 'ready' });
+});
+
+t.test('keys are fresh for 10 minutes, and renewed in the background after 5', async (t) => {
+  const { clock, issuer, has } = world();
+  await has('a');
+  await clock.advance(RENEW_MS);
+  t.equal(await has('a'), true);
+  t.equal(issuer.fetches, 1, 'young enough');
+  await clock.advance(1);
+  issuer.answer = 'never';
+  t.equal(await has('a'), true, 'nobody waits for the renewal');
+  t.equal(issuer.fetches, 2);
+  t.equal(await has('a'), true);
+  t.equal(issuer.fetches, 2, 'one at a time');
+});
+
+t.test('a key that its issuer has taken away holds for 10 minutes at most', async (t) => {
+  const { clock, issuer, has } = world();
+  await has('a');
+  issuer.answer = setOf('b');
+  await clock.advance(FRESH_MS + 1);
+  t.equal(await has('a'), false, 'older keys are not used before they are renewed');
+  t.equal(await has('b'), true);
+  t.equal(issuer.fetches, 2);
+});
+
+t.test('while the issuer is away its last keys hold for 24 hours, with an alarm', async (t) => {
+  const { clock, keys, issuer, has, lines } = world();
+  await has('a');
+  issuer.answer = new Error('connect ECONNREFUSED');
+  await clock.advance(FRESH_MS + 1);
+  t.equal(await has('a'), true);
+  t.match(keys.health(), { state: 'degraded', reason: /github.*ECONNREFUSED.*10 minutes ago/ });
+  t.same(lines, ['The keys of the issuer cannot be read'], 'told once');
+  await clock.advance(STALE_MS - FRESH_MS - 1);
+  t.equal(await has('a'), true, 'to the last moment');
+  await clock.advance(1);
+  await t.rejects(has('a'), notReady);
+  t.match(keys.health(), { state: 'degraded', reason: /refused meanwhile/ });
+  issuer.answer = setOf('a');
+  await clock.advance(RETRY_PAUSE_MS);
+  t.equal(await has('a'), true, 'and it comes back by itself');
+  t.same(keys.health(), { state: 'ready' });
+  t.equal(lines.at(-1), 'The keys of the issuer are back');
+});
+
+t.test(
+  'an issuer that never answered: refused as not ready, with when to come again',
+  async (t) => {
+    const { clock, keys, issuer, has } = world();
+    issuer.answer = new Error('answered 500');
+    const refusal = await has('a').catch((error) => error);
+    t.match(refusal, { ...notReady, metadata: { retryAfterSeconds: '10' } });
+    t.match(keys.health(), { state: 'degraded', reason: /refused meanwhile/ });
+    for (let i = 0; i < 500; i++) await t.rejects(has('a'), notReady);
+    t.equal(issuer.fetches, 1, 'a failed attempt counts as one');
+    await clock.advance(RETRY_PAUSE_MS);
+    issuer.answer = setOf('a');
+    t.equal(await has('a'), true);
+  },
+);
+
+t.test('an issuer that hangs: all wait for one attempt, for 5 seconds at most', async (t) => {
+  const { clock, issuer, has, aborted } = world();
+  issuer.answer = 'never';
+  const waiting = Array.from({ length: 300 }, () => t.rejects(has('a'), notReady));
+  await turn();
+  t.equal(issuer.fetches, 1);
+  await clock.advance(FETCH_MS);
+  await Promise.all(waiting);
+  t.same(aborted, [true], 'the request is given up');
+  await t.rejects(has('a'), notReady, 'and the next ones are told at once');
+  t.equal(issuer.fetches, 1);
+});
+
+t.test('so many wait at most; more are told at once to come again', async (t) => {
+  const { clock, issuer, keys } = world();
+  issuer.answer = 'never';
+  const outcomes = { early: 0, late: 0 };
+  let isOver = false;
+  const tries = Array.from({ length: 1_500 }, () =>
+    keys.find('a').catch(() => void outcomes[isOver ? 'late' : 'early']++),
+  );
+  await turn();
+  isOver = true;
+  await clock.advance(FETCH_MS);
+  await Promise.all(tries);
+  t.same(outcomes, { early: 500, late: 1_000 });
+});
+
+t.test('a storm of unknown key ids asks the issuer twice a minute', async (t) => {
+  const { clock, issuer, has } = world();
+  await has('a');
+  await clock.advance(UNKNOWN_KEY_PAUSE_MS);
+  for (let second = 0; second < 120; second++) {
+    for (let i = 0; i < 50; i++) t.equal(await has(`made up ${second} ${i}`), false);
+    await clock.advance(1_000);
+  }
+  // At 0, 30, 60 and 90 s; the first reading stands apart.
+  t.equal(issuer.fetches, 1 + 4);
+  t.equal(issuer.most, 1, 'never two at a time');
+});
+
+t.test('failed attempts count against a storm of unknown key ids too', async (t) => {
+  const { clock, issuer, has } = world();
+  await has('a');
+  issuer.answer = new Error('answered 503');
+  await clock.advance(UNKNOWN_KEY_PAUSE_MS);
+  for (let second = 0; second < 120; second++) {
+    for (let i = 0; i < 20; i++) await t.rejects(has(`made up ${i}`), notReady);
+    t.equal(await has('a'), true, 'known keys hold meanwhile');
+    await clock.advance(1_000);
+  }
+  t.equal(issuer.fetches, 1 + 4);
+});
+
+t.test('a new key of the issuer is found by its first token', async (t) => {
+  const { clock, issuer, has } = world();
+  await has('a');
+  issuer.answer = setOf('a', 'b');
+  await clock.advance(UNKNOWN_KEY_PAUSE_MS);
+  t.equal(await has('b'), true);
+  t.equal(await has('a'), true);
+  t.equal(issuer.fetches, 2);
+});
+
+t.test('while the issuer is away, an unknown key is not called wrong', async (t) => {
+  const { clock, issuer, has } = world();
+  await has('a');
+  issuer.answer = new Error('away');
+  await clock.advance(UNKNOWN_KEY_PAUSE_MS);
+  await t.rejects(has('b'), notReady, 'it may be the issuer’s new one');
+  issuer.answer = setOf('a', 'b');
+  await clock.advance(UNKNOWN_KEY_PAUSE_MS);
+  t.equal(await has('b'), true);
+});
+
+t.test('an answer that is no key set leaves the keys that are there', async (t) => {
+  const { clock, keys, issuer, has } = world();
+  await has('a');
+  const answers: Readonly<Record<string, string>> = {
+    'no JSON': '<html>',
+    'no object': '"keys"',
+    null: 'null',
+    'no list': '{"keys":{}}',
+    'an empty list': '{"keys":[]}',
+    'two keys of one id': setOf('b', 'b'),
+    'a hundred and one keys': setOf(...Array.from({ length: 101 }, (_, i) => `k${i}`)),
+  };
+  for (const [what, answer] of Object.entries(answers)) {
+    issuer.answer = answer;
+    await clock.advance(FRESH_MS + 1);
+    t.equal(await has('a'), true, what);
+    t.equal(keys.health().state, 'degraded', what);
+  }
+});
+
+t.test('a key that is not for RS256 signatures, or too weak, is none', async (t) => {
+  const [rsaKey] = rsa;
+  const unusable: readonly unknown[] = [
+    null,
+    'key',
+    { ...rsaKey, kid: 'a', use: 'enc' },
+    { ...rsaKey, kid: 'a', alg: 'RS512' },
+    { ...rsaKey, kid: 7 },
+    { ...rsaKey, kid: '' },
+    { ...rsaKey, kid: 'k'.repeat(300) },
+    { ...rsaKey },
+    { kty: 'oct', k: 'c2VjcmV0', kid: 'a', alg: 'HS256' },
+    { kty: 'EC', crv: 'P-256', x: 'AA', y: 'AA', kid: 'a' },
+    { ...rsaKey, kid: 'a', e: undefined },
+    { ...rsaKey, kid: 'a', e: 'AQ' },
+    { ...rsaKey, kid: 'a', e: 'Aw' },
+    { ...rsaKey, kid: 'a', n: '_'.repeat(171) },
+    { ...rsaKey, kid: 'a', n: '_'.repeat(1_400) },
+    { ...rsaKey, kid: 'a', n: '!'.repeat(342) },
+    { ...rsaKey, kid: 'a', n: `${'A'.repeat(342)}AQAB` },
+  ];
+  for (const key of unusable) {
+    const { issuer, has, keys } = world();
+    issuer.answer = JSON.stringify({ keys: [key] });
+    await t.rejects(has('a'), notReady, JSON.stringify(key)?.slice(0, 60));
+    t.match(keys.health(), { reason: /no RS256 key/ });
+  }
+});
+
+t.test('one broken key does not end the others', async (t) => {
+  const { issuer, has } = world();
+  const [rsaKey] = rsa;
+  const broken = { ...rsaKey, kid: 'x', n: `${'A'.repeat(342)}AQAB` };
+  issuer.answer = JSON.stringify({ keys: [broken, { ...rsaKey, kid: 'good', use: 'sig' }] });
+  t.equal(await has('good'), true);
+});
+
+async function overHttp(t: Test) {
+  const platform = await startCiIssuer();
+  const fetcher = createKeyFetcher();
+  t.teardown(async () => {
+    await fetcher.close();
+    await platform.close();
+  });
+  const read = (signal = AbortSignal.timeout(10_000)) =>
+    fetcher.fetch(platform.issuer.keysUrl, signal);
+  return { platform, read };
+}
+
+t.test('keys are read from the pinned address, and nowhere else', async (t) => {
+  const { platform, read } = await overHttp(t);
+  t.equal(await read(), await platform.fetchKeys());
+  const elsewhere = await startCiIssuer();
+  t.teardown(() => elsewhere.close());
+  const headers = { location: elsewhere.issuer.keysUrl };
+  for (const status of [301, 302, 303, 307, 308]) {
+    platform.keySet.next.push({ kind: 'status', status, headers });
+    await t.rejects(read(), { message: new RegExp(`answered ${status}$`) });
+  }
+  t.equal(elsewhere.keySet.requests, 0, 'no redirect is followed');
+});
+
+t.test('an answer that is too large, or not to the point, is given up', async (t) => {
+  const { platform, read } = await overHttp(t);
+  const large = 'x'.repeat(300 * 1024);
+  platform.keySet.next.push({ kind: 'status', status: 200, body: large });
+  await t.rejects(read(), /more than 256 KiB/);
+  for (const status of [204, 404, 500, 503]) {
+    platform.keySet.next.push({ kind: 'status', status });
+    await t.rejects(read(), { message: new RegExp(`answered ${status}$`) });
+  }
+  platform.keySet.next.push({ kind: 'reset' });
+  await t.rejects(read());
+  platform.keySet.next.push({ kind: 'hang' });
+  await t.rejects(read(AbortSignal.timeout(50)), 'a hanging one is given up when told');
+  t.equal(await read(), await platform.fetchKeys(), 'and the next one is read');
+});
+
+t.test('configured issuers: health, metrics and log tell an outage and a new claim', async (t) => {
+  const platform = await startCiIssuer();
+  const clock = systemClock;
+  const lines: string[] = [];
+  const warn = (facts: object, message: string) =>
+    void lines.push(`${message} ${'claim' in facts ? facts.claim : ''}`);
+  const log: Log = { ...silentLog, warn };
+  const metrics = createMetrics({ clock, version: 'test' });
+  const health = createHealth({ clock, log: silentLog });
+  const closers = new Closers(silentLog);
+  t.teardown(async () => {
+    await closers.closeAll();
+    health.close();
+    metrics.close();
+    await platform.close();
+  });
+  const settings = { ciIssuers: [platform.issuer] };
+  const issuers = openCiIssuers({ settings, clock, log, metrics, health, closers });
+  const aim = { issuer: 'github', audience: 'https://svc.example/projects/demo' };
+  const token = () => platform.mint({ aud: aim.audience, brand_new: '1' });
+  const part = () => health.report().parts.find(({ name }) => name === 'CI issuer github');
+  t.equal(part()?.state, 'ready', 'nothing is fetched before it is needed');
+  t.notMatch(await metrics.text(), /svc_ci_keys_age_seconds\{/, 'no age before there is one');
+
+  await issuers.verify(await token(), aim);
+  await issuers.verify(await token(), aim);
+  t.equal(platform.keySet.requests, 1);
+  t.match(lines, [/does not know.* brand_new$/]);
+  t.equal(lines.length, 1, 'a new claim is told once');
+  const text = await metrics.text();
+  t.match(text, 'svc_ci_unknown_claims_total{issuer="github"} 2');
+  t.match(text, 'svc_ci_keys_fetches_total{issuer="github",outcome="ok"} 1');
+  t.match(text, /svc_ci_keys_age_seconds\{issuer="github"\} \d/);
+});
+
+t.test('an issuer that is away takes its own tokens down, and no others', async (t) => {
+  const clock = new VirtualClock(START_MS);
+  const [away, here] = await Promise.all([
+    startCiIssuer({ now: () => clock.now() }),
+    startCiIssuer({ now: () => clock.now() }),
+  ]);
+  t.teardown(() => Promise.all([away.close(), here.close()]));
+  const keys = (fetchKeys: () => Promise<string>) =>
+    createIssuerKeys({ name: 'one', clock, log: silentLog, fetchKeys });
+  const never = () => new Promise<string>(() => {});
+  const issuers = createCiIssuers({
+    clock,
+    issuers: [
+      { issuer: { ...away.issuer, name: 'away' }, keys: keys(never) },
+      { issuer: here.issuer, keys: keys(here.fetchKeys) },
+    ],
+  });
+  const waiting = issuers.verify(await away.mint({ aud: 'a' }), { issuer: 'away', audience: 'a' });
+  const refused = t.rejects(waiting, notReady);
+  const other = await issuers.verify(await here.mint({ aud: 'a' }), {
+    issuer: 'github',
+    audience: 'a',
+  });
+  t.equal(other.issuerUrl, here.url, 'answered while the other still waits');
+  await clock.advance(FETCH_MS);
+  await refused;
+});
+
+t.test(
+  'keys are replaced: old tokens hold while the old key is told, then no longer',
+  async (t) => {
+    const clock = new VirtualClock(START_MS);
+    const platform = await startCiIssuer({ now: () => clock.now() });
+    t.teardown(() => platform.close());
+    const keys = createIssuerKeys({
+      ...{ name: 'github', clock, log: silentLog },
+      fetchKeys: platform.fetchKeys,
+    });
+    const issuers = createCiIssuers({ clock, issuers: [{ issuer: platform.issuer, keys }] });
+    const verify = (token: string) => issuers.verify(token, { issuer: 'github', audience: 'a' });
+    const old = await platform.mint({ aud: 'a' });
+    await verify(old);
+    await clock.advance(UNKNOWN_KEY_PAUSE_MS);
+    await platform.rotate();
+    await verify(await platform.mint({ aud: 'a' }));
+    await verify(old);
+    await clock.advance(UNKNOWN_KEY_PAUSE_MS);
+    await platform.rotate({ keepOld: false });
+    await verify(await platform.mint({ aud: 'a' }));
+    const gone = { name: 'Refusal', metadata: { cause: 'UNKNOWN_KEY' } };
+    await t.rejects(verify(old), gone);
+  },
+);
