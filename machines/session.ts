@@ -54,12 +54,14 @@ const chart = setup({
     rotate: assign(({ context, event }) => {
       assertEvent(event, 'rotated');
       const { hash, graceMs, at } = event;
-      return { hash, rotatedMs: at, previous: { hash: context.hash, untilMs: at + graceMs } };
+      const untilMs = Math.min(at + graceMs, context.expiresMs);
+      return { hash, rotatedMs: at, previous: { hash: context.hash, untilMs } };
     }),
     noteEnded: assign(({ event }) => {
       assertEvent(event, 'ended');
       return { endedReason: event.reason, previous: null };
     }),
+    forgetPrevious: assign({ previous: null }),
   },
   delays: {
     lifetimeEnd: ({ context, event }) =>
@@ -85,7 +87,13 @@ export const sessionMachine = chart.createMachine({
   states: {
     active: {
       description: 'Whoever holds its secret acts as the person.',
-      after: { lifetimeEnd: { description: 'Its absolute end came.', target: 'expired' } },
+      after: {
+        lifetimeEnd: {
+          description: 'Its absolute end came.',
+          target: 'expired',
+          actions: 'forgetPrevious',
+        },
+      },
       on: {
         rotated: { description: 'It has a new secret.', reenter: false, actions: 'rotate' },
         ended: {

@@ -8,7 +8,7 @@ import type { AlertRuleContext } from '../../machines/alert-rule.ts';
 import type { CredentialContext } from '../../machines/credential.ts';
 import { DELIVERY_REASONS, type DeliveryContext } from '../../machines/delivery.ts';
 import type { DestinationContext } from '../../machines/destination.ts';
-import { HOUR, START } from './models.ts';
+import { HOUR, START } from './model.ts';
 import {
   brief,
   contextOf,

@@ -88,15 +88,26 @@ for (const definition of definitions) {
   });
 }
 
-t.test('the registry names six machines, each after its own id, and tells no secret', async (t) => {
+t.test('the registry names every machine after its own id, and tells no secret', async (t) => {
   t.same(
     [...machineDefinitions.keys()],
-    ['alertRule', 'alertInstance', 'delivery', 'destination', 'credential', 'datacenter'],
+    [
+      ...['alertRule', 'alertInstance', 'delivery', 'destination'],
+      ...['credential', 'serviceAccount', 'ciVerification', 'ciConnection'],
+      ...['membership', 'invitation', 'enrolment', 'person', 'signInLink', 'session'],
+      'datacenter',
+    ],
   );
   for (const { name, version, publicFields, upcasters } of definitions) {
-    t.equal(version, 1);
-    t.same(upcasters, {}, `${name} has no older rows`);
-    t.notMatch(publicFields.join(' '), /secret|hash|url|digest|note\b|window/i, name);
+    const older = Array.from({ length: version - 1 }, (_, i) => String(i + 1));
+    t.same(Object.keys(upcasters), older, `${name} takes up every older version`);
+    // The digest of reviewed claims is no digest of a secret.
+    const hidden = /secret|hash|url|.digest|email|note\b|window|challenge|agent|identit/i;
+    t.same(
+      publicFields.filter((field) => hidden.test(field)),
+      [],
+      name,
+    );
     const known = fieldsIn(walks.get(name));
     t.same(
       publicFields.filter((field) => !known.has(field)),
@@ -124,14 +135,8 @@ t.test('only a rule causes something when it is created: it wants to be applied'
     name,
     startEffects(machine, modelOf(name)),
   ]);
-  t.same(Object.fromEntries(effects), {
-    alertRule: [{ type: 'applyRule' }],
-    alertInstance: [],
-    delivery: [],
-    destination: [],
-    credential: [],
-    datacenter: [],
-  });
+  const causing = effects.filter(([, caused]) => caused?.length !== 0);
+  t.same(causing, [['alertRule', [{ type: 'applyRule' }]]]);
 });
 
 function transitionsIn(node: AnyStateNode): AnyTransitionDefinition[] {

@@ -5,40 +5,10 @@
  */
 import type { AlertInstanceContext } from '../../machines/alert-instance.ts';
 import type { AlertRuleContext, AlertRuleSpec } from '../../machines/alert-rule.ts';
-import type { CredentialContext } from '../../machines/credential.ts';
-import type { MachineEvent } from '../../machines/definition.ts';
 import type { DeliveryContext } from '../../machines/delivery.ts';
 import type { DestinationContext } from '../../machines/destination.ts';
-
-export type ModelEvent = MachineEvent & Readonly<Record<string, unknown>>;
-
-/** Contexts differ by machine; each model below reads the one of its own machine. */
-type AnyContext = Readonly<Record<string, unknown>>;
-
-export interface Model {
-  readonly input: Readonly<Record<string, unknown>>;
-  readonly events: (context: AnyContext) => ModelEvent[];
-  /** What of the context matters to guards and effects, as a small JSON value. */
-  readonly key: (context: AnyContext) => unknown;
-}
-
-/** The start of all models, Unix ms. */
-export const START = 1_767_225_600_000;
-export const HOUR = 3_600_000;
-
-const FUTURE = new Set(['expiresMs', 'overlapEndsMs', 'snoozedUntilMs', 'nextAttemptMs']);
-
-/** A second after the latest time in the context that has happened. */
-function nowOf(context: unknown): number {
-  return latestMs(context) + 1000;
-}
-
-function latestMs(value: unknown): number {
-  if (typeof value === 'number') return value >= START ? value : START;
-  if (typeof value !== 'object' || value === null) return START;
-  const past = Object.entries(value).filter(([name]) => !FUTURE.has(name));
-  return Math.max(START, ...past.map(([, inner]) => latestMs(inner)));
-}
+import { identityModels } from './identity-models.ts';
+import { HOUR, type Model, modelOf, nowOf, START } from './model.ts';
 
 const spec: AlertRuleSpec = {
   displayName: 'CPU high',
@@ -211,35 +181,6 @@ const destination = modelOf<DestinationContext>({
   ],
 });
 
-const credential = modelOf<CredentialContext>({
-  input: {
-    at: START,
-    project: 'p',
-    kind: 'sk',
-    hash: 'a'.repeat(64),
-    lastFour: 'wxyz',
-    capabilities: ['monitoring.read'],
-    owner: 'projects/p/serviceAccounts/s',
-    displayName: 'CI',
-    expiresMs: START + 90 * 24 * HOUR,
-  },
-  events: (context, soon) => {
-    const lateMs = (context.rotatedMs ?? START) + 24 * HOUR;
-    return [
-      ...[soon, lateMs].flatMap((at) =>
-        [0, HOUR, 48 * HOUR].map((overlapMs) => {
-          return { type: 'rotated', at, successor: `key_${at}`, overlapMs, by };
-        }),
-      ),
-      { type: 'revoked', at: soon, reason: 'LEAKED', by },
-      { type: 'xstate.after.lifetimeEnd.credential.active', at: context.expiresMs },
-      { type: 'xstate.after.lifetimeEnd.credential.rotating', at: context.expiresMs },
-      { type: 'xstate.after.overlapEnd.credential.rotating', at: context.overlapEndsMs ?? soon },
-    ];
-  },
-  key: ({ rotatedMs, revokedReason }) => [rotatedMs !== null, revokedReason],
-});
-
 const datacenter = modelOf<{ readonly silentSinceMs: number | null }>({
   input: { at: START, name: 'DC-1' },
   events: (_, at) => [
@@ -251,20 +192,8 @@ const datacenter = modelOf<{ readonly silentSinceMs: number | null }>({
 
 /** By machine name. */
 export const models: ReadonlyMap<string, Model> = new Map(
-  Object.entries({ alertRule, alertInstance, delivery, destination, credential, datacenter }),
+  Object.entries({
+    ...{ alertRule, alertInstance, delivery, destination, datacenter },
+    ...identityModels,
+  }),
 );
-
-interface TypedModel<C> {
-  readonly input: Readonly<Record<string, unknown>>;
-  readonly events: (context: C, nowMs: number) => ModelEvent[];
-  readonly key: (context: C) => unknown;
-}
-
-/** The context of a machine's snapshot is of the type that its model names. */
-function modelOf<C>({ input, events, key }: TypedModel<C>): Model {
-  return {
-    input,
-    events: (context) => events(context as unknown as C, nowOf(context)),
-    key: (context) => key(context as unknown as C),
-  };
-}

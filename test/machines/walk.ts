@@ -13,7 +13,7 @@ import {
 import { getShortestPaths } from 'xstate/graph';
 import type { MachineDefinition, StateValueJson } from '../../machines/definition.ts';
 import type { Effect } from '../../machines/effects.ts';
-import type { Model, ModelEvent } from './models.ts';
+import type { Model, ModelEvent } from './model.ts';
 
 export interface Row {
   readonly value: StateValueJson;

@@ -1,0 +1,309 @@
+/**
+ * What must hold on every path of an identity's machine, whatever happens in which order: secrets
+ * that are used once, access that ends when it is ended, approvals of exactly what was reviewed.
+ */
+import t from 'tap';
+import type { CiConnectionContext } from '../../machines/ci-connection.ts';
+import {
+  CI_CODE_ATTEMPTS_MAX,
+  CI_VERIFICATION_MS,
+  type CiVerificationContext,
+} from '../../machines/ci-verification.ts';
+import type { CredentialContext } from '../../machines/credential.ts';
+import { ENROLMENT_TOKEN_MS, type EnrolmentContext } from '../../machines/enrolment.ts';
+import { INVITATION_MS, type InvitationContext } from '../../machines/invitation.ts';
+import type { MembershipContext } from '../../machines/membership.ts';
+import type { PersonContext } from '../../machines/person.ts';
+import type { ServiceAccountContext } from '../../machines/service-account.ts';
+import type { SessionContext } from '../../machines/session.ts';
+import type { SignInLinkContext } from '../../machines/sign-in-link.ts';
+import { HOUR, START } from './model.ts';
+import { brief, contextOf, edgesOf, sameTimers, taken, walked } from './questions.ts';
+import type { Edge } from './walk.ts';
+
+/** The states that a machine comes into from another, with the events that lead there. */
+function entries(name: string): string[] {
+  const moved = walked(name).edges.filter(({ from, to }) => from.value !== to.value);
+  const arrows = moved.map(
+    ({ from, event, to }) => `${from.value} ${short(event.type)} ${to.value}`,
+  );
+  return [...new Set(arrows)].sort();
+}
+
+/** `xstate.after.deadline.m.s` -> `deadline`. */
+function short(type: string): string {
+  return type.startsWith('xstate.after.') ? (type.split('.')[2] ?? type) : type;
+}
+
+/** Edges on which one of these fields changed. */
+function changing(name: string, fields: readonly string[]): Edge[] {
+  return walked(name).edges.filter(({ from, to }) =>
+    fields.some(
+      (field) => JSON.stringify(from.context[field]) !== JSON.stringify(to.context[field]),
+    ),
+  );
+}
+
+t.test(
+  'credential: whose it is, its secret, what it may do and its end never change',
+  async (t) => {
+    const fixed = ['hash', 'lastFour', 'capabilities', 'owner', 'kind', 'expiresMs', 'createdBy'];
+    t.same(brief(changing('credential', [...fixed, 'project', 'datacenter', 'vm'])), []);
+    for (const { to, event } of taken(edgesOf('credential', 'rotated'))) {
+      t.equal(contextOf<CredentialContext>(to).successor, event.successor);
+    }
+  },
+);
+
+t.test(
+  'credential: it ends by being revoked, replaced or out of time, and in no other way',
+  async (t) => {
+    t.same(entries('credential'), [
+      'active lifetimeEnd expired',
+      'active revoked revoked',
+      'active rotated revoked',
+      'active rotated rotating',
+      'rotating lifetimeEnd expired',
+      'rotating overlapEnd revoked',
+      'rotating revoked revoked',
+      'rotating rotated revoked',
+    ]);
+  },
+);
+
+t.test('serviceAccount: deleted, it may do nothing and is never there again', async (t) => {
+  t.same(entries('serviceAccount'), [
+    'active deleted deleted',
+    'active disabled disabled',
+    'disabled deleted deleted',
+    'disabled enabled active',
+  ]);
+  const gone = walked('serviceAccount').rows.filter(({ final }) => final);
+  t.ok(gone.length > 0);
+  t.ok(gone.every((row) => contextOf<ServiceAccountContext>(row).capabilities.length === 0));
+});
+
+t.test('serviceAccount: disabling, enabling and time give it no permission', async (t) => {
+  const { edges } = walked('serviceAccount');
+  const others = edges.filter(({ event }) => event.type !== 'edited');
+  const grown = others.filter(({ from, to }) => {
+    const before = contextOf<ServiceAccountContext>(from).capabilities;
+    return contextOf<ServiceAccountContext>(to).capabilities.some((one) => !before.includes(one));
+  });
+  t.same(brief(grown), []);
+  for (const row of walked('serviceAccount').rows) {
+    const { disabledReason } = contextOf<ServiceAccountContext>(row);
+    t.equal(row.value === 'active' && disabledReason !== null, false);
+  }
+});
+
+t.test(
+  'ciVerification: nothing but an approval of the reviewed digest makes it approved',
+  async (t) => {
+    const into = walked('ciVerification').edges.filter(({ from, to }) => {
+      return to.value === 'approved' && from.value !== 'approved';
+    });
+    t.ok(into.length > 0);
+    for (const { from, event } of into) {
+      t.equal(from.value, 'observed');
+      t.equal(event.type, 'approved');
+      const { observation } = contextOf<CiVerificationContext>(from);
+      t.equal(event.digest, observation?.digest);
+    }
+    const other = edgesOf('ciVerification', 'approved').filter(({ from, event }) => {
+      return event.digest !== contextOf<CiVerificationContext>(from).observation?.digest;
+    });
+    t.ok(other.some(({ from }) => from.value === 'observed'));
+    t.same(brief(taken(other)), [], 'an approval of anything else changes nothing');
+  },
+);
+
+t.test(
+  'ciVerification: a second observation replaces the first, and they never merge',
+  async (t) => {
+    const shown = taken(edgesOf('ciVerification', 'proofSubmitted'));
+    t.ok(shown.some(({ from }) => from.value === 'observed'));
+    for (const { to, event } of shown) {
+      const { bound, recorded, digest, warnings } = event;
+      const { observation } = contextOf<CiVerificationContext>(to);
+      t.same(observation, { bound, recorded, digest, warnings });
+      t.equal(to.value, 'observed');
+    }
+    const without = changing('ciVerification', ['observation']);
+    t.ok(without.every(({ event }) => event.type === 'proofSubmitted'));
+  },
+);
+
+t.test('ciVerification: 30 minutes from its start, whatever is observed meanwhile', async (t) => {
+  const open = walked('ciVerification').rows.filter(({ final }) => !final);
+  t.ok(open.some(({ value }) => value === 'observed'));
+  for (const { timers } of open) t.same([...timers.values()], [START + CI_VERIFICATION_MS]);
+  t.same(brief(changing('ciVerification', ['expiresMs', 'codeHash', 'audience'])), []);
+});
+
+t.test('ciVerification: so many wrong codes, in whichever states, and it is closed', async (t) => {
+  const guesses = edgesOf('ciVerification', 'wrongCode').filter(({ from }) => !from.final);
+  for (const { from, to } of guesses) {
+    const { wrongCodes } = contextOf<CiVerificationContext>(from);
+    const isLast = wrongCodes + 1 === CI_CODE_ATTEMPTS_MAX;
+    t.equal(contextOf<CiVerificationContext>(to).wrongCodes, wrongCodes + 1);
+    t.equal(to.value, isLast ? 'closed' : from.value);
+  }
+  const fewer = walked('ciVerification').edges.filter(({ from, to }) => {
+    const [before, after] = [from, to].map(
+      (row) => contextOf<CiVerificationContext>(row).wrongCodes,
+    );
+    return Number(after) < Number(before);
+  });
+  t.same(brief(fewer), [], 'no observation forgives a guess');
+});
+
+t.test(
+  'ciConnection: the token epoch never falls, and rises with each narrowing event',
+  async (t) => {
+    const narrowing = new Set(['disabled', 'accountDisabled', 'deleted']);
+    const rises = { always: 0, never: 0 };
+    for (const { from, to, event, taken } of walked('ciConnection').edges) {
+      const before = contextOf<CiConnectionContext>(from).tokenEpoch;
+      const after = contextOf<CiConnectionContext>(to).tokenEpoch;
+      const isNarrowing =
+        taken.length > 0 && (narrowing.has(event.type) || event.permissionsChanged === true);
+      rises[isNarrowing ? 'always' : 'never']++;
+      if (after !== before + (isNarrowing ? 1 : 0)) {
+        t.fail(`${from.value} -- ${event.type} --> epoch ${before} to ${after}`);
+      }
+    }
+    t.ok(rises.always > 0 && rises.never > 0);
+    t.ok(
+      taken(edgesOf('ciConnection', 'accountDisabled')).some(
+        ({ from }) => from.value === 'disabled',
+      ),
+      'a disabled connection is told of its account, too',
+    );
+  },
+);
+
+t.test('ciConnection: the identity that was approved never changes', async (t) => {
+  const fixed = ['bound', 'issuer', 'audience', 'serviceAccount', 'verification', 'digest'];
+  t.same(brief(changing('ciConnection', [...fixed, 'project', 'createdBy'])), []);
+});
+
+t.test(
+  'ciConnection: tokens are given out while it is enabled, and at no other time',
+  async (t) => {
+    const exchanges = edgesOf('ciConnection', 'exchanged');
+    t.ok(taken(exchanges).length > 0);
+    t.ok(
+      taken(exchanges).every(({ from, to }) => from.value === 'enabled' && to.value === 'enabled'),
+    );
+    t.ok(exchanges.some(({ from }) => from.value === 'disabled'));
+    const enabling = walked('ciConnection').edges.filter(({ from, to }) => {
+      return to.value === 'enabled' && from.value !== 'enabled';
+    });
+    t.ok(
+      enabling.every(({ from, event }) => from.value === 'disabled' && event.type === 'enabled'),
+    );
+  },
+);
+
+t.test('membership: whoever was removed comes back by an invitation alone', async (t) => {
+  t.same(entries('membership'), ['active removed removed', 'removed rejoined active']);
+  const stray = edgesOf('membership', 'roleChanged').filter(({ from }) => from.value === 'removed');
+  t.ok(stray.length > 0);
+  t.same(brief(taken(stray)), [], 'a role given to somebody who is gone lets nobody in');
+  for (const { to, event } of taken(edgesOf('membership', 'roleChanged', 'rejoined'))) {
+    t.match(contextOf<MembershipContext>(to), { role: event.role, removedReason: null });
+  }
+  t.same(brief(changing('membership', ['person', 'project'])), []);
+});
+
+t.test('invitation: it is accepted once, by one person, within its time', async (t) => {
+  t.same(entries('invitation'), [
+    'pending accepted accepted',
+    'pending lifetimeEnd expired',
+    'pending revoked revoked',
+  ]);
+  t.same(brief(changing('invitation', ['role', 'email', 'tokenHash', 'expiresMs'])), []);
+  for (const row of walked('invitation').rows) {
+    const { person } = contextOf<InvitationContext>(row);
+    t.equal(person !== null, row.value === 'accepted');
+    const due = row.final ? [] : [START + INVITATION_MS];
+    t.same([...row.timers.values()], due);
+  }
+});
+
+t.test('person: locked out, nothing but being let in again changes anything', async (t) => {
+  const moved = taken(walked('person').edges.filter(({ from }) => from.value === 'disabled'));
+  t.same(new Set(moved.map(({ event }) => event.type)), new Set(['enabled']));
+  const lost = walked('person').edges.filter(({ from, to }) => {
+    const before = contextOf<PersonContext>(from).identities;
+    return contextOf<PersonContext>(to).identities.length < before.length;
+  });
+  t.same(brief(lost), [], 'no identity is forgotten');
+});
+
+t.test('signInLink: a used link stays used, by the session that it began', async (t) => {
+  t.same(entries('signInLink'), [
+    'issued lifetimeEnd expired',
+    'issued revoked revoked',
+    'issued used used',
+  ]);
+  const uses = edgesOf('signInLink', 'used');
+  t.ok(uses.some(({ from }) => from.value === 'used'));
+  for (const { from, to, event } of uses) {
+    const { session } = contextOf<SignInLinkContext>(to);
+    if (from.value === 'issued') t.equal(session, event.session);
+    else t.equal(session, contextOf<SignInLinkContext>(from).session);
+  }
+  t.same(brief(changing('signInLink', ['person', 'tokenHash', 'expiresMs', 'challenge'])), []);
+});
+
+t.test('session: no secret of it outlives its absolute end, which never moves', async (t) => {
+  t.same(brief(changing('session', ['expiresMs', 'person', 'method'])), []);
+  const rotations = taken(edgesOf('session', 'rotated'));
+  t.ok(
+    rotations.some(({ event, to }) => event.at + 60_000 > contextOf<SessionContext>(to).expiresMs),
+  );
+  for (const { from, to, event } of rotations) {
+    const before = contextOf<SessionContext>(from);
+    const { hash, previous, expiresMs } = contextOf<SessionContext>(to);
+    t.equal(hash, event.hash);
+    const untilMs = Math.min(event.at + 60_000, expiresMs);
+    t.same(previous, { hash: before.hash, untilMs }, 'the secret before, and no older one');
+    t.ok(sameTimers(from, to));
+  }
+  for (const { value, timers, final, context } of walked('session').rows) {
+    const due = final ? [] : [START + 7 * 24 * HOUR];
+    t.same([...timers.values()], due, String(value));
+    if (final) t.equal(context.previous, null);
+  }
+});
+
+t.test('session: signed out is for good', async (t) => {
+  t.same(entries('session'), ['active ended ended', 'active lifetimeEnd expired']);
+});
+
+t.test('enrolment: a token is good for one agent, and for a day', async (t) => {
+  for (const row of walked('enrolment').rows) {
+    const { tokenHash, expiresMs } = contextOf<EnrolmentContext>(row);
+    t.equal(tokenHash !== '', row.value === 'offered', 'only an offer has a token');
+    t.same([...row.timers.values()], row.value === 'offered' ? [expiresMs] : []);
+  }
+  for (const { to, event } of taken(edgesOf('enrolment', 'offered'))) {
+    const { tokenHash, expiresMs } = contextOf<EnrolmentContext>(to);
+    t.equal(tokenHash, event.tokenHash, 'a new offer ends the token before');
+    t.equal(expiresMs, event.at + ENROLMENT_TOKEN_MS);
+  }
+  const enrolled = taken(edgesOf('enrolment', 'enrolled'));
+  t.ok(enrolled.length > 0);
+  t.ok(enrolled.every(({ from, to }) => from.value === 'offered' && to.value === 'enrolled'));
+});
+
+t.test('enrolment: opted out, no key of an agent is left', async (t) => {
+  for (const row of walked('enrolment').rows) {
+    const { credential } = contextOf<EnrolmentContext>(row);
+    if (row.value === 'off') t.equal(credential, null);
+    if (row.value === 'enrolled') t.not(credential, null);
+  }
+  t.same(brief(changing('enrolment', ['vm', 'project'])), []);
+});
