@@ -65,6 +65,7 @@ export interface TransitionRow {
   readonly event: string;
   readonly from_state: string | null;
   readonly to_state: string;
+  readonly request: string | null;
 }
 
 export function toInstance(row: InstanceRow): Instance {
@@ -103,5 +104,6 @@ export function toTransition(row: TransitionRow): RecordedTransition {
     event: JSON.parse(row.event) as Record<string, unknown>,
     from: row.from_state === null ? null : (JSON.parse(row.from_state) as StateValueJson),
     to: JSON.parse(row.to_state) as StateValueJson,
+    requestId: row.request,
   };
 }

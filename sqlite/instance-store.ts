@@ -134,6 +134,7 @@ function applyCommit(writes: Writes, encoded: EncodedCommit, sequence: number): 
         JSON.stringify(step.event),
         step.from === null ? null : JSON.stringify(step.from),
         JSON.stringify(step.to),
+        decision.request?.id ?? null,
       );
     }
     applyRecords(writes, commit.project, decision);
@@ -198,7 +199,7 @@ function prepareWrites(database: SqliteDatabase) {
     timer: prepare(`INSERT INTO timers (project, machine, instance, id, due, event)
       VALUES (?, ?, ?, ?, ?, ?)`),
     transition: prepare(`INSERT INTO transitions (id, project, machine, instance, at, actor, event,
-      from_state, to_state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+      from_state, to_state, request) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
     record: prepare(`INSERT INTO records (project, kind, id, sort, body) VALUES (?, ?, ?, ?, ?)
       ON CONFLICT DO UPDATE SET sort = excluded.sort, body = excluded.body`),
     removeRecord: prepare('DELETE FROM records WHERE project = ? AND kind = ? AND id = ?'),

@@ -122,4 +122,11 @@ CREATE INDEX instances_of_owner ON instances (project, machine, ${OWNER_SQL}, fi
   instance) WHERE ${OWNER_SQL} IS NOT NULL;
 `,
   },
+  {
+    id: 3,
+    sql: `
+-- Client's id of the request that decided the step; NULL: none, or not known before this column.
+ALTER TABLE transitions ADD COLUMN request TEXT;
+`,
+  },
 ];

@@ -17,6 +17,13 @@ import type { CredentialPrincipal, Principal } from './principal.ts';
 
 /** Of plain HTTP routes that show data. */
 export const READ_POLICY: Policy = create(PolicySchema, { access: Policy_Access.READ });
+/** Of parts of an answer that show what only those who may write see. */
+export const WRITE_POLICY: Policy = create(PolicySchema, { access: Policy_Access.WRITE });
+/** Of the recorded paths of identities. */
+export const OWNER_POLICY: Policy = create(PolicySchema, {
+  access: Policy_Access.HUMAN,
+  role: Policy_Role.OWNER,
+});
 
 /** What a call is about. */
 export interface CallTarget {

@@ -9,9 +9,9 @@ import type { RequestKey } from '../../actors/alerting/port.ts';
 import type { Actor } from '../../streams/commit/commit.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import type { Authenticator } from '../auth/authenticator.ts';
-import { admitTo, enterProject } from '../auth/authorize.ts';
+import { admitTo, type CallTarget, enterProject, WRITE_POLICY } from '../auth/authorize.ts';
 import type { CredentialPrincipal, HumanPrincipal, Principal } from '../auth/principal.ts';
-import { policy } from '../gen/svc/options/v1/policy_pb.ts';
+import { type Policy, policy } from '../gen/svc/options/v1/policy_pb.ts';
 
 /** Who was admitted, and whom to ask again. */
 interface AdmittedCaller {
@@ -75,23 +75,39 @@ export function watchAccess(
   return authenticator.watch(principal, onLost, (now) => enter(context, now, project));
 }
 
-function enter(
-  { method }: HandlerContext,
-  caller: Principal,
-  project: string,
-  member?: string,
+function enter(context: HandlerContext, caller: Principal, project: string, member?: string): void {
+  const { method } = context;
+  enterAs(getOption(method, policy), caller, { name: method.name, project, member });
+}
+
+function enterAs(declared: Policy, caller: Principal, target: CallTarget): void {
+  admitTo(target.name, declared, caller);
+  enterProject(caller, declared, target);
+}
+
+/** Asserts that the caller may do in the project what needs more than the method itself does. */
+export function assertMay(
+  context: HandlerContext,
+  declared: Policy,
+  target: Omit<CallTarget, 'member'>,
 ): void {
-  const declared = getOption(method, policy);
-  admitTo(method.name, declared, caller);
-  enterProject(caller, declared, { name: method.name, project, member });
+  enterAs(declared, callerOf(context), target);
+}
+
+/** Does the caller have what `declared` needs in the project, whatever this method needs? */
+export function may(context: HandlerContext, declared: Policy, project: string): boolean {
+  try {
+    assertMay(context, declared, { name: context.method.name, project });
+    return true;
+  } catch (error) {
+    if (error instanceof Refusal) return false;
+    throw error;
+  }
 }
 
 /** May the caller do what needs `monitoring.write` in the project, whatever this method needs? */
 export function mayWrite(context: HandlerContext, project: string): boolean {
-  const caller = callerOf(context);
-  if (caller.kind !== 'human') return caller.capabilities.includes('monitoring.write');
-  const role = caller.memberOf(project)?.role;
-  return role === 'EDITOR' || role === 'OWNER';
+  return may(context, WRITE_POLICY, project);
 }
 
 export function actorOf(context: HandlerContext): Actor {

@@ -14,8 +14,11 @@ export interface IncidentChange {
   readonly sequence: number;
 }
 
-/** Changes that wait for their reader at most; about a megabyte. */
-export const WAITING_MAX = 1_000;
+/**
+ * Changes that wait for their reader at most: twice the instances of a project, which may all fire
+ * in one breath. What waits is shared with the other readers of the same commits.
+ */
+export const WAITING_MAX = 20_000;
 
 export class IncidentFeed {
   readonly #stopFollowing: () => void;

@@ -73,6 +73,8 @@ export interface RecordedTransition {
   readonly event: Readonly<Record<string, unknown>>;
   readonly from: StateValueJson | null;
   readonly to: StateValueJson;
+  /** Client's id of the request that decided it; null = none. */
+  readonly requestId: string | null;
 }
 
 /** Reads of one project's projection: synchronous, consistent within one turn of the event loop. */

@@ -169,6 +169,8 @@ export async function startRpcWorld(
     members: signIn.members,
     controlPath: parts.controlPath,
     ...identities,
+    /** An event to a machine's instance; `send` is a request's. */
+    step: identities.send,
   };
   return { ...seen, ...callsOf(app, keys, settled), settled, issue, stopRules: parts.stopRules };
 }

@@ -13,7 +13,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file svc/audit/v1/audit.proto.
  */
 export const file_svc_audit_v1_audit: GenFile = /*@__PURE__*/
-  fileDesc("ChhzdmMvYXVkaXQvdjEvYXVkaXQucHJvdG8SDHN2Yy5hdWRpdC52MSIrChNMaXN0TWFjaGluZXNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCSJGChRMaXN0TWFjaGluZXNSZXNwb25zZRIuCghtYWNoaW5lcxgBIAMoCzIcLnN2Yy5hdWRpdC52MS5NYWNoaW5lU3VtbWFyeSJHCg5NYWNoaW5lU3VtbWFyeRIPCgdtYWNoaW5lGAEgASgJEg8KB3ZlcnNpb24YAiABKAUSEwoLZGVzY3JpcHRpb24YAyABKAkiOgoRR2V0TWFjaGluZVJlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEg8KB21hY2hpbmUYAiABKAkidwoHTWFjaGluZRIPCgdtYWNoaW5lGAEgASgJEg8KB3ZlcnNpb24YAiABKAUSEwoLZGVzY3JpcHRpb24YAyABKAkSFwoPZGVmaW5pdGlvbl9qc29uGAQgASgJEg8KB21lcm1haWQYBSABKAkSCwoDc3ZnGAYgASgJIn0KFkxpc3RUcmFuc2l0aW9uc1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhUKDWluc3RhbmNlX25hbWUYAiABKAkSDwoHbWFjaGluZRgDIAEoCRIRCglwYWdlX3NpemUYBCABKAUSEgoKcGFnZV90b2tlbhgFIAEoCSJhChdMaXN0VHJhbnNpdGlvbnNSZXNwb25zZRItCgt0cmFuc2l0aW9ucxgBIAMoCzIYLnN2Yy5hdWRpdC52MS5UcmFuc2l0aW9uEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSKoAQoKVHJhbnNpdGlvbhIQCghzZXF1ZW5jZRgBIAEoAxISCgphdF91bml4X21zGAIgASgDEgoKAmJ5GAMgASgJEg8KB21hY2hpbmUYBCABKAkSEAoIaW5zdGFuY2UYBSABKAkSDQoFZXZlbnQYBiABKAkSEgoKZXZlbnRfanNvbhgHIAEoCRIRCglmcm9tX2pzb24YCCABKAkSDwoHdG9fanNvbhgJIAEoCTKjAgoMQXVkaXRTZXJ2aWNlEl0KDExpc3RNYWNoaW5lcxIhLnN2Yy5hdWRpdC52MS5MaXN0TWFjaGluZXNSZXF1ZXN0GiIuc3ZjLmF1ZGl0LnYxLkxpc3RNYWNoaW5lc1Jlc3BvbnNlIgaKtRgCCAESTAoKR2V0TWFjaGluZRIfLnN2Yy5hdWRpdC52MS5HZXRNYWNoaW5lUmVxdWVzdBoVLnN2Yy5hdWRpdC52MS5NYWNoaW5lIgaKtRgCCAESZgoPTGlzdFRyYW5zaXRpb25zEiQuc3ZjLmF1ZGl0LnYxLkxpc3RUcmFuc2l0aW9uc1JlcXVlc3QaJS5zdmMuYXVkaXQudjEuTGlzdFRyYW5zaXRpb25zUmVzcG9uc2UiBoq1GAIIAWIGcHJvdG8z", [file_svc_options_v1_policy]);
+  fileDesc("ChhzdmMvYXVkaXQvdjEvYXVkaXQucHJvdG8SDHN2Yy5hdWRpdC52MSIrChNMaXN0TWFjaGluZXNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCSJGChRMaXN0TWFjaGluZXNSZXNwb25zZRIuCghtYWNoaW5lcxgBIAMoCzIcLnN2Yy5hdWRpdC52MS5NYWNoaW5lU3VtbWFyeSJHCg5NYWNoaW5lU3VtbWFyeRIPCgdtYWNoaW5lGAEgASgJEg8KB3ZlcnNpb24YAiABKAUSEwoLZGVzY3JpcHRpb24YAyABKAkiOgoRR2V0TWFjaGluZVJlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEg8KB21hY2hpbmUYAiABKAkidwoHTWFjaGluZRIPCgdtYWNoaW5lGAEgASgJEg8KB3ZlcnNpb24YAiABKAUSEwoLZGVzY3JpcHRpb24YAyABKAkSFwoPZGVmaW5pdGlvbl9qc29uGAQgASgJEg8KB21lcm1haWQYBSABKAkSCwoDc3ZnGAYgASgJIn0KFkxpc3RUcmFuc2l0aW9uc1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhUKDWluc3RhbmNlX25hbWUYAiABKAkSDwoHbWFjaGluZRgDIAEoCRIRCglwYWdlX3NpemUYBCABKAUSEgoKcGFnZV90b2tlbhgFIAEoCSJhChdMaXN0VHJhbnNpdGlvbnNSZXNwb25zZRItCgt0cmFuc2l0aW9ucxgBIAMoCzIYLnN2Yy5hdWRpdC52MS5UcmFuc2l0aW9uEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSLVAQoKVHJhbnNpdGlvbhIQCghzZXF1ZW5jZRgBIAEoAxISCgphdF91bml4X21zGAIgASgDEgoKAmJ5GAMgASgJEg8KB21hY2hpbmUYBCABKAkSEAoIaW5zdGFuY2UYBSABKAkSDQoFZXZlbnQYBiABKAkSEgoKZXZlbnRfanNvbhgHIAEoCRIRCglmcm9tX2pzb24YCCABKAkSDwoHdG9fanNvbhgJIAEoCRISCgpyZXF1ZXN0X2lkGAogASgJEhcKD2J5X2Rpc3BsYXlfbmFtZRgLIAEoCTKjAgoMQXVkaXRTZXJ2aWNlEl0KDExpc3RNYWNoaW5lcxIhLnN2Yy5hdWRpdC52MS5MaXN0TWFjaGluZXNSZXF1ZXN0GiIuc3ZjLmF1ZGl0LnYxLkxpc3RNYWNoaW5lc1Jlc3BvbnNlIgaKtRgCCAESTAoKR2V0TWFjaGluZRIfLnN2Yy5hdWRpdC52MS5HZXRNYWNoaW5lUmVxdWVzdBoVLnN2Yy5hdWRpdC52MS5NYWNoaW5lIgaKtRgCCAESZgoPTGlzdFRyYW5zaXRpb25zEiQuc3ZjLmF1ZGl0LnYxLkxpc3RUcmFuc2l0aW9uc1JlcXVlc3QaJS5zdmMuYXVkaXQudjEuTGlzdFRyYW5zaXRpb25zUmVzcG9uc2UiBoq1GAIIAWIGcHJvdG8z", [file_svc_options_v1_policy]);
 
 /**
  * @generated from message svc.audit.v1.ListMachinesRequest
@@ -255,7 +255,7 @@ export type ListTransitionsRequest = Message<"svc.audit.v1.ListTransitionsReques
   instanceName: string;
 
   /**
-   * Only of this machine; empty = all that a credential may see.
+   * Only of this machine; empty = all that the caller may see.
    *
    * @generated from field: string machine = 3;
    */
@@ -289,7 +289,7 @@ export type ListTransitionsRequestJson = {
   instanceName?: string;
 
   /**
-   * Only of this machine; empty = all that a credential may see.
+   * Only of this machine; empty = all that the caller may see.
    *
    * @generated from field: string machine = 3;
    */
@@ -367,7 +367,8 @@ export type Transition = Message<"svc.audit.v1.Transition"> & {
   atUnixMs: bigint;
 
   /**
-   * Resource name of who caused it, or the part of the service.
+   * Resource name of who caused it, or the part of the service. Of people and operators,
+   * credentials are told the kind alone.
    *
    * @generated from field: string by = 3;
    */
@@ -406,6 +407,20 @@ export type Transition = Message<"svc.audit.v1.Transition"> & {
    * @generated from field: string to_json = 9;
    */
   toJson: string;
+
+  /**
+   * Of the client's request that decided it; empty = none.
+   *
+   * @generated from field: string request_id = 10;
+   */
+  requestId: string;
+
+  /**
+   * Name of the person who caused it, for people.
+   *
+   * @generated from field: string by_display_name = 11;
+   */
+  byDisplayName: string;
 };
 
 /**
@@ -425,7 +440,8 @@ export type TransitionJson = {
   atUnixMs?: string;
 
   /**
-   * Resource name of who caused it, or the part of the service.
+   * Resource name of who caused it, or the part of the service. Of people and operators,
+   * credentials are told the kind alone.
    *
    * @generated from field: string by = 3;
    */
@@ -464,6 +480,20 @@ export type TransitionJson = {
    * @generated from field: string to_json = 9;
    */
   toJson?: string;
+
+  /**
+   * Of the client's request that decided it; empty = none.
+   *
+   * @generated from field: string request_id = 10;
+   */
+  requestId?: string;
+
+  /**
+   * Name of the person who caused it, for people.
+   *
+   * @generated from field: string by_display_name = 11;
+   */
+  byDisplayName?: string;
 };
 
 /**
@@ -498,7 +528,7 @@ export const AuditService: GenService<{
     output: typeof MachineSchema;
   },
   /**
-   * What the log recorded, newest first. Machines of identities are not shown to credentials.
+   * What the log recorded, newest first. Machines of identities are shown to owners alone.
    *
    * @generated from rpc svc.audit.v1.AuditService.ListTransitions
    */
