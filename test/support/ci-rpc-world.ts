@@ -25,6 +25,7 @@ export async function startCiRpcWorld(t: Test) {
   let nowMs = (): number => Date.now();
   const platform = await startCiIssuer({ now: () => nowMs() });
   t.teardown(() => platform.close());
+  const outage = Object.assign(platform, { keysAway: false });
   const world = await startRpcWorld(t, (parts) => {
     const { host, clock, random, log, publicUrl } = parts;
     nowMs = () => clock.now();
@@ -34,7 +35,8 @@ export async function startCiRpcWorld(t: Test) {
     closers.add('claims', () => claims.close());
     const metrics = createMetrics({ clock, version: 'test' });
     closers.add('metrics', () => metrics.close());
-    const { fetchKeys } = platform;
+    const fetchKeys = () =>
+      outage.keysAway ? Promise.reject(new Error('The issuer is away')) : platform.fetchKeys();
     const keys = createIssuerKeys({ name: 'github', fetchKeys, clock, log });
     const assertions = createCiIssuers({ clock, issuers: [{ issuer: platform.issuer, keys }] });
     const keyless = openKeylessCi({
@@ -49,7 +51,7 @@ export async function startCiRpcWorld(t: Test) {
   const post = (method: string, body: object, options: CallOptions): Promise<Answer> =>
     world.send(SERVICE + method, JSON.stringify(body), options);
   /** As the owner; mutations with a request id of their own. */
-  const call = (method: string, body: object, options: CallOptions = { person: owner }) => {
+  const ci = (method: string, body: object, options: CallOptions = { person: owner }) => {
     const requestId = /^(Get|List)/.test(method) ? {} : { requestId: String(randomUUID()) };
     return post(method, { ...requestId, ...body }, options);
   };
@@ -59,7 +61,7 @@ export async function startCiRpcWorld(t: Test) {
   const mint = (claims: ClaimChanges = {}) => platform.mint({ aud: audience, ...claims });
   const account = `${PROJECT_NAME}/serviceAccounts/${await world.account('demo', BOTH)}`;
   const start = (more: object = {}) =>
-    call('StartCiVerification', {
+    ci('StartCiVerification', {
       ...{ serviceAccountName: account, displayName: 'Deploy', capabilities: BOTH },
       ...more,
     });
@@ -72,11 +74,12 @@ export async function startCiRpcWorld(t: Test) {
     const proof = { setupId, pairingCode, assertion };
     const { claimsDigest } = (await anonymous('SubmitCiVerification', proof)).body;
     const approval = { name: verification.name, capabilities, claimsDigest };
-    return String((await call('ApproveCiVerification', approval)).body.name);
+    return String((await ci('ApproveCiVerification', approval)).body.name);
   }
   return {
     ...world,
-    ...{ platform, owner, audience, call, anonymous, mint, account, start, exchange, connect },
+    ...{ owner, audience, ci, anonymous, mint, account, start, exchange, connect },
+    platform: outage,
   };
 }
 
