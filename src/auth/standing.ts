@@ -128,8 +128,7 @@ function assertKeyInForce({ value, context }: Instance, nowMs: number): number {
 /** What the owner of a key is granted. Throws a `Refusal` when there is no such owner any more. */
 function ownerGrants(rows: IdentityRows, key: Instance): readonly string[] {
   const owner = parseOwner(String(key.context.owner));
-  if (!owner) return textsOf(key.context.capabilities);
-  if (owner.project !== key.project) {
+  if (!owner || owner.project !== key.project) {
     throw new Refusal('GRANT_REMOVED', 'The key acts for nobody: make one for a service account');
   }
   if (owner.machine === 'serviceAccount') return accountGrants(rows, owner);

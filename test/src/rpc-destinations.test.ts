@@ -1,6 +1,7 @@
 /** Destinations on the wire, and the audit of every machine: what is shown to whom, and what never. */
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
+import { machineDefinitions } from '../../machines/registry.ts';
 import { startRpcWorld } from '../support/rpc-world.ts';
 
 const PROJECT = 'projects/demo';
@@ -41,7 +42,7 @@ t.test('Audit', async (t) => {
       t.match(body, {
         machine,
         description,
-        version: 1,
+        version: machineDefinitions.get(machine)?.version,
         mermaid: /^stateDiagram-v2/,
         svg: /^<svg/,
       });

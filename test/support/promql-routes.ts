@@ -8,7 +8,6 @@ import { connect } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import type { Test } from 'tap';
-import { issueCredential } from '../../src/auth/credentials.ts';
 import { loadConfig } from '../../src/config.ts';
 import { addPromqlRoutes } from '../../src/http/promql/routes.ts';
 import { openHttpServer } from '../../src/http/server.ts';
@@ -17,7 +16,8 @@ import { encodeData } from '../../src/query/promql-json.ts';
 import type { PromqlAnswer, PromqlQueries, PromqlRequest } from '../../src/query/promql-request.ts';
 import { systemClock } from '../../streams/clock.ts';
 import { seededRandom } from '../../streams/random.ts';
-import { authenticator, startWorld, tester } from './credential-world.ts';
+import { authenticator, startWorld } from './credential-world.ts';
+import { identitiesOf, type TestCapability } from './identities.ts';
 
 export interface Answered {
   readonly status: number;
@@ -80,16 +80,16 @@ export async function startPromqlRoutes(
     await server.close();
     metrics.close();
   });
-  const issue = async (project: string, capabilities: readonly Capability[]) => {
-    const about = { kind: 'sk', owner: 'test', displayName: 'k' } as const;
-    const credential = { ...about, project, capabilities };
-    return (await issueCredential({ host, clock, random }, tester, credential)).key;
-  };
+  const identities = identitiesOf({ host, clock, random });
+  const issue = async (project: string, capability: TestCapability) =>
+    capability === 'collector'
+      ? (await identities.collector(project)).key
+      : (await identities.accountKey(project, [capability])).key;
   const keys = {
-    read: await issue('demo', ['monitoring.read']),
-    write: await issue('demo', ['monitoring.write']),
-    collector: await issue('demo', ['collector']),
-    other: await issue('other', ['monitoring.read']),
+    read: await issue('demo', 'monitoring.read'),
+    write: await issue('demo', 'monitoring.write'),
+    collector: await issue('demo', 'collector'),
+    other: await issue('other', 'monitoring.read'),
   };
   /** `path` is below the base of `demo`, or from the root when it begins with `/v1/`. */
   async function send(path: string, { method = 'GET', body, headers, key }: Sent = {}) {
@@ -105,8 +105,6 @@ export async function startPromqlRoutes(
   const post = (path: string, form: string) => send(path, { method: 'POST', ...formBody(form) });
   return { ...{ clock, host, server, requests, lines, metrics, keys, health }, send, post };
 }
-
-type Capability = 'monitoring.read' | 'monitoring.write' | 'collector';
 
 export const BASE = '/v1/monitoring/projects/demo/promql';
 
