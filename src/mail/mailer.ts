@@ -53,37 +53,47 @@ const CONNECTIONS = 2;
 const PORTS: Readonly<Record<string, number>> = { 'smtp:': 587, 'smtps:': 465 };
 
 export function createMailer({ url, from }: MailerOptions): Mailer {
-  const { protocol, hostname, port, username, password } = new URL(url);
-  const host = hostname.replace(/^\[|\]$/g, '');
-  const auth = { user: decodeURIComponent(username), pass: decodeURIComponent(password) };
-  const transport = createTransport(
-    {
-      pool: true,
-      maxConnections: CONNECTIONS,
-      host,
-      port: port === '' ? (PORTS[protocol] ?? 587) : Number(port),
-      secure: protocol === 'smtps:',
-      requireTLS: protocol === 'smtp:' && username !== '' && !isLoopbackHost(hostname),
-      ...(username !== '' && { auth }),
-      connectionTimeout: CONNECT_MS,
-      greetingTimeout: GREETING_MS,
-      socketTimeout: SILENCE_MS,
-      disableFileAccess: true,
-      disableUrlAccess: true,
-    },
-    // RFC 3834, section 5: no automatic answers to what a program sent.
-    { from, headers: { 'Auto-Submitted': 'auto-generated' } },
-  );
+  // RFC 3834, section 5: no automatic answers to what a program sent.
+  const defaults = { from, headers: { 'Auto-Submitted': 'auto-generated' } };
+  const transport = createTransport(transportOptions(url), defaults);
+  const closing = new AbortController();
   return {
     async send({ to, subject, text, messageId }) {
       try {
+        const { signal } = closing;
         // As an object, so that a comma in an address makes no list of it.
-        await transport.sendMail({ to: { name: '', address: to }, subject, text, messageId });
+        const mail = { to: { name: '', address: to }, subject, text, messageId, signal };
+        await transport.sendMail(mail);
       } catch (error) {
         throw faultOf(error);
       }
     },
-    close: () => transport.close(),
+    close() {
+      // By itself the pool waits for a server that may be silent.
+      closing.abort();
+      transport.close();
+    },
+  };
+}
+
+/** What nodemailer is told about the server of an address. */
+export function transportOptions(url: string) {
+  const { protocol, hostname, port, username, password } = new URL(url);
+  const auth = { user: decodeURIComponent(username), pass: decodeURIComponent(password) };
+  return {
+    pool: true as const,
+    maxConnections: CONNECTIONS,
+    host: hostname.replace(/^\[|\]$/g, ''),
+    port: port === '' ? (PORTS[protocol] ?? 587) : Number(port),
+    secure: protocol === 'smtps:',
+    // Without it a password goes out in the clear where somebody hides that TLS is offered.
+    requireTLS: protocol === 'smtp:' && username !== '' && !isLoopbackHost(hostname),
+    ...(username !== '' && { auth }),
+    connectionTimeout: CONNECT_MS,
+    greetingTimeout: GREETING_MS,
+    socketTimeout: SILENCE_MS,
+    disableFileAccess: true,
+    disableUrlAccess: true,
   };
 }
 

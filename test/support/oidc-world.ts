@@ -96,7 +96,10 @@ export async function startOidcWorld(
     ...{ isPublicClient: options.isPublicClient ?? false, more: options.configuration ?? {} },
   });
   handle = (request, response) => {
-    if (!request.url?.startsWith('/interaction/')) return provider.callback()(request, response);
+    if (!request.url?.startsWith('/interaction/')) {
+      void provider.callback()(request, response);
+      return;
+    }
     const { account } = control;
     const result = account
       ? { login: { accountId: account.id } }

@@ -29,6 +29,8 @@ export interface SignInWorld extends World {
   /** A new person of that address. */
   person(email: string): Promise<string>;
   operatorLink(person: string): Promise<IssuedLink>;
+  /** Closes what is open, as the service does; also done at the end of the test. */
+  stop(): Promise<void>;
 }
 
 /** Ends with the test. `wrap` stands in for a part of the people, for faults. */
@@ -79,6 +81,7 @@ export async function startSignInWorld(
     address: `http://127.0.0.1:${bound.port}`,
     metrics: () => metrics.text(),
     person: (email) => people.ensurePerson(tester, { displayName: 'Ada', email }),
+    stop: () => closers.closeAll(),
     operatorLink: (person) => people.linkFor(tester, person, 'operator'),
   };
 }
