@@ -9,9 +9,24 @@ import { type Actor, SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import type { RequestKey } from '../alerting/port.ts';
 import type { Draft, Host, Instance, ProjectView } from '../host-port.ts';
-import { higher, join, KEYS_A_DECISION, membershipOf, revokeKeys } from './membership-changes.ts';
+import {
+  higher,
+  isOutdated,
+  join,
+  KEYS_A_DECISION,
+  membershipOf,
+  noteFacts,
+  revokeKeys,
+} from './membership-changes.ts';
 import { memberIdOf } from './names.ts';
-import { assertActive, emailKey, parseEmail, personByEmail } from './people-index.ts';
+import {
+  assertActive,
+  contextOfPerson,
+  emailKey,
+  parseEmail,
+  personByEmail,
+  personRow,
+} from './people-index.ts';
 import type { SignInSecrets } from './sign-in-secrets.ts';
 
 /** Invitations of a project that wait at a time. */
@@ -65,6 +80,8 @@ export interface Invitations {
   }): Promise<void>;
   /** Ends a person's personal keys in every project. */
   revokeKeysOf(person: string, reason: string): Promise<void>;
+  /** Brings a person's name and address to their memberships, where those have older ones. */
+  noteName(person: string): Promise<void>;
 }
 
 export function createInvitations(deps: InvitationDeps): Invitations {
@@ -90,6 +107,7 @@ export function createInvitations(deps: InvitationDeps): Invitations {
     openFor: (email) => openFor(deps, email),
     accept: (request) => accept(deps, request),
     revokeKeysOf: (person, reason) => revokeKeysOf(host, person, reason),
+    noteName: (person) => noteName(host, person),
   };
 }
 
@@ -187,6 +205,20 @@ function end(
   const id = emailKey(invitationOf(row).email);
   if (draft.record(TO_ADDRESS, id)?.body.invitation === row.instance) {
     draft.putRecord({ kind: TO_ADDRESS, id, body: null });
+  }
+}
+
+async function noteName(host: Host, person: string): Promise<void> {
+  const { displayName, email } = contextOfPerson(personRow(host.view(SYSTEM_PROJECT), person));
+  for (const project of host.projects()) {
+    const member = memberIdOf(project, person);
+    const row = host.view(project).instance('membership', member);
+    if (!row || !isOutdated(row, { displayName, email })) continue;
+    await host.submit({
+      project,
+      by: SERVICE,
+      decide: (draft) => noteFacts(draft, member, { displayName, email }),
+    });
   }
 }
 

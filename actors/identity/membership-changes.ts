@@ -50,12 +50,19 @@ export function join(draft: Draft, facts: MemberFacts, role: Role, by: Actor): s
   return id;
 }
 
-/** Another name or address of the person, if the membership has an older one. */
-export function noteFacts(draft: Draft, id: string, { displayName, email }: MemberFacts): void {
-  const row = draft.instance('membership', id);
-  if (row?.value !== 'active') return;
+type Named = Pick<MemberFacts, 'displayName' | 'email'>;
+
+/** Has an active membership another name or address than the person? */
+export function isOutdated(row: Instance, { displayName, email }: Named): boolean {
   const before = membershipOf(row);
-  if (before.displayName === displayName && before.email === email) return;
+  const isSame = before.displayName === displayName && before.email === email;
+  return row.value === 'active' && !isSame;
+}
+
+/** Brings the person's name and address to the membership, if it has older ones. */
+export function noteFacts(draft: Draft, id: string, { displayName, email }: Named): void {
+  const row = draft.instance('membership', id);
+  if (!row || !isOutdated(row, { displayName, email })) return;
   draft.send('membership', id, { type: 'renamed', at: draft.at, displayName, email });
 }
 

@@ -10,7 +10,7 @@ export interface PeopleDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly secrets: SignInSecrets;
-  readonly invitations: Pick<Invitations, 'openFor' | 'accept' | 'revokeKeysOf'>;
+  readonly invitations: Pick<Invitations, 'openFor' | 'accept' | 'revokeKeysOf' | 'noteName'>;
   /** When sessions were last seen, Unix ms; lossy. */
   readonly lastSeen: {
     note(session: string): void;

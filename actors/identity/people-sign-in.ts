@@ -43,10 +43,11 @@ export function createSignIns(deps: PeopleDeps): Pick<People, 'signInByLink' | '
     async signInByLink(request) {
       const link = deps.secrets.parse('link', request.token);
       if (link !== undefined) {
-        const used = await signInByOwnLink(deps, { link, ...request });
-        const { provenEmail, isAdopted, ...session } = used;
-        if (isAdopted) await deps.invitations.revokeKeysOf(session.person, 'ADDRESS_VERIFIED');
-        if (provenEmail !== '') await joinInvited(deps, session.person, provenEmail);
+        const { provenEmail, isAdopted, ...session } = await signInByOwnLink(deps, {
+          link,
+          ...request,
+        });
+        await afterSignIn(deps, { person: session.person, email: provenEmail, isAdopted });
         return session;
       }
       const invitation = deps.secrets.parse('inv', request.token);
@@ -159,8 +160,7 @@ async function signInByIdentity(
     },
   });
   const { isAdopted, ...begun } = answer;
-  if (isAdopted) await invitations.revokeKeysOf(begun.person, 'ADDRESS_VERIFIED');
-  if (email !== '') await joinInvited(deps, begun.person, email);
+  await afterSignIn(deps, { person: begun.person, email, isAdopted });
   return { session: session.id, secret: session.text, ...begun };
 }
 
@@ -214,15 +214,28 @@ function unknownPerson(): Refusal {
   );
 }
 
-/** Joins the projects that wait for the address; what fails is tried again at the next sign-in. */
-async function joinInvited(deps: PeopleDeps, person: string, email: string): Promise<void> {
-  for (const { project, instance } of deps.invitations.openFor(email)) {
+/**
+ * What a sign-in means for projects: keys of whoever else was the person end, open invitations to
+ * the verified address are accepted, a new name is told. The session has begun: what fails here is
+ * counted, and tried again at the next sign-in, but for the end of keys, which has to succeed.
+ */
+async function afterSignIn(
+  { invitations, onFault }: PeopleDeps,
+  { person, email, isAdopted }: { person: string; email: string; isAdopted: boolean },
+): Promise<void> {
+  if (isAdopted) await invitations.revokeKeysOf(person, 'ADDRESS_VERIFIED');
+  if (email === '') return;
+  for (const { project, instance } of invitations.openFor(email)) {
     try {
-      await deps.invitations.accept({ project, invitation: instance, person });
+      await invitations.accept({ project, invitation: instance, person });
     } catch (error) {
-      if (!(error instanceof Refusal)) deps.onFault('An invitation could not be accepted', error);
+      // A refusal is the invitation's own: it was taken back meanwhile, or the project is full.
+      if (!(error instanceof Refusal)) onFault('An invitation could not be accepted', error);
     }
   }
+  await invitations
+    .noteName(person)
+    .catch((error: unknown) => onFault('A new name could not be told', error));
 }
 
 function invitationOf(row: Instance): InvitationContext {

@@ -1,0 +1,395 @@
+/**
+ * Members and invitations: who joins by what, what leaving ends, and that a project keeps an owner,
+ * also when everybody leaves at once. The last test lets random acts of several people run at once
+ * and looks at what must hold after any of them.
+ */
+import fc from 'fast-check';
+import t from 'tap';
+import type { Host } from '../../actors/host-port.ts';
+import { INVITATIONS_MAX } from '../../actors/identity/invitations.ts';
+import { membershipOf } from '../../actors/identity/membership-changes.ts';
+import { memberIdOf } from '../../actors/identity/names.ts';
+import { INVITATION_MS } from '../../machines/invitation.ts';
+import type { Role } from '../../machines/membership.ts';
+import { SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
+import { StreamUnavailable } from '../../streams/stream.ts';
+import { reasonOf } from '../support/credential-world.ts';
+import {
+  account,
+  humanOf,
+  operator,
+  outcomeOf,
+  type PeopleWorld,
+  startPeopleWorld,
+} from '../support/people-world.ts';
+
+async function shop(world: PeopleWorld) {
+  const ann = await world.person('ann@example.org');
+  await world.project('web', ann);
+  const owner = humanOf(ann);
+  const invite = async (email: string, role: Role = 'EDITOR', by = owner) =>
+    world.members.invitations.invite({ project: 'web', by, email, role });
+  const tokenTo = async (email: string, role: Role = 'EDITOR', by = owner) => ({
+    token: (await invite(email, role, by)).token ?? '',
+  });
+  const add = (person: string, role: Role) =>
+    world.members.addMember({ by: operator, project: 'web', person, role });
+  const member = (person: string) =>
+    world.host.view('web').instance('membership', memberIdOf('web', person));
+  return { ann, owner, invite, tokenTo, add, member };
+}
+
+/** A personal key, as `CreateKey` commits it. */
+async function keyOf({ host }: PeopleWorld, member: string, id: string): Promise<void> {
+  await host.submit({
+    project: 'web',
+    by: operator,
+    decide(draft) {
+      const input = {
+        ...{ project: 'web', kind: 'pk', hash: id.padEnd(64, '0'), lastFour: 'abcd' },
+        ...{ capabilities: ['monitoring.read'], owner: `projects/web/members/${member}` },
+        ...{ displayName: id, createdBy: 'test', datacenter: null, vm: null },
+        ...{ at: draft.at, expiresMs: draft.at + 90 * 86_400_000 },
+      };
+      draft.start('credential', id, input);
+    },
+  });
+}
+
+t.test('the link of an invitation makes a person and a member, once', async (t) => {
+  const world = await startPeopleWorld(t);
+  const { tokenTo, member } = await shop(world);
+  const link = await tokenTo('bob@example.org');
+  const uses = await Promise.allSettled(Array.from({ length: 6 }, () => world.use(link)));
+  const begun = uses.flatMap((use) => (use.status === 'fulfilled' ? [use.value] : []));
+  t.equal(begun.length, 1, 'of six uses at once');
+  const { person = '', secret = '' } = begun[0] ?? {};
+  t.match(world.people.sessionOf(secret), { person, method: 'link' });
+  t.match(member(person), { value: 'active', context: { role: 'EDITOR', displayName: 'bob' } });
+  t.equal(world.host.view('web').countInstances('membership', { final: false }), 2);
+  t.equal(world.host.view(SYSTEM_PROJECT).countInstances('person', { final: false }), 2);
+  t.equal(await outcomeOf(() => world.use(link)), 'CREDENTIAL_REVOKED');
+});
+
+t.test('an invitation whose acceptance was cut off between two commits works again', async (t) => {
+  let sessionsFail = false;
+  const world = await startPeopleWorld(t, (host: Host) => ({
+    ...host,
+    submit: async (submission) => {
+      const isSession = submission.project === SYSTEM_PROJECT && submission.by.kind === 'human';
+      const isLate =
+        isSession && host.view('web').countInstances('invitation', { final: true }) > 0;
+      if (sessionsFail && isLate) throw new StreamUnavailable('EVENTS does not answer', 'refused');
+      return host.submit(submission);
+    },
+  }));
+  const { tokenTo, member } = await shop(world);
+  const link = await tokenTo('bob@example.org');
+  sessionsFail = true;
+  await t.rejects(world.use(link), StreamUnavailable);
+  sessionsFail = false;
+  const { person } = await world.use(link);
+  t.match(member(person), { value: 'active' });
+  t.equal(await outcomeOf(() => world.use(link)), 'CREDENTIAL_REVOKED');
+});
+
+t.test(
+  'invitations end: by time, by being taken back, by a newer one, by acceptance',
+  async (t) => {
+    const world = await startPeopleWorld(t);
+    const { ann, owner, invite, tokenTo } = await shop(world);
+    const { invitations } = world.members;
+    const first = await tokenTo('bob@example.org');
+    const second = await tokenTo('Bob@Example.org ', 'VIEWER');
+    t.equal(
+      await outcomeOf(() => world.use(first)),
+      'CREDENTIAL_REVOKED',
+      'a newer one replaced it',
+    );
+    t.equal(invitations.openFor('bob@example.org').length, 1);
+    world.clock.jump(INVITATION_MS);
+    t.equal(await outcomeOf(() => world.use(second)), 'CREDENTIAL_EXPIRED');
+    t.same(invitations.openFor('bob@example.org'), []);
+    const third = await invite('bob@example.org');
+    const revoke = (invitation: string) =>
+      invitations.revoke({ project: 'web', by: owner, invitation });
+    await revoke(third.invitation.instance);
+    t.equal(await outcomeOf(() => world.use({ token: third.token ?? '' })), 'CREDENTIAL_REVOKED');
+    t.equal(await outcomeOf(() => revoke('nothing')), 'NOT_FOUND');
+    const fourth = await invite('bob@example.org');
+    await world.use({ token: fourth.token ?? '' });
+    t.equal(await outcomeOf(() => revoke(fourth.invitation.instance)), 'INVALID_STATE');
+    t.equal(await outcomeOf(() => invite('ann@example.org')), 'INVALID_STATE', 'a member already');
+    t.equal(await outcomeOf(() => invite('no address')), 'INVALID_FIELD');
+    t.ok(ann);
+  },
+);
+
+t.test('a project has at most 100 open invitations', async (t) => {
+  const world = await startPeopleWorld(t);
+  const { invite } = await shop(world);
+  t.equal(INVITATIONS_MAX, 100);
+  for (let n = 0; n < INVITATIONS_MAX; n++) await invite(`n${n}@example.org`);
+  t.equal(await outcomeOf(() => invite('more@example.org')), 'LIMIT_EXCEEDED');
+  t.equal(await outcomeOf(() => invite('n7@example.org')), 'accepted', 'a replacement is no more');
+});
+
+t.test('an owner cannot become somebody else by inviting them', async (t) => {
+  const world = await startPeopleWorld(t);
+  const { tokenTo, member } = await shop(world);
+  const bob = await world.person('bob@example.org');
+  const link = await tokenTo('bob@example.org');
+  t.equal(await outcomeOf(() => world.use(link)), 'INVALID_STATE', 'the owner has the link too');
+  t.equal(member(bob), undefined);
+  const joined = await world.use(link, { person: bob });
+  t.equal(joined.person, bob, 'whoever is signed in accepts it as themselves');
+  t.match(member(bob), { value: 'active' });
+  const byOperator = await tokenTo('cy@example.org', 'VIEWER', operator);
+  const cy = await world.use(byOperator);
+  t.equal(world.people.personByEmail('cy@example.org'), cy.person, "the operator's word counts");
+});
+
+t.test('an address that only an invitation names is its real owner’s in the end', async (t) => {
+  const world = await startPeopleWorld(t);
+  const { tokenTo, member } = await shop(world);
+  const stolen = await world.use(await tokenTo('bob@example.org', 'OWNER'));
+  const { person } = stolen;
+  t.equal(world.people.personByEmail('bob@example.org'), undefined, 'the link proved nothing');
+  await keyOf(world, memberIdOf('web', person), 'k1');
+  const mine = await world.people.linkFor(operator, person, 'operator');
+  const signIns = await Promise.all([
+    world.people.signInByIdentity(account('b-1', 'bob@example.org'), 'test'),
+    world.people.signInByIdentity(account('b-1', 'bob@example.org'), 'test'),
+  ]);
+  t.same(
+    signIns.map((each) => each.person),
+    [person, person],
+  );
+  t.equal(world.people.personByEmail('bob@example.org'), person);
+  t.equal(
+    reasonOf(() => world.people.sessionOf(stolen.secret)),
+    'CREDENTIAL_REVOKED',
+    'whoever used the link before is signed out',
+  );
+  t.equal(await outcomeOf(() => world.use(mine)), 'CREDENTIAL_REVOKED');
+  t.equal(world.host.findInstance('credential', 'k1')?.value, 'revoked');
+  t.match(member(person), { context: { displayName: 'b-1', email: 'bob@example.org' } });
+  for (const { secret } of signIns) {
+    t.equal(
+      reasonOf(() => world.people.sessionOf(secret)),
+      'accepted',
+    );
+  }
+});
+
+t.test('an emailed link proves an address as an account does', async (t) => {
+  const world = await startPeopleWorld(t);
+  const { tokenTo } = await shop(world);
+  const stolen = await world.use(await tokenTo('bob@example.org'));
+  await world.project('other', await world.person('zoe@example.org'));
+  const waiting = { project: 'other', by: operator, email: 'bob@example.org' } as const;
+  await world.members.invitations.invite({ ...waiting, role: 'VIEWER' });
+  const link = await world.people.linkByEmail('bob@example.org');
+  const { person, secret } = await world.use({ token: link?.token ?? '' });
+  t.equal(person, stolen.person);
+  t.equal(world.people.personByEmail('bob@example.org'), person);
+  t.equal(
+    reasonOf(() => world.people.sessionOf(stolen.secret)),
+    'CREDENTIAL_REVOKED',
+  );
+  t.equal(
+    reasonOf(() => world.people.sessionOf(secret)),
+    'accepted',
+  );
+  t.match(world.members.placesOf(person), [
+    { project: 'other', role: 'VIEWER' },
+    { project: 'web', role: 'EDITOR' },
+  ]);
+});
+
+t.test(
+  'a personal key does not survive its owner’s leaving, nor come back with them',
+  async (t) => {
+    const world = await startPeopleWorld(t);
+    const { owner, add, member, tokenTo } = await shop(world);
+    const bob = await world.person('bob@example.org');
+    const id = await add(bob, 'EDITOR');
+    for (let n = 0; n < 450; n++) await keyOf(world, id, `k${n}`);
+    await keyOf(world, memberIdOf('web', 'somebody else'), 'other');
+    const value = (key: string) => world.host.findInstance('credential', key)?.value;
+    const before = world.host.appliedSequence();
+    const removal = { project: 'web', by: owner, member: id, reason: 'REMOVED' } as const;
+    const request = { scope: owner.name, id: 'r-1', fingerprint: 'f' };
+    await world.members.removeMember({ ...removal, request });
+    t.equal(world.host.appliedSequence() - before, 3, 'in batches of 200');
+    t.same(new Set(Array.from({ length: 450 }, (_, n) => value(`k${n}`))), new Set(['revoked']));
+    t.match(world.host.findInstance('credential', 'k1')?.context, {
+      revokedReason: 'MEMBER_REMOVED',
+    });
+    t.equal(value('other'), 'active');
+    t.same(world.members.placesOf(bob), []);
+    t.equal(await outcomeOf(() => world.members.removeMember(removal)), 'NOT_FOUND');
+
+    await world.use(await tokenTo('bob@example.org', 'VIEWER'), { person: bob });
+    t.match(member(bob), { value: 'active', context: { role: 'VIEWER', removedReason: null } });
+    t.equal(member(bob)?.instance, id, 'the same membership');
+    t.equal(value('k1'), 'revoked');
+    await keyOf(world, id, 'new');
+    await world.members.removeMember({ ...removal, request });
+    t.equal(value('new'), 'active', 'a late resend of the removal ends nothing');
+  },
+);
+
+t.test('the last owner can neither leave, nor be removed, nor become less', async (t) => {
+  const world = await startPeopleWorld(t);
+  const { ann, owner, add } = await shop(world);
+  const [bob, cy] = [await world.person('bob@example.org'), await world.person('cy@example.org')];
+  const id = (person: string) => memberIdOf('web', person);
+  const leave = (person: string) =>
+    world.members.removeMember({
+      ...{ project: 'web', by: humanOf(person), member: id(person), reason: 'LEFT' },
+    });
+  const set = (person: string, role: Role) =>
+    world.members.setRole({ project: 'web', by: owner, member: id(person), role });
+  await add(bob, 'EDITOR');
+  t.equal(await outcomeOf(() => leave(ann)), 'INVALID_STATE');
+  t.equal(await outcomeOf(() => set(ann, 'VIEWER')), 'INVALID_STATE');
+  t.equal(await outcomeOf(() => add(ann, 'EDITOR')), 'INVALID_STATE');
+  t.equal(await outcomeOf(() => set(ann, 'OWNER')), 'accepted');
+  await set(bob, 'OWNER');
+  await add(cy, 'OWNER');
+  const leaving = await Promise.all([ann, bob, cy].map((person) => outcomeOf(() => leave(person))));
+  t.same(leaving.toSorted(), ['INVALID_STATE', 'accepted', 'accepted'], 'all three at once');
+  t.equal(await outcomeOf(() => set('nobody', 'OWNER')), 'NOT_FOUND');
+});
+
+t.test('an invitation takes no role away, and joins several projects by one sign-in', async (t) => {
+  const world = await startPeopleWorld(t);
+  const { invite, member } = await shop(world);
+  const zoe = await world.person('zoe@example.org');
+  await world.project('zoo', zoe);
+  await invite('new@example.org', 'VIEWER');
+  const other = { project: 'zoo', by: humanOf(zoe), email: 'new@example.org' } as const;
+  await world.members.invitations.invite({ ...other, role: 'OWNER' });
+  const { person } = await world.people.signInByIdentity(account('n', 'new@example.org'), 'test');
+  t.match(world.members.placesOf(person), [
+    { project: 'web', role: 'VIEWER' },
+    { project: 'zoo', role: 'OWNER' },
+  ]);
+  t.same(world.members.invitations.openFor('new@example.org'), []);
+  const late = await invite('else@example.org', 'VIEWER');
+  await world.members.addMember({ by: operator, project: 'web', person, role: 'OWNER' });
+  await world.use({ token: late.token ?? '' }, { person });
+  t.match(member(person), { context: { role: 'OWNER' } });
+});
+
+t.test('a project is made once, under an id that nothing was written to', async (t) => {
+  const world = await startPeopleWorld(t);
+  const ann = await world.person('ann@example.org');
+  const by = humanOf(ann);
+  const make = (project: string, displayName = 'Web') =>
+    outcomeOf(() => world.members.createProject({ by, project, displayName, owner: ann }));
+  const tries = await Promise.all(Array.from({ length: 4 }, () => make('web')));
+  t.same(tries.toSorted(), ['INVALID_STATE', 'INVALID_STATE', 'INVALID_STATE', 'accepted']);
+  for (const bad of ['', 'Web', '-web', '_system', 'a/b', 'x'.repeat(64)]) {
+    t.equal(await make(bad), 'INVALID_FIELD', bad);
+  }
+  t.equal(await make('ok', ' \n '), 'INVALID_FIELD');
+  await world.host.submit({
+    ...{ project: 'fed', by: operator },
+    decide: (draft) => draft.putRecord({ kind: 'vm', id: 'v', body: { displayName: 'v' } }),
+  });
+  t.equal(await make('fed'), 'INVALID_STATE', 'samples came in for it: it is not free');
+  const request = { scope: by.name, id: 'r-1', fingerprint: 'one' };
+  const asked = { by, displayName: 'Two', owner: ann };
+  await world.members.createProject({ ...asked, project: 'two', request });
+  await world.members.createProject({ ...asked, project: 'two', request });
+  const reused = { ...asked, project: 'three', request: { ...request, fingerprint: 'other' } };
+  t.equal(
+    await outcomeOf(() => world.members.createProject(reused)),
+    'REQUEST_ID_REUSED',
+    'for another project too',
+  );
+  t.equal(world.host.view('three').record('project', 'three'), undefined);
+});
+
+/** One act of the model: who does what to whom, by their places in lists. */
+const act = fc.record({
+  what: fc.constantFrom('use', 'invite', 'accept', 'identity', 'leave', 'demote', 'disable'),
+  a: fc.nat(3),
+  b: fc.nat(3),
+});
+
+t.test('whatever several people do at once, what must hold holds', async (t) => {
+  const emails = ['a@x.org', 'b@x.org', 'c@x.org', 'd@x.org'];
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.array(act, { maxLength: 8 }), { maxLength: 5 }),
+      async (rounds) => {
+        const world = await startPeopleWorld(t);
+        const first = await world.person(emails[0] ?? '');
+        await world.project('web', first);
+        const links = await Promise.all(
+          emails.map(() => world.people.linkFor(operator, first, 'operator')),
+        );
+        const invited: string[] = [];
+        const perform = async ({ what, a, b }: { what: string; a: number; b: number }) => {
+          const email = emails[a] ?? '';
+          const rows = world.host.view('web').instances('membership', { limit: 50 }).items;
+          const row = rows[a % rows.length];
+          const change = { project: 'web', by: operator, member: row?.instance ?? '' };
+          if (what === 'use') await world.use({ token: links[b]?.token ?? '' });
+          if (what === 'invite') {
+            const role: Role = b > 1 ? 'OWNER' : 'VIEWER';
+            const by = humanOf(first);
+            const asked = { project: 'web', by, email, role };
+            invited.push((await world.members.invitations.invite(asked)).token ?? '');
+          }
+          if (what === 'accept') await world.use({ token: invited[b] ?? '' });
+          if (what === 'identity')
+            await world.people.signInByIdentity(account(`s${b}`, email), 't');
+          if (what === 'leave') await world.members.removeMember({ ...change, reason: 'LEFT' });
+          if (what === 'demote') await world.members.setRole({ ...change, role: 'VIEWER' });
+          if (what === 'disable' && row) {
+            const { person } = membershipOf(row);
+            await world.people.setPersonDisabled(operator, person, b > 1 ? 'test' : null);
+          }
+        };
+        for (const round of rounds) {
+          await Promise.all(round.map((each) => outcomeOf(() => perform(each))));
+          assertHolds(world);
+        }
+      },
+    ),
+    { numRuns: 40, seed: 20_261_121 },
+  );
+  t.pass('40 runs');
+});
+
+/** Throws when something that must hold does not. */
+function assertHolds({ host, faults }: PeopleWorld): void {
+  const system = host.view(SYSTEM_PROJECT);
+  const all = (machine: string) => system.instances(machine, { limit: 1_000 }).items;
+  const members = host.view('web').instances('membership', { limit: 1_000 }).items;
+  const owners = members.filter(
+    (row) => row.value === 'active' && membershipOf(row).role === 'OWNER',
+  );
+  if (owners.length === 0) throw new Error('The project has no owner');
+  const keys = all('person').flatMap(({ context }) =>
+    (context.identities as { subject: string }[]).map(({ subject }) => subject),
+  );
+  if (new Set(keys).size !== keys.length) throw new Error('An account has two people');
+  const addresses = all('person').map(({ context }) => String(context.email));
+  const verified = addresses.filter((email) => email !== '');
+  if (new Set(verified).size !== verified.length) throw new Error('An address has two people');
+  const begun = all('signInLink').filter(({ value }) => value === 'used');
+  const sessions = new Set(begun.map(({ context }) => context.session));
+  if (sessions.size !== begun.length) throw new Error('A link began two sessions, or none');
+  for (const { context, value } of all('session')) {
+    const person = system.instance('person', String(context.person));
+    if (value === 'active' && person?.value !== 'active') {
+      throw new Error('Somebody who is locked out has a session');
+    }
+  }
+  if (faults.length > 0) throw new Error(faults.join('\n'));
+}
