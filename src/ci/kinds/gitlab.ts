@@ -65,6 +65,11 @@ export const gitlabClaims: ClaimMap = {
       accepts: (value, read) => value.startsWith(`${read('namespace_path')}/`),
       why: 'The project must be one of its namespace',
     },
+    {
+      claim: 'job_project_id',
+      accepts: (value, read) => value === read('project_id'),
+      why: 'The job must run in the project itself: pipelines of a fork are never trusted',
+    },
   ],
   review,
 };

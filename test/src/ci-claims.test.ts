@@ -1,0 +1,401 @@
+/**
+ * What each kind of CI platform's tokens mean: which claims are bound, which are kept for review,
+ * which contexts are refused whatever was approved, and what a reviewer is warned of. Plus the
+ * setting that names the issuers.
+ */
+import t from 'tap';
+import { jwtClaims, readIdentity, unknownClaims } from '../../src/ci/claim-map.ts';
+import { ciIssuers, type IssuerKindName, issuerKinds } from '../../src/ci/issuers.ts';
+import { BadSetting } from '../../src/setting-kinds.ts';
+import { type ClaimChanges, githubClaims } from '../support/ci-issuer.ts';
+
+const ISSUER = 'https://issuer.example';
+const jwt = { iss: ISSUER, aud: 'a', sub: 'whoever', exp: 2, iat: 1 };
+
+/** A genuine payload of each kind. */
+const genuine: Readonly<Record<IssuerKindName, Readonly<Record<string, unknown>>>> = {
+  github: githubClaims(1, ISSUER),
+  gitlab: {
+    ...jwt,
+    ...{ nbf: 1, jti: 'x', namespace_id: '72', namespace_path: 'group', project_id: '20' },
+    ...{ project_path: 'group/project', project_visibility: 'private', user_id: '1' },
+    ...{ user_login: 'sam', user_email: 'sam@example.com', user_access_level: 'developer' },
+    user_identities: [{ provider: 'github', extern_uid: '2435223452345' }],
+    ...{ pipeline_id: '574', pipeline_source: 'push', job_id: '302', job_source: 'push' },
+    ...{ job_project_id: '20', job_project_path: 'group/project', job_namespace_id: '72' },
+    ...{ ref: 'main', ref_type: 'branch', ref_path: 'refs/heads/main', ref_protected: 'true' },
+    ...{ groups_direct: ['group'], environment: 'production', environment_protected: 'true' },
+    ...{ deployment_tier: 'production', environment_action: 'start', runner_id: 1 },
+    ...{ runner_environment: 'gitlab-hosted', sha: 'abc', ci_config_sha: 'abc' },
+    ci_config_ref_uri: 'gitlab.example/group/project//.gitlab-ci.yml@refs/heads/main',
+  },
+  buildkite: {
+    ...jwt,
+    ...{ nbf: 1, organization_slug: 'acme', pipeline_slug: 'app', organization_id: 'o-1' },
+    ...{ pipeline_id: 'p-1', build_number: 1, build_branch: 'main', build_commit: 'abc' },
+    ...{ build_tag: null, step_key: 'deploy', job_id: 'j-1', agent_id: 'a-1' },
+    ...{ build_source: 'webhook', runner_environment: 'buildkite-hosted' },
+    'agent_tag:queue': 'default',
+  },
+  circleci: {
+    ...jwt,
+    'oidc.circleci.com/org-id': 'o-1',
+    'oidc.circleci.com/project-id': 'p-1',
+    'oidc.circleci.com/context-ids': ['c-1', 'c-2'],
+    'oidc.circleci.com/job-id': 'j-1',
+    'oidc.circleci.com/pipeline-definition-id': 'd-1',
+    'oidc.circleci.com/pipeline-id': 'l-1',
+    'oidc.circleci.com/workflow-id': 'w-1',
+    'oidc.circleci.com/vcs-origin': 'github.com/acme/app',
+    'oidc.circleci.com/vcs-ref': 'refs/heads/main',
+    'oidc.circleci.com/ssh-rerun': false,
+  },
+};
+
+const kinds = Object.keys(issuerKinds) as readonly IssuerKindName[];
+
+function changed(kind: IssuerKindName, changes: ClaimChanges = {}) {
+  const payload = { ...genuine[kind], ...changes };
+  return Object.fromEntries(Object.entries(payload).filter(([, value]) => value !== undefined));
+}
+
+const read = (kind: IssuerKindName, changes?: ClaimChanges) =>
+  readIdentity(issuerKinds[kind].claims, changed(kind, changes));
+
+/** Names of the claims that a token is refused for. */
+const refusedFor = (kind: IssuerKindName, changes?: ClaimChanges) =>
+  read(kind, changes).refused.map(({ claim }) => claim);
+
+t.test('a genuine token of each kind is refused for nothing, and known in full', async (t) => {
+  for (const kind of kinds) {
+    t.same(refusedFor(kind), [], kind);
+    t.same(unknownClaims(issuerKinds[kind].claims, changed(kind)), [], kind);
+    t.same(unknownClaims(issuerKinds[kind].claims, changed(kind, { brand_new: 1 })), ['brand_new']);
+  }
+});
+
+t.test(
+  'GitHub: ids, names, workflow, branch, event, environment and runner are bound',
+  async (t) => {
+    const workflow = 'octo-org/octo-repo/.github/workflows/deploy.yml@refs/heads/main';
+    const { bound, ownerClaims, recorded, warnings } = read('github');
+    t.same(bound, {
+      ...{ repository_id: '74', repository_owner_id: '65' },
+      ...{ repository: 'octo-org/octo-repo', repository_owner: 'octo-org' },
+      ...{ workflow_ref: workflow, job_workflow_ref: workflow },
+      ...{ ref: 'refs/heads/main', ref_type: 'branch', head_ref: '', base_ref: '' },
+      ...{ event_name: 'push', runner_environment: 'github-hosted' },
+      environment: null,
+    });
+    t.same(ownerClaims, ['repository_id', 'repository_owner_id']);
+    t.same(warnings, []);
+    t.match(recorded, {
+      ...{ actor: 'octocat', actor_id: '12', run_id: '22259804324', run_attempt: '1' },
+      ...{
+        check_run_id: '90000001',
+        sha: /^5f8d/,
+        workflow_sha: /^5f8d/,
+        job_workflow_sha: /^5f8d/,
+      },
+      ...{ ref_protected: 'true', repository_visibility: 'private', enterprise: null },
+    });
+    t.same(
+      Object.keys(recorded).filter((claim) => claim in bound),
+      [],
+      'each claim is in one place',
+    );
+  },
+);
+
+t.test('an environment is bound as its name, an enterprise only where there is one', async (t) => {
+  t.equal(read('github', { environment: 'production' }).bound.environment, 'production');
+  t.equal(read('github', { environment: null }).bound.environment, null);
+  t.equal(read('github', { environment: '' }).bound.environment, '', 'not the same as absent');
+  t.equal(read('github', { enterprise_id: '2' }).bound.enterprise_id, '2');
+  t.notOk('enterprise_id' in read('github').bound);
+  t.equal(read('gitlab', { environment: undefined }).bound.environment, null);
+});
+
+t.test('sub is never read, whatever it says', async (t) => {
+  for (const kind of kinds) {
+    const { claims } = issuerKinds[kind];
+    const used = [...claims.required, ...claims.orAbsent, ...claims.ifPresent, ...claims.recorded];
+    t.notOk(used.includes('sub'), kind);
+    for (const sub of [undefined, 'repo:evil/evil:ref:refs/heads/main', 7, { a: 1 }]) {
+      t.same(read(kind, { sub }), read(kind), `${kind} ${sub}`);
+    }
+  }
+});
+
+t.test('every claim of a kind is in one list, and what is left alone has a reason', async (t) => {
+  for (const kind of kinds) {
+    const { required, orAbsent, ifPresent, owner, recorded, unbound } = issuerKinds[kind].claims;
+    const all = [...required, ...orAbsent, ...ifPresent, ...Object.keys(unbound)];
+    const listed = [...all, ...recorded, ...Object.keys(jwtClaims)];
+    t.equal(new Set(listed).size, listed.length, kind);
+    t.ok(owner.length >= 2 && owner.every((claim) => required.includes(claim)), kind);
+    t.ok(
+      Object.values(unbound).every((reason) => reason.length > 10),
+      kind,
+    );
+  }
+});
+
+t.test('a token without a claim that must be bound is refused by its name', async (t) => {
+  for (const kind of kinds) {
+    for (const claim of issuerKinds[kind].claims.required) {
+      for (const value of [undefined, null]) {
+        const { refused } = read(kind, { [claim]: value });
+        t.match(
+          refused.filter((one) => one.claim === claim),
+          [{ claim, got: null }],
+          `${kind} ${claim}`,
+        );
+      }
+    }
+  }
+});
+
+t.test('a bound claim that is no text is a token that does not hold', async (t) => {
+  for (const kind of kinds) {
+    const {
+      required,
+      orAbsent,
+      booleans = [],
+    } = issuerKinds[kind].claims as {
+      required: readonly string[];
+      orAbsent: readonly string[];
+      booleans?: readonly string[];
+    };
+    for (const claim of [...required, ...orAbsent]) {
+      const values = booleans.includes(claim) ? ['false', 0] : [7, true, ['a'], { a: 1 }];
+      for (const value of values) {
+        const wrong = { name: 'Refusal', reason: 'BAD_ASSERTION', metadata: { claim } };
+        t.throws(() => read(kind, { [claim]: value }), wrong, `${kind} ${claim}`);
+      }
+    }
+  }
+});
+
+t.test('what is recorded may be of any type, and is kept short', async (t) => {
+  t.equal(read('github', { actor: { a: [1] } }).recorded.actor, '{"a":[1]}');
+  t.equal(read('gitlab').recorded.runner_id, '1');
+  t.equal(read('circleci').recorded['oidc.circleci.com/context-ids'], '["c-1","c-2"]');
+  const { actor = '' } = read('github', { actor: 'x'.repeat(10_000) }).recorded;
+  t.equal(actor?.length, 256);
+});
+
+t.test('GitHub: accepted events are push, workflow_dispatch and schedule', async (t) => {
+  for (const event_name of ['push', 'workflow_dispatch', 'schedule']) {
+    t.same(refusedFor('github', { event_name }), [], event_name);
+    t.equal(read('github', { event_name }).bound.event_name, event_name, 'as observed');
+  }
+});
+
+t.test('GitHub: every other event is refused, with the branch’s own ref too', async (t) => {
+  const events = [
+    ...['pull_request', 'pull_request_target', 'pull_request_review', 'merge_group'],
+    ...['workflow_run', 'issue_comment', 'issues', 'workflow_call', 'repository_dispatch'],
+    ...['release', 'create', 'delete', 'deployment', 'check_suite', 'fork', 'watch', 'dynamic'],
+    ...['', 'Push', 'push ', 'push\n', 'pushed'],
+  ];
+  for (const event_name of events) {
+    const { refused } = read('github', { event_name });
+    t.match(refused, [{ claim: 'event_name', got: event_name, why: /push, workflow_dispatch/ }]);
+    t.equal(refused.length, 1, JSON.stringify(event_name));
+  }
+});
+
+t.test(
+  'GitHub: pull requests, tags and merge refs are refused by each claim that tells',
+  async (t) => {
+    const merge = 'octo-org/octo-repo/.github/workflows/deploy.yml@refs/pull/7/merge';
+    const cases: readonly (readonly [string, ClaimChanges])[] = [
+      ['ref', { ref: 'refs/pull/7/merge' }],
+      ['ref', { ref: 'refs/pull/7/head' }],
+      ['ref', { ref: 'refs/tags/v1' }],
+      ['ref', { ref: 'main' }],
+      ['ref', { ref: ' refs/heads/main' }],
+      ['ref_type', { ref_type: 'tag' }],
+      ['ref_type', { ref_type: '' }],
+      ['head_ref', { head_ref: 'feature' }],
+      ['base_ref', { base_ref: 'main' }],
+      ['workflow_ref', { workflow_ref: merge }],
+      ['job_workflow_ref', { job_workflow_ref: merge }],
+    ];
+    for (const [claim, changes] of cases) {
+      t.same(refusedFor('github', changes), [claim], JSON.stringify(changes));
+    }
+  },
+);
+
+t.test('GitHub: the workflow is in the repository, the repository is its owner’s', async (t) => {
+  const path = '.github/workflows/deploy.yml@refs/heads/main';
+  for (const repository of ['octo-org/other', 'octo-org/octo-repo2', 'evil/octo-org/octo-repo']) {
+    const workflow_ref = `${repository}/${path}`;
+    t.same(refusedFor('github', { workflow_ref }), ['workflow_ref'], repository);
+  }
+  const other = refusedFor('github', { repository_owner: 'octo' });
+  t.same(other, ['repository']);
+});
+
+t.test('GitHub: a reusable workflow is trusted as far as its reference is', async (t) => {
+  const sha = '5f8d3c1b2a0e9f7d6c5b4a39281706f5e4d3c2b1';
+  const at = (repository: string, ref: string) => `${repository}/.github/workflows/w.yml@${ref}`;
+  const use = (job_workflow_ref: string, changes: ClaimChanges = {}) =>
+    read('github', { job_workflow_ref, ...changes });
+
+  const own = use(at('octo-org/shared', 'refs/heads/main'));
+  t.same(own.warnings, [], 'the same owner');
+  t.equal(own.bound.job_workflow_ref, at('octo-org/shared', 'refs/heads/main'));
+  t.same(use(at('other-org/shared', sha)).warnings, [], 'a full commit');
+
+  const loose = use(at('other-org/shared', 'refs/tags/v1'));
+  t.same(loose.refused, []);
+  t.match(loose.warnings, [/another owner.*commit is bound/]);
+  t.equal(loose.bound.job_workflow_sha, sha);
+  t.notOk('job_workflow_sha' in loose.recorded);
+  for (const ref of [sha.slice(0, 12), sha.toUpperCase(), `${sha}0`, `refs/heads/${sha}`]) {
+    const { bound } = use(at('other-org/shared', ref));
+    t.equal(bound.job_workflow_sha, sha, `${ref} is no full commit`);
+  }
+  t.equal(use(at('octo-organic/shared', 'v1')).bound.job_workflow_sha, sha, 'a longer owner');
+
+  const unknown = use(at('other-org/shared', 'v1'), { job_workflow_sha: undefined });
+  t.match(unknown.warnings, [/does not say which commit/]);
+  t.notOk('job_workflow_sha' in read('github').bound, 'not bound where nothing is reused');
+});
+
+t.test('GitHub: a reviewer is warned of what the claims cannot settle', async (t) => {
+  const warned = (changes: ClaimChanges) => read('github', changes).warnings;
+  t.match(warned({ ref_protected: 'false' }), [/not protected/]);
+  t.match(warned({ ref_protected: undefined }), [/not protected/], 'absent is not protected');
+  t.match(warned({ repository_visibility: 'public' }), [/public/]);
+  t.match(warned({ runner_environment: 'self-hosted' }), [/self-hosted/]);
+  const all = { ref_protected: 'false', repository_visibility: 'public' };
+  t.equal(warned({ ...all, runner_environment: 'self-hosted' }).length, 3);
+});
+
+t.test('GitLab: project, namespace, pipeline, branch and environment are bound', async (t) => {
+  const { bound, ownerClaims, warnings } = read('gitlab');
+  t.same(bound, {
+    ...{ project_id: '20', namespace_id: '72' },
+    ...{ project_path: 'group/project', namespace_path: 'group' },
+    ci_config_ref_uri: 'gitlab.example/group/project//.gitlab-ci.yml@refs/heads/main',
+    ...{ ref: 'main', ref_type: 'branch', ref_path: 'refs/heads/main', pipeline_source: 'push' },
+    ...{ runner_environment: 'gitlab-hosted', environment: 'production' },
+  });
+  t.same(ownerClaims, ['project_id', 'namespace_id']);
+  t.same(warnings, []);
+});
+
+t.test('GitLab: merge requests, tags, forks and other sources are refused', async (t) => {
+  for (const source of ['push', 'web', 'schedule']) {
+    t.same(refusedFor('gitlab', { pipeline_source: source }), [], source);
+  }
+  const others = ['merge_request_event', 'external_pull_request_event', 'api', 'trigger', 'chat'];
+  for (const source of [...others, 'pipeline', 'parent_pipeline', 'external', 'webide', '']) {
+    t.same(refusedFor('gitlab', { pipeline_source: source }), ['pipeline_source'], source);
+  }
+  t.same(refusedFor('gitlab', { ref_type: 'tag' }), ['ref_type']);
+  t.same(refusedFor('gitlab', { ref_path: 'refs/merge-requests/1/merge' }), ['ref_path']);
+  t.same(refusedFor('gitlab', { ref_path: undefined }), [], 'older servers do not tell it');
+  t.same(refusedFor('gitlab', { job_project_id: '21' }), ['job_project_id'], 'of a fork');
+  t.same(refusedFor('gitlab', { project_path: 'groups/project' }), ['project_path']);
+});
+
+t.test('GitLab: a reviewer is warned of what the claims cannot settle', async (t) => {
+  const warned = (changes: ClaimChanges) => read('gitlab', changes).warnings;
+  const elsewhere = 'gitlab.example/group/templates//ci.yml@refs/heads/main';
+  t.match(warned({ ci_config_ref_uri: elsewhere }), [/another project/]);
+  t.match(warned({ ref_protected: 'false' }), [/not protected/]);
+  t.match(warned({ project_visibility: 'public' }), [/public/]);
+  t.match(warned({ runner_environment: 'self-hosted' }), [/self-hosted/]);
+});
+
+t.test('Buildkite: organisation, pipeline, branch, step and source are bound', async (t) => {
+  t.same(read('buildkite').bound, {
+    ...{ organization_id: 'o-1', pipeline_id: 'p-1' },
+    ...{ organization_slug: 'acme', pipeline_slug: 'app', build_branch: 'main' },
+    ...{ build_source: 'webhook', step_key: 'deploy', build_tag: null },
+    runner_environment: 'buildkite-hosted',
+  });
+  t.match(read('buildkite').warnings, [/pull request/]);
+  t.match(read('buildkite', { step_key: null }).warnings, [/pull request/, /no key/]);
+  t.same(refusedFor('buildkite', { build_branch: 'forker:main' }), ['build_branch']);
+  t.same(refusedFor('buildkite', { build_branch: '' }), ['build_branch']);
+  t.same(refusedFor('buildkite', { build_tag: 'v1' }), ['build_tag']);
+  t.same(refusedFor('buildkite', { build_tag: '' }), []);
+  for (const source of ['api', 'trigger_job', '']) {
+    t.same(refusedFor('buildkite', { build_source: source }), ['build_source'], source);
+  }
+});
+
+t.test(
+  'CircleCI: organisation, project, origin and branch are bound; SSH is refused',
+  async (t) => {
+    const p = 'oidc.circleci.com/';
+    t.same(read('circleci').bound, {
+      ...{ [`${p}org-id`]: 'o-1', [`${p}project-id`]: 'p-1', [`${p}ssh-rerun`]: 'false' },
+      ...{ [`${p}vcs-origin`]: 'github.com/acme/app', [`${p}vcs-ref`]: 'refs/heads/main' },
+      [`${p}pipeline-definition-id`]: 'd-1',
+    });
+    t.match(read('circleci').warnings, [/does not say what started/]);
+    t.same(refusedFor('circleci', { [`${p}ssh-rerun`]: true }), [`${p}ssh-rerun`]);
+    t.same(refusedFor('circleci', { [`${p}ssh-rerun`]: undefined }), [`${p}ssh-rerun`]);
+    for (const ref of ['refs/pull/7/head', 'refs/tags/v1', 'main']) {
+      t.same(refusedFor('circleci', { [`${p}vcs-ref`]: ref }), [`${p}vcs-ref`], ref);
+    }
+  },
+);
+
+t.test('the setting names public issuers, and one’s own by kind and address', async (t) => {
+  const github = {
+    ...{ name: 'github', kind: 'github', url: 'https://token.actions.githubusercontent.com' },
+    keysUrl: 'https://token.actions.githubusercontent.com/.well-known/jwks',
+  };
+  t.same(ciIssuers.parse('github'), [github]);
+  t.same(ciIssuers.parse('none'), []);
+  const list =
+    'github, gitlab,buildkite,' +
+    'ghes=github@https://ghe.example/_services/token,lab=gitlab@https://git.example:8443,' +
+    'circle=circleci@https://oidc.circleci.com/org/1a2b,local=github@http://127.0.0.1:9000';
+  t.same(
+    ciIssuers.parse(list).map(({ name, kind, keysUrl }) => `${name} ${kind} ${keysUrl}`),
+    [
+      `github github ${github.keysUrl}`,
+      'gitlab gitlab https://gitlab.com/oauth/discovery/keys',
+      'buildkite buildkite https://agent.buildkite.com/.well-known/jwks',
+      'ghes github https://ghe.example/_services/token/.well-known/jwks',
+      'lab gitlab https://git.example:8443/oauth/discovery/keys',
+      'circle circleci https://oidc.circleci.com/org/1a2b/.well-known/jwks-pub.json',
+      'local github http://127.0.0.1:9000/.well-known/jwks',
+    ],
+  );
+});
+
+t.test('a setting that would not do is refused with what would', async (t) => {
+  const cases: readonly (readonly [string, RegExp])[] = [
+    ['gitbub', /"gitbub"/],
+    ['github,', /""/],
+    ['circleci', /circleci=circleci@https:/],
+    ['x=jenkins@https://ci.example', /jenkins/],
+    ['X Y=github@https://ci.example', /X Y/],
+    ['x=github@ci.example', /no address/],
+    ['x=github@http://ci.example', /https/],
+    ['x=github@http://10.0.0.1', /loopback/],
+    ['x=github@file:///etc/passwd', /https/],
+    ['x=github@https://user:pw@ci.example', /more than a path/],
+    ['x=github@https://ci.example/?a=b', /more than a path/],
+    ['x=github@https://ci.example/#a', /more than a path/],
+    ['x=github@https://CI.example', /https:\/\/ci\.example/],
+    ['x=github@https://ci.example:443', /as its tokens do/],
+    ['x=github@https://ci.example/a/../b', /as its tokens do/],
+    ['github,github', /twice/],
+    ['github,x=github@https://token.actions.githubusercontent.com', /twice/],
+  ];
+  for (const [text, message] of cases) {
+    t.throws(() => ciIssuers.parse(text), { message }, text);
+    t.throws(() => ciIssuers.parse(text), BadSetting, text);
+  }
+});
