@@ -33,7 +33,8 @@ export function writeFileDurably({ path, content, exclusive }: DurableFileOption
   syncFolder(dirname(path));
 }
 
-function syncFolder(folder: string): void {
+/** What was made, renamed or removed in the folder is so on disk too when it returns. */
+export function syncFolder(folder: string): void {
   const descriptor = openSync(folder, 'r');
   try {
     fsyncSync(descriptor);

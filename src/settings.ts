@@ -193,6 +193,8 @@ export const namesOfOthers: Readonly<Record<string, string>> = {
   SVC_SETUP_CODE: 'pairing code, for the CI verification step',
   SVC_SETUP_ID: 'setup id, for the CI verification step',
   SVC_PROJECT: 'project id, for clients',
+  SVC_ENROLMENT_TOKEN: 'one-time token, for "svc agent enrol"',
+  SVC_AGENT_STATE: 'folder of the agent inside a guest',
   SVC_REEXEC: 'set by the command itself when it hands over to the pinned Node',
   'SVC_TEST_…': 'for the tests',
 };

@@ -145,7 +145,8 @@ function missingFiles(text: ProcText, mountinfo: string | undefined): SourceFaul
   return [{ reason, message: `cannot read ${missing.join(', ')}: their readings are absent` }];
 }
 
-const kernelFiles: HostFiles = {
+/** Those of the machine that this process runs on. */
+export const kernelFiles: HostFiles = {
   text: (path) => readFile(path, 'utf8').catch(absent),
   names: (folder) => readdir(folder).catch(absent),
 };

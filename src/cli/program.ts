@@ -4,6 +4,7 @@
  */
 import { closestName } from '../closest-name.ts';
 import { adminCommand } from './admin.ts';
+import { agentCommand } from './agent.ts';
 import { authCommand } from './ci/auth.ts';
 import { beforeDashes } from './client/action.ts';
 import { type Command, EXIT_FAULT, EXIT_OK, EXIT_USAGE, type Surroundings } from './command.ts';
@@ -36,6 +37,7 @@ const helpCommand: Command = {
 
 const commands: readonly Command[] = [
   serveCommand,
+  agentCommand,
   historyCommand,
   adminCommand,
   loginCommand,
