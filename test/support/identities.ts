@@ -3,6 +3,7 @@
  * service accounts, people, members, sessions, CI connections, and credentials that act for them.
  */
 
+import { createHash } from 'node:crypto';
 import type { Host, Instance } from '../../actors/host-port.ts';
 import { enrolmentIdOf, memberIdOf } from '../../actors/identity/names.ts';
 import type { People } from '../../actors/identity/people-port.ts';
@@ -92,11 +93,13 @@ export function identitiesOf(ports: {
     start(project, 'membership', memberIdOf(project, of), {
       ...{ project, person: of, role, displayName: 'Ada', email: '', by: tester.name },
     });
-  /** A session of the person, by a link of the operator's. */
+  /** A session of the person in a command line: those bear a week without use. */
   const signIn = async (of: string): Promise<SignedIn> => {
     if (!people) throw new Error('Nobody can sign in to this world');
-    const { token } = await people.linkFor(tester, of, 'operator');
-    return await people.signInByLink({ token, agent: 'test' });
+    const verifier = Buffer.from(random.bytes(32)).toString('base64url');
+    const challenge = createHash('sha256').update(verifier).digest('base64url');
+    const { token } = await people.linkFor(tester, of, 'cli', challenge);
+    return await people.signInByLink({ token, agent: 'test', verifier });
   };
   return {
     start,
