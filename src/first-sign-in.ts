@@ -6,7 +6,7 @@ import type { Clock } from '../streams/clock.ts';
 import type { Actor } from '../streams/commit/commit.ts';
 import { type Random, ulid } from '../streams/random.ts';
 import { hashKey, parseSecret } from './auth/keys.ts';
-import { linkUrl } from './rpc/identity/members.ts';
+import { linkAddress } from './mail/letters.ts';
 
 export interface FirstSignInDeps {
   readonly host: Host;
@@ -34,8 +34,8 @@ export async function firstSignInUrl(
   const token = shown.slice(shown.indexOf('#') + 1);
   const id = parseSecret('link', token);
   const link = id === undefined ? undefined : { id, hash: hashKey(token), nowMs: clock.now() };
-  if (link && isLinkOpen(host, link)) return linkUrl(baseUrl, token);
+  if (link && isLinkOpen(host, link)) return linkAddress(baseUrl, token);
   if (hasAnybodySignedIn(host)) return undefined;
   const newId = () => ulid(clock.now(), random);
-  return linkUrl(baseUrl, (await firstOwnerLink({ ...deps, newId }, by, project)).token);
+  return linkAddress(baseUrl, (await firstOwnerLink({ ...deps, newId }, by, project)).token);
 }

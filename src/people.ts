@@ -10,7 +10,9 @@ import type { LastUsed } from './auth/last-used.ts';
 import { createIdentities } from './auth/people.ts';
 import { readSessionCookie } from './http/auth/session-cookie.ts';
 import type { Log } from './log.ts';
+import { inviteMail } from './mail/invite-mail.ts';
 import type { Metrics } from './metrics.ts';
+import type { InviteMail } from './rpc/identity/members.ts';
 import { openSignIn, type SignIn, type SignInOptions } from './sign-in.ts';
 
 export interface PeopleOptions extends Omit<SignInOptions, 'people'> {
@@ -21,6 +23,8 @@ export interface PeopleOptions extends Omit<SignInOptions, 'people'> {
 export interface PeopleParts extends Pick<SignIn, 'rotateCookie' | 'mail'> {
   readonly people: People;
   readonly members: Members;
+  /** Absent: no mail server is set. */
+  readonly inviteMail?: InviteMail;
   /** For the authenticator. */
   readonly sessions: SessionPorts;
   /** Adds the pages. */
@@ -33,8 +37,10 @@ export function openPeople(options: PeopleOptions): PeopleParts {
   const identities = createIdentities({ ...options, lastSeen, onFault: countFaults(options) });
   const { people } = identities;
   const { addRoutes, ...signIn } = openSignIn({ ...options, people });
+  const { mail } = signIn;
   return {
     ...{ ...identities, ...signIn },
+    ...(mail && { inviteMail: inviteMail({ ...options, mail }) }),
     sessions: { people, readCookie: readSessionCookie, origin },
     addSignInRoutes: addRoutes,
   };

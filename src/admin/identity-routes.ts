@@ -12,7 +12,7 @@ import { signInsOf } from '../../actors/identity/sign-ins.ts';
 import type { Role } from '../../machines/membership.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
 import { Refusal } from '../../streams/refusal.ts';
-import { linkUrl } from '../rpc/identity/members.ts';
+import { linkAddress } from '../mail/letters.ts';
 import { projectFacts } from '../rpc/identity/project-messages.ts';
 import type { AdminRoute, AdminRoutes } from './admin-server.ts';
 
@@ -157,14 +157,14 @@ async function invite(
   if (token === null) throw new Error('An invitation without a request id has no token');
   const { email, expiresMs } = invitation.context;
   const whom = `${String(email)}, as ${role} of ${displayName}`;
-  return { link: linkUrl(publicUrl, token), expiresMs: Number(expiresMs), whom };
+  return { link: linkAddress(publicUrl, token), expiresMs: Number(expiresMs), whom };
 }
 
 async function loginLink(deps: IdentityRouteDeps, body: Body): Promise<MadeLink> {
   const person = personOf(deps, body);
   const { token, expiresMs } = await deps.people.linkFor(operatorOf(body), person, 'operator');
   const { displayName } = contextOfPerson(personRow(deps.host.view(SYSTEM_PROJECT), person));
-  return { link: linkUrl(deps.publicUrl, token), expiresMs, whom: displayName };
+  return { link: linkAddress(deps.publicUrl, token), expiresMs, whom: displayName };
 }
 
 function listPeople({ host, members }: IdentityRouteDeps): ListedPerson[] {

@@ -1,6 +1,8 @@
 /** The members part of `ProjectService`: who belongs to a project, and who is invited to it. */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import type { Host } from '../../../actors/host-port.ts';
+import { invitationOf } from '../../../actors/identity/invitations.ts';
+import { personOf as personIn } from '../../../actors/identity/people.ts';
 import type { Members } from '../../../actors/identity/people-port.ts';
 import type { Clock } from '../../../streams/clock.ts';
 import { Refusal } from '../../../streams/refusal.ts';
@@ -17,13 +19,25 @@ import {
   type SetMemberRoleRequest,
   SetMemberRoleRequestSchema,
 } from '../../gen/svc/project/v1/project_pb.ts';
+import { linkAddress } from '../../mail/letters.ts';
 import { actorOf, personOf, requestKeyOf, within } from '../caller.ts';
 import { collect, listOptions, mapPage, pageToken } from '../paging.ts';
 import { parseName, parseProjectName } from '../resource-name.ts';
 import { invitationMessage, memberMessage, projectFacts, roleOf } from './project-messages.ts';
 
-/** Sends an invitation's link; what becomes of the mail is its own affair. */
-export type InviteMail = (email: string, link: string, projectDisplayName: string) => void;
+/** An invitation to be sent; `token` is the secret in its link. */
+export interface InvitationMail {
+  readonly email: string;
+  readonly token: string;
+  /** Unix ms. */
+  readonly expiresMs: number;
+  readonly projectDisplayName: string;
+  /** In words. */
+  readonly invitedBy: string;
+}
+
+/** Takes a mail on its way, without waiting; false: it cannot be sent. */
+export type InviteMail = (mail: InvitationMail) => boolean;
 
 export interface MemberDeps {
   readonly host: Host;
@@ -56,11 +70,6 @@ export function memberMethods(
   };
 }
 
-/** Page of a sign-in link or invitation: the token is in the fragment, which no server sees. */
-export function linkUrl(publicUrl: string, token: string): string {
-  return `${publicUrl}/auth/link#${token}`;
-}
-
 function listMembers({ host }: MemberDeps, request: ListMembersRequest, context: HandlerContext) {
   const project = within(context, parseProjectName('projectName', request.projectName));
   const view = host.view(project);
@@ -73,21 +82,27 @@ function listMembers({ host }: MemberDeps, request: ListMembersRequest, context:
 }
 
 async function inviteMember(
-  { host, clock, members, publicUrl, inviteMail }: MemberDeps,
+  deps: MemberDeps,
   request: InviteMemberRequest,
   context: HandlerContext,
 ) {
   const project = within(context, parseProjectName('projectName', request.projectName));
-  const { invitation, token } = await members.invitations.invite({
+  const { invitation, token } = await deps.members.invitations.invite({
     ...{ project, by: actorOf(context), email: request.email, role: roleOf(request.role) },
     request: requestKeyOf(context, InviteMemberRequestSchema, request),
   });
-  const message = invitationMessage(invitation, clock.now());
-  const emailed = inviteMail !== undefined;
-  if (token === null) return { invitation: message, link: '', secretAvailable: false, emailed };
-  const link = linkUrl(publicUrl(), token);
-  inviteMail?.(message.email ?? '', link, projectFacts(host, project).displayName);
-  return { invitation: message, link, secretAvailable: true, emailed };
+  const message = invitationMessage(invitation, deps.clock.now());
+  if (token === null) {
+    return { invitation: message, link: '', secretAvailable: false, emailed: false };
+  }
+  const { email, expiresMs } = invitationOf(invitation);
+  const emailed = deps.inviteMail?.({
+    ...{ email, token, expiresMs },
+    projectDisplayName: projectFacts(deps.host, project).displayName,
+    invitedBy: personIn(deps.host, personOf(context).person)?.displayName ?? 'A member',
+  });
+  const link = linkAddress(deps.publicUrl(), token);
+  return { invitation: message, link, secretAvailable: true, emailed: emailed ?? false };
 }
 
 /** Newest first, those that are over included. */
