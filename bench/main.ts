@@ -4,8 +4,10 @@
  */
 import { availableParallelism, cpus, loadavg } from 'node:os';
 import { run as alertLatency } from './alert-latency.ts';
+import { run as ciTokens } from './ci-tokens.ts';
 import { run as commits } from './commits.ts';
 import { run as evaluator } from './evaluator.ts';
+import { run as exchange } from './exchange.ts';
 import { run as exportShard } from './export.ts';
 import { run as history } from './history.ts';
 import { run as ingest } from './ingest.ts';
@@ -22,11 +24,13 @@ const benches: Readonly<Record<string, () => Promise<void>>> = {
   'main-thread': mainThread,
   start,
   history,
+  exchange,
   export: exportShard,
   reading,
   'query-storm': queryStorm,
   streams,
   commits,
+  'ci-tokens': ciTokens,
 };
 
 const names = process.argv.slice(2);

@@ -63,18 +63,22 @@ export const silentLog: Log = {
 };
 
 /**
- * The text without our keys' and webhooks' secrets, bearer tokens and passwords in addresses. A
+ * The text without our keys' and webhooks' secrets, tokens and passwords in addresses. A
  * key keeps its kind and id: they name it, and do not open anything.
  */
 export function scrubSecrets(text: string): string {
-  return text
-    .replaceAll(
-      /\b(svc_(?:pk|sk|col|vm|link|inv|session|enrol|pair)_[A-Za-z0-9]+_)[A-Za-z0-9]{8,}/g,
-      '$1[redacted]',
-    )
-    .replaceAll(/\bwhsec_[A-Za-z0-9+/=]+/g, 'whsec_[redacted]')
-    .replaceAll(/\b(Bearer\s+)(?!svc_)[^\s"'\\,]+/gi, '$1[redacted]')
-    .replaceAll(/([a-z][a-z0-9+.-]*:\/\/)[^\s/@"'\\]+@/gi, '$1[redacted]@');
+  return (
+    text
+      .replaceAll(
+        /\b(svc_(?:pk|sk|col|vm|link|inv|session|enrol|pair)_[A-Za-z0-9]+_)[A-Za-z0-9]{8,}/g,
+        '$1[redacted]',
+      )
+      .replaceAll(/\bwhsec_[A-Za-z0-9+/=]+/g, 'whsec_[redacted]')
+      .replaceAll(/\b(Bearer\s+)(?!svc_)[^\s"'\\,]+/gi, '$1[redacted]')
+      // A JWT: a header's beginning, and the parts after it.
+      .replaceAll(/\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*/g, '[redacted token]')
+      .replaceAll(/([a-z][a-z0-9+.-]*:\/\/)[^\s/@"'\\]+@/gi, '$1[redacted]@')
+  );
 }
 
 /** Standard error for log lines: asynchronous, so that a stuck reader does not stop the event loop. */

@@ -9,7 +9,7 @@ import t, { type Test } from 'tap';
 import { type CiIssuersOptions, createCiIssuers } from '../../src/ci/assertions.ts';
 import { type Issuer, issuerKinds } from '../../src/ci/issuers.ts';
 import { createIssuerKeys } from '../../src/ci/jwks.ts';
-import { silentLog } from '../../src/log.ts';
+import { createLog, silentLog } from '../../src/log.ts';
 import { VirtualClock } from '../../streams/clock.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import { type CiIssuer, type ClaimChanges, startCiIssuer } from '../support/ci-issuer.ts';
@@ -358,6 +358,19 @@ t.test('a platform without jti: the token itself is burned, once and in one way'
   t.equal(await causeOf(await mint({ exp: undefined })), 'MISSING_CLAIM exp');
   t.same(issuerKinds.github.lacks, []);
   t.same(issuerKinds.gitlab.lacks, []);
+});
+
+t.test('no token is readable in a log line, wherever it stands in it', async (t) => {
+  const { mint } = await world(t);
+  const token = await mint();
+  const lines: string[] = [];
+  const write = (line: string) => void lines.push(line);
+  const log = createLog({ level: 'debug', readable: false, clock: new VirtualClock(0), write });
+  log.debug({ assertion: token, deep: { list: [token] } }, `Refused ${token}, sent by a job`);
+  log.error({ err: new Error(`cannot verify "${token}"`) }, 'Failed');
+  t.equal(lines.length, 2);
+  for (const part of token.split('.')) t.notOk(lines.join('').includes(part));
+  t.match(lines[0], /Refused \[redacted token\], sent by a job/);
 });
 
 /** The official client, as a job runs it: in a process whose environment is the runner's. */

@@ -1,0 +1,87 @@
+/**
+ * What the tokens of keyless CI cost, each step alone: checking a platform's identity token (RSA
+ * 2,048, keys at hand), burning its id, signing an access token, and looking at one for the first
+ * time and again. Prints a table; run it alone, other work on the machine shows in the figures.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { openClaimStore } from '../sqlite/claim-store.ts';
+import { openAccessTokens } from '../src/auth/access-tokens.ts';
+import { createCiIssuers } from '../src/ci/assertions.ts';
+import { createIssuerKeys } from '../src/ci/jwks.ts';
+import { silentLog } from '../src/log.ts';
+import { systemClock } from '../streams/clock.ts';
+import { startCiIssuer } from '../test/support/ci-issuer.ts';
+
+const TIMES = 3_000;
+const AT_ONCE = 64;
+const AUDIENCE = 'https://monitoring.example.com/projects/demo';
+
+/** Measures and prints. */
+export async function run(): Promise<void> {
+  const folder = mkdtempSync(`${tmpdir()}/bench-ci-tokens-`);
+  const platform = await startCiIssuer();
+  const claims = openClaimStore({ path: `${folder}/claims.db`, clock: systemClock });
+  try {
+    const keys = createIssuerKeys({
+      ...{ name: 'github', clock: systemClock, log: silentLog },
+      fetchKeys: platform.fetchKeys,
+    });
+    const issuers = createCiIssuers({
+      issuers: [{ issuer: platform.issuer, keys }],
+      clock: systemClock,
+    });
+    const sealed = new Map<string, Uint8Array>();
+    const tokens = await openAccessTokens({
+      secrets: { get: (id) => sealed.get(id), put: (id, _, value) => void sealed.set(id, value) },
+      clock: systemClock,
+      issuer: () => 'https://monitoring.example.com',
+    });
+    const assertion = await platform.mint({ aud: AUDIENCE });
+    const untilMs = systemClock.now() + 600_000;
+    const about = { project: 'demo', connection: 'c', tokenEpoch: 1, expiresMs: untilMs };
+    const signed: string[] = [];
+    const sign = async (i: number) =>
+      void signed.push(await tokens.sign({ ...about, token: `${i}` }));
+    const verify = (i: number) => tokens.verify(signed[i % signed.length] ?? '');
+    const again = () => tokens.verify(signed[0] ?? '');
+    const aim = { issuer: 'github', audience: AUDIENCE };
+    console.table([
+      await measure('check an identity token', () => issuers.verify(assertion, aim)),
+      await measure('burn its id', (i) => claims.claimOnce(`id ${i}`, untilMs)),
+      await measure('sign an access token', sign),
+      await measure('verify one, first time', verify),
+      await measure('verify one again', again),
+    ]);
+  } finally {
+    claims.close();
+    await platform.close();
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/** One after another, then many at a time; every call has a number of its own. */
+async function measure(step: string, call: (i: number) => Promise<unknown>) {
+  let number = 0;
+  const times: number[] = [];
+  for (let i = 0; i < TIMES; i++) {
+    const startedMs = performance.now();
+    await call(number++);
+    times.push(performance.now() - startedMs);
+  }
+  const startedMs = performance.now();
+  const cpu = process.cpuUsage();
+  for (let i = 0; i < TIMES; i += AT_ONCE) {
+    await Promise.all(Array.from({ length: AT_ONCE }, () => call(number++)));
+  }
+  const calls = Math.ceil(TIMES / AT_ONCE) * AT_ONCE;
+  const { user, system } = process.cpuUsage(cpu);
+  times.sort((a, b) => a - b);
+  return {
+    step,
+    'ms p50': (times[Math.floor(TIMES / 2)] ?? 0).toFixed(4),
+    'ms p99': (times[Math.floor(TIMES * 0.99)] ?? 0).toFixed(4),
+    [`per s, ${AT_ONCE} at once`]: Math.round((calls / (performance.now() - startedMs)) * 1000),
+    'CPU ms each': ((user + system) / 1000 / calls).toFixed(4),
+  };
+}
