@@ -26,6 +26,7 @@ import { pause } from '../streams/pause.ts';
 import { type Random, systemRandom, ulid } from '../streams/random.ts';
 import type { Stream } from '../streams/stream.ts';
 import { openAdminServer } from './admin/admin-server.ts';
+import { collectorRoutes } from './admin/collector-routes.ts';
 import { historyRoutes } from './admin/history-routes.ts';
 import { identityRoutes } from './admin/identity-routes.ts';
 import { openAccessTokens } from './auth/access-tokens.ts';
@@ -115,6 +116,7 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
   // Only now is it known under which address notifications link to the service.
   core.start(http.baseUrl);
   admin?.add(identityRoutes({ ...edges, host, publicUrl: http.baseUrl }));
+  admin?.add(collectorRoutes({ ...base, ...edges, host }));
 
   const demoOptions = { ...base, ...edges, host, dataFolder: settings.data };
   const demo = settings.demo
@@ -316,7 +318,7 @@ async function startEdges(options: EdgeOptions) {
     },
   });
   closers.add('http', () => http.close());
-  return { http, metricsUrl: metricsServer?.url, ...people };
+  return { http, lastUsed, metricsUrl: metricsServer?.url, ...people };
 }
 
 /** Resolves once the projection has stopped for good: only a restart can help then. */

@@ -8,13 +8,14 @@ import { AdminFault, askService, NoService } from '../admin/admin-client.ts';
 import { closestName } from '../closest-name.ts';
 import { ConfigError, loadConfig } from '../config.ts';
 import type { AdminAct } from './admin-act.ts';
+import { collectorActs } from './admin-collectors.ts';
 import { identityActs } from './admin-identity.ts';
 import { type Input, type Option, parseInput } from './client/arguments.ts';
 import { printable, UsageError } from './client/faults.ts';
 import { json } from './client/output.ts';
 import { type Command, EXIT_FAULT, EXIT_OK, EXIT_USAGE, type Surroundings } from './command.ts';
 
-const acts: readonly AdminAct[] = [...identityActs];
+const acts: readonly AdminAct[] = [...identityActs, ...collectorActs];
 
 const sharedOptions: readonly Option[] = [
   {

@@ -1,0 +1,169 @@
+/**
+ * Keys of collectors, made by the operator: each for one data center, into every project or one.
+ * Nobody else makes such keys, because whoever has one says what a hypervisor observed.
+ */
+import type { Host, Instance } from '../../actors/host-port.ts';
+import { KEY_LIFETIME_MS_MAX, startCredential } from '../../actors/identity/credentials.ts';
+import { projectRecord } from '../../actors/identity/members.ts';
+import type { CredentialContext } from '../../machines/credential.ts';
+import type { Clock } from '../../streams/clock.ts';
+import { SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
+import type { Random } from '../../streams/random.ts';
+import { Refusal } from '../../streams/refusal.ts';
+import { mintKey } from '../auth/keys.ts';
+import { label } from '../setting-kinds.ts';
+import type { AdminRoute, AdminRoutes } from './admin-server.ts';
+import { operatorOf } from './identity-routes.ts';
+
+export const COLLECTOR_PATHS = {
+  create: '/v1/collector-keys/create',
+  list: '/v1/collector-keys/list',
+  revoke: '/v1/collector-keys/revoke',
+} as const;
+
+/** Times in Unix ms, in all answers. */
+export interface MadeCollectorKey {
+  readonly id: string;
+  readonly datacenter: string;
+  /** null: every project. */
+  readonly project: string | null;
+  readonly expiresMs: number;
+  /** The secret: told this once. */
+  readonly key: string;
+}
+
+export interface ListedCollectorKey {
+  readonly id: string;
+  readonly datacenter: string;
+  readonly project: string | null;
+  readonly lastFour: string;
+  readonly state: string;
+  readonly createdMs: number;
+  readonly expiresMs: number;
+  /** Absent: never. */
+  readonly lastUsedMs?: number;
+}
+
+export interface RevokedCollectorKey {
+  readonly id: string;
+  readonly state: string;
+  /** false: it had ended before. */
+  readonly isNew: boolean;
+}
+
+export interface CollectorRouteDeps {
+  readonly host: Host;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly lastUsed: { of(credential: string): number | undefined };
+}
+
+type Body = Parameters<AdminRoute>[2];
+
+const DAY_MS = 86_400_000;
+const LIFETIME_DAYS_DEFAULT = 90;
+const PAGE = 1_000;
+
+export function collectorRoutes(deps: CollectorRouteDeps): AdminRoutes {
+  return {
+    [COLLECTOR_PATHS.create]: (_signal, _onProgress, body) => create(deps, body),
+    [COLLECTOR_PATHS.list]: async () => list(deps),
+    [COLLECTOR_PATHS.revoke]: (_signal, _onProgress, body) => revoke(deps, body),
+  };
+}
+
+async function create({ host, clock, random }: CollectorRouteDeps, body: Body) {
+  const datacenter = datacenterOf(body);
+  const named = optionalText(body, 'project');
+  const project = named ?? SYSTEM_PROJECT;
+  const lifetimeMs = daysOf(body) * DAY_MS;
+  const minted = mintKey('col', { nowMs: clock.now(), random });
+  const by = operatorOf(body);
+  const { answer: expiresMs } = await host.submit({
+    ...{ project, by },
+    decide(draft) {
+      if (named !== undefined) projectRecord(draft, named);
+      return startCredential(draft, minted, {
+        ...{ project, kind: 'col', capabilities: ['collector'], owner: ownerIn(project) },
+        ...{ displayName: `Collector of ${datacenter}`, createdBy: by.name },
+        ...{ datacenter, lifetimeMs },
+      });
+    },
+  });
+  const about = { id: minted.id, datacenter, project: named ?? null, expiresMs };
+  return { ...about, key: minted.text } satisfies MadeCollectorKey;
+}
+
+/** Live ones, of all projects. */
+function list({ host, lastUsed }: CollectorRouteDeps): ListedCollectorKey[] {
+  return [...host.projects()].sort().flatMap((project) =>
+    liveKeys(host, project).map(({ instance: id, value, context }) => {
+      const { datacenter, lastFour, createdMs, expiresMs } =
+        context as unknown as CredentialContext;
+      const lastUsedMs = lastUsed.of(id);
+      return {
+        ...{ id, datacenter: datacenter ?? '', lastFour, state: String(value) },
+        project: project === SYSTEM_PROJECT ? null : project,
+        ...{ createdMs, expiresMs, ...(lastUsedMs !== undefined && { lastUsedMs }) },
+      };
+    }),
+  );
+}
+
+function liveKeys(host: Host, project: string): Instance[] {
+  const view = host.view(project);
+  const found: Instance[] = [];
+  for (let after: string | undefined, more = true; more; more = after !== undefined) {
+    const about = { final: false, owner: ownerIn(project), limit: PAGE };
+    const page = view.instances('credential', { ...about, ...(after !== undefined && { after }) });
+    found.push(...page.items);
+    after = page.next;
+  }
+  return found;
+}
+
+async function revoke({ host }: CollectorRouteDeps, body: Body): Promise<RevokedCollectorKey> {
+  const id = optionalText(body, 'id') ?? '';
+  const row = host.findInstance('credential', id);
+  if (row?.context.kind !== 'col') {
+    const hint = '"svc admin collector-key list" shows their ids';
+    throw new Refusal('NOT_FOUND', `There is no collector's key ${id}: ${hint}`);
+  }
+  const by = operatorOf(body);
+  const { answer } = await host.submit({
+    ...{ project: row.project, by },
+    decide(draft) {
+      const event = { type: 'revoked', at: draft.at, reason: 'REVOKED_BY_OPERATOR', by: by.name };
+      const { changed, instance } = draft.send('credential', id, event);
+      return { id, isNew: changed, state: String(instance.value) };
+    },
+  });
+  return answer;
+}
+
+/** Whom such keys act for: by it they are found among all others. */
+function ownerIn(project: string): string {
+  return project === SYSTEM_PROJECT ? 'collectors' : `projects/${project}/collectors`;
+}
+
+function datacenterOf(body: Body): string {
+  const given = optionalText(body, 'datacenter') ?? '';
+  try {
+    return label.parse(given);
+  } catch {
+    const message = `--datacenter is ${JSON.stringify(given)}: ${label.takes}`;
+    throw new Refusal('INVALID_FIELD', message, { field: 'datacenter' });
+  }
+}
+
+function daysOf(body: Body): number {
+  const days = Number(optionalText(body, 'days') ?? LIFETIME_DAYS_DEFAULT);
+  if (Number.isInteger(days) && days >= 1 && days * DAY_MS <= KEY_LIFETIME_MS_MAX) return days;
+  const message = `--days is 1 to ${KEY_LIFETIME_MS_MAX / DAY_MS}, a whole number`;
+  throw new Refusal('INVALID_FIELD', message, { field: 'days' });
+}
+
+function optionalText(body: Body, field: string): string | undefined {
+  const value = body[field];
+  return typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined;
+}
