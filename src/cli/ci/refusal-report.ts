@@ -6,6 +6,7 @@
 import type { ActionContext } from '../client/action.ts';
 import { printable, type Told, toldBy } from '../client/faults.ts';
 import { table } from '../client/output.ts';
+import { claimText } from '../identity/trust-review.ts';
 import { PERMISSION_HINT } from './assertion.ts';
 import { addToSummary } from './workflow.ts';
 
@@ -75,20 +76,21 @@ function rowsOf(
 ): readonly Row[] {
   const differing = differences.map((difference) => ({
     claim: difference.claim,
-    value: difference.got === null ? '(absent)' : textOf(difference.got),
+    value: claimText(difference.got === null ? null : textOf(difference.got)),
     mark: markOf(difference),
   }));
   const rest = Object.entries(claims)
     .filter(([claim]) => !differences.some((difference) => difference.claim === claim))
     .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([claim, value]) => ({ claim, value, mark: '' }));
+    .map(([claim, value]) => ({ claim, value: claimText(value), mark: '' }));
   return [...differing, ...rest];
 }
 
 function markOf({ got, expected }: Difference): string {
   const mark = got === null ? 'MISSING' : 'DIFFERENT';
   if (expected === undefined) return mark;
-  return expected === null ? `${mark}: has to be absent` : `${mark}: expected ${textOf(expected)}`;
+  if (expected === null) return `${mark}: has to be absent`;
+  return `${mark}: expected ${claimText(textOf(expected))}`;
 }
 
 const PULL_REQUEST = /^pull_request/;

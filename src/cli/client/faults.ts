@@ -72,6 +72,7 @@ const HINTS: Readonly<Record<string, string>> = {
   CREDENTIAL_REVOKED: 'Sign in again with "svc login", or use the successor of the key',
   HUMAN_OPERATION: 'No key can do this: sign in with "svc login" and run it again',
   TOO_MANY_REQUESTS: 'Run it again a little later; --timeout gives it longer',
+  EXCHANGE_DENIED: 'An owner of the project finds this refusal in the audit by its correlation id',
   STALE_VERSION: 'Somebody else changed it meanwhile: look at it, and run the command again',
   unimplemented: 'The service is older than this command: it does not have this method',
 };

@@ -31,9 +31,14 @@ function verificationName(context: ActionContext, api: Api): Promise<string> {
 export function claimTable(claims: readonly CiClaim[]): string {
   return table(
     ['claim', 'value', 'must stay so'],
-    claims.map(({ claim, value, bound }) => [claim, value ?? '(absent)', bound ? 'yes' : 'no']),
+    claims.map(({ claim, value, bound }) => [claim, claimText(value), bound ? 'yes' : 'no']),
     'Nothing has been observed yet',
   );
+}
+
+/** Absent and empty are different things, and neither must look like the other. */
+export function claimText(value: string | null | undefined): string {
+  return value === '' ? '(empty)' : (value ?? '(absent)');
 }
 
 function verificationText(verification: CiVerification): string {

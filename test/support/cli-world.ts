@@ -1,0 +1,138 @@
+/**
+ * A world for tests of the client commands: the whole service on a port of 127.0.0.1 with a data
+ * folder of its own and a CI platform beside it, and `svc` run in this process, command by command,
+ * as somebody with a home folder, an environment and perhaps a terminal.
+ */
+import { mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Test } from 'tap';
+import { type ChildCommand, type ClientPorts, processPorts } from '../../src/cli/client/ports.ts';
+import type { StopSignal, Surroundings } from '../../src/cli/command.ts';
+import { runProgram } from '../../src/cli/program.ts';
+import { loadConfig } from '../../src/config.ts';
+import { createLog } from '../../src/log.ts';
+import { createService } from '../../src/service.ts';
+import { systemClock } from '../../streams/clock.ts';
+import { type CiIssuer, startCiIssuer } from './ci-issuer.ts';
+import { type Demo, dataFolder } from './program.ts';
+
+export interface Ran {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+  /** Standard output as one JSON document. */
+  // Documents are read by tests that know their shape.
+  // biome-ignore lint/suspicious/noExplicitAny: JSON of many shapes
+  readonly json: any;
+  /** What was given to the child, where one was run. */
+  readonly child: ChildCommand | undefined;
+}
+
+export interface RunOptions {
+  /** On top of SVC_ENDPOINT and the home folder of the person. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  /** Whose home folder; default `owner`. */
+  readonly as?: string;
+  /** Standard input. */
+  readonly input?: string;
+  /** Answers on a terminal; absent: there is none. */
+  readonly answers?: string[];
+  readonly client?: Partial<ClientPorts>;
+  /** Takes the command's listener for signals. */
+  readonly onSignal?: (listener: (signal: StopSignal) => void) => void;
+}
+
+export type CliWorld = Awaited<ReturnType<typeof startCliWorld>>;
+
+/** Started; ends with the test. `settings` on top of those of a quiet service. */
+export async function startCliWorld(t: Test, settings: Readonly<Record<string, string>> = {}) {
+  const folder = dataFolder(t);
+  const platform: CiIssuer = await startCiIssuer();
+  const lines: string[] = [];
+  const config = loadConfig([], {
+    SVC_DATA: join(folder, 'data'),
+    SVC_LISTEN: '127.0.0.1:0',
+    SVC_METRICS_LISTEN: 'off',
+    SVC_COLLECT: 'none',
+    SVC_CI_ISSUERS: platform.setting,
+    ...settings,
+  });
+  const log = createLog({
+    ...{ level: 'debug', readable: false, clock: systemClock },
+    write: (line) => void lines.push(line),
+  });
+  const service = await createService({ settings: config.settings, log });
+  t.teardown(async () => {
+    await service.stop();
+    await platform.close();
+  });
+  const endpoint = service.address;
+  const demo = JSON.parse(readFileSync(service.demoFile ?? '', 'utf8')) as Demo;
+
+  /** Everything that any command printed. */
+  const printed: string[] = [];
+  const homeOf = (person: string): string => join(folder, 'home', person);
+
+  async function svc(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
+    const { env = {}, as = 'owner', input = '', answers, client = {} } = options;
+    const out = { stdout: '', stderr: '' };
+    let child: ChildCommand | undefined;
+    const home = homeOf(as);
+    mkdirSync(home, { recursive: true });
+    const surroundings: Surroundings = {
+      environment: {
+        ...{ PATH: process.env.PATH, SVC_ENDPOINT: endpoint, SVC_DATA: join(folder, 'data') },
+        ...env,
+      },
+      stdout: (text) => {
+        out.stdout += text;
+      },
+      stderr: (text) => {
+        out.stderr += text;
+      },
+      log: () => {},
+      isTerminal: answers !== undefined,
+      onSignal: (listener) => {
+        options.onSignal?.(listener);
+        return () => {};
+      },
+      exitNow: (code) => {
+        throw new Error(`The command ended the process with ${code}`);
+      },
+      client: {
+        ...processPorts(),
+        homeFolder: home,
+        isInteractive: answers !== undefined,
+        readInput: async () => input,
+        ask: async (question) => {
+          out.stderr += question;
+          return answers?.shift() ?? '';
+        },
+        openBrowser: async () => false,
+        runChild: async (given) => {
+          child = given;
+          return { exitCode: 0 };
+        },
+        ...client,
+      },
+    };
+    const code = await runProgram(args, surroundings);
+    printed.push(out.stdout, out.stderr);
+    const ran = { code, ...out, child };
+    return {
+      ...ran,
+      get json() {
+        return JSON.parse(out.stdout);
+      },
+    };
+  }
+
+  /** A person, signed in by a one-time link of the operator; the owner of `demo` comes first. */
+  async function signIn(person = 'owner'): Promise<void> {
+    const made = await svc(['admin', 'login-link', `${person}@example.test`, '--json']);
+    if (made.code !== 0) throw new Error(made.stderr);
+    const login = await svc(['login', '--link', '-'], { as: person, input: made.json.link });
+    if (login.code !== 0) throw new Error(login.stderr);
+  }
+  return { endpoint, demo, folder, lines, platform, printed, svc, signIn, homeOf };
+}
