@@ -1,7 +1,7 @@
 /**
  * Everything on disk, opened in order: the folder's lock, the sealed secrets, the projection, the
- * stream, the claims, the history. One file each, so that what is acknowledged (FULL) and what can be rebuilt
- * (NORMAL) have their own settings.
+ * stream, the claims, the history. One file each, so that what is acknowledged (FULL) and what can
+ * be rebuilt (NORMAL) have their own settings.
  *
  *     secrets.db  sealed values, bodies      control.db  instances, records, timers (from EVENTS)
  *     events.db   EVENTS, DELIVERIES         samples.db  SAMPLES    history.db  chunks

@@ -41,7 +41,7 @@ export interface CiIssuersOptions {
   readonly onUnknownClaim?: (issuer: string, claim: string) => void;
 }
 
-export const ASSERTION_BYTES_MAX = 16 * 1024;
+const ASSERTION_BYTES_MAX = 16 * 1024;
 /** Seconds, of the token's own times. */
 const AGE_MAX = 600;
 const TOLERANCE = 30;

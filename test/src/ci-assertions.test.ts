@@ -1,9 +1,7 @@
 /**
  * Which identity tokens of a CI platform hold: one genuine token, changed in one way at a time,
- * each with the cause that the caller is told. Time is virtual, the issuer and the keys are real;
- * the official client of GitHub's runners fetches a token as a job does.
+ * each with the cause that the caller is told. Time is virtual, the issuer and the keys are real.
  */
-import { spawn } from 'node:child_process';
 import { exportSPKI, generateKeyPair, SignJWT } from 'jose';
 import t, { type Test } from 'tap';
 import { type CiIssuersOptions, createCiIssuers } from '../../src/ci/assertions.ts';
@@ -371,48 +369,4 @@ t.test('no token is readable in a log line, wherever it stands in it', async (t)
   t.equal(lines.length, 2);
   for (const part of token.split('.')) t.notOk(lines.join('').includes(part));
   t.match(lines[0], /Refused \[redacted token\], sent by a job/);
-});
-
-/** The official client, as a job runs it: in a process whose environment is the runner's. */
-function getIdToken(environment: Readonly<Record<string, string>>, audience: string) {
-  const code = `import { getIDToken } from '@actions/core';
-    try { process.stdout.write('\\nTOKEN ' + await getIDToken(${JSON.stringify(audience)})); }
-    catch (error) { process.stdout.write('\\nERROR ' + error.message); }`;
-  const child = spawn(process.execPath, ['--input-type=module', '-e', code], {
-    env: { ...process.env, ...environment },
-    stdio: ['ignore', 'pipe', 'inherit'],
-    timeout: 30_000,
-  });
-  let output = '';
-  child.stdout.on('data', (chunk: Buffer) => {
-    output += chunk.toString();
-  });
-  return new Promise<string>((resolve, reject) => {
-    child.once('error', reject);
-    child.once('close', () => resolve(output));
-  });
-}
-
-t.test('the official client of a job gets a token here, and it holds', async (t) => {
-  const { platform, verify } = await world(t);
-  platform.job.claims = { environment: 'production' };
-  // It goes on after a gateway's answers, as the real endpoint sometimes gives them.
-  platform.tokens.next.push({ kind: 'status', status: 503 }, { kind: 'status', status: 502 });
-  const output = await getIdToken(platform.jobEnvironment, AUDIENCE);
-  const token = /^TOKEN (.*)$/m.exec(output)?.[1] ?? output;
-  t.match(output, `::add-mask::${token}`, 'the client masks it');
-  t.same(platform.tokens.audiences, [AUDIENCE], 'the audience arrives as it was');
-  t.equal(platform.tokens.requests, 3);
-  const { claims } = await verify(token);
-  t.equal(claims.bound.environment, 'production');
-});
-
-t.test('the endpoint refuses a stranger, as the real one does', async (t) => {
-  const { platform } = await world(t);
-  const { ACTIONS_ID_TOKEN_REQUEST_URL: url = '', ...rest } = platform.jobEnvironment;
-  const stranger = { ...rest, ACTIONS_ID_TOKEN_REQUEST_TOKEN: 'guessed' };
-  const output = await getIdToken({ ...stranger, ACTIONS_ID_TOKEN_REQUEST_URL: url }, AUDIENCE);
-  t.match(output, /ERROR .*401/s);
-  t.equal((await fetch(`${url.split('?')[0]}?audience=x`)).status, 401);
-  t.same(platform.tokens.audiences, []);
 });

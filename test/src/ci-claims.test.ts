@@ -1,12 +1,10 @@
 /**
  * What each kind of CI platform's tokens mean: which claims are bound, which are kept for review,
- * which contexts are refused whatever was approved, and what a reviewer is warned of. Plus the
- * setting that names the issuers.
+ * which contexts are refused whatever was approved, and what a reviewer is warned of.
  */
 import t from 'tap';
 import { jwtClaims, readIdentity, unknownClaims } from '../../src/ci/claim-map.ts';
-import { ciIssuers, type IssuerKindName, issuerKinds } from '../../src/ci/issuers.ts';
-import { BadSetting } from '../../src/setting-kinds.ts';
+import { type IssuerKindName, issuerKinds } from '../../src/ci/issuers.ts';
 import { type ClaimChanges, githubClaims } from '../support/ci-issuer.ts';
 
 const ISSUER = 'https://issuer.example';
@@ -348,54 +346,3 @@ t.test(
     }
   },
 );
-
-t.test('the setting names public issuers, and one’s own by kind and address', async (t) => {
-  const github = {
-    ...{ name: 'github', kind: 'github', url: 'https://token.actions.githubusercontent.com' },
-    keysUrl: 'https://token.actions.githubusercontent.com/.well-known/jwks',
-  };
-  t.same(ciIssuers.parse('github'), [github]);
-  t.same(ciIssuers.parse('none'), []);
-  const list =
-    'github, gitlab,buildkite,' +
-    'ghes=github@https://ghe.example/_services/token,lab=gitlab@https://git.example:8443,' +
-    'circle=circleci@https://oidc.circleci.com/org/1a2b,local=github@http://127.0.0.1:9000';
-  t.same(
-    ciIssuers.parse(list).map(({ name, kind, keysUrl }) => `${name} ${kind} ${keysUrl}`),
-    [
-      `github github ${github.keysUrl}`,
-      'gitlab gitlab https://gitlab.com/oauth/discovery/keys',
-      'buildkite buildkite https://agent.buildkite.com/.well-known/jwks',
-      'ghes github https://ghe.example/_services/token/.well-known/jwks',
-      'lab gitlab https://git.example:8443/oauth/discovery/keys',
-      'circle circleci https://oidc.circleci.com/org/1a2b/.well-known/jwks-pub.json',
-      'local github http://127.0.0.1:9000/.well-known/jwks',
-    ],
-  );
-});
-
-t.test('a setting that would not do is refused with what would', async (t) => {
-  const cases: readonly (readonly [string, RegExp])[] = [
-    ['gitbub', /"gitbub"/],
-    ['github,', /""/],
-    ['circleci', /circleci=circleci@https:/],
-    ['x=jenkins@https://ci.example', /jenkins/],
-    ['X Y=github@https://ci.example', /X Y/],
-    ['x=github@ci.example', /no address/],
-    ['x=github@http://ci.example', /https/],
-    ['x=github@http://10.0.0.1', /loopback/],
-    ['x=github@file:///etc/passwd', /https/],
-    ['x=github@https://user:pw@ci.example', /more than a path/],
-    ['x=github@https://ci.example/?a=b', /more than a path/],
-    ['x=github@https://ci.example/#a', /more than a path/],
-    ['x=github@https://CI.example', /https:\/\/ci\.example/],
-    ['x=github@https://ci.example:443', /as its tokens do/],
-    ['x=github@https://ci.example/a/../b', /as its tokens do/],
-    ['github,github', /twice/],
-    ['github,x=github@https://token.actions.githubusercontent.com', /twice/],
-  ];
-  for (const [text, message] of cases) {
-    t.throws(() => ciIssuers.parse(text), { message }, text);
-    t.throws(() => ciIssuers.parse(text), BadSetting, text);
-  }
-});

@@ -4,9 +4,7 @@
  * the test gives; reading over HTTP on a real server.
  */
 import { generateKeyPair } from 'jose';
-import t, { type Test } from 'tap';
-import { createCiIssuers } from '../../src/ci/assertions.ts';
-import { createKeyFetcher } from '../../src/ci/fetch-keys.ts';
+import t from 'tap';
 import {
   createIssuerKeys,
   FETCH_MS,
@@ -16,13 +14,8 @@ import {
   STALE_MS,
   UNKNOWN_KEY_PAUSE_MS,
 } from '../../src/ci/jwks.ts';
-import { openCiIssuers } from '../../src/ci/open-issuers.ts';
-import { Closers } from '../../src/closers.ts';
-import { createHealth } from '../../src/health.ts';
 import { type Log, silentLog } from '../../src/log.ts';
-import { createMetrics } from '../../src/metrics.ts';
-import { systemClock, VirtualClock } from '../../streams/clock.ts';
-import { startCiIssuer } from '../support/ci-issuer.ts';
+import { VirtualClock } from '../../streams/clock.ts';
 
 const START_MS = Date.UTC(2026, 10, 1);
 const notReady = { name: 'Refusal', reason: 'NOT_READY' };
@@ -279,133 +272,3 @@ t.test('one broken key does not end the others', async (t) => {
   issuer.answer = JSON.stringify({ keys: [broken, { ...rsaKey, kid: 'good', use: 'sig' }] });
   t.equal(await has('good'), true);
 });
-
-async function overHttp(t: Test) {
-  const platform = await startCiIssuer();
-  const fetcher = createKeyFetcher();
-  t.teardown(async () => {
-    await fetcher.close();
-    await platform.close();
-  });
-  const read = (signal = AbortSignal.timeout(10_000)) =>
-    fetcher.fetch(platform.issuer.keysUrl, signal);
-  return { platform, read };
-}
-
-t.test('keys are read from the pinned address, and nowhere else', async (t) => {
-  const { platform, read } = await overHttp(t);
-  t.equal(await read(), await platform.fetchKeys());
-  const elsewhere = await startCiIssuer();
-  t.teardown(() => elsewhere.close());
-  const headers = { location: elsewhere.issuer.keysUrl };
-  for (const status of [301, 302, 303, 307, 308]) {
-    platform.keySet.next.push({ kind: 'status', status, headers });
-    await t.rejects(read(), { message: new RegExp(`answered ${status}$`) });
-  }
-  t.equal(elsewhere.keySet.requests, 0, 'no redirect is followed');
-});
-
-t.test('an answer that is too large, or not to the point, is given up', async (t) => {
-  const { platform, read } = await overHttp(t);
-  const large = 'x'.repeat(300 * 1024);
-  platform.keySet.next.push({ kind: 'status', status: 200, body: large });
-  await t.rejects(read(), /more than 256 KiB/);
-  for (const status of [204, 404, 500, 503]) {
-    platform.keySet.next.push({ kind: 'status', status });
-    await t.rejects(read(), { message: new RegExp(`answered ${status}$`) });
-  }
-  platform.keySet.next.push({ kind: 'reset' });
-  await t.rejects(read());
-  platform.keySet.next.push({ kind: 'hang' });
-  await t.rejects(read(AbortSignal.timeout(50)), 'a hanging one is given up when told');
-  t.equal(await read(), await platform.fetchKeys(), 'and the next one is read');
-});
-
-t.test('configured issuers: health, metrics and log tell an outage and a new claim', async (t) => {
-  const platform = await startCiIssuer();
-  const clock = systemClock;
-  const lines: string[] = [];
-  const warn = (facts: object, message: string) =>
-    void lines.push(`${message} ${'claim' in facts ? facts.claim : ''}`);
-  const log: Log = { ...silentLog, warn };
-  const metrics = createMetrics({ clock, version: 'test' });
-  const health = createHealth({ clock, log: silentLog });
-  const closers = new Closers(silentLog);
-  t.teardown(async () => {
-    await closers.closeAll();
-    health.close();
-    metrics.close();
-    await platform.close();
-  });
-  const settings = { ciIssuers: [platform.issuer] };
-  const issuers = openCiIssuers({ settings, clock, log, metrics, health, closers });
-  const aim = { issuer: 'github', audience: 'https://svc.example/projects/demo' };
-  const token = () => platform.mint({ aud: aim.audience, brand_new: '1' });
-  const part = () => health.report().parts.find(({ name }) => name === 'CI issuer github');
-  t.equal(part()?.state, 'ready', 'nothing is fetched before it is needed');
-  t.notMatch(await metrics.text(), /svc_ci_keys_age_seconds\{/, 'no age before there is one');
-
-  await issuers.verify(await token(), aim);
-  await issuers.verify(await token(), aim);
-  t.equal(platform.keySet.requests, 1);
-  t.match(lines, [/does not know.* brand_new$/]);
-  t.equal(lines.length, 1, 'a new claim is told once');
-  const text = await metrics.text();
-  t.match(text, 'svc_ci_unknown_claims_total{issuer="github"} 2');
-  t.match(text, 'svc_ci_keys_fetches_total{issuer="github",outcome="ok"} 1');
-  t.match(text, /svc_ci_keys_age_seconds\{issuer="github"\} \d/);
-});
-
-t.test('an issuer that is away takes its own tokens down, and no others', async (t) => {
-  const clock = new VirtualClock(START_MS);
-  const [away, here] = await Promise.all([
-    startCiIssuer({ now: () => clock.now() }),
-    startCiIssuer({ now: () => clock.now() }),
-  ]);
-  t.teardown(() => Promise.all([away.close(), here.close()]));
-  const keys = (fetchKeys: () => Promise<string>) =>
-    createIssuerKeys({ name: 'one', clock, log: silentLog, fetchKeys });
-  const never = () => new Promise<string>(() => {});
-  const issuers = createCiIssuers({
-    clock,
-    issuers: [
-      { issuer: { ...away.issuer, name: 'away' }, keys: keys(never) },
-      { issuer: here.issuer, keys: keys(here.fetchKeys) },
-    ],
-  });
-  const waiting = issuers.verify(await away.mint({ aud: 'a' }), { issuer: 'away', audience: 'a' });
-  const refused = t.rejects(waiting, notReady);
-  const other = await issuers.verify(await here.mint({ aud: 'a' }), {
-    issuer: 'github',
-    audience: 'a',
-  });
-  t.equal(other.issuerUrl, here.url, 'answered while the other still waits');
-  await clock.advance(FETCH_MS);
-  await refused;
-});
-
-t.test(
-  'keys are replaced: old tokens hold while the old key is told, then no longer',
-  async (t) => {
-    const clock = new VirtualClock(START_MS);
-    const platform = await startCiIssuer({ now: () => clock.now() });
-    t.teardown(() => platform.close());
-    const keys = createIssuerKeys({
-      ...{ name: 'github', clock, log: silentLog },
-      fetchKeys: platform.fetchKeys,
-    });
-    const issuers = createCiIssuers({ clock, issuers: [{ issuer: platform.issuer, keys }] });
-    const verify = (token: string) => issuers.verify(token, { issuer: 'github', audience: 'a' });
-    const old = await platform.mint({ aud: 'a' });
-    await verify(old);
-    await clock.advance(UNKNOWN_KEY_PAUSE_MS);
-    await platform.rotate();
-    await verify(await platform.mint({ aud: 'a' }));
-    await verify(old);
-    await clock.advance(UNKNOWN_KEY_PAUSE_MS);
-    await platform.rotate({ keepOld: false });
-    await verify(await platform.mint({ aud: 'a' }));
-    const gone = { name: 'Refusal', metadata: { cause: 'UNKNOWN_KEY' } };
-    await t.rejects(verify(old), gone);
-  },
-);

@@ -90,9 +90,7 @@ export async function startCiIssuer(options: CiIssuerOptions = {}): Promise<CiIs
   };
   const tokens = { ...keySet, next: [] as Behaviour[], audiences: [] as string[] };
   const job: CiIssuer['job'] = { claims: {} };
-  const server = createServer((request, response) => {
-    void answer(request, response).catch((error) => response.destroy(error));
-  });
+  const server = createServer();
   const url = await listen(server);
   const payload = (changes: ClaimChanges = {}) => {
     const claims = { ...githubClaims(Math.floor(now() / 1000), url), ...changes };
@@ -108,32 +106,10 @@ export async function startCiIssuer(options: CiIssuerOptions = {}): Promise<CiIs
       .sign(privateKey);
   };
   const jwks = () => JSON.stringify({ keys: keys.map(({ publicJwk }) => publicJwk) });
-
-  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const asked = new URL(request.url ?? '/', url);
-    if (asked.pathname === issuerKinds.github.keysPath) {
-      keySet.requests++;
-      if (!misbehave(keySet, request, response)) sendJson(response, 200, jwks());
-    } else if (asked.pathname === TOKEN_PATH) {
-      tokens.requests++;
-      if (!misbehave(tokens, request, response)) await answerToken(asked, request, response);
-    } else {
-      sendJson(response, 404, '{}');
-    }
-  }
-
-  async function answerToken(asked: URL, request: IncomingMessage, response: ServerResponse) {
-    if (request.headers.authorization !== `Bearer ${REQUEST_TOKEN}`) {
-      return sendJson(response, 401, '{"message":"The request token is not the runner’s"}');
-    }
-    // A client that appends "?audience=" to a URL with a query loses what was there.
-    if (asked.searchParams.get('api-version') !== '2.0') return sendJson(response, 400, '{}');
-    const aud = asked.searchParams.get('audience') ?? 'https://github.com/octo-org';
-    tokens.audiences.push(aud);
-    const value = await mint({ aud, ...job.claims });
-    sendJson(response, 200, JSON.stringify({ count: value.length, value }));
-  }
-
+  const answer = endpoints({ url, job, keySet, tokens, mint, jwks });
+  server.on('request', (request, response) => {
+    void answer(request, response).catch((error) => response.destroy(error));
+  });
   return {
     ...{ url, job, keySet, tokens, mint, payload, key },
     setting: `github=github@${url}`,
@@ -150,6 +126,38 @@ export async function startCiIssuer(options: CiIssuerOptions = {}): Promise<CiIs
       keys = keepOld ? [next, ...keys] : [next];
     },
     close: () => close(server),
+  };
+}
+
+/** What its two addresses answer. */
+function endpoints(
+  parts: Pick<CiIssuer, 'url' | 'job' | 'keySet' | 'tokens' | 'mint'> & { jwks(): string },
+) {
+  const { url, job, keySet, tokens, mint, jwks } = parts;
+
+  async function answerToken(asked: URL, request: IncomingMessage, response: ServerResponse) {
+    if (request.headers.authorization !== `Bearer ${REQUEST_TOKEN}`) {
+      return sendJson(response, 401, '{"message":"The request token is not the runner’s"}');
+    }
+    // A client that appends "?audience=" to a URL with a query loses what was there.
+    if (asked.searchParams.get('api-version') !== '2.0') return sendJson(response, 400, '{}');
+    const aud = asked.searchParams.get('audience') ?? 'https://github.com/octo-org';
+    tokens.audiences.push(aud);
+    const value = await mint({ aud, ...job.claims });
+    sendJson(response, 200, JSON.stringify({ count: value.length, value }));
+  }
+
+  return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const asked = new URL(request.url ?? '/', url);
+    if (asked.pathname === issuerKinds.github.keysPath) {
+      keySet.requests++;
+      if (!misbehave(keySet, request, response)) sendJson(response, 200, jwks());
+    } else if (asked.pathname === TOKEN_PATH) {
+      tokens.requests++;
+      if (!misbehave(tokens, request, response)) await answerToken(asked, request, response);
+    } else {
+      sendJson(response, 404, '{}');
+    }
   };
 }
 
