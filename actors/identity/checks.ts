@@ -9,9 +9,12 @@ export function invalid(field: string, message: string): Refusal {
   return new Refusal('INVALID_FIELD', message, { field });
 }
 
-/** Throws INVALID_FIELD for a name that is empty or too long. */
+/** Throws INVALID_FIELD for a name that is empty, too long, or would move a terminal's cursor. */
 export function checkDisplayName(name: string): void {
   if (name.trim() === '') throw invalid('displayName', 'displayName is empty: give it a name');
+  if (/\p{Cc}/u.test(name)) {
+    throw invalid('displayName', 'displayName has control characters: one line of text is needed');
+  }
   if (name.length <= DISPLAY_NAME_LENGTH_MAX) return;
   const message = `displayName has ${name.length} characters; ${DISPLAY_NAME_LENGTH_MAX} at most`;
   throw invalid('displayName', message);

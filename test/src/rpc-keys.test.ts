@@ -95,6 +95,7 @@ t.test('Created from a permission template: two of them, and what they grant', a
     [{ capabilities: ['collector'] }, 'capabilities'],
     [{ template: 'alert-manager', displayName: ' ' }, 'displayName'],
     [{ template: 'alert-manager', displayName: 'x'.repeat(201) }, 'displayName'],
+    [{ template: 'alert-manager', displayName: 'a\u001b[2J' }, 'displayName'],
   ] as const) {
     const refused = await call('CreateServiceAccount', { ...create, ...wrong });
     t.match(refused, { status: 400, reason: 'INVALID_FIELD', metadata: { field } });
@@ -401,6 +402,11 @@ t.test('A personal key acts within its owner’s current access', async (t) => {
   t.equal(await reads(made.body.secret), 'accepted');
   const more = await asEditor('CreateKey', { parent, displayName: 'k', capabilities: both });
   t.match(more, { status: 403, reason: 'MISSING_CAPABILITY' });
+  const next = await asEditor('RotateKey', { name: made.body.key.name });
+  t.match(next.body.secret, /^svc_pk_/);
+  t.match(next.body.key, { capabilities: both, effectiveCapabilities: ['monitoring.read'] });
+  t.equal(await reads(made.body.secret), 'CREDENTIAL_REVOKED');
+  t.equal(await reads(next.body.secret), 'accepted', 'bounded by the role, as the old key was');
 });
 
 t.test('who may manage accounts and keys: owners, and each member their own key', async (t) => {

@@ -1052,7 +1052,7 @@ export const Key_StateSchema: GenEnum<Key_State, Key_StateJson> = /*@__PURE__*/
   enumDesc(file_svc_iam_v1_automation, 16, 0);
 
 /**
- * Which end is near: the coarsest that holds.
+ * How near its end is: the most urgent that holds.
  *
  * @generated from enum svc.iam.v1.Key.ExpiryWarning
  */
@@ -1084,14 +1084,14 @@ export const Key_ExpiryWarning = {
 } as const;
 
 /**
- * Which end is near: the coarsest that holds.
+ * How near its end is: the most urgent that holds.
  *
  * @generated from enum svc.iam.v1.Key.ExpiryWarning
  */
 export type Key_ExpiryWarning = (typeof Key_ExpiryWarning)[keyof typeof Key_ExpiryWarning] | UnknownEnum;
 
 /**
- * Which end is near: the coarsest that holds.
+ * How near its end is: the most urgent that holds.
  *
  * @generated from enum svc.iam.v1.Key.ExpiryWarning
  */
