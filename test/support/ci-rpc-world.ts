@@ -26,6 +26,7 @@ export async function startCiRpcWorld(t: Test) {
   const platform = await startCiIssuer({ now: () => nowMs() });
   t.teardown(() => platform.close());
   const outage = Object.assign(platform, { keysAway: false });
+  let keyless: ReturnType<typeof openKeylessCi> | undefined;
   const world = await startRpcWorld(t, (parts) => {
     const { host, clock, random, log, publicUrl } = parts;
     nowMs = () => clock.now();
@@ -39,7 +40,7 @@ export async function startCiRpcWorld(t: Test) {
       outage.keysAway ? Promise.reject(new Error('The issuer is away')) : platform.fetchKeys();
     const keys = createIssuerKeys({ name: 'github', fetchKeys, clock, log });
     const assertions = createCiIssuers({ clock, issuers: [{ issuer: platform.issuer, keys }] });
-    const keyless = openKeylessCi({
+    keyless = openKeylessCi({
       ...{ host, clock, random, log, metrics, closers },
       ...{ assertions, claims, publicUrl, tokens: parts.tokens, issuers: [platform.issuer] },
     });
@@ -80,6 +81,8 @@ export async function startCiRpcWorld(t: Test) {
     ...world,
     ...{ owner, audience, ci, anonymous, mint, account, start, exchange, connect },
     platform: outage,
+    /** Resolves when no note of a refusal is being written. */
+    notesSettled: async () => keyless?.ci.settled(),
   };
 }
 

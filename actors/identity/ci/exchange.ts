@@ -30,13 +30,12 @@ export async function exchangeAssertion(
   deps: KeylessCiDeps,
   request: ExchangeRequest,
 ): Promise<Exchanged> {
-  const { host } = deps;
   const { project, connection: id } = request;
-  const connection = host.view(project).instance(MACHINE, id);
-  const { claims: shown } = await prove(deps, request, connection);
-  // Looked up again: checking has taken its time.
-  const row = host.view(project).instance(MACHINE, id);
-  const denial = denialOf(host.view(project), row, shown);
+  const view = deps.host.view(project);
+  const row = view.instance(MACHINE, id);
+  const { claims: shown } = await prove(deps, request, row);
+  // By what was read first; whether it still holds is asked again where a token is at stake.
+  const denial = denialOf(view, row, shown);
   if (denial) throw await deny(deps, row, denial);
   const given = await commitExchange(deps, { project, id }, shown);
   if ('cause' in given.answer) throw await deny(deps, row, given.answer);

@@ -104,10 +104,11 @@ export class RefusalNotes {
     await Promise.all(held.map(({ note }) => this.#write(note, { evenIfEarly: true })));
   }
 
-  /** How long a note has to wait, ms. */
-  #waitMs({ instance, context }: Instance): number {
+  /** How long a note has to wait, ms. By the row as it is now: the caller's may be older. */
+  #waitMs({ project, instance }: Instance): number {
     if (this.#writing.has(instance)) return APART_MS;
-    const { lastRefusalMs } = context as unknown as CiConnectionContext;
+    const row = this.#deps.host.view(project).instance('ciConnection', instance);
+    const lastRefusalMs = (row?.context as CiConnectionContext | undefined)?.lastRefusalMs ?? null;
     if (lastRefusalMs === null) return 0;
     // Never longer than a minute, wherever the clock may have jumped to.
     return Math.min(lastRefusalMs + APART_MS - this.#deps.clock.now(), APART_MS);
