@@ -1,0 +1,225 @@
+/**
+ * A world for walking every method as every kind of caller: all services of the generated code, a
+ * request for each that gets as far as its project and changes nothing there, callers of each kind,
+ * and what came of a call as one word.
+ */
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { DescMethod, DescService } from '@bufbuild/protobuf';
+import type { Test } from 'tap';
+import { memberIdOf } from '../../actors/identity/names.ts';
+import { Exporter } from '../../src/export/exporter.ts';
+import { addExportRoutes } from '../../src/http/export-routes.ts';
+import { addOperations } from '../../src/http/operations.ts';
+import { addPromqlRoutes } from '../../src/http/promql/routes.ts';
+import { createReadGate } from '../../src/http/read-gate.ts';
+import { createMetrics } from '../../src/metrics.ts';
+import { encodeData } from '../../src/query/promql-json.ts';
+import { openStream } from './connect-stream.ts';
+import { type Answer, cookieHeaders, startRpcWorld, type WorldParts } from './rpc-world.ts';
+
+export type Headers = Readonly<Record<string, string>>;
+
+/** What came of a call: `yes` = it was let through, whatever its fields were then found to be. */
+export type Outcome =
+  | 'yes'
+  | 'sign-in'
+  | 'unknown'
+  | 'expired'
+  | 'revoked'
+  | 'epoch'
+  | 'boundary'
+  | 'capability'
+  | 'role'
+  | 'disabled'
+  | 'removed'
+  | 'human';
+
+const OUTCOMES: Readonly<Record<string, Outcome>> = {
+  MISSING_CREDENTIAL: 'sign-in',
+  MALFORMED_CREDENTIAL: 'unknown',
+  CREDENTIAL_EXPIRED: 'expired',
+  CREDENTIAL_REVOKED: 'revoked',
+  TOKEN_EPOCH: 'epoch',
+  PROJECT_BOUNDARY: 'boundary',
+  MISSING_CAPABILITY: 'capability',
+  IDENTITY_DISABLED: 'disabled',
+  GRANT_REMOVED: 'removed',
+  HUMAN_OPERATION: 'human',
+};
+
+/** Every service in `src/gen`: one that nobody has written a row for is found too. */
+export async function allMethods(): Promise<readonly DescMethod[]> {
+  const folder = join(import.meta.dirname, '../../src/gen');
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' });
+  const methods: DescMethod[] = [];
+  for (const file of files.filter((name) => name.endsWith('_pb.ts')).sort()) {
+    const exported: Readonly<Record<string, unknown>> = await import(join(folder, file));
+    for (const value of Object.values(exported)) {
+      if (isService(value)) methods.push(...value.methods);
+    }
+  }
+  return methods;
+}
+
+function isService(value: unknown): value is DescService {
+  return typeof value === 'object' && value !== null && 'kind' in value && value.kind === 'service';
+}
+
+const UUID = '00000000-0000-4000-8000-000000000001';
+
+/** Names that a method's request needs in place of `projectName`, below the project. */
+const NAMES: Readonly<Record<string, readonly [field: string, below: string]>> = {
+  QueryVMMonitoring: ['name', '/vms/vm-1'],
+  GetAlertRule: ['name', `/alertRules/${UUID}`],
+  DeleteAlertRule: ['name', `/alertRules/${UUID}`],
+  GetIncident: ['name', '/incidents/none'],
+  GetDestination: ['name', '/destinations/none'],
+  DeleteDestination: ['name', '/destinations/none'],
+  GetDelivery: ['name', '/deliveries/none'],
+  GetServiceAccount: ['name', '/serviceAccounts/none'],
+  UpdateServiceAccount: ['name', '/serviceAccounts/none'],
+  DisableServiceAccount: ['name', '/serviceAccounts/none'],
+  EnableServiceAccount: ['name', '/serviceAccounts/none'],
+  DeleteServiceAccount: ['name', '/serviceAccounts/none'],
+  StartCiVerification: ['serviceAccountName', '/serviceAccounts/none'],
+  GetCiVerification: ['name', '/ciVerifications/none'],
+  ApproveCiVerification: ['name', '/ciVerifications/none'],
+  RejectCiVerification: ['name', '/ciVerifications/none'],
+  GetCiConnection: ['name', '/ciConnections/none'],
+  UpdateCiConnection: ['name', '/ciConnections/none'],
+  DisableCiConnection: ['name', '/ciConnections/none'],
+  EnableCiConnection: ['name', '/ciConnections/none'],
+  DeleteCiConnection: ['name', '/ciConnections/none'],
+  GetProject: ['name', ''],
+  RevokeInvitation: ['name', '/invitations/none'],
+  SetMemberRole: ['name', '/members/none'],
+  EnrolVm: ['vmName', '/vms/vm-1'],
+  UnenrolVm: ['vmName', '/vms/vm-1'],
+};
+
+/** Methods about what may be a member's own. */
+const OWNED: Readonly<Record<string, readonly [field: string, below: string]>> = {
+  CreateKey: ['parent', ''],
+  ListKeys: ['parent', ''],
+  RotateKey: ['name', '/keys/none'],
+  RevokeKey: ['name', '/keys/none'],
+  GetKey: ['name', '/keys/none'],
+  RemoveMember: ['name', ''],
+};
+
+/** Methods whose request names no project: whoever holds what it shows, or is signed in. */
+const PROJECTLESS: ReadonlySet<string> = new Set([
+  ...['ExchangeCiToken', 'SubmitCiVerification', 'EnrolAgent'],
+  ...['GetSelf', 'SignOutEverywhere', 'ListProjects', 'CreateProject'],
+]);
+
+/** @param owner of what the request is about, below the project: `/members/m` */
+export function requestOf(method: string, project: string, owner: string): object {
+  if (PROJECTLESS.has(method)) return {};
+  const owned = OWNED[method];
+  if (owned) return { [owned[0]]: `projects/${project}${owner}${owned[1]}` };
+  const [field, below] = NAMES[method] ?? ['projectName', ''];
+  return { [field]: `projects/${project}${below}` };
+}
+
+export type AuthorisationWorld = Awaited<ReturnType<typeof startAuthorisationWorld>>;
+
+/** Started, with every route there is, and listening; ends with the test. */
+export async function startAuthorisationWorld(t: Test) {
+  const world = await startRpcWorld(t, undefined, (app, parts) => addPlainRoutes(t, app, parts));
+  const url = await world.app.listen({ host: '127.0.0.1', port: 0 });
+  /** @param owner as in `requestOf` */
+  async function call(
+    method: DescMethod,
+    headers: Headers,
+    { project = 'demo', owner = '/serviceAccounts/none' } = {},
+  ): Promise<Outcome> {
+    const path = `/${method.parent.typeName}/${method.name}`;
+    const request = requestOf(method.name, project, owner);
+    if (method.methodKind !== 'unary') {
+      const stream = await openStream(url, path, request, headers);
+      const end = await Promise.race([stream.received(1), stream.ended]);
+      stream.close();
+      return outcomeOf(end ? end.reason : undefined, {});
+    }
+    const answer = await world.send(path, JSON.stringify(request), { key: null, headers });
+    if (answer.status >= 500) throw new Error(`${method.name}: ${JSON.stringify(answer.body)}`);
+    return outcomeOf(answer.reason, answer.metadata);
+  }
+  /** Status of a plain route. */
+  async function get(path: string, headers: Headers): Promise<number> {
+    return (await world.app.inject({ method: 'GET', url: path, headers })).statusCode;
+  }
+  return { ...world, callAs: call, get, url };
+}
+
+function outcomeOf(reason: string | undefined, metadata: Answer['metadata']): Outcome {
+  const outcome = OUTCOMES[reason ?? ''] ?? 'yes';
+  return outcome === 'capability' && 'role' in metadata ? 'role' : outcome;
+}
+
+/** The plain routes, over parts that answer nothing of interest: only who is let in is asked. */
+function addPlainRoutes(
+  t: Test,
+  app: Parameters<typeof addExportRoutes>[0],
+  parts: WorldParts,
+): void {
+  const { authenticator, clock } = parts;
+  const exporter = new Exporter(parts);
+  t.teardown(() => exporter.close());
+  addExportRoutes(app, { authenticator, exporter, origin: () => 'http://127.0.0.1' });
+  const answer = { status: 200, body: encodeData([]), encoding: 'identity' } as const;
+  const health = { report: () => ({ ready: true, parts: [] }) };
+  void addPromqlRoutes(app, { ...parts, health, queries: { run: async () => answer } });
+  const metrics = createMetrics({ clock, version: 'test' });
+  t.teardown(() => metrics.close());
+  const unused = { watch: () => () => {}, stopping: () => {}, close: () => {} };
+  addOperations(app, {
+    ...{ metrics, health: { ...health, ...unused } },
+    readGate: createReadGate(authenticator),
+  });
+}
+
+export const bearer = (key: string): Headers => ({ authorization: `Bearer ${key}` });
+
+const BOTH = ['monitoring.read', 'monitoring.write'] as const;
+
+/** Ids behind the callers of `everyCaller`, for what happens to them. */
+export type Callers = Awaited<ReturnType<typeof everyCaller>>;
+
+/** One caller of each kind in `demo`; every credential may read and write unless its name says else. */
+export async function everyCaller(world: AuthorisationWorld) {
+  const editor = await world.signedInAs('demo', 'EDITOR');
+  const self = await world.signedInAs('demo', 'VIEWER');
+  const account = await world.account('demo', BOTH);
+  const headers = {
+    nobody: {},
+    personal: bearer((await world.personalKey('demo', editor.person, BOTH)).key),
+    reader: bearer((await world.accountKey('demo', ['monitoring.read'])).key),
+    writer: bearer((await world.accountKey('demo', BOTH)).key),
+    ci: bearer(await tokenOf(world, await world.connection('demo', account, BOTH))),
+    collector: bearer((await world.collector('demo')).key),
+    agent: bearer((await world.agent('demo', 'vm-1')).key),
+    VIEWER: cookieHeaders(await world.signedInAs('demo', 'VIEWER')),
+    EDITOR: cookieHeaders(editor),
+    OWNER: cookieHeaders(await world.signedInAs('demo', 'OWNER')),
+    stranger: cookieHeaders(await world.signedInAs('other', 'OWNER')),
+    self: cookieHeaders(self),
+  } satisfies Readonly<Record<string, Headers>>;
+  return { headers, self: `/members/${memberIdOf('demo', self.person)}` };
+}
+
+/** An access token of a connection, as it stands now. */
+export function tokenOf(
+  world: AuthorisationWorld,
+  connection: string,
+  { lifetimeMs = 15 * 60_000 } = {},
+): Promise<string> {
+  const row = world.row('ciConnection', connection);
+  return world.tokens.sign({
+    ...{ token: `jti-${connection}`, project: 'demo', connection },
+    tokenEpoch: Number(row?.context.tokenEpoch),
+    expiresMs: world.clock.now() + lifetimeMs,
+  });
+}
