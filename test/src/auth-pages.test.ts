@@ -4,12 +4,18 @@
  * too much or too often.
  */
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import t from 'tap';
+import { loadConfig } from '../../src/config.ts';
 import { AddressLimits } from '../../src/http/auth/address-limits.ts';
 import { locationOf, validateReturnPath } from '../../src/http/auth/return-path.ts';
 import { cookieName, keepsCookies, readCookie } from '../../src/http/auth/session-cookie.ts';
-import { VirtualClock } from '../../streams/clock.ts';
+import { silentLog } from '../../src/log.ts';
+import { createService } from '../../src/service.ts';
+import { type Clock, systemClock, VirtualClock } from '../../streams/clock.ts';
 import { HOUR_MS, reasonOf } from '../support/credential-world.ts';
+import { dataFolder } from '../support/program.ts';
 import { Browser, sessionState, startSignInWorld } from '../support/sign-in-world.ts';
 
 const COOKIE = 'svc_session';
@@ -229,6 +235,7 @@ t.test('a session whose secret is old gets a new cookie with the next page', asy
   const before = browser.cookies.get(COOKIE);
   await browser.get('/auth/signed-in');
   t.equal(browser.cookies.get(COOKIE), before, 'not while it is young');
+  t.notMatch(await world.metrics(), /svc_session_rotations_total\{/, 'nor is it tried');
   world.clock.jump(HOUR_MS);
   const [a, b] = await Promise.all([
     browser.get('/auth/signed-in'),
@@ -426,3 +433,46 @@ t.test(
     t.equal(ask('2001:db8::1'), 'accepted', 'asked longest ago: it is forgotten');
   },
 );
+
+t.test('the service as it starts: a session counts on RPC, from its own pages alone', async (t) => {
+  const folder = dataFolder(t);
+  const { settings } = loadConfig([], {
+    ...{ SVC_DATA: folder, SVC_LISTEN: '127.0.0.1:0' },
+    ...{ SVC_METRICS_LISTEN: 'off', SVC_COLLECT: 'none' },
+  });
+  let aheadMs = 0;
+  const clock: Clock = { ...systemClock, now: () => Date.now() + aheadMs };
+  const service = await createService({ settings, log: silentLog, ports: { clock } });
+  t.teardown(() => service.stop());
+  const demo = JSON.parse(readFileSync(join(folder, 'demo.json'), 'utf8')) as Record<
+    string,
+    string
+  >;
+  const origin = service.address;
+  const browser = new Browser({ address: origin, origin });
+  const token = new URL(demo.signInUrl ?? '').hash.slice(1);
+  t.equal((await browser.post('/auth/link', { token })).status, 303);
+  const path = '/svc.project.v1.ProjectService';
+  const call = (method: string, request: object, headers: Record<string, string>) =>
+    browser.send(`${path}/${method}`, { json: request, headers });
+  const listed = await call('ListProjects', {}, { origin });
+  t.equal(listed.status, 200);
+  t.match(JSON.parse(listed.text), { projects: [{ name: 'projects/demo' }] });
+  for (const headers of [{}, { origin: 'null' }, { origin: 'https://evil.example' }]) {
+    t.equal((await call('ListProjects', {}, headers)).status, 401, JSON.stringify(headers));
+  }
+  const target = '/v1/monitoring/projects/demo/scrape-targets';
+  t.equal((await browser.get(target, { origin })).status, 401, 'plain routes take bearers only');
+
+  const before = browser.cookies.get(COOKIE);
+  aheadMs = HOUR_MS;
+  const refused = await call('GetProject', { name: 'projects/other' }, { origin });
+  t.equal(refused.status, 403);
+  const after = browser.cookies.get(COOKIE);
+  t.not(after, before, 'a refusal hands the new secret over as well');
+  t.equal((await call('ListProjects', {}, { origin })).status, 200);
+  t.equal(browser.cookies.get(COOKIE), after);
+  t.equal((await browser.post('/auth/logout', {})).status, 200);
+  browser.cookies.set(COOKIE, after ?? '');
+  t.equal((await call('ListProjects', {}, { origin })).status, 401);
+});

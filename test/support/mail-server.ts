@@ -20,6 +20,8 @@ export interface MailServer {
   /** Answers nothing to what it is told. */
   isSilent: boolean;
   readonly logins: string[];
+  /** Connections that are open. */
+  connections: number;
 }
 
 /** Ends with the test. */
@@ -30,10 +32,16 @@ export async function startMailServer(
   const { password } = options;
   const state: Omit<MailServer, 'url'> = {
     ...{ mails: [], offered: [], refuseWith: undefined, isSilent: false, logins: [] },
+    connections: 0,
   };
   const server = new SMTPServer({
     ...{ authOptional: password === undefined, disabledCommands: ['STARTTLS'] },
     ...{ allowInsecureAuth: true, logger: false },
+    onConnect(_session, done) {
+      state.connections++;
+      done();
+    },
+    onClose: () => void state.connections--,
     onAuth({ username = '', password: given }, _session, done) {
       state.logins.push(username);
       if (given === password) done(null, { user: username });

@@ -25,7 +25,7 @@ export interface ProviderControl {
   /** Accepts connections, and answers nothing. */
   isSilent: boolean;
   readonly issuer: string;
-  /** Of each request to it, method and path. */
+  /** Of each request to it: method, path, scheme of the Authorization header. */
   readonly asked: string[];
   /** An ID token signed by the provider's key, or another. */
   idToken(claims: JWTPayload, options?: { otherKey?: boolean }): Promise<string>;
@@ -57,7 +57,8 @@ export async function startOidcWorld(
   let handle: (request: IncomingMessage, response: ServerResponse) => void = () => {};
   const server = createServer((request, response) => {
     const [path = ''] = (request.url ?? '').split('?', 1);
-    control.asked.push(`${request.method} ${path}`);
+    const [scheme = ''] = (request.headers.authorization ?? '').split(' ', 1);
+    control.asked.push(`${request.method} ${path} ${scheme}`.trim());
     if (control.isSilent) return;
     if (path !== '/token' || !control.answerToken) {
       handle(request, response);
