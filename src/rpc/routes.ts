@@ -97,12 +97,11 @@ export function rpcRoutes(deps: RpcDeps): (router: ConnectRouter) => void {
 function register<S extends DescService>(
   router: ConnectRouter,
   service: S,
-  implementation: Partial<ServiceImpl<S>>,
+  implementation: ServiceImpl<S>,
 ): void {
   for (const method of service.methods) {
     // `ServiceImpl` has exactly one implementation for each method, under its local name.
     const implement = implementation[method.localName as keyof ServiceImpl<S>];
-    if (!implement) continue;
     const isMutation = getOption(method, policy).mutation;
     const options: ConnectRouterOptions = {
       // Said again: options of a method replace the router's choice of protocols.

@@ -13,9 +13,7 @@ export interface AutomationDeps
     CiDeps,
     Pick<EnrolmentDeps, 'enrolments'> {}
 
-export function automationService(
-  deps: AutomationDeps,
-): Partial<ServiceImpl<typeof AutomationService>> {
+export function automationService(deps: AutomationDeps): ServiceImpl<typeof AutomationService> {
   return {
     ...templateMethods(),
     ...accountMethods(deps),

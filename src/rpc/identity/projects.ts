@@ -32,7 +32,7 @@ export interface ProjectDeps extends MemberDeps, EnrolmentDeps {
 
 type Service = ServiceImpl<typeof ProjectService>;
 
-export function projectService(deps: ProjectDeps): Partial<Service> {
+export function projectService(deps: ProjectDeps): Service {
   return { ...callerMethods(deps), ...memberMethods(deps), ...enrolmentMethods(deps) };
 }
 
