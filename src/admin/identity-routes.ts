@@ -133,7 +133,7 @@ function listProjects(host: Host): ListedProject[] {
     const rows = view.instances('membership', { limit: MEMBERS_MAX }).items;
     const active = rows.filter(({ value }) => value === 'active').map(membershipOf);
     const owners = active.filter(({ role }) => role === 'OWNER');
-    const names = owners.map(({ displayName }) => displayName);
+    const names = owners.map(({ displayName }) => displayName).sort();
     return [{ project, ...projectFacts(host, project), members: active.length, owners: names }];
   });
 }

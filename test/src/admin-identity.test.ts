@@ -1,0 +1,255 @@
+/**
+ * `svc admin` as an operator runs it: the commands in this process, over a real socket, against the
+ * real decisions; and once against the program as a user starts it.
+ */
+import { request } from 'node:http';
+import { userInfo } from 'node:os';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { openAdminServer } from '../../src/admin/admin-server.ts';
+import { identityRoutes } from '../../src/admin/identity-routes.ts';
+import type { Surroundings } from '../../src/cli/command.ts';
+import { runProgram } from '../../src/cli/program.ts';
+import { silentLog } from '../../src/log.ts';
+import { SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
+import { reasonOf } from '../support/credential-world.ts';
+import { outcomeOf, startPeopleWorld } from '../support/people-world.ts';
+import { dataFolder, runToEnd, startProgram } from '../support/program.ts';
+
+const ME = `operator/${userInfo().username}`;
+
+/** Runs `svc` with these arguments in this process. */
+async function svc(argv: readonly string[], environment: Surroundings['environment'] = {}) {
+  let [stdout, stderr] = ['', ''];
+  const code = await runProgram(argv, {
+    ...{ environment, isTerminal: false, log: () => {}, exitNow: () => {} },
+    stdout: (text) => {
+      stdout += text;
+    },
+    stderr: (text) => {
+      stderr += text;
+    },
+    onSignal: () => () => {},
+  });
+  return { code, stdout, stderr };
+}
+
+/** A service's socket over a world of people, and the commands that ask it. */
+async function startAdmin(t: Test) {
+  const world = await startPeopleWorld(t);
+  const folder = dataFolder(t);
+  const routes = identityRoutes({ ...world, publicUrl: 'https://svc.example' });
+  const server = await openAdminServer({ folder, routes, log: silentLog });
+  t.teardown(() => server.close());
+  const admin = (...args: string[]) => svc(['admin', ...args, '--data', folder]);
+  const asJson = async (...args: string[]) => JSON.parse((await admin(...args, '--json')).stdout);
+  const use = (link: string) => world.use({ token: link.split('#')[1] ?? '' });
+  return { world, folder, admin, asJson, use };
+}
+
+t.test('a project is made with its owner, who signs in by a link, once', async (t) => {
+  const { world, admin, asJson, use } = await startAdmin(t);
+  const made = await admin('project', 'create', 'web', '--name', 'Web', '--owner', 'Ann@x.org');
+  t.match(made, { code: 0, stderr: '' });
+  t.match(made.stdout, /^project web is made; its owner is ann@x\.org \(people\/[0-9A-Z]{26}\)$/m);
+  t.match(made.stdout, '"svc admin login-link ann@x.org"');
+  const ann = world.people.personByEmail('ann@x.org') ?? '';
+  t.match(world.members.placesOf(ann), [{ project: 'web', role: 'OWNER' }]);
+
+  const told = await admin('login-link', 'ann@x.org');
+  t.match(told.stdout, /^sign-in link for ann@x\.org; it works once, until \S+, and is not shown/);
+  const link = told.stdout.trim().split('\n').at(-1) ?? '';
+  t.match(link, /^https:\/\/svc\.example\/auth\/link#svc_link_/);
+  const session = await use(link);
+  t.equal(session.person, ann);
+  t.equal(await outcomeOf(() => use(link)), 'CREDENTIAL_REVOKED');
+  for (const who of [ann, `people/${ann}`]) {
+    t.equal((await use((await asJson('login-link', who)).link)).person, ann, who);
+  }
+  const steps = world.host.view('web').transitions({ limit: 10 }).items;
+  t.match(steps[0], { machine: 'membership', by: { kind: 'operator', name: ME } });
+  t.match(world.host.view(SYSTEM_PROJECT).transitions({ limit: 1 }).items, [
+    { machine: 'person', by: { kind: 'operator', name: ME } },
+  ]);
+
+  t.match(await admin('project', 'create', 'web', '--owner', 'bob@x.org'), {
+    ...{
+      code: 1,
+      stdout: '',
+      stderr: 'svc admin project create: There is a project web already\n',
+    },
+  });
+  t.equal(world.people.personByEmail('bob@x.org'), undefined, 'nobody is made for nothing');
+});
+
+t.test('an invitation of the operator makes an owner', async (t) => {
+  const { world, admin, asJson, use } = await startAdmin(t);
+  await admin('project', 'create', 'web', '--owner', 'ann@x.org');
+  const told = await admin('invite', 'projects/web', 'bob@x.org', '--role', 'OWNER');
+  t.match(told.stdout, /^invitation for bob@x\.org, as OWNER of web; it works once, until/);
+  const { person } = await use(told.stdout.trim().split('\n').at(-1) ?? '');
+  t.equal(world.people.personByEmail('bob@x.org'), person);
+  t.match(await asJson('project', 'list'), [
+    { project: 'web', displayName: 'web', members: 2, owners: ['ann@x.org', 'bob'] },
+  ]);
+  t.match((await admin('project', 'list')).stdout, /^project +name +members +owners +made$/m);
+  t.match(await admin('invite', 'none', 'bob@x.org', '--role', 'OWNER'), {
+    ...{ code: 1, stderr: 'svc admin invite: There is no project none\n' },
+  });
+  t.match(await admin('invite', 'web', 'bob@x.org', '--role', 'OWNER'), {
+    ...{ code: 1, stderr: /bob@x\.org is a member already/ },
+  });
+  t.match(await admin('invite', 'web', 'bob', '--role', 'OWNER'), { code: 1, stderr: /no email/ });
+});
+
+t.test('people are listed, locked out, let in again, and signed out', async (t) => {
+  const { world, admin, asJson } = await startAdmin(t);
+  t.match((await admin('people', 'list')).stdout, 'There is nobody');
+  await admin('project', 'create', 'web', '--owner', 'ann@x.org');
+  const ann = world.people.personByEmail('ann@x.org') ?? '';
+  const session = await world.signedIn(ann);
+  const look = () => reasonOf(() => world.people.sessionOf(session.secret));
+  t.match(await asJson('people', 'list'), [
+    {
+      ...{ person: ann, email: 'ann@x.org', state: 'active', sessions: 1 },
+      projects: ['web OWNER'],
+    },
+  ]);
+  t.equal(look(), 'accepted');
+  const locked = await admin('people', 'disable', 'ann@x.org', '--reason', 'left');
+  t.match(locked, { code: 0, stdout: /is locked out; 1 session ended$/m });
+  t.equal(look(), 'CREDENTIAL_REVOKED');
+  t.match((await admin('people', 'list')).stdout, /disabled: left/);
+  t.match(await admin('login-link', 'ann@x.org'), { code: 1, stderr: /locked out/ });
+  t.match(await admin('people', 'enable', 'ann@x.org'), { code: 0, stdout: /may sign in/ });
+  await world.signedIn(ann);
+  await world.signedIn(ann);
+  const ended = await admin('sessions', 'end', `people/${ann}`);
+  t.match(ended, { code: 0, stdout: /is signed out; 2 sessions ended$/m });
+  const reasons = world.host
+    .view(SYSTEM_PROJECT)
+    .transitions({ limit: 100, machine: 'session' })
+    .items.filter(({ event }) => event.type === 'ended')
+    .map(({ by, event }) => [by.name, event.reason]);
+  t.same(reasons, [
+    [ME, 'PERSON_DISABLED'],
+    [ME, 'ENDED_BY_OPERATOR'],
+    [ME, 'ENDED_BY_OPERATOR'],
+  ]);
+  for (const who of ['zoe@x.org', 'nobody', 'people/nobody']) {
+    const answer = await admin('sessions', 'end', who);
+    t.match(answer, { code: 1, stderr: `Nobody is known as ${who}: "svc admin people list"` });
+  }
+});
+
+t.test('a key is revoked in an emergency, by name or id, whosever it is', async (t) => {
+  const { world, admin } = await startAdmin(t);
+  const owner = 'projects/web/serviceAccounts/a';
+  for (const id of ['k1', 'k2']) {
+    await world.host.submit({
+      project: 'web',
+      by: { kind: 'operator', name: 'test' },
+      decide(draft) {
+        const about = { project: 'web', kind: 'sk', owner, capabilities: [], displayName: id };
+        draft.start('credential', id, { at: draft.at, ...about, expiresMs: draft.at + 1_000 });
+      },
+    });
+  }
+  const revoked = { code: 0, stdout: `${owner}/keys/k1 is revoked\n` };
+  t.match(await admin('revoke-key', 'k1'), revoked);
+  t.match(await admin('revoke-key', 'k1'), {
+    code: 0,
+    stdout: /k1 had ended before: it is revoked/,
+  });
+  t.equal((await admin('revoke-key', `${owner}/keys/k2`)).code, 0);
+  t.match(world.host.findInstance('credential', 'k2'), {
+    ...{ value: 'revoked', context: { revokedReason: 'REVOKED_BY_OPERATOR' } },
+  });
+  for (const none of ['k3', 'projects/other/serviceAccounts/a/keys/k2']) {
+    t.match(await admin('revoke-key', none), { code: 1, stderr: `There is no key ${none}` });
+  }
+});
+
+t.test('a command line that will not do is told with what would', async (t) => {
+  const cases: [string[], RegExp][] = [
+    [[], /say what: project create/],
+    [['project'], /say one of: project create, project list/],
+    [['peple', 'list'], /did you mean "svc admin people list"/],
+    [['nonsense'], /"svc help admin" lists them/],
+    [['project', 'create'], /ID is missing/],
+    [['project', 'create', 'web'], /--owner is missing/],
+    [['invite', 'web', 'a@x.org', '--role', 'BOSS'], /--role is one of VIEWER, EDITOR, OWNER/],
+    [['invite', 'web', 'a@x.org', '--rol', 'OWNER'], /did you mean --role/],
+    [['login-link', 'a', 'b'], /"b" is one argument too many/],
+    [['people', 'list', '--data'], /--data needs a value/],
+  ];
+  for (const [args, told] of cases) {
+    t.match(await svc(['admin', ...args]), { code: 2, stdout: '', stderr: told }, args.join(' '));
+  }
+  const folder = dataFolder(t);
+  t.match(await svc(['admin', 'project', 'list', '--data', folder]), {
+    code: 1,
+    stderr: `no service runs on ${folder}: start "svc serve" on this folder, or give --data`,
+  });
+  t.match(await svc(['admin', 'project', 'list'], { SVC_DATA: folder }), {
+    ...{ code: 1, stderr: `no service runs on ${folder}` },
+  });
+  const help = await svc(['help', 'admin']);
+  t.match(help, { code: 0, stdout: /svc admin invite PROJECT EMAIL --role ROLE/ });
+  t.match(await svc(['help', 'admin', 'invite']), {
+    code: 0,
+    stdout: /--role ROLE +What they may/,
+  });
+  t.match((await svc(['help'])).stdout, /^ {2}admin +Make projects/m);
+});
+
+t.test('what is sent to the socket is bounded, and has to be a JSON object', async (t) => {
+  const { folder } = await startAdmin(t);
+  const post = (body: string) =>
+    new Promise<number | undefined>((resolve, reject) => {
+      const path = '/v1/projects/list';
+      const asked = request({ socketPath: join(folder, 'admin.sock'), path, method: 'POST' });
+      asked.on('response', (response) => {
+        response.resume();
+        resolve(response.statusCode);
+      });
+      asked.on('error', reject);
+      asked.end(body);
+    });
+  t.equal(await post(''), 200);
+  t.equal(await post('{}'), 200);
+  for (const bad of ['[]', '"x"', '{', `{"a":"${'x'.repeat(70_000)}"}`]) {
+    t.equal(await post(bad), 400, bad.slice(0, 10));
+  }
+});
+
+t.test('the program as a user starts it: from a folder to a signed-in owner', async (t) => {
+  const folder = dataFolder(t);
+  const program = await startProgram(t, folder, { SVC_COLLECT: 'none' });
+  const admin = (...args: string[]) => runToEnd(['admin', ...args, '--data', folder]);
+  t.equal((await admin('project', 'create', 'web', '--owner', 'ann@x.org')).code, 0);
+  const { stdout } = await admin('login-link', 'ann@x.org', '--json');
+  const { link } = JSON.parse(stdout) as { link: string };
+  const { baseUrl } = program.demo;
+  t.ok(link.startsWith(`${baseUrl}/auth/link#svc_link_`));
+  const post = (path: string, body: object, headers = {}) =>
+    fetch(baseUrl + path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', origin: baseUrl, ...headers },
+      body: JSON.stringify(body),
+    });
+  const signedIn = await post('/auth/link', { token: link.split('#')[1] });
+  t.equal(signedIn.status, 200);
+  const { session } = (await signedIn.json()) as {
+    session: { cookieName: string; secret: string };
+  };
+  const cookie = `${session.cookieName}=${session.secret}`;
+  const projects = '/svc.project.v1.ProjectService/ListProjects';
+  const asAnn = async () => await post(projects, {}, { cookie });
+  t.match(await (await asAnn()).json(), { projects: [{ name: 'projects/web', role: 'OWNER' }] });
+  t.equal((await admin('sessions', 'end', 'ann@x.org')).code, 0);
+  t.equal((await asAnn()).status, 401, 'the next request');
+  t.notMatch(program.log(), session.secret.slice(-40));
+  t.notMatch(program.log(), link.slice(-40));
+  t.equal(await program.stop(), 0);
+});
