@@ -1,4 +1,5 @@
 /** The pages made from tables in the code: where they lie, and how their text comes about. */
+import { claimsPage } from '../src/ci/claims-page.ts';
 import { settingsPage } from '../src/cli/settings-page.ts';
 import { errorsPage } from '../src/errors.ts';
 
@@ -10,4 +11,5 @@ export interface Page {
 export const pages: readonly Page[] = [
   { path: 'docs/configuration.md', text: settingsPage },
   { path: 'docs/errors.md', text: errorsPage },
+  { path: 'docs/ci-claims.md', text: claimsPage },
 ];

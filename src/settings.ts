@@ -143,7 +143,7 @@ export const settingsTable = {
     help: 'Mail server for sign-in links and invitations. With a user, and not on this machine, it must offer TLS.',
   }),
   ciIssuers: setting('SVC_CI_ISSUERS', ciIssuers, 'github', {
-    help: 'Issuers whose CI identity tokens can be exchanged. What is given replaces the default: name github too to keep it. The address of an issuer of your own is written as its tokens have it in iss; plain http is for loopback alone.',
+    help: 'Issuers whose CI identity tokens can be exchanged. What is given replaces the default: name github too to keep it. The address of an issuer of your own is written as its tokens have it in iss; plain http is for loopback alone. docs/ci-claims.md tells what of their tokens is bound.',
   }),
   oidcIssuer: optional('SVC_OIDC_ISSUER', issuer, {
     help: 'OpenID Connect provider that people sign in with. Register <public URL>/auth/callback there.',

@@ -11,6 +11,8 @@ import type { CiIdentity, RefusedClaim } from './ports.ts';
 export interface ClaimMap {
   /** Bound; a token without one is refused. */
   readonly required: readonly string[];
+  /** How to get a required claim into a token that lacks it, where the platform leaves that to the job. */
+  readonly onRequest?: Readonly<Record<string, string>>;
   /** Bound with its absence: approved without it, it must stay away. */
   readonly orAbsent: readonly string[];
   /** Bound where the observed token has it; approved without it, it may appear. */
@@ -19,6 +21,8 @@ export interface ClaimMap {
   readonly owner: readonly string[];
   /** Kept for review and audit. */
   readonly recorded: readonly string[];
+  /** Recorded ones that `review` may add to what is bound, with when. */
+  readonly boundWhen?: Readonly<Record<string, string>>;
   /** Known and deliberately not bound, with the reason. A name that ends in `*` is a beginning. */
   readonly unbound: Readonly<Record<string, string>>;
   /** Claims whose value is true or false; bound as that word. All others are text. */
@@ -54,7 +58,7 @@ export const jwtClaims: Readonly<Record<string, string>> = {
   iat: 'checked',
   nbf: 'checked',
   jti: 'checked: single use',
-  sub: 'its form is not fixed: it changed for new repositories in 2026 and can be customised',
+  sub: 'never read: its form is not fixed, it changed for new repositories in 2026 and can be customised',
 };
 
 /** Longest text of a recorded claim that is kept; the platform, not we, says how long one is. */
@@ -116,7 +120,9 @@ function knownOf(map: ClaimMap): Known {
 function missing(map: ClaimMap, read: ReadClaim): RefusedClaim[] {
   return map.required
     .filter((claim) => read(claim) === null)
-    .map((claim) => ({ claim, got: null, why: 'The token must have it' }));
+    .map((claim) => {
+      return { claim, got: null, why: map.onRequest?.[claim] ?? 'The token must have it' };
+    });
 }
 
 function brokenRules(map: ClaimMap, read: ReadClaim): RefusedClaim[] {

@@ -320,6 +320,8 @@ t.test('Buildkite: organisation, pipeline, branch, step and source are bound', a
   });
   t.match(read('buildkite').warnings, [/pull request/]);
   t.match(read('buildkite', { step_key: null }).warnings, [/pull request/, /no key/]);
+  const withoutIds = read('buildkite', { organization_id: undefined }).refused;
+  t.match(withoutIds, [{ claim: 'organization_id', got: null, why: /--claim organization_id/ }]);
   t.same(refusedFor('buildkite', { build_branch: 'forker:main' }), ['build_branch']);
   t.same(refusedFor('buildkite', { build_branch: '' }), ['build_branch']);
   t.same(refusedFor('buildkite', { build_tag: 'v1' }), ['build_tag']);

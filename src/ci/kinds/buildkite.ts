@@ -6,6 +6,8 @@
  */
 import type { ClaimMap, ReadClaim, Review } from '../claim-map.ts';
 
+const ASK =
+  'Ask for it: buildkite-agent oidc request-token --claim organization_id --claim pipeline_id';
 const SOURCES = ['webhook', 'ui', 'schedule'];
 
 export const buildkiteClaims: ClaimMap = {
@@ -17,6 +19,7 @@ export const buildkiteClaims: ClaimMap = {
     'build_branch',
     'build_source',
   ],
+  onRequest: { organization_id: ASK, pipeline_id: ASK },
   orAbsent: ['step_key', 'build_tag', 'runner_environment'],
   ifPresent: ['cluster_id'],
   owner: ['organization_id', 'pipeline_id'],

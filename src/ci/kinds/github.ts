@@ -44,6 +44,10 @@ export const githubClaims: ClaimMap = {
     'enterprise',
     'environment_node_id',
   ],
+  boundWhen: {
+    job_workflow_sha:
+      'where the job is in a workflow of another owner that is not named by a full commit',
+  },
   unbound: {
     issuer_scope: 'says what the issuer is configured for; the issuer itself is matched exactly',
     'repo_property_*': 'properties that owners of the organisation define and change at will',
