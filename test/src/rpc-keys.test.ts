@@ -204,11 +204,37 @@ t.test('Exact resend answers metadata without the secret; another body is refuse
   const crossed = await call('RevokeKey', { name, reason: 'x' }, { requestId: rotatedBy });
   t.match(crossed, { status: 400, reason: 'REQUEST_ID_REUSED' }, 'another method is another body');
   t.equal((await call('ListKeys', { parent })).body.keys.length, 2, 'nothing was made twice');
-  for (const requestId of ['', 'no-uuid']) {
-    const refused = await call('CreateKey', request, { requestId });
-    t.match(refused, { status: 400, reason: 'INVALID_FIELD', metadata: { field: 'requestId' } });
-  }
 });
+
+t.test(
+  'Creation and rotation requests, and every other change, carry a client request_id',
+  async (t) => {
+    const { account, call, key } = await startKeysWorld(t);
+    const name = await account();
+    const made = (await key(name)).body.key.name;
+    const changes: [string, object][] = [
+      ['CreateKey', { parent: name, displayName: 'k', capabilities: ['monitoring.read'] }],
+      ['RotateKey', { name: made }],
+      ['RevokeKey', { name: made }],
+      [
+        'CreateServiceAccount',
+        { projectName: PROJECT, displayName: 'x', template: 'alert-manager' },
+      ],
+      ['UpdateServiceAccount', { name, displayName: 'y' }],
+      ['DisableServiceAccount', { name }],
+      ['EnableServiceAccount', { name }],
+      ['DeleteServiceAccount', { name }],
+    ];
+    for (const [method, request] of changes) {
+      for (const requestId of ['', 'no-uuid']) {
+        const refused = await call(method, request, { requestId });
+        const metadata = { field: 'requestId' };
+        t.match(refused, { status: 400, reason: 'INVALID_FIELD', metadata }, method);
+      }
+    }
+    t.match((await call('GetKey', { name: made })).body, { state: 'ACTIVE' }, 'nothing was done');
+  },
+);
 
 t.test('Two identical requests in flight at once: one secret, and one key', async (t) => {
   const { account, call } = await startKeysWorld(t);
