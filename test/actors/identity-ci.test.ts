@@ -4,7 +4,7 @@
  */
 import t from 'tap';
 import type { Instance } from '../../actors/host-port.ts';
-import { ACCESS_TOKEN_MS } from '../../actors/identity/ci/port.ts';
+import { ACCESS_TOKEN_MS, OPEN_VERIFICATIONS_MAX } from '../../actors/identity/ci/port.ts';
 import type { CiConnectionContext } from '../../machines/ci-connection.ts';
 import type { CiVerificationContext } from '../../machines/ci-verification.ts';
 import {
@@ -312,4 +312,55 @@ t.test('Pull-request contexts are rejected, whatever is approved', async (t) => 
     });
     t.equal(row(world, 'ciVerification', started.setupId).value, 'awaitingProof');
   }
+});
+
+t.test('Verifications and connections of a project are bounded', async (t) => {
+  const world = await startCiWorld(t);
+  for (let i = 0; i < OPEN_VERIFICATIONS_MAX; i++) await start(world);
+  t.match(await refusalOf(start(world)), {
+    reason: 'LIMIT_EXCEEDED',
+    metadata: { limit: String(OPEN_VERIFICATIONS_MAX) },
+    message: /verifications waiting/,
+  });
+});
+
+t.test('Two approvals at once on two nodes: exactly one wins', async (t) => {
+  const world = await startCiWorld(t);
+  const other = await startCiWorld(t, world);
+  for (let round = 0; round < 10; round++) {
+    const { started, digest } = await observe(world);
+    const about = { verification: started.setupId, displayName: '', capabilities: READ, digest };
+    const sequence = world.host.appliedSequence();
+    await other.host.waitFor(sequence, AbortSignal.timeout(5_000));
+    const outcomes = await Promise.all(
+      [world, other].map((node) => causeOf(node.ci.approve({ ...change(node), ...about }))),
+    );
+    t.same(outcomes.toSorted(), ['EXCHANGED', 'INVALID_STATE']);
+  }
+  t.equal(world.host.view(PROJECT).countInstances('ciConnection', { final: false }), 10);
+});
+
+t.test('Refusals on two nodes leave one note a minute, and none of them is lost', async (t) => {
+  const world = await startCiWorld(t);
+  const other = await startCiWorld(t, world);
+  const id = await world.connect();
+  const nodes = [world, other];
+  const settle = () => Promise.all(nodes.map(({ ci }) => ci.settled()));
+  const bad = { bound: { ref: 'x' } };
+  await other.host.waitFor(world.host.appliedSequence(), AbortSignal.timeout(5_000));
+  for (let i = 0; i < 5; i++) await Promise.all(nodes.map((node) => node.tryExchange(id, bad)));
+  const notes = () => {
+    const { items } = world.host.view(PROJECT).transitions({ instance: id, limit: 100 });
+    return items.map(({ event }) => event).filter(({ type }) => type === 'exchangeRefused');
+  };
+  t.equal(notes().length, 1);
+  for (let minute = 1; minute <= 3; minute++) {
+    await world.clock.advance(MINUTE_MS);
+    await settle();
+    t.ok(notes().length <= 1 + minute, `${notes().length} notes after ${minute} minutes`);
+  }
+  t.equal(
+    notes().reduce((sum, { refusals }) => sum + Number(refusals), 0),
+    10,
+  );
 });

@@ -9,7 +9,7 @@ const FRESH = 1_000;
 const STRANGE = 1_000;
 const IN_FLIGHT = 64;
 /** Longest that another's request may take meanwhile, ms: generous, because machines are shared. */
-const OTHERS_MS_MAX = 2_000;
+const OTHERS_MS_MAX = 5_000;
 
 t.test(
   '10,000 exchanges a minute: each is answered clearly, and others are not starved',

@@ -32,6 +32,7 @@ t.test('Connection set-up, steps (a) to (f), and the exchange', async (t) => {
   const { ci, anonymous, mint, audience } = world;
   const started = (await world.start({ capabilities: READ })).body;
   const { setupId, pairingCode, verification } = started;
+  const open = { ref_protected: 'false', repository_visibility: 'public' };
   await t.test(
     'start: a pairing code, once; an audience of this deployment and project',
     async (t) => {
@@ -48,7 +49,7 @@ t.test('Connection set-up, steps (a) to (f), and the exchange', async (t) => {
     },
   );
   const observed = (
-    await anonymous('SubmitCiVerification', { setupId, pairingCode, assertion: await mint() })
+    await anonymous('SubmitCiVerification', { setupId, pairingCode, assertion: await mint(open) })
   ).body;
   await t.test('the step is told what was observed, and never a token', async (t) => {
     t.same(Object.keys(observed).sort(), ['claims', 'claimsDigest']);
@@ -68,7 +69,7 @@ t.test('Connection set-up, steps (a) to (f), and the exchange', async (t) => {
   await t.test('review: each observed claim, and what to think about', async (t) => {
     t.match(shown, { state: 'OBSERVED', claims: observed.claims, observedUnix: /^\d+$/ });
     t.equal(shown.claimsDigest, observed.claimsDigest);
-    t.ok(Array.isArray(shown.warnings));
+    t.match(shown.warnings, [/branch is not protected/, /repository is public/]);
   });
   const { claimsDigest } = observed;
   const approval = { name: verification.name, capabilities: READ, claimsDigest };

@@ -17,7 +17,7 @@ import type { Claims } from '../../streams/claims.ts';
 import type { Clock } from '../../streams/clock.ts';
 import type { Actor } from '../../streams/commit/commit.ts';
 import { Refusal } from '../../streams/refusal.ts';
-import { startWorld, tester, type World } from './credential-world.ts';
+import { type StreamWorld, startWorld, tester, type World } from './credential-world.ts';
 
 export const PROJECT = 'demo';
 export const ACCOUNT = 'deployer';
@@ -59,7 +59,7 @@ export interface TestToken {
   readonly issuer?: string;
 }
 
-export interface CiWorld extends World {
+export interface CiWorld extends StreamWorld {
   readonly ci: KeylessCi;
   /** Outcomes of exchanges, in order. */
   readonly outcomes: ExchangeOutcome[];
@@ -76,13 +76,13 @@ export interface CiWorld extends World {
   tryExchange(connection: string, token?: TestToken): Promise<string>;
 }
 
-/** Started; ends with the test. */
-export async function startCiWorld(t: Test): Promise<CiWorld> {
-  const world = await startWorld(t);
+/** Started; ends with the test. `beside`: as a second node on that world's stream. */
+export async function startCiWorld(t: Test, beside?: CiWorld): Promise<CiWorld> {
+  const world = await startWorld(t, beside);
   const { host, clock, random } = world;
   const outcomes: ExchangeOutcome[] = [];
   const lost: number[] = [];
-  const burned = new Set<string>();
+  const burned = beside?.burned ?? new Set<string>();
   const ci = createKeylessCi({
     ...{ host, clock, random },
     assertions: plainAssertions(clock),
@@ -93,10 +93,12 @@ export async function startCiWorld(t: Test): Promise<CiWorld> {
     count: (outcome) => void outcomes.push(outcome),
     onLost: (refusals) => void lost.push(refusals),
   });
-  await startAccount(world, ACCOUNT);
+  if (!beside) await startAccount(world, ACCOUNT);
   let serial = 0;
-  const assertion = (token: TestToken = {}) => JSON.stringify({ jti: `j${serial++}`, ...token });
-  const request = () => ({ scope: owner.name, id: `r${serial++}`, fingerprint: 'f' });
+  const node = beside ? 'b' : 'a';
+  const assertion = (token: TestToken = {}) =>
+    JSON.stringify({ jti: `${node}${serial++}`, ...token });
+  const request = () => ({ scope: owner.name, id: `${node}${serial++}`, fingerprint: 'f' });
   const change = () => ({ project: PROJECT, by: owner, request: request() });
   const connect: CiWorld['connect'] = async (token, capabilities = ['monitoring.read']) => {
     const started = await ci.start({

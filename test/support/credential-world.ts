@@ -13,6 +13,7 @@ import { VirtualClock } from '../../streams/clock.ts';
 import type { Actor } from '../../streams/commit/commit.ts';
 import { type Random, seededRandom } from '../../streams/random.ts';
 import { Refusal } from '../../streams/refusal.ts';
+import type { Stream } from '../../streams/stream.ts';
 
 export const START_MS = Date.UTC(2026, 0, 1);
 export const HOUR_MS = 3_600_000;
@@ -25,12 +26,19 @@ export interface World {
   readonly random: Random;
 }
 
-/** Started; ends with the test. */
-export async function startWorld(t: Test): Promise<World> {
-  const clock = new VirtualClock(START_MS);
-  const random = seededRandom(42);
+/** With the stream that further nodes can share. */
+export interface StreamWorld extends World {
+  readonly stream: Stream;
+}
+
+/** Started; ends with the test. `beside`: as a second node on that world's stream. */
+export async function startWorld(t: Test, beside?: StreamWorld): Promise<StreamWorld> {
+  const { clock, random } = beside ?? {
+    clock: new VirtualClock(START_MS),
+    random: seededRandom(42),
+  };
   const database = openDatabase({ path: ':memory:', synchronous: 'NORMAL', migrations: [] });
-  const stream = openEmbeddedStream({ storage: database, clock, random });
+  const stream = beside?.stream ?? openEmbeddedStream({ storage: database, clock, random });
   const host = createHost({
     stream,
     store: openInstanceStore(database),
@@ -38,15 +46,15 @@ export async function startWorld(t: Test): Promise<World> {
     random,
     machines: machineDefinitions,
     expand: () => {},
-    node: 'test',
+    node: beside ? 'beside' : 'test',
   });
   await host.start();
   t.teardown(async () => {
     await host.stop();
-    await stream.close();
+    if (!beside) await stream.close();
     database.close();
   });
-  return { host, clock, random };
+  return { host, stream, clock, random };
 }
 
 /** `authenticate` takes a key; `used` has the ids of those accepted, in order. */

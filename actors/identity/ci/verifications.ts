@@ -101,7 +101,7 @@ export async function submitProof(
   const { issuer, audience } = contextOf(row);
   const checked = await proveIdentity(deps, assertion, { issuer, audience });
   const denial = contextDenial(checked.claims);
-  if (denial) throw deniedExchange(denial, deps.notes.correlation());
+  if (denial) throw deniedExchange(denial);
   return observe(deps, row, codeHash, observationOf(checked));
 }
 
