@@ -69,7 +69,7 @@ function sessionAccess(path: string, stored: StoredSession): Access {
 }
 
 /** The headers that a browser would send: a session counts with the service's own origin alone. */
-export function sessionHeaders(session: StoredSession): Readonly<Record<string, string>> {
+function sessionHeaders(session: StoredSession): Readonly<Record<string, string>> {
   return { cookie: `${session.cookieName}=${session.secret}`, origin: session.endpoint };
 }
 
@@ -95,7 +95,7 @@ function findEndpoint({ endpoint, environment }: AccessOptions, stored?: StoredS
 }
 
 /** An origin that a credential may be sent to. Throws `UsageError`. */
-export function parseEndpoint(what: string, text: string): string {
+function parseEndpoint(what: string, text: string): string {
   let endpoint: string;
   try {
     endpoint = origin.parse(text);

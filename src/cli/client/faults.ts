@@ -86,10 +86,15 @@ export function toldBy(error: unknown): Told | undefined {
   return {
     reason,
     message: error.rawMessage,
-    metadata: info?.metadata ?? {},
+    metadata: { ...info?.metadata, ...retryAfterOf(error) },
     hint: HINTS[reason] ?? entry?.explanation,
     exitCode: EXIT_OF[error.code] ?? EXIT_FAULT,
   };
+}
+
+function retryAfterOf(error: ConnectError): { retryAfterSeconds?: string } {
+  const retryAfterSeconds = error.metadata.get('retry-after');
+  return retryAfterSeconds === null ? {} : { retryAfterSeconds };
 }
 
 /** An error as lines for a person, or as one JSON document for a program; undefined: a bug. */

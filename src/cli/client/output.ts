@@ -6,6 +6,9 @@ import { type DescMessage, type MessageShape, toJson } from '@bufbuild/protobuf'
 import { type Column, tableLines } from '../table.ts';
 import { printable } from './faults.ts';
 
+/** What was not observed, in a table: never a zero. */
+export const NOT_OBSERVED = '-';
+
 /** A table; without rows the sentence instead. */
 export function table(
   columns: readonly (string | Column)[],

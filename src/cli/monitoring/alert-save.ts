@@ -54,9 +54,10 @@ async function save(context: ActionContext): Promise<number> {
   const api = context.api('any');
   const project = await projectName(context, api);
   const id = input.text('id') ?? newUuid(ports.random);
-  const present = input.isOn('id')
-    ? await presentRule(api, `${project}/alertRules/${id}`)
-    : undefined;
+  // A creation that is sent again must be what it was: not the rule that the first try made.
+  const isEdit = input.isOn('id') && input.number('expected-version') !== 0;
+  const name = `${project}/alertRules/${id}`;
+  const present = isEdit ? await presentRule(api, name) : undefined;
   const spec = await readSpec(context, { project, base: present?.spec });
   const version = input.number('expected-version') ?? Number(present?.version ?? 0);
   if (!Number.isInteger(version) || version < 0) {

@@ -11,13 +11,18 @@ import {
 } from '../../gen/svc/monitoring/v1/monitoring_pb.ts';
 import { type Action, family, projectOption } from '../client/action.ts';
 import { projectName } from '../client/names.ts';
-import { enumText, json, localTime, messageJson, shortName, table } from '../client/output.ts';
+import {
+  enumText,
+  json,
+  localTime,
+  messageJson,
+  NOT_OBSERVED,
+  shortName,
+  table,
+} from '../client/output.ts';
 import { EXIT_OK } from '../command.ts';
 import { promqlAction } from './promql.ts';
 import { queryAction } from './query.ts';
-
-/** What was not observed, in a table: never a zero. */
-export const NOT_OBSERVED = '-';
 
 const PAGE_SIZE = 500;
 

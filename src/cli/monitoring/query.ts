@@ -14,10 +14,17 @@ import { type Action, type ActionContext, projectOption } from '../client/action
 import type { Option } from '../client/arguments.ts';
 import { UsageError } from '../client/faults.ts';
 import { resourceName } from '../client/names.ts';
-import { enumText, facts, json, localTime, messageJson, table } from '../client/output.ts';
+import {
+  enumText,
+  facts,
+  json,
+  localTime,
+  messageJson,
+  NOT_OBSERVED,
+  table,
+} from '../client/output.ts';
 import { EXIT_OK } from '../command.ts';
 
-const NOT_OBSERVED = '-';
 const RANGE_SECONDS_DEFAULT = 3_600;
 /** Steps that people think in; the first that gives a screen of rows is taken. */
 const STEPS = [30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 14_400, 43_200, 86_400];

@@ -1,0 +1,87 @@
+/**
+ * A gateway in front of a service that passes requests on and fails where it is told to: it loses
+ * the answer of a request that was done, answers in the service's place, or is silent. What came
+ * through is kept, so that a test can see what was sent again.
+ */
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+
+/** What becomes of one request. */
+export type GatewayFault =
+  /** Passed on, and its answer is lost: the connection breaks. */
+  | { readonly kind: 'lose answer' }
+  /** Passed on, and its answer never comes. */
+  | { readonly kind: 'silence' }
+  | {
+      readonly kind: 'answer';
+      readonly status: number;
+      readonly headers?: Readonly<Record<string, string>>;
+      readonly body?: string;
+    };
+
+export interface Gateway {
+  readonly url: string;
+  /** Used up first, one a request whose path contains `path`; default any. */
+  readonly faults: (GatewayFault & { readonly path?: string })[];
+  readonly requests: {
+    readonly path: string;
+    readonly body: string;
+    readonly headers: IncomingMessage['headers'];
+  }[];
+}
+
+/** Headers of one connection alone. */
+const HOP = ['host', 'connection', 'content-length', 'transfer-encoding', 'keep-alive'];
+
+/** Ends with the test. */
+export async function startGateway(
+  t: { teardown(fn: () => unknown): unknown },
+  target: string,
+): Promise<Gateway> {
+  const faults: Gateway['faults'] = [];
+  const requests: Gateway['requests'] = [];
+  const server = createServer((request, response) => {
+    pass(request, response).catch((error) => response.destroy(error));
+  });
+
+  async function pass(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { method = 'GET', url: path = '/', headers } = request;
+    const body = await buffer(request);
+    requests.push({ path, body: body.toString(), headers });
+    const place = faults.findIndex((fault) => path.includes(fault.path ?? ''));
+    const [fault] = place < 0 ? [] : faults.splice(place, 1);
+    if (fault?.kind === 'answer') {
+      response.writeHead(fault.status, fault.headers).end(fault.body ?? '');
+      return;
+    }
+    const passed = Object.fromEntries(
+      Object.entries(headers).filter(([name]) => !HOP.includes(name)),
+    );
+    // The service counts a session with its own origin alone.
+    const own = { ...passed, ...(passed.origin && { origin: target }) };
+    const answer = await fetch(target + path, {
+      ...{ method, headers: own as Record<string, string>, redirect: 'manual' },
+      ...(method === 'GET' ? {} : { body }),
+    });
+    const text = await answer.text();
+    if (fault?.kind === 'lose answer') response.destroy();
+    if (fault !== undefined) return;
+    const told = Object.fromEntries(
+      [...answer.headers].filter(([name]) => name !== 'content-encoding' && !HOP.includes(name)),
+    );
+    response.writeHead(answer.status, { ...told, 'set-cookie': answer.headers.getSetCookie() });
+    response.end(text);
+  }
+
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(async () => {
+    server.closeAllConnections();
+    server.close();
+    await once(server, 'close');
+  });
+  const { port } = server.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}`, faults, requests };
+}
