@@ -56,6 +56,7 @@ export function loadConfig(
   const settings = complete(values as unknown as ParsedValues, given);
   problems.push(...conflicts(settings, given));
   if (problems.length > 0) throw new ConfigError(problems);
+  warnings.push(...oversights(settings, given));
   return { settings, warnings };
 }
 
@@ -204,6 +205,17 @@ function conflicts(settings: Settings, given: GivenByName): string[] {
   }
   problems.push(...collectConflicts(settings, given, as), ...signInConflicts(settings, as));
   return problems;
+}
+
+/** What will work, and probably not as it is meant. */
+function oversights(settings: Settings, given: GivenByName): string[] {
+  const { listen, publicUrl, trustedProxy } = settings;
+  if (publicUrl !== null || (isLoopback(listen.host) && !trustedProxy)) return [];
+  const name = trustedProxy ? 'SVC_TRUSTED_PROXY' : 'SVC_LISTEN';
+  return [
+    `${given.get(name)?.as ?? name} lets others reach the service, but without SVC_PUBLIC_URL it ` +
+      'does not know its address: people cannot sign in from elsewhere, and links lead to this machine',
+  ];
 }
 
 function signInConflicts(settings: Settings, as: (name: string) => string): string[] {

@@ -14,6 +14,7 @@ import { cookieName, keepsCookies, readCookie } from '../../src/http/auth/sessio
 import { silentLog } from '../../src/log.ts';
 import { createService } from '../../src/service.ts';
 import { type Clock, systemClock, VirtualClock } from '../../streams/clock.ts';
+import { StreamUnavailable } from '../../streams/stream.ts';
 import { HOUR_MS, reasonOf } from '../support/credential-world.ts';
 import { dataFolder } from '../support/program.ts';
 import { Browser, sessionState, startSignInWorld } from '../support/sign-in-world.ts';
@@ -268,6 +269,32 @@ t.test('a secret that cannot be changed stays, and a dead cookie is taken away',
   t.equal(answer.location, `${world.origin}/auth/sign-in`);
   t.equal(browser.cookies.has(COOKIE), false);
 });
+
+t.test(
+  'while nothing can be kept a sign-in is refused for now, and the fault not shown',
+  async (t) => {
+    let error: Error = new StreamUnavailable('the disk of planted-host is full', 'refused');
+    const world = await startSignInWorld(t, {}, (people) => ({
+      ...people,
+      signInByLink: () => Promise.reject(error),
+    }));
+    const browser = new Browser(world);
+    const away = await browser.post('/auth/link', { token: 'x' });
+    t.equal(away.status, 503);
+    t.equal(away.headers.get('retry-after'), '1');
+    t.match(away.text, /Nothing can be kept at the moment: try again/);
+    error = new Error('planted-host failed');
+    for (const answer of [
+      await browser.post('/auth/link', { token: 'x' }),
+      await browser.send('/auth/link', { json: { token: 'x' } }),
+    ]) {
+      t.equal(answer.status, 500);
+      t.match(answer.text, answer.headers.get('x-request-id') ?? '');
+      t.notMatch(answer.text, 'planted-host');
+    }
+    t.equal(world.logged.filter((line) => line.includes('planted-host')).length, 2);
+  },
+);
 
 t.test('where to go after signing in is a path of this service or is refused', async (t) => {
   const world = await startSignInWorld(t);

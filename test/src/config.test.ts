@@ -184,6 +184,15 @@ t.test('a setting that nothing acts on yet says so when it is given', async (t) 
   t.same(warnings, ['SVC_AUDIT_RETENTION_DAYS has no effect: this version keeps all of them']);
 });
 
+t.test('a service that others reach is warned when it does not know its own address', async (t) => {
+  const warned = (environment: Record<string, string>) => loadConfig([], environment).warnings;
+  const tls = { SVC_TLS_CERT_FILE: 'c', SVC_TLS_KEY_FILE: 'k' };
+  t.match(warned({ SVC_TRUSTED_PROXY: '10.0.0.1' }), [/^SVC_TRUSTED_PROXY lets others .* sign in/]);
+  t.match(warned({ ...tls, SVC_LISTEN: '0.0.0.0:8443' }), [/^SVC_LISTEN lets others reach/]);
+  t.same(warned({ ...tls, SVC_LISTEN: '0.0.0.0:8443', SVC_PUBLIC_URL: 'https://a.b' }), []);
+  t.same(warned(tls), []);
+});
+
 t.test('docs/configuration.md and svc help serve say what the settings table says', async (t) => {
   if (process.env.SVC_TEST_UPDATE === '1') writeFileSync(page, settingsPage());
   t.equal(readFileSync(page, 'utf8'), settingsPage(), 'run with SVC_TEST_UPDATE=1 and look at it');

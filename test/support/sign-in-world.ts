@@ -4,7 +4,7 @@
  * and Sec-Fetch-Site are what the test says.
  */
 import type { Test } from 'tap';
-import type { IssuedLink, People, StartedSession } from '../../actors/identity/people-port.ts';
+import type { IssuedLink, People } from '../../actors/identity/people-port.ts';
 import { createIdentities } from '../../src/auth/people.ts';
 import { Closers } from '../../src/closers.ts';
 import { loadConfig } from '../../src/config.ts';
@@ -163,5 +163,3 @@ export function sessionState(people: People, secret: string | undefined): string
     return (error as { reason?: string }).reason ?? String(error);
   }
 }
-
-export type { StartedSession };

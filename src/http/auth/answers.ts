@@ -7,6 +7,7 @@ import { Code, ConnectError } from '@connectrpc/connect';
 import { errorToJson } from '@connectrpc/connect/protocol-connect';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Refusal } from '../../../streams/refusal.ts';
+import { StreamUnavailable } from '../../../streams/stream.ts';
 import { httpStatusOf, toConnectError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import { SignInFailed } from './identity-provider.ts';
@@ -44,9 +45,11 @@ export function tellSentence(
   return tellPage(reply, status, sentencePage({ offersSignIn: false, ...told }));
 }
 
+type AuthError = FastifyError | Refusal | StreamUnavailable | SignInFailed;
+
 /** Every error of these routes as an answer; what nobody foresaw goes to the log alone. */
 export function tellErrors(scope: FastifyInstance, log: Log, noteRefused: NoteRefused): void {
-  scope.setErrorHandler((error: FastifyError | Refusal | SignInFailed, request, reply) => {
+  scope.setErrorHandler((error: AuthError, request, reply) => {
     if (error instanceof SignInFailed) {
       noteRefused(`provider_${error.fault}`);
       log.warn({ detail: error.detail, part: 'sign-in' }, 'A sign-in at the provider failed');
@@ -55,8 +58,9 @@ export function tellErrors(scope: FastifyInstance, log: Log, noteRefused: NoteRe
     const refusal = error instanceof Refusal ? error : refusalOf(error);
     if (refusal) {
       noteRefused(refusal instanceof CrossSite ? refusal.cause : refusal.reason);
-      const status = error instanceof Refusal ? statusOf(refusal) : error.statusCode;
-      return tellRefusal(request, reply, { refusal, status: status ?? 400 });
+      // Fastify's own status says more than the catalogue's: 413, 415.
+      const status = ('statusCode' in error && error.statusCode) || statusOf(refusal);
+      return tellRefusal(request, reply, { refusal, status });
     }
     noteRefused('failed');
     log.error({ err: error, requestId: request.id, part: 'sign-in' }, 'A sign-in request failed');
@@ -66,8 +70,12 @@ export function tellErrors(scope: FastifyInstance, log: Log, noteRefused: NoteRe
   });
 }
 
-/** What fastify refuses about a body, without its text: that may repeat the body. */
-function refusalOf({ statusCode = 500 }: FastifyError): Refusal | undefined {
+/** A stream that is away, and what fastify refuses about a body, without its text: it may repeat it. */
+function refusalOf(error: FastifyError | StreamUnavailable): Refusal | undefined {
+  if (error instanceof StreamUnavailable) {
+    return new Refusal('NOT_READY', 'Nothing can be kept at the moment: try again');
+  }
+  const { statusCode = 500 } = error;
   if (statusCode < 400 || statusCode >= 500) return undefined;
   if (statusCode === 413) return new Refusal('REQUEST_TOO_LARGE', 'The request is too large');
   const message = 'The request is not a form and not JSON that can be read';

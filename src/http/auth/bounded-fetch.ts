@@ -7,7 +7,7 @@ import type { CustomFetch } from 'openid-client';
 /** Keys and metadata of large providers are some 20 KB. */
 const ANSWER_BYTES_MAX = 512 * 1024;
 
-export class AnswerTooLarge extends Error {
+class AnswerTooLarge extends Error {
   readonly code = 'ANSWER_TOO_LARGE';
   constructor() {
     super(`The answer has more than ${ANSWER_BYTES_MAX} bytes`);

@@ -7,7 +7,7 @@ import { Refusal } from '../../../streams/refusal.ts';
 import { isJson } from './same-site.ts';
 
 /** The largest is a form with a link's token: some 200 bytes. */
-export const BODY_BYTES_MAX = 8 * 1024;
+const BODY_BYTES_MAX = 8 * 1024;
 
 const TYPES = ['application/x-www-form-urlencoded', 'application/json'] as const;
 
