@@ -88,18 +88,15 @@ async function signInByInvitation(
 /** Its link begins one session, also when the attempt before ended between two commits. */
 function assertOpen(system: Pick<Draft, 'record'>, row: Instance, atMs: number): void {
   const isUsed = system.record(INVITATION_USED, row.instance) !== undefined;
-  if (isUsed || row.value === 'revoked') {
-    const message = 'The invitation was accepted, or taken back: sign in, or ask for a new one';
-    throw new Refusal('CREDENTIAL_REVOKED', message, { cause: isUsed ? 'USED' : 'REVOKED' });
-  }
+  if (isUsed || row.value === 'revoked') throw usedInvitation(isUsed ? 'USED' : 'REVOKED');
   if (row.value !== 'expired' && atMs < invitationOf(row).expiresMs) return;
   throw new Refusal('CREDENTIAL_EXPIRED', 'The invitation is past its time: ask for a new one');
 }
 
 /**
- * Whose the invitation is: whoever accepted it, is signed in, or becomes a person by it. Its link
- * is known to whoever invited, so it proves no address, and signs nobody in who was there before:
- * else an owner could become any person by inviting them. The operator's word counts as proof.
+ * Whose the invitation is: whoever is signed in, or becomes a person by it. Its link is known to
+ * whoever invited, so it proves no address, and signs nobody in who was there before: else an owner
+ * could become any person by inviting them. The operator's word counts as proof.
  */
 async function personOfInvitation(
   { host }: PeopleDeps,
@@ -107,10 +104,13 @@ async function personOfInvitation(
   presenter: string | undefined,
 ): Promise<string> {
   const { email, invitedBy, person: acceptedBy } = invitationOf(row);
-  if (acceptedBy !== null) return acceptedBy;
-  if (presenter !== undefined) return presenter;
   const isVouched = invitedBy.startsWith('operator/');
   const id = createHash('sha256').update(`invited ${row.instance}`).digest('hex').slice(0, 26);
+  if (acceptedBy !== null) {
+    assertResumed(host.view(SYSTEM_PROJECT), { acceptedBy, presenter, id, isVouched });
+    return acceptedBy;
+  }
+  if (presenter !== undefined) return presenter;
   const { answer } = await host.submit({
     project: SYSTEM_PROJECT,
     by: humanOf(id),
@@ -126,6 +126,27 @@ async function personOfInvitation(
     },
   });
   return answer;
+}
+
+/**
+ * An acceptance that was cut off before its session goes on: of whoever is signed in, or of the
+ * person that this very link has made (`id`) and that nobody has proven to be since. Accepted in
+ * another way, the link is of no use: it would sign somebody else in.
+ */
+function assertResumed(
+  system: Pick<Draft, 'instance'>,
+  asked: { acceptedBy: string; presenter: string | undefined; id: string; isVouched: boolean },
+): void {
+  const { acceptedBy, presenter, id, isVouched } = asked;
+  if (acceptedBy === presenter) return;
+  const isMadeByIt = acceptedBy === id && presenter === undefined;
+  if (isMadeByIt && (isVouched || assertActive(system, id).email === '')) return;
+  throw usedInvitation('USED');
+}
+
+function usedInvitation(cause: 'USED' | 'REVOKED'): Refusal {
+  const message = 'The invitation was accepted, or taken back: sign in, or ask for a new one';
+  return new Refusal('CREDENTIAL_REVOKED', message, { cause });
 }
 
 function knownAlready(): Refusal {
