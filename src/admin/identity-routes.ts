@@ -6,7 +6,14 @@
 import type { Host, ProjectView } from '../../actors/host-port.ts';
 import { projectRecord } from '../../actors/identity/members.ts';
 import { MEMBERS_MAX, membershipOf } from '../../actors/identity/membership-changes.ts';
-import { contextOfPerson, parseEmail, personRow } from '../../actors/identity/people-index.ts';
+import {
+  claimOf,
+  contextOfPerson,
+  emailOrNone,
+  parseEmail,
+  personByClaim,
+  personRow,
+} from '../../actors/identity/people-index.ts';
 import type { Members, People } from '../../actors/identity/people-port.ts';
 import { signInsOf } from '../../actors/identity/sign-ins.ts';
 import type { Role } from '../../machines/membership.ts';
@@ -56,7 +63,10 @@ export interface MadeLink {
 export interface ListedPerson {
   readonly person: string;
   readonly displayName: string;
+  /** Verified; '' = none. */
   readonly email: string;
+  /** Told by an invitation, and proven by nobody yet; '' = none. */
+  readonly claimedEmail: string;
   readonly state: string;
   readonly disabledReason: string | null;
   readonly sessions: number;
@@ -173,6 +183,7 @@ function listPeople({ host, members }: IdentityRouteDeps): ListedPerson[] {
     const { displayName, email, disabledReason, createdMs } = contextOfPerson(row);
     return {
       ...{ person: row.instance, displayName, email, disabledReason, createdMs },
+      claimedEmail: claimOf(system, row.instance) ?? '',
       state: String(row.value),
       sessions: signInsOf(system, row.instance).sessions.length,
       projects: members.placesOf(row.instance).map(({ project, role }) => `${project} ${role}`),
@@ -241,10 +252,14 @@ async function revokeKey(host: Host, body: Body): Promise<RevokedKey> {
 /** By verified address, `people/<id>` or id. Throws NOT_FOUND. */
 function personOf({ host, people }: IdentityRouteDeps, body: Body): string {
   const who = text(body, 'person');
-  const id = who.includes('@') ? people.personByEmail(who) : who.replace(/^people\//, '');
   const system = host.view(SYSTEM_PROJECT);
+  const id = who.includes('@') ? people.personByEmail(who) : who.replace(/^people\//, '');
   if (id !== undefined && system.instance('person', id)) return id;
-  throw new Refusal('NOT_FOUND', `Nobody is known as ${who}: "svc admin people list" shows them`);
+  const claimant = personByClaim(system, emailOrNone(who));
+  const hint = claimant
+    ? `people/${claimant} joined by an invitation to it; give that name if it is them`
+    : '"svc admin people list" shows them';
+  throw new Refusal('NOT_FOUND', `Nobody is known as ${who}: ${hint}`);
 }
 
 /** Only the service's own user and root come here, so the name is taken as the command tells it. */

@@ -146,7 +146,8 @@ function peopleTable(people: readonly ListedPerson[]): string {
   return table(
     ['person', 'name', 'email', 'state', 'sessions', 'projects', 'since'],
     people.map((each) => [
-      ...[each.person, each.displayName, each.email],
+      ...[each.person, each.displayName],
+      each.claimedEmail === '' ? each.email : `${each.claimedEmail} (not proven)`,
       each.disabledReason === null ? each.state : `${each.state}: ${each.disabledReason}`,
       ...[String(each.sessions), each.projects.join(', ')],
       localTime(Math.floor(each.createdMs / 1000)),

@@ -142,6 +142,19 @@ t.test('people are listed, locked out, let in again, and signed out', async (t) 
   }
 });
 
+t.test('an address that only an invitation told is shown as such, and names nobody', async (t) => {
+  const { world, admin, use } = await startAdmin(t);
+  await admin('project', 'create', 'web', '--owner', 'ann@x.org');
+  const by = { kind: 'human', name: 'people/ann' } as const;
+  const offer = { project: 'web', by, email: 'bob@x.org', role: 'VIEWER' } as const;
+  const { token } = await world.members.invitations.invite(offer);
+  const { person } = await use(`#${token}`);
+  t.match((await admin('people', 'list')).stdout, /bob +bob@x\.org \(not proven\) +active/);
+  const told = await admin('login-link', 'bob@x.org');
+  t.match(told, { code: 1, stderr: `people/${person} joined by an invitation to it` });
+  t.equal((await admin('login-link', person)).code, 0);
+});
+
 t.test('a key is revoked in an emergency, by name or id, whosever it is', async (t) => {
   const { world, admin } = await startAdmin(t);
   const owner = 'projects/web/serviceAccounts/a';
