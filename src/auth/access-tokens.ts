@@ -17,6 +17,8 @@ export interface AccessTokensOptions {
   readonly clock: Clock;
   /** Public URL of the service, `iss` of every token; asked each time: it is known late. */
   readonly issuer: () => string;
+  /** Verified tokens that are remembered; default 10,000, about 4 MB. */
+  readonly rememberedMax?: number;
 }
 
 /** How long an access token lives, ms (interface, section 8: 15 minutes). */
@@ -28,8 +30,7 @@ const ALGORITHM = 'EdDSA';
 /** What we make has about 600 characters. */
 const LENGTH_MAX = 2_048;
 const FORM = /^eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/;
-/** Tokens live 15 minutes: at a token a second that is every one of them, about 1 MB. */
-const CACHE_MAX = 1_000;
+const REMEMBERED_MAX = 10_000;
 const PROJECTS = 'projects/';
 
 /**
@@ -37,7 +38,7 @@ const PROJECTS = 'projects/';
  * open.
  */
 export async function openAccessTokens(options: AccessTokensOptions): Promise<AccessTokens> {
-  const { clock, issuer } = options;
+  const { clock, issuer, rememberedMax = REMEMBERED_MAX } = options;
   const keys = await openSigningKeys({ ...options, tokensLiveMs: ACCESS_TOKEN_MS });
   const verified = new Map<string, Cached>();
   return {
@@ -62,7 +63,7 @@ export async function openAccessTokens(options: AccessTokensOptions): Promise<Ac
       if (known && known.issuer === issuer()) return inTime(known.claims, clock);
       if (text.length > LENGTH_MAX) throw malformed();
       const claims = await verify({ text, keys, issuer: issuer(), nowMs: clock.now() });
-      if (verified.size >= CACHE_MAX) verified.delete(verified.keys().next().value ?? '');
+      if (verified.size >= rememberedMax) verified.delete(verified.keys().next().value ?? '');
       verified.set(digest, { claims, issuer: issuer() });
       return claims;
     },

@@ -1,6 +1,6 @@
 /**
- * The Ed25519 keys that access tokens are signed with: one that signs, and those before it that
- * still verify. They lie sealed in the secret store as one value, so that a crash leaves the old
+ * The Ed25519 keys that access tokens are signed with: one that signs, and the public parts of
+ * those before it that still verify. They lie sealed in the secret store as one value, so that a crash leaves the old
  * set or the new one; a key signs only once it is on disk.
  */
 import {
@@ -14,24 +14,23 @@ import {
 import type { SecretStore } from '../../sqlite/secret-store.ts';
 import type { Clock } from '../../streams/clock.ts';
 
-export interface SigningKey {
+export interface VerifyingKey {
   /** RFC 7638 thumbprint. */
   readonly kid: string;
-  readonly privateKey: CryptoKey;
   readonly publicKey: CryptoKey;
   /** As told to others: `kid`, `use` and `alg` in it, nothing private. */
   readonly publicJwk: JWK;
-  /** Unix ms. */
-  readonly createdMs: number;
-  /** When it stopped signing, Unix ms; null = it signs. */
-  readonly retiredMs: number | null;
+}
+
+export interface SigningKey extends VerifyingKey {
+  readonly privateKey: CryptoKey;
 }
 
 export interface SigningKeys {
   /** The key to sign with: made when there is none or it is too old, and on disk by then. */
   signing(): Promise<SigningKey>;
   /** Every key whose tokens may still live, newest first. Empty before the first is made. */
-  verifying(): readonly SigningKey[];
+  verifying(): readonly VerifyingKey[];
 }
 
 export interface SigningKeysOptions {
@@ -48,10 +47,19 @@ const MARGIN_MS = 60_000;
 const STORED = { id: 'access-tokens', purpose: 'signing-keys' } as const;
 const ALGORITHM = 'EdDSA';
 
+/** As it is stored: sealed, because `jwk` has the private part while the key signs. */
 interface StoredKey {
   readonly jwk: JWK;
+  /** Unix ms. */
   readonly createdMs: number;
+  /** When it stopped signing, Unix ms; null = it signs. */
   readonly retiredMs: number | null;
+}
+
+interface KeptKey extends VerifyingKey {
+  readonly stored: StoredKey;
+  /** null once it has stopped signing. */
+  readonly privateKey: CryptoKey | null;
 }
 
 /** The stored keys, ready. Throws `SealBroken` when they do not open. */
@@ -60,17 +68,16 @@ export async function openSigningKeys(options: SigningKeysOptions): Promise<Sign
   let keys = await loadKeys(secrets);
   let making: Promise<SigningKey> | undefined;
 
-  const lives = (key: SigningKey): boolean =>
-    key.retiredMs === null || clock.now() < key.retiredMs + tokensLiveMs + MARGIN_MS;
-  const current = (): SigningKey | undefined =>
-    keys.find((key) => key.retiredMs === null && clock.now() < key.createdMs + SIGNING_KEY_MS);
+  const lives = ({ stored: { retiredMs } }: KeptKey): boolean =>
+    retiredMs === null || clock.now() < retiredMs + tokensLiveMs + MARGIN_MS;
+  const current = (): SigningKey | undefined => keys.find(isSigning(clock.now()));
 
   async function rotate(): Promise<SigningKey> {
     const nowMs = clock.now();
     const made = await makeKey(nowMs);
-    const retired = keys.map((key) => ({ ...key, retiredMs: key.retiredMs ?? nowMs }));
-    const next = [made, ...retired.filter(lives)];
-    await storeKeys(secrets, next);
+    const next = [made, ...keys.map((key) => retired(key, nowMs)).filter(lives)];
+    const stored = JSON.stringify(next.map((key) => key.stored));
+    secrets.put(STORED.id, STORED.purpose, new TextEncoder().encode(stored));
     keys = next;
     return made;
   }
@@ -87,12 +94,18 @@ export async function openSigningKeys(options: SigningKeysOptions): Promise<Sign
   };
 }
 
-async function makeKey(createdMs: number): Promise<SigningKey> {
-  const { privateKey } = await generateKeyPair(ALGORITHM, { extractable: true });
-  return asKey({ jwk: await exportJWK(privateKey), createdMs, retiredMs: null });
+function isSigning(nowMs: number) {
+  return (key: KeptKey): key is KeptKey & SigningKey =>
+    key.privateKey !== null && nowMs < key.stored.createdMs + SIGNING_KEY_MS;
 }
 
-async function loadKeys(secrets: SigningKeysOptions['secrets']): Promise<SigningKey[]> {
+async function makeKey(createdMs: number): Promise<KeptKey & SigningKey> {
+  const { privateKey } = await generateKeyPair(ALGORITHM, { extractable: true });
+  const kept = await asKey({ jwk: await exportJWK(privateKey), createdMs, retiredMs: null });
+  return { ...kept, privateKey };
+}
+
+async function loadKeys(secrets: SigningKeysOptions['secrets']): Promise<KeptKey[]> {
   const stored = secrets.get(STORED.id, STORED.purpose);
   if (!stored) return [];
   // Sealed and written by this file alone: its form needs no check.
@@ -100,29 +113,28 @@ async function loadKeys(secrets: SigningKeysOptions['secrets']): Promise<Signing
   return Promise.all(keys.map(asKey));
 }
 
-async function storeKeys(
-  secrets: SigningKeysOptions['secrets'],
-  keys: readonly SigningKey[],
-): Promise<void> {
-  const stored = await Promise.all(
-    keys.map(async ({ privateKey, createdMs, retiredMs }): Promise<StoredKey> => {
-      return { jwk: await exportJWK(privateKey), createdMs, retiredMs };
-    }),
-  );
-  secrets.put(STORED.id, STORED.purpose, new TextEncoder().encode(JSON.stringify(stored)));
+async function asKey(stored: StoredKey): Promise<KeptKey> {
+  const open = publicPart(stored.jwk);
+  const kid = await calculateJwkThumbprint(open);
+  const publicKey = await importKey(open);
+  const privateKey = stored.jwk.d === undefined ? null : await importKey(stored.jwk);
+  const publicJwk = { ...open, kid, use: 'sig', alg: ALGORITHM };
+  return { kid, stored, privateKey, publicKey, publicJwk };
 }
 
-async function asKey({ jwk, createdMs, retiredMs }: StoredKey): Promise<SigningKey> {
-  const { d: _private, ...open } = jwk;
-  const kid = await calculateJwkThumbprint(open);
-  const privateKey = await importKey(jwk);
-  const publicKey = await importKey(open);
-  const publicJwk = { ...open, kid, use: 'sig', alg: ALGORITHM };
-  return { kid, privateKey, publicKey, publicJwk, createdMs, retiredMs };
+/** It only verifies from `nowMs` on, and for that needs nothing private. */
+function retired(key: KeptKey, nowMs: number): KeptKey {
+  const { jwk, createdMs, retiredMs } = key.stored;
+  const stored = { jwk: publicPart(jwk), createdMs, retiredMs: retiredMs ?? nowMs };
+  return { ...key, privateKey: null, stored };
+}
+
+function publicPart({ d: _private, ...open }: JWK): JWK {
+  return open;
 }
 
 async function importKey(jwk: JWK): Promise<CryptoKey> {
-  const key = await importJWK(jwk, ALGORITHM, { extractable: true });
+  const key = await importJWK(jwk, ALGORITHM);
   if (key instanceof Uint8Array)
     throw new Error('A signing key in the secret store is no key pair');
   return key;

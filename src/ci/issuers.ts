@@ -68,7 +68,9 @@ const NAME = /^[a-z0-9][a-z0-9-]{0,30}$/;
 export const ciIssuers: Kind<readonly Issuer[]> = {
   takes:
     `a comma-separated list of ${publicNames.join(', ')}, and name=kind@url for an issuer of ` +
-    `your own (kinds: ${kindNames.join(', ')}), such as github,ghes=github@https://github.example.com/_services/token; or none`,
+    `your own (kinds: ${kindNames.join(', ')}), such as ` +
+    'github,ghes=github@https://github.example.com/_services/token, with ;keys=url behind it where ' +
+    'its keys are not at the usual place; or none',
   parse: (text) => {
     if (text === 'none') return [];
     const issuers = text.split(',').map((item) => parseIssuer(item.trim()));
@@ -82,8 +84,8 @@ export const ciIssuers: Kind<readonly Issuer[]> = {
 };
 
 function parseIssuer(item: string): Issuer {
-  const own = /^([^=@]*)=([^=@]*)@(.*)$/.exec(item);
-  const [name = '', kindName = '', url] = own ? own.slice(1) : [item, item];
+  const own = /^([^=@;]*)=([^=@;]*)@([^;]*)(?:;keys=(.*))?$/.exec(item);
+  const [name = '', kindName = '', url, keys] = own ? own.slice(1) : [item, item];
   const kind = kindNames.find((known) => known === kindName);
   if (!NAME.test(name) || !kind) throw new BadSetting(`has ${JSON.stringify(item)}, which is none`);
   const known: IssuerKind = issuerKinds[kind];
@@ -91,13 +93,14 @@ function parseIssuer(item: string): Issuer {
   if (issuerUrl === undefined) {
     throw new BadSetting(`has ${name} alone: give its address too, as ${name}=${kind}@https://…`);
   }
-  assertIssuerUrl(issuerUrl);
-  const keysUrl = issuerUrl.replace(/\/$/, '') + known.keysPath;
+  assertExactUrl(issuerUrl);
+  if (keys !== undefined) assertExactUrl(keys);
+  const keysUrl = keys ?? issuerUrl.replace(/\/$/, '') + known.keysPath;
   return { name, kind, url: issuerUrl, keysUrl };
 }
 
 /** `iss` is compared as text, so what a parser would change is refused here. */
-function assertIssuerUrl(text: string): void {
+function assertExactUrl(text: string): void {
   if (!URL.canParse(text)) throw new BadSetting(`has ${JSON.stringify(text)}, which is no address`);
   const url = new URL(text);
   const isHttp = url.protocol === 'http:' && isLoopbackHost(url.hostname);

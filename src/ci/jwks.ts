@@ -106,8 +106,10 @@ class Keys implements IssuerKeys {
     if (age <= RENEW_MS) return;
     const mayTry = this.#fault === undefined || this.#sinceAttemptMs() >= RETRY_PAUSE_MS;
     if (!mayTry && !this.#underWay) return;
-    if (age > FRESH_MS) await this.#renewed();
-    else void this.#renew();
+    // Once an outage is known, keys that may still be used are: nobody waits for the next attempt.
+    const mayUse = age <= FRESH_MS || (this.#fault !== undefined && age <= STALE_MS);
+    if (mayUse) void this.#renew();
+    else await this.#renewed();
   }
 
   /** Resolves when the attempt under way, or a new one, is over. Bounded by its time. */

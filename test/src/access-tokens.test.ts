@@ -26,7 +26,8 @@ function world() {
     },
   };
   const issuer = { url: ISSUER };
-  const open = () => openAccessTokens({ secrets, clock, issuer: () => issuer.url });
+  const open = (bounds: { rememberedMax?: number } = {}) =>
+    openAccessTokens({ secrets, clock, issuer: () => issuer.url, ...bounds });
   const claims = (change: Partial<AccessTokenClaims> = {}): AccessTokenClaims => ({
     token: 'token-1',
     project: 'demo',
@@ -187,7 +188,7 @@ t.test('the key is made once, at first use, and sealed before it signs', async (
 });
 
 t.test('a key signs for 90 days; the one before verifies until its tokens are over', async (t) => {
-  const { open, claims, clock } = world();
+  const { open, claims, clock, values } = world();
   const tokens = await open();
   await tokens.sign(claims());
   await clock.advance(SIGNING_KEY_MS - 1_000);
@@ -196,6 +197,12 @@ t.test('a key signs for 90 days; the one before verifies until its tokens are ov
   const next = await tokens.sign(claims({ token: 'next' }));
   t.not(decodeProtectedHeader(last).kid, decodeProtectedHeader(next).kid);
   t.equal(tokens.jwks().keys.length, 2);
+  const stored = [...values.values()].map((value) => JSON.parse(Buffer.from(value).toString()));
+  t.same(
+    stored[0].map(({ jwk }: { jwk: object }) => 'd' in jwk),
+    [true, false],
+    'the private part of the old one is gone',
+  );
   const restarted = await open();
   for (const one of [tokens, restarted]) {
     t.equal((await one.verify(last)).token, 'last');
@@ -222,11 +229,19 @@ t.test('the public keys are told under /.well-known/jwks.json, and nothing priva
   t.equal(key.kid, decodeProtectedHeader(text).kid);
 });
 
-t.test('verified tokens are kept in bounded number, the oldest go first', async (t) => {
+t.test('verified tokens are remembered in bounded number, the oldest go first', async (t) => {
   const { open, claims } = world();
-  const tokens = await open();
+  const tokens = await open({ rememberedMax: 50 });
   const texts: string[] = [];
-  for (let i = 0; i < 1_100; i++) texts.push(await tokens.sign(claims({ token: `t${i}` })));
-  for (const text of texts) await tokens.verify(text);
-  t.equal((await tokens.verify(texts[0] ?? '')).token, 't0', 'looked at again');
+  for (let i = 0; i < 51; i++) texts.push(await tokens.sign(claims({ token: `t${i}` })));
+  const verifications = t.capture(crypto.subtle, 'verify', crypto.subtle.verify);
+  const looks = async (i: number) => {
+    t.equal((await tokens.verify(texts[i] ?? '')).token, `t${i}`);
+    return verifications().length;
+  };
+  for (let i = 0; i < 50; i++) t.equal(await looks(i), 1, 'each is verified once');
+  for (let i = 0; i < 50; i++) t.equal(await looks(i), 0, 'and is remembered');
+  t.equal(await looks(50), 1);
+  t.equal(await looks(1), 0);
+  t.equal(await looks(0), 1, 'the oldest one made room');
 });

@@ -37,7 +37,8 @@ t.test('the setting names public issuers, and one’s own by kind and address', 
   const list =
     'github, gitlab,buildkite,' +
     'ghes=github@https://ghe.example/_services/token,lab=gitlab@https://git.example:8443,' +
-    'circle=circleci@https://oidc.circleci.com/org/1a2b,local=github@http://127.0.0.1:9000';
+    'circle=circleci@https://oidc.circleci.com/org/1a2b,local=github@http://127.0.0.1:9000,' +
+    'far=gitlab@https://git.example;keys=https://keys.example/git';
   t.same(
     ciIssuers.parse(list).map(({ name, kind, keysUrl }) => `${name} ${kind} ${keysUrl}`),
     [
@@ -48,6 +49,7 @@ t.test('the setting names public issuers, and one’s own by kind and address', 
       'lab gitlab https://git.example:8443/oauth/discovery/keys',
       'circle circleci https://oidc.circleci.com/org/1a2b/.well-known/jwks-pub.json',
       'local github http://127.0.0.1:9000/.well-known/jwks',
+      'far gitlab https://keys.example/git',
     ],
   );
 });
@@ -69,6 +71,10 @@ t.test('a setting that would not do is refused with what would', async (t) => {
     ['x=github@https://CI.example', /https:\/\/ci\.example/],
     ['x=github@https://ci.example:443', /as its tokens do/],
     ['x=github@https://ci.example/a/../b', /as its tokens do/],
+    ['x=github@https://ci.example;keys=http://keys.example', /https/],
+    ['x=github@https://ci.example;keys=', /no address/],
+    ['x=github@https://ci.example;other', /"x=/],
+    ['github;keys=https://keys.example', /"github;/],
     ['github,github', /twice/],
     ['github,x=github@https://token.actions.githubusercontent.com', /twice/],
   ];

@@ -125,6 +125,25 @@ t.test('while the issuer is away its last keys hold for 24 hours, with an alarm'
   t.equal(lines.at(-1), 'The keys of the issuer are back');
 });
 
+t.test('once an outage is known, tokens of known keys do not wait for an attempt', async (t) => {
+  const { clock, issuer, has } = world();
+  await has('a');
+  issuer.answer = 'never';
+  await clock.advance(FRESH_MS + 1);
+  const first = has('a');
+  await turn();
+  await clock.advance(FETCH_MS);
+  t.equal(await first, true, 'the first one waited');
+  await clock.advance(RETRY_PAUSE_MS);
+  t.equal(await has('a'), true, 'answered while an attempt hangs');
+  t.equal(issuer.fetches, 3);
+  issuer.answer = setOf('b');
+  await clock.advance(FETCH_MS + RETRY_PAUSE_MS);
+  t.equal(await has('a'), true);
+  t.equal(await has('b'), true, 'which asks for what is not known');
+  t.equal(await has('a'), false, 'and what is no longer told is gone');
+});
+
 t.test(
   'an issuer that never answered: refused as not ready, with when to come again',
   async (t) => {
