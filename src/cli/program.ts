@@ -22,6 +22,7 @@ import { loginCommand } from './session/login.ts';
 import { logoutCommand } from './session/logout.ts';
 import { whoamiCommand } from './session/whoami.ts';
 import { versionCommand } from './version.ts';
+import { vmsCommand } from './vms.ts';
 
 const helpCommand: Command = {
   name: 'help',
@@ -48,6 +49,7 @@ const commands: readonly Command[] = [
   keysCommand,
   serviceAccountsCommand,
   trustsCommand,
+  vmsCommand,
   monitoringCommand,
   alertsCommand,
   authCommand,

@@ -1,0 +1,84 @@
+/**
+ * `svc vms`: expanded monitoring of single VMs, for people: a one-time token for the agent inside a
+ * guest, and the end of it. What the agent does with the token is `svc agent`.
+ */
+import {
+  EnrolVmResponseSchema,
+  ProjectService,
+  UnenrolVmResponseSchema,
+} from '../gen/svc/project/v1/project_pb.ts';
+import { type Action, family, projectOption, requestIdOption } from './client/action.ts';
+import { requestId, resourceName } from './client/names.ts';
+import { tellRequest, tellSecret } from './client/once.ts';
+import { facts, json, localTime, messageJson } from './client/output.ts';
+import { EXIT_OK } from './command.ts';
+
+const { method } = ProjectService;
+const positionals = [{ name: 'VM' }] as const;
+
+const enrolAction: Action = {
+  name: 'enrol',
+  summary: 'Offer expanded monitoring of a VM: prints the one-time token for its agent',
+  positionals,
+  options: [
+    {
+      name: 'datacenter',
+      takes: 'NAME',
+      help: 'Where the VM will be; needed for one that is not known yet',
+    },
+    projectOption,
+    requestIdOption,
+  ],
+  notes: `
+VM is its id, or its full name: that of one in the list, or the UUID that a new one will have. The
+token works for 24 hours, once. An agent that is there goes on until the next one has enrolled.
+`,
+  async run(context) {
+    const api = context.api('person');
+    const vmName = await resourceName(context, api, {
+      collection: 'vms',
+      given: context.input.positional(0),
+    });
+    const id = requestId(context);
+    tellRequest(context, 'The token', id);
+    const datacenter = context.input.text('datacenter') ?? '';
+    const answer = await api.call(method.enrolVm, { vmName, requestId: id, datacenter });
+    const { enrolmentToken: secret, secretAvailable } = answer;
+    return tellSecret(
+      context,
+      { secret, secretAvailable },
+      {
+        about: facts([
+          ['VM', vmName],
+          ['until', localTime(answer.expiresUnix)],
+          ['in the guest', answer.installCommand],
+        ]),
+        document: () => json(messageJson(EnrolVmResponseSchema, answer)),
+        ifLost: 'Enrol the VM again, with a new request id: the lost token is of no use then.',
+      },
+    );
+  },
+};
+
+const unenrolAction: Action = {
+  name: 'unenrol',
+  summary: "End expanded monitoring of a VM: its agent's key stops working at once",
+  positionals,
+  options: [projectOption, requestIdOption],
+  async run(context) {
+    const api = context.api('person');
+    const vmName = await resourceName(context, api, {
+      collection: 'vms',
+      given: context.input.positional(0),
+    });
+    const answer = await api.call(method.unenrolVm, { vmName, requestId: requestId(context) });
+    if (context.json) context.print(json(messageJson(UnenrolVmResponseSchema, answer)));
+    else context.tell(`Expanded monitoring of ${vmName} is off`);
+    return EXIT_OK;
+  },
+};
+
+export const vmsCommand = family('vms', 'Expanded monitoring of single VMs', [
+  enrolAction,
+  unenrolAction,
+]);
