@@ -6,6 +6,7 @@
  */
 import { hash } from 'node:crypto';
 import { type CryptoKey, errors, type JWTPayload, jwtVerify, SignJWT } from 'jose';
+import { ACCESS_TOKEN_MS } from '../../actors/identity/ci/port.ts';
 import type { SecretStore } from '../../sqlite/secret-store.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { Refusal } from '../../streams/refusal.ts';
@@ -20,9 +21,6 @@ export interface AccessTokensOptions {
   /** Verified tokens that are remembered; default 10,000, about 4 MB. */
   readonly rememberedMax?: number;
 }
-
-/** How long an access token lives, ms (interface, section 8: 15 minutes). */
-export const ACCESS_TOKEN_MS = 15 * 60_000;
 
 /** Media type of RFC 9068, section 2.1: no token of another purpose passes for one. */
 const TYP = 'at+jwt';

@@ -5,7 +5,8 @@
 import { fastify } from 'fastify';
 import { decodeJwt, decodeProtectedHeader, exportJWK, generateKeyPair, SignJWT } from 'jose';
 import t from 'tap';
-import { ACCESS_TOKEN_MS, openAccessTokens } from '../../src/auth/access-tokens.ts';
+import { ACCESS_TOKEN_MS } from '../../actors/identity/ci/port.ts';
+import { openAccessTokens } from '../../src/auth/access-tokens.ts';
 import type { AccessTokenClaims } from '../../src/auth/ports.ts';
 import { SIGNING_KEY_MS } from '../../src/auth/signing-keys.ts';
 import { addJwksRoute } from '../../src/http/jwks-route.ts';
