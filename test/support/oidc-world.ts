@@ -128,6 +128,8 @@ function openProvider(
     clients: [{ client_id: CLIENT_ID, redirect_uris: [options.redirectUri], ...authentication }],
     jwks: { keys: [options.jwk as { kty: 'RSA' }] },
     cookies: { keys: ['cookies of the provider'] },
+    // Seconds.
+    ttl: { AccessToken: 60, Grant: 60, IdToken: 60, Interaction: 60, Session: 60 },
     claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'] },
     features: { devInteractions: { enabled: false } },
     interactions: { url: (_context, { uid }) => `/interaction/${uid}` },

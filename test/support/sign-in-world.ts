@@ -4,7 +4,7 @@
  * and Sec-Fetch-Site are what the test says.
  */
 import type { Test } from 'tap';
-import type { IssuedLink, People } from '../../actors/identity/people-port.ts';
+import type { IssuedLink, Members, People } from '../../actors/identity/people-port.ts';
 import { createIdentities } from '../../src/auth/people.ts';
 import { Closers } from '../../src/closers.ts';
 import { loadConfig } from '../../src/config.ts';
@@ -17,6 +17,7 @@ import { startWorld, tester, type World } from './credential-world.ts';
 
 export interface SignInWorld extends World {
   readonly people: People;
+  readonly members: Members;
   readonly signIn: SignIn;
   /** `http://127.0.0.1:<port>`, where the server listens. */
   readonly address: string;
@@ -59,7 +60,7 @@ export async function startSignInWorld(
     of: (session: string) => seen.get(session),
   };
   const onFault = (what: string, err: unknown) => log.error({ err }, what);
-  const { people: real } = createIdentities({ host, clock, random, lastSeen, onFault });
+  const { people: real, members } = createIdentities({ host, clock, random, lastSeen, onFault });
   const people = wrap(real);
   const address = { current: settings.publicUrl ?? '' };
   const deriveKey = (purpose: string) => new Uint8Array(32).fill(purpose.length);
@@ -77,7 +78,7 @@ export async function startSignInWorld(
   const bound = server.app.server.address() as { port: number };
   return {
     ...world,
-    ...{ people, signIn, logged, origin: server.baseUrl },
+    ...{ people, members, signIn, logged, origin: server.baseUrl },
     address: `http://127.0.0.1:${bound.port}`,
     metrics: () => metrics.text(),
     person: (email) => people.ensurePerson(tester, { displayName: 'Ada', email }),
