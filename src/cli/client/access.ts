@@ -34,13 +34,17 @@ export interface AccessOptions {
 export function openAccess(options: AccessOptions): Access {
   const { environment, ports, caller } = options;
   const path = sessionPath(environment, ports.homeFolder);
-  const needsSession = caller !== 'nobody' || !(options.endpoint || environment.SVC_ENDPOINT);
   const hasKey = caller === 'any' && Boolean(environment.SVC_API_KEY);
-  const stored = needsSession && !hasKey ? readSession(path) : undefined;
-  const endpoint = findEndpoint(options, stored);
-  if (caller === 'nobody') return accessOf(endpoint, {});
-  if (hasKey) return accessOf(endpoint, { authorization: `Bearer ${checkedKey(environment)}` });
+  if (caller === 'nobody' || hasKey) {
+    // The session only tells where: it is not read where that is known.
+    const endpoint = givenEndpoint(options) ?? readSession(path)?.endpoint;
+    if (endpoint === undefined) throw notKnownWhere();
+    const key = hasKey ? { authorization: `Bearer ${checkedKey(environment)}` } : {};
+    return { endpoint, headers: () => key, noteCookies: () => {} };
+  }
+  const stored = readSession(path);
   if (stored === undefined) throw notSignedIn(caller);
+  const endpoint = givenEndpoint(options) ?? stored.endpoint;
   if (stored.endpoint !== endpoint) {
     throw new Fault(`You are signed in at ${stored.endpoint}, not at ${endpoint}`, {
       exitCode: EXIT_DENIED,
@@ -48,10 +52,6 @@ export function openAccess(options: AccessOptions): Access {
     });
   }
   return sessionAccess(path, stored);
-}
-
-function accessOf(endpoint: string, headers: Readonly<Record<string, string>>): Access {
-  return { endpoint, headers: () => headers, noteCookies: () => {} };
 }
 
 function sessionAccess(path: string, stored: StoredSession): Access {
@@ -84,11 +84,14 @@ function rotatedSecret(setCookies: readonly string[], name: string): string | un
   return undefined;
 }
 
-function findEndpoint({ endpoint, environment }: AccessOptions, stored?: StoredSession): string {
+function givenEndpoint({ endpoint, environment }: AccessOptions): string | undefined {
   if (endpoint) return parseEndpoint('--endpoint', endpoint);
-  if (environment.SVC_ENDPOINT) return parseEndpoint('SVC_ENDPOINT', environment.SVC_ENDPOINT);
-  if (stored) return stored.endpoint;
-  throw new UsageError(
+  const { SVC_ENDPOINT } = environment;
+  return SVC_ENDPOINT ? parseEndpoint('SVC_ENDPOINT', SVC_ENDPOINT) : undefined;
+}
+
+function notKnownWhere(): UsageError {
+  return new UsageError(
     'It is not known where the service is',
     'Give its address with --endpoint or SVC_ENDPOINT, such as https://monitoring.example.com',
   );

@@ -1,0 +1,213 @@
+/**
+ * Keys, service accounts, members and projects from the command line, against the whole service: a
+ * secret once, what is told when it is lost, and what the answers look like to people and programs.
+ */
+import t, { type Test } from 'tap';
+import { type CliWorld, startCliWorld } from '../support/cli-world.ts';
+import { startGateway } from '../support/faulty-gateway.ts';
+
+t.test('identities from the command line', async (t) => {
+  const world = await startCliWorld(t);
+  const made = ['admin', 'project', 'create', 'acme', '--owner', 'owner@example.test'];
+  t.equal((await world.svc(made)).code, 0);
+  await world.signIn();
+  await t.test('service accounts', (t) => accounts(t, world));
+  await t.test('keys', (t) => keys(t, world));
+  await t.test('a secret that is lost', (t) => lostSecrets(t, world));
+  await t.test('members', (t) => members(t, world));
+
+  await t.test('projects are listed with the role in each', async (t) => {
+    const ran = await world.svc(['projects', 'list']);
+    t.match(ran.stdout, /^project +name +your role +created\nacme +acme +OWNER +\d{4}-\d\d-\d\dT/);
+    t.match((await world.svc(['projects', 'list', '--json'])).json, {
+      projects: [{ name: 'projects/acme', role: 'OWNER' }],
+    });
+  });
+
+  await t.test('a key printed once is printed nowhere else', async (t) => {
+    const secrets = world.printed.join('').match(/svc_(pk|sk|inv)_\w+/g) ?? [];
+    t.ok(secrets.length > 3);
+    t.equal(new Set(secrets).size, secrets.length, 'each once');
+    const log = world.lines.join('');
+    for (const secret of secrets) t.notOk(log.includes(secret));
+  });
+});
+
+async function accounts(t: Test, { svc }: CliWorld): Promise<void> {
+  await t.test('templates tell what accounts can be made from', async (t) => {
+    const ran = await svc(['service-accounts', 'templates']);
+    t.match(ran.stdout, /^metrics-scraper +Metrics scraper +monitoring\.read /m);
+  });
+
+  await t.test('an account is made, changed, disabled, enabled and deleted', async (t) => {
+    const create = ['service-accounts', 'create', '--name', 'Deploy', '--template'];
+    const { name } = (await svc([...create, 'alert-manager', '--json'])).json;
+    t.match(name, /^projects\/acme\/serviceAccounts\/\w+$/);
+    const id = name.split('/').at(-1);
+    const act = (...args: string[]) => svc(['service-accounts', ...args]);
+    t.match((await act('show', id)).stdout, /^may do +monitoring\.read monitoring\.write$/m);
+    const narrowed = await act('update', id, '--capability', 'monitoring.read');
+    t.match(narrowed.stdout, /^may do +monitoring\.read$/m);
+    t.match(narrowed.stdout, /^name +Deploy$/m, 'what is not named stays');
+    t.match((await act('update', id, '--capability', 'none')).stdout, /^may do +nothing$/m);
+    t.match((await act('disable', id, '--reason', 'Leaked')).stdout, /^state +DISABLED$/m);
+    t.match((await act('enable', name)).stdout, /^state +ACTIVE$/m);
+    t.match((await act('list')).stdout, new RegExp(`^${id} +Deploy +ACTIVE`, 'm'));
+    t.match((await act('delete', id)).stdout, `Deleted ${name}`);
+    t.match((await act('list')).stdout, 'There are no service accounts in this project');
+  });
+
+  await t.test('under one request id nothing is made twice', async (t) => {
+    const requestId = '0c7d3c7e-6c27-4d0c-9a6f-2a4f4f5f6a01';
+    const args = ['--name', 'Once', '--template', 'metrics-scraper', '--request-id', requestId];
+    const create = ['service-accounts', 'create', '--json', ...args];
+    const [first, second] = [await svc(create), await svc(create)];
+    t.equal(first.json.name, second.json.name);
+    const other = await svc([
+      ...create.slice(0, -4),
+      '--template',
+      'alert-manager',
+      '--request-id',
+      requestId,
+    ]);
+    t.match(other, { code: 1, stderr: /REQUEST_ID_REUSED/ });
+  });
+}
+
+async function keys(t: Test, world: CliWorld): Promise<void> {
+  const { svc } = world;
+  const create = ['keys', 'create', '--name', 'Scraper', '--capability', 'monitoring.read'];
+
+  await t.test('the secret is alone on standard output, the rest beside it', async (t) => {
+    const ran = await svc([...create, '--lifetime', '30d']);
+    t.match(ran.stdout, /^svc_pk_\w+\n$/);
+    t.match(ran.stderr, /^last four +…\w{4}$/m);
+    t.notOk(ran.stderr.includes(ran.stdout.trim()));
+    const env = { SVC_API_KEY: ran.stdout.trim(), SVC_PROJECT: 'acme' };
+    t.match(await svc(['monitoring', 'vms'], { as: 'nobody', env }), { code: 0 });
+    const human = await svc(['members', 'list'], { as: 'nobody', env });
+    t.match(human, { code: 3, stderr: /no key can do this/ });
+  });
+
+  await t.test('a key is listed, rotated, shown and revoked', async (t) => {
+    const accountArgs = ['--name', 'Robot', '--template', 'alert-manager', '--json'];
+    const account = (await svc(['service-accounts', 'create', ...accountArgs])).json.name;
+    const of = ['--service-account', account];
+    const first = (await svc([...create, ...of, '--json'])).json;
+    t.match(first, { secretAvailable: true, secret: /^svc_sk_/ });
+    const { name } = first.key;
+    const id = name.split('/').at(-1);
+    const rotated = (await svc(['keys', 'rotate', id, ...of, '--overlap', '2h', '--json'])).json;
+    t.match(rotated.secret, /^svc_sk_/);
+    const old = await svc(['keys', 'show', name]);
+    t.match(old.stdout, /^state +ROTATING$/m);
+    t.match(old.stdout, new RegExp(`^successor +${rotated.key.name}$`, 'm'));
+    t.match(old.stdout, /^works until +\d{4}-/m);
+    const revoked = await svc(['keys', 'revoke', name, '--reason', 'Not needed']);
+    t.match(revoked.stdout, /^revoked +Not needed$/m);
+    t.notMatch((await svc(['keys', 'list', ...of])).stdout, id, 'those that work');
+    t.match(
+      (await svc(['keys', 'list', ...of, '--all'])).stdout,
+      new RegExp(`^${id} .*REVOKED`, 'm'),
+    );
+  });
+
+  await t.test('a key whose end is near says so', async (t) => {
+    const { stdout } = await svc([...create, '--lifetime', '12h', '--json']);
+    t.match(JSON.parse(stdout).key, { expiryWarning: 'WITHIN_1_DAY' });
+    t.match((await svc(['keys', 'list'])).stdout, /^\w+ +Scraper .*WITHIN A DAY +never$/m);
+  });
+
+  await t.test('what a key may not be is refused by the service, in its words', async (t) => {
+    t.match(await svc([...create, '--lifetime', '400d']), { code: 1, stderr: /INVALID_FIELD/ });
+    const unknown = ['keys', 'create', '--name', 'x', '--capability', 'everything'];
+    t.match(await svc(unknown), { code: 1, stderr: /INVALID_FIELD/ });
+  });
+}
+
+async function lostSecrets(t: Test, world: CliWorld): Promise<void> {
+  const gateway = await startGateway(t, world.endpoint);
+  const create = ['keys', 'create', '--name', 'Lost', '--capability', 'monitoring.read'];
+
+  await t.test('a creation whose answer is lost tells what it made and what to do', async (t) => {
+    const requestId = '5a0d3c7e-6c27-4d0c-9a6f-2a4f4f5f6a02';
+    const args = [...create, '--request-id', requestId];
+    const first = await world.svc(args);
+    t.match(first, { code: 0, stdout: /^svc_pk_/ });
+    const second = await world.svc(args);
+    t.match(second, { code: 1, stdout: '', stderr: /cannot be had again\./ });
+    t.notOk(second.stderr.includes(first.stdout.trim()));
+    const revoke = /Revoke it first: svc (keys revoke \S+)/.exec(second.stderr)?.[1] ?? '';
+    t.match(await world.svc(revoke.split(' ')), { code: 0, stdout: /^state +REVOKED$/m });
+    t.match(await world.svc(create), { code: 0, stdout: /^svc_pk_/ }, 'then another is made');
+    const other = await world.svc([...args, '--lifetime', '1d']);
+    t.match(other, { code: 1, stderr: /REQUEST_ID_REUSED/ });
+  });
+
+  await t.test(
+    'a rotation that was not answered goes out again by itself, as it was',
+    async (t) => {
+      const { key } = (await world.svc([...create, '--json'])).json;
+      await world.svc(['login', '--link', '-', '--endpoint', gateway.url], {
+        as: 'behind',
+        input: (await world.svc(['admin', 'login-link', 'owner@example.test', '--json'])).json.link,
+      });
+      gateway.faults.push({ kind: 'lose answer', path: 'RotateKey' });
+      const rotate = ['keys', 'rotate', key.name];
+      const ran = await world.svc(rotate, { as: 'behind', env: { SVC_ENDPOINT: gateway.url } });
+      t.match(ran, {
+        code: 1,
+        stdout: '',
+        stderr: /then rotate the old key again: svc keys rotate/,
+      });
+      const sent = gateway.requests.filter(({ path }) => path.endsWith('RotateKey'));
+      t.equal(sent.length, 2);
+      t.equal(sent[0]?.body, sent[1]?.body);
+      const revoke = /Revoke it first: svc (keys revoke \S+)/.exec(ran.stderr)?.[1] ?? '';
+      t.equal((await world.svc(revoke.split(' '))).code, 0);
+      t.match(
+        await world.svc(rotate),
+        { code: 0, stdout: /^svc_pk_/ },
+        'the old key rotates again',
+      );
+    },
+  );
+}
+
+async function members(t: Test, world: CliWorld): Promise<void> {
+  const { svc } = world;
+  await t.test('somebody is invited, comes, gets another role, and leaves', async (t) => {
+    const invited = await svc(['members', 'invite', 'new@example.test', '--role', 'VIEWER']);
+    t.match(invited.stdout, /^http:\S+#svc_inv_\w+\n$/, 'the link is alone on standard output');
+    const listed = await svc(['members', 'list', '--invitations']);
+    t.match(listed.stdout, /^\w+ +new@example\.test +VIEWER +PENDING /m);
+    const login = await svc(['login', '--link', '-'], { as: 'new', input: invited.stdout });
+    t.equal(login.code, 0, login.stderr);
+    const mine = await svc(['members', 'list'], { as: 'new' });
+    t.match(mine.stdout, /^\w+ +new +VIEWER /m);
+    const denied = await svc(['service-accounts', 'list'], { as: 'new' });
+    t.match(denied, { code: 3, stderr: /an OWNER may/ });
+    const { members: rows } = (await svc(['members', 'list', '--json'])).json;
+    const { name } = rows.find(({ role }: { role: string }) => role === 'VIEWER');
+    const raised = await svc(['members', 'role', name, '--role', 'EDITOR']);
+    t.match(raised.stdout, / EDITOR /);
+    t.match(await svc(['members', 'remove', name]), { code: 0, stdout: `Removed ${name}\n` });
+    t.match(await svc(['members', 'list', '--project', 'acme'], { as: 'new' }), { code: 3 });
+  });
+
+  await t.test('an invitation is taken back', async (t) => {
+    const invite = ['members', 'invite', 'late@example.test', '--role', 'VIEWER', '--json'];
+    const { link, invitation } = (await svc(invite)).json;
+    t.match(await svc(['members', 'uninvite', invitation.name.split('/').at(-1)]), { code: 0 });
+    const login = await svc(['login', '--link', '-'], { as: 'late', input: link });
+    t.equal(login.code, 3, login.stderr);
+  });
+
+  await t.test('the last owner stays', async (t) => {
+    const { members: rows } = (await svc(['members', 'list', '--json'])).json;
+    t.match(await svc(['members', 'remove', rows[0].name]), {
+      code: 1,
+      stderr: /INVALID_STATE|LIMIT/,
+    });
+  });
+}
