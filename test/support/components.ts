@@ -31,6 +31,10 @@ const components = {
     find: () => (process.getuid?.() === 0 && canMount() ? '/usr/bin/mount' : undefined),
     howToGet: 'run the tests as root of a machine (or container) that may mount a tmpfs',
   },
+  'systemd-analyze': {
+    find: () => onPath('systemd-analyze'),
+    howToGet: 'it comes with systemd: install the package of that name',
+  },
   'vm-lab': {
     find: () => {
       const script = `${sharedFolder}/lab/vm-lab`;
