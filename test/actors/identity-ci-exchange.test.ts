@@ -11,6 +11,7 @@ import type { CiConnectionContext } from '../../machines/ci-connection.ts';
 import type { ObservedClaims } from '../../machines/ci-verification.ts';
 import type { RecordedTransition } from '../../streams/commit/projection.ts';
 import {
+  ACCOUNT,
   AUDIENCE,
   BOUND,
   type CiWorld,
@@ -19,12 +20,15 @@ import {
   PROJECT,
   RECORDED,
   refusalOf,
+  send,
   startCiWorld,
   type TestToken,
 } from '../support/ci-world.ts';
 
 const MINUTE_MS = 60_000;
 const SHOP = 'acme/shop/.github/workflows';
+
+const change = (world: CiWorld) => ({ project: PROJECT, by: owner, request: world.request() });
 
 /** What a refused exchange tells. */
 async function denied(world: CiWorld, connection: string, token?: TestToken) {
@@ -157,6 +161,10 @@ t.test('Expected values are told only when every id of the owner matches', (t) =
   t.equal(compareClaims({}, {}, OWNER_CLAIMS).isSame, false, 'nor is a connection without claims');
   t.equal(compareClaims({}, BOUND, OWNER_CLAIMS).isSame, false);
   t.equal(compareClaims(BOUND, { ...BOUND, enterprise_id: '5' }, OWNER_CLAIMS).isSame, true);
+  const odd = { ...BOUND, ref: 7 } as unknown as ObservedClaims;
+  t.equal(compareClaims(odd, odd, OWNER_CLAIMS).isSame, false, 'what is no text never matches');
+  const absent = { ...BOUND, constructor: null } as unknown as ObservedClaims;
+  t.equal(compareClaims(absent, BOUND, OWNER_CLAIMS).isSame, true, 'what objects have is no claim');
   t.end();
 });
 
@@ -415,3 +423,36 @@ t.test(
     t.same(new Set(await Promise.all(after)), new Set(['CONNECTION_DISABLED']));
   },
 );
+
+t.test('A revocation while the assertion is being checked stops the exchange', async (t) => {
+  const disabled = { type: 'disabled', reason: 'x' };
+  const revocations: [string, (world: CiWorld, connection: string) => Promise<unknown>][] = [
+    [
+      'CONNECTION_DISABLED',
+      (world, connection) => world.ci.disable({ ...change(world), connection, reason: 'leak' }),
+    ],
+    [
+      'CONNECTION_DELETED',
+      (world, connection) => world.ci.delete({ ...change(world), connection }),
+    ],
+    ['ACCOUNT_DISABLED', (world) => send(world, 'serviceAccount', ACCOUNT, disabled)],
+  ];
+  for (const [cause, revoke] of revocations) {
+    const world = await startCiWorld(t);
+    const id = await world.connect();
+    world.meanwhile = () => revoke(world, id);
+    t.equal(await world.tryExchange(id), cause);
+    t.same(world.outcomes, [cause]);
+  }
+});
+
+t.test('A token carries the epoch that holds when it is given out', async (t) => {
+  const world = await startCiWorld(t);
+  const id = await world.connect({}, ['monitoring.read', 'monitoring.write']);
+  const capabilities = ['monitoring.read'];
+  world.meanwhile = () =>
+    world.ci.edit({ ...change(world), connection: id, displayName: undefined, capabilities });
+  const assertion = world.assertion();
+  const given = await world.ci.exchange({ project: PROJECT, connection: id, assertion });
+  t.match(JSON.parse(given.accessToken.replace('token ', '')), { tokenEpoch: 2 });
+});

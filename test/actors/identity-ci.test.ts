@@ -62,6 +62,7 @@ t.test('Workflow verification: 30 minutes elapse, and it is expired', async (t) 
   const { approve, started } = await observe(world);
   await world.clock.advance(30 * MINUTE_MS);
   t.match(await refusalOf(approve()), { reason: 'INVALID_STATE', message: /has expired/ });
+  const burned = world.burned.size;
   for (const open of [started, late]) {
     const proof = { ...open, assertion: world.assertion() };
     t.match(await refusalOf(world.ci.submitProof(proof)), {
@@ -69,6 +70,7 @@ t.test('Workflow verification: 30 minutes elapse, and it is expired', async (t) 
       metadata: { state: 'expired' },
     });
   }
+  t.equal(world.burned.size, burned, 'no assertion is burned for it');
   t.equal(world.host.view(PROJECT).countInstances('ciConnection', { final: false }), 1);
 });
 
@@ -197,6 +199,11 @@ t.test('The pairing code is shown once, and stored as a hash', async (t) => {
 
 t.test('A rejected verification is over', async (t) => {
   const world = await startCiWorld(t);
+  const open = await start(world);
+  world.meanwhile = () =>
+    world.ci.reject({ ...change(world), verification: open.setupId, reason: '' });
+  const proof = world.ci.submitProof({ ...open, assertion: world.assertion() });
+  t.match(await refusalOf(proof), { reason: 'INVALID_STATE' }, 'also while it is being proved');
   const { started, approve } = await observe(world);
   const rejection = { verification: started.setupId, reason: 'Not ours' };
   await world.ci.reject({ ...change(world), ...rejection });
@@ -267,8 +274,10 @@ t.test(
       'CONNECTION_DELETED',
       'said to the workflow that it was for',
     );
-    t.equal(await world.tryExchange(id, { bound: { ref: 'refs/heads/x' } }), 'IDENTITY_MISMATCH');
-    t.equal(world.outcomes.at(-1), 'IDENTITY_MISMATCH');
+    const assertion = world.assertion({ bound: { ref: 'refs/heads/x' } });
+    const other = world.ci.exchange({ project: PROJECT, connection: id, assertion });
+    const asUnknown = { metadata: { cause: 'IDENTITY_MISMATCH', claims: '[]' } };
+    t.match(await refusalOf(other), asUnknown, 'to any other it is as if it were not there');
     t.match(await refusalOf(world.ci.enable(named())), { reason: 'NOT_FOUND' });
   },
 );

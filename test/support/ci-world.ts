@@ -66,6 +66,8 @@ export interface CiWorld extends StreamWorld {
   /** Refusals that could not be noted. */
   readonly lost: number[];
   readonly burned: Set<string>;
+  /** Runs while an assertion is being checked, which waits for it. */
+  meanwhile: (() => Promise<unknown>) | undefined;
   /** A fresh assertion. */
   assertion(token?: TestToken): string;
   /** A fresh request key. */
@@ -85,7 +87,11 @@ export async function startCiWorld(t: Test, beside?: CiWorld): Promise<CiWorld> 
   const burned = beside?.burned ?? new Set<string>();
   const ci = createKeylessCi({
     ...{ host, clock, random },
-    assertions: plainAssertions(clock),
+    assertions: plainAssertions(clock, async () => {
+      const { meanwhile } = made;
+      made.meanwhile = undefined;
+      await meanwhile?.();
+    }),
     claims: claimsIn(burned),
     tokens: { sign: async (claims) => `token ${JSON.stringify(claims)}` },
     codes: pairingCodes(world),
@@ -114,7 +120,11 @@ export async function startCiWorld(t: Test, beside?: CiWorld): Promise<CiWorld> 
   const tryExchange: CiWorld['tryExchange'] = (connection, token) =>
     causeOf(ci.exchange({ project: PROJECT, connection, assertion: assertion(token) }));
   t.teardown(() => ci.close());
-  return { ...world, ci, outcomes, lost, burned, assertion, request, connect, tryExchange };
+  const made: CiWorld = {
+    ...{ ...world, ci, outcomes, lost, burned, assertion, request, connect, tryExchange },
+    meanwhile: undefined,
+  };
+  return made;
 }
 
 /** A service account that may read and write. */
@@ -163,10 +173,14 @@ export async function refusalOf(attempt: Promise<unknown>): Promise<Refusal | un
 }
 
 /** Tokens that are JSON and need no signature: what they show is what the test wrote. */
-export function plainAssertions(clock: Clock): AssertionChecks {
+export function plainAssertions(
+  clock: Clock,
+  onCheck: () => Promise<void> = async () => {},
+): AssertionChecks {
   return {
     names: () => ['github', 'gitlab'],
     async verify(assertion, expected) {
+      await onCheck();
       const token = tokenIn(assertion);
       if (!token) throw new Refusal('BAD_ASSERTION', 'Not a token', { cause: 'MALFORMED' });
       const { issuer = 'github', audience = AUDIENCE, jti = '' } = token;
