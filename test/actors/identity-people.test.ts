@@ -14,6 +14,7 @@ import {
   SESSION_MS,
 } from '../../actors/identity/sessions.ts';
 import { LINKS_MAX, SESSIONS_MAX } from '../../actors/identity/sign-ins.ts';
+import { mintSecret } from '../../src/auth/keys.ts';
 import { SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
 import { reasonOf } from '../support/credential-world.ts';
 import {
@@ -86,6 +87,36 @@ t.test('what is no link of ours is refused in one way, and commits nothing', asy
   }
   t.equal(world.host.appliedSequence(), before);
 });
+
+t.test(
+  'the id of a link, an invitation or a session is worth nothing without its secret',
+  async (t) => {
+    const world = await startPeopleWorld(t);
+    const ann = await world.person('ann@example.org');
+    await world.project('web', ann);
+    const forged = (kind: 'link' | 'inv' | 'session', id: string) =>
+      mintSecret(kind, { nowMs: world.clock.now(), random: world.random, id }).text;
+    const { link } = await world.people.linkFor(operator, ann, 'operator');
+    const invite = {
+      project: 'web',
+      by: operator,
+      email: 'bob@example.org',
+      role: 'OWNER',
+    } as const;
+    const { invitation } = await world.members.invitations.invite(invite);
+    for (const token of [forged('link', link), forged('inv', invitation.instance)]) {
+      t.equal(await outcomeOf(() => world.use({ token })), 'MALFORMED_CREDENTIAL');
+    }
+    const session = await world.signedIn(ann);
+    world.clock.jump(ROTATE_AFTER_MS);
+    await world.people.rotate(session.session);
+    t.equal(
+      reasonOf(() => world.people.sessionOf(forged('session', session.session))),
+      'MALFORMED_CREDENTIAL',
+    );
+    t.match(world.host.findInstance('session', session.session), { value: 'active' });
+  },
+);
 
 t.test('a link for the command line needs the verifier of its challenge (RFC 7636)', async (t) => {
   const world = await startPeopleWorld(t);
