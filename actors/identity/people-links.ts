@@ -27,7 +27,7 @@ type Purpose = SignInLinkInput['purpose'];
 const MINUTE_MS = 60_000;
 
 /** How long an unused link works, ms. */
-export const LINK_MS: Readonly<Record<Purpose, number>> = {
+const LINK_MS: Readonly<Record<Purpose, number>> = {
   operator: 30 * MINUTE_MS,
   email: 15 * MINUTE_MS,
   cli: 2 * MINUTE_MS,

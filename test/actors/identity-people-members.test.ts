@@ -7,7 +7,8 @@ import fc from 'fast-check';
 import t, { type Test } from 'tap';
 import type { Host } from '../../actors/host-port.ts';
 import { INVITATIONS_MAX } from '../../actors/identity/invitations.ts';
-import { membershipOf } from '../../actors/identity/membership-changes.ts';
+import { PROJECTS_OF_PERSON_MAX } from '../../actors/identity/members.ts';
+import { MEMBERS_MAX, membershipOf } from '../../actors/identity/membership-changes.ts';
 import { memberIdOf } from '../../actors/identity/names.ts';
 import { INVITATION_MS } from '../../machines/invitation.ts';
 import type { Role } from '../../machines/membership.ts';
@@ -123,6 +124,10 @@ t.test(
     world.clock.jump(INVITATION_MS);
     t.equal(await outcomeOf(() => world.use(second)), 'CREDENTIAL_EXPIRED');
     t.same(invitations.openFor('bob@example.org'), []);
+    const accept = (invitation: string) =>
+      outcomeOf(() => invitations.accept({ project: 'web', invitation, person: ann }));
+    t.equal(await accept(second.token.split('_')[2] ?? ''), 'CREDENTIAL_EXPIRED');
+    t.equal(await accept(first.token.split('_')[2] ?? ''), 'CREDENTIAL_REVOKED');
     const third = await invite('bob@example.org');
     const revoke = (invitation: string) =>
       invitations.revoke({ project: 'web', by: owner, invitation });
@@ -134,7 +139,6 @@ t.test(
     t.equal(await outcomeOf(() => revoke(fourth.invitation.instance)), 'INVALID_STATE');
     t.equal(await outcomeOf(() => invite('ann@example.org')), 'INVALID_STATE', 'a member already');
     t.equal(await outcomeOf(() => invite('no address')), 'INVALID_FIELD');
-    t.ok(ann);
   },
 );
 
@@ -338,6 +342,41 @@ t.test('a project is made once, under an id that nothing was written to', async 
     'for another project too',
   );
   t.equal(world.host.view('three').record('project', 'three'), undefined);
+});
+
+t.test('members of a project, and projects of a person, are bounded', async (t) => {
+  const world = await startPeopleWorld(t);
+  const { owner, ann } = await shop(world);
+  t.same([MEMBERS_MAX, PROJECTS_OF_PERSON_MAX], [1_000, 100]);
+  const start = (from: number, to: number) =>
+    world.host.submit({
+      project: 'web',
+      by: operator,
+      decide(draft) {
+        for (let n = from; n < to; n++) {
+          const about = {
+            project: 'web',
+            person: `p${n}`,
+            displayName: 'p',
+            email: '',
+            by: 'test',
+          };
+          draft.start('membership', `m${n}`, { at: draft.at, ...about, role: 'VIEWER' });
+        }
+      },
+    });
+  for (let from = 1; from < MEMBERS_MAX; from += 333) await start(from, from + 333);
+  const add = async (email: string) => {
+    const change = { by: owner, project: 'web', role: 'VIEWER' } as const;
+    return await world.members.addMember({ ...change, person: await world.person(email) });
+  };
+  t.equal(await outcomeOf(() => add('more@example.org')), 'LIMIT_EXCEEDED');
+  t.equal(await outcomeOf(() => add('ann@example.org')), 'INVALID_STATE', 'no more, but less');
+  const make = (n: number, by = owner) =>
+    world.members.createProject({ by, project: `p-${n}`, displayName: 'P', owner: ann });
+  for (let n = 1; n < PROJECTS_OF_PERSON_MAX; n++) await make(n);
+  t.equal(await outcomeOf(() => make(100)), 'LIMIT_EXCEEDED');
+  t.equal(await outcomeOf(() => make(101, operator)), 'accepted', 'the operator may');
 });
 
 /** One act of the model: who does what to whom, by their places in lists. */
