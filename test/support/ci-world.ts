@@ -21,7 +21,7 @@ import { type StreamWorld, startWorld, tester, type World } from './credential-w
 
 export const PROJECT = 'demo';
 export const ACCOUNT = 'deployer';
-export const PUBLIC_URL = 'https://monitoring.example';
+const PUBLIC_URL = 'https://monitoring.example';
 export const AUDIENCE = `${PUBLIC_URL}/projects/${PROJECT}`;
 export const owner: Actor = { kind: 'human', name: 'people/olga' };
 
@@ -128,7 +128,7 @@ export async function startCiWorld(t: Test, beside?: CiWorld): Promise<CiWorld> 
 }
 
 /** A service account that may read and write. */
-export async function startAccount({ host }: Pick<World, 'host'>, id: string): Promise<void> {
+async function startAccount({ host }: Pick<World, 'host'>, id: string): Promise<void> {
   const capabilities = ['monitoring.read', 'monitoring.write'];
   await host.submit({
     project: PROJECT,
@@ -173,7 +173,7 @@ export async function refusalOf(attempt: Promise<unknown>): Promise<Refusal | un
 }
 
 /** Tokens that are JSON and need no signature: what they show is what the test wrote. */
-export function plainAssertions(
+function plainAssertions(
   clock: Clock,
   onCheck: () => Promise<void> = async () => {},
 ): AssertionChecks {
@@ -211,7 +211,7 @@ function tokenIn(assertion: string): TestToken | undefined {
   }
 }
 
-export function claimsIn(burned: Set<string>): Claims {
+function claimsIn(burned: Set<string>): Claims {
   return {
     async claimOnce(key) {
       if (burned.has(key)) return false;
@@ -222,7 +222,7 @@ export function claimsIn(burned: Set<string>): Claims {
 }
 
 /** The real ones. */
-export function pairingCodes({ clock, random }: Pick<World, 'clock' | 'random'>): PairingCodes {
+function pairingCodes({ clock, random }: Pick<World, 'clock' | 'random'>): PairingCodes {
   return {
     mint: (id) => mintSecret('pair', { nowMs: clock.now(), random, id }),
     hash: hashKey,

@@ -44,7 +44,10 @@ export interface CheckedAssertion {
 export interface AssertionChecks {
   /** Names of the configured issuers. */
   names(): readonly string[];
-  /** Throws a `Refusal`: BAD_ASSERTION, or NOT_READY when the issuer's keys cannot be had. */
+  /**
+   * Bounds the assertion first: it may be of any length. Throws a `Refusal`: BAD_ASSERTION, or
+   * NOT_READY when the issuer's keys cannot be had.
+   */
   verify(
     assertion: string,
     expected: { readonly issuer: string; readonly audience: string },
@@ -181,22 +184,20 @@ export interface KeylessCi {
 }
 
 /** Why an exchange was denied: `cause` of the refusal, `code` of its note, label of its count. */
-export const DENIAL_CAUSES = [
+export type DenialCause =
   /** A run for a pull request, in any of its forms. */
-  'PULL_REQUEST',
-  /** An event that is not one of those that are accepted. */
-  'CONTEXT_REFUSED',
+  | 'PULL_REQUEST'
+  /** An event, or a ref, that is not one of those that are accepted. */
+  | 'CONTEXT_REFUSED'
   /** Claims differ; also told of trust names that do not exist. */
-  'IDENTITY_MISMATCH',
+  | 'IDENTITY_MISMATCH'
   /** The ids are those approved, under another name. */
-  'IDENTITY_RENAMED',
-  'CONNECTION_DISABLED',
-  'CONNECTION_DELETED',
-  'ACCOUNT_DISABLED',
+  | 'IDENTITY_RENAMED'
+  | 'CONNECTION_DISABLED'
+  | 'CONNECTION_DELETED'
+  | 'ACCOUNT_DISABLED'
   /** Connection and service account have no permission in common any more. */
-  'NO_PERMISSION_LEFT',
-] as const;
-export type DenialCause = (typeof DENIAL_CAUSES)[number];
+  | 'NO_PERMISSION_LEFT';
 
 /** What became of an exchange: label of its count. */
 export type ExchangeOutcome =

@@ -8,9 +8,6 @@ import type { Claims } from '../../../streams/claims.ts';
 import { Refusal } from '../../../streams/refusal.ts';
 import type { AssertionChecks, CheckedAssertion } from './port.ts';
 
-/** Bytes of an assertion at most; those of real platforms have two to four thousand. */
-export const ASSERTION_BYTES_MAX = 16 * 1024;
-
 export interface ProofDeps {
   readonly assertions: AssertionChecks;
   readonly claims: Claims;
@@ -25,13 +22,6 @@ export async function proveIdentity(
   assertion: string,
   expected: { readonly issuer: string; readonly audience: string },
 ): Promise<CheckedAssertion> {
-  if (Buffer.byteLength(assertion) > ASSERTION_BYTES_MAX) {
-    throw new Refusal(
-      'BAD_ASSERTION',
-      `The identity token has more than ${ASSERTION_BYTES_MAX} bytes: no CI platform's has`,
-      { cause: 'TOO_LARGE' },
-    );
-  }
   const checked = await assertions.verify(assertion, expected);
   if (await claims.claimOnce(burnKey(checked), checked.burnUntilMs)) return checked;
   throw new Refusal(

@@ -4,7 +4,7 @@
  */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import type { Host, Instance } from '../../../actors/host-port.ts';
-import type { KeylessCi } from '../../../actors/identity/ci/port.ts';
+import { ACCESS_TOKEN_MS, type KeylessCi } from '../../../actors/identity/ci/port.ts';
 import { grantsOf } from '../../../actors/identity/grants.ts';
 import type { CiConnectionContext } from '../../../machines/ci-connection.ts';
 import type { Clock } from '../../../streams/clock.ts';
@@ -41,8 +41,6 @@ export interface CiDeps {
   readonly issuerKind: (issuer: string) => string | undefined;
 }
 
-/** Seconds that an access token lives (interface, section 8). */
-const TOKEN_SECONDS = 900;
 const NAME_LENGTH_MAX = 200;
 const REASON_LENGTH_MAX = 500;
 
@@ -82,7 +80,11 @@ async function exchange(
   const { project, id } = parseName('trustName', trustName, 'ciConnections');
   checkGiven('assertion', assertion, 'the identity token that the CI platform gave to the job');
   const { accessToken } = await ci.exchange({ project, connection: id, assertion });
-  return { accessToken, projectName: `projects/${project}`, expiresInSeconds: TOKEN_SECONDS };
+  return {
+    accessToken,
+    projectName: `projects/${project}`,
+    expiresInSeconds: ACCESS_TOKEN_MS / 1000,
+  };
 }
 
 async function submitProof(
