@@ -11,30 +11,42 @@ import type { RegisteredVm } from './vm-registry.ts';
 /** What is registered of a VM; undefined = it is not known yet. */
 export type FindVm = (vm: string) => RegisteredVm | undefined;
 
-/** What of a request the sender may report. */
+/** What of a request the sender may report: all of it, as nearly always, or what is left. */
 export function withinReach(
+  rows: readonly IngestRow[],
+  reach: SenderReach | undefined,
+  find: FindVm,
+): CheckedRows {
+  const isAgents = reach !== undefined && reach.vm !== null;
+  let samples = 0;
+  for (const row of rows) {
+    // Of an agent's rows each is looked at closely; of a collector's only those that may be beyond.
+    const isBeyond = isAgents || rowBeyond(row, reach, find) || find(row.vm)?.hasAgent;
+    if (isBeyond) return keepWithin(rows, reach, find);
+    samples += row.values.length;
+  }
+  return { rows, rejected: [], samples };
+}
+
+function keepWithin(
   rows: readonly IngestRow[],
   reach: SenderReach | undefined,
   find: FindVm,
 ): CheckedRows {
   const rejected: RejectedSample[] = [];
   const kept: PlacedRow[] = [];
-  let changed = false;
   for (const [index, row] of rows.entries()) {
     const beyond = rowBeyond(row, reach, find);
     if (beyond) {
       rejected.push({ row: index, series: '', reason: beyond });
       continue;
     }
-    const isAgents = reach !== undefined && reach.vm !== null;
-    const own = isAgents
+    const own = reach?.vm
       ? expandedOnly(row, index, rejected)
       : collectorsOwn(row, index, find, rejected);
-    changed ||= own !== row;
     if (own) kept.push({ row: own, index });
   }
-  if (changed || rejected.length > 0) return checkedRows(kept, rejected);
-  return { rows, rejected, samples: rows.reduce((sum, { values }) => sum + values.length, 0) };
+  return checkedRows(kept, rejected);
 }
 
 /** Without the rows of VMs that turned out, while they were registered, to be elsewhere. */

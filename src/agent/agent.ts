@@ -50,7 +50,7 @@ export function bufferFolder(folder: string): string {
 }
 
 /** Id of a VM by its name. */
-export function vmIdOf({ vmName }: Pick<StoredEnrolment, 'vmName'>): string {
+function vmIdOf({ vmName }: Pick<StoredEnrolment, 'vmName'>): string {
   return vmName.slice(vmName.lastIndexOf('/') + 1);
 }
 
