@@ -61,6 +61,9 @@ export function startAgent(options: AgentOptions): RunningAgent {
   return agent;
 }
 
+/** How long before its end a key is told to end, ms. */
+const EXPIRY_WARNING_MS = 14 * 86_400_000;
+
 type Counts = { -readonly [K in 'observedRows' | 'sentRows' | 'droppedRows']: number };
 
 class Agent implements RunningAgent {
@@ -76,12 +79,14 @@ class Agent implements RunningAgent {
   #lastSentMs: number | undefined;
   /** What keeps rows from being sent; '' = nothing. */
   #sendFault = '';
+  /** End of the key's lifetime, Unix ms. */
+  #keyEndsMs = Number.POSITIVE_INFINITY;
   #ended: Promise<void> = Promise.resolve();
   #stopped: Promise<void> | undefined;
 
   constructor(options: AgentOptions) {
     const { folder, clock, random } = options;
-    const enrolment = () => readEnrolment(folder);
+    const enrolment = () => this.#enrolment(folder);
     const vm = vmIdOf(enrolment());
     this.#options = options;
     this.#startedMs = clock.now();
@@ -105,6 +110,8 @@ class Agent implements RunningAgent {
     const { clock, intervalMs, log } = this.#options;
     const { rows } = this.#buffer.stats();
     if (rows > 0) log.info({ rows }, 'Rows of an earlier run wait to be sent');
+    const warning = this.#expiryWarning();
+    if (warning) log.warn({}, warning);
     this.#ended = this.#shipper.run(this.#stopping.signal);
     this.#collector = startCollector({
       ...{ project: '', source: this.#source, clock, intervalMs },
@@ -120,7 +127,7 @@ class Agent implements RunningAgent {
 
   status(): AgentStatus {
     const [fault] = this.#collector?.status().faults ?? [];
-    const told = this.#sendFault || fault?.message;
+    const told = this.#sendFault || fault?.message || this.#expiryWarning();
     return {
       ...{ startedMs: this.#startedMs, writtenMs: this.#options.clock.now() },
       ...{ intervalMs: this.#options.intervalMs, ...this.#counts },
@@ -128,6 +135,19 @@ class Agent implements RunningAgent {
       rejected: Object.fromEntries(this.#rejected),
       ...(told && { fault: told }),
     };
+  }
+
+  #enrolment(folder: string): StoredEnrolment {
+    const enrolment = readEnrolment(folder);
+    this.#keyEndsMs = enrolment.expiresUnix * 1000;
+    return enrolment;
+  }
+
+  /** There is no rotation: a person has to enrol the VM again, and has to know in time. */
+  #expiryWarning(): string | undefined {
+    const leftMs = this.#keyEndsMs - this.#options.clock.now();
+    if (leftMs > EXPIRY_WARNING_MS) return undefined;
+    return `The key ends on ${new Date(this.#keyEndsMs).toISOString()}: enrol the VM again before`;
   }
 
   async #stop(): Promise<void> {

@@ -176,6 +176,18 @@ t.test(
   },
 );
 
+t.test('a key that ends within two weeks is told while it still works', async (t) => {
+  const world = await startAgentWorld(t);
+  await world.enrol();
+  const agent = world.start({ send: async () => ({ kind: 'stored', accepted: 4, rejected: [] }) });
+  await world.pass(1_000);
+  t.equal(agent.status().fault, undefined);
+  world.clock.jump(352 * 86_400_000);
+  await world.pass(INTERVAL_MS);
+  t.match(agent.status().fault, /^The key ends on 2027-01-01T00:00:00/);
+  t.match(readStatus(world.folder)?.fault, /enrol the VM again/);
+});
+
 t.test('Retry-After is waited for, and more than it', async (t) => {
   const world = await startAgentWorld(t);
   await world.enrol();
