@@ -1,7 +1,9 @@
 /** A world for tests of people: the real decisions over a real host, under a virtual clock. */
 import type { Test } from 'tap';
 import type { Host } from '../../actors/host-port.ts';
+import { memberIdOf } from '../../actors/identity/names.ts';
 import type { IssuedLink, VouchedIdentity } from '../../actors/identity/people-port.ts';
+import type { Role } from '../../machines/membership.ts';
 import { createIdentities } from '../../src/auth/people.ts';
 import type { Actor } from '../../streams/commit/commit.ts';
 import { Refusal } from '../../streams/refusal.ts';
@@ -64,6 +66,40 @@ export async function outcomeOf(attempt: () => unknown): Promise<string> {
     throw error;
   }
   return 'accepted';
+}
+
+/** A project `web` of ann's, and what its owner and the operator do with it. */
+export async function shop(world: PeopleWorld) {
+  const ann = await world.person('ann@example.org');
+  await world.project('web', ann);
+  const owner = humanOf(ann);
+  const invite = async (email: string, role: Role = 'EDITOR', by = owner) =>
+    world.members.invitations.invite({ project: 'web', by, email, role });
+  const tokenTo = async (email: string, role: Role = 'EDITOR', by = owner) => ({
+    token: (await invite(email, role, by)).token ?? '',
+  });
+  const add = (person: string, role: Role) =>
+    world.members.addMember({ by: operator, project: 'web', person, role });
+  const member = (person: string) =>
+    world.host.view('web').instance('membership', memberIdOf('web', person));
+  return { ann, owner, invite, tokenTo, add, member };
+}
+
+/** A personal key, as `CreateKey` commits it. */
+export async function keyOf({ host }: PeopleWorld, member: string, id: string): Promise<void> {
+  await host.submit({
+    project: 'web',
+    by: operator,
+    decide(draft) {
+      const input = {
+        ...{ project: 'web', kind: 'pk', hash: id.padEnd(64, '0'), lastFour: 'abcd' },
+        ...{ capabilities: ['monitoring.read'], owner: `projects/web/members/${member}` },
+        ...{ displayName: id, createdBy: 'test', datacenter: null, vm: null },
+        ...{ at: draft.at, expiresMs: draft.at + 90 * 86_400_000 },
+      };
+      draft.start('credential', id, input);
+    },
+  });
 }
 
 /** Lets commits that nobody waits for be decided and applied. */
