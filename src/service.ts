@@ -26,6 +26,7 @@ import { pause } from '../streams/pause.ts';
 import { type Random, systemRandom, ulid } from '../streams/random.ts';
 import type { Stream } from '../streams/stream.ts';
 import { openAdminServer } from './admin/admin-server.ts';
+import { auditRoutes } from './admin/audit-routes.ts';
 import { collectorRoutes } from './admin/collector-routes.ts';
 import { historyRoutes } from './admin/history-routes.ts';
 import { identityRoutes } from './admin/identity-routes.ts';
@@ -148,9 +149,9 @@ interface Base {
 }
 
 /** Operator commands are a help, not a condition: some file systems have no sockets. */
-async function startAdmin({ settings, log, closers }: Base, { history }: Storage) {
+async function startAdmin({ settings, log, closers }: Base, storage: Storage) {
   try {
-    const routes = historyRoutes(history);
+    const routes = { ...historyRoutes(storage.history), ...auditRoutes(storage) };
     const admin = await openAdminServer({ folder: settings.data, routes, log });
     closers.add('admin socket', () => admin.close());
     return admin;

@@ -5,6 +5,7 @@
 import { closestName } from '../closest-name.ts';
 import { adminCommand } from './admin.ts';
 import { agentCommand } from './agent.ts';
+import { auditCommand } from './audit.ts';
 import { authCommand } from './ci/auth.ts';
 import { beforeDashes } from './client/action.ts';
 import { type Command, EXIT_FAULT, EXIT_OK, EXIT_USAGE, type Surroundings } from './command.ts';
@@ -40,6 +41,7 @@ const commands: readonly Command[] = [
   serveCommand,
   agentCommand,
   historyCommand,
+  auditCommand,
   adminCommand,
   loginCommand,
   logoutCommand,

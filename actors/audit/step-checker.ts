@@ -1,0 +1,199 @@
+/**
+ * One commit's steps against everything else that tells of them: the machine, which must decide the
+ * same again; the transitions that audit shows; and, for an instance's last step, the row that
+ * everybody reads. What came before a step is the step before it, kept for the instances seen last
+ * and read from the log again for the others.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import type { MachineDefinition } from '../../machines/definition.ts';
+import type { CommitReader, InstanceKey } from '../../sqlite/commit-reader.ts';
+import { decodeCommit } from '../../streams/commit/codec.ts';
+import type { Commit, InstanceStep } from '../../streams/commit/commit.ts';
+import { initialStep, nextStep, upcast } from '../host/interpreter.ts';
+import type { CommitBodies } from './log-verifier.ts';
+
+/** What came of a commit's steps. */
+export interface StepCheck {
+  readonly steps: number;
+  readonly decidedAgain: number;
+  /** What does not hold, as a sentence; undefined: all of it does. */
+  readonly fault: string | undefined;
+}
+
+export interface StepCheckerOptions {
+  readonly reader: CommitReader;
+  readonly bodies: CommitBodies;
+  readonly machines: ReadonlyMap<string, MachineDefinition>;
+}
+
+/** Instances whose last step is kept; one takes about a kilobyte. */
+const KEPT_MAX = 10_000;
+
+export class StepChecker {
+  readonly #options: StepCheckerOptions;
+  readonly #last = new Map<string, InstanceStep>();
+
+  constructor(options: StepCheckerOptions) {
+    this.#options = options;
+  }
+
+  /** Checks the steps of a commit whose digests hold. @param sequence its position in EVENTS */
+  async check(commit: Commit, sequence: number): Promise<StepCheck> {
+    const steps = commit.decisions.flatMap((decision) => decision.steps);
+    const counts = { steps: steps.length, decidedAgain: 0 };
+    const fault = (detail: string): StepCheck => ({ ...counts, fault: detail });
+    for (const step of steps) {
+      const before = await this.#before(commit.project, step, sequence);
+      const outcome = this.#decide(step, before, commit.at);
+      if (outcome === 'another') {
+        return fault(`${nameOf(step)} is not decided again as it is recorded: ${step.event.type}`);
+      }
+      if (outcome === 'same') counts.decidedAgain++;
+      this.#keep(commit.project, step);
+    }
+    return { ...counts, fault: this.#checkProjection(commit, steps, sequence) };
+  }
+
+  /** The instance before this step; null: it begins here; undefined: not known any more. */
+  async #before(
+    project: string,
+    step: InstanceStep,
+    sequence: number,
+  ): Promise<InstanceStep | null | undefined> {
+    if (step.from === null) return null;
+    const kept = this.#last.get(keyOf(project, step));
+    if (kept) return kept;
+    const { reader, bodies } = this.#options;
+    const earlier = reader.transitionBefore({ ...step, project }, sequence);
+    const body = earlier === undefined ? undefined : await bodies.at(earlier);
+    if (body === undefined || body === 'removed') return undefined;
+    const { commit } = decodeCommit(body);
+    const steps = commit.decisions.flatMap((decision) => decision.steps);
+    return steps.findLast((one) => keyOf(project, one) === keyOf(project, step));
+  }
+
+  #decide(
+    step: InstanceStep,
+    before: InstanceStep | null | undefined,
+    at: number,
+  ): 'same' | 'another' | 'unknown' {
+    const definition = this.#options.machines.get(step.machine);
+    // What an older program's machine decided, only that machine can decide again.
+    if (!definition || definition.version !== step.version || before === undefined) {
+      return 'unknown';
+    }
+    if (before !== null && !isDeepStrictEqual(before.to, step.from)) return 'another';
+    const decided = decideAgain(definition, step, before, at);
+    const recorded = { value: step.to, context: step.context, timers: step.timers };
+    return isDeepStrictEqual(asJson(decided), { ...recorded, final: step.final })
+      ? 'same'
+      : 'another';
+  }
+
+  #checkProjection(
+    { project }: Commit,
+    steps: readonly InstanceStep[],
+    sequence: number,
+  ): string | undefined {
+    const { reader } = this.#options;
+    return reader.atOnce(() => {
+      const shown = reader.transitions(sequence);
+      if (shown.length !== steps.length) {
+        return `Audit shows ${shown.length} transitions of it, and it has ${steps.length}`;
+      }
+      for (const [i, step] of steps.entries()) {
+        const told = shown[i];
+        if (!told || !isSameTransition(told, step, project)) {
+          return `Audit shows another transition of ${nameOf(step)} than was committed`;
+        }
+      }
+      const last = new Map(steps.map((step) => [keyOf(project, step), step]));
+      const wrong = [...last.values()].find((step) => !this.#isRowOf(project, step, sequence));
+      return wrong && `The row of ${nameOf(wrong)} is not what its last commit made of it`;
+    });
+  }
+
+  /** True also where a later commit has changed the row: that one is compared with it. */
+  #isRowOf(project: string, step: InstanceStep, sequence: number): boolean {
+    const found = this.#options.reader.instance({ ...step, project });
+    if (!found) return false;
+    if (found.sequence !== sequence) return true;
+    const { value, context, timers, final, version } = found.row;
+    const row = { value, context, timers, final, version };
+    const { to, context: recorded, timers: due, final: ended, version: of } = step;
+    return isDeepStrictEqual(row, {
+      ...{ value: to, context: recorded, timers: due, final: ended, version: of },
+    });
+  }
+
+  #keep(project: string, step: InstanceStep): void {
+    const key = keyOf(project, step);
+    this.#last.delete(key);
+    if (step.final) return;
+    this.#last.set(key, step);
+    if (this.#last.size <= KEPT_MAX) return;
+    const oldest = this.#last.keys().next();
+    if (!oldest.done) this.#last.delete(oldest.value);
+  }
+}
+
+/** The step as its machine decides it now, from what was recorded before it. */
+function decideAgain(
+  definition: MachineDefinition,
+  step: InstanceStep,
+  before: InstanceStep | null,
+  at: number,
+) {
+  if (before === null) {
+    const { input } = step.event as { readonly input?: Readonly<Record<string, unknown>> };
+    return outcomeOf(initialStep(definition, input ?? {}, at));
+  }
+  const { to: value, context, version } = before;
+  // An event of a timer is of that timer alone: it is spent by it.
+  const spent = before.timers.find((timer) => timer.event.type === step.event.type);
+  const timers = before.timers.filter((timer) => timer !== spent);
+  const row = { ...upcast(definition, { value, context, version }), timers };
+  return outcomeOf(nextStep(definition, row, step.event, at) ?? { ...row, final: false });
+}
+
+function outcomeOf({
+  value,
+  context,
+  timers,
+  final,
+}: Omit<ReturnType<typeof initialStep>, 'effects'>) {
+  return { value, context, timers, final };
+}
+
+interface ShownTransition {
+  readonly project: string;
+  readonly machine: string;
+  readonly instance: string;
+  readonly event: Readonly<Record<string, unknown>>;
+  readonly from: unknown;
+  readonly to: unknown;
+}
+
+function isSameTransition(told: ShownTransition, step: InstanceStep, project: string): boolean {
+  return (
+    told.project === project &&
+    told.machine === step.machine &&
+    told.instance === step.instance &&
+    isDeepStrictEqual(told.event, step.event) &&
+    isDeepStrictEqual(told.from, step.from) &&
+    isDeepStrictEqual(told.to, step.to)
+  );
+}
+
+function keyOf(project: string, { machine, instance }: Omit<InstanceKey, 'project'>): string {
+  return `${project} ${machine} ${instance}`;
+}
+
+function nameOf({ machine, instance }: InstanceStep): string {
+  return `${machine} ${instance}`;
+}
+
+/** As it is after the log: without what JSON leaves out. */
+function asJson(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value));
+}

@@ -1,0 +1,116 @@
+/**
+ * Reads of the projection for whoever verifies it against the log: headers of commits in the order
+ * of the log, the transitions recorded of each, and the rows that they have come to. On a
+ * connection of its own that changes nothing, so that a long look holds up nobody.
+ */
+import type { Instance, RecordedTransition } from '../streams/commit/projection.ts';
+import { openDatabase, type SqliteDatabase } from './database.ts';
+import { type InstanceRow, type TransitionRow, toInstance, toTransition } from './instance-rows.ts';
+import { instanceMigrations, TRANSITION_PLACES } from './schema/instances.ts';
+
+/** A commit as the projection keeps it. */
+export interface StoredCommit {
+  /** Position in EVENTS. */
+  readonly sequence: number;
+  readonly project: string;
+  readonly number: number;
+  readonly id: string;
+  readonly hash: string;
+  /** Its header line. */
+  readonly header: string;
+}
+
+/** The end of a project's chain. */
+export interface StoredHead {
+  readonly project: string;
+  readonly number: number;
+  readonly hash: string;
+}
+
+/** Names a machine's instance. */
+export interface InstanceKey {
+  readonly project: string;
+  readonly machine: string;
+  readonly instance: string;
+}
+
+export class CommitReader {
+  readonly #database: SqliteDatabase;
+  readonly #sql: ReturnType<typeof prepareReads>;
+
+  /** `path`: the projection's file. Throws `SqliteError` and `SchemaMismatch`. */
+  constructor(path: string) {
+    this.#database = openDatabase({
+      ...{ path, synchronous: 'NORMAL', readonly: true },
+      ...{ migrations: instanceMigrations, area: 'instances' },
+    });
+    this.#sql = prepareReads(this.#database);
+  }
+
+  /** Commits with a sequence in (`after`, `through`], oldest first. */
+  commits(range: { after: number; through: number; limit: number }): StoredCommit[] {
+    const { after, through, limit } = range;
+    return this.#sql.commits.all(after, through, limit) as StoredCommit[];
+  }
+
+  /** How many there are, and the sequence of the last. */
+  extent(): { readonly count: number; readonly last: number } {
+    return this.#sql.extent.get() as { count: number; last: number };
+  }
+
+  heads(): StoredHead[] {
+    return this.#sql.heads.all() as StoredHead[];
+  }
+
+  /** Transitions that the commit at `sequence` is said to have caused, in their order. */
+  transitions(sequence: number): (RecordedTransition & { readonly project: string })[] {
+    const from = sequence * TRANSITION_PLACES;
+    const rows = this.#sql.transitions.all(from, from + TRANSITION_PLACES) as (TransitionRow & {
+      readonly project: string;
+    })[];
+    return rows.map((row) => ({ ...toTransition(row), project: row.project }));
+  }
+
+  /** Sequence of the instance's last transition before `sequence`; undefined = none is known. */
+  transitionBefore(key: InstanceKey, sequence: number): number | undefined {
+    return this.#sequenceOf(
+      this.#sql.before.get(key.instance, key.machine, key.project, sequence * TRANSITION_PLACES),
+    );
+  }
+
+  /** The instance's row, with the sequence of its last transition. */
+  instance(key: InstanceKey): { readonly row: Instance; readonly sequence: number } | undefined {
+    const row = this.#sql.instance.get(key.instance, key.machine, key.project);
+    const sequence = this.transitionBefore(key, Number.MAX_SAFE_INTEGER / TRANSITION_PLACES);
+    if (row === undefined || sequence === undefined) return undefined;
+    return { row: toInstance(row as InstanceRow), sequence };
+  }
+
+  /** Runs `read` on one state of the file, whatever is written meanwhile. */
+  atOnce<T>(read: () => T): T {
+    return this.#database.transaction(read)();
+  }
+
+  close(): void {
+    this.#database.close();
+  }
+
+  #sequenceOf(row: unknown): number | undefined {
+    const { id } = row as { id: number | null };
+    return id === null ? undefined : Math.floor(id / TRANSITION_PLACES);
+  }
+}
+
+function prepareReads(database: SqliteDatabase) {
+  const prepare = (sql: string) => database.prepare<(string | number)[]>(sql);
+  return {
+    commits: prepare(`SELECT sequence, project, number, id, hash, header FROM commits
+      WHERE sequence > ? AND sequence <= ? ORDER BY sequence LIMIT ?`),
+    extent: prepare('SELECT count(*) AS count, coalesce(max(sequence), 0) AS last FROM commits'),
+    heads: prepare('SELECT project, number, hash FROM heads WHERE number > 0 ORDER BY project'),
+    transitions: prepare('SELECT * FROM transitions WHERE id >= ? AND id < ? ORDER BY id'),
+    before: prepare(`SELECT max(id) AS id FROM transitions
+      WHERE instance = ? AND machine = ? AND project = ? AND id < ?`),
+    instance: prepare('SELECT * FROM instances WHERE instance = ? AND machine = ? AND project = ?'),
+  };
+}

@@ -1,0 +1,61 @@
+/**
+ * Bodies of commits from the EVENTS stream, whichever adapter carries it: asked in the stream's
+ * order, they come from one read; an earlier one is read by itself.
+ */
+import type { Stream, StreamMessage } from '../stream.ts';
+import { EVENTS_STREAM } from './events.ts';
+
+export class CommitBodiesOfStream {
+  readonly #stream: Pick<Stream, 'read' | 'state'>;
+  #messages: AsyncIterator<StreamMessage> | undefined;
+  #close: () => Promise<void> = async () => {};
+  /** The message that the read stands at. */
+  #current: StreamMessage | undefined;
+
+  constructor(stream: Pick<Stream, 'read' | 'state'>) {
+    this.#stream = stream;
+  }
+
+  /** The commit's bytes; `removed` by retention; undefined: it should be there and is not. */
+  async at(sequence: number): Promise<Uint8Array | 'removed' | undefined> {
+    const found = await this.#find(sequence);
+    if (found) return found.data;
+    const { firstSequence } = await this.#stream.state(EVENTS_STREAM);
+    return sequence < firstSequence ? 'removed' : undefined;
+  }
+
+  async close(): Promise<void> {
+    await this.#close();
+  }
+
+  async #find(sequence: number): Promise<StreamMessage | undefined> {
+    if (this.#current && sequence < this.#current.sequence) return this.#readOne(sequence);
+    if (!this.#messages) this.#begin(sequence);
+    while (!this.#current || this.#current.sequence < sequence) {
+      const next = await this.#messages?.next();
+      if (next?.value === undefined || next.done) return undefined;
+      this.#current = next.value;
+    }
+    return this.#current.sequence === sequence ? this.#current : undefined;
+  }
+
+  #begin(sequence: number): void {
+    const read = this.#readFrom(sequence);
+    this.#messages = read[Symbol.asyncIterator]();
+    this.#close = () => read.close();
+  }
+
+  async #readOne(sequence: number): Promise<StreamMessage | undefined> {
+    const read = this.#readFrom(sequence);
+    try {
+      for await (const message of read) return message.sequence === sequence ? message : undefined;
+      return undefined;
+    } finally {
+      await read.close();
+    }
+  }
+
+  #readFrom(sequence: number) {
+    return this.#stream.read({ stream: EVENTS_STREAM, from: { sequence }, untilEnd: true });
+  }
+}
