@@ -2,6 +2,7 @@
  * `svc monitoring query`: the history of one VM's metrics, a row for each step and a column for each
  * series. The quality comes first and always; a step without an observation shows as such.
  */
+import { create } from '@bufbuild/protobuf';
 import {
   MonitoringService,
   type Quality,
@@ -9,6 +10,7 @@ import {
   type QueryVMMonitoringResponse,
   QueryVMMonitoringResponseSchema,
   type Series,
+  SeriesSchema,
 } from '../../gen/svc/monitoring/v1/monitoring_pb.ts';
 import { type Action, type ActionContext, projectOption } from '../client/action.ts';
 import type { Option } from '../client/arguments.ts';
@@ -121,7 +123,8 @@ function reasonsOf({ reasons }: Quality): string {
   return reasons.length === 0 ? '' : `: ${reasons.join(', ')}`;
 }
 
-function seriesTable({ series }: QueryVMMonitoringResponse): string {
+function seriesTable(answer: QueryVMMonitoringResponse): string {
+  const series = [...answer.series, ...unobserved(answer)];
   const valuesOf = series.map(
     ({ points }) => new Map(points.map(({ timeUnix, value }) => [timeUnix, value])),
   );
@@ -133,6 +136,14 @@ function seriesTable({ series }: QueryVMMonitoringResponse): string {
     ...valuesOf.map((values) => valueText(values.get(time))),
   ]);
   return table(['time', ...columns], rows, 'Nothing was observed in this range');
+}
+
+/** Metrics that were asked for and have no series: columns without a reading, not no columns. */
+function unobserved({ series, quality }: QueryVMMonitoringResponse): Series[] {
+  const silent = (quality?.metrics ?? []).filter(
+    ({ metricId }) => !series.some((one) => one.metricId === metricId),
+  );
+  return silent.map(({ metricId }) => create(SeriesSchema, { metricId }));
 }
 
 function titleOf({ metricId, unit, labels }: Series): string {
