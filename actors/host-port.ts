@@ -74,6 +74,11 @@ export interface Host {
   projects(): readonly string[];
   /** Any project's instance by its globally unique id: credentials are looked up this way. */
   findInstance(machine: string, instance: string): Instance | undefined;
+  /**
+   * Instances of every project that are in no final state: memberships of a person, by the
+   * person's id, or invitations to an address. In the order of their projects.
+   */
+  findInstancesOf(machine: 'membership' | 'invitation', subject: string): readonly Instance[];
   /** Timers due at `nowMs`, earliest first, at most `limit`. */
   dueTimers(nowMs: number, limit: number): readonly DueTimer[];
   /** Earliest due time of any timer, Unix ms. */

@@ -91,6 +91,8 @@ export function createHost(options: HostOptions): RunningHost {
       const found = store.findInstance(machine, instance);
       return found && upcastInstance(machines, found);
     },
+    findInstancesOf: (machine, subject) =>
+      store.findInstancesOf(machine, subject).map((found) => upcastInstance(machines, found)),
     dueTimers: (nowMs, limit, owns) => store.dueTimers(nowMs, limit, owns),
     nextTimerDueMs: (owns) => store.nextTimerDueMs(owns),
     onApplied: (listener) => applier.onApplied(listener),

@@ -27,7 +27,7 @@ import {
   toTimer,
   toTransition,
 } from './instance-rows.ts';
-import { OWNER_SQL } from './schema/instances.ts';
+import { OWNER_SQL, SUBJECT_SQL } from './schema/instances.ts';
 
 /** How far the projection has come in EVENTS. */
 export interface Position {
@@ -74,6 +74,10 @@ export function instanceReads(database: SqliteDatabase) {
     findInstance(machine: string, instance: string): Instance | undefined {
       const row = statements.anyInstance.get(instance, machine) as InstanceRow | undefined;
       return row && toInstance(row);
+    },
+    findInstancesOf(machine: string, subject: string): Instance[] {
+      const rows = statements.ofSubject.all(subject, machine) as InstanceRow[];
+      return rows.map(toInstance);
     },
     dueTimers(nowMs: number, limit: number, owns = anyProject): DueTimer[] {
       const due: DueTimer[] = [];
@@ -222,6 +226,8 @@ function prepareReads(database: SqliteDatabase) {
       WHERE project = ? AND machine = ? AND final = ?`),
     countOwned: prepare(`SELECT count(*) AS count FROM instances
       WHERE project = ? AND machine = ? AND final = ? AND ${OWNER_SQL} = ?`),
+    ofSubject: prepare(`SELECT * FROM instances
+      WHERE ${SUBJECT_SQL} = ? AND machine = ? AND final = 0 ORDER BY project, instance`),
     record: prepare('SELECT * FROM records WHERE project = ? AND kind = ? AND id = ?'),
     records: ordered('SELECT * FROM records WHERE project = ? AND kind = ?', ['sort', 'id']),
     timers: prepare('SELECT * FROM timers WHERE due <= ? ORDER BY due, project'),

@@ -53,6 +53,8 @@ export interface InstanceStore {
   projects(): string[];
   /** Any project's instance by its globally unique id. */
   findInstance(machine: string, instance: string): Instance | undefined;
+  /** See `Host.findInstancesOf`. */
+  findInstancesOf(machine: string, subject: string): Instance[];
   /** Timers due at `nowMs`, earliest first, of projects that `owns` accepts (default: all). */
   dueTimers(nowMs: number, limit: number, owns?: (project: string) => boolean): DueTimer[];
   /** Earliest due time of a timer of a project that `owns` accepts, Unix ms. */

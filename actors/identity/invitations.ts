@@ -153,10 +153,9 @@ function assertNoMember(system: ProjectView, draft: Draft, email: string): void 
 
 function openFor({ host, clock }: InvitationDeps, email: string): Instance[] {
   const nowMs = clock.now();
-  return host.projects().flatMap((project) => {
-    const row = openTo(host.view(project), email);
-    return row && nowMs < invitationOf(row).expiresMs ? [row] : [];
-  });
+  return host
+    .findInstancesOf('invitation', email)
+    .filter((row) => row.value === 'pending' && nowMs < invitationOf(row).expiresMs);
 }
 
 function openTo(view: Pick<ProjectView, 'record' | 'instance'>, email: string) {
@@ -210,22 +209,18 @@ function end(
 
 async function noteName(host: Host, person: string): Promise<void> {
   const { displayName, email } = contextOfPerson(personRow(host.view(SYSTEM_PROJECT), person));
-  for (const project of host.projects()) {
-    const member = memberIdOf(project, person);
-    const row = host.view(project).instance('membership', member);
-    if (!row || !isOutdated(row, { displayName, email })) continue;
+  for (const row of host.findInstancesOf('membership', person)) {
+    if (!isOutdated(row, { displayName, email })) continue;
     await host.submit({
-      project,
+      project: row.project,
       by: SERVICE,
-      decide: (draft) => noteFacts(draft, member, { displayName, email }),
+      decide: (draft) => noteFacts(draft, row.instance, { displayName, email }),
     });
   }
 }
 
 async function revokeKeysOf(host: Host, person: string, reason: string): Promise<void> {
-  for (const project of host.projects()) {
-    const member = memberIdOf(project, person);
-    if (!host.view(project).instance('membership', member)) continue;
+  for (const { project, instance: member } of host.findInstancesOf('membership', person)) {
     await revokeAllKeys(host, { project, member, reason, by: SERVICE });
   }
 }

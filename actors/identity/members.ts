@@ -9,7 +9,6 @@ import type { RequestKey } from '../alerting/port.ts';
 import type { Host, StoredRecord } from '../host-port.ts';
 import { createInvitations, type InvitationDeps, revokeAllKeys } from './invitations.ts';
 import { changeRole, join, leave, membershipOf } from './membership-changes.ts';
-import { memberIdOf } from './names.ts';
 import { assertActive, shownName } from './people-index.ts';
 import type { Members, Place } from './people-port.ts';
 
@@ -134,13 +133,11 @@ function checkCount(host: Host, person: string): void {
 }
 
 /** Every project that the person is a member of now, in the order of their ids. */
-function placesOf(host: Pick<Host, 'projects' | 'view'>, person: string): Place[] {
-  return [...host.projects()].sort().flatMap((project) => {
-    const member = memberIdOf(project, person);
-    const row = host.view(project).instance('membership', member);
-    if (row?.value !== 'active') return [];
+function placesOf(host: Pick<Host, 'findInstancesOf'>, person: string): Place[] {
+  return host.findInstancesOf('membership', person).flatMap((row) => {
+    if (row.value !== 'active') return [];
     const role: Role = membershipOf(row).role;
-    return [{ project, member, role }];
+    return [{ project: row.project, member: row.instance, role }];
   });
 }
 

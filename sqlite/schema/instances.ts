@@ -14,6 +14,13 @@ export const TRANSITION_PLACES = 1024;
  */
 export const OWNER_SQL = "coalesce(context ->> 'owner', context ->> 'serviceAccount')";
 
+/**
+ * Whom an instance is about, in whichever project: of a membership the person, of an invitation the
+ * address; NULL for all else. An index is on exactly this expression.
+ */
+export const SUBJECT_SQL =
+  "CASE machine WHEN 'membership' THEN context ->> 'person' WHEN 'invitation' THEN context ->> 'email' END";
+
 /** Migrations of the area `instances`, numbered from 1. */
 export const instanceMigrations: readonly Migration[] = [
   {
@@ -127,6 +134,14 @@ CREATE INDEX instances_of_owner ON instances (project, machine, ${OWNER_SQL}, fi
     sql: `
 -- Client's id of the request that decided the step; NULL: none, or not known before this column.
 ALTER TABLE transitions ADD COLUMN request TEXT;
+`,
+  },
+  {
+    id: 4,
+    sql: `
+-- A person's memberships, and the invitations to an address, without a look into every project.
+CREATE INDEX instances_of_subject ON instances (${SUBJECT_SQL}, machine, final, project)
+  WHERE ${SUBJECT_SQL} IS NOT NULL;
 `,
   },
 ];

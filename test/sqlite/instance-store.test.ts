@@ -3,7 +3,7 @@ import t, { type Test } from 'tap';
 import { Overlay } from '../../actors/host/overlay.ts';
 import { openDatabase } from '../../sqlite/database.ts';
 import { openInstanceStore } from '../../sqlite/instance-store.ts';
-import { OWNER_SQL } from '../../sqlite/schema/instances.ts';
+import { OWNER_SQL, SUBJECT_SQL } from '../../sqlite/schema/instances.ts';
 import { type EncodedCommit, encodeCommit, encodeDecision } from '../../streams/commit/codec.ts';
 import type { Decision, InstanceStep } from '../../streams/commit/commit.ts';
 import {
@@ -160,6 +160,30 @@ t.test(
     t.match(plan[0], { detail: /COVERING INDEX instances_of_owner/ });
   },
 );
+
+t.test("a person's memberships are found in all projects, by an index", async (t) => {
+  const { store, apply, database } = createChain(t);
+  const place = (id: string, person: string, fields: Partial<InstanceStep> = {}) =>
+    stepOf(id, { machine: 'membership', context: { person }, ...fields });
+  const offer = (id: string, email: string, fields: Partial<InstanceStep> = {}) =>
+    stepOf(id, { machine: 'invitation', context: { email, person: 'x' }, ...fields });
+  apply('q', { steps: [place('b', 'x'), offer('i', 'x@x.org')] });
+  apply('p', {
+    steps: [place('a', 'x'), place('c', 'y'), stepOf('e', { context: { person: 'x' } })],
+  });
+  apply('r', { steps: [offer('j', 'x@x.org', { final: true }), offer('k', 'y@x.org')] });
+  const ids = (machine: string, subject: string) =>
+    store.findInstancesOf(machine, subject).map((item) => `${item.project}/${item.instance}`);
+  t.same(ids('membership', 'x'), ['p/a', 'q/b']);
+  t.same(ids('invitation', 'x@x.org'), ['q/i'], 'those that are over are left out');
+  t.same(ids('invitation', 'x'), []);
+  t.same(ids('m', 'x'), []);
+  const plan = database
+    .prepare(`EXPLAIN QUERY PLAN SELECT * FROM instances
+      WHERE ${SUBJECT_SQL} = ? AND machine = ? AND final = 0 ORDER BY project, instance`)
+    .all('x', 'membership');
+  t.match(plan[0], { detail: /USING INDEX instances_of_subject/ });
+});
 
 t.test('records are replaced, removed, and listed by their sort text', async (t) => {
   const { store, apply } = createChain(t);
