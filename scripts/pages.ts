@@ -1,5 +1,7 @@
 /** The pages made from tables in the code: where they lie, and how their text comes about. */
 import { claimsPage } from '../src/ci/claims-page.ts';
+import { cliPage } from '../src/cli/cli-page.ts';
+import { commands } from '../src/cli/program.ts';
 import { settingsPage } from '../src/cli/settings-page.ts';
 import { errorsPage } from '../src/errors.ts';
 
@@ -10,6 +12,7 @@ export interface Page {
 
 export const pages: readonly Page[] = [
   { path: 'docs/configuration.md', text: settingsPage },
+  { path: 'docs/cli.md', text: () => cliPage(commands) },
   { path: 'docs/errors.md', text: errorsPage },
   { path: 'docs/ci-claims.md', text: claimsPage },
 ];

@@ -2,7 +2,13 @@
  * `svc completion`: a script for bash, zsh or fish, made from the same table that the commands are
  * parsed by. Everything is in the script: pressing Tab starts no program and asks no service.
  */
-import { type Action, type ClientCommand, sharedOptions, single } from './client/action.ts';
+import {
+  type Action,
+  type ClientCommand,
+  isClientCommand,
+  sharedOptions,
+  single,
+} from './client/action.ts';
 import type { Option } from './client/arguments.ts';
 import { UsageError } from './client/faults.ts';
 import { type Command, EXIT_OK } from './command.ts';
@@ -52,7 +58,7 @@ function wordsOf(commands: readonly Command[]): Words {
   );
   words.set('help', words.get('') ?? []);
   for (const command of commands) {
-    if (!isClient(command)) continue;
+    if (!isClientCommand(command)) continue;
     const { name, actions, isSingle } = command;
     if (!isSingle) {
       words.set(
@@ -65,10 +71,6 @@ function wordsOf(commands: readonly Command[]): Words {
     }
   }
   return words;
-}
-
-function isClient(command: Command): command is ClientCommand {
-  return 'actions' in command;
 }
 
 function optionWords({ options = [] }: Action): Word[] {

@@ -37,7 +37,8 @@ const helpCommand: Command = {
   },
 };
 
-const commands: readonly Command[] = [
+/** All of them, in the order of the list. */
+export const commands: readonly Command[] = [
   serveCommand,
   agentCommand,
   historyCommand,

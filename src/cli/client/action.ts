@@ -48,6 +48,11 @@ export interface ClientCommand extends Command {
   readonly isSingle: boolean;
 }
 
+/** Is it one of those that are clients of the API? */
+export function isClientCommand(command: Command): command is ClientCommand {
+  return 'actions' in command;
+}
+
 /** Options of every action. */
 export const sharedOptions: readonly Option[] = [
   { name: 'endpoint', takes: 'URL', help: 'Address of the service; else SVC_ENDPOINT' },
@@ -175,7 +180,11 @@ function familyHelp(name: string, actions: readonly Action[], notes: string): st
   return `Usage:\n${lines.join('\n')}\n${more}\n"svc help ${name} <action>" lists its options.\n`;
 }
 
-function usageOf(command: string, { positionals = [], takesCommand = false }: Action): string {
+/** One line: `svc keys rotate KEY`. */
+export function usageOf(
+  command: string,
+  { positionals = [], takesCommand = false }: Action,
+): string {
   const places = positionals.map(({ name, optional }) => (optional ? `[${name}]` : name));
   return ['svc', command, ...places, ...(takesCommand ? ['[-- command…]'] : [])].join(' ');
 }

@@ -1,0 +1,104 @@
+/**
+ * The page `docs/cli.md`: every client command with its options, from the table that the commands
+ * are parsed by, so that it cannot be out of date.
+ */
+import {
+  type Action,
+  type ClientCommand,
+  isClientCommand,
+  sharedOptions,
+  usageOf,
+} from './client/action.ts';
+import type { Option } from './client/arguments.ts';
+import type { Command } from './command.ts';
+
+const INTRODUCTION = `# The command line
+
+Made from the commands themselves by \`npm run generate\`. In a checkout it is \`npx svc\`. \`svc help\` lists all commands, those that
+run and look after a service too; this page has those that are clients of one, on this machine or another.
+
+## Where, and as whom
+
+The service is found by \`--endpoint\`, \`SVC_ENDPOINT\`, or the session. A key comes from \`SVC_API_KEY\`, never from a flag, because
+every process of a machine can read a command line. People sign in with \`svc login\`; the session is kept in
+\`$XDG_CONFIG_HOME/svc/session.json\` (or \`~/.config\`), which is not used when others may read it. What only people may do takes the
+session, whatever \`SVC_API_KEY\` says. Plain http is refused but on this machine.
+
+The project is \`--project\`, \`SVC_PROJECT\`, or the one project of the person. Things are named by their id, or in full as the API
+does: \`vm-1\` or \`projects/demo/vms/vm-1\`. Durations are \`90s\`, \`15m\`, \`24h\`, \`30d\`; times are ISO 8601 or Unix seconds, and are
+shown in local time with its offset.
+
+## What is printed
+
+Results go to standard output, everything else to standard error. A secret is printed once, alone on standard output. \`--json\`
+prints one document, the answer of the API, and a fault as \`{"error": {reason, message, metadata, hint}}\` on standard error. In
+tables "-" stands for what was not observed; it is never a zero.
+
+| exit code | |
+| --- | --- |
+| 0 | done |
+| 1 | refused, or a fault |
+| 2 | the command line or the environment will not do |
+| 3 | not signed in, or not allowed |
+| 4 | there is no such thing |
+| 5 | no answer: whether a change was made is not known |
+
+\`svc auth ci -- command\` ends with the command's own code; 126 and 127 when it cannot be run, or is not there.
+
+## What is sent again
+
+A read, and a change that carries a request id, are sent again when the service is busy (as long as \`Retry-After\` asks, up to 30 s)
+or no answer came; a change goes out exactly as before, under the same id. After four tries the command ends with code 5 and tells
+the id: run the same command with \`--request-id\` to go on. A secret is only in the first answer. When that was lost, the command
+says what was made, and what to do: revoke it, then make or rotate again.
+`;
+
+/** The page, whole. @param commands all commands of the program, in their order */
+export function cliPage(commands: readonly Command[]): string {
+  const sections = commands.filter(isClientCommand).map(sectionOf);
+  const shared = ['## Options of every command', '', ...optionRows(sharedOptions), ''];
+  return [INTRODUCTION, ...shared, ...sections].join('\n');
+}
+
+function sectionOf({ name, summary, actions, isSingle }: ClientCommand): string {
+  const lines = [`## svc ${name}`, '', ...(isSingle ? [] : [`${summary}.`, ''])];
+  for (const action of actions) {
+    const command = isSingle ? name : `${name} ${action.name}`;
+    lines.push(...actionLines(command, action));
+  }
+  return lines.join('\n');
+}
+
+function actionLines(command: string, action: Action): string[] {
+  const { summary, options = [], notes } = action;
+  return [
+    `**\`${usageOf(command, action)}\`** ${summary}.`,
+    '',
+    ...(options.length > 0 ? [...optionRows(options), ''] : []),
+    ...(notes
+      ? [
+          notes
+            .trim()
+            .replaceAll(/\n(?! )/g, ' ')
+            .replaceAll('\n', '\n\n'),
+          '',
+        ]
+      : []),
+  ];
+}
+
+function optionRows(options: readonly Option[]): string[] {
+  return [
+    '| option | |',
+    '| --- | --- |',
+    ...options.map(({ name, takes, help, choices, multiple }) => {
+      const facts = [
+        help,
+        choices && `one of ${choices.join(', ')}`,
+        multiple && 'may be repeated',
+      ];
+      const text = facts.filter(Boolean).join('; ').replaceAll('|', '\\|');
+      return `| \`--${name}${takes ? ` ${takes}` : ''}\` | ${text} |`;
+    }),
+  ];
+}
