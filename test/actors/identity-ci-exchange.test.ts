@@ -3,6 +3,7 @@
  * changes while one is being checked.
  */
 import t from 'tap';
+import { RefusalNotes } from '../../actors/identity/ci/refusal-notes.ts';
 import type { CiConnectionContext } from '../../machines/ci-connection.ts';
 import type { RecordedTransition } from '../../streams/commit/projection.ts';
 import {
@@ -332,3 +333,29 @@ t.test('A token carries the epoch that holds when it is given out', async (t) =>
   const given = await world.ci.exchange({ project: PROJECT, connection: id, assertion });
   t.match(JSON.parse(given.accessToken.replace('token ', '')), { tokenEpoch: 2 });
 });
+
+t.test(
+  'A note that cannot be written is counted as lost, and the answer is the same',
+  async (t) => {
+    const world = await startCiWorld(t);
+    const id = await world.connect();
+    const row = world.host.view(PROJECT).instance('ciConnection', id);
+    const lost: number[] = [];
+    const notes = new RefusalNotes({
+      ...{ clock: world.clock, random: world.random },
+      host: {
+        view: (project) => world.host.view(project),
+        submit: () => Promise.reject(new Error('The disk is full')),
+      },
+      onLost: (refusals) => void lost.push(refusals),
+    });
+    t.ok(row);
+    if (!row) return;
+    const refused = { code: 'IDENTITY_MISMATCH', claims: ['ref'] };
+    const { correlation, settled } = notes.add(row, refused);
+    await settled;
+    t.match(correlation, /^[0-9A-Z]{26}$/);
+    t.same(lost, [1]);
+    await notes.close();
+  },
+);

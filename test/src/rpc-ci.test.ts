@@ -147,6 +147,7 @@ t.test('Bad requests say which field, before anything is burned', async (t) => {
   t.same(await start({ serviceAccountName: 'robot' }), [400, 'serviceAccountName']);
   t.same(await start({ displayName: '' }), [400, 'displayName']);
   t.same(await start({ displayName: 'x'.repeat(201) }), [400, 'displayName']);
+  t.same(await start({ displayName: 'two\nlines' }), [400, 'displayName']);
   t.same(await start({ capabilities: [] }), [400, 'capabilities']);
   t.same(await start({ issuer: 'jenkins' }), [400, 'issuer']);
   t.same(await start({ requestId: 'x' }), [400, 'requestId']);

@@ -6,6 +6,7 @@
 import type { CiConnectionContext } from '../../../machines/ci-connection.ts';
 import { Refusal } from '../../../streams/refusal.ts';
 import type { Committed, Draft, Host, Instance } from '../../host-port.ts';
+import { checkDisplayName, checkReason } from '../checks.ts';
 import { choosePermissions, grantsOfActive } from './permissions.ts';
 import type { EditConnection, NamedConnection } from './port.ts';
 
@@ -14,7 +15,8 @@ type Deps = { readonly host: Pick<Host, 'submit'> };
 type Changed = Promise<Committed<Record<string, never>>>;
 
 /** Tokens end only when the permissions are really others: a new name ends none. */
-export function editConnection({ host }: Deps, request: EditConnection): Changed {
+export async function editConnection({ host }: Deps, request: EditConnection): Changed {
+  if (request.displayName !== undefined) checkDisplayName(request.displayName);
   return change(host, request, (draft, { instance, context }) => {
     const before = context as unknown as CiConnectionContext;
     const { displayName = before.displayName } = request;
@@ -41,11 +43,12 @@ function editedPermissions(
   return choosePermissions(chosen, grants, 'the service account may do');
 }
 
-export function disableConnection(
+export async function disableConnection(
   { host }: Deps,
   request: NamedConnection & { readonly reason: string },
 ): Changed {
   const { reason, by } = request;
+  checkReason(reason);
   return change(host, request, (draft, { instance }) => {
     draft.send(MACHINE, instance, { type: 'disabled', at: draft.at, reason, by: by.name });
   });

@@ -1,7 +1,8 @@
 /** Permissions as a person has chosen them, and what bounds them: refused when they go beyond. */
 import { Refusal } from '../../../streams/refusal.ts';
 import type { ProjectView } from '../../host-port.ts';
-import { CAPABILITIES, grantsOf } from '../grants.ts';
+import { invalid, someCapabilities } from '../checks.ts';
+import { grantsOf } from '../grants.ts';
 
 /** What an active service account is granted. Throws a `Refusal`: NOT_FOUND, INVALID_STATE. */
 export function grantsOfActive(view: ProjectView, serviceAccount: string): readonly string[] {
@@ -18,28 +19,19 @@ export function grantsOfActive(view: ProjectView, serviceAccount: string): reado
 }
 
 /**
- * The chosen permissions, each once, in the order in which the API lists them. Throws INVALID_FIELD
- * for none, for an unknown one, and for one that is not in `bound`.
+ * The chosen permissions, each once. Throws INVALID_FIELD for none, for an unknown one, and for one
+ * that is not in `bound`.
  *
- * @param whose what `bound` is of, for the sentence: "the service account has"
+ * @param whose what `bound` is, for the sentence: "the service account may do"
  */
 export function choosePermissions(
   chosen: readonly string[],
   bound: readonly string[],
   whose: string,
-): string[] {
-  const unknown = chosen.find((capability) => !CAPABILITIES.some((known) => known === capability));
-  if (unknown !== undefined) {
-    throw invalid(`"${unknown.slice(0, 100)}" is none: ${CAPABILITIES.join(', ')}`);
-  }
-  const beyond = chosen.find((capability) => !bound.includes(capability));
-  if (beyond !== undefined) {
-    throw invalid(`${beyond} is more than ${whose}: ${bound.join(', ') || 'nothing'}`);
-  }
-  if (chosen.length === 0) throw invalid('there is none: choose at least one');
-  return CAPABILITIES.filter((capability) => chosen.includes(capability));
-}
-
-function invalid(message: string): Refusal {
-  return new Refusal('INVALID_FIELD', `capabilities: ${message}`, { field: 'capabilities' });
+): readonly string[] {
+  const known = someCapabilities(chosen);
+  const beyond = known.find((capability) => !bound.includes(capability));
+  if (beyond === undefined) return known;
+  const message = `capabilities has ${beyond}, more than ${whose}: ${bound.join(', ') || 'nothing'}`;
+  throw invalid('capabilities', message);
 }

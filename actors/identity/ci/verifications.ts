@@ -13,6 +13,7 @@ import type {
 import { ulid } from '../../../streams/random.ts';
 import { Refusal } from '../../../streams/refusal.ts';
 import type { Committed, Draft, Instance, ProjectView } from '../../host-port.ts';
+import { checkDisplayName, checkReason } from '../checks.ts';
 import { contextDenial } from './denial.ts';
 import type { KeylessCiDeps } from './deps.ts';
 import { digestOf } from './digest.ts';
@@ -39,6 +40,7 @@ export async function startVerification(
 ): Promise<Committed<StartedVerification>> {
   const { host, clock, random, codes } = deps;
   const { project, by, displayName, serviceAccount } = request;
+  checkDisplayName(displayName);
   const issuer = issuerOf(deps, request.issuer);
   const id = ulid(clock.now(), random);
   const code = codes.mint(id);
@@ -180,6 +182,7 @@ export async function approveVerification(
   request: ApproveVerification,
 ): Promise<Committed<{ readonly connection: string }>> {
   const { project, by, verification } = request;
+  if (request.displayName !== '') checkDisplayName(request.displayName);
   const connection = ulid(clock.now(), random);
   return host.submit({
     project,
@@ -250,6 +253,7 @@ export async function rejectVerification(
   { host }: KeylessCiDeps,
   { project, by, request, verification, reason }: RejectVerification,
 ): Promise<Committed<Record<string, never>>> {
+  checkReason(reason);
   return host.submit({
     project,
     by,

@@ -41,9 +41,6 @@ export interface CiDeps {
   readonly issuerKind: (issuer: string) => string | undefined;
 }
 
-const NAME_LENGTH_MAX = 200;
-const REASON_LENGTH_MAX = 500;
-
 type CiMethods = Pick<
   ServiceImpl<typeof AutomationService>,
   | 'exchangeCiToken'
@@ -120,7 +117,6 @@ async function start(deps: CiDeps, request: StartCiVerificationRequest, context:
   const { ci, host, clock } = deps;
   const named = parseName('serviceAccountName', request.serviceAccountName, 'serviceAccounts');
   const project = within(context, named.project);
-  checkText('displayName', request.displayName, NAME_LENGTH_MAX);
   const { answer } = await ci.start({
     ...change(context, project, StartCiVerificationRequestSchema, request),
     serviceAccount: named.id,
@@ -162,9 +158,6 @@ function verificationMethods(deps: CiDeps) {
     async approveCiVerification(request, context) {
       const { project, id } = parseName('name', request.name, 'ciVerifications');
       within(context, project);
-      if (request.displayName !== '') {
-        checkText('displayName', request.displayName, NAME_LENGTH_MAX);
-      }
       const { answer } = await ci.approve({
         ...change(context, project, ApproveCiVerificationRequestSchema, request),
         verification: id,
@@ -177,7 +170,6 @@ function verificationMethods(deps: CiDeps) {
     async rejectCiVerification(request, context) {
       const { project, id } = parseName('name', request.name, 'ciVerifications');
       within(context, project);
-      checkReason(request.reason);
       const about = { verification: id, reason: request.reason };
       await ci.reject({
         ...change(context, project, RejectCiVerificationRequestSchema, request),
@@ -206,7 +198,6 @@ function connectionMethods({ ci, host }: CiDeps) {
     async updateCiConnection(request, context) {
       const { project, id } = named(context, request.name);
       const { displayName, capabilities } = request;
-      if (displayName !== undefined) checkText('displayName', displayName, NAME_LENGTH_MAX);
       await ci.edit({
         ...change(context, project, UpdateCiConnectionRequestSchema, request),
         ...{ connection: id, displayName, capabilities: capabilities?.values },
@@ -216,7 +207,6 @@ function connectionMethods({ ci, host }: CiDeps) {
     async disableCiConnection(request, context) {
       const { project, id } = named(context, request.name);
       const { reason } = request;
-      checkReason(reason);
       await ci.disable({
         ...change(context, project, DisableCiConnectionRequestSchema, request),
         ...{ connection: id, reason },
@@ -275,18 +265,4 @@ function existing(
   const row = host.view(project).instance(machine, id);
   if (row) return row;
   throw new Error(`The ${machine} ${id} was committed and is not there`);
-}
-
-function checkText(field: string, text: string, lengthMax: number): void {
-  if (text.trim() !== '' && text.length <= lengthMax) return;
-  const seen = text.trim() === '' ? 'empty' : `${text.length} characters long`;
-  throw new Refusal('INVALID_FIELD', `${field} is ${seen}: 1 to ${lengthMax} characters`, {
-    field,
-  });
-}
-
-function checkReason(reason: string): void {
-  if (reason.length <= REASON_LENGTH_MAX) return;
-  const message = `reason is ${reason.length} characters long: at most ${REASON_LENGTH_MAX}`;
-  throw new Refusal('INVALID_FIELD', message, { field: 'reason' });
 }
