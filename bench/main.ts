@@ -4,6 +4,7 @@
  */
 import { availableParallelism, cpus, loadavg } from 'node:os';
 import { run as alertLatency } from './alert-latency.ts';
+import { run as authentication } from './authentication.ts';
 import { run as ciTokens } from './ci-tokens.ts';
 import { run as commits } from './commits.ts';
 import { run as evaluator } from './evaluator.ts';
@@ -31,6 +32,7 @@ const benches: Readonly<Record<string, () => Promise<void>>> = {
   streams,
   commits,
   'ci-tokens': ciTokens,
+  authentication,
 };
 
 const names = process.argv.slice(2);

@@ -1,0 +1,218 @@
+/**
+ * What it costs to know who calls: a key, an access token, a session, each alone, in a project with
+ * one key and with 100,000, for callers whose rows are in memory and for those whose rows are read
+ * from the database. Then whole requests of the program as a user starts it, with few keys and with
+ * many, by the CPU time that its process used for one.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createHost, type RunningHost } from '../actors/host.ts';
+import { startCredential } from '../actors/identity/credentials.ts';
+import { machineDefinitions } from '../machines/registry.ts';
+import { openDatabase } from '../sqlite/database.ts';
+import { openEmbeddedStream } from '../sqlite/embedded-stream.ts';
+import { openInstanceStore } from '../sqlite/instance-store.ts';
+import { openAccessTokens } from '../src/auth/access-tokens.ts';
+import { type Authenticator, createAuthenticator } from '../src/auth/authenticator.ts';
+import { mintKey } from '../src/auth/keys.ts';
+import { createIdentities } from '../src/auth/people.ts';
+import { readSessionCookie } from '../src/http/auth/session-cookie.ts';
+import { systemClock } from '../streams/clock.ts';
+import { systemRandom } from '../streams/random.ts';
+import { identitiesOf } from '../test/support/identities.ts';
+import { type Demo, startProgram } from '../test/support/program.ts';
+import { seedKeys } from './support/exchange-seed.ts';
+import { processCost } from './support/process-cost.ts';
+import { type Scope, withScope } from './support/scope.ts';
+
+const MANY = 100_000;
+const CALLS = 20_000;
+const KEYS_A_DECISION = 100;
+const PROJECT = 'demo';
+const ORIGIN = 'http://127.0.0.1:8080';
+const READ = ['monitoring.read'] as const;
+const BY = { kind: 'operator', name: 'bench' } as const;
+const AIM = '< 50';
+
+const REQUESTS = 6_000;
+const CONNECTIONS = 16;
+/** Of these the one with the least CPU counts: other work on the machine only ever adds. */
+const ROUNDS = 3;
+
+type Row = Record<string, string | number>;
+
+/** Measures and prints two tables. */
+export async function run(): Promise<void> {
+  console.table([
+    ...(await withScope((scope) => measureAlone(scope, 1))),
+    ...(await withScope((scope) => measureAlone(scope, MANY))),
+  ]);
+  const few = await withScope((scope) => measureRequests(scope, 0));
+  const many = await withScope((scope) => measureRequests(scope, MANY));
+  console.table([requestRow('a few', few, few), requestRow(MANY.toLocaleString('en'), many, few)]);
+}
+
+/** Microseconds of each way to be known, with so many keys in the project. */
+async function measureAlone(scope: Scope, keys: number): Promise<Row[]> {
+  const host = await openHost(scope);
+  const people = createIdentities({
+    ...{ host, clock: systemClock, random: systemRandom },
+    lastSeen: { note: () => {}, of: () => undefined },
+    onFault(what, error) {
+      throw new Error(what, { cause: error });
+    },
+  });
+  const sealed = new Map<string, Uint8Array>();
+  const tokens = await openAccessTokens({
+    secrets: { get: (id) => sealed.get(id), put: (id, _, value) => void sealed.set(id, value) },
+    clock: systemClock,
+    issuer: () => ORIGIN,
+  });
+  const authenticator = createAuthenticator({
+    ...{ host, clock: systemClock, tokens, noteUse: () => {} },
+    sessions: { people: people.people, readCookie: readSessionCookie, origin: () => ORIGIN },
+  });
+  scope.teardown(() => authenticator.close());
+  const world = identitiesOf({ host, clock: systemClock, random: systemRandom, ...people });
+  const account = await world.account(PROJECT, READ);
+  const made = await makeKeys(host, account, keys);
+  const connection = await world.connection(PROJECT, account, READ);
+  const claims = { project: PROJECT, connection, tokenEpoch: 1 };
+  const expiresMs = systemClock.now() + 900_000;
+  const token = await tokens.sign({ ...claims, token: 'jti', expiresMs });
+  const { secret } = await world.signedInAs(PROJECT, 'OWNER');
+  const shown = { authorization: undefined, cookie: `svc_session=${secret}`, origin: ORIGIN };
+  const person = await authenticator.identify(shown);
+  const unknown = mintKey('sk', { nowMs: systemClock.now(), random: systemRandom }).text;
+  const one = `Bearer ${made[0]}`;
+  const row = async (what: string, call: (i: number) => unknown): Promise<Row> => ({
+    ...{ 'keys in the project': keys.toLocaleString('en'), what },
+    ...{ 'µs each': (await microseconds(call)).toFixed(1), aim: AIM },
+  });
+  return [
+    await row('a key', () => authenticator.authenticateKey(one)),
+    ...(keys > 1
+      ? [
+          await row('each of the keys in turn, read from the database', (i) =>
+            authenticator.authenticateKey(`Bearer ${made[(i * 7) % keys]}`),
+          ),
+        ]
+      : []),
+    await row('a key that is none', () => refused(authenticator, unknown)),
+    await row('an access token', () => authenticator.authenticate(`Bearer ${token}`)),
+    await row('a session', () => authenticator.identify(shown)),
+    await row('a person’s place in the project', () =>
+      person.kind === 'human' ? person.memberOf(PROJECT) : undefined,
+    ),
+  ];
+}
+
+function refused(authenticator: Authenticator, key: string): void {
+  try {
+    authenticator.authenticateKey(`Bearer ${key}`);
+  } catch {
+    return;
+  }
+  throw new Error('A key that is none was accepted');
+}
+
+/** The least of a few rounds, so that other work on the machine does not count. */
+async function microseconds(call: (i: number) => unknown): Promise<number> {
+  let best = Number.POSITIVE_INFINITY;
+  let next = 0;
+  for (let round = 0; round < ROUNDS + 1; round++) {
+    const fromMs = performance.now();
+    for (let i = 0; i < CALLS; i++) await call(next++);
+    best = Math.min(best, ((performance.now() - fromMs) / CALLS) * 1000);
+  }
+  return best;
+}
+
+async function openHost(scope: Scope): Promise<RunningHost> {
+  const folder = mkdtempSync(join(tmpdir(), 'authentication-bench-'));
+  scope.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  const path = join(folder, 'control.db');
+  const database = openDatabase({ path, synchronous: 'NORMAL', migrations: [] });
+  const [clock, random] = [systemClock, systemRandom];
+  const stream = openEmbeddedStream({ storage: join(folder, 'events.db'), clock, random });
+  const host = createHost({
+    ...{ stream, store: openInstanceStore(database), clock, random, node: 'bench' },
+    machines: machineDefinitions,
+    expand: () => {},
+  });
+  await host.start();
+  scope.teardown(async () => {
+    await host.stop();
+    await stream.close();
+    database.close();
+  });
+  return host;
+}
+
+/** Keys of the account; their texts. */
+async function makeKeys(host: RunningHost, account: string, count: number): Promise<string[]> {
+  const owner = `projects/${PROJECT}/serviceAccounts/${account}`;
+  const texts: string[] = [];
+  while (texts.length < count) {
+    const minted = Array.from({ length: Math.min(KEYS_A_DECISION, count - texts.length) }, () =>
+      mintKey('sk', { nowMs: systemClock.now(), random: systemRandom }),
+    );
+    await host.submit({
+      ...{ project: PROJECT, by: BY },
+      decide(draft) {
+        for (const key of minted) {
+          const about = { project: PROJECT, displayName: 'k', owner, kind: 'sk' } as const;
+          startCredential(draft, key, { ...about, capabilities: READ });
+        }
+      },
+    });
+    texts.push(...minted.map(({ text }) => text));
+  }
+  return texts;
+}
+
+/** Milliseconds of CPU for one small request with a key: the least of a few rounds. */
+async function measureRequests(scope: Scope, keys: number): Promise<number> {
+  const folder = mkdtempSync(join(tmpdir(), 'authentication-bench-'));
+  scope.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  const settings = { SVC_COLLECT: 'none', SVC_DEMO: 'on' };
+  const first = await startProgram(scope, folder, settings);
+  await first.stop();
+  await seedKeys(folder, keys);
+  const { demo } = await startProgram(scope, folder, settings);
+  await sendRequests(demo);
+  let best = Number.POSITIVE_INFINITY;
+  for (let round = 0; round < ROUNDS; round++) {
+    const before = await processCost(demo);
+    await sendRequests(demo);
+    const after = await processCost(demo);
+    best = Math.min(best, ((after.cpuSeconds - before.cpuSeconds) / REQUESTS) * 1000);
+  }
+  return best;
+}
+
+async function sendRequests({ baseUrl, apiKey, projectName }: Demo): Promise<void> {
+  let left = REQUESTS;
+  const converse = async (): Promise<void> => {
+    while (left-- > 0) {
+      const url = `${baseUrl}/svc.iam.v1.AutomationService/ListPermissionTemplates`;
+      const answer = await fetch(url, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ projectName }),
+      });
+      await answer.text();
+      if (!answer.ok) throw new Error(`A request was answered ${answer.status}`);
+    }
+  };
+  await Promise.all(Array.from({ length: CONNECTIONS }, converse));
+}
+
+function requestRow(keys: string, cpuMs: number, fewMs: number): Row {
+  return {
+    ...{ 'keys in the project': keys, what: 'a request with a key, of the program' },
+    ...{ 'CPU ms each': cpuMs.toFixed(3), compared: `${((cpuMs / fewMs - 1) * 100).toFixed(0)} %` },
+    aim: '≤ 10 % more',
+  };
+}
