@@ -84,7 +84,7 @@ export const errorCatalogue: Readonly<Record<RefusalReason, CatalogueEntry>> = {
   EXCHANGE_DENIED: {
     code: Code.PermissionDenied,
     explanation:
-      'The CI identity is not the approved one; `claims` lists what differs, as JSON, and `correlation` finds it in the audit',
+      'The CI identity is not the approved one, or may not act now: `cause` tells why, `claims` lists what differs, as JSON, and `correlation` finds it in the audit',
   },
   NOT_FOUND: {
     code: Code.NotFound,

@@ -86,8 +86,8 @@ t.test('Connection set-up, steps (a) to (f), and the exchange', async (t) => {
     t.match(body, { state: 'APPROVED', connectionName: connection.name });
   });
   await t.test('the exchange answers accessToken, projectName and 900 seconds', async (t) => {
-    const { status, body } = await world.exchange(connection.name);
-    t.equal(status, 200);
+    const { status, body, headers } = await world.exchange(connection.name);
+    t.match({ status, headers }, { status: 200, headers: { 'cache-control': 'no-store' } });
     t.match(body, { projectName: PROJECT_NAME, expiresInSeconds: 900 });
     t.equal(await reads(world, body.accessToken), 'accepted');
     t.equal(await reads(world, body.accessToken, 'projects/other'), 'PROJECT_BOUNDARY');

@@ -77,6 +77,7 @@ async function exchange(
   const { project, id } = parseName('trustName', trustName, 'ciConnections');
   checkGiven('assertion', assertion, 'the identity token that the CI platform gave to the job');
   const { accessToken } = await ci.exchange({ project, connection: id, assertion });
+  forbidStoring(context);
   return {
     accessToken,
     projectName: `projects/${project}`,
@@ -96,6 +97,11 @@ async function submitProof(
   checkGiven('assertion', assertion, 'the identity token that the CI platform gave to the job');
   const observed = await ci.submitProof({ setupId, pairingCode, assertion });
   return { claims: claimMessages(observed), claimsDigest: observed.digest };
+}
+
+/** An answer with a secret is kept by nobody on its way (RFC 6749, section 5.1). */
+function forbidStoring({ responseHeader }: HandlerContext): void {
+  responseHeader.set('cache-control', 'no-store');
 }
 
 /** A header that is ignored would be believed to have counted. */
@@ -125,6 +131,7 @@ async function start(deps: CiDeps, request: StartCiVerificationRequest, context:
     issuer: request.issuer,
   });
   const { verification: setupId, pairingCode } = answer;
+  forbidStoring(context);
   const row = existing(host, project, 'ciVerification', setupId);
   const verification = verificationMessage(row, clock.now());
   const { audience, expiresUnix } = verification;
