@@ -127,11 +127,7 @@ export interface UseOfLink {
 }
 
 /** What the use of a link came to; `provenEmail`: '' = it proves no address. */
-interface UsedLink extends StartedSession {
-  readonly provenEmail: string;
-  /** true: the address was only claimed until now. */
-  readonly isAdopted: boolean;
-}
+type UsedLink = StartedSession & { readonly provenEmail: string };
 
 /** The link is used and its session begun, or neither. */
 export async function signInByOwnLink(
@@ -152,25 +148,26 @@ export async function signInByOwnLink(
       const { person, purpose } = link;
       assertActive(draft, person);
       draft.send('signInLink', use.link, { type: 'used', at: draft.at, session: session.id });
-      const proven = purpose === 'email' ? proveEmail(draft, person) : PROVES_NOTHING;
+      const provenEmail = purpose === 'email' ? proveEmail(draft, person) : '';
       const method = METHOD[purpose];
       const about = { id: session.id, hash: session.hash, person, method, agent: use.agent };
-      return { person, expiresMs: startSession(draft, about), ...proven };
+      return { person, expiresMs: startSession(draft, about), provenEmail };
     },
   });
   return { session: session.id, secret: session.text, ...answer };
 }
 
-const PROVES_NOTHING = { provenEmail: '', isAdopted: false } as const;
-
 /** Whoever opens an emailed link owns the address: a claimed one becomes theirs, alone. */
-function proveEmail(draft: Draft, person: string) {
+function proveEmail(draft: Draft, person: string): string {
   const { displayName, email } = assertActive(draft, person);
   const claimed = claimOf(draft, person);
-  if (email !== '' || claimed === undefined) return { provenEmail: email, isAdopted: false };
+  if (email !== '' || claimed === undefined) return email;
   adopt(draft, person, { displayName, email: claimed });
-  return { provenEmail: claimed, isAdopted: true };
+  return claimed;
 }
+
+/** Record: a person whose personal keys are not all ended yet since the address was proven. */
+export const KEYS_TO_END = 'keysToEnd';
 
 /**
  * The owner of an address takes over the person who joined by an invitation to it. Whoever held
@@ -184,6 +181,8 @@ export function adopt(
   rename(draft, person, told);
   endSessions(draft, person, 'ADDRESS_VERIFIED');
   revokeLinks(draft, person, 'ADDRESS_VERIFIED');
+  // Keys are in the chains of projects: ended by whoever signs in, before anything is answered.
+  draft.putRecord({ kind: KEYS_TO_END, id: person, body: {} });
 }
 
 /** Used and revoked ones are told apart from those past their time. */

@@ -28,7 +28,7 @@ import {
   shownName,
   startPerson,
 } from './people-index.ts';
-import { adopt, signInByOwnLink, unknownLink } from './people-links.ts';
+import { adopt, KEYS_TO_END, signInByOwnLink, unknownLink } from './people-links.ts';
 import type { People, StartedSession, VouchedIdentity } from './people-port.ts';
 import { startSession } from './sessions.ts';
 import { sameDigest } from './sign-in-secrets.ts';
@@ -43,11 +43,8 @@ export function createSignIns(deps: PeopleDeps): Pick<People, 'signInByLink' | '
     async signInByLink(request) {
       const link = deps.secrets.parse('link', request.token);
       if (link !== undefined) {
-        const { provenEmail, isAdopted, ...session } = await signInByOwnLink(deps, {
-          link,
-          ...request,
-        });
-        await afterSignIn(deps, { person: session.person, email: provenEmail, isAdopted });
+        const { provenEmail, ...session } = await signInByOwnLink(deps, { link, ...request });
+        await afterSignIn(deps, session.person, provenEmail);
         return session;
       }
       const invitation = deps.secrets.parse('inv', request.token);
@@ -173,16 +170,15 @@ async function signInByIdentity(
     project: SYSTEM_PROJECT,
     by: humanOf(guess ?? fresh),
     decide(draft) {
-      const { person, isAdopted } = recognise(draft, told, isInvited ? fresh : undefined);
+      const person = recognise(draft, told, isInvited ? fresh : undefined);
       assertActive(draft, person);
       const about = { person, method: 'oidc' as SignInMethod, agent };
       const begun = { id: session.id, hash: session.hash, ...about };
-      return { person, isAdopted, expiresMs: startSession(draft, begun) };
+      return { person, expiresMs: startSession(draft, begun) };
     },
   });
-  const { isAdopted, ...begun } = answer;
-  await afterSignIn(deps, { person: begun.person, email, isAdopted });
-  return { session: session.id, secret: session.text, ...begun };
+  await afterSignIn(deps, answer.person, email);
+  return { session: session.id, secret: session.text, ...answer };
 }
 
 /** The person of an account; `fresh`: id of a new one, if one may be made. */
@@ -190,37 +186,37 @@ function recognise(
   draft: Draft,
   told: LinkedIdentity & { readonly displayName: string; readonly email: string },
   fresh: string | undefined,
-): { readonly person: string; readonly isAdopted: boolean } {
+): string {
   const linked = personByIdentity(draft, told);
   if (linked !== undefined) {
     assertActive(draft, linked);
     rename(draft, linked, told);
-    return { person: linked, isAdopted: false };
+    return linked;
   }
   const known = knownByAddress(draft, told.email);
   if (known !== undefined) {
-    const { person, isAdopted } = known;
+    const { person, isClaimed } = known;
     if (hasOtherAccount(assertActive(draft, person), told)) throw unknownPerson();
-    if (isAdopted) adopt(draft, person, told);
+    if (isClaimed) adopt(draft, person, told);
     linkIdentity(draft, person, told);
-    return known;
+    return person;
   }
   if (fresh === undefined) throw unknownPerson();
   const { issuer, subject, email } = told;
   const displayName = told.displayName === '' ? email : told.displayName;
   startPerson(draft, { id: fresh, displayName, email, identity: { issuer, subject } });
-  return { person: fresh, isAdopted: false };
+  return fresh;
 }
 
-/** Whose a verified address is; `isAdopted`: until now it was only claimed. */
+/** Whose a verified address is; `isClaimed`: until now it was only claimed. */
 function knownByAddress(
   view: Pick<Draft, 'record'>,
   email: string,
-): { readonly person: string; readonly isAdopted: boolean } | undefined {
+): { readonly person: string; readonly isClaimed: boolean } | undefined {
   const owner = personByEmail(view, email);
-  if (owner !== undefined) return { person: owner, isAdopted: false };
+  if (owner !== undefined) return { person: owner, isClaimed: false };
   const claimant = personByClaim(view, email);
-  return claimant === undefined ? undefined : { person: claimant, isAdopted: true };
+  return claimant === undefined ? undefined : { person: claimant, isClaimed: true };
 }
 
 /** An address may be given to somebody new; the account that was linked first stays the person's. */
@@ -237,14 +233,12 @@ function unknownPerson(): Refusal {
 
 /**
  * What a sign-in means for projects: keys of whoever else was the person end, open invitations to
- * the verified address are accepted, a new name is told. The session has begun: what fails here is
- * counted, and tried again at the next sign-in, but for the end of keys, which has to succeed.
+ * the verified address are accepted, a new name is told. What fails is tried again at the next
+ * sign-in, and fails this one only where keys could not be ended: nobody gets in beside them.
  */
-async function afterSignIn(
-  { invitations, onFault }: PeopleDeps,
-  { person, email, isAdopted }: { person: string; email: string; isAdopted: boolean },
-): Promise<void> {
-  if (isAdopted) await invitations.revokeKeysOf(person, 'ADDRESS_VERIFIED');
+async function afterSignIn(deps: PeopleDeps, person: string, email: string): Promise<void> {
+  const { invitations, onFault } = deps;
+  await endKeysOfBefore(deps, person);
   if (email === '') return;
   for (const { project, instance } of invitations.openFor(email)) {
     try {
@@ -257,6 +251,16 @@ async function afterSignIn(
   await invitations
     .noteName(person)
     .catch((error: unknown) => onFault('A new name could not be told', error));
+}
+
+async function endKeysOfBefore({ host, invitations }: PeopleDeps, person: string): Promise<void> {
+  if (!host.view(SYSTEM_PROJECT).record(KEYS_TO_END, person)) return;
+  await invitations.revokeKeysOf(person, 'ADDRESS_VERIFIED');
+  await host.submit({
+    project: SYSTEM_PROJECT,
+    by: humanOf(person),
+    decide: (draft) => draft.putRecord({ kind: KEYS_TO_END, id: person, body: null }),
+  });
 }
 
 function invitationOf(row: Instance): InvitationContext {

@@ -176,6 +176,32 @@ t.test("an address that only an invitation names is its real owner's in the end"
   }
 });
 
+t.test('nobody gets in beside keys of before that could not be ended', async (t) => {
+  let keysFail = false;
+  const world = await startPeopleWorld(t, (host: Host) => ({
+    ...host,
+    submit: async (submission) => {
+      if (keysFail && submission.project === 'web') {
+        throw new StreamUnavailable('EVENTS does not answer', 'refused');
+      }
+      return host.submit(submission);
+    },
+  }));
+  const { tokenTo } = await shop(world);
+  const { person } = await world.use(await tokenTo('bob@example.org'));
+  await keyOf(world, memberIdOf('web', person), 'k1');
+  const signIn = () => world.people.signInByIdentity(account('b', 'bob@example.org'), 'test');
+  keysFail = true;
+  await t.rejects(signIn(), StreamUnavailable);
+  t.equal(world.host.findInstance('credential', 'k1')?.value, 'active');
+  keysFail = false;
+  t.equal((await signIn()).person, person);
+  t.equal(world.host.findInstance('credential', 'k1')?.value, 'revoked', 'the next sign-in does');
+  await keyOf(world, memberIdOf('web', person), 'k2');
+  await signIn();
+  t.equal(world.host.findInstance('credential', 'k2')?.value, 'active', 'and no later one');
+});
+
 t.test('an emailed link proves an address as an account does', async (t) => {
   const world = await startPeopleWorld(t);
   const { tokenTo } = await shop(world);
