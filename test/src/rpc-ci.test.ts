@@ -4,6 +4,8 @@
  * their names.
  */
 import { randomUUID } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import t from 'tap';
 import { type CiRpcWorld, PROJECT_NAME, startCiRpcWorld } from '../support/ci-rpc-world.ts';
 import type { Answer } from '../support/rpc-world.ts';
@@ -347,4 +349,28 @@ t.test('An outage of the issuer fails closed, and nothing is burned', async (t) 
   await world.clock.advance(MINUTE_MS);
   const fresh = await world.anonymous('ExchangeCiToken', { trustName, assertion });
   t.equal(fresh.status, 200, JSON.stringify(fresh.body));
+});
+
+t.test('Pairing code, assertion and access token are in no file and no log line', async (t) => {
+  const world = await startCiRpcWorld(t);
+  const { setupId, pairingCode, verification } = (await world.start()).body;
+  const shown = await world.mint();
+  const proof = { setupId, pairingCode, assertion: shown };
+  const { claimsDigest } = (await world.anonymous('SubmitCiVerification', proof)).body;
+  const approval = { name: verification.name, capabilities: READ, claimsDigest };
+  const { name: trustName } = (await world.ci('ApproveCiVerification', approval)).body;
+  const [given, refused] = [await world.mint(), await world.mint({ ref: 'refs/heads/dev' })];
+  const exchange = (assertion: string) =>
+    world.anonymous('ExchangeCiToken', { trustName, assertion });
+  const { accessToken } = (await exchange(given)).body;
+  await exchange(refused);
+  await exchange('svc_garbage_that_somebody_sent');
+  const folder = dirname(world.controlPath);
+  const files = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile());
+  const written = files.map(({ name }) => readFileSync(join(folder, name), 'latin1'));
+  const all = [...written, ...world.lines].join('\n');
+  t.ok(all.includes(setupId), 'what is kept is found');
+  const jwts = [shown, given, refused, accessToken].flatMap((jwt) => jwt.split('.').slice(1));
+  const secrets = [pairingCode, pairingCode.split('_')[3], 'svc_garbage', ...jwts];
+  for (const secret of secrets) t.notOk(all.includes(secret), `${secret.slice(0, 12)}...`);
 });
