@@ -49,7 +49,9 @@ const buildkiteStep: Step = (options) => [
     4,
     [
       'set +x',
-      `export SVC_ASSERTION="$(buildkite-agent oidc request-token --audience '${options.audience}')"`,
+      // Buildkite's tokens have the two ids that are bound only when they are asked for.
+      `export SVC_ASSERTION="$(buildkite-agent oidc request-token --audience '${options.audience}' \\`,
+      '  --claim organization_id --claim pipeline_id)"',
       "bash <<'STEP'",
       ...[...opening(options), ...givenToken, ...submission, 'STEP'],
       // Doubled, because the upload of a pipeline replaces variables itself.
