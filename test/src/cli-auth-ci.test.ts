@@ -1,140 +1,32 @@
 /**
- * `svc trusts` and `svc auth ci` against the whole service and a platform that behaves like
- * GitHub's: what a child process gets, what is masked and when, what a refusal teaches, and what is
- * asked again.
+ * `svc auth ci` against the whole service and a platform that behaves like GitHub's: what a child
+ * process gets, what is masked and when, and what is asked again.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import t, { type Test } from 'tap';
-import type { DenialCause } from '../../actors/identity/ci/port.ts';
+import t from 'tap';
 import { systemClock } from '../../streams/clock.ts';
-import { type CliWorld, startCliWorld } from '../support/cli-world.ts';
+import { startCliWorld } from '../support/cli-world.ts';
 import { startGateway } from '../support/faulty-gateway.ts';
 import { until } from '../support/program.ts';
+import { prepareAccount, trustWorkflow } from '../support/trusted-workflow.ts';
 
-/** A trusted workflow: what a job of it has in its environment. */
-interface Trusted {
-  readonly world: CliWorld;
-  readonly env: Readonly<Record<string, string>>;
-  readonly account: string;
-}
-
-t.test('keyless CI from the command line', async (t) => {
-  const world = await startCliWorld(t);
-  const made = ['admin', 'project', 'create', 'acme', '--owner', 'owner@example.test'];
-  t.equal((await world.svc(made)).code, 0);
-  await world.signIn();
-  const create = ['service-accounts', 'create', '--name', 'Deploy', '--template', 'alert-manager'];
-  const account = (await world.svc([...create, '--json'])).json.name;
-
-  const env = await approval(t, world, account);
-  const trusted = { world, env, account };
-  await t.test('the child', (t) => child(t, trusted));
-  await t.test('printing', (t) => printing(t, trusted));
-  await t.test('the platform', (t) => platformAnswers(t, trusted));
-  await t.test('refusals', (t) => refusals(t, trusted));
-  await t.test('other platforms', (t) => otherPlatforms(t, trusted));
-  await t.test('trusts', (t) => trusts(t, trusted));
-
-  await t.test('no token, code or assertion is in the log of the service', async (t) => {
-    const masked = world.printed.join('').match(/(?<=::add-mask::)\S+/g) ?? [];
-    t.ok(masked.length > 20);
-    const log = world.lines.join('');
-    for (const secret of masked) if (log.includes(secret)) t.fail('a secret is in the log');
-  });
-
-  await t.test('the guide names every cause of a denial', async (t) => {
-    const guide = readFileSync(new URL('../../docs/ci.md', import.meta.url), 'utf8');
-    for (const cause of Object.keys(causes)) t.ok(guide.includes(`\`${cause}\``), cause);
-  });
-});
-
-/** All there are: a new one does not compile until the guide has it. */
-const causes: Readonly<Record<DenialCause, true>> = {
-  PULL_REQUEST: true,
-  CONTEXT_REFUSED: true,
-  IDENTITY_MISMATCH: true,
-  IDENTITY_RENAMED: true,
-  CONNECTION_DISABLED: true,
-  CONNECTION_DELETED: true,
-  ACCOUNT_DISABLED: true,
-  NO_PERMISSION_LEFT: true,
+/** A clock on which waiting takes no time. */
+const impatient = {
+  clock: {
+    ...systemClock,
+    wakeAfter(_: number, wake: () => void) {
+      const turn = setImmediate(wake);
+      return () => clearImmediate(turn);
+    },
+  },
 };
 
-/** Verification, review and approval; resolves to the environment of a job that is trusted. */
-async function approval(t: Test, world: CliWorld, account: string) {
-  const { svc, platform } = world;
-  const verify = ['trusts', 'verify', '--service-account', account, '--name', 'Deploy workflow'];
-  const started = await svc([...verify, '--capability', 'monitoring.read']);
-  const code = /^code +(\S+)$/m.exec(started.stderr)?.[1] ?? '';
-  const setupId = /^setup id +(\S+)$/m.exec(started.stderr)?.[1] ?? '';
-  const audience = /^audience +(\S+)$/m.exec(started.stderr)?.[1] ?? '';
-  const job = { ...platform.jobEnvironment, SVC_AUDIENCE: audience };
+t.test('svc auth ci', async (t) => {
+  const world = await startCliWorld(t);
+  const { env } = await trustWorkflow(world, await prepareAccount(world));
 
-  await t.test('the step goes to standard output, the code beside it', async (t) => {
-    t.match(started.stdout, /^- name: /);
-    t.notOk(started.stdout.includes(code));
-    t.match(code, /^svc_pair_/);
-    const again = await svc(['trusts', 'list', '--verifications']);
-    t.match(again.stdout, new RegExp(`^${setupId} +Deploy workflow +AWAITING_PROOF`, 'm'));
-  });
-
-  await t.test('a verification needs its code, and says so', async (t) => {
-    const args = ['auth', 'ci', '--verify', '--setup-id', setupId];
-    t.match(await svc(args, { env: job }), { code: 2, stderr: /SVC_SETUP_CODE is empty/ });
-    t.match(await svc(['auth', 'ci', '--verify'], { env: job }), {
-      code: 2,
-      stderr: /SVC_SETUP_ID/,
-    });
-    const child = [...args, '--', 'env'];
-    t.match(await svc(child, { env: { ...job, SVC_SETUP_CODE: code } }), { code: 2 });
-  });
-
-  await t.test('nothing is approved before it was observed', async (t) => {
-    const ran = await svc(['trusts', 'approve', setupId], { answers: ['yes'] });
-    t.match(ran, { code: 1, stderr: /nothing to approve: the verification is AWAITING_PROOF/ });
-  });
-
-  await t.test(
-    'the verification step proves the identity, with everything masked first',
-    async (t) => {
-      const env = { ...job, SVC_SETUP_CODE: `${code}\n`, SVC_SETUP_ID: setupId };
-      const ran = await svc(['auth', 'ci', '--verify'], { env });
-      t.equal(ran.code, 0, ran.stderr);
-      t.match(ran.stdout, /^Observed, and waiting for review\. Nothing is granted yet\.$/m);
-      t.match(ran.stdout, /^repository_id +74 +yes$/m);
-      t.match(ran.stdout, /^environment +\(absent\) +yes$/m);
-      t.match(ran.stderr, new RegExp(`^::add-mask::${code}\\n::add-mask::eyJ`));
-    },
-  );
-
-  await t.test('an approval shows each claim and asks; no is no', async (t) => {
-    const no = await svc(['trusts', 'approve', setupId], { answers: ['y'] });
-    t.match(no, { code: 1, stdout: '', stderr: /Not approved/ });
-    t.match(no.stderr, /^repository_id +74 +yes$/m);
-    t.match(no.stderr, /Trust exactly this workflow with monitoring\.read\? Type "yes": /);
-    const program = await svc(['trusts', 'approve', setupId]);
-    t.match(program, { code: 2, stderr: /--digest is missing/ });
-    const stale = await svc(['trusts', 'approve', setupId, '--digest', 'f'.repeat(64)]);
-    t.match(stale, { code: 1, stderr: /not those of the digest: review them again/ });
-  });
-
-  const review = (await svc(['trusts', 'review', setupId, '--json'])).json;
-  const approve = ['trusts', 'approve', setupId, '--digest', review.claimsDigest];
-  const approved = await svc(approve);
-  t.equal(approved.code, 0, approved.stderr);
-  t.match(approved.stderr, /Now remove the step and the secret SVC_SETUP_CODE/);
-  const variables = Object.fromEntries(
-    [...approved.stdout.matchAll(/^(\w+)=(.*)$/gm)].map(([, name, value]) => [name, value]),
-  );
-  t.match(variables, { SVC_TRUST: /^projects\/acme\/ciConnections\//, SVC_AUDIENCE: audience });
-  return { ...platform.jobEnvironment, ...variables } as Record<string, string>;
-}
-
-async function child(t: Test, { world, env }: Trusted): Promise<void> {
   await t.test(
     'it gets the token in its environment, and no right to ask for another',
     async (t) => {
@@ -211,9 +103,7 @@ async function child(t: Test, { world, env }: Trusted): Promise<void> {
       t.equal((await once(killed, 'close'))[0], 128 + 9, 'as a shell tells it');
     },
   );
-}
 
-async function printing(t: Test, { world, env }: Trusted): Promise<void> {
   await t.test(
     'the token is alone on standard output, its mask before it on the other',
     async (t) => {
@@ -261,20 +151,7 @@ async function printing(t: Test, { world, env }: Trusted): Promise<void> {
       t.equal(world.platform.tokens.requests, before);
     });
   }
-}
 
-/** A clock on which waiting takes no time. */
-const impatient = {
-  clock: {
-    ...systemClock,
-    wakeAfter(_: number, wake: () => void) {
-      const turn = setImmediate(wake);
-      return () => clearImmediate(turn);
-    },
-  },
-};
-
-async function platformAnswers(t: Test, { world, env }: Trusted): Promise<void> {
   const { platform } = world;
   const print = (client = impatient) => world.svc(['auth', 'ci', '--print'], { env, client });
 
@@ -343,114 +220,7 @@ async function platformAnswers(t: Test, { world, env }: Trusted): Promise<void> 
     const [first, second] = gateway.requests;
     t.ok(first && second && first.body !== second.body, 'the first one is burned');
   });
-}
 
-async function refusals(t: Test, { world, env, account }: Trusted): Promise<void> {
-  const { platform } = world;
-  const summary = join(world.folder, 'summary.md');
-  const refused = async (claims: Record<string, unknown>, more: Record<string, string> = {}) => {
-    platform.job.claims = claims;
-    writeFileSync(summary, '');
-    const job = { ...env, GITHUB_STEP_SUMMARY: summary, ...more };
-    const ran = await world.svc(['auth', 'ci', '--', 'env'], { env: job });
-    platform.job.claims = {};
-    t.equal(ran.code, 3, ran.stderr);
-    t.equal(ran.child, undefined, 'nothing runs');
-    const shown = ran.stderr.replaceAll(/^::add-mask::.*\n/gm, '');
-    const page = readFileSync(summary, 'utf8');
-    for (const secret of ran.stderr.match(/(?<=::add-mask::)\S+/g) ?? []) {
-      if ((shown + page).includes(secret)) t.fail('a token is shown');
-    }
-    return { shown, page };
-  };
-
-  await t.test('what is different is marked, with what was expected', async (t) => {
-    const { shown, page } = await refused({ environment: 'prod', ref: 'refs/heads/x' });
-    t.match(shown, /^environment +prod +DIFFERENT: has to be absent$/m);
-    t.match(shown, /^ref +refs\/heads\/x +DIFFERENT: expected refs\/heads\/main$/m);
-    t.match(shown, /^repository_id +74$/m, 'the claims that fit are shown too');
-    t.match(shown, /^ +cause: IDENTITY_MISMATCH$/m);
-    const correlation = /^ +correlation: (\S+)$/m.exec(shown)?.[1] ?? '';
-    t.match(correlation, /^\w{26}$/);
-    t.match(page, correlation, 'and on the summary page');
-    t.match(page, '| `environment` | `prod` | **`DIFFERENT: has to be absent`** |');
-  });
-
-  await t.test('what is missing is marked', async (t) => {
-    const { shown } = await refused({ runner_environment: undefined });
-    t.match(shown, /^runner_environment +\(absent\) +MISSING$/m);
-    t.match(shown, /^ +cause: CONTEXT_REFUSED$/m);
-    platform.job.claims = { environment: 'prod' };
-    const verify = ['trusts', 'verify', '--service-account', account, '--name', 'In prod'];
-    const start = await world.svc([...verify, '--capability', 'monitoring.read', '--json']);
-    const { setupId, pairingCode } = start.json;
-    const proof = { ...env, SVC_SETUP_CODE: pairingCode, SVC_SETUP_ID: setupId };
-    t.equal((await world.svc(['auth', 'ci', '--verify'], { env: proof })).code, 0);
-    const approved = await world.svc(['trusts', 'approve', setupId], { answers: ['yes'] });
-    const SVC_TRUST = /^SVC_TRUST=(.*)$/m.exec(approved.stdout)?.[1] ?? '';
-    const outside = await refused({}, { SVC_TRUST });
-    t.match(outside.shown, /^environment +\(absent\) +MISSING: expected prod$/m);
-  });
-
-  await t.test('who does not own the workflow learns nothing of what is expected', async (t) => {
-    const { shown } = await refused({
-      ...{ repository_id: '99', repository_owner_id: '98' },
-      ...{ repository: 'evil/repo', repository_owner: 'evil' },
-      workflow_ref: 'evil/repo/.github/workflows/deploy.yml@refs/heads/main',
-      job_workflow_ref: 'evil/repo/.github/workflows/deploy.yml@refs/heads/main',
-    });
-    t.match(shown, /^repository_id +99 +DIFFERENT$/m);
-    t.notMatch(shown, 'octo-org/octo-repo +DIFFERENT');
-    t.notMatch(shown, /expected/);
-  });
-
-  await t.test('a renamed repository is told as one', async (t) => {
-    const { shown } = await refused({
-      repository: 'octo-org/new-name',
-      workflow_ref: 'octo-org/new-name/.github/workflows/deploy.yml@refs/heads/main',
-      job_workflow_ref: 'octo-org/new-name/.github/workflows/deploy.yml@refs/heads/main',
-    });
-    t.match(shown, /cause: IDENTITY_RENAMED/);
-    t.match(shown, /has another name now: verify the workflow anew/);
-  });
-
-  await t.test('a pull request is told that it never will do', async (t) => {
-    const { shown, page } = await refused(
-      { event_name: 'pull_request', ref: 'refs/pull/1/merge', head_ref: 'x', base_ref: 'main' },
-      { GITHUB_EVENT_NAME: 'pull_request' },
-    );
-    t.match(shown, /Pull requests are always refused, from forks and from branches/);
-    t.match(page, /> Pull requests are always refused/);
-  });
-
-  await t.test('names that others chose cannot steer the log or the page', async (t) => {
-    const claims = { actor: 'x`|<b>', ref: 'refs/heads/\u001b[31m\n::error::x' };
-    const { shown, page } = await refused(claims);
-    t.notOk((shown + page).includes('\u001b'));
-    t.notMatch(shown + page, /^::error/m);
-    t.match(page, "| `actor` | `x'\\|<b>` |  |");
-  });
-
-  await t.test('another audience is a token that does not hold', async (t) => {
-    const { shown } = await refused(
-      {},
-      { SVC_AUDIENCE: 'https://elsewhere.example/projects/acme' },
-    );
-    t.match(shown, /BAD_ASSERTION/);
-    t.match(shown, /cause: WRONG_AUDIENCE/);
-  });
-
-  await t.test('a program reads the refusal as JSON', async (t) => {
-    platform.job.claims = { ref: 'refs/heads/x' };
-    const ran = await world.svc(['auth', 'ci', '--print', '--json'], { env });
-    platform.job.claims = {};
-    const { error } = JSON.parse(ran.stderr.replaceAll(/^::add-mask::.*\n/gm, ''));
-    t.match(error, { reason: 'EXCHANGE_DENIED', metadata: { cause: 'IDENTITY_MISMATCH' } });
-    t.match(JSON.parse(error.metadata.claims), [{ claim: 'ref', got: 'refs/heads/x' }]);
-  });
-}
-
-async function otherPlatforms(t: Test, { world, env }: Trusted): Promise<void> {
   const bare = { ...env, ACTIONS_ID_TOKEN_REQUEST_URL: '', GITHUB_ACTIONS: undefined };
   const mint = () => world.platform.mint({ aud: env.SVC_AUDIENCE });
 
@@ -472,63 +242,14 @@ async function otherPlatforms(t: Test, { world, env }: Trusted): Promise<void> {
       stderr: /no identity token/,
     });
   });
-}
 
-async function trusts(t: Test, { world, env, account }: Trusted): Promise<void> {
-  const { svc } = world;
-  const trust = env.SVC_TRUST ?? '';
-  const id = trust.split('/').at(-1) ?? '';
-  const exchange = () => svc(['auth', 'ci', '--print'], { env });
-
-  await t.test('a trust is listed and shown with what it binds', async (t) => {
-    t.match(
-      (await svc(['trusts', 'list'])).stdout,
-      new RegExp(`^${id} +Deploy workflow +ENABLED .* octo-org/octo-repo +\\d{4}-`, 'm'),
+  await t.test('no token, code or assertion is in the log of the service', async (t) => {
+    const masked = world.printed.join('').match(/(?<=::add-mask::)\S+/g) ?? [];
+    t.ok(masked.length > 15);
+    const log = world.lines.join('');
+    t.strictSame(
+      masked.filter((secret) => log.includes(secret)),
+      [],
     );
-    const shown = await svc(['trusts', 'show', id]);
-    t.match(shown.stdout, /^audience +http\S+\/projects\/acme$/m);
-    t.match(shown.stdout, /^repository_owner_id +65 +yes$/m);
   });
-
-  await t.test('an edit of permissions ends the tokens given out before', async (t) => {
-    const token = (await exchange()).stdout.trim();
-    const read = { as: 'job', env: { SVC_API_KEY: token, SVC_PROJECT: 'acme' } };
-    t.match(await svc(['monitoring', 'vms'], read), { code: 0 });
-    t.match(await svc(['trusts', 'update', id, '--name', 'Other name']), {
-      code: 0,
-      stdout: /Other name/,
-    });
-    t.match(await svc(['monitoring', 'vms'], read), { code: 0 }, 'a name is no permission');
-    const wider = ['--capability', 'monitoring.read', '--capability', 'monitoring.write'];
-    t.equal((await svc(['trusts', 'update', id, ...wider])).code, 0);
-    t.match(await svc(['monitoring', 'vms'], read), { code: 3, stderr: /TOKEN_EPOCH/ });
-  });
-
-  await t.test(
-    'disabling stops exchanges, enabling lets them again, deleting is for good',
-    async (t) => {
-      t.match(await svc(['trusts', 'disable', id, '--reason', 'Leak']), {
-        stdout: /^state +DISABLED$/m,
-      });
-      t.match(await exchange(), { code: 3, stderr: /cause: CONNECTION_DISABLED/ });
-      t.match(await svc(['trusts', 'enable', id]), { stdout: /^state +ENABLED$/m });
-      t.match(await exchange(), { code: 0 });
-      t.match(await svc(['service-accounts', 'disable', account]), { code: 0 });
-      t.match(await exchange(), { code: 3, stderr: /ACCOUNT_DISABLED|CONNECTION_DISABLED/ });
-      t.match(await svc(['trusts', 'delete', id]), { stdout: `Deleted ${trust}\n` });
-      t.match(await exchange(), { code: 3 });
-    },
-  );
-
-  await t.test('a verification is rejected, and its code is told once only', async (t) => {
-    t.equal((await svc(['service-accounts', 'enable', account])).code, 0);
-    const requestId = '7a0d3c7e-6c27-4d0c-9a6f-2a4f4f5f6a03';
-    const verify = ['trusts', 'verify', '--service-account', account, '--name', 'Again'];
-    const args = [...verify, '--capability', 'monitoring.read', '--request-id', requestId];
-    const { setupId } = (await svc([...args, '--json'])).json;
-    const again = await svc(args);
-    t.match(again, { code: 1, stderr: /The code cannot be had again/ });
-    const rejected = await svc(['trusts', 'reject', setupId, '--reason', 'Not ours']);
-    t.match(rejected, { code: 0, stdout: /^state +REJECTED$/m });
-  });
-}
+});

@@ -7,14 +7,14 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Test } from 'tap';
 import { type ChildCommand, type ClientPorts, processPorts } from '../../src/cli/client/ports.ts';
-import type { StopSignal, Surroundings } from '../../src/cli/command.ts';
+import type { Surroundings } from '../../src/cli/command.ts';
 import { runProgram } from '../../src/cli/program.ts';
 import { loadConfig } from '../../src/config.ts';
 import { createLog } from '../../src/log.ts';
 import { createService } from '../../src/service.ts';
 import { systemClock } from '../../streams/clock.ts';
 import { type CiIssuer, startCiIssuer } from './ci-issuer.ts';
-import { type Demo, dataFolder } from './program.ts';
+import { type Demo, dataFolder, until } from './program.ts';
 
 export interface Ran {
   readonly code: number;
@@ -38,8 +38,6 @@ export interface RunOptions {
   /** Answers on a terminal; absent: there is none. */
   readonly answers?: string[];
   readonly client?: Partial<ClientPorts>;
-  /** Takes the command's listener for signals. */
-  readonly onSignal?: (listener: (signal: StopSignal) => void) => void;
 }
 
 export type CliWorld = Awaited<ReturnType<typeof startCliWorld>>;
@@ -74,55 +72,17 @@ export async function startCliWorld(t: Test, settings: Readonly<Record<string, s
   const homeOf = (person: string): string => join(folder, 'home', person);
 
   async function svc(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
-    const { env = {}, as = 'owner', input = '', answers, client = {} } = options;
-    const out = { stdout: '', stderr: '' };
-    let child: ChildCommand | undefined;
-    const home = homeOf(as);
+    const home = homeOf(options.as ?? 'owner');
     mkdirSync(home, { recursive: true });
-    const surroundings: Surroundings = {
-      environment: {
-        ...{ PATH: process.env.PATH, SVC_ENDPOINT: endpoint, SVC_DATA: join(folder, 'data') },
-        ...env,
-      },
-      stdout: (text) => {
-        out.stdout += text;
-      },
-      stderr: (text) => {
-        out.stderr += text;
-      },
-      log: () => {},
-      isTerminal: answers !== undefined,
-      onSignal: (listener) => {
-        options.onSignal?.(listener);
-        return () => {};
-      },
-      exitNow: (code) => {
-        throw new Error(`The command ended the process with ${code}`);
-      },
-      client: {
-        ...processPorts(),
-        homeFolder: home,
-        isInteractive: answers !== undefined,
-        readInput: async () => input,
-        ask: async (question) => {
-          out.stderr += question;
-          return answers?.shift() ?? '';
-        },
-        openBrowser: async () => false,
-        runChild: async (given) => {
-          child = given;
-          return { exitCode: 0 };
-        },
-        ...client,
-      },
-    };
-    const code = await runProgram(args, surroundings);
-    printed.push(out.stdout, out.stderr);
-    const ran = { code, ...out, child };
+    const base = { PATH: process.env.PATH, SVC_ENDPOINT: endpoint, SVC_DATA: join(folder, 'data') };
+    const stage = new Stage({ ...base, ...options.env }, home, options);
+    const code = await runProgram(args, stage.surroundings);
+    printed.push(stage.stdout, stage.stderr);
+    const { stdout, stderr, child } = stage;
     return {
-      ...ran,
+      ...{ code, stdout, stderr, child },
       get json() {
-        return JSON.parse(out.stdout);
+        return JSON.parse(stdout);
       },
     };
   }
@@ -135,4 +95,85 @@ export async function startCliWorld(t: Test, settings: Readonly<Record<string, s
     if (login.code !== 0) throw new Error(login.stderr);
   }
   return { endpoint, demo, folder, lines, platform, printed, svc, signIn, homeOf };
+}
+
+/** What one command sees of the world, and what it leaves there. */
+class Stage {
+  stdout = '';
+  stderr = '';
+  child: ChildCommand | undefined;
+  readonly surroundings: Surroundings;
+
+  constructor(environment: Surroundings['environment'], home: string, options: RunOptions) {
+    this.surroundings = {
+      environment,
+      stdout: (text) => {
+        this.stdout += text;
+      },
+      stderr: (text) => {
+        this.stderr += text;
+      },
+      log: () => {},
+      isTerminal: options.answers !== undefined,
+      onSignal: () => () => {},
+      exitNow: (code) => {
+        throw new Error(`The command ended the process with ${code}`);
+      },
+      client: this.#ports(home, options),
+    };
+  }
+
+  #ports(home: string, { answers, input = '', client = {} }: RunOptions): ClientPorts {
+    return {
+      ...processPorts(),
+      homeFolder: home,
+      isInteractive: answers !== undefined,
+      readInput: async () => input,
+      ask: async (question) => {
+        this.stderr += question;
+        return answers?.shift() ?? '';
+      },
+      openBrowser: async () => false,
+      runChild: async (given) => {
+        this.child = given;
+        return { exitCode: 0 };
+      },
+      ...client,
+    };
+  }
+}
+
+/** One reading of `vm-1`; `at` in Unix seconds, `memory` in bytes. */
+export interface Reading {
+  readonly at: number;
+  readonly memory: number;
+  readonly index: number;
+}
+
+/** Readings of `vm-1` in `demo`, by its collector; the VM is in the inventory when it resolves. */
+export async function writeReadings(
+  { endpoint, demo, svc }: CliWorld,
+  readings: readonly Reading[],
+): Promise<void> {
+  const rows = readings.map(({ at, memory, index }) => ({
+    ...{
+      vmName: 'vm-1',
+      displayName: 'One',
+      observedUnixMs: String(at * 1000),
+      sequence: index + 1,
+    },
+    ...{ bootId: 'boot', vcpus: 2, state: 'RUNNING' },
+    values: [{ series: 'svc_vm_memory_used_bytes', value: memory }],
+  }));
+  const answer = await fetch(`${endpoint}/svc.ingest.v1.IngestService/WriteSamples`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${demo.collectorKey}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ projectName: 'projects/demo', rows }),
+  });
+  if (!answer.ok) throw new Error(await answer.text());
+  const env = { SVC_API_KEY: demo.apiKey, SVC_PROJECT: 'demo' };
+  await until('the VM is there', async () => {
+    const { stdout } = await svc(['monitoring', 'vms'], { as: 'nobody', env });
+    return stdout.includes('vm-1') || undefined;
+  });
 }

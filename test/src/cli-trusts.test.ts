@@ -1,0 +1,136 @@
+/**
+ * `svc trusts`: a workflow is verified, reviewed claim by claim and approved as it was reviewed; an
+ * approved trust is changed, disabled and deleted, and its tokens follow at once.
+ */
+import t from 'tap';
+import { startCliWorld } from '../support/cli-world.ts';
+import { prepareAccount } from '../support/trusted-workflow.ts';
+
+t.test('svc trusts', async (t) => {
+  const world = await startCliWorld(t);
+  const { svc, platform } = world;
+  const account = await prepareAccount(world);
+
+  const verify = ['trusts', 'verify', '--service-account', account, '--name', 'Deploy workflow'];
+  const started = await svc([...verify, '--capability', 'monitoring.read']);
+  const code = /^code +(\S+)$/m.exec(started.stderr)?.[1] ?? '';
+  const setupId = /^setup id +(\S+)$/m.exec(started.stderr)?.[1] ?? '';
+  const audience = /^audience +(\S+)$/m.exec(started.stderr)?.[1] ?? '';
+  const job = { ...platform.jobEnvironment, SVC_AUDIENCE: audience };
+
+  await t.test('the step goes to standard output, the code beside it', async (t) => {
+    t.match(started.stdout, /^- name: /);
+    t.notOk(started.stdout.includes(code));
+    t.match(code, /^svc_pair_/);
+    const again = await svc(['trusts', 'list', '--verifications']);
+    t.match(again.stdout, new RegExp(`^${setupId} +Deploy workflow +AWAITING_PROOF`, 'm'));
+  });
+
+  await t.test('a verification needs its code, and says so', async (t) => {
+    const args = ['auth', 'ci', '--verify', '--setup-id', setupId];
+    t.match(await svc(args, { env: job }), { code: 2, stderr: /SVC_SETUP_CODE is empty/ });
+    t.match(await svc(['auth', 'ci', '--verify'], { env: job }), {
+      code: 2,
+      stderr: /SVC_SETUP_ID/,
+    });
+    const child = [...args, '--', 'env'];
+    t.match(await svc(child, { env: { ...job, SVC_SETUP_CODE: code } }), { code: 2 });
+  });
+
+  await t.test('nothing is approved before it was observed', async (t) => {
+    const ran = await svc(['trusts', 'approve', setupId], { answers: ['yes'] });
+    t.match(ran, { code: 1, stderr: /nothing to approve: the verification is AWAITING_PROOF/ });
+  });
+
+  await t.test(
+    'the verification step proves the identity, with everything masked first',
+    async (t) => {
+      const env = { ...job, SVC_SETUP_CODE: `${code}\n`, SVC_SETUP_ID: setupId };
+      const ran = await svc(['auth', 'ci', '--verify'], { env });
+      t.equal(ran.code, 0, ran.stderr);
+      t.match(ran.stdout, /^Observed, and waiting for review\. Nothing is granted yet\.$/m);
+      t.match(ran.stdout, /^repository_id +74 +yes$/m);
+      t.match(ran.stdout, /^environment +\(absent\) +yes$/m);
+      t.match(ran.stderr, new RegExp(`^::add-mask::${code}\\n::add-mask::eyJ`));
+    },
+  );
+
+  await t.test('an approval shows each claim and asks; no is no', async (t) => {
+    const no = await svc(['trusts', 'approve', setupId], { answers: ['y'] });
+    t.match(no, { code: 1, stdout: '', stderr: /Not approved/ });
+    t.match(no.stderr, /^repository_id +74 +yes$/m);
+    t.match(no.stderr, /Trust exactly this workflow with monitoring\.read\? Type "yes": /);
+    const program = await svc(['trusts', 'approve', setupId]);
+    t.match(program, { code: 2, stderr: /--digest is missing/ });
+    const stale = await svc(['trusts', 'approve', setupId, '--digest', 'f'.repeat(64)]);
+    t.match(stale, { code: 1, stderr: /not those of the digest: review them again/ });
+  });
+
+  const review = (await svc(['trusts', 'review', setupId, '--json'])).json;
+  const approve = ['trusts', 'approve', setupId, '--digest', review.claimsDigest];
+  const approved = await svc(approve);
+  t.equal(approved.code, 0, approved.stderr);
+  t.match(approved.stderr, /Now remove the step and the secret SVC_SETUP_CODE/);
+  const variables = [...approved.stdout.matchAll(/^(\w+)=(.*)$/gm)];
+  const told = Object.fromEntries(variables.map(([, name, value]) => [name ?? '', value ?? '']));
+  t.match(told, { SVC_TRUST: /^projects\/acme\/ciConnections\//, SVC_AUDIENCE: audience });
+  const env: Readonly<Record<string, string>> = { ...job, ...told };
+
+  const trust = env.SVC_TRUST ?? '';
+  const id = trust.split('/').at(-1) ?? '';
+  const exchange = () => svc(['auth', 'ci', '--print'], { env });
+
+  await t.test('a trust is listed and shown with what it binds', async (t) => {
+    t.match((await svc(['trusts', 'list'])).stdout, /octo-org\/octo-repo +never$/m);
+    t.equal((await exchange()).code, 0);
+    t.match(
+      (await svc(['trusts', 'list'])).stdout,
+      new RegExp(`^${id} +Deploy workflow +ENABLED .* octo-org/octo-repo +\\d{4}-`, 'm'),
+    );
+    const shown = await svc(['trusts', 'show', id]);
+    t.match(shown.stdout, /^audience +http\S+\/projects\/acme$/m);
+    t.match(shown.stdout, /^repository_owner_id +65 +yes$/m);
+  });
+
+  await t.test('an edit of permissions ends the tokens given out before', async (t) => {
+    const token = (await exchange()).stdout.trim();
+    const read = { as: 'job', env: { SVC_API_KEY: token, SVC_PROJECT: 'acme' } };
+    t.match(await svc(['monitoring', 'vms'], read), { code: 0 });
+    t.match(await svc(['trusts', 'update', id, '--name', 'Other name']), {
+      code: 0,
+      stdout: /Other name/,
+    });
+    t.match(await svc(['monitoring', 'vms'], read), { code: 0 }, 'a name is no permission');
+    const wider = ['--capability', 'monitoring.read', '--capability', 'monitoring.write'];
+    t.equal((await svc(['trusts', 'update', id, ...wider])).code, 0);
+    t.match(await svc(['monitoring', 'vms'], read), { code: 3, stderr: /TOKEN_EPOCH/ });
+  });
+
+  await t.test(
+    'disabling stops exchanges, enabling lets them again, deleting is for good',
+    async (t) => {
+      t.match(await svc(['trusts', 'disable', id, '--reason', 'Leak']), {
+        stdout: /^state +DISABLED$/m,
+      });
+      t.match(await exchange(), { code: 3, stderr: /cause: CONNECTION_DISABLED/ });
+      t.match(await svc(['trusts', 'enable', id]), { stdout: /^state +ENABLED$/m });
+      t.match(await exchange(), { code: 0 });
+      t.match(await svc(['service-accounts', 'disable', account]), { code: 0 });
+      t.match(await exchange(), { code: 3, stderr: /ACCOUNT_DISABLED|CONNECTION_DISABLED/ });
+      t.match(await svc(['trusts', 'delete', id]), { stdout: `Deleted ${trust}\n` });
+      t.match(await exchange(), { code: 3 });
+    },
+  );
+
+  await t.test('a verification is rejected, and its code is told once only', async (t) => {
+    t.equal((await svc(['service-accounts', 'enable', account])).code, 0);
+    const requestId = '7a0d3c7e-6c27-4d0c-9a6f-2a4f4f5f6a03';
+    const verify = ['trusts', 'verify', '--service-account', account, '--name', 'Again'];
+    const args = [...verify, '--capability', 'monitoring.read', '--request-id', requestId];
+    const { setupId } = (await svc([...args, '--json'])).json;
+    const again = await svc(args);
+    t.match(again, { code: 1, stderr: /The code cannot be had again/ });
+    const rejected = await svc(['trusts', 'reject', setupId, '--reason', 'Not ours']);
+    t.match(rejected, { code: 0, stdout: /^state +REJECTED$/m });
+  });
+});

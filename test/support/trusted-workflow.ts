@@ -1,0 +1,38 @@
+/** A CI workflow that a project trusts, verified and approved from the command line. */
+import type { CliWorld } from './cli-world.ts';
+
+export interface TrustedWorkflow {
+  /** Of a job of it: what its platform gives it, and the variables of the trust. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Name of its service account. */
+  readonly account: string;
+}
+
+/** The project `acme`, its owner, signed in, and a service account that may read and write. */
+export async function prepareAccount({ svc, signIn }: CliWorld): Promise<string> {
+  await svc(['admin', 'project', 'create', 'acme', '--owner', 'owner@example.test']);
+  await signIn();
+  const create = ['service-accounts', 'create', '--name', 'Deploy', '--template', 'alert-manager'];
+  return (await svc([...create, '--json'])).json.name;
+}
+
+/** A workflow that may read; `claims` are those of its jobs where they differ from the usual. */
+export async function trustWorkflow(
+  { svc, platform }: CliWorld,
+  account: string,
+  claims: Readonly<Record<string, unknown>> = {},
+): Promise<TrustedWorkflow> {
+  const verify = ['trusts', 'verify', '--service-account', account, '--name', 'Deploy workflow'];
+  const start = await svc([...verify, '--capability', 'monitoring.read', '--json']);
+  const { setupId, pairingCode, audience } = start.json;
+  const job = { ...platform.jobEnvironment, SVC_AUDIENCE: audience };
+  platform.job.claims = claims;
+  const proof = { ...job, SVC_SETUP_CODE: pairingCode, SVC_SETUP_ID: setupId };
+  await svc(['auth', 'ci', '--verify'], { env: proof });
+  platform.job.claims = {};
+  const approved = await svc(['trusts', 'approve', setupId], { answers: ['yes'] });
+  if (approved.code !== 0) throw new Error(approved.stderr);
+  const variables = [...approved.stdout.matchAll(/^(\w+)=(.*)$/gm)];
+  const told = Object.fromEntries(variables.map(([, name, value]) => [name ?? '', value ?? '']));
+  return { env: { ...job, ...told }, account };
+}
