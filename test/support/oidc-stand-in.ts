@@ -1,0 +1,81 @@
+/**
+ * The smallest OpenID Connect provider on 127.0.0.1 that a whole sign-in can be done with, whose
+ * every secret is known to the test: client secret, code, and the tokens it answers.
+ */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+
+export interface OidcStandIn {
+  readonly issuer: string;
+  /** Given out for every authorization; the service must send it back. */
+  readonly code: string;
+  /** Tokens that were answered. */
+  readonly tokens: string[];
+  /** Whether the service has shown the client secret. */
+  readonly hasSeenSecret: () => boolean;
+  /** Of the next sign-in, from the address that the service sends a browser to. */
+  nonce: string;
+}
+
+/** Ends with the test. */
+export async function startOidcStandIn(
+  t: { teardown(fn: () => unknown): unknown },
+  client: { readonly id: string; readonly secret: string; readonly email: string },
+): Promise<OidcStandIn> {
+  const { privateKey, publicKey } = await generateKeyPair('RS256');
+  const jwk = { ...(await exportJWK(publicKey)), kid: 'k1', use: 'sig', alg: 'RS256' };
+  const state = { seen: false };
+  const tokens: string[] = [];
+  const answers: Readonly<Record<string, () => Promise<object>>> = {
+    '/.well-known/openid-configuration': async () => ({
+      ...{ issuer: made.issuer, jwks_uri: `${made.issuer}/jwks` },
+      authorization_endpoint: `${made.issuer}/authorize`,
+      token_endpoint: `${made.issuer}/token`,
+      response_types_supported: ['code'],
+      subject_types_supported: ['public'],
+      id_token_signing_alg_values_supported: ['RS256'],
+      code_challenge_methods_supported: ['S256'],
+    }),
+    '/jwks': async () => ({ keys: [jwk] }),
+    '/token': async () => {
+      const idToken = await new SignJWT({
+        ...{ nonce: made.nonce, email: client.email, email_verified: true, name: 'Grace' },
+      })
+        .setProtectedHeader({ alg: 'RS256', kid: 'k1' })
+        .setIssuer(made.issuer)
+        .setAudience(client.id)
+        .setSubject('grace-at-provider')
+        .setIssuedAt()
+        .setExpirationTime('5 minutes')
+        .sign(privateKey);
+      const accessToken = 'provider-access-token-0123456789';
+      tokens.push(idToken, accessToken);
+      const type = { token_type: 'Bearer', expires_in: 300 };
+      return { ...type, id_token: idToken, access_token: accessToken };
+    },
+  };
+  const server = createServer((request, response) => {
+    void text(request).then(async (body) => {
+      const basic = Buffer.from((request.headers.authorization ?? '').slice(6), 'base64');
+      // Both ways of showing it encode it as a form does (RFC 6749, section 2.3.1).
+      if (decodeURIComponent(`${basic}${body}`).includes(client.secret)) state.seen = true;
+      const answer = answers[(request.url ?? '').split('?', 1)[0] ?? ''];
+      response.writeHead(answer ? 200 : 404, { 'content-type': 'application/json' });
+      response.end(JSON.stringify((await answer?.()) ?? {}));
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  const made: OidcStandIn = {
+    ...{ issuer: `http://127.0.0.1:${port}`, tokens, nonce: '' },
+    code: 'authorization-code-0123456789-planted',
+    hasSeenSecret: () => state.seen,
+  };
+  return made;
+}
