@@ -115,7 +115,7 @@ const PROJECTLESS: ReadonlySet<string> = new Set([
 ]);
 
 /** @param owner of what the request is about, below the project: `/members/m` */
-export function requestOf(method: string, project: string, owner: string): object {
+function requestOf(method: string, project: string, owner: string): object {
   if (PROJECTLESS.has(method)) return {};
   const owned = OWNED[method];
   if (owned) return { [owned[0]]: `projects/${project}${owner}${owned[1]}` };

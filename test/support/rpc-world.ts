@@ -4,7 +4,6 @@
  * below the socket, so that nothing is mocked but the network.
  */
 import { join } from 'node:path';
-import { fromBinary } from '@bufbuild/protobuf';
 import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
 import { type FastifyInstance, fastify } from 'fastify';
 import type { Test } from 'tap';
@@ -29,13 +28,6 @@ import { hashKey } from '../../src/auth/keys.ts';
 import { createIdentities } from '../../src/auth/people.ts';
 import type { AccessTokens } from '../../src/auth/ports.ts';
 import { openEnrolments } from '../../src/enrolments.ts';
-import { AuditService } from '../../src/gen/svc/audit/v1/audit_pb.ts';
-import { AutomationService } from '../../src/gen/svc/iam/v1/automation_pb.ts';
-import { IngestService } from '../../src/gen/svc/ingest/v1/ingest_pb.ts';
-import { AlertService } from '../../src/gen/svc/monitoring/v1/alert_pb.ts';
-import { MonitoringService } from '../../src/gen/svc/monitoring/v1/monitoring_pb.ts';
-import { ErrorInfoSchema } from '../../src/gen/svc/options/v1/error_pb.ts';
-import { ProjectService } from '../../src/gen/svc/project/v1/project_pb.ts';
 import { addFallbacks } from '../../src/http/fallbacks.ts';
 import { BODY_BYTES_MAX, HEADER_BYTES_MAX } from '../../src/http/limits.ts';
 import type { Log } from '../../src/log.ts';
@@ -47,32 +39,20 @@ import { createServiceIdentities } from '../../src/service-identities.ts';
 import { VirtualClock } from '../../streams/clock.ts';
 import { type Random, seededRandom } from '../../streams/random.ts';
 import { START_MS } from './credential-world.ts';
-import { identitiesOf, type SignedIn, type TestCapability } from './identities.ts';
+import { identitiesOf, type TestCapability } from './identities.ts';
+import { callsOf, ORIGIN } from './rpc-calls.ts';
 import { readTestCookie, testAccessTokens } from './sign-in-ports.ts';
 
+export {
+  type Answer,
+  type CallOptions,
+  cookieHeaders,
+  ORIGIN,
+  type SampleRow,
+} from './rpc-calls.ts';
+
 export const START_SECONDS = START_MS / 1000;
-/** Origin of the service in this world: what a browser must send with its cookie. */
-export const ORIGIN = 'http://127.0.0.1:8080';
 export const VM = 'projects/demo/vms/vm-1';
-
-export interface Answer {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, unknown>>;
-  // Answers are read by tests that know their shape.
-  // biome-ignore lint/suspicious/noExplicitAny: JSON of many shapes
-  readonly body: any;
-  /** Reason and metadata of an error's `ErrorInfo`. */
-  readonly reason?: string;
-  readonly metadata: Readonly<Record<string, string>>;
-}
-
-export interface CallOptions {
-  /** A key; default the one that reads and writes `demo`; null = no Authorization header. */
-  readonly key?: string | null;
-  /** Calls as this person in place of a key: with the cookie of the session, and the Origin. */
-  readonly person?: Pick<SignedIn, 'secret'>;
-  readonly headers?: Readonly<Record<string, string>>;
-}
 
 export type RpcWorld = Awaited<ReturnType<typeof startRpcWorld>>;
 
@@ -97,7 +77,7 @@ export async function startRpcWorld(
   addRoutes: (app: FastifyInstance, parts: WorldParts) => void = () => {},
 ) {
   const parts = await startParts(t);
-  const { clock, random, host, stream, pipeline, log } = parts;
+  const { clock, random, host, pipeline, log } = parts;
   const tokens = await testAccessTokens(clock);
   const used = new Map<string, number>();
   const signIn = testPeople({ host, clock, random });
@@ -128,32 +108,14 @@ export async function startRpcWorld(
   addFallbacks(app, log);
   addRoutes(app, real);
   await app.register(fastifyConnectPlugin, { ...connectOptions(deps), routes: rpcRoutes(deps) });
-  const issue = async (project: string, capabilities: readonly TestCapability[]) => {
-    const isCollector = capabilities.includes('collector');
-    const made = isCollector
-      ? await identities.issue({ project, kind: 'col', capabilities, owner: 'service/test' })
-      : await identities.accountKey(project, capabilities);
-    return made.key;
-  };
-  const keys = {
-    write: await issue('demo', ['monitoring.read', 'monitoring.write']),
-    read: await issue('demo', ['monitoring.read']),
-    collector: await issue('demo', ['collector']),
-    other: await issue('other', ['monitoring.read', 'monitoring.write', 'collector']),
-  };
+  const issue = issuerOf(identities);
+  const keys = await usualKeys(issue);
   t.teardown(async () => {
     await app.close();
     authenticator.close();
     await parts.stop();
   });
-  /** Resolves when everything in the log has been stored and evaluated. */
-  async function settled(): Promise<void> {
-    const { lastSequence } = await stream.state(samplesSpec.name);
-    for (let turn = 0; pipeline.throughSequence() < lastSequence; turn++) {
-      if (turn > 10_000) throw new Error('The sample log is not read to its end');
-      await new Promise<void>((resolve) => setImmediate(resolve));
-    }
-  }
+  const settled = () => untilEvaluated(parts);
   const seen = {
     clock,
     host,
@@ -173,6 +135,38 @@ export async function startRpcWorld(
     step: identities.send,
   };
   return { ...seen, ...callsOf(app, keys, settled), settled, issue, stopRules: parts.stopRules };
+}
+
+/** Makes a key: a collector's where it may collect, else one of a service account of its own. */
+function issuerOf(identities: ReturnType<typeof identitiesOf>) {
+  return async (project: string, capabilities: readonly TestCapability[]): Promise<string> => {
+    const isCollector = capabilities.includes('collector');
+    const made = isCollector
+      ? await identities.issue({ project, kind: 'col', capabilities, owner: 'service/test' })
+      : await identities.accountKey(project, capabilities);
+    return made.key;
+  };
+}
+
+async function usualKeys(issue: ReturnType<typeof issuerOf>) {
+  return {
+    write: await issue('demo', ['monitoring.read', 'monitoring.write']),
+    read: await issue('demo', ['monitoring.read']),
+    collector: await issue('demo', ['collector']),
+    other: await issue('other', ['monitoring.read', 'monitoring.write', 'collector']),
+  };
+}
+
+/** Resolves when everything in the log has been stored and evaluated. */
+async function untilEvaluated({
+  stream,
+  pipeline,
+}: Awaited<ReturnType<typeof startParts>>): Promise<void> {
+  const { lastSequence } = await stream.state(samplesSpec.name);
+  for (let turn = 0; pipeline.throughSequence() < lastSequence; turn++) {
+    if (turn > 10_000) throw new Error('The sample log is not read to its end');
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  }
 }
 
 /** Keyless CI without an issuer: the tests that are about it put their own in its place. */
@@ -314,91 +308,6 @@ function inMemoryAlerting(ports: Pick<AlertingDeps, 'host' | 'clock' | 'random'>
     makeSecret: (source) => `whsec_${Buffer.from(source.bytes(32)).toString('base64')}`,
   });
   return { sealedValues, alerting };
-}
-
-/** Ways to call the API as a client does, below the socket. */
-function callsOf(
-  app: FastifyInstance,
-  keys: { readonly write: string; readonly collector: string },
-  settled: () => Promise<void>,
-) {
-  /** One request with exactly these bytes. */
-  async function send(
-    path: string,
-    payload: string | Buffer,
-    { key = keys.write, person, headers = {} }: CallOptions = {},
-  ): Promise<Answer> {
-    const bearer = key === null ? {} : { authorization: `Bearer ${key}` };
-    const credential = person ? cookieHeaders(person) : bearer;
-    const response = await app.inject({
-      ...{ method: 'POST', url: path, payload },
-      headers: { 'content-type': 'application/json', ...credential, ...headers },
-    });
-    return answerOf(response);
-  }
-  const call = (method: string, request: unknown, options?: CallOptions) => {
-    const service = SERVICE_OF[method] ?? 'svc.monitoring.v1.AlertService';
-    return send(`/${service}/${method}`, JSON.stringify(request), options);
-  };
-  /** Rows of `vm-1` unless they say otherwise, through `WriteSamples` and into history. */
-  async function write(rows: readonly SampleRow[]): Promise<Answer> {
-    const named = rows.map(({ vm = 'vm-1', ...row }) => ({ vmName: vm, ...row }));
-    const request = { projectName: 'projects/demo', rows: named };
-    const answer = await call('WriteSamples', request, { key: keys.collector });
-    await settled();
-    return answer;
-  }
-  return { send, call, write };
-}
-
-/** What a browser sends for a signed-in person: the cookie, and where the page came from. */
-export function cookieHeaders({ secret }: Pick<SignedIn, 'secret'>) {
-  return { cookie: `svc_session=${secret}`, origin: ORIGIN };
-}
-
-/** A row of `WriteSamples`, as JSON. */
-export interface SampleRow {
-  readonly vm?: string;
-  readonly observedUnixMs: number | string;
-  readonly vcpus?: number;
-  readonly state?: string;
-  readonly bootId?: string;
-  readonly sequence?: number;
-  readonly stateReason?: string;
-  readonly displayName?: string;
-  readonly values?: readonly { series: string; labels?: object; value: number | string }[];
-}
-
-/** Service of each method, from the descriptors. */
-const SERVICE_OF: Readonly<Record<string, string>> = Object.fromEntries(
-  [MonitoringService, AlertService, IngestService, AuditService, AutomationService, ProjectService]
-    .flatMap((service) => service.methods)
-    .map((method) => [method.name, method.parent.typeName]),
-);
-
-interface Injected {
-  readonly statusCode: number;
-  readonly headers: Readonly<Record<string, unknown>>;
-  readonly body: string;
-}
-
-function answerOf({ statusCode, headers, body: text }: Injected): Answer {
-  const body = text === '' || !text.startsWith('{') ? text : JSON.parse(text);
-  const info = decodedInfo(body.details?.[0]?.value);
-  return {
-    status: statusCode,
-    headers,
-    body,
-    ...(info?.reason === undefined ? {} : { reason: info.reason }),
-    metadata: info?.metadata ?? {},
-  };
-}
-
-/** ErrorInfo as clients read it: from the detail's bytes. */
-function decodedInfo(value: string | undefined) {
-  if (value === undefined) return undefined;
-  const { reason, metadata } = fromBinary(ErrorInfoSchema, Buffer.from(value, 'base64'));
-  return { reason, metadata };
 }
 
 /** Every line of the log, for what must be there and what must not. */

@@ -1,0 +1,42 @@
+/** A listening world of the API with a rule to be put in force, for tests of `WatchIncidents`. */
+import { randomUUID } from 'node:crypto';
+import type { AddressInfo } from 'node:net';
+import type { Test } from 'tap';
+import { openStream } from './connect-stream.ts';
+import { START_MS } from './credential-world.ts';
+import { type RpcWorld, startRpcWorld } from './rpc-world.ts';
+
+export const WATCH_PATH = '/svc.monitoring.v1.AlertService/WatchIncidents';
+export const PROJECT = 'projects/demo';
+const CPU = 'svc_vm_cpu_utilization_pct';
+
+/** A world whose server listens, with one rule in force. */
+export async function startWatched(t: Test) {
+  const stopping = new AbortController();
+  const world = await startRpcWorld(t, () => ({ stopping: stopping.signal }));
+  await world.app.listen({ host: '127.0.0.1', port: 0 });
+  const { port } = world.app.server.address() as AddressInfo;
+  const url = `http://127.0.0.1:${port}`;
+  const watch = (headers: Readonly<Record<string, string>>, projectName = PROJECT) =>
+    openStream(url, WATCH_PATH, { projectName }, headers);
+  return { ...world, url, watch, stop: () => stopping.abort(), rule: () => saveRule(world) };
+}
+
+async function saveRule({ call, write }: RpcWorld): Promise<void> {
+  await write([reading(-1, 10)]);
+  await call('SaveAlertRule', {
+    ...{ projectName: PROJECT, id: randomUUID(), requestId: randomUUID(), expectedVersion: '0' },
+    spec: {
+      ...{ displayName: 'CPU', metricId: 'cpu_utilization_pct', operator: 'GREATER_THAN' },
+      ...{ threshold: 50, severity: 'WARNING', allVms: true },
+    },
+  });
+}
+
+/** A reading of a VM, so many half minutes after the start. */
+export function reading(step: number, value: number, vm = 'vm-1') {
+  const observedUnixMs = START_MS + step * 30_000;
+  return { vm, observedUnixMs, values: [{ series: CPU, value }] };
+}
+
+export const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
