@@ -186,14 +186,20 @@ export class VmRegistry {
         const elsewhere: string[] = [];
         for (const [vm, told] of entries) {
           const before = draft.record('vm', vm)?.body as VmBody | undefined;
+          if (before && reach?.vm) continue;
           const datacenter = this.#datacenterFor(before, reach);
           if (reach?.datacenter && datacenter !== reach.datacenter) {
             elsewhere.push(vm);
             continue;
           }
-          const body = bodyOf({ vm, before, told, datacenter, isAgents: Boolean(reach?.vm) });
+          const body = bodyOf(vm, before, told);
           const exportShard = before?.exportShard ?? places.take();
-          const after = { ...body, registeredMs: before?.registeredMs ?? draft.at, exportShard };
+          const after = {
+            ...body,
+            datacenter,
+            registeredMs: before?.registeredMs ?? draft.at,
+            exportShard,
+          };
           if (!before || !isSame(before, after))
             draft.putRecord({ kind: 'vm', id: vm, body: after });
         }
@@ -205,21 +211,12 @@ export class VmRegistry {
   }
 }
 
-function bodyOf(of: {
-  readonly vm: string;
-  readonly before: VmBody | undefined;
-  readonly told: Told;
-  readonly datacenter: string;
-  readonly isAgents: boolean;
-}): Omit<VmBody, 'registeredMs' | 'exportShard'> {
-  const { vm, before, told, datacenter, isAgents } = of;
-  const isExpanded = before?.expandedMonitoring || (told.expanded && !isAgents);
+/** A collector has told it: whatever was expected is known now. */
+function bodyOf(vm: string, before: VmBody | undefined, told: Told) {
   return {
     displayName: told.displayName || before?.displayName || vm,
-    datacenter,
-    expandedMonitoring: isExpanded ?? false,
-    ...(before?.hasAgent && { hasAgent: true }),
-    ...(isAgents && before?.isExpected !== undefined && { isExpected: true }),
+    expandedMonitoring: before?.expandedMonitoring || told.expanded,
+    ...(before?.hasAgent && { hasAgent: true as const }),
   };
 }
 
