@@ -6,6 +6,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
+import { openAccess } from '../../src/cli/client/access.ts';
 import { writeSession } from '../../src/cli/client/session-file.ts';
 import { VirtualClock } from '../../streams/clock.ts';
 import { type CliWorld, type Ran, startCliWorld } from '../support/cli-world.ts';
@@ -55,6 +56,19 @@ t.test('svc login, logout and whoami', async (t) => {
       'svc_session_new',
       'an empty one is none',
     );
+    writeSession(path, before);
+  });
+
+  await t.test('a new secret that another command was given is used at once', async (t) => {
+    const homeFolder = world.homeOf('linked');
+    const path = join(homeFolder, '.config/svc/session.json');
+    const before = JSON.parse(readFileSync(path, 'utf8'));
+    const options = { endpoint: undefined, environment: {}, ports: { homeFolder } };
+    const access = openAccess({ ...options, caller: 'person' });
+    writeSession(path, { ...before, secret: 'svc_session_other' });
+    t.match(access.headers(), { cookie: /=svc_session_other$/ });
+    writeSession(path, { ...before, person: 'people/somebody' });
+    t.match(access.headers(), { cookie: /=svc_session_other$/ }, 'but not another person’s');
     writeSession(path, before);
   });
 

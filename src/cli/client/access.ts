@@ -54,11 +54,20 @@ export function openAccess(options: AccessOptions): Access {
   return sessionAccess(path, stored);
 }
 
+/**
+ * The session as the file has it at each request: another command may have been given a new secret
+ * meanwhile, and the service takes the use of an old one for a theft.
+ */
 function sessionAccess(path: string, stored: StoredSession): Access {
   let session = stored;
   return {
     endpoint: stored.endpoint,
-    headers: () => sessionHeaders(session),
+    headers() {
+      const now = readSession(path);
+      const isSame = now?.endpoint === stored.endpoint && now.person === stored.person;
+      if (isSame) session = now;
+      return sessionHeaders(session);
+    },
     noteCookies(setCookies) {
       const secret = rotatedSecret(setCookies, session.cookieName);
       if (secret === undefined || secret === session.secret) return;

@@ -3,7 +3,7 @@
  * folder 0700, file 0600, written whole or not at all. A file that others could have read or put
  * there is refused, as ssh refuses such a key.
  */
-import { lstatSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, lstatSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { writeFileDurably } from '../../durable-file.ts';
 import type { Surroundings } from '../command.ts';
@@ -47,6 +47,8 @@ export function readSession(path: string): StoredSession | undefined {
 /** On disk when it returns. Throws what the file system throws. */
 export function writeSession(path: string, session: StoredSession): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  // It may have been there before, with the mode of its maker's umask.
+  chmodSync(dirname(path), 0o700);
   const content = `${JSON.stringify(session, null, 2)}\n`;
   writeFileDurably({ path, content, exclusive: false });
 }
