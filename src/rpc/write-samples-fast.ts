@@ -85,8 +85,8 @@ class FastWriteSamples {
     }
     readBody(request, (body) => {
       const write = this.#decoder.decode(body);
-      const project = write && this.#projectOf(principal, write);
-      if (write === undefined || project === undefined) {
+      const project = write && this.#isStill(principal) && this.#projectOf(principal, write);
+      if (!write || !project) {
         request.pause();
         request.unshift(body);
         this.#framework(request, response as Parameters<RequestListener>[1]);
@@ -113,6 +113,15 @@ class FastWriteSamples {
       return principal.capabilities.includes('collector') ? principal : undefined;
     } catch {
       return undefined;
+    }
+  }
+
+  /** May it go on, now that the body has come? Where not, the framework says why. */
+  #isStill(principal: CredentialPrincipal): boolean {
+    try {
+      return this.#deps.authenticator.again(principal).capabilities.includes('collector');
+    } catch {
+      return false;
     }
   }
 

@@ -7,7 +7,13 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { json } from 'node:stream/consumers';
+import { create, toBinary } from '@bufbuild/protobuf';
 import t, { type Test } from 'tap';
+import { Row_State, WriteSamplesRequestSchema } from '../../src/gen/svc/ingest/v1/ingest_pb.ts';
+import { createMetrics } from '../../src/metrics.ts';
+import { addFastWriteSamples } from '../../src/rpc/write-samples-fast.ts';
+import { systemClock } from '../../streams/clock.ts';
+import { START_MS } from '../support/credential-world.ts';
 import { cookieHeaders, startRpcWorld } from '../support/rpc-world.ts';
 
 type Headers = Readonly<Record<string, string>>;
@@ -86,6 +92,42 @@ t.test(`Of ${TRIES} revocations under load, no request after the answer succeeds
   t.ok(underWay.accepted > TRIES, `${underWay.accepted} succeeded while their key was good`);
   t.ok(underWay.refused > 0, `${underWay.refused} met a key that had just been revoked`);
 });
+
+t.test(
+  'Samples whose body comes after the revocation are not taken, on the fast path',
+  async (t) => {
+    const metrics = createMetrics({ clock: systemClock, version: 'test' });
+    t.teardown(() => metrics.close());
+    const world = await startRpcWorld(t, undefined, (app, parts) =>
+      addFastWriteSamples(app, { ...parts, metrics }),
+    );
+    const url = await world.app.listen({ host: '127.0.0.1', port: 0 });
+    const rows = [{ vmName: 'vm-1', observedUnixMs: BigInt(START_MS), state: Row_State.RUNNING }];
+    const message = create(WriteSamplesRequestSchema, { projectName: PROJECT, rows });
+    const body = toBinary(WriteSamplesRequestSchema, message);
+    for (const isRevoked of [false, true]) {
+      const { id, key } = await world.collector('demo');
+      const sent = request(new URL('/svc.ingest.v1.IngestService/WriteSamples', url), {
+        ...{ method: 'POST', agent: false },
+        headers: {
+          ...{ authorization: `Bearer ${key}`, 'content-type': 'application/proto' },
+          'content-length': body.length,
+        },
+      });
+      sent.write(body.subarray(0, 5));
+      // What came later has been answered: the first bytes have been looked at.
+      await world.call('ListAlertRules', { projectName: PROJECT });
+      await fetch(`${url}/nothing`);
+      const end = { type: 'revoked', reason: 'LEAKED' };
+      if (isRevoked) await world.step('demo', 'credential', id, end);
+      sent.end(body.subarray(5));
+      const [response] = (await once(sent, 'response')) as [IncomingMessage];
+      response.resume();
+      t.equal(response.statusCode, isRevoked ? 401 : 200);
+    }
+    t.match(await metrics.text(), /svc_write_samples_fast_total 1\n/, 'the first went that way');
+  },
+);
 
 t.test('A request that was let in before and sends its body after changes nothing', async (t) => {
   const { begin, makeKey, revoke, host } = await startRevoking(t);
