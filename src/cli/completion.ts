@@ -151,31 +151,32 @@ function choiceCases(words: Words): string {
   return lines.join('\n');
 }
 
+/** `exactly`: the words so far are these; `within`: they begin with these. */
+const FISH_PLACE = `function __svc_place
+    set -l words
+    for word in (commandline -opc)[2..-1]
+        string match -q -- '-*' $word; and break
+        set -a words $word
+    end
+    set -l wanted $argv[2..-1]
+    if test $argv[1] = exactly
+        test "$words" = "$wanted"
+    else
+        string match -q -- "$wanted *" "$words "
+    end
+end`;
+
 function fishScript(words: Words): string {
-  const lines = ['# fish completion of svc', 'complete -c svc -f'];
-  for (const [path, follow] of words) {
-    const seen = path.split(' ').filter((part) => part !== '');
-    const first =
-      seen.length === 0 ? '__fish_use_subcommand' : seen.map(seenCondition).join('; and ');
-    const isFamily = seen.length === 1 && follow.every(({ text }) => !text.startsWith('--'));
-    const names = follow.map(({ text }) => text).join(' ');
-    const condition = isFamily ? `${first}; and not __fish_seen_subcommand_from ${names}` : first;
-    for (const { text, help, choices } of follow)
-      lines.push(fishLine(condition, text, help, choices));
+  const lines = ['# fish completion of svc', FISH_PLACE, 'complete -c svc -f'];
+  for (const [place, follow] of words) {
+    const isOptions = follow.some(({ text }) => text.startsWith('--'));
+    const condition = `__svc_place ${isOptions ? 'within' : 'exactly'} ${place}`.trimEnd();
+    for (const word of follow) lines.push(fishLine(condition, word));
   }
   return `${lines.join('\n')}\n`;
 }
 
-function seenCondition(word: string): string {
-  return `__fish_seen_subcommand_from ${word}`;
-}
-
-function fishLine(
-  condition: string,
-  text: string,
-  help: string,
-  choices?: readonly string[],
-): string {
+function fishLine(condition: string, { text, help, choices }: Word): string {
   const described = `-d '${help.replaceAll("'", "\\'")}'`;
   const what = text.startsWith('--') ? `-l ${text.slice(2)}` : `-a ${text}`;
   const values = choices ? ` -x -a '${choices.join(' ')}'` : '';
