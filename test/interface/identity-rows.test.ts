@@ -226,11 +226,14 @@ function allCovered(t: Test, lines: readonly string[], covered: readonly Covered
 /** `1`, `2`, ... and `4.1`, ... of the points below a rule. */
 function rulesOf(section: string): string[] {
   let rule = '';
-  return section.split('\n').slice(1).flatMap((line) => {
-    const [, indent, number] = /^( *)(\d+)\. /.exec(line) ?? [];
-    if (number === undefined) return [];
-    if (indent !== '') return [`${rule}.${number}`];
-    rule = number;
-    return [number];
-  });
+  return section
+    .split('\n')
+    .slice(1)
+    .flatMap((line) => {
+      const [, indent, number] = /^( *)(\d+)\. /.exec(line) ?? [];
+      if (number === undefined) return [];
+      if (indent !== '') return [`${rule}.${number}`];
+      rule = number;
+      return [number];
+    });
 }
