@@ -26,6 +26,7 @@ async function freePort(): Promise<number> {
 
 // Each has a program of its own, which waits most of the time.
 t.jobs = 2;
+// Spread at each test: the runner keeps what it writes into its options.
 const atOnce = { buffered: true, timeout: 60_000 };
 
 type Env = Readonly<Record<string, string>>;
@@ -65,7 +66,7 @@ async function samples({ demo }: Program): Promise<number> {
   return Number(data.result[0]?.value[1] ?? 0);
 }
 
-t.test('a VM is enrolled, watched through an outage, and un-enrolled', atOnce, async (t) => {
+t.test('a VM is enrolled, watched through an outage, and un-enrolled', { ...atOnce }, async (t) => {
   const folder = dataFolder(t);
   const data = join(folder, 'data');
   const state = join(folder, 'agent');
@@ -137,7 +138,7 @@ function recordingVirsh(folder: string): { path: string; calls: () => string[] }
 
 t.test(
   'reading and opening views changes nothing on a VM: no write reaches the hypervisor',
-  atOnce,
+  { ...atOnce },
   async (t) => {
     const folder = dataFolder(t);
     const data = join(folder, 'data');
