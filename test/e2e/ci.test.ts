@@ -7,12 +7,14 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { codeBlock } from '../support/code-blocks.ts';
+import { needs } from '../support/components.ts';
 import { startCiMachine, WORKFLOW } from './ci-machine.ts';
 
 const PASTE_HERE = '      # the step goes here\n';
 
 t.test(
   'the nine steps of docs/ci.md, run as they stand there, end in a job that reads',
+  needs('curl', 'script'),
   async (t) => {
     const world = await startCiMachine(t);
     const { platform, program } = world;

@@ -23,6 +23,8 @@ const components = {
   'nats-server 2.15.1': debianProgram('nats-server', 'forky', '2.15.1'),
   'prometheus 3.5.3': debianProgram('prometheus', 'forky', '3.5.3'),
   'promtool 3.5.3': debianProgram('promtool', 'forky', '3.5.3'),
+  curl: { find: () => onPath('curl'), howToGet: 'install curl' },
+  script: { find: () => onPath('script'), howToGet: 'install script, of bsdutils or util-linux' },
   'shared folder': {
     find: () => (existsSync(sharedFolder) ? sharedFolder : undefined),
     howToGet: 'it lies beside the checkout where the project is developed',
