@@ -15,7 +15,7 @@ import { addAuthRoutes } from './http/auth/routes.ts';
 import type { AuthRoutesDeps } from './http/auth/scope.ts';
 import { createRotateCookie, type RotateCookie } from './http/auth/session-cookie.ts';
 import type { Log } from './log.ts';
-import { createMailQueue, type MailQueue } from './mail/mail-queue.ts';
+import { MailQueue } from './mail/mail-queue.ts';
 import { createMailer } from './mail/mailer.ts';
 import type { Metrics } from './metrics.ts';
 import type { Settings } from './settings.ts';
@@ -64,7 +64,7 @@ function openMail(options: SignInOptions): MailQueue | undefined {
   const host = publicUrl === null ? 'localhost' : new URL(publicUrl).hostname;
   const mailer = createMailer({ url: smtpUrl, from: smtpFrom ?? `svc@${host}` });
   options.closers.add('mailer', () => mailer.close());
-  const queue = createMailQueue({ ...options, mailer });
+  const queue = new MailQueue({ ...options, mailer });
   options.closers.add('mail queue', () => queue.close());
   return queue;
 }

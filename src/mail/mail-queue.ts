@@ -17,15 +17,6 @@ export interface MailJob {
   readonly make: () => Promise<Mail | undefined>;
 }
 
-export interface MailQueue {
-  /** Takes a job. false: the queue is full, and the job is dropped and counted. Never waits. */
-  add(job: MailJob): boolean;
-  /** Resolves when nothing is under way. For tests and a graceful stop. */
-  settled(): Promise<void>;
-  /** Drops what waits, counted; what is being sent goes on until the mailer is closed. */
-  close(): void;
-}
-
 export interface MailQueueDeps {
   readonly mailer: Mailer;
   readonly clock: Clock;
@@ -39,89 +30,106 @@ const AT_ONCE = 2;
 /** Waits before the second and the third try, ms: a dropped connection, a server's greylist. */
 const RETRY_MS = [5_000, 90_000] as const;
 
-export function createMailQueue({ mailer, clock, log, metrics }: MailQueueDeps): MailQueue {
-  const mails = metrics.counter('svc_mails_total', 'Mails asked for', ['kind', 'outcome']);
-  const waiting: (() => Promise<void>)[] = [];
-  const retries = new Set<CancelWakeUp>();
-  let running = 0;
-  let isClosed = false;
-  let idle: (() => void)[] = [];
-  metrics.gauge('svc_mails_waiting', 'Mails not yet sent', [], (gauge) =>
-    gauge.set(waiting.length + running + retries.size),
-  );
+export class MailQueue {
+  readonly #deps: MailQueueDeps;
+  readonly #mails: ReturnType<Metrics['counter']>;
+  readonly #waiting: (() => Promise<void>)[] = [];
+  readonly #retries = new Set<CancelWakeUp>();
+  #running = 0;
+  #isClosed = false;
+  #idle: (() => void)[] = [];
 
-  function next(): void {
-    while (running < AT_ONCE) {
-      const run = waiting.shift();
+  constructor(deps: MailQueueDeps) {
+    this.#deps = deps;
+    const { metrics } = deps;
+    this.#mails = metrics.counter('svc_mails_total', 'Mails asked for', ['kind', 'outcome']);
+    metrics.gauge('svc_mails_waiting', 'Mails not yet sent', [], (gauge) =>
+      gauge.set(this.#underWay()),
+    );
+  }
+
+  /** Takes a job. false: the queue is full, and the job is dropped and counted. Never waits. */
+  add(job: MailJob): boolean {
+    if (this.#isClosed || this.#waiting.length + this.#retries.size >= WAITING_MAX) {
+      const { kind } = job;
+      this.#mails.inc({ kind, outcome: 'dropped' });
+      this.#deps.log.warn({ kind, part: 'mail' }, 'A mail was dropped: too many are waiting');
+      return false;
+    }
+    this.#waiting.push(() => this.#make(job));
+    this.#next();
+    return true;
+  }
+
+  /** Resolves when nothing is under way. For tests and a graceful stop. */
+  settled(): Promise<void> {
+    if (this.#underWay() === 0) return Promise.resolve();
+    return new Promise((resolve) => void this.#idle.push(resolve));
+  }
+
+  /** Drops what waits, counted; what is being sent goes on until the mailer is closed. */
+  close(): void {
+    this.#isClosed = true;
+    const dropped = this.#waiting.length + this.#retries.size;
+    for (const cancel of this.#retries) cancel();
+    this.#retries.clear();
+    this.#waiting.length = 0;
+    const { log } = this.#deps;
+    if (dropped > 0) log.warn({ dropped, part: 'mail' }, 'Mails were dropped by the stop');
+    this.#next();
+  }
+
+  #underWay(): number {
+    return this.#waiting.length + this.#running + this.#retries.size;
+  }
+
+  #next(): void {
+    while (this.#running < AT_ONCE) {
+      const run = this.#waiting.shift();
       if (!run) break;
-      running++;
+      this.#running++;
       void run().finally(() => {
-        running--;
-        next();
+        this.#running--;
+        this.#next();
       });
     }
-    if (running > 0 || waiting.length > 0 || retries.size > 0) return;
-    for (const tell of idle) tell();
-    idle = [];
+    if (this.#underWay() > 0) return;
+    for (const tell of this.#idle) tell();
+    this.#idle = [];
   }
 
-  async function make({ kind, make: makeMail }: MailJob): Promise<void> {
+  async #make({ kind, make }: MailJob): Promise<void> {
     try {
-      const mail = await makeMail();
-      if (mail) await send(kind, mail, 0);
-      else mails.inc({ kind, outcome: 'nothing_to_send' });
+      const mail = await make();
+      if (mail) await this.#send(kind, mail, 0);
+      else this.#mails.inc({ kind, outcome: 'nothing_to_send' });
     } catch (error) {
-      mails.inc({ kind, outcome: 'failed' });
-      log.error({ err: error, kind, part: 'mail' }, 'A mail could not be made');
+      this.#mails.inc({ kind, outcome: 'failed' });
+      this.#deps.log.error({ err: error, kind, part: 'mail' }, 'A mail could not be made');
     }
   }
 
-  async function send(kind: MailKind, mail: Mail, tries: number): Promise<void> {
+  async #send(kind: MailKind, mail: Mail, tries: number): Promise<void> {
+    const { mailer, log } = this.#deps;
     try {
       await mailer.send(mail);
-      mails.inc({ kind, outcome: 'sent' });
+      this.#mails.inc({ kind, outcome: 'sent' });
     } catch (error) {
       if (!(error instanceof MailFault)) throw error;
-      const waitMs = error.isPermanent || isClosed ? undefined : RETRY_MS[tries];
+      const waitMs = error.isPermanent || this.#isClosed ? undefined : RETRY_MS[tries];
       const { messageId } = mail;
       log.warn({ err: error, kind, messageId, waitMs, part: 'mail' }, 'A mail was not taken');
-      if (waitMs === undefined) mails.inc({ kind, outcome: 'failed' });
-      else retryLater(waitMs, () => send(kind, mail, tries + 1));
+      if (waitMs === undefined) this.#mails.inc({ kind, outcome: 'failed' });
+      else this.#retryLater(waitMs, () => this.#send(kind, mail, tries + 1));
     }
   }
 
-  function retryLater(waitMs: number, again: () => Promise<void>): void {
-    const cancel = clock.wakeAfter(waitMs, () => {
-      retries.delete(cancel);
-      waiting.push(again);
-      next();
+  #retryLater(waitMs: number, again: () => Promise<void>): void {
+    const cancel = this.#deps.clock.wakeAfter(waitMs, () => {
+      this.#retries.delete(cancel);
+      this.#waiting.push(again);
+      this.#next();
     });
-    retries.add(cancel);
+    this.#retries.add(cancel);
   }
-
-  return {
-    add(job) {
-      if (isClosed || waiting.length + retries.size >= WAITING_MAX) {
-        mails.inc({ kind: job.kind, outcome: 'dropped' });
-        log.warn({ kind: job.kind, part: 'mail' }, 'A mail was dropped: too many are waiting');
-        return false;
-      }
-      waiting.push(() => make(job));
-      next();
-      return true;
-    },
-    settled: () =>
-      running + waiting.length + retries.size === 0
-        ? Promise.resolve()
-        : new Promise((resolve) => void idle.push(resolve)),
-    close() {
-      isClosed = true;
-      const dropped = waiting.length + retries.size;
-      for (const cancel of retries) cancel();
-      retries.clear();
-      waiting.length = 0;
-      if (dropped > 0) log.warn({ dropped, part: 'mail' }, 'Mails were dropped by the stop');
-      next();
-    },
-  };
 }

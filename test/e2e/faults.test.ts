@@ -36,7 +36,7 @@ const atOnce = { buffered: true, timeout: 100_000 };
 
 const SAVE_RULE = 'monitoring.v1.AlertService/SaveAlertRule';
 
-t.test('SIGKILL in a storm of writes, requests and deliveries', atOnce, async (t) => {
+t.test('SIGKILL in a storm of writes, requests and deliveries', { ...atOnce }, async (t) => {
   const folder = dataFolder(t);
   const receiver = await startReceiver(t, { address: '127.0.0.2', delayMs: 50 });
   const program = await startProgram(t, folder, faultSettings);
@@ -137,7 +137,7 @@ function fill(folder: string, filler: string, leaveMib: number): void {
   }
 }
 
-t.test('databases that another process holds locked', atOnce, async (t) => {
+t.test('databases that another process holds locked', { ...atOnce }, async (t) => {
   const folder = dataFolder(t);
   const program = await startProgram(t, folder, faultSettings);
   const cases = [
@@ -237,7 +237,7 @@ t.test('a nats-server that is killed and comes back', { ...needs(nats), ...atOnc
   t.equal(await program.stop(), 0);
 });
 
-t.test('webhook endpoints that behave badly', atOnce, async (t) => {
+t.test('webhook endpoints that behave badly', { ...atOnce }, async (t) => {
   const program = await startProgram(t, dataFolder(t), faultSettings);
   const endpoints = await startBadEndpoints(t, '127.0.0.2');
   for (const url of [

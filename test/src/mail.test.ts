@@ -6,7 +6,7 @@ import t, { type Test } from 'tap';
 import { createLog } from '../../src/log.ts';
 import { parseAddress } from '../../src/mail/address.ts';
 import { invitationLetter, signInLetter } from '../../src/mail/letters.ts';
-import { createMailQueue, type MailJob } from '../../src/mail/mail-queue.ts';
+import { type MailJob, MailQueue } from '../../src/mail/mail-queue.ts';
 import {
   createMailer,
   type Mail,
@@ -265,7 +265,7 @@ function queueOver(t: Test, send: Mailer['send']) {
   const log = createLog({ level: 'debug', readable: false, clock, write });
   const metrics = createMetrics({ clock, version: '1' });
   t.teardown(() => metrics.close());
-  const queue = createMailQueue({ mailer: { send, close: () => {} }, clock, log, metrics });
+  const queue = new MailQueue({ mailer: { send, close: () => {} }, clock, log, metrics });
   const outcomes = async () =>
     Object.fromEntries(
       [...(await metrics.text()).matchAll(/outcome="(\w+)"\} (\d+)/g)].map(([, name, n]) => [

@@ -1,62 +1,14 @@
 /**
- * Service accounts and keys over the API, as signed-in people use them: what is told of a key, who
- * may manage whose, and that a secret is in one answer and nowhere else. Each rule of the interface
+ * Service accounts and keys over the API, as signed-in people use them: each rule of the interface
  * document is a test of its name.
  */
 import { randomUUID } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import t, { type Test } from 'tap';
+import t from 'tap';
 import { memberIdOf } from '../../actors/identity/names.ts';
 import { parseKey } from '../../src/auth/keys.ts';
 import { DAY_MS, HOUR_MS, tester } from '../support/credential-world.ts';
-import type { SignedIn } from '../support/identities.ts';
-import { type Answer, START_SECONDS, startRpcWorld } from '../support/rpc-world.ts';
-
-const PROJECT = 'projects/demo';
-const DAY = 86_400;
-
-/** A world with an owner who is signed in, and the calls of this service as somebody. */
-async function startKeysWorld(t: Test) {
-  const world = await startRpcWorld(t);
-  const owner = await world.signedInAs('demo', 'OWNER');
-  const as =
-    (person: SignedIn) =>
-    (
-      method: string,
-      request: object,
-      { requestId = String(randomUUID()) } = {},
-    ): Promise<Answer> => {
-      const isRead = /^(List|Get)/.test(method);
-      const path = `/svc.iam.v1.AutomationService/${method}`;
-      const body = JSON.stringify({ ...request, ...(isRead ? {} : { requestId }) });
-      return world.send(path, body, { person });
-    };
-  const call = as(owner);
-  const account = async (fields: object = { template: 'alert-manager' }): Promise<string> => {
-    const answer = await call('CreateServiceAccount', {
-      ...{ projectName: PROJECT, displayName: 'Robot' },
-      ...fields,
-    });
-    t.equal(answer.status, 200, JSON.stringify(answer.body));
-    return answer.body.name;
-  };
-  const key = async (parent: string, fields: object = {}): Promise<Answer> =>
-    call('CreateKey', { parent, displayName: 'k', capabilities: ['monitoring.read'], ...fields });
-  /** Does a request with this key succeed now? The reason when it does not. */
-  const reads = async (secret: string): Promise<string> => {
-    const request = JSON.stringify({ projectName: PROJECT, inventoryOnly: true });
-    const answer = await world.send(
-      '/svc.monitoring.v1.MonitoringService/ListVMMonitoring',
-      request,
-      {
-        key: secret,
-      },
-    );
-    return answer.status === 200 ? 'accepted' : (answer.reason ?? String(answer.status));
-  };
-  return { ...world, owner, as, call, account, key, reads };
-}
+import { DAY, PROJECT, startKeysWorld } from '../support/keys-world.ts';
+import { START_SECONDS } from '../support/rpc-world.ts';
 
 t.test('Created from a permission template: two of them, and what they grant', async (t) => {
   const { call, account, keys, send } = await startKeysWorld(t);
@@ -433,130 +385,4 @@ t.test('A personal key acts within its owner’s current access', async (t) => {
   t.match(next.body.key, { capabilities: both, effectiveCapabilities: ['monitoring.read'] });
   t.equal(await reads(made.body.secret), 'CREDENTIAL_REVOKED');
   t.equal(await reads(next.body.secret), 'accepted', 'bounded by the role, as the old key was');
-});
-
-t.test('who may manage accounts and keys: owners, and each member their own key', async (t) => {
-  const { account, key, as, signedInAs, keys, send } = await startKeysWorld(t);
-  const name = await account();
-  const made = (await key(name)).body.key;
-  const editor = await signedInAs('demo', 'EDITOR');
-  const stranger = await signedInAs('other', 'OWNER');
-  const about = { parent: name, displayName: 'k', capabilities: ['monitoring.read'] };
-  const requests: [string, object][] = [
-    ['CreateServiceAccount', { projectName: PROJECT, displayName: 'x', template: 'alert-manager' }],
-    ['ListServiceAccounts', { projectName: PROJECT }],
-    ['GetServiceAccount', { name }],
-    ['UpdateServiceAccount', { name }],
-    ['DisableServiceAccount', { name }],
-    ['EnableServiceAccount', { name }],
-    ['DeleteServiceAccount', { name }],
-    ['CreateKey', about],
-    ['RotateKey', { name: made.name }],
-    ['RevokeKey', { name: made.name }],
-    ['ListKeys', { parent: name }],
-    ['GetKey', { name: made.name }],
-  ];
-  for (const [method, request] of requests) {
-    t.equal((await as(editor)(method, request)).reason, 'MISSING_CAPABILITY', method);
-    t.equal((await as(stranger)(method, request)).reason, 'PROJECT_BOUNDARY', method);
-    const path = `/svc.iam.v1.AutomationService/${method}`;
-    const withKey = await send(path, JSON.stringify(request), { key: keys.write });
-    t.equal(withKey.reason, 'HUMAN_OPERATION', method);
-  }
-  const elsewhere = {
-    ...about,
-    parent: `projects/other/members/${memberIdOf('other', editor.person)}`,
-  };
-  t.equal((await as(editor)('CreateKey', elsewhere)).reason, 'PROJECT_BOUNDARY');
-});
-
-t.test('a name of another owner’s key, or no name at all, finds nothing', async (t) => {
-  const { account, key, call } = await startKeysWorld(t);
-  const [mine, other] = [await account(), await account()];
-  const made = (await key(mine)).body.key;
-  const id = made.name.split('/').pop();
-  for (const method of ['GetKey', 'RotateKey', 'RevokeKey']) {
-    const wrong = await call(method, { name: `${other}/keys/${id}` });
-    t.match(wrong, { status: 404, reason: 'NOT_FOUND' }, method);
-    for (const name of [
-      '',
-      mine,
-      `${mine}/keys/`,
-      `${mine}/keys/a/b`,
-      `projects/demo/vms/v/keys/k`,
-    ]) {
-      t.match(await call(method, { name }), { status: 400, metadata: { field: 'name' } });
-    }
-  }
-  for (const parent of ['', 'projects/demo', `${PROJECT}/vms/v`, `${mine}/keys`]) {
-    t.match(await call('ListKeys', { parent }), { status: 400, metadata: { field: 'parent' } });
-  }
-});
-
-t.test('expiry warnings in the listing: 14, 7 and 1 days before the end', async (t) => {
-  const { account, key, as, owner, clock, signIn } = await startKeysWorld(t);
-  const parent = await account();
-  await key(parent, { lifetimeSeconds: 20 * DAY });
-  const seen: string[] = [];
-  const look = async () => {
-    // A session lasts a week: who looks has signed in just now.
-    const call = as(await signIn(owner.person));
-    const { keys } = (await call('ListKeys', { parent, includeEnded: true })).body;
-    seen.push(`${keys[0].state} ${keys[0].expiryWarning}`);
-  };
-  await look();
-  for (const step of [6 * DAY_MS - 1, 1, 7 * DAY_MS - 1, 1, 6 * DAY_MS - 1, 1, DAY_MS - 1, 1]) {
-    clock.jump(step);
-    await look();
-  }
-  t.same(seen, [
-    'ACTIVE NONE',
-    ...['ACTIVE NONE', 'ACTIVE WITHIN_14_DAYS'],
-    ...['ACTIVE WITHIN_14_DAYS', 'ACTIVE WITHIN_7_DAYS'],
-    ...['ACTIVE WITHIN_7_DAYS', 'ACTIVE WITHIN_1_DAY'],
-    ...['ACTIVE WITHIN_1_DAY', 'EXPIRED NONE'],
-  ]);
-  const live = await as(await signIn(owner.person))('ListKeys', { parent });
-  t.same(live.body.keys, [], 'by the clock, before its timer runs');
-});
-
-t.test('lists of keys come in pages, of one owner, with those that ended when asked', async (t) => {
-  const { account, key, call, clock } = await startKeysWorld(t);
-  const [parent, other] = [await account(), await account()];
-  const made: string[] = [];
-  for (let i = 0; i < 5; i++) {
-    clock.jump(1000);
-    made.push((await key(parent)).body.key.name);
-    await key(other);
-  }
-  await call('RevokeKey', { name: made[1] });
-  const pages = async (request: object) => {
-    const names: string[][] = [];
-    let pageToken = '';
-    do {
-      const { body } = await call('ListKeys', { parent, pageSize: 2, pageToken, ...request });
-      names.push(body.keys.map((item: { name: string }) => item.name));
-      pageToken = body.nextPageToken;
-    } while (pageToken !== '');
-    return names;
-  };
-  const live = made.filter((_, i) => i !== 1);
-  t.same(await pages({}), [live.slice(0, 2), live.slice(2)]);
-  t.same((await pages({ includeEnded: true })).flat(), made);
-  const { body } = await call('ListKeys', { parent, pageSize: 2 });
-  const foreign = { parent: other, pageToken: body.nextPageToken };
-  t.match(await call('ListKeys', foreign), { status: 400, metadata: { field: 'pageToken' } });
-});
-
-t.test('no file of the service and no line of its log has a key’s secret', async (t) => {
-  const { account, key, call, lines } = await startKeysWorld(t);
-  const parent = await account();
-  const made = (await key(parent)).body;
-  const rotated = (await call('RotateKey', { name: made.key.name })).body;
-  const files = readdirSync(t.testdirName).map((name) => join(t.testdirName, name));
-  t.ok(files.some((path) => path.endsWith('control.db')));
-  for (const { secret } of [made, rotated]) {
-    for (const path of files) t.notOk(readFileSync(path).includes(secret.slice(-49)), path);
-    t.notMatch(lines.join('\n'), secret.slice(-49));
-  }
 });

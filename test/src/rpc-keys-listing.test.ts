@@ -1,0 +1,136 @@
+/**
+ * What is told of keys over the API and to whom: who may manage whose, listings and their warnings,
+ * and that a secret is in one answer and nowhere else.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { memberIdOf } from '../../actors/identity/names.ts';
+import { DAY_MS } from '../support/credential-world.ts';
+import { DAY, PROJECT, startKeysWorld } from '../support/keys-world.ts';
+
+t.test('who may manage accounts and keys: owners, and each member their own key', async (t) => {
+  const { account, key, as, signedInAs, keys, send } = await startKeysWorld(t);
+  const name = await account();
+  const made = (await key(name)).body.key;
+  const editor = await signedInAs('demo', 'EDITOR');
+  const stranger = await signedInAs('other', 'OWNER');
+  const about = { parent: name, displayName: 'k', capabilities: ['monitoring.read'] };
+  const requests: [string, object][] = [
+    ['CreateServiceAccount', { projectName: PROJECT, displayName: 'x', template: 'alert-manager' }],
+    ['ListServiceAccounts', { projectName: PROJECT }],
+    ['GetServiceAccount', { name }],
+    ['UpdateServiceAccount', { name }],
+    ['DisableServiceAccount', { name }],
+    ['EnableServiceAccount', { name }],
+    ['DeleteServiceAccount', { name }],
+    ['CreateKey', about],
+    ['RotateKey', { name: made.name }],
+    ['RevokeKey', { name: made.name }],
+    ['ListKeys', { parent: name }],
+    ['GetKey', { name: made.name }],
+  ];
+  for (const [method, request] of requests) {
+    t.equal((await as(editor)(method, request)).reason, 'MISSING_CAPABILITY', method);
+    t.equal((await as(stranger)(method, request)).reason, 'PROJECT_BOUNDARY', method);
+    const path = `/svc.iam.v1.AutomationService/${method}`;
+    const withKey = await send(path, JSON.stringify(request), { key: keys.write });
+    t.equal(withKey.reason, 'HUMAN_OPERATION', method);
+  }
+  const elsewhere = {
+    ...about,
+    parent: `projects/other/members/${memberIdOf('other', editor.person)}`,
+  };
+  t.equal((await as(editor)('CreateKey', elsewhere)).reason, 'PROJECT_BOUNDARY');
+});
+
+t.test('a name of another owner’s key, or no name at all, finds nothing', async (t) => {
+  const { account, key, call } = await startKeysWorld(t);
+  const [mine, other] = [await account(), await account()];
+  const made = (await key(mine)).body.key;
+  const id = made.name.split('/').pop();
+  for (const method of ['GetKey', 'RotateKey', 'RevokeKey']) {
+    const wrong = await call(method, { name: `${other}/keys/${id}` });
+    t.match(wrong, { status: 404, reason: 'NOT_FOUND' }, method);
+    for (const name of [
+      '',
+      mine,
+      `${mine}/keys/`,
+      `${mine}/keys/a/b`,
+      `projects/demo/vms/v/keys/k`,
+    ]) {
+      t.match(await call(method, { name }), { status: 400, metadata: { field: 'name' } });
+    }
+  }
+  for (const parent of ['', 'projects/demo', `${PROJECT}/vms/v`, `${mine}/keys`]) {
+    t.match(await call('ListKeys', { parent }), { status: 400, metadata: { field: 'parent' } });
+  }
+});
+
+t.test('expiry warnings in the listing: 14, 7 and 1 days before the end', async (t) => {
+  const { account, key, as, owner, clock, signIn } = await startKeysWorld(t);
+  const parent = await account();
+  await key(parent, { lifetimeSeconds: 20 * DAY });
+  const seen: string[] = [];
+  const look = async () => {
+    // A session lasts a week: who looks has signed in just now.
+    const call = as(await signIn(owner.person));
+    const { keys } = (await call('ListKeys', { parent, includeEnded: true })).body;
+    seen.push(`${keys[0].state} ${keys[0].expiryWarning}`);
+  };
+  await look();
+  for (const step of [6 * DAY_MS - 1, 1, 7 * DAY_MS - 1, 1, 6 * DAY_MS - 1, 1, DAY_MS - 1, 1]) {
+    clock.jump(step);
+    await look();
+  }
+  t.same(seen, [
+    'ACTIVE NONE',
+    ...['ACTIVE NONE', 'ACTIVE WITHIN_14_DAYS'],
+    ...['ACTIVE WITHIN_14_DAYS', 'ACTIVE WITHIN_7_DAYS'],
+    ...['ACTIVE WITHIN_7_DAYS', 'ACTIVE WITHIN_1_DAY'],
+    ...['ACTIVE WITHIN_1_DAY', 'EXPIRED NONE'],
+  ]);
+  const live = await as(await signIn(owner.person))('ListKeys', { parent });
+  t.same(live.body.keys, [], 'by the clock, before its timer runs');
+});
+
+t.test('lists of keys come in pages, of one owner, with those that ended when asked', async (t) => {
+  const { account, key, call, clock } = await startKeysWorld(t);
+  const [parent, other] = [await account(), await account()];
+  const made: string[] = [];
+  for (let i = 0; i < 5; i++) {
+    clock.jump(1000);
+    made.push((await key(parent)).body.key.name);
+    await key(other);
+  }
+  await call('RevokeKey', { name: made[1] });
+  const pages = async (request: object) => {
+    const names: string[][] = [];
+    let pageToken = '';
+    do {
+      const { body } = await call('ListKeys', { parent, pageSize: 2, pageToken, ...request });
+      names.push(body.keys.map((item: { name: string }) => item.name));
+      pageToken = body.nextPageToken;
+    } while (pageToken !== '');
+    return names;
+  };
+  const live = made.filter((_, i) => i !== 1);
+  t.same(await pages({}), [live.slice(0, 2), live.slice(2)]);
+  t.same((await pages({ includeEnded: true })).flat(), made);
+  const { body } = await call('ListKeys', { parent, pageSize: 2 });
+  const foreign = { parent: other, pageToken: body.nextPageToken };
+  t.match(await call('ListKeys', foreign), { status: 400, metadata: { field: 'pageToken' } });
+});
+
+t.test('no file of the service and no line of its log has a key’s secret', async (t) => {
+  const { account, key, call, lines } = await startKeysWorld(t);
+  const parent = await account();
+  const made = (await key(parent)).body;
+  const rotated = (await call('RotateKey', { name: made.key.name })).body;
+  const files = readdirSync(t.testdirName).map((name) => join(t.testdirName, name));
+  t.ok(files.some((path) => path.endsWith('control.db')));
+  for (const { secret } of [made, rotated]) {
+    for (const path of files) t.notOk(readFileSync(path).includes(secret.slice(-49)), path);
+    t.notMatch(lines.join('\n'), secret.slice(-49));
+  }
+});

@@ -1,0 +1,53 @@
+/**
+ * A world for tests of service accounts and keys: an owner who is signed in, calls of
+ * AutomationService as somebody, and whether a secret lets a request in.
+ */
+import { randomUUID } from 'node:crypto';
+import type { Test } from 'tap';
+import type { SignedIn } from './identities.ts';
+import { type Answer, startRpcWorld } from './rpc-world.ts';
+
+export const PROJECT = 'projects/demo';
+export const DAY = 86_400;
+
+/** A world with an owner who is signed in, and the calls of this service as somebody. */
+export async function startKeysWorld(t: Test) {
+  const world = await startRpcWorld(t);
+  const owner = await world.signedInAs('demo', 'OWNER');
+  const as =
+    (person: SignedIn) =>
+    (
+      method: string,
+      request: object,
+      { requestId = String(randomUUID()) } = {},
+    ): Promise<Answer> => {
+      const isRead = /^(List|Get)/.test(method);
+      const path = `/svc.iam.v1.AutomationService/${method}`;
+      const body = JSON.stringify({ ...request, ...(isRead ? {} : { requestId }) });
+      return world.send(path, body, { person });
+    };
+  const call = as(owner);
+  const account = async (fields: object = { template: 'alert-manager' }): Promise<string> => {
+    const answer = await call('CreateServiceAccount', {
+      ...{ projectName: PROJECT, displayName: 'Robot' },
+      ...fields,
+    });
+    t.equal(answer.status, 200, JSON.stringify(answer.body));
+    return answer.body.name;
+  };
+  const key = async (parent: string, fields: object = {}): Promise<Answer> =>
+    call('CreateKey', { parent, displayName: 'k', capabilities: ['monitoring.read'], ...fields });
+  /** Does a request with this key succeed now? The reason when it does not. */
+  const reads = async (secret: string): Promise<string> => {
+    const request = JSON.stringify({ projectName: PROJECT, inventoryOnly: true });
+    const answer = await world.send(
+      '/svc.monitoring.v1.MonitoringService/ListVMMonitoring',
+      request,
+      {
+        key: secret,
+      },
+    );
+    return answer.status === 200 ? 'accepted' : (answer.reason ?? String(answer.status));
+  };
+  return { ...world, owner, as, call, account, key, reads };
+}
