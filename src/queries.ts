@@ -12,6 +12,7 @@ import type { Closers } from './closers.ts';
 import type { Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
 import { LIST_HEAP_BYTES_MAX } from './query/limits.ts';
+import { type AlertPreviews, createAlertPreviews } from './query/preview/alert-previews.ts';
 import { createPromqlQueries } from './query/promql-queries.ts';
 import type { PromqlQueries } from './query/promql-request.ts';
 import { createQueryGate } from './query/query-gate.ts';
@@ -32,6 +33,7 @@ export interface QueriesOptions {
 export interface Queries {
   readonly promqlQueries: PromqlQueries;
   readonly vmQueries: VmQueries;
+  readonly alertPreviews: AlertPreviews;
 }
 
 /** The service is ready by then, and nobody has asked anything yet. */
@@ -67,6 +69,7 @@ export function openQueries(options: QueriesOptions): Queries {
       staleDatacenters: () => news.staleDatacenters(),
     }),
     vmQueries: createVmQueries({ threads, listThreads, gate, clock, log, failures }),
+    alertPreviews: createAlertPreviews({ threads, gate, log, failures }),
   };
 }
 

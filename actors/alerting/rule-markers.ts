@@ -17,7 +17,11 @@ import { liveInstances } from '../live-instances.ts';
 /** The rule as evaluated; undefined when it is paused, and so not evaluated at all. */
 export function evaluationRuleOf(
   project: string,
-  { rule, spec, evaluationRevision }: AlertRuleContext,
+  {
+    rule,
+    spec,
+    evaluationRevision,
+  }: Pick<AlertRuleContext, 'rule' | 'spec' | 'evaluationRevision'>,
 ): EvaluationRule | undefined {
   if (!spec.enabled) return undefined;
   const { recoveryThreshold } = spec;

@@ -40,6 +40,13 @@ export const QUERY_BYTES_MAX = 512 * MIB;
 /** About as many samples as a thread looks at in the time that a query has. */
 export const QUERY_SAMPLES_MAX = 1_000_000_000;
 /**
+ * Samples that a preview may have to look at: sampling intervals times VMs. About as many as a
+ * thread folds in the time that a query has; a week of 200 VMs is 4 million.
+ */
+export const PREVIEW_SAMPLES_MAX = 10_000_000;
+/** Firings that a preview lists. */
+export const PREVIEW_FIRINGS_MAX = 1_000;
+/**
  * Decoded columns that a thread keeps, bytes. A week of one series of 200 VMs is 32 MB where the
  * VMs are polled together, else 64 MB: room for what some dashboards show.
  */

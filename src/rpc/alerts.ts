@@ -15,6 +15,7 @@ import {
   type ListIncidentsRequest,
 } from '../gen/svc/monitoring/v1/alert_pb.ts';
 import { deliveryMessage, destinationMessage, incidentMessage } from './alert-messages.ts';
+import { type AlertPreviewDeps, previewAlertRule } from './alert-preview.ts';
 import { type AlertRulesDeps, alertRuleMethods } from './alert-rules.ts';
 import { actorOf, requestKeyOf, within } from './caller.ts';
 import { type IncidentWatchDeps, incidentWatch } from './incident-watch.ts';
@@ -23,12 +24,13 @@ import { collect, mapPage } from './paging.ts';
 import { type Collection, parseName, parseProjectName } from './resource-name.ts';
 
 export function alertService(
-  deps: AlertRulesDeps & IncidentWatchDeps,
+  deps: AlertRulesDeps & AlertPreviewDeps & IncidentWatchDeps,
 ): ServiceImpl<typeof AlertService> {
   const { host, alerting } = deps;
   const row = (context: HandlerContext, machine: string, name: string, collection: Collection) =>
     findRow(host, context, { machine, name, collection });
   return {
+    previewAlertRule: (request, context) => previewAlertRule(deps, request, context),
     ...alertRuleMethods(deps),
     ...incidentWatch(deps),
     listIncidents: (request, context) => listIncidents(host, request, context),

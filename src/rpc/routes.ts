@@ -32,6 +32,7 @@ import { ProjectService } from '../gen/svc/project/v1/project_pb.ts';
 import { BODY_BYTES_MAX } from '../http/limits.ts';
 import type { Log } from '../log.ts';
 import { ANSWER_BYTES_MAX } from '../query/limits.ts';
+import type { AlertPreviews } from '../query/preview/alert-previews.ts';
 import type { VmQueries } from '../query/vm/vm-queries.ts';
 import { alertService } from './alerts.ts';
 import { auditService } from './audit.ts';
@@ -56,6 +57,7 @@ export interface RpcDeps
   readonly evaluator: EvaluatorView;
   readonly ingest: Ingest;
   readonly vmQueries: VmQueries;
+  readonly alertPreviews: AlertPreviews;
   readonly clocks: Pick<ClockNotes, 'within'>;
   readonly datacenters: { stateOf(name: string): 'live' | 'stale' };
   readonly authenticator: Authenticator;

@@ -43,6 +43,7 @@ const groups: readonly Group[] = [
       ...['Monitoring/ListMetricDescriptors', 'Alert/GetAlertRule', 'Alert/ListAlertRules'],
       ...['Alert/ListAlertInstances', 'Alert/ListIncidents', 'Alert/GetIncident'],
       ...['Alert/WatchIncidents', 'Alert/ListDeliveries', 'Alert/GetDelivery'],
+      'Alert/PreviewAlertRule',
       ...['Audit/ListMachines', 'Audit/GetMachine', 'Audit/ListTransitions'],
     ],
     //   nobody  personal reader writer ci  collector  agent      VIEWER EDITOR OWNER stranger self

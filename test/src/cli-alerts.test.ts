@@ -114,6 +114,6 @@ t.test('svc alerts', async (t) => {
     });
     gateway.faults.push({ ...answer, body: '{"queryStatus":"FAILED"}' });
     const failed = await svc(...args);
-    t.match(failed, { code: 1, stdout: /^samples +\? evaluated of \? expected$/m });
+    t.match(failed, { code: 1, stdout: /^query +FAILED\nhistory +not told$/m });
   });
 });

@@ -31,6 +31,7 @@ import { openEnrolments } from '../../src/enrolments.ts';
 import { addFallbacks } from '../../src/http/fallbacks.ts';
 import { BODY_BYTES_MAX, HEADER_BYTES_MAX } from '../../src/http/limits.ts';
 import type { Log } from '../../src/log.ts';
+import { createAlertPreviews } from '../../src/query/preview/alert-previews.ts';
 import { createQueryGate, type QueryGate } from '../../src/query/query-gate.ts';
 import { QueryThreads } from '../../src/query/thread/query-threads.ts';
 import { createVmQueries } from '../../src/query/vm/vm-queries.ts';
@@ -260,6 +261,8 @@ async function startParts(t: Test) {
     log: told.log,
     failures: { inc() {} },
   });
+  const failures = { inc() {} };
+  const alertPreviews = createAlertPreviews({ threads, gate, log: told.log, failures });
   const stopping = new AbortController();
   const rulesStopping = new AbortController();
   const running = [
@@ -286,6 +289,7 @@ async function startParts(t: Test) {
     ingest,
     pipeline,
     vmQueries,
+    alertPreviews,
     threads,
     gate,
     clocks,

@@ -4,11 +4,11 @@
  * and 8): a few at once, 10 s each. Lists of VMs are no queries: they have a gate and a thread of
  * their own, so that they wait behind nobody's slow ones.
  */
-import { HistoryError } from '../../../sqlite/history/history-error.ts';
 import type { Clock } from '../../../streams/clock.ts';
 import { Refusal } from '../../../streams/refusal.ts';
 import type { Log } from '../../log.ts';
 import { createQueryGate, type QueryGate } from '../query-gate.ts';
+import { withinMemory } from '../thread/memory-refusal.ts';
 import type { QueryThreads } from '../thread/query-threads.ts';
 import type { VmInventoryCall, VmQueryCall, VmReply } from './vm-work.ts';
 
@@ -41,29 +41,18 @@ export function createVmQueries(deps: VmQueriesDeps): VmQueries {
     async query(call, signal) {
       const { project } = call.query;
       const reply = await gate.run(project, signal, (ended) =>
-        asking(threads.call(project, 'vmQuery', () => call, ended)),
+        withinMemory(threads.call(project, 'vmQuery', () => call, ended)),
       );
       return bytesOf(reply as VmReply, deps);
     },
     async inventory(call, signal) {
       const { project } = call;
       const reply = await listGate.run(project, signal, (ended) =>
-        asking(listThreads.call(project, 'vmInventory', () => call, ended)),
+        withinMemory(listThreads.call(project, 'vmInventory', () => call, ended)),
       );
       return bytesOf(reply as VmReply, deps);
     },
   };
-}
-
-/** What needs more memory than there is would need it again: a `Refusal`, not to be repeated. */
-async function asking(reply: Promise<unknown>): Promise<unknown> {
-  try {
-    return await reply;
-  } catch (error) {
-    if (!(error instanceof HistoryError) || error.reason !== 'OUT_OF_MEMORY') throw error;
-    const message = 'The answer needs more memory than a query may have: ask for less';
-    throw new Refusal('RESPONSE_TOO_LARGE', message);
-  }
 }
 
 /** The cast above: the threads run our own file, whose methods answer with a `VmReply`. */

@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file svc/monitoring/v1/alert.proto.
  */
 export const file_svc_monitoring_v1_alert: GenFile = /*@__PURE__*/
-  fileDesc("Ch1zdmMvbW9uaXRvcmluZy92MS9hbGVydC5wcm90bxIRc3ZjLm1vbml0b3JpbmcudjEirQYKDUFsZXJ0UnVsZVNwZWMSFAoMZGlzcGxheV9uYW1lGAEgASgJEhEKCW1ldHJpY19pZBgCIAEoCRI7CghvcGVyYXRvchgDIAEoDjIpLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0UnVsZVNwZWMuT3BlcmF0b3ISFgoJdGhyZXNob2xkGAQgASgBSACIAQESGQoRc3VzdGFpbmVkX3NlY29uZHMYBSABKAUSOwoIc2V2ZXJpdHkYBiABKA4yKS5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjLlNldmVyaXR5Eg8KB2FsbF92bXMYByABKAgSEAoIdm1fbmFtZXMYCCADKAkSFAoHZW5hYmxlZBgJIAEoCEgBiAEBEh8KF3JlcGVhdF9pbnRlcnZhbF9zZWNvbmRzGAogASgFEhkKEWRlc3RpbmF0aW9uX25hbWVzGAsgAygJEh8KEnJlY292ZXJ5X3RocmVzaG9sZBgMIAEoAUgCiAEBEh0KEHJlY292ZXJ5X3NlY29uZHMYDSABKAVIA4gBARI8CgZsYWJlbHMYDiADKAsyLC5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjLkxhYmVsc0VudHJ5Gi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEikgEKCE9wZXJhdG9yEhgKFE9QRVJBVE9SX1VOU1BFQ0lGSUVEEAASEAoMR1JFQVRFUl9USEFOEAESGQoVR1JFQVRFUl9USEFOX09SX0VRVUFMEAISDQoJTEVTU19USEFOEAMSFgoSTEVTU19USEFOX09SX0VRVUFMEAQSCQoFRVFVQUwQBRINCglOT1RfRVFVQUwQBiJJCghTZXZlcml0eRIYChRTRVZFUklUWV9VTlNQRUNJRklFRBAAEggKBElORk8QARILCgdXQVJOSU5HEAISDAoIQ1JJVElDQUwQA0IMCgpfdGhyZXNob2xkQgoKCF9lbmFibGVkQhUKE19yZWNvdmVyeV90aHJlc2hvbGRCEwoRX3JlY292ZXJ5X3NlY29uZHMi1gIKCUFsZXJ0UnVsZRIMCgRuYW1lGAEgASgJEi4KBHNwZWMYAiABKAsyIC5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjEg8KB3ZlcnNpb24YAyABKAMSFwoPYXBwbGllZF92ZXJzaW9uGAQgASgDEjwKC3N5bmNfc3RhdHVzGAUgASgOMicuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRSdWxlLlN5bmNTdGF0dXMSEgoKc3luY19lcnJvchgGIAEoCRIUCgxjcmVhdGVkX3VuaXgYByABKAMSFAoMdXBkYXRlZF91bml4GAggASgDEhIKCnVwZGF0ZWRfYnkYCSABKAkiTwoKU3luY1N0YXR1cxIbChdTWU5DX1NUQVRVU19VTlNQRUNJRklFRBAAEgsKB1BFTkRJTkcQARILCgdBUFBMSUVEEAISCgoGRkFJTEVEEAMilgEKFFNhdmVBbGVydFJ1bGVSZXF1ZXN0Ei4KBHNwZWMYASABKAsyIC5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjEgoKAmlkGAIgASgJEhIKCnJlcXVlc3RfaWQYAyABKAkSGAoQZXhwZWN0ZWRfdmVyc2lvbhgEIAEoCRIUCgxwcm9qZWN0X25hbWUYBSABKAkioQEKFVNhdmVBbGVydFJ1bGVSZXNwb25zZRIXCg9hcHBsaWVkX3ZlcnNpb24YASABKAMSPAoLc3luY19zdGF0dXMYAiABKA4yJy5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGUuU3luY1N0YXR1cxIMCgRuYW1lGAMgASgJEg8KB3ZlcnNpb24YBCABKAMSEgoKc3luY19lcnJvchgFIAEoCSIjChNHZXRBbGVydFJ1bGVSZXF1ZXN0EgwKBG5hbWUYASABKAkiVAoVTGlzdEFsZXJ0UnVsZXNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCSJeChZMaXN0QWxlcnRSdWxlc1Jlc3BvbnNlEisKBXJ1bGVzGAEgAygLMhwuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRSdWxlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJUChZEZWxldGVBbGVydFJ1bGVSZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIYChBleHBlY3RlZF92ZXJzaW9uGAMgASgJIhkKF0RlbGV0ZUFsZXJ0UnVsZVJlc3BvbnNlIuEECg1BbGVydEluc3RhbmNlEhEKCXJ1bGVfbmFtZRgBIAEoCRIPCgd2bV9uYW1lGAIgASgJEjwKBmxhYmVscxgDIAMoCzIsLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0SW5zdGFuY2UuTGFiZWxzRW50cnkSNQoFc3RhdGUYBCABKA4yJi5zdmMubW9uaXRvcmluZy52MS5BbGVydEluc3RhbmNlLlN0YXRlEhcKCnNpbmNlX3VuaXgYBSABKANIAIgBARIXCgpsYXN0X3ZhbHVlGAYgASgBSAGIAQESHwoSbGFzdF9vYnNlcnZlZF91bml4GAcgASgDSAKIAQESPgoKZGF0YV9zdGF0ZRgIIAEoDjIqLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0SW5zdGFuY2UuRGF0YVN0YXRlEh8KEm1pc3Npbmdfc2luY2VfdW5peBgJIAEoA0gDiAEBGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiRAoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABIICgRJRExFEAESDgoKU1VTVEFJTklORxACEgoKBkZJUklORxADIkIKCURhdGFTdGF0ZRIaChZEQVRBX1NUQVRFX1VOU1BFQ0lGSUVEEAASDAoIT0JTRVJWRUQQARILCgdNSVNTSU5HEAJCDQoLX3NpbmNlX3VuaXhCDQoLX2xhc3RfdmFsdWVCFQoTX2xhc3Rfb2JzZXJ2ZWRfdW5peEIVChNfbWlzc2luZ19zaW5jZV91bml4ImsKGUxpc3RBbGVydEluc3RhbmNlc1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhEKCXJ1bGVfbmFtZRgCIAEoCRIRCglwYWdlX3NpemUYAyABKAUSEgoKcGFnZV90b2tlbhgEIAEoCSJqChpMaXN0QWxlcnRJbnN0YW5jZXNSZXNwb25zZRIzCglpbnN0YW5jZXMYASADKAsyIC5zdmMubW9uaXRvcmluZy52MS5BbGVydEluc3RhbmNlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSK7CAoISW5jaWRlbnQSDAoEbmFtZRgBIAEoCRIRCglydWxlX25hbWUYAiABKAkSFAoMcnVsZV92ZXJzaW9uGAMgASgDEhkKEXJ1bGVfZGlzcGxheV9uYW1lGAQgASgJEg8KB3ZtX25hbWUYBSABKAkSNwoGbGFiZWxzGAYgAygLMicuc3ZjLm1vbml0b3JpbmcudjEuSW5jaWRlbnQuTGFiZWxzRW50cnkSOwoIc2V2ZXJpdHkYByABKA4yKS5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjLlNldmVyaXR5EjAKBXN0YXRlGAggASgOMiEuc3ZjLm1vbml0b3JpbmcudjEuSW5jaWRlbnQuU3RhdGUSPwoNcmV0aXJlX3JlYXNvbhgJIAEoDjIoLnN2Yy5tb25pdG9yaW5nLnYxLkluY2lkZW50LlJldGlyZVJlYXNvbhJBCgxhY2tub3dsZWRnZWQYCiABKAsyKy5zdmMubW9uaXRvcmluZy52MS5JbmNpZGVudC5BY2tub3dsZWRnZW1lbnQSHwoSc25vb3plZF91bnRpbF91bml4GAsgASgDSACIAQESPgoKZGF0YV9zdGF0ZRgMIAEoDjIqLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0SW5zdGFuY2UuRGF0YVN0YXRlEhQKDHN0YXJ0ZWRfdW5peBgNIAEoAxISCgpmaXJlZF91bml4GA4gASgDEhsKDnJlY292ZXJlZF91bml4GA8gASgDSAGIAQESEgoFdmFsdWUYECABKAFIAogBARIRCgltZXRyaWNfaWQYESABKAkSOwoIb3BlcmF0b3IYEiABKA4yKS5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjLk9wZXJhdG9yEhEKCXRocmVzaG9sZBgTIAEoARIkChxjb3JyZWN0ZWRfYWZ0ZXJfbm90aWZpY2F0aW9uGBQgASgIGjwKD0Fja25vd2xlZGdlbWVudBIKCgJieRgBIAEoCRIPCgdhdF91bml4GAIgASgDEgwKBG5vdGUYAyABKAkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJGCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEgoKBkZJUklORxABEg0KCVJFQ09WRVJFRBACEgsKB1JFVElSRUQQAyJyCgxSZXRpcmVSZWFzb24SHQoZUkVUSVJFX1JFQVNPTl9VTlNQRUNJRklFRBAAEhAKDFJVTEVfQ0hBTkdFRBABEg8KC1JVTEVfUEFVU0VEEAISEAoMUlVMRV9ERUxFVEVEEAMSDgoKVk1fREVMRVRFRBAEQhUKE19zbm9vemVkX3VudGlsX3VuaXhCEQoPX3JlY292ZXJlZF91bml4QggKBl92YWx1ZSLZAQoUTGlzdEluY2lkZW50c1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEjAKBXN0YXRlGAIgASgOMiEuc3ZjLm1vbml0b3JpbmcudjEuSW5jaWRlbnQuU3RhdGUSEQoJcnVsZV9uYW1lGAMgASgJEg8KB3ZtX25hbWUYBCABKAkSFwoPc3RhcnRfdGltZV91bml4GAUgASgDEhUKDWVuZF90aW1lX3VuaXgYBiABKAMSEQoJcGFnZV9zaXplGAcgASgFEhIKCnBhZ2VfdG9rZW4YCCABKAkiYAoVTGlzdEluY2lkZW50c1Jlc3BvbnNlEi4KCWluY2lkZW50cxgBIAMoCzIbLnN2Yy5tb25pdG9yaW5nLnYxLkluY2lkZW50EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIiChJHZXRJbmNpZGVudFJlcXVlc3QSDAoEbmFtZRgBIAEoCSItChVXYXRjaEluY2lkZW50c1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJIvwBChZXYXRjaEluY2lkZW50c1Jlc3BvbnNlEjwKBGtpbmQYASABKA4yLi5zdmMubW9uaXRvcmluZy52MS5XYXRjaEluY2lkZW50c1Jlc3BvbnNlLktpbmQSLgoJaW5jaWRlbnRzGAIgAygLMhsuc3ZjLm1vbml0b3JpbmcudjEuSW5jaWRlbnQSGgoSc25hcHNob3RfY29udGludWVzGAMgASgIEhAKCHNlcXVlbmNlGAQgASgDIkYKBEtpbmQSFAoQS0lORF9VTlNQRUNJRklFRBAAEgwKCFNOQVBTSE9UEAESCwoHQ0hBTkdFUxACEg0KCUhFQVJUQkVBVBADIhwKDVdlYmhvb2tUYXJnZXQSCwoDdXJsGAEgASgJIsECCgtEZXN0aW5hdGlvbhIMCgRuYW1lGAEgASgJEhQKDGRpc3BsYXlfbmFtZRgCIAEoCRIzCgd3ZWJob29rGAMgASgLMiAuc3ZjLm1vbml0b3JpbmcudjEuV2ViaG9va1RhcmdldEgAEjMKBXN0YXRlGAQgASgOMiQuc3ZjLm1vbml0b3JpbmcudjEuRGVzdGluYXRpb24uU3RhdGUSFQoNcGF1c2VkX3JlYXNvbhgFIAEoCRIMCgRob3N0GAYgASgJEhEKCWxhc3RfZm91chgHIAEoCRIUCgxjcmVhdGVkX3VuaXgYCCABKAMSFAoMdXBkYXRlZF91bml4GAkgASgDIjYKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASCgoGQUNUSVZFEAESCgoGUEFVU0VEEAJCCAoGdGFyZ2V0InkKGENyZWF0ZURlc3RpbmF0aW9uUmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIzCgtkZXN0aW5hdGlvbhgDIAEoCzIeLnN2Yy5tb25pdG9yaW5nLnYxLkRlc3RpbmF0aW9uIoIBChlDcmVhdGVEZXN0aW5hdGlvblJlc3BvbnNlEjMKC2Rlc3RpbmF0aW9uGAEgASgLMh4uc3ZjLm1vbml0b3JpbmcudjEuRGVzdGluYXRpb24SFgoOd2ViaG9va19zZWNyZXQYAiABKAkSGAoQc2VjcmV0X2F2YWlsYWJsZRgDIAEoCCIlChVHZXREZXN0aW5hdGlvblJlcXVlc3QSDAoEbmFtZRgBIAEoCSJWChdMaXN0RGVzdGluYXRpb25zUmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkiaQoYTGlzdERlc3RpbmF0aW9uc1Jlc3BvbnNlEjQKDGRlc3RpbmF0aW9ucxgBIAMoCzIeLnN2Yy5tb25pdG9yaW5nLnYxLkRlc3RpbmF0aW9uEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSI8ChhEZWxldGVEZXN0aW5hdGlvblJlcXVlc3QSDAoEbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJIhsKGURlbGV0ZURlc3RpbmF0aW9uUmVzcG9uc2UixwUKCERlbGl2ZXJ5EgwKBG5hbWUYASABKAkSFQoNaW5jaWRlbnRfbmFtZRgCIAEoCRIYChBkZXN0aW5hdGlvbl9uYW1lGAMgASgJEjAKBWV2ZW50GAQgASgOMiEuc3ZjLm1vbml0b3JpbmcudjEuRGVsaXZlcnkuRXZlbnQSMAoFc3RhdGUYBSABKA4yIS5zdmMubW9uaXRvcmluZy52MS5EZWxpdmVyeS5TdGF0ZRIOCgZyZWFzb24YBiABKAkSNQoIYXR0ZW1wdHMYByADKAsyIy5zdmMubW9uaXRvcmluZy52MS5EZWxpdmVyeS5BdHRlbXB0Eh4KEW5leHRfYXR0ZW1wdF91bml4GAggASgDSACIAQESFAoMY3JlYXRlZF91bml4GAkgASgDGqcBCgdBdHRlbXB0EhIKCmF0dGVtcHRfaWQYASABKAkSFAoMc3RhcnRlZF91bml4GAIgASgDEhgKC2R1cmF0aW9uX21zGAMgASgDSACIAQESDwoHb3V0Y29tZRgEIAEoCRIYCgtodHRwX3N0YXR1cxgFIAEoBUgBiAEBEg0KBWVycm9yGAYgASgJQg4KDF9kdXJhdGlvbl9tc0IOCgxfaHR0cF9zdGF0dXMiUQoFRXZlbnQSFQoRRVZFTlRfVU5TUEVDSUZJRUQQABIKCgZGSVJJTkcQARIMCghSRVBFQVRFRBACEg0KCVJFQ09WRVJFRBADEggKBFRFU1QQBCKHAQoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABIKCgZRVUVVRUQQARIOCgpSRUNIRUNLSU5HEAISCwoHU0VORElORxADEgsKB1dBSVRJTkcQBBIICgRTRU5UEAUSDgoKU1VQUFJFU1NFRBAGEgsKB0VYUElSRUQQBxIKCgZGQUlMRUQQCEIUChJfbmV4dF9hdHRlbXB0X3VuaXgiawoVTGlzdERlbGl2ZXJpZXNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIVCg1pbmNpZGVudF9uYW1lGAIgASgJEhEKCXBhZ2Vfc2l6ZRgDIAEoBRISCgpwYWdlX3Rva2VuGAQgASgJImIKFkxpc3REZWxpdmVyaWVzUmVzcG9uc2USLwoKZGVsaXZlcmllcxgBIAMoCzIbLnN2Yy5tb25pdG9yaW5nLnYxLkRlbGl2ZXJ5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIiChJHZXREZWxpdmVyeVJlcXVlc3QSDAoEbmFtZRgBIAEoCTKHDAoMQWxlcnRTZXJ2aWNlEmwKDVNhdmVBbGVydFJ1bGUSJy5zdmMubW9uaXRvcmluZy52MS5TYXZlQWxlcnRSdWxlUmVxdWVzdBooLnN2Yy5tb25pdG9yaW5nLnYxLlNhdmVBbGVydFJ1bGVSZXNwb25zZSIIirUYBAgCEAESXAoMR2V0QWxlcnRSdWxlEiYuc3ZjLm1vbml0b3JpbmcudjEuR2V0QWxlcnRSdWxlUmVxdWVzdBocLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0UnVsZSIGirUYAggBEm0KDkxpc3RBbGVydFJ1bGVzEiguc3ZjLm1vbml0b3JpbmcudjEuTGlzdEFsZXJ0UnVsZXNSZXF1ZXN0Gikuc3ZjLm1vbml0b3JpbmcudjEuTGlzdEFsZXJ0UnVsZXNSZXNwb25zZSIGirUYAggBEnIKD0RlbGV0ZUFsZXJ0UnVsZRIpLnN2Yy5tb25pdG9yaW5nLnYxLkRlbGV0ZUFsZXJ0UnVsZVJlcXVlc3QaKi5zdmMubW9uaXRvcmluZy52MS5EZWxldGVBbGVydFJ1bGVSZXNwb25zZSIIirUYBAgCEAESeQoSTGlzdEFsZXJ0SW5zdGFuY2VzEiwuc3ZjLm1vbml0b3JpbmcudjEuTGlzdEFsZXJ0SW5zdGFuY2VzUmVxdWVzdBotLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RBbGVydEluc3RhbmNlc1Jlc3BvbnNlIgaKtRgCCAESagoNTGlzdEluY2lkZW50cxInLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RJbmNpZGVudHNSZXF1ZXN0Giguc3ZjLm1vbml0b3JpbmcudjEuTGlzdEluY2lkZW50c1Jlc3BvbnNlIgaKtRgCCAESWQoLR2V0SW5jaWRlbnQSJS5zdmMubW9uaXRvcmluZy52MS5HZXRJbmNpZGVudFJlcXVlc3QaGy5zdmMubW9uaXRvcmluZy52MS5JbmNpZGVudCIGirUYAggBEm8KDldhdGNoSW5jaWRlbnRzEiguc3ZjLm1vbml0b3JpbmcudjEuV2F0Y2hJbmNpZGVudHNSZXF1ZXN0Gikuc3ZjLm1vbml0b3JpbmcudjEuV2F0Y2hJbmNpZGVudHNSZXNwb25zZSIGirUYAggBMAESeAoRQ3JlYXRlRGVzdGluYXRpb24SKy5zdmMubW9uaXRvcmluZy52MS5DcmVhdGVEZXN0aW5hdGlvblJlcXVlc3QaLC5zdmMubW9uaXRvcmluZy52MS5DcmVhdGVEZXN0aW5hdGlvblJlc3BvbnNlIgiKtRgECAIQARJiCg5HZXREZXN0aW5hdGlvbhIoLnN2Yy5tb25pdG9yaW5nLnYxLkdldERlc3RpbmF0aW9uUmVxdWVzdBoeLnN2Yy5tb25pdG9yaW5nLnYxLkRlc3RpbmF0aW9uIgaKtRgCCAIScwoQTGlzdERlc3RpbmF0aW9ucxIqLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3REZXN0aW5hdGlvbnNSZXF1ZXN0Gisuc3ZjLm1vbml0b3JpbmcudjEuTGlzdERlc3RpbmF0aW9uc1Jlc3BvbnNlIgaKtRgCCAISeAoRRGVsZXRlRGVzdGluYXRpb24SKy5zdmMubW9uaXRvcmluZy52MS5EZWxldGVEZXN0aW5hdGlvblJlcXVlc3QaLC5zdmMubW9uaXRvcmluZy52MS5EZWxldGVEZXN0aW5hdGlvblJlc3BvbnNlIgiKtRgECAIQARJtCg5MaXN0RGVsaXZlcmllcxIoLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3REZWxpdmVyaWVzUmVxdWVzdBopLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3REZWxpdmVyaWVzUmVzcG9uc2UiBoq1GAIIARJZCgtHZXREZWxpdmVyeRIlLnN2Yy5tb25pdG9yaW5nLnYxLkdldERlbGl2ZXJ5UmVxdWVzdBobLnN2Yy5tb25pdG9yaW5nLnYxLkRlbGl2ZXJ5IgaKtRgCCAFiBnByb3RvMw", [file_svc_options_v1_policy]);
+  fileDesc("Ch1zdmMvbW9uaXRvcmluZy92MS9hbGVydC5wcm90bxIRc3ZjLm1vbml0b3JpbmcudjEirQYKDUFsZXJ0UnVsZVNwZWMSFAoMZGlzcGxheV9uYW1lGAEgASgJEhEKCW1ldHJpY19pZBgCIAEoCRI7CghvcGVyYXRvchgDIAEoDjIpLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0UnVsZVNwZWMuT3BlcmF0b3ISFgoJdGhyZXNob2xkGAQgASgBSACIAQESGQoRc3VzdGFpbmVkX3NlY29uZHMYBSABKAUSOwoIc2V2ZXJpdHkYBiABKA4yKS5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjLlNldmVyaXR5Eg8KB2FsbF92bXMYByABKAgSEAoIdm1fbmFtZXMYCCADKAkSFAoHZW5hYmxlZBgJIAEoCEgBiAEBEh8KF3JlcGVhdF9pbnRlcnZhbF9zZWNvbmRzGAogASgFEhkKEWRlc3RpbmF0aW9uX25hbWVzGAsgAygJEh8KEnJlY292ZXJ5X3RocmVzaG9sZBgMIAEoAUgCiAEBEh0KEHJlY292ZXJ5X3NlY29uZHMYDSABKAVIA4gBARI8CgZsYWJlbHMYDiADKAsyLC5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjLkxhYmVsc0VudHJ5Gi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEikgEKCE9wZXJhdG9yEhgKFE9QRVJBVE9SX1VOU1BFQ0lGSUVEEAASEAoMR1JFQVRFUl9USEFOEAESGQoVR1JFQVRFUl9USEFOX09SX0VRVUFMEAISDQoJTEVTU19USEFOEAMSFgoSTEVTU19USEFOX09SX0VRVUFMEAQSCQoFRVFVQUwQBRINCglOT1RfRVFVQUwQBiJJCghTZXZlcml0eRIYChRTRVZFUklUWV9VTlNQRUNJRklFRBAAEggKBElORk8QARILCgdXQVJOSU5HEAISDAoIQ1JJVElDQUwQA0IMCgpfdGhyZXNob2xkQgoKCF9lbmFibGVkQhUKE19yZWNvdmVyeV90aHJlc2hvbGRCEwoRX3JlY292ZXJ5X3NlY29uZHMi1gIKCUFsZXJ0UnVsZRIMCgRuYW1lGAEgASgJEi4KBHNwZWMYAiABKAsyIC5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjEg8KB3ZlcnNpb24YAyABKAMSFwoPYXBwbGllZF92ZXJzaW9uGAQgASgDEjwKC3N5bmNfc3RhdHVzGAUgASgOMicuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRSdWxlLlN5bmNTdGF0dXMSEgoKc3luY19lcnJvchgGIAEoCRIUCgxjcmVhdGVkX3VuaXgYByABKAMSFAoMdXBkYXRlZF91bml4GAggASgDEhIKCnVwZGF0ZWRfYnkYCSABKAkiTwoKU3luY1N0YXR1cxIbChdTWU5DX1NUQVRVU19VTlNQRUNJRklFRBAAEgsKB1BFTkRJTkcQARILCgdBUFBMSUVEEAISCgoGRkFJTEVEEAMieAoXUHJldmlld0FsZXJ0UnVsZVJlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEi4KBHNwZWMYAiABKAsyIC5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjEhcKD2hpc3Rvcnlfc2Vjb25kcxgDIAEoBSLkBAoYUHJldmlld0FsZXJ0UnVsZVJlc3BvbnNlEk0KDHF1ZXJ5X3N0YXR1cxgBIAEoDjI3LnN2Yy5tb25pdG9yaW5nLnYxLlByZXZpZXdBbGVydFJ1bGVSZXNwb25zZS5RdWVyeVN0YXR1cxJCCg5oaXN0b3J5X3N0YXR1cxgCIAEoDjIqLnN2Yy5tb25pdG9yaW5nLnYxLlByZXZpZXdlZEhpc3RvcnkuU3RhdHVzEhkKEWV2YWx1YXRlZF9zYW1wbGVzGAMgASgDEhgKEGV4cGVjdGVkX3NhbXBsZXMYBCABKAMSTAoQd291bGRfaGF2ZV9maXJlZBgFIAMoCzIyLnN2Yy5tb25pdG9yaW5nLnYxLlByZXZpZXdBbGVydFJ1bGVSZXNwb25zZS5GaXJpbmcSEQoJdHJ1bmNhdGVkGAYgASgIGtABCgZGaXJpbmcSDwoHdm1fbmFtZRgBIAEoCRJOCgZsYWJlbHMYAiADKAsyPi5zdmMubW9uaXRvcmluZy52MS5QcmV2aWV3QWxlcnRSdWxlUmVzcG9uc2UuRmlyaW5nLkxhYmVsc0VudHJ5EhIKCnN0YXJ0X3VuaXgYAyABKAMSFQoIZW5kX3VuaXgYBCABKANIAIgBARotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgsKCV9lbmRfdW5peCJMCgtRdWVyeVN0YXR1cxIcChhRVUVSWV9TVEFUVVNfVU5TUEVDSUZJRUQQABIGCgJPSxABEgsKB1BBUlRJQUwQAhIKCgZGQUlMRUQQAyJZChBQcmV2aWV3ZWRIaXN0b3J5IkUKBlN0YXR1cxIWChJTVEFUVVNfVU5TUEVDSUZJRUQQABIMCghDT01QTEVURRABEgsKB1BBUlRJQUwQAhIICgROT05FEAMilgEKFFNhdmVBbGVydFJ1bGVSZXF1ZXN0Ei4KBHNwZWMYASABKAsyIC5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjEgoKAmlkGAIgASgJEhIKCnJlcXVlc3RfaWQYAyABKAkSGAoQZXhwZWN0ZWRfdmVyc2lvbhgEIAEoCRIUCgxwcm9qZWN0X25hbWUYBSABKAkioQEKFVNhdmVBbGVydFJ1bGVSZXNwb25zZRIXCg9hcHBsaWVkX3ZlcnNpb24YASABKAMSPAoLc3luY19zdGF0dXMYAiABKA4yJy5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGUuU3luY1N0YXR1cxIMCgRuYW1lGAMgASgJEg8KB3ZlcnNpb24YBCABKAMSEgoKc3luY19lcnJvchgFIAEoCSIjChNHZXRBbGVydFJ1bGVSZXF1ZXN0EgwKBG5hbWUYASABKAkiVAoVTGlzdEFsZXJ0UnVsZXNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCSJeChZMaXN0QWxlcnRSdWxlc1Jlc3BvbnNlEisKBXJ1bGVzGAEgAygLMhwuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRSdWxlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJUChZEZWxldGVBbGVydFJ1bGVSZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIYChBleHBlY3RlZF92ZXJzaW9uGAMgASgJIhkKF0RlbGV0ZUFsZXJ0UnVsZVJlc3BvbnNlIuEECg1BbGVydEluc3RhbmNlEhEKCXJ1bGVfbmFtZRgBIAEoCRIPCgd2bV9uYW1lGAIgASgJEjwKBmxhYmVscxgDIAMoCzIsLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0SW5zdGFuY2UuTGFiZWxzRW50cnkSNQoFc3RhdGUYBCABKA4yJi5zdmMubW9uaXRvcmluZy52MS5BbGVydEluc3RhbmNlLlN0YXRlEhcKCnNpbmNlX3VuaXgYBSABKANIAIgBARIXCgpsYXN0X3ZhbHVlGAYgASgBSAGIAQESHwoSbGFzdF9vYnNlcnZlZF91bml4GAcgASgDSAKIAQESPgoKZGF0YV9zdGF0ZRgIIAEoDjIqLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0SW5zdGFuY2UuRGF0YVN0YXRlEh8KEm1pc3Npbmdfc2luY2VfdW5peBgJIAEoA0gDiAEBGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiRAoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABIICgRJRExFEAESDgoKU1VTVEFJTklORxACEgoKBkZJUklORxADIkIKCURhdGFTdGF0ZRIaChZEQVRBX1NUQVRFX1VOU1BFQ0lGSUVEEAASDAoIT0JTRVJWRUQQARILCgdNSVNTSU5HEAJCDQoLX3NpbmNlX3VuaXhCDQoLX2xhc3RfdmFsdWVCFQoTX2xhc3Rfb2JzZXJ2ZWRfdW5peEIVChNfbWlzc2luZ19zaW5jZV91bml4ImsKGUxpc3RBbGVydEluc3RhbmNlc1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhEKCXJ1bGVfbmFtZRgCIAEoCRIRCglwYWdlX3NpemUYAyABKAUSEgoKcGFnZV90b2tlbhgEIAEoCSJqChpMaXN0QWxlcnRJbnN0YW5jZXNSZXNwb25zZRIzCglpbnN0YW5jZXMYASADKAsyIC5zdmMubW9uaXRvcmluZy52MS5BbGVydEluc3RhbmNlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSK7CAoISW5jaWRlbnQSDAoEbmFtZRgBIAEoCRIRCglydWxlX25hbWUYAiABKAkSFAoMcnVsZV92ZXJzaW9uGAMgASgDEhkKEXJ1bGVfZGlzcGxheV9uYW1lGAQgASgJEg8KB3ZtX25hbWUYBSABKAkSNwoGbGFiZWxzGAYgAygLMicuc3ZjLm1vbml0b3JpbmcudjEuSW5jaWRlbnQuTGFiZWxzRW50cnkSOwoIc2V2ZXJpdHkYByABKA4yKS5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjLlNldmVyaXR5EjAKBXN0YXRlGAggASgOMiEuc3ZjLm1vbml0b3JpbmcudjEuSW5jaWRlbnQuU3RhdGUSPwoNcmV0aXJlX3JlYXNvbhgJIAEoDjIoLnN2Yy5tb25pdG9yaW5nLnYxLkluY2lkZW50LlJldGlyZVJlYXNvbhJBCgxhY2tub3dsZWRnZWQYCiABKAsyKy5zdmMubW9uaXRvcmluZy52MS5JbmNpZGVudC5BY2tub3dsZWRnZW1lbnQSHwoSc25vb3plZF91bnRpbF91bml4GAsgASgDSACIAQESPgoKZGF0YV9zdGF0ZRgMIAEoDjIqLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0SW5zdGFuY2UuRGF0YVN0YXRlEhQKDHN0YXJ0ZWRfdW5peBgNIAEoAxISCgpmaXJlZF91bml4GA4gASgDEhsKDnJlY292ZXJlZF91bml4GA8gASgDSAGIAQESEgoFdmFsdWUYECABKAFIAogBARIRCgltZXRyaWNfaWQYESABKAkSOwoIb3BlcmF0b3IYEiABKA4yKS5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjLk9wZXJhdG9yEhEKCXRocmVzaG9sZBgTIAEoARIkChxjb3JyZWN0ZWRfYWZ0ZXJfbm90aWZpY2F0aW9uGBQgASgIGjwKD0Fja25vd2xlZGdlbWVudBIKCgJieRgBIAEoCRIPCgdhdF91bml4GAIgASgDEgwKBG5vdGUYAyABKAkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJGCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEgoKBkZJUklORxABEg0KCVJFQ09WRVJFRBACEgsKB1JFVElSRUQQAyJyCgxSZXRpcmVSZWFzb24SHQoZUkVUSVJFX1JFQVNPTl9VTlNQRUNJRklFRBAAEhAKDFJVTEVfQ0hBTkdFRBABEg8KC1JVTEVfUEFVU0VEEAISEAoMUlVMRV9ERUxFVEVEEAMSDgoKVk1fREVMRVRFRBAEQhUKE19zbm9vemVkX3VudGlsX3VuaXhCEQoPX3JlY292ZXJlZF91bml4QggKBl92YWx1ZSLZAQoUTGlzdEluY2lkZW50c1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEjAKBXN0YXRlGAIgASgOMiEuc3ZjLm1vbml0b3JpbmcudjEuSW5jaWRlbnQuU3RhdGUSEQoJcnVsZV9uYW1lGAMgASgJEg8KB3ZtX25hbWUYBCABKAkSFwoPc3RhcnRfdGltZV91bml4GAUgASgDEhUKDWVuZF90aW1lX3VuaXgYBiABKAMSEQoJcGFnZV9zaXplGAcgASgFEhIKCnBhZ2VfdG9rZW4YCCABKAkiYAoVTGlzdEluY2lkZW50c1Jlc3BvbnNlEi4KCWluY2lkZW50cxgBIAMoCzIbLnN2Yy5tb25pdG9yaW5nLnYxLkluY2lkZW50EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIiChJHZXRJbmNpZGVudFJlcXVlc3QSDAoEbmFtZRgBIAEoCSItChVXYXRjaEluY2lkZW50c1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJIvwBChZXYXRjaEluY2lkZW50c1Jlc3BvbnNlEjwKBGtpbmQYASABKA4yLi5zdmMubW9uaXRvcmluZy52MS5XYXRjaEluY2lkZW50c1Jlc3BvbnNlLktpbmQSLgoJaW5jaWRlbnRzGAIgAygLMhsuc3ZjLm1vbml0b3JpbmcudjEuSW5jaWRlbnQSGgoSc25hcHNob3RfY29udGludWVzGAMgASgIEhAKCHNlcXVlbmNlGAQgASgDIkYKBEtpbmQSFAoQS0lORF9VTlNQRUNJRklFRBAAEgwKCFNOQVBTSE9UEAESCwoHQ0hBTkdFUxACEg0KCUhFQVJUQkVBVBADIhwKDVdlYmhvb2tUYXJnZXQSCwoDdXJsGAEgASgJIsECCgtEZXN0aW5hdGlvbhIMCgRuYW1lGAEgASgJEhQKDGRpc3BsYXlfbmFtZRgCIAEoCRIzCgd3ZWJob29rGAMgASgLMiAuc3ZjLm1vbml0b3JpbmcudjEuV2ViaG9va1RhcmdldEgAEjMKBXN0YXRlGAQgASgOMiQuc3ZjLm1vbml0b3JpbmcudjEuRGVzdGluYXRpb24uU3RhdGUSFQoNcGF1c2VkX3JlYXNvbhgFIAEoCRIMCgRob3N0GAYgASgJEhEKCWxhc3RfZm91chgHIAEoCRIUCgxjcmVhdGVkX3VuaXgYCCABKAMSFAoMdXBkYXRlZF91bml4GAkgASgDIjYKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASCgoGQUNUSVZFEAESCgoGUEFVU0VEEAJCCAoGdGFyZ2V0InkKGENyZWF0ZURlc3RpbmF0aW9uUmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIzCgtkZXN0aW5hdGlvbhgDIAEoCzIeLnN2Yy5tb25pdG9yaW5nLnYxLkRlc3RpbmF0aW9uIoIBChlDcmVhdGVEZXN0aW5hdGlvblJlc3BvbnNlEjMKC2Rlc3RpbmF0aW9uGAEgASgLMh4uc3ZjLm1vbml0b3JpbmcudjEuRGVzdGluYXRpb24SFgoOd2ViaG9va19zZWNyZXQYAiABKAkSGAoQc2VjcmV0X2F2YWlsYWJsZRgDIAEoCCIlChVHZXREZXN0aW5hdGlvblJlcXVlc3QSDAoEbmFtZRgBIAEoCSJWChdMaXN0RGVzdGluYXRpb25zUmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkiaQoYTGlzdERlc3RpbmF0aW9uc1Jlc3BvbnNlEjQKDGRlc3RpbmF0aW9ucxgBIAMoCzIeLnN2Yy5tb25pdG9yaW5nLnYxLkRlc3RpbmF0aW9uEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSI8ChhEZWxldGVEZXN0aW5hdGlvblJlcXVlc3QSDAoEbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJIhsKGURlbGV0ZURlc3RpbmF0aW9uUmVzcG9uc2UixwUKCERlbGl2ZXJ5EgwKBG5hbWUYASABKAkSFQoNaW5jaWRlbnRfbmFtZRgCIAEoCRIYChBkZXN0aW5hdGlvbl9uYW1lGAMgASgJEjAKBWV2ZW50GAQgASgOMiEuc3ZjLm1vbml0b3JpbmcudjEuRGVsaXZlcnkuRXZlbnQSMAoFc3RhdGUYBSABKA4yIS5zdmMubW9uaXRvcmluZy52MS5EZWxpdmVyeS5TdGF0ZRIOCgZyZWFzb24YBiABKAkSNQoIYXR0ZW1wdHMYByADKAsyIy5zdmMubW9uaXRvcmluZy52MS5EZWxpdmVyeS5BdHRlbXB0Eh4KEW5leHRfYXR0ZW1wdF91bml4GAggASgDSACIAQESFAoMY3JlYXRlZF91bml4GAkgASgDGqcBCgdBdHRlbXB0EhIKCmF0dGVtcHRfaWQYASABKAkSFAoMc3RhcnRlZF91bml4GAIgASgDEhgKC2R1cmF0aW9uX21zGAMgASgDSACIAQESDwoHb3V0Y29tZRgEIAEoCRIYCgtodHRwX3N0YXR1cxgFIAEoBUgBiAEBEg0KBWVycm9yGAYgASgJQg4KDF9kdXJhdGlvbl9tc0IOCgxfaHR0cF9zdGF0dXMiUQoFRXZlbnQSFQoRRVZFTlRfVU5TUEVDSUZJRUQQABIKCgZGSVJJTkcQARIMCghSRVBFQVRFRBACEg0KCVJFQ09WRVJFRBADEggKBFRFU1QQBCKHAQoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABIKCgZRVUVVRUQQARIOCgpSRUNIRUNLSU5HEAISCwoHU0VORElORxADEgsKB1dBSVRJTkcQBBIICgRTRU5UEAUSDgoKU1VQUFJFU1NFRBAGEgsKB0VYUElSRUQQBxIKCgZGQUlMRUQQCEIUChJfbmV4dF9hdHRlbXB0X3VuaXgiawoVTGlzdERlbGl2ZXJpZXNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIVCg1pbmNpZGVudF9uYW1lGAIgASgJEhEKCXBhZ2Vfc2l6ZRgDIAEoBRISCgpwYWdlX3Rva2VuGAQgASgJImIKFkxpc3REZWxpdmVyaWVzUmVzcG9uc2USLwoKZGVsaXZlcmllcxgBIAMoCzIbLnN2Yy5tb25pdG9yaW5nLnYxLkRlbGl2ZXJ5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIiChJHZXREZWxpdmVyeVJlcXVlc3QSDAoEbmFtZRgBIAEoCTL8DAoMQWxlcnRTZXJ2aWNlEnMKEFByZXZpZXdBbGVydFJ1bGUSKi5zdmMubW9uaXRvcmluZy52MS5QcmV2aWV3QWxlcnRSdWxlUmVxdWVzdBorLnN2Yy5tb25pdG9yaW5nLnYxLlByZXZpZXdBbGVydFJ1bGVSZXNwb25zZSIGirUYAggBEmwKDVNhdmVBbGVydFJ1bGUSJy5zdmMubW9uaXRvcmluZy52MS5TYXZlQWxlcnRSdWxlUmVxdWVzdBooLnN2Yy5tb25pdG9yaW5nLnYxLlNhdmVBbGVydFJ1bGVSZXNwb25zZSIIirUYBAgCEAESXAoMR2V0QWxlcnRSdWxlEiYuc3ZjLm1vbml0b3JpbmcudjEuR2V0QWxlcnRSdWxlUmVxdWVzdBocLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0UnVsZSIGirUYAggBEm0KDkxpc3RBbGVydFJ1bGVzEiguc3ZjLm1vbml0b3JpbmcudjEuTGlzdEFsZXJ0UnVsZXNSZXF1ZXN0Gikuc3ZjLm1vbml0b3JpbmcudjEuTGlzdEFsZXJ0UnVsZXNSZXNwb25zZSIGirUYAggBEnIKD0RlbGV0ZUFsZXJ0UnVsZRIpLnN2Yy5tb25pdG9yaW5nLnYxLkRlbGV0ZUFsZXJ0UnVsZVJlcXVlc3QaKi5zdmMubW9uaXRvcmluZy52MS5EZWxldGVBbGVydFJ1bGVSZXNwb25zZSIIirUYBAgCEAESeQoSTGlzdEFsZXJ0SW5zdGFuY2VzEiwuc3ZjLm1vbml0b3JpbmcudjEuTGlzdEFsZXJ0SW5zdGFuY2VzUmVxdWVzdBotLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RBbGVydEluc3RhbmNlc1Jlc3BvbnNlIgaKtRgCCAESagoNTGlzdEluY2lkZW50cxInLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RJbmNpZGVudHNSZXF1ZXN0Giguc3ZjLm1vbml0b3JpbmcudjEuTGlzdEluY2lkZW50c1Jlc3BvbnNlIgaKtRgCCAESWQoLR2V0SW5jaWRlbnQSJS5zdmMubW9uaXRvcmluZy52MS5HZXRJbmNpZGVudFJlcXVlc3QaGy5zdmMubW9uaXRvcmluZy52MS5JbmNpZGVudCIGirUYAggBEm8KDldhdGNoSW5jaWRlbnRzEiguc3ZjLm1vbml0b3JpbmcudjEuV2F0Y2hJbmNpZGVudHNSZXF1ZXN0Gikuc3ZjLm1vbml0b3JpbmcudjEuV2F0Y2hJbmNpZGVudHNSZXNwb25zZSIGirUYAggBMAESeAoRQ3JlYXRlRGVzdGluYXRpb24SKy5zdmMubW9uaXRvcmluZy52MS5DcmVhdGVEZXN0aW5hdGlvblJlcXVlc3QaLC5zdmMubW9uaXRvcmluZy52MS5DcmVhdGVEZXN0aW5hdGlvblJlc3BvbnNlIgiKtRgECAIQARJiCg5HZXREZXN0aW5hdGlvbhIoLnN2Yy5tb25pdG9yaW5nLnYxLkdldERlc3RpbmF0aW9uUmVxdWVzdBoeLnN2Yy5tb25pdG9yaW5nLnYxLkRlc3RpbmF0aW9uIgaKtRgCCAIScwoQTGlzdERlc3RpbmF0aW9ucxIqLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3REZXN0aW5hdGlvbnNSZXF1ZXN0Gisuc3ZjLm1vbml0b3JpbmcudjEuTGlzdERlc3RpbmF0aW9uc1Jlc3BvbnNlIgaKtRgCCAISeAoRRGVsZXRlRGVzdGluYXRpb24SKy5zdmMubW9uaXRvcmluZy52MS5EZWxldGVEZXN0aW5hdGlvblJlcXVlc3QaLC5zdmMubW9uaXRvcmluZy52MS5EZWxldGVEZXN0aW5hdGlvblJlc3BvbnNlIgiKtRgECAIQARJtCg5MaXN0RGVsaXZlcmllcxIoLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3REZWxpdmVyaWVzUmVxdWVzdBopLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3REZWxpdmVyaWVzUmVzcG9uc2UiBoq1GAIIARJZCgtHZXREZWxpdmVyeRIlLnN2Yy5tb25pdG9yaW5nLnYxLkdldERlbGl2ZXJ5UmVxdWVzdBobLnN2Yy5tb25pdG9yaW5nLnYxLkRlbGl2ZXJ5IgaKtRgCCAFiBnByb3RvMw", [file_svc_options_v1_policy]);
 
 /**
  * @generated from message svc.monitoring.v1.AlertRuleSpec
@@ -469,6 +469,340 @@ export const AlertRule_SyncStatusSchema: GenEnum<AlertRule_SyncStatus, AlertRule
   enumDesc(file_svc_monitoring_v1_alert, 1, 0);
 
 /**
+ * @generated from message svc.monitoring.v1.PreviewAlertRuleRequest
+ */
+export type PreviewAlertRuleRequest = Message<"svc.monitoring.v1.PreviewAlertRuleRequest"> & {
+  /**
+   * `projects/p`.
+   *
+   * @generated from field: string project_name = 1;
+   */
+  projectName: string;
+
+  /**
+   * As it would be saved. Evaluated although `enabled` is false; destinations are not looked at.
+   *
+   * @generated from field: svc.monitoring.v1.AlertRuleSpec spec = 2;
+   */
+  spec?: AlertRuleSpec | undefined;
+
+  /**
+   * How far back from now, 1 to 604,800.
+   *
+   * @generated from field: int32 history_seconds = 3;
+   */
+  historySeconds: number;
+};
+
+/**
+ * @generated from message svc.monitoring.v1.PreviewAlertRuleRequest
+ */
+export type PreviewAlertRuleRequestJson = {
+  /**
+   * `projects/p`.
+   *
+   * @generated from field: string project_name = 1;
+   */
+  projectName?: string;
+
+  /**
+   * As it would be saved. Evaluated although `enabled` is false; destinations are not looked at.
+   *
+   * @generated from field: svc.monitoring.v1.AlertRuleSpec spec = 2;
+   */
+  spec?: AlertRuleSpecJson;
+
+  /**
+   * How far back from now, 1 to 604,800.
+   *
+   * @generated from field: int32 history_seconds = 3;
+   */
+  historySeconds?: number;
+};
+
+/**
+ * Describes the message svc.monitoring.v1.PreviewAlertRuleRequest.
+ * Use `create(PreviewAlertRuleRequestSchema)` to create a new message.
+ */
+export const PreviewAlertRuleRequestSchema: GenMessage<PreviewAlertRuleRequest, {jsonType: PreviewAlertRuleRequestJson}> = /*@__PURE__*/
+  messageDesc(file_svc_monitoring_v1_alert, 2);
+
+/**
+ * @generated from message svc.monitoring.v1.PreviewAlertRuleResponse
+ */
+export type PreviewAlertRuleResponse = Message<"svc.monitoring.v1.PreviewAlertRuleResponse"> & {
+  /**
+   * @generated from field: svc.monitoring.v1.PreviewAlertRuleResponse.QueryStatus query_status = 1;
+   */
+  queryStatus: PreviewAlertRuleResponse_QueryStatus;
+
+  /**
+   * @generated from field: svc.monitoring.v1.PreviewedHistory.Status history_status = 2;
+   */
+  historyStatus: PreviewedHistory_Status;
+
+  /**
+   * Observation times with a value of the metric, over all VMs selected.
+   *
+   * @generated from field: int64 evaluated_samples = 3;
+   */
+  evaluatedSamples: bigint;
+
+  /**
+   * Sampling intervals of the VMs since they are known, within the history asked for.
+   *
+   * @generated from field: int64 expected_samples = 4;
+   */
+  expectedSamples: bigint;
+
+  /**
+   * VM by VM, oldest first.
+   *
+   * @generated from field: repeated svc.monitoring.v1.PreviewAlertRuleResponse.Firing would_have_fired = 5;
+   */
+  wouldHaveFired: PreviewAlertRuleResponse_Firing[];
+
+  /**
+   * true: there were more than are listed.
+   *
+   * @generated from field: bool truncated = 6;
+   */
+  truncated: boolean;
+};
+
+/**
+ * @generated from message svc.monitoring.v1.PreviewAlertRuleResponse
+ */
+export type PreviewAlertRuleResponseJson = {
+  /**
+   * @generated from field: svc.monitoring.v1.PreviewAlertRuleResponse.QueryStatus query_status = 1;
+   */
+  queryStatus?: PreviewAlertRuleResponse_QueryStatusJson;
+
+  /**
+   * @generated from field: svc.monitoring.v1.PreviewedHistory.Status history_status = 2;
+   */
+  historyStatus?: PreviewedHistory_StatusJson;
+
+  /**
+   * Observation times with a value of the metric, over all VMs selected.
+   *
+   * @generated from field: int64 evaluated_samples = 3;
+   */
+  evaluatedSamples?: string;
+
+  /**
+   * Sampling intervals of the VMs since they are known, within the history asked for.
+   *
+   * @generated from field: int64 expected_samples = 4;
+   */
+  expectedSamples?: string;
+
+  /**
+   * VM by VM, oldest first.
+   *
+   * @generated from field: repeated svc.monitoring.v1.PreviewAlertRuleResponse.Firing would_have_fired = 5;
+   */
+  wouldHaveFired?: PreviewAlertRuleResponse_FiringJson[];
+
+  /**
+   * true: there were more than are listed.
+   *
+   * @generated from field: bool truncated = 6;
+   */
+  truncated?: boolean;
+};
+
+/**
+ * Describes the message svc.monitoring.v1.PreviewAlertRuleResponse.
+ * Use `create(PreviewAlertRuleResponseSchema)` to create a new message.
+ */
+export const PreviewAlertRuleResponseSchema: GenMessage<PreviewAlertRuleResponse, {jsonType: PreviewAlertRuleResponseJson}> = /*@__PURE__*/
+  messageDesc(file_svc_monitoring_v1_alert, 3);
+
+/**
+ * @generated from message svc.monitoring.v1.PreviewAlertRuleResponse.Firing
+ */
+export type PreviewAlertRuleResponse_Firing = Message<"svc.monitoring.v1.PreviewAlertRuleResponse.Firing"> & {
+  /**
+   * Full VM resource name.
+   *
+   * @generated from field: string vm_name = 1;
+   */
+  vmName: string;
+
+  /**
+   * @generated from field: map<string, string> labels = 2;
+   */
+  labels: { [key: string]: string };
+
+  /**
+   * First breaching observation, as of an incident; may lie before the history asked for.
+   *
+   * @generated from field: int64 start_unix = 3;
+   */
+  startUnix: bigint;
+
+  /**
+   * The observation that completed the recovery; absent while it still fires at the end.
+   *
+   * @generated from field: optional int64 end_unix = 4;
+   */
+  endUnix?: bigint | undefined;
+};
+
+/**
+ * @generated from message svc.monitoring.v1.PreviewAlertRuleResponse.Firing
+ */
+export type PreviewAlertRuleResponse_FiringJson = {
+  /**
+   * Full VM resource name.
+   *
+   * @generated from field: string vm_name = 1;
+   */
+  vmName?: string;
+
+  /**
+   * @generated from field: map<string, string> labels = 2;
+   */
+  labels?: { [key: string]: string };
+
+  /**
+   * First breaching observation, as of an incident; may lie before the history asked for.
+   *
+   * @generated from field: int64 start_unix = 3;
+   */
+  startUnix?: string;
+
+  /**
+   * The observation that completed the recovery; absent while it still fires at the end.
+   *
+   * @generated from field: optional int64 end_unix = 4;
+   */
+  endUnix?: string;
+};
+
+/**
+ * Describes the message svc.monitoring.v1.PreviewAlertRuleResponse.Firing.
+ * Use `create(PreviewAlertRuleResponse_FiringSchema)` to create a new message.
+ */
+export const PreviewAlertRuleResponse_FiringSchema: GenMessage<PreviewAlertRuleResponse_Firing, {jsonType: PreviewAlertRuleResponse_FiringJson}> = /*@__PURE__*/
+  messageDesc(file_svc_monitoring_v1_alert, 3, 0);
+
+/**
+ * @generated from enum svc.monitoring.v1.PreviewAlertRuleResponse.QueryStatus
+ */
+export const PreviewAlertRuleResponse_QueryStatus = {
+  /**
+   * @generated from enum value: QUERY_STATUS_UNSPECIFIED = 0;
+   */
+  QUERY_STATUS_UNSPECIFIED: 0,
+
+  /**
+   * @generated from enum value: OK = 1;
+   */
+  OK: 1,
+
+  /**
+   * History of some of the VMs could not be read: nothing is known of them here.
+   *
+   * @generated from enum value: PARTIAL = 2;
+   */
+  PARTIAL: 2,
+
+  /**
+   * That of none could.
+   *
+   * @generated from enum value: FAILED = 3;
+   */
+  FAILED: 3,
+} as const;
+
+/**
+ * @generated from enum svc.monitoring.v1.PreviewAlertRuleResponse.QueryStatus
+ */
+export type PreviewAlertRuleResponse_QueryStatus = (typeof PreviewAlertRuleResponse_QueryStatus)[keyof typeof PreviewAlertRuleResponse_QueryStatus] | UnknownEnum;
+
+/**
+ * @generated from enum svc.monitoring.v1.PreviewAlertRuleResponse.QueryStatus
+ */
+export type PreviewAlertRuleResponse_QueryStatusJson = "QUERY_STATUS_UNSPECIFIED" | "OK" | "PARTIAL" | "FAILED";
+
+/**
+ * Describes the enum svc.monitoring.v1.PreviewAlertRuleResponse.QueryStatus.
+ */
+export const PreviewAlertRuleResponse_QueryStatusSchema: GenEnum<PreviewAlertRuleResponse_QueryStatus, PreviewAlertRuleResponse_QueryStatusJson> = /*@__PURE__*/
+  enumDesc(file_svc_monitoring_v1_alert, 3, 0);
+
+/**
+ * What there is of the history that was asked for; apart because its states have names of others.
+ *
+ * @generated from message svc.monitoring.v1.PreviewedHistory
+ */
+export type PreviewedHistory = Message<"svc.monitoring.v1.PreviewedHistory"> & {
+};
+
+/**
+ * What there is of the history that was asked for; apart because its states have names of others.
+ *
+ * @generated from message svc.monitoring.v1.PreviewedHistory
+ */
+export type PreviewedHistoryJson = {
+};
+
+/**
+ * Describes the message svc.monitoring.v1.PreviewedHistory.
+ * Use `create(PreviewedHistorySchema)` to create a new message.
+ */
+export const PreviewedHistorySchema: GenMessage<PreviewedHistory, {jsonType: PreviewedHistoryJson}> = /*@__PURE__*/
+  messageDesc(file_svc_monitoring_v1_alert, 4);
+
+/**
+ * @generated from enum svc.monitoring.v1.PreviewedHistory.Status
+ */
+export const PreviewedHistory_Status = {
+  /**
+   * @generated from enum value: STATUS_UNSPECIFIED = 0;
+   */
+  STATUS_UNSPECIFIED: 0,
+
+  /**
+   * The metric's values reach back to its beginning for every VM selected; gaps show in counts.
+   *
+   * @generated from enum value: COMPLETE = 1;
+   */
+  COMPLETE: 1,
+
+  /**
+   * @generated from enum value: PARTIAL = 2;
+   */
+  PARTIAL: 2,
+
+  /**
+   * No value of the metric.
+   *
+   * @generated from enum value: NONE = 3;
+   */
+  NONE: 3,
+} as const;
+
+/**
+ * @generated from enum svc.monitoring.v1.PreviewedHistory.Status
+ */
+export type PreviewedHistory_Status = (typeof PreviewedHistory_Status)[keyof typeof PreviewedHistory_Status] | UnknownEnum;
+
+/**
+ * @generated from enum svc.monitoring.v1.PreviewedHistory.Status
+ */
+export type PreviewedHistory_StatusJson = "STATUS_UNSPECIFIED" | "COMPLETE" | "PARTIAL" | "NONE";
+
+/**
+ * Describes the enum svc.monitoring.v1.PreviewedHistory.Status.
+ */
+export const PreviewedHistory_StatusSchema: GenEnum<PreviewedHistory_Status, PreviewedHistory_StatusJson> = /*@__PURE__*/
+  enumDesc(file_svc_monitoring_v1_alert, 4, 0);
+
+/**
  * @generated from message svc.monitoring.v1.SaveAlertRuleRequest
  */
 export type SaveAlertRuleRequest = Message<"svc.monitoring.v1.SaveAlertRuleRequest"> & {
@@ -549,7 +883,7 @@ export type SaveAlertRuleRequestJson = {
  * Use `create(SaveAlertRuleRequestSchema)` to create a new message.
  */
 export const SaveAlertRuleRequestSchema: GenMessage<SaveAlertRuleRequest, {jsonType: SaveAlertRuleRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 2);
+  messageDesc(file_svc_monitoring_v1_alert, 5);
 
 /**
  * @generated from message svc.monitoring.v1.SaveAlertRuleResponse
@@ -616,7 +950,7 @@ export type SaveAlertRuleResponseJson = {
  * Use `create(SaveAlertRuleResponseSchema)` to create a new message.
  */
 export const SaveAlertRuleResponseSchema: GenMessage<SaveAlertRuleResponse, {jsonType: SaveAlertRuleResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 3);
+  messageDesc(file_svc_monitoring_v1_alert, 6);
 
 /**
  * @generated from message svc.monitoring.v1.GetAlertRuleRequest
@@ -643,7 +977,7 @@ export type GetAlertRuleRequestJson = {
  * Use `create(GetAlertRuleRequestSchema)` to create a new message.
  */
 export const GetAlertRuleRequestSchema: GenMessage<GetAlertRuleRequest, {jsonType: GetAlertRuleRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 4);
+  messageDesc(file_svc_monitoring_v1_alert, 7);
 
 /**
  * @generated from message svc.monitoring.v1.ListAlertRulesRequest
@@ -690,7 +1024,7 @@ export type ListAlertRulesRequestJson = {
  * Use `create(ListAlertRulesRequestSchema)` to create a new message.
  */
 export const ListAlertRulesRequestSchema: GenMessage<ListAlertRulesRequest, {jsonType: ListAlertRulesRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 5);
+  messageDesc(file_svc_monitoring_v1_alert, 8);
 
 /**
  * @generated from message svc.monitoring.v1.ListAlertRulesResponse
@@ -727,7 +1061,7 @@ export type ListAlertRulesResponseJson = {
  * Use `create(ListAlertRulesResponseSchema)` to create a new message.
  */
 export const ListAlertRulesResponseSchema: GenMessage<ListAlertRulesResponse, {jsonType: ListAlertRulesResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 6);
+  messageDesc(file_svc_monitoring_v1_alert, 9);
 
 /**
  * @generated from message svc.monitoring.v1.DeleteAlertRuleRequest
@@ -774,7 +1108,7 @@ export type DeleteAlertRuleRequestJson = {
  * Use `create(DeleteAlertRuleRequestSchema)` to create a new message.
  */
 export const DeleteAlertRuleRequestSchema: GenMessage<DeleteAlertRuleRequest, {jsonType: DeleteAlertRuleRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 7);
+  messageDesc(file_svc_monitoring_v1_alert, 10);
 
 /**
  * @generated from message svc.monitoring.v1.DeleteAlertRuleResponse
@@ -793,7 +1127,7 @@ export type DeleteAlertRuleResponseJson = {
  * Use `create(DeleteAlertRuleResponseSchema)` to create a new message.
  */
 export const DeleteAlertRuleResponseSchema: GenMessage<DeleteAlertRuleResponse, {jsonType: DeleteAlertRuleResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 8);
+  messageDesc(file_svc_monitoring_v1_alert, 11);
 
 /**
  * @generated from message svc.monitoring.v1.AlertInstance
@@ -904,7 +1238,7 @@ export type AlertInstanceJson = {
  * Use `create(AlertInstanceSchema)` to create a new message.
  */
 export const AlertInstanceSchema: GenMessage<AlertInstance, {jsonType: AlertInstanceJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 9);
+  messageDesc(file_svc_monitoring_v1_alert, 12);
 
 /**
  * @generated from enum svc.monitoring.v1.AlertInstance.State
@@ -945,7 +1279,7 @@ export type AlertInstance_StateJson = "STATE_UNSPECIFIED" | "IDLE" | "SUSTAINING
  * Describes the enum svc.monitoring.v1.AlertInstance.State.
  */
 export const AlertInstance_StateSchema: GenEnum<AlertInstance_State, AlertInstance_StateJson> = /*@__PURE__*/
-  enumDesc(file_svc_monitoring_v1_alert, 9, 0);
+  enumDesc(file_svc_monitoring_v1_alert, 12, 0);
 
 /**
  * @generated from enum svc.monitoring.v1.AlertInstance.DataState
@@ -983,7 +1317,7 @@ export type AlertInstance_DataStateJson = "DATA_STATE_UNSPECIFIED" | "OBSERVED" 
  * Describes the enum svc.monitoring.v1.AlertInstance.DataState.
  */
 export const AlertInstance_DataStateSchema: GenEnum<AlertInstance_DataState, AlertInstance_DataStateJson> = /*@__PURE__*/
-  enumDesc(file_svc_monitoring_v1_alert, 9, 1);
+  enumDesc(file_svc_monitoring_v1_alert, 12, 1);
 
 /**
  * @generated from message svc.monitoring.v1.ListAlertInstancesRequest
@@ -1044,7 +1378,7 @@ export type ListAlertInstancesRequestJson = {
  * Use `create(ListAlertInstancesRequestSchema)` to create a new message.
  */
 export const ListAlertInstancesRequestSchema: GenMessage<ListAlertInstancesRequest, {jsonType: ListAlertInstancesRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 10);
+  messageDesc(file_svc_monitoring_v1_alert, 13);
 
 /**
  * @generated from message svc.monitoring.v1.ListAlertInstancesResponse
@@ -1081,7 +1415,7 @@ export type ListAlertInstancesResponseJson = {
  * Use `create(ListAlertInstancesResponseSchema)` to create a new message.
  */
 export const ListAlertInstancesResponseSchema: GenMessage<ListAlertInstancesResponse, {jsonType: ListAlertInstancesResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 11);
+  messageDesc(file_svc_monitoring_v1_alert, 14);
 
 /**
  * @generated from message svc.monitoring.v1.Incident
@@ -1318,7 +1652,7 @@ export type IncidentJson = {
  * Use `create(IncidentSchema)` to create a new message.
  */
 export const IncidentSchema: GenMessage<Incident, {jsonType: IncidentJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 12);
+  messageDesc(file_svc_monitoring_v1_alert, 15);
 
 /**
  * @generated from message svc.monitoring.v1.Incident.Acknowledgement
@@ -1365,7 +1699,7 @@ export type Incident_AcknowledgementJson = {
  * Use `create(Incident_AcknowledgementSchema)` to create a new message.
  */
 export const Incident_AcknowledgementSchema: GenMessage<Incident_Acknowledgement, {jsonType: Incident_AcknowledgementJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 12, 0);
+  messageDesc(file_svc_monitoring_v1_alert, 15, 0);
 
 /**
  * @generated from enum svc.monitoring.v1.Incident.State
@@ -1406,7 +1740,7 @@ export type Incident_StateJson = "STATE_UNSPECIFIED" | "FIRING" | "RECOVERED" | 
  * Describes the enum svc.monitoring.v1.Incident.State.
  */
 export const Incident_StateSchema: GenEnum<Incident_State, Incident_StateJson> = /*@__PURE__*/
-  enumDesc(file_svc_monitoring_v1_alert, 12, 0);
+  enumDesc(file_svc_monitoring_v1_alert, 15, 0);
 
 /**
  * @generated from enum svc.monitoring.v1.Incident.RetireReason
@@ -1452,7 +1786,7 @@ export type Incident_RetireReasonJson = "RETIRE_REASON_UNSPECIFIED" | "RULE_CHAN
  * Describes the enum svc.monitoring.v1.Incident.RetireReason.
  */
 export const Incident_RetireReasonSchema: GenEnum<Incident_RetireReason, Incident_RetireReasonJson> = /*@__PURE__*/
-  enumDesc(file_svc_monitoring_v1_alert, 12, 1);
+  enumDesc(file_svc_monitoring_v1_alert, 15, 1);
 
 /**
  * @generated from message svc.monitoring.v1.ListIncidentsRequest
@@ -1557,7 +1891,7 @@ export type ListIncidentsRequestJson = {
  * Use `create(ListIncidentsRequestSchema)` to create a new message.
  */
 export const ListIncidentsRequestSchema: GenMessage<ListIncidentsRequest, {jsonType: ListIncidentsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 13);
+  messageDesc(file_svc_monitoring_v1_alert, 16);
 
 /**
  * @generated from message svc.monitoring.v1.ListIncidentsResponse
@@ -1594,7 +1928,7 @@ export type ListIncidentsResponseJson = {
  * Use `create(ListIncidentsResponseSchema)` to create a new message.
  */
 export const ListIncidentsResponseSchema: GenMessage<ListIncidentsResponse, {jsonType: ListIncidentsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 14);
+  messageDesc(file_svc_monitoring_v1_alert, 17);
 
 /**
  * @generated from message svc.monitoring.v1.GetIncidentRequest
@@ -1621,7 +1955,7 @@ export type GetIncidentRequestJson = {
  * Use `create(GetIncidentRequestSchema)` to create a new message.
  */
 export const GetIncidentRequestSchema: GenMessage<GetIncidentRequest, {jsonType: GetIncidentRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 15);
+  messageDesc(file_svc_monitoring_v1_alert, 18);
 
 /**
  * @generated from message svc.monitoring.v1.WatchIncidentsRequest
@@ -1648,7 +1982,7 @@ export type WatchIncidentsRequestJson = {
  * Use `create(WatchIncidentsRequestSchema)` to create a new message.
  */
 export const WatchIncidentsRequestSchema: GenMessage<WatchIncidentsRequest, {jsonType: WatchIncidentsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 16);
+  messageDesc(file_svc_monitoring_v1_alert, 19);
 
 /**
  * @generated from message svc.monitoring.v1.WatchIncidentsResponse
@@ -1713,7 +2047,7 @@ export type WatchIncidentsResponseJson = {
  * Use `create(WatchIncidentsResponseSchema)` to create a new message.
  */
 export const WatchIncidentsResponseSchema: GenMessage<WatchIncidentsResponse, {jsonType: WatchIncidentsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 17);
+  messageDesc(file_svc_monitoring_v1_alert, 20);
 
 /**
  * @generated from enum svc.monitoring.v1.WatchIncidentsResponse.Kind
@@ -1760,7 +2094,7 @@ export type WatchIncidentsResponse_KindJson = "KIND_UNSPECIFIED" | "SNAPSHOT" | 
  * Describes the enum svc.monitoring.v1.WatchIncidentsResponse.Kind.
  */
 export const WatchIncidentsResponse_KindSchema: GenEnum<WatchIncidentsResponse_Kind, WatchIncidentsResponse_KindJson> = /*@__PURE__*/
-  enumDesc(file_svc_monitoring_v1_alert, 17, 0);
+  enumDesc(file_svc_monitoring_v1_alert, 20, 0);
 
 /**
  * @generated from message svc.monitoring.v1.WebhookTarget
@@ -1791,7 +2125,7 @@ export type WebhookTargetJson = {
  * Use `create(WebhookTargetSchema)` to create a new message.
  */
 export const WebhookTargetSchema: GenMessage<WebhookTarget, {jsonType: WebhookTargetJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 18);
+  messageDesc(file_svc_monitoring_v1_alert, 21);
 
 /**
  * @generated from message svc.monitoring.v1.Destination
@@ -1912,7 +2246,7 @@ export type DestinationJson = {
  * Use `create(DestinationSchema)` to create a new message.
  */
 export const DestinationSchema: GenMessage<Destination, {jsonType: DestinationJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 19);
+  messageDesc(file_svc_monitoring_v1_alert, 22);
 
 /**
  * @generated from enum svc.monitoring.v1.Destination.State
@@ -1948,7 +2282,7 @@ export type Destination_StateJson = "STATE_UNSPECIFIED" | "ACTIVE" | "PAUSED";
  * Describes the enum svc.monitoring.v1.Destination.State.
  */
 export const Destination_StateSchema: GenEnum<Destination_State, Destination_StateJson> = /*@__PURE__*/
-  enumDesc(file_svc_monitoring_v1_alert, 19, 0);
+  enumDesc(file_svc_monitoring_v1_alert, 22, 0);
 
 /**
  * @generated from message svc.monitoring.v1.CreateDestinationRequest
@@ -1995,7 +2329,7 @@ export type CreateDestinationRequestJson = {
  * Use `create(CreateDestinationRequestSchema)` to create a new message.
  */
 export const CreateDestinationRequestSchema: GenMessage<CreateDestinationRequest, {jsonType: CreateDestinationRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 20);
+  messageDesc(file_svc_monitoring_v1_alert, 23);
 
 /**
  * @generated from message svc.monitoring.v1.CreateDestinationResponse
@@ -2050,7 +2384,7 @@ export type CreateDestinationResponseJson = {
  * Use `create(CreateDestinationResponseSchema)` to create a new message.
  */
 export const CreateDestinationResponseSchema: GenMessage<CreateDestinationResponse, {jsonType: CreateDestinationResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 21);
+  messageDesc(file_svc_monitoring_v1_alert, 24);
 
 /**
  * @generated from message svc.monitoring.v1.GetDestinationRequest
@@ -2077,7 +2411,7 @@ export type GetDestinationRequestJson = {
  * Use `create(GetDestinationRequestSchema)` to create a new message.
  */
 export const GetDestinationRequestSchema: GenMessage<GetDestinationRequest, {jsonType: GetDestinationRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 22);
+  messageDesc(file_svc_monitoring_v1_alert, 25);
 
 /**
  * @generated from message svc.monitoring.v1.ListDestinationsRequest
@@ -2124,7 +2458,7 @@ export type ListDestinationsRequestJson = {
  * Use `create(ListDestinationsRequestSchema)` to create a new message.
  */
 export const ListDestinationsRequestSchema: GenMessage<ListDestinationsRequest, {jsonType: ListDestinationsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 23);
+  messageDesc(file_svc_monitoring_v1_alert, 26);
 
 /**
  * @generated from message svc.monitoring.v1.ListDestinationsResponse
@@ -2161,7 +2495,7 @@ export type ListDestinationsResponseJson = {
  * Use `create(ListDestinationsResponseSchema)` to create a new message.
  */
 export const ListDestinationsResponseSchema: GenMessage<ListDestinationsResponse, {jsonType: ListDestinationsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 24);
+  messageDesc(file_svc_monitoring_v1_alert, 27);
 
 /**
  * @generated from message svc.monitoring.v1.DeleteDestinationRequest
@@ -2198,7 +2532,7 @@ export type DeleteDestinationRequestJson = {
  * Use `create(DeleteDestinationRequestSchema)` to create a new message.
  */
 export const DeleteDestinationRequestSchema: GenMessage<DeleteDestinationRequest, {jsonType: DeleteDestinationRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 25);
+  messageDesc(file_svc_monitoring_v1_alert, 28);
 
 /**
  * @generated from message svc.monitoring.v1.DeleteDestinationResponse
@@ -2217,7 +2551,7 @@ export type DeleteDestinationResponseJson = {
  * Use `create(DeleteDestinationResponseSchema)` to create a new message.
  */
 export const DeleteDestinationResponseSchema: GenMessage<DeleteDestinationResponse, {jsonType: DeleteDestinationResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 26);
+  messageDesc(file_svc_monitoring_v1_alert, 29);
 
 /**
  * @generated from message svc.monitoring.v1.Delivery
@@ -2332,7 +2666,7 @@ export type DeliveryJson = {
  * Use `create(DeliverySchema)` to create a new message.
  */
 export const DeliverySchema: GenMessage<Delivery, {jsonType: DeliveryJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 27);
+  messageDesc(file_svc_monitoring_v1_alert, 30);
 
 /**
  * @generated from message svc.monitoring.v1.Delivery.Attempt
@@ -2417,7 +2751,7 @@ export type Delivery_AttemptJson = {
  * Use `create(Delivery_AttemptSchema)` to create a new message.
  */
 export const Delivery_AttemptSchema: GenMessage<Delivery_Attempt, {jsonType: Delivery_AttemptJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 27, 0);
+  messageDesc(file_svc_monitoring_v1_alert, 30, 0);
 
 /**
  * @generated from enum svc.monitoring.v1.Delivery.Event
@@ -2463,7 +2797,7 @@ export type Delivery_EventJson = "EVENT_UNSPECIFIED" | "FIRING" | "REPEATED" | "
  * Describes the enum svc.monitoring.v1.Delivery.Event.
  */
 export const Delivery_EventSchema: GenEnum<Delivery_Event, Delivery_EventJson> = /*@__PURE__*/
-  enumDesc(file_svc_monitoring_v1_alert, 27, 0);
+  enumDesc(file_svc_monitoring_v1_alert, 30, 0);
 
 /**
  * @generated from enum svc.monitoring.v1.Delivery.State
@@ -2531,7 +2865,7 @@ export type Delivery_StateJson = "STATE_UNSPECIFIED" | "QUEUED" | "RECHECKING" |
  * Describes the enum svc.monitoring.v1.Delivery.State.
  */
 export const Delivery_StateSchema: GenEnum<Delivery_State, Delivery_StateJson> = /*@__PURE__*/
-  enumDesc(file_svc_monitoring_v1_alert, 27, 1);
+  enumDesc(file_svc_monitoring_v1_alert, 30, 1);
 
 /**
  * @generated from message svc.monitoring.v1.ListDeliveriesRequest
@@ -2592,7 +2926,7 @@ export type ListDeliveriesRequestJson = {
  * Use `create(ListDeliveriesRequestSchema)` to create a new message.
  */
 export const ListDeliveriesRequestSchema: GenMessage<ListDeliveriesRequest, {jsonType: ListDeliveriesRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 28);
+  messageDesc(file_svc_monitoring_v1_alert, 31);
 
 /**
  * @generated from message svc.monitoring.v1.ListDeliveriesResponse
@@ -2633,7 +2967,7 @@ export type ListDeliveriesResponseJson = {
  * Use `create(ListDeliveriesResponseSchema)` to create a new message.
  */
 export const ListDeliveriesResponseSchema: GenMessage<ListDeliveriesResponse, {jsonType: ListDeliveriesResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 29);
+  messageDesc(file_svc_monitoring_v1_alert, 32);
 
 /**
  * @generated from message svc.monitoring.v1.GetDeliveryRequest
@@ -2660,7 +2994,7 @@ export type GetDeliveryRequestJson = {
  * Use `create(GetDeliveryRequestSchema)` to create a new message.
  */
 export const GetDeliveryRequestSchema: GenMessage<GetDeliveryRequest, {jsonType: GetDeliveryRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 30);
+  messageDesc(file_svc_monitoring_v1_alert, 33);
 
 /**
  * Alert rules, the incidents they raise, and where people are told of them.
@@ -2668,6 +3002,17 @@ export const GetDeliveryRequestSchema: GenMessage<GetDeliveryRequest, {jsonType:
  * @generated from service svc.monitoring.v1.AlertService
  */
 export const AlertService: GenService<{
+  /**
+   * In which stretches a rule would have fired over stored history: a bounded estimate, not a
+   * replay of notifications. Saves nothing and notifies nobody.
+   *
+   * @generated from rpc svc.monitoring.v1.AlertService.PreviewAlertRule
+   */
+  previewAlertRule: {
+    methodKind: "unary";
+    input: typeof PreviewAlertRuleRequestSchema;
+    output: typeof PreviewAlertRuleResponseSchema;
+  },
   /**
    * Creates or edits a rule. Waits up to 500 ms for it to be applied.
    *

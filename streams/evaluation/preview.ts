@@ -1,0 +1,116 @@
+/**
+ * What a rule would have done on one VM: its stored samples through the same fold as live ones, row
+ * by row in the order of their times. The rule is taken to have been applied where the window
+ * begins, so that it knows what was stored before, as any new rule does (`marker.ts`).
+ *
+ *     [ caught up: sustainedMs + tolerance | window: evaluated, counted ]
+ *                                          ^ the rule's marker
+ */
+
+import type { VmColumns } from '../samples/columns.ts';
+import { rowBatches } from '../samples/row-batches.ts';
+import { type Edge, type EvaluationRule, GAP_TOLERANCE_MS } from './entry.ts';
+import { createState, fold, foldMarker } from './fold.ts';
+import type { EvaluationState } from './state.ts';
+
+export interface VmPreviewOptions {
+  readonly rule: EvaluationRule;
+  readonly vm: string;
+  /** From `previewFromMs` on to the window's end. */
+  readonly columns: VmColumns;
+  /** Where the window begins, Unix ms; what was observed then is before it. */
+  readonly fromMs: number;
+  /** Called every few hundred rows; what it throws ends the preview. */
+  readonly checkpoint: () => void;
+}
+
+export interface VmPreview {
+  /** Oldest first; those of several series by their starts. */
+  readonly firings: readonly PreviewedFiring[];
+  /** Observation times in the window at which the metric had a value. */
+  readonly evaluatedSamples: number;
+  /** Had the metric a value where the window begins, within the gap tolerance, or before it? */
+  readonly reachesBack: boolean;
+}
+
+/** Times are Unix ms. */
+export interface PreviewedFiring {
+  /** Canonical label part of the instance, '' = of the VM. */
+  readonly labels: string;
+  /** First breaching observation of the run. */
+  readonly startedMs: number;
+  /** The observation that completed the recovery; absent: it still fires at the end. */
+  readonly endedMs?: number;
+}
+
+const CHECKPOINT_ROWS = 512;
+
+/** Where the samples of a preview must begin: a rate needs the observation before the first. */
+export function previewFromMs({ sustainedMs }: EvaluationRule, fromMs: number): number {
+  return fromMs - sustainedMs - 2 * GAP_TOLERANCE_MS;
+}
+
+/** Throws what `checkpoint` throws, and nothing else. */
+export function previewVm(options: VmPreviewOptions): VmPreview {
+  const { rule, vm, columns, fromMs, checkpoint } = options;
+  const state = createState();
+  const firings = new Firings();
+  const lastOfCatchUp = lastUpTo(columns.timesMs, fromMs);
+  let evaluatedSamples = 0;
+  let reachesBack = false;
+  let row = 0;
+  const atMs = fromMs;
+  const marker = foldMarker(state, { kind: 'rules', atMs, upserts: [rule], removals: [] });
+  const finish = (): void => {
+    firings.take(marker.finish().edges);
+    reachesBack = hasValueSince(state, rule.project, Number.MIN_SAFE_INTEGER);
+  };
+  if (lastOfCatchUp < 0) finish();
+  for (const batch of rowBatches(columns, { project: rule.project, vm })) {
+    if (row % CHECKPOINT_ROWS === 0) checkpoint();
+    if (row <= lastOfCatchUp) {
+      marker.take({ kind: 'batch', batch });
+      if (row === lastOfCatchUp) finish();
+    } else {
+      firings.take(fold(state, { kind: 'batch', batch }).edges);
+      if (hasValueSince(state, rule.project, batch.receivedMs)) {
+        evaluatedSamples++;
+        reachesBack ||= batch.receivedMs <= fromMs + GAP_TOLERANCE_MS;
+      }
+    }
+    row++;
+  }
+  return { firings: firings.list(), evaluatedSamples, reachesBack };
+}
+
+/** Index of the last time up to `limitMs`; -1 = none. */
+function lastUpTo(timesMs: Float64Array, limitMs: number): number {
+  return timesMs.findLastIndex((timeMs) => timeMs <= limitMs);
+}
+
+/** Has some series of the state's only VM a value of `timeMs` or later? */
+function hasValueSince({ projects }: EvaluationState, project: string, timeMs: number): boolean {
+  for (const { lanes } of projects.get(project)?.vms.values() ?? []) {
+    for (const { newestValueMs } of lanes.values()) if (newestValueMs >= timeMs) return true;
+  }
+  return false;
+}
+
+/** Firings of one VM, from its edges. */
+class Firings {
+  readonly #all: { labels: string; startedMs: number; endedMs?: number }[] = [];
+
+  take(edges: readonly Edge[]): void {
+    for (const edge of edges) {
+      const { labels } = edge.key;
+      if (edge.kind === 'fired') this.#all.push({ labels, startedMs: edge.startedMs });
+      if (edge.kind !== 'recovered' || edge.observedMs === undefined) continue;
+      const open = this.#all.findLast((one) => one.labels === labels);
+      if (open) open.endedMs = edge.observedMs;
+    }
+  }
+
+  list(): PreviewedFiring[] {
+    return this.#all.toSorted((a, b) => a.startedMs - b.startedMs);
+  }
+}
