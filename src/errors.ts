@@ -19,7 +19,8 @@ export const errorCatalogue: Readonly<Record<RefusalReason, CatalogueEntry>> = {
   },
   TOO_MANY_POINTS: {
     code: Code.InvalidArgument,
-    explanation: 'More than 10,000 points a series: take a larger step or a shorter range',
+    explanation:
+      'More than 10,000 points a series, or 10,000,000 samples of a preview: take a larger step or a shorter range',
   },
   EXPRESSION_TOO_LONG: {
     code: Code.InvalidArgument,

@@ -176,6 +176,10 @@ t.test(
       'filesystem_used_pct',
     ];
     const range = { startTimeUnix: String(now - 600), endTimeUnix: String(now), stepSeconds: 30 };
+    const spec = {
+      ...{ displayName: 'CPU', metricId: 'cpu_utilization_pct', operator: 'GREATER_THAN' },
+      ...{ threshold: 90, severity: 'WARNING', allVms: true },
+    };
     const reads: [string, object][] = [
       [
         'monitoring.v1.MonitoringService/QueryVMMonitoring',
@@ -184,6 +188,7 @@ t.test(
       ['monitoring.v1.MonitoringService/ListMetricDescriptors', { projectName }],
       ['monitoring.v1.AlertService/ListAlertRules', { projectName }],
       ['monitoring.v1.AlertService/ListIncidents', { projectName }],
+      ['monitoring.v1.AlertService/PreviewAlertRule', { projectName, spec, historySeconds: 3600 }],
       ['audit.v1.AuditService/ListTransitions', { projectName }],
       ['audit.v1.AuditService/ListMachines', { projectName }],
     ];

@@ -4,6 +4,7 @@
  */
 import Database from 'better-sqlite3';
 import t from 'tap';
+import { samplesSpec } from '../../actors/sample-log.ts';
 import { START_MS } from '../support/credential-world.ts';
 import {
   type RpcWorld,
@@ -66,6 +67,233 @@ t.test('A preview tells when the rule would have fired, and when recovered', asy
       ],
     },
   });
-  const { body } = await preview(world, { sustainedSeconds: 900 });
-  t.same(body.wouldHaveFired, [], 'neither lasted for 15 minutes');
+  const longer = await preview(world, { sustainedSeconds: 900 });
+  t.same(longer.body.wouldHaveFired, [], 'neither lasted for 15 minutes');
+  const chosen = await preview(world, { allVms: false, vmNames: [OTHER], threshold: 15 });
+  t.match(chosen.body, { evaluatedSamples: '120', wouldHaveFired: [{ vmName: OTHER }] });
+  t.equal(chosen.body.wouldHaveFired.length, 1, 'the VM that was not chosen is not looked at');
+  const paused = await preview(world, { enabled: false });
+  t.equal(paused.body.wouldHaveFired.length, 2, 'what it would do once it is enabled');
+});
+
+t.test('A preview says of the past what the rule, in force, then decided', async (t) => {
+  const world = await startRpcWorld(t);
+  await world.write(rows(0, 0, () => 10));
+  const id = '00000000-0000-4000-8000-000000000001';
+  const request = { id, requestId: id.replace('1', '2'), expectedVersion: '0' };
+  const saved = await world.call('SaveAlertRule', {
+    ...{ projectName: 'projects/demo', ...request, spec: { ...spec, sustainedSeconds: 60 } },
+  });
+  t.equal(saved.status, 200);
+  const cpu = [95, 95, 10, 95, 96, 97, 95, 10, 10, 95, 95, 95, 95];
+  for (const value of cpu) {
+    await world.clock.advance(30_000);
+    await world.write([
+      { observedUnixMs: world.clock.now(), values: [{ series: CPU, value }], state: 'RUNNING' },
+    ]);
+  }
+  const { body } = await world.call('ListIncidents', { projectName: 'projects/demo' });
+  const incidents = body.incidents.map((one: Record<string, string>) => {
+    const { vmName, startedUnix, recoveredUnix } = one;
+    return [vmName, startedUnix, recoveredUnix];
+  });
+  t.equal(incidents.length, 2);
+  const told = (await preview(world, { sustainedSeconds: 60 })).body.wouldHaveFired;
+  t.same(
+    told.map((one: Record<string, string>) => [one.vmName, one.startUnix, one.endUnix]),
+    incidents.toReversed(),
+  );
+});
+
+t.test('Each mount is evaluated by itself, and named by its labels', async (t) => {
+  const world = await startRpcWorld(t);
+  const mount = (mountpoint: string, used: number) =>
+    [
+      ['svc_vm_filesystem_used_bytes', used],
+      ['svc_vm_filesystem_size_bytes', 100],
+    ].map(([series, value]) => ({
+      ...{ series: String(series), value: Number(value) },
+      labels: { mountpoint, fstype: 'ext4' },
+    }));
+  const stored = rows(3600, 0, () => undefined).map((row, i) => ({
+    ...row,
+    values: [...mount('/', 50), ...(i >= 60 ? mount('/data', 99) : [])],
+  }));
+  await world.write(stored);
+  const { body } = await preview(world, { metricId: 'filesystem_used_pct' });
+  t.match(body, {
+    ...{ evaluatedSamples: '120', expectedSamples: '120' },
+    wouldHaveFired: [
+      { vmName: VM, labels: { mountpoint: '/data', fstype: 'ext4' }, startUnix: ago(1800) },
+    ],
+  });
+  t.equal(body.wouldHaveFired.length, 1);
+});
+
+t.test('What is missing is told: it is no zero, no firing and no recovery', async (t) => {
+  const world = await startRpcWorld(t);
+  await world.write(rows(3600, 0, (at) => (at >= 2400 || at < 600 ? 95 : undefined)));
+  const below = { operator: 'LESS_THAN', threshold: 50, sustainedSeconds: 0 };
+  t.match((await preview(world, below)).body, {
+    ...{ queryStatus: 'OK', historyStatus: 'COMPLETE', wouldHaveFired: [] },
+    ...{ evaluatedSamples: '60', expectedSamples: '120' },
+  });
+  const { body } = await preview(world);
+  t.match(body.wouldHaveFired, [{ startUnix: ago(3600), endUnix: undefined }]);
+  t.equal(body.wouldHaveFired.length, 1, 'half an hour of silence ended nothing');
+
+  await world.write(rows(600, 0, () => 95, 'vm-2'));
+  t.match(
+    (await preview(world, { allVms: false, vmNames: [OTHER] })).body,
+    { historyStatus: 'PARTIAL', evaluatedSamples: '21', expectedSamples: '20' },
+    'a VM is expected to have reported since it is known',
+  );
+  t.match((await preview(world)).body, { historyStatus: 'PARTIAL', queryStatus: 'OK' });
+  t.match((await preview(world, { metricId: 'memory_used_bytes' })).body, {
+    ...{ historyStatus: 'NONE', queryStatus: 'OK', wouldHaveFired: [] },
+    ...{ evaluatedSamples: '0', expectedSamples: '140' },
+  });
+});
+
+t.test('A project without VMs has no history', async (t) => {
+  const world = await startRpcWorld(t);
+  t.match((await preview(world)).body, {
+    ...{ queryStatus: 'OK', historyStatus: 'NONE', wouldHaveFired: [] },
+    ...{ evaluatedSamples: '0', expectedSamples: '0' },
+  });
+});
+
+/** Breaks the chunks of a VM, or of all. */
+function damage(world: RpcWorld, vm = '%'): void {
+  const file = new Database(world.history.share.path);
+  file
+    .prepare(
+      `UPDATE chunks SET data = CAST(substr(data, 1, 20) || x'00' || substr(data, 22) AS BLOB)
+       WHERE vm IN (SELECT id FROM vms WHERE vm LIKE ?)`,
+    )
+    .run(vm);
+  file.close();
+}
+
+t.test('History that cannot be read is told as PARTIAL or FAILED, not as quiet', async (t) => {
+  const world = await startRpcWorld(t);
+  await world.write(rows(3600, 0, busyTwice));
+  await world.write(rows(3600, 0, busyTwice, 'vm-2'));
+  await world.history.flush();
+  damage(world, 'vm-1');
+  const { body } = await preview(world);
+  t.match(body, { queryStatus: 'PARTIAL', historyStatus: 'PARTIAL', expectedSamples: '120' });
+  const names = body.wouldHaveFired.map((one: { vmName: string }) => one.vmName);
+  t.same(names, [OTHER, OTHER]);
+  t.match(world.lines.join(), /"vms":1.*"vm":"vm-1".*Chunk \d+/, 'the log says which');
+  damage(world, 'vm-2');
+  t.match(await preview(world), {
+    ...{ status: 200 },
+    body: { queryStatus: 'FAILED', historyStatus: 'NONE', wouldHaveFired: [] },
+  });
+});
+
+t.test('A list of firings that is cut off says so', async (t) => {
+  const world = await startRpcWorld(t);
+  const flapping = (at: number) => ((at / 30) % 2 === 0 ? 95 : 10);
+  for (const vm of ['vm-1', 'vm-2']) {
+    const stored = rows(36_000, 0, flapping, vm);
+    await world.write(stored.slice(0, 600));
+    await world.write(stored.slice(600));
+  }
+  const change = { sustainedSeconds: 0 };
+  const { body } = await preview(world, change, { historySeconds: 36_000 });
+  t.equal(body.truncated, true);
+  t.equal(body.wouldHaveFired.length, 1_000);
+  t.match(body, { evaluatedSamples: '2400', expectedSamples: '2400' }, 'all of it was looked at');
+  const shorter = await preview(world, change, { historySeconds: 3600 });
+  t.match(shorter.body, { truncated: false, wouldHaveFired: { length: 122 } });
+});
+
+t.test('A preview commits nothing, puts nothing into the log and tells nobody', async (t) => {
+  const world = await startRpcWorld(t);
+  await world.write(rows(3600, 0, busyTwice));
+  const samples = async () => (await world.stream.state(samplesSpec.name)).lastSequence;
+  const before = { applied: world.host.appliedSequence(), samples: await samples() };
+  const answer = await preview(world);
+  t.equal(answer.body.wouldHaveFired.length, 2);
+  await world.settled();
+  t.same({ applied: world.host.appliedSequence(), samples: await samples() }, before);
+  t.equal(Number(answer.headers['svc-sequence']), before.applied);
+  for (const method of ['ListAlertRules', 'ListAlertInstances', 'ListIncidents']) {
+    const { body } = await world.call(method, { projectName: 'projects/demo' });
+    const [list] = Object.values(body).filter(Array.isArray);
+    t.same(list, [], method);
+  }
+});
+
+t.test('What cannot be previewed is refused by its field, as a save refuses it', async (t) => {
+  const world = await startRpcWorld(t);
+  await world.write(rows(60, 0, () => 10));
+  const cases: readonly (readonly [field: string | undefined, change: object, request?: object])[] =
+    [
+      ['spec', {}, { spec: undefined }],
+      ['historySeconds', {}, { historySeconds: undefined }],
+      ['historySeconds', {}, { historySeconds: -1 }],
+      ['historySeconds', {}, { historySeconds: 604_801 }],
+      ['spec.operator', { operator: undefined }],
+      ['spec.operator', { operator: 'GREATR_THAN' }],
+      ['spec.threshold', { threshold: undefined }],
+      ['spec.sustainedSeconds', { sustainedSeconds: 86_401 }],
+      ['spec.vmNames', { allVms: false }],
+      ['spec.vmNames', { allVms: undefined, vmName: [VM] }],
+      ['spec.vmNames', { vmNames: [VM] }],
+      ['spec.vmNames', { allVms: false, vmNames: [VM, OTHER] }],
+      ['spec.vmNames', { allVms: false, vmNames: ['vm-1'] }],
+      ['spec.vmNames', { allVms: false, vmNames: ['projects/demo/vms/x/vm-1'] }],
+      ['spec.vmNames', { allVms: false, vmNames: ['projects/other/vms/vm-1'] }],
+    ];
+  for (const [field, change, request] of cases) {
+    const answer = await preview(world, change, request);
+    const name = JSON.stringify(request ?? change);
+    t.match(answer, { status: 400, reason: 'INVALID_FIELD', metadata: { field } }, name);
+  }
+  const age = await preview(world, { metricId: 'telemetry_age_seconds' });
+  t.match(age, { status: 400, reason: 'UNKNOWN_METRIC' });
+  const boundary = await preview(world, {}, { projectName: 'projects/other' });
+  t.match(boundary, { status: 403, reason: 'PROJECT_BOUNDARY' });
+  const read = { key: world.keys.read };
+  const request = { projectName: 'projects/demo', historySeconds: 604_800 };
+  const destinationNames = ['projects/demo/destinations/none'];
+  const unlooked = { ...request, spec: { ...spec, destinationNames, color: 'red' } };
+  const reader = await world.call('PreviewAlertRule', unlooked, read);
+  t.equal(reader.status, 200, 'a reader learns nothing of destinations; unknown fields of a read');
+});
+
+t.test('More samples than a thread can look at are refused before one is read', async (t) => {
+  const world = await startRpcWorld(t);
+  const fleet = Array.from({ length: 500 }, (_, i) => rows(0, 0, () => 10, `vm-${i}`)[0]);
+  await world.write(fleet as SampleRow[]);
+  const answer = await preview(world, {}, { historySeconds: 604_800 });
+  t.match(answer, {
+    ...{ status: 400, reason: 'TOO_MANY_POINTS', body: { message: /500 VMs .* shorter history/ } },
+    metadata: { points: '10080000', limit: '10000000' },
+  });
+  t.match(await preview(world), { status: 200, body: { evaluatedSamples: '500' } });
+});
+
+t.test('Previews are queries: 10 seconds each, and as many at once', async (t) => {
+  const signals: AbortSignal[] = [];
+  const world = await startRpcWorld(t, (deps) =>
+    withThreads(deps, (signal) => {
+      signals.push(signal);
+      return new Promise(() => {});
+    }),
+  );
+  await world.write(rows(0, 0, () => 10));
+  const asked = Array.from({ length: 73 }, () => preview(world));
+  t.match(await Promise.race(asked), { status: 429, reason: 'TOO_MANY_REQUESTS' });
+  t.equal(signals.length, 8);
+  await world.clock.advance(5_000);
+  await world.clock.advance(5_000);
+  const answers = await Promise.all(asked);
+  const timedOut = answers.filter(({ reason }) => reason === 'QUERY_TIMEOUT');
+  t.equal(timedOut.length, 8);
+  t.match(timedOut[0], { status: 504, body: { message: /longer than 10 seconds/ } });
+  t.ok(signals.every((signal) => signal.aborted));
 });

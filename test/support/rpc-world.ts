@@ -122,6 +122,7 @@ export async function startRpcWorld(
     host,
     app,
     keys,
+    stream: parts.stream,
     history: parts.history,
     lines: parts.lines,
     datacenterStates,
@@ -194,19 +195,14 @@ function noKeylessCi(
 export function withThreads(
   { clock, log }: RpcDeps,
   call: (signal: AbortSignal, method: string) => Promise<unknown>,
-): Pick<RpcDeps, 'vmQueries'> {
+): Pick<RpcDeps, 'vmQueries' | 'alertPreviews'> {
   const threads: Pick<QueryThreads, 'call'> = {
     call: (_project, method, _argument, signal) => call(signal, method),
   };
+  const common = { threads, gate: createQueryGate(clock), log, failures: { inc() {} } };
   return {
-    vmQueries: createVmQueries({
-      threads,
-      listThreads: threads,
-      gate: createQueryGate(clock),
-      clock,
-      log,
-      failures: { inc() {} },
-    }),
+    vmQueries: createVmQueries({ ...common, listThreads: threads, clock }),
+    alertPreviews: createAlertPreviews(common),
   };
 }
 
@@ -253,16 +249,9 @@ async function startParts(t: Test) {
   const told = collectingLog();
   const threads = new QueryThreads({ clock, history: history.share, controlPath });
   const gate = createQueryGate(clock);
-  const vmQueries = createVmQueries({
-    threads,
-    listThreads: threads,
-    gate,
-    clock,
-    log: told.log,
-    failures: { inc() {} },
-  });
-  const failures = { inc() {} };
-  const alertPreviews = createAlertPreviews({ threads, gate, log: told.log, failures });
+  const common = { threads, gate, log: told.log, failures: { inc() {} } };
+  const vmQueries = createVmQueries({ ...common, listThreads: threads, clock });
+  const alertPreviews = createAlertPreviews(common);
   const stopping = new AbortController();
   const rulesStopping = new AbortController();
   const running = [
