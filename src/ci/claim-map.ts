@@ -19,6 +19,8 @@ export interface ClaimMap {
   readonly ifPresent: readonly string[];
   /** Ids of who owns the workflow, all among `required`. */
   readonly owner: readonly string[];
+  /** Names that belong to those ids, among `required`: another one under the same ids is a renaming. */
+  readonly names: readonly string[];
   /** Kept for review and audit. */
   readonly recorded: readonly string[];
   /** Recorded ones that `review` may add to what is bound, with when. */
@@ -27,6 +29,8 @@ export interface ClaimMap {
   readonly unbound: Readonly<Record<string, string>>;
   /** Claims whose value is true or false; bound as that word. All others are text. */
   readonly booleans?: readonly string[];
+  /** Claims that the platform writes as null where it has nothing to tell: the same as absent. */
+  readonly nullable?: readonly string[];
   /** What no token may say, whatever was approved. */
   readonly rules: readonly ClaimRule[];
   /** More to bind, and what a reviewer should think about. */
@@ -81,6 +85,7 @@ export function readIdentity(
     bound,
     recorded: valuesOf(recorded, (claim) => recordedText(payload, claim)),
     ownerClaims: map.owner,
+    nameClaims: map.names,
     refused: [...missing(map, read), ...brokenRules(map, read)],
     warnings,
   };
@@ -136,13 +141,15 @@ function valuesOf(claims: readonly string[], read: ReadClaim): Record<string, st
   return Object.fromEntries(claims.map((claim) => [claim, read(claim)]));
 }
 
+/** null = absent. A claim that is there as null is not: that would be no text. */
 function textOf(
   map: ClaimMap,
   payload: Readonly<Record<string, unknown>>,
   claim: string,
 ): string | null {
-  const value = Object.hasOwn(payload, claim) ? payload[claim] : undefined;
-  if (value === undefined || value === null) return null;
+  if (!Object.hasOwn(payload, claim)) return null;
+  const value = payload[claim];
+  if (value === null && map.nullable?.includes(claim)) return null;
   if (map.booleans?.includes(claim)) {
     if (typeof value === 'boolean') return String(value);
     throw wrongType(claim, 'true or false');

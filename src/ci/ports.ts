@@ -28,6 +28,8 @@ export interface CiIdentity {
   readonly recorded: ObservedClaims;
   /** Claims that tell who owns the workflow: where these match, a refusal may tell what it expected. */
   readonly ownerClaims: readonly string[];
+  /** Names that belong to those ids: where one alone differs, what it names was renamed. */
+  readonly nameClaims: readonly string[];
   /** Why this context can never be trusted (a pull request, an event that is not accepted). */
   readonly refused: readonly RefusedClaim[];
   /** What a reviewer should think about, as sentences. */

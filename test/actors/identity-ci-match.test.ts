@@ -7,12 +7,31 @@ import t from 'tap';
 import { digestOf } from '../../actors/identity/ci/digest.ts';
 import { compareClaims } from '../../actors/identity/ci/match.ts';
 import type { ObservedClaims } from '../../machines/ci-verification.ts';
-import { BOUND, OWNER_CLAIMS, RECORDED, startCiWorld } from '../support/ci-world.ts';
+import { BOUND, NAME_CLAIMS, OWNER_CLAIMS, RECORDED, startCiWorld } from '../support/ci-world.ts';
+
+const owned = (ownerClaims: readonly string[]) => ({ ownerClaims, nameClaims: NAME_CLAIMS });
+
+t.test('A name that the platform’s map lists makes a renaming, whatever it is called', (t) => {
+  const approved = { 'project-id': '1', 'vcs-origin': 'github.com/acme/app', step: 'a' };
+  const renamed = (change: ObservedClaims) => {
+    const maps = { ownerClaims: ['project-id'], nameClaims: ['vcs-origin'] };
+    const compared = compareClaims(approved, { ...approved, ...change }, maps);
+    return !compared.isSame && compared.isRenamed;
+  };
+  t.equal(renamed({ 'vcs-origin': 'github.com/acme/store' }), true);
+  t.equal(renamed({ step: 'b' }), false);
+  t.equal(
+    renamed({ 'vcs-origin': 'x', 'project-id': '2' }),
+    false,
+    'under other ids it is another',
+  );
+  t.end();
+});
 
 t.test('Expected values are told only when every id of the owner matches', (t) => {
   const shown = { ...BOUND, ref: 'refs/heads/x' };
   const told = (ownerClaims: readonly string[], change: ObservedClaims = {}) => {
-    const compared = compareClaims(BOUND, { ...shown, ...change }, ownerClaims);
+    const compared = compareClaims(BOUND, { ...shown, ...change }, owned(ownerClaims));
     return !compared.isSame && compared.differences.every((one) => 'expected' in one);
   };
   t.equal(told(OWNER_CLAIMS), true);
@@ -20,13 +39,25 @@ t.test('Expected values are told only when every id of the owner matches', (t) =
   t.equal(told(OWNER_CLAIMS, { repository_owner_id: '78' }), false);
   t.equal(told(OWNER_CLAIMS, { repository_owner_id: null }), false);
   t.equal(told(['environment']), false, 'an id that is absent on both sides is no id');
-  t.equal(compareClaims({}, {}, OWNER_CLAIMS).isSame, false, 'nor is a connection without claims');
-  t.equal(compareClaims({}, BOUND, OWNER_CLAIMS).isSame, false);
-  t.equal(compareClaims(BOUND, { ...BOUND, enterprise_id: '5' }, OWNER_CLAIMS).isSame, true);
+  t.equal(
+    compareClaims({}, {}, owned(OWNER_CLAIMS)).isSame,
+    false,
+    'nor is a connection without claims',
+  );
+  t.equal(compareClaims({}, BOUND, owned(OWNER_CLAIMS)).isSame, false);
+  t.equal(compareClaims(BOUND, { ...BOUND, enterprise_id: '5' }, owned(OWNER_CLAIMS)).isSame, true);
   const odd = { ...BOUND, ref: 7 } as unknown as ObservedClaims;
-  t.equal(compareClaims(odd, odd, OWNER_CLAIMS).isSame, false, 'what is no text never matches');
+  t.equal(
+    compareClaims(odd, odd, owned(OWNER_CLAIMS)).isSame,
+    false,
+    'what is no text never matches',
+  );
   const absent = { ...BOUND, constructor: null } as unknown as ObservedClaims;
-  t.equal(compareClaims(absent, BOUND, OWNER_CLAIMS).isSame, true, 'what objects have is no claim');
+  t.equal(
+    compareClaims(absent, BOUND, owned(OWNER_CLAIMS)).isSame,
+    true,
+    'what objects have is no claim',
+  );
   t.end();
 });
 
@@ -70,7 +101,7 @@ t.test(
           return wanted === null ? got === null || got === undefined : wanted === got;
         });
         if (isSame) same++;
-        return compareClaims(approved, shown, ['repository_id']).isSame === isSame;
+        return compareClaims(approved, shown, owned(['repository_id'])).isSame === isSame;
       }),
       { numRuns: 5_000 },
     );

@@ -3,7 +3,7 @@
  * which contexts are refused whatever was approved, and what a reviewer is warned of.
  */
 import t from 'tap';
-import { jwtClaims, readIdentity, unknownClaims } from '../../src/ci/claim-map.ts';
+import { type ClaimMap, jwtClaims, readIdentity, unknownClaims } from '../../src/ci/claim-map.ts';
 import { type IssuerKindName, issuerKinds } from '../../src/ci/issuers.ts';
 import { type ClaimChanges, githubClaims } from '../support/ci-issuer.ts';
 
@@ -107,7 +107,6 @@ t.test(
 
 t.test('an environment is bound as its name, an enterprise only where there is one', async (t) => {
   t.equal(read('github', { environment: 'production' }).bound.environment, 'production');
-  t.equal(read('github', { environment: null }).bound.environment, null);
   t.equal(read('github', { environment: '' }).bound.environment, '', 'not the same as absent');
   t.equal(read('github', { enterprise_id: '2' }).bound.enterprise_id, '2');
   t.notOk('enterprise_id' in read('github').bound);
@@ -142,14 +141,12 @@ t.test('every claim of a kind is in one list, and what is left alone has a reaso
 t.test('a token without a claim that must be bound is refused by its name', async (t) => {
   for (const kind of kinds) {
     for (const claim of issuerKinds[kind].claims.required) {
-      for (const value of [undefined, null]) {
-        const { refused } = read(kind, { [claim]: value });
-        t.match(
-          refused.filter((one) => one.claim === claim),
-          [{ claim, got: null }],
-          `${kind} ${claim}`,
-        );
-      }
+      const { refused } = read(kind, { [claim]: undefined });
+      t.match(
+        refused.filter((one) => one.claim === claim),
+        [{ claim, got: null }],
+        `${kind} ${claim}`,
+      );
     }
   }
 });
@@ -159,19 +156,67 @@ t.test('a bound claim that is no text is a token that does not hold', async (t) 
     const {
       required,
       orAbsent,
+      ifPresent,
       booleans = [],
-    } = issuerKinds[kind].claims as {
-      required: readonly string[];
-      orAbsent: readonly string[];
-      booleans?: readonly string[];
-    };
-    for (const claim of [...required, ...orAbsent]) {
+      nullable = [],
+    }: ClaimMap = issuerKinds[kind].claims;
+    for (const claim of [...required, ...orAbsent, ...ifPresent]) {
       const values = booleans.includes(claim) ? ['false', 0] : [7, true, ['a'], { a: 1 }];
-      for (const value of values) {
+      for (const value of nullable.includes(claim) ? values : [...values, null]) {
         const wrong = { name: 'Refusal', reason: 'BAD_ASSERTION', metadata: { claim } };
         t.throws(() => read(kind, { [claim]: value }), wrong, `${kind} ${claim}`);
       }
     }
+  }
+});
+
+t.test('null is no absence, except where the platform writes it for one', async (t) => {
+  const noEnvironment = {
+    name: 'Refusal',
+    reason: 'BAD_ASSERTION',
+    metadata: { claim: 'environment' },
+  };
+  t.throws(() => read('github', { environment: null }), noEnvironment);
+  t.throws(() => read('gitlab', { environment: null }), noEnvironment);
+  t.throws(() => read('github', { enterprise_id: null }), {
+    name: 'Refusal',
+    metadata: { claim: 'enterprise_id' },
+  });
+  const nulls = read('buildkite', { build_tag: null, step_key: null, cluster_id: null });
+  t.match(nulls.bound, { build_tag: null, step_key: null });
+  t.notOk('cluster_id' in nulls.bound);
+  t.equal(read('github', { actor: null }).recorded.actor, null, 'nothing is decided by it');
+});
+
+t.test('Branches of merge queues and pull requests are refused, pushed or not', async (t) => {
+  const github = ['refs/heads/gh-readonly-queue/main/pr-7-5f8d3c1b'];
+  for (const ref of github) t.same(refusedFor('github', { ref }), ['ref'], ref);
+  const vcsRef = 'oidc.circleci.com/vcs-ref';
+  for (const name of ['pull/7', 'pull/7/head', 'gh-readonly-queue/main/pr-7', 'merge-requests/7']) {
+    t.same(refusedFor('circleci', { [vcsRef]: `refs/heads/${name}` }), [vcsRef], name);
+    t.same(refusedFor('buildkite', { build_branch: name }), ['build_branch'], name);
+  }
+  for (const ref of ['refs/pull/7/head', 'refs/merge-requests/7/head', 'refs/tags/v1']) {
+    t.same(refusedFor('buildkite', { build_branch: ref }), ['build_branch'], ref);
+  }
+  const inherited = { ref: 'refs/merge-requests/7/head', ref_path: undefined };
+  t.same(refusedFor('gitlab', inherited), ['ref'], 'of a server that does not tell ref_path');
+  for (const name of ['pulls/7', 'fix/pull/7', 'gh-readonly-queued']) {
+    t.same(refusedFor('github', { ref: `refs/heads/${name}` }), [], `${name} is a branch`);
+    t.same(refusedFor('circleci', { [vcsRef]: `refs/heads/${name}` }), [], name);
+    t.same(refusedFor('buildkite', { build_branch: name }), [], name);
+    t.same(refusedFor('gitlab', { ref: name }), [], name);
+  }
+});
+
+t.test('The names that follow the owner’s ids are among what is bound', async (t) => {
+  const names = (kind: IssuerKindName) => read(kind).nameClaims;
+  t.same(names('github'), ['repository', 'repository_owner']);
+  t.same(names('gitlab'), ['project_path', 'namespace_path']);
+  t.same(names('buildkite'), ['organization_slug', 'pipeline_slug']);
+  t.same(names('circleci'), ['oidc.circleci.com/vcs-origin']);
+  for (const kind of kinds) {
+    t.ok(names(kind).every((claim) => issuerKinds[kind].claims.required.includes(claim as never)));
   }
 });
 

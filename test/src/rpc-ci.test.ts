@@ -197,6 +197,7 @@ t.test('Pull-request contexts are rejected', async (t) => {
   const contexts = [
     { event_name: 'pull_request', ref: 'refs/pull/7/merge', head_ref: 'x', base_ref: 'main' },
     { event_name: 'pull_request_target' },
+    { event_name: 'push', ref: 'refs/heads/gh-readonly-queue/main/pr-7' },
     { event_name: 'merge_group', ref: 'refs/heads/gh-readonly-queue/main/pr-7' },
   ];
   for (const claims of contexts) {

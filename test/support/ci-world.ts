@@ -47,6 +47,7 @@ export const RECORDED = {
 } as const satisfies ShownIdentity['recorded'];
 
 export const OWNER_CLAIMS = ['repository_id', 'repository_owner_id'] as const;
+export const NAME_CLAIMS = ['repository', 'repository_owner'] as const;
 
 /** What a token of the tests holds; everything that it does not say is as it should be. */
 export interface TestToken {
@@ -195,6 +196,7 @@ function plainAssertions(
           bound: { ...BOUND, ...token.bound } as ShownIdentity['bound'],
           recorded: token.recorded ?? RECORDED,
           ownerClaims: OWNER_CLAIMS,
+          nameClaims: NAME_CLAIMS,
           refused: token.refused ?? [],
           warnings: token.warnings ?? [],
         },

@@ -37,7 +37,8 @@ export function contextDenial({ refused }: ShownIdentity): Denial | undefined {
 }
 
 /** Pull requests, merge requests and merge queues, as events, refs and sources are called. */
-const PULL_REQUEST = /pull_?request|merge_?request|merge_group|^refs\/pull\/|gh-readonly-queue/i;
+const PULL_REQUEST =
+  /pull_?request|merge[_-]?request|merge_group|gh-readonly-queue|^(refs\/(heads\/)?)?pull\//i;
 
 /** Told of a trust name that is not there, and of a deleted one to whoever it is not for. */
 export const UNKNOWN_TRUST: Denial = {
@@ -54,7 +55,7 @@ export function connectionDenial(
   shown: ShownIdentity,
 ): Denial | undefined {
   const context = connection.context as unknown as CiConnectionContext;
-  const compared = compareClaims(context.bound, shown.bound, shown.ownerClaims);
+  const compared = compareClaims(context.bound, shown.bound, shown);
   if (!compared.isSame) {
     if (connection.final) return UNKNOWN_TRUST;
     const { differences: claims, isRenamed } = compared;

@@ -5,6 +5,7 @@
  * changes, and organisations can rewrite it.
  */
 import type { ObservedClaims } from '../../../machines/ci-verification.ts';
+import type { ShownIdentity } from './port.ts';
 
 /** One claim that does not do. */
 export interface ClaimDifference {
@@ -35,7 +36,7 @@ export type Comparison =
 export function compareClaims(
   approved: ObservedClaims,
   shown: ObservedClaims,
-  ownerClaims: readonly string[],
+  { ownerClaims, nameClaims }: Pick<ShownIdentity, 'ownerClaims' | 'nameClaims'>,
 ): Comparison {
   const names = Object.keys(approved).sort();
   const differing = names.filter((name) => !isSame(approved, shown, name));
@@ -52,7 +53,7 @@ export function compareClaims(
       got: textOf(claimOf(shown, claim)),
       ...(isOwner && { expected: textOf(claimOf(approved, claim)) }),
     })),
-    isRenamed: isOwner && differing.some((claim) => isNameOfOwner(claim, ownerClaims)),
+    isRenamed: isOwner && differing.some((claim) => nameClaims.includes(claim)),
   };
 }
 
@@ -69,14 +70,4 @@ function claimOf(claims: ObservedClaims, name: string): unknown {
 
 function textOf(value: unknown): string | null {
   return value === null || typeof value === 'string' ? value : `(a ${typeof value})`;
-}
-
-const NAME_ENDINGS = ['', '_name', '_path', '_slug'];
-
-/** `repository` of `repository_id`, `project_path` of `project_id`, and their like. */
-function isNameOfOwner(claim: string, ownerClaims: readonly string[]): boolean {
-  return ownerClaims.some((id) => {
-    const stem = id.replace(/[_-]id$/, '');
-    return stem !== id && NAME_ENDINGS.some((ending) => claim === stem + ending);
-  });
 }

@@ -24,6 +24,8 @@ export interface ShownIdentity {
   readonly recorded: ObservedClaims;
   /** Ids of who owns the workflow: where these match, a refusal may tell what it expected. */
   readonly ownerClaims: readonly string[];
+  /** Names that belong to those ids: another one under the same ids is a renaming. */
+  readonly nameClaims: readonly string[];
   /** Why a run of this kind can never be trusted; empty = it can. */
   readonly refused: readonly ClaimDifference[];
   /** What a reviewer should think about, as sentences. */

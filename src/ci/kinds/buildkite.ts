@@ -23,6 +23,8 @@ export const buildkiteClaims: ClaimMap = {
   orAbsent: ['step_key', 'build_tag', 'runner_environment'],
   ifPresent: ['cluster_id'],
   owner: ['organization_id', 'pipeline_id'],
+  names: ['organization_slug', 'pipeline_slug'],
+  nullable: ['step_key', 'build_tag', 'cluster_id'],
   recorded: ['build_commit', 'build_number', 'build_id', 'job_id', 'agent_id', 'cluster_name'],
   unbound: {
     'agent_tag:*': 'what the machine that runs the job says of itself',
@@ -40,6 +42,11 @@ export const buildkiteClaims: ClaimMap = {
       claim: 'build_branch',
       accepts: (value) => value !== '' && !value.includes(':'),
       why: 'The build must be of a branch of the repository itself: forks are never trusted',
+    },
+    {
+      claim: 'build_branch',
+      accepts: (value) => !/^(refs|pull|merge-requests|gh-readonly-queue)\//.test(value),
+      why: 'The build must be of a branch: pull requests and merge queues are never trusted',
     },
     {
       claim: 'build_tag',

@@ -12,6 +12,7 @@ export const circleciClaims: ClaimMap = {
   orAbsent: [],
   ifPresent: [`${P}pipeline-definition-id`],
   owner: [`${P}org-id`, `${P}project-id`],
+  names: [`${P}vcs-origin`],
   recorded: [`${P}context-ids`, `${P}job-id`, `${P}workflow-id`, `${P}pipeline-id`],
   unbound: {
     [`${P}user-id`]: 'who started the job',
@@ -28,6 +29,12 @@ export const circleciClaims: ClaimMap = {
       claim: `${P}vcs-ref`,
       accepts: (value) => value.startsWith('refs/heads/'),
       why: 'The job must run from a branch: pull requests and tags are never trusted',
+    },
+    {
+      claim: `${P}vcs-ref`,
+      // A fork's pull request is built as a branch that the repository does not have.
+      accepts: (value) => !/^refs\/heads\/(pull|merge-requests|gh-readonly-queue)\//.test(value),
+      why: 'The job must run from a branch: pull requests and merge queues are never trusted',
     },
   ],
   review: () => ({

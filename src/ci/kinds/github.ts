@@ -28,6 +28,7 @@ export const githubClaims: ClaimMap = {
   orAbsent: ['environment'],
   ifPresent: ['enterprise_id'],
   owner: ['repository_id', 'repository_owner_id'],
+  names: ['repository', 'repository_owner'],
   recorded: [
     'actor',
     'actor_id',
@@ -67,6 +68,11 @@ export const githubClaims: ClaimMap = {
       claim: 'ref',
       accepts: (value) => value.startsWith('refs/heads/'),
       why: 'The workflow must run from a branch: merge refs and tags are never trusted',
+    },
+    {
+      claim: 'ref',
+      accepts: (value) => !value.startsWith('refs/heads/gh-readonly-queue/'),
+      why: 'A merge queue runs what nobody has merged yet, as a push: run it from a branch of your own',
     },
     { claim: 'head_ref', accepts: isEmpty, why: NOT_OF_A_PULL_REQUEST },
     { claim: 'base_ref', accepts: isEmpty, why: NOT_OF_A_PULL_REQUEST },

@@ -21,6 +21,7 @@ export const gitlabClaims: ClaimMap = {
   orAbsent: ['environment'],
   ifPresent: ['ref_path'],
   owner: ['project_id', 'namespace_id'],
+  names: ['project_path', 'namespace_path'],
   recorded: [
     'user_id',
     'user_login',
@@ -54,6 +55,11 @@ export const gitlabClaims: ClaimMap = {
       claim: 'ref_type',
       accepts: (value) => value === 'branch',
       why: 'The pipeline must run from a branch',
+    },
+    {
+      claim: 'ref',
+      accepts: (value) => !value.startsWith('refs/'),
+      why: 'The pipeline must run from a branch by its name: merge refs are never trusted',
     },
     {
       claim: 'ref_path',
