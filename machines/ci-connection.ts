@@ -51,6 +51,13 @@ export type CiConnectionEvent =
   | { readonly type: 'enabled'; readonly at: number; readonly by: string }
   /** Its service account was disabled. */
   | { readonly type: 'accountDisabled'; readonly at: number; readonly by: string }
+  /** Tokens given out before are not to be trusted: a backup was restored. */
+  | {
+      readonly type: 'tokensEnded';
+      readonly at: number;
+      readonly reason: string;
+      readonly by: string;
+    }
   | { readonly type: 'deleted'; readonly at: number; readonly by: string }
   | {
       readonly type: 'exchanged';
@@ -90,6 +97,11 @@ const chart = setup({
       tokenEpoch: context.tokenEpoch + 1,
       updatedMs: event.at,
     })),
+    // What was forgotten may have counted further: no count that was ever reached is used again.
+    leaveEpochs: assign(({ context, event }) => ({
+      tokenEpoch: Math.max(context.tokenEpoch + 1, event.at),
+      updatedMs: event.at,
+    })),
     noteDisabled: assign(({ event }) => {
       assertEvent(event, 'disabled');
       return { disabledReason: event.reason };
@@ -108,6 +120,10 @@ const always = {
   accountDisabled: {
     description: 'Its service account was disabled: its tokens end.',
     actions: 'endTokens',
+  },
+  tokensEnded: {
+    description: 'A backup was restored: tokens end, also those that it knows nothing of.',
+    actions: 'leaveEpochs',
   },
   exchangeRefused: {
     description: 'Somebody tried to exchange what does not match.',

@@ -50,6 +50,13 @@ export type EnrolmentEvent =
       readonly credential: string;
       readonly system: string;
     }
+  /** The token alone is taken back. */
+  | {
+      readonly type: 'tokenWithdrawn';
+      readonly at: number;
+      readonly reason: string;
+      readonly by: string;
+    }
   | { readonly type: 'unenrolled'; readonly at: number; readonly by: string };
 
 const chart = setup({
@@ -133,6 +140,19 @@ export const enrolmentMachine = chart.createMachine({
           target: 'enrolled',
           actions: 'noteEnrolled',
         },
+        tokenWithdrawn: [
+          {
+            description: 'The token is of no use any more; the agent that is there goes on.',
+            guard: 'hasAgent',
+            target: 'enrolled',
+            actions: 'forgetToken',
+          },
+          {
+            description: 'The token is of no use any more, and no agent is there.',
+            target: 'off',
+            actions: 'forgetToken',
+          },
+        ],
         unenrolled,
       },
     },

@@ -40,7 +40,7 @@ export type SessionEvent =
   | {
       readonly type: 'ended';
       readonly at: number;
-      /** SIGNED_OUT, SIGNED_OUT_EVERYWHERE, IDLE, PERSON_DISABLED, SECRET_REUSED. */
+      /** SIGNED_OUT, SIGNED_OUT_EVERYWHERE, IDLE, PERSON_DISABLED, SECRET_REUSED, RESTORED. */
       readonly reason: string;
     };
 

@@ -30,6 +30,7 @@ import { auditRoutes } from './admin/audit-routes.ts';
 import { collectorRoutes } from './admin/collector-routes.ts';
 import { historyRoutes } from './admin/history-routes.ts';
 import { identityRoutes } from './admin/identity-routes.ts';
+import { restoredRoutes } from './admin/restored-routes.ts';
 import { openAccessTokens } from './auth/access-tokens.ts';
 import { createAuthenticator } from './auth/authenticator.ts';
 import { createLastUsed } from './auth/last-used.ts';
@@ -118,6 +119,7 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
   core.start(http.baseUrl);
   admin?.add(identityRoutes({ ...edges, host, publicUrl: http.baseUrl }));
   admin?.add(collectorRoutes({ ...base, ...edges, host }));
+  admin?.add(restoredRoutes(host));
 
   const demoOptions = { ...base, ...edges, host, dataFolder: settings.data };
   const demo = settings.demo

@@ -4,9 +4,10 @@
  * says what is left; there is none when all is done. Each batch goes on where the last one ended, so
  * that any node, at any time, can finish it.
  */
-import type { Draft, Host, Instance } from '../host-port.ts';
+import type { Draft, Host } from '../host-port.ts';
 import type { IdentityChange } from './accounts-port.ts';
 import { ownerName } from './names.ts';
+import { BATCH_STEPS_MAX, StepBatch } from './step-batch.ts';
 
 /** Kind of the record. */
 export const AFTERMATH = 'accountAftermath';
@@ -20,9 +21,6 @@ export interface Aftermath {
   readonly after?: string;
 }
 
-/** Steps of one commit at most, and bytes of their contexts: a commit takes 500 and 256 KiB. */
-const BATCH_STEPS_MAX = 200;
-const BATCH_BYTES_MAX = 96 * 1024;
 /** Connections that are read, and told, at once. */
 const PAGE = 20;
 
@@ -50,19 +48,33 @@ export async function finishAftermath(
   }
 }
 
+/** Projects and records that are looked at before other work gets its turn. */
+const LEFTOVERS_PAGE = 100;
+
+/** In every project, what a crash has left undone: in the name of whoever caused it. */
+export async function finishLeftovers(
+  host: Pick<Host, 'submit' | 'view' | 'projects'>,
+): Promise<void> {
+  for (const project of host.projects()) {
+    for (const { id } of leftovers(host, project)) {
+      await finishAftermath(host, { project, by: SERVICE }, id);
+    }
+  }
+}
+
 function note(draft: Draft, account: string, left: Aftermath | null): void {
   draft.putRecord({ kind: AFTERMATH, id: account, body: left && { ...left } });
 }
 
 /** One batch; what is left then, null = nothing. */
 function advance(draft: Draft, aftermath: Aftermath): Aftermath | null {
-  const batch = new Batch();
+  const batch = new StepBatch();
   return aftermath.what === 'disabled'
     ? endTokens(draft, aftermath, batch)
     : endAll(draft, aftermath, batch);
 }
 
-function endTokens(draft: Draft, aftermath: Aftermath, batch: Batch): Aftermath | null {
+function endTokens(draft: Draft, aftermath: Aftermath, batch: StepBatch): Aftermath | null {
   const { account, by } = aftermath;
   let { after } = aftermath;
   for (;;) {
@@ -81,7 +93,7 @@ function endTokens(draft: Draft, aftermath: Aftermath, batch: Batch): Aftermath 
   }
 }
 
-function endAll(draft: Draft, aftermath: Aftermath, batch: Batch): Aftermath | null {
+function endAll(draft: Draft, aftermath: Aftermath, batch: StepBatch): Aftermath | null {
   const { account, by } = aftermath;
   const { at, project } = draft;
   const owner = ownerName({ project, machine: 'serviceAccount', id: account });
@@ -98,19 +110,4 @@ function endAll(draft: Draft, aftermath: Aftermath, batch: Batch): Aftermath | n
     if (batch.isFull) return aftermath;
   }
   return null;
-}
-
-/** Counts what a commit takes. */
-class Batch {
-  #steps = 0;
-  #bytes = 0;
-
-  get isFull(): boolean {
-    return this.#steps >= BATCH_STEPS_MAX || this.#bytes >= BATCH_BYTES_MAX;
-  }
-
-  take({ context }: Instance): void {
-    this.#steps++;
-    this.#bytes += JSON.stringify(context).length;
-  }
 }

@@ -10,12 +10,13 @@ import { ConfigError, loadConfig } from '../config.ts';
 import type { AdminAct } from './admin-act.ts';
 import { collectorActs } from './admin-collectors.ts';
 import { identityActs } from './admin-identity.ts';
+import { restoredActs } from './admin-restored.ts';
 import { type Input, type Option, parseInput } from './client/arguments.ts';
 import { printable, UsageError } from './client/faults.ts';
 import { json } from './client/output.ts';
 import { type Command, EXIT_FAULT, EXIT_OK, EXIT_USAGE, type Surroundings } from './command.ts';
 
-const acts: readonly AdminAct[] = [...identityActs, ...collectorActs];
+const acts: readonly AdminAct[] = [...identityActs, ...collectorActs, ...restoredActs];
 
 const sharedOptions: readonly Option[] = [
   {

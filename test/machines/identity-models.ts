@@ -116,6 +116,7 @@ const ciConnection = modelOf<CiConnectionContext>({
       claims: ['ref'],
     },
     { type: 'deleted', at, by },
+    { type: 'tokensEnded', at, reason: 'RESTORED', by },
   ],
   key: ({ tokenEpoch, capabilities, lastExchangeMs, lastRefusalMs }) => [
     Math.min(3, tokenEpoch),
@@ -209,6 +210,7 @@ const enrolment = modelOf<EnrolmentContext>({
     { type: 'enrolled', at, credential: `key_${at}`, system: 'Debian' },
     { type: 'unenrolled', at, by },
     { type: 'xstate.after.lifetimeEnd.enrolment.offered', at: expiresMs },
+    { type: 'tokenWithdrawn', at, reason: 'RESTORED', by },
   ],
   key: ({ tokenHash, credential }) => [tokenHash !== '', credential !== null],
 });

@@ -1,0 +1,257 @@
+/**
+ * What the operator does after a backup was restored, and its service started: a new generation
+ * begins. Whatever lives shortly ends, because it may have ended, or been used, after the backup:
+ * sessions, links, invitations, open pairings, enrolment tokens, access tokens of CI. Keys stay, and
+ * are listed. Each project notes how far it is in the commit of each batch, so that a further call
+ * finishes what a crash has cut short.
+ */
+import type { CiConnectionContext } from '../../machines/ci-connection.ts';
+import type { CredentialContext } from '../../machines/credential.ts';
+import { type Actor, SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
+import { Refusal } from '../../streams/refusal.ts';
+import type { RequestKey } from '../alerting/port.ts';
+import type { Draft, Host, Instance } from '../host-port.ts';
+import { membershipOf } from './membership-changes.ts';
+import { ownerName, parseOwner } from './names.ts';
+import { StepBatch } from './step-batch.ts';
+
+/** Kind of the records: in `_system` of the generation, in each project of how far it is. */
+const KIND = 'restoration';
+const ID = 'current';
+const REASON = 'RESTORED';
+/** Instances that are read, and told, at once. */
+const PAGE = 20;
+const LISTED_PAGE = 1_000;
+
+/** What ends, in this order, and the event that ends one. */
+const ENDINGS = {
+  session: () => ({ type: 'ended', reason: REASON }),
+  signInLink: () => ({ type: 'revoked', reason: REASON }),
+  invitation: (by) => ({ type: 'revoked', by }),
+  ciVerification: (by) => ({ type: 'rejected', reason: REASON, by }),
+  enrolment: (by) => ({ type: 'tokenWithdrawn', reason: REASON, by }),
+  ciConnection: (by) => ({ type: 'tokensEnded', reason: REASON, by }),
+} as const satisfies Record<string, (by: string) => { type: string }>;
+
+type Ending = keyof typeof ENDINGS;
+
+const ORDER = Object.keys(ENDINGS) as readonly Ending[];
+
+/** How many of each ended; of a connection: its tokens. */
+export type EndedCounts = Readonly<Record<Ending, number>>;
+
+/** The record in `_system`. Times in Unix ms. */
+interface Generation {
+  readonly generation: number;
+  readonly atMs: number;
+  readonly by: string;
+  /** null: not everything is ended yet. */
+  readonly doneMs: number | null;
+}
+
+/** The record in each project. */
+interface Progress {
+  readonly generation: number;
+  /** Place in `ORDER`; its length = done. */
+  readonly place: number;
+  /** Of the list at that place; null = from its beginning. */
+  readonly after: string | null;
+  readonly ended: EndedCounts;
+}
+
+/** One credential that works now, and may have ended after the backup. */
+export interface RevivedCredential {
+  /** Personal key, key of a service account, collector, agent, or CI trust. */
+  readonly kind: CredentialContext['kind'] | 'ci';
+  /** Resource name. */
+  readonly name: string;
+  readonly displayName: string;
+  /** Resource name of whom it acts for, and how people call that. */
+  readonly owner: string;
+  readonly ownerDisplayName: string;
+  /** '' of a CI trust, which has no secret. */
+  readonly lastFour: string;
+  readonly createdMs: number;
+  /** null: never. */
+  readonly expiresMs: number | null;
+}
+
+interface Done {
+  readonly generation: number;
+  /** When it began, and when everything was ended; Unix ms. */
+  readonly atMs: number;
+  readonly doneMs: number;
+}
+
+export interface Restoration extends Done {
+  /** In all projects, those ended before a crash included. */
+  readonly ended: EndedCounts;
+  readonly credentials: readonly RevivedCredential[];
+}
+
+type Deps = Pick<Host, 'submit' | 'view' | 'projects'>;
+
+/**
+ * Begins a generation, or finishes the one that is not finished; an exact resend of a request that
+ * was finished changes nothing. Rejects with what `Host.submit` throws.
+ */
+export async function restored(
+  host: Deps,
+  { by, request }: { readonly by: Actor; readonly request: RequestKey },
+): Promise<Restoration> {
+  await host.submit({
+    ...{ project: SYSTEM_PROJECT, by, request },
+    decide: (draft) => begin(draft, by),
+  });
+  // Not that of the answer: this may be a resend of long ago.
+  const generation = generationOf(host.view(SYSTEM_PROJECT))?.generation ?? 0;
+  const ended = emptyCounts();
+  for (const project of [...host.projects()].sort()) {
+    const counts = await endIn(host, { project, by, generation });
+    for (const what of ORDER) ended[what] += counts[what];
+  }
+  const { answer: done } = await host.submit({
+    ...{ project: SYSTEM_PROJECT, by },
+    decide: (draft) => finish(draft, generation),
+  });
+  return { ...done, ended, credentials: workingCredentials(host, done.doneMs) };
+}
+
+function begin(draft: Draft, by: Actor): { generation: number } {
+  const before = generationOf(draft);
+  if (before?.doneMs === null) return { generation: before.generation };
+  const generation = (before?.generation ?? 1) + 1;
+  const body: Generation = { generation, atMs: draft.at, by: by.name, doneMs: null };
+  draft.putRecord({ kind: KIND, id: ID, body: { ...body } });
+  return { generation };
+}
+
+function finish(draft: Draft, generation: number): Done {
+  const record = generationOf(draft);
+  if (record?.generation !== generation) {
+    throw new Refusal('INVALID_STATE', 'Another restoration began meanwhile: run it again');
+  }
+  const doneMs = record.doneMs ?? draft.at;
+  if (record.doneMs === null) putBody(draft, { doneMs });
+  return { generation, atMs: record.atMs, doneMs };
+}
+
+/** Batch after batch, until the project is done. */
+async function endIn(
+  host: Deps,
+  { project, by, generation }: { project: string; by: Actor; generation: number },
+): Promise<EndedCounts> {
+  for (;;) {
+    const before = progressOf(host.view(project), generation);
+    if (before.place >= ORDER.length) return before.ended;
+    await host.submit({
+      project,
+      by,
+      decide(draft) {
+        const progress = advance(draft, progressOf(draft, generation), by.name);
+        putBody(draft, { progress: { ...progress } });
+      },
+    });
+  }
+}
+
+/** One batch. */
+function advance(draft: Draft, progress: Progress, by: string): Progress {
+  const batch = new StepBatch();
+  const ended = { ...progress.ended };
+  let { place, after } = progress;
+  for (;;) {
+    const machine = ORDER[place];
+    if (machine === undefined || batch.isFull) return { ...progress, place, after, ended };
+    const page = draft.instances(machine, {
+      ...{ final: false, limit: PAGE },
+      ...(after !== null && { after }),
+    });
+    for (const row of page.items) {
+      const event = { ...ENDINGS[machine](by), at: draft.at };
+      if (!draft.send(machine, row.instance, event).changed) continue;
+      batch.take(row);
+      ended[machine]++;
+    }
+    after = page.next ?? null;
+    if (after === null) place++;
+  }
+}
+
+/** `_system` is a project as well: its record holds the generation, and how far it is itself. */
+function putBody(draft: Draft, change: object): void {
+  const before = draft.record(KIND, ID)?.body ?? {};
+  draft.putRecord({ kind: KIND, id: ID, body: { ...before, ...change } });
+}
+
+type View = Pick<Draft, 'record'>;
+
+// Records of this kind are written here alone.
+function generationOf(view: View): Generation | undefined {
+  return view.record(KIND, ID)?.body as Generation | undefined;
+}
+
+function progressOf(view: View, generation: number): Progress {
+  const body = view.record(KIND, ID)?.body as { readonly progress?: Progress | null } | undefined;
+  const progress = body?.progress;
+  if (progress && progress.generation >= generation) return progress;
+  return { generation, place: 0, after: null, ended: emptyCounts() };
+}
+
+function emptyCounts(): Record<Ending, number> {
+  return {
+    ...{ session: 0, signInLink: 0, invitation: 0 },
+    ...{ ciVerification: 0, enrolment: 0, ciConnection: 0 },
+  };
+}
+
+/** Of all projects, in the order of their names; in each the oldest first. */
+function workingCredentials(host: Deps, nowMs: number): RevivedCredential[] {
+  return [...host.projects()].sort().flatMap((project) => [
+    ...live(host, project, 'credential')
+      .map((row) => revivedKey(host, row))
+      .filter(({ expiresMs }) => expiresMs !== null && nowMs < expiresMs),
+    ...live(host, project, 'ciConnection')
+      .filter(({ value }) => value === 'enabled')
+      .map((row) => revivedTrust(host, row)),
+  ]);
+}
+
+function live(host: Deps, project: string, machine: string): Instance[] {
+  const view = host.view(project);
+  const found: Instance[] = [];
+  for (let after: string | undefined, more = true; more; more = after !== undefined) {
+    const where = { final: false, limit: LISTED_PAGE, ...(after !== undefined && { after }) };
+    const page = view.instances(machine, where);
+    found.push(...page.items);
+    after = page.next;
+  }
+  return found;
+}
+
+function revivedKey(host: Deps, row: Instance): RevivedCredential {
+  const context = row.context as unknown as CredentialContext;
+  const { kind, displayName, owner, lastFour, createdMs, expiresMs } = context;
+  return {
+    ...{ kind, name: `${owner}/keys/${row.instance}`, displayName, owner },
+    ...{ ownerDisplayName: nameOfOwner(host, owner), lastFour, createdMs, expiresMs },
+  };
+}
+
+function revivedTrust(host: Deps, row: Instance): RevivedCredential {
+  const context = row.context as unknown as CiConnectionContext;
+  const { project, serviceAccount: id, displayName, createdMs } = context;
+  const owner = ownerName({ project, machine: 'serviceAccount', id });
+  const name = `projects/${project}/ciConnections/${row.instance}`;
+  return {
+    ...{ kind: 'ci', name, displayName, owner, ownerDisplayName: nameOfOwner(host, owner) },
+    ...{ lastFour: '', createdMs, expiresMs: null },
+  };
+}
+
+/** '' of collectors and agents, which are nobody. */
+function nameOfOwner(host: Deps, owner: string): string {
+  const parsed = parseOwner(owner);
+  const row = parsed && host.view(parsed.project).instance(parsed.machine, parsed.id);
+  return row ? membershipOf(row).displayName : '';
+}

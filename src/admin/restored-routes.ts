@@ -1,0 +1,25 @@
+/** The operator's word that the data folder is a restored backup: a new generation begins. */
+import type { Host } from '../../actors/host-port.ts';
+import { restored } from '../../actors/identity/restoration.ts';
+import { Refusal } from '../../streams/refusal.ts';
+import type { AdminRoutes } from './admin-server.ts';
+import { operatorOf } from './identity-routes.ts';
+
+export const RESTORED_PATH = '/v1/restored';
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** Answers with a `Restoration`. */
+export function restoredRoutes(host: Host): AdminRoutes {
+  return {
+    [RESTORED_PATH]: async (_signal, _onProgress, body) => {
+      const id = typeof body.requestId === 'string' ? body.requestId : '';
+      if (!UUID.test(id)) {
+        const message = `--request-id is ${JSON.stringify(id)}: a UUID is needed`;
+        throw new Refusal('INVALID_FIELD', message, { field: 'requestId' });
+      }
+      const by = operatorOf(body);
+      return restored(host, { by, request: { scope: by.name, id, fingerprint: 'restored' } });
+    },
+  };
+}
