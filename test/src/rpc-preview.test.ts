@@ -105,6 +105,26 @@ t.test('A preview says of the past what the rule, in force, then decided', async
   );
 });
 
+t.test(
+  'A run that began before the window counts as far back as a rule saved there would look',
+  async (t) => {
+    const world = await startRpcWorld(t);
+    await world.write(rows(600, 0, () => 95));
+    const short = await preview(world, {}, { historySeconds: 60 });
+    t.match(short.body, {
+      ...{ historyStatus: 'COMPLETE', evaluatedSamples: '2', expectedSamples: '2' },
+      wouldHaveFired: [{ startUnix: ago(60 + 300 + 90) }],
+    });
+    const week = 604_800;
+    await world.write(rows(week - 60, week - 1800, () => 95, 'vm-2'));
+    await world.clock.advance(900_000);
+    const change = { allVms: false, vmNames: [OTHER] };
+    const whole = await preview(world, change, { historySeconds: week });
+    const told = 'what is older than retention may still lie on disk, and is not looked at';
+    t.match(whole.body.wouldHaveFired, [{ startUnix: ago(week - 900) }], told);
+  },
+);
+
 t.test('Each mount is evaluated by itself, and named by its labels', async (t) => {
   const world = await startRpcWorld(t);
   const mount = (mountpoint: string, used: number) =>
@@ -246,7 +266,7 @@ t.test('What cannot be previewed is refused by its field, as a save refuses it',
       ['spec.vmNames', { allVms: false, vmNames: [VM, OTHER] }],
       ['spec.vmNames', { allVms: false, vmNames: ['vm-1'] }],
       ['spec.vmNames', { allVms: false, vmNames: ['projects/demo/vms/x/vm-1'] }],
-      ['spec.vmNames', { allVms: false, vmNames: ['projects/other/vms/vm-1'] }],
+      ['spec.vmNames', { allVms: false, vmNames: ['projects/dem0/vms/vm-1'] }],
     ];
   for (const [field, change, request] of cases) {
     const answer = await preview(world, change, request);

@@ -637,7 +637,8 @@ export type PreviewAlertRuleResponse_Firing = Message<"svc.monitoring.v1.Preview
   labels: { [key: string]: string };
 
   /**
-   * First breaching observation, as of an incident; may lie before the history asked for.
+   * First breaching observation, as of an incident. May lie before the history asked for, by as
+   * much as a rule saved there would have looked back: `sustainedSeconds` and 90 s.
    *
    * @generated from field: int64 start_unix = 3;
    */
@@ -668,7 +669,8 @@ export type PreviewAlertRuleResponse_FiringJson = {
   labels?: { [key: string]: string };
 
   /**
-   * First breaching observation, as of an incident; may lie before the history asked for.
+   * First breaching observation, as of an incident. May lie before the history asked for, by as
+   * much as a rule saved there would have looked back: `sustainedSeconds` and 90 s.
    *
    * @generated from field: int64 start_unix = 3;
    */
