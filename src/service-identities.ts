@@ -1,12 +1,18 @@
-/** Identities of automation, put together: their decisions, with secrets of our keys' form. */
+/**
+ * Identities of automation, put together: their decisions, with secrets of our keys' form, and the
+ * part that finishes what a crash left of an account's end.
+ */
 import type { Host } from '../actors/host-port.ts';
+import { finishLeftovers } from '../actors/identity/account-aftermath.ts';
 import { createAccounts } from '../actors/identity/accounts.ts';
 import type { Accounts } from '../actors/identity/accounts-port.ts';
 import { createKeys } from '../actors/identity/keys.ts';
 import type { Keys } from '../actors/identity/keys-port.ts';
 import type { Clock } from '../streams/clock.ts';
+import { pause } from '../streams/pause.ts';
 import type { Random } from '../streams/random.ts';
 import { mintKey } from './auth/keys.ts';
+import type { Log } from './log.ts';
 
 export interface ServiceIdentities {
   readonly accounts: Accounts;
@@ -25,5 +31,40 @@ export function createServiceIdentities({
   return {
     accounts: createAccounts({ host, clock, random }),
     keys: createKeys({ host, mint: (kind) => mintKey(kind, { nowMs: clock.now(), random }) }),
+  };
+}
+
+/** How often it is looked for ends of accounts that are not whole, ms; the first time at once. */
+const LEFTOVERS_EVERY_MS = 10 * 60_000;
+
+/**
+ * Revokes the keys and connections that a crash, or an outage, left of accounts that have ended.
+ * Nothing of them works meanwhile, but they are listed as if it did. Returns what stops it.
+ */
+export function keepFinishingAccounts({
+  host,
+  clock,
+  log,
+}: {
+  readonly host: Pick<Host, 'submit' | 'view' | 'projects'>;
+  readonly clock: Clock;
+  readonly log: Log;
+}): () => Promise<void> {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const run = async (): Promise<void> => {
+    while (!signal.aborted) {
+      try {
+        await finishLeftovers(host);
+      } catch (error) {
+        log.warn({ err: error, part: 'accounts' }, 'Ends of service accounts are not whole yet');
+      }
+      await pause(clock, LEFTOVERS_EVERY_MS, signal);
+    }
+  };
+  const running = run();
+  return async () => {
+    stopping.abort();
+    await running;
   };
 }

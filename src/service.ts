@@ -64,7 +64,7 @@ import { openPeople } from './people.ts';
 import { openQueries } from './queries.ts';
 import { connectOptions, rpcRoutes } from './rpc/routes.ts';
 import { addFastWriteSamples } from './rpc/write-samples-fast.ts';
-import { createServiceIdentities } from './service-identities.ts';
+import { createServiceIdentities, keepFinishingAccounts } from './service-identities.ts';
 import type { Settings } from './settings.ts';
 import { openStorage, type Storage } from './storage.ts';
 
@@ -151,9 +151,9 @@ interface Base {
 }
 
 /** Operator commands are a help, not a condition: some file systems have no sockets. */
-async function startAdmin({ settings, log, closers }: Base, storage: Storage) {
+async function startAdmin({ settings, log, clock, closers }: Base, storage: Storage) {
   try {
-    const routes = { ...historyRoutes(storage.history), ...auditRoutes(storage) };
+    const routes = { ...historyRoutes(storage.history), ...auditRoutes({ ...storage, clock }) };
     const admin = await openAdminServer({ folder: settings.data, routes, log });
     closers.add('admin socket', () => admin.close());
     return admin;
@@ -298,6 +298,7 @@ async function startEdges(options: EdgeOptions) {
   const exporter = new Exporter(options);
   closers.add('exports', () => exporter.close());
   const identities = createServiceIdentities(options);
+  closers.add('account ends', keepFinishingAccounts(options));
   const { projectCreation } = settings;
   const parts = { ...options, ...identities, ...people, projectCreation, lastUsed, authenticator };
   const keylessCi = openKeylessCi({
@@ -313,7 +314,7 @@ async function startEdges(options: EdgeOptions) {
       served.origin = servedOrigin;
       await addSignInRoutes(app);
       addFastWriteSamples(app, rpc);
-      addExportRoutes(app, { authenticator, exporter, origin });
+      addExportRoutes(app, { ...rpc, exporter, origin });
       addJwksRoute(app, tokens);
       await addPromqlRoutes(app, { ...rpc, queries: rpc.promqlQueries });
       const api = { ...rpc, publicUrl: origin, stopping: stopSignal(app) };

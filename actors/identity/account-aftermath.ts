@@ -4,10 +4,15 @@
  * says what is left; there is none when all is done. Each batch goes on where the last one ended, so
  * that any node, at any time, can finish it.
  */
+import type { Actor } from '../../streams/commit/commit.ts';
 import type { Draft, Host } from '../host-port.ts';
+import { nextTurn } from '../turns.ts';
 import type { IdentityChange } from './accounts-port.ts';
 import { ownerName } from './names.ts';
 import { BATCH_STEPS_MAX, StepBatch } from './step-batch.ts';
+
+/** Who finishes what nobody sends again; the steps themselves name who caused them. */
+const SERVICE: Actor = { kind: 'service', name: 'service/accounts' };
 
 /** Kind of the record. */
 export const AFTERMATH = 'accountAftermath';
@@ -48,16 +53,17 @@ export async function finishAftermath(
   }
 }
 
-/** Projects and records that are looked at before other work gets its turn. */
-const LEFTOVERS_PAGE = 100;
-
-/** In every project, what a crash has left undone: in the name of whoever caused it. */
+/** In every project, what a crash has left undone. Throws what `Host.submit` throws. */
 export async function finishLeftovers(
   host: Pick<Host, 'submit' | 'view' | 'projects'>,
 ): Promise<void> {
   for (const project of host.projects()) {
-    for (const { id } of leftovers(host, project)) {
-      await finishAftermath(host, { project, by: SERVICE }, id);
+    await nextTurn();
+    const view = host.view(project);
+    for (;;) {
+      const [left] = view.records(AFTERMATH, { limit: 1 }).items;
+      if (!left) break;
+      await finishAftermath(host, { project, by: SERVICE }, left.id);
     }
   }
 }

@@ -49,9 +49,10 @@ export interface IssuedKey {
 }
 
 /**
- * Methods throw a `Refusal`: INVALID_FIELD, NOT_FOUND (no such owner or key), IDENTITY_DISABLED,
- * GRANT_REMOVED (the owner does not have a capability), INVALID_STATE (the key has ended, or has a
- * successor that works), REQUEST_ID_REUSED; and what `Host.submit` throws.
+ * Methods throw a `Refusal`: INVALID_FIELD, NOT_FOUND (no such owner or key), MISSING_CAPABILITY (the
+ * owner does not have it), INVALID_STATE (the account is disabled; the key has ended, or has a
+ * successor that works), LIMIT_EXCEEDED (as many keys work as may), REQUEST_ID_REUSED; and what
+ * `Host.submit` throws.
  */
 export interface Keys {
   create(request: CreateKey): Promise<IssuedKey>;

@@ -15,6 +15,7 @@ import {
   startCredential,
 } from './credentials.ts';
 import { grantsOf } from './grants.ts';
+import { KeyRoom } from './key-room.ts';
 import { isKeyLive } from './key-state.ts';
 import type { CreateKey, IssuedKey, Keys, MintedKey, RevokeKey, RotateKey } from './keys-port.ts';
 import { type KeyOwner, ownerName } from './names.ts';
@@ -31,14 +32,15 @@ export interface KeysDeps {
 }
 
 export function createKeys(deps: KeysDeps): Keys {
+  const room = new KeyRoom();
   return {
-    create: (request) => createKey(deps, request),
-    rotate: (request) => rotateKey(deps, request),
+    create: (request) => createKey(deps, room, request),
+    rotate: (request) => rotateKey(deps, room, request),
     revoke: (request) => revokeKey(deps, request),
   };
 }
 
-async function createKey(deps: KeysDeps, creation: CreateKey): Promise<IssuedKey> {
+async function createKey(deps: KeysDeps, room: KeyRoom, creation: CreateKey): Promise<IssuedKey> {
   const { project, by, request, owner, displayName, lifetimeMs } = creation;
   checkDisplayName(displayName);
   checkLifetime(lifetimeMs);
@@ -49,6 +51,7 @@ async function createKey(deps: KeysDeps, creation: CreateKey): Promise<IssuedKey
     ...(request && { request }),
     decide(draft) {
       checkGrants(draft, owner, capabilities);
+      room.assertRoom(draft, owner);
       const about = { capabilities, displayName, createdBy: by.name, lifetimeMs };
       startCredential(draft, minted, credentialOf(owner, about));
       return { key: minted.id };
@@ -57,7 +60,7 @@ async function createKey(deps: KeysDeps, creation: CreateKey): Promise<IssuedKey
   return issued(committed, minted);
 }
 
-async function rotateKey(deps: KeysDeps, rotation: RotateKey): Promise<IssuedKey> {
+async function rotateKey(deps: KeysDeps, room: KeyRoom, rotation: RotateKey): Promise<IssuedKey> {
   const { project, by, request, owner, key, overlapMs, lifetimeMs } = rotation;
   checkLifetime(lifetimeMs);
   if (!(overlapMs >= 0 && overlapMs <= OVERLAP_MS_MAX)) {
@@ -72,6 +75,8 @@ async function rotateKey(deps: KeysDeps, rotation: RotateKey): Promise<IssuedKey
       const old = ownedKey(draft, owner, key);
       assertActive(draft, owner);
       assertReplaceable(draft, old);
+      // Without an overlap one key takes the place of another.
+      if (overlapMs > 0) room.assertRoom(draft, owner);
       const { capabilities, displayName } = old.context as unknown as CredentialContext;
       const about = { capabilities, displayName, createdBy: by.name, lifetimeMs };
       startCredential(draft, minted, credentialOf(owner, about));

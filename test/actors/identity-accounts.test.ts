@@ -9,10 +9,14 @@ import { AFTERMATH } from '../../actors/identity/account-aftermath.ts';
 import { createAccounts } from '../../actors/identity/accounts.ts';
 import { ACCOUNTS_MAX } from '../../actors/identity/accounts-port.ts';
 import { startCredential } from '../../actors/identity/credentials.ts';
+import { ACCOUNT_KEYS_MAX, KeyRoom, MEMBER_KEYS_MAX } from '../../actors/identity/key-room.ts';
 import { createKeys } from '../../actors/identity/keys.ts';
 import type { CreateKey } from '../../actors/identity/keys-port.ts';
 import { type KeyOwner, ownerName } from '../../actors/identity/names.ts';
+import { nextTurn } from '../../actors/turns.ts';
 import { mintKey } from '../../src/auth/keys.ts';
+import type { Log } from '../../src/log.ts';
+import { keepFinishingAccounts } from '../../src/service-identities.ts';
 import { StreamUnavailable } from '../../streams/stream.ts';
 import { DAY_MS, startWorld, tester, type World } from '../support/credential-world.ts';
 import { identitiesOf } from '../support/identities.ts';
@@ -146,6 +150,96 @@ t.test('what a crash leaves of a deletion is finished by its resend, or the next
   t.equal(replayed, true);
   t.equal(liveKeys(), 0);
   t.same(host.view(project).records(AFTERMATH, { limit: 10 }).items, []);
+});
+
+t.test(
+  'what a crash left of a deletion is finished by the next start, sent again or not',
+  async (t) => {
+    const world = await startIdentities(t);
+    const { host, account, manyKeys, liveKeys, clock } = world;
+    await manyKeys(450);
+    const dying = decisionsOf(world, dyingAfter(host, 1)).accounts;
+    await t.rejects(dying.delete({ ...change, account }), { name: 'StreamUnavailable' });
+    t.ok(liveKeys() > 0);
+    const warned: string[] = [];
+    const note = (_facts: object, message: string) => void warned.push(message);
+    const log: Log = { debug: note, info: note, warn: note, error: note, child: () => log };
+    const stop = keepFinishingAccounts({ host: dyingAfter(host, 1), clock, log });
+    const settled = async () => {
+      for (let turn = 0; turn < 200; turn++) await nextTurn();
+    };
+    await settled();
+    await stop();
+    t.same(warned, ['Ends of service accounts are not whole yet'], 'a fault is told');
+    t.ok(liveKeys() > 0);
+
+    const commits: string[] = [];
+    host.onApplied(({ commit }) => {
+      for (const { by, steps } of commit.decisions) {
+        commits.push(by.name, ...steps.slice(0, 1).map(({ event }) => String(event.by)));
+      }
+    });
+    const stopAgain = keepFinishingAccounts({ host, clock, log });
+    await settled();
+    t.equal(liveKeys(), 0);
+    t.same(host.view(project).records(AFTERMATH, { limit: 10 }).items, []);
+    t.same(commits.slice(0, 2), ['service/accounts', tester.name], 'who caused it stays told');
+    await stopAgain();
+    t.equal(warned.length, 1);
+  },
+);
+
+t.test('a member has 100 keys that work at most, and may still replace one', async (t) => {
+  const { keys, creation, manyKeys, liveKeys, person, member } = await startIdentities(t);
+  const owner: KeyOwner = {
+    project,
+    machine: 'membership',
+    id: await member(project, await person(), 'VIEWER'),
+  };
+  await manyKeys(MEMBER_KEYS_MAX - 1, owner);
+  const [last, refused] = await Promise.allSettled([
+    keys.create({ ...creation, owner }),
+    keys.create({ ...creation, owner }),
+  ]);
+  t.equal(last.status, 'fulfilled');
+  const full = { reason: 'LIMIT_EXCEEDED', metadata: { limit: '100' } };
+  t.match(refused, { status: 'rejected', reason: full });
+  t.equal(liveKeys(owner), MEMBER_KEYS_MAX);
+  const key = last.status === 'fulfilled' ? last.value.key : '';
+  const rotation = { ...change, owner, key, lifetimeMs: undefined };
+  await t.rejects(keys.rotate({ ...rotation, overlapMs: DAY_MS }), { name: 'Refusal', ...full });
+  const replaced = await keys.rotate({ ...rotation, overlapMs: 0 });
+  t.equal(liveKeys(owner), MEMBER_KEYS_MAX);
+  await keys.revoke({ ...change, owner, key: replaced.key, reason: '' });
+  t.match((await keys.create({ ...creation, owner })).secret, /^svc_pk_/);
+});
+
+t.test('an account has 200,000 keys at most; very many are not counted for each', (t) => {
+  const owner: KeyOwner = { project, machine: 'serviceAccount', id: 'robot' };
+  let [live, counts] = [0, 0];
+  const view = {
+    countInstances: () => {
+      counts++;
+      return live;
+    },
+  };
+  const room = new KeyRoom();
+  const make = (count: number): void => {
+    for (let i = 0; i < count; i++, live++) room.assertRoom(view, owner);
+  };
+  make(10);
+  t.equal(counts, 10, 'few are counted each time');
+  [live, counts] = [100_000, 0];
+  make(1_000);
+  t.equal(counts, 5, 'one count for 200 decisions');
+  live = ACCOUNT_KEYS_MAX - 250;
+  make(250);
+  t.equal(live, ACCOUNT_KEYS_MAX);
+  t.throws(() => make(1), { name: 'Refusal', message: /at most 200000 keys that work/ });
+  live--;
+  make(1);
+  t.throws(() => make(1), { name: 'Refusal' }, 'to the last one');
+  t.end();
 });
 
 t.test(
