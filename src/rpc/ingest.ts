@@ -3,7 +3,7 @@
  * unreadable refuses the request with its index; readings that cannot be true are ingest's to
  * refuse, one by one.
  */
-import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
+import type { ServiceImpl } from '@connectrpc/connect';
 import type { Host } from '../../actors/host-port.ts';
 import type { Ingest, IngestRow } from '../../actors/ingest-port.ts';
 import { Refusal } from '../../streams/refusal.ts';
@@ -38,7 +38,7 @@ export function ingestService({
       const sender = credentialOf(context);
       if (writesAnywhere(sender) && !projectExists(host, project)) throw noProject(project);
       checkText('batchId', request.batchId, BATCH_ID_LENGTH_MAX);
-      const rows = decodeRows(context, request.rows);
+      const rows = decodeRows(project, request.rows);
       const { batchId } = request;
       const answer = await ingest.write({ project, reach: reachOf(sender), batchId, rows });
       return {
@@ -55,18 +55,18 @@ function noProject(project: string): Refusal {
 }
 
 /** The rows as ingest takes them. Throws a `Refusal`: INVALID_FIELD with its index, PROJECT_BOUNDARY. */
-function decodeRows(context: HandlerContext, rows: readonly Row[]): IngestRow[] {
-  return rows.map((row, i) => decodeRow(context, row, `rows[${i}]`));
+function decodeRows(project: string, rows: readonly Row[]): IngestRow[] {
+  return rows.map((row, i) => decodeRow(project, row, `rows[${i}]`));
 }
 
-function decodeRow(context: HandlerContext, row: Row, at: string): IngestRow {
+function decodeRow(project: string, row: Row, at: string): IngestRow {
   const { vcpus = Number.NaN } = row;
   if (vcpus < 0) throw invalid(`${at}.vcpus`, `is ${vcpus}: leave it out when it was not observed`);
   checkText(`${at}.bootId`, row.bootId, TEXT_LENGTH_MAX);
   checkText(`${at}.stateReason`, row.stateReason, TEXT_LENGTH_MAX);
   checkText(`${at}.displayName`, row.displayName, TEXT_LENGTH_MAX);
   return {
-    vm: vmIdOf(context, row.vmName, at),
+    vm: vmIdOf(project, row.vmName, at),
     observedMs: Number(row.observedUnixMs),
     sequence: Number(row.sequence),
     boot: row.bootId,
@@ -81,11 +81,13 @@ function decodeRow(context: HandlerContext, row: Row, at: string): IngestRow {
 
 const ID_ALONE = new RegExp(`^${ID}$`);
 
-function vmIdOf(context: HandlerContext, name: string, at: string): string {
+/** A sender that may write anywhere says once where: rows of two projects are a mistake of its own. */
+function vmIdOf(project: string, name: string, at: string): string {
   if (ID_ALONE.test(name)) return name;
-  const { project, id } = parseName(`${at}.vmName`, name, 'vms');
-  within(context, project);
-  return id;
+  const named = parseName(`${at}.vmName`, name, 'vms');
+  if (named.project === project) return named.id;
+  const message = `${at}.vmName names a VM of another project than the request, projects/${project}`;
+  throw new Refusal('PROJECT_BOUNDARY', message);
 }
 
 /** Index into `VM_STATES`; not told and unknown are one. */

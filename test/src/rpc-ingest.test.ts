@@ -5,7 +5,7 @@
 import { create, toBinary } from '@bufbuild/protobuf';
 import t from 'tap';
 import { WriteSamplesRequestSchema } from '../../src/gen/svc/ingest/v1/ingest_pb.ts';
-import { START_MS } from '../support/credential-world.ts';
+import { START_MS, tester } from '../support/credential-world.ts';
 import { type RpcWorld, START_SECONDS, startRpcWorld, VM } from '../support/rpc-world.ts';
 
 const CPU = 'svc_vm_cpu_utilization_pct';
@@ -21,6 +21,12 @@ const write = (world: RpcWorld, rows: object[], change: object = {}) =>
     { projectName: 'projects/demo', rows, ...change },
     { key: world.keys.collector },
   );
+
+const makeProject = (world: RpcWorld, project: string) =>
+  world.host.submit({
+    ...{ project, by: tester },
+    decide: (draft) => draft.putRecord({ kind: 'project', id: project, body: { name: project } }),
+  });
 
 async function points(world: RpcWorld, name = VM): Promise<[string, number][]> {
   await world.settled();
@@ -95,6 +101,30 @@ t.test('A VM is named in full or by its id, in JSON or in binary', async (t) => 
     t.same(await points(world, `projects/demo/vms/${id}`), [[String(START_SECONDS), i + 1]]);
   }
 });
+
+t.test(
+  'Rows that name another project are refused, of a collector for all projects too',
+  async (t) => {
+    const world = await startRpcWorld(t);
+    for (const project of ['demo', 'other']) await makeProject(world, project);
+    const key = await world.issue('_system', ['collector']);
+    const rows = ['projects/demo/vms/own', 'projects/other/vms/foreign'].map((vmName) => ({
+      ...{ ...now, vmName },
+      values: [cpu(1)],
+    }));
+    const answer = await world.call(
+      'WriteSamples',
+      { projectName: 'projects/demo', rows },
+      { key },
+    );
+    t.match(answer, { status: 403, reason: 'PROJECT_BOUNDARY' });
+    t.match(answer.body.message, /rows\[1\]\.vmName/, 'it is told which');
+    for (const project of ['demo', 'other']) {
+      const { items } = world.host.view(project).records('vm', { limit: 10 });
+      t.same(items, [], `nothing of it is kept in ${project}`);
+    }
+  },
+);
 
 t.test('Each state is taken, and not told is unknown', async (t) => {
   const world = await startRpcWorld(t);

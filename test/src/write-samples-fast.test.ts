@@ -308,6 +308,10 @@ t.test('what a caller may report goes along, the same on both ways', async (t) =
     ['bound', 'second', 403],
     ['agent', 'second', 403],
   ];
+  const foreign = encoded({ ...ordinary, rows: [{ vmName: 'projects/second/vms/x' }] });
+  const headers = { authorization: 'Bearer everywhere' };
+  const boundary = await pair.agree(t, { body: foreign, headers }, 'a row of another project');
+  t.match(boundary, { status: 403, body: /PROJECT_BOUNDARY/ });
   for (const [key, project, status] of refused) {
     const headers = { authorization: `Bearer ${key}` };
     const answer = await pair.agree(t, { body: into(project), headers }, `${key} into ${project}`);
