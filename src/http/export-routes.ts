@@ -5,17 +5,15 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify';
 import { Refusal } from '../../streams/refusal.ts';
-import type { Authenticator } from '../auth/authenticator.ts';
 import { httpStatusOf } from '../errors.ts';
 import type { Exporter } from '../export/exporter.ts';
 import { CONTENT_TYPE } from '../export/exposition.ts';
 import { scrapeTargets } from '../export/scrape-targets.ts';
 import { goneSignal } from './gone-signal.ts';
 import { formatFor, negotiateEncoding } from './negotiation.ts';
-import { admitReader } from './project-access.ts';
+import { admitReader, type ReaderAccess } from './project-access.ts';
 
-export interface ExportRoutesDeps {
-  readonly authenticator: Authenticator;
+export interface ExportRoutesDeps extends ReaderAccess {
   readonly exporter: Exporter;
   /** Origin for clients, asked while the server listens. */
   readonly origin: () => string;
@@ -27,16 +25,17 @@ const OTHER_METHODS: HTTPMethods[] = ['HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 
 type ProjectRequest = FastifyRequest<{ Params: { project: string } }>;
 
 export function addExportRoutes(app: FastifyInstance, deps: ExportRoutesDeps): void {
-  const { authenticator, exporter, origin } = deps;
+  const { exporter, origin } = deps;
   route(app, 'scrape-targets', async (request, reply) => {
     const { project } = request.params;
-    await admitReader(authenticator, project, request.raw.rawHeaders);
+    await admitReader(deps, project, request.raw.rawHeaders);
+    reply.header('cache-control', 'no-store');
     return reply.send(scrapeTargets(project, exporter.shardCount(project), origin()));
   });
   route(app, 'export', async (request, reply) => {
     const { project } = request.params;
     const { accept, 'accept-encoding': encodings } = request.headers;
-    await admitReader(authenticator, project, request.raw.rawHeaders);
+    await admitReader(deps, project, request.raw.rawHeaders);
     const shard = shardOf(request.query);
     const format = formatFor(accept);
     const gzip = negotiateEncoding(encodings?.toString(), ['gzip']) === 'gzip';

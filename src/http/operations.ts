@@ -36,6 +36,7 @@ export function addOperations(app: FastifyInstance, options: OperationsOptions):
       if (refused.status === 401) reply.header('www-authenticate', 'Bearer');
       return reply.code(refused.status).type('text/plain').send(`${refused.message}\n`);
     }
+    reply.header('cache-control', 'no-store');
     return reply.type(metrics.contentType).send(await metrics.text());
   });
 }

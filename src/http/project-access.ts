@@ -5,17 +5,41 @@
 import { Refusal } from '../../streams/refusal.ts';
 import type { Authenticator } from '../auth/authenticator.ts';
 import { admitTo, enterProject, READ_POLICY } from '../auth/authorize.ts';
+import type { CredentialPrincipal } from '../auth/principal.ts';
+import { SEQUENCE_HEADER, type SequenceDeps, waitForSequence } from './sequence.ts';
+
+export interface ReaderAccess extends SequenceDeps {
+  readonly authenticator: Pick<Authenticator, 'authenticate' | 'again'>;
+}
+
+/** Asks whether the reader may still read: throws a `Refusal` where it may not. */
+export type AskAgain = () => void;
 
 /**
- * Takes the project, and names and values of the headers by turns, as they came. Rejects with a
- * `Refusal`.
+ * Lets a request in to read the project, once this node has applied the position that it sends.
+ * What is answered is to be asked for again when time has passed since: a body that comes slowly
+ * must not outlive a revocation. Rejects with a `Refusal`.
+ *
+ * @param rawHeaders names and values of the headers by turns, as they came
  */
 export async function admitReader(
-  authenticator: Authenticator,
+  access: ReaderAccess,
   project: string,
   rawHeaders: readonly string[],
-): Promise<void> {
+): Promise<AskAgain> {
+  const { authenticator } = access;
   const principal = await authenticator.authenticate(authorizationOf(rawHeaders));
+  enter(principal, project);
+  const again = (): void => enter(authenticator.again(principal), project);
+  const [wanted] = valuesOf(rawHeaders, SEQUENCE_HEADER);
+  if (wanted !== undefined) {
+    await waitForSequence(access, wanted);
+    again();
+  }
+  return again;
+}
+
+function enter(principal: CredentialPrincipal, project: string): void {
   const name = 'This URL';
   admitTo(name, READ_POLICY, principal);
   enterProject(principal, READ_POLICY, { name, project });
@@ -23,10 +47,12 @@ export async function admitReader(
 
 /** Two headers may be two people's, and one of them a gateway's: neither is taken. */
 function authorizationOf(rawHeaders: readonly string[]): string | undefined {
-  const given = rawHeaders.filter((_, i) => {
-    return i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === 'authorization';
-  });
+  const given = valuesOf(rawHeaders, 'authorization');
   if (given.length <= 1) return given[0];
   const message = 'The request has more than one Authorization header: send one';
   throw new Refusal('MALFORMED_CREDENTIAL', message);
+}
+
+function valuesOf(rawHeaders: readonly string[], name: string): string[] {
+  return rawHeaders.filter((_, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === name);
 }

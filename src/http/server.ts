@@ -5,6 +5,7 @@
  */
 import type { Server as HttpsServer } from 'node:https';
 import { type FastifyInstance, fastify } from 'fastify';
+import type { Host } from '../../actors/host-port.ts';
 import type { Clock } from '../../streams/clock.ts';
 import type { Random } from '../../streams/random.ts';
 import type { Health } from '../health.ts';
@@ -17,6 +18,7 @@ import * as limits from './limits.ts';
 import { listenOn, originOf } from './listening.ts';
 import { addOperations } from './operations.ts';
 import type { ReadGate } from './read-gate.ts';
+import { SEQUENCE_HEADER } from './sequence.ts';
 import { loadTls, type TlsMaterial } from './tls.ts';
 
 export interface HttpServerOptions {
@@ -25,6 +27,8 @@ export interface HttpServerOptions {
     'listen' | 'publicUrl' | 'tlsCertFile' | 'tlsKeyFile' | 'trustedProxy'
   >;
   readonly log: Log;
+  /** Whose position every answer tells. */
+  readonly host: Pick<Host, 'appliedSequence'>;
   readonly health: Health;
   readonly metrics: Metrics;
   readonly clock: Clock;
@@ -60,6 +64,7 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
   const app = createApp(options, tlsFiles && loadTls(tlsFiles));
   const state = { isStopping: false };
   addRequestRecords(app, options);
+  tellPosition(app, options);
   endConnectionsAtStop(app, state);
   addFallbacks(app, log);
   addOperations(app, options);
@@ -139,6 +144,14 @@ function addRequestRecords(app: FastifyInstance, { metrics, log }: HttpServerOpt
     seconds.observe({ route }, reply.elapsedTime / 1000);
     log.debug({ requestId: request.id, method: request.method, route, status }, 'Answered');
     done();
+  });
+}
+
+/** At the end of the work, so that a change that it made is within what it tells. */
+function tellPosition(app: FastifyInstance, { host }: HttpServerOptions): void {
+  app.addHook('onSend', (_request, reply, payload, done) => {
+    if (!reply.hasHeader(SEQUENCE_HEADER)) reply.header(SEQUENCE_HEADER, host.appliedSequence());
+    done(null, payload);
   });
 }
 

@@ -20,9 +20,9 @@ import {
 import { Refusal } from '../../streams/refusal.ts';
 import { toConnectError } from '../errors.ts';
 import { ErrorInfoSchema } from '../gen/svc/options/v1/error_pb.ts';
+import { SEQUENCE_HEADER } from '../http/sequence.ts';
 import type { Log } from '../log.ts';
 import { parseProblem } from './field-path.ts';
-import { SEQUENCE_HEADER } from './gate.ts';
 import { decompressed, readBytes } from './message-bytes.ts';
 import { enumCheck } from './request-enums.ts';
 
@@ -38,6 +38,8 @@ export function tellResponses(
       const response = await handler(withCheckedEnums(request));
       const answer = await withReason(response, { request, method, log });
       answer.header?.set(SEQUENCE_HEADER, String(position()));
+      // Secrets are in some, and what may be read ends with the caller's access in all.
+      answer.header?.set('cache-control', 'no-store');
       return answer;
     };
     router.handlers[i] = Object.assign(told, handler);

@@ -21,10 +21,10 @@ import type { Authenticator } from '../auth/authenticator.ts';
 import type { CredentialPrincipal } from '../auth/principal.ts';
 import { WriteSamplesResponseSchema } from '../gen/svc/ingest/v1/ingest_pb.ts';
 import { BODY_BYTES_MAX } from '../http/limits.ts';
+import { SEQUENCE_HEADER } from '../http/sequence.ts';
 import type { Log } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import { type PlainWrite, WriteSamplesDecoder } from './fast/write-samples-decoder.ts';
-import { SEQUENCE_HEADER } from './gate.ts';
 import { projectExists, reachOf, writesAnywhere } from './ingest-reach.ts';
 import { asConnectError } from './told-errors.ts';
 
@@ -165,6 +165,7 @@ class FastWriteSamples {
     response.writeHead(status, {
       ...headers,
       'content-length': bytes.length,
+      'cache-control': 'no-store',
       'x-request-id': this.#requestId(response.req),
       [SEQUENCE_HEADER]: this.#deps.host.appliedSequence(),
       ...(this.#stopping && { connection: 'close' }),

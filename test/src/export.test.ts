@@ -25,8 +25,7 @@ async function startExportWorld(t: Test, change: Partial<WorldParts> = {}): Prom
   const addRoutes = (app: FastifyInstance, parts: WorldParts) => {
     const exporter = new Exporter({ ...parts, ...change });
     t.teardown(() => exporter.close());
-    const { authenticator } = parts;
-    addExportRoutes(app, { authenticator, exporter, origin: () => ORIGIN });
+    addExportRoutes(app, { ...parts, exporter, origin: () => ORIGIN });
   };
   return startRpcWorld(t, () => ({}), addRoutes);
 }

@@ -48,6 +48,7 @@ async function run(t: Test, options: RunOptions = {}): Promise<Running> {
   const server = await openHttpServer({
     settings,
     log,
+    host: { appliedSequence: () => 42 },
     health,
     metrics,
     clock: systemClock,
@@ -79,6 +80,7 @@ t.test('health, readiness and metrics answer what the parts say, in both spellin
     const answer = await fetch(server.baseUrl + path);
     t.equal(answer.status, 200, path);
     t.ok(answer.headers.get('x-request-id'));
+    t.equal(answer.headers.get('svc-sequence'), '42');
     await answer.text();
   }
   state.stream = { state: 'notReady', reason: 'The NATS servers give no answer' };

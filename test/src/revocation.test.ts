@@ -14,6 +14,7 @@ import { createMetrics } from '../../src/metrics.ts';
 import { addFastWriteSamples } from '../../src/rpc/write-samples-fast.ts';
 import { systemClock } from '../../streams/clock.ts';
 import { START_MS } from '../support/credential-world.ts';
+import { startPromqlWorld } from '../support/promql-world.ts';
 import { cookieHeaders, startRpcWorld } from '../support/rpc-world.ts';
 
 type Headers = Readonly<Record<string, string>>;
@@ -149,4 +150,30 @@ t.test('A request that was let in before and sends its body after changes nothin
   t.equal(status, 401);
   t.match(answer.message, /revoked/);
   t.equal(host.view('demo').countInstances('alertRule', { final: false }), 0);
+});
+
+t.test('A PromQL request whose body comes after the revocation is answered no data', async (t) => {
+  const world = await startPromqlWorld(t);
+  const body = 'query=vector(1)';
+  for (const isRevoked of [false, true]) {
+    const { id, key } = await world.accountKey('demo', ['monitoring.read']);
+    const sent = request(`${world.baseUrl}/v1/monitoring/${PROJECT}/promql/api/v1/query`, {
+      ...{ method: 'POST', agent: false },
+      headers: {
+        ...{ authorization: `Bearer ${key}`, 'content-length': body.length },
+        'content-type': 'application/x-www-form-urlencoded',
+      },
+    });
+    sent.write(body.slice(0, 5));
+    // What came later has been answered: the headers have been looked at.
+    await fetch(`${world.baseUrl}/nothing`);
+    await fetch(`${world.baseUrl}/nothing`);
+    const end = { type: 'revoked', reason: 'LEAKED' };
+    if (isRevoked) await world.step('demo', 'credential', id, end);
+    sent.end(body.slice(5));
+    const { status, body: answer } = await answered(sent);
+    if (isRevoked)
+      t.match({ status, answer }, { status: 401, answer: { errorType: 'unauthorized' } });
+    else t.match({ status, answer }, { status: 200, answer: { status: 'success' } });
+  }
 });

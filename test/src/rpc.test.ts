@@ -4,6 +4,7 @@
  * new one is walked without being named here.
  */
 
+import { randomUUID } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { type DescMethod, getOption } from '@bufbuild/protobuf';
 import t from 'tap';
@@ -294,4 +295,28 @@ t.test('Positions in the log', async (t) => {
   const answer = await never;
   t.match(answer, { status: 503, reason: 'NOT_READY' }, 'but not for ever');
   t.ok(answer.headers['retry-after']);
+
+  const stranger = { key: null, headers: { 'svc-sequence': '999999' } };
+  const unknown = await world.call('EnrolAgent', { enrolmentToken: 'x' }, stranger);
+  t.match(unknown, { status: 401 }, 'whom nobody has let in does not wait at all');
+});
+
+t.test('No answer may be kept by a cache, be it data, a refusal or a secret', async (t) => {
+  const world = await startRpcWorld(t);
+  const person = await world.signedInAs('demo', 'OWNER');
+  const account = await world.account('demo', ['monitoring.read']);
+  const made = {
+    ...{ parent: `projects/demo/serviceAccounts/${account}`, requestId: randomUUID() },
+    ...{ displayName: 'k', capabilities: ['monitoring.read'] },
+  };
+  const answers = [
+    await world.call('CreateKey', made, { person }),
+    await world.call('ListAlertRules', { projectName: 'projects/demo' }),
+    await world.call('ListAlertRules', { projectName: 'projects/demo' }, { key: null }),
+    await world.send(QUERY, '{"bad', {}),
+  ];
+  t.same(
+    answers.map(({ status, headers }) => [status, headers['cache-control']]),
+    [200, 200, 401, 400].map((status) => [status, 'no-store']),
+  );
 });

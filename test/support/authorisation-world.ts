@@ -168,7 +168,7 @@ function addPlainRoutes(
   const { authenticator, clock } = parts;
   const exporter = new Exporter(parts);
   t.teardown(() => exporter.close());
-  addExportRoutes(app, { authenticator, exporter, origin: () => 'http://127.0.0.1' });
+  addExportRoutes(app, { ...parts, exporter, origin: () => 'http://127.0.0.1' });
   const answer = { status: 200, body: encodeData([]), encoding: 'identity' } as const;
   const health = { report: () => ({ ready: true, parts: [] }) };
   void addPromqlRoutes(app, { ...parts, health, queries: { run: async () => answer } });

@@ -55,7 +55,7 @@ export async function startPromqlRoutes(
   const health = { isReady: true };
   const server = await openHttpServer({
     settings: loadConfig([], { SVC_LISTEN: '127.0.0.1:0' }).settings,
-    ...{ log, metrics, clock: systemClock, random: seededRandom(1) },
+    ...{ log, metrics, host, clock: systemClock, random: seededRandom(1) },
     health: {
       report: () => ({ ready: health.isReady, parts: [] }),
       watch: () => () => {},
@@ -65,7 +65,7 @@ export async function startPromqlRoutes(
     readGate: async () => undefined,
     addRoutes: (app) =>
       addPromqlRoutes(app, {
-        ...{ clock, log },
+        ...{ clock, host, log },
         authenticator: authenticator(t, world).made,
         health: { report: () => ({ ready: health.isReady }) },
         queries: {
@@ -103,7 +103,7 @@ export async function startPromqlRoutes(
   }
   /** A form in a POST. */
   const post = (path: string, form: string) => send(path, { method: 'POST', ...formBody(form) });
-  return { ...{ clock, host, server, requests, lines, metrics, keys, health }, send, post };
+  return { ...{ clock, host, server, requests, lines, metrics, keys, health }, issue, send, post };
 }
 
 export const BASE = '/v1/monitoring/projects/demo/promql';

@@ -67,7 +67,7 @@ export async function startSignInWorld(
   const base = { settings, clock, random, log, metrics, closers };
   const signIn = openSignIn({ ...base, people, deriveKey, origin: () => address.current });
   const server = await openHttpServer({
-    ...{ ...base, health },
+    ...{ ...base, host, health },
     readGate: async () => undefined,
     addRoutes: (app) => signIn.addRoutes(app),
   });

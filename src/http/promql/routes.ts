@@ -5,24 +5,20 @@
  * decided before a body is read.
  */
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Clock } from '../../../streams/clock.ts';
 import { Refusal } from '../../../streams/refusal.ts';
-import type { Authenticator } from '../../auth/authenticator.ts';
 import type { Log } from '../../log.ts';
 import { PromqlError } from '../../promql/errors.ts';
 import { encodeError } from '../../query/promql-json.ts';
 import type { PromqlQueries } from '../../query/promql-request.ts';
 import { goneSignal } from '../gone-signal.ts';
 import { negotiateEncoding } from '../negotiation.ts';
-import { admitReader } from '../project-access.ts';
+import { type AskAgain, admitReader, type ReaderAccess } from '../project-access.ts';
 import { type Endpoint, endpoints } from './endpoints.ts';
 import { Parameters } from './parameters.ts';
 import { tell, tellBadRequest, tellGone, tellPromqlError, tellRefusal } from './refusals.ts';
 
-export interface PromqlRoutesDeps {
-  readonly authenticator: Authenticator;
+export interface PromqlRoutesDeps extends ReaderAccess {
   readonly queries: PromqlQueries;
-  readonly clock: Clock;
   readonly log: Log;
   /** Whether the service can answer; told at `/-/ready`. */
   readonly health: { report(): { readonly ready: boolean } };
@@ -54,16 +50,21 @@ export async function addPromqlRoutes(app: FastifyInstance, deps: PromqlRoutesDe
 type PromqlHttpRequest = FastifyRequest<{ Params: { project: string; label?: string } }>;
 
 function addEndpoint(scope: FastifyInstance, endpoint: Endpoint, deps: PromqlRoutesDeps): void {
-  const { authenticator, queries, clock } = deps;
+  const { queries, clock } = deps;
+  /** Of each request that was let in. */
+  const admitted = new WeakMap<FastifyRequest, AskAgain>();
   scope.route<{ Params: { project: string; label?: string } }>({
     method: [...endpoint.methods],
     url: API + endpoint.path,
     exposeHeadRoute: false,
     async onRequest(request) {
-      await admitReader(authenticator, request.params.project, request.raw.rawHeaders);
+      const { project } = request.params;
+      admitted.set(request, await admitReader(deps, project, request.raw.rawHeaders));
       checkBodyHeaders(request);
     },
     async handler(request, reply) {
+      // The body may have taken its time.
+      admitted.get(request)?.();
       const signal = goneSignal(reply);
       const answer = await endpoint.answer({
         project: request.params.project,
