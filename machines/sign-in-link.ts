@@ -15,6 +15,8 @@ export interface SignInLinkInput {
   readonly expiresMs: number;
   /** For `cli`: digest of the verifier that the command line keeps (RFC 7636); else null. */
   readonly challenge: string | null;
+  /** For `cli`: id of the session that confirmed it, without which it opens nothing; else null. */
+  readonly confirmedBy: string | null;
 }
 
 export interface SignInLinkContext extends Omit<SignInLinkInput, 'at'> {
@@ -57,6 +59,7 @@ export const signInLinkMachine = chart.createMachine({
     tokenHash: input?.tokenHash ?? '',
     expiresMs: input?.expiresMs ?? 0,
     challenge: input?.challenge ?? null,
+    confirmedBy: input?.confirmedBy ?? null,
     createdMs: input?.at ?? 0,
     session: null,
     updatedMs: input?.at ?? 0,
@@ -73,7 +76,7 @@ export const signInLinkMachine = chart.createMachine({
           actions: 'noteUsed',
         },
         revoked: {
-          description: 'A newer link replaced it, or the person was locked out.',
+          description: 'A newer link replaced it, or the person signed out or was locked out.',
           target: 'revoked',
           actions: 'noteEnded',
         },

@@ -1,6 +1,8 @@
 /**
  * One-time links by which a person signs in. Used in the same decision that begins the session, so
- * that of two uses at once one alone succeeds. Only the hash of a token is kept.
+ * that of two uses at once one alone succeeds. Only the hash of a token is kept. A code for the
+ * command line ends with the session that confirmed it: it is decided when it is made and when it
+ * is used that this session goes on, so that a request under way brings nobody back.
  */
 import { createHash } from 'node:crypto';
 import type { SignInMethod } from '../../machines/session.ts';
@@ -17,10 +19,10 @@ import {
   personByEmail,
   rename,
 } from './people-index.ts';
-import type { IssuedLink, People, StartedSession } from './people-port.ts';
-import { endSessions, startSession } from './sessions.ts';
+import type { CliConfirmation, IssuedLink, People, StartedSession } from './people-port.ts';
+import { assertSessionOf, startSession } from './sessions.ts';
 import { sameDigest } from './sign-in-secrets.ts';
-import { noteSignIn, signInsOf } from './sign-ins.ts';
+import { endSignIns, noteSignIn, signInsOf } from './sign-ins.ts';
 
 type Purpose = SignInLinkInput['purpose'];
 
@@ -52,7 +54,7 @@ export type Links = Pick<People, 'linkFor' | 'linkByEmail'>;
 export function createLinks(deps: PeopleDeps): Links {
   const { host } = deps;
   return {
-    linkFor: (by, person, purpose, challenge) => issue(deps, { by, person, purpose, challenge }),
+    linkFor: (by, person, purpose, cli) => issue(deps, { by, person, purpose, cli }),
     async linkByEmail(address) {
       const view = host.view(SYSTEM_PROJECT);
       const email = emailOrNone(address);
@@ -74,35 +76,32 @@ export function createLinks(deps: PeopleDeps): Links {
 /** Adds a link to a decision of `_system`; when it ends, Unix ms. */
 function startLink(
   draft: Draft,
-  link: { id: string; hash: string; person: string; purpose: Purpose; challenge: string | null },
+  link: { id: string; hash: string; person: string; purpose: Purpose; cli: CliConfirmation | null },
 ): number {
-  const { id, hash, ...about } = link;
+  const { id, hash, cli, ...about } = link;
   const expiresMs = draft.at + LINK_MS[link.purpose];
   noteSignIn(draft, link.person, 'link', id);
-  draft.start('signInLink', id, { at: draft.at, ...about, tokenHash: hash, expiresMs });
+  const confirmed = { challenge: cli?.challenge ?? null, confirmedBy: cli?.session ?? null };
+  draft.start('signInLink', id, {
+    ...{ at: draft.at, ...about, tokenHash: hash, expiresMs },
+    ...confirmed,
+  });
   return expiresMs;
-}
-
-/** Ends every unused link of a person in a decision of `_system`. */
-export function revokeLinks(draft: Draft, person: string, reason: string): void {
-  for (const id of signInsOf(draft, person).links) {
-    draft.send('signInLink', id, { type: 'revoked', at: draft.at, reason });
-  }
 }
 
 interface LinkRequest {
   readonly by: Actor;
   readonly person: string;
   readonly purpose: Purpose;
-  readonly challenge?: string | undefined;
+  readonly cli?: CliConfirmation | undefined;
 }
 
 async function issue(
   { host, secrets }: PeopleDeps,
-  { by, person, purpose, challenge }: LinkRequest,
+  { by, person, purpose, cli: given }: LinkRequest,
 ): Promise<IssuedLink> {
-  const isCli = purpose === 'cli';
-  if (isCli && !CHALLENGE.test(challenge ?? '')) {
+  const cli = purpose === 'cli' ? given : null;
+  if (cli === undefined || (cli && !CHALLENGE.test(cli.challenge))) {
     const message = 'challenge is not a S256 code challenge of RFC 7636: 43 characters';
     throw new Refusal('INVALID_FIELD', message, { field: 'challenge' });
   }
@@ -112,8 +111,8 @@ async function issue(
     by,
     decide(draft) {
       assertActive(draft, person);
-      const link = { id, hash, person, purpose, challenge: isCli ? (challenge ?? null) : null };
-      return { expiresMs: startLink(draft, link) };
+      if (cli) assertSessionOf(draft, cli.session, person);
+      return { expiresMs: startLink(draft, { id, hash, person, purpose, cli }) };
     },
   });
   return { link: id, token: text, expiresMs: answer.expiresMs };
@@ -134,19 +133,23 @@ export async function signInByOwnLink(
   { host, secrets }: PeopleDeps,
   use: UseOfLink,
 ): Promise<UsedLink> {
+  // A token's digest never changes: whoever guesses takes no turn of those who sign in.
+  const shown = host.view(SYSTEM_PROJECT).instance('signInLink', use.link);
+  const isToken = sameDigest(contextOf(shown)?.tokenHash, secrets.hash(use.token));
+  if (!shown || !isToken) throw unknownLink();
   const session = secrets.mint('session');
   const { answer } = await host.submit({
     project: SYSTEM_PROJECT,
-    by: { kind: 'human', name: personNameOf(host.findInstance('signInLink', use.link)) },
+    by: { kind: 'human', name: personNameOf(shown) },
     decide(draft) {
       const row = draft.instance('signInLink', use.link);
       const link = contextOf(row);
-      const isToken = sameDigest(link?.tokenHash, secrets.hash(use.token));
-      if (!row || !link || !isToken) throw unknownLink();
+      if (!row || !link) throw unknownLink();
       assertUnused(row, draft.at);
       checkVerifier(link.challenge, use.verifier);
       const { person, purpose } = link;
       assertActive(draft, person);
+      if (purpose === 'cli') assertSessionOf(draft, link.confirmedBy ?? '', person);
       draft.send('signInLink', use.link, { type: 'used', at: draft.at, session: session.id });
       const provenEmail = purpose === 'email' ? proveEmail(draft, person) : '';
       const method = METHOD[purpose];
@@ -179,8 +182,7 @@ export function adopt(
   told: { readonly displayName: string; readonly email: string },
 ): void {
   rename(draft, person, told);
-  endSessions(draft, person, 'ADDRESS_VERIFIED');
-  revokeLinks(draft, person, 'ADDRESS_VERIFIED');
+  endSignIns(draft, person, 'ADDRESS_VERIFIED');
   // Keys are in the chains of projects: ended by whoever signs in, before anything is answered.
   draft.putRecord({ kind: KEYS_TO_END, id: person, body: {} });
 }

@@ -37,6 +37,14 @@ export interface IssuedLink {
   readonly expiresMs: number;
 }
 
+/** What a code for the command line comes from, and without which it opens nothing. */
+export interface CliConfirmation {
+  /** S256 code challenge of RFC 7636: 43 characters. */
+  readonly challenge: string;
+  /** Id of the person's session that confirms it: the code ends with it. */
+  readonly session: string;
+}
+
 /** What an identity provider has vouched for. */
 export interface VouchedIdentity {
   readonly issuer: string;
@@ -73,12 +81,16 @@ export interface People {
    * asker must not be told.
    */
   linkByEmail(email: string): Promise<(IssuedLink & { displayName: string }) | undefined>;
-  /** A link for a person, by purpose. Throws a `Refusal`: NOT_FOUND, IDENTITY_DISABLED. */
+  /**
+   * A link for a person, by purpose; `cli`: what is needed for that purpose alone. Throws a
+   * `Refusal`: NOT_FOUND, IDENTITY_DISABLED, CREDENTIAL_REVOKED and CREDENTIAL_EXPIRED (the session
+   * that confirms it is over).
+   */
   linkFor(
     by: Actor,
     person: string,
     purpose: SignInLinkInput['purpose'],
-    challenge?: string,
+    cli?: CliConfirmation,
   ): Promise<IssuedLink>;
   /** The session of a cookie's secret, noting that it was seen. Throws a `Refusal` like a key. */
   sessionOf(secret: string): LiveSession;
@@ -88,8 +100,9 @@ export interface People {
    * that another answer set is the right one.
    */
   rotate(session: string): Promise<StartedSession>;
+  /** With the unused codes for the command line that it confirmed. */
   endSession(session: string, reason: string): Promise<void>;
-  /** Every session of a person; how many there were. */
+  /** Every session of a person, and every unused link; how many sessions there were. */
   endAllSessions(
     person: string,
     reason: string,

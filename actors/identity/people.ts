@@ -8,10 +8,11 @@ import { ulid } from '../../streams/random.ts';
 import type { Host } from '../host-port.ts';
 import type { PeopleDeps } from './people-deps.ts';
 import { emailOrNone, personByEmail, personRow, shownName, startPerson } from './people-index.ts';
-import { createLinks, revokeLinks } from './people-links.ts';
+import { createLinks } from './people-links.ts';
 import type { People } from './people-port.ts';
 import { createSignIns } from './people-sign-in.ts';
-import { createSessions, endSessions } from './sessions.ts';
+import { createSessions } from './sessions.ts';
+import { endSignIns } from './sign-ins.ts';
 
 export function createPeople(deps: PeopleDeps): People {
   const { host } = deps;
@@ -60,8 +61,7 @@ async function setDisabled(
       const about = { at: draft.at, by: by.name };
       if (reason === null)
         return draft.send('person', person, { type: 'enabled', ...about }).changed;
-      endSessions(draft, person, 'PERSON_DISABLED');
-      revokeLinks(draft, person, 'PERSON_DISABLED');
+      endSignIns(draft, person, 'PERSON_DISABLED');
       return draft.send('person', person, { type: 'disabled', ...about, reason }).changed;
     },
   });

@@ -12,7 +12,7 @@ import type { PeopleDeps } from './people-deps.ts';
 import { assertActive } from './people-index.ts';
 import type { LiveSession, People, StartedSession } from './people-port.ts';
 import { sameDigest } from './sign-in-secrets.ts';
-import { noteSignIn, signInsOf } from './sign-ins.ts';
+import { endSignIns, noteSignIn, revokeLinks } from './sign-ins.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -54,13 +54,6 @@ export function startSession(draft: Draft, { id, agent, ...about }: NewSession):
   return expiresMs;
 }
 
-/** Ends every session of a person in a decision of `_system`; how many. */
-export function endSessions(draft: Draft, person: string, reason: string): number {
-  const open = signInsOf(draft, person).sessions;
-  for (const id of open) draft.send('session', id, { type: 'ended', at: draft.at, reason });
-  return open.length;
-}
-
 export function createSessions(deps: PeopleDeps): Sessions {
   const { host } = deps;
   /** Changes of secrets under way: requests at one time get one new secret. */
@@ -91,7 +84,7 @@ export function createSessions(deps: PeopleDeps): Sessions {
         project: SYSTEM_PROJECT,
         by: by ?? { kind: 'human', name: `people/${person}` },
         ...(request && { request }),
-        decide: (draft) => ({ sessions: endSessions(draft, person, reason) }),
+        decide: (draft) => ({ sessions: endSignIns(draft, person, reason) }),
       });
       return answer.sessions;
     },
@@ -132,6 +125,13 @@ function sessionOf(
   return { session: row.instance, person, method, expiresMs, isRotationDue };
 }
 
+/** Throws CREDENTIAL_REVOKED or CREDENTIAL_EXPIRED unless the session is the person's and goes on. */
+export function assertSessionOf(draft: Draft, id: string, person: string): void {
+  const row = draft.instance('session', id);
+  if (!row || contextOf(row).person !== person) throw over('SIGNED_OUT');
+  assertLive(row, draft.at);
+}
+
 function assertLive(row: Instance, nowMs: number): void {
   const { expiresMs, endedReason } = contextOf(row);
   if (row.value === 'ended') throw over(endedReason ?? 'SIGNED_OUT');
@@ -166,7 +166,11 @@ async function end({ host }: PeopleDeps, id: string, reason: string, by: Actor):
   await host.submit({
     project: SYSTEM_PROJECT,
     by,
-    decide: (draft) => draft.send('session', id, { type: 'ended', at: draft.at, reason }).changed,
+    decide(draft) {
+      const row = draft.instance('session', id);
+      if (row) revokeLinks(draft, contextOf(row).person, reason, id);
+      return draft.send('session', id, { type: 'ended', at: draft.at, reason }).changed;
+    },
   });
 }
 

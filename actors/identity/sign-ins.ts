@@ -27,6 +27,28 @@ export function signInsOf(view: Pick<ProjectView, 'record' | 'instance'>, person
   return { sessions: open('session', body.sessions), links: open('signInLink', body.links) };
 }
 
+/** Ends every unused link of a person in a decision of `_system`, or those that a session confirmed. */
+export function revokeLinks(
+  draft: Draft,
+  person: string,
+  reason: string,
+  confirmedBy?: string,
+): void {
+  for (const id of signInsOf(draft, person).links) {
+    const confirmer = draft.instance('signInLink', id)?.context.confirmedBy;
+    if (confirmedBy !== undefined && confirmer !== confirmedBy) continue;
+    draft.send('signInLink', id, { type: 'revoked', at: draft.at, reason });
+  }
+}
+
+/** Ends all that a person can act through now, in a decision of `_system`; how many sessions. */
+export function endSignIns(draft: Draft, person: string, reason: string): number {
+  const { sessions } = signInsOf(draft, person);
+  for (const id of sessions) draft.send('session', id, { type: 'ended', at: draft.at, reason });
+  revokeLinks(draft, person, reason);
+  return sessions.length;
+}
+
 /** Notes a session or link that the same decision starts; the oldest end where there are too many. */
 export function noteSignIn(
   draft: Draft,

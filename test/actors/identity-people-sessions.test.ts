@@ -22,9 +22,11 @@ t.test('a session ends absolutely after 7 days, one of the command line after 30
   const ann = await world.person('ann@example.org');
   const verifier = 'v'.repeat(43);
   const challenge = createHash('sha256').update(verifier).digest('base64url');
-  const cli = await world.people.linkFor(operator, ann, 'cli', challenge);
+  const browser = await world.signedIn(ann);
+  const confirmation = { challenge, session: browser.session };
+  const cli = await world.people.linkFor(operator, ann, 'cli', confirmation);
   const sessions = [
-    [await world.signedIn(ann), SESSION_MS, SESSION_IDLE_MS],
+    [browser, SESSION_MS, SESSION_IDLE_MS],
     [await world.use(cli, { verifier }), CLI_SESSION_MS, CLI_SESSION_IDLE_MS],
   ] as const;
   t.same([SESSION_MS, CLI_SESSION_MS], [7 * DAY_MS, 30 * DAY_MS]);

@@ -3,7 +3,8 @@
  * lead to one person each. Races are real: decisions of one host, submitted at once.
  */
 import { createHash } from 'node:crypto';
-import t from 'tap';
+import t, { type Test } from 'tap';
+import type { IssuedLink, StartedSession } from '../../actors/identity/people-port.ts';
 import { CLI_SESSION_MS, ROTATE_AFTER_MS } from '../../actors/identity/sessions.ts';
 import { mintSecret } from '../../src/auth/keys.ts';
 import { SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
@@ -14,6 +15,7 @@ import {
   operator,
   outcomeOf,
   type PeopleWorld,
+  shop,
   startPeopleWorld,
 } from '../support/people-world.ts';
 
@@ -114,9 +116,13 @@ t.test('a link for the command line needs the verifier of its challenge (RFC 763
   // The pair of RFC 7636, appendix B.
   const challenge = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM';
   t.equal(createHash('sha256').update(verifier).digest('base64url'), challenge);
-  const issue = (text?: string) => world.people.linkFor(humanOf(ann), ann, 'cli', text);
-  for (const bad of [undefined, '', 'plain', `${challenge}=`, verifier.slice(1)]) {
-    t.equal(await outcomeOf(() => issue(bad)), 'INVALID_FIELD', String(bad));
+  const { session: confirming } = await world.signedIn(ann);
+  const issue = (text: string) =>
+    world.people.linkFor(humanOf(ann), ann, 'cli', { challenge: text, session: confirming });
+  const unconfirmed = () => world.people.linkFor(humanOf(ann), ann, 'cli');
+  t.equal(await outcomeOf(unconfirmed), 'INVALID_FIELD');
+  for (const bad of ['', 'plain', `${challenge}=`, verifier.slice(1)]) {
+    t.equal(await outcomeOf(() => issue(bad)), 'INVALID_FIELD', bad);
   }
   const link = await issue(challenge);
   t.equal(link.expiresMs, world.clock.now() + 2 * MINUTE_MS);
@@ -127,6 +133,108 @@ t.test('a link for the command line needs the verifier of its challenge (RFC 763
   const session = await world.use(link, { verifier });
   t.equal(session.expiresMs, world.clock.now() + CLI_SESSION_MS);
   t.equal(world.people.sessionOf(session.secret).method, 'cli');
+});
+
+/** A code for the command line that a new session of the person confirms. */
+async function startConfirmed(t: Test) {
+  const world = await startPeopleWorld(t);
+  const ann = await world.person('ann@example.org');
+  const browser = await world.signedIn(ann);
+  const verifier = 'v'.repeat(43);
+  const challenge = createHash('sha256').update(verifier).digest('base64url');
+  const confirm = ({ person, session }: Pick<StartedSession, 'person' | 'session'>) =>
+    world.people.linkFor(humanOf(person), person, 'cli', { challenge, session });
+  const redeem = (link: IssuedLink) => outcomeOf(() => world.use(link, { verifier }));
+  return { world, ann, browser, confirm, redeem };
+}
+
+t.test('a code for the command line ends with the session that confirmed it', async (t) => {
+  const { world, ann, browser, confirm, redeem } = await startConfirmed(t);
+  const { people } = world;
+  const ends = [
+    () => people.endAllSessions(ann, 'SIGNED_OUT_EVERYWHERE'),
+    (session: string) => people.endSession(session, 'SIGNED_OUT'),
+    () => people.setPersonDisabled(operator, ann, 'Left'),
+  ];
+  const again = await world.signedIn(ann);
+  const stays = await confirm(again);
+  await people.endSession(browser.session, 'SIGNED_OUT');
+  t.equal(await redeem(stays), 'accepted', "another session's end leaves it alone");
+  for (const end of ends) {
+    const session = await world.signedIn(ann);
+    const code = await confirm(session);
+    await end(session.session);
+    t.match(world.host.findInstance('signInLink', code.link), { value: 'revoked' });
+    t.not(await redeem(code), 'accepted');
+    t.not(await outcomeOf(() => confirm(session)), 'accepted', 'confirmed when it had ended');
+    await people.setPersonDisabled(operator, ann, null);
+  }
+});
+
+t.test('a code that is confirmed while all sessions end opens nothing', async (t) => {
+  const { world, ann, browser, confirm, redeem } = await startConfirmed(t);
+  const ended = world.people.endAllSessions(ann, 'SIGNED_OUT_EVERYWHERE');
+  t.equal(await outcomeOf(() => confirm(browser)), 'CREDENTIAL_REVOKED', 'decided after');
+  t.equal(await ended, 1);
+  const session = await world.signedIn(ann);
+  const confirming = confirm(session);
+  await world.people.endAllSessions(ann, 'SIGNED_OUT_EVERYWHERE');
+  t.equal(await redeem(await confirming), 'CREDENTIAL_REVOKED', 'decided before');
+  const bob = await world.signedIn(await world.person('bob@example.org'));
+  const others = confirm({ person: ann, session: bob.session });
+  t.equal(await outcomeOf(() => others), 'CREDENTIAL_REVOKED', "somebody else's session");
+});
+
+t.test('an expired session confirms nothing, nor does its code go on without it', async (t) => {
+  const { world, browser, confirm, redeem } = await startConfirmed(t);
+  world.clock.jump(browser.expiresMs - 1 - world.clock.now());
+  const code = await confirm(browser);
+  world.clock.jump(1);
+  t.equal(await redeem(code), 'CREDENTIAL_EXPIRED');
+  t.equal(await outcomeOf(() => confirm(browser)), 'CREDENTIAL_EXPIRED');
+});
+
+t.test('signing out everywhere ends every unused link of the person', async (t) => {
+  const { world, ann } = await startConfirmed(t);
+  const mailed = await world.people.linkByEmail('ann@example.org');
+  const operators = await world.people.linkFor(operator, ann, 'operator');
+  await world.people.endAllSessions(ann, 'SIGNED_OUT_EVERYWHERE');
+  for (const token of [mailed?.token ?? '', operators.token]) {
+    t.equal(await outcomeOf(() => world.use({ token })), 'CREDENTIAL_REVOKED');
+  }
+});
+
+t.test('a code under way does not outlive the proof of its address by its owner', async (t) => {
+  const { world, confirm, redeem } = await startConfirmed(t);
+  const { tokenTo } = await shop(world);
+  const puppet = await world.use(await tokenTo('ceo@example.org'));
+  const signingIn = world.people.signInByIdentity(account('ceo', 'ceo@example.org'), 'test');
+  const late = outcomeOf(async () => redeem(await confirm(puppet)));
+  t.equal((await signingIn).person, puppet.person);
+  t.equal(await late, 'CREDENTIAL_REVOKED');
+});
+
+t.test('guessed links take no turn of those who sign in', async (t) => {
+  let submissions = 0;
+  const world = await startPeopleWorld(t, (host) => ({
+    ...host,
+    submit(submission) {
+      submissions++;
+      return host.submit(submission);
+    },
+  }));
+  const { link } = await world.people.linkFor(
+    operator,
+    await world.person('ann@example.org'),
+    'operator',
+  );
+  submissions = 0;
+  for (const id of [link, 'NOSUCHLINK0000000000000000']) {
+    const guess = { nowMs: world.clock.now(), random: world.random, id };
+    const { text: token } = mintSecret('link', guess);
+    t.equal(await outcomeOf(() => world.use({ token })), 'MALFORMED_CREDENTIAL');
+  }
+  t.equal(submissions, 0);
 });
 
 t.test('a person who is locked out has no session and no link, until let in again', async (t) => {

@@ -174,7 +174,7 @@ const person = modelOf<PersonContext>({
 const signInLink = modelOf<SignInLinkContext>({
   input: {
     ...{ at: START, person: 'ada', purpose: 'operator', tokenHash: 'd'.repeat(64) },
-    ...{ expiresMs: START + HOUR, challenge: null },
+    ...{ expiresMs: START + HOUR, challenge: null, confirmedBy: null },
   },
   events: ({ expiresMs }, at) => [
     { type: 'used', at, session: 'one' },

@@ -36,7 +36,7 @@ export function identitiesOf(ports: {
   readonly clock: Clock;
   readonly random: Random;
   /** Who begins sessions; absent: nobody can sign in. */
-  readonly people?: Pick<People, 'linkFor' | 'signInByLink'>;
+  readonly people?: Pick<People, 'linkFor' | 'signInByLink' | 'endSession'>;
 }) {
   const { host, clock, random, people } = ports;
   const newId = (): string => ulid(clock.now(), random);
@@ -98,8 +98,13 @@ export function identitiesOf(ports: {
     if (!people) throw new Error('Nobody can sign in to this world');
     const verifier = Buffer.from(random.bytes(32)).toString('base64url');
     const challenge = createHash('sha256').update(verifier).digest('base64url');
-    const { token } = await people.linkFor(tester, of, 'cli', challenge);
-    return await people.signInByLink({ token, agent: 'test', verifier });
+    const operators = await people.linkFor(tester, of, 'operator');
+    const browser = await people.signInByLink({ token: operators.token, agent: 'browser' });
+    const cli = { challenge, session: browser.session };
+    const { token } = await people.linkFor(tester, of, 'cli', cli);
+    const session = await people.signInByLink({ token, agent: 'test', verifier });
+    await people.endSession(browser.session, 'SIGNED_OUT');
+    return session;
   };
   return {
     start,

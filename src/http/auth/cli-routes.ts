@@ -31,9 +31,11 @@ export function addCliRoutes(scope: FastifyInstance, shared: AuthScope): void {
     if (!session) {
       throw new Refusal('MISSING_CREDENTIAL', 'You are not signed in: run svc login again');
     }
-    const { person } = session;
+    const { person, session: id } = session;
     const by = { kind: 'human', name: `people/${person}` } as const;
-    const { token } = await people.linkFor(by, person, 'cli', asked.challenge);
+    const { token } = await people.linkFor(by, person, 'cli', {
+      ...{ challenge: asked.challenge, session: id },
+    });
     const query = new URLSearchParams({ state: asked.state, code: token });
     return reply.redirect(`http://127.0.0.1:${asked.port}/?${query}`, 303);
   });
