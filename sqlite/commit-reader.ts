@@ -34,6 +34,30 @@ export interface InstanceKey {
   readonly instance: string;
 }
 
+/** A row of what audit shows, beside what it must agree with. States are JSON as stored. */
+export interface StoredTransition extends InstanceKey {
+  readonly id: number;
+  /** Position in EVENTS of the commit that it stands under, which may not be there. */
+  readonly sequence: number;
+  readonly at: number;
+  readonly from: string | null;
+  /** That commit; null: it is not there. */
+  readonly commit: { readonly project: string; readonly at: number } | null;
+  /** What the instance's transition before it came to; null = it is the first. */
+  readonly before: string | null;
+  /** Is there a row of the instance? */
+  readonly hasRow: boolean;
+}
+
+/** An instance's row beside its last transition. States are JSON as stored. */
+export interface StoredInstance extends InstanceKey {
+  readonly row: number;
+  readonly value: string;
+  readonly updated: number;
+  /** null: no transition of it is there. */
+  readonly last: { readonly sequence: number; readonly at: number; readonly to: string } | null;
+}
+
 export class CommitReader {
   readonly #database: SqliteDatabase;
   readonly #sql: ReturnType<typeof prepareReads>;
@@ -86,6 +110,26 @@ export class CommitReader {
     return { row: toInstance(row as InstanceRow), sequence };
   }
 
+  /** Transitions with an id above `after`, in the order of their ids. */
+  everyTransition({ after, limit }: { after: number; limit: number }): StoredTransition[] {
+    const rows = this.#sql.everyTransition.all(after, limit) as EveryTransitionRow[];
+    return rows.map(({ commitProject, commitAt, hasRow, ...row }) => ({
+      ...row,
+      sequence: sequenceOf(row.id),
+      commit: commitProject === null ? null : { project: commitProject, at: Number(commitAt) },
+      hasRow: hasRow === 1,
+    }));
+  }
+
+  /** Rows of instances above the row `after`, in the order of the table. */
+  everyInstance({ after, limit }: { after: number; limit: number }): StoredInstance[] {
+    const rows = this.#sql.everyInstance.all(after, limit) as EveryInstanceRow[];
+    return rows.map(({ lastId, lastAt, lastTo, ...row }) => ({
+      ...row,
+      last: lastId === null ? null : { sequence: sequenceOf(lastId), at: lastAt, to: lastTo },
+    }));
+  }
+
   /** Runs `read` on one state of the file, whatever is written meanwhile. */
   atOnce<T>(read: () => T): T {
     return this.#database.transaction(read)();
@@ -97,9 +141,27 @@ export class CommitReader {
 
   #sequenceOf(row: unknown): number | undefined {
     const { id } = row as { id: number | null };
-    return id === null ? undefined : Math.floor(id / TRANSITION_PLACES);
+    return id === null ? undefined : sequenceOf(id);
   }
 }
+
+type EveryTransitionRow = Omit<StoredTransition, 'sequence' | 'commit' | 'hasRow'> & {
+  readonly commitProject: string | null;
+  readonly commitAt: number | null;
+  readonly hasRow: 0 | 1;
+};
+type EveryInstanceRow = Omit<StoredInstance, 'last'> &
+  (
+    | { readonly lastId: null; readonly lastAt: null; readonly lastTo: null }
+    | { readonly lastId: number; readonly lastAt: number; readonly lastTo: string }
+  );
+
+/** Position in EVENTS of a transition's commit. */
+function sequenceOf(id: number): number {
+  return Math.floor(id / TRANSITION_PLACES);
+}
+
+const SAME_INSTANCE = 'o.instance = t.instance AND o.machine = t.machine AND o.project = t.project';
 
 function prepareReads(database: SqliteDatabase) {
   const prepare = (sql: string) => database.prepare<(string | number)[]>(sql);
@@ -111,6 +173,18 @@ function prepareReads(database: SqliteDatabase) {
     transitions: prepare('SELECT * FROM transitions WHERE id >= ? AND id < ? ORDER BY id'),
     before: prepare(`SELECT max(id) AS id FROM transitions
       WHERE instance = ? AND machine = ? AND project = ? AND id < ?`),
+    everyTransition: prepare(`SELECT t.id, t.project, t.machine, t.instance, t.at,
+      t.from_state AS "from", c.project AS commitProject, c.header ->> 'at' AS commitAt,
+      (SELECT to_state FROM transitions o WHERE ${SAME_INSTANCE} AND o.id < t.id
+        ORDER BY o.id DESC LIMIT 1) AS before,
+      EXISTS (SELECT 1 FROM instances o WHERE ${SAME_INSTANCE}) AS hasRow
+      FROM transitions t LEFT JOIN commits c ON c.sequence = t.id / ${TRANSITION_PLACES}
+      WHERE t.id > ? ORDER BY t.id LIMIT ?`),
+    everyInstance: prepare(`SELECT t.rowid AS row, t.project, t.machine, t.instance, t.value,
+      t.updated, l.id AS lastId, l.at AS lastAt, l.to_state AS lastTo
+      FROM instances t LEFT JOIN transitions l
+        ON l.id = (SELECT max(id) FROM transitions o WHERE ${SAME_INSTANCE})
+      WHERE t.rowid > ? ORDER BY t.rowid LIMIT ?`),
     instance: prepare('SELECT * FROM instances WHERE instance = ? AND machine = ? AND project = ?'),
   };
 }

@@ -8,7 +8,8 @@ import { isDeepStrictEqual } from 'node:util';
 import type { MachineDefinition } from '../../machines/definition.ts';
 import type { CommitReader, InstanceKey } from '../../sqlite/commit-reader.ts';
 import { decodeCommit } from '../../streams/commit/codec.ts';
-import type { Commit, InstanceStep } from '../../streams/commit/commit.ts';
+import type { Commit, Decision, InstanceStep } from '../../streams/commit/commit.ts';
+import type { RecordedTransition } from '../../streams/commit/projection.ts';
 import { initialStep, nextStep, upcast } from '../host/interpreter.ts';
 import type { CommitBodies } from './log-verifier.ts';
 
@@ -39,7 +40,10 @@ export class StepChecker {
 
   /** Checks the steps of a commit whose digests hold. @param sequence its position in EVENTS */
   async check(commit: Commit, sequence: number): Promise<StepCheck> {
-    const steps = commit.decisions.flatMap((decision) => decision.steps);
+    const decided = commit.decisions.flatMap((decision) =>
+      decision.steps.map((step): DecidedStep => ({ step, decision })),
+    );
+    const steps = decided.map(({ step }) => step);
     const counts = { steps: steps.length, decidedAgain: 0 };
     const fault = (detail: string): StepCheck => ({ ...counts, fault: detail });
     for (const step of steps) {
@@ -51,7 +55,7 @@ export class StepChecker {
       if (outcome === 'same') counts.decidedAgain++;
       this.#keep(commit.project, step);
     }
-    return { ...counts, fault: this.#checkProjection(commit, steps, sequence) };
+    return { ...counts, fault: this.#checkProjection(commit, decided, sequence) };
   }
 
   /** The instance before this step; null: it begins here; undefined: not known any more. */
@@ -91,8 +95,8 @@ export class StepChecker {
   }
 
   #checkProjection(
-    { project }: Commit,
-    steps: readonly InstanceStep[],
+    { project, at }: Commit,
+    steps: readonly DecidedStep[],
     sequence: number,
   ): string | undefined {
     const { reader } = this.#options;
@@ -101,13 +105,14 @@ export class StepChecker {
       if (shown.length !== steps.length) {
         return `Audit shows ${shown.length} transitions of it, and it has ${steps.length}`;
       }
-      for (const [i, step] of steps.entries()) {
+      for (const [i, { step, decision }] of steps.entries()) {
         const told = shown[i];
-        if (!told || !isSameTransition(told, step, project)) {
+        const isSame = told?.atMs === at && isSameTransition(told, step, project);
+        if (!isSame || !isSameCause(told, decision)) {
           return `Audit shows another transition of ${nameOf(step)} than was committed`;
         }
       }
-      const last = new Map(steps.map((step) => [keyOf(project, step), step]));
+      const last = new Map(steps.map(({ step }) => [keyOf(project, step), step]));
       const wrong = [...last.values()].find((step) => !this.#isRowOf(project, step, sequence));
       return wrong && `The row of ${nameOf(wrong)} is not what its last commit made of it`;
     });
@@ -165,13 +170,18 @@ function outcomeOf({
   return { value, context, timers, final };
 }
 
-interface ShownTransition {
-  readonly project: string;
-  readonly machine: string;
-  readonly instance: string;
-  readonly event: Readonly<Record<string, unknown>>;
-  readonly from: unknown;
-  readonly to: unknown;
+interface DecidedStep {
+  readonly step: InstanceStep;
+  /** What it is of: who caused it, under which request. */
+  readonly decision: Decision;
+}
+
+type ShownTransition = RecordedTransition & { readonly project: string };
+
+/** Rows of before request ids were kept with them have none. */
+function isSameCause({ by, requestId }: ShownTransition, decision: Decision): boolean {
+  const isSameRequest = requestId === null || requestId === decision.request?.id;
+  return isSameRequest && isDeepStrictEqual(by, decision.by);
 }
 
 function isSameTransition(told: ShownTransition, step: InstanceStep, project: string): boolean {

@@ -2,6 +2,7 @@
 import { type LogVerification, verifyLog } from '../../actors/audit/log-verifier.ts';
 import { machineDefinitions } from '../../machines/registry.ts';
 import { CommitReader } from '../../sqlite/commit-reader.ts';
+import type { Clock } from '../../streams/clock.ts';
 import { CommitBodiesOfStream } from '../../streams/commit/commit-bodies.ts';
 import type { Stream } from '../../streams/stream.ts';
 import type { AdminRoutes } from './admin-server.ts';
@@ -15,6 +16,7 @@ const TOLD_EACH = 100;
 export function auditRoutes(parts: {
   readonly stream: Stream;
   readonly controlPath: string;
+  readonly clock: Clock;
 }): AdminRoutes {
   return {
     async [AUDIT_VERIFY_PATH](signal, onProgress): Promise<LogVerification> {
@@ -22,7 +24,7 @@ export function auditRoutes(parts: {
       const bodies = new CommitBodiesOfStream(parts.stream);
       try {
         return await verifyLog({
-          ...{ reader, bodies, machines: machineDefinitions, signal },
+          ...{ reader, bodies, machines: machineDefinitions, nowMs: parts.clock.now(), signal },
           onProgress(progress) {
             const { verified, commits } = progress;
             if (verified % TOLD_EACH === 0 || verified === commits) onProgress(progress);

@@ -1,12 +1,13 @@
-/** What `svc audit verify` says to people. */
+/** What `svc audit verify` says to people: what holds, what does not, and what was not proven. */
 import type {
-  BrokenCommit,
+  Broken,
   LogVerification,
   ProjectVerification,
 } from '../../actors/audit/log-verifier.ts';
 import { tableLines } from './table.ts';
 
-export function verificationText({ projects }: LogVerification): string {
+export function verificationText(verification: LogVerification): string {
+  const { projects, hasLog } = verification;
   if (projects.length === 0) return 'There are no commits yet: nothing to prove\n';
   const columns = [
     { title: 'project' },
@@ -16,35 +17,64 @@ export function verificationText({ projects }: LogVerification): string {
     { title: 'result' },
   ];
   const broken = projects.flatMap((project) => (project.broken ? [project.broken] : []));
-  return [
-    ...tableLines(columns, projects.map(rowOf)),
-    '',
-    ...(broken.length === 0 ? [HOLDS] : brokenLines(broken)),
-    '',
-  ].join('\n');
+  const rows = projects.map((project) => rowOf(project, hasLog));
+  const end = broken.length === 0 ? provenLines(verification) : brokenLines(broken);
+  return [...tableLines(columns, rows), '', ...end, ''].join('\n');
 }
 
-const HOLDS = 'Every chain is whole, and what is recorded is what was committed.';
-
-function rowOf(project: ProjectVerification): string[] {
-  const { commits, headersAlone, steps, decidedAgain, broken } = project;
-  const counts = [commits, headersAlone, steps, decidedAgain].map((value) =>
-    value.toLocaleString('en-US'),
-  );
-  return [project.project, ...counts, broken ? `BROKEN at commit ${broken.number}` : 'holds'];
+/** Does everything hold, and was the log there to prove it by? */
+export function isProven({ projects, hasLog }: LogVerification): boolean {
+  return projects.every(({ broken }) => broken === null) && (hasLog || projects.length === 0);
 }
 
-function brokenLines(broken: readonly BrokenCommit[]): string[] {
+function rowOf(project: ProjectVerification, hasLog: boolean): string[] {
+  const { commits, headersAlone, steps, decidedAgain } = project;
+  const counts = [commits, headersAlone, steps, decidedAgain].map(inGroups);
+  return [project.project, ...counts, resultOf(project, hasLog)];
+}
+
+function resultOf({ broken, headersAlone }: ProjectVerification, hasLog: boolean): string {
+  if (broken?.commit) return `BROKEN at commit ${broken.commit.number}`;
+  if (broken) return 'BROKEN: of no commit';
+  if (!hasLog) return 'chain alone';
+  return headersAlone === 0 ? 'holds' : 'holds, as far as the log goes back';
+}
+
+function provenLines({ projects, hasLog }: LogVerification): string[] {
+  const sum = (field: 'headersAlone' | 'stateAlone' | 'instances' | 'commits'): number =>
+    projects.reduce((total, project) => total + project[field], 0);
+  const headers = sum('headersAlone');
+  const chain =
+    'Proven: every chain of commits is whole; each transition that audit shows stands under a ' +
+    'commit of its project; each instance is in the state that its last transition came to.';
+  const bodies = `who decided what in ${inGroups(headers)} of ${inGroups(sum('commits'))} commits`;
+  const rows = `more than the state of ${inGroups(sum('stateAlone'))} of ${inGroups(sum('instances'))} instances`;
+  const notProven = `Not proven: ${bodies}, and ${rows}`;
+  if (!hasLog) {
+    const how = 'start the service, whose log is on a server, and ask again';
+    return [chain, `${notProven}, because the log is not here: ${how}.`];
+  }
+  if (headers > 0) {
+    return [chain, 'What the log still holds is what was committed.', `${notProven}: too old.`];
+  }
+  return ['Every chain is whole, and what is recorded is what was committed.'];
+}
+
+function brokenLines(broken: readonly Broken[]): string[] {
   return [
-    'The first commit of each project that does not hold:',
-    ...broken.map(
-      ({ project, number, id, sequence, detail }) =>
-        `  ${project}: commit ${number} (${id}, position ${sequence}): ${detail}`,
-    ),
+    'The first thing of each project that does not hold:',
+    ...broken.map(({ project, commit, detail }) => {
+      const at = commit && `commit ${commit.number} (${commit.id}, position ${commit.sequence})`;
+      return `  ${project}: ${at ?? 'of no commit'}: ${detail}`;
+    }),
     '',
     'What to do:',
     '  1. Keep a copy of the data folder as it is: it is the evidence.',
     '  2. Look for a failing disk (dmesg, smartctl), and for who could write to the folder.',
     '  3. Restore the folder from a copy that holds: run this command on it first.',
   ];
+}
+
+function inGroups(value: number): string {
+  return value.toLocaleString('en-US');
 }

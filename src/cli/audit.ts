@@ -10,15 +10,17 @@ import { AdminFault, askService, NoService } from '../admin/admin-client.ts';
 import { AUDIT_VERIFY_PATH } from '../admin/audit-routes.ts';
 import { ConfigError, loadConfig } from '../config.ts';
 import { asDataFolderFault, DataFolderUnusable } from '../data-folder.ts';
-import { verificationText } from './audit-report.ts';
+import { isProven, verificationText } from './audit-report.ts';
+import { processPorts } from './client/ports.ts';
 import { type Command, EXIT_FAULT, EXIT_OK, EXIT_USAGE, type Surroundings } from './command.ts';
 
 const USAGE = `Usage: svc audit verify [--data FOLDER] [--json]
 
   verify  Prove that the recorded history is what was committed: every project's chain of commits
           from the first to the last, the bodies that the log still holds, what audit shows of
-          them, and each step decided again by its machine. Exit code 1 when something does not
-          hold, with the first commit that does not.
+          them, each step decided again by its machine, and every row of an instance. Exit code 1
+          when something does not hold, with the first commit that does not, and when the log is
+          elsewhere, so that no more than the chain could be proven.
 
   --data  Folder of the databases, as of "svc serve". Default: SVC_DATA, or ./data.
   --json  The result as one JSON document, for programs.
@@ -80,12 +82,12 @@ async function verify({ folder, json }: Asked, surroundings: Surroundings): Prom
   progress.end();
   const text = json ? `${JSON.stringify(result, null, 2)}\n` : verificationText(result);
   surroundings.stdout(text);
-  return result.projects.every(({ broken }) => broken === null) ? EXIT_OK : EXIT_FAULT;
+  return isProven(result) ? EXIT_OK : EXIT_FAULT;
 }
 
 async function askOrRead(
   folder: string,
-  { stderr }: Surroundings,
+  { stderr, client = processPorts() }: Surroundings,
   onProgress: (progress: VerifyProgress) => void,
 ): Promise<LogVerification> {
   try {
@@ -105,7 +107,7 @@ async function askOrRead(
   if (!existsSync(paths.events)) stderr('There is no events.db: only the chain itself is proven\n');
   const { verifyOnDisk } = await import('../admin/audit-on-disk.ts');
   try {
-    return await verifyOnDisk(paths, onProgress);
+    return await verifyOnDisk(paths, { nowMs: client.clock.now(), onProgress });
   } catch (error) {
     throw asDataFolderFault(error, paths.control);
   }

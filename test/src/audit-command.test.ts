@@ -2,7 +2,7 @@
  * `svc audit verify` as an operator runs it: on folders where no service runs, one of them sound
  * and the others with one thing changed that nobody committed, and beside a service that runs.
  */
-import { cpSync } from 'node:fs';
+import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import t, { type Test } from 'tap';
@@ -12,6 +12,7 @@ import { openDatabase } from '../../sqlite/database.ts';
 import { openEmbeddedStream } from '../../sqlite/embedded-stream.ts';
 import { openInstanceStore } from '../../sqlite/instance-store.ts';
 import { auditCommand } from '../../src/cli/audit.ts';
+import { processPorts } from '../../src/cli/client/ports.ts';
 import type { Surroundings } from '../../src/cli/command.ts';
 import { VirtualClock } from '../../streams/clock.ts';
 import { EVENTS_STREAM } from '../../streams/commit/events.ts';
@@ -54,8 +55,13 @@ async function folderWithHistory(t: Test): Promise<string> {
   return folder;
 }
 
-/** Runs the command in this process. */
-async function verify(folder: string, ...more: string[]) {
+const DAY_MS = 24 * HOUR_MS;
+
+/** Runs the command in this process, soon after the last commit. */
+const verify = (folder: string, ...more: string[]) => verifyAfter(2 * HOUR_MS, folder, ...more);
+
+/** @param passedMs since the first commit */
+async function verifyAfter(passedMs: number, folder: string, ...more: string[]) {
   const out = { text: '', error: '' };
   const surroundings: Surroundings = {
     ...{ environment: {}, isTerminal: false, log: () => {}, exitNow: () => {} },
@@ -66,6 +72,7 @@ async function verify(folder: string, ...more: string[]) {
       out.error += text;
     },
     onSignal: () => () => {},
+    client: { ...processPorts(), clock: new VirtualClock(START_MS + passedMs) },
   };
   const code = await auditCommand.run(['verify', '--data', folder, ...more], surroundings);
   return { code, ...out };
@@ -217,25 +224,148 @@ t.test('One byte of any commit in the log is found, wherever it lies', async (t)
     t.equal(code, 1);
     const broken = JSON.parse(text).projects.filter((one: { broken: object }) => one.broken);
     t.equal(broken.length, 1);
-    t.equal(broken[0].broken.sequence, position % 2 ** 40, 'the commit that was changed');
+    t.equal(broken[0].broken.commit.sequence, position % 2 ** 40, 'the commit that was changed');
   }
 });
 
-t.test('A log that retention has shortened is proven by its headers', async (t) => {
+type SqlOf = Readonly<Partial<Record<'control.db' | 'events.db', string>>>;
+
+/** A copy of a folder after these statements. */
+function changed(t: Test, sound: string, sql: SqlOf): string {
+  const folder = dataFolder(t);
+  cpSync(sound, folder, { recursive: true });
+  for (const [file, statements] of Object.entries(sql)) {
+    const database = new Database(join(folder, file));
+    database.exec(statements);
+    database.close();
+  }
+  return folder;
+}
+
+const NOT_THE_LAST = 'position < (SELECT max(position) FROM stream_message)';
+const OF_ACCOUNTS = "machine = 'serviceAccount' AND project = 'alpha'";
+
+t.test('A row that no commit made is found, whatever it says', async (t) => {
+  const sound = await folderWithHistory(t);
+  const columns = 'version, value, context, timers, final, created, updated';
+  const planted = changed(t, sound, {
+    'control.db': `INSERT INTO instances (project, machine, instance, ${columns})
+      SELECT project, machine, 'planted', ${columns} FROM instances
+      WHERE machine = 'credential' AND project = 'alpha' AND final = 0 LIMIT 1`,
+  });
+  const { code, text } = await verify(planted);
+  t.equal(code, 1, text);
+  t.match(text, /alpha .* BROKEN: of no commit\n/);
+  t.match(text, /alpha: of no commit: The row of credential planted comes from no commit/);
+  t.match(text, /beta .* holds\n/);
+  const elsewhere = changed(t, sound, {
+    'control.db': `INSERT INTO instances (project, machine, instance, ${columns})
+      SELECT 'nowhere', machine, instance, ${columns} FROM instances LIMIT 1`,
+  });
+  t.match(await verify(elsewhere), { code: 1, text: /nowhere +0 .* BROKEN: of no commit/ });
+});
+
+t.test('A transition that no commit made is found, where no body tells of it too', async (t) => {
+  const sound = await folderWithHistory(t);
+  const cases: readonly [string, string, RegExp][] = [
+    [
+      'under no commit',
+      'UPDATE transitions SET id = id + 1024000 WHERE id IN',
+      /that no commit of/,
+    ],
+    ['at another time', 'UPDATE transitions SET at = at - 1 WHERE id IN', /at another time than/],
+    ['from another state', `UPDATE transitions SET from_state = '"x"' WHERE id IN`, /go on where/],
+    [
+      'to another state',
+      `UPDATE transitions SET to_state = '"x"' WHERE id IN`,
+      /not what its last/,
+    ],
+    ['taken out', 'DELETE FROM transitions WHERE id IN', /is not what its last transition came to/],
+  ];
+  for (const [name, sql, detail] of cases) {
+    const last = `(SELECT max(id) FROM transitions WHERE ${OF_ACCOUNTS} GROUP BY instance
+      HAVING count(*) > 1)`;
+    const folder = changed(t, sound, { 'control.db': `${sql} ${last}`, 'events.db': REMOVED });
+    const { code, text } = await verifyAfter(31 * DAY_MS, folder);
+    t.equal(code, 1, name);
+    t.match(text, detail, name);
+  }
+  const gone = changed(t, sound, {
+    'control.db': `DELETE FROM instances WHERE ${OF_ACCOUNTS} AND value = '"active"'`,
+    'events.db': REMOVED,
+  });
+  const told = await verifyAfter(31 * DAY_MS, gone);
+  t.match(told, { code: 1, text: /there is no row of it/ });
+});
+
+const REMOVED = `DELETE FROM stream_message WHERE ${NOT_THE_LAST}`;
+
+t.test('Who acted, when and by which request is proven of what audit shows', async (t) => {
+  const sound = await folderWithHistory(t);
+  for (const change of [
+    `actor = '{"kind":"human","name":"people/somebody"}'`,
+    'at = at + 1',
+    "request = 'another'",
+  ]) {
+    const sql = `UPDATE transitions SET ${change} WHERE id / 1024 = ${sequenceOfThird}`;
+    const { code, text } = await verify(changed(t, sound, { 'control.db': sql }));
+    t.equal(code, 1, change);
+    t.match(text, /beta: commit 3 .*Audit shows (another|a) transition/, change);
+  }
+});
+
+t.test('A body that is gone is believed to be too old only when it is', async (t) => {
+  const sound = await folderWithHistory(t);
+  const raised = changed(t, sound, {
+    'events.db': REMOVED,
+    'control.db': `
+      UPDATE instances SET context = replace(context, 'monitoring.read', 'monitoring.write')
+        WHERE ${OF_ACCOUNTS};
+      DELETE FROM transitions WHERE ${OF_ACCOUNTS}`,
+  });
+  const { code, text } = await verify(raised);
+  t.equal(code, 1, text);
+  t.match(text, /alpha: commit 1 .*Its body is gone, and it is younger than what the log lets go/);
+  const later = await verifyAfter(31 * DAY_MS, raised);
+  t.equal(later.code, 1, later.text);
+  t.match(later.text, /The row of serviceAccount \w+ comes from no commit/);
+});
+
+t.test('A log that retention has shortened is proven by its headers, and no more', async (t) => {
   const folder = await folderWithHistory(t);
   const database = new Database(join(folder, 'events.db'));
   database.exec('DELETE FROM stream_message WHERE position % (1 << 40) <= 5');
   database.close();
-  const { code, text } = await verify(folder, '--json');
+  const monthLater = (...more: string[]) => verifyAfter(31 * DAY_MS, folder, ...more);
+  const { code, text } = await monthLater('--json');
   t.equal(code, 0, text);
   const [alpha] = JSON.parse(text).projects;
   t.equal(alpha.headersAlone, 5);
   t.ok(alpha.decidedAgain < alpha.commits);
+  t.ok(alpha.stateAlone > 0 && alpha.stateAlone < alpha.instances);
+  const words = (await monthLater()).text;
+  t.match(words, /alpha .* holds, as far as the log goes back\n/);
+  t.match(words, /Not proven: who decided what in 5 of \d+ commits, and more than the state of /);
+  t.notMatch(words, /what is recorded is what was committed/);
   const gap = new Database(join(folder, 'events.db'));
   gap.exec('DELETE FROM stream_message WHERE position % (1 << 40) = 9');
   gap.close();
-  const { text: told } = await verify(folder);
+  const { text: told } = await monthLater();
   t.match(told, /position 9\): The log does not hold it, though it should/);
+});
+
+t.test('Where the log is elsewhere, the chain alone is proven, and that is said', async (t) => {
+  const folder = await folderWithHistory(t);
+  for (const file of ['events.db', 'events.db-wal', 'events.db-shm']) {
+    rmSync(join(folder, file), { force: true });
+  }
+  const { code, text, error } = await verify(folder);
+  t.equal(code, 1, text);
+  t.match(error, /There is no events\.db/);
+  t.match(text, /alpha .* chain alone\n/);
+  t.match(text, /Proven: every chain of commits is whole;/);
+  t.match(text, /Not proven: who decided what in (\d+) of \1 commits, .* start the service/);
+  t.notMatch(text, /holds/);
 });
 
 t.test('What cannot be done is told in a sentence', async (t) => {

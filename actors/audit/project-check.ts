@@ -1,0 +1,125 @@
+/**
+ * One project's chain, taken commit by commit: headers against their hashes and each other, bodies
+ * against the headers, and what is left to say of the rows. The first thing that does not hold is
+ * kept; the look goes on, so that the counts are of everything.
+ */
+import type { StoredCommit } from '../../sqlite/commit-reader.ts';
+import { GENESIS } from '../../streams/commit/chain.ts';
+import {
+  CommitCorrupt,
+  type CommitHeader,
+  decodeCommit,
+  decodeHeader,
+  UnknownCommitFormat,
+  verifyCommit,
+} from '../../streams/commit/codec.ts';
+import type { Broken, CommitBodies, ProjectVerification } from './log-verifier.ts';
+import type { StepChecker } from './step-checker.ts';
+
+export interface ProjectCheckParts {
+  /** null: the log is elsewhere, and headers are all there is. */
+  readonly log: {
+    readonly bodies: CommitBodies;
+    readonly checker: StepChecker;
+    /** A commit before this time may have lost its body to retention, Unix ms; a later one not. */
+    readonly believedMs: number;
+  } | null;
+}
+
+export class ProjectCheck {
+  readonly #project: string;
+  readonly #parts: ProjectCheckParts;
+  #head: Pick<StoredCommit, 'number' | 'hash' | 'sequence' | 'id'> = {
+    ...GENESIS,
+    ...{ sequence: 0, id: '' },
+  };
+  readonly #counts = {
+    ...{ commits: 0, headersAlone: 0, steps: 0, decidedAgain: 0 },
+    ...{ instances: 0, stateAlone: 0 },
+  };
+  /** Sequence of the first commit whose body was looked at. */
+  #bodiesFrom = Number.POSITIVE_INFINITY;
+  #broken: Broken | null = null;
+
+  constructor(project: string, parts: ProjectCheckParts) {
+    this.#project = project;
+    this.#parts = parts;
+  }
+
+  /** The next commit in the log's order. Rejects with a fault of reading alone. */
+  async take(stored: StoredCommit): Promise<void> {
+    this.#counts.commits++;
+    try {
+      const header = this.#checkHeader(stored);
+      await this.#checkBody(stored, header);
+    } catch (error) {
+      const isBroken = error instanceof CommitCorrupt || error instanceof UnknownCommitFormat;
+      if (!isBroken) throw error;
+      this.break(stored, error.message);
+    }
+    this.#head = stored;
+  }
+
+  /** An instance's row. @param sequence of its last transition's commit; undefined: it has none */
+  takeRow(sequence: number | undefined, fault: string | undefined): void {
+    this.#counts.instances++;
+    if (fault !== undefined) this.break(null, fault);
+    else if (sequence !== undefined && sequence < this.#bodiesFrom) this.#counts.stateAlone++;
+  }
+
+  endAt(head: { readonly number: number; readonly hash: string }): void {
+    if (head.number === this.#head.number && head.hash === this.#head.hash) return;
+    const detail =
+      `The chain is said to end with commit ${head.number}, and the last one that is there is ` +
+      `${this.#head.number}: commits are missing at its end, or the last one was replaced`;
+    this.break({ ...this.#head, number: head.number }, detail);
+  }
+
+  /** @param commit null: it is of no commit */
+  break(commit: Pick<StoredCommit, 'number' | 'id' | 'sequence'> | null, detail: string): void {
+    const at = commit && { number: commit.number, id: commit.id, sequence: commit.sequence };
+    this.#broken ??= { project: this.#project, commit: at, detail };
+  }
+
+  report(): ProjectVerification {
+    return { project: this.#project, ...this.#counts, broken: this.#broken };
+  }
+
+  #checkHeader({ header: text, hash, project, number, id }: StoredCommit): CommitHeader {
+    const { header, hash: found } = decodeHeader(Buffer.from(text));
+    if (found !== hash) throw new CommitCorrupt('The header is not what its hash was taken of');
+    if (header.project !== project || header.number !== number || header.id !== id) {
+      throw new CommitCorrupt('The header is filed under another project, number or id');
+    }
+    const { number: before, hash: predecessor } = this.#head;
+    if (number !== before + 1) {
+      throw new CommitCorrupt(`It follows commit ${before}: what was between them is missing`);
+    }
+    if (header.predecessor === predecessor) return header;
+    throw new CommitCorrupt(`It does not follow commit ${before}, whose hash is another`);
+  }
+
+  async #checkBody({ sequence, hash }: StoredCommit, header: CommitHeader): Promise<void> {
+    const { log } = this.#parts;
+    const body = log ? await log.bodies.at(sequence) : 'removed';
+    if (body === undefined) throw new CommitCorrupt('The log does not hold it, though it should');
+    if (log === null || body === 'removed') return this.#takeHeaderAlone(header);
+    const { hash: found, dropped } = verifyCommit(body);
+    if (found !== hash) throw new CommitCorrupt('The log holds another commit in its place');
+    if (dropped > 0) return this.#takeHeaderAlone(header);
+    this.#bodiesFrom = Math.min(this.#bodiesFrom, sequence);
+    const { commit } = decodeCommit(body);
+    const check = await log.checker.check(commit, sequence);
+    this.#counts.steps += check.steps;
+    this.#counts.decidedAgain += check.decidedAgain;
+    if (check.fault !== undefined) throw new CommitCorrupt(check.fault);
+  }
+
+  /** Retention takes what is old, and nothing else does. */
+  #takeHeaderAlone({ at }: CommitHeader): void {
+    this.#counts.headersAlone++;
+    const { log } = this.#parts;
+    if (log === null || at < log.believedMs) return;
+    throw new CommitCorrupt('Its body is gone, and it is younger than what the log lets go of');
+  }
+}
