@@ -102,6 +102,13 @@ t.test(
       refused.map(({ text }) => text).join(''),
       /--datacenter is .*no project nowhere.*--days is 1 to 365/s,
     );
+    const restored = await admin('restored');
+    t.match(restored.stdout, /^generation 2 began .*; ended: 0 sessions, /, restored.text);
+    t.match(restored.stdout, new RegExp(`collector +projects/demo/.*${demoKey.slice(-4)}`));
+    t.notMatch(restored.stdout, new RegExp(id), 'what is revoked is not listed');
+    const next = await admin('restored', '--json');
+    t.match(JSON.parse(next.stdout), { generation: 3, credentials: Array });
+    t.match(await admin('restored', '--request-id', 'x'), { code: 1, text: /a UUID is needed/ });
     t.notMatch(program.log(), key);
     t.equal(await program.stop(), 0);
   },

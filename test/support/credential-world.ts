@@ -31,13 +31,20 @@ export interface StreamWorld extends World {
   readonly stream: Stream;
 }
 
-/** Started; ends with the test. `beside`: as a second node on that world's stream. */
-export async function startWorld(t: Test, beside?: StreamWorld): Promise<StreamWorld> {
+/**
+ * Started; ends with the test. `beside`: as a second node on that world's stream. `path`: of a
+ * database that outlives it; whoever opens it again takes another seed, as ids are not made twice.
+ */
+export async function startWorld(
+  t: Test,
+  beside?: StreamWorld,
+  { path = ':memory:', seed = 42 } = {},
+): Promise<StreamWorld> {
   const { clock, random } = beside ?? {
     clock: new VirtualClock(START_MS),
-    random: seededRandom(42),
+    random: seededRandom(seed),
   };
-  const database = openDatabase({ path: ':memory:', synchronous: 'NORMAL', migrations: [] });
+  const database = openDatabase({ path, synchronous: 'NORMAL', migrations: [] });
   const stream = beside?.stream ?? openEmbeddedStream({ storage: database, clock, random });
   const host = createHost({
     stream,
