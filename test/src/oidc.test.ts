@@ -9,6 +9,7 @@ import { EncryptJWT, type JWTPayload, UnsecuredJWT } from 'jose';
 import t, { type Test } from 'tap';
 import { createIdentityProvider, SignInFailed } from '../../src/http/auth/identity-provider.ts';
 import { createLoginStates } from '../../src/http/auth/login-state.ts';
+import { scrubSecrets } from '../../src/log.ts';
 import { VirtualClock } from '../../streams/clock.ts';
 import {
   ada,
@@ -233,6 +234,33 @@ t.test('an ID token that is not for this sign-in, this service or by this provid
   }
 });
 
+t.test('an address is verified by the answer that tells it, and by no other', async (t) => {
+  const world = await start(t);
+  const { provider } = world;
+  const nowSeconds = Math.floor(Date.now() / 1000);
+  const told = async (subject: string, inToken: object, inProfile: object) => {
+    const browser = new Browser(world);
+    const { callback, authorization } = await goToProvider(world, browser);
+    const nonce = authorization.searchParams.get('nonce') ?? '';
+    const times = { iat: nowSeconds, exp: nowSeconds + 60 };
+    const claims = { iss: provider.issuer, aud: CLIENT_ID, sub: subject, nonce, ...times };
+    const idToken = await provider.idToken({ ...claims, ...inToken });
+    const types = { access_token: 'a', token_type: 'Bearer', expires_in: 60 };
+    provider.answerToken = async () => ({ ...types, id_token: idToken });
+    provider.answerProfile = async () => ({ sub: subject, ...inProfile });
+    const { status } = await browser.get(pathOf(callback));
+    return status;
+  };
+  const [mine, adas] = [{ email: 'mallory@evil.example' }, { email: 'ada@example.com' }];
+  const verified = { email_verified: true };
+  t.equal(await told('mallory', adas, { ...mine, ...verified }), 403, "the profile's word");
+  t.equal(await told('mallory', verified, adas), 403, "the token's word");
+  t.equal(await told('mallory', adas, verified), 403, 'a word alone');
+  t.equal(await told('mallory', { ...adas, email_verified: false }, { ...adas, ...verified }), 403);
+  t.equal(await told('ada-1', mine, { ...adas, ...verified }), 303, 'both of the profile');
+  t.equal(await told('ada-1', { ...adas, ...verified }, {}), 303, 'both of the token');
+});
+
 t.test('a nonce that was changed on the way to the provider is found out', async (t) => {
   const world = await start(t);
   const browser = new Browser(world);
@@ -284,6 +312,7 @@ t.test('the login state is sealed, and good for ten minutes', async (t) => {
   const state = { state: 's', nonce: 'n', verifier: 'v', returnPath: '/' };
   const sealed = await states.seal(state);
   t.same(await states.open(sealed), state);
+  t.equal(scrubSecrets(`svc_login=${sealed}; a=b`), 'svc_login=[redacted token]; a=b');
   t.equal(await createLoginStates(other, clock).open(sealed), undefined);
   t.equal(await states.open(`${sealed.slice(0, -2)}AA`), undefined);
   t.equal(await states.open('nothing'), undefined);

@@ -1,7 +1,7 @@
 /**
  * A real OpenID Connect provider (oidc-provider) on 127.0.0.1 beside the service, for tests of
- * signing in at one. Whoever comes is `account`, without questions; `answerToken` stands in for
- * its token endpoint, to send what a provider should not.
+ * signing in at one. Whoever comes is `account`, without questions; `answerToken` and
+ * `answerProfile` stand in for two of its endpoints, to send what a provider should not.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
@@ -22,6 +22,8 @@ export interface ProviderControl {
   account: Account | undefined;
   /** Answers the token endpoint in place of the provider. */
   answerToken: (() => Promise<object>) | undefined;
+  /** Answers the UserInfo endpoint in place of the provider. */
+  answerProfile: (() => Promise<object>) | undefined;
   /** Accepts connections, and answers nothing. */
   isSilent: boolean;
   readonly issuer: string;
@@ -60,11 +62,13 @@ export async function startOidcWorld(
     const [scheme = ''] = (request.headers.authorization ?? '').split(' ', 1);
     control.asked.push(`${request.method} ${path} ${scheme}`.trim());
     if (control.isSilent) return;
-    if (path !== '/token' || !control.answerToken) {
+    const standIns = { '/token': control.answerToken, '/me': control.answerProfile };
+    const answer = standIns[path as keyof typeof standIns];
+    if (!answer) {
       handle(request, response);
       return;
     }
-    control.answerToken().then((body) => {
+    answer().then((body) => {
       response.setHeader('content-type', 'application/json');
       response.end(JSON.stringify(body));
     }, response.destroy.bind(response));
@@ -74,7 +78,13 @@ export async function startOidcWorld(
   await listen(0);
   const { port } = server.address() as { port: number };
   const control: ProviderControl = {
-    ...{ account: ada, answerToken: undefined, isSilent: false, asked: [] },
+    ...{
+      account: ada,
+      answerToken: undefined,
+      answerProfile: undefined,
+      isSilent: false,
+      asked: [],
+    },
     issuer: `http://127.0.0.1:${port}`,
     idToken: (claims, { otherKey = false } = {}) =>
       new SignJWT(claims)

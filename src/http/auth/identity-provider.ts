@@ -88,10 +88,9 @@ export function createIdentityProvider(options: IdentityProviderOptions): Identi
         });
         const claims = tokens.claims();
         if (!claims) throw new SignInFailed('invalid', 'no ID token');
-        const told = hasProfile(claims)
-          ? claims
-          : { ...(await profileOf(config, tokens.access_token, claims.sub)), ...claims };
-        return identityOf(claims.iss, claims.sub, told);
+        if (hasProfile(claims)) return identityOf(claims.iss, claims.sub, claims);
+        const profile = await profileOf(config, tokens.access_token, claims.sub);
+        return identityOf(claims.iss, claims.sub, joined(claims, profile));
       } catch (error) {
         throw error instanceof SignInFailed ? error : failureOf(error);
       }
@@ -167,27 +166,34 @@ function authenticationOf(secret: string | undefined): oidc.ClientAuth {
   };
 }
 
-function hasProfile(claims: Readonly<Record<string, unknown>>): boolean {
+function hasProfile(claims: Told): boolean {
   return claims.email !== undefined && claims.email_verified !== undefined;
 }
+
+/**
+ * An ID token without a whole address, and the profile. The address and the word that it is verified
+ * are of one answer: put together from two, that word would vouch for an address it was not said of.
+ */
+function joined(claims: Told, profile: Told): Told {
+  const { email, email_verified } = profile.email === undefined ? claims : profile;
+  return { ...profile, ...claims, email, email_verified };
+}
+
+type Told = Readonly<Record<string, unknown>>;
 
 /** Many providers tell the address here alone; {} when they have no such endpoint. */
 async function profileOf(
   config: oidc.Configuration,
   accessToken: string,
   subject: string,
-): Promise<Readonly<Record<string, unknown>>> {
+): Promise<Told> {
   if (config.serverMetadata().userinfo_endpoint === undefined) return {};
   return oidc.fetchUserInfo(config, accessToken, subject);
 }
 
 const NAME_CHARS_MAX = 100;
 
-function identityOf(
-  issuer: string,
-  subject: string,
-  told: Readonly<Record<string, unknown>>,
-): VouchedIdentity {
+function identityOf(issuer: string, subject: string, told: Told): VouchedIdentity {
   const email = (typeof told.email === 'string' && parseAddress(told.email)) || '';
   const names = [told.name, told.preferred_username, email, subject];
   const name = names.find((one): one is string => typeof one === 'string' && one.trim() !== '');
