@@ -140,7 +140,7 @@ export const settingsTable = {
   }),
   smtpUrl: optional('SVC_SMTP_URL', mailServer, {
     secret: true,
-    help: 'Mail server for sign-in links and invitations. With a user, and not on this machine, it must offer TLS.',
+    help: 'Mail server for sign-in links and invitations. It must offer TLS, unless it is on this machine.',
   }),
   ciIssuers: setting('SVC_CI_ISSUERS', ciIssuers, 'github', {
     help: 'Issuers whose CI identity tokens can be exchanged. What is given replaces the default: name github too to keep it. The address of an issuer of your own is written as its tokens have it in iss; plain http is for loopback alone. docs/ci-claims.md tells what of their tokens is bound.',

@@ -1,7 +1,7 @@
 /**
  * Mail to the one server of SVC_SMTP_URL, by nodemailer. It may read no file and fetch no address
- * for a message, whatever the message says; every wait has an end; a password goes over TLS alone,
- * unless the server is on this machine. Plain text only, nothing that tells whether it was read.
+ * for a message, whatever the message says; every wait has an end; mails, whose links sign people in,
+ * and a password go over TLS alone, unless the server is on this machine. Plain text only, nothing that tells whether it was read.
  */
 import { createTransport } from 'nodemailer';
 import { isLoopbackHost } from '../setting-kinds.ts';
@@ -86,8 +86,8 @@ export function transportOptions(url: string) {
     host: hostname.replace(/^\[|\]$/g, ''),
     port: port === '' ? (PORTS[protocol] ?? 587) : Number(port),
     secure: protocol === 'smtps:',
-    // Without it a password goes out in the clear where somebody hides that TLS is offered.
-    requireTLS: protocol === 'smtp:' && username !== '' && !isLoopbackHost(hostname),
+    // Without it links and a password go out in the clear where somebody hides that TLS is offered.
+    requireTLS: protocol === 'smtp:' && !isLoopbackHost(hostname),
     ...(username !== '' && { auth }),
     connectionTimeout: CONNECT_MS,
     greetingTimeout: GREETING_MS,

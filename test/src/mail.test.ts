@@ -217,21 +217,25 @@ t.test('what is put into a mail stays where it is put', async (t) => {
   t.match(bodyOf(taken), /^\.\nQUIT\nfile:\/\/\/etc\/hostname/);
 });
 
-t.test('a password goes over TLS alone, unless the server is on this machine', async (t) => {
-  for (const [url, expected] of [
-    ['smtp://u:p@mail.example.com', { port: 587, secure: false, requireTLS: true }],
-    ['smtp://mail.example.com:25', { port: 25, secure: false, requireTLS: false }],
-    ['smtps://u:p@mail.example.com', { port: 465, secure: true, requireTLS: false }],
-    ['smtp://u:p@[::1]:2525', { port: 2525, host: '::1', requireTLS: false }],
-    ['smtp://u%40x:p%3A%2F@localhost', { auth: { user: 'u@x', pass: 'p:/' }, requireTLS: false }],
-  ] as const) {
-    t.match(transportOptions(url), {
-      ...expected,
-      disableFileAccess: true,
-      disableUrlAccess: true,
-    });
-  }
-});
+t.test(
+  'mails and a password go over TLS alone, unless the server is on this machine',
+  async (t) => {
+    for (const [url, expected] of [
+      ['smtp://u:p@mail.example.com', { port: 587, secure: false, requireTLS: true }],
+      ['smtp://mail.example.com:25', { port: 25, secure: false, requireTLS: true }],
+      ['smtp://127.0.0.1:25', { port: 25, secure: false, requireTLS: false }],
+      ['smtps://u:p@mail.example.com', { port: 465, secure: true, requireTLS: false }],
+      ['smtp://u:p@[::1]:2525', { port: 2525, host: '::1', requireTLS: false }],
+      ['smtp://u%40x:p%3A%2F@localhost', { auth: { user: 'u@x', pass: 'p:/' }, requireTLS: false }],
+    ] as const) {
+      t.match(transportOptions(url), {
+        ...expected,
+        disableFileAccess: true,
+        disableUrlAccess: true,
+      });
+    }
+  },
+);
 
 t.test(
   'letters are short, tell how long their link works, and hold nobody else’s lines',
