@@ -104,6 +104,8 @@ export async function startSystem(
   scope.teardown(() => end('SIGKILL'));
   const origin = `http://127.0.0.1:${port}`;
   await untilReady(child, origin + program.ready, name);
+  // Ready is told before the demo's keys are written.
+  if (name === 'ours') await untilWritten(join(folder, 'demo.json'));
   return {
     ...{ name, pid: child.pid ?? 0, origin },
     headers: name === 'ours' ? { authorization: `Bearer ${demoOf(folder).apiKey}` } : {},
@@ -152,6 +154,13 @@ async function untilReady(child: ChildProcess, url: string, name: string): Promi
     if (answer?.ok) return;
     if (child.exitCode !== null) throw new Error(`${name} ended with ${child.exitCode}`);
     if (performance.now() - startedMs > START_MS_MAX) throw new Error(`${name} is not ready`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+async function untilWritten(path: string): Promise<void> {
+  for (const startedMs = performance.now(); !existsSync(path); ) {
+    if (performance.now() - startedMs > START_MS_MAX) throw new Error(`There is no ${path}`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }

@@ -89,7 +89,25 @@ t.test('svc alerts', async (t) => {
     t.match((await svc('alerts', 'incidents', '--json')).json, { incidents: [] });
   });
 
-  await t.test('a preview that the service has tells how complete it is', async (t) => {
+  await t.test('a preview tells what would have fired, and saves nothing', async (t) => {
+    const before = (await svc('alerts', 'list', '--json')).json;
+    const preview = ['alerts', 'preview', '--name', 'Preview', '--severity', 'INFO', '--all-vms'];
+    const fires = await svc(...preview, ...condition, '0', '--history', '1h');
+    t.match(fires, {
+      code: 0,
+      stdout:
+        /^query +OK\nhistory +PARTIAL\nsamples +1 evaluated of \d expected\n\nVM .*\nvm-1 .* still$/m,
+    });
+    const quiet = await svc(...preview, ...condition, '5', '--json');
+    t.match(quiet.json, { queryStatus: 'OK', evaluatedSamples: '1', wouldHaveFired: [] });
+    const never = ['--metric', 'load_1m', '--operator', 'LESS_THAN', '--threshold', '9'];
+    t.match(await svc(...preview, ...never), { code: 0, stdout: /^Nothing was observed/m });
+    const refused = await svc(...preview, ...condition, '5', '--history', '8d');
+    t.match(refused, { code: 1, stderr: /INVALID_FIELD: historySeconds is 691200/ });
+    t.same((await svc('alerts', 'list', '--json')).json, before);
+  });
+
+  await t.test('a preview that is not whole says so', async (t) => {
     const gateway = await startGateway(t, world.endpoint);
     const preview = ['alerts', 'preview', ...condition, '5', '--severity', 'INFO', '--all-vms'];
     const args = [...preview, '--history', '2h', '--endpoint', gateway.url];

@@ -70,6 +70,9 @@ function previewText(preview: PreviewAlertRuleResponse): string {
     localTime(startUnix),
     endUnix === undefined ? 'still' : localTime(endUnix),
   ]);
-  const none = 'It would not have fired on what was observed';
+  const none =
+    evaluatedSamples === 0n
+      ? 'Nothing was observed, so that nothing is known of what it would have done'
+      : 'It would not have fired on what was observed';
   return `${head}\n${table(['VM', 'series', 'from', 'to'], rows, none)}`;
 }
