@@ -13,11 +13,11 @@ const DAY_MS = 86_400_000;
 
 /** @param nowMs Unix ms */
 export function keyStateAt({ value, context }: Instance, nowMs: number): KeyState {
-  const { expiresMs, overlapEndsMs } = context as unknown as CredentialContext;
+  const { expiresMs } = context as unknown as CredentialContext;
   const state = value as KeyState;
   if (state !== 'active' && state !== 'rotating') return state;
   if (nowMs >= expiresMs) return 'expired';
-  return overlapEndsMs !== null && nowMs >= overlapEndsMs ? 'revoked' : state;
+  return nowMs >= keyEndMs({ context }) ? 'revoked' : state;
 }
 
 export function isKeyLive(key: Instance, nowMs: number): boolean {
@@ -25,12 +25,17 @@ export function isKeyLive(key: Instance, nowMs: number): boolean {
   return state === 'active' || state === 'rotating';
 }
 
+/** When a live key stops working, Unix ms: with its lifetime, or before that with its overlap. */
+export function keyEndMs({ context }: Pick<Instance, 'context'>): number {
+  const { expiresMs, overlapEndsMs } = context as unknown as CredentialContext;
+  return Math.min(expiresMs, overlapEndsMs ?? Number.POSITIVE_INFINITY);
+}
+
 /**
- * The least of 1, 7 and 14 days within which a key's lifetime ends; undefined: none of them, or the
- * key has been replaced or has ended, so that there is nothing to do.
+ * The least of 1, 7 and 14 days within which a key stops working, also a replaced one that somebody
+ * may still use; undefined: none of them, or it has ended.
  */
 export function expiresWithinDays(key: Instance, nowMs: number): 1 | 7 | 14 | undefined {
-  if (keyStateAt(key, nowMs) !== 'active') return undefined;
-  const { expiresMs } = key.context as unknown as CredentialContext;
-  return WARN_DAYS.find((days) => expiresMs - nowMs <= days * DAY_MS);
+  if (!isKeyLive(key, nowMs)) return undefined;
+  return WARN_DAYS.find((days) => keyEndMs(key) - nowMs <= days * DAY_MS);
 }

@@ -75,10 +75,13 @@ t.test('a service account is created, edited, listed, disabled, enabled and dele
   t.match(named.body, { displayName: 'Only this', capabilities: ['monitoring.read'] });
   await key(name);
   const disabled = await call('DisableServiceAccount', { name, reason: 'Audit' });
-  t.match(disabled.body, { state: 'DISABLED', activeKeys: 1 });
-  t.match((await call('DisableServiceAccount', { name })).body, { state: 'DISABLED' });
+  t.match(disabled.body, { state: 'DISABLED', activeKeys: 1, disabledReason: 'Audit' });
+  const again = await call('DisableServiceAccount', { name });
+  t.match(again.body, { state: 'DISABLED', disabledReason: 'Audit' }, 'the first reason stays');
   t.match(await key(name), { status: 400, reason: 'INVALID_STATE' });
-  t.match((await call('EnableServiceAccount', { name })).body, { state: 'ACTIVE' });
+  t.match((await call('EnableServiceAccount', { name })).body, {
+    ...{ state: 'ACTIVE', disabledReason: '' },
+  });
   t.same((await call('DeleteServiceAccount', { name })).body, {});
   for (const method of ['Get', 'Update', 'Disable', 'Enable', 'Delete']) {
     t.match(await call(`${method}ServiceAccount`, { name }), { status: 404, reason: 'NOT_FOUND' });
@@ -249,7 +252,7 @@ t.test('Key rotation overlap: up to 24 hours, and none at all when none is asked
   });
   t.match((await call('GetKey', { name: old.key.name })).body, {
     ...{ state: 'ROTATING', overlapEndsUnix: String(START_SECONDS + 2 * DAY) },
-    ...{ successor: next.key.name, expiryWarning: 'NONE' },
+    ...{ successor: next.key.name, expiryWarning: 'WITHIN_1_DAY' },
   });
   clock.jump(DAY_MS - 1);
   t.same([await reads(old.secret), await reads(next.secret)], ['accepted', 'accepted']);

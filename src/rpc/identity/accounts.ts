@@ -31,21 +31,16 @@ type AccountMethods =
   | 'enableServiceAccount'
   | 'deleteServiceAccount';
 
-export function accountMethods({
-  host,
-  accounts,
-}: AccountsDeps): Pick<ServiceImpl<typeof AutomationService>, AccountMethods> {
-  const shown = (project: string, { answer }: Committed<ChangedAccount>) =>
-    accountMessage(host, committedRow(host, project, answer.account));
+export function accountMethods(
+  deps: AccountsDeps,
+): Pick<ServiceImpl<typeof AutomationService>, AccountMethods> {
+  return { ...readMethods(deps), ...editMethods(deps), ...endMethods(deps) };
+}
+
+type Methods<Names extends AccountMethods> = Pick<ServiceImpl<typeof AutomationService>, Names>;
+
+function readMethods({ host }: AccountsDeps): Methods<'listServiceAccounts' | 'getServiceAccount'> {
   return {
-    async createServiceAccount(request, context) {
-      const project = within(context, parseProjectName('projectName', request.projectName));
-      const { displayName, template, capabilities } = request;
-      const by = actorOf(context);
-      const key = requestKeyOf(context, CreateServiceAccountRequestSchema, request);
-      const about = { project, by, request: key, displayName, template, capabilities };
-      return shown(project, await accounts.create(about));
-    },
     listServiceAccounts(request, context) {
       const page = listRows(host, context, 'serviceAccount', request);
       const serviceAccounts = page.items.map((row) => accountMessage(host, row));
@@ -55,28 +50,50 @@ export function accountMethods({
       const about = { machine: 'serviceAccount', name, collection: 'serviceAccounts' } as const;
       return accountMessage(host, findRow(host, context, about));
     },
+  };
+}
+
+function editMethods({
+  host,
+  accounts,
+}: AccountsDeps): Methods<'createServiceAccount' | 'updateServiceAccount'> {
+  return {
+    async createServiceAccount(request, context) {
+      const project = within(context, parseProjectName('projectName', request.projectName));
+      const { displayName, template, capabilities } = request;
+      const by = actorOf(context);
+      const key = requestKeyOf(context, CreateServiceAccountRequestSchema, request);
+      const about = { project, by, request: key, displayName, template, capabilities };
+      return changedMessage(host, project, await accounts.create(about));
+    },
     async updateServiceAccount(request, context) {
       const at = accountOf(context, request.name);
       const { displayName } = request;
       const key = requestKeyOf(context, UpdateServiceAccountRequestSchema, request);
-      const about = {
-        ...at,
-        request: key,
-        displayName,
-        capabilities: request.capabilities?.values,
-      };
-      return shown(at.project, await accounts.update(about));
+      const capabilities = request.capabilities?.values;
+      const about = { ...at, request: key, displayName, capabilities };
+      return changedMessage(host, at.project, await accounts.update(about));
     },
+  };
+}
+
+function endMethods({
+  host,
+  accounts,
+}: AccountsDeps): Methods<
+  'disableServiceAccount' | 'enableServiceAccount' | 'deleteServiceAccount'
+> {
+  return {
     async disableServiceAccount(request, context) {
       const at = accountOf(context, request.name);
       const key = requestKeyOf(context, DisableServiceAccountRequestSchema, request);
-      const { reason } = request;
-      return shown(at.project, await accounts.disable({ ...at, request: key, reason }));
+      const about = { ...at, request: key, reason: request.reason };
+      return changedMessage(host, at.project, await accounts.disable(about));
     },
     async enableServiceAccount(request, context) {
       const at = accountOf(context, request.name);
       const key = requestKeyOf(context, EnableServiceAccountRequestSchema, request);
-      return shown(at.project, await accounts.enable({ ...at, request: key }));
+      return changedMessage(host, at.project, await accounts.enable({ ...at, request: key }));
     },
     async deleteServiceAccount(request, context) {
       const at = accountOf(context, request.name);
@@ -91,6 +108,14 @@ export function accountMethods({
 function accountOf(context: HandlerContext, name: string) {
   const { project, id } = parseName('name', name, 'serviceAccounts');
   return { project: within(context, project), account: id, by: actorOf(context) };
+}
+
+function changedMessage(
+  host: AccountsDeps['host'],
+  project: string,
+  { answer }: Committed<ChangedAccount>,
+) {
+  return accountMessage(host, committedRow(host, project, answer.account));
 }
 
 /** The row after a commit; also a deleted one, for the resend of what was done before that. */
@@ -124,6 +149,7 @@ function accountMessage(
     createdBy: about.createdBy,
     activeKeys: view.countInstances('credential', { final: false, owner }),
     activeConnections: enabledConnections(view, instance),
+    disabledReason: about.disabledReason ?? '',
   };
 }
 

@@ -13,7 +13,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file svc/iam/v1/automation.proto.
  */
 export const file_svc_iam_v1_automation: GenFile = /*@__PURE__*/
-  fileDesc("ChtzdmMvaWFtL3YxL2F1dG9tYXRpb24ucHJvdG8SCnN2Yy5pYW0udjEiPwoWRXhjaGFuZ2VDaVRva2VuUmVxdWVzdBISCgp0cnVzdF9uYW1lGAEgASgJEhEKCWFzc2VydGlvbhgCIAEoCSJhChdFeGNoYW5nZUNpVG9rZW5SZXNwb25zZRIUCgxhY2Nlc3NfdG9rZW4YASABKAkSFAoMcHJvamVjdF9uYW1lGAIgASgJEhoKEmV4cGlyZXNfaW5fc2Vjb25kcxgDIAEoBSI2Ch5MaXN0UGVybWlzc2lvblRlbXBsYXRlc1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJIlQKH0xpc3RQZXJtaXNzaW9uVGVtcGxhdGVzUmVzcG9uc2USMQoJdGVtcGxhdGVzGAEgAygLMh4uc3ZjLmlhbS52MS5QZXJtaXNzaW9uVGVtcGxhdGUiZwoSUGVybWlzc2lvblRlbXBsYXRlEhAKCHRlbXBsYXRlGAEgASgJEhQKDGRpc3BsYXlfbmFtZRgCIAEoCRITCgtkZXNjcmlwdGlvbhgDIAEoCRIUCgxjYXBhYmlsaXRpZXMYBCADKAkixQIKDlNlcnZpY2VBY2NvdW50EgwKBG5hbWUYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEi8KBXN0YXRlGAMgASgOMiAuc3ZjLmlhbS52MS5TZXJ2aWNlQWNjb3VudC5TdGF0ZRIUCgxjYXBhYmlsaXRpZXMYBCADKAkSEAoIdGVtcGxhdGUYBSABKAkSFAoMY3JlYXRlZF91bml4GAYgASgDEhQKDHVwZGF0ZWRfdW5peBgHIAEoAxISCgpjcmVhdGVkX2J5GAggASgJEhMKC2FjdGl2ZV9rZXlzGAkgASgFEhoKEmFjdGl2ZV9jb25uZWN0aW9ucxgKIAEoBSJFCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEgoKBkFDVElWRRABEgwKCERJU0FCTEVEEAISCwoHREVMRVRFRBADIoUBChtDcmVhdGVTZXJ2aWNlQWNjb3VudFJlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSFAoMZGlzcGxheV9uYW1lGAMgASgJEhAKCHRlbXBsYXRlGAQgASgJEhQKDGNhcGFiaWxpdGllcxgFIAMoCSJZChpMaXN0U2VydmljZUFjY291bnRzUmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkibAobTGlzdFNlcnZpY2VBY2NvdW50c1Jlc3BvbnNlEjQKEHNlcnZpY2VfYWNjb3VudHMYASADKAsyGi5zdmMuaWFtLnYxLlNlcnZpY2VBY2NvdW50EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIoChhHZXRTZXJ2aWNlQWNjb3VudFJlcXVlc3QSDAoEbmFtZRgBIAEoCSKdAQobVXBkYXRlU2VydmljZUFjY291bnRSZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIZCgxkaXNwbGF5X25hbWUYAyABKAlIAIgBARIwCgxjYXBhYmlsaXRpZXMYBCABKAsyGi5zdmMuaWFtLnYxLkNhcGFiaWxpdHlMaXN0Qg8KDV9kaXNwbGF5X25hbWUiIAoOQ2FwYWJpbGl0eUxpc3QSDgoGdmFsdWVzGAEgAygJIlAKHERpc2FibGVTZXJ2aWNlQWNjb3VudFJlcXVlc3QSDAoEbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEg4KBnJlYXNvbhgDIAEoCSI/ChtFbmFibGVTZXJ2aWNlQWNjb3VudFJlcXVlc3QSDAoEbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJIj8KG0RlbGV0ZVNlcnZpY2VBY2NvdW50UmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkiHgocRGVsZXRlU2VydmljZUFjY291bnRSZXNwb25zZSLkBAoDS2V5EgwKBG5hbWUYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEiQKBXN0YXRlGAMgASgOMhUuc3ZjLmlhbS52MS5LZXkuU3RhdGUSFAoMY2FwYWJpbGl0aWVzGAQgAygJEh4KFmVmZmVjdGl2ZV9jYXBhYmlsaXRpZXMYBSADKAkSDQoFbGFzdDQYBiABKAkSEgoKY3JlYXRlZF9ieRgHIAEoCRIUCgxjcmVhdGVkX3VuaXgYCCABKAMSFAoMZXhwaXJlc191bml4GAkgASgDEjUKDmV4cGlyeV93YXJuaW5nGAogASgOMh0uc3ZjLmlhbS52MS5LZXkuRXhwaXJ5V2FybmluZxIbCg5sYXN0X3VzZWRfdW5peBgLIAEoA0gAiAEBEhEKCXN1Y2Nlc3NvchgMIAEoCRIeChFvdmVybGFwX2VuZHNfdW5peBgNIAEoA0gBiAEBEhYKDnJldm9rZWRfcmVhc29uGA4gASgJIlIKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASCgoGQUNUSVZFEAESDAoIUk9UQVRJTkcQAhILCgdSRVZPS0VEEAMSCwoHRVhQSVJFRBAEInIKDUV4cGlyeVdhcm5pbmcSHgoaRVhQSVJZX1dBUk5JTkdfVU5TUEVDSUZJRUQQABIICgROT05FEAESEgoOV0lUSElOXzE0X0RBWVMQAhIRCg1XSVRISU5fN19EQVlTEAMSEAoMV0lUSElOXzFfREFZEARCEQoPX2xhc3RfdXNlZF91bml4QhQKEl9vdmVybGFwX2VuZHNfdW5peCJ8ChBDcmVhdGVLZXlSZXF1ZXN0Eg4KBnBhcmVudBgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEhQKDGRpc3BsYXlfbmFtZRgDIAEoCRIUCgxjYXBhYmlsaXRpZXMYBCADKAkSGAoQbGlmZXRpbWVfc2Vjb25kcxgFIAEoBSJbChFDcmVhdGVLZXlSZXNwb25zZRIcCgNrZXkYASABKAsyDy5zdmMuaWFtLnYxLktleRIOCgZzZWNyZXQYAiABKAkSGAoQc2VjcmV0X2F2YWlsYWJsZRgDIAEoCCJnChBSb3RhdGVLZXlSZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIXCg9vdmVybGFwX3NlY29uZHMYAyABKAUSGAoQbGlmZXRpbWVfc2Vjb25kcxgEIAEoBSJbChFSb3RhdGVLZXlSZXNwb25zZRIcCgNrZXkYASABKAsyDy5zdmMuaWFtLnYxLktleRIOCgZzZWNyZXQYAiABKAkSGAoQc2VjcmV0X2F2YWlsYWJsZRgDIAEoCCJEChBSZXZva2VLZXlSZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIOCgZyZWFzb24YAyABKAkiXwoPTGlzdEtleXNSZXF1ZXN0Eg4KBnBhcmVudBgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCRIVCg1pbmNsdWRlX2VuZGVkGAQgASgIIkoKEExpc3RLZXlzUmVzcG9uc2USHQoEa2V5cxgBIAMoCzIPLnN2Yy5pYW0udjEuS2V5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIdCg1HZXRLZXlSZXF1ZXN0EgwKBG5hbWUYASABKAkiRQoHQ2lDbGFpbRINCgVjbGFpbRgBIAEoCRISCgV2YWx1ZRgCIAEoCUgAiAEBEg0KBWJvdW5kGAMgASgIQggKBl92YWx1ZSKKAQoaU3RhcnRDaVZlcmlmaWNhdGlvblJlcXVlc3QSHAoUc2VydmljZV9hY2NvdW50X25hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIUCgxkaXNwbGF5X25hbWUYAyABKAkSFAoMY2FwYWJpbGl0aWVzGAQgAygJEg4KBmlzc3VlchgFIAEoCSLQAQobU3RhcnRDaVZlcmlmaWNhdGlvblJlc3BvbnNlEjAKDHZlcmlmaWNhdGlvbhgBIAEoCzIaLnN2Yy5pYW0udjEuQ2lWZXJpZmljYXRpb24SEAoIc2V0dXBfaWQYAiABKAkSFAoMcGFpcmluZ19jb2RlGAMgASgJEhgKEHNlY3JldF9hdmFpbGFibGUYBCABKAgSEAoIYXVkaWVuY2UYBSABKAkSFAoMZXhwaXJlc191bml4GAYgASgDEhUKDXdvcmtmbG93X3N0ZXAYByABKAkiWAobU3VibWl0Q2lWZXJpZmljYXRpb25SZXF1ZXN0EhAKCHNldHVwX2lkGAEgASgJEhQKDHBhaXJpbmdfY29kZRgCIAEoCRIRCglhc3NlcnRpb24YAyABKAkiWgocU3VibWl0Q2lWZXJpZmljYXRpb25SZXNwb25zZRIjCgZjbGFpbXMYASADKAsyEy5zdmMuaWFtLnYxLkNpQ2xhaW0SFQoNY2xhaW1zX2RpZ2VzdBgCIAEoCSKeBAoOQ2lWZXJpZmljYXRpb24SDAoEbmFtZRgBIAEoCRIUCgxkaXNwbGF5X25hbWUYAiABKAkSLwoFc3RhdGUYAyABKA4yIC5zdmMuaWFtLnYxLkNpVmVyaWZpY2F0aW9uLlN0YXRlEhwKFHNlcnZpY2VfYWNjb3VudF9uYW1lGAQgASgJEhQKDGNhcGFiaWxpdGllcxgFIAMoCRIOCgZpc3N1ZXIYBiABKAkSEAoIYXVkaWVuY2UYByABKAkSFAoMY3JlYXRlZF91bml4GAggASgDEhQKDGV4cGlyZXNfdW5peBgJIAEoAxISCgpjcmVhdGVkX2J5GAogASgJEhoKDW9ic2VydmVkX3VuaXgYCyABKANIAIgBARIjCgZjbGFpbXMYDCADKAsyEy5zdmMuaWFtLnYxLkNpQ2xhaW0SFQoNY2xhaW1zX2RpZ2VzdBgNIAEoCRIQCgh3YXJuaW5ncxgOIAMoCRIXCg9jb25uZWN0aW9uX25hbWUYDyABKAkSFQoNYXR0ZW1wdHNfbGVmdBgQIAEoBSJ1CgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEhIKDkFXQUlUSU5HX1BST09GEAESDAoIT0JTRVJWRUQQAhIMCghBUFBST1ZFRBADEgwKCFJFSkVDVEVEEAQSCwoHRVhQSVJFRBAFEgoKBkNMT1NFRBAGQhAKDl9vYnNlcnZlZF91bml4IigKGEdldENpVmVyaWZpY2F0aW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJIlkKGkxpc3RDaVZlcmlmaWNhdGlvbnNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCSJpChtMaXN0Q2lWZXJpZmljYXRpb25zUmVzcG9uc2USMQoNdmVyaWZpY2F0aW9ucxgBIAMoCzIaLnN2Yy5pYW0udjEuQ2lWZXJpZmljYXRpb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIoMBChxBcHByb3ZlQ2lWZXJpZmljYXRpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIUCgxkaXNwbGF5X25hbWUYAyABKAkSFAoMY2FwYWJpbGl0aWVzGAQgAygJEhUKDWNsYWltc19kaWdlc3QYBSABKAkiTwobUmVqZWN0Q2lWZXJpZmljYXRpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIOCgZyZWFzb24YAyABKAki7AMKDENpQ29ubmVjdGlvbhIMCgRuYW1lGAEgASgJEhQKDGRpc3BsYXlfbmFtZRgCIAEoCRItCgVzdGF0ZRgDIAEoDjIeLnN2Yy5pYW0udjEuQ2lDb25uZWN0aW9uLlN0YXRlEhwKFHNlcnZpY2VfYWNjb3VudF9uYW1lGAQgASgJEhQKDGNhcGFiaWxpdGllcxgFIAMoCRIeChZlZmZlY3RpdmVfY2FwYWJpbGl0aWVzGAYgAygJEg4KBmlzc3VlchgHIAEoCRIQCghhdWRpZW5jZRgIIAEoCRIjCgZjbGFpbXMYCSADKAsyEy5zdmMuaWFtLnYxLkNpQ2xhaW0SFAoMY3JlYXRlZF91bml4GAogASgDEhQKDHVwZGF0ZWRfdW5peBgLIAEoAxISCgpjcmVhdGVkX2J5GAwgASgJEhMKC3Rva2VuX2Vwb2NoGA0gASgDEh8KEmxhc3RfZXhjaGFuZ2VfdW5peBgOIAEoA0gAiAEBEhkKEXZlcmlmaWNhdGlvbl9uYW1lGA8gASgJIkYKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASCwoHRU5BQkxFRBABEgwKCERJU0FCTEVEEAISCwoHREVMRVRFRBADQhUKE19sYXN0X2V4Y2hhbmdlX3VuaXgiVwoYTGlzdENpQ29ubmVjdGlvbnNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCSJjChlMaXN0Q2lDb25uZWN0aW9uc1Jlc3BvbnNlEi0KC2Nvbm5lY3Rpb25zGAEgAygLMhguc3ZjLmlhbS52MS5DaUNvbm5lY3Rpb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIiYKFkdldENpQ29ubmVjdGlvblJlcXVlc3QSDAoEbmFtZRgBIAEoCSKbAQoZVXBkYXRlQ2lDb25uZWN0aW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSGQoMZGlzcGxheV9uYW1lGAMgASgJSACIAQESMAoMY2FwYWJpbGl0aWVzGAQgASgLMhouc3ZjLmlhbS52MS5DYXBhYmlsaXR5TGlzdEIPCg1fZGlzcGxheV9uYW1lIk4KGkRpc2FibGVDaUNvbm5lY3Rpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIOCgZyZWFzb24YAyABKAkiPQoZRW5hYmxlQ2lDb25uZWN0aW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkiPQoZRGVsZXRlQ2lDb25uZWN0aW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkiHAoaRGVsZXRlQ2lDb25uZWN0aW9uUmVzcG9uc2UiPAoRRW5yb2xBZ2VudFJlcXVlc3QSFwoPZW5yb2xtZW50X3Rva2VuGAEgASgJEg4KBnN5c3RlbRgCIAEoCSJeChJFbnJvbEFnZW50UmVzcG9uc2USFAoMcHJvamVjdF9uYW1lGAEgASgJEg8KB3ZtX25hbWUYAiABKAkSCwoDa2V5GAMgASgJEhQKDGV4cGlyZXNfdW5peBgEIAEoAzKyFQoRQXV0b21hdGlvblNlcnZpY2USZAoPRXhjaGFuZ2VDaVRva2VuEiIuc3ZjLmlhbS52MS5FeGNoYW5nZUNpVG9rZW5SZXF1ZXN0GiMuc3ZjLmlhbS52MS5FeGNoYW5nZUNpVG9rZW5SZXNwb25zZSIIirUYBAgFEAESegoXTGlzdFBlcm1pc3Npb25UZW1wbGF0ZXMSKi5zdmMuaWFtLnYxLkxpc3RQZXJtaXNzaW9uVGVtcGxhdGVzUmVxdWVzdBorLnN2Yy5pYW0udjEuTGlzdFBlcm1pc3Npb25UZW1wbGF0ZXNSZXNwb25zZSIGirUYAggEEmcKFENyZWF0ZVNlcnZpY2VBY2NvdW50Eicuc3ZjLmlhbS52MS5DcmVhdGVTZXJ2aWNlQWNjb3VudFJlcXVlc3QaGi5zdmMuaWFtLnYxLlNlcnZpY2VBY2NvdW50IgqKtRgGCAYQARgDEnAKE0xpc3RTZXJ2aWNlQWNjb3VudHMSJi5zdmMuaWFtLnYxLkxpc3RTZXJ2aWNlQWNjb3VudHNSZXF1ZXN0Gicuc3ZjLmlhbS52MS5MaXN0U2VydmljZUFjY291bnRzUmVzcG9uc2UiCIq1GAQIBhgDEl8KEUdldFNlcnZpY2VBY2NvdW50EiQuc3ZjLmlhbS52MS5HZXRTZXJ2aWNlQWNjb3VudFJlcXVlc3QaGi5zdmMuaWFtLnYxLlNlcnZpY2VBY2NvdW50IgiKtRgECAYYAxJnChRVcGRhdGVTZXJ2aWNlQWNjb3VudBInLnN2Yy5pYW0udjEuVXBkYXRlU2VydmljZUFjY291bnRSZXF1ZXN0Ghouc3ZjLmlhbS52MS5TZXJ2aWNlQWNjb3VudCIKirUYBggGEAEYAxJpChVEaXNhYmxlU2VydmljZUFjY291bnQSKC5zdmMuaWFtLnYxLkRpc2FibGVTZXJ2aWNlQWNjb3VudFJlcXVlc3QaGi5zdmMuaWFtLnYxLlNlcnZpY2VBY2NvdW50IgqKtRgGCAYQARgDEmcKFEVuYWJsZVNlcnZpY2VBY2NvdW50Eicuc3ZjLmlhbS52MS5FbmFibGVTZXJ2aWNlQWNjb3VudFJlcXVlc3QaGi5zdmMuaWFtLnYxLlNlcnZpY2VBY2NvdW50IgqKtRgGCAYQARgDEnUKFERlbGV0ZVNlcnZpY2VBY2NvdW50Eicuc3ZjLmlhbS52MS5EZWxldGVTZXJ2aWNlQWNjb3VudFJlcXVlc3QaKC5zdmMuaWFtLnYxLkRlbGV0ZVNlcnZpY2VBY2NvdW50UmVzcG9uc2UiCoq1GAYIBhABGAMSVAoJQ3JlYXRlS2V5Ehwuc3ZjLmlhbS52MS5DcmVhdGVLZXlSZXF1ZXN0Gh0uc3ZjLmlhbS52MS5DcmVhdGVLZXlSZXNwb25zZSIKirUYBggGEAEYBRJUCglSb3RhdGVLZXkSHC5zdmMuaWFtLnYxLlJvdGF0ZUtleVJlcXVlc3QaHS5zdmMuaWFtLnYxLlJvdGF0ZUtleVJlc3BvbnNlIgqKtRgGCAYQARgFEkYKCVJldm9rZUtleRIcLnN2Yy5pYW0udjEuUmV2b2tlS2V5UmVxdWVzdBoPLnN2Yy5pYW0udjEuS2V5IgqKtRgGCAYQARgFEk8KCExpc3RLZXlzEhsuc3ZjLmlhbS52MS5MaXN0S2V5c1JlcXVlc3QaHC5zdmMuaWFtLnYxLkxpc3RLZXlzUmVzcG9uc2UiCIq1GAQIBhgFEj4KBkdldEtleRIZLnN2Yy5pYW0udjEuR2V0S2V5UmVxdWVzdBoPLnN2Yy5pYW0udjEuS2V5IgiKtRgECAYYBRJyChNTdGFydENpVmVyaWZpY2F0aW9uEiYuc3ZjLmlhbS52MS5TdGFydENpVmVyaWZpY2F0aW9uUmVxdWVzdBonLnN2Yy5pYW0udjEuU3RhcnRDaVZlcmlmaWNhdGlvblJlc3BvbnNlIgqKtRgGCAYQARgDEnMKFFN1Ym1pdENpVmVyaWZpY2F0aW9uEicuc3ZjLmlhbS52MS5TdWJtaXRDaVZlcmlmaWNhdGlvblJlcXVlc3QaKC5zdmMuaWFtLnYxLlN1Ym1pdENpVmVyaWZpY2F0aW9uUmVzcG9uc2UiCIq1GAQIBRABEl8KEUdldENpVmVyaWZpY2F0aW9uEiQuc3ZjLmlhbS52MS5HZXRDaVZlcmlmaWNhdGlvblJlcXVlc3QaGi5zdmMuaWFtLnYxLkNpVmVyaWZpY2F0aW9uIgiKtRgECAYYAxJwChNMaXN0Q2lWZXJpZmljYXRpb25zEiYuc3ZjLmlhbS52MS5MaXN0Q2lWZXJpZmljYXRpb25zUmVxdWVzdBonLnN2Yy5pYW0udjEuTGlzdENpVmVyaWZpY2F0aW9uc1Jlc3BvbnNlIgiKtRgECAYYAxJnChVBcHByb3ZlQ2lWZXJpZmljYXRpb24SKC5zdmMuaWFtLnYxLkFwcHJvdmVDaVZlcmlmaWNhdGlvblJlcXVlc3QaGC5zdmMuaWFtLnYxLkNpQ29ubmVjdGlvbiIKirUYBggGEAEYAxJnChRSZWplY3RDaVZlcmlmaWNhdGlvbhInLnN2Yy5pYW0udjEuUmVqZWN0Q2lWZXJpZmljYXRpb25SZXF1ZXN0Ghouc3ZjLmlhbS52MS5DaVZlcmlmaWNhdGlvbiIKirUYBggGEAEYAxJqChFMaXN0Q2lDb25uZWN0aW9ucxIkLnN2Yy5pYW0udjEuTGlzdENpQ29ubmVjdGlvbnNSZXF1ZXN0GiUuc3ZjLmlhbS52MS5MaXN0Q2lDb25uZWN0aW9uc1Jlc3BvbnNlIgiKtRgECAYYAxJZCg9HZXRDaUNvbm5lY3Rpb24SIi5zdmMuaWFtLnYxLkdldENpQ29ubmVjdGlvblJlcXVlc3QaGC5zdmMuaWFtLnYxLkNpQ29ubmVjdGlvbiIIirUYBAgGGAMSYQoSVXBkYXRlQ2lDb25uZWN0aW9uEiUuc3ZjLmlhbS52MS5VcGRhdGVDaUNvbm5lY3Rpb25SZXF1ZXN0Ghguc3ZjLmlhbS52MS5DaUNvbm5lY3Rpb24iCoq1GAYIBhABGAMSYwoTRGlzYWJsZUNpQ29ubmVjdGlvbhImLnN2Yy5pYW0udjEuRGlzYWJsZUNpQ29ubmVjdGlvblJlcXVlc3QaGC5zdmMuaWFtLnYxLkNpQ29ubmVjdGlvbiIKirUYBggGEAEYAxJhChJFbmFibGVDaUNvbm5lY3Rpb24SJS5zdmMuaWFtLnYxLkVuYWJsZUNpQ29ubmVjdGlvblJlcXVlc3QaGC5zdmMuaWFtLnYxLkNpQ29ubmVjdGlvbiIKirUYBggGEAEYAxJvChJEZWxldGVDaUNvbm5lY3Rpb24SJS5zdmMuaWFtLnYxLkRlbGV0ZUNpQ29ubmVjdGlvblJlcXVlc3QaJi5zdmMuaWFtLnYxLkRlbGV0ZUNpQ29ubmVjdGlvblJlc3BvbnNlIgqKtRgGCAYQARgDElUKCkVucm9sQWdlbnQSHS5zdmMuaWFtLnYxLkVucm9sQWdlbnRSZXF1ZXN0Gh4uc3ZjLmlhbS52MS5FbnJvbEFnZW50UmVzcG9uc2UiCIq1GAQIBRABYgZwcm90bzM", [file_svc_options_v1_policy]);
+  fileDesc("ChtzdmMvaWFtL3YxL2F1dG9tYXRpb24ucHJvdG8SCnN2Yy5pYW0udjEiPwoWRXhjaGFuZ2VDaVRva2VuUmVxdWVzdBISCgp0cnVzdF9uYW1lGAEgASgJEhEKCWFzc2VydGlvbhgCIAEoCSJhChdFeGNoYW5nZUNpVG9rZW5SZXNwb25zZRIUCgxhY2Nlc3NfdG9rZW4YASABKAkSFAoMcHJvamVjdF9uYW1lGAIgASgJEhoKEmV4cGlyZXNfaW5fc2Vjb25kcxgDIAEoBSI2Ch5MaXN0UGVybWlzc2lvblRlbXBsYXRlc1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJIlQKH0xpc3RQZXJtaXNzaW9uVGVtcGxhdGVzUmVzcG9uc2USMQoJdGVtcGxhdGVzGAEgAygLMh4uc3ZjLmlhbS52MS5QZXJtaXNzaW9uVGVtcGxhdGUiZwoSUGVybWlzc2lvblRlbXBsYXRlEhAKCHRlbXBsYXRlGAEgASgJEhQKDGRpc3BsYXlfbmFtZRgCIAEoCRITCgtkZXNjcmlwdGlvbhgDIAEoCRIUCgxjYXBhYmlsaXRpZXMYBCADKAki3gIKDlNlcnZpY2VBY2NvdW50EgwKBG5hbWUYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEi8KBXN0YXRlGAMgASgOMiAuc3ZjLmlhbS52MS5TZXJ2aWNlQWNjb3VudC5TdGF0ZRIUCgxjYXBhYmlsaXRpZXMYBCADKAkSEAoIdGVtcGxhdGUYBSABKAkSFAoMY3JlYXRlZF91bml4GAYgASgDEhQKDHVwZGF0ZWRfdW5peBgHIAEoAxISCgpjcmVhdGVkX2J5GAggASgJEhMKC2FjdGl2ZV9rZXlzGAkgASgFEhoKEmFjdGl2ZV9jb25uZWN0aW9ucxgKIAEoBRIXCg9kaXNhYmxlZF9yZWFzb24YCyABKAkiRQoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABIKCgZBQ1RJVkUQARIMCghESVNBQkxFRBACEgsKB0RFTEVURUQQAyKFAQobQ3JlYXRlU2VydmljZUFjY291bnRSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEhQKDGRpc3BsYXlfbmFtZRgDIAEoCRIQCgh0ZW1wbGF0ZRgEIAEoCRIUCgxjYXBhYmlsaXRpZXMYBSADKAkiWQoaTGlzdFNlcnZpY2VBY2NvdW50c1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJImwKG0xpc3RTZXJ2aWNlQWNjb3VudHNSZXNwb25zZRI0ChBzZXJ2aWNlX2FjY291bnRzGAEgAygLMhouc3ZjLmlhbS52MS5TZXJ2aWNlQWNjb3VudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiKAoYR2V0U2VydmljZUFjY291bnRSZXF1ZXN0EgwKBG5hbWUYASABKAkinQEKG1VwZGF0ZVNlcnZpY2VBY2NvdW50UmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSGQoMZGlzcGxheV9uYW1lGAMgASgJSACIAQESMAoMY2FwYWJpbGl0aWVzGAQgASgLMhouc3ZjLmlhbS52MS5DYXBhYmlsaXR5TGlzdEIPCg1fZGlzcGxheV9uYW1lIiAKDkNhcGFiaWxpdHlMaXN0Eg4KBnZhbHVlcxgBIAMoCSJQChxEaXNhYmxlU2VydmljZUFjY291bnRSZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIOCgZyZWFzb24YAyABKAkiPwobRW5hYmxlU2VydmljZUFjY291bnRSZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSI/ChtEZWxldGVTZXJ2aWNlQWNjb3VudFJlcXVlc3QSDAoEbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJIh4KHERlbGV0ZVNlcnZpY2VBY2NvdW50UmVzcG9uc2Ui5AQKA0tleRIMCgRuYW1lGAEgASgJEhQKDGRpc3BsYXlfbmFtZRgCIAEoCRIkCgVzdGF0ZRgDIAEoDjIVLnN2Yy5pYW0udjEuS2V5LlN0YXRlEhQKDGNhcGFiaWxpdGllcxgEIAMoCRIeChZlZmZlY3RpdmVfY2FwYWJpbGl0aWVzGAUgAygJEg0KBWxhc3Q0GAYgASgJEhIKCmNyZWF0ZWRfYnkYByABKAkSFAoMY3JlYXRlZF91bml4GAggASgDEhQKDGV4cGlyZXNfdW5peBgJIAEoAxI1Cg5leHBpcnlfd2FybmluZxgKIAEoDjIdLnN2Yy5pYW0udjEuS2V5LkV4cGlyeVdhcm5pbmcSGwoObGFzdF91c2VkX3VuaXgYCyABKANIAIgBARIRCglzdWNjZXNzb3IYDCABKAkSHgoRb3ZlcmxhcF9lbmRzX3VuaXgYDSABKANIAYgBARIWCg5yZXZva2VkX3JlYXNvbhgOIAEoCSJSCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEgoKBkFDVElWRRABEgwKCFJPVEFUSU5HEAISCwoHUkVWT0tFRBADEgsKB0VYUElSRUQQBCJyCg1FeHBpcnlXYXJuaW5nEh4KGkVYUElSWV9XQVJOSU5HX1VOU1BFQ0lGSUVEEAASCAoETk9ORRABEhIKDldJVEhJTl8xNF9EQVlTEAISEQoNV0lUSElOXzdfREFZUxADEhAKDFdJVEhJTl8xX0RBWRAEQhEKD19sYXN0X3VzZWRfdW5peEIUChJfb3ZlcmxhcF9lbmRzX3VuaXgifAoQQ3JlYXRlS2V5UmVxdWVzdBIOCgZwYXJlbnQYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIUCgxkaXNwbGF5X25hbWUYAyABKAkSFAoMY2FwYWJpbGl0aWVzGAQgAygJEhgKEGxpZmV0aW1lX3NlY29uZHMYBSABKAUiWwoRQ3JlYXRlS2V5UmVzcG9uc2USHAoDa2V5GAEgASgLMg8uc3ZjLmlhbS52MS5LZXkSDgoGc2VjcmV0GAIgASgJEhgKEHNlY3JldF9hdmFpbGFibGUYAyABKAgiZwoQUm90YXRlS2V5UmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSFwoPb3ZlcmxhcF9zZWNvbmRzGAMgASgFEhgKEGxpZmV0aW1lX3NlY29uZHMYBCABKAUiWwoRUm90YXRlS2V5UmVzcG9uc2USHAoDa2V5GAEgASgLMg8uc3ZjLmlhbS52MS5LZXkSDgoGc2VjcmV0GAIgASgJEhgKEHNlY3JldF9hdmFpbGFibGUYAyABKAgiRAoQUmV2b2tlS2V5UmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSDgoGcmVhc29uGAMgASgJIl8KD0xpc3RLZXlzUmVxdWVzdBIOCgZwYXJlbnQYASABKAkSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkSFQoNaW5jbHVkZV9lbmRlZBgEIAEoCCJKChBMaXN0S2V5c1Jlc3BvbnNlEh0KBGtleXMYASADKAsyDy5zdmMuaWFtLnYxLktleRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiHQoNR2V0S2V5UmVxdWVzdBIMCgRuYW1lGAEgASgJIkUKB0NpQ2xhaW0SDQoFY2xhaW0YASABKAkSEgoFdmFsdWUYAiABKAlIAIgBARINCgVib3VuZBgDIAEoCEIICgZfdmFsdWUiigEKGlN0YXJ0Q2lWZXJpZmljYXRpb25SZXF1ZXN0EhwKFHNlcnZpY2VfYWNjb3VudF9uYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSFAoMZGlzcGxheV9uYW1lGAMgASgJEhQKDGNhcGFiaWxpdGllcxgEIAMoCRIOCgZpc3N1ZXIYBSABKAki0AEKG1N0YXJ0Q2lWZXJpZmljYXRpb25SZXNwb25zZRIwCgx2ZXJpZmljYXRpb24YASABKAsyGi5zdmMuaWFtLnYxLkNpVmVyaWZpY2F0aW9uEhAKCHNldHVwX2lkGAIgASgJEhQKDHBhaXJpbmdfY29kZRgDIAEoCRIYChBzZWNyZXRfYXZhaWxhYmxlGAQgASgIEhAKCGF1ZGllbmNlGAUgASgJEhQKDGV4cGlyZXNfdW5peBgGIAEoAxIVCg13b3JrZmxvd19zdGVwGAcgASgJIlgKG1N1Ym1pdENpVmVyaWZpY2F0aW9uUmVxdWVzdBIQCghzZXR1cF9pZBgBIAEoCRIUCgxwYWlyaW5nX2NvZGUYAiABKAkSEQoJYXNzZXJ0aW9uGAMgASgJIloKHFN1Ym1pdENpVmVyaWZpY2F0aW9uUmVzcG9uc2USIwoGY2xhaW1zGAEgAygLMhMuc3ZjLmlhbS52MS5DaUNsYWltEhUKDWNsYWltc19kaWdlc3QYAiABKAkiRAoOQ2lSZWZ1c2VkUHJvb2YSDAoEY29kZRgBIAEoCRIUCgxyZWZ1c2VkX3VuaXgYAiABKAMSDgoGY2xhaW1zGAMgAygJIuQECg5DaVZlcmlmaWNhdGlvbhIMCgRuYW1lGAEgASgJEhQKDGRpc3BsYXlfbmFtZRgCIAEoCRIvCgVzdGF0ZRgDIAEoDjIgLnN2Yy5pYW0udjEuQ2lWZXJpZmljYXRpb24uU3RhdGUSHAoUc2VydmljZV9hY2NvdW50X25hbWUYBCABKAkSFAoMY2FwYWJpbGl0aWVzGAUgAygJEg4KBmlzc3VlchgGIAEoCRIQCghhdWRpZW5jZRgHIAEoCRIUCgxjcmVhdGVkX3VuaXgYCCABKAMSFAoMZXhwaXJlc191bml4GAkgASgDEhIKCmNyZWF0ZWRfYnkYCiABKAkSGgoNb2JzZXJ2ZWRfdW5peBgLIAEoA0gAiAEBEiMKBmNsYWltcxgMIAMoCzITLnN2Yy5pYW0udjEuQ2lDbGFpbRIVCg1jbGFpbXNfZGlnZXN0GA0gASgJEhAKCHdhcm5pbmdzGA4gAygJEhcKD2Nvbm5lY3Rpb25fbmFtZRgPIAEoCRIVCg1hdHRlbXB0c19sZWZ0GBAgASgFEjAKDGxhc3RfcmVmdXNhbBgRIAEoCzIaLnN2Yy5pYW0udjEuQ2lSZWZ1c2VkUHJvb2YSEgoKaXNzdWVyX3VybBgSIAEoCSJ1CgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEhIKDkFXQUlUSU5HX1BST09GEAESDAoIT0JTRVJWRUQQAhIMCghBUFBST1ZFRBADEgwKCFJFSkVDVEVEEAQSCwoHRVhQSVJFRBAFEgoKBkNMT1NFRBAGQhAKDl9vYnNlcnZlZF91bml4IigKGEdldENpVmVyaWZpY2F0aW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJIlkKGkxpc3RDaVZlcmlmaWNhdGlvbnNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCSJpChtMaXN0Q2lWZXJpZmljYXRpb25zUmVzcG9uc2USMQoNdmVyaWZpY2F0aW9ucxgBIAMoCzIaLnN2Yy5pYW0udjEuQ2lWZXJpZmljYXRpb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIoMBChxBcHByb3ZlQ2lWZXJpZmljYXRpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIUCgxkaXNwbGF5X25hbWUYAyABKAkSFAoMY2FwYWJpbGl0aWVzGAQgAygJEhUKDWNsYWltc19kaWdlc3QYBSABKAkiTwobUmVqZWN0Q2lWZXJpZmljYXRpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIOCgZyZWFzb24YAyABKAkigAQKDENpQ29ubmVjdGlvbhIMCgRuYW1lGAEgASgJEhQKDGRpc3BsYXlfbmFtZRgCIAEoCRItCgVzdGF0ZRgDIAEoDjIeLnN2Yy5pYW0udjEuQ2lDb25uZWN0aW9uLlN0YXRlEhwKFHNlcnZpY2VfYWNjb3VudF9uYW1lGAQgASgJEhQKDGNhcGFiaWxpdGllcxgFIAMoCRIeChZlZmZlY3RpdmVfY2FwYWJpbGl0aWVzGAYgAygJEg4KBmlzc3VlchgHIAEoCRIQCghhdWRpZW5jZRgIIAEoCRIjCgZjbGFpbXMYCSADKAsyEy5zdmMuaWFtLnYxLkNpQ2xhaW0SFAoMY3JlYXRlZF91bml4GAogASgDEhQKDHVwZGF0ZWRfdW5peBgLIAEoAxISCgpjcmVhdGVkX2J5GAwgASgJEhMKC3Rva2VuX2Vwb2NoGA0gASgDEh8KEmxhc3RfZXhjaGFuZ2VfdW5peBgOIAEoA0gAiAEBEhkKEXZlcmlmaWNhdGlvbl9uYW1lGA8gASgJEhIKCmlzc3Vlcl91cmwYECABKAkiRgoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABILCgdFTkFCTEVEEAESDAoIRElTQUJMRUQQAhILCgdERUxFVEVEEANCFQoTX2xhc3RfZXhjaGFuZ2VfdW5peCJXChhMaXN0Q2lDb25uZWN0aW9uc1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJImMKGUxpc3RDaUNvbm5lY3Rpb25zUmVzcG9uc2USLQoLY29ubmVjdGlvbnMYASADKAsyGC5zdmMuaWFtLnYxLkNpQ29ubmVjdGlvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiJgoWR2V0Q2lDb25uZWN0aW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJIpsBChlVcGRhdGVDaUNvbm5lY3Rpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIZCgxkaXNwbGF5X25hbWUYAyABKAlIAIgBARIwCgxjYXBhYmlsaXRpZXMYBCABKAsyGi5zdmMuaWFtLnYxLkNhcGFiaWxpdHlMaXN0Qg8KDV9kaXNwbGF5X25hbWUiTgoaRGlzYWJsZUNpQ29ubmVjdGlvblJlcXVlc3QSDAoEbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEg4KBnJlYXNvbhgDIAEoCSI9ChlFbmFibGVDaUNvbm5lY3Rpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSI9ChlEZWxldGVDaUNvbm5lY3Rpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSIcChpEZWxldGVDaUNvbm5lY3Rpb25SZXNwb25zZSI8ChFFbnJvbEFnZW50UmVxdWVzdBIXCg9lbnJvbG1lbnRfdG9rZW4YASABKAkSDgoGc3lzdGVtGAIgASgJIl4KEkVucm9sQWdlbnRSZXNwb25zZRIUCgxwcm9qZWN0X25hbWUYASABKAkSDwoHdm1fbmFtZRgCIAEoCRILCgNrZXkYAyABKAkSFAoMZXhwaXJlc191bml4GAQgASgDMrIVChFBdXRvbWF0aW9uU2VydmljZRJkCg9FeGNoYW5nZUNpVG9rZW4SIi5zdmMuaWFtLnYxLkV4Y2hhbmdlQ2lUb2tlblJlcXVlc3QaIy5zdmMuaWFtLnYxLkV4Y2hhbmdlQ2lUb2tlblJlc3BvbnNlIgiKtRgECAUQARJ6ChdMaXN0UGVybWlzc2lvblRlbXBsYXRlcxIqLnN2Yy5pYW0udjEuTGlzdFBlcm1pc3Npb25UZW1wbGF0ZXNSZXF1ZXN0Gisuc3ZjLmlhbS52MS5MaXN0UGVybWlzc2lvblRlbXBsYXRlc1Jlc3BvbnNlIgaKtRgCCAQSZwoUQ3JlYXRlU2VydmljZUFjY291bnQSJy5zdmMuaWFtLnYxLkNyZWF0ZVNlcnZpY2VBY2NvdW50UmVxdWVzdBoaLnN2Yy5pYW0udjEuU2VydmljZUFjY291bnQiCoq1GAYIBhABGAMScAoTTGlzdFNlcnZpY2VBY2NvdW50cxImLnN2Yy5pYW0udjEuTGlzdFNlcnZpY2VBY2NvdW50c1JlcXVlc3QaJy5zdmMuaWFtLnYxLkxpc3RTZXJ2aWNlQWNjb3VudHNSZXNwb25zZSIIirUYBAgGGAMSXwoRR2V0U2VydmljZUFjY291bnQSJC5zdmMuaWFtLnYxLkdldFNlcnZpY2VBY2NvdW50UmVxdWVzdBoaLnN2Yy5pYW0udjEuU2VydmljZUFjY291bnQiCIq1GAQIBhgDEmcKFFVwZGF0ZVNlcnZpY2VBY2NvdW50Eicuc3ZjLmlhbS52MS5VcGRhdGVTZXJ2aWNlQWNjb3VudFJlcXVlc3QaGi5zdmMuaWFtLnYxLlNlcnZpY2VBY2NvdW50IgqKtRgGCAYQARgDEmkKFURpc2FibGVTZXJ2aWNlQWNjb3VudBIoLnN2Yy5pYW0udjEuRGlzYWJsZVNlcnZpY2VBY2NvdW50UmVxdWVzdBoaLnN2Yy5pYW0udjEuU2VydmljZUFjY291bnQiCoq1GAYIBhABGAMSZwoURW5hYmxlU2VydmljZUFjY291bnQSJy5zdmMuaWFtLnYxLkVuYWJsZVNlcnZpY2VBY2NvdW50UmVxdWVzdBoaLnN2Yy5pYW0udjEuU2VydmljZUFjY291bnQiCoq1GAYIBhABGAMSdQoURGVsZXRlU2VydmljZUFjY291bnQSJy5zdmMuaWFtLnYxLkRlbGV0ZVNlcnZpY2VBY2NvdW50UmVxdWVzdBooLnN2Yy5pYW0udjEuRGVsZXRlU2VydmljZUFjY291bnRSZXNwb25zZSIKirUYBggGEAEYAxJUCglDcmVhdGVLZXkSHC5zdmMuaWFtLnYxLkNyZWF0ZUtleVJlcXVlc3QaHS5zdmMuaWFtLnYxLkNyZWF0ZUtleVJlc3BvbnNlIgqKtRgGCAYQARgFElQKCVJvdGF0ZUtleRIcLnN2Yy5pYW0udjEuUm90YXRlS2V5UmVxdWVzdBodLnN2Yy5pYW0udjEuUm90YXRlS2V5UmVzcG9uc2UiCoq1GAYIBhABGAUSRgoJUmV2b2tlS2V5Ehwuc3ZjLmlhbS52MS5SZXZva2VLZXlSZXF1ZXN0Gg8uc3ZjLmlhbS52MS5LZXkiCoq1GAYIBhABGAUSTwoITGlzdEtleXMSGy5zdmMuaWFtLnYxLkxpc3RLZXlzUmVxdWVzdBocLnN2Yy5pYW0udjEuTGlzdEtleXNSZXNwb25zZSIIirUYBAgGGAUSPgoGR2V0S2V5Ehkuc3ZjLmlhbS52MS5HZXRLZXlSZXF1ZXN0Gg8uc3ZjLmlhbS52MS5LZXkiCIq1GAQIBhgFEnIKE1N0YXJ0Q2lWZXJpZmljYXRpb24SJi5zdmMuaWFtLnYxLlN0YXJ0Q2lWZXJpZmljYXRpb25SZXF1ZXN0Gicuc3ZjLmlhbS52MS5TdGFydENpVmVyaWZpY2F0aW9uUmVzcG9uc2UiCoq1GAYIBhABGAMScwoUU3VibWl0Q2lWZXJpZmljYXRpb24SJy5zdmMuaWFtLnYxLlN1Ym1pdENpVmVyaWZpY2F0aW9uUmVxdWVzdBooLnN2Yy5pYW0udjEuU3VibWl0Q2lWZXJpZmljYXRpb25SZXNwb25zZSIIirUYBAgFEAESXwoRR2V0Q2lWZXJpZmljYXRpb24SJC5zdmMuaWFtLnYxLkdldENpVmVyaWZpY2F0aW9uUmVxdWVzdBoaLnN2Yy5pYW0udjEuQ2lWZXJpZmljYXRpb24iCIq1GAQIBhgDEnAKE0xpc3RDaVZlcmlmaWNhdGlvbnMSJi5zdmMuaWFtLnYxLkxpc3RDaVZlcmlmaWNhdGlvbnNSZXF1ZXN0Gicuc3ZjLmlhbS52MS5MaXN0Q2lWZXJpZmljYXRpb25zUmVzcG9uc2UiCIq1GAQIBhgDEmcKFUFwcHJvdmVDaVZlcmlmaWNhdGlvbhIoLnN2Yy5pYW0udjEuQXBwcm92ZUNpVmVyaWZpY2F0aW9uUmVxdWVzdBoYLnN2Yy5pYW0udjEuQ2lDb25uZWN0aW9uIgqKtRgGCAYQARgDEmcKFFJlamVjdENpVmVyaWZpY2F0aW9uEicuc3ZjLmlhbS52MS5SZWplY3RDaVZlcmlmaWNhdGlvblJlcXVlc3QaGi5zdmMuaWFtLnYxLkNpVmVyaWZpY2F0aW9uIgqKtRgGCAYQARgDEmoKEUxpc3RDaUNvbm5lY3Rpb25zEiQuc3ZjLmlhbS52MS5MaXN0Q2lDb25uZWN0aW9uc1JlcXVlc3QaJS5zdmMuaWFtLnYxLkxpc3RDaUNvbm5lY3Rpb25zUmVzcG9uc2UiCIq1GAQIBhgDElkKD0dldENpQ29ubmVjdGlvbhIiLnN2Yy5pYW0udjEuR2V0Q2lDb25uZWN0aW9uUmVxdWVzdBoYLnN2Yy5pYW0udjEuQ2lDb25uZWN0aW9uIgiKtRgECAYYAxJhChJVcGRhdGVDaUNvbm5lY3Rpb24SJS5zdmMuaWFtLnYxLlVwZGF0ZUNpQ29ubmVjdGlvblJlcXVlc3QaGC5zdmMuaWFtLnYxLkNpQ29ubmVjdGlvbiIKirUYBggGEAEYAxJjChNEaXNhYmxlQ2lDb25uZWN0aW9uEiYuc3ZjLmlhbS52MS5EaXNhYmxlQ2lDb25uZWN0aW9uUmVxdWVzdBoYLnN2Yy5pYW0udjEuQ2lDb25uZWN0aW9uIgqKtRgGCAYQARgDEmEKEkVuYWJsZUNpQ29ubmVjdGlvbhIlLnN2Yy5pYW0udjEuRW5hYmxlQ2lDb25uZWN0aW9uUmVxdWVzdBoYLnN2Yy5pYW0udjEuQ2lDb25uZWN0aW9uIgqKtRgGCAYQARgDEm8KEkRlbGV0ZUNpQ29ubmVjdGlvbhIlLnN2Yy5pYW0udjEuRGVsZXRlQ2lDb25uZWN0aW9uUmVxdWVzdBomLnN2Yy5pYW0udjEuRGVsZXRlQ2lDb25uZWN0aW9uUmVzcG9uc2UiCoq1GAYIBhABGAMSVQoKRW5yb2xBZ2VudBIdLnN2Yy5pYW0udjEuRW5yb2xBZ2VudFJlcXVlc3QaHi5zdmMuaWFtLnYxLkVucm9sQWdlbnRSZXNwb25zZSIIirUYBAgFEAFiBnByb3RvMw", [file_svc_options_v1_policy]);
 
 /**
  * @generated from message svc.iam.v1.ExchangeCiTokenRequest
@@ -285,6 +285,13 @@ export type ServiceAccount = Message<"svc.iam.v1.ServiceAccount"> & {
    * @generated from field: int32 active_connections = 10;
    */
   activeConnections: number;
+
+  /**
+   * Why it is disabled, as whoever disabled it said; empty otherwise.
+   *
+   * @generated from field: string disabled_reason = 11;
+   */
+  disabledReason: string;
 };
 
 /**
@@ -350,6 +357,13 @@ export type ServiceAccountJson = {
    * @generated from field: int32 active_connections = 10;
    */
   activeConnections?: number;
+
+  /**
+   * Why it is disabled, as whoever disabled it said; empty otherwise.
+   *
+   * @generated from field: string disabled_reason = 11;
+   */
+  disabledReason?: string;
 };
 
 /**
@@ -1052,7 +1066,7 @@ export const Key_StateSchema: GenEnum<Key_State, Key_StateJson> = /*@__PURE__*/
   enumDesc(file_svc_iam_v1_automation, 16, 0);
 
 /**
- * How near its end is: the most urgent that holds.
+ * How near its end is, that of its overlap included: the most urgent that holds.
  *
  * @generated from enum svc.iam.v1.Key.ExpiryWarning
  */
@@ -1084,14 +1098,14 @@ export const Key_ExpiryWarning = {
 } as const;
 
 /**
- * How near its end is: the most urgent that holds.
+ * How near its end is, that of its overlap included: the most urgent that holds.
  *
  * @generated from enum svc.iam.v1.Key.ExpiryWarning
  */
 export type Key_ExpiryWarning = (typeof Key_ExpiryWarning)[keyof typeof Key_ExpiryWarning] | UnknownEnum;
 
 /**
- * How near its end is: the most urgent that holds.
+ * How near its end is, that of its overlap included: the most urgent that holds.
  *
  * @generated from enum svc.iam.v1.Key.ExpiryWarning
  */
@@ -1853,6 +1867,65 @@ export const SubmitCiVerificationResponseSchema: GenMessage<SubmitCiVerification
   messageDesc(file_svc_iam_v1_automation, 29);
 
 /**
+ * A proof with the right pairing code that was not accepted; one a minute is kept.
+ *
+ * @generated from message svc.iam.v1.CiRefusedProof
+ */
+export type CiRefusedProof = Message<"svc.iam.v1.CiRefusedProof"> & {
+  /**
+   * E.g. `PULL_REQUEST`, or `BAD_ASSERTION WRONG_AUDIENCE`.
+   *
+   * @generated from field: string code = 1;
+   */
+  code: string;
+
+  /**
+   * @generated from field: int64 refused_unix = 2;
+   */
+  refusedUnix: bigint;
+
+  /**
+   * Names of the claims that it was refused for.
+   *
+   * @generated from field: repeated string claims = 3;
+   */
+  claims: string[];
+};
+
+/**
+ * A proof with the right pairing code that was not accepted; one a minute is kept.
+ *
+ * @generated from message svc.iam.v1.CiRefusedProof
+ */
+export type CiRefusedProofJson = {
+  /**
+   * E.g. `PULL_REQUEST`, or `BAD_ASSERTION WRONG_AUDIENCE`.
+   *
+   * @generated from field: string code = 1;
+   */
+  code?: string;
+
+  /**
+   * @generated from field: int64 refused_unix = 2;
+   */
+  refusedUnix?: string;
+
+  /**
+   * Names of the claims that it was refused for.
+   *
+   * @generated from field: repeated string claims = 3;
+   */
+  claims?: string[];
+};
+
+/**
+ * Describes the message svc.iam.v1.CiRefusedProof.
+ * Use `create(CiRefusedProofSchema)` to create a new message.
+ */
+export const CiRefusedProofSchema: GenMessage<CiRefusedProof, {jsonType: CiRefusedProofJson}> = /*@__PURE__*/
+  messageDesc(file_svc_iam_v1_automation, 30);
+
+/**
  * @generated from message svc.iam.v1.CiVerification
  */
 export type CiVerification = Message<"svc.iam.v1.CiVerification"> & {
@@ -1945,6 +2018,20 @@ export type CiVerification = Message<"svc.iam.v1.CiVerification"> & {
    * @generated from field: int32 attempts_left = 16;
    */
   attemptsLeft: number;
+
+  /**
+   * Absent: none was refused.
+   *
+   * @generated from field: svc.iam.v1.CiRefusedProof last_refusal = 17;
+   */
+  lastRefusal?: CiRefusedProof | undefined;
+
+  /**
+   * What the issuer's name stood for when it was started: `iss` of its tokens.
+   *
+   * @generated from field: string issuer_url = 18;
+   */
+  issuerUrl: string;
 };
 
 /**
@@ -2040,6 +2127,20 @@ export type CiVerificationJson = {
    * @generated from field: int32 attempts_left = 16;
    */
   attemptsLeft?: number;
+
+  /**
+   * Absent: none was refused.
+   *
+   * @generated from field: svc.iam.v1.CiRefusedProof last_refusal = 17;
+   */
+  lastRefusal?: CiRefusedProofJson;
+
+  /**
+   * What the issuer's name stood for when it was started: `iss` of its tokens.
+   *
+   * @generated from field: string issuer_url = 18;
+   */
+  issuerUrl?: string;
 };
 
 /**
@@ -2047,7 +2148,7 @@ export type CiVerificationJson = {
  * Use `create(CiVerificationSchema)` to create a new message.
  */
 export const CiVerificationSchema: GenMessage<CiVerification, {jsonType: CiVerificationJson}> = /*@__PURE__*/
-  messageDesc(file_svc_iam_v1_automation, 30);
+  messageDesc(file_svc_iam_v1_automation, 31);
 
 /**
  * @generated from enum svc.iam.v1.CiVerification.State
@@ -2105,7 +2206,7 @@ export type CiVerification_StateJson = "STATE_UNSPECIFIED" | "AWAITING_PROOF" | 
  * Describes the enum svc.iam.v1.CiVerification.State.
  */
 export const CiVerification_StateSchema: GenEnum<CiVerification_State, CiVerification_StateJson> = /*@__PURE__*/
-  enumDesc(file_svc_iam_v1_automation, 30, 0);
+  enumDesc(file_svc_iam_v1_automation, 31, 0);
 
 /**
  * @generated from message svc.iam.v1.GetCiVerificationRequest
@@ -2132,7 +2233,7 @@ export type GetCiVerificationRequestJson = {
  * Use `create(GetCiVerificationRequestSchema)` to create a new message.
  */
 export const GetCiVerificationRequestSchema: GenMessage<GetCiVerificationRequest, {jsonType: GetCiVerificationRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_iam_v1_automation, 31);
+  messageDesc(file_svc_iam_v1_automation, 32);
 
 /**
  * @generated from message svc.iam.v1.ListCiVerificationsRequest
@@ -2179,7 +2280,7 @@ export type ListCiVerificationsRequestJson = {
  * Use `create(ListCiVerificationsRequestSchema)` to create a new message.
  */
 export const ListCiVerificationsRequestSchema: GenMessage<ListCiVerificationsRequest, {jsonType: ListCiVerificationsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_iam_v1_automation, 32);
+  messageDesc(file_svc_iam_v1_automation, 33);
 
 /**
  * @generated from message svc.iam.v1.ListCiVerificationsResponse
@@ -2216,7 +2317,7 @@ export type ListCiVerificationsResponseJson = {
  * Use `create(ListCiVerificationsResponseSchema)` to create a new message.
  */
 export const ListCiVerificationsResponseSchema: GenMessage<ListCiVerificationsResponse, {jsonType: ListCiVerificationsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_iam_v1_automation, 33);
+  messageDesc(file_svc_iam_v1_automation, 34);
 
 /**
  * @generated from message svc.iam.v1.ApproveCiVerificationRequest
@@ -2287,7 +2388,7 @@ export type ApproveCiVerificationRequestJson = {
  * Use `create(ApproveCiVerificationRequestSchema)` to create a new message.
  */
 export const ApproveCiVerificationRequestSchema: GenMessage<ApproveCiVerificationRequest, {jsonType: ApproveCiVerificationRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_iam_v1_automation, 34);
+  messageDesc(file_svc_iam_v1_automation, 35);
 
 /**
  * @generated from message svc.iam.v1.RejectCiVerificationRequest
@@ -2334,7 +2435,7 @@ export type RejectCiVerificationRequestJson = {
  * Use `create(RejectCiVerificationRequestSchema)` to create a new message.
  */
 export const RejectCiVerificationRequestSchema: GenMessage<RejectCiVerificationRequest, {jsonType: RejectCiVerificationRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_iam_v1_automation, 35);
+  messageDesc(file_svc_iam_v1_automation, 36);
 
 /**
  * An approved connection: `SVC_TRUST` is its name.
@@ -2424,6 +2525,13 @@ export type CiConnection = Message<"svc.iam.v1.CiConnection"> & {
    * @generated from field: string verification_name = 15;
    */
   verificationName: string;
+
+  /**
+   * What the issuer's name stood for when it was verified: no other issuer's job is trusted.
+   *
+   * @generated from field: string issuer_url = 16;
+   */
+  issuerUrl: string;
 };
 
 /**
@@ -2514,6 +2622,13 @@ export type CiConnectionJson = {
    * @generated from field: string verification_name = 15;
    */
   verificationName?: string;
+
+  /**
+   * What the issuer's name stood for when it was verified: no other issuer's job is trusted.
+   *
+   * @generated from field: string issuer_url = 16;
+   */
+  issuerUrl?: string;
 };
 
 /**
@@ -2521,7 +2636,7 @@ export type CiConnectionJson = {
  * Use `create(CiConnectionSchema)` to create a new message.
  */
 export const CiConnectionSchema: GenMessage<CiConnection, {jsonType: CiConnectionJson}> = /*@__PURE__*/
-  messageDesc(file_svc_iam_v1_automation, 36);
+  messageDesc(file_svc_iam_v1_automation, 37);
 
 /**
  * @generated from enum svc.iam.v1.CiConnection.State
@@ -2562,7 +2677,7 @@ export type CiConnection_StateJson = "STATE_UNSPECIFIED" | "ENABLED" | "DISABLED
  * Describes the enum svc.iam.v1.CiConnection.State.
  */
 export const CiConnection_StateSchema: GenEnum<CiConnection_State, CiConnection_StateJson> = /*@__PURE__*/
-  enumDesc(file_svc_iam_v1_automation, 36, 0);
+  enumDesc(file_svc_iam_v1_automation, 37, 0);
 
 /**
  * @generated from message svc.iam.v1.ListCiConnectionsRequest
@@ -2609,7 +2724,7 @@ export type ListCiConnectionsRequestJson = {
  * Use `create(ListCiConnectionsRequestSchema)` to create a new message.
  */
 export const ListCiConnectionsRequestSchema: GenMessage<ListCiConnectionsRequest, {jsonType: ListCiConnectionsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_iam_v1_automation, 37);
+  messageDesc(file_svc_iam_v1_automation, 38);
 
 /**
  * @generated from message svc.iam.v1.ListCiConnectionsResponse
@@ -2646,7 +2761,7 @@ export type ListCiConnectionsResponseJson = {
  * Use `create(ListCiConnectionsResponseSchema)` to create a new message.
  */
 export const ListCiConnectionsResponseSchema: GenMessage<ListCiConnectionsResponse, {jsonType: ListCiConnectionsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_iam_v1_automation, 38);
+  messageDesc(file_svc_iam_v1_automation, 39);
 
 /**
  * @generated from message svc.iam.v1.GetCiConnectionRequest
@@ -2673,7 +2788,7 @@ export type GetCiConnectionRequestJson = {
  * Use `create(GetCiConnectionRequestSchema)` to create a new message.
  */
 export const GetCiConnectionRequestSchema: GenMessage<GetCiConnectionRequest, {jsonType: GetCiConnectionRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_iam_v1_automation, 39);
+  messageDesc(file_svc_iam_v1_automation, 40);
 
 /**
  * @generated from message svc.iam.v1.UpdateCiConnectionRequest
@@ -2738,7 +2853,7 @@ export type UpdateCiConnectionRequestJson = {
  * Use `create(UpdateCiConnectionRequestSchema)` to create a new message.
  */
 export const UpdateCiConnectionRequestSchema: GenMessage<UpdateCiConnectionRequest, {jsonType: UpdateCiConnectionRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_iam_v1_automation, 40);
+  messageDesc(file_svc_iam_v1_automation, 41);
 
 /**
  * @generated from message svc.iam.v1.DisableCiConnectionRequest
@@ -2785,7 +2900,7 @@ export type DisableCiConnectionRequestJson = {
  * Use `create(DisableCiConnectionRequestSchema)` to create a new message.
  */
 export const DisableCiConnectionRequestSchema: GenMessage<DisableCiConnectionRequest, {jsonType: DisableCiConnectionRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_iam_v1_automation, 41);
+  messageDesc(file_svc_iam_v1_automation, 42);
 
 /**
  * @generated from message svc.iam.v1.EnableCiConnectionRequest
@@ -2822,7 +2937,7 @@ export type EnableCiConnectionRequestJson = {
  * Use `create(EnableCiConnectionRequestSchema)` to create a new message.
  */
 export const EnableCiConnectionRequestSchema: GenMessage<EnableCiConnectionRequest, {jsonType: EnableCiConnectionRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_iam_v1_automation, 42);
+  messageDesc(file_svc_iam_v1_automation, 43);
 
 /**
  * @generated from message svc.iam.v1.DeleteCiConnectionRequest
@@ -2859,7 +2974,7 @@ export type DeleteCiConnectionRequestJson = {
  * Use `create(DeleteCiConnectionRequestSchema)` to create a new message.
  */
 export const DeleteCiConnectionRequestSchema: GenMessage<DeleteCiConnectionRequest, {jsonType: DeleteCiConnectionRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_iam_v1_automation, 43);
+  messageDesc(file_svc_iam_v1_automation, 44);
 
 /**
  * @generated from message svc.iam.v1.DeleteCiConnectionResponse
@@ -2878,7 +2993,7 @@ export type DeleteCiConnectionResponseJson = {
  * Use `create(DeleteCiConnectionResponseSchema)` to create a new message.
  */
 export const DeleteCiConnectionResponseSchema: GenMessage<DeleteCiConnectionResponse, {jsonType: DeleteCiConnectionResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_iam_v1_automation, 44);
+  messageDesc(file_svc_iam_v1_automation, 45);
 
 /**
  * @generated from message svc.iam.v1.EnrolAgentRequest
@@ -2919,7 +3034,7 @@ export type EnrolAgentRequestJson = {
  * Use `create(EnrolAgentRequestSchema)` to create a new message.
  */
 export const EnrolAgentRequestSchema: GenMessage<EnrolAgentRequest, {jsonType: EnrolAgentRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_iam_v1_automation, 45);
+  messageDesc(file_svc_iam_v1_automation, 46);
 
 /**
  * @generated from message svc.iam.v1.EnrolAgentResponse
@@ -2980,7 +3095,7 @@ export type EnrolAgentResponseJson = {
  * Use `create(EnrolAgentResponseSchema)` to create a new message.
  */
 export const EnrolAgentResponseSchema: GenMessage<EnrolAgentResponse, {jsonType: EnrolAgentResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_iam_v1_automation, 46);
+  messageDesc(file_svc_iam_v1_automation, 47);
 
 /**
  * Narrow, revocable access for programs. All but `ExchangeCiToken`, `SubmitCiVerification`,
