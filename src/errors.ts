@@ -50,11 +50,12 @@ export const errorCatalogue: Readonly<Record<RefusalReason, CatalogueEntry>> = {
   },
   CREDENTIAL_EXPIRED: {
     code: Code.Unauthenticated,
-    explanation: 'The credential is past its lifetime: issue a new one',
+    explanation: 'The credential, session or link is past its lifetime: get a new one',
   },
   CREDENTIAL_REVOKED: {
     code: Code.Unauthenticated,
-    explanation: 'The credential was revoked: issue a new one',
+    explanation:
+      'The key was revoked or replaced, the session was ended, or the one-time link was used (`cause`): get a new one',
   },
   TOKEN_EPOCH: {
     code: Code.Unauthenticated,
@@ -67,11 +68,13 @@ export const errorCatalogue: Readonly<Record<RefusalReason, CatalogueEntry>> = {
   },
   PROJECT_BOUNDARY: {
     code: Code.PermissionDenied,
-    explanation: 'The credential belongs to another project; said whether or not the thing exists',
+    explanation:
+      'The credential belongs to another project, or the person is no member of this one; said whether or not the thing exists',
   },
   MISSING_CAPABILITY: {
     code: Code.PermissionDenied,
-    explanation: 'The credential lacks the capability that the method needs',
+    explanation:
+      'What this needs is not granted: `capability` tells what the credential, or the owner of a new key, lacks; `role` the role that is not enough',
   },
   IDENTITY_DISABLED: {
     code: Code.PermissionDenied,
@@ -80,7 +83,7 @@ export const errorCatalogue: Readonly<Record<RefusalReason, CatalogueEntry>> = {
   GRANT_REMOVED: { code: Code.PermissionDenied, explanation: "The identity's grant was removed" },
   HUMAN_OPERATION: {
     code: Code.PermissionDenied,
-    explanation: 'Only people may do this, in the dashboard; no credential can',
+    explanation: 'Only people who have signed in may do this; no credential can',
   },
   EXCHANGE_DENIED: {
     code: Code.PermissionDenied,
@@ -97,11 +100,12 @@ export const errorCatalogue: Readonly<Record<RefusalReason, CatalogueEntry>> = {
   },
   IN_PROGRESS: {
     code: Code.Aborted,
-    explanation: 'The same request is being worked on: resend it a little later',
+    explanation:
+      'What an earlier change began is being finished (tokens of a disabled account are still being ended): resend the same request a little later',
   },
   LIMIT_EXCEEDED: {
     code: Code.FailedPrecondition,
-    explanation: 'A limit of the project is reached; `limit` tells it',
+    explanation: 'A limit of the project, or of one owner in it, is reached; `limit` tells it',
   },
   INVALID_STATE: {
     code: Code.FailedPrecondition,
@@ -121,12 +125,12 @@ export const errorCatalogue: Readonly<Record<RefusalReason, CatalogueEntry>> = {
   },
 };
 
-/** Seconds a caller is told to wait when there is too much at once. */
+/** Seconds a caller is told to wait where the same request may be sent again. */
 const RETRY_AFTER_SECONDS = 1;
 
 /**
- * The refusal as Connect tells it, with its `ErrorInfo`; 429 and 503 carry `Retry-After`, 401 says
- * how to authenticate (RFC 9110, section 11.6.1).
+ * The refusal as Connect tells it, with its `ErrorInfo`; 429, 503 and IN_PROGRESS carry `Retry-After`,
+ * 401 says how to authenticate (RFC 9110, section 11.6.1).
  */
 export function toConnectError(refusal: Refusal): ConnectError {
   const { code } = errorCatalogue[refusal.reason];
@@ -136,7 +140,8 @@ export function toConnectError(refusal: Refusal): ConnectError {
       value: { reason: refusal.reason, metadata: { ...refusal.metadata } },
     },
   ]);
-  if (code === Code.ResourceExhausted || code === Code.Unavailable) {
+  const isBusy = code === Code.ResourceExhausted || code === Code.Unavailable;
+  if (isBusy || refusal.reason === 'IN_PROGRESS') {
     error.metadata.set(
       'retry-after',
       refusal.metadata.retryAfterSeconds ?? String(RETRY_AFTER_SECONDS),

@@ -86,6 +86,11 @@ t.test('client commands', async (t) => {
       const mistyped = await svc(['monitoring', 'vms'], { env: { ...withKey, ...typo } });
       t.match(mistyped, { code: 3, stderr: /its checksum does not fit/ });
       t.notMatch(mistyped.stderr, world.demo.apiKey.slice(-10, -1));
+      const nowhere = { ...withKey, SVC_PROJECT: undefined };
+      t.match(await svc(['monitoring', 'vms'], { env: nowhere }), {
+        code: 2,
+        stderr: /which project: give --project or SVC_PROJECT\n.*SVC_PROJECT=demo$/m,
+      });
       const foreign = ['monitoring', 'vms', '--project', 'acme'];
       t.match(await svc(foreign, { env: withKey }), {
         code: 3,

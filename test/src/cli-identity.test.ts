@@ -50,8 +50,12 @@ async function accounts(t: Test, { svc }: CliWorld): Promise<void> {
     t.match(narrowed.stdout, /^may do +monitoring\.read$/m);
     t.match(narrowed.stdout, /^name +Deploy$/m, 'what is not named stays');
     t.match((await act('update', id, '--capability', 'none')).stdout, /^may do +nothing$/m);
-    t.match((await act('disable', id, '--reason', 'Leaked')).stdout, /^state +DISABLED$/m);
-    t.match((await act('enable', name)).stdout, /^state +ACTIVE$/m);
+    const disabled = await act('disable', id, '--reason', 'Leaked');
+    t.match(disabled.stdout, /^state +DISABLED\ndisabled +Leaked$/m);
+    t.match((await act('show', id)).stdout, /^disabled +Leaked$/m, 'who comes later sees why');
+    const enabled = await act('enable', name);
+    t.match(enabled.stdout, /^state +ACTIVE$/m);
+    t.notMatch(enabled.stdout, /Leaked/);
     t.match((await act('list')).stdout, new RegExp(`^${id} +Deploy +ACTIVE`, 'm'));
     t.match((await act('delete', id)).stdout, `Deleted ${name}`);
     t.match((await act('list')).stdout, 'There are no service accounts in this project');
@@ -102,14 +106,29 @@ async function keys(t: Test, world: CliWorld): Promise<void> {
     const old = await svc(['keys', 'show', name]);
     t.match(old.stdout, /^state +ROTATING$/m);
     t.match(old.stdout, new RegExp(`^successor +${rotated.key.name}$`, 'm'));
-    t.match(old.stdout, /^works until +\d{4}-/m);
+    t.match(old.stdout, /^works until +\d{4}-\S+, WITHIN A DAY$/m);
+    const listed = (await svc(['keys', 'list', ...of])).stdout;
+    t.match(listed, /^key .* works until +warning /);
+    const soon = new Date(Date.now() + 2 * 3_600_000).getTime();
+    const ends = new RegExp(`^${id} .* ROTATING .* (\\S+) +WITHIN A DAY +never$`, 'm').exec(listed);
+    const endMs = Date.parse(ends?.[1] ?? '');
+    t.ok(Math.abs(endMs - soon) < 60_000, 'the end of the overlap, not of the lifetime');
+    t.match(
+      listed,
+      new RegExp(`^${rotated.key.name.split('/').at(-1)} .* ACTIVE .*Z? +never$`, 'm'),
+    );
     const revoked = await svc(['keys', 'revoke', name, '--reason', 'Not needed']);
     t.match(revoked.stdout, /^revoked +Not needed$/m);
+    t.match(revoked.stdout, /^can do now +nothing: it has ended$/m);
+    t.notMatch(revoked.stdout, /works until/);
     t.notMatch((await svc(['keys', 'list', ...of])).stdout, id, 'those that work');
     t.match(
       (await svc(['keys', 'list', ...of, '--all'])).stdout,
-      new RegExp(`^${id} .*REVOKED`, 'm'),
+      new RegExp(`^${id} .*REVOKED .* ended +never$`, 'm'),
     );
+    await svc(['service-accounts', 'update', account, '--capability', 'none']);
+    const idle = await svc(['keys', 'show', rotated.key.name]);
+    t.match(idle.stdout, /^can do now +nothing: see its owner$/m, 'it works, and may do nothing');
   });
 
   await t.test('a key whose end is near says so', async (t) => {
@@ -184,15 +203,25 @@ async function members(t: Test, world: CliWorld): Promise<void> {
     const login = await svc(['login', '--link', '-'], { as: 'new', input: invited.stdout });
     t.equal(login.code, 0, login.stderr);
     const mine = await svc(['members', 'list'], { as: 'new' });
-    t.match(mine.stdout, /^\w+ +new +VIEWER /m);
+    t.match(mine.stdout, /^\w+ +new +VIEWER +\S+ +you$/m);
+    t.match(mine.stdout, /^\w+ .* OWNER +\S+$/m, 'the other one is not');
     const denied = await svc(['service-accounts', 'list'], { as: 'new' });
     t.match(denied, { code: 3, stderr: /an OWNER may/ });
+    t.match(denied.stderr, /An owner of the project can give you another role/);
+    t.notMatch(denied.stderr, /credential/);
+    const used = await svc(['login', '--link', '-'], { as: 'late', input: invited.stdout });
+    t.match(used, { code: 3, stderr: /CREDENTIAL_REVOKED/ });
+    t.match(used.stderr, /A link works once.*ask whoever gave it for another/);
+    t.notMatch(used.stderr, /successor/);
     const { members: rows } = (await svc(['members', 'list', '--json'])).json;
     const { name } = rows.find(({ role }: { role: string }) => role === 'VIEWER');
     const raised = await svc(['members', 'role', name, '--role', 'EDITOR']);
     t.match(raised.stdout, / EDITOR /);
     t.match(await svc(['members', 'remove', name]), { code: 0, stdout: `Removed ${name}\n` });
-    t.match(await svc(['members', 'list', '--project', 'acme'], { as: 'new' }), { code: 3 });
+    const outside = await svc(['members', 'list', '--project', 'acme'], { as: 'new' });
+    t.match(outside, { code: 3, stderr: /You are not a member of this project/ });
+    t.match(outside.stderr, /svc projects list/);
+    t.notMatch(outside.stderr, /credential belongs/);
   });
 
   await t.test('an invitation is taken back', async (t) => {

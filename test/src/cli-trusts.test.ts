@@ -40,6 +40,8 @@ t.test('svc trusts', async (t) => {
   await t.test('nothing is approved before it was observed', async (t) => {
     const ran = await svc(['trusts', 'approve', setupId], { answers: ['yes'] });
     t.match(ran, { code: 1, stderr: /nothing to approve: the verification is AWAITING_PROOF/ });
+    const early = await svc(['trusts', 'approve', setupId, '--digest', 'abc']);
+    t.match(early, { code: 1, stderr: /nothing to approve: the verification is AWAITING_PROOF/ });
   });
 
   await t.test(
@@ -68,13 +70,29 @@ t.test('svc trusts', async (t) => {
 
   const review = (await svc(['trusts', 'review', setupId, '--json'])).json;
   const approve = ['trusts', 'approve', setupId, '--digest', review.claimsDigest];
-  const approved = await svc(approve);
+  const approvalId = ['--request-id', '7a0d3c7e-6c27-4d0c-9a6f-2a4f4f5f6a04'];
+  const approved = await svc([...approve, ...approvalId]);
   t.equal(approved.code, 0, approved.stderr);
   t.match(approved.stderr, /Now remove the step and the secret SVC_SETUP_CODE/);
   const variables = [...approved.stdout.matchAll(/^(\w+)=(.*)$/gm)];
   const told = Object.fromEntries(variables.map(([, name, value]) => [name ?? '', value ?? '']));
   t.match(told, { SVC_TRUST: /^projects\/acme\/ciConnections\//, SVC_AUDIENCE: audience });
   const env: Readonly<Record<string, string>> = { ...job, ...told };
+
+  await t.test(
+    'an approval whose answer did not come is sent again, also at a terminal',
+    async (t) => {
+      const again = await svc(['trusts', 'approve', setupId, ...approvalId], { answers: [] });
+      t.match(again, { code: 0, stdout: approved.stdout });
+      const other = [...approve, '--request-id', '7a0d3c7e-6c27-4d0c-9a6f-2a4f4f5f6a05'];
+      t.match(
+        await svc(other),
+        { code: 1, stderr: /INVALID_STATE/ },
+        'which one it is is not guessed',
+      );
+      t.match(await svc(approve), { code: 1, stderr: /nothing to approve: .* APPROVED/ });
+    },
+  );
 
   const trust = env.SVC_TRUST ?? '';
   const id = trust.split('/').at(-1) ?? '';

@@ -47,6 +47,8 @@ t.test('A refusal carries its reason, its facts, and the headers that go with it
     toConnectError(new Refusal(reason, 'x', metadata)).metadata;
   t.equal(headers('TOO_MANY_REQUESTS', { retryAfterSeconds: '7' }).get('retry-after'), '7');
   t.ok(headers('NOT_READY').get('retry-after'));
+  t.equal(headers('IN_PROGRESS').get('retry-after'), '1');
+  t.equal(headers('STALE_VERSION').get('retry-after'), null, 'the same again would not do');
   t.equal(headers('CREDENTIAL_REVOKED').get('www-authenticate'), 'Bearer');
   t.equal(headers('INVALID_FIELD').get('retry-after'), null);
   t.end();

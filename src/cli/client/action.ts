@@ -8,7 +8,7 @@ import { type Command, EXIT_USAGE, type Surroundings } from '../command.ts';
 import { type Access, type Caller, openAccess } from './access.ts';
 import { Api } from './api.ts';
 import { type Input, type Option, type Positional, parseInput } from './arguments.ts';
-import { describeFault, UsageError } from './faults.ts';
+import { describeFault, type Hints, UsageError } from './faults.ts';
 import { type ClientPorts, processPorts } from './ports.ts';
 
 export interface Action {
@@ -21,6 +21,8 @@ export interface Action {
   readonly takesCommand?: boolean;
   /** Further lines of the help text. */
   readonly notes?: string;
+  /** What would do about refusals, where the action knows better than the reason alone. */
+  readonly hints?: Hints;
   /** Resolves to the exit code. Throws `Fault` and what `Api.call` throws. */
   readonly run: (context: ActionContext) => Promise<number>;
 }
@@ -120,7 +122,7 @@ async function runAction(
     const input = parseInput(args, { ...action, options });
     return await action.run(contextOf(input, surroundings));
   } catch (error) {
-    const fault = describeFault(error, { command, json });
+    const fault = describeFault(error, { command, json, hints: action.hints });
     if (!fault) throw error;
     surroundings.stderr(fault.text);
     const isUsage = error instanceof UsageError && !json;

@@ -65,31 +65,56 @@ const EXIT_OF: Partial<Record<Code, number>> = {
   [Code.NotFound]: EXIT_NOT_FOUND,
 };
 
-/** What would do, where the catalogue's explanation does not speak to who sits at a terminal. */
-const HINTS: Readonly<Record<string, string>> = {
+/** What would do about a refusal, by its reason. */
+export type Hints = Readonly<Record<string, string>>;
+
+/** Where the catalogue's explanation does not speak to who sits at a terminal. */
+const HINTS: Hints = {
   MISSING_CREDENTIAL: 'Sign in with "svc login", or put a key into SVC_API_KEY',
   CREDENTIAL_EXPIRED: 'Sign in again with "svc login", or use a new key',
   CREDENTIAL_REVOKED: 'Sign in again with "svc login", or use the successor of the key',
+  PROJECT_BOUNDARY:
+    'A key works in its own project alone; "svc projects list" shows those that you are a member of',
   HUMAN_OPERATION: 'No key can do this: sign in with "svc login" and run it again',
   TOO_MANY_REQUESTS: 'Run it again a little later; --timeout gives it longer',
-  EXCHANGE_DENIED: 'An owner of the project finds this refusal in the audit by its correlation id',
   STALE_VERSION: 'Somebody else changed it meanwhile: look at it, and run the command again',
   unimplemented: 'The service is older than this command: it does not have this method',
 };
 
-/** The refusal in an error of the API; undefined for any other error. */
-export function toldBy(error: unknown): Told | undefined {
+/**
+ * The refusal in an error of the API; undefined for any other error. @param hints of the action, which
+ * knows what its caller holds
+ */
+export function toldBy(error: unknown, hints: Hints = {}): Told | undefined {
   if (!(error instanceof ConnectError)) return undefined;
   const [info] = error.findDetails(ErrorInfoSchema);
   const reason = info?.reason ?? snakeCase(Code[error.code] ?? 'unknown');
-  const entry = Object.entries(errorCatalogue).find(([known]) => known === reason)?.[1];
+  const metadata = { ...info?.metadata, ...retryAfterOf(error) };
   return {
     reason,
+    metadata,
     message: error.rawMessage,
-    metadata: { ...info?.metadata, ...retryAfterOf(error) },
-    hint: HINTS[reason] ?? entry?.explanation,
+    hint: hints[reason] ?? hintFrom(reason, metadata) ?? HINTS[reason] ?? explanationOf(reason),
     exitCode: EXIT_OF[error.code] ?? EXIT_FAULT,
   };
+}
+
+/** What the facts of a refusal tell more exactly than its reason. */
+function hintFrom(
+  reason: string,
+  { role, capability, correlation }: Readonly<Record<string, string>>,
+): string | undefined {
+  if (reason === 'EXCHANGE_DENIED' && correlation) {
+    return `An owner of the project finds this refusal: svc audit list --correlation ${correlation}`;
+  }
+  if (reason !== 'MISSING_CAPABILITY') return undefined;
+  if (role) return 'An owner of the project can give you another role: svc members role';
+  if (!capability) return undefined;
+  return `A key can do what it was made for, within what its owner is granted: here ${capability} is missing`;
+}
+
+function explanationOf(reason: string): string | undefined {
+  return Object.entries(errorCatalogue).find(([known]) => known === reason)?.[1].explanation;
 }
 
 function retryAfterOf(error: ConnectError): { retryAfterSeconds?: string } {
@@ -97,12 +122,18 @@ function retryAfterOf(error: ConnectError): { retryAfterSeconds?: string } {
   return retryAfterSeconds === null ? {} : { retryAfterSeconds };
 }
 
+interface FaultPlace {
+  readonly command: string;
+  readonly json: boolean;
+  readonly hints?: Hints | undefined;
+}
+
 /** An error as lines for a person, or as one JSON document for a program; undefined: a bug. */
 export function describeFault(
   error: unknown,
-  { command, json }: { readonly command: string; readonly json: boolean },
+  { command, json, hints }: FaultPlace,
 ): { readonly text: string; readonly exitCode: number } | undefined {
-  const told = toldBy(error);
+  const told = toldBy(error, hints);
   const { exitCode, hint } = told ?? (error instanceof Fault ? error : { exitCode: -1, hint: '' });
   if (exitCode < 0) return undefined;
   const message = told?.message ?? (error as Fault).message;
@@ -117,8 +148,8 @@ export function describeFault(
   const facts = Object.entries(told?.metadata ?? {})
     .filter(([name]) => name !== 'claims')
     .map(([name, value]) => `  ${name}: ${printable(value)}`);
-  const hints = hint ? hint.split('\n').map((line) => `  ${line}`) : [];
-  return { exitCode, text: `${[head, ...facts, ...hints].join('\n')}\n` };
+  const advice = hint ? hint.split('\n').map((line) => `  ${line}`) : [];
+  return { exitCode, text: `${[head, ...facts, ...advice].join('\n')}\n` };
 }
 
 // Colours, cursor movements and line ends of foreign texts must not reach a terminal or a job's log.

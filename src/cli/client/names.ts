@@ -16,7 +16,10 @@ export async function projectName(context: ActionContext, api: Api): Promise<str
   if (given !== undefined) return given;
   const { cookie } = api.access.headers();
   if (cookie === undefined) {
-    throw new UsageError('It is not known which project: give --project or SVC_PROJECT');
+    throw new UsageError(
+      'It is not known which project: give --project or SVC_PROJECT',
+      'A key does not tell its project. For example: --project demo, or SVC_PROJECT=demo',
+    );
   }
   const { projects } = await api.call(ProjectService.method.listProjects, { pageSize: 20 });
   const [first, ...others] = projects;

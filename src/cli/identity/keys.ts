@@ -30,6 +30,7 @@ import {
 } from '../client/output.ts';
 import { everyPage, PAGE_SIZE } from '../client/paging.ts';
 import { EXIT_OK } from '../command.ts';
+import { change } from './changes.ts';
 import {
   capabilitiesOf,
   capabilityOption,
@@ -91,7 +92,17 @@ const listAction: Action = {
 
 function keyTable(keys: readonly Key[]): string {
   return table(
-    ['key', 'name', 'state', 'can do', 'last four', 'created', 'expires', 'warning', 'last used'],
+    [
+      'key',
+      'name',
+      'state',
+      'can do',
+      'last four',
+      'created',
+      'works until',
+      'warning',
+      'last used',
+    ],
     keys.map((key) => [
       shortName(key.name),
       key.displayName,
@@ -99,7 +110,7 @@ function keyTable(keys: readonly Key[]): string {
       key.effectiveCapabilities.join(' ') || 'nothing',
       `…${key.last4}`,
       localTime(key.createdUnix),
-      localTime(key.expiresUnix),
+      isLive(key) ? localTime(endOf(key)) : 'ended',
       warningText(key),
       localTime(key.lastUsedUnix) || 'never',
     ]),
@@ -117,21 +128,44 @@ function warningText({ expiryWarning }: Key): string {
   return WARNINGS[enumText(Key_ExpiryWarning, expiryWarning)] ?? '';
 }
 
+function isLive({ state }: Key): boolean {
+  return state === Key_State.ACTIVE || state === Key_State.ROTATING;
+}
+
+/** When a key that works stops: with its lifetime, or before that with its overlap; Unix seconds. */
+function endOf({ expiresUnix, overlapEndsUnix }: Key): bigint {
+  return overlapEndsUnix !== undefined && overlapEndsUnix < expiresUnix
+    ? overlapEndsUnix
+    : expiresUnix;
+}
+
+function nothingBecause(key: Key): string {
+  return isLive(key) ? 'nothing: see its owner' : 'nothing: it has ended';
+}
+
 function keyFacts(key: Key): string {
   return facts([
     ['key', key.name],
     ['name', key.displayName],
     ['state', enumText(Key_State, key.state)],
     ['made for', key.capabilities.join(' ')],
-    ['can do now', key.effectiveCapabilities.join(' ') || 'nothing: see its owner'],
+    ['can do now', key.effectiveCapabilities.join(' ') || nothingBecause(key)],
     ['last four', `…${key.last4}`],
     ['created', `${localTime(key.createdUnix)} by ${key.createdBy}`],
-    ['expires', [localTime(key.expiresUnix), warningText(key)].filter(Boolean).join(', ')],
+    ['expires', localTime(key.expiresUnix)],
     ['last used', localTime(key.lastUsedUnix) || 'never'],
     ['successor', key.successor],
-    ['works until', localTime(key.overlapEndsUnix)],
+    [
+      'works until',
+      isLive(key) ? [localTime(endOf(key)), warningText(key)].filter(Boolean).join(', ') : '',
+    ],
     ['revoked', key.revokedReason],
   ]);
+}
+
+function printKey(context: ActionContext, key: Key): number {
+  context.print(context.json ? json(messageJson(KeySchema, key)) : keyFacts(key));
+  return EXIT_OK;
 }
 
 const showAction: Action = {
@@ -141,9 +175,7 @@ const showAction: Action = {
   options: [serviceAccountOption, projectOption],
   async run(context) {
     const api = context.api('person');
-    const key = await api.call(method.getKey, { name: await keyName(context, api) });
-    context.print(context.json ? json(messageJson(KeySchema, key)) : keyFacts(key));
-    return EXIT_OK;
+    return printKey(context, await api.call(method.getKey, { name: await keyName(context, api) }));
   },
 };
 
@@ -215,22 +247,16 @@ function lost(key: Key | undefined, afterwards: string): string {
   return `Revoke it first: svc keys revoke ${key?.name ?? ''}\n${afterwards}`;
 }
 
-const revokeAction: Action = {
+const revokeAction = change({
   name: 'revoke',
   summary: 'End a key at once',
   positionals: [{ name: 'KEY' }],
-  ...changeOptions(serviceAccountOption, reasonOption),
-  async run(context) {
-    const api = context.api('person');
-    const key = await api.call(method.revokeKey, {
-      name: await keyName(context, api),
-      requestId: requestId(context),
-      reason: context.input.text('reason') ?? '',
-    });
-    context.print(context.json ? json(messageJson(KeySchema, key)) : keyFacts(key));
-    return EXIT_OK;
-  },
-};
+  options: [serviceAccountOption, reasonOption],
+  nameOf: keyName,
+  send: (api, request, { input }) =>
+    api.call(method.revokeKey, { ...request, reason: input.text('reason') ?? '' }),
+  show: printKey,
+});
 
 export const keysCommand = family('keys', 'Make, rotate and revoke keys', [
   listAction,

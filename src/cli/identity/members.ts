@@ -27,6 +27,7 @@ import {
 } from '../client/output.ts';
 import { everyPage, PAGE_SIZE } from '../client/paging.ts';
 import { EXIT_OK } from '../command.ts';
+import { change, removal } from './changes.ts';
 import { changeOptions } from './options.ts';
 
 const { method } = ProjectService;
@@ -63,20 +64,25 @@ const listAction: Action = {
     if (context.json) {
       const answer = create(ListMembersResponseSchema, { members });
       context.print(json(messageJson(ListMembersResponseSchema, answer)));
-    } else context.print(memberTable(members));
+      return EXIT_OK;
+    }
+    const { memberName: mine } = await api.call(method.getProject, { name: page.projectName });
+    context.print(memberTable(members, mine));
     return EXIT_OK;
   },
 };
 
-function memberTable(members: readonly Member[]): string {
+/** @param mine name of the membership of who asks; a display name could claim to be it */
+function memberTable(members: readonly Member[], mine = ''): string {
   return table(
-    ['member', 'name', 'email', 'role', 'joined'],
+    ['member', 'name', 'email', 'role', 'joined', ''],
     members.map(({ name, displayName, email, role, joinedUnix }) => [
       shortName(name),
       displayName,
       email,
       enumText(Role, role),
       localTime(joinedUnix),
+      name === mine ? 'you' : '',
     ]),
     'There are no members',
   );
@@ -146,52 +152,42 @@ const inviteAction: Action = {
   },
 };
 
-const uninviteAction: Action = {
+const uninviteAction = removal({
   name: 'uninvite',
   summary: 'Take an invitation back',
   positionals: [{ name: 'INVITATION' }],
-  ...changeOptions(),
-  async run(context) {
-    const api = context.api('person');
-    const given = context.input.positional(0);
-    const name = await resourceName(context, api, { collection: 'invitations', given });
-    await api.call(method.revokeInvitation, { name, requestId: requestId(context) });
-    context.print(context.json ? json({ name }) : `Taken back: ${name}\n`);
-    return EXIT_OK;
-  },
-};
+  nameOf: (context, api) =>
+    resourceName(context, api, {
+      collection: 'invitations',
+      given: context.input.positional(0),
+    }),
+  send: (api, request) => api.call(method.revokeInvitation, request),
+  done: 'Taken back:',
+});
 
-const roleAction: Action = {
+const roleAction = change({
   name: 'role',
   summary: 'Give a member another role',
   positionals: [{ name: 'MEMBER' }],
-  ...changeOptions(roleOption),
-  async run(context) {
-    const api = context.api('person');
-    const member = await api.call(method.setMemberRole, {
-      name: await memberName(context, api),
-      requestId: requestId(context),
-      role: roleOf(context),
-    });
+  options: [roleOption],
+  nameOf: memberName,
+  send: (api, request, context) =>
+    api.call(method.setMemberRole, { ...request, role: roleOf(context) }),
+  show(context, member) {
     const document = () => json(messageJson(MemberSchema, member));
     context.print(context.json ? document() : memberTable([member]));
     return EXIT_OK;
   },
-};
+});
 
-const removeAction: Action = {
+const removeAction = removal({
   name: 'remove',
   summary: 'Remove a member, with their personal keys',
   positionals: [{ name: 'MEMBER' }],
-  ...changeOptions(),
-  async run(context) {
-    const api = context.api('person');
-    const name = await memberName(context, api);
-    await api.call(method.removeMember, { name, requestId: requestId(context) });
-    context.print(context.json ? json({ name }) : `Removed ${name}\n`);
-    return EXIT_OK;
-  },
-};
+  nameOf: memberName,
+  send: (api, request) => api.call(method.removeMember, request),
+  done: 'Removed',
+});
 
 export const membersCommand = family('members', 'Who is in a project', [
   listAction,

@@ -34,8 +34,22 @@ export function changeOptions(...own: Option[]): Pick<Action, 'options'> {
   return { options: [...own, requestIdOption, projectOption] };
 }
 
-/** The list to set, where one was given: absent leaves it as it is. */
-export function changedCapabilities({ input }: Pick<ActionContext, 'input'>) {
+/** Of an edit of a name and a list of capabilities. */
+export const editOptions: readonly Option[] = [
+  nameOption,
+  {
+    ...capabilityOption,
+    help: 'All it may do from now on, as a whole list; "none" for nothing',
+  },
+];
+
+/** What such an edit sets: what is absent is left as it is. */
+export function editsOf(context: Pick<ActionContext, 'input'>) {
+  const displayName = context.input.text('name');
+  return { ...(displayName !== undefined && { displayName }), ...changedCapabilities(context) };
+}
+
+function changedCapabilities({ input }: Pick<ActionContext, 'input'>) {
   if (!input.isOn('capability')) return {};
   const given = input.list('capability').flatMap((text) => text.split(','));
   const values = given.length === 1 && given[0] === 'none' ? [] : given;

@@ -23,10 +23,12 @@ import {
 } from '../client/output.ts';
 import { everyPage, PAGE_SIZE } from '../client/paging.ts';
 import { EXIT_OK } from '../command.ts';
+import { change, removal } from './changes.ts';
 import {
   capabilityOption,
-  changedCapabilities,
   changeOptions,
+  editOptions,
+  editsOf,
   nameOption,
   reasonOption,
 } from './options.ts';
@@ -50,6 +52,7 @@ function accountFacts(account: ServiceAccount): string {
     ['account', account.name],
     ['name', account.displayName],
     ['state', enumText(ServiceAccount_State, account.state)],
+    ['disabled', account.disabledReason],
     ['may do', account.capabilities.join(' ') || 'nothing'],
     ['template', account.template],
     ['keys', String(account.activeKeys)],
@@ -159,70 +162,46 @@ const showAction: Action = {
   },
 };
 
-const updateAction: Action = {
+const updateAction = change({
   name: 'update',
   summary: 'Change the name, or what the account may do',
   positionals: ACCOUNT,
-  ...changeOptions(nameOption, {
-    ...capabilityOption,
-    help: 'All it may do from now on, as a whole list; "none" for nothing',
-  }),
+  options: editOptions,
   notes: 'A capability that is taken away acts on the next request of each key and token.',
-  async run(context) {
-    const api = context.api('person');
-    const displayName = context.input.text('name');
-    const account = await api.call(method.updateServiceAccount, {
-      name: await accountName(context, api),
-      requestId: requestId(context),
-      ...(displayName !== undefined && { displayName }),
-      ...changedCapabilities(context),
-    });
-    return printAccount(context, account);
-  },
-};
+  nameOf: accountName,
+  send: (api, request, context) =>
+    api.call(method.updateServiceAccount, { ...request, ...editsOf(context) }),
+  show: printAccount,
+});
 
-const disableAction: Action = {
+const disableAction = change({
   name: 'disable',
   summary: 'Stop all keys and tokens of an account at once',
   positionals: ACCOUNT,
-  ...changeOptions(reasonOption),
-  async run(context) {
-    const api = context.api('person');
-    const account = await api.call(method.disableServiceAccount, {
-      name: await accountName(context, api),
-      requestId: requestId(context),
-      reason: context.input.text('reason') ?? '',
-    });
-    return printAccount(context, account);
-  },
-};
+  options: [reasonOption],
+  nameOf: accountName,
+  send: (api, request, { input }) =>
+    api.call(method.disableServiceAccount, { ...request, reason: input.text('reason') ?? '' }),
+  show: printAccount,
+});
 
-const enableAction: Action = {
+const enableAction = change({
   name: 'enable',
   summary: 'Let the keys of an account work again',
   positionals: ACCOUNT,
-  ...changeOptions(),
-  async run(context) {
-    const api = context.api('person');
-    const name = await accountName(context, api);
-    const request = { name, requestId: requestId(context) };
-    return printAccount(context, await api.call(method.enableServiceAccount, request));
-  },
-};
+  nameOf: accountName,
+  send: (api, request) => api.call(method.enableServiceAccount, request),
+  show: printAccount,
+});
 
-const deleteAction: Action = {
+const deleteAction = removal({
   name: 'delete',
   summary: 'Delete an account for good, with its keys and CI trusts',
   positionals: ACCOUNT,
-  ...changeOptions(),
-  async run(context) {
-    const api = context.api('person');
-    const name = await accountName(context, api);
-    await api.call(method.deleteServiceAccount, { name, requestId: requestId(context) });
-    context.print(context.json ? json({ name }) : `Deleted ${name}\n`);
-    return EXIT_OK;
-  },
-};
+  nameOf: accountName,
+  send: (api, request) => api.call(method.deleteServiceAccount, request),
+  done: 'Deleted',
+});
 
 export const serviceAccountsCommand = family('service-accounts', 'Identities of automation', [
   listAction,

@@ -17,6 +17,7 @@ import { Fault, UsageError } from '../client/faults.ts';
 import { requestId, resourceName } from '../client/names.ts';
 import { enumText, facts, json, localTime, messageJson, table } from '../client/output.ts';
 import { EXIT_OK } from '../command.ts';
+import { change } from './changes.ts';
 import { capabilityOption, changeOptions, nameOption, reasonOption } from './options.ts';
 
 const { method } = AutomationService;
@@ -60,6 +61,12 @@ function verificationText(verification: CiVerification): string {
   return `${head}\n${claimTable(verification.claims)}`;
 }
 
+function printVerification(context: ActionContext, verification: CiVerification): number {
+  const document = () => json(messageJson(CiVerificationSchema, verification));
+  context.print(context.json ? document() : verificationText(verification));
+  return EXIT_OK;
+}
+
 export const reviewAction: Action = {
   name: 'review',
   summary: 'Show what a workflow proved, claim by claim',
@@ -68,10 +75,7 @@ export const reviewAction: Action = {
   async run(context) {
     const api = context.api('person');
     const name = await verificationName(context, api);
-    const verification = await api.call(method.getCiVerification, { name });
-    const document = () => json(messageJson(CiVerificationSchema, verification));
-    context.print(context.json ? document() : verificationText(verification));
-    return EXIT_OK;
+    return printVerification(context, await api.call(method.getCiVerification, { name }));
   },
 };
 
@@ -118,9 +122,17 @@ async function confirm(
   verification: CiVerification,
   capabilities: readonly string[],
 ): Promise<void> {
+  const { state } = verification;
+  // The service answers a resend as it did before, and knows whether it is one.
+  if (state === CiVerification_State.APPROVED && input.isOn('request-id')) return;
+  if (ports.isInteractive && !input.isOn('digest')) tell(verificationText(verification));
+  if (state !== CiVerification_State.OBSERVED) {
+    throw new Fault(
+      `There is nothing to approve: the verification is ${enumText(CiVerification_State, state)}`,
+    );
+  }
   const digest = input.text('digest');
   if (digest !== undefined) {
-    // A resend after an approval: the service answers as before, or says what is wrong.
     if (digest === verification.claimsDigest) return;
     throw new Fault('The observed claims are not those of the digest: review them again', {
       hint: `svc trusts review ${verification.name}`,
@@ -130,12 +142,6 @@ async function confirm(
     throw new UsageError(
       'Nobody can be asked here: --digest is missing',
       `Review first, and give the digest that it shows: svc trusts review ${verification.name}`,
-    );
-  }
-  tell(verificationText(verification));
-  if (verification.state !== CiVerification_State.OBSERVED) {
-    throw new Fault(
-      `There is nothing to approve: the verification is ${enumText(CiVerification_State, verification.state)}`,
     );
   }
   const answer = await ports.ask(
@@ -149,20 +155,13 @@ function variables({ name, audience }: CiConnection, endpoint: string): string {
   return `SVC_TRUST=${name}\nSVC_AUDIENCE=${audience}\nSVC_ENDPOINT=${endpoint}\n`;
 }
 
-export const rejectAction: Action = {
+export const rejectAction = change({
   name: 'reject',
   summary: 'End a verification without trusting anything',
   positionals: VERIFICATION,
-  ...changeOptions(reasonOption),
-  async run(context) {
-    const api = context.api('person');
-    const verification = await api.call(method.rejectCiVerification, {
-      name: await verificationName(context, api),
-      requestId: requestId(context),
-      reason: context.input.text('reason') ?? '',
-    });
-    const document = () => json(messageJson(CiVerificationSchema, verification));
-    context.print(context.json ? document() : verificationText(verification));
-    return EXIT_OK;
-  },
-};
+  options: [reasonOption],
+  nameOf: verificationName,
+  send: (api, request, { input }) =>
+    api.call(method.rejectCiVerification, { ...request, reason: input.text('reason') ?? '' }),
+  show: printVerification,
+});

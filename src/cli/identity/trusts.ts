@@ -29,11 +29,13 @@ import {
 } from '../client/output.ts';
 import { everyPage, PAGE_SIZE } from '../client/paging.ts';
 import { EXIT_FAULT, EXIT_OK } from '../command.ts';
+import { change, removal } from './changes.ts';
 import {
   capabilitiesOf,
   capabilityOption,
-  changedCapabilities,
   changeOptions,
+  editOptions,
+  editsOf,
   nameOption,
   reasonOption,
 } from './options.ts';
@@ -161,7 +163,8 @@ const verifyAction: Action = {
     { name: 'platform', takes: 'NAME', help: 'github (default), gitlab, buildkite, circleci, …' },
   ),
   notes: `The step to paste goes to standard output, the rest to standard error; --json has both. The code is
-valid for 30 minutes, once; it is shown once. It proves an identity and grants nothing.`,
+shown once, and good until the verification is decided, for 30 minutes at most: a run can be repeated. It
+proves an identity and grants nothing.`,
   async run(context) {
     const { input, print, tell } = context;
     const api = context.api('person');
@@ -205,68 +208,45 @@ function nextSteps(setupId: string): string {
   ].join('\n');
 }
 
-const updateAction: Action = {
+const updateAction = change({
   name: 'update',
   summary: 'Change the name or the permissions; tokens given out stop working',
   positionals: TRUST,
-  ...changeOptions(nameOption, {
-    ...capabilityOption,
-    help: 'All it may do from now on, as a whole list; "none" for nothing',
-  }),
-  async run(context) {
-    const api = context.api('person');
-    const displayName = context.input.text('name');
-    const trust = await api.call(method.updateCiConnection, {
-      name: await trustName(context, api),
-      requestId: requestId(context),
-      ...(displayName !== undefined && { displayName }),
-      ...changedCapabilities(context),
-    });
-    return printTrust(context, trust);
-  },
-};
+  options: editOptions,
+  nameOf: trustName,
+  send: (api, request, context) =>
+    api.call(method.updateCiConnection, { ...request, ...editsOf(context) }),
+  show: printTrust,
+});
 
-const disableAction: Action = {
+const disableAction = change({
   name: 'disable',
   summary: 'Stop exchanges and tokens at once: the emergency brake',
   positionals: TRUST,
-  ...changeOptions(reasonOption),
-  async run(context) {
-    const api = context.api('person');
-    const trust = await api.call(method.disableCiConnection, {
-      name: await trustName(context, api),
-      requestId: requestId(context),
-      reason: context.input.text('reason') ?? '',
-    });
-    return printTrust(context, trust);
-  },
-};
+  options: [reasonOption],
+  nameOf: trustName,
+  send: (api, request, { input }) =>
+    api.call(method.disableCiConnection, { ...request, reason: input.text('reason') ?? '' }),
+  show: printTrust,
+});
 
-const enableAction: Action = {
+const enableAction = change({
   name: 'enable',
   summary: 'Let the workflow exchange again',
   positionals: TRUST,
-  ...changeOptions(),
-  async run(context) {
-    const api = context.api('person');
-    const request = { name: await trustName(context, api), requestId: requestId(context) };
-    return printTrust(context, await api.call(method.enableCiConnection, request));
-  },
-};
+  nameOf: trustName,
+  send: (api, request) => api.call(method.enableCiConnection, request),
+  show: printTrust,
+});
 
-const deleteAction: Action = {
+const deleteAction = removal({
   name: 'delete',
   summary: 'Delete a trust for good',
   positionals: TRUST,
-  ...changeOptions(),
-  async run(context) {
-    const api = context.api('person');
-    const name = await trustName(context, api);
-    await api.call(method.deleteCiConnection, { name, requestId: requestId(context) });
-    context.print(context.json ? json({ name }) : `Deleted ${name}\n`);
-    return EXIT_OK;
-  },
-};
+  nameOf: trustName,
+  send: (api, request) => api.call(method.deleteCiConnection, request),
+  done: 'Deleted',
+});
 
 export const trustsCommand = family('trusts', 'CI workflows that are trusted without a key', [
   listAction,

@@ -17,6 +17,9 @@ import { openLoginListener } from './login-listener.ts';
 /** How long the browser may take. */
 const BROWSER_WAIT_MS = 5 * 60_000;
 
+const ANOTHER_LINK =
+  'A link works once, and not for long: ask whoever gave it for another, or sign in without --link';
+
 export const loginCommand = single({
   name: 'login',
   summary: 'Sign in, by your browser or by a one-time link',
@@ -30,6 +33,7 @@ export const loginCommand = single({
   notes: `Without --link your browser opens; sign in there and confirm. A link comes from "svc admin
 login-link", from the first start of the service, or by email. The session is kept in
 $XDG_CONFIG_HOME/svc/session.json (or ~/.config), which nobody else may read.`,
+  hints: { CREDENTIAL_REVOKED: ANOTHER_LINK, CREDENTIAL_EXPIRED: ANOTHER_LINK },
   async run(context) {
     const link = await givenLink(context);
     const endpoint = endpointOf(context, link);
