@@ -15,7 +15,9 @@ export interface CiConnectionInput {
   readonly serviceAccount: string;
   readonly displayName: string;
   readonly capabilities: readonly string[];
+  /** Name of the configured issuer, and the URL that it stood for. */
   readonly issuer: string;
+  readonly issuerUrl: string;
   readonly audience: string;
   /** Exactly what each exchange must show; null = the claim must be absent. */
   readonly bound: ObservedClaims;
@@ -73,10 +75,11 @@ export type CiConnectionEvent =
       readonly at: number;
       /** Told to the caller too, so that the two can be matched. */
       readonly correlation: string;
-      readonly code: string;
+      /** Refusals since the last such note, these included, by code. */
+      readonly codes: Readonly<Record<string, number>>;
       /** Names of the claims that differ. */
       readonly claims: readonly string[];
-      /** How many were refused since the last such note, this one included. */
+      /** Of all codes together. */
       readonly refusals: number;
     };
 
@@ -180,6 +183,7 @@ function initialContext(input: CiConnectionInput | undefined): CiConnectionConte
     displayName: input?.displayName ?? '',
     capabilities: input?.capabilities ?? [],
     issuer: input?.issuer ?? '',
+    issuerUrl: input?.issuerUrl ?? '',
     audience: input?.audience ?? '',
     bound: input?.bound ?? {},
     verification: input?.verification ?? '',

@@ -22,8 +22,9 @@ export interface CiVerificationInput {
   readonly serviceAccount: string;
   readonly displayName: string;
   readonly capabilities: readonly string[];
-  /** Name of the configured issuer, e.g. `github`. */
+  /** Name of the configured issuer, e.g. `github`, and the URL that it stood for. */
   readonly issuer: string;
+  readonly issuerUrl: string;
   readonly audience: string;
   /** Of the pairing code, hex SHA-256. */
   readonly codeHash: string;
@@ -41,6 +42,16 @@ export interface CiObservation {
   readonly warnings: readonly string[];
 }
 
+/** A proof with the right pairing code that was not accepted. */
+export interface CiRefusedProof {
+  /** Reason and cause, e.g. `PULL_REQUEST` or `BAD_ASSERTION WRONG_AUDIENCE`. */
+  readonly code: string;
+  /** Unix ms. */
+  readonly atMs: number;
+  /** Names of the claims that it was refused for. */
+  readonly claims: readonly string[];
+}
+
 export interface CiVerificationContext extends Omit<CiVerificationInput, 'at'> {
   readonly createdMs: number;
   /** End of both waits, Unix ms. */
@@ -48,6 +59,8 @@ export interface CiVerificationContext extends Omit<CiVerificationInput, 'at'> {
   readonly wrongCodes: number;
   readonly observation: CiObservation | null;
   readonly observedMs: number | null;
+  /** The last that was noted: one a minute is. */
+  readonly lastRefusal: CiRefusedProof | null;
   /** Id of the connection that the approval made. */
   readonly connection: string | null;
   readonly reason: string | null;
@@ -58,6 +71,12 @@ export interface CiVerificationContext extends Omit<CiVerificationInput, 'at'> {
 export type CiVerificationEvent =
   | ({ readonly type: 'proofSubmitted'; readonly at: number } & CiObservation)
   | { readonly type: 'wrongCode'; readonly at: number }
+  | {
+      readonly type: 'proofRefused';
+      readonly at: number;
+      readonly code: string;
+      readonly claims: readonly string[];
+    }
   | {
       readonly type: 'approved';
       readonly at: number;
@@ -90,6 +109,11 @@ const chart = setup({
       wrongCodes: context.wrongCodes + 1,
       updatedMs: event.at,
     })),
+    noteRefused: assign(({ event }) => {
+      assertEvent(event, 'proofRefused');
+      const { code, claims, at } = event;
+      return { lastRefusal: { code, claims, atMs: at }, updatedMs: at };
+    }),
     noteClosed: assign({ reason: 'Too many wrong pairing codes' }),
     noteApproved: assign(({ event }) => {
       assertEvent(event, 'approved');
@@ -126,6 +150,11 @@ const wrongCode = [
   { description: 'Somebody sent a wrong pairing code.', actions: 'countWrongCode' },
 ] as const;
 
+const proofRefused = {
+  description: 'The pairing code was right and the identity token was not: kept for the reviewer.',
+  actions: 'noteRefused',
+} as const;
+
 const rejected = {
   description: 'A person looked at it and refused.',
   target: 'rejected',
@@ -147,6 +176,7 @@ export const ciVerificationMachine = chart.createMachine({
           target: 'observed',
           actions: 'keepObservation',
         },
+        proofRefused,
         wrongCode,
         rejected,
       },
@@ -159,6 +189,7 @@ export const ciVerificationMachine = chart.createMachine({
           description: 'The step ran again: what it showed now replaces what it showed before.',
           actions: 'keepObservation',
         },
+        proofRefused,
         wrongCode,
         approved: {
           description: 'A person approved exactly what was observed.',
@@ -185,6 +216,7 @@ function initialContext(input: CiVerificationInput | undefined): CiVerificationC
     displayName: input?.displayName ?? '',
     capabilities: input?.capabilities ?? [],
     issuer: input?.issuer ?? '',
+    issuerUrl: input?.issuerUrl ?? '',
     audience: input?.audience ?? '',
     codeHash: input?.codeHash ?? '',
     createdBy: input?.createdBy ?? '',
@@ -193,6 +225,7 @@ function initialContext(input: CiVerificationInput | undefined): CiVerificationC
     wrongCodes: 0,
     observation: null,
     observedMs: null,
+    lastRefusal: null,
     connection: null,
     reason: null,
     updatedMs: createdMs,

@@ -58,6 +58,7 @@ export function createCiIssuers(options: CiIssuersOptions): CiIssuers {
   const byName = new Map(options.issuers.map((one) => [one.issuer.name, one]));
   return {
     names: () => [...byName.keys()],
+    urlOf: (name) => byName.get(name)?.issuer.url,
     verify: async (assertion, { issuer: name, audience }) => {
       const found = byName.get(name);
       if (!found) {

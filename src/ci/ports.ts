@@ -49,6 +49,8 @@ export interface RefusedClaim {
 export interface CiIssuers {
   /** Names of the configured issuers, e.g. `github`. */
   names(): readonly string[];
+  /** What `iss` must be in its tokens; undefined = none of that name is configured. */
+  urlOf(name: string): string | undefined;
   /**
    * Checks an assertion of the named issuer for exactly this audience. Throws a `Refusal`:
    * BAD_ASSERTION (with `metadata.cause`), NOT_READY when the issuer's keys cannot be had.

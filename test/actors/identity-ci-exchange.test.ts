@@ -27,6 +27,7 @@ const change = (world: CiWorld) => ({ project: PROJECT, by: owner, request: worl
 async function denied(world: CiWorld, connection: string, token?: TestToken) {
   const assertion = world.assertion(token);
   const refusal = await refusalOf(world.ci.exchange({ project: PROJECT, connection, assertion }));
+  await world.ci.settled();
   const { cause, correlation = '', claims = '[]' } = refusal?.metadata ?? {};
   const message = refusal?.message ?? '';
   return { reason: refusal?.reason, cause, correlation, message, claims: JSON.parse(claims) };
@@ -220,7 +221,10 @@ t.test(
     const id = await world.connect();
     const first = await denied(world, id, { bound: { ref: 'x' } });
     t.match(notesOf(world, id), [
-      { correlation: first.correlation, code: 'IDENTITY_MISMATCH', claims: ['ref'], refusals: 1 },
+      {
+        ...{ correlation: first.correlation, codes: { IDENTITY_MISMATCH: 1 } },
+        ...{ claims: ['ref'], refusals: 1 },
+      },
     ]);
     const later = [];
     for (const name of ['ref', 'event_name', 'ref_type']) {
@@ -234,6 +238,7 @@ t.test(
     await world.ci.settled();
     const [, second] = notesOf(world, id);
     t.match(second, { refusals: 4, claims: ['event_name', 'ref', 'ref_type'] });
+    t.same(second?.codes, { IDENTITY_MISMATCH: 3, 'BAD_ASSERTION MALFORMED': 1 });
     const told = new Set(later.map(({ correlation }) => correlation));
     t.same([...told], [second?.correlation], 'what was told is the id of the note that counts it');
     t.not(second?.correlation, first.correlation);
@@ -246,6 +251,65 @@ t.test(
     );
   },
 );
+
+t.test('A stranger’s garbage does not label the mismatch that comes after it', async (t) => {
+  const world = await startCiWorld(t);
+  const id = await world.connect();
+  const garbage = () =>
+    refusalOf(world.ci.exchange({ project: PROJECT, connection: id, assertion: 'garbage' }));
+  // The first is noted at once; a second begins the note that the mismatch will be in.
+  for (let i = 0; i < 3; i++) await garbage();
+  const { correlation } = await denied(world, id, { bound: { ref: 'refs/heads/dev' } });
+  await world.clock.advance(MINUTE_MS);
+  await world.ci.settled();
+  const note = notesOf(world, id).find((one) => one.correlation === correlation);
+  t.match(note, { claims: ['ref'], refusals: 3 });
+  t.same(note?.codes, { 'BAD_ASSERTION MALFORMED': 2, IDENTITY_MISMATCH: 1 });
+});
+
+t.test('A mismatch is told without waiting for its note, as an unknown trust is', async (t) => {
+  const world = await startCiWorld(t);
+  const id = await world.connect();
+  const submit = world.host.submit.bind(world.host);
+  let release = () => {};
+  const released = new Promise<void>((resolve) => (release = resolve));
+  const held: typeof world.host.submit = async (request) => {
+    if (request.by.name === 'keyless CI') await released;
+    return submit(request);
+  };
+  Object.assign(world.host, { submit: held });
+  t.equal(await world.tryExchange(id, { bound: { ref: 'x' } }), 'IDENTITY_MISMATCH');
+  t.same(notesOf(world, id), [], 'it is told while the note is being written');
+  release();
+  await world.ci.settled();
+  t.equal(notesOf(world, id).length, 1);
+});
+
+t.test('An issuer’s name that stands for another issuer moves no trust to it', async (t) => {
+  const world = await startCiWorld(t);
+  const id = await world.connect();
+  const { answer } = await world.ci.start({
+    ...{ ...change(world), issuer: '', serviceAccount: ACCOUNT, displayName: 'x' },
+    capabilities: ['monitoring.read'],
+  });
+  world.issuers.github = 'https://elsewhere.example';
+  const moved = await denied(world, id);
+  t.match(moved, {
+    ...{ reason: 'EXCHANGE_DENIED', cause: 'ISSUER_CHANGED', claims: [] },
+    message: /SVC_CI_ISSUERS.*new verification/,
+  });
+  t.match(notesOf(world, id), [{ codes: { ISSUER_CHANGED: 1 } }]);
+  t.match(
+    await denied(world, id, { bound: { ref: 'x' } }),
+    { cause: 'ISSUER_CHANGED', claims: [] },
+    'what was approved is not told to another issuer’s job of the same ids',
+  );
+  const { verification: setupId, pairingCode = '' } = answer;
+  const proof = { setupId, pairingCode, assertion: world.assertion() };
+  t.match(await refusalOf(world.ci.submitProof(proof)), { metadata: { cause: 'ISSUER_CHANGED' } });
+  world.issuers.github = 'https://github.example';
+  t.equal(await world.tryExchange(id), 'EXCHANGED', 'as it was, it goes on');
+});
 
 t.test('10,000 refused exchanges leave two notes, and none of them is lost', async (t) => {
   const world = await startCiWorld(t);
@@ -352,8 +416,8 @@ t.test(
     t.ok(row);
     if (!row) return;
     const refused = { code: 'IDENTITY_MISMATCH', claims: ['ref'] };
-    const { correlation, settled } = notes.add(row, refused);
-    await settled;
+    const correlation = notes.add(row, refused);
+    await notes.settled();
     t.match(correlation, /^[0-9A-Z]{26}$/);
     t.same(lost, [1]);
     await notes.close();

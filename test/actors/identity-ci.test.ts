@@ -323,6 +323,38 @@ t.test('Pull-request contexts are rejected, whatever is approved', async (t) => 
   }
 });
 
+t.test('A refused proof is left for the reviewer, at most once a minute', async (t) => {
+  const world = await startCiWorld(t);
+  const open = await start(world);
+  const prove = (token?: TestToken, more: object = {}) =>
+    refusalOf(world.ci.submitProof({ ...open, assertion: world.assertion(token), ...more }));
+  const last = () => verification(world, open.setupId).lastRefusal;
+  const notes = () => {
+    const about = { machine: 'ciVerification', instance: open.setupId, limit: 100 };
+    const { items } = world.host.view(PROJECT).transitions(about);
+    return items.map(({ event }) => event).filter(({ type }) => type === 'proofRefused');
+  };
+  t.equal(last(), null);
+  await prove({}, { pairingCode: 'svc_pair_wrong' });
+  t.equal(last(), null, 'of a stranger nothing is kept');
+  await prove({ refused: [{ claim: 'event_name', got: 'pull_request' }] });
+  const atMs = world.clock.now();
+  t.same(last(), { code: 'PULL_REQUEST', atMs, claims: ['event_name'] });
+  await prove({ audience: 'https://elsewhere.example' });
+  t.match(last(), { code: 'PULL_REQUEST' }, 'within the minute none is added');
+  await world.clock.advance(MINUTE_MS);
+  await prove({ audience: 'https://elsewhere.example' });
+  t.match(last(), { code: 'BAD_ASSERTION AUDIENCE', claims: [] });
+  await world.clock.advance(MINUTE_MS);
+  await prove({ jti: 'used' });
+  t.match(last(), { code: 'BAD_ASSERTION AUDIENCE' }, 'what holds leaves none');
+  await prove({ jti: 'used' });
+  t.match(last(), { code: 'BAD_ASSERTION REPLAYED' }, 'also after an observation');
+  t.equal(row(world, 'ciVerification', open.setupId).value, 'observed');
+  t.equal(notes().length, 3);
+  t.match(notes()[0], { code: 'PULL_REQUEST', claims: ['event_name'] });
+});
+
 t.test('Verifications and connections of a project are bounded', async (t) => {
   const world = await startCiWorld(t);
   for (let i = 0; i < OPEN_VERIFICATIONS_MAX; i++) await start(world);
@@ -357,7 +389,10 @@ t.test('Refusals on two nodes leave one note a minute, and none of them is lost'
   const settle = () => Promise.all(nodes.map(({ ci }) => ci.settled()));
   const bad = { bound: { ref: 'x' } };
   await other.host.waitFor(world.host.appliedSequence(), AbortSignal.timeout(5_000));
-  for (let i = 0; i < 5; i++) await Promise.all(nodes.map((node) => node.tryExchange(id, bad)));
+  for (let i = 0; i < 5; i++) {
+    await Promise.all(nodes.map((node) => node.tryExchange(id, bad)));
+    await settle();
+  }
   const notes = () => {
     const { items } = world.host.view(PROJECT).transitions({ instance: id, limit: 100 });
     return items.map(({ event }) => event).filter(({ type }) => type === 'exchangeRefused');

@@ -72,7 +72,13 @@ const rules: readonly Covered[] = [
       [exchange, 'A verification run from another branch'],
     ],
   },
-  { row: '7', tests: [[ciCalls, 'A typed repository name alone never establishes trust']] },
+  {
+    row: '7',
+    tests: [
+      [ciCalls, 'A typed repository name alone never establishes trust'],
+      [ciCalls, 'Signing in to the dashboard with the CI platform’s account does not authorize'],
+    ],
+  },
   {
     row: '8',
     tests: [

@@ -75,12 +75,14 @@ function observation(digest: string) {
 const ciVerification = modelOf<CiVerificationContext>({
   input: {
     ...{ at: START, project: 'p', serviceAccount: 's', displayName: 'CI', capabilities: READ },
-    ...{ issuer: 'github', audience: 'https://svc.example.com/projects/p' },
+    ...{ issuer: 'github', issuerUrl: 'https://token.example' },
+    audience: 'https://svc.example.com/projects/p',
     ...{ codeHash: 'b'.repeat(64), createdBy: by },
   },
   events: ({ expiresMs }, at) => [
     ...['d1', 'd2'].map((digest) => ({ type: 'proofSubmitted', at, ...observation(digest) })),
     { type: 'wrongCode', at },
+    { type: 'proofRefused', at, code: 'PULL_REQUEST', claims: ['event_name'] },
     ...['d1', 'd2', ''].map((digest) => {
       return { type: 'approved', at, connection: 'c', capabilities: READ, digest, by };
     }),
@@ -88,13 +90,18 @@ const ciVerification = modelOf<CiVerificationContext>({
     { type: 'xstate.after.deadline.ciVerification.awaitingProof', at: expiresMs },
     { type: 'xstate.after.deadline.ciVerification.observed', at: expiresMs },
   ],
-  key: ({ wrongCodes, observation }) => [wrongCodes, observation?.digest],
+  key: ({ wrongCodes, observation, lastRefusal }) => [
+    wrongCodes,
+    observation?.digest,
+    lastRefusal !== null,
+  ],
 });
 
 const ciConnection = modelOf<CiConnectionContext>({
   input: {
     ...{ at: START, project: 'p', serviceAccount: 's', displayName: 'CI', capabilities: WRITE },
-    ...{ issuer: 'github', audience: 'https://svc.example.com/projects/p' },
+    ...{ issuer: 'github', issuerUrl: 'https://token.example' },
+    audience: 'https://svc.example.com/projects/p',
     ...{ bound: { repository_id: '1' }, verification: 'v', digest: 'd1', createdBy: by },
   },
   events: ({ disabledReason }, at) => [
@@ -112,7 +119,7 @@ const ciConnection = modelOf<CiConnectionContext>({
     { type: 'accountDisabled', at, by },
     { type: 'exchanged', at, token: 't', expiresMs: at + HOUR / 4, recorded: { actor: 'ada' } },
     {
-      ...{ type: 'exchangeRefused', at, correlation: 'x', code: 'DIFFERENT', refusals: 1 },
+      ...{ type: 'exchangeRefused', at, correlation: 'x', codes: { DIFFERENT: 1 }, refusals: 1 },
       claims: ['ref'],
     },
     { type: 'deleted', at, by },

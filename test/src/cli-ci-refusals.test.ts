@@ -15,6 +15,7 @@ const causes: Readonly<Record<DenialCause, true>> = {
   CONTEXT_REFUSED: true,
   IDENTITY_MISMATCH: true,
   IDENTITY_RENAMED: true,
+  ISSUER_CHANGED: true,
   CONNECTION_DISABLED: true,
   CONNECTION_DELETED: true,
   ACCOUNT_DISABLED: true,

@@ -67,6 +67,8 @@ export interface CiWorld extends StreamWorld {
   /** Refusals that could not be noted. */
   readonly lost: number[];
   readonly burned: Set<string>;
+  /** URLs of the configured issuers, by name: the operator's to change. */
+  readonly issuers: Record<string, string>;
   /** Runs while an assertion is being checked, which waits for it. */
   meanwhile: (() => Promise<unknown>) | undefined;
   /** A fresh assertion. */
@@ -85,10 +87,11 @@ export async function startCiWorld(t: Test, beside?: CiWorld): Promise<CiWorld> 
   const { host, clock, random } = world;
   const outcomes: ExchangeOutcome[] = [];
   const lost: number[] = [];
+  const issuers = { github: 'https://github.example', gitlab: 'https://gitlab.example' };
   const burned = beside?.burned ?? new Set<string>();
   const ci = createKeylessCi({
     ...{ host, clock, random },
-    assertions: plainAssertions(clock, async () => {
+    assertions: plainAssertions(issuers, clock, async () => {
       const { meanwhile } = made;
       made.meanwhile = undefined;
       await meanwhile?.();
@@ -122,7 +125,7 @@ export async function startCiWorld(t: Test, beside?: CiWorld): Promise<CiWorld> 
     causeOf(ci.exchange({ project: PROJECT, connection, assertion: assertion(token) }));
   t.teardown(() => ci.close());
   const made: CiWorld = {
-    ...{ ...world, ci, outcomes, lost, burned, assertion, request, connect, tryExchange },
+    ...{ ...world, ci, outcomes, lost, burned, issuers, assertion, request, connect, tryExchange },
     meanwhile: undefined,
   };
   return made;
@@ -175,11 +178,13 @@ export async function refusalOf(attempt: Promise<unknown>): Promise<Refusal | un
 
 /** Tokens that are JSON and need no signature: what they show is what the test wrote. */
 function plainAssertions(
+  issuers: Readonly<Record<string, string>>,
   clock: Clock,
   onCheck: () => Promise<void> = async () => {},
 ): AssertionChecks {
   return {
-    names: () => ['github', 'gitlab'],
+    names: () => Object.keys(issuers),
+    urlOf: (name) => issuers[name],
     async verify(assertion, expected) {
       await onCheck();
       const token = tokenIn(assertion);
@@ -189,7 +194,7 @@ function plainAssertions(
         throw new Refusal('BAD_ASSERTION', 'Not for us', { cause: 'AUDIENCE' });
       }
       return {
-        issuerUrl: `https://${issuer}.example`,
+        issuerUrl: issuers[issuer] ?? '',
         jti,
         burnUntilMs: clock.now() + 600_000,
         claims: {

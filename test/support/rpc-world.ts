@@ -180,7 +180,7 @@ function noKeylessCi(
   };
   const ci = createKeylessCi({
     ...parts,
-    assertions: { names: () => [], verify: nothing },
+    assertions: { names: () => [], urlOf: () => undefined, verify: nothing },
     claims: { claimOnce: nothing },
     tokens: { sign: nothing },
     codes: { mint: nothing, hash: hashKey },

@@ -8,7 +8,7 @@ import type { CiConnectionContext } from '../../../machines/ci-connection.ts';
 import type { Instance } from '../../host-port.ts';
 import { type Grants, within } from '../grants.ts';
 import { type ClaimDifference, compareClaims } from './match.ts';
-import type { DenialCause, ShownIdentity } from './port.ts';
+import type { CheckedAssertion, DenialCause, ShownIdentity } from './port.ts';
 
 export interface Denial {
   readonly cause: DenialCause;
@@ -40,6 +40,19 @@ export function contextDenial({ refused }: ShownIdentity): Denial | undefined {
 const PULL_REQUEST =
   /pull_?request|merge[_-]?request|merge_group|gh-readonly-queue|^(refs\/(heads\/)?)?pull\//i;
 
+/** Why an issuer is not the one that was meant; undefined when it is. */
+export function issuerDenial(
+  meant: { readonly issuer: string; readonly issuerUrl: string },
+  { issuerUrl }: Pick<CheckedAssertion, 'issuerUrl'>,
+): Denial | undefined {
+  if (meant.issuerUrl === issuerUrl) return undefined;
+  return {
+    cause: 'ISSUER_CHANGED',
+    message: `The issuer ${meant.issuer} is ${issuerUrl} now, and was ${meant.issuerUrl || 'another one'} when the trust was set up: the operator can put SVC_CI_ISSUERS back, or give the other issuer a name of its own; to trust the present one start a new verification`,
+    claims: [],
+  };
+}
+
 /** Told of a trust name that is not there, and of a deleted one to whoever it is not for. */
 export const UNKNOWN_TRUST: Denial = {
   cause: 'IDENTITY_MISMATCH',
@@ -52,9 +65,13 @@ export const UNKNOWN_TRUST: Denial = {
 export function connectionDenial(
   connection: Instance,
   grants: Grants,
-  shown: ShownIdentity,
+  checked: Pick<CheckedAssertion, 'issuerUrl' | 'claims'>,
 ): Denial | undefined {
   const context = connection.context as unknown as CiConnectionContext;
+  // Before the claims: ids of another issuer prove nothing, whatever they are.
+  const other = issuerDenial(context, checked);
+  if (other) return connection.final ? UNKNOWN_TRUST : other;
+  const { claims: shown } = checked;
   const compared = compareClaims(context.bound, shown.bound, shown);
   if (!compared.isSame) {
     if (connection.final) return UNKNOWN_TRUST;

@@ -3,9 +3,11 @@
  *
  *   check the assertion -> burn its id -> compare, look at the states -> commit -> sign
  *
- * An unknown trust name goes the same way up to the comparison, so that neither the answer nor its
- * time tells more than that of an identity that does not match. The states are looked at again
- * inside the commit: none is given out after a revocation was acknowledged.
+ * An unknown trust name goes the same way up to the comparison, as one of the usual issuer: it is
+ * answered as a mismatch is, as late, and with an empty list of claims. That list, and a refusal for
+ * its issuer where several are configured, may tell a job with a genuine token for this project
+ * which names exist; names are no secret. Notes are waited for by nobody. The states are looked at
+ * again inside the commit: none is given out after a revocation was acknowledged.
  */
 import type { CiConnectionContext } from '../../../machines/ci-connection.ts';
 import { ulid } from '../../../streams/random.ts';
@@ -19,10 +21,10 @@ import {
   type CheckedAssertion,
   type Exchanged,
   type ExchangeRequest,
-  type ShownIdentity,
 } from './port.ts';
 import { proveIdentity, usualIssuer } from './proof.ts';
-import { deniedExchange } from './refused.ts';
+import type { RefusalNotes, RefusedExchange } from './refusal-notes.ts';
+import { deniedExchange, refusedProof } from './refused.ts';
 
 const MACHINE = 'ciConnection';
 
@@ -33,12 +35,12 @@ export async function exchangeAssertion(
   const { project, connection: id } = request;
   const view = deps.host.view(project);
   const row = view.instance(MACHINE, id);
-  const { claims: shown } = await prove(deps, request, row);
+  const checked = await prove(deps, request, row);
   // By what was read first; whether it still holds is asked again where a token is at stake.
-  const denial = denialOf(view, row, shown);
-  if (denial) throw await deny(deps, row, denial);
-  const given = await commitExchange(deps, { project, id }, shown);
-  if ('cause' in given.answer) throw await deny(deps, row, given.answer);
+  const denial = denialOf(view, row, checked);
+  if (denial) throw deny(deps, row, denial);
+  const given = await commitExchange(deps, { project, id }, checked);
+  if ('cause' in given.answer) throw deny(deps, row, given.answer);
   const accessToken = await deps.tokens.sign({ ...given.answer, project, connection: id });
   deps.count('EXCHANGED');
   return { accessToken, expiresMs: given.answer.expiresMs, sequence: given.sequence };
@@ -64,46 +66,45 @@ async function prove(
   }
 }
 
-/** Not waited for: whether a connection is there to keep the note must not show in the time. */
 function badAssertion(
   { notes, count }: KeylessCiDeps,
   connection: Instance | undefined,
   refusal: Refusal,
 ): Refusal {
-  const { cause = '' } = refusal.metadata;
-  count(cause === 'REPLAYED' ? 'REPLAYED' : 'BAD_ASSERTION');
-  const code = cause === '' ? refusal.reason : `${refusal.reason} ${cause}`;
-  const correlation =
-    connection && !connection.final
-      ? notes.add(connection, { code, claims: [] }).correlation
-      : notes.correlation();
+  count(refusal.metadata.cause === 'REPLAYED' ? 'REPLAYED' : 'BAD_ASSERTION');
+  const correlation = noted(notes, connection, refusedProof(refusal));
   return new Refusal(refusal.reason, refusal.message, { ...refusal.metadata, correlation });
 }
 
 function denialOf(
   view: ProjectView,
   connection: Instance | undefined,
-  shown: ShownIdentity,
+  checked: CheckedAssertion,
 ): Denial | undefined {
-  const refused = contextDenial(shown);
+  const refused = contextDenial(checked.claims);
   if (refused) return refused;
   if (!connection) return UNKNOWN_TRUST;
-  return connectionDenial(connection, grantsOfConnection(view, connection), shown);
+  return connectionDenial(connection, grantsOfConnection(view, connection), checked);
 }
 
 /** Counts and notes a denial; what the caller is told. */
-async function deny(
+function deny(
   { notes, count }: KeylessCiDeps,
   connection: Instance | undefined,
   denial: Denial,
-): Promise<Refusal> {
+): Refusal {
   count(connection ? denial.cause : 'UNKNOWN_TRUST');
-  if (!connection || connection.final) return deniedExchange(denial, notes.correlation());
   const claims = denial.claims.map(({ claim }) => claim);
-  const { correlation, settled } = notes.add(connection, { code: denial.cause, claims });
-  // Whoever is told the id of the note can look it up.
-  await settled;
-  return deniedExchange(denial, correlation);
+  return deniedExchange(denial, noted(notes, connection, { code: denial.cause, claims }));
+}
+
+/** The correlation id to tell: that of the note, where there is a connection to keep it. */
+function noted(
+  notes: RefusalNotes,
+  connection: Instance | undefined,
+  refused: RefusedExchange,
+): string {
+  return connection && !connection.final ? notes.add(connection, refused) : notes.correlation();
 }
 
 interface GivenToken {
@@ -116,7 +117,7 @@ interface GivenToken {
 function commitExchange(
   { host, clock, random }: KeylessCiDeps,
   { project, id }: { readonly project: string; readonly id: string },
-  shown: ShownIdentity,
+  checked: CheckedAssertion,
 ): Promise<Committed<GivenToken | Denial>> {
   const token = ulid(clock.now(), random);
   return host.submit<GivenToken | Denial>({
@@ -124,10 +125,10 @@ function commitExchange(
     by: { kind: 'ci', name: `projects/${project}/ciConnections/${id}` },
     decide(draft) {
       const row = draft.instance(MACHINE, id);
-      const denial = denialOf(draft, row, shown);
+      const denial = denialOf(draft, row, checked);
       if (denial) return denial;
       const expiresMs = draft.at + ACCESS_TOKEN_MS;
-      const { recorded } = shown;
+      const { recorded } = checked.claims;
       const event = { type: 'exchanged', at: draft.at, token, expiresMs, recorded };
       const { instance } = draft.send(MACHINE, id, event);
       return { token, expiresMs, tokenEpoch: contextOf(instance).tokenEpoch };

@@ -9,12 +9,8 @@ import type { KeylessCiDeps } from './deps.ts';
 import { exchangeAssertion } from './exchange.ts';
 import type { KeylessCi } from './port.ts';
 import { RefusalNotes, type RefusalNotesDeps } from './refusal-notes.ts';
-import {
-  approveVerification,
-  rejectVerification,
-  startVerification,
-  submitProof,
-} from './verifications.ts';
+import { submitProof } from './submit-proof.ts';
+import { approveVerification, rejectVerification, startVerification } from './verifications.ts';
 
 export type KeylessCiOptions = Omit<KeylessCiDeps, 'notes' | 'audienceOf'> &
   Pick<RefusalNotesDeps, 'onLost'> & {

@@ -46,6 +46,8 @@ export interface CheckedAssertion {
 export interface AssertionChecks {
   /** Names of the configured issuers. */
   names(): readonly string[];
+  /** What `iss` must be in its tokens; undefined = none of that name is configured. */
+  urlOf(name: string): string | undefined;
   /**
    * Bounds the assertion first: it may be of any length. Throws a `Refusal`: BAD_ASSERTION, or
    * NOT_READY when the issuer's keys cannot be had.
@@ -195,6 +197,8 @@ export type DenialCause =
   | 'IDENTITY_MISMATCH'
   /** The ids are those approved, under another name. */
   | 'IDENTITY_RENAMED'
+  /** The issuer's name stands for another issuer than when it was approved. */
+  | 'ISSUER_CHANGED'
   | 'CONNECTION_DISABLED'
   | 'CONNECTION_DELETED'
   | 'ACCOUNT_DISABLED'

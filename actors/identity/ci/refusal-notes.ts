@@ -1,19 +1,20 @@
 /**
  * Notes of refused exchanges, at most one a minute for each connection, so that a stranger's tries
- * cannot fill the audit. Nothing is lost by it: the first of a burst is noted at once, those after
- * it are gathered into the next note, with their count. Each refusal is told the correlation id of
- * the note that counts it.
+ * cannot fill the audit. The first of a burst is noted at once; those after it are gathered into the
+ * next note, each counted under its own code, so that a stranger's garbage cannot label a mismatch.
+ * A stop of the service writes what is held; a process that is killed loses it: the refusals of at
+ * most the last minute. Each refusal is told the correlation id of the note that counts it.
  */
 import type { CiConnectionContext } from '../../../machines/ci-connection.ts';
 import type { CancelWakeUp, Clock } from '../../../streams/clock.ts';
 import { type Random, ulid } from '../../../streams/random.ts';
 import type { Draft, Host, Instance } from '../../host-port.ts';
 
-/** Between two notes of one connection at least, ms. */
-const APART_MS = 60_000;
+/** Between two notes of one connection or verification at least, ms. */
+export const APART_MS = 60_000;
 
 export interface RefusedExchange {
-  /** Reason or cause, e.g. `IDENTITY_MISMATCH`. */
+  /** Reason and cause, e.g. `IDENTITY_MISMATCH`: one of two dozen, since no caller makes them up. */
   readonly code: string;
   /** Names of the claims that differ. */
   readonly claims: readonly string[];
@@ -27,28 +28,19 @@ export interface RefusalNotesDeps {
   readonly onLost: (refusals: number, error: unknown) => void;
 }
 
-export interface Noted {
-  /** Id that the note has, or will have. */
-  readonly correlation: string;
-  /** Resolves once the note is written or has failed; at once for one that is held back. */
-  readonly settled: Promise<void>;
-}
-
 interface Note {
   readonly project: string;
   readonly connection: string;
   readonly correlation: string;
-  readonly code: string;
+  /** Refusals of each code. */
+  readonly codes: Map<string, number>;
   readonly claims: Set<string>;
-  refusals: number;
 }
 
 interface Held {
   readonly note: Note;
   readonly cancel: CancelWakeUp;
 }
-
-const DONE = Promise.resolve();
 
 export class RefusalNotes {
   readonly #deps: RefusalNotesDeps;
@@ -65,29 +57,27 @@ export class RefusalNotes {
     return ulid(this.#deps.clock.now(), this.#deps.random);
   }
 
-  /** Notes that an exchange was refused, now or with the next note. */
-  add(connection: Instance, refused: RefusedExchange): Noted {
-    const { instance: id } = connection;
+  /**
+   * Notes that an exchange was refused, now or with the next note; the id that the note has, or
+   * will have. Nobody waits for it: how long it takes would tell that there is a connection.
+   */
+  add(connection: Instance, { code, claims }: RefusedExchange): string {
+    const { instance: id, project } = connection;
     const held = this.#held.get(id);
     if (held) {
-      held.note.refusals++;
-      for (const claim of refused.claims) held.note.claims.add(claim);
-      return { correlation: held.note.correlation, settled: DONE };
+      const { note } = held;
+      note.codes.set(code, (note.codes.get(code) ?? 0) + 1);
+      for (const claim of claims) note.claims.add(claim);
+      return note.correlation;
     }
     const note: Note = {
-      project: connection.project,
-      connection: id,
-      correlation: this.correlation(),
-      code: refused.code,
-      claims: new Set(refused.claims),
-      refusals: 1,
+      ...{ project, connection: id, correlation: this.correlation() },
+      ...{ codes: new Map([[code, 1]]), claims: new Set(claims) },
     };
     const waitMs = this.#waitMs(connection);
-    if (waitMs > 0) {
-      this.#hold(note, waitMs);
-      return { correlation: note.correlation, settled: DONE };
-    }
-    return { correlation: note.correlation, settled: this.#write(note) };
+    if (waitMs > 0) this.#hold(note, waitMs);
+    else void this.#write(note);
+    return note.correlation;
   }
 
   /** Resolves when no note is being written. */
@@ -124,7 +114,7 @@ export class RefusalNotes {
 
   #write(note: Note, { evenIfEarly = false } = {}): Promise<void> {
     const writing = this.#submit(note, evenIfEarly)
-      .catch((error: unknown) => this.#deps.onLost(note.refusals, error))
+      .catch((error: unknown) => this.#deps.onLost(refusalsIn(note), error))
       .finally(() => this.#writing.delete(note.connection));
     this.#writing.set(note.connection, writing);
     return writing;
@@ -142,9 +132,13 @@ export class RefusalNotes {
   }
 }
 
+function refusalsIn({ codes }: Note): number {
+  return [...codes.values()].reduce((sum, count) => sum + count, 0);
+}
+
 /** 0: it is noted; else how much too early it is, ms, since another node has noted one. */
 function noteInDraft(draft: Draft, note: Note, evenIfEarly: boolean): number {
-  const { connection, correlation, code, refusals } = note;
+  const { connection, correlation } = note;
   const row = draft.instance('ciConnection', connection);
   // Deleted meanwhile: there is nothing left that could keep the note.
   if (!row || row.final) return 0;
@@ -152,7 +146,8 @@ function noteInDraft(draft: Draft, note: Note, evenIfEarly: boolean): number {
   const sinceMs = draft.at - (lastRefusalMs ?? Number.NEGATIVE_INFINITY);
   if (sinceMs < APART_MS && !evenIfEarly) return APART_MS - sinceMs;
   const claims = [...note.claims].sort();
-  const about = { correlation, code, claims, refusals };
+  const codes = Object.fromEntries(note.codes);
+  const about = { correlation, codes, claims, refusals: refusalsIn(note) };
   draft.send('ciConnection', connection, { type: 'exchangeRefused', at: draft.at, ...about });
   return 0;
 }

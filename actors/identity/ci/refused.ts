@@ -1,6 +1,7 @@
-/** A denied exchange as the caller is told it. */
+/** A denied exchange as the caller is told it, and a refusal as it is noted. */
 import { Refusal } from '../../../streams/refusal.ts';
 import type { Denial } from './denial.ts';
+import type { RefusedExchange } from './refusal-notes.ts';
 
 /**
  * EXCHANGE_DENIED with `cause`, `claims` (JSON), and `correlation`: the id of the note that counts
@@ -12,4 +13,14 @@ export function deniedExchange({ cause, message, claims }: Denial, correlation?:
     claims: JSON.stringify(claims),
     ...(correlation !== undefined && { correlation }),
   });
+}
+
+/** Of what a BAD_ASSERTION or an EXCHANGE_DENIED without a connection is noted. */
+export function refusedProof({ reason, metadata }: Refusal): RefusedExchange {
+  const { cause = '', claims = '[]' } = metadata;
+  if (reason === 'EXCHANGE_DENIED') {
+    const listed: readonly { readonly claim: string }[] = JSON.parse(claims);
+    return { code: cause, claims: listed.map(({ claim }) => claim) };
+  }
+  return { code: cause === '' ? reason : `${reason} ${cause}`, claims: [] };
 }

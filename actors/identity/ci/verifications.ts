@@ -1,9 +1,7 @@
 /**
- * Verifications: started by a person, proved by a workflow, approved by a person. Codes, states and
- * limits are looked at inside the decision, at the project's head: of guesses sent all at once no
- * more than five count, and of two approvals at once exactly one wins.
+ * Verifications as a person starts, approves and rejects them. States and limits are looked at
+ * inside the decision, at the project's head: of two approvals at once exactly one wins.
  */
-import { timingSafeEqual } from 'node:crypto';
 import type { CiConnectionInput } from '../../../machines/ci-connection.ts';
 import type {
   CiObservation,
@@ -14,23 +12,18 @@ import { ulid } from '../../../streams/random.ts';
 import { Refusal } from '../../../streams/refusal.ts';
 import type { Committed, Draft, Instance, ProjectView } from '../../host-port.ts';
 import { checkDisplayName, checkReason } from '../checks.ts';
-import { contextDenial } from './denial.ts';
 import type { KeylessCiDeps } from './deps.ts';
-import { digestOf } from './digest.ts';
 import { choosePermissions, grantsOfActive } from './permissions.ts';
 import {
   type ApproveVerification,
-  type CheckedAssertion,
   CONNECTIONS_MAX,
-  type ObservedProof,
   OPEN_VERIFICATIONS_MAX,
   type RejectVerification,
   type StartedVerification,
   type StartVerification,
-  type SubmittedProof,
 } from './port.ts';
-import { proveIdentity, usualIssuer } from './proof.ts';
-import { deniedExchange } from './refused.ts';
+import { usualIssuer } from './proof.ts';
+import { assertWaiting, contextOf } from './verification-state.ts';
 
 const MACHINE = 'ciVerification';
 
@@ -41,7 +34,7 @@ export async function startVerification(
   const { host, clock, random, codes } = deps;
   const { project, by, displayName, serviceAccount } = request;
   checkDisplayName(displayName);
-  const issuer = issuerOf(deps, request.issuer);
+  const { issuer, issuerUrl } = issuerOf(deps, request.issuer);
   const id = ulid(clock.now(), random);
   const code = codes.mint(id);
   const committed = await host.submit({
@@ -54,7 +47,7 @@ export async function startVerification(
       const capabilities = choosePermissions(request.capabilities, grants, bound);
       assertRoom(draft, MACHINE, OPEN_VERIFICATIONS_MAX);
       const input: CiVerificationInput = {
-        ...{ at: draft.at, project, serviceAccount, displayName, capabilities, issuer },
+        ...{ at: draft.at, project, serviceAccount, displayName, capabilities, issuer, issuerUrl },
         ...{ audience: deps.audienceOf(project), codeHash: code.hash, createdBy: by.name },
       };
       draft.start(MACHINE, id, { ...input });
@@ -66,13 +59,14 @@ export async function startVerification(
   return { ...committed, answer: { verification: id, pairingCode: code.text } };
 }
 
-function issuerOf({ assertions }: KeylessCiDeps, asked: string): string {
-  const names = assertions.names();
+function issuerOf({ assertions }: KeylessCiDeps, asked: string) {
   const issuer = asked === '' ? usualIssuer(assertions) : asked;
-  if (issuer !== undefined && names.includes(issuer)) return issuer;
+  const issuerUrl = assertions.urlOf(issuer);
+  if (issuerUrl !== undefined) return { issuer, issuerUrl };
+  const names = assertions.names().join(', ') || 'none is';
   throw new Refusal(
     'INVALID_FIELD',
-    `issuer "${asked.slice(0, 100)}" is not configured here: ${names.join(', ') || 'none is'}`,
+    `issuer "${asked.slice(0, 100)}" is not configured here (${names}): the operator adds it to SVC_CI_ISSUERS`,
     { field: 'issuer' },
   );
 }
@@ -85,96 +79,6 @@ function assertRoom(draft: Draft, machine: string, max: number): void {
       ? `verifications waiting: approve or reject one, or wait for one to expire`
       : `CI connections: delete one first`;
   throw new Refusal('LIMIT_EXCEEDED', `The project has ${max} ${what}`, { limit: String(max) });
-}
-
-/** A setup id without a code costs no commit; a wrong code is counted before it is answered. */
-export async function submitProof(
-  deps: KeylessCiDeps,
-  { setupId, pairingCode, assertion }: SubmittedProof,
-): Promise<ObservedProof> {
-  const row = deps.host.findInstance(MACHINE, setupId);
-  if (!row) throw unknownCode();
-  const codeHash = deps.codes.hash(pairingCode);
-  if (!isCodeOf(row, codeHash)) {
-    await countWrongCode(deps, row, codeHash);
-    throw unknownCode();
-  }
-  assertWaiting(row, deps.clock.now());
-  const { issuer, audience } = contextOf(row);
-  const checked = await proveIdentity(deps, assertion, { issuer, audience });
-  const denial = contextDenial(checked.claims);
-  if (denial) throw deniedExchange(denial);
-  return observe(deps, row, codeHash, observationOf(checked));
-}
-
-function observationOf({ claims }: CheckedAssertion): CiObservation {
-  const { bound, recorded, warnings } = claims;
-  return { bound, recorded, warnings, digest: digestOf({ bound, recorded }) };
-}
-
-async function observe(
-  { host }: KeylessCiDeps,
-  { project, instance }: Instance,
-  codeHash: string,
-  observation: CiObservation,
-): Promise<ObservedProof> {
-  await host.submit({
-    project,
-    by: { kind: 'ci', name: `projects/${project}/ciVerifications/${instance}` },
-    decide(draft) {
-      const row = draft.instance(MACHINE, instance);
-      if (!row || !isCodeOf(row, codeHash)) throw unknownCode();
-      assertWaiting(row, draft.at);
-      draft.send(MACHINE, instance, { type: 'proofSubmitted', at: draft.at, ...observation });
-    },
-  });
-  const { bound, recorded, digest } = observation;
-  return { bound, recorded, digest };
-}
-
-async function countWrongCode(
-  { host }: KeylessCiDeps,
-  { project, instance }: Instance,
-  codeHash: string,
-): Promise<void> {
-  await host.submit({
-    project,
-    by: { kind: 'service', name: 'keyless CI' },
-    decide(draft) {
-      const row = draft.instance(MACHINE, instance);
-      if (!row || isCodeOf(row, codeHash)) return;
-      draft.send(MACHINE, instance, { type: 'wrongCode', at: draft.at });
-    },
-  });
-}
-
-/** Digests are compared, in constant time. */
-function isCodeOf(row: Instance, codeHash: string): boolean {
-  const stored = Buffer.from(contextOf(row).codeHash, 'hex');
-  const shown = Buffer.from(codeHash, 'hex');
-  return stored.length === shown.length && timingSafeEqual(stored, shown);
-}
-
-function unknownCode(): Refusal {
-  return new Refusal(
-    'MALFORMED_CREDENTIAL',
-    'The setup id and the pairing code do not belong together: copy both again from the verification. After 5 wrong codes it is closed, and a new one has to be started',
-  );
-}
-
-/** Throws INVALID_STATE when it is over, whether or not its timer has run. */
-function assertWaiting(row: Instance, nowMs: number): void {
-  const { expiresMs, reason, connection } = contextOf(row);
-  const isLate = nowMs >= expiresMs;
-  if (!row.final && !isLate) return;
-  const told: Readonly<Record<string, string>> = {
-    approved: `was approved before, as connection ${connection}`,
-    rejected: `was rejected${reason ? `: ${reason}` : ''}`,
-    closed: 'was closed after too many wrong pairing codes: start a new one',
-  };
-  const state = row.final ? String(row.value) : 'expired';
-  const sentence = told[state] ?? 'has expired after 30 minutes: start a new one';
-  throw new Refusal('INVALID_STATE', `The verification ${sentence}`, { state });
 }
 
 export async function approveVerification(
@@ -210,7 +114,7 @@ function connectionInput(
   { displayName, capabilities, digest, by }: ApproveVerification,
 ): CiConnectionInput {
   const context = contextOf(row);
-  const { project, serviceAccount, issuer, audience } = context;
+  const { project, serviceAccount, issuer, issuerUrl, audience } = context;
   const { bound } = reviewed(context, digest);
   const started = choosePermissions(
     capabilities,
@@ -220,7 +124,7 @@ function connectionInput(
   const grants = grantsOfActive(draft, serviceAccount);
   const chosen = choosePermissions(started, grants, 'the service account may do now');
   return {
-    ...{ at: draft.at, project, serviceAccount, issuer, audience, bound, digest },
+    ...{ at: draft.at, project, serviceAccount, issuer, issuerUrl, audience, bound, digest },
     displayName: displayName === '' ? context.displayName : displayName,
     capabilities: chosen,
     verification: row.instance,
@@ -270,8 +174,4 @@ function existing(view: Pick<ProjectView, 'instance'>, id: string): Instance {
   const row = view.instance(MACHINE, id);
   if (row) return row;
   throw new Refusal('NOT_FOUND', `There is no verification ${id} in the project`);
-}
-
-function contextOf({ context }: Instance): CiVerificationContext {
-  return context as unknown as CiVerificationContext;
 }

@@ -5,6 +5,7 @@ import { type Grants, within } from '../../../actors/identity/grants.ts';
 import type { CiConnectionContext } from '../../../machines/ci-connection.ts';
 import {
   CI_CODE_ATTEMPTS_MAX,
+  type CiRefusedProof,
   type CiVerificationContext,
   type ObservedClaims,
 } from '../../../machines/ci-verification.ts';
@@ -38,7 +39,7 @@ const CONNECTION_STATES: Readonly<Record<string, CiConnection_State>> = {
 export function verificationMessage(row: Instance, nowMs: number): CiVerification {
   const { project, instance } = row;
   const context = row.context as unknown as CiVerificationContext;
-  const { observation, observedMs, connection } = context;
+  const { observation, observedMs, connection, lastRefusal } = context;
   const isLate = !row.final && nowMs >= context.expiresMs;
   return create(CiVerificationSchema, {
     name: nameOf(project, 'ciVerifications', instance),
@@ -47,6 +48,7 @@ export function verificationMessage(row: Instance, nowMs: number): CiVerificatio
     serviceAccountName: nameOf(project, 'serviceAccounts', context.serviceAccount),
     capabilities: [...context.capabilities],
     issuer: context.issuer,
+    issuerUrl: context.issuerUrl,
     audience: context.audience,
     createdUnix: unixSeconds(context.createdMs),
     expiresUnix: unixSeconds(context.expiresMs),
@@ -57,7 +59,12 @@ export function verificationMessage(row: Instance, nowMs: number): CiVerificatio
     warnings: [...(observation?.warnings ?? [])],
     connectionName: connection === null ? '' : nameOf(project, 'ciConnections', connection),
     attemptsLeft: Math.max(0, CI_CODE_ATTEMPTS_MAX - context.wrongCodes),
+    ...(lastRefusal !== null && { lastRefusal: refusalMessage(lastRefusal) }),
   });
+}
+
+function refusalMessage({ code, atMs, claims }: CiRefusedProof) {
+  return { code, refusedUnix: unixSeconds(atMs), claims: [...claims] };
 }
 
 /** @param grants of its service account, now */
@@ -75,6 +82,7 @@ export function connectionMessage(row: Instance, grants: Grants): CiConnection {
     capabilities: [...context.capabilities],
     effectiveCapabilities: effective,
     issuer: context.issuer,
+    issuerUrl: context.issuerUrl,
     audience: context.audience,
     claims: claimMessages({ bound: context.bound, recorded: {} }),
     createdUnix: unixSeconds(context.createdMs),
