@@ -9,6 +9,8 @@ export interface IngestRow extends Omit<Row, 'project'> {
 
 /** What a sender may report, as its credential says. */
 export interface SenderReach {
+  /** Resource name of the credential: what it makes known is recorded as its act. */
+  readonly name: string;
   /** Data center of the VMs that it reports; null = that of this node. */
   readonly datacenter: string | null;
   /** Of an agent: the one VM, whose expanded series it sends and nothing else; null = a collector. */
@@ -28,8 +30,8 @@ export interface WriteRequest {
 /**
  * LIMIT_EXCEEDED: the project has no room for another VM, or the VM none for another series.
  * OTHER_DATACENTER: the VM belongs to a data center that the sender does not report.
- * OTHER_VM: an agent sends for its own VM alone. NOT_EXPANDED: and of it expanded series alone.
- * TOLD_BY_AGENT: a collector sends an expanded series of a VM whose agent sends it.
+ * OTHER_VM: an agent sends for its own VM alone. NOT_EXPANDED: and of it expanded series alone,
+ * which nobody else sends. TOLD_BY_AGENT: a collector sends one of a VM whose agent sends it.
  */
 export type RejectReason =
   | 'NOT_FINITE'

@@ -1,9 +1,11 @@
 /**
- * What a sender may report, row by row: a collector the VMs of its data center, an agent the
- * expanded series of its one VM. What is beyond that is named and refused, the rest is kept, so
- * that no series has two sources. Where every VM is comes from the registry, in memory.
+ * What a sender may report, row by row: a collector the baseline series of its data center's VMs,
+ * an agent the expanded series of its one VM. Expanded monitoring is opted into VM by VM, so nobody
+ * but an enrolled agent tells its series. What is beyond that is named and refused, the rest is
+ * kept. Where every VM is comes from the registry, in memory.
  */
 import { EXPANDED_SERIES } from '../streams/metrics/catalogue.ts';
+import type { SeriesKey } from '../streams/samples/batch.ts';
 import { type CheckedRows, checkedRows, type PlacedRow, withoutSeries } from './checked-rows.ts';
 import type { IngestRow, RejectedSample, RejectReason, SenderReach } from './ingest-port.ts';
 import type { RegisteredVm } from './vm-registry.ts';
@@ -21,7 +23,7 @@ export function withinReach(
   let samples = 0;
   for (const row of rows) {
     // Of an agent's rows each is looked at closely; of a collector's only those that may be beyond.
-    const isBeyond = isAgents || rowBeyond(row, reach, find) || find(row.vm)?.hasAgent;
+    const isBeyond = isAgents || rowBeyond(row, reach, find) || expandedOf(row.series).size > 0;
     if (isBeyond) return keepWithin(rows, reach, find);
     samples += row.values.length;
   }
@@ -107,8 +109,24 @@ function collectorsOwn(
   find: FindVm,
   rejected: RejectedSample[],
 ): IngestRow {
-  if (!find(row.vm)?.hasAgent) return row;
-  const agents = new Set(row.series.filter((series) => EXPANDED_SERIES.has(series)));
-  for (const series of agents) rejected.push({ row: index, series, reason: 'TOLD_BY_AGENT' });
-  return withoutSeries(row, agents);
+  const guests = expandedOf(row.series);
+  if (guests.size === 0) return row;
+  const reason = find(row.vm)?.hasAgent ? 'TOLD_BY_AGENT' : 'NOT_EXPANDED';
+  for (const series of guests) rejected.push({ row: index, series, reason });
+  return withoutSeries(row, guests);
+}
+
+const NONE: ReadonlySet<SeriesKey> = new Set();
+/** By list of series: senders come with few, each the same object row after row. */
+const looked = new WeakMap<readonly SeriesKey[], ReadonlySet<SeriesKey>>();
+
+/** Those of expanded monitoring, whatever their labels. */
+function expandedOf(series: readonly SeriesKey[]): ReadonlySet<SeriesKey> {
+  let found = looked.get(series);
+  if (found === undefined) {
+    const expanded = series.filter((key) => EXPANDED_SERIES.has(key.split('{', 1)[0] ?? ''));
+    found = expanded.length > 0 ? new Set(expanded) : NONE;
+    looked.set(series, found);
+  }
+  return found;
 }

@@ -34,13 +34,8 @@ export interface VmRegistryDeps {
 }
 
 /** What is remembered of a VM. */
-export type RegisteredVm = Pick<
-  VmBody,
-  'displayName' | 'datacenter' | 'expandedMonitoring' | 'hasAgent' | 'isExpected'
->;
+export type RegisteredVm = Pick<VmBody, 'displayName' | 'datacenter' | 'hasAgent' | 'isExpected'>;
 
-/** Of the series that only expanded monitoring reports, the one that every source of them has. */
-const EXPANDED_SERIES = 'svc_vm_load1';
 /** VMs that a project may register: what one partition's evaluator and history are made for. */
 const PROJECT_VMS_MAX = 50_000;
 /** VMs registered by one commit. */
@@ -49,13 +44,6 @@ const BATCH = 200;
 interface Known extends RegisteredVm {
   /** Has it a place in the exports? */
   readonly placed: boolean;
-}
-
-/** What a row tells about its VM. */
-interface Told {
-  /** '' = not told. */
-  displayName: string;
-  expanded: boolean;
 }
 
 export class VmRegistry {
@@ -111,19 +99,16 @@ export class VmRegistry {
     rows: readonly IngestRow[],
     reach?: SenderReach,
   ): Promise<ReadonlySet<string> | undefined> | undefined {
+    // An agent tells nothing of its VM but samples: of the rest the enrolment decides.
+    if (reach?.vm) return undefined;
     const known = this.#knownOf(project);
-    let changed: Map<string, Told> | undefined;
+    /** Names by VM; '' = not told. */
+    let changed: Map<string, string> | undefined;
     for (const row of rows) {
       const before = known.get(row.vm);
-      // An agent tells nothing of its VM but samples: of the rest the enrolment decides.
-      const isAgents = Boolean(reach?.vm);
-      const datacenter = this.#datacenterFor(before, reach);
-      if (before && (isAgents || !tellsMore(before, row, datacenter))) continue;
+      if (before && !tellsMore(before, row, this.#datacenterFor(before, reach))) continue;
       changed ??= new Map();
-      const told = changed.get(row.vm) ?? { displayName: '', expanded: false };
-      changed.set(row.vm, told);
-      told.displayName = row.displayName || told.displayName;
-      told.expanded ||= row.series.includes(EXPANDED_SERIES);
+      changed.set(row.vm, row.displayName || changed.get(row.vm) || '');
     }
     return changed && this.#store(project, [...changed], reach);
   }
@@ -134,13 +119,13 @@ export class VmRegistry {
    */
   #datacenterFor(before: RegisteredVm | undefined, reach: SenderReach | undefined): string {
     const own = reach?.datacenter ?? this.#deps.datacenter;
-    const isMoved = !before || !reach || (before.isExpected && reach.vm === null);
+    const isMoved = !before || !reach || before.isExpected;
     return isMoved ? own : before.datacenter;
   }
 
   async #store(
     project: string,
-    entries: readonly (readonly [string, Told])[],
+    entries: readonly (readonly [string, string])[],
     reach: SenderReach | undefined,
   ): Promise<ReadonlySet<string> | undefined> {
     const elsewhere = new Set<string>();
@@ -157,11 +142,16 @@ export class VmRegistry {
     for (const { records } of decisions) {
       for (const { kind, id, body } of records) {
         if (kind !== 'vm') continue;
-        if (body === null) known.delete(id);
+        if (body === null) this.#forget(project, id);
         // Records of this kind are written as `VmBody` alone.
         else known.set(id, knownFrom(body as unknown as VmBody));
       }
     }
+  }
+
+  #forget(project: string, vm: string): void {
+    this.#known.get(project)?.delete(vm);
+    this.#admitted.get(project)?.delete(vm);
   }
 
   #knownOf(project: string): Map<string, Known> {
@@ -175,24 +165,23 @@ export class VmRegistry {
 
   async #commit(
     project: string,
-    entries: readonly (readonly [string, Told])[],
+    entries: readonly (readonly [string, string])[],
     reach: SenderReach | undefined,
   ): Promise<readonly string[]> {
     const { answer } = await this.#deps.host.submit({
       project,
-      by: { kind: 'collector', name: reach?.datacenter ?? this.#deps.datacenter },
+      by: { kind: 'collector', name: reach?.name ?? this.#deps.datacenter },
       decide: (draft) => {
         const places = new ShardPlaces(draft);
         const elsewhere: string[] = [];
-        for (const [vm, told] of entries) {
+        for (const [vm, name] of entries) {
           const before = draft.record('vm', vm)?.body as VmBody | undefined;
-          if (before && reach?.vm) continue;
           const datacenter = this.#datacenterFor(before, reach);
           if (reach?.datacenter && datacenter !== reach.datacenter) {
             elsewhere.push(vm);
             continue;
           }
-          const body = bodyOf(vm, before, told);
+          const body = bodyOf(vm, before, name);
           const exportShard = before?.exportShard ?? places.take();
           const after = {
             ...body,
@@ -212,10 +201,10 @@ export class VmRegistry {
 }
 
 /** A collector has told it: whatever was expected is known now. */
-function bodyOf(vm: string, before: VmBody | undefined, told: Told) {
+function bodyOf(vm: string, before: VmBody | undefined, name: string) {
   return {
-    displayName: told.displayName || before?.displayName || vm,
-    expandedMonitoring: before?.expandedMonitoring || told.expanded,
+    displayName: name || before?.displayName || vm,
+    expandedMonitoring: before?.expandedMonitoring ?? false,
     ...(before?.hasAgent && { hasAgent: true as const }),
   };
 }
@@ -237,8 +226,7 @@ function tellsMore(before: Known, row: IngestRow, datacenter: string): boolean {
     !before.placed ||
     before.datacenter !== datacenter ||
     Boolean(before.isExpected) ||
-    (Boolean(row.displayName) && row.displayName !== before.displayName) ||
-    (!before.expandedMonitoring && row.series.includes(EXPANDED_SERIES))
+    (Boolean(row.displayName) && row.displayName !== before.displayName)
   );
 }
 
@@ -254,11 +242,10 @@ function loadKnown(view: ProjectView): Map<string, Known> {
 }
 
 function knownFrom(body: VmBody): Known {
-  const { displayName, datacenter, expandedMonitoring, hasAgent, isExpected } = body;
+  const { displayName, datacenter, hasAgent, isExpected } = body;
   return {
     displayName,
     datacenter,
-    expandedMonitoring,
     ...(hasAgent && { hasAgent }),
     ...(isExpected && { isExpected }),
     placed: body.exportShard !== undefined,

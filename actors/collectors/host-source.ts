@@ -10,7 +10,7 @@ import { type RunCommand, runCommand } from './command.ts';
 import { parseDiskstats, parseNetDev } from './host/devices.ts';
 import { createFileSystemReader, type FileSystemReading } from './host/file-systems.ts';
 import { parseMountinfo } from './host/mounts.ts';
-import { parseLoadavg, parseMeminfo, parseStat, parseUptimeMs, value } from './host/proc.ts';
+import { parseMeminfo, parseStat, parseUptimeMs, value } from './host/proc.ts';
 
 /** The kernel's files. undefined = there is none, or it may not be read. */
 export interface HostFiles {
@@ -31,7 +31,7 @@ export interface HostSourceOptions {
 
 const DEADLINE_MS = 2_000;
 
-/** Yields one row a round: baseline series and those of expanded monitoring. */
+/** Yields one row a round, of baseline series: those of expanded monitoring are an agent's to tell. */
 export function createHostSource(options: HostSourceOptions): Source {
   const { clock } = options;
   const files = options.files ?? kernelFiles;
@@ -66,7 +66,6 @@ const PROC_FILES = [
   '/proc/meminfo',
   '/proc/diskstats',
   '/proc/net/dev',
-  '/proc/loadavg',
   '/proc/uptime',
   '/proc/sys/kernel/random/boot_id',
   '/proc/sys/kernel/hostname',
@@ -111,16 +110,13 @@ function hostRow(read: {
   const { text } = read;
   const { file } = text;
   const cpu = parseStat(file.get('/proc/stat') ?? '');
-  const memory = parseMeminfo(file.get('/proc/meminfo') ?? '');
+  const { baseline } = parseMeminfo(file.get('/proc/meminfo') ?? '');
   const values: ObservedValue[] = [
     ...value('svc_vm_cpu_seconds_total', cpu.busySeconds),
-    ...memory.baseline,
+    ...baseline,
     ...parseDiskstats(file.get('/proc/diskstats') ?? '', text.blockDevices ?? []),
     ...parseNetDev(file.get('/proc/net/dev') ?? '', text.cards),
     ...read.mounted.values,
-    ...value('svc_vm_load1', parseLoadavg(file.get('/proc/loadavg') ?? '')),
-    ...memory.expanded,
-    ...value('svc_vm_processes_running', cpu.processesRunning),
   ];
   if (values.length === 0) return undefined;
   return {

@@ -8,9 +8,9 @@ import { SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
 import type { CredentialPrincipal } from '../auth/principal.ts';
 
 /** The machines that a credential reports. */
-export function reachOf({ kind, datacenter, vm }: CredentialPrincipal): SenderReach {
+export function reachOf({ name, kind, datacenter, vm }: CredentialPrincipal): SenderReach {
   // An agent's key without a VM would be a fault of ours: it reports none, rather than any.
-  return { datacenter, vm: kind === 'vm' ? (vm ?? '') : null };
+  return { name, datacenter, vm: kind === 'vm' ? (vm ?? '') : null };
 }
 
 /** Is it a collector for all projects, which names the one it writes into? */

@@ -10,6 +10,7 @@ import type { IngestRow, SenderReach } from '../../actors/ingest-port.ts';
 import { PartitionWriter } from '../../actors/partition-writer.ts';
 import { pastEntries } from '../../actors/sample-log.ts';
 import { VmRegistry } from '../../actors/vm-registry.ts';
+import type { Actor } from '../../streams/commit/commit.ts';
 import { EXPANDED_SERIES, metricCatalogue } from '../../streams/metrics/catalogue.ts';
 import {
   by,
@@ -21,10 +22,10 @@ import {
 } from '../support/alerting-world.ts';
 
 const LOAD = 'svc_vm_load1';
-const DC2: SenderReach = { datacenter: 'DC-2', vm: null };
-const DC3: SenderReach = { datacenter: 'DC-3', vm: null };
-const ANY: SenderReach = { datacenter: null, vm: null };
-const AGENT: SenderReach = { datacenter: 'DC-1', vm: 'vm-1' };
+const DC2: SenderReach = { name: 'collectors/dc2', datacenter: 'DC-2', vm: null };
+const DC3: SenderReach = { name: 'collectors/dc3', datacenter: 'DC-3', vm: null };
+const ANY: SenderReach = { name: 'collectors/any', datacenter: null, vm: null };
+const AGENT: SenderReach = { name: 'vms/vm-1', datacenter: 'DC-1', vm: 'vm-1' };
 
 async function reaching(t: Test) {
   const world = await openAlertingWorld(t);
@@ -225,30 +226,65 @@ t.test(
   },
 );
 
-t.test('while an agent tells a series, no collector does', async (t) => {
+t.test('expanded series are an agent’s alone: no collector tells them, of any VM', async (t) => {
   const world = await reaching(t);
-  const both = (ms: number) => ({
+  const labelled = `${LOAD}{a="b"}`;
+  const both = (ms: number, series = LOAD) => ({
     ...cpuRow('vm-1', START_MS + ms, 1),
-    series: [CPU, LOAD],
+    series: [CPU, series],
     values: [1, 2],
   });
-  t.match(await world.write([both(0)], ANY), { accepted: 2, rejected: [] });
-  await world.put('vm-1', { hasAgent: true });
-  t.same((await world.write([both(1)], ANY)).rejected, [
-    { row: 0, series: LOAD, reason: 'TOLD_BY_AGENT' },
-  ]);
-  t.match(await world.write([both(2)]), { accepted: 1 }, 'not this node’s either');
+  for (const [i, reach] of [ANY, DC2, undefined].entries()) {
+    const vm = `vm-${i + 10}`;
+    const answer = await world.write(
+      [
+        { ...both(0), vm },
+        { ...both(1, labelled), vm },
+      ],
+      reach,
+    );
+    t.same(answer, {
+      ...{ accepted: 2, duplicates: 0 },
+      rejected: [
+        { row: 0, series: LOAD, reason: 'NOT_EXPANDED' },
+        { row: 1, series: labelled, reason: 'NOT_EXPANDED' },
+      ],
+    });
+    t.match(world.vm(vm), { expandedMonitoring: false }, 'nothing is switched on by it');
+  }
+  await world.put('vm-1', {
+    ...{ displayName: 'web', datacenter: 'DC-1', registeredMs: START_MS, exportShard: 0 },
+    ...{ hasAgent: true, expandedMonitoring: true },
+  });
+  for (const reach of [ANY, undefined]) {
+    t.same((await world.write([both(2)], reach)).rejected, [
+      { row: 0, series: LOAD, reason: 'TOLD_BY_AGENT' },
+    ]);
+  }
   t.match(await world.write([agentRow(START_MS + 3)], AGENT), { accepted: 1 });
   t.match(world.vm('vm-1'), { hasAgent: true }, 'its rows leave that as it is');
   await world.put('vm-1', { hasAgent: undefined, expandedMonitoring: false });
   await world.write([agentRow(START_MS + 4)], AGENT);
-  t.match(
-    world.vm('vm-1'),
-    { expandedMonitoring: false },
-    'a late row of an agent turns nothing on',
-  );
-  t.match(await world.write([both(5)], ANY), { accepted: 2 });
-  t.match(world.vm('vm-1'), { expandedMonitoring: true });
+  const off = { expandedMonitoring: false };
+  t.match(world.vm('vm-1'), off, 'a late row of an agent turns nothing on');
+  await world.host.submit({
+    ...{ project: PROJECT, by },
+    decide: (draft) => draft.putRecord({ kind: 'vm', id: 'vm-1', body: null }),
+  });
+  await world.write([agentRow(START_MS + 5)], AGENT);
+  t.equal(world.vm('vm-1'), undefined, 'nor does it bring back a VM that was removed');
+});
+
+t.test('who makes a VM known is the credential, by its name', async (t) => {
+  const world = await reaching(t);
+  const seen: Actor[] = [];
+  world.host.onApplied(({ commit }) => void seen.push(...commit.decisions.map(({ by }) => by)));
+  await world.write([cpuRow('vm-2', START_MS, 1)], DC2);
+  await world.write([cpuRow('vm-3', START_MS, 1)]);
+  t.same(seen, [
+    { kind: 'collector', name: 'collectors/dc2' },
+    { kind: 'collector', name: 'DC-1' },
+  ]);
 });
 
 t.test('a VM whose agent came first belongs where its first collector is', async (t) => {

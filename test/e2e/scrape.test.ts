@@ -104,8 +104,8 @@ function readingsAt(round: number): readonly Reading[] {
     ['svc_vm_cpu_seconds_total', {}, 1e6 + round / 3],
     ['svc_vm_memory_total_bytes', {}, 2 ** 53],
     ['svc_vm_memory_free_bytes', {}, 2 ** 53 - round],
-    ['svc_vm_load1', {}, round === 2 ? 0 : 5e-324 * round],
-    ['svc_vm_swap_used_bytes', {}, round * 1e21],
+    ['svc_vm_network_receive_bytes_total', { interface: 'a' }, round === 2 ? 0 : 5e-324 * round],
+    ['svc_vm_network_transmit_bytes_total', { interface: 'a' }, round * 1e21],
     ['svc_vm_disk_read_bytes_total', { device: 'vda' }, round * 4096],
     ['svc_vm_disk_read_bytes_total', { device: 'vd "b"\\\n\0' }, round * 512],
     ['svc_vm_filesystem_used_bytes', { mountpoint: '/ü', fstype: 'ext4' }, round],
@@ -156,7 +156,7 @@ t.test(
     });
     await shardsAreUp(t, query);
     await written.write([silentSince(Date.now() - LEAVING_MS)]);
-    const leaving = 'svc_vm_load1{vm="leaving"}';
+    const leaving = 'svc_vm_memory_total_bytes{vm="leaving"}';
     await until('the series that fell silent ends', async () => {
       const seen = await query(`count_over_time(${leaving}[10m])`);
       return (seen.length === 2 && (await query(leaving)).length === 0) || undefined;
@@ -223,7 +223,7 @@ async function shardsAreUp(t: Test, query: Query): Promise<void> {
     ],
     'every shard was found',
   );
-  const vms = await query('count(count by (vm) (svc_vm_load1{job="vm-monitoring"}))');
+  const vms = await query('count(count by (vm) (svc_vm_memory_total_bytes{job="vm-monitoring"}))');
   t.equal(vms[0]?.value?.[1], String(VMS), 'every VM is scraped');
 }
 
@@ -231,7 +231,7 @@ async function writeFleet(written: Written): Promise<void> {
   const now = Date.now();
   const rows = Array.from({ length: VMS }, (_, i) => ({
     ...{ vmName: `vm-${i}`, displayName: `machine ${i}`, observedUnixMs: now - i },
-    readings: [['svc_vm_load1', {}, i / 7]] as const,
+    readings: [['svc_vm_memory_total_bytes', {}, i / 7]] as const,
   }));
   await written.write(rows);
 }
@@ -239,7 +239,7 @@ async function writeFleet(written: Written): Promise<void> {
 /** The last row of a VM. */
 function silentSince(observedUnixMs: number): Row {
   const named = { vmName: 'leaving', displayName: 'leaving', observedUnixMs };
-  return { ...named, readings: [['svc_vm_load1', {}, 1]] };
+  return { ...named, readings: [['svc_vm_memory_total_bytes', {}, 1]] };
 }
 
 /** Writes rows of one VM, at odd milliseconds, until it is stopped. */

@@ -78,7 +78,7 @@ t.test(
         values: [
           { series: 'svc_vm_cpu_seconds_total', value: 0.1 + 0.2 },
           { series: 'svc_vm_memory_free_bytes', value: 1e21 },
-          { series: 'svc_vm_load1', value: 0 },
+          { series: 'svc_vm_network_receive_bytes_total', value: 0 },
           { series: 'svc_vm_disk_read_bytes_total', labels: { device: 'vda' }, value: 5e-324 },
           { series: 'somebodys_own', value: 1 },
         ],
@@ -104,15 +104,15 @@ t.test(
         '# HELP svc_vm_disk_read_bytes_total Bytes read from the virtual disk',
         '# TYPE svc_vm_disk_read_bytes_total counter',
         `svc_vm_disk_read_bytes_total{${own},device="vda"} 5e-324 ${time}`,
+        '# HELP svc_vm_network_receive_bytes_total Bytes that the guest received on the interface',
+        '# TYPE svc_vm_network_receive_bytes_total counter',
+        `svc_vm_network_receive_bytes_total{${own}} 0 ${time}`,
         '# HELP svc_vm_running 1 while the hypervisor says that the VM runs, else 0',
         '# TYPE svc_vm_running gauge',
         `svc_vm_running{${own}} 1 ${time}`,
         '# HELP svc_vm_last_observation_timestamp_seconds When the source observed the VM, Unix time',
         '# TYPE svc_vm_last_observation_timestamp_seconds gauge',
         `svc_vm_last_observation_timestamp_seconds{${own}} ${time / 1000} ${time}`,
-        '# HELP svc_vm_load1 Load average over one minute, told from inside the guest',
-        '# TYPE svc_vm_load1 gauge',
-        `svc_vm_load1{${own}} 0 ${time}`,
         '',
       ].join('\n'),
       'an unexplained drop of the counter has no utilization, and series of others no place',
@@ -142,27 +142,31 @@ t.test(
 
 t.test('a sample falls out 90 s after its observation, and nothing takes its place', async (t) => {
   const world = await startExportWorld(t);
-  const load = (value: number) => [{ series: 'svc_vm_load1', value }];
-  const swap = [{ series: 'svc_vm_swap_used_bytes', value: 7 }];
+  const total = (value: number) => [{ series: 'svc_vm_memory_total_bytes', value }];
+  const free = [{ series: 'svc_vm_memory_free_bytes', value: 7 }];
   await world.write([
-    { vm: 'a', observedUnixMs: START_MS - 60_000, values: swap },
-    { vm: 'a', observedUnixMs: START_MS, values: load(1) },
-    { vm: 'b', observedUnixMs: START_MS - 30_000, values: load(2) },
+    { vm: 'a', observedUnixMs: START_MS - 60_000, values: free },
+    { vm: 'a', observedUnixMs: START_MS, values: total(1) },
+    { vm: 'b', observedUnixMs: START_MS - 30_000, values: total(2) },
   ]);
   const seen = async () =>
     (await samplesOf(world))
       .filter((line) => !line.startsWith('svc_vm_last'))
       .map((line) => line.replace(/^(\w+)\{.*vm="(\w)".*\} (\S+) (\d+)$/, '$1 $2 $3 @$4'));
   const [a, b, c] = [START_MS, START_MS - 30_000, START_MS - 60_000];
-  const first = [`svc_vm_load1 a 1 @${a}`, `svc_vm_load1 b 2 @${b}`];
-  t.same(await seen(), [...first, `svc_vm_swap_used_bytes a 7 @${c}`]);
+  const first = [`svc_vm_memory_total_bytes a 1 @${a}`, `svc_vm_memory_total_bytes b 2 @${b}`];
+  t.same(await seen(), [...first, `svc_vm_memory_free_bytes a 7 @${c}`]);
   await world.clock.advance(30_000);
-  t.same(await seen(), [...first, `svc_vm_swap_used_bytes a 7 @${c}`], 'at 90 s it is still there');
+  t.same(
+    await seen(),
+    [...first, `svc_vm_memory_free_bytes a 7 @${c}`],
+    'at 90 s it is still there',
+  );
   await world.clock.advance(1);
   t.same(await seen(), first);
   await world.clock.advance(60_000);
   t.same(await samplesOf(world), [], 'nor the time of the last observation');
-  await world.write([{ vm: 'b', observedUnixMs: START_MS - 15_000, values: load(9) }]);
+  await world.write([{ vm: 'b', observedUnixMs: START_MS - 15_000, values: total(9) }]);
   t.same(await samplesOf(world), [], 'a late sample that is old is no present either');
 });
 
@@ -208,7 +212,9 @@ t.test('targets are told with the port of a public address, whatever its form', 
 
 t.test('tenancy: both routes need a bearer that may read exactly this project', async (t) => {
   const world = await startExportWorld(t);
-  await world.write([{ observedUnixMs: START_MS, values: [{ series: 'svc_vm_load1', value: 1 }] }]);
+  await world.write([
+    { observedUnixMs: START_MS, values: [{ series: 'svc_vm_memory_total_bytes', value: 1 }] },
+  ]);
   for (const path of ['scrape-targets', 'export?shard=0']) {
     const none = await get(world, `${BASE}/${path}`, { key: null });
     t.match(none, { status: 401, headers: { 'www-authenticate': 'Bearer' } }, path);

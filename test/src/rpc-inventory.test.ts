@@ -71,16 +71,26 @@ t.test('The inventory', async (t) => {
   );
   await t.test('a row from inside the guest does not hide what the hypervisor said', async (t) => {
     const world = await startRpcWorld(t);
-    const guest = [{ series: 'svc_vm_load1', value: 1 }];
-    await world.write([
-      row(20, 5, { vcpus: 4 }),
-      row(0, undefined, { values: guest, state: 'UNKNOWN' }),
-    ]);
+    const { key } = await world.agent('demo', 'vm-1');
+    const guest = async (secondsAgo: number) => {
+      const observedUnixMs = START_MS - secondsAgo * 1000;
+      const values = [{ series: 'svc_vm_load1', value: 1 }];
+      const rows = [{ vmName: 'vm-1', observedUnixMs, values }];
+      const answer = await world.call(
+        'WriteSamples',
+        { projectName: 'projects/demo', rows },
+        { key },
+      );
+      t.match(answer.body, { accepted: '1' });
+      await world.settled();
+    };
+    await world.write([row(20, 5, { vcpus: 4 })]);
+    await guest(0);
     const [vm] = (await list(world)).vms;
-    t.match(vm, { state: 'RUNNING', vcpus: 4, cpuUtilizationPct: 5, expandedMonitoring: true });
-    await world.write([row(-60, undefined, { values: guest, state: 'UNKNOWN' })]);
+    t.match(vm, { state: 'RUNNING', vcpus: 4, cpuUtilizationPct: 5 });
+    await guest(-60);
     await world.clock.advance(90_000);
-    await world.write([row(-80, undefined, { values: guest, state: 'UNKNOWN' })]);
+    await guest(-80);
     const [later] = (await list(world)).vms;
     t.match(later, { state: 'UNKNOWN', telemetry: { state: 'LIVE' } }, 'nor is it said for ever');
     t.notOk('vcpus' in later || 'cpuUtilizationPct' in later);

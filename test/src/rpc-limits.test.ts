@@ -10,15 +10,15 @@ const at = (secondsAgo: number) => String(START_SECONDS - secondsAgo);
 
 const ask = (world: RpcWorld, change: object) =>
   world.call('QueryVMMonitoring', {
-    ...{ name: VM, metricIds: ['load_1m'], startTimeUnix: at(3600), endTimeUnix: at(0) },
+    ...{ name: VM, metricIds: ['memory_total_bytes'], startTimeUnix: at(3600), endTimeUnix: at(0) },
     ...{ stepSeconds: 60, ...change },
   });
 
-/** A row of `load_1m` for each of these seconds before the start. */
+/** A row of `memory_total_bytes` for each of these seconds before the start. */
 const loads = (...secondsAgo: number[]) =>
   secondsAgo.map((ago) => ({
     observedUnixMs: START_MS - ago * 1000,
-    values: [{ series: 'svc_vm_load1', value: ago }],
+    values: [{ series: 'svc_vm_memory_total_bytes', value: ago }],
   }));
 
 t.test('Hosted retention: 7 days to the second, whatever chunks still hold', async (t) => {

@@ -51,7 +51,7 @@ interface Case {
 const cases: readonly Case[] = [
   {
     name: 'FROZEN: an hour of bit-identical rows of a VM that runs, which stays LIVE',
-    sent: rows(7200, () => ({ [CPU]: 10, svc_vm_load1: 0.5 })),
+    sent: rows(7200, () => ({ [CPU]: 10, svc_vm_memory_total_bytes: 0.5 })),
     quality: {
       ...{ state: 'LIVE', reasons: ['FROZEN'] },
       metrics: [{ state: 'LIVE', reason: 'FROZEN' }],
@@ -59,7 +59,7 @@ const cases: readonly Case[] = [
   },
   {
     name: 'not FROZEN: the metric stands still, another of the VM does not',
-    sent: rows(7200, (i) => ({ [CPU]: 10, svc_vm_load1: i })),
+    sent: rows(7200, (i) => ({ [CPU]: 10, svc_vm_memory_total_bytes: i })),
     quality: { state: 'LIVE', reasons: [], metrics: [{ state: 'LIVE', reason: '' }] },
   },
   {
@@ -119,10 +119,10 @@ const cases: readonly Case[] = [
     name: 'NOT_REPORTED: rows come without what the hypervisor tells; the source left it out',
     sent: rows(
       3660,
-      () => ({ svc_vm_load1: 1 }),
+      () => ({ svc_vm_memory_total_bytes: 1 }),
       () => ({ state: 'STATE_UNSPECIFIED' }),
     ),
-    change: { metricIds: ['cpu_utilization_pct', 'vm_running', 'load_1m'] },
+    change: { metricIds: ['cpu_utilization_pct', 'vm_running', 'memory_total_bytes'] },
     quality: {
       ...{ state: 'PARTIAL', reasons: ['NOT_REPORTED'] },
       metrics: [

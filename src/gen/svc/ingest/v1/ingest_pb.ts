@@ -387,8 +387,8 @@ export type Rejected = Message<"svc.ingest.v1.Rejected"> & {
 
   /**
    * `NOT_FINITE`, `CLOCK_AHEAD`, `OLDER_THAN_RETENTION`, `LIMIT_EXCEEDED`, `OTHER_DATACENTER`,
-   * `OTHER_VM`, `NOT_EXPANDED` (an agent's are expanded series alone), `TOLD_BY_AGENT` (a
-   * collector's are not the expanded ones of a VM that has an agent).
+   * `OTHER_VM`, `NOT_EXPANDED` (an agent's are expanded series alone, and nobody else's are),
+   * `TOLD_BY_AGENT` (a collector sends an expanded one of a VM that has an agent).
    *
    * @generated from field: string reason = 3;
    */
@@ -416,8 +416,8 @@ export type RejectedJson = {
 
   /**
    * `NOT_FINITE`, `CLOCK_AHEAD`, `OLDER_THAN_RETENTION`, `LIMIT_EXCEEDED`, `OTHER_DATACENTER`,
-   * `OTHER_VM`, `NOT_EXPANDED` (an agent's are expanded series alone), `TOLD_BY_AGENT` (a
-   * collector's are not the expanded ones of a VM that has an agent).
+   * `OTHER_VM`, `NOT_EXPANDED` (an agent's are expanded series alone, and nobody else's are),
+   * `TOLD_BY_AGENT` (a collector sends an expanded one of a VM that has an agent).
    *
    * @generated from field: string reason = 3;
    */
