@@ -122,11 +122,7 @@ async function end(deps: EnrolmentsDeps, request: VmChange): Promise<void> {
       }
       revokeKey(draft, contextOf(enrolment), 'UNENROLLED', by.name);
       draft.send('enrolment', id, { type: 'unenrolled', at: draft.at, by: by.name });
-      const before = vmBody(draft, vm);
-      if (before?.hasAgent) {
-        const { hasAgent: _, ...body } = before;
-        draft.putRecord({ kind: 'vm', id: vm, body: { ...body, expandedMonitoring: false } });
-      }
+      putUnwatched(draft, vm, vmBody(draft, vm));
       return {};
     },
   });
@@ -250,6 +246,18 @@ function putWatched(
   };
   draft.putRecord({ kind: 'vm', id: vm, body: { ...body } });
   places.store();
+}
+
+/**
+ * The VM's record, from now on without an agent. One that no collector has ever reported ends with
+ * its agent: of a mistyped id nothing would ever be heard again.
+ */
+function putUnwatched(draft: Draft, vm: string, before: VmBody | undefined): void {
+  if (before?.isExpected) draft.putRecord({ kind: 'vm', id: vm, body: null });
+  else if (before?.hasAgent) {
+    const { hasAgent: _, ...body } = before;
+    draft.putRecord({ kind: 'vm', id: vm, body: { ...body, expandedMonitoring: false } });
+  }
 }
 
 function vmBody(draft: Draft, vm: string): VmBody | undefined {

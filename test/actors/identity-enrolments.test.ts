@@ -164,6 +164,7 @@ t.test(
   'the end of enrolment takes token and key at once, and can be asked for again',
   async (t) => {
     const world = await enrolling(t);
+    await world.register({ datacenter: 'DC-1' });
     t.match(await refusalOf(world.end()), /^NOT_FOUND/, 'never enrolled');
     const { key } = await world.enrolments.enrol(await world.offeredToken(), '');
     const token = await world.offeredToken();
@@ -219,6 +220,16 @@ t.test('a VM not known yet is known by its agent, until a collector reports it',
     ...{ hasAgent: true, isExpected: true, exportShard: 0 },
   });
   t.match(world.keyOf(key), { context: { datacenter: 'DC-1' } });
+});
+
+t.test('un-enrolled before any collector reported it, a VM is no more', async (t) => {
+  const world = await enrolling(t);
+  await world.enrolments.enrol(await world.offeredToken(), '');
+  await world.end();
+  t.equal(world.record(), undefined, 'a mistyped id is not kept as a VM that never reports');
+  t.match(world.state(), { value: 'off' }, 'what was done stays in its history');
+  await world.enrolments.enrol(await world.offeredToken(), '');
+  t.match(world.record(), { isExpected: true }, 'it can be enrolled again');
 });
 
 t.test('a resend answers without the token, another body is refused', async (t) => {

@@ -117,6 +117,7 @@ t.test('a VM’s credential writes its expanded samples and nothing else', async
 t.test('UnenrolVm stops the agent with the next request', async (t) => {
   const world = await startRpcWorld(t);
   const owner = await world.signedInAs('demo', 'OWNER');
+  await world.write([{ observedUnixMs: START_MS, state: 'RUNNING', values: [cpu] }]);
   const { body } = await enrolVm(world, owner);
   const { key } = (await enrolAgent(world, body.enrolmentToken)).body;
   const row = { vmName: 'vm-1', observedUnixMs: START_MS, values: [load] };
