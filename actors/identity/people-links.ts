@@ -9,6 +9,7 @@ import type { SignInMethod } from '../../machines/session.ts';
 import type { SignInLinkContext, SignInLinkInput } from '../../machines/sign-in-link.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
 import { Refusal } from '../../streams/refusal.ts';
+import type { RequestKey } from '../alerting/port.ts';
 import type { Draft, Instance } from '../host-port.ts';
 import type { PeopleDeps } from './people-deps.ts';
 import {
@@ -19,7 +20,7 @@ import {
   personByEmail,
   rename,
 } from './people-index.ts';
-import type { CliConfirmation, IssuedLink, People, StartedSession } from './people-port.ts';
+import type { CliConfirmation, People, RequestedLink, StartedSession } from './people-port.ts';
 import { assertSessionOf, startSession } from './sessions.ts';
 import { sameDigest } from './sign-in-secrets.ts';
 import { endSignIns, noteSignIn, signInsOf } from './sign-ins.ts';
@@ -49,12 +50,17 @@ const METHOD: Readonly<Record<Purpose, SignInMethod>> = {
 
 const SERVICE: Actor = { kind: 'service', name: 'service/sign-in' };
 
-export type Links = Pick<People, 'linkFor' | 'linkByEmail'>;
+export type Links = Pick<People, 'linkFor' | 'linkOnRequest' | 'linkByEmail'>;
 
 export function createLinks(deps: PeopleDeps): Links {
   const { host } = deps;
   return {
-    linkFor: (by, person, purpose, cli) => issue(deps, { by, person, purpose, cli }),
+    async linkFor(by, person, purpose, cli) {
+      const issued = await issue(deps, { by, person, purpose, cli });
+      return { ...issued, token: newToken(issued) };
+    },
+    linkOnRequest: (by, person, request) =>
+      issue(deps, { by, person, purpose: 'operator', request }),
     async linkByEmail(address) {
       const view = host.view(SYSTEM_PROJECT);
       const email = emailOrNone(address);
@@ -68,7 +74,7 @@ export function createLinks(deps: PeopleDeps): Links {
       });
       if (open.length >= EMAIL_LINKS_MAX) return undefined;
       const issued = await issue(deps, { by: SERVICE, person, purpose: 'email' });
-      return { ...issued, displayName: String(row.context.displayName) };
+      return { ...issued, token: newToken(issued), displayName: String(row.context.displayName) };
     },
   };
 }
@@ -94,12 +100,19 @@ interface LinkRequest {
   readonly person: string;
   readonly purpose: Purpose;
   readonly cli?: CliConfirmation | undefined;
+  readonly request?: RequestKey;
+}
+
+/** Of a link that no resend can have asked for. */
+function newToken({ link, token }: RequestedLink): string {
+  if (token !== null) return token;
+  throw new Error(`Link ${link} without a request id has no token`);
 }
 
 async function issue(
   { host, secrets }: PeopleDeps,
-  { by, person, purpose, cli: given }: LinkRequest,
-): Promise<IssuedLink> {
+  { by, person, purpose, cli: given, request }: LinkRequest,
+): Promise<RequestedLink> {
   const cli = purpose === 'cli' ? given : null;
   if (cli === undefined || (cli && !CHALLENGE.test(cli.challenge))) {
     const message = 'challenge is not a S256 code challenge of RFC 7636: 43 characters';
@@ -109,13 +122,14 @@ async function issue(
   const { answer } = await host.submit({
     project: SYSTEM_PROJECT,
     by,
+    ...(request && { request }),
     decide(draft) {
       assertActive(draft, person);
       if (cli) assertSessionOf(draft, cli.session, person);
-      return { expiresMs: startLink(draft, { id, hash, person, purpose, cli }) };
+      return { link: id, expiresMs: startLink(draft, { id, hash, person, purpose, cli }) };
     },
   });
-  return { link: id, token: text, expiresMs: answer.expiresMs };
+  return { ...answer, token: answer.link === id ? text : null };
 }
 
 export interface UseOfLink {

@@ -45,6 +45,9 @@ export interface CliConfirmation {
   readonly session: string;
 }
 
+/** A link whose token may have been told before. */
+export type RequestedLink = Omit<IssuedLink, 'token'> & { readonly token: string | null };
+
 /** What an identity provider has vouched for. */
 export interface VouchedIdentity {
   readonly issuer: string;
@@ -92,10 +95,13 @@ export interface People {
     purpose: SignInLinkInput['purpose'],
     cli?: CliConfirmation,
   ): Promise<IssuedLink>;
+  /** A link that an operator asks for; `token` is null where a resend is answered. Throws like `linkFor`. */
+  linkOnRequest(by: Actor, person: string, request: RequestKey): Promise<RequestedLink>;
   /** The session of a cookie's secret, noting that it was seen. Throws a `Refusal` like a key. */
   sessionOf(secret: string): LiveSession;
   /**
-   * A new secret; the one before works for another minute. Requests at one time get the same one.
+   * A new secret; the one before works for another minute once the new one is shown. Requests at
+   * one time get the same one.
    * Throws a `Refusal`: IN_PROGRESS when it has just been changed, which is no fault: the cookie
    * that another answer set is the right one.
    */
@@ -111,9 +117,21 @@ export interface People {
   /** Id of the person known by a verified address. */
   personByEmail(email: string): string | undefined;
   /** Makes a person, or answers the one of that address. Empty `email` = none. */
-  ensurePerson(by: Actor, about: { displayName: string; email: string }): Promise<string>;
-  /** Locks a person out, with sessions and links; or lets them in again. Throws NOT_FOUND. */
-  setPersonDisabled(by: Actor, person: string, reason: string | null): Promise<void>;
+  ensurePerson(
+    by: Actor,
+    about: { displayName: string; email: string },
+    request?: RequestKey,
+  ): Promise<string>;
+  /**
+   * Locks a person out, with sessions and links; or lets them in again. How many sessions ended.
+   * Throws NOT_FOUND.
+   */
+  setPersonDisabled(
+    by: Actor,
+    person: string,
+    reason: string | null,
+    request?: RequestKey,
+  ): Promise<number>;
 }
 
 /** A person's place in one project. */

@@ -5,6 +5,7 @@
 import type { PersonContext } from '../../machines/person.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
 import { ulid } from '../../streams/random.ts';
+import type { RequestKey } from '../alerting/port.ts';
 import type { Host } from '../host-port.ts';
 import type { PeopleDeps } from './people-deps.ts';
 import { emailOrNone, personByEmail, personRow, shownName, startPerson } from './people-index.ts';
@@ -21,8 +22,9 @@ export function createPeople(deps: PeopleDeps): People {
     ...createLinks(deps),
     ...createSessions(deps),
     personByEmail: (email) => personByEmail(host.view(SYSTEM_PROJECT), emailOrNone(email)),
-    ensurePerson: (by, about) => ensurePerson(deps, by, about),
-    setPersonDisabled: (by, person, reason) => setDisabled(deps, by, person, reason),
+    ensurePerson: (by, about, request) => ensurePerson(deps, by, about, request),
+    setPersonDisabled: (by, person, reason, request) =>
+      setDisabled(deps, { by, request }, person, reason),
   };
 }
 
@@ -30,41 +32,48 @@ async function ensurePerson(
   { host, clock, random }: PeopleDeps,
   by: Actor,
   about: { readonly displayName: string; readonly email: string },
+  request: RequestKey | undefined,
 ): Promise<string> {
   const id = ulid(clock.now(), random);
   const email = emailOrNone(about.email);
   const { answer } = await host.submit({
     project: SYSTEM_PROJECT,
     by,
+    ...(request && { request }),
     decide(draft) {
       const known = personByEmail(draft, email);
-      if (known !== undefined) return known;
+      if (known !== undefined) return { person: known };
       startPerson(draft, { id, email, displayName: shownName(about.displayName, 'Unnamed') });
-      return id;
+      return { person: id };
     },
   });
-  return answer;
+  return answer.person;
 }
 
 /** Sessions and links end with it; personal keys are refused while it lasts, and not revoked. */
 async function setDisabled(
   { host }: PeopleDeps,
-  by: Actor,
+  { by, request }: { readonly by: Actor; readonly request: RequestKey | undefined },
   person: string,
   reason: string | null,
-): Promise<void> {
-  await host.submit({
+): Promise<number> {
+  const { answer } = await host.submit({
     project: SYSTEM_PROJECT,
     by,
+    ...(request && { request }),
     decide(draft) {
       personRow(draft, person);
       const about = { at: draft.at, by: by.name };
-      if (reason === null)
-        return draft.send('person', person, { type: 'enabled', ...about }).changed;
-      endSignIns(draft, person, 'PERSON_DISABLED');
-      return draft.send('person', person, { type: 'disabled', ...about, reason }).changed;
+      if (reason === null) {
+        draft.send('person', person, { type: 'enabled', ...about });
+        return { sessions: 0 };
+      }
+      const sessions = endSignIns(draft, person, 'PERSON_DISABLED');
+      draft.send('person', person, { type: 'disabled', ...about, reason });
+      return { sessions };
     },
   });
+  return answer.sessions;
 }
 
 /** What is shown of a person, as the projection has it; undefined when there is none. */

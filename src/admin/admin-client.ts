@@ -11,9 +11,12 @@ export class NoService extends Error {}
 /** The service could not do what it was asked for; the message is its own. */
 export class AdminFault extends Error {}
 
+/** The service has gone while it was asked: it may have done it, or not. */
+export class NoAnswer extends AdminFault {}
+
 /**
  * Resolves with the result of a path, after telling how far it is; `body` is what it is asked with.
- * Throws `NoService`, `AdminFault`, or what the connection throws.
+ * Throws `NoService`, `AdminFault`, `NoAnswer`, or what the connection throws.
  */
 export async function askService(
   folder: string,
@@ -27,14 +30,27 @@ export async function askService(
     const version = 'is it still starting, or of another version than this command?';
     throw new AdminFault(`The service does not know ${path} (${response.statusCode}): ${version}`);
   }
-  for await (const text of createInterface({ input: response })) {
+  for await (const text of linesOf(response)) {
     // Both sides are one program.
     const line = JSON.parse(text) as AdminLine;
     if ('progress' in line) onProgress(line.progress);
     else if ('result' in line) return line.result;
     else throw new AdminFault(line.fault);
   }
-  throw new AdminFault('The service has ended before it had answered');
+  throw gone();
+}
+
+async function* linesOf(response: IncomingMessage): AsyncGenerator<string> {
+  try {
+    yield* createInterface({ input: response });
+  } catch (error) {
+    // The connection was cut in the middle of the answer.
+    throw gone({ cause: error });
+  }
+}
+
+function gone(options?: ErrorOptions): NoAnswer {
+  return new NoAnswer('The service has ended before it had answered', options);
 }
 
 async function post(folder: string, path: string, body: string): Promise<IncomingMessage> {
@@ -51,6 +67,7 @@ async function post(folder: string, path: string, body: string): Promise<Incomin
   } catch (error) {
     const code = (error as NodeJS.ErrnoException | null)?.code;
     if (code === 'ENOENT' || code === 'ECONNREFUSED') throw new NoService('No service runs here');
+    if (code === 'ECONNRESET' || code === 'EPIPE') throw gone({ cause: error });
     throw error;
   }
 }

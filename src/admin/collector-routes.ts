@@ -12,8 +12,9 @@ import type { Random } from '../../streams/random.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import { mintKey } from '../auth/keys.ts';
 import { label } from '../setting-kinds.ts';
-import type { AdminRoute, AdminRoutes } from './admin-server.ts';
-import { operatorOf } from './identity-routes.ts';
+import type { AdminRoutes } from './admin-server.ts';
+import { revokeInDraft } from './identity-routes.ts';
+import { type Body, changeOf, optionalText } from './operator.ts';
 
 export const COLLECTOR_PATHS = {
   create: '/v1/collector-keys/create',
@@ -30,6 +31,8 @@ export interface MadeCollectorKey {
   readonly expiresMs: number;
   /** The secret: told this once. */
   readonly key: string;
+  /** false: this answers a resend; `key` is '' then, and cannot be had again. */
+  readonly secretAvailable: boolean;
 }
 
 export interface ListedCollectorKey {
@@ -58,8 +61,6 @@ export interface CollectorRouteDeps {
   readonly lastUsed: { of(credential: string): number | undefined };
 }
 
-type Body = Parameters<AdminRoute>[2];
-
 const DAY_MS = 86_400_000;
 const LIFETIME_DAYS_DEFAULT = 90;
 const PAGE = 1_000;
@@ -78,20 +79,22 @@ async function create({ host, clock, random }: CollectorRouteDeps, body: Body) {
   const project = named ?? SYSTEM_PROJECT;
   const lifetimeMs = daysOf(body) * DAY_MS;
   const minted = mintKey('col', { nowMs: clock.now(), random });
-  const by = operatorOf(body);
-  const { answer: expiresMs } = await host.submit({
-    ...{ project, by },
+  const change = changeOf(COLLECTOR_PATHS.create, body);
+  const { answer } = await host.submit({
+    ...{ project, ...change },
     decide(draft) {
       if (named !== undefined) projectRecord(draft, named);
-      return startCredential(draft, minted, {
+      const expiresMs = startCredential(draft, minted, {
         ...{ project, kind: 'col', capabilities: ['collector'], owner: ownerIn(project) },
-        ...{ displayName: `Collector of ${datacenter}`, createdBy: by.name },
+        ...{ displayName: `Collector of ${datacenter}`, createdBy: change.by.name },
         ...{ datacenter, lifetimeMs },
       });
+      return { id: minted.id, expiresMs };
     },
   });
-  const about = { id: minted.id, datacenter, project: named ?? null, expiresMs };
-  return { ...about, key: minted.text } satisfies MadeCollectorKey;
+  const secretAvailable = answer.id === minted.id;
+  const about = { ...answer, datacenter, project: named ?? null, secretAvailable };
+  return { ...about, key: secretAvailable ? minted.text : '' } satisfies MadeCollectorKey;
 }
 
 /** Live ones, of all projects. */
@@ -129,16 +132,12 @@ async function revoke({ host }: CollectorRouteDeps, body: Body): Promise<Revoked
     const hint = '"svc admin collector-key list" shows their ids';
     throw new Refusal('NOT_FOUND', `There is no collector's key ${id}: ${hint}`);
   }
-  const by = operatorOf(body);
+  const change = changeOf(COLLECTOR_PATHS.revoke, body);
   const { answer } = await host.submit({
-    ...{ project: row.project, by },
-    decide(draft) {
-      const event = { type: 'revoked', at: draft.at, reason: 'REVOKED_BY_OPERATOR', by: by.name };
-      const { changed, instance } = draft.send('credential', id, event);
-      return { id, isNew: changed, state: String(instance.value) };
-    },
+    ...{ project: row.project, ...change },
+    decide: (draft) => revokeInDraft(draft, id, change.by),
   });
-  return answer;
+  return { id, ...answer };
 }
 
 /** Whom such keys act for: by it they are found among all others. */
@@ -161,9 +160,4 @@ function daysOf(body: Body): number {
   if (Number.isInteger(days) && days >= 1 && days * DAY_MS <= KEY_LIFETIME_MS_MAX) return days;
   const message = `--days is 1 to ${KEY_LIFETIME_MS_MAX / DAY_MS}, a whole number`;
   throw new Refusal('INVALID_FIELD', message, { field: 'days' });
-}
-
-function optionalText(body: Body, field: string): string | undefined {
-  const value = body[field];
-  return typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined;
 }

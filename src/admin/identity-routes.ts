@@ -3,7 +3,7 @@
  * vouches for addresses: whoever may open the socket could read the database as well. Every act is
  * a commit by `operator/<user>`, the user being the one who runs the command.
  */
-import type { Host, ProjectView } from '../../actors/host-port.ts';
+import type { Draft, Host, ProjectView } from '../../actors/host-port.ts';
 import { projectRecord } from '../../actors/identity/members.ts';
 import { MEMBERS_MAX, membershipOf } from '../../actors/identity/membership-changes.ts';
 import {
@@ -21,7 +21,8 @@ import { type Actor, SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import { linkAddress } from '../mail/letters.ts';
 import { projectFacts } from '../rpc/identity/project-messages.ts';
-import type { AdminRoute, AdminRoutes } from './admin-server.ts';
+import type { AdminRoutes } from './admin-server.ts';
+import { type Body, changeOf, type OperatorChange, text } from './operator.ts';
 
 export const IDENTITY_PATHS = {
   createProject: '/v1/projects/create',
@@ -55,6 +56,8 @@ export interface ListedProject {
 export interface MadeLink {
   /** Address to open; it holds the secret, and is told this once. */
   readonly link: string;
+  /** false: this answers a resend; `link` is '' then, and cannot be had again. */
+  readonly secretAvailable: boolean;
   readonly expiresMs: number;
   /** For whom, in words. */
   readonly whom: string;
@@ -98,42 +101,63 @@ export interface IdentityRouteDeps {
   readonly publicUrl: string;
 }
 
-type Body = Parameters<AdminRoute>[2];
-
 export function identityRoutes(deps: IdentityRouteDeps): AdminRoutes {
-  const routes: Record<keyof typeof IDENTITY_PATHS, (body: Body) => Promise<unknown>> = {
-    createProject: (body) => createProject(deps, body),
-    listProjects: async () => listProjects(deps.host),
-    invite: (body) => invite(deps, body),
-    loginLink: (body) => loginLink(deps, body),
-    listPeople: async () => listPeople(deps),
-    disablePerson: (body) => setDisabled(deps, body, text(body, 'reason')),
-    enablePerson: (body) => setDisabled(deps, body, null),
-    endSessions: (body) => endSessions(deps, body),
-    revokeKey: (body) => revokeKey(deps.host, body),
+  const change = changeRoute(deps);
+  return {
+    [IDENTITY_PATHS.listProjects]: async () => listProjects(deps.host),
+    [IDENTITY_PATHS.listPeople]: async () => listPeople(deps),
+    ...change('createProject', createProject),
+    ...change('invite', invite),
+    ...change('loginLink', loginLink),
+    ...change('disablePerson', (all, body, by) => setDisabled(all, body, by, text(body, 'reason'))),
+    ...change('enablePerson', (all, body, by) => setDisabled(all, body, by, null)),
+    ...change('endSessions', endSessions),
+    ...change('revokeKey', revokeKey),
   };
-  return Object.fromEntries(
-    Object.entries(routes).map(([name, act]) => [
-      IDENTITY_PATHS[name as keyof typeof IDENTITY_PATHS],
-      (_signal, _onProgress, body) => act(body),
-    ]) satisfies [string, AdminRoute][],
-  );
+}
+
+type Change = (
+  deps: IdentityRouteDeps,
+  body: Body,
+  change: OperatorChange,
+) => Promise<CreatedProject | MadeLink | ChangedPerson | RevokedKey>;
+
+/** Routes of acts that change something: each under a request id. */
+function changeRoute(deps: IdentityRouteDeps) {
+  return (name: keyof typeof IDENTITY_PATHS, act: Change): AdminRoutes => {
+    const path = IDENTITY_PATHS[name];
+    return { [path]: async (_signal, _onProgress, body) => act(deps, body, changeOf(path, body)) };
+  };
 }
 
 async function createProject(
   { host, people, members }: IdentityRouteDeps,
   body: Body,
+  { by, request }: OperatorChange,
 ): Promise<CreatedProject> {
-  const by = operatorOf(body);
   const project = text(body, 'project');
   const email = parseEmail('--owner', text(body, 'owner'));
   // Before a person is made for nothing; decided again in the project's own chain.
   if (host.view(project).record('project', project)) {
-    throw new Refusal('INVALID_STATE', `There is a project ${project} already`);
+    await assertAnswered(host, { project, by, request });
   }
-  const owner = await people.ensurePerson(by, { displayName: email, email });
-  await members.createProject({ by, project, displayName: text(body, 'displayName'), owner });
+  const owner = await people.ensurePerson(by, { displayName: email, email }, request);
+  const displayName = text(body, 'displayName');
+  await members.createProject({ by, project, displayName, owner, request });
   return { project, owner, email };
+}
+
+/** Throws INVALID_STATE unless this very request has made the project. */
+async function assertAnswered(
+  host: Host,
+  change: OperatorChange & { readonly project: string },
+): Promise<void> {
+  await host.submit({
+    ...change,
+    decide() {
+      throw new Refusal('INVALID_STATE', `There is a project ${change.project} already`);
+    },
+  });
 }
 
 function listProjects(host: Host): ListedProject[] {
@@ -153,6 +177,7 @@ const ROLES: readonly string[] = ['VIEWER', 'EDITOR', 'OWNER'] satisfies Role[];
 async function invite(
   { host, members, publicUrl }: IdentityRouteDeps,
   body: Body,
+  change: OperatorChange,
 ): Promise<MadeLink> {
   const project = text(body, 'project');
   const { displayName } = projectRecord(host.view(project), project);
@@ -161,20 +186,28 @@ async function invite(
     throw new Refusal('INVALID_FIELD', `--role is one of ${ROLES.join(', ')}`, { field: 'role' });
   }
   const { invitation, token } = await members.invitations.invite({
-    ...{ project, by: operatorOf(body), email: text(body, 'email') },
+    ...{ project, ...change, email: text(body, 'email') },
     role: role as Role,
   });
-  if (token === null) throw new Error('An invitation without a request id has no token');
   const { email, expiresMs } = invitation.context;
   const whom = `${String(email)}, as ${role} of ${displayName}`;
-  return { link: linkAddress(publicUrl, token), expiresMs: Number(expiresMs), whom };
+  return { ...toldLink(publicUrl, token), expiresMs: Number(expiresMs), whom };
 }
 
-async function loginLink(deps: IdentityRouteDeps, body: Body): Promise<MadeLink> {
+async function loginLink(
+  deps: IdentityRouteDeps,
+  body: Body,
+  { by, request }: OperatorChange,
+): Promise<MadeLink> {
   const person = personOf(deps, body);
-  const { token, expiresMs } = await deps.people.linkFor(operatorOf(body), person, 'operator');
+  const { token, expiresMs } = await deps.people.linkOnRequest(by, person, request);
   const { displayName } = contextOfPerson(personRow(deps.host.view(SYSTEM_PROJECT), person));
-  return { link: linkAddress(deps.publicUrl, token), expiresMs, whom: displayName };
+  return { ...toldLink(deps.publicUrl, token), expiresMs, whom: displayName };
+}
+
+function toldLink(publicUrl: string, token: string | null) {
+  const link = token === null ? '' : linkAddress(publicUrl, token);
+  return { link, secretAvailable: token !== null };
 }
 
 function listPeople({ host, members }: IdentityRouteDeps): ListedPerson[] {
@@ -205,22 +238,25 @@ function everyPerson(system: ProjectView) {
 async function setDisabled(
   deps: IdentityRouteDeps,
   body: Body,
+  { by, request }: OperatorChange,
   reason: string | null,
 ): Promise<ChangedPerson> {
   const person = personOf(deps, body);
-  const system = deps.host.view(SYSTEM_PROJECT);
-  const sessions = reason === null ? 0 : signInsOf(system, person).sessions.length;
-  await deps.people.setPersonDisabled(operatorOf(body), person, reason);
+  const sessions = await deps.people.setPersonDisabled(by, person, reason, request);
   return changedPerson(deps.host, person, sessions);
 }
 
-async function endSessions(deps: IdentityRouteDeps, body: Body): Promise<ChangedPerson> {
+async function endSessions(
+  deps: IdentityRouteDeps,
+  body: Body,
+  change: OperatorChange,
+): Promise<ChangedPerson> {
   const person = personOf(deps, body);
-  const by = operatorOf(body);
-  const sessions = await deps.people.endAllSessions(person, 'ENDED_BY_OPERATOR', { by });
+  const sessions = await deps.people.endAllSessions(person, 'ENDED_BY_OPERATOR', change);
   return changedPerson(deps.host, person, sessions);
 }
 
+/** As the person is now; the sessions are those that the act ended. */
 function changedPerson(host: Host, person: string, sessions: number): ChangedPerson {
   const row = personRow(host.view(SYSTEM_PROJECT), person);
   const { displayName } = contextOfPerson(row);
@@ -228,7 +264,11 @@ function changedPerson(host: Host, person: string, sessions: number): ChangedPer
 }
 
 /** By resource name or id, in whichever project it is: for an emergency. */
-async function revokeKey(host: Host, body: Body): Promise<RevokedKey> {
+async function revokeKey(
+  { host }: IdentityRouteDeps,
+  body: Body,
+  change: OperatorChange,
+): Promise<RevokedKey> {
   const given = text(body, 'key');
   const id = given.slice(given.lastIndexOf('/') + 1);
   const row = host.findInstance('credential', id);
@@ -236,17 +276,19 @@ async function revokeKey(host: Host, body: Body): Promise<RevokedKey> {
   if (!row || (given !== id && given !== key)) {
     throw new Refusal('NOT_FOUND', `There is no key ${given}: "svc keys list" shows their names`);
   }
-  const by = operatorOf(body);
   const { answer } = await host.submit({
     project: row.project,
-    by,
-    decide(draft) {
-      const event = { type: 'revoked', at: draft.at, reason: 'REVOKED_BY_OPERATOR', by: by.name };
-      const { changed, instance } = draft.send('credential', id, event);
-      return { isNew: changed, state: String(instance.value) };
-    },
+    ...change,
+    decide: (draft) => revokeInDraft(draft, id, change.by),
   });
   return { key, ...answer };
+}
+
+/** A key's end by the operator; `isNew` false: it had ended before. */
+export function revokeInDraft(draft: Draft, id: string, by: Actor) {
+  const event = { type: 'revoked', at: draft.at, reason: 'REVOKED_BY_OPERATOR', by: by.name };
+  const { changed, instance } = draft.send('credential', id, event);
+  return { isNew: changed, state: String(instance.value) };
 }
 
 /** By verified address, `people/<id>` or id. Throws NOT_FOUND. */
@@ -260,17 +302,4 @@ function personOf({ host, people }: IdentityRouteDeps, body: Body): string {
     ? `people/${claimant} joined by an invitation to it; give that name if it is them`
     : '"svc admin people list" shows them';
   throw new Refusal('NOT_FOUND', `Nobody is known as ${who}: ${hint}`);
-}
-
-/** Only the service's own user and root come here, so the name is taken as the command tells it. */
-export function operatorOf(body: Body): Actor {
-  const name = typeof body.operator === 'string' ? body.operator : '';
-  return { kind: 'operator', name: `operator/${/^[\w.@-]{1,64}$/.test(name) ? name : 'unknown'}` };
-}
-
-/** Throws INVALID_FIELD. */
-function text(body: Body, field: string): string {
-  const value = body[field];
-  if (typeof value === 'string' && value.trim() !== '') return value.trim();
-  throw new Refusal('INVALID_FIELD', `${field} is missing`, { field });
 }

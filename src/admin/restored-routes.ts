@@ -3,7 +3,7 @@ import type { Host } from '../../actors/host-port.ts';
 import { restored } from '../../actors/identity/restoration.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import type { AdminRoutes } from './admin-server.ts';
-import { operatorOf } from './identity-routes.ts';
+import { operatorOf } from './operator.ts';
 
 export const RESTORED_PATH = '/v1/restored';
 

@@ -8,6 +8,10 @@ export interface AdminAct {
   readonly summary: string;
   readonly positionals?: readonly Positional[];
   readonly options?: readonly Option[];
+  /** true: it changes something, and so goes out under a request id. */
+  readonly isChange?: boolean;
+  /** What would do when the secret of an earlier answer is lost: of acts that make one. */
+  readonly ifLost?: (answer: unknown) => string;
   /** Path of the service's route. */
   readonly path: string;
   /** What the route is asked with. Throws `UsageError`. */

@@ -17,6 +17,9 @@ export const collectorActs: readonly AdminAct[] = [
       { name: 'project', takes: 'ID', help: 'The one project it writes into; else every project' },
       { name: 'days', takes: 'DAYS', help: 'How long it works, 1 to 365; default 90' },
     ],
+    isChange: true,
+    ifLost: (answer) =>
+      `Revoke the key, then make another: svc admin collector-key revoke ${(answer as MadeCollectorKey).id}`,
     path: COLLECTOR_PATHS.create,
     ask: (input) => ({
       datacenter: input.required('datacenter'),
@@ -41,6 +44,7 @@ export const collectorActs: readonly AdminAct[] = [
     name: 'collector-key revoke',
     summary: "Revoke a collector's key at once",
     positionals: [{ name: 'ID' }],
+    isChange: true,
     path: COLLECTOR_PATHS.revoke,
     ask: (input) => ({ id: input.positional(0) }),
     tell(answer) {

@@ -20,6 +20,8 @@ const roleOption: Option = {
   help: 'What they may do: VIEWER reads, EDITOR changes alerts, OWNER also members and keys',
 };
 
+const ANOTHER_LINK = 'The same command under a new request id makes another link';
+
 const PERSON = { name: 'EMAIL|PERSON' } as const;
 
 export const identityActs: readonly AdminAct[] = [
@@ -31,6 +33,7 @@ export const identityActs: readonly AdminAct[] = [
       { name: 'name', takes: 'NAME', help: 'How people call it; else its id' },
       { name: 'owner', takes: 'EMAIL', help: 'Address of the first owner' },
     ],
+    isChange: true,
     path: IDENTITY_PATHS.createProject,
     ask: (input) => ({
       project: input.positional(0),
@@ -55,6 +58,8 @@ export const identityActs: readonly AdminAct[] = [
     summary: 'Invite somebody to a project; prints the link, once',
     positionals: [{ name: 'PROJECT' }, { name: 'EMAIL' }],
     options: [roleOption],
+    isChange: true,
+    ifLost: () => ANOTHER_LINK,
     path: IDENTITY_PATHS.invite,
     ask: (input) => ({
       project: input.positional(0).replace(/^projects\//, ''),
@@ -67,6 +72,8 @@ export const identityActs: readonly AdminAct[] = [
     name: 'login-link',
     summary: 'Make a link by which one person signs in, once; prints it',
     positionals: [PERSON],
+    isChange: true,
+    ifLost: () => ANOTHER_LINK,
     path: IDENTITY_PATHS.loginLink,
     ask: personIn,
     tell: (answer) => linkText('sign-in link', answer as MadeLink),
@@ -83,6 +90,7 @@ export const identityActs: readonly AdminAct[] = [
     summary: 'Lock a person out: sessions and links end, personal keys stop',
     positionals: [PERSON],
     options: [{ name: 'reason', takes: 'TEXT', help: 'For the audit; else "by the operator"' }],
+    isChange: true,
     path: IDENTITY_PATHS.disablePerson,
     ask: (input) => ({ ...personIn(input), reason: input.text('reason') || 'by the operator' }),
     tell: (answer) => personText('is locked out', answer as ChangedPerson),
@@ -91,6 +99,7 @@ export const identityActs: readonly AdminAct[] = [
     name: 'people enable',
     summary: 'Let a person in again; personal keys work again, sessions do not',
     positionals: [PERSON],
+    isChange: true,
     path: IDENTITY_PATHS.enablePerson,
     ask: personIn,
     tell: (answer) => personText('may sign in', answer as ChangedPerson),
@@ -99,6 +108,7 @@ export const identityActs: readonly AdminAct[] = [
     name: 'sessions end',
     summary: 'End every session of a person',
     positionals: [PERSON],
+    isChange: true,
     path: IDENTITY_PATHS.endSessions,
     ask: personIn,
     tell: (answer) => personText('is signed out', answer as ChangedPerson),
@@ -107,6 +117,7 @@ export const identityActs: readonly AdminAct[] = [
     name: 'revoke-key',
     summary: 'Revoke a key at once, whosever it is: for an emergency',
     positionals: [{ name: 'NAME|ID' }],
+    isChange: true,
     path: IDENTITY_PATHS.revokeKey,
     ask: (input) => ({ key: input.positional(0) }),
     tell(answer) {

@@ -4,20 +4,17 @@ import type {
   Restoration,
   RevivedCredential,
 } from '../../actors/identity/restoration.ts';
-import { systemRandom } from '../../streams/random.ts';
 import { RESTORED_PATH } from '../admin/restored-routes.ts';
 import type { AdminAct } from './admin-act.ts';
-import { requestIdOption } from './client/action.ts';
-import { newUuid } from './client/names.ts';
 import { localTime, table } from './client/output.ts';
 
 export const restoredActs: readonly AdminAct[] = [
   {
     name: 'restored',
     summary: 'After a backup was restored: end sessions, links, pairings and tokens; list keys',
-    options: [requestIdOption],
+    isChange: true,
     path: RESTORED_PATH,
-    ask: (input) => ({ requestId: input.text('request-id') ?? newUuid(systemRandom) }),
+    ask: () => ({}),
     tell: (answer) => restorationText(answer as Restoration),
   },
 ];

@@ -4,16 +4,19 @@
  * act is one row of `acts`.
  */
 import { userInfo } from 'node:os';
-import { AdminFault, askService, NoService } from '../admin/admin-client.ts';
+import { AdminFault, askService, NoAnswer, NoService } from '../admin/admin-client.ts';
 import { closestName } from '../closest-name.ts';
 import { ConfigError, loadConfig } from '../config.ts';
 import type { AdminAct } from './admin-act.ts';
 import { collectorActs } from './admin-collectors.ts';
 import { identityActs } from './admin-identity.ts';
 import { restoredActs } from './admin-restored.ts';
+import { requestIdOption } from './client/action.ts';
 import { type Input, type Option, parseInput } from './client/arguments.ts';
 import { printable, UsageError } from './client/faults.ts';
+import { newUuid } from './client/names.ts';
 import { json } from './client/output.ts';
+import { processPorts } from './client/ports.ts';
 import { type Command, EXIT_FAULT, EXIT_OK, EXIT_USAGE, type Surroundings } from './command.ts';
 
 const acts: readonly AdminAct[] = [...identityActs, ...collectorActs, ...restoredActs];
@@ -73,15 +76,29 @@ function findAct(
 async function perform(
   act: AdminAct,
   args: readonly string[],
-  { environment, stdout }: Surroundings,
+  { environment, stdout, stderr, client = processPorts() }: Surroundings,
 ): Promise<number> {
-  const options = [...(act.options ?? []), ...sharedOptions];
+  const options = optionsOf(act);
   const input = parseInput(args, { options, positionals: act.positionals ?? [] });
-  const body = { ...act.ask(input), operator: operatorName(environment) };
+  const requestId = act.isChange ? (input.text('request-id') ?? newUuid(client.random)) : '';
+  const body = {
+    ...act.ask(input),
+    ...(act.isChange && { requestId }),
+    operator: operatorName(environment),
+  };
   const folder = dataFolder(input, environment);
   const answer = await ask(folder, act.path, body);
-  stdout(input.isOn('json') ? json(answer) : act.tell(answer));
-  return EXIT_OK;
+  const isLost = (answer as { readonly secretAvailable?: boolean }).secretAvailable === false;
+  if (input.isOn('json')) stdout(json(answer));
+  else if (!isLost) stdout(act.tell(answer));
+  if (!isLost) return EXIT_OK;
+  const hint = act.ifLost?.(answer) ?? '';
+  stderr(`The secret was in an earlier answer and cannot be had again.\n${hint}\n`);
+  return EXIT_FAULT;
+}
+
+function optionsOf({ options = [], isChange }: AdminAct): Option[] {
+  return [...options, ...(isChange ? [requestIdOption] : []), ...sharedOptions];
 }
 
 function dataFolder(input: Input, environment: Surroundings['environment']): string {
@@ -98,6 +115,12 @@ async function ask(folder: string, path: string, body: Record<string, string>): 
   try {
     return await askService(folder, path, undefined, body);
   } catch (error) {
+    if (error instanceof NoAnswer && body.requestId) {
+      throw new AdminFault(
+        `${error.message}: whether it was done is not known. Run the very same command with ` +
+          `--request-id ${body.requestId}: nothing is done twice under one request id`,
+      );
+    }
     if (!(error instanceof NoService)) throw error;
     throw new AdminFault(
       `no service runs on ${folder}: start "svc serve" on this folder, or give --data`,
@@ -147,6 +170,8 @@ function overview(): string {
   return [
     'Usage: svc admin <act> [--data FOLDER] [--json]',
     ...['', ...lines, '', ...shared, ''],
+    'What changes something takes --request-id too: the same command under the same id is answered',
+    'as before, and nothing is done twice.',
     'It asks the service that runs on the folder, as the user that the service runs as.',
     'Exit codes: 0 done, 1 refused or no service runs, 2 a command line that will not do.',
     '',
@@ -154,7 +179,7 @@ function overview(): string {
 }
 
 function actHelp(act: AdminAct): string {
-  const options = [...(act.options ?? []), ...sharedOptions];
+  const options = optionsOf(act);
   const heads = options.map(({ name, takes }) => `--${name}${takes ? ` ${takes}` : ''}`);
   const width = Math.max(...heads.map((head) => head.length));
   const lines = options.map(

@@ -30,6 +30,14 @@ t.test(
     const { key, id, expiresMs } = JSON.parse(made.stdout);
     t.match(key, /^svc_col_/);
     t.ok(Math.abs(expiresMs - Date.now() - 90 * 86_400_000) < 60_000, '90 days');
+    const request = ['--request-id', randomUUID(), '--json'];
+    const twice = ['collector-key', 'create', '--datacenter', 'DC-9', ...request];
+    const first = JSON.parse((await admin(...twice)).stdout);
+    const again = await admin(...twice);
+    t.equal(again.code, 1, 'the secret is told once');
+    t.same(JSON.parse(again.stdout), { ...first, key: '', secretAvailable: false });
+    t.match(again.text, `then make another: svc admin collector-key revoke ${first.id}`);
+    t.equal((await admin('collector-key', 'revoke', first.id)).code, 0);
     const bound = await admin(
       'collector-key',
       'create',

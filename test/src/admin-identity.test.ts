@@ -2,7 +2,9 @@
  * `svc admin` as an operator runs it: the commands in this process, over a real socket, against the
  * real decisions; and once against the program as a user starts it.
  */
-import { request } from 'node:http';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, request } from 'node:http';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
@@ -13,6 +15,7 @@ import { runProgram } from '../../src/cli/program.ts';
 import { silentLog } from '../../src/log.ts';
 import { SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
 import { reasonOf } from '../support/credential-world.ts';
+import { identitiesOf } from '../support/identities.ts';
 import { outcomeOf, startPeopleWorld } from '../support/people-world.ts';
 import { dataFolder, runToEnd, startProgram } from '../support/program.ts';
 
@@ -181,6 +184,79 @@ t.test('a key is revoked in an emergency, by name or id, whosever it is', async 
   for (const none of ['k3', 'projects/other/serviceAccounts/a/keys/k2']) {
     t.match(await admin('revoke-key', none), { code: 1, stderr: `There is no key ${none}` });
   }
+});
+
+t.test('the same command under the same request id is answered as before', async (t) => {
+  const { world, admin } = await startAdmin(t);
+  const steps = () =>
+    [SYSTEM_PROJECT, 'web'].flatMap((project) => [
+      ...world.host.view(project).transitions({ limit: 100 }).items,
+    ]);
+  const twice = async (...words: string[]) => {
+    const id = randomUUID();
+    const before = world.host.appliedSequence();
+    const run = () => admin(...words, '--json', '--request-id', id);
+    const first = await run();
+    t.equal(first.code, 0, first.stderr);
+    const made = steps().filter(({ sequence }) => sequence > before);
+    const after = steps().length;
+    const again = await run();
+    t.equal(steps().length, after, `${words[0]}: nothing is done twice`);
+    return { id, first, again, made };
+  };
+  const same = async (...words: string[]) => {
+    const { id, first, again, made } = await twice(...words);
+    t.same(again, first, words.join(' '));
+    t.ok(made.length > 0);
+    for (const { requestId, by } of made) t.same([requestId, by.name], [id, ME], words.join(' '));
+  };
+  await same('project', 'create', 'web', '--owner', 'ann@x.org');
+  const ann = world.people.personByEmail('ann@x.org') ?? '';
+  await world.signedIn(ann);
+  await same('sessions', 'end', ann);
+  await world.signedIn(ann);
+  await same('people', 'disable', ann, '--reason', 'left');
+  await same('people', 'enable', ann);
+  const { account } = await identitiesOf(world).accountKey('web', ['monitoring.read']);
+  t.ok(account);
+  const [key] = world.host.view('web').instances('credential', { limit: 1 }).items;
+  await same('revoke-key', key?.instance ?? '');
+  for (const words of [
+    ['invite', 'web', 'bob@x.org', '--role', 'VIEWER'],
+    ['login-link', 'ann@x.org'],
+  ]) {
+    const { id, first, again } = await twice(...words);
+    t.match(JSON.parse(first.stdout), { secretAvailable: true, link: /^https:/ });
+    t.equal(again.code, 1);
+    const { link: _, secretAvailable: __, ...told } = JSON.parse(first.stdout);
+    t.same(JSON.parse(again.stdout), { ...told, link: '', secretAvailable: false });
+    t.match(
+      again.stderr,
+      /The secret was in an earlier answer and cannot be had again\..*another/s,
+    );
+    t.match(await admin(...words, '--request-id', id), { code: 1, stdout: '' });
+  }
+  const id = randomUUID();
+  const create = (project: string) =>
+    admin('project', 'create', project, '--owner', 'ann@x.org', '--request-id', id);
+  t.equal((await create('one')).code, 0);
+  t.match(await create('two'), { code: 1, stderr: /was used for another request/ });
+  const create2 = await admin('project', 'create', 'one', '--owner', 'ann@x.org');
+  t.match(create2, { code: 1, stderr: /There is a project one already/ });
+  t.match(await admin('login-link', ann, '--request-id', 'x'), { code: 1, stderr: /not a UUID/ });
+});
+
+t.test('an act without an answer is told with the id under which to go on', async (t) => {
+  const folder = dataFolder(t);
+  const cut = createServer((asked, response) => {
+    asked.resume();
+    response.writeHead(200).write('{"progress":1}\n', () => response.destroy());
+  });
+  cut.listen(join(folder, 'admin.sock'));
+  t.teardown(() => void cut.close());
+  await once(cut, 'listening');
+  const create = ['admin', 'project', 'create', 'web', '--owner', 'a@x.org', '--data', folder];
+  t.match(await svc(create), { code: 1, stdout: '', stderr: /with --request-id [0-9a-f-]{36}: n/ });
 });
 
 t.test('a command line that will not do is told with what would', async (t) => {

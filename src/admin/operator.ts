@@ -1,0 +1,49 @@
+/**
+ * What every act of an operator comes with: who runs the command, under which request id, and the
+ * words of the command line.
+ */
+import { createHash } from 'node:crypto';
+import type { RequestKey } from '../../actors/alerting/port.ts';
+import type { Actor } from '../../streams/commit/commit.ts';
+import { Refusal } from '../../streams/refusal.ts';
+import { checkUuid } from '../rpc/caller.ts';
+import type { AdminRoute } from './admin-server.ts';
+
+/** A request's JSON. */
+export type Body = Parameters<AdminRoute>[2];
+
+/** Only the service's own user and root come here, so the name is taken as the command tells it. */
+export function operatorOf(body: Body): Actor {
+  const name = typeof body.operator === 'string' ? body.operator : '';
+  return { kind: 'operator', name: `operator/${/^[\w.@-]{1,64}$/.test(name) ? name : 'unknown'}` };
+}
+
+/** Who does it, and the key under which the very same command is answered as before. */
+export interface OperatorChange {
+  readonly by: Actor;
+  readonly request: RequestKey;
+}
+
+/** @param path of the route: one id stands for one act. Throws INVALID_FIELD. */
+export function changeOf(path: string, body: Body): OperatorChange {
+  const by = operatorOf(body);
+  const { requestId, operator: _, ...asked } = body;
+  const id = typeof requestId === 'string' ? requestId : '';
+  checkUuid('requestId', id);
+  const fields = Object.entries(asked).sort(([a], [b]) => (a < b ? -1 : 1));
+  const digest = createHash('sha256').update(JSON.stringify([path, fields]));
+  return { by, request: { scope: by.name, id, fingerprint: digest.digest('hex') } };
+}
+
+/** Throws INVALID_FIELD. */
+export function text(body: Body, field: string): string {
+  const value = optionalText(body, field);
+  if (value !== undefined) return value;
+  throw new Refusal('INVALID_FIELD', `${field} is missing`, { field });
+}
+
+/** Trimmed; undefined where there is none. */
+export function optionalText(body: Body, field: string): string | undefined {
+  const value = body[field];
+  return typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined;
+}
