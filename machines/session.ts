@@ -1,7 +1,8 @@
 /**
- * One session of a signed-in person. Its secret changes now and then; the one before works for a
- * short grace, because a browser sends several requests at once. When it was last seen is off the
- * commit path, so idleness is judged by who checks it, and ends the session here.
+ * One session of a signed-in person. Its secret changes now and then; the one before works until the
+ * new one is shown, because the answer with it may be lost, and for a short grace after that, because
+ * a browser sends several requests at once. When it was last seen is off the commit path, so idleness
+ * is judged by who checks it, and ends the session here.
  */
 import { assertEvent, assign, setup } from 'xstate';
 
@@ -25,8 +26,15 @@ export interface SessionContext extends Omit<SessionInput, 'at'> {
   readonly createdMs: number;
   readonly rotatedMs: number;
   /** The secret before, and until when it works (Unix ms); null = none. */
-  readonly previous: { readonly hash: string; readonly untilMs: number } | null;
+  readonly previous: PreviousSecret | null;
   readonly endedReason: string | null;
+}
+
+export interface PreviousSecret {
+  readonly hash: string;
+  readonly untilMs: number;
+  /** true: nobody has shown the new secret yet; perhaps nobody has it. */
+  readonly isNewUnseen: boolean;
 }
 
 /** Times in Unix ms. */
@@ -35,8 +43,11 @@ export type SessionEvent =
       readonly type: 'rotated';
       readonly at: number;
       readonly hash: string;
+      /** How long the secret before works at most while nobody shows the new one. */
       readonly graceMs: number;
     }
+  /** Somebody has the new secret: the one before works for `graceMs` more. */
+  | { readonly type: 'secretSeen'; readonly at: number; readonly graceMs: number }
   | {
       readonly type: 'ended';
       readonly at: number;
@@ -55,7 +66,16 @@ const chart = setup({
       assertEvent(event, 'rotated');
       const { hash, graceMs, at } = event;
       const untilMs = Math.min(at + graceMs, context.expiresMs);
-      return { hash, rotatedMs: at, previous: { hash: context.hash, untilMs } };
+      const shown = { hash: context.hash, untilMs, isNewUnseen: true };
+      // A secret that nobody has shown is given up, not the one that somebody has.
+      const previous = context.previous?.isNewUnseen ? context.previous : shown;
+      return { hash, rotatedMs: at, previous };
+    }),
+    noteSeen: assign(({ context: { previous }, event }) => {
+      assertEvent(event, 'secretSeen');
+      if (!previous?.isNewUnseen) return {};
+      const untilMs = Math.min(event.at + event.graceMs, previous.untilMs);
+      return { previous: { ...previous, untilMs, isNewUnseen: false } };
     }),
     noteEnded: assign(({ event }) => {
       assertEvent(event, 'ended');
@@ -63,6 +83,7 @@ const chart = setup({
     }),
     forgetPrevious: assign({ previous: null }),
   },
+  guards: { isNewUnseen: ({ context }) => context.previous?.isNewUnseen === true },
   delays: {
     lifetimeEnd: ({ context, event }) =>
       Math.max(0, context.expiresMs - (event.at ?? context.createdMs)),
@@ -96,6 +117,12 @@ export const sessionMachine = chart.createMachine({
       },
       on: {
         rotated: { description: 'It has a new secret.', reenter: false, actions: 'rotate' },
+        secretSeen: {
+          description: 'The new secret was shown: the one before ends soon.',
+          guard: 'isNewUnseen',
+          reenter: false,
+          actions: 'noteSeen',
+        },
         ended: {
           description: 'The person signed out, was idle too long, or was locked out.',
           target: 'ended',

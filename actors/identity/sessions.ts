@@ -3,6 +3,14 @@
  * end acts on the next one), and ended when they were idle or an old secret turns up again. When a
  * session was last seen is off the commit path: lossy, but a secret's change is committed hourly,
  * so a loss shortens idleness by no more than that.
+ *
+ * A secret that was changed works until the new one is shown, and a minute more; meanwhile whoever
+ * shows it gets another new one, and the one that nobody has shown is given up. So a lost answer
+ * signs nobody out, and a theft is found as before: of two who began with one secret, one at most
+ * holds the newest. The first to show a newest one ends the secret before for the other, whose next
+ * request ends the session (SECRET_REUSED); who never shows the new one they got has nothing in
+ * hand once the other gets and shows a newer. Whoever takes no new secret at all is out when a
+ * session without use would be.
  */
 import type { SessionContext, SignInMethod } from '../../machines/session.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
@@ -25,7 +33,7 @@ export const SESSION_IDLE_MS = 12 * HOUR_MS;
 export const CLI_SESSION_IDLE_MS = 7 * DAY_MS;
 /** Age at which a secret is changed with the next request, ms. */
 export const ROTATE_AFTER_MS = HOUR_MS;
-/** How long the secret before still works: requests that were under way, ms. */
+/** How long the secret before still works once the new one was shown: requests under way, ms. */
 export const ROTATION_GRACE_MS = 60_000;
 /** What signed in, as kept; a User-Agent may be much longer. */
 const AGENT_LENGTH_MAX = 200;
@@ -59,6 +67,8 @@ export function createSessions(deps: PeopleDeps): Sessions {
   /** Changes of secrets under way: requests at one time get one new secret. */
   const rotations = new Map<string, Promise<StartedSession>>();
   const ending = new Set<string>();
+  /** First sights of new secrets under way: a further change waits for it. */
+  const sights = new Map<string, Promise<void>>();
 
   /** Nobody waits for it: the request that found the reason is refused by the same reason. */
   const endSoon = (id: string, reason: string): void => {
@@ -68,10 +78,19 @@ export function createSessions(deps: PeopleDeps): Sessions {
       .catch((error: unknown) => deps.onFault('A session could not be ended', error))
       .finally(() => ending.delete(id));
   };
+  const noteSeen = (id: string, hash: string): void => {
+    if (sights.has(id)) return;
+    const sight = noteSecretSeen(deps, id, hash);
+    sights.set(id, sight);
+    sight
+      .catch((error: unknown) => deps.onFault('A new secret could not be noted as seen', error))
+      .finally(() => sights.delete(id));
+  };
   return {
-    sessionOf: (secret) => sessionOf(deps, secret, endSoon),
+    sessionOf: (secret) => sessionOf(deps, secret, { endSoon, noteSeen }),
     rotate(session) {
-      const running = rotations.get(session) ?? rotate(deps, session);
+      const sight = sights.get(session) ?? Promise.resolve();
+      const running = rotations.get(session) ?? sight.then(() => rotate(deps, session));
       rotations.set(session, running);
       return running.finally(() => rotations.delete(session));
     },
@@ -94,7 +113,10 @@ export function createSessions(deps: PeopleDeps): Sessions {
 function sessionOf(
   { host, clock, secrets, lastSeen }: PeopleDeps,
   secret: string,
-  endSoon: (id: string, reason: string) => void,
+  act: {
+    readonly endSoon: (id: string, reason: string) => void;
+    readonly noteSeen: (id: string, hash: string) => void;
+  },
 ): LiveSession {
   const view = host.view(SYSTEM_PROJECT);
   const id = secrets.parse('session', secret);
@@ -111,17 +133,20 @@ function sessionOf(
   assertLive(row, nowMs);
   const { person, method, expiresMs, rotatedMs, previous } = context;
   if (!isCurrent && nowMs >= (previous?.untilMs ?? 0)) {
-    endSoon(row.instance, 'SECRET_REUSED');
+    act.endSoon(row.instance, 'SECRET_REUSED');
     throw over('SECRET_REUSED');
   }
   const idleMs = nowMs - Math.max(rotatedMs, lastSeen.of(row.instance) ?? 0);
-  if (idleMs >= (method === 'cli' ? CLI_SESSION_IDLE_MS : SESSION_IDLE_MS)) {
-    endSoon(row.instance, 'IDLE');
+  if (idleMs >= idleMaxMs(method)) {
+    act.endSoon(row.instance, 'IDLE');
     throw new Refusal('CREDENTIAL_EXPIRED', 'The session was not used for too long: sign in again');
   }
   assertActive(view, person);
   lastSeen.note(row.instance);
-  const isRotationDue = isCurrent && nowMs - rotatedMs >= ROTATE_AFTER_MS;
+  const isNewUnseen = previous?.isNewUnseen === true;
+  if (isCurrent && isNewUnseen) act.noteSeen(row.instance, digest);
+  const dueMs = isCurrent ? ROTATE_AFTER_MS : ROTATION_GRACE_MS;
+  const isRotationDue = (isCurrent || isNewUnseen) && nowMs - rotatedMs >= dueMs;
   return { session: row.instance, person, method, expiresMs, isRotationDue };
 }
 
@@ -139,6 +164,23 @@ function assertLive(row: Instance, nowMs: number): void {
   throw new Refusal('CREDENTIAL_EXPIRED', 'The session is over: sign in again');
 }
 
+function idleMaxMs(method: SignInMethod): number {
+  return method === 'cli' ? CLI_SESSION_IDLE_MS : SESSION_IDLE_MS;
+}
+
+/** The new secret has come to its owner, unless another one has taken its place since. */
+async function noteSecretSeen({ host }: PeopleDeps, id: string, hash: string): Promise<void> {
+  await host.submit({
+    project: SYSTEM_PROJECT,
+    by: SERVICE,
+    decide(draft) {
+      if (!sameDigest(draft.instance('session', id)?.context.hash, hash)) return;
+      const event = { type: 'secretSeen', at: draft.at, graceMs: ROTATION_GRACE_MS };
+      draft.send('session', id, event);
+    },
+  });
+}
+
 async function rotate({ host, secrets }: PeopleDeps, session: string): Promise<StartedSession> {
   const minted = secrets.mint('session', session);
   const { answer } = await host.submit({
@@ -148,14 +190,16 @@ async function rotate({ host, secrets }: PeopleDeps, session: string): Promise<S
       const row = draft.instance('session', session);
       if (!row) throw new Refusal('NOT_FOUND', `There is no session ${session}`);
       assertLive(row, draft.at);
-      const { person, rotatedMs, expiresMs } = contextOf(row);
+      const { person, method, rotatedMs, expiresMs, previous } = contextOf(row);
       assertActive(draft, person);
-      if (draft.at - rotatedMs < ROTATE_AFTER_MS) {
+      // Nobody has shown the last new one: its answer was lost.
+      const dueMs = previous?.isNewUnseen ? ROTATION_GRACE_MS : ROTATE_AFTER_MS;
+      if (draft.at - rotatedMs < dueMs) {
         // Another request, or another node, was faster: its secret is the one to use.
         throw new Refusal('IN_PROGRESS', 'The secret of the session has just been changed');
       }
       const event = { type: 'rotated', at: draft.at, hash: minted.hash };
-      draft.send('session', session, { ...event, graceMs: ROTATION_GRACE_MS });
+      draft.send('session', session, { ...event, graceMs: idleMaxMs(method) });
       return { person, expiresMs };
     },
   });
