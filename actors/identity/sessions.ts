@@ -89,8 +89,8 @@ export function createSessions(deps: PeopleDeps): Sessions {
   return {
     sessionOf: (secret) => sessionOf(deps, secret, { endSoon, noteSeen }),
     rotate(session) {
-      const sight = sights.get(session) ?? Promise.resolve();
-      const running = rotations.get(session) ?? sight.then(() => rotate(deps, session));
+      const begin = () => rotate(deps, session);
+      const running = rotations.get(session) ?? sights.get(session)?.then(begin) ?? begin();
       rotations.set(session, running);
       return running.finally(() => rotations.delete(session));
     },

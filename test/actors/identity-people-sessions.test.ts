@@ -1,6 +1,6 @@
 /** Sessions: that they end when they should, and not before; that secrets change, and old ones tell. */
 import { createHash } from 'node:crypto';
-import t from 'tap';
+import t, { type Test } from 'tap';
 import type { IssuedLink, StartedSession } from '../../actors/identity/people-port.ts';
 import {
   CLI_SESSION_IDLE_MS,
@@ -95,6 +95,7 @@ t.test('the secret changes hourly, and the one before works for another minute',
   const secret = all[0]?.secret ?? '';
   t.equal(all[0]?.expiresMs, first.expiresMs, 'its absolute end stays');
   t.equal(sessionOf(secret).isRotationDue, false);
+  await settle();
   world.clock.jump(ROTATION_GRACE_MS - 1);
   t.equal(sessionOf(first.secret).isRotationDue, false, 'an old secret asks for no new one');
   world.clock.jump(1);
@@ -113,6 +114,116 @@ t.test('the secret changes hourly, and the one before works for another minute',
     'whoever has the newer one is signed out too: one of the two stole it',
   );
   t.same(world.faults, []);
+});
+
+/** A session whose secret has just been changed; `next`: another change, `look`: the outcome. */
+async function startRotated(t: Test) {
+  const world = await startPeopleWorld(t);
+  const first = await world.signedIn(await world.person('ann@example.org'));
+  const look = async (secret: string) => {
+    const outcome = reasonOf(() => world.people.sessionOf(secret));
+    await settle();
+    return outcome;
+  };
+  const next = async () => (await world.people.rotate(first.session)).secret;
+  world.clock.jump(ROTATE_AFTER_MS);
+  const second = await next();
+  return { world, first, second, look, next };
+}
+
+t.test('a new secret whose answer was lost signs nobody out', async (t) => {
+  const { world, first, second: lost, look, next } = await startRotated(t);
+  const isDue = () => world.people.sessionOf(first.secret).isRotationDue;
+  t.equal(isDue(), false, 'the answer may still be under way');
+  world.clock.jump(ROTATION_GRACE_MS);
+  t.equal(isDue(), true, 'nobody has shown the new one');
+  const third = await next();
+  t.equal(await look(first.secret), 'accepted', 'until the new one is shown');
+  t.equal(await look(lost), 'MALFORMED_CREDENTIAL', 'given up, as nobody had shown it');
+  t.equal(await look(third), 'accepted');
+  world.clock.jump(ROTATION_GRACE_MS - 1);
+  t.equal(await look(first.secret), 'accepted');
+  t.equal(isDue(), false);
+  world.clock.jump(1);
+  t.equal(await look(first.secret), 'CREDENTIAL_REVOKED', 'reused');
+  t.equal(await look(third), 'CREDENTIAL_REVOKED');
+  t.same(world.faults, []);
+});
+
+t.test('of two who hold one secret, one at most goes on', async (t) => {
+  const takenByThief = await startRotated(t);
+  t.equal(await takenByThief.look(takenByThief.second), 'accepted', 'the thief shows the new one');
+  takenByThief.world.clock.jump(ROTATION_GRACE_MS);
+  const owners = await takenByThief.look(takenByThief.first.secret);
+  t.equal(owners, 'CREDENTIAL_REVOKED', 'and the owner the one before');
+  t.equal(await takenByThief.look(takenByThief.second), 'CREDENTIAL_REVOKED');
+
+  const kept = await startRotated(t);
+  kept.world.clock.jump(ROTATION_GRACE_MS);
+  const owner = await kept.next();
+  t.equal(await kept.look(owner), 'accepted');
+  t.equal(await kept.look(kept.second), 'MALFORMED_CREDENTIAL', 'a thief who kept it back');
+  kept.world.clock.jump(ROTATION_GRACE_MS);
+  t.equal(await kept.look(kept.first.secret), 'CREDENTIAL_REVOKED', 'or goes on with the old one');
+});
+
+t.test('whoever takes no new secret is out when a session without use would be', async (t) => {
+  const { world, first, look, next } = await startRotated(t);
+  const rotatedMs = world.clock.now();
+  while (world.clock.now() + HOUR_MS < rotatedMs + SESSION_IDLE_MS) {
+    world.clock.jump(HOUR_MS);
+    t.equal(await look(first.secret), 'accepted');
+    await next();
+  }
+  world.clock.jump(HOUR_MS);
+  t.equal(await look(first.secret), 'CREDENTIAL_REVOKED');
+  t.match(world.host.findInstance('session', first.session), {
+    context: { endedReason: 'SECRET_REUSED' },
+  });
+});
+
+t.test('the sight of a secret that was given up ends none', async (t) => {
+  const { world, first, second, look, next } = await startRotated(t);
+  world.clock.jump(ROTATION_GRACE_MS);
+  const changing = next();
+  t.equal(await look(second), 'accepted', 'it was the newest a moment ago');
+  const third = await changing;
+  world.clock.jump(ROTATION_GRACE_MS);
+  t.equal(await look(first.secret), 'accepted', 'the newest is seen by nobody yet');
+  t.equal(await look(third), 'accepted');
+});
+
+t.test('no secret is changed while the sight of it cannot be kept', async (t) => {
+  let isAway = false;
+  const world = await startPeopleWorld(t, (host) => ({
+    ...host,
+    submit(submission) {
+      if (!isAway) return host.submit(submission);
+      isAway = false;
+      return Promise.reject(new Error('the stream gives no answer'));
+    },
+  }));
+  const first = await world.signedIn(await world.person('ann@example.org'));
+  world.clock.jump(ROTATE_AFTER_MS);
+  const second = await world.people.rotate(first.session);
+  world.clock.jump(ROTATE_AFTER_MS);
+  isAway = true;
+  t.equal(world.people.sessionOf(second.secret).isRotationDue, true);
+  await t.rejects(world.people.rotate(first.session), /gives no answer/);
+  t.equal(world.people.sessionOf(second.secret).isRotationDue, true, 'it stays');
+  t.match(world.faults, [/could not be noted/]);
+  const third = await world.people.rotate(first.session);
+  t.not(third.secret, second.secret);
+});
+
+t.test('a change waits for the sight of the secret that asks for it', async (t) => {
+  const { world, first, second, look } = await startRotated(t);
+  world.clock.jump(ROTATE_AFTER_MS);
+  t.equal(world.people.sessionOf(second).isRotationDue, true);
+  const { secret: third } = await world.people.rotate(first.session);
+  t.equal(await look(second), 'accepted', 'the one that asked is the one before now');
+  t.equal(await look(first.secret), 'MALFORMED_CREDENTIAL');
+  t.equal(await look(third), 'accepted');
 });
 
 t.test('ending one session, or all of a person, acts on the next request', async (t) => {

@@ -273,7 +273,20 @@ t.test('session: no secret of it outlives its absolute end, which never moves', 
     const { hash, previous, expiresMs } = contextOf<SessionContext>(to);
     t.equal(hash, event.hash);
     const untilMs = Math.min(event.at + 60_000, expiresMs);
-    t.same(previous, { hash: before.hash, untilMs }, 'the secret before, and no older one');
+    const shown = { hash: before.hash, untilMs, isNewUnseen: true };
+    const kept = before.previous?.isNewUnseen ? before.previous : shown;
+    t.same(previous, kept, 'the last secret that was shown, and no older one');
+    t.ok(sameTimers(from, to));
+  }
+  const sights = taken(edgesOf('session', 'secretSeen'));
+  t.ok(sights.length > 0);
+  for (const { from, to, event } of sights) {
+    const { previous: before, hash } = contextOf<SessionContext>(from);
+    const { previous, ...after } = contextOf<SessionContext>(to);
+    t.equal(after.hash, hash);
+    t.equal(before?.isNewUnseen, true, 'once');
+    const untilMs = Math.min(event.at + 60_000, before?.untilMs ?? 0);
+    t.same(previous, { hash: before?.hash, untilMs, isNewUnseen: false }, 'it only ends sooner');
     t.ok(sameTimers(from, to));
   }
   for (const { value, timers, final, context } of walked('session').rows) {

@@ -201,10 +201,15 @@ const session = modelOf<SessionContext>({
     ...[soon, expiresMs - 1000].map((at) => {
       return { type: 'rotated', at, hash: `f${at}`, graceMs: 60_000 };
     }),
+    { type: 'secretSeen', at: soon, graceMs: 60_000 },
+    { type: 'secretSeen', at: expiresMs - 1000, graceMs: 60_000 },
     { type: 'ended', at: soon, reason: 'SIGNED_OUT' },
     { type: 'xstate.after.lifetimeEnd.session.active', at: expiresMs },
   ],
-  key: ({ previous, expiresMs, rotatedMs }) => [previous !== null, expiresMs - rotatedMs <= 1000],
+  key: ({ previous, expiresMs, rotatedMs }) => [
+    previous?.isNewUnseen ?? null,
+    expiresMs - rotatedMs <= 1000,
+  ],
 });
 
 const enrolment = modelOf<EnrolmentContext>({

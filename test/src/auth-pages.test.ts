@@ -13,6 +13,7 @@ import { createService } from '../../src/service.ts';
 import { type Clock, systemClock } from '../../streams/clock.ts';
 import { StreamUnavailable } from '../../streams/stream.ts';
 import { HOUR_MS, tester } from '../support/credential-world.ts';
+import { settle } from '../support/people-world.ts';
 import { dataFolder } from '../support/program.ts';
 import { Browser, sessionState, startSignInWorld } from '../support/sign-in-world.ts';
 
@@ -157,6 +158,7 @@ t.test('a session whose secret is old gets a new cookie with the next page', asy
   t.not(after, before);
   t.equal(sessionState(world.people, before), 'live', 'requests under way still have the old one');
   t.equal(sessionState(world.people, after), 'live');
+  await settle();
   world.clock.jump(61_000);
   t.equal(sessionState(world.people, after), 'live');
   t.equal(sessionState(world.people, before), 'CREDENTIAL_REVOKED');
