@@ -3,9 +3,10 @@
  * HTTP, the CPU is loaded, a signed webhook arrives, the load ends, the recovery arrives. Shared by
  * the runs on the embedded stream, on nats-server, and on a real virtual machine.
  */
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { availableParallelism } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Test } from 'tap';
 import { type Program, until } from '../support/program.ts';
 import type { Receiver } from '../support/receiver.ts';
@@ -38,6 +39,8 @@ export function observedVm(program: Program, wanted: (vm: Vm) => boolean): Promi
   });
 }
 
+type EndLoad = () => Promise<void>;
+
 export interface Walk {
   readonly program: Program;
   readonly receiver: Receiver;
@@ -45,7 +48,7 @@ export interface Walk {
   /** Breached under load and not without it. */
   readonly threshold: number;
   /** Starts the load; the result ends it. */
-  readonly load: () => () => Promise<void>;
+  readonly load: () => Promise<EndLoad>;
 }
 
 /** Walks the path; resolves with the rule's name and the incident's. */
@@ -53,7 +56,7 @@ export async function walkAlert(t: Test, walk: Walk): Promise<{ rule: string; in
   const { program, receiver, vm } = walk;
   const { secret, destination } = await createWebhook(t, program, receiver.url);
   const rule = await saveRule(t, walk, destination);
-  const endLoad = walk.load();
+  const endLoad = await walk.load();
   try {
     const firing = await until('the firing webhook', () => receiver.received[0]);
     receiver.verify(firing, secret);
@@ -144,12 +147,40 @@ async function checkRecords(
   t.ok((path.body.transitions as unknown[]).length >= 2, 'created and applied are recorded');
 }
 
-/** Keeps every CPU of this machine busy until the returned function is called. */
-export function burnThisHost(): () => Promise<void> {
-  const burners = Array.from({ length: availableParallelism() + 1 }, () =>
+/**
+ * A load of every CPU of this machine for several walks at once: it begins when all of them have
+ * come to it, and ends when all have seen it. One that fails before keeps the others for 40 s only.
+ */
+export function sharedLoad(walks: number): () => Promise<EndLoad> {
+  const [begun, ended] = [meeting(walks), meeting(walks)];
+  let burners: readonly ChildProcess[] | undefined;
+  return async () => {
+    await begun();
+    burners ??= burnThisHost();
+    return async () => {
+      await ended();
+      for (const burner of burners ?? []) burner.kill('SIGKILL');
+    };
+  };
+}
+
+const MEETING_MS_MAX = 40_000;
+
+/** Resolves for all when the last of `count` has called it. */
+function meeting(count: number): () => Promise<unknown> {
+  const { promise: all, resolve } = Promise.withResolvers<void>();
+  let missing = count;
+  return () => {
+    missing--;
+    if (missing === 0) resolve();
+    const waiting = new AbortController();
+    const late = sleep(MEETING_MS_MAX, undefined, { signal: waiting.signal }).catch(() => {});
+    return Promise.race([all, late]).finally(() => waiting.abort());
+  };
+}
+
+function burnThisHost(): ChildProcess[] {
+  return Array.from({ length: availableParallelism() + 1 }, () =>
     spawn(process.execPath, ['-e', 'const end = Date.now() + 90_000; while (Date.now() < end);']),
   );
-  return async () => {
-    for (const burner of burners) burner.kill('SIGKILL');
-  };
 }
