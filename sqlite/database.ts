@@ -5,6 +5,7 @@
  * asks for FULL.
  */
 import Database from 'better-sqlite3';
+import { makePrivate } from './private-file.ts';
 
 export type SqliteDatabase = Database.Database;
 
@@ -41,6 +42,7 @@ const BUSY_TIMEOUT_MS = 250;
  */
 export function openDatabase(options: OpenDatabaseOptions): SqliteDatabase {
   const readonly = options.readonly === true;
+  if (!readonly) makePrivate(options.path);
   const database = new Database(options.path, {
     readonly,
     fileMustExist: readonly,

@@ -7,6 +7,7 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
+import { makePrivate } from './private-file.ts';
 
 export interface FolderLock {
   /** Lets go of the folder. Harmless on a second call. */
@@ -25,7 +26,9 @@ export class FolderLocked extends Error {
 export function lockFolder(folder: string): FolderLock {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const pidFile = join(folder, 'svc.pid');
-  const database = new Database(join(folder, 'svc.lock'), { timeout: 0 });
+  const path = join(folder, 'svc.lock');
+  makePrivate(path);
+  const database = new Database(path, { timeout: 0 });
   try {
     database.exec('BEGIN EXCLUSIVE');
   } catch (error) {

@@ -6,6 +6,7 @@
 import { existsSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { type Migration, openDatabase, type SqliteDatabase } from '../database.ts';
+import { makePrivate } from '../private-file.ts';
 
 export const HISTORY_FILE = 'history.db';
 export const DAY_MS = 86_400_000;
@@ -87,6 +88,7 @@ export function openHistoryFileForReading(path: string): SqliteDatabase {
 
 /** Page size and incremental vacuum have to be chosen before the file has its first table. */
 function prepare(path: string): void {
+  makePrivate(path);
   const database = new Database(path);
   database.pragma(`page_size = ${PAGE_BYTES}`);
   database.pragma('auto_vacuum = INCREMENTAL');

@@ -72,6 +72,8 @@ export function createServeCommand(start: StartService): Command {
 }
 
 export const serveCommand = createServeCommand(async (options) => {
+  // Whatever the service writes is its user's alone; an embedder's umask is its own affair.
+  process.umask(0o077);
   // Loaded here so that help, version and refused settings do not wait for the whole program.
   const { createService } = await import('../service.ts');
   return createService(options);

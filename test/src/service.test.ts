@@ -5,7 +5,16 @@
 import { execFile } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -17,7 +26,8 @@ import { createLog, type Log } from '../../src/log.ts';
 import { createService, type ServiceOptions } from '../../src/service.ts';
 import { type Clock, systemClock } from '../../streams/clock.ts';
 import { seededRandom } from '../../streams/random.ts';
-import { type Demo, dataFolder, until } from '../support/program.ts';
+import { change, decisionsOf, dyingAfter, startIdentities } from '../support/accounts-world.ts';
+import { type Demo, dataFolder, startProgram, until } from '../support/program.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { checkStored, startStorm } from '../support/write-storm.ts';
 
@@ -89,6 +99,36 @@ t.test('a program that embeds services, some of them in vain, ends by itself', a
     stream: 'StreamUnavailable',
   });
   t.same(told.answers, [200, 200], 'the two that run are not touched by those that fail');
+});
+
+/** Files below the folder that others than their owner may open in some way. */
+function openToOthers(folder: string): string[] {
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' });
+  return files.filter((name) => {
+    const found = statSync(join(folder, name));
+    return !found.isDirectory() && (found.mode & 0o077) !== 0;
+  });
+}
+
+t.test('files are their owner’s alone, in a folder that others may read', async (t) => {
+  const before = process.umask(0o022);
+  t.teardown(() => process.umask(before));
+  const folder = dataFolder(t);
+  chmodSync(folder, 0o755);
+  const first = await start(t, { folder });
+  t.same(openToOthers(folder), []);
+  t.ok(existsSync(join(folder, 'secrets.db')));
+  t.equal(process.umask(), 0o022, 'the umask of who embeds it is left alone');
+  await first.stop();
+
+  const databases = readdirSync(folder).filter((name) => name.endsWith('.db'));
+  t.ok(databases.length >= 4, databases.join(', '));
+  for (const name of databases) chmodSync(join(folder, name), 0o644);
+  const program = await startProgram(t, folder, { SVC_COLLECT: 'none' });
+  t.same(openToOthers(folder), [], 'those of an earlier run are closed');
+  const status = readFileSync(`/proc/${program.pid}/status`, 'utf8');
+  t.match(status, /^Umask:\t0077$/m, 'and of svc serve whatever it writes');
+  t.equal(await program.stop(), 0);
 });
 
 t.test('a start that fails says what would do, and leaves the folder as it was', async (t) => {
@@ -266,3 +306,20 @@ for (const format of ['json', 'binary'] as const) {
     t.comment(`${storm.rows()} rows acknowledged`);
   });
 }
+
+t.test('a start finishes what a crash left of a deleted service account', async (t) => {
+  const before = await startIdentities(t);
+  const { host, stream, account, manyKeys, liveKeys } = before;
+  await manyKeys(450);
+  const dying = decisionsOf(before, dyingAfter(host, 1)).accounts;
+  await t.rejects(dying.delete({ ...change, account }), { name: 'StreamUnavailable' });
+  t.ok(liveKeys() > 0);
+  const { settings } = loadConfig([], {
+    ...{ SVC_DATA: dataFolder(t), SVC_LISTEN: '127.0.0.1:0', SVC_METRICS_LISTEN: 'off' },
+    ...{ SVC_COLLECT: 'none', SVC_DEMO: 'off' },
+  });
+  const { log } = keptLog();
+  const service = await createService({ settings, log, ports: { stream } });
+  t.teardown(() => service.stop());
+  await until('no key is listed as if it worked', async () => liveKeys() === 0 || undefined);
+});

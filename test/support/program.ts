@@ -8,6 +8,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { runProgram } from '../../src/cli/program.ts';
 
 const program = fileURLToPath(new URL('../../bin/svc.js', import.meta.url));
 
@@ -27,6 +28,7 @@ export interface Answer {
 
 export interface Program {
   readonly demo: Demo;
+  readonly pid: number;
   readonly log: () => string;
   /** Calls an RPC method with the read-and-write key, or another. */
   call(method: string, request: unknown, key?: string): Promise<Answer>;
@@ -73,6 +75,7 @@ export async function startProgram(
   const demo = await untilReady(child, () => text, folder);
   return {
     demo,
+    pid: child.pid ?? 0,
     log: () => text,
     call: (method, request, key = demo.apiKey) => call(demo.baseUrl, method, request, key),
     async get(path) {
@@ -110,6 +113,27 @@ export async function runToEnd(
   child.stderr.on('data', (chunk) => (text += chunk));
   await once(child, 'close');
   return { code: child.exitCode, text, stdout };
+}
+
+/**
+ * The same in this process, with the sockets and files of a real one and without its start: for
+ * files that also start the program.
+ */
+export async function runInProcess(
+  args: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+): Promise<Ended> {
+  let [text, stdout] = ['', ''];
+  const code = await runProgram(args, {
+    ...{ environment, isTerminal: false, log: () => {}, exitNow: () => {} },
+    stdout(chunk) {
+      text += chunk;
+      stdout += chunk;
+    },
+    stderr: (chunk) => void (text += chunk),
+    onSignal: () => () => {},
+  });
+  return { code, text, stdout };
 }
 
 /** Polls until `probe` gives a value; throws what it waited for after `seconds`. */
