@@ -12,6 +12,7 @@ import { Exposition } from '../../src/export/exposition.ts';
 import { scrapeTargets } from '../../src/export/scrape-targets.ts';
 import { addExportRoutes } from '../../src/http/export-routes.ts';
 import { formatFor } from '../../src/http/negotiation.ts';
+import { EXPANDED_SERIES } from '../../streams/metrics/catalogue.ts';
 import { seriesCatalogue } from '../../streams/metrics/series-catalogue.ts';
 import { componentPath, needs } from '../support/components.ts';
 import { START_MS } from '../support/credential-world.ts';
@@ -391,6 +392,11 @@ t.test('promtool finds nothing to say about a shard', needs('promtool 3.5.3'), a
       values: everything,
     },
   ]);
+  const { key } = await world.agent('demo', 'vm-1');
+  const fromInside = everything.filter(({ series }) => EXPANDED_SERIES.has(series));
+  const rows = [{ vmName: 'vm-1', observedUnixMs: START_MS, values: fromInside }];
+  await world.call('WriteSamples', { projectName: 'projects/demo', rows }, { key });
+  await world.settled();
   const { body } = await get(world, `${BASE}/export?shard=0`);
   const names = new Set(body.match(/^svc_\w+/gm));
   t.same([...names].sort(), [...seriesCatalogue.keys()].sort(), 'the whole catalogue is there');
