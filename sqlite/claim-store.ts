@@ -7,6 +7,7 @@
 import { hash } from 'node:crypto';
 import { assertClaimable, type Claims } from '../streams/claims.ts';
 import type { Clock } from '../streams/clock.ts';
+import { Refusal } from '../streams/refusal.ts';
 import { type Migration, openDatabase, type SqliteDatabase } from './database.ts';
 
 export interface ClaimStoreOptions {
@@ -71,7 +72,8 @@ class TableClaims implements ClaimStore {
       assertClaimable(untilMs, this.#clock.now());
       if (this.#isClosed) throw new Error('The claims are closed');
       if (this.#waiting.length >= WAITING_MAX) {
-        throw new Error(`${WAITING_MAX} claims wait for the disk already`);
+        const message = `${WAITING_MAX} claims wait for the disk already: try again in a second`;
+        throw new Refusal('TOO_MANY_REQUESTS', message, { retryAfterSeconds: '1' });
       }
       const digest = hash('sha256', key, 'buffer');
       this.#waiting.push({ digest, untilMs, resolve, reject });

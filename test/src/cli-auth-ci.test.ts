@@ -4,6 +4,8 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { chmodSync, readFileSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { systemClock } from '../../streams/clock.ts';
@@ -11,6 +13,7 @@ import { startCliWorld } from '../support/cli-world.ts';
 import { startGateway } from '../support/faulty-gateway.ts';
 import { until } from '../support/program.ts';
 import { prepareAccount, trustWorkflow } from '../support/trusted-workflow.ts';
+import { runWorkflow } from '../support/workflow-runner.ts';
 
 /** A clock on which waiting takes no time. */
 const impatient = {
@@ -152,6 +155,17 @@ t.test('svc auth ci', async (t) => {
     });
   }
 
+  await t.test('a verification without its setup id is told where that is from', async (t) => {
+    const job = { ...env, SVC_SETUP_CODE: 'code', SVC_SETUP_ID: '' };
+    const ran = await world.svc(['auth', 'ci', '--verify'], { env: job });
+    t.match(ran, { code: 2, stderr: /SVC_SETUP_ID is empty.*\n.*"svc trusts verify" told it/ });
+    t.notMatch(ran.stderr, 'svc trusts show', 'there is no trust yet');
+    const deaf = { ...job, SVC_SETUP_ID: 'id', SVC_AUDIENCE: '' };
+    t.match(await world.svc(['auth', 'ci', '--verify'], { env: deaf }), {
+      ...{ code: 2, stderr: /SVC_AUDIENCE is empty.*\n.*"svc trusts verify" told it/ },
+    });
+  });
+
   const { platform } = world;
   const print = (client = impatient) => world.svc(['auth', 'ci', '--print'], { env, client });
 
@@ -201,7 +215,7 @@ t.test('svc auth ci', async (t) => {
     const elsewhere = await world.svc(['auth', 'ci', '--print'], {
       env: { ...bare, GITHUB_ACTIONS: undefined },
     });
-    t.match(elsewhere, { code: 1, stderr: /--assertion-from/ });
+    t.match(elsewhere, { code: 2, stderr: /--assertion-from/ }, 'as without its variables');
     const plain = { ...env, ACTIONS_ID_TOKEN_REQUEST_URL: 'http://tokens.example/?x=1' };
     t.match(await world.svc(['auth', 'ci', '--print'], { env: plain }), {
       code: 1,
@@ -252,4 +266,34 @@ t.test('svc auth ci', async (t) => {
       [],
     );
   });
+});
+
+t.test('the action installs itself without the right to ask for identity tokens', async (t) => {
+  const root = fileURLToPath(new URL('../..', import.meta.url));
+  // In npm's place: tells what an install script would see, and leaves a program that does.
+  const npm = `#!/bin/bash
+echo "npm $1 sees $(compgen -e | tr '\\n' ' ')"
+mkdir "$3/bin" "$3/node_modules"
+echo 'console.log("svc sees", Object.keys(process.env).join(" "))' > "$3/bin/svc.js"
+`;
+  const action = readFileSync(join(root, 'action.yml'), 'utf8');
+  const checkout = t.testdir({ 'action.yml': action, tools: { npm } });
+  const tools = join(checkout, 'tools');
+  chmodSync(join(tools, 'npm'), 0o755);
+  symlinkSync(process.execPath, join(tools, 'node'));
+  const workflow = {
+    permissions: { 'id-token': 'write' },
+    jobs: { one: { steps: [{ uses: 'action@1', with: { run: 'true' } }] } },
+  };
+  const right = 'ACTIONS_ID_TOKEN_REQUEST';
+  const job = await runWorkflow(JSON.stringify(workflow), {
+    ...{ secrets: {}, variables: {}, actions: { action: checkout } },
+    tokenEnvironment: { [`${right}_URL`]: 'https://x', [`${right}_TOKEN`]: 'x' },
+    PATH: `${tools}:/usr/bin:/bin`,
+  });
+  t.ok(job.ok, job.log);
+  const seenBy = (who: string) => new RegExp(`^${who} sees (.*)$`, 'm').exec(job.log)?.[1] ?? '';
+  t.match(seenBy('npm ci'), 'GITHUB_ACTIONS');
+  t.notMatch(seenBy('npm ci'), right);
+  t.match(seenBy('svc'), right, 'what the action itself runs has it');
 });

@@ -196,7 +196,13 @@ t.test('more claims than can wait are refused at once, the others are kept', asy
   const untilMs = clock.now() + MINUTE_MS;
   const tries = Array.from({ length: 10_050 }, (_, i) => store.claimOnce(`k${i}`, untilMs));
   const outcomes = await Promise.allSettled(tries);
-  t.equal(outcomes.filter(({ status }) => status === 'rejected').length, 50);
+  const refused = outcomes.filter((outcome) => outcome.status === 'rejected');
+  t.equal(refused.length, 50);
+  t.match(refused[0]?.reason, {
+    name: 'Refusal',
+    reason: 'TOO_MANY_REQUESTS',
+    message: /try again/,
+  });
   t.equal(store.count(), 10_000);
 });
 

@@ -89,9 +89,10 @@ function permission({ environment }: ActionContext): { url: string; token: strin
 
 function notPermitted(environment: ActionContext['environment']): Fault {
   if (environment.GITHUB_ACTIONS !== 'true') {
-    return new Fault('This is not a job that can ask for an identity token', {
-      hint: `${REQUEST_URL} is not set. On another platform give its token with --assertion-from;\ndocs/ci.md says how for GitLab, Buildkite and CircleCI.`,
-    });
+    return new UsageError(
+      'This is not a job that can ask for an identity token',
+      `${REQUEST_URL} is not set. On another platform give its token with --assertion-from;\ndocs/ci.md says how for GitLab, Buildkite and CircleCI.`,
+    );
   }
   return new Fault('This job may not ask for an identity token', { hint: PERMISSION_HINT });
 }

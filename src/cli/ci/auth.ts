@@ -70,14 +70,22 @@ async function exchange(context: ActionContext): Promise<number> {
   return EXIT_OK;
 }
 
-function needed({ input, environment }: ActionContext, option: string, variable: string): string {
+function needed(
+  { input, environment }: ActionContext,
+  option: string,
+  variable: string,
+  hint = VARIABLES_HINT,
+): string {
   const value = input.text(option) || environment[variable]?.trim();
   if (value) return value;
-  throw new UsageError(`${variable} is empty, and there is no --${option}`, VARIABLES_HINT);
+  throw new UsageError(`${variable} is empty, and there is no --${option}`, hint);
 }
 
 const VARIABLES_HINT =
   'It is a variable of the CI, not a secret; runs for pull requests from forks do not see variables.\n"svc trusts show" tells the trust name and the audience';
+
+const VERIFY_HINT =
+  '"svc trusts verify" told it (docs/ci.md, step 3): give it to the verification step of the job';
 
 /**
  * One call with an assertion of its own for each try: what was sent is burned, whatever came of it.
@@ -136,7 +144,7 @@ async function verify(context: ActionContext): Promise<number> {
   if (input.isOn('print') || input.command.length > 0) {
     throw new UsageError('--verify proves an identity and gets no token: nothing can run with it');
   }
-  const setupId = needed(context, 'setup-id', 'SVC_SETUP_ID');
+  const setupId = needed(context, 'setup-id', 'SVC_SETUP_ID', VERIFY_HINT);
   const pairingCode = environment.SVC_SETUP_CODE?.trim() ?? '';
   if (pairingCode === '') {
     throw new UsageError(
@@ -146,7 +154,8 @@ async function verify(context: ActionContext): Promise<number> {
   }
   mask(context, pairingCode);
   const api = context.api('nobody');
-  const source = assertionSource(context, needed(context, 'audience', 'SVC_AUDIENCE'));
+  const audience = needed(context, 'audience', 'SVC_AUDIENCE', VERIFY_HINT);
+  const source = assertionSource(context, audience);
   const answer = await withFresh(context, source, (assertion) =>
     api.call(method.submitCiVerification, { setupId, pairingCode, assertion }),
   );
