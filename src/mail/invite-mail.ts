@@ -1,9 +1,19 @@
-/** Sends invitations where the service has a mail server: what `InviteMember` is given. */
+/**
+ * Sends invitations where the service has a mail server: what `InviteMember` is given. Whoever owns a
+ * project decides to whom we write, so it is limited per address and per project; beyond that the
+ * invitation stands, and its link is for the inviter to pass on.
+ */
 import type { Clock } from '../../streams/clock.ts';
 import { type Random, ulid } from '../../streams/random.ts';
+import { AddressLimits } from '../http/auth/address-limits.ts';
 import type { InviteMail } from '../rpc/identity/members.ts';
 import { invitationLetter } from './letters.ts';
 import type { MailQueue } from './mail-queue.ts';
+
+/** To one address, whoever invites. */
+const MAILS_TO_ONE = { burst: 3, refillMs: 300_000 };
+/** For one project: a team at once, then one a minute. */
+const MAILS_OF_PROJECT = { burst: 50, refillMs: 60_000 };
 
 export function inviteMail({
   mail,
@@ -11,13 +21,19 @@ export function inviteMail({
   clock,
   random,
 }: {
-  readonly mail: Pick<MailQueue, 'add'>;
+  readonly mail: Pick<MailQueue, 'add' | 'noteLimited'>;
   readonly origin: () => string;
   readonly clock: Clock;
   readonly random: Random;
 }): InviteMail {
-  return ({ email, ...invitation }) =>
-    mail.add({
+  const toOne = new AddressLimits(clock, MAILS_TO_ONE);
+  const ofProject = new AddressLimits(clock, MAILS_OF_PROJECT);
+  return ({ email, project, ...invitation }) => {
+    if (toOne.takeFrom(email) > 0 || ofProject.takeFrom(project) > 0) {
+      mail.noteLimited('invitation');
+      return false;
+    }
+    return mail.add({
       kind: 'invitation',
       make: async () => {
         const nowMs = clock.now();
@@ -26,4 +42,5 @@ export function inviteMail({
         return { to: email, ...letter, messageId };
       },
     });
+  };
 }

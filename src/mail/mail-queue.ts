@@ -26,6 +26,11 @@ export interface MailQueueDeps {
 
 /** Some 100 KB; at two a second this is the mail of a minute and a half. */
 const WAITING_MAX = 200;
+/** How much of it mails of a kind may fill: whoever invites many keeps nobody from signing in. */
+const WAITING_MAX_OF: Readonly<Record<MailKind, number>> = {
+  'sign-in': WAITING_MAX,
+  invitation: 100,
+};
 const AT_ONCE = 2;
 /** Waits before the second and the third try, ms: a dropped connection, a server's greylist. */
 const RETRY_MS = [5_000, 90_000] as const;
@@ -33,8 +38,8 @@ const RETRY_MS = [5_000, 90_000] as const;
 export class MailQueue {
   readonly #deps: MailQueueDeps;
   readonly #mails: ReturnType<Metrics['counter']>;
-  readonly #waiting: (() => Promise<void>)[] = [];
-  readonly #retries = new Set<CancelWakeUp>();
+  readonly #waiting: { readonly kind: MailKind; readonly run: () => Promise<void> }[] = [];
+  readonly #retries = new Map<CancelWakeUp, MailKind>();
   #running = 0;
   #isClosed = false;
   #idle: (() => void)[] = [];
@@ -50,15 +55,21 @@ export class MailQueue {
 
   /** Takes a job. false: the queue is full, and the job is dropped and counted. Never waits. */
   add(job: MailJob): boolean {
-    if (this.#isClosed || this.#waiting.length + this.#retries.size >= WAITING_MAX) {
-      const { kind } = job;
+    const { kind } = job;
+    if (this.#isClosed || this.#isFull(kind)) {
       this.#mails.inc({ kind, outcome: 'dropped' });
       this.#deps.log.warn({ kind, part: 'mail' }, 'A mail was dropped: too many are waiting');
       return false;
     }
-    this.#waiting.push(() => this.#make(job));
+    this.#waiting.push({ kind, run: () => this.#make(job) });
     this.#next();
     return true;
+  }
+
+  /** Counts a mail that is not sent, because too many of its kind were asked for. */
+  noteLimited(kind: MailKind): void {
+    this.#mails.inc({ kind, outcome: 'limited' });
+    this.#deps.log.warn({ kind, part: 'mail' }, 'A mail is not sent: too many were asked for');
   }
 
   /** Resolves when nothing is under way. For tests and a graceful stop. */
@@ -71,7 +82,7 @@ export class MailQueue {
   close(): void {
     this.#isClosed = true;
     const dropped = this.#waiting.length + this.#retries.size;
-    for (const cancel of this.#retries) cancel();
+    for (const cancel of this.#retries.keys()) cancel();
     this.#retries.clear();
     this.#waiting.length = 0;
     const { log } = this.#deps;
@@ -83,12 +94,18 @@ export class MailQueue {
     return this.#waiting.length + this.#running + this.#retries.size;
   }
 
+  #isFull(kind: MailKind): boolean {
+    const kinds = [...this.#waiting.map((each) => each.kind), ...this.#retries.values()];
+    const ofKind = kinds.filter((each) => each === kind).length;
+    return kinds.length >= WAITING_MAX || ofKind >= WAITING_MAX_OF[kind];
+  }
+
   #next(): void {
     while (this.#running < AT_ONCE) {
-      const run = this.#waiting.shift();
-      if (!run) break;
+      const next = this.#waiting.shift();
+      if (!next) break;
       this.#running++;
-      void run().finally(() => {
+      void next.run().finally(() => {
         this.#running--;
         this.#next();
       });
@@ -120,16 +137,16 @@ export class MailQueue {
       const { messageId } = mail;
       log.warn({ err: error, kind, messageId, waitMs, part: 'mail' }, 'A mail was not taken');
       if (waitMs === undefined) this.#mails.inc({ kind, outcome: 'failed' });
-      else this.#retryLater(waitMs, () => this.#send(kind, mail, tries + 1));
+      else this.#retryLater(kind, waitMs, () => this.#send(kind, mail, tries + 1));
     }
   }
 
-  #retryLater(waitMs: number, again: () => Promise<void>): void {
+  #retryLater(kind: MailKind, waitMs: number, run: () => Promise<void>): void {
     const cancel = this.#deps.clock.wakeAfter(waitMs, () => {
       this.#retries.delete(cancel);
-      this.#waiting.push(again);
+      this.#waiting.push({ kind, run });
       this.#next();
     });
-    this.#retries.add(cancel);
+    this.#retries.set(cancel, kind);
   }
 }

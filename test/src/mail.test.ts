@@ -5,6 +5,7 @@
 import t, { type Test } from 'tap';
 import { createLog } from '../../src/log.ts';
 import { parseAddress } from '../../src/mail/address.ts';
+import { inviteMail } from '../../src/mail/invite-mail.ts';
 import { invitationLetter, signInLetter } from '../../src/mail/letters.ts';
 import { type MailJob, MailQueue } from '../../src/mail/mail-queue.ts';
 import {
@@ -346,6 +347,44 @@ t.test('the queue is bounded, two at a time, and a stop drops what waits', async
   await queue.settled();
   t.same(await outcomes(), { dropped: '4', sent: '2' });
   t.ok(lines.some((line) => line.includes('"dropped":200')));
+});
+
+t.test('invitations leave half of the queue to those who sign in', async (t) => {
+  const { queue, outcomes } = queueOver(t, () => new Promise<void>(() => {}));
+  const invitation: MailJob = { ...job, kind: 'invitation' };
+  const invited = Array.from({ length: 205 }, () => queue.add(invitation));
+  t.equal(invited.filter((isTaken) => isTaken).length, 102, 'two of them are being sent');
+  t.ok(Array.from({ length: 100 }, () => queue.add(job)).every((isTaken) => isTaken));
+  t.equal(queue.add(job), false);
+  t.match(await outcomes(), { dropped: /^\d+$/ });
+});
+
+t.test('nobody fills a mailbox by inviting it, nor sends without end', async (t) => {
+  const sent: string[] = [];
+  const { clock, queue, outcomes } = queueOver(t, async ({ to }) => void sent.push(to));
+  const random = { bytes: (count: number) => new Uint8Array(count) };
+  const send = inviteMail({ mail: queue, origin: () => 'https://svc.example.com', clock, random });
+  const invite = (email: string, project = 'web') =>
+    send({
+      ...{ email, project, token: 'svc_inv_1_x', expiresMs: 1_000 },
+      ...{ projectDisplayName: 'Web', invitedBy: 'Ada' },
+    });
+  const toOne = Array.from({ length: 10 }, (_, n) => invite('victim@example.org', `p${n}`));
+  t.same(toOne, [...Array(3).fill(true), ...Array(7).fill(false)], 'whichever the project');
+  await queue.settled();
+  let ofProject = 0;
+  for (let n = 0; n < 80; n++) {
+    if (invite(`n${n}@example.org`)) ofProject++;
+    await queue.settled();
+  }
+  t.equal(ofProject, 50);
+  t.equal(invite('n@example.org', 'other'), true, 'other projects invite as before');
+  await queue.settled();
+  t.same(await outcomes(), { sent: '54', limited: '37' });
+  t.equal(sent.length, 54);
+  await clock.advance(300_000);
+  t.equal(invite('victim@example.org'), true, 'later again');
+  await queue.settled();
 });
 
 t.test('a mail that cannot be made is counted, and those after it are sent', async (t) => {

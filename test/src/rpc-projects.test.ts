@@ -205,7 +205,12 @@ t.test('an invitation is mailed where the service sends mail, and once', async (
   t.equal(invited.body.emailed, true);
   await as(people.owner)('InviteMember', request);
   t.equal(mails.length, 1);
-  t.match(mails[0], { email: 'b@x.org', projectDisplayName: 'demo', invitedBy: 'OWNER' });
+  t.match(mails[0], {
+    email: 'b@x.org',
+    project: 'demo',
+    projectDisplayName: 'demo',
+    invitedBy: 'OWNER',
+  });
   t.ok(invited.body.link.endsWith(mails[0]?.token));
 });
 

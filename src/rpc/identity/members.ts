@@ -27,6 +27,8 @@ import { invitationMessage, memberMessage, projectFacts, roleOf } from './projec
 
 /** An invitation to be sent; `token` is the secret in its link. */
 export interface InvitationMail {
+  /** Id. */
+  readonly project: string;
   readonly email: string;
   readonly token: string;
   /** Unix ms. */
@@ -97,7 +99,7 @@ async function inviteMember(
   }
   const { email, expiresMs } = invitationOf(invitation);
   const emailed = deps.inviteMail?.({
-    ...{ email, token, expiresMs },
+    ...{ project, email, token, expiresMs },
     projectDisplayName: projectFacts(deps.host, project).displayName,
     invitedBy: personIn(deps.host, personOf(context).person)?.displayName ?? 'A member',
   });
