@@ -1,83 +1,25 @@
 /**
- * Service accounts and keys as they are decided, on a real host under a virtual clock: what follows
- * an account's end in batches and after a crash, what two requests at once come to, and how a
- * project with very many keys is read.
+ * Service accounts as they are decided, on a real host under a virtual clock: what follows an
+ * account's end in batches, and what a crash leaves of it.
  */
-import t, { type Test } from 'tap';
-import type { Host } from '../../actors/host-port.ts';
+import t from 'tap';
 import { AFTERMATH } from '../../actors/identity/account-aftermath.ts';
-import { createAccounts } from '../../actors/identity/accounts.ts';
 import { ACCOUNTS_MAX } from '../../actors/identity/accounts-port.ts';
-import { startCredential } from '../../actors/identity/credentials.ts';
-import { ACCOUNT_KEYS_MAX, KeyRoom, MEMBER_KEYS_MAX } from '../../actors/identity/key-room.ts';
-import { createKeys } from '../../actors/identity/keys.ts';
-import type { CreateKey } from '../../actors/identity/keys-port.ts';
-import { type KeyOwner, ownerName } from '../../actors/identity/names.ts';
 import { nextTurn } from '../../actors/turns.ts';
-import { mintKey } from '../../src/auth/keys.ts';
-import type { Log } from '../../src/log.ts';
+import { loadConfig } from '../../src/config.ts';
+import { createLog, type Log } from '../../src/log.ts';
+import { createService } from '../../src/service.ts';
 import { keepFinishingAccounts } from '../../src/service-identities.ts';
-import { StreamUnavailable } from '../../streams/stream.ts';
-import { DAY_MS, startWorld, tester, type World } from '../support/credential-world.ts';
-import { identitiesOf } from '../support/identities.ts';
-
-const project = 'p1';
-const change = { project, by: tester };
-
-function decisionsOf(world: World, host: Host = world.host) {
-  const { clock, random } = world;
-  return {
-    accounts: createAccounts({ host, clock, random }),
-    keys: createKeys({ host, mint: (kind) => mintKey(kind, { nowMs: clock.now(), random }) }),
-  };
-}
-
-async function startIdentities(t: Test) {
-  const world = await startWorld(t);
-  const made = { ...world, ...identitiesOf(world), ...decisionsOf(world) };
-  const account = await made.account(project, ['monitoring.read', 'monitoring.write']);
-  const owner: KeyOwner = { project, machine: 'serviceAccount', id: account };
-  const creation: CreateKey = {
-    ...{ ...change, owner, displayName: 'k', capabilities: ['monitoring.read'] },
-    lifetimeMs: undefined,
-  };
-  /** Many at once, in few commits. */
-  const manyKeys = async (count: number, of: KeyOwner = owner): Promise<void> => {
-    for (let left = count; left > 0; left -= 200) {
-      await world.host.submit({
-        ...change,
-        decide(draft) {
-          for (let i = 0; i < Math.min(left, 200); i++) {
-            const minted = mintKey('sk', { nowMs: draft.at, random: world.random });
-            startCredential(draft, minted, {
-              ...{ project, kind: 'sk', owner: ownerName(of), displayName: 'k' },
-              capabilities: ['monitoring.read'],
-            });
-          }
-        },
-      });
-    }
-  };
-  const liveKeys = (of: KeyOwner = owner) =>
-    world.host.view(project).countInstances('credential', { final: false, owner: ownerName(of) });
-  return { ...made, account, owner, creation, manyKeys, liveKeys, value: stateIn(world.host) };
-}
-
-function stateIn(host: Host) {
-  return (machine: string, id: string) => host.view(project).instance(machine, id)?.value;
-}
-
-/** A host whose process ends after so many commits: every later one fails. */
-function dyingAfter(host: Host, commits: number): Host {
-  let left = commits;
-  return {
-    ...host,
-    submit(submission) {
-      if (left-- > 0) return host.submit(submission);
-      throw new StreamUnavailable('The process ended', 'refused');
-    },
-  };
-}
+import { systemClock } from '../../streams/clock.ts';
+import {
+  change,
+  decisionsOf,
+  dyingAfter,
+  project,
+  startIdentities,
+} from '../support/accounts-world.ts';
+import { tester } from '../support/credential-world.ts';
+import { dataFolder, until } from '../support/program.ts';
 
 t.test('a disabled account’s tokens end for good, in the same commit', async (t) => {
   const { host, accounts, account, connection, send, value, row } = await startIdentities(t);
@@ -189,57 +131,21 @@ t.test(
   },
 );
 
-t.test('a member has 100 keys that work at most, and may still replace one', async (t) => {
-  const { keys, creation, manyKeys, liveKeys, person, member } = await startIdentities(t);
-  const owner: KeyOwner = {
-    project,
-    machine: 'membership',
-    id: await member(project, await person(), 'VIEWER'),
-  };
-  await manyKeys(MEMBER_KEYS_MAX - 1, owner);
-  const [last, refused] = await Promise.allSettled([
-    keys.create({ ...creation, owner }),
-    keys.create({ ...creation, owner }),
-  ]);
-  t.equal(last.status, 'fulfilled');
-  const full = { reason: 'LIMIT_EXCEEDED', metadata: { limit: '100' } };
-  t.match(refused, { status: 'rejected', reason: full });
-  t.equal(liveKeys(owner), MEMBER_KEYS_MAX);
-  const key = last.status === 'fulfilled' ? last.value.key : '';
-  const rotation = { ...change, owner, key, lifetimeMs: undefined };
-  await t.rejects(keys.rotate({ ...rotation, overlapMs: DAY_MS }), { name: 'Refusal', ...full });
-  const replaced = await keys.rotate({ ...rotation, overlapMs: 0 });
-  t.equal(liveKeys(owner), MEMBER_KEYS_MAX);
-  await keys.revoke({ ...change, owner, key: replaced.key, reason: '' });
-  t.match((await keys.create({ ...creation, owner })).secret, /^svc_pk_/);
-});
-
-t.test('an account has 200,000 keys at most; very many are not counted for each', (t) => {
-  const owner: KeyOwner = { project, machine: 'serviceAccount', id: 'robot' };
-  let [live, counts] = [0, 0];
-  const view = {
-    countInstances: () => {
-      counts++;
-      return live;
-    },
-  };
-  const room = new KeyRoom();
-  const make = (count: number): void => {
-    for (let i = 0; i < count; i++, live++) room.assertRoom(view, owner);
-  };
-  make(10);
-  t.equal(counts, 10, 'few are counted each time');
-  [live, counts] = [100_000, 0];
-  make(1_000);
-  t.equal(counts, 5, 'one count for 200 decisions');
-  live = ACCOUNT_KEYS_MAX - 250;
-  make(250);
-  t.equal(live, ACCOUNT_KEYS_MAX);
-  t.throws(() => make(1), { name: 'Refusal', message: /at most 200000 keys that work/ });
-  live--;
-  make(1);
-  t.throws(() => make(1), { name: 'Refusal' }, 'to the last one');
-  t.end();
+t.test('a start finishes what a crash left of a deleted service account', async (t) => {
+  const before = await startIdentities(t);
+  const { host, stream, account, manyKeys, liveKeys } = before;
+  await manyKeys(450);
+  const dying = decisionsOf(before, dyingAfter(host, 1)).accounts;
+  await t.rejects(dying.delete({ ...change, account }), { name: 'StreamUnavailable' });
+  t.ok(liveKeys() > 0);
+  const { settings } = loadConfig([], {
+    ...{ SVC_DATA: dataFolder(t), SVC_LISTEN: '127.0.0.1:0', SVC_METRICS_LISTEN: 'off' },
+    ...{ SVC_COLLECT: 'none', SVC_DEMO: 'off' },
+  });
+  const log = createLog({ level: 'error', readable: false, clock: systemClock, write: t.fail });
+  const service = await createService({ settings, log, ports: { stream } });
+  t.teardown(() => service.stop());
+  await until('no key is listed as if it worked', async () => liveKeys() === 0 || undefined);
 });
 
 t.test(
@@ -297,107 +203,3 @@ t.test('a project has a thousand service accounts at most', async (t) => {
   await accounts.delete({ ...change, account });
   await create();
 });
-
-t.test('the request of a key and the key are one commit, and hold no secret', async (t) => {
-  const { host, keys, creation } = await startIdentities(t);
-  const commits: string[] = [];
-  host.onApplied(({ commit }) => void commits.push(JSON.stringify(commit.decisions)));
-  const request = { scope: 's', id: 'r', fingerprint: 'f' };
-  const [first, joined] = await Promise.all([
-    keys.create({ ...creation, request }),
-    keys.create({ ...creation, request }),
-  ]);
-  const later = await keys.create({ ...creation, request });
-  t.match(first.secret, /^svc_sk_/);
-  t.same([joined.secret, later.secret], [null, null]);
-  t.same([joined.key, later.key], [first.key, first.key]);
-  t.equal(commits.length, 1);
-  t.match(commits[0], `"id":"r"`);
-  t.match(commits[0], first.key);
-  t.notMatch(commits[0], String(first.secret).slice(-49));
-  await t.rejects(keys.create({ ...creation, request: { ...request, fingerprint: 'g' } }), {
-    name: 'Refusal',
-    reason: 'REQUEST_ID_REUSED',
-  });
-});
-
-t.test('a grant removed while a key is being made is seen by the decision', async (t) => {
-  const { accounts, keys, account, creation } = await startIdentities(t);
-  const capabilities = ['monitoring.write'];
-  const [narrowed, refused] = await Promise.allSettled([
-    accounts.update({
-      ...{ ...change, account, displayName: undefined, capabilities: ['monitoring.read'] },
-    }),
-    keys.create({ ...creation, capabilities }),
-  ]);
-  t.equal(narrowed.status, 'fulfilled');
-  t.match(refused, { status: 'rejected', reason: { reason: 'MISSING_CAPABILITY' } });
-});
-
-t.test('a key that ended by the clock cannot be rotated, before its timer has run', async (t) => {
-  const { keys, creation, owner, clock, host } = await startIdentities(t);
-  const rotation = { ...change, owner, overlapMs: DAY_MS, lifetimeMs: undefined };
-  const short = await keys.create({ ...creation, lifetimeMs: DAY_MS });
-  const rotated = await keys.create({ ...creation });
-  await keys.rotate({ ...rotation, key: rotated.key });
-  clock.jump(DAY_MS);
-  t.equal(host.view(project).instance('credential', short.key)?.value, 'active');
-  for (const { key } of [short, rotated]) {
-    await t.rejects(keys.rotate({ ...rotation, key }), {
-      name: 'Refusal',
-      reason: 'INVALID_STATE',
-    });
-  }
-});
-
-t.test('of a chain of rotations one key is the newest: none forks while it works', async (t) => {
-  const { keys, creation, owner, liveKeys, clock } = await startIdentities(t);
-  const rotation = { ...change, owner, overlapMs: DAY_MS, lifetimeMs: undefined };
-  const first = await keys.create(creation);
-  const second = await keys.rotate({ ...rotation, key: first.key });
-  const third = await keys.rotate({ ...rotation, key: second.key, overlapMs: 0 });
-  const forked = keys.rotate({ ...rotation, key: first.key });
-  await t.rejects(forked, {
-    name: 'Refusal',
-    reason: 'INVALID_STATE',
-    metadata: { successor: third.key },
-  });
-  await keys.revoke({ ...change, owner, key: third.key, reason: '' });
-  t.equal(liveKeys(), 1);
-  clock.jump(DAY_MS / 2);
-  const fourth = await keys.rotate({ ...rotation, key: first.key });
-  t.match(fourth.secret, /^svc_sk_/);
-  const late = fourth.key;
-  clock.jump(DAY_MS / 2);
-  await keys.revoke({ ...change, owner, key: late, reason: '' });
-  // A day after the first rotation the overlap is over, whatever was asked at the second.
-  await t.rejects(keys.rotate({ ...rotation, key: first.key }), {
-    name: 'Refusal',
-    reason: 'INVALID_STATE',
-  });
-});
-
-t.test('one owner’s keys are read without the project’s 20,000 others', async (t) => {
-  const { host, owner, manyKeys, liveKeys } = await startIdentities(t);
-  await manyKeys(20_000);
-  const view = host.view(project);
-  const few: KeyOwner = { ...owner, id: 'few' };
-  await manyKeys(3, few);
-  const read = () =>
-    view.instances('credential', { owner: ownerName(few), final: false, limit: 50 }).items.length;
-  t.equal(read(), 3);
-  t.equal(liveKeys(few), 3);
-  // Reading and parsing 20,000 rows takes 100 ms and more; these take a tenth of one.
-  t.ok(fastest(read) < 10);
-  t.ok(fastest(() => liveKeys(few)) < 10);
-});
-
-/** The least of 20 measurements, ms. */
-function fastest(act: () => unknown): number {
-  const times = Array.from({ length: 20 }, () => {
-    const start = performance.now();
-    act();
-    return performance.now() - start;
-  });
-  return Math.min(...times);
-}

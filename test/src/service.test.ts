@@ -26,7 +26,6 @@ import { createLog, type Log } from '../../src/log.ts';
 import { createService, type ServiceOptions } from '../../src/service.ts';
 import { type Clock, systemClock } from '../../streams/clock.ts';
 import { seededRandom } from '../../streams/random.ts';
-import { change, decisionsOf, dyingAfter, startIdentities } from '../support/accounts-world.ts';
 import { type Demo, dataFolder, startProgram, until } from '../support/program.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { checkStored, startStorm } from '../support/write-storm.ts';
@@ -306,20 +305,3 @@ for (const format of ['json', 'binary'] as const) {
     t.comment(`${storm.rows()} rows acknowledged`);
   });
 }
-
-t.test('a start finishes what a crash left of a deleted service account', async (t) => {
-  const before = await startIdentities(t);
-  const { host, stream, account, manyKeys, liveKeys } = before;
-  await manyKeys(450);
-  const dying = decisionsOf(before, dyingAfter(host, 1)).accounts;
-  await t.rejects(dying.delete({ ...change, account }), { name: 'StreamUnavailable' });
-  t.ok(liveKeys() > 0);
-  const { settings } = loadConfig([], {
-    ...{ SVC_DATA: dataFolder(t), SVC_LISTEN: '127.0.0.1:0', SVC_METRICS_LISTEN: 'off' },
-    ...{ SVC_COLLECT: 'none', SVC_DEMO: 'off' },
-  });
-  const { log } = keptLog();
-  const service = await createService({ settings, log, ports: { stream } });
-  t.teardown(() => service.stop());
-  await until('no key is listed as if it worked', async () => liveKeys() === 0 || undefined);
-});
