@@ -26,7 +26,7 @@ import { pause } from '../streams/pause.ts';
 import { type Random, systemRandom, ulid } from '../streams/random.ts';
 import type { Stream } from '../streams/stream.ts';
 import { openAdminServer } from './admin/admin-server.ts';
-import { auditRoutes } from './admin/audit-routes.ts';
+import { auditRoutes, transitionRoutes } from './admin/audit-routes.ts';
 import { collectorRoutes } from './admin/collector-routes.ts';
 import { historyRoutes } from './admin/history-routes.ts';
 import { identityRoutes } from './admin/identity-routes.ts';
@@ -119,6 +119,7 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
   core.start(http.baseUrl);
   admin?.add(identityRoutes({ ...edges, host, publicUrl: http.baseUrl }));
   admin?.add(collectorRoutes({ ...base, ...edges, host }));
+  admin?.add(transitionRoutes(host));
   admin?.add(restoredRoutes(host));
 
   const demoOptions = { ...base, ...edges, host, dataFolder: settings.data };
@@ -309,7 +310,7 @@ async function startEdges(options: EdgeOptions) {
   const rpc = { ...parts, ...keylessCi, enrolments, ...openQueries(options) };
   const http = await openHttpServer({
     ...options,
-    readGate: createReadGate(authenticator),
+    ...(settings.metricsOnApi && { readGate: createReadGate(authenticator) }),
     addRoutes: async (app: FastifyInstance, servedOrigin) => {
       served.origin = servedOrigin;
       await addSignInRoutes(app);

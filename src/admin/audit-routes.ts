@@ -1,13 +1,27 @@
-/** What operators may ask of the running service's recorded history. */
+/**
+ * What operators may ask of the running service's recorded history: whether it holds, and who did
+ * what. What people, sessions, sign-in links and collectors of all projects went through is in no
+ * project's audit, so that the operator alone can read it.
+ */
+import { create, type MessageInitShape, toJson } from '@bufbuild/protobuf';
 import { type LogVerification, verifyLog } from '../../actors/audit/log-verifier.ts';
+import type { Host } from '../../actors/host-port.ts';
 import { machineDefinitions } from '../../machines/registry.ts';
 import { CommitReader } from '../../sqlite/commit-reader.ts';
 import type { Clock } from '../../streams/clock.ts';
+import { SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
 import { CommitBodiesOfStream } from '../../streams/commit/commit-bodies.ts';
+import { Refusal } from '../../streams/refusal.ts';
 import type { Stream } from '../../streams/stream.ts';
+import { ListTransitionsResponseSchema } from '../gen/svc/audit/v1/audit_pb.ts';
+import { definitionOf, parseInstanceName } from '../rpc/audit.ts';
+import { listOptions, pageToken } from '../rpc/paging.ts';
+import { actorsForPeople, transitionMessage } from '../rpc/transition-messages.ts';
 import type { AdminRoutes } from './admin-server.ts';
+import { type Body, optionalText } from './operator.ts';
 
 export const AUDIT_VERIFY_PATH = '/v1/audit/verify';
+export const TRANSITIONS_PATH = '/v1/audit/transitions';
 
 /** Progress of a long look is told so often at most: each so many commits. */
 const TOLD_EACH = 100;
@@ -36,4 +50,62 @@ export function auditRoutes(parts: {
       }
     },
   };
+}
+
+/** Transitions that one answer has at most, and unless it is said how many. */
+const LIMIT_MAX = 1_000;
+const LIMIT_DEFAULT = 50;
+
+/** Answer of `TRANSITIONS_PATH`: a `svc.audit.v1.ListTransitionsResponse` as JSON, newest first. */
+export function transitionRoutes(host: Pick<Host, 'view' | 'projects'>): AdminRoutes {
+  return {
+    [TRANSITIONS_PATH]: async (_signal, _onProgress, body) => listTransitions(host, body),
+  };
+}
+
+function listTransitions(host: Pick<Host, 'view' | 'projects'>, body: Body) {
+  const { project, ...filter } = filterOf(body);
+  if (!host.projects().includes(project)) {
+    throw new Refusal('NOT_FOUND', `There is no project ${project}`);
+  }
+  const page = { pageSize: limitOf(body), pageToken: optionalText(body, 'pageToken') ?? '' };
+  const options = { ...listOptions('transitions', page), descending: true };
+  const { items, next } = host.view(project).transitions({ ...options, ...filter });
+  const tellActor = actorsForPeople(host);
+  const transitions = items.map((item) => transitionMessage(item, tellActor));
+  const answer: MessageInitShape<typeof ListTransitionsResponseSchema> = {
+    ...{ transitions, nextPageToken: pageToken('transitions', next) },
+  };
+  const message = create(ListTransitionsResponseSchema, answer);
+  return toJson(ListTransitionsResponseSchema, message, { alwaysEmitImplicit: true });
+}
+
+/** An instance is named by its id, or as the API names it. Throws INVALID_FIELD, NOT_FOUND. */
+function filterOf(body: Body): { project: string; machine?: string; instance?: string } {
+  const named = optionalText(body, 'instance');
+  const machine = optionalText(body, 'machine');
+  if (machine !== undefined) definitionOf(machine);
+  const project = optionalText(body, 'project');
+  if (named?.startsWith('projects/')) {
+    const { id, ...of } = parseInstanceName(named);
+    if ((project ?? of.project) === of.project && (machine ?? of.machine) === of.machine) {
+      return { ...of, instance: id };
+    }
+    const message =
+      '--instance is of another project or machine: leave --project and --machine out';
+    throw new Refusal('INVALID_FIELD', message, { field: 'instance' });
+  }
+  const instance = named?.slice(named.lastIndexOf('/') + 1);
+  return {
+    project: project ?? SYSTEM_PROJECT,
+    ...(machine !== undefined && { machine }),
+    ...(instance !== undefined && { instance }),
+  };
+}
+
+function limitOf(body: Body): number {
+  const limit = Number(optionalText(body, 'limit') ?? LIMIT_DEFAULT);
+  if (Number.isInteger(limit) && limit >= 1 && limit <= LIMIT_MAX) return limit;
+  const message = `--limit is 1 to ${LIMIT_MAX}, a whole number`;
+  throw new Refusal('INVALID_FIELD', message, { field: 'limit' });
 }

@@ -8,6 +8,7 @@ import { AdminFault, askService, NoAnswer, NoService } from '../admin/admin-clie
 import { closestName } from '../closest-name.ts';
 import { ConfigError, loadConfig } from '../config.ts';
 import type { AdminAct } from './admin-act.ts';
+import { auditActs } from './admin-audit.ts';
 import { collectorActs } from './admin-collectors.ts';
 import { identityActs } from './admin-identity.ts';
 import { restoredActs } from './admin-restored.ts';
@@ -19,7 +20,12 @@ import { json } from './client/output.ts';
 import { processPorts } from './client/ports.ts';
 import { type Command, EXIT_FAULT, EXIT_OK, EXIT_USAGE, type Surroundings } from './command.ts';
 
-const acts: readonly AdminAct[] = [...identityActs, ...collectorActs, ...restoredActs];
+const acts: readonly AdminAct[] = [
+  ...identityActs,
+  ...collectorActs,
+  ...auditActs,
+  ...restoredActs,
+];
 
 const sharedOptions: readonly Option[] = [
   {

@@ -4,10 +4,10 @@
  * are told nothing of people but that they are people.
  */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
-import type { Host, RecordedTransition } from '../../actors/host-port.ts';
+import type { Host } from '../../actors/host-port.ts';
+import { enrolmentIdOf } from '../../actors/identity/names.ts';
 import type { MachineDefinition } from '../../machines/definition.ts';
 import { machineDefinitions } from '../../machines/registry.ts';
-import { type Actor, SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import { OWNER_POLICY, WRITE_POLICY } from '../auth/authorize.ts';
 import { toMermaid } from '../drawing/mermaid.ts';
@@ -17,6 +17,7 @@ import type { Policy } from '../gen/svc/options/v1/policy_pb.ts';
 import { assertMay, callerOf, may, mayWrite, within } from './caller.ts';
 import { collect, mapPage } from './paging.ts';
 import { type Collection, ID, parseName, parseProjectName } from './resource-name.ts';
+import { actorForCredentials, actorsForPeople, transitionMessage } from './transition-messages.ts';
 
 /** Machines of identities: their paths are for owners. */
 const IDENTITY_MACHINES: ReadonlySet<string> = new Set([
@@ -88,7 +89,8 @@ function drawingOf(
   return drawing;
 }
 
-function definitionOf(machine: string): MachineDefinition {
+/** Throws NOT_FOUND with those that there are. */
+export function definitionOf(machine: string): MachineDefinition {
   const definition = machineDefinitions.get(machine);
   if (definition) return definition;
   const known = [...machineDefinitions.keys()].join(', ');
@@ -139,14 +141,18 @@ function instanceFilter(
   throw new Refusal('INVALID_FIELD', message, { field: 'machine' });
 }
 
-function parseInstanceName(name: string): { project: string; id: string; machine: string } {
+/** A resource name as the machine's instance that stands behind it. Throws INVALID_FIELD. */
+export function parseInstanceName(name: string): { project: string; id: string; machine: string } {
   const field = 'instanceName';
   const [, projectName, key] = KEY_NAME.exec(name) ?? [];
   if (projectName !== undefined && key !== undefined) {
     return { project: parseProjectName(field, projectName), id: key, machine: 'credential' };
   }
   const { collection, machine } = collectionIn(name);
-  return { ...parseName(field, name, collection), machine };
+  const { project, id } = parseName(field, name, collection);
+  // Its enrolment has no resource name of its own, and an id that is made of the VM's.
+  if (collection === 'vms') return { project, id: enrolmentIdOf(project, id), machine };
+  return { project, id, machine };
 }
 
 function collectionIn(name: string): { collection: Collection; machine: string } {
@@ -156,63 +162,4 @@ function collectionIn(name: string): { collection: Collection; machine: string }
   if (collection && machine) return { collection, machine };
   const message = `instanceName names nothing that has a path here: one of ${collections.join(', ')}`;
   throw new Refusal('INVALID_FIELD', message, { field: 'instanceName' });
-}
-
-/** Who caused a step, as the caller is told. */
-interface ToldActor {
-  readonly by: string;
-  readonly byDisplayName: string;
-}
-
-function actorForCredentials({ kind, name }: Actor): ToldActor {
-  const isPerson = kind === 'human' || kind === 'operator';
-  return { by: isPerson ? kind : name, byDisplayName: '' };
-}
-
-const PERSON_NAME = /^people\/(.+)$/;
-
-/** Names of people are looked up once an answer: a page may be the work of one of them. */
-function actorsForPeople(host: Host): (actor: Actor) => ToldActor {
-  const people = host.view(SYSTEM_PROJECT);
-  const names = new Map<string, string>();
-  return ({ name: by }) => {
-    const person = PERSON_NAME.exec(by)?.[1];
-    if (person === undefined) return { by, byDisplayName: '' };
-    let byDisplayName = names.get(person);
-    if (byDisplayName === undefined) {
-      const shown = people.instance('person', person)?.context.displayName;
-      byDisplayName = typeof shown === 'string' ? shown : '';
-      names.set(person, byDisplayName);
-    }
-    return { by, byDisplayName };
-  };
-}
-
-function transitionMessage(transition: RecordedTransition, tellActor: (by: Actor) => ToldActor) {
-  const { sequence, atMs, by, machine, instance, event, from, to, requestId } = transition;
-  return {
-    sequence: BigInt(sequence),
-    atUnixMs: BigInt(atMs),
-    ...tellActor(by),
-    machine,
-    instance,
-    event: String(event.type),
-    eventJson: JSON.stringify(publicFields(machine, event)),
-    fromJson: from === null ? '' : JSON.stringify(from),
-    toJson: JSON.stringify(to),
-    requestId: requestId ?? '',
-  };
-}
-
-/**
- * Only what the machine declares public, in the event and in what an instance was created with: the
- * rest may name people, addresses or secrets.
- */
-function publicFields(machine: string, event: Readonly<Record<string, unknown>>) {
-  const shown = new Set(machineDefinitions.get(machine)?.publicFields);
-  const isShown = ([field]: [string, unknown]): boolean => field === 'type' || shown.has(field);
-  const fields = Object.fromEntries(Object.entries(event).filter(isShown));
-  const { input } = event;
-  if (typeof input !== 'object' || input === null) return fields;
-  return { ...fields, input: Object.fromEntries(Object.entries(input).filter(isShown)) };
 }

@@ -8,7 +8,9 @@ import { createServer, request } from 'node:http';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
+import { memberIdOf } from '../../actors/identity/names.ts';
 import { openAdminServer } from '../../src/admin/admin-server.ts';
+import { transitionRoutes } from '../../src/admin/audit-routes.ts';
 import { identityRoutes } from '../../src/admin/identity-routes.ts';
 import type { Surroundings } from '../../src/cli/command.ts';
 import { runProgram } from '../../src/cli/program.ts';
@@ -41,7 +43,10 @@ async function svc(argv: readonly string[], environment: Surroundings['environme
 async function startAdmin(t: Test) {
   const world = await startPeopleWorld(t);
   const folder = dataFolder(t);
-  const routes = identityRoutes({ ...world, publicUrl: 'https://svc.example' });
+  const routes = {
+    ...identityRoutes({ ...world, publicUrl: 'https://svc.example' }),
+    ...transitionRoutes(world.host),
+  };
   const server = await openAdminServer({ folder, routes, log: silentLog });
   t.teardown(() => server.close());
   const admin = (...args: string[]) => svc(['admin', ...args, '--data', folder]);
@@ -244,6 +249,55 @@ t.test('the same command under the same request id is answered as before', async
   const create2 = await admin('project', 'create', 'one', '--owner', 'ann@x.org');
   t.match(create2, { code: 1, stderr: /There is a project one already/ });
   t.match(await admin('login-link', ann, '--request-id', 'x'), { code: 1, stderr: /not a UUID/ });
+});
+
+t.test('what belongs to no project is in the audit that the operator reads', async (t) => {
+  const { world, admin, asJson, use } = await startAdmin(t);
+  const id = randomUUID();
+  await admin('project', 'create', 'web', '--owner', 'ann@x.org', '--request-id', id);
+  const ann = world.people.personByEmail('ann@x.org') ?? '';
+  const { link } = await asJson('login-link', ann);
+  const session = await use(link);
+  const all = (await asJson('transitions')).transitions;
+  t.match(all, [
+    { machine: 'session', instance: session.session, event: 'xstate.init', fromJson: '' },
+    {
+      ...{ machine: 'signInLink', event: 'used', fromJson: '"issued"', toJson: '"used"' },
+      ...{ by: `people/${ann}`, byDisplayName: 'ann@x.org' },
+    },
+    { machine: 'signInLink', by: ME, requestId: /^[0-9a-f-]{36}$/ },
+    { machine: 'person', instance: ann, by: ME, requestId: id },
+  ]);
+  t.equal(all.length, 4);
+  for (const hidden of [link.split('_').at(-1), '"tokenHash"', '"hash"', 'ann@x.org\\"']) {
+    t.notMatch(JSON.stringify(all), hidden, 'public fields alone');
+  }
+  const told = (await admin('transitions')).stdout;
+  t.match(told, /^time +by +machine +instance +event +from → to +request id$/m);
+  t.match(told, new RegExp(`${ME} +person +${ann} +xstate.init +- → active +${id}`));
+  const of = async (...filter: string[]) =>
+    (await asJson('transitions', ...filter)).transitions.map(
+      ({ machine, event }: { machine: string; event: string }) => `${machine} ${event}`,
+    );
+  t.same(await of('--machine', 'session'), ['session xstate.init']);
+  t.same(await of('--instance', `people/${ann}`), ['person xstate.init']);
+  t.same(await of('--project', 'projects/web'), ['membership xstate.init']);
+  const member = memberIdOf('web', ann);
+  t.same(await of('--instance', `projects/web/members/${member}`), ['membership xstate.init']);
+  const first = await asJson('transitions', '--limit', '3');
+  t.same(first.transitions, all.slice(0, 3));
+  const page = ['--limit', '3', '--page-token', first.nextPageToken];
+  t.same((await asJson('transitions', ...page)).transitions, all.slice(3));
+  t.match((await admin('transitions', '--limit', '3')).stdout, '--page-token');
+  for (const [args, stderr] of [
+    [['--project', 'none'], /There is no project none/],
+    [['--machine', 'sesion'], /There is no machine "sesion"; known: .*session/],
+    [['--limit', '1001'], /--limit is 1 to 1000/],
+    [['--page-token', 'x'], /pageToken is not one of this list/],
+    [['--project', 'a', '--instance', 'projects/web/members/m'], /--instance is of another/],
+  ] as const) {
+    t.match(await admin('transitions', ...args), { code: 1, stdout: '', stderr });
+  }
 });
 
 t.test('an act without an answer is told with the id under which to go on', async (t) => {

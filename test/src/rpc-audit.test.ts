@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
 import { machineDefinitions } from '../../machines/registry.ts';
-import { type CallOptions, type RpcWorld, startRpcWorld } from '../support/rpc-world.ts';
+import { type CallOptions, type RpcWorld, startRpcWorld, VM } from '../support/rpc-world.ts';
 
 const PROJECT = 'projects/demo';
 const IDENTITIES = [
@@ -73,6 +73,22 @@ t.test('An owner reads who did what to an identity, when, and by which request',
   }
   const all = new Set((await of({})).map(({ machine }: { machine: string }) => machine));
   t.ok(all.has('credential') && all.has('membership'), 'without a filter too');
+});
+
+t.test('The path of a VM is that of its enrolment', async (t) => {
+  const world = await startAudited(t);
+  const who = { person: world.owner };
+  const offer = { vmName: VM, requestId: randomUUID(), datacenter: 'DC-1' };
+  const { enrolmentToken } = (await world.call('EnrolVm', offer, who)).body;
+  await world.call('EnrolAgent', { enrolmentToken, system: 'x' }, { key: null });
+  const { transitions } = (await list(world, { instanceName: VM }, who)).body;
+  t.match(transitions, [
+    { machine: 'enrolment', event: 'enrolled', by: VM },
+    { machine: 'enrolment', requestId: offer.requestId, by: `people/${world.owner.person}` },
+  ]);
+  t.same((await list(world, { machine: 'enrolment' }, who)).body.transitions, transitions);
+  const other = await list(world, { instanceName: `${VM}0` }, who);
+  t.same(other.body.transitions, [], 'and of no other VM');
 });
 
 t.test('Nobody but an owner is shown an identity, by filter, by name or in passing', async (t) => {

@@ -1,0 +1,28 @@
+/** Transitions as people read them: one a line, as `svc audit list` and `svc admin transitions` tell. */
+import type { Transition } from '../gen/svc/audit/v1/audit_pb.ts';
+import { localTime, table } from './client/output.ts';
+
+const COLUMNS = ['time', 'by', 'machine', 'instance', 'event', 'from → to', 'request id'];
+
+/** @param none told where there is no transition */
+export function transitionTable(transitions: readonly Transition[], none: string): string {
+  return table(COLUMNS, transitions.map(rowOf), none);
+}
+
+function rowOf(transition: Transition): string[] {
+  const { atUnixMs, by, byDisplayName, machine, instance, event, requestId } = transition;
+  return [
+    localTime(atUnixMs / 1000n),
+    byDisplayName === '' ? by : `${by} (${byDisplayName})`,
+    ...[machine, instance, event],
+    `${stateText(transition.fromJson)} → ${stateText(transition.toJson)}`,
+    requestId === '' ? '-' : requestId,
+  ];
+}
+
+/** A state's name; of one with parts, its JSON. Before the first step there is none. */
+function stateText(text: string): string {
+  if (text === '') return '-';
+  const state: unknown = JSON.parse(text);
+  return typeof state === 'string' ? state : text;
+}
