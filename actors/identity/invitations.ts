@@ -26,6 +26,7 @@ import {
   parseEmail,
   personByEmail,
   personRow,
+  toldOf,
 } from './people-index.ts';
 import type { SignInSecrets } from './sign-in-secrets.ts';
 
@@ -184,12 +185,13 @@ async function accept(
       if (row.value !== 'pending' || draft.at >= expiresMs) {
         throw new Refusal('CREDENTIAL_EXPIRED', 'The invitation is past its time');
       }
-      const { displayName, email } = assertActive(host.view(SYSTEM_PROJECT), person);
+      const system = host.view(SYSTEM_PROJECT);
+      const told = toldOf(system, person, assertActive(system, person));
       end(draft, row, { type: 'accepted', at: draft.at, person });
       // An invitation offers something: whoever has a higher role already keeps it.
       const present = draft.instance('membership', memberIdOf(project, person));
       const has = present?.value === 'active' ? membershipOf(present).role : role;
-      join(draft, { person, displayName, email }, higher(role, has), by);
+      join(draft, { person, ...told }, higher(role, has), by);
     },
   });
 }
@@ -208,13 +210,14 @@ function end(
 }
 
 async function noteName(host: Host, person: string): Promise<void> {
-  const { displayName, email } = contextOfPerson(personRow(host.view(SYSTEM_PROJECT), person));
+  const system = host.view(SYSTEM_PROJECT);
+  const told = toldOf(system, person, contextOfPerson(personRow(system, person)));
   for (const row of host.findInstancesOf('membership', person)) {
-    if (!isOutdated(row, { displayName, email })) continue;
+    if (!isOutdated(row, told)) continue;
     await host.submit({
       project: row.project,
       by: SERVICE,
-      decide: (draft) => noteFacts(draft, row.instance, { displayName, email }),
+      decide: (draft) => noteFacts(draft, row.instance, told),
     });
   }
 }

@@ -9,7 +9,7 @@ import type { RequestKey } from '../alerting/port.ts';
 import type { Host, StoredRecord } from '../host-port.ts';
 import { createInvitations, type InvitationDeps, revokeAllKeys } from './invitations.ts';
 import { changeRole, join, leave, membershipOf } from './membership-changes.ts';
-import { assertActive, shownName } from './people-index.ts';
+import { assertActive, shownName, toldOf } from './people-index.ts';
 import type { Members, Place } from './people-port.ts';
 
 /** Projects that one person may make. */
@@ -142,6 +142,6 @@ function placesOf(host: Pick<Host, 'findInstancesOf'>, person: string): Place[] 
 }
 
 function factsOf(host: Pick<Host, 'view'>, person: string) {
-  const { displayName, email } = assertActive(host.view(SYSTEM_PROJECT), person);
-  return { person, displayName, email };
+  const system = host.view(SYSTEM_PROJECT);
+  return { person, ...toldOf(system, person, assertActive(system, person)) };
 }

@@ -88,6 +88,27 @@ export function contextOfPerson(row: Instance): PersonContext {
   return row.context as unknown as PersonContext;
 }
 
+/** What projects are told of a person. */
+export interface ToldPerson {
+  readonly displayName: string;
+  /** Verified; '' = none. */
+  readonly email: string;
+}
+
+/**
+ * What memberships keep of a person: who joined by an invitation is shown with the invited address
+ * and the word that it is not proven, so that an owner sees whose invitation was taken.
+ */
+export function toldOf(
+  view: Records,
+  person: string,
+  { displayName, email }: ToldPerson,
+): ToldPerson {
+  const claimed = email === '' ? claimOf(view, person) : undefined;
+  if (claimed === undefined) return { displayName, email };
+  return { email, displayName: `${displayName} (invited as ${claimed}, not proven)` };
+}
+
 /** Throws NOT_FOUND and IDENTITY_DISABLED. */
 export function assertActive(view: Pick<ProjectView, 'instance'>, person: string): PersonContext {
   const row = personRow(view, person);

@@ -92,8 +92,9 @@ function assertOpen(system: Pick<Draft, 'record'>, row: Instance, atMs: number):
 
 /**
  * Whose the invitation is: whoever is signed in, or becomes a person by it. Its link is known to
- * whoever invited, so it proves no address, and signs nobody in who was there before: else an owner
- * could become any person by inviting them. The operator's word counts as proof.
+ * whoever invited, so it proves no address, and signs nobody in who was there before: else whoever
+ * reads an invitation within a week could become that person. To a new one the operator's word
+ * counts as proof of the address.
  */
 async function personOfInvitation(
   { host }: PeopleDeps,
@@ -113,8 +114,7 @@ async function personOfInvitation(
     by: humanOf(id),
     decide(draft) {
       const known = personByEmail(draft, email);
-      if (known !== undefined && isVouched) return known;
-      if (known !== undefined) throw knownAlready();
+      if (known !== undefined && known !== id) throw knownAlready();
       if (draft.instance('person', id)) return id;
       const displayName = shownName(email.split('@')[0] ?? '', 'Invited');
       startPerson(draft, { id, displayName, email: isVouched ? email : '' });
@@ -149,7 +149,7 @@ function usedInvitation(cause: 'USED' | 'REVOKED'): Refusal {
 function knownAlready(): Refusal {
   return new Refusal(
     'INVALID_STATE',
-    'Somebody with the invited address is known here: sign in, then open the invitation again',
+    'Somebody with the invited address is known here: sign in with that address, or by another link, then open the invitation again',
   );
 }
 

@@ -29,7 +29,10 @@ t.test('the link of an invitation makes a person and a member, once', async (t) 
   t.equal(begun.length, 1, 'of six uses at once');
   const { person = '', secret = '' } = begun[0] ?? {};
   t.match(world.people.sessionOf(secret), { person, method: 'link' });
-  t.match(member(person), { value: 'active', context: { role: 'EDITOR', displayName: 'bob' } });
+  t.match(member(person), { value: 'active', context: { role: 'EDITOR', email: '' } });
+  const shown = 'bob (invited as bob@example.org, not proven)';
+  t.equal(member(person)?.context.displayName, shown, 'an owner sees who took which invitation');
+  t.match(world.host.findInstance('person', person)?.context, { displayName: 'bob' });
   t.equal(world.host.view('web').countInstances('membership', { final: false }), 2);
   t.equal(world.host.view(SYSTEM_PROJECT).countInstances('person', { final: false }), 2);
   t.equal(await outcomeOf(() => world.use(link)), 'CREDENTIAL_REVOKED');
@@ -127,6 +130,23 @@ t.test('an owner cannot become somebody else by inviting them', async (t) => {
   const byOperator = await tokenTo('cy@example.org', 'VIEWER', operator);
   const cy = await world.use(byOperator);
   t.equal(world.people.personByEmail('cy@example.org'), cy.person, "the operator's word counts");
+});
+
+t.test('an invitation signs in nobody who is known, whoever invited', async (t) => {
+  const world = await startPeopleWorld(t);
+  const { tokenTo, member } = await shop(world);
+  const bob = await world.person('bob@example.org');
+  await world.project('bobs', bob);
+  const link = await tokenTo('bob@example.org', 'VIEWER', operator);
+  world.clock.jump(6 * 86_400_000);
+  t.equal(await outcomeOf(() => world.use(link)), 'INVALID_STATE', 'a link of the operator too');
+  t.equal(member(bob), undefined);
+  const mailed = await world.people.linkByEmail('bob@example.org');
+  await world.use({ token: mailed?.token ?? '' });
+  t.match(member(bob), { value: 'active' }, 'who signs in by the address joins');
+  const cys = await tokenTo('cy@example.org', 'VIEWER', operator);
+  const cy = await world.use(cys);
+  t.match(member(cy.person), { context: { displayName: 'cy', email: 'cy@example.org' } });
 });
 
 t.test('the link of an invitation that was accepted otherwise signs nobody in', async (t) => {
