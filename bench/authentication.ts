@@ -176,7 +176,7 @@ async function makeKeys(host: RunningHost, account: string, count: number): Prom
 async function measureRequests(scope: Scope, keys: number): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'authentication-bench-'));
   scope.teardown(() => rmSync(folder, { recursive: true, force: true }));
-  const settings = { SVC_COLLECT: 'none', SVC_DEMO: 'on' };
+  const settings = { SVC_COLLECT: 'none', SVC_DEMO: 'on', SVC_METRICS_ON_API: 'on' };
   const first = await startProgram(scope, folder, settings);
   await first.stop();
   await seedKeys(folder, keys);

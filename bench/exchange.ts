@@ -45,7 +45,10 @@ async function start(scope: Scope, keys: number): Promise<Started> {
   scope.teardown(() => rmSync(folder, { recursive: true, force: true }));
   const platform = await startCiIssuer();
   scope.teardown(() => platform.close());
-  const settings = { SVC_COLLECT: 'none', SVC_DEMO: 'on', SVC_CI_ISSUERS: platform.setting };
+  const settings = {
+    ...{ SVC_COLLECT: 'none', SVC_DEMO: 'on', SVC_METRICS_ON_API: 'on' },
+    SVC_CI_ISSUERS: platform.setting,
+  };
   const first = await startProgram(scope, folder, settings);
   await first.stop();
   const audience = await seedConnection(folder, platform);

@@ -56,7 +56,7 @@ async function measure(
   scope.teardown(() => rmSync(folder, { recursive: true, force: true }));
   const natsUrl = stream === 'embedded' ? undefined : await startNats(scope, folder);
   const { demo } = await startProgram(scope, folder, {
-    ...{ SVC_COLLECT: 'none', SVC_DEMO: 'on' },
+    ...{ SVC_COLLECT: 'none', SVC_DEMO: 'on', SVC_METRICS_ON_API: 'on' },
     ...(natsUrl !== undefined && { SVC_NATS_URL: natsUrl }),
   });
   const load: Omit<LoadOptions, 'durationMs' | 'fromMs'> = { ...shape, demo, vms: VMS };

@@ -33,7 +33,7 @@ export async function openConfiguredMetricsServer(options: {
     return await openMetricsServer({ address: settings.metricsListen, metrics });
   } catch (error) {
     if (settings.metricsListenGiven || !(error instanceof ConfigError)) throw error;
-    log.warn({ part: 'metrics' }, `${error.message}; the API's /metrics shows the same to a key`);
+    log.warn({ part: 'metrics' }, `${error.message}; SVC_METRICS_ON_API shows the same to keys`);
     return undefined;
   }
 }

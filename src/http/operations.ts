@@ -11,8 +11,8 @@ import type { ReadGate } from './read-gate.ts';
 export interface OperationsOptions {
   readonly health: Health;
   readonly metrics: Metrics;
-  /** Who may read `/metrics` here. */
-  readonly readGate: ReadGate;
+  /** Who may read `/metrics` here; absent: it is not here. */
+  readonly readGate?: ReadGate;
 }
 
 /** Paths in two spellings: Kubernetes's and Prometheus's. */
@@ -30,6 +30,7 @@ export function addOperations(app: FastifyInstance, options: OperationsOptions):
         .send(report);
     });
   }
+  if (!readGate) return;
   app.get('/metrics', async (request, reply) => {
     const refused = await readGate(request.headers.authorization);
     if (refused) {

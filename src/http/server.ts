@@ -33,8 +33,8 @@ export interface HttpServerOptions {
   readonly metrics: Metrics;
   readonly clock: Clock;
   readonly random: Random;
-  /** Who may read `/metrics` on this listener. */
-  readonly readGate: ReadGate;
+  /** Who may read `/metrics` on this listener; absent: it is not there. */
+  readonly readGate?: ReadGate;
   /** Adds the API's routes, before the server listens; `origin` may be asked once it does. */
   readonly addRoutes: (app: FastifyInstance, origin: () => string) => Promise<void>;
   /** How long requests in flight may go on at a stop, ms. */

@@ -69,6 +69,8 @@ t.test(
       ],
       [[], { SVC_COLLECT: 'libvirt,host' }, { collect: ['host', 'libvirt'] }],
       [[], { SVC_COLLECT: 'none' }, { collect: [] }],
+      [[], {}, { metricsOnApi: false }],
+      [[], { SVC_METRICS_ON_API: 'on' }, { metricsOnApi: true }],
       [[], { SVC_METRICS_LISTEN: 'off' }, { metricsListen: null, metricsListenGiven: true }],
       [[], { SVC_PUBLIC_URL: 'https://m.example.com/' }, { publicUrl: 'https://m.example.com' }],
       [

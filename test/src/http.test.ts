@@ -32,6 +32,7 @@ interface RunOptions {
   readonly environment?: Record<string, string>;
   readonly addRoutes?: (app: FastifyInstance) => Promise<void>;
   readonly stopWaitMs?: number;
+  readonly hasMetrics?: boolean;
 }
 
 async function run(t: Test, options: RunOptions = {}): Promise<Running> {
@@ -53,8 +54,10 @@ async function run(t: Test, options: RunOptions = {}): Promise<Running> {
     metrics,
     clock: systemClock,
     random: seededRandom(1),
-    readGate: async (authorization) =>
-      authorization === 'Bearer good' ? undefined : { status: 401, message: 'Send a key' },
+    ...(options.hasMetrics !== false && {
+      readGate: async (authorization: string | undefined) =>
+        authorization === 'Bearer good' ? undefined : { status: 401, message: 'Send a key' },
+    }),
     addRoutes: options.addRoutes ?? (async () => {}),
     ...(options.stopWaitMs !== undefined && { stopWaitMs: options.stopWaitMs }),
   });
@@ -105,6 +108,12 @@ t.test('health, readiness and metrics answer what the parts say, in both spellin
   const text = await (await fetch(`${server.baseUrl}/metrics`, { headers })).text();
   t.match(text, /svc_http_requests_total\{route="\/readyz",status="503"\} 2/);
   t.match(text, /svc_build_info\{version="1.2.3"/);
+});
+
+t.test('the figures of the whole service are not on the API unless it is said so', async (t) => {
+  const { server } = await run(t, { hasMetrics: false });
+  const headers = { authorization: 'Bearer good' };
+  t.equal((await fetch(`${server.baseUrl}/metrics`, { headers })).status, 404);
 });
 
 t.test(

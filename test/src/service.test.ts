@@ -130,6 +130,21 @@ t.test('files are their owner’s alone, in a folder that others may read', asyn
   t.equal(await program.stop(), 0);
 });
 
+t.test(
+  'no key of a project reads the figures of the whole service, unless it is said so',
+  async (t) => {
+    const figures = async (more: Readonly<Record<string, string>>) => {
+      const { address, demo, stop } = await start(t, { folder: dataFolder(t), more });
+      const headers = { authorization: `Bearer ${demo.apiKey}` };
+      const { status } = await fetch(`${address}/metrics`, { headers });
+      await stop();
+      return status;
+    };
+    t.equal(await figures({}), 404);
+    t.equal(await figures({ SVC_METRICS_ON_API: 'on' }), 200);
+  },
+);
+
 t.test('a start that fails says what would do, and leaves the folder as it was', async (t) => {
   const folder = dataFolder(t);
   const first = await start(t, { folder });
