@@ -175,7 +175,7 @@ function listProjects(host: Host): ListedProject[] {
 const ROLES: readonly string[] = ['VIEWER', 'EDITOR', 'OWNER'] satisfies Role[];
 
 async function invite(
-  { host, members, publicUrl }: IdentityRouteDeps,
+  { host, people, members, publicUrl }: IdentityRouteDeps,
   body: Body,
   change: OperatorChange,
 ): Promise<MadeLink> {
@@ -190,7 +190,11 @@ async function invite(
     role: role as Role,
   });
   const { email, expiresMs } = invitation.context;
-  const whom = `${String(email)}, as ${role} of ${displayName}`;
+  const address = String(email);
+  // To them the link is no way in: they open it signed in, or join by the address as they sign in.
+  const isKnown = people.personByEmail(address) !== undefined;
+  const hint = isKnown ? ` (known here: signs in first, "svc admin login-link ${address}")` : '';
+  const whom = `${address}, as ${role} of ${displayName}${hint}`;
   return { ...toldLink(publicUrl, token), expiresMs: Number(expiresMs), whom };
 }
 

@@ -101,6 +101,12 @@ t.test('an invitation of the operator makes an owner', async (t) => {
     { project: 'web', displayName: 'web', members: 2, owners: ['ann@x.org', 'bob'] },
   ]);
   t.match((await admin('project', 'list')).stdout, /^project +name +members +owners +made$/m);
+  const known = await admin('invite', 'web', 'cy@x.org', '--role', 'VIEWER');
+  t.notMatch(known.stdout, /known here/);
+  await world.person('cy@x.org');
+  t.match(await admin('invite', 'web', 'cy@x.org', '--role', 'VIEWER'), {
+    stdout: /known here: signs in first, "svc admin login-link cy@x\.org"/,
+  });
   t.match(await admin('invite', 'none', 'bob@x.org', '--role', 'OWNER'), {
     ...{ code: 1, stderr: 'svc admin invite: There is no project none\n' },
   });
