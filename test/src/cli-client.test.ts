@@ -6,6 +6,9 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
+import { toldBy } from '../../src/cli/client/faults.ts';
+import { toConnectError } from '../../src/errors.ts';
+import { Refusal, type RefusalReason } from '../../streams/refusal.ts';
 import { type CliWorld, startCliWorld } from '../support/cli-world.ts';
 
 t.test('client commands', async (t) => {
@@ -173,3 +176,18 @@ COMP_WORDS=(svc "$@"); COMP_CWORD=$#; _svc; printf '%s\\n' "\${COMPREPLY[@]}"`;
     t.match(await world.svc(['completion', 'tcsh']), { code: 2, stderr: /bash, zsh, fish/ });
   });
 }
+
+t.test('what would do follows the facts of a refusal, not its reason alone', (t) => {
+  const hintOf = (reason: RefusalReason, metadata = {}, hints = {}) =>
+    toldBy(toConnectError(new Refusal(reason, 'x', metadata)), hints)?.hint;
+  const denied = hintOf('EXCHANGE_DENIED', { correlation: 'c-1' });
+  t.match(denied, /svc audit list --correlation c-1$/);
+  t.match(hintOf('MISSING_CAPABILITY', { role: 'VIEWER' }), /another role: svc members role$/);
+  const capability = hintOf('MISSING_CAPABILITY', { capability: 'monitoring.write' });
+  t.match(capability, /within what its owner is granted: here monitoring\.write is missing/);
+  t.match(hintOf('CREDENTIAL_REVOKED'), /the successor of the key/);
+  const ofTheAction = { CREDENTIAL_REVOKED: 'Ask for another link' };
+  t.equal(hintOf('CREDENTIAL_REVOKED', {}, ofTheAction), 'Ask for another link');
+  t.match(hintOf('NOT_FOUND'), /Nothing of that name/, 'else what the catalogue explains');
+  t.end();
+});
