@@ -73,7 +73,7 @@ function token(happens: Happens<{ connection: string; account: string }>): State
 
 function collector(happens: Happens<{ id: string }>): State['begin'] {
   return async (world) => {
-    const made = await world.collector('demo');
+    const made = await world.collector('demo', undefined, { lifetimeMs: SECOND_MS });
     return { headers: bearer(made.key), happens: () => happens(world, made) };
   };
 }
@@ -82,7 +82,7 @@ let vms = 0;
 function agent(happens: Happens<{ id: string; vm: string }>): State['begin'] {
   return async (world) => {
     const vm = `vm-${++vms}`;
-    const made = await world.agent('demo', vm);
+    const made = await world.agent('demo', vm, { lifetimeMs: SECOND_MS });
     return { headers: bearer(made.key), happens: () => happens(world, { id: made.id, vm }) };
   };
 }
@@ -219,7 +219,18 @@ const states: readonly State[] = [
   },
   // Collectors and agents.                               READ WRITE ANY COLLECTOR VIEWER OWNER SIGNED_IN
   { name: 'a revoked collector', begin: collector(revoke), left: all('revoked') },
+  { name: 'a collector rotated out', begin: collector(rotateOut), left: all('revoked') },
+  { name: 'an expired collector', begin: collector(expire), left: all('expired') },
+  {
+    name: 'a collector within the overlap of its rotation',
+    begin: collector((world, { id }) =>
+      world.step('demo', 'credential', id, { type: 'rotated', successor: 's', overlapMs: 500 }),
+    ),
+    left: 'capability capability yes yes human human human',
+  },
   { name: 'a revoked agent', begin: agent(revoke), left: all('revoked') },
+  { name: 'an agent rotated out', begin: agent(rotateOut), left: all('revoked') },
+  { name: 'an expired agent', begin: agent(expire), left: all('expired') },
   {
     name: 'an agent of a VM that was un-enrolled',
     begin: agent((world, { vm }) =>

@@ -133,17 +133,26 @@ export function identitiesOf(ports: {
         owner: `projects/${project}/members/${memberIdOf(project, of)}`,
       }),
     /** A collector's key: of the project, or of every one when it is `_system`. */
-    collector: (project: string, datacenter?: string) =>
+    collector: (
+      project: string,
+      datacenter?: string,
+      options: { readonly lifetimeMs?: number } = {},
+    ) =>
       issue({
-        ...{ project, kind: 'col', capabilities: ['collector'], owner: 'service/test' },
+        ...{ project, kind: 'col', capabilities: ['collector'], owner: 'service/test', ...options },
         ...(datacenter !== undefined && { datacenter }),
       }),
     /** An enrolled VM's agent: its key, and the enrolment that it needs. */
-    async agent(project: string, vm: string): Promise<IssuedTestKey> {
+    async agent(
+      project: string,
+      vm: string,
+      options: { readonly lifetimeMs?: number } = {},
+    ): Promise<IssuedTestKey> {
       const owner = `projects/${project}/vms/${vm}`;
-      const issued = await issue({ project, kind: 'vm', capabilities: ['collector'], owner, vm });
-      const about = { project, vm, datacenter: 'DC-1', tokenHash: '', by: tester.name };
-      await start(project, 'enrolment', enrolmentIdOf(project, vm), about);
+      const about = { project, kind: 'vm', capabilities: ['collector'], owner, vm } as const;
+      const issued = await issue({ ...about, ...options });
+      const offered = { project, vm, datacenter: 'DC-1', tokenHash: '', by: tester.name };
+      await start(project, 'enrolment', enrolmentIdOf(project, vm), offered);
       await send(project, 'enrolment', enrolmentIdOf(project, vm), {
         ...{ type: 'enrolled', credential: issued.id, system: 'test' },
       });
