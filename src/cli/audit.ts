@@ -1,7 +1,8 @@
 /**
- * `svc audit verify`: proves that the recorded history is what was committed. Asks the service that
- * runs on the data folder; where none runs, reads control.db and events.db itself and says so.
- * Results go to standard output, everything else to standard error.
+ * `svc audit`: `list` asks the API who did what (`audit-list.ts`); `verify` proves that the recorded
+ * history is what was committed. It asks the service that runs on the data folder; where none runs,
+ * it reads control.db and events.db itself and says so. Results go to standard output, everything
+ * else to standard error.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,11 +11,16 @@ import { AdminFault, askService, NoService } from '../admin/admin-client.ts';
 import { AUDIT_VERIFY_PATH } from '../admin/audit-routes.ts';
 import { ConfigError, loadConfig } from '../config.ts';
 import { asDataFolderFault, DataFolderUnusable } from '../data-folder.ts';
+import { auditListAction } from './audit-list.ts';
 import { isProven, verificationText } from './audit-report.ts';
+import { type ClientCommand, family } from './client/action.ts';
 import { processPorts } from './client/ports.ts';
-import { type Command, EXIT_FAULT, EXIT_OK, EXIT_USAGE, type Surroundings } from './command.ts';
+import { EXIT_FAULT, EXIT_OK, EXIT_USAGE, type Surroundings } from './command.ts';
 
 const USAGE = `Usage: svc audit verify [--data FOLDER] [--json]
+       svc audit list [flags]
+
+  list    Show who did what in a project, newest first: "svc help audit list" has its flags.
 
   verify  Prove that the recorded history is what was committed: every project's chain of commits
           from the first to the last, the bodies that the log still holds, what audit shows of
@@ -28,11 +34,15 @@ const USAGE = `Usage: svc audit verify [--data FOLDER] [--json]
 While a service runs on the folder it answers; otherwise the databases are read as they lie there.
 `;
 
-export const auditCommand: Command = {
-  name: 'audit',
-  summary: 'Prove that the recorded history is what was committed',
+const client = family('audit', 'Show who did what, and prove that the record is whole', [
+  auditListAction,
+]);
+
+export const auditCommand: ClientCommand = {
+  ...client,
   help: () => USAGE,
   run: async (args, surroundings) => {
+    if (args[0] === auditListAction.name) return client.run(args, surroundings);
     const asked = parseArguments(args, surroundings);
     if ('problem' in asked) {
       surroundings.stderr(`svc audit: ${asked.problem}\n\n${USAGE}`);
@@ -60,7 +70,7 @@ function parseArguments(
 ): Asked | { readonly problem: string } {
   if (what !== 'verify') {
     const seen = what === undefined ? 'nothing is asked for' : `${JSON.stringify(what)} is unknown`;
-    return { problem: `${seen}: say verify` };
+    return { problem: `${seen}: say list or verify` };
   }
   const flags = rest.filter((argument) => argument !== '--json');
   const isData = flags.length === 0 || /^--data(=|$)/.test(flags[0] ?? '');

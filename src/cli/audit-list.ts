@@ -1,0 +1,131 @@
+/**
+ * `svc audit list`: who did what in a project, newest first, for whoever may see it; an owner finds a
+ * refused exchange by the correlation id that the job was told.
+ */
+import { create } from '@bufbuild/protobuf';
+import {
+  AuditService,
+  ListTransitionsResponseSchema,
+  type Transition,
+} from '../gen/svc/audit/v1/audit_pb.ts';
+import { type Action, type ActionContext, projectOption } from './client/action.ts';
+import type { Api } from './client/api.ts';
+import { EXIT_NOT_FOUND, Fault, UsageError } from './client/faults.ts';
+import { projectName } from './client/names.ts';
+import { json, messageJson } from './client/output.ts';
+import { EXIT_OK } from './command.ts';
+import { transitionTable } from './transition-table.ts';
+
+const LIMIT_DEFAULT = 50;
+const LIMIT_MAX = 10_000;
+/** Rows of one answer. */
+const PAGE = 1_000;
+/** Rows that are looked at for a correlation id. */
+const LOOKED_AT_MAX = 20_000;
+/** The machine whose steps have a correlation id. */
+const CORRELATED = 'ciConnection';
+
+export const auditListAction: Action = {
+  name: 'list',
+  summary: 'Show who did what in a project, newest first',
+  options: [
+    projectOption,
+    {
+      name: 'instance',
+      takes: 'NAME',
+      help: 'Of one thing, by its resource name, such as serviceAccounts/ID or vms/ID',
+    },
+    { name: 'machine', takes: 'NAME', help: 'Of one machine, such as credential or membership' },
+    { name: 'correlation', takes: 'ID', help: 'The refusals that one correlation id stands for' },
+    {
+      name: 'limit',
+      takes: 'N',
+      help: `So many at most, 1 to ${LIMIT_MAX}; default ${LIMIT_DEFAULT}`,
+    },
+  ],
+  notes: `What became of identities is shown to owners of the project alone.
+--correlation looks through the newest ${LOOKED_AT_MAX} steps, of trusts unless --machine or --instance says otherwise.`,
+  async run(context) {
+    const limit = limitOf(context);
+    const api = context.api('person');
+    const correlation = context.input.text('correlation');
+    const filter = await filterOf(context, api, correlation !== undefined);
+    const transitions =
+      correlation === undefined
+        ? (await newest(api, filter, limit)).transitions
+        : await correlated(api, filter, { correlation, limit });
+    if (context.json) {
+      const answer = create(ListTransitionsResponseSchema, { transitions });
+      context.print(json(messageJson(ListTransitionsResponseSchema, answer)));
+    } else {
+      context.print(transitionTable(transitions, 'There are no such transitions'));
+    }
+    return EXIT_OK;
+  },
+};
+
+interface Filter {
+  readonly projectName: string;
+  readonly instanceName: string;
+  readonly machine: string;
+}
+
+async function filterOf(context: ActionContext, api: Api, isCorrelated: boolean): Promise<Filter> {
+  const { input } = context;
+  const given = input.text('instance') ?? '';
+  const machine = input.text('machine') ?? (isCorrelated && given === '' ? CORRELATED : '');
+  const ofName = /^projects\/[^/]+(?=\/)/.exec(given)?.[0];
+  if (ofName !== undefined) return { projectName: ofName, instanceName: given, machine };
+  const project = await projectName(context, api);
+  if (given !== '' && !given.includes('/')) {
+    const what = JSON.stringify(given);
+    throw new UsageError(
+      `${what} does not say of what it is the id: for example serviceAccounts/ID`,
+    );
+  }
+  const instanceName = given === '' ? '' : `${project}/${given}`;
+  return { projectName: project, instanceName, machine };
+}
+
+function limitOf({ input }: ActionContext): number {
+  const limit = input.number('limit') ?? LIMIT_DEFAULT;
+  if (Number.isInteger(limit) && limit >= 1 && limit <= LIMIT_MAX) return limit;
+  throw new UsageError(`--limit is a whole number, 1 to ${LIMIT_MAX}`);
+}
+
+async function newest(api: Api, filter: Filter, limit: number) {
+  const transitions: Transition[] = [];
+  for (let pageToken = ''; transitions.length < limit; ) {
+    const pageSize = Math.min(PAGE, limit - transitions.length);
+    const page = { ...filter, pageSize, pageToken };
+    const answer = await api.call(AuditService.method.listTransitions, page);
+    transitions.push(...answer.transitions);
+    pageToken = answer.nextPageToken;
+    if (pageToken === '') return { transitions, isAll: true };
+  }
+  return { transitions, isAll: false };
+}
+
+/** Looked for here: the service keeps no index of it. Throws `Fault` when it is not found. */
+async function correlated(
+  api: Api,
+  filter: Filter,
+  { correlation, limit }: { readonly correlation: string; readonly limit: number },
+): Promise<Transition[]> {
+  const { transitions, isAll } = await newest(api, filter, LOOKED_AT_MAX);
+  const found = transitions.filter(({ eventJson }) => correlationIn(eventJson) === correlation);
+  if (found.length > 0) return found.slice(0, limit);
+  const looked = `${isAll ? 'all' : 'the newest'} ${transitions.length} steps`;
+  throw new Fault(
+    `None of ${looked} in ${filter.projectName} has the correlation id ${correlation}`,
+    {
+      exitCode: EXIT_NOT_FOUND,
+      hint: 'A refusal is noted within a minute, and only where the trust is there: look again then',
+    },
+  );
+}
+
+function correlationIn(eventJson: string): unknown {
+  const { correlation } = JSON.parse(eventJson) as { readonly correlation?: unknown };
+  return correlation;
+}

@@ -1,0 +1,77 @@
+/**
+ * `svc audit list` as an owner runs it: what was done in the project, by whom, and the refusal that
+ * a job's correlation id stands for.
+ */
+import t from 'tap';
+import { startCliWorld } from '../support/cli-world.ts';
+import { until } from '../support/program.ts';
+import { prepareAccount, trustWorkflow } from '../support/trusted-workflow.ts';
+
+t.test('svc audit list', async (t) => {
+  const world = await startCliWorld(t);
+  const { svc, platform } = world;
+  const account = await prepareAccount(world);
+  const { env } = await trustWorkflow(world, account);
+  const list = (...args: string[]) => svc(['audit', 'list', ...args]);
+
+  await t.test('what was done is listed, newest first, with who did it', async (t) => {
+    const { code, stdout, stderr } = await list();
+    t.equal(code, 0, stderr);
+    t.match(stdout, /^time +by +machine +instance +event +from → to +request id\n/);
+    t.match(stdout, /people\/\w+ \(owner@example\.test\) +ciConnection +\w+ +xstate\.init +- → /);
+    const { transitions } = (await list('--json', '--limit', '3')).json;
+    t.equal(transitions.length, 3);
+    const times = transitions.map(({ atUnixMs }: { atUnixMs: string }) => Number(atUnixMs));
+    t.same(
+      times,
+      [...times].sort((a, b) => b - a),
+    );
+  });
+
+  await t.test('one thing, or one machine, is asked for', async (t) => {
+    const id = account.split('/').at(-1) ?? '';
+    const machines = async (...filter: string[]) => {
+      const ran = await list('--json', ...filter);
+      t.equal(ran.code, 0, ran.stderr);
+      const { transitions } = ran.json as { transitions: { machine: string; instance: string }[] };
+      return transitions.map(({ machine, instance }) => `${machine} ${instance}`);
+    };
+    for (const name of [`serviceAccounts/${id}`, `projects/acme/serviceAccounts/${id}`]) {
+      t.same(await machines('--instance', name), [`serviceAccount ${id}`], name);
+    }
+    t.match(await machines('--machine', 'membership', '--project', 'acme'), [/^membership /]);
+    t.match((await list('--instance', 'vms/none')).stdout, /^There are no such transitions\n$/);
+    t.match(await list('--instance', id), { code: 2, stderr: /does not say of what it is the id/ });
+    t.match(await list('--limit', '0'), { code: 2, stderr: /--limit is a whole number, 1 to/ });
+    t.match(await list('--machine', 'nothing'), { code: 4, stderr: /There is no machine/ });
+  });
+
+  await t.test('a refused job is found by its correlation id', async (t) => {
+    platform.job.claims = { ref: 'refs/heads/other' };
+    const refused = await svc(['auth', 'ci', '--print'], { env });
+    t.equal(refused.code, 3, refused.stderr);
+    const correlation = /correlation: (\w{26})/.exec(refused.stderr)?.[1] ?? '';
+    const found = await until('the refusal is noted', async () => {
+      const ran = await list('--correlation', correlation, '--json');
+      return ran.code === 0 ? ran.json : undefined;
+    });
+    t.match(found, {
+      transitions: [{ machine: 'ciConnection', event: 'exchangeRefused' }],
+    });
+    t.equal(found.transitions.length, 1);
+    t.match(
+      (await list('--correlation', correlation)).stdout,
+      /ciConnection +\w+ +exchangeRefused/,
+    );
+    const none = await list('--correlation', '01KDVDNA002N96WC8R14NF57GK');
+    t.match(none, {
+      code: 4,
+      stdout: '',
+      stderr: /None of all \d+ steps .*01KDVDNA002N96WC8R14NF57/,
+    });
+  });
+
+  await t.test('who is not signed in, or comes with a key, is told so', async (t) => {
+    t.match(await svc(['audit', 'list'], { as: 'nobody' }), { code: 3, stderr: /svc login/ });
+  });
+});
