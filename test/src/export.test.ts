@@ -219,6 +219,8 @@ t.test('tenancy: both routes need a bearer that may read exactly this project', 
   for (const path of ['scrape-targets', 'export?shard=0']) {
     const none = await get(world, `${BASE}/${path}`, { key: null });
     t.match(none, { status: 401, headers: { 'www-authenticate': 'Bearer' } }, path);
+    const own = await get(world, `${BASE}/${path}`);
+    t.match(own, { status: 200, headers: { 'cache-control': 'no-store' } }, 'and keeps none');
     t.match(await get(world, `${BASE}/${path}`, { key: 'svc_sk_nonsense' }), { status: 401 });
     const withoutRead = await get(world, `${BASE}/${path}`, { key: world.keys.collector });
     t.match(withoutRead, {
