@@ -44,6 +44,17 @@ t.test('svc trusts', async (t) => {
     t.match(early, { code: 1, stderr: /nothing to approve: the verification is AWAITING_PROOF/ });
   });
 
+  await t.test('a refused proof is shown to whoever reviews', async (t) => {
+    t.notMatch((await svc(['trusts', 'review', setupId])).stdout, 'refused');
+    platform.job.claims = { event_name: 'pull_request' };
+    const env = { ...job, SVC_SETUP_CODE: code, SVC_SETUP_ID: setupId };
+    t.equal((await svc(['auth', 'ci', '--verify'], { env })).code, 3);
+    platform.job.claims = {};
+    const { stdout } = await svc(['trusts', 'review', setupId]);
+    t.match(stdout, /^refused +PULL_REQUEST \(event_name\) at \S.*$/m);
+    t.match(stdout, `github (${platform.url})`, 'which issuer was meant');
+  });
+
   await t.test(
     'the verification step proves the identity, with everything masked first',
     async (t) => {

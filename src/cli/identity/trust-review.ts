@@ -42,6 +42,14 @@ export function claimText(value: string | null | undefined): string {
   return value === '' ? '(empty)' : (value ?? '(absent)');
 }
 
+/** The last proof that the job sent and that was not accepted; '' when there was none. */
+function refusedText({ lastRefusal }: CiVerification): string {
+  if (!lastRefusal) return '';
+  const { code, claims, refusedUnix } = lastRefusal;
+  const about = claims.length > 0 ? ` (${claims.join(', ')})` : '';
+  return `${code}${about} at ${localTime(refusedUnix)}`;
+}
+
 function verificationText(verification: CiVerification): string {
   const head = facts([
     ['verification', verification.name],
@@ -49,10 +57,11 @@ function verificationText(verification: CiVerification): string {
     ['state', enumText(CiVerification_State, verification.state)],
     ['account', verification.serviceAccountName],
     ['asked for', verification.capabilities.join(' ')],
-    ['platform', verification.issuer],
+    ['platform', `${verification.issuer} (${verification.issuerUrl})`],
     ['audience', verification.audience],
     ['started', `${localTime(verification.createdUnix)} by ${verification.createdBy}`],
     ['observed', localTime(verification.observedUnix) || 'not yet'],
+    ['refused', refusedText(verification)],
     ['expires', localTime(verification.expiresUnix)],
     ['digest', verification.claimsDigest],
     ['trust', verification.connectionName],
