@@ -6,7 +6,7 @@ import type { Role } from '../../machines/membership.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import type { RequestKey } from '../alerting/port.ts';
-import type { Host, StoredRecord } from '../host-port.ts';
+import type { Draft, Host, ProjectView, StoredRecord } from '../host-port.ts';
 import { createInvitations, type InvitationDeps, revokeAllKeys } from './invitations.ts';
 import { changeRole, join, leave, membershipOf } from './membership-changes.ts';
 import { assertActive, shownName, toldOf } from './people-index.ts';
@@ -83,17 +83,17 @@ async function createProject(
   { by, project, displayName, owner, request }: Parameters<Members['createProject']>[0],
 ): Promise<void> {
   checkProject(project, displayName);
-  if (request) await noteRequest(host, by, project, request);
+  const maker = by.kind === 'human' ? owner : null;
+  if (request || maker !== null) await reserve(host, { by, project, maker, request });
   await host.submit({
     project,
     by,
     ...(request && { request }),
     decide(draft) {
-      // Also where there is no record: samples may have come in for an id that nobody has made.
-      const isTaken = draft.record('project', project) || host.projects().includes(project);
-      if (isTaken) throw new Refusal('INVALID_STATE', `There is a project ${project} already`);
+      assertFree(host, draft, project);
       const facts = owner === null ? undefined : factsOf(host, owner);
-      if (owner !== null && by.kind === 'human') checkCount(host, owner);
+      // Again: a resend long after an attempt that was cut off finds what was made since.
+      if (maker !== null) checkCount(ownedBy(host, maker));
       const body = { displayName: shownName(displayName, project), createdMs: draft.at };
       draft.putRecord({ kind: 'project', id: project, body });
       if (facts) join(draft, facts, 'OWNER', by);
@@ -102,14 +102,63 @@ async function createProject(
   });
 }
 
-/** In a chain that all projects share: the same request id for another project is told apart. */
-async function noteRequest(
+/** Record of a person: projects that are being made by them. */
+const BEING_MADE = 'projectsBeingMade';
+/** How long an attempt that came to nothing counts, ms: a project is made in far less. */
+const ATTEMPT_MS = 600_000;
+
+interface Attempt {
+  readonly project: string;
+  readonly atMs: number;
+}
+
+/**
+ * In a chain that all projects share, so that neither the count of a person's projects is raced past
+ * by making several at once, nor one request id is used for two projects. What is refused leaves no
+ * commit. Throws INVALID_STATE, LIMIT_EXCEEDED.
+ */
+async function reserve(
   host: Host,
-  by: Actor,
-  project: string,
-  request: RequestKey,
+  asked: {
+    readonly by: Actor;
+    readonly project: string;
+    /** The person whose projects are counted; null: the operator's are not. */
+    readonly maker: string | null;
+    readonly request: RequestKey | undefined;
+  },
 ): Promise<void> {
-  await host.submit({ project: SYSTEM_PROJECT, by, request, decide: () => ({ project }) });
+  const { by, project, maker, request } = asked;
+  await host.submit({
+    project: SYSTEM_PROJECT,
+    by,
+    ...(request && { request }),
+    decide(draft) {
+      assertFree(host, host.view(project), project);
+      if (maker !== null) noteAttempt(host, draft, maker, project);
+      return { project };
+    },
+  });
+}
+
+function noteAttempt(host: Host, draft: Draft, person: string, project: string): void {
+  const noted = draft.record(BEING_MADE, person)?.body.attempts;
+  // Records of this kind are written here alone.
+  const before = Array.isArray(noted) ? (noted as Attempt[]) : [];
+  const others = before.filter(
+    (each) =>
+      each.project !== project &&
+      draft.at < each.atMs + ATTEMPT_MS &&
+      !host.view(each.project).record('project', each.project),
+  );
+  checkCount(ownedBy(host, person) + others.length);
+  const attempts = [...others, { project, atMs: draft.at }];
+  draft.putRecord({ kind: BEING_MADE, id: person, body: { attempts } });
+}
+
+/** Also taken without a record: samples may have come in for an id that nobody has made. */
+function assertFree(host: Host, view: Pick<ProjectView, 'record'>, project: string): void {
+  if (!view.record('project', project) && !host.projects().includes(project)) return;
+  throw new Refusal('INVALID_STATE', `There is a project ${project} already`);
 }
 
 function checkProject(project: string, displayName: string): void {
@@ -124,9 +173,12 @@ function checkProject(project: string, displayName: string): void {
   });
 }
 
-function checkCount(host: Host, person: string): void {
-  const owned = placesOf(host, person).filter(({ role }) => role === 'OWNER');
-  if (owned.length < PROJECTS_OF_PERSON_MAX) return;
+function ownedBy(host: Host, person: string): number {
+  return placesOf(host, person).filter(({ role }) => role === 'OWNER').length;
+}
+
+function checkCount(owned: number): void {
+  if (owned < PROJECTS_OF_PERSON_MAX) return;
   throw new Refusal('LIMIT_EXCEEDED', `You own ${PROJECTS_OF_PERSON_MAX} projects already`, {
     limit: String(PROJECTS_OF_PERSON_MAX),
   });

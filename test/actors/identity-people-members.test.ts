@@ -139,7 +139,52 @@ t.test('members of a project, and projects of a person, are bounded', async (t) 
     world.members.createProject({ by, project: `p-${n}`, displayName: 'P', owner: ann });
   for (let n = 1; n < PROJECTS_OF_PERSON_MAX; n++) await make(n);
   t.equal(await outcomeOf(() => make(100)), 'LIMIT_EXCEEDED');
+  const sequence = () => world.host.appliedSequence();
+  const before = sequence();
+  t.equal(await outcomeOf(() => make(7)), 'INVALID_STATE');
+  t.equal(await outcomeOf(() => make(100)), 'LIMIT_EXCEEDED');
+  t.equal(sequence(), before, 'what is refused leaves no commit');
   t.equal(await outcomeOf(() => make(101, operator)), 'accepted', 'the operator may');
+});
+
+t.test('projects made at once are counted as those made one by one', async (t) => {
+  const world = await startPeopleWorld(t);
+  const ann = await world.person('ann@example.org');
+  const make = (n: number) =>
+    world.members.createProject({
+      ...{ by: humanOf(ann), project: `p-${n}`, displayName: 'P', owner: ann },
+      request: { scope: 'ann', id: `r-${n}`, fingerprint: `${n}` },
+    });
+  const numbers = Array.from({ length: PROJECTS_OF_PERSON_MAX + 20 }, (_, n) => n);
+  const outcomes = await Promise.all(numbers.map((n) => outcomeOf(() => make(n))));
+  const count = (outcome: string) => outcomes.filter((each) => each === outcome).length;
+  t.same([count('accepted'), count('LIMIT_EXCEEDED')], [PROJECTS_OF_PERSON_MAX, 20]);
+  t.equal(world.members.placesOf(ann).length, PROJECTS_OF_PERSON_MAX);
+  t.equal(await outcomeOf(() => make(0)), 'accepted', 'a resend is no further one');
+});
+
+t.test('an attempt that was cut off counts for ten minutes, and may be resent', async (t) => {
+  let isCut = true;
+  const world = await startPeopleWorld(t, (host) => ({
+    ...host,
+    submit(submission) {
+      if (!isCut || !submission.project.startsWith('p-')) return host.submit(submission);
+      return Promise.reject(new Error('the stream gives no answer'));
+    },
+  }));
+  const ann = await world.person('ann@example.org');
+  const make = (n: number) =>
+    world.members.createProject({
+      ...{ by: humanOf(ann), project: `p-${n}`, displayName: 'P', owner: ann },
+      request: { scope: 'ann', id: `r-${n}`, fingerprint: `${n}` },
+    });
+  for (let n = 0; n < PROJECTS_OF_PERSON_MAX; n++) await t.rejects(make(n), /no answer/);
+  isCut = false;
+  t.equal(await outcomeOf(() => make(100)), 'LIMIT_EXCEEDED');
+  t.equal(await outcomeOf(() => make(3)), 'accepted', 'finished by a resend');
+  world.clock.jump(600_000);
+  t.equal(await outcomeOf(() => make(100)), 'accepted');
+  t.equal(world.members.placesOf(ann).length, 2);
 });
 
 /** One act of the model: who does what to whom, by their places in lists. */
