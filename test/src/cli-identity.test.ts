@@ -203,7 +203,7 @@ async function members(t: Test, world: CliWorld): Promise<void> {
     const login = await svc(['login', '--link', '-'], { as: 'new', input: invited.stdout });
     t.equal(login.code, 0, login.stderr);
     const mine = await svc(['members', 'list'], { as: 'new' });
-    t.match(mine.stdout, /^\w+ +new +VIEWER +\S+ +you$/m);
+    t.match(mine.stdout, /^\w+ +new .*VIEWER +\S+ +you$/m);
     t.match(mine.stdout, /^\w+ .* OWNER +\S+$/m, 'the other one is not');
     const denied = await svc(['service-accounts', 'list'], { as: 'new' });
     t.match(denied, { code: 3, stderr: /an OWNER may/ });
