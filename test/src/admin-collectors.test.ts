@@ -4,7 +4,13 @@
  */
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
-import { dataFolder, type Program, runToEnd, startProgram } from '../support/program.ts';
+import {
+  dataFolder,
+  type Program,
+  runInProcess,
+  runToEnd,
+  startProgram,
+} from '../support/program.ts';
 
 const WRITE = 'ingest.v1.IngestService/WriteSamples';
 const LIST = 'monitoring.v1.MonitoringService/ListVMMonitoring';
@@ -22,10 +28,11 @@ t.test(
     const folder = dataFolder(t);
     const program = await startProgram(t, folder, { SVC_COLLECT: 'none' });
     const admin = async (...words: string[]) => {
-      const { code, stdout, text } = await runToEnd(['admin', ...words, '--data', folder]);
+      const { code, stdout, text } = await runInProcess(['admin', ...words, '--data', folder]);
       return { code, stdout, text };
     };
-    const made = await admin('collector-key', 'create', '--datacenter', 'DC-2', '--json');
+    const create = ['collector-key', 'create', '--datacenter', 'DC-2', '--json'];
+    const made = await runToEnd(['admin', ...create, '--data', folder]);
     t.equal(made.code, 0, made.text);
     const { key, id, expiresMs } = JSON.parse(made.stdout);
     t.match(key, /^svc_col_/);

@@ -2,7 +2,7 @@
  * `svc history` as an operator runs it: on a folder without a service, and beside one that runs. The
  * history is a made-up fleet's, with chunks that somebody has damaged.
  */
-import { existsSync, mkdirSync, statSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import t, { type Test } from 'tap';
@@ -10,14 +10,31 @@ import { HISTORY_FILE } from '../../sqlite/history/history-file.ts';
 import { openHistory } from '../../sqlite/history/store.ts';
 import { systemClock } from '../../streams/clock.ts';
 import { fleetRows, fleetVm } from '../support/fleet.ts';
-import { dataFolder, type Ended, runToEnd, startProgram } from '../support/program.ts';
+import {
+  dataFolder,
+  type Ended,
+  runInProcess,
+  runToEnd,
+  startProgram,
+} from '../support/program.ts';
 
 const HOUR = 3_600_000;
 const VMS = 40;
 const settings = { SVC_COLLECT: 'none' };
 
-/** A folder with six hours of history, flushed by the hour. */
+/** Folder of the history that all tests copy; made once. */
+let made: Promise<string> | undefined;
+
+/** A folder with a copy of the history. */
 async function folderWithHistory(t: Test): Promise<string> {
+  const folder = dataFolder(t);
+  made ??= makeHistory();
+  cpSync(await made, folder, { recursive: true });
+  return folder;
+}
+
+/** A folder with six hours of history, flushed by the hour. */
+async function makeHistory(): Promise<string> {
   const folder = dataFolder(t);
   const history = openHistory({
     ...{ folder, clock: systemClock, logIdentity: 'an earlier log', background: false },
@@ -52,7 +69,7 @@ function damage(folder: string, vm: string): number {
 }
 
 const history = (what: string, folder: string, ...more: string[]): Promise<Ended> =>
-  runToEnd(['history', what, '--data', folder, ...more]);
+  runInProcess(['history', what, '--data', folder, ...more]);
 
 t.test('history is counted and checked where no service runs, and so it says', async (t) => {
   const folder = await folderWithHistory(t);
@@ -68,12 +85,12 @@ t.test('history is counted and checked where no service runs, and so it says', a
   t.match(json, { stored: { vms: VMS, projects: 1, rows: 14_400 } });
   t.notOk('running' in json);
 
-  const sound = await history('check', folder);
+  const sound = await runToEnd(['history', 'check', '--data', folder]);
   t.match(sound, { code: 0, stdout: /14,400 rows, [\d,]+ samples, .*: all of it is as it was wr/ });
   t.match(sound.text, /^checked \d+ of \d+ chunks \(\d+ %\)$/m, 'how far it is, is told');
 
   const chunk = damage(folder, fleetVm(3));
-  const damaged = await history('check', folder);
+  const damaged = await runToEnd(['history', 'check', '--data', folder]);
   t.equal(damaged.code, 1);
   t.match(damaged.stdout, '1 of the chunks is damaged:');
   const line = new RegExp(
@@ -141,8 +158,8 @@ t.test('what cannot be done is told in a sentence, with what would do', async (t
     history('stats', empty),
     history('check', join(empty, 'absent')),
     runToEnd(['help', 'history']),
-    runToEnd(['help']),
-    ...mistakes.map((args) => runToEnd(['history', ...args])),
+    runInProcess(['help']),
+    ...mistakes.map((args) => runInProcess(['history', ...args])),
   ]);
   t.match(none, {
     code: 1,

@@ -130,7 +130,9 @@ export async function runInProcess(
       text += chunk;
       stdout += chunk;
     },
-    stderr: (chunk) => void (text += chunk),
+    stderr(chunk) {
+      text += chunk;
+    },
     onSignal: () => () => {},
   });
   return { code, text, stdout };
