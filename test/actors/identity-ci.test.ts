@@ -137,7 +137,12 @@ t.test('Approval: only permissions that the verification and the account have', 
   t.equal(await refused([]), 'INVALID_FIELD', 'none');
   t.equal(await refused(['collector']), 'INVALID_FIELD', 'one that nobody grants here');
   t.equal(await refused(READ, { serviceAccount: 'nobody' }), 'NOT_FOUND');
-  t.equal(await refused(READ, { issuer: 'sourcehut' }), 'INVALID_FIELD');
+  const unconfigured = await refusalOf(start(world, { issuer: 'sourcehut' }));
+  t.match(
+    unconfigured,
+    { reason: 'INVALID_FIELD', message: /SVC_CI_ISSUERS/ },
+    'says what would do',
+  );
   const open = await start(world, { capabilities: READ });
   const { digest } = await world.ci.submitProof({ ...open, assertion: world.assertion() });
   const approve = (capabilities: readonly string[]) =>
