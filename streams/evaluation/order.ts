@@ -5,8 +5,11 @@
  */
 import type { SampleBatch } from '../samples/batch.ts';
 
-/** Row indexes of `batch` in the order to fold them. */
+const ONE = Uint32Array.of(0);
+
+/** Row indexes of `batch` in the order to fold them; not to be changed. */
 export function inArrivalOrder(batch: SampleBatch): Uint32Array {
+  if (batch.count === 1) return ONE;
   const order = Uint32Array.from({ length: batch.count }, (_, i) => i);
   return hasOneRowEach(batch) ? order : sorted(batch, order);
 }

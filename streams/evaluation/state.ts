@@ -76,6 +76,8 @@ export interface WatchedProject {
 export interface EvaluationState {
   readonly projects: Map<string, WatchedProject>;
   readonly plans: Map<string, LayoutPlan>;
+  /** The same by the list itself, where one comes again and again. */
+  readonly plansByList: WeakMap<readonly SeriesKey[], LayoutPlan>;
   /** Instances with an open incident: what ticks look at. */
   readonly open: Set<Instance>;
   /** Rules (`project/rule`) that a marker has removed: paused, as far as is known here. */
@@ -102,6 +104,7 @@ export function emptyState(): EvaluationState {
   return {
     projects: new Map(),
     plans: new Map(),
+    plansByList: new WeakMap(),
     open: new Set(),
     paused: new Set(),
     stale: new Set(),
@@ -177,6 +180,8 @@ export function watchedVm(project: WatchedProject, vm: string): WatchedVm {
 
 /** Shape of rows with these series, the same object each time. */
 export function planOf(state: EvaluationState, series: readonly SeriesKey[]): LayoutPlan {
+  const known = state.plansByList.get(series);
+  if (known) return known;
   const key = series.join('\n');
   let plan = state.plans.get(key);
   if (!plan) {
@@ -184,6 +189,7 @@ export function planOf(state: EvaluationState, series: readonly SeriesKey[]): La
     plan = { series, inputs: new Map() };
     state.plans.set(key, plan);
   }
+  state.plansByList.set(series, plan);
   return plan;
 }
 
