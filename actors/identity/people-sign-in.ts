@@ -32,6 +32,7 @@ import { adopt, KEYS_TO_END, signInByOwnLink, unknownLink } from './people-links
 import type { People, StartedSession, VouchedIdentity } from './people-port.ts';
 import { startSession } from './sessions.ts';
 import { sameDigest } from './sign-in-secrets.ts';
+import { hasSignIns } from './sign-ins.ts';
 
 /** An invitation whose link has begun a session. */
 const INVITATION_USED = 'invitationUsed';
@@ -127,17 +128,19 @@ async function personOfInvitation(
 
 /**
  * An acceptance that was cut off before its session goes on: of whoever is signed in, or of the
- * person that this very link has made (`id`) and that nobody has proven to be since. Accepted in
- * another way, the link is of no use: it would sign somebody else in.
+ * person that this very link has made (`id`) and that nobody has proven to be, or has signed in as,
+ * since. Accepted in another way, the link is of no use: it would sign somebody else in.
  */
 function assertResumed(
-  system: Pick<Draft, 'instance'>,
+  system: Pick<Draft, 'instance' | 'record'>,
   asked: { acceptedBy: string; presenter: string | undefined; id: string; isVouched: boolean },
 ): void {
   const { acceptedBy, presenter, id, isVouched } = asked;
   if (acceptedBy === presenter) return;
-  const isMadeByIt = acceptedBy === id && presenter === undefined;
-  if (isMadeByIt && (isVouched || assertActive(system, id).email === '')) return;
+  if (acceptedBy === id && presenter === undefined) {
+    const isSomebody = isVouched ? hasSignIns(system, id) : assertActive(system, id).email !== '';
+    if (!isSomebody) return;
+  }
   throw usedInvitation('USED');
 }
 

@@ -27,6 +27,11 @@ export function signInsOf(view: Pick<ProjectView, 'record' | 'instance'>, person
   return { sessions: open('session', body.sessions), links: open('signInLink', body.links) };
 }
 
+/** Has the person ever had a session or a link of their own? */
+export function hasSignIns(view: Pick<ProjectView, 'record'>, person: string): boolean {
+  return view.record(KIND, person) !== undefined;
+}
+
 /** Ends every unused link of a person in a decision of `_system`, or those that a session confirmed. */
 export function revokeLinks(
   draft: Draft,

@@ -141,8 +141,14 @@ t.test('members of a project, and projects of a person, are bounded', async (t) 
   t.equal(await outcomeOf(() => make(100)), 'LIMIT_EXCEEDED');
   const sequence = () => world.host.appliedSequence();
   const before = sequence();
-  t.equal(await outcomeOf(() => make(7)), 'INVALID_STATE');
-  t.equal(await outcomeOf(() => make(100)), 'LIMIT_EXCEEDED');
+  for (const [n, outcome] of [
+    [7, 'INVALID_STATE'],
+    [100, 'LIMIT_EXCEEDED'],
+  ] as const) {
+    const request = { scope: owner.name, id: `r-${n}`, fingerprint: `${n}` };
+    const asked = { by: owner, project: `p-${n}`, displayName: 'P', owner: ann, request };
+    t.equal(await outcomeOf(() => world.members.createProject(asked)), outcome);
+  }
   t.equal(sequence(), before, 'what is refused leaves no commit');
   t.equal(await outcomeOf(() => make(101, operator)), 'accepted', 'the operator may');
 });
