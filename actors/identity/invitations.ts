@@ -36,8 +36,6 @@ export const INVITATIONS_MAX = 100;
 /** Record: the open invitation to an address, by the digest of the address. */
 const TO_ADDRESS = 'invitationTo';
 
-const SERVICE: Actor = { kind: 'service', name: 'service/sign-in' };
-
 export interface InvitationDeps {
   readonly host: Host;
   readonly clock: Clock;
@@ -170,7 +168,7 @@ async function accept(
   asked: Parameters<Invitations['accept']>[0],
 ): Promise<void> {
   const { project, invitation, person } = asked;
-  const by: Actor = { kind: 'human', name: `people/${person}` };
+  const by = personActor(person);
   await host.submit({
     project,
     by,
@@ -216,7 +214,7 @@ async function noteName(host: Host, person: string): Promise<void> {
     if (!isOutdated(row, told)) continue;
     await host.submit({
       project: row.project,
-      by: SERVICE,
+      by: personActor(person),
       decide: (draft) => noteFacts(draft, row.instance, told),
     });
   }
@@ -224,8 +222,13 @@ async function noteName(host: Host, person: string): Promise<void> {
 
 async function revokeKeysOf(host: Host, person: string, reason: string): Promise<void> {
   for (const { project, instance: member } of host.findInstancesOf('membership', person)) {
-    await revokeAllKeys(host, { project, member, reason, by: SERVICE });
+    await revokeAllKeys(host, { project, member, reason, by: personActor(person) });
   }
+}
+
+/** Whose sign-in it is that brings it about. */
+function personActor(person: string): Actor {
+  return { kind: 'human', name: `people/${person}` };
 }
 
 /** In batches, until none is left. */

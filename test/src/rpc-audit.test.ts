@@ -4,7 +4,9 @@
  */
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
+import { memberIdOf } from '../../actors/identity/names.ts';
 import { machineDefinitions } from '../../machines/registry.ts';
+import { keyOf, settle, shop, startPeopleWorld } from '../support/people-world.ts';
 import { type CallOptions, type RpcWorld, startRpcWorld, VM } from '../support/rpc-world.ts';
 
 const PROJECT = 'projects/demo';
@@ -89,6 +91,20 @@ t.test('The path of a VM is that of its enrolment', async (t) => {
   t.same((await list(world, { machine: 'enrolment' }, who)).body.transitions, transitions);
   const other = await list(world, { instanceName: `${VM}0` }, who);
   t.same(other.body.transitions, [], 'and of no other VM');
+});
+
+t.test('What a proven address ends in projects is by the person who proved it', async (t) => {
+  const world = await startPeopleWorld(t);
+  const web = await shop(world);
+  const { person } = await world.use(await web.tokenTo('bob@example.org'));
+  await keyOf(world, memberIdOf('web', person), 'bobs');
+  const link = await world.people.linkByEmail('bob@example.org');
+  await world.use({ token: link?.token ?? '' });
+  await settle();
+  const steps = world.host.view('web').transitions({ limit: 100 }).items;
+  const told = steps.map(({ machine, event, by }) => `${machine} ${event.type} ${by.name}`);
+  t.ok(told.includes(`credential revoked people/${person}`), told.join('\n'));
+  t.ok(told.includes(`membership renamed people/${person}`), told.join('\n'));
 });
 
 t.test('Nobody but an owner is shown an identity, by filter, by name or in passing', async (t) => {
