@@ -30,7 +30,7 @@ export interface SessionContext extends Omit<SessionInput, 'at'> {
   readonly endedReason: string | null;
 }
 
-export interface PreviousSecret {
+interface PreviousSecret {
   readonly hash: string;
   readonly untilMs: number;
   /** true: nobody has shown the new secret yet; perhaps nobody has it. */

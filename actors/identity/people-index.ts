@@ -89,7 +89,7 @@ export function contextOfPerson(row: Instance): PersonContext {
 }
 
 /** What projects are told of a person. */
-export interface ToldPerson {
+interface ToldPerson {
   readonly displayName: string;
   /** Verified; '' = none. */
   readonly email: string;
