@@ -13,6 +13,7 @@ import { run as exportShard } from './export.ts';
 import { run as history } from './history.ts';
 import { run as ingest } from './ingest.ts';
 import { run as mainThread } from './main-thread.ts';
+import { run as preview } from './preview.ts';
 import { run as queryStorm } from './query-storm.ts';
 import { run as reading } from './reading.ts';
 import { run as start } from './start.ts';
@@ -29,6 +30,7 @@ const benches: Readonly<Record<string, () => Promise<void>>> = {
   export: exportShard,
   reading,
   'query-storm': queryStorm,
+  preview,
   streams,
   commits,
   'ci-tokens': ciTokens,
