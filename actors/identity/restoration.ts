@@ -11,7 +11,6 @@ import { type Actor, SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import type { RequestKey } from '../alerting/port.ts';
 import type { Draft, Host, Instance } from '../host-port.ts';
-import { membershipOf } from './membership-changes.ts';
 import { ownerName, parseOwner } from './names.ts';
 import { StepBatch } from './step-batch.ts';
 
@@ -253,5 +252,5 @@ function revivedTrust(host: Deps, row: Instance): RevivedCredential {
 function nameOfOwner(host: Deps, owner: string): string {
   const parsed = parseOwner(owner);
   const row = parsed && host.view(parsed.project).instance(parsed.machine, parsed.id);
-  return row ? membershipOf(row).displayName : '';
+  return String(row?.context.displayName ?? '');
 }
