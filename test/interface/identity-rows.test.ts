@@ -76,7 +76,10 @@ const rules: readonly Covered[] = [
     row: '7',
     tests: [
       [ciCalls, 'A typed repository name alone never establishes trust'],
-      [ciCalls, 'Signing in to the dashboard with the CI platform’s account does not authorize'],
+      [
+        'src/rpc-ci-proofs.test.ts',
+        'Signing in to the dashboard with the CI platform’s account does not authorize',
+      ],
     ],
   },
   {

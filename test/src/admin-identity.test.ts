@@ -4,56 +4,19 @@
  */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer, request } from 'node:http';
+import { createServer } from 'node:http';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
-import t, { type Test } from 'tap';
+import t from 'tap';
 import { memberIdOf } from '../../actors/identity/names.ts';
-import { openAdminServer } from '../../src/admin/admin-server.ts';
-import { transitionRoutes } from '../../src/admin/audit-routes.ts';
-import { identityRoutes } from '../../src/admin/identity-routes.ts';
-import type { Surroundings } from '../../src/cli/command.ts';
-import { runProgram } from '../../src/cli/program.ts';
-import { silentLog } from '../../src/log.ts';
 import { SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
+import { startAdmin, svc } from '../support/admin-world.ts';
 import { reasonOf } from '../support/credential-world.ts';
 import { identitiesOf } from '../support/identities.ts';
-import { outcomeOf, startPeopleWorld } from '../support/people-world.ts';
+import { outcomeOf } from '../support/people-world.ts';
 import { dataFolder, runToEnd, startProgram } from '../support/program.ts';
 
 const ME = `operator/${userInfo().username}`;
-
-/** Runs `svc` with these arguments in this process. */
-async function svc(argv: readonly string[], environment: Surroundings['environment'] = {}) {
-  let [stdout, stderr] = ['', ''];
-  const code = await runProgram(argv, {
-    ...{ environment, isTerminal: false, log: () => {}, exitNow: () => {} },
-    stdout: (text) => {
-      stdout += text;
-    },
-    stderr: (text) => {
-      stderr += text;
-    },
-    onSignal: () => () => {},
-  });
-  return { code, stdout, stderr };
-}
-
-/** A service's socket over a world of people, and the commands that ask it. */
-async function startAdmin(t: Test) {
-  const world = await startPeopleWorld(t);
-  const folder = dataFolder(t);
-  const routes = {
-    ...identityRoutes({ ...world, publicUrl: 'https://svc.example' }),
-    ...transitionRoutes(world.host),
-  };
-  const server = await openAdminServer({ folder, routes, log: silentLog });
-  t.teardown(() => server.close());
-  const admin = (...args: string[]) => svc(['admin', ...args, '--data', folder]);
-  const asJson = async (...args: string[]) => JSON.parse((await admin(...args, '--json')).stdout);
-  const use = (link: string) => world.use({ token: link.split('#')[1] ?? '' });
-  return { world, folder, admin, asJson, use };
-}
 
 t.test('a project is made with its owner, who signs in by a link, once', async (t) => {
   const { world, admin, asJson, use } = await startAdmin(t);
@@ -350,26 +313,6 @@ t.test('a command line that will not do is told with what would', async (t) => {
     stdout: /--role ROLE +What they may/,
   });
   t.match((await svc(['help'])).stdout, /^ {2}admin +Make projects/m);
-});
-
-t.test('what is sent to the socket is bounded, and has to be a JSON object', async (t) => {
-  const { folder } = await startAdmin(t);
-  const post = (body: string) =>
-    new Promise<number | undefined>((resolve, reject) => {
-      const path = '/v1/projects/list';
-      const asked = request({ socketPath: join(folder, 'admin.sock'), path, method: 'POST' });
-      asked.on('response', (response) => {
-        response.resume();
-        resolve(response.statusCode);
-      });
-      asked.on('error', reject);
-      asked.end(body);
-    });
-  t.equal(await post(''), 200);
-  t.equal(await post('{}'), 200);
-  for (const bad of ['[]', '"x"', '{', `{"a":"${'x'.repeat(70_000)}"}`]) {
-    t.equal(await post(bad), 400, bad.slice(0, 10));
-  }
 });
 
 t.test('the program as a user starts it: from a folder to a signed-in owner', async (t) => {

@@ -274,7 +274,7 @@ t.test('the action installs itself without the right to ask for identity tokens'
   const npm = `#!/bin/bash
 echo "npm $1 sees $(compgen -e | tr '\\n' ' ')"
 mkdir "$3/bin" "$3/node_modules"
-echo 'console.log("svc sees", Object.keys(process.env).join(" "))' > "$3/bin/svc.js"
+echo 'process.stdout.write("svc sees " + Object.keys(process.env).join(" ") + "\\n")' > "$3/bin/svc.js"
 `;
   const action = readFileSync(join(root, 'action.yml'), 'utf8');
   const checkout = t.testdir({ 'action.yml': action, tools: { npm } });

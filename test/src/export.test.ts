@@ -8,10 +8,8 @@ import type { FastifyInstance } from 'fastify';
 import t, { type Test } from 'tap';
 import { SHARD_VMS_MAX } from '../../actors/export-shards.ts';
 import { Exporter } from '../../src/export/exporter.ts';
-import { Exposition } from '../../src/export/exposition.ts';
 import { scrapeTargets } from '../../src/export/scrape-targets.ts';
 import { addExportRoutes } from '../../src/http/export-routes.ts';
-import { formatFor } from '../../src/http/negotiation.ts';
 import { EXPANDED_SERIES } from '../../streams/metrics/catalogue.ts';
 import { seriesCatalogue } from '../../streams/metrics/series-catalogue.ts';
 import { componentPath, needs } from '../support/components.ts';
@@ -327,41 +325,6 @@ t.test('label values are escaped, and otherwise as they are', async (t) => {
     line,
     'vm_name="a\\"b\\\\c\\nd\0e\u{1F600}",fstype="ext4",mountpoint="/x \\"y\\"\\\\\\n"} 1 ',
   );
-});
-
-t.test('a time of OpenMetrics reads as its millisecond, as Prometheus cuts it off', (t) => {
-  for (let i = 0; i < 20_000; i++) {
-    // Doubles of seconds are fine enough for it until 2038.
-    const timeMs = START_MS + i * 18_000_017;
-    const exposition = new Exposition('openmetrics');
-    const vm = { project: 'p', vm: 'v', displayName: 'n', datacenter: 'd' };
-    exposition.add(vm, [{ key: 'svc_vm_load1', timeMs, value: 1 }]);
-    const seconds = Number(/ 1 (\S+)\n/.exec(exposition.text())?.[1]);
-    if (Math.trunc(seconds * 1000) !== timeMs) t.fail(`${timeMs} reads as ${seconds}`);
-  }
-  t.pass('20,000 times until 2037');
-  t.end();
-});
-
-t.test('the format follows the Accept header', (t) => {
-  const prometheus3 =
-    'application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,' +
-    'application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=1.0.0;q=0.3,' +
-    'text/plain;version=0.0.4;q=0.2,*/*;q=0.1';
-  const cases: readonly (readonly [string | undefined, string])[] = [
-    [undefined, 'text'],
-    ['*/*', 'text'],
-    [prometheus3, 'openmetrics'],
-    ['text/plain;version=0.0.4;q=0.5,application/openmetrics-text;q=0.4', 'text'],
-    ['application/openmetrics-text', 'openmetrics'],
-    ['Application/OpenMetrics-Text; Version="1.0.0"', 'openmetrics'],
-    ['application/openmetrics-text;version=0.0.1', 'text'],
-    ['application/openmetrics-text;q=0', 'text'],
-    ['application/json', 'text'],
-    [',;=,', 'text'],
-  ];
-  for (const [accept, format] of cases) t.equal(formatFor(accept), format, accept ?? 'none');
-  t.end();
 });
 
 t.test('a shard is packed for who takes gzip', async (t) => {

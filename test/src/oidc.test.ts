@@ -5,12 +5,9 @@
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
-import { EncryptJWT, type JWTPayload, UnsecuredJWT } from 'jose';
+import { type JWTPayload, UnsecuredJWT } from 'jose';
 import t, { type Test } from 'tap';
 import { createIdentityProvider, SignInFailed } from '../../src/http/auth/identity-provider.ts';
-import { createLoginStates } from '../../src/http/auth/login-state.ts';
-import { scrubSecrets } from '../../src/log.ts';
-import { VirtualClock } from '../../streams/clock.ts';
 import {
   ada,
   CLIENT_ID,
@@ -304,28 +301,6 @@ t.test(
     t.equal(sessionState(world.people, planted), 'CREDENTIAL_REVOKED');
   },
 );
-
-t.test('the login state is sealed, and good for ten minutes', async (t) => {
-  const clock = new VirtualClock(Date.UTC(2026, 0, 1));
-  const [key, other] = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(2)];
-  const states = createLoginStates(key, clock);
-  const state = { state: 's', nonce: 'n', verifier: 'v', returnPath: '/' };
-  const sealed = await states.seal(state);
-  t.same(await states.open(sealed), state);
-  t.equal(scrubSecrets(`svc_login=${sealed}; a=b`), 'svc_login=[redacted token]; a=b');
-  t.equal(await createLoginStates(other, clock).open(sealed), undefined);
-  t.equal(await states.open(`${sealed.slice(0, -2)}AA`), undefined);
-  t.equal(await states.open('nothing'), undefined);
-  const foreign = await new EncryptJWT({ ...state })
-    .setProtectedHeader({ alg: 'dir', enc: 'A256GCM' })
-    .setAudience('another purpose')
-    .setIssuedAt(clock.now() / 1000)
-    .setExpirationTime(clock.now() / 1000 + 60)
-    .encrypt(key);
-  t.equal(await states.open(foreign), undefined);
-  await clock.advance(600_000);
-  t.equal(await states.open(sealed), undefined);
-});
 
 t.test('a provider that is away stops nothing but its own sign-ins', async (t) => {
   const world = await start(t);

@@ -10,10 +10,7 @@ import { create, fromBinary, toJsonString } from '@bufbuild/protobuf';
 import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
 import fc from 'fast-check';
 import t, { type Test } from 'tap';
-import type { ProjectView } from '../../actors/host-port.ts';
 import type { Ingest, WriteRequest } from '../../actors/ingest-port.ts';
-import type { Authenticator } from '../../src/auth/authenticator.ts';
-import type { CredentialPrincipal } from '../../src/auth/principal.ts';
 import { loadConfig } from '../../src/config.ts';
 import {
   IngestService,
@@ -33,6 +30,7 @@ import { addFastWriteSamples } from '../../src/rpc/write-samples-fast.ts';
 import { systemClock } from '../../streams/clock.ts';
 import { seededRandom } from '../../streams/random.ts';
 import { Refusal } from '../../streams/refusal.ts';
+import { authenticator, view } from '../support/write-callers.ts';
 import { anyRequest, damagedOf, encoded, type RequestInit } from '../support/write-requests.ts';
 
 const PATH = '/svc.ingest.v1.IngestService/WriteSamples';
@@ -62,43 +60,6 @@ interface Side {
 /** What ingest does with the next requests; both sides share it. */
 const behaviour: { write: Ingest['write'] } = { write: async () => nothing };
 const nothing = { accepted: 0, duplicates: 0, rejected: [] };
-
-/** By key: what of the caller is not as most are. */
-const callers: Readonly<Record<string, Partial<CredentialPrincipal>>> = {
-  collector: {},
-  reader: {},
-  bound: { datacenter: 'DC-2' },
-  everywhere: { project: '_system', datacenter: 'DC-2' },
-  agent: { kind: 'vm', datacenter: 'DC-1', vm: 'vm-1' },
-};
-
-/** Projects that somebody has made. */
-const projects = new Set(['demo', 'second']);
-
-function view(project: string) {
-  const record = (_kind: string, id: string) => (projects.has(id) ? { id } : undefined);
-  return { project, record } as unknown as ProjectView;
-}
-
-function authenticateKey(authorization: string | undefined): CredentialPrincipal {
-  const name = authorization?.replace('Bearer ', '');
-  if (name === undefined) throw new Refusal('MISSING_CREDENTIAL', 'No Authorization header');
-  if (name === 'fault') throw new TypeError('A mistake of ours');
-  const who = callers[name];
-  if (who === undefined) throw new Refusal('CREDENTIAL_REVOKED', 'The key was revoked');
-  const capabilities = name === 'reader' ? ['monitoring.read'] : ['collector'];
-  const about = { kind: 'col', credential: 'c1', name: 'c1', project: 'demo' } as const;
-  const bounds = { withdrawn: [], expiresMs: Number.POSITIVE_INFINITY, tokenEpoch: null };
-  return { ...about, ...bounds, capabilities, datacenter: null, vm: null, ...who };
-}
-
-const authenticator: Authenticator = {
-  authenticateKey,
-  authenticate: async (authorization) => authenticateKey(authorization),
-  identify: async ({ authorization }) => authenticateKey(authorization),
-  again: (principal) => principal,
-  watch: () => () => {},
-};
 
 async function openSide(t: Test, fast: boolean): Promise<Side> {
   const written: WriteRequest[] = [];

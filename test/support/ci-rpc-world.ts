@@ -87,3 +87,14 @@ export async function startCiRpcWorld(t: Test) {
 }
 
 const BOTH = ['monitoring.read', 'monitoring.write'];
+
+/** Does a request with this bearer succeed now? The reason when it does not. */
+export async function reads(
+  world: CiRpcWorld,
+  key: string,
+  projectName = PROJECT_NAME,
+): Promise<string> {
+  const request = { projectName, inventoryOnly: true };
+  const answer = await world.call('ListVMMonitoring', request, { key });
+  return answer.status === 200 ? 'accepted' : String(answer.reason);
+}

@@ -106,7 +106,13 @@ export async function startOidcWorld(
     ...{ jwk, redirectUri: `${world.origin}/auth/callback` },
     ...{ isPublicClient: options.isPublicClient ?? false, more: options.configuration ?? {} },
   });
-  handle = (request, response) => {
+  handle = interactions(provider, control);
+  return { ...world, provider: control };
+}
+
+/** The provider, with whoever is at it signing in, or cancelling, without a page. */
+function interactions(provider: ReturnType<typeof openProvider>, control: ProviderControl) {
+  return (request: IncomingMessage, response: ServerResponse): void => {
     if (!request.url?.startsWith('/interaction/')) {
       void provider.callback()(request, response);
       return;
@@ -119,7 +125,6 @@ export async function startOidcWorld(
       .interactionFinished(request, response, result, { mergeWithLastSubmission: false })
       .catch(() => response.destroy());
   };
-  return { ...world, provider: control };
 }
 
 function openProvider(

@@ -1,0 +1,46 @@
+/**
+ * Who writes in tests of WriteSamples: an authenticator that knows its callers by name, and the
+ * projects there are.
+ */
+import type { ProjectView } from '../../actors/host-port.ts';
+import type { Authenticator } from '../../src/auth/authenticator.ts';
+import type { CredentialPrincipal } from '../../src/auth/principal.ts';
+import { Refusal } from '../../streams/refusal.ts';
+
+/** By key: what of the caller is not as most are. */
+const callers: Readonly<Record<string, Partial<CredentialPrincipal>>> = {
+  collector: {},
+  reader: {},
+  bound: { datacenter: 'DC-2' },
+  everywhere: { project: '_system', datacenter: 'DC-2' },
+  agent: { kind: 'vm', datacenter: 'DC-1', vm: 'vm-1' },
+};
+
+/** Projects that somebody has made. */
+const projects = new Set(['demo', 'second']);
+
+/** A project as far as writing asks for it. */
+export function view(project: string) {
+  const record = (_kind: string, id: string) => (projects.has(id) ? { id } : undefined);
+  return { project, record } as unknown as ProjectView;
+}
+
+function authenticateKey(authorization: string | undefined): CredentialPrincipal {
+  const name = authorization?.replace('Bearer ', '');
+  if (name === undefined) throw new Refusal('MISSING_CREDENTIAL', 'No Authorization header');
+  if (name === 'fault') throw new TypeError('A mistake of ours');
+  const who = callers[name];
+  if (who === undefined) throw new Refusal('CREDENTIAL_REVOKED', 'The key was revoked');
+  const capabilities = name === 'reader' ? ['monitoring.read'] : ['collector'];
+  const about = { kind: 'col', credential: 'c1', name: 'c1', project: 'demo' } as const;
+  const bounds = { withdrawn: [], expiresMs: Number.POSITIVE_INFINITY, tokenEpoch: null };
+  return { ...about, ...bounds, capabilities, datacenter: null, vm: null, ...who };
+}
+
+export const authenticator: Authenticator = {
+  authenticateKey,
+  authenticate: async (authorization) => authenticateKey(authorization),
+  identify: async ({ authorization }) => authenticateKey(authorization),
+  again: (principal) => principal,
+  watch: () => () => {},
+};
