@@ -385,31 +385,3 @@ t.test('Two approvals at once on two nodes: exactly one wins', async (t) => {
   }
   t.equal(world.host.view(PROJECT).countInstances('ciConnection', { final: false }), 10);
 });
-
-t.test('Refusals on two nodes leave one note a minute, and none of them is lost', async (t) => {
-  const world = await startCiWorld(t);
-  const other = await startCiWorld(t, world);
-  const id = await world.connect();
-  const nodes = [world, other];
-  const settle = () => Promise.all(nodes.map(({ ci }) => ci.settled()));
-  const bad = { bound: { ref: 'x' } };
-  await other.host.waitFor(world.host.appliedSequence(), AbortSignal.timeout(5_000));
-  for (let i = 0; i < 5; i++) {
-    await Promise.all(nodes.map((node) => node.tryExchange(id, bad)));
-    await settle();
-  }
-  const notes = () => {
-    const { items } = world.host.view(PROJECT).transitions({ instance: id, limit: 100 });
-    return items.map(({ event }) => event).filter(({ type }) => type === 'exchangeRefused');
-  };
-  t.equal(notes().length, 1);
-  for (let minute = 1; minute <= 3; minute++) {
-    await world.clock.advance(MINUTE_MS);
-    await settle();
-    t.ok(notes().length <= 1 + minute, `${notes().length} notes after ${minute} minutes`);
-  }
-  t.equal(
-    notes().reduce((sum, { refusals }) => sum + Number(refusals), 0),
-    10,
-  );
-});

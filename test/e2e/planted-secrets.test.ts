@@ -10,6 +10,7 @@ import { basename, join } from 'node:path';
 import t, { type Test } from 'tap';
 import { startCiIssuer } from '../support/ci-issuer.ts';
 import { bodyOf, startMailServer } from '../support/mail-server.ts';
+import { causesAreNamed, eventsOfNoProject } from '../support/named-causes.ts';
 import { type OidcStandIn, startOidcStandIn } from '../support/oidc-stand-in.ts';
 import { dataFolder, type Program, runToEnd, startProgram, until } from '../support/program.ts';
 import { startReceiver } from '../support/receiver.ts';
@@ -128,7 +129,7 @@ t.test('No secret of a whole run is in its log, its files, its errors or its eve
     ...{ projectName: PROJECT, pageSize: 1000 },
   });
   t.ok(events.transitions.length > 20);
-  const ofNoProject = await eventsOfNoProject(world.folder);
+  const ofNoProject = await eventsOfNoProject(t, world.folder);
   const machines = new Set(ofNoProject.map(({ machine }) => machine));
   t.match([...machines].sort(), ['credential', 'person', 'session', 'signInLink']);
   const all = [...ofNoProject, ...events.transitions];
@@ -142,61 +143,6 @@ t.test('No secret of a whole run is in its log, its files, its errors or its eve
   const log = world.program.log();
   t.match(log, /"level":"?(debug|20)/, 'the log was at its most talkative');
   t.same(secretsIn(Buffer.from(log), forms), [], 'log');
-});
-
-interface Told {
-  readonly machine: string;
-  readonly event: string;
-  readonly by: string;
-}
-
-/** Of people, sessions, sign-in links and collectors of all projects, as the operator reads them. */
-async function eventsOfNoProject(folder: string): Promise<readonly Told[]> {
-  const limit = ['--limit', '1000'];
-  const { code, stdout } = await runToEnd([
-    ...['admin', 'transitions', '--json', ...limit, '--data', folder],
-  ]);
-  t.equal(code, 0);
-  return JSON.parse(stdout).transitions;
-}
-
-/** A resource name, an operator, or a part of the service where nobody is known behind it. */
-function causesAreNamed(t: Test, events: readonly Told[]): void {
-  const named = /^(people|operator|projects)\/./;
-  const unnamed = events
-    .filter(({ by, machine }) => !named.test(by) && !MONITORING.has(machine))
-    .map(({ by, machine, event }) => `${by}: ${machine} ${event}`);
-  t.same([...new Set(unnamed)].sort(), CAUSED_BY_NOBODY);
-}
-
-const MONITORING = new Set(['alertRule', 'alertInstance', 'delivery', 'destination']);
-/** Whoever guesses a code or shows a strange token is not known; nor is who starts the service. */
-const CAUSED_BY_NOBODY: readonly string[] = [
-  'keyless CI: ciConnection exchangeRefused',
-  'keyless CI: ciVerification wrongCode',
-  ...['credential', 'membership', 'person', 'serviceAccount', 'signInLink'].map(
-    (machine) => `service/demo: ${machine} xstate.init`,
-  ),
-];
-
-t.test('The search finds what it is for, in each of its forms', (t) => {
-  const secret = 'svc_sk_01ABC_0123456789abcdefghijklmnop';
-  const forms = new Map([['it', formsOf(secret)]]);
-  const around = (middle: string | Buffer) =>
-    Buffer.concat([Buffer.from('xy'), Buffer.from(middle)]);
-  const hidden = ['', 'a', 'ab'].map((before) => Buffer.from(before + secret + before));
-  for (const text of [
-    ...[
-      secret,
-      Buffer.from(secret).toString('hex'),
-      Buffer.from(secret).toString('hex').toUpperCase(),
-    ],
-    ...hidden.flatMap((bytes) => [bytes.toString('base64'), bytes.toString('base64url')]),
-  ]) {
-    t.same(secretsIn(around(text), forms), ['it'], text);
-  }
-  t.same(secretsIn(around(secret.slice(0, -1)), forms), []);
-  t.end();
 });
 
 function searchFiles(

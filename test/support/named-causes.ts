@@ -1,0 +1,39 @@
+/** Who caused what: every step of an identity names a person, an operator or a credential. */
+import type { Test } from 'tap';
+import { runToEnd } from './program.ts';
+
+/** A step as audit tells it. */
+export interface Told {
+  readonly machine: string;
+  readonly event: string;
+  readonly by: string;
+}
+
+/** Of people, sessions, sign-in links and collectors of all projects, as the operator reads them. */
+export async function eventsOfNoProject(t: Test, folder: string): Promise<readonly Told[]> {
+  const limit = ['--limit', '1000'];
+  const { code, stdout } = await runToEnd([
+    ...['admin', 'transitions', '--json', ...limit, '--data', folder],
+  ]);
+  t.equal(code, 0);
+  return JSON.parse(stdout).transitions;
+}
+
+/** A resource name, an operator, or a part of the service where nobody is known behind it. */
+export function causesAreNamed(t: Test, events: readonly Told[]): void {
+  const named = /^(people|operator|projects)\/./;
+  const unnamed = events
+    .filter(({ by, machine }) => !named.test(by) && !MONITORING.has(machine))
+    .map(({ by, machine, event }) => `${by}: ${machine} ${event}`);
+  t.same([...new Set(unnamed)].sort(), CAUSED_BY_NOBODY);
+}
+
+const MONITORING = new Set(['alertRule', 'alertInstance', 'delivery', 'destination']);
+/** Whoever guesses a code or shows a strange token is not known; nor is who starts the service. */
+const CAUSED_BY_NOBODY: readonly string[] = [
+  'keyless CI: ciConnection exchangeRefused',
+  'keyless CI: ciVerification wrongCode',
+  ...['credential', 'membership', 'person', 'serviceAccount', 'signInLink'].map(
+    (machine) => `service/demo: ${machine} xstate.init`,
+  ),
+];
