@@ -9,13 +9,24 @@ const BESIDE = ['', '-wal', '-shm', '-journal'] as const;
 
 /**
  * Makes the database file with mode 0600 where it is missing, and takes it, with what lies beside
- * it, from everybody else where an earlier run left it open. Throws what `node:fs` throws.
+ * it, from everybody else where an earlier run left it open. A file that is there is not opened:
+ * closing any descriptor of a file drops all locks that the process has on it (POSIX, `fcntl`).
+ * Throws what `node:fs` throws.
  */
 export function makePrivate(path: string): void {
   if (path === '' || path === ':memory:') return;
-  closeSync(openSync(path, 'a', 0o600));
+  if (!existsSync(path)) makeEmpty(path);
   for (const suffix of BESIDE) {
     const file = path + suffix;
     if (existsSync(file) && (statSync(file).mode & 0o077) !== 0) chmodSync(file, 0o600);
+  }
+}
+
+function makeEmpty(path: string): void {
+  try {
+    closeSync(openSync(path, 'wx', 0o600));
+  } catch (error) {
+    // Another process was first.
+    if ((error as { code?: string }).code !== 'EEXIST') throw error;
   }
 }

@@ -2,7 +2,7 @@
  * What lies on disk beside the commits: sealed values (a wrong key, a moved or changed row must not
  * open), the master key's file, the folder's lock, and files that are whole or absent.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import {
   chmodSync,
   existsSync,
@@ -213,6 +213,26 @@ const holderProgram = `
   lockFolder(process.argv[1]);
   process.stdout.write('locked');
   setInterval(() => {}, 1000);`;
+
+const triesProgram = `
+  import { lockFolder } from ${JSON.stringify(new URL('../../sqlite/lock-file.ts', import.meta.url).href)};
+  try {
+    lockFolder(process.argv[1]);
+    process.stdout.write('locked');
+  } catch (error) {
+    process.stdout.write(error.name);
+  }`;
+
+t.test('a try for a folder that this process holds does not open it to another one', (t) => {
+  const where = folder(t);
+  const lock = lockFolder(where);
+  t.throws(() => lockFolder(where), FolderLocked);
+  const args = ['--input-type=module', '-e', triesProgram, where];
+  const { stdout } = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: 20_000 });
+  t.equal(stdout, 'FolderLocked');
+  lock.release();
+  t.end();
+});
 
 async function startHolder(t: Test, where: string): Promise<ChildProcess> {
   const args = ['--input-type=module', '-e', holderProgram, where];
