@@ -149,7 +149,7 @@ async function enrol(
       if (!enrolment || !isUsable(enrolment, digest, draft.at)) throw uselessToken();
       const context = contextOf(enrolment);
       const before = vmBody(draft, vm);
-      const datacenter = before?.datacenter ?? context.datacenter;
+      const datacenter = toldDatacenter(before) ?? context.datacenter;
       assertExpanded(datacenters, datacenter);
       revokeKey(draft, context, 'REPLACED', vmName(project, vm));
       const expiresMs = startAgentKey(draft, minted, vm, datacenter);
@@ -172,7 +172,7 @@ function datacenterFor(
   known: VmBody | undefined,
   asked: string,
 ): string {
-  const told = known && !known.isExpected ? known.datacenter : undefined;
+  const told = toldDatacenter(known);
   if (told !== undefined && asked !== '' && asked !== told) {
     throw invalid('datacenter', `datacenter is ${JSON.stringify(asked)}, but the VM is in ${told}`);
   }
@@ -183,6 +183,11 @@ function datacenterFor(
   }
   assertExpanded(datacenters, datacenter);
   return datacenter;
+}
+
+/** Where a collector has told that the VM is; undefined: none has. */
+function toldDatacenter(known: VmBody | undefined): string | undefined {
+  return known && !known.isExpected ? known.datacenter : undefined;
 }
 
 function assertExpanded(datacenters: readonly string[], datacenter: string): void {
@@ -234,14 +239,14 @@ function putWatched(
   before: VmBody | undefined,
   datacenter: string,
 ): void {
-  const watched = { expandedMonitoring: true, hasAgent: true } as const;
+  const watched = { datacenter, expandedMonitoring: true, hasAgent: true } as const;
   if (before) {
     draft.putRecord({ kind: 'vm', id: vm, body: { ...before, ...watched } });
     return;
   }
   const places = new ShardPlaces(draft);
   const body: VmBody = {
-    ...{ displayName: vm, datacenter, ...watched, registeredMs: draft.at },
+    ...{ displayName: vm, ...watched, registeredMs: draft.at },
     ...{ isExpected: true, exportShard: places.take() },
   };
   draft.putRecord({ kind: 'vm', id: vm, body: { ...body } });
@@ -249,15 +254,13 @@ function putWatched(
 }
 
 /**
- * The VM's record, from now on without an agent. One that no collector has ever reported ends with
- * its agent: of a mistyped id nothing would ever be heard again.
+ * The VM's record, from now on without an agent. It stays, also where no collector has ever reported
+ * the VM: what its agent has told, perhaps for months, is read by it.
  */
 function putUnwatched(draft: Draft, vm: string, before: VmBody | undefined): void {
-  if (before?.isExpected) draft.putRecord({ kind: 'vm', id: vm, body: null });
-  else if (before?.hasAgent) {
-    const { hasAgent: _, ...body } = before;
-    draft.putRecord({ kind: 'vm', id: vm, body: { ...body, expandedMonitoring: false } });
-  }
+  if (!before?.hasAgent) return;
+  const { hasAgent: _, ...body } = before;
+  draft.putRecord({ kind: 'vm', id: vm, body: { ...body, expandedMonitoring: false } });
 }
 
 function vmBody(draft: Draft, vm: string): VmBody | undefined {

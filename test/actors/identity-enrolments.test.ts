@@ -222,14 +222,31 @@ t.test('a VM not known yet is known by its agent, until a collector reports it',
   t.match(world.keyOf(key), { context: { datacenter: 'DC-1' } });
 });
 
-t.test('un-enrolled before any collector reported it, a VM is no more', async (t) => {
+t.test('un-enrolled before any collector reported it, a VM stays without its agent', async (t) => {
   const world = await enrolling(t);
   await world.enrolments.enrol(await world.offeredToken(), '');
   await world.end();
-  t.equal(world.record(), undefined, 'a mistyped id is not kept as a VM that never reports');
+  t.same(
+    world.record(),
+    {
+      ...{ displayName: VM, datacenter: 'DC-1', expandedMonitoring: false, registeredMs: START_MS },
+      ...{ isExpected: true, exportShard: 0 },
+    },
+    'what its agent has reported is still a VM’s',
+  );
   t.match(world.state(), { value: 'off' }, 'what was done stays in its history');
-  await world.enrolments.enrol(await world.offeredToken(), '');
-  t.match(world.record(), { isExpected: true }, 'it can be enrolled again');
+  const token = await world.offeredToken({ datacenter: 'DC-4' });
+  const { key } = await world.enrolments.enrol(token, '');
+  const placed = { datacenter: 'DC-4', hasAgent: true, isExpected: true, exportShard: 0 };
+  t.match(world.record(), placed, 'it can be enrolled again, in another place too');
+  t.match(world.keyOf(key), { context: { datacenter: 'DC-4' } });
+});
+
+t.test('an offer taken back before an agent came leaves no VM', async (t) => {
+  const world = await enrolling(t);
+  await world.offeredToken();
+  await world.end();
+  t.equal(world.record(), undefined, 'a mistyped id is not kept as a VM that never reports');
 });
 
 t.test('a resend answers without the token, another body is refused', async (t) => {
