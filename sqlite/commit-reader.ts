@@ -82,8 +82,9 @@ export class CommitReader {
     return this.#sql.extent.get() as { count: number; last: number };
   }
 
-  heads(): StoredHead[] {
-    return this.#sql.heads.all() as StoredHead[];
+  /** Of each project whose head is not a commit after `through`: one that came since has moved it. */
+  heads({ through }: { through: number }): StoredHead[] {
+    return this.#sql.heads.all(through) as StoredHead[];
   }
 
   /** Transitions that the commit at `sequence` is said to have caused, in their order. */
@@ -169,7 +170,10 @@ function prepareReads(database: SqliteDatabase) {
     commits: prepare(`SELECT sequence, project, number, id, hash, header FROM commits
       WHERE sequence > ? AND sequence <= ? ORDER BY sequence LIMIT ?`),
     extent: prepare('SELECT count(*) AS count, coalesce(max(sequence), 0) AS last FROM commits'),
-    heads: prepare('SELECT project, number, hash FROM heads WHERE number > 0 ORDER BY project'),
+    heads: prepare(`SELECT project, number, hash FROM heads h
+      WHERE number > 0 AND NOT EXISTS (SELECT 1 FROM commits c
+        WHERE c.project = h.project AND c.number = h.number AND c.sequence > ?)
+      ORDER BY project`),
     transitions: prepare('SELECT * FROM transitions WHERE id >= ? AND id < ? ORDER BY id'),
     before: prepare(`SELECT max(id) AS id FROM transitions
       WHERE instance = ? AND machine = ? AND project = ? AND id < ?`),

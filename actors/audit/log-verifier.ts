@@ -7,6 +7,7 @@
  */
 import type { MachineDefinition } from '../../machines/definition.ts';
 import type { CommitReader } from '../../sqlite/commit-reader.ts';
+import type { Clock } from '../../streams/clock.ts';
 import { eventsStream } from '../../streams/commit/events.ts';
 import { nextTurn } from '../turns.ts';
 import { ProjectCheck, type ProjectCheckParts } from './project-check.ts';
@@ -67,8 +68,8 @@ export interface LogVerifierOptions {
   /** null: the log is elsewhere. */
   readonly bodies: CommitBodies | null;
   readonly machines: ReadonlyMap<string, MachineDefinition>;
-  /** Now, Unix ms: a body may be gone when it is older than the log's retention. */
-  readonly nowMs: number;
+  /** A body may be gone when it is older than the log's retention by the time it is looked for. */
+  readonly clock: Pick<Clock, 'now'>;
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: VerifyProgress) => void;
 }
@@ -119,16 +120,7 @@ async function checkCommits(options: LogVerifierOptions, projects: Projects): Pr
 
 /** A head says how long its chain is: commits that were cut off at the end are missed by it. */
 function endAtHeads(projects: Projects, reader: CommitReader, through: number): void {
-  // Commits that came while this ran have moved heads: those are looked at as they are now.
-  const moved = new Set(
-    reader
-      .commits({ after: through, through: Number.MAX_SAFE_INTEGER, limit: 100_000 })
-      .map(({ project }) => project),
-  );
-  for (const head of reader.heads()) {
-    if (moved.has(head.project)) continue;
-    projects.of(head.project).endAt(head);
-  }
+  for (const head of reader.heads({ through })) projects.of(head.project).endAt(head);
 }
 
 /** What is known of each project that something was found of. */
@@ -136,11 +128,10 @@ class Projects {
   readonly #checks = new Map<string, ProjectCheck>();
   readonly #parts: ProjectCheckParts;
 
-  constructor({ bodies, nowMs, ...options }: LogVerifierOptions) {
-    const believedMs = nowMs - RETENTION_MS + CLOCKS_APART_MS;
+  constructor({ bodies, clock, ...options }: LogVerifierOptions) {
     const steps = bodies && {
       bodies,
-      believedMs,
+      believedMs: () => clock.now() - RETENTION_MS + CLOCKS_APART_MS,
       checker: new StepChecker({ ...options, bodies }),
     };
     this.#parts = { log: steps };

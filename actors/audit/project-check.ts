@@ -21,8 +21,8 @@ export interface ProjectCheckParts {
   readonly log: {
     readonly bodies: CommitBodies;
     readonly checker: StepChecker;
-    /** A commit before this time may have lost its body to retention, Unix ms; a later one not. */
-    readonly believedMs: number;
+    /** A commit before this time may have lost its body to retention by now, Unix ms; a later one not. */
+    believedMs(): number;
   } | null;
 }
 
@@ -119,7 +119,7 @@ export class ProjectCheck {
   #takeHeaderAlone({ at }: CommitHeader): void {
     this.#counts.headersAlone++;
     const { log } = this.#parts;
-    if (log === null || at < log.believedMs) return;
+    if (log === null || at < log.believedMs()) return;
     throw new CommitCorrupt('Its body is gone, and it is younger than what the log lets go of');
   }
 }

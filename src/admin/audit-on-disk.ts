@@ -13,7 +13,7 @@ import { EVENTS_STREAM } from '../../streams/commit/events.ts';
 /** Changes nothing; without `events` the log is on a server. Throws `SqliteError`, `SchemaMismatch`, `StreamMisconfigured`. */
 export async function verifyOnDisk(
   paths: { readonly control: string; readonly events: string },
-  options: Pick<LogVerifierOptions, 'nowMs' | 'onProgress'>,
+  options: Pick<LogVerifierOptions, 'clock' | 'onProgress'>,
 ): Promise<LogVerification> {
   const reader = new CommitReader(paths.control);
   try {

@@ -117,7 +117,7 @@ async function askOrRead(
   if (!existsSync(paths.events)) stderr('There is no events.db: only the chain itself is proven\n');
   const { verifyOnDisk } = await import('../admin/audit-on-disk.ts');
   try {
-    return await verifyOnDisk(paths, { nowMs: client.clock.now(), onProgress });
+    return await verifyOnDisk(paths, { clock: client.clock, onProgress });
   } catch (error) {
     throw asDataFolderFault(error, paths.control);
   }
