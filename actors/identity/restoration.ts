@@ -116,6 +116,11 @@ export async function restored(
   return { ...done, ended, credentials: workingCredentials(host, done.doneMs) };
 }
 
+/** When the last generation began, Unix ms; undefined: no backup was ever restored. */
+export function lastRestoredMs(host: Pick<Host, 'view'>): number | undefined {
+  return generationOf(host.view(SYSTEM_PROJECT))?.atMs;
+}
+
 function begin(draft: Draft, by: Actor): { generation: number } {
   const before = generationOf(draft);
   if (before?.doneMs === null) return { generation: before.generation };

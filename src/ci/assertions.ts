@@ -86,7 +86,7 @@ interface Verification {
 
 interface Verified {
   readonly payload: Readonly<Record<string, unknown>>;
-  readonly burn: Pick<VerifiedAssertion, 'jti' | 'burnUntilMs'>;
+  readonly burn: Pick<VerifiedAssertion, 'issuedMs' | 'jti' | 'burnUntilMs'>;
 }
 
 async function verify(verification: Verification): Promise<Verified> {
@@ -258,9 +258,10 @@ async function assertSigned(
 function burnOf(assertion: string, { jti }: Claims, { exp, iat }: Times): Verified['burn'] {
   const endsAt = Math.min(exp, iat + BURN_LIFETIME_MAX);
   const burnUntilMs = Math.ceil(endsAt + TOLERANCE + BURN_MARGIN) * 1000;
-  if (typeof jti === 'string') return { jti, burnUntilMs };
+  const issuedMs = Math.floor(iat * 1000);
+  if (typeof jti === 'string') return { issuedMs, jti, burnUntilMs };
   const signed = assertion.slice(0, assertion.lastIndexOf('.'));
-  return { jti: `sha256:${hash('sha256', signed)}`, burnUntilMs };
+  return { issuedMs, jti: `sha256:${hash('sha256', signed)}`, burnUntilMs };
 }
 
 function kindOf({ kind }: Issuer): IssuerKind {

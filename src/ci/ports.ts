@@ -9,6 +9,8 @@ export interface VerifiedAssertion {
   /** Name of the configured issuer, e.g. `github`. */
   readonly issuer: string;
   readonly issuerUrl: string;
+  /** When the platform made it, by its clock, Unix ms. */
+  readonly issuedMs: number;
   /** Single use: `(issuerUrl, jti)` is burned until `burnUntilMs`. */
   readonly jti: string;
   readonly burnUntilMs: number;

@@ -64,9 +64,10 @@ async function signedTexts(platform: CiIssuer, header: string, payload: string |
 
 t.test('a genuine token holds, and tells who it is of and until when it is burned', async (t) => {
   const { verify, platform, mint, checked } = await world(t);
-  const { claims, ...about } = await verify(await mint({ jti: 'once' }));
+  const { claims, ...about } = await verify(await mint({ jti: 'once', iat: NOW - 20 }));
   t.same(about, {
     ...{ issuer: 'github', issuerUrl: platform.url, jti: 'once' },
+    issuedMs: (NOW - 20) * 1000,
     // Its end, the tolerance and a minute.
     burnUntilMs: (NOW + 300 + 30 + 60) * 1000,
   });

@@ -58,6 +58,8 @@ export interface TestToken {
   readonly jti?: string;
   readonly audience?: string;
   readonly issuer?: string;
+  /** When the platform made it, Unix ms; usually now. */
+  readonly issuedMs?: number;
 }
 
 export interface CiWorld extends StreamWorld {
@@ -196,6 +198,7 @@ function plainAssertions(
       return {
         issuerUrl: issuers[issuer] ?? '',
         jti,
+        issuedMs: token.issuedMs ?? clock.now(),
         burnUntilMs: clock.now() + 600_000,
         claims: {
           bound: { ...BOUND, ...token.bound } as ShownIdentity['bound'],

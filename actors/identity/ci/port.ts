@@ -35,6 +35,8 @@ export interface ShownIdentity {
 /** A token whose signature, issuer, audience, times and form hold. */
 export interface CheckedAssertion {
   readonly issuerUrl: string;
+  /** When the platform made it, by its clock, Unix ms. */
+  readonly issuedMs: number;
   /** Single use: `(issuerUrl, jti)` is burned until `burnUntilMs`. */
   readonly jti: string;
   /** Unix ms. */

@@ -6,23 +6,36 @@
 import { createHash } from 'node:crypto';
 import type { Claims } from '../../../streams/claims.ts';
 import { Refusal } from '../../../streams/refusal.ts';
+import type { Host } from '../../host-port.ts';
+import { lastRestoredMs } from '../restoration.ts';
 import type { AssertionChecks, CheckedAssertion } from './port.ts';
 
 export interface ProofDeps {
+  readonly host: Pick<Host, 'view'>;
   readonly assertions: AssertionChecks;
   readonly claims: Claims;
 }
 
 /**
  * The identity that an assertion shows. Throws a `Refusal`: BAD_ASSERTION (`cause` REPLAYED when it
- * was used before), NOT_READY; and what `claimOnce` rejects with when that cannot be told.
+ * was used before, BEFORE_RESTORE when that is forgotten), NOT_READY; and what `claimOnce` rejects
+ * with when that cannot be told.
  */
 export async function proveIdentity(
-  { assertions, claims }: ProofDeps,
+  { host, assertions, claims }: ProofDeps,
   assertion: string,
   expected: { readonly issuer: string; readonly audience: string },
 ): Promise<CheckedAssertion> {
   const checked = await assertions.verify(assertion, expected);
+  const restoredMs = lastRestoredMs(host);
+  if (restoredMs !== undefined && checked.issuedMs < restoredMs) {
+    throw new Refusal(
+      'BAD_ASSERTION',
+      'The identity token was made before a backup was restored here, so that nobody can tell ' +
+        'whether it was used: try again with a fresh one from the CI platform',
+      { cause: 'BEFORE_RESTORE' },
+    );
+  }
   if (await claims.claimOnce(burnKey(checked), checked.burnUntilMs)) return checked;
   throw new Refusal(
     'BAD_ASSERTION',

@@ -1,0 +1,60 @@
+/**
+ * Identity tokens of CI after a backup was restored: which of them were used is forgotten with the
+ * time that is lost, so that none of before the restoration counts.
+ */
+import t from 'tap';
+import { restored } from '../../actors/identity/restoration.ts';
+import { change } from '../support/ci-exchanges.ts';
+import {
+  ACCOUNT,
+  type CiWorld,
+  PROJECT,
+  refusalOf,
+  startCiWorld,
+  type TestToken,
+} from '../support/ci-world.ts';
+import { operator } from '../support/people-world.ts';
+
+async function restore({ host, request }: CiWorld): Promise<number> {
+  const { atMs } = await restored(host, { by: operator, request: request() });
+  return atMs;
+}
+
+const BEFORE_RESTORE = {
+  reason: 'BAD_ASSERTION',
+  metadata: { cause: 'BEFORE_RESTORE' },
+  message: /before a backup was restored.* fresh/,
+};
+
+t.test('A token that was made before the last restoration gets no access token', async (t) => {
+  const world = await startCiWorld(t);
+  const connection = await world.connect();
+  const exchange = (token: TestToken) =>
+    refusalOf(
+      world.ci.exchange({ project: PROJECT, connection, assertion: world.assertion(token) }),
+    );
+  const issuedMs = world.clock.now() - 1;
+  t.equal(await exchange({ issuedMs }), undefined, 'without a restoration it counts');
+  const first = await restore(world);
+  t.match(await exchange({ issuedMs: first - 1 }), BEFORE_RESTORE);
+  t.equal(world.outcomes.at(-1), 'BAD_ASSERTION', 'it is counted');
+  t.equal(await exchange({ issuedMs: first }), undefined, 'a fresh one is taken');
+  await world.clock.advance(1_000);
+  const second = await restore(world);
+  t.match(await exchange({ issuedMs: first }), BEFORE_RESTORE, 'the last restoration counts');
+  t.equal(await exchange({ issuedMs: second }), undefined);
+});
+
+t.test('A token that was made before the last restoration proves no identity', async (t) => {
+  const world = await startCiWorld(t);
+  const atMs = await restore(world);
+  const { answer } = await world.ci.start({
+    ...{ ...change(world), serviceAccount: ACCOUNT, displayName: 'x', issuer: '' },
+    capabilities: ['monitoring.read'],
+  });
+  const { verification: setupId, pairingCode = '' } = answer;
+  const prove = (token: TestToken) =>
+    refusalOf(world.ci.submitProof({ setupId, pairingCode, assertion: world.assertion(token) }));
+  t.match(await prove({ issuedMs: atMs - 1 }), BEFORE_RESTORE);
+  t.equal(await prove({ issuedMs: atMs }), undefined);
+});
