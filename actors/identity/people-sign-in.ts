@@ -75,6 +75,8 @@ async function signInByInvitation(
     decide(draft) {
       assertActive(draft, person);
       assertOpen(draft, row, draft.at);
+      // Joining was another commit: who owns the address may have come in between.
+      if (presenter === undefined && isSomebody(draft, person, row)) throw usedInvitation('USED');
       draft.putRecord({ kind: INVITATION_USED, id, body: { session: session.id } });
       const about = { person, method: 'link' as const, agent };
       return startSession(draft, { id: session.id, hash: session.hash, ...about });
@@ -95,7 +97,9 @@ function assertOpen(system: Pick<Draft, 'record'>, row: Instance, atMs: number):
  * Whose the invitation is: whoever is signed in, or becomes a person by it. Its link is known to
  * whoever invited, so it proves no address, and signs nobody in who was there before: else whoever
  * reads an invitation within a week could become that person. To a new one the operator's word
- * counts as proof of the address.
+ * counts as proof of the address. An acceptance that was cut off before its session goes on: of
+ * whoever is signed in, or of the person that this very link has made (`id`). Accepted in another
+ * way, the link is of no use: it would sign somebody else in.
  */
 async function personOfInvitation(
   { host }: PeopleDeps,
@@ -103,11 +107,13 @@ async function personOfInvitation(
   presenter: string | undefined,
 ): Promise<string> {
   const { email, invitedBy, person: acceptedBy } = invitationOf(row);
-  const isVouched = invitedBy.startsWith('operator/');
+  const isVouched = isByOperator(invitedBy);
   const id = createHash('sha256').update(`invited ${row.instance}`).digest('hex').slice(0, 26);
   if (acceptedBy !== null) {
-    assertResumed(host.view(SYSTEM_PROJECT), { acceptedBy, presenter, id, isVouched });
-    return acceptedBy;
+    if (acceptedBy === presenter) return acceptedBy;
+    const isOwn = acceptedBy === id && presenter === undefined;
+    if (isOwn && !isSomebody(host.view(SYSTEM_PROJECT), id, row)) return acceptedBy;
+    throw usedInvitation('USED');
   }
   if (presenter !== undefined) return presenter;
   const { answer } = await host.submit({
@@ -127,21 +133,22 @@ async function personOfInvitation(
 }
 
 /**
- * An acceptance that was cut off before its session goes on: of whoever is signed in, or of the
- * person that this very link has made (`id`) and that nobody has proven to be, or has signed in as,
- * since. Accepted in another way, the link is of no use: it would sign somebody else in.
+ * Has anybody proven to be the person that the link of an invitation made, or got a session or a
+ * link to sign in as that person? From then on the link signs nobody in.
  */
-function assertResumed(
+function isSomebody(
   system: Pick<Draft, 'instance' | 'record'>,
-  asked: { acceptedBy: string; presenter: string | undefined; id: string; isVouched: boolean },
-): void {
-  const { acceptedBy, presenter, id, isVouched } = asked;
-  if (acceptedBy === presenter) return;
-  if (acceptedBy === id && presenter === undefined) {
-    const isSomebody = isVouched ? hasSignIns(system, id) : assertActive(system, id).email !== '';
-    if (!isSomebody) return;
-  }
-  throw usedInvitation('USED');
+  person: string,
+  invitation: Instance,
+): boolean {
+  if (hasSignIns(system, person)) return true;
+  const { email } = assertActive(system, person);
+  return email !== '' && !isByOperator(invitationOf(invitation).invitedBy);
+}
+
+/** The operator's invitation makes a person whose address counts as proven from the start. */
+function isByOperator(invitedBy: string): boolean {
+  return invitedBy.startsWith('operator/');
 }
 
 function usedInvitation(cause: 'USED' | 'REVOKED'): Refusal {

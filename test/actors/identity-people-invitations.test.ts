@@ -8,6 +8,7 @@ import { INVITATIONS_MAX } from '../../actors/identity/invitations.ts';
 import { memberIdOf } from '../../actors/identity/names.ts';
 import { INVITATION_MS } from '../../machines/invitation.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
+import { Refusal } from '../../streams/refusal.ts';
 import { StreamUnavailable } from '../../streams/stream.ts';
 import { reasonOf } from '../support/credential-world.ts';
 import {
@@ -19,6 +20,8 @@ import {
   shop,
   startPeopleWorld,
 } from '../support/people-world.ts';
+
+const BOBS = 'bob@example.org';
 
 t.test('the link of an invitation makes a person and a member, once', async (t) => {
   const world = await startPeopleWorld(t);
@@ -75,6 +78,67 @@ t.test('one that was cut off does not work again once the person has signed in',
   }
   const { world, link } = await startCutOff(t, operator);
   t.equal(await outcomeOf(() => world.use(link)), 'accepted', 'until then it does');
+});
+
+/** A world in which bob comes in by his account while the link of his invitation is being used. */
+async function startRace(t: Test, between: 'person and member' | 'member and session', by?: Actor) {
+  let bob: string | undefined;
+  let isOn = false;
+  const world = await startPeopleWorld(t, (host: Host) => ({
+    ...host,
+    submit: async (submission) => {
+      const isJoined = host.view('web').countInstances('invitation', { final: true }) > 0;
+      const isHere =
+        between === 'person and member'
+          ? submission.project === 'web'
+          : submission.project === SYSTEM_PROJECT && isJoined;
+      if (isOn && isHere) {
+        isOn = false;
+        const { person } = await world.people.signInByIdentity(account('b', BOBS), 'test');
+        bob = person;
+      }
+      return host.submit(submission);
+    },
+  }));
+  const { tokenTo, member } = await shop(world);
+  const link = await tokenTo(BOBS, 'EDITOR', by);
+  isOn = true;
+  const outcome = await outcomeOf(() => world.use(link));
+  return { world, link, member, outcome, bob };
+}
+
+t.test('a link begins no session as somebody who came in while it was used', async (t) => {
+  for (const between of ['person and member', 'member and session'] as const) {
+    for (const by of [undefined, operator]) {
+      const { world, link, member, outcome, bob } = await startRace(t, between, by);
+      const about = `between ${between}, invited by ${by?.name ?? 'an owner'}`;
+      t.type(bob, 'string', about);
+      t.equal(outcome, 'CREDENTIAL_REVOKED', about);
+      t.equal(await outcomeOf(() => world.use(link)), 'CREDENTIAL_REVOKED', about);
+      t.match(member(bob ?? ''), { value: 'active', context: { role: 'EDITOR', email: BOBS } });
+      t.equal(await world.people.endAllSessions(bob ?? '', 'TEST'), 1, 'his own alone');
+    }
+  }
+});
+
+t.test('nor as somebody who came in while the project took no members', async (t) => {
+  for (const by of [undefined, operator]) {
+    let isFull = false;
+    const world = await startPeopleWorld(t, (host: Host) => ({
+      ...host,
+      submit: async (submission) => {
+        if (!isFull || submission.project !== 'web') return host.submit(submission);
+        throw new Refusal('LIMIT_EXCEEDED', 'full');
+      },
+    }));
+    const link = await (await shop(world)).tokenTo(BOBS, 'EDITOR', by);
+    isFull = true;
+    t.equal(await outcomeOf(() => world.use(link)), 'LIMIT_EXCEEDED');
+    const { person } = await world.people.signInByIdentity(account('b', BOBS), 'test');
+    isFull = false;
+    t.equal(await outcomeOf(() => world.use(link)), 'CREDENTIAL_REVOKED');
+    t.equal(await world.people.endAllSessions(person, 'TEST'), 1, 'his own alone');
+  }
 });
 
 t.test(
