@@ -1,10 +1,14 @@
 /**
  * One session of a signed-in person. Its secret changes now and then; the one before works until the
  * new one is shown, because the answer with it may be lost, and for a short grace after that, because
- * a browser sends several requests at once. When it was last seen is off the commit path, so idleness
+ * a browser sends several requests at once. A new one that nobody showed is given up for a newer, and
+ * remembered: somebody may have it. When the session was last seen is off the commit path, so idleness
  * is judged by who checks it, and ends the session here.
  */
 import { assertEvent, assign, setup } from 'xstate';
+
+/** New secrets that one session can give up; none is forgotten while the session goes on. */
+export const GIVEN_UP_MAX = 16;
 
 export type SignInMethod = 'oidc' | 'link' | 'email' | 'cli';
 
@@ -27,6 +31,8 @@ export interface SessionContext extends Omit<SessionInput, 'at'> {
   readonly rotatedMs: number;
   /** The secret before, and until when it works (Unix ms); null = none. */
   readonly previous: PreviousSecret | null;
+  /** Of new secrets that were replaced before anybody showed them; at most `GIVEN_UP_MAX`. */
+  readonly givenUp: readonly string[];
   readonly endedReason: string | null;
 }
 
@@ -55,6 +61,14 @@ export type SessionEvent =
       readonly reason: string;
     };
 
+/** Can it have a new secret? Not while that would give up one too many. */
+export function hasRoomForSecret({
+  previous,
+  givenUp,
+}: Pick<SessionContext, 'previous' | 'givenUp'>): boolean {
+  return !previous?.isNewUnseen || givenUp.length < GIVEN_UP_MAX;
+}
+
 const chart = setup({
   types: {
     context: {} as SessionContext,
@@ -67,9 +81,9 @@ const chart = setup({
       const { hash, graceMs, at } = event;
       const untilMs = Math.min(at + graceMs, context.expiresMs);
       const shown = { hash: context.hash, untilMs, isNewUnseen: true };
+      if (!context.previous?.isNewUnseen) return { hash, rotatedMs: at, previous: shown };
       // A secret that nobody has shown is given up, not the one that somebody has.
-      const previous = context.previous?.isNewUnseen ? context.previous : shown;
-      return { hash, rotatedMs: at, previous };
+      return { hash, rotatedMs: at, givenUp: [...context.givenUp, context.hash] };
     }),
     noteSeen: assign(({ context: { previous }, event }) => {
       assertEvent(event, 'secretSeen');
@@ -79,11 +93,14 @@ const chart = setup({
     }),
     noteEnded: assign(({ event }) => {
       assertEvent(event, 'ended');
-      return { endedReason: event.reason, previous: null };
+      return { endedReason: event.reason, previous: null, givenUp: [] };
     }),
-    forgetPrevious: assign({ previous: null }),
+    forgetSecrets: assign({ previous: null, givenUp: [] }),
   },
-  guards: { isNewUnseen: ({ context }) => context.previous?.isNewUnseen === true },
+  guards: {
+    isNewUnseen: ({ context }) => context.previous?.isNewUnseen === true,
+    hasRoomForSecret: ({ context }) => hasRoomForSecret(context),
+  },
   delays: {
     lifetimeEnd: ({ context, event }) =>
       Math.max(0, context.expiresMs - (event.at ?? context.createdMs)),
@@ -102,6 +119,7 @@ export const sessionMachine = chart.createMachine({
     createdMs: input?.at ?? 0,
     rotatedMs: input?.at ?? 0,
     previous: null,
+    givenUp: [],
     endedReason: null,
   }),
   initial: 'active',
@@ -112,11 +130,16 @@ export const sessionMachine = chart.createMachine({
         lifetimeEnd: {
           description: 'Its absolute end came.',
           target: 'expired',
-          actions: 'forgetPrevious',
+          actions: 'forgetSecrets',
         },
       },
       on: {
-        rotated: { description: 'It has a new secret.', reenter: false, actions: 'rotate' },
+        rotated: {
+          description: 'It has a new secret.',
+          guard: 'hasRoomForSecret',
+          reenter: false,
+          actions: 'rotate',
+        },
         secretSeen: {
           description: 'The new secret was shown: the one before ends soon.',
           guard: 'isNewUnseen',

@@ -6,13 +6,19 @@
  *
  * A secret that was changed works until the new one is shown, and a minute more; meanwhile whoever
  * shows it gets another new one, and the one that nobody has shown is given up. So a lost answer
- * signs nobody out, and a theft is found as before: of two who began with one secret, one at most
- * holds the newest. The first to show a newest one ends the secret before for the other, whose next
- * request ends the session (SECRET_REUSED); who never shows the new one they got has nothing in
- * hand once the other gets and shows a newer. Whoever takes no new secret at all is out when a
- * session without use would be.
+ * signs nobody out, and a theft is found: of two who began with one secret, one at most holds the
+ * newest. The first to show it ends the secret before for the other; whoever then shows that one,
+ * or at any time one that was given up, ends the session (SECRET_REUSED). Given-up ones are all
+ * remembered, so a session gives up 16 at most: after them whoever lost an answer gets no further
+ * secret, and goes on with the one they have. Whoever takes no new secret at all is out when a
+ * session without use would be. A secret older than the one before, once in use, is unknown.
  */
-import type { SessionContext, SignInMethod } from '../../machines/session.ts';
+import {
+  GIVEN_UP_MAX,
+  hasRoomForSecret,
+  type SessionContext,
+  type SignInMethod,
+} from '../../machines/session.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import type { Draft, Instance } from '../host-port.ts';
@@ -123,16 +129,17 @@ function sessionOf(
   const row = id === undefined ? undefined : view.instance('session', id);
   const context = row && contextOf(row);
   const digest = secrets.hash(secret);
-  // Both are compared also when there is no such session, so that the time tells nothing.
+  // These are compared also when there is no such session, so that the time tells nothing.
   const isCurrent = sameDigest(context?.hash, digest);
   const isPrevious = sameDigest(context?.previous?.hash, digest);
-  if (!row || !context || !(isCurrent || isPrevious)) {
+  const isGivenUp = context?.givenUp.some((hash) => sameDigest(hash, digest)) === true;
+  if (!row || !context || !(isCurrent || isPrevious || isGivenUp)) {
     throw new Refusal('MALFORMED_CREDENTIAL', 'The session is not one of this service: sign in');
   }
   const nowMs = clock.now();
   assertLive(row, nowMs);
   const { person, method, expiresMs, rotatedMs, previous } = context;
-  if (!isCurrent && nowMs >= (previous?.untilMs ?? 0)) {
+  if (isGivenUp || (!isCurrent && nowMs >= (previous?.untilMs ?? 0))) {
     act.endSoon(row.instance, 'SECRET_REUSED');
     throw over('SECRET_REUSED');
   }
@@ -146,7 +153,8 @@ function sessionOf(
   const isNewUnseen = previous?.isNewUnseen === true;
   if (isCurrent && isNewUnseen) act.noteSeen(row.instance, digest);
   const dueMs = isCurrent ? ROTATE_AFTER_MS : ROTATION_GRACE_MS;
-  const isRotationDue = (isCurrent || isNewUnseen) && nowMs - rotatedMs >= dueMs;
+  const getsNewSecret = isCurrent || (isNewUnseen && hasRoomForSecret(context));
+  const isRotationDue = getsNewSecret && nowMs - rotatedMs >= dueMs;
   return { session: row.instance, person, method, expiresMs, isRotationDue };
 }
 
@@ -197,6 +205,11 @@ async function rotate({ host, secrets }: PeopleDeps, session: string): Promise<S
       if (draft.at - rotatedMs < dueMs) {
         // Another request, or another node, was faster: its secret is the one to use.
         throw new Refusal('IN_PROGRESS', 'The secret of the session has just been changed');
+      }
+      if (!hasRoomForSecret(contextOf(row))) {
+        throw new Refusal('LIMIT_EXCEEDED', 'Nobody showed any of the last new secrets: show one', {
+          limit: String(GIVEN_UP_MAX),
+        });
       }
       const event = { type: 'rotated', at: draft.at, hash: minted.hash };
       draft.send('session', session, { ...event, graceMs: idleMaxMs(method) });

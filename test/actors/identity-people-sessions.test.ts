@@ -11,6 +11,7 @@ import {
   SESSION_MS,
 } from '../../actors/identity/sessions.ts';
 import { LINKS_MAX, SESSIONS_MAX } from '../../actors/identity/sign-ins.ts';
+import { GIVEN_UP_MAX } from '../../machines/session.ts';
 import { reasonOf } from '../support/credential-world.ts';
 import { operator, outcomeOf, settle, startPeopleWorld } from '../support/people-world.ts';
 
@@ -132,14 +133,13 @@ async function startRotated(t: Test) {
 }
 
 t.test('a new secret whose answer was lost signs nobody out', async (t) => {
-  const { world, first, second: lost, look, next } = await startRotated(t);
+  const { world, first, look, next } = await startRotated(t);
   const isDue = () => world.people.sessionOf(first.secret).isRotationDue;
   t.equal(isDue(), false, 'the answer may still be under way');
   world.clock.jump(ROTATION_GRACE_MS);
   t.equal(isDue(), true, 'nobody has shown the new one');
   const third = await next();
   t.equal(await look(first.secret), 'accepted', 'until the new one is shown');
-  t.equal(await look(lost), 'MALFORMED_CREDENTIAL', 'given up, as nobody had shown it');
   t.equal(await look(third), 'accepted');
   world.clock.jump(ROTATION_GRACE_MS - 1);
   t.equal(await look(first.secret), 'accepted');
@@ -162,9 +162,64 @@ t.test('of two who hold one secret, one at most goes on', async (t) => {
   kept.world.clock.jump(ROTATION_GRACE_MS);
   const owner = await kept.next();
   t.equal(await kept.look(owner), 'accepted');
-  t.equal(await kept.look(kept.second), 'MALFORMED_CREDENTIAL', 'a thief who kept it back');
-  kept.world.clock.jump(ROTATION_GRACE_MS);
-  t.equal(await kept.look(kept.first.secret), 'CREDENTIAL_REVOKED', 'or goes on with the old one');
+  t.equal(await kept.look(kept.second), 'CREDENTIAL_REVOKED', 'a thief who kept it back');
+  t.equal(await kept.look(owner), 'CREDENTIAL_REVOKED');
+
+  const older = await startRotated(t);
+  older.world.clock.jump(ROTATION_GRACE_MS);
+  t.equal(await older.look(await older.next()), 'accepted');
+  older.world.clock.jump(ROTATION_GRACE_MS);
+  const old = await older.look(older.first.secret);
+  t.equal(old, 'CREDENTIAL_REVOKED', 'or goes on with the old one');
+});
+
+t.test('a thief who gets and shows a newer secret loses it once its owner is back', async (t) => {
+  for (const awayMs of [0, HOUR_MS, 5 * DAY_MS]) {
+    const { world, first, second: owners, look, next } = await startRotated(t);
+    world.clock.jump(ROTATION_GRACE_MS);
+    t.equal(world.people.sessionOf(first.secret).isRotationDue, true, 'the owner pauses');
+    let thiefs = await next();
+    t.equal(await look(thiefs), 'accepted');
+    for (const backMs = world.clock.now() + awayMs; world.clock.now() < backMs; ) {
+      world.clock.jump(HOUR_MS);
+      t.equal(await look(thiefs), 'accepted');
+      thiefs = await next();
+      t.equal(await look(thiefs), 'accepted');
+    }
+    t.equal(await look(owners), 'CREDENTIAL_REVOKED', `back after ${awayMs} ms`);
+    t.match(world.host.findInstance('session', first.session), {
+      value: 'ended',
+      context: { endedReason: 'SECRET_REUSED' },
+    });
+    t.equal(await look(thiefs), 'CREDENTIAL_REVOKED');
+    t.same(world.faults, []);
+  }
+});
+
+t.test('a session gives up 16 new secrets, and knows each of them', async (t) => {
+  t.equal(GIVEN_UP_MAX, 16);
+  for (const shown of [0, GIVEN_UP_MAX - 1]) {
+    const { world, first, second, look, next } = await startRotated(t);
+    const { sessionOf } = world.people;
+    const secrets = [second];
+    while (secrets.length <= GIVEN_UP_MAX) {
+      world.clock.jump(ROTATION_GRACE_MS);
+      t.equal(sessionOf(first.secret).isRotationDue, true, `${secrets.length} of them`);
+      secrets.push(await next());
+    }
+    world.clock.jump(HOUR_MS);
+    t.equal(sessionOf(first.secret).isRotationDue, false, 'the one that is in use stays');
+    t.equal(await outcomeOf(next), 'LIMIT_EXCEEDED');
+    const newest = secrets.at(-1) ?? '';
+    t.equal(await look(newest), 'accepted');
+    t.equal(sessionOf(newest).isRotationDue, true, 'once shown, secrets change as ever');
+    const after = await next();
+    world.clock.jump(HOUR_MS);
+    t.equal(sessionOf(newest).isRotationDue, false, 'and none is given up any more');
+    t.equal(await look(after), 'accepted');
+    t.equal(await look(secrets[shown] ?? ''), 'CREDENTIAL_REVOKED');
+    t.equal(await look(after), 'CREDENTIAL_REVOKED');
+  }
 });
 
 t.test('whoever takes no new secret is out when a session without use would be', async (t) => {
@@ -191,6 +246,7 @@ t.test('the sight of a secret that was given up ends none', async (t) => {
   world.clock.jump(ROTATION_GRACE_MS);
   t.equal(await look(first.secret), 'accepted', 'the newest is seen by nobody yet');
   t.equal(await look(third), 'accepted');
+  t.equal(await look(second), 'CREDENTIAL_REVOKED', 'another use of it does');
 });
 
 t.test('no secret is changed while the sight of it cannot be kept', async (t) => {

@@ -15,7 +15,7 @@ import { INVITATION_MS, type InvitationContext } from '../../machines/invitation
 import type { MembershipContext } from '../../machines/membership.ts';
 import type { PersonContext } from '../../machines/person.ts';
 import type { ServiceAccountContext } from '../../machines/service-account.ts';
-import type { SessionContext } from '../../machines/session.ts';
+import { GIVEN_UP_MAX, type SessionContext } from '../../machines/session.ts';
 import type { SignInLinkContext } from '../../machines/sign-in-link.ts';
 import { HOUR, START } from './model.ts';
 import { brief, contextOf, edgesOf, sameTimers, taken, walked } from './questions.ts';
@@ -270,12 +270,14 @@ t.test('session: no secret of it outlives its absolute end, which never moves', 
   );
   for (const { from, to, event } of rotations) {
     const before = contextOf<SessionContext>(from);
-    const { hash, previous, expiresMs } = contextOf<SessionContext>(to);
+    const { hash, previous, givenUp, expiresMs } = contextOf<SessionContext>(to);
     t.equal(hash, event.hash);
     const untilMs = Math.min(event.at + 60_000, expiresMs);
     const shown = { hash: before.hash, untilMs, isNewUnseen: true };
     const kept = before.previous?.isNewUnseen ? before.previous : shown;
     t.same(previous, kept, 'the last secret that was shown, and no older one');
+    const added = before.previous?.isNewUnseen ? [before.hash] : [];
+    t.same(givenUp, [...before.givenUp, ...added], 'one that nobody showed is remembered');
     t.ok(sameTimers(from, to));
   }
   const sights = taken(edgesOf('session', 'secretSeen'));
@@ -292,7 +294,18 @@ t.test('session: no secret of it outlives its absolute end, which never moves', 
   for (const { value, timers, final, context } of walked('session').rows) {
     const due = final ? [] : [START + 7 * 24 * HOUR];
     t.same([...timers.values()], due, String(value));
-    if (final) t.equal(context.previous, null);
+    if (final) t.same([context.previous, context.givenUp], [null, []]);
+  }
+});
+
+t.test('session: it gives up 16 new secrets, and forgets none of them', async (t) => {
+  const counts = walked('session').rows.map((row) => contextOf<SessionContext>(row).givenUp.length);
+  t.equal(Math.max(...counts), GIVEN_UP_MAX);
+  const rotations = edgesOf('session', 'rotated').filter(({ from }) => from.value === 'active');
+  for (const { from, to } of rotations) {
+    const { givenUp, previous } = contextOf<SessionContext>(from);
+    const isFull = givenUp.length === GIVEN_UP_MAX && previous?.isNewUnseen === true;
+    t.equal(JSON.stringify(to.context) === JSON.stringify(from.context), isFull);
   }
 });
 

@@ -206,7 +206,8 @@ const session = modelOf<SessionContext>({
     { type: 'ended', at: soon, reason: 'SIGNED_OUT' },
     { type: 'xstate.after.lifetimeEnd.session.active', at: expiresMs },
   ],
-  key: ({ previous, expiresMs, rotatedMs }) => [
+  key: ({ previous, givenUp, expiresMs, rotatedMs }) => [
+    givenUp.length,
     previous?.isNewUnseen ?? null,
     expiresMs - rotatedMs <= 1000,
   ],
