@@ -37,7 +37,8 @@ export async function seedConnection(folder: string, platform: CiIssuer): Promis
       decide: (draft) =>
         void draft.start('ciConnection', CONNECTION, {
           ...{ at: draft.at, project: DEMO_PROJECT, serviceAccount: ACCOUNT, bound },
-          ...{ displayName: 'Bench', capabilities: ['monitoring.read'], issuer: 'github' },
+          ...{ displayName: 'Bench', capabilities: ['monitoring.read'] },
+          ...{ issuer: 'github', issuerUrl: platform.issuer.url },
           ...{ audience: AUDIENCE, verification: 'bench', digest: '', createdBy: BY.name },
         }),
     }),
