@@ -358,10 +358,8 @@ t.test('a query that races appends and flushes sees each row once and none too f
       else await breathe();
     }
   })();
-  let reads = 0;
-  const until = performance.now() + 1500;
   try {
-    while (performance.now() < until) {
+    for (let reads = 0; reads < 60 || appended < 100; reads++) {
       const least = appended;
       const call = { kind: 'instant', expression: 'x[1d]', timeMs: START + DAY / 2 } as const;
       const { data } = envelopeOf(await world.run(call));
@@ -370,12 +368,10 @@ t.test('a query that races appends and flushes sees each row once and none too f
       if (values.length < least) t.fail(`${values.length} samples, ${least} were appended`);
       const wrong = values.findIndex((value, i) => value !== i);
       if (wrong >= 0) t.fail(`sample ${wrong} is ${values[wrong]}`);
-      reads++;
     }
   } finally {
     over = true;
     await writing;
   }
-  t.ok(reads > 20, `${reads} reads`);
-  t.ok(appended > 100, `${appended} rows`);
+  t.pass(`${appended} rows`);
 });
