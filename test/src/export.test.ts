@@ -7,13 +7,15 @@ import { gunzipSync } from 'node:zlib';
 import type { FastifyInstance } from 'fastify';
 import t, { type Test } from 'tap';
 import { SHARD_VMS_MAX } from '../../actors/export-shards.ts';
+import { revokeCredential } from '../../src/auth/credentials.ts';
+import { parseKey } from '../../src/auth/keys.ts';
 import { Exporter } from '../../src/export/exporter.ts';
 import { scrapeTargets } from '../../src/export/scrape-targets.ts';
 import { addExportRoutes } from '../../src/http/export-routes.ts';
 import { EXPANDED_SERIES } from '../../streams/metrics/catalogue.ts';
 import { seriesCatalogue } from '../../streams/metrics/series-catalogue.ts';
 import { componentPath, needs } from '../support/components.ts';
-import { START_MS } from '../support/credential-world.ts';
+import { START_MS, tester } from '../support/credential-world.ts';
 import { type RpcWorld, startRpcWorld, type WorldParts } from '../support/rpc-world.ts';
 
 const ORIGIN = 'http://127.0.0.1:8080';
@@ -245,6 +247,22 @@ t.test('tenancy: both routes need a bearer that may read exactly this project', 
     key: world.keys.other,
   });
   t.match(own, { status: 200, body: '' }, 'and sees nothing but its own');
+});
+
+t.test('a key revoked by what it waited to read from reads nothing', async (t) => {
+  const world = await startExportWorld(t);
+  const key = await world.issue('demo', ['monitoring.read']);
+  const id = parseKey(key)?.id ?? '';
+  const next = String(world.host.appliedSequence() + 1);
+  const request = { key, headers: { 'svc-sequence': next } };
+  const waiting = ['scrape-targets', 'export?shard=0'].map((path) =>
+    get(world, `${BASE}/${path}`, request),
+  );
+  await get(world, `${BASE}/scrape-targets`);
+  await revokeCredential(world.host, tester, { project: 'demo', id, reason: 'LEAKED' });
+  for (const answer of await Promise.all(waiting)) {
+    t.match(answer, { status: 401, headers: { 'svc-sequence': next } });
+  }
 });
 
 t.test('what is no shard is refused, and other methods are', async (t) => {
