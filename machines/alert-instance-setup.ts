@@ -7,6 +7,7 @@ import type { Effect, RetireReason } from './effects.ts';
 import {
   type Firing,
   type Incident,
+  type MissingReason,
   openIncident,
   recoverIncident,
   retireIncident,
@@ -60,7 +61,11 @@ export type AlertInstanceEvent =
       /** false: it fires anew in the same breath, and only that is told. */
       readonly notify?: boolean;
     } & Decided)
-  | ({ readonly type: 'dataMissing'; readonly sinceMs: number } & Decided)
+  | ({
+      readonly type: 'dataMissing';
+      readonly sinceMs: number;
+      readonly reason: MissingReason;
+    } & Decided)
   | ({ readonly type: 'dataObserved' } & Decided)
   | ({ readonly type: 'evaluatorFailed'; readonly reason: string } & At)
   | ({ readonly type: 'evaluatorHealthy' } & At)
@@ -129,11 +134,12 @@ const base = setup({
     endSnooze: assign(({ context }) => incidentWith(context, { snoozedUntilMs: null })),
     noteMissing: assign(({ context, event }) => {
       assertEvent(event, 'dataMissing');
-      return decidedWith(context, event, { dataMissingSinceMs: event.sinceMs });
+      const { sinceMs: dataMissingSinceMs, reason: dataMissingReason } = event;
+      return decidedWith(context, event, { dataMissingSinceMs, dataMissingReason });
     }),
     noteObserved: assign(({ context, event }) => {
       assertEvent(event, 'dataObserved');
-      return decidedWith(context, event, { dataMissingSinceMs: null });
+      return decidedWith(context, event, { dataMissingSinceMs: null, dataMissingReason: null });
     }),
     noteEvaluatorError: assign(({ context, event }) => {
       assertEvent(event, 'evaluatorFailed');
@@ -151,6 +157,10 @@ const base = setup({
     isOfThisIncident: ({ context, event }) =>
       (event.type === 'recovered' || event.type === 'dataMissing') &&
       event.eventMs >= context.decidedThrough,
+    hasAnotherReason: ({ context, event }) =>
+      event.type === 'dataMissing' &&
+      event.eventMs >= context.decidedThrough &&
+      event.reason !== context.incident?.dataMissingReason,
     isAfterTheGap: ({ context, event }) =>
       event.type === 'dataObserved' &&
       event.eventMs > (context.incident?.dataMissingSinceMs ?? Number.NEGATIVE_INFINITY),

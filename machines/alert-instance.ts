@@ -101,8 +101,16 @@ const data = chart.createStateConfig({
       on: { dataMissing: { ...dataMissing, target: 'missing' }, evaluatorFailed },
     },
     missing: {
-      description: 'No sample since the time kept in the incident.',
-      on: { dataObserved: { ...dataObserved, target: 'observed' }, evaluatorFailed },
+      description: 'No sample since the time kept in the incident, for the reason kept there.',
+      on: {
+        dataMissing: {
+          description: 'The silence goes on, and something else is known of why.',
+          guard: 'hasAnotherReason',
+          actions: ['noteMissing', recordIncident],
+        },
+        dataObserved: { ...dataObserved, target: 'observed' },
+        evaluatorFailed,
+      },
     },
     evaluatorError: {
       description: 'The evaluator fails for this rule, with the reason kept in the incident.',

@@ -14,6 +14,9 @@ export const DELIVERY_REASONS = [
   'PAUSED',
   'DESTINATION_DELETED',
   'RECIPIENT_REMOVED',
+  'RECIPIENT_NOT_VERIFIED',
+  'RECIPIENT_UNSUBSCRIBED',
+  'RECIPIENT_BOUNCED',
   'RULE_CHANGED',
   'RULE_PAUSED',
   'RULE_DELETED',
@@ -36,7 +39,7 @@ export interface DeliveryInput {
   readonly rule: string;
   readonly evaluationRevision: number;
   readonly destination: string;
-  /** null where the destination is a single address of its own (webhook, chat). */
+  /** Id of the mail recipient; null where the destination is a single address of its own. */
   readonly recipient: string | null;
 }
 

@@ -11,23 +11,31 @@ const SECRET_OVERLAP_MS_MAX = 24 * 3_600_000;
 /** An endpoint that has failed for so long, without a success between, is paused (webhooks). */
 const FAILING_MS_MAX = 3 * 24 * 3_600_000;
 
-export interface DestinationInput {
-  /** Unix ms of the commit that creates it. */
-  readonly at: number;
-  readonly project: string;
-  readonly kind: 'webhook';
-  readonly displayName: string;
+export type DestinationKind = 'webhook' | 'email' | 'slack' | 'teams' | 'discord';
+
+/** What a destination shows of its URL; all empty with mail, whose recipients are rows of their own. */
+export interface ShownAddress {
   readonly urlDigest: string;
   readonly host: string;
   /** Last four characters of the URL, for display. */
   readonly lastFour: string;
-  /** Id of the first signing secret in the sealed store. */
-  readonly secretId: string;
+}
+
+export interface DestinationInput extends ShownAddress {
+  /** Unix ms of the commit that creates it. */
+  readonly at: number;
+  readonly project: string;
+  readonly kind: DestinationKind;
+  readonly displayName: string;
+  /** Id of the first signing secret in the sealed store; null where nothing is signed. */
+  readonly secretId: string | null;
 }
 
 export interface DestinationContext extends Omit<DestinationInput, 'at' | 'secretId'> {
   /** Ids into the sealed store, current first; two during an overlap, none once deleted. */
   readonly secrets: readonly SecretReference[];
+  /** Until when the previous secret signs too, Unix ms; null = there is none. */
+  readonly overlapEndsMs: number | null;
   /** Why it is paused; null = it is not. */
   readonly pausedReason: string | null;
   /** First failed attempt since the last accepted one, Unix ms; null = none. */
@@ -59,6 +67,7 @@ export type DestinationEvent =
       readonly displayName: string;
       readonly by: string;
     }
+  | ({ readonly type: 'retargeted'; readonly at: number; readonly by: string } & ShownAddress)
   | {
       readonly type: 'secretRotated';
       readonly at: number;
@@ -97,14 +106,27 @@ const base = setup({
       assertEvent(event, 'renamed');
       return { displayName: event.displayName, updatedMs: event.at };
     }),
+    retarget: assign(({ event }) => {
+      assertEvent(event, 'retargeted');
+      const { urlDigest, host, lastFour, at: updatedMs } = event;
+      return { urlDigest, host, lastFour, failingSinceMs: null, updatedMs };
+    }),
     takeSecret: assign(({ context, event }) => {
       assertEvent(event, 'secretRotated');
       const previous = event.overlapMs > 0 ? context.secrets.slice(0, 1) : [];
       const secrets = [{ id: event.secretId, createdMs: event.at }, ...previous];
-      return { secrets, updatedMs: event.at };
+      const overlapEndsMs = previous.length > 0 ? event.at + overlapOf(event.overlapMs) : null;
+      return { secrets, overlapEndsMs, updatedMs: event.at };
     }),
-    dropPreviousSecret: assign(({ context }) => ({ secrets: context.secrets.slice(0, 1) })),
-    dropSecrets: assign(({ event }) => ({ secrets: [], updatedMs: event.at })),
+    dropPreviousSecret: assign(({ context }) => ({
+      secrets: context.secrets.slice(0, 1),
+      overlapEndsMs: null,
+    })),
+    dropSecrets: assign(({ event }) => ({
+      secrets: [],
+      overlapEndsMs: null,
+      updatedMs: event.at,
+    })),
   },
   guards: {
     isFailing: ({ context }) => context.failingSinceMs !== null,
@@ -121,12 +143,17 @@ const chart = base.extend({
       assertEvent(event, 'secretRotated');
       enqueue.cancel('overlapEnded');
       if (event.overlapMs <= 0) return;
-      const delay = Math.min(event.overlapMs, SECRET_OVERLAP_MS_MAX);
+      const delay = overlapOf(event.overlapMs);
       enqueue.raise({ type: 'overlapEnded', at: event.at + delay }, { id: 'overlapEnded', delay });
     }),
     disarmOverlap: base.cancel('overlapEnded'),
   },
 });
+
+const retargeted = {
+  description: 'Somebody gave it another address of its kind.',
+  actions: 'retarget',
+} as const;
 
 const renamed = {
   description: 'Somebody gave it another display name.',
@@ -182,6 +209,7 @@ export const destinationMachine = chart.createMachine({
           actions: 'noteAccepted',
         },
         renamed,
+        retargeted,
         secretRotated,
         overlapEnded,
         deleted,
@@ -196,6 +224,7 @@ export const destinationMachine = chart.createMachine({
           actions: 'resume',
         },
         renamed,
+        retargeted,
         secretRotated,
         overlapEnded,
         deleted,
@@ -208,6 +237,10 @@ export const destinationMachine = chart.createMachine({
   },
 });
 
+function overlapOf(overlapMs: number): number {
+  return Math.min(overlapMs, SECRET_OVERLAP_MS_MAX);
+}
+
 function initialContext(input: DestinationInput | undefined): DestinationContext {
   // xstate also calls this without input, for a throw-away actor of each transition.
   const createdMs = input?.at ?? 0;
@@ -218,7 +251,8 @@ function initialContext(input: DestinationInput | undefined): DestinationContext
     urlDigest: input?.urlDigest ?? '',
     host: input?.host ?? '',
     lastFour: input?.lastFour ?? '',
-    secrets: [{ id: input?.secretId ?? '', createdMs }],
+    secrets: input?.secretId ? [{ id: input.secretId, createdMs }] : [],
+    overlapEndsMs: null,
     pausedReason: null,
     failingSinceMs: null,
     createdMs,

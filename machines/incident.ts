@@ -5,6 +5,12 @@
  */
 import type { RetireReason } from './effects.ts';
 
+/**
+ * Why a series is silent: nothing is known of it, its VM was stopped by its owner, its samples are
+ * refused because the VM's clock is ahead, or its whole data center is silent.
+ */
+export type MissingReason = 'NO_DATA' | 'VM_STOPPED' | 'CLOCK_AHEAD' | 'DATACENTER_STALE';
+
 /** All times Unix ms; null = has not happened, or was not observed. */
 export interface Incident {
   readonly id: string;
@@ -29,6 +35,8 @@ export interface Incident {
   readonly snoozedUntilMs: number | null;
   /** Last observation before the gap that lasts; null = data is observed. */
   readonly dataMissingSinceMs: number | null;
+  /** Why nothing is observed; null = data is observed. */
+  readonly dataMissingReason: MissingReason | null;
   /** Why the evaluator cannot decide; null = it can. */
   readonly evaluatorError: string | null;
   /** Late samples showed that it had not been; what people were told stands. */
@@ -76,6 +84,7 @@ export function openIncident(firing: Firing, ordinal: number): Incident {
     acknowledged: null,
     snoozedUntilMs: null,
     dataMissingSinceMs: null,
+    dataMissingReason: null,
     evaluatorError: null,
     correctedAfterNotification: false,
     repeats: 0,
@@ -100,4 +109,9 @@ export function retireIncident(
   return { ...incident, ...ended, retiredMs: at, retireReason: reason };
 }
 
-const ended = { snoozedUntilMs: null, dataMissingSinceMs: null, evaluatorError: null } as const;
+const ended = {
+  snoozedUntilMs: null,
+  dataMissingSinceMs: null,
+  dataMissingReason: null,
+  evaluatorError: null,
+} as const;

@@ -16,6 +16,7 @@ import { enrolmentMachine } from './enrolment.ts';
 import { invitationMachine } from './invitation.ts';
 import { membershipMachine } from './membership.ts';
 import { personMachine } from './person.ts';
+import { recipientMachine } from './recipient.ts';
 import { serviceAccountMachine } from './service-account.ts';
 import { sessionMachine } from './session.ts';
 import { signInLinkMachine } from './sign-in-link.ts';
@@ -34,24 +35,29 @@ const definitions: readonly MachineDefinition[] = [
     'createdMs',
     'updatedMs',
   ]),
-  define(alertInstanceMachine, 1, [
-    'at',
-    'eventMs',
-    'startedMs',
-    'sinceMs',
-    'untilMs',
-    'incidentId',
-    'value',
-    'notify',
-    'reason',
-    'rule',
-    'evaluationRevision',
-    'vm',
-    'labels',
-    'ordinal',
-    'decidedThrough',
-    'repeatIntervalMs',
-  ]),
+  define(
+    alertInstanceMachine,
+    2,
+    [
+      'at',
+      'eventMs',
+      'startedMs',
+      'sinceMs',
+      'untilMs',
+      'incidentId',
+      'value',
+      'notify',
+      'reason',
+      'rule',
+      'evaluationRevision',
+      'vm',
+      'labels',
+      'ordinal',
+      'decidedThrough',
+      'repeatIntervalMs',
+    ],
+    { 1: withMissingReason },
+  ),
   define(deliveryMachine, 1, [
     'at',
     'event',
@@ -69,13 +75,28 @@ const definitions: readonly MachineDefinition[] = [
     'createdMs',
     'nextAttemptMs',
   ]),
-  define(destinationMachine, 1, [
+  define(
+    destinationMachine,
+    2,
+    [
+      'at',
+      'kind',
+      'displayName',
+      'reason',
+      'pausedReason',
+      'overlapMs',
+      'overlapEndsMs',
+      'createdMs',
+      'updatedMs',
+    ],
+    { 1: withOverlapEnd },
+  ),
+  define(recipientMachine, 1, [
     'at',
-    'kind',
-    'displayName',
+    'destination',
+    'membership',
     'reason',
-    'pausedReason',
-    'overlapMs',
+    'verifiedMs',
     'createdMs',
     'updatedMs',
   ]),
@@ -234,6 +255,19 @@ function define(
 ): MachineDefinition {
   const description = machine.root.description ?? '';
   return { name: machine.id, version, description, machine, upcasters, publicFields };
+}
+
+/** Version 1 of an alert instance did not keep why its series was silent. */
+function withMissingReason({ value, context }: MachineRow): MachineRow {
+  const { incident } = context as { incident: { dataMissingSinceMs: number | null } | null };
+  if (incident === null) return { value, context };
+  const dataMissingReason = incident.dataMissingSinceMs === null ? null : 'NO_DATA';
+  return { value, context: { ...context, incident: { ...incident, dataMissingReason } } };
+}
+
+/** Version 1 of a destination did not keep when an overlap ends: its timer alone knew. */
+function withOverlapEnd({ value, context }: MachineRow): MachineRow {
+  return { value, context: { ...context, overlapEndsMs: null } };
 }
 
 /** Version 1 of a credential did not say who made it, nor was it bound to a data center or VM. */

@@ -55,8 +55,10 @@ import { stopSignal } from './http/stop-signal.ts';
 import { openKeylessCi } from './keyless-ci.ts';
 import type { Log } from './log.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
+import { createContents, sealedText } from './notifiers/contents.ts';
+import { createNotifier } from './notifiers/notifier.ts';
 import { AddressGuard } from './notifiers/webhook/address-guard.ts';
-import { sealedText, webhookContents } from './notifiers/webhook/contents.ts';
+import { renderWebhookBody } from './notifiers/webhook/payload.ts';
 import { createWebhookSender, type Resolve } from './notifiers/webhook/sender.ts';
 import { formatSecret } from './notifiers/webhook/signature.ts';
 import { countLostWork, createParts, type LostWork } from './parts.ts';
@@ -214,14 +216,18 @@ function buildCore(options: CoreOptions) {
   const sealed = sealedText(secrets);
   const publicUrl = { current: settings.publicUrl ?? '' };
   const { resolve } = options.ports;
-  const notifier = createWebhookSender({
-    ...{ guard, clock, ...(resolve && { resolve }) },
-    onRefusedAddress: (sentence) => log.warn({ part: 'webhook' }, `Not called: ${sentence}`),
+  const notifier = createNotifier({
+    webhook: createWebhookSender({
+      ...{ guard, clock, ...(resolve && { resolve }) },
+      onRefusedAddress: (sentence) => log.warn({ part: 'webhook' }, `Not called: ${sentence}`),
+    }),
   });
   closers.add('notifier', () => notifier.close());
-  const contents = webhookContents({
+  const contents = createContents({
     ...{ sealed, clock, bodies: secrets.bodies },
     publicUrl: () => publicUrl.current,
+    renderers: { webhook: renderWebhookBody },
+    unsubscribeUrl: () => publicUrl.current,
   });
   const edgeFaults = metrics.counter('svc_edge_faults_total', 'Edges that could not be decided');
   const pipeline = new SamplePipeline({

@@ -83,7 +83,7 @@ function eventsOf(
     case 'recovered':
       return [{ type: 'recovered', ...observed, notify: edge.notify ?? true }];
     case 'dataMissing':
-      return [{ type: 'dataMissing', ...decided, sinceMs: edge.sinceMs }];
+      return [{ type: 'dataMissing', ...decided, sinceMs: edge.sinceMs, reason: edge.reason }];
     case 'dataObserved':
       return [{ type: 'dataObserved', ...decided }];
     case 'corrected':

@@ -7,6 +7,7 @@
 import type { AlertInstanceContext } from '../../machines/alert-instance-setup.ts';
 import type { AlertRuleContext } from '../../machines/alert-rule.ts';
 import type { RetireReason } from '../../machines/effects.ts';
+import type { MissingReason } from '../../machines/incident.ts';
 import type { RecordChange } from '../../streams/commit/commit.ts';
 import { instanceIdOf } from '../../streams/evaluation/accept.ts';
 import type { ObservedValue } from '../../streams/evaluation/entry.ts';
@@ -38,6 +39,13 @@ export interface IncidentBody {
   readonly value: number | null;
   readonly valueMs: number | null;
   readonly dataMissingSinceMs: number | null;
+  /** Absent in records of an older version, as is all down to `repeats`. */
+  readonly dataMissingReason?: MissingReason | null;
+  readonly evaluatorError?: string | null;
+  /** The data center whose condition it is; its silent VMs are a record of their own. */
+  readonly datacenter?: string;
+  readonly heldVmCount?: number;
+  readonly repeats?: number;
   readonly acknowledged: {
     readonly by: string;
     readonly atMs: number;
@@ -81,6 +89,9 @@ export function incidentRecord(context: AlertInstanceContext, draft: Draft): Rec
     value: incident.value,
     valueMs: incident.valueMs,
     dataMissingSinceMs: incident.dataMissingSinceMs,
+    dataMissingReason: incident.dataMissingReason,
+    evaluatorError: incident.evaluatorError,
+    repeats: incident.repeats,
     acknowledged: incident.acknowledged,
     snoozedUntilMs: incident.snoozedUntilMs,
     correctedAfterNotification: incident.correctedAfterNotification,

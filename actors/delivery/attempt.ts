@@ -9,7 +9,7 @@ import type { Clock } from '../../streams/clock.ts';
 import type { Actor } from '../../streams/commit/commit.ts';
 import { fraction, type Random, ulid } from '../../streams/random.ts';
 import type { Draft, Host, ProjectView } from '../host-port.ts';
-import type { AttemptOutcome, Notifier } from '../notifier-port.ts';
+import type { AttemptOutcome, Notifier, Target } from '../notifier-port.ts';
 import { recheck } from './recheck.ts';
 import type { OpenAttempt, WakeUp } from './wake-ups.ts';
 
@@ -21,8 +21,8 @@ export interface DeliveryContents {
     delivery: DeliveryContext,
     id: string,
   ): { bytes: Uint8Array; digest: string };
-  /** The destination's address and signing secrets, current first. */
-  target(view: ProjectView, destination: string): { url: string; secrets: readonly string[] };
+  /** Where the delivery goes, unsealed. Throws when that is not sealed here. */
+  target(view: ProjectView, delivery: DeliveryContext): Target;
   /** Deliveries whose body is stored. */
   stored(): readonly string[];
   /** Forgets the stored bodies of deliveries that have ended; harmless where there is none. */
@@ -120,9 +120,9 @@ function openInDraft(
 export async function sendAttempt(deps: AttemptDeps, attempt: Attempt): Promise<AttemptOutcome> {
   const { clock, contents, host, notifier } = deps;
   const { project, delivery: deliveryId, attemptId, context, body, deadlineMs } = attempt;
-  let target: ReturnType<DeliveryContents['target']>;
+  let target: Target;
   try {
-    target = contents.target(host.view(project), context.destination);
+    target = contents.target(host.view(project), context);
   } catch (error) {
     deps.onFault(`reading the destination of ${deliveryId}`, error);
     const message = 'The address or the secret of the destination could not be read';
@@ -130,7 +130,7 @@ export async function sendAttempt(deps: AttemptDeps, attempt: Attempt): Promise<
   }
   try {
     return await notifier.attempt({
-      ...{ deliveryId, attemptId, body, ...target },
+      ...{ deliveryId, attemptId, body, target, incident: context.incident },
       event: eventName(context.event),
       timestampUnix: Math.floor(clock.now() / 1000),
       deadlineElapsedMs: deadlineMs,

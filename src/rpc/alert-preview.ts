@@ -12,17 +12,17 @@ import { type EvaluationRule, RETENTION_MS } from '../../streams/evaluation/entr
 import { Refusal } from '../../streams/refusal.ts';
 import { parseLabels } from '../../streams/samples/series-key.ts';
 import {
-  type AlertRuleSpec,
   PreviewedHistory_Status as HistoryStatus,
   type PreviewAlertRuleRequest,
   type PreviewAlertRuleResponseSchema,
   PreviewAlertRuleResponse_QueryStatus as QueryStatus,
 } from '../gen/svc/monitoring/v1/alert_pb.ts';
+import type { AlertRuleSpec } from '../gen/svc/monitoring/v1/rule_pb.ts';
 import type { AlertPreview } from '../query/preview/alert-preview.ts';
 import type { AlertPreviews } from '../query/preview/alert-previews.ts';
-import { requestedSpec } from './alert-messages.ts';
 import { within } from './caller.ts';
 import { nameOf, parseProjectName } from './resource-name.ts';
+import { requestedSpec } from './rule-messages.ts';
 
 export interface AlertPreviewDeps {
   readonly host: Pick<Host, 'view'>;

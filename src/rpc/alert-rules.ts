@@ -8,7 +8,6 @@ import type { AlertRuleContext } from '../../machines/alert-rule.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import {
-  type AlertRuleSpec,
   type AlertService,
   type DeleteAlertRuleRequest,
   DeleteAlertRuleRequestSchema,
@@ -16,11 +15,12 @@ import {
   type SaveAlertRuleRequest,
   SaveAlertRuleRequestSchema,
 } from '../gen/svc/monitoring/v1/alert_pb.ts';
-import { instanceMessage, requestedSpec, ruleMessage } from './alert-messages.ts';
+import type { AlertRuleSpec } from '../gen/svc/monitoring/v1/rule_pb.ts';
 import { actorOf, checkUuid, requestKeyOf, within } from './caller.ts';
 import { findRow, listRows } from './instance-rows.ts';
 import { decodeJson, foreignToken, listOptions, pageToken } from './paging.ts';
 import { parseName, parseProjectName } from './resource-name.ts';
+import { instanceMessage, requestedSpec, ruleMessage } from './rule-messages.ts';
 
 export interface AlertRulesDeps {
   readonly host: Host;

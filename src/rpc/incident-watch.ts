@@ -16,16 +16,16 @@ import { nextTurn } from '../../actors/turns.ts';
 import type { AlertInstanceContext } from '../../machines/alert-instance-setup.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { Refusal } from '../../streams/refusal.ts';
+import type { AlertService } from '../gen/svc/monitoring/v1/alert_pb.ts';
 import {
-  type AlertService,
   type Incident,
   WatchIncidentsResponse_Kind as Kind,
   type WatchIncidentsRequest,
-} from '../gen/svc/monitoring/v1/alert_pb.ts';
+} from '../gen/svc/monitoring/v1/incident_pb.ts';
 import type { Log } from '../log.ts';
-import { incidentMessage } from './alert-messages.ts';
 import { watchAccess, within } from './caller.ts';
 import { IncidentFeed } from './incident-feed.ts';
+import { incidentMessage } from './incident-messages.ts';
 import { parseProjectName } from './resource-name.ts';
 import { asConnectError } from './told-errors.ts';
 

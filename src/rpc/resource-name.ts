@@ -16,7 +16,8 @@ export type Collection =
   | 'ciVerifications'
   | 'ciConnections'
   | 'members'
-  | 'invitations';
+  | 'invitations'
+  | 'notices';
 
 /** Project ids, and ids in general, as they may stand in a name. */
 export const ID = '[A-Za-z0-9_.:-]{1,128}';

@@ -3,6 +3,7 @@
  * and `fold(state, entry) -> edges` over them is pure: live, restart, replay and preview run the
  * same function, so that which samples a rule's revision saw can always be told.
  */
+import type { MissingReason } from '../../machines/incident.ts';
 import type { SampleBatch, SeriesKey } from '../samples/batch.ts';
 
 export const OPERATORS = [
@@ -77,6 +78,8 @@ export type Edge = EdgeBase &
         readonly window: readonly ObservedValue[];
         /** false: a late sample completed a run that ended in the past; record, do not notify. */
         readonly notify: boolean;
+        /** A condition of a whole data center: which, and its silent VMs. `key.vm` is '' then. */
+        readonly held?: { readonly datacenter: string; readonly vms: readonly string[] };
       }
     | {
         readonly kind: 'recovered';
@@ -84,8 +87,12 @@ export type Edge = EdgeBase &
         /** false: the same entry fires the instance anew; only that final transition notifies. */
         readonly notify?: false;
       }
-    /** Firing, and no observation since `sinceMs`. Never leads to recovery. */
-    | { readonly kind: 'dataMissing'; readonly sinceMs: number }
+    /** Firing, and no observation since `sinceMs`, for `reason`. Never leads to recovery. */
+    | {
+        readonly kind: 'dataMissing';
+        readonly sinceMs: number;
+        readonly reason: MissingReason;
+      }
     | { readonly kind: 'dataObserved' }
     /** A firing that late samples show not to have been; retracts nothing that people were told. */
     | {

@@ -68,7 +68,8 @@ export function tellMissing(instance: Instance, sinceMs: number): Edge | undefin
   const { told } = instance;
   if (!told || told.dataMissing) return undefined;
   told.dataMissing = true;
-  return { kind: 'dataMissing', key: keyOf(instance), atMs: nextAt(instance, told), sinceMs };
+  const atMs = nextAt(instance, told);
+  return { kind: 'dataMissing', key: keyOf(instance), atMs, sinceMs, reason: 'NO_DATA' };
 }
 
 /** Firing stretches of this entry's part of the timeline, oldest first. */

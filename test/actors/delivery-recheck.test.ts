@@ -169,7 +169,7 @@ t.test('the recovery goes to those who were told, whoever the rule names by then
   await world.until('it is told', () => world.live('delivery').length === 0);
   const [firing, recovered] = world.notifier.requests;
   t.equal(world.notifier.requests.length, 2);
-  t.match(recovered, { event: 'incident.recovered', url: firing?.url });
+  t.match(recovered, { event: 'incident.recovered', target: firing?.target });
 });
 
 t.test('410 ends the delivery and pauses the destination', async (t) => {

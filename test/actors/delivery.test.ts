@@ -112,7 +112,8 @@ t.test('a destination that hangs delays no other', async (t) => {
   const [slow, fast] = [await world.addDestination(), await world.addDestination()];
   await world.putInForce({ destinationNames: [slow, fast] });
   const slowUrl = world.sealed.get(`${slow.slice(slow.lastIndexOf('/') + 1)}/url`);
-  world.notifier.answer = ({ url }) => (url === slowUrl ? undefined : accepted);
+  world.notifier.answer = ({ target }) =>
+    'url' in target && target.url === slowUrl ? undefined : accepted;
   world.startDeliverer();
   await world.fire(Array.from({ length: 30 }, (_, i) => `vm-${i}`));
   await world.until('the other has all', () => world.deliveries().filter(sent).length === 30);

@@ -7,7 +7,7 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 import t from 'tap';
-import type { AttemptOutcome, AttemptRequest } from '../../actors/notifier-port.ts';
+import type { AttemptOutcome, Channel } from '../../actors/notifier-port.ts';
 import { AddressGuard, isPublicAddress } from '../../src/notifiers/webhook/address-guard.ts';
 import { createWebhookSender, type Resolve } from '../../src/notifiers/webhook/sender.ts';
 import { formatSecret, signatureHeaders } from '../../src/notifiers/webhook/signature.ts';
@@ -271,11 +271,13 @@ function strictSender(resolve: Resolve, onRefusedAddress: (sentence: string) => 
   return createWebhookSender({ guard, clock: systemClock, resolve, onRefusedAddress });
 }
 
-function request(url: string, deadlineMs = 5_000): AttemptRequest {
+function request(url: string, deadlineMs = 5_000): Parameters<Channel<'webhook'>['attempt']>[0] {
+  const { secrets, ...signed } = vector;
   return {
-    ...vector,
+    ...signed,
     event: 'incident.firing',
-    url,
+    target: { kind: 'webhook', url, secrets },
+    incident: 'inc_1',
     deadlineElapsedMs: systemClock.elapsed() + deadlineMs,
   };
 }

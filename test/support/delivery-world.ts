@@ -95,11 +95,11 @@ export async function openDeliveryWorld(t: Test, options: WorldOptions = {}) {
       }
       return { bytes, digest: createHash('sha256').update(bytes).digest('hex') };
     },
-    target(view, destination) {
+    target(view, { destination }) {
       const url = world.sealed.get(urlIdOf(destination)) ?? '';
       const row = view.instance('destination', destination);
       const { secrets } = (row?.context ?? { secrets: [] }) as unknown as DestinationContext;
-      return { url, secrets: secrets.map(({ id }) => world.sealed.get(id) ?? '') };
+      return { kind: 'webhook', url, secrets: secrets.map(({ id }) => world.sealed.get(id) ?? '') };
     },
     stored: () => [...bodies.keys()],
     discard(ids) {

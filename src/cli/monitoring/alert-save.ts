@@ -6,13 +6,12 @@
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { pause } from '../../../streams/pause.ts';
 import {
-  type AlertRule,
-  AlertRule_SyncStatus,
   AlertService,
   type SaveAlertRuleRequestSchema,
   type SaveAlertRuleResponse,
   SaveAlertRuleResponseSchema,
 } from '../../gen/svc/monitoring/v1/alert_pb.ts';
+import { type AlertRule, AlertRule_SyncStatus } from '../../gen/svc/monitoring/v1/rule_pb.ts';
 import {
   type Action,
   type ActionContext,

@@ -9,7 +9,7 @@ import {
   AlertRuleSpec_Operator,
   AlertRuleSpec_Severity,
   AlertRuleSpecSchema,
-} from '../../gen/svc/monitoring/v1/alert_pb.ts';
+} from '../../gen/svc/monitoring/v1/rule_pb.ts';
 import type { ActionContext } from '../client/action.ts';
 import type { Input, Option } from '../client/arguments.ts';
 import { UsageError } from '../client/faults.ts';

@@ -2,18 +2,22 @@
 
 import { create } from '@bufbuild/protobuf';
 import {
+  AlertService,
+  ListAlertRulesResponseSchema,
+} from '../../gen/svc/monitoring/v1/alert_pb.ts';
+import {
+  type Incident,
+  Incident_RetireReason,
+  Incident_State,
+  ListIncidentsResponseSchema,
+} from '../../gen/svc/monitoring/v1/incident_pb.ts';
+import {
   AlertInstance_DataState,
   type AlertRule,
   AlertRule_SyncStatus,
   AlertRuleSpec_Operator,
   AlertRuleSpec_Severity,
-  AlertService,
-  type Incident,
-  Incident_RetireReason,
-  Incident_State,
-  ListAlertRulesResponseSchema,
-  ListIncidentsResponseSchema,
-} from '../../gen/svc/monitoring/v1/alert_pb.ts';
+} from '../../gen/svc/monitoring/v1/rule_pb.ts';
 import { type Action, family, projectOption } from '../client/action.ts';
 import { UsageError } from '../client/faults.ts';
 import { projectName, resourceName } from '../client/names.ts';

@@ -11,19 +11,13 @@ import { metricCatalogue } from '../../../streams/metrics/catalogue.ts';
 import { parseLabels } from '../../../streams/samples/series-key.ts';
 import { WebhookBodySchema } from '../../gen/svc/monitoring/v1/webhook_pb.ts';
 import { nameOf } from '../../rpc/resource-name.ts';
-
-export interface PayloadOptions {
-  /** Origin of links, without a trailing slash. */
-  readonly publicUrl: string;
-  /** When it is rendered, Unix ms. */
-  readonly nowMs: number;
-}
+import type { RenderOptions } from '../contents.ts';
 
 /** The body's bytes. Throws when the delivery's incident has no record: a bug. */
 export function renderWebhookBody(
   view: ProjectView,
   delivery: DeliveryContext,
-  { publicUrl, nowMs }: PayloadOptions,
+  { publicUrl, nowMs }: RenderOptions,
 ): Uint8Array {
   const incident = view.record('incident', delivery.incident)?.body as IncidentBody | undefined;
   if (!incident) throw new Error(`The incident ${delivery.incident} has no record`);

@@ -6,7 +6,7 @@
 import { lookup as dnsLookup, type LookupAddress } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import { Agent, buildConnector, type Dispatcher } from 'undici';
-import type { AttemptOutcome, AttemptRequest, Notifier } from '../../../actors/notifier-port.ts';
+import type { AttemptOutcome, Channel } from '../../../actors/notifier-port.ts';
 import type { Clock } from '../../../streams/clock.ts';
 import type { AddressGuard } from './address-guard.ts';
 import { signatureHeaders } from './signature.ts';
@@ -37,6 +37,8 @@ export interface WebhookSenderDeps {
   readonly ca?: string;
 }
 
+type WebhookRequest = Parameters<Channel<'webhook'>['attempt']>[0];
+
 /** An address that must not be called: the owner has to mend the URL, trying again cannot help. */
 class RefusedAddress extends Error {
   constructor(host: string) {
@@ -44,7 +46,7 @@ class RefusedAddress extends Error {
   }
 }
 
-export function createWebhookSender(deps: WebhookSenderDeps): Notifier {
+export function createWebhookSender(deps: WebhookSenderDeps): Channel<'webhook'> {
   const agent = new Agent({
     connect: guardedConnector(deps),
     pipelining: 1,
@@ -61,9 +63,9 @@ export function createWebhookSender(deps: WebhookSenderDeps): Notifier {
 async function attempt(
   deps: WebhookSenderDeps,
   agent: Agent,
-  request: AttemptRequest,
+  request: WebhookRequest,
 ): Promise<AttemptOutcome> {
-  const refusal = deps.guard.refuseUrl(request.url);
+  const refusal = deps.guard.refuseUrl(request.target.url);
   if (refusal) return refused(refusal);
   const remainingMs = request.deadlineElapsedMs - deps.clock.elapsed();
   if (remainingMs <= 0)
@@ -82,11 +84,11 @@ async function attempt(
 
 async function exchange(
   agent: Agent,
-  request: AttemptRequest,
+  request: WebhookRequest,
   signal: AbortSignal,
   sent: { bytes: boolean },
 ): Promise<AttemptOutcome> {
-  const url = new URL(request.url);
+  const url = new URL(request.target.url);
   const answer = await agent.request({
     origin: url.origin,
     path: url.pathname + url.search,
@@ -96,7 +98,7 @@ async function exchange(
       'user-agent': USER_AGENT,
       'accept-encoding': 'identity',
       'svc-event': request.event,
-      ...signatureHeaders(request),
+      ...signatureHeaders({ ...request, secrets: request.target.secrets }),
     },
     body: Buffer.from(request.body),
     signal,

@@ -7,6 +7,14 @@
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { DeliverySchema, GetDeliveryRequestSchema, ListDeliveriesRequestSchema, ListDeliveriesResponseSchema } from "./delivery_pb.ts";
+import { file_svc_monitoring_v1_delivery } from "./delivery_pb.ts";
+import type { CreateDestinationRequestSchema, CreateDestinationResponseSchema, DeleteDestinationRequestSchema, DeleteDestinationResponseSchema, DestinationSchema, GetDestinationRequestSchema, ListDestinationsRequestSchema, ListDestinationsResponseSchema, PauseDestinationRequestSchema, ResumeDestinationRequestSchema, RotateWebhookSecretRequestSchema, RotateWebhookSecretResponseSchema, SendTestNotificationRequestSchema, SendTestNotificationResponseSchema, UpdateDestinationRequestSchema, VerifyDestinationRequestSchema, VerifyDestinationResponseSchema } from "./destination_pb.ts";
+import { file_svc_monitoring_v1_destination } from "./destination_pb.ts";
+import type { AcknowledgeIncidentRequestSchema, ExplainIncidentRequestSchema, ExplainIncidentResponseSchema, GetIncidentRequestSchema, IncidentSchema, ListIncidentsRequestSchema, ListIncidentsResponseSchema, SnoozeIncidentRequestSchema, UnsnoozeIncidentRequestSchema, WatchIncidentsRequestSchema, WatchIncidentsResponseSchema } from "./incident_pb.ts";
+import { file_svc_monitoring_v1_incident } from "./incident_pb.ts";
+import type { AlertInstance, AlertInstanceJson, AlertRule, AlertRule_SyncStatus, AlertRule_SyncStatusJson, AlertRuleJson, AlertRuleSchema, AlertRuleSpec, AlertRuleSpecJson } from "./rule_pb.ts";
+import { file_svc_monitoring_v1_rule } from "./rule_pb.ts";
 import { file_svc_options_v1_policy } from "../../options/v1/policy_pb.ts";
 import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
@@ -14,459 +22,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file svc/monitoring/v1/alert.proto.
  */
 export const file_svc_monitoring_v1_alert: GenFile = /*@__PURE__*/
-  fileDesc("Ch1zdmMvbW9uaXRvcmluZy92MS9hbGVydC5wcm90bxIRc3ZjLm1vbml0b3JpbmcudjEirQYKDUFsZXJ0UnVsZVNwZWMSFAoMZGlzcGxheV9uYW1lGAEgASgJEhEKCW1ldHJpY19pZBgCIAEoCRI7CghvcGVyYXRvchgDIAEoDjIpLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0UnVsZVNwZWMuT3BlcmF0b3ISFgoJdGhyZXNob2xkGAQgASgBSACIAQESGQoRc3VzdGFpbmVkX3NlY29uZHMYBSABKAUSOwoIc2V2ZXJpdHkYBiABKA4yKS5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjLlNldmVyaXR5Eg8KB2FsbF92bXMYByABKAgSEAoIdm1fbmFtZXMYCCADKAkSFAoHZW5hYmxlZBgJIAEoCEgBiAEBEh8KF3JlcGVhdF9pbnRlcnZhbF9zZWNvbmRzGAogASgFEhkKEWRlc3RpbmF0aW9uX25hbWVzGAsgAygJEh8KEnJlY292ZXJ5X3RocmVzaG9sZBgMIAEoAUgCiAEBEh0KEHJlY292ZXJ5X3NlY29uZHMYDSABKAVIA4gBARI8CgZsYWJlbHMYDiADKAsyLC5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjLkxhYmVsc0VudHJ5Gi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEikgEKCE9wZXJhdG9yEhgKFE9QRVJBVE9SX1VOU1BFQ0lGSUVEEAASEAoMR1JFQVRFUl9USEFOEAESGQoVR1JFQVRFUl9USEFOX09SX0VRVUFMEAISDQoJTEVTU19USEFOEAMSFgoSTEVTU19USEFOX09SX0VRVUFMEAQSCQoFRVFVQUwQBRINCglOT1RfRVFVQUwQBiJJCghTZXZlcml0eRIYChRTRVZFUklUWV9VTlNQRUNJRklFRBAAEggKBElORk8QARILCgdXQVJOSU5HEAISDAoIQ1JJVElDQUwQA0IMCgpfdGhyZXNob2xkQgoKCF9lbmFibGVkQhUKE19yZWNvdmVyeV90aHJlc2hvbGRCEwoRX3JlY292ZXJ5X3NlY29uZHMi1gIKCUFsZXJ0UnVsZRIMCgRuYW1lGAEgASgJEi4KBHNwZWMYAiABKAsyIC5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjEg8KB3ZlcnNpb24YAyABKAMSFwoPYXBwbGllZF92ZXJzaW9uGAQgASgDEjwKC3N5bmNfc3RhdHVzGAUgASgOMicuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRSdWxlLlN5bmNTdGF0dXMSEgoKc3luY19lcnJvchgGIAEoCRIUCgxjcmVhdGVkX3VuaXgYByABKAMSFAoMdXBkYXRlZF91bml4GAggASgDEhIKCnVwZGF0ZWRfYnkYCSABKAkiTwoKU3luY1N0YXR1cxIbChdTWU5DX1NUQVRVU19VTlNQRUNJRklFRBAAEgsKB1BFTkRJTkcQARILCgdBUFBMSUVEEAISCgoGRkFJTEVEEAMieAoXUHJldmlld0FsZXJ0UnVsZVJlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEi4KBHNwZWMYAiABKAsyIC5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjEhcKD2hpc3Rvcnlfc2Vjb25kcxgDIAEoBSLkBAoYUHJldmlld0FsZXJ0UnVsZVJlc3BvbnNlEk0KDHF1ZXJ5X3N0YXR1cxgBIAEoDjI3LnN2Yy5tb25pdG9yaW5nLnYxLlByZXZpZXdBbGVydFJ1bGVSZXNwb25zZS5RdWVyeVN0YXR1cxJCCg5oaXN0b3J5X3N0YXR1cxgCIAEoDjIqLnN2Yy5tb25pdG9yaW5nLnYxLlByZXZpZXdlZEhpc3RvcnkuU3RhdHVzEhkKEWV2YWx1YXRlZF9zYW1wbGVzGAMgASgDEhgKEGV4cGVjdGVkX3NhbXBsZXMYBCABKAMSTAoQd291bGRfaGF2ZV9maXJlZBgFIAMoCzIyLnN2Yy5tb25pdG9yaW5nLnYxLlByZXZpZXdBbGVydFJ1bGVSZXNwb25zZS5GaXJpbmcSEQoJdHJ1bmNhdGVkGAYgASgIGtABCgZGaXJpbmcSDwoHdm1fbmFtZRgBIAEoCRJOCgZsYWJlbHMYAiADKAsyPi5zdmMubW9uaXRvcmluZy52MS5QcmV2aWV3QWxlcnRSdWxlUmVzcG9uc2UuRmlyaW5nLkxhYmVsc0VudHJ5EhIKCnN0YXJ0X3VuaXgYAyABKAMSFQoIZW5kX3VuaXgYBCABKANIAIgBARotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgsKCV9lbmRfdW5peCJMCgtRdWVyeVN0YXR1cxIcChhRVUVSWV9TVEFUVVNfVU5TUEVDSUZJRUQQABIGCgJPSxABEgsKB1BBUlRJQUwQAhIKCgZGQUlMRUQQAyJZChBQcmV2aWV3ZWRIaXN0b3J5IkUKBlN0YXR1cxIWChJTVEFUVVNfVU5TUEVDSUZJRUQQABIMCghDT01QTEVURRABEgsKB1BBUlRJQUwQAhIICgROT05FEAMilgEKFFNhdmVBbGVydFJ1bGVSZXF1ZXN0Ei4KBHNwZWMYASABKAsyIC5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjEgoKAmlkGAIgASgJEhIKCnJlcXVlc3RfaWQYAyABKAkSGAoQZXhwZWN0ZWRfdmVyc2lvbhgEIAEoCRIUCgxwcm9qZWN0X25hbWUYBSABKAkioQEKFVNhdmVBbGVydFJ1bGVSZXNwb25zZRIXCg9hcHBsaWVkX3ZlcnNpb24YASABKAMSPAoLc3luY19zdGF0dXMYAiABKA4yJy5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGUuU3luY1N0YXR1cxIMCgRuYW1lGAMgASgJEg8KB3ZlcnNpb24YBCABKAMSEgoKc3luY19lcnJvchgFIAEoCSIjChNHZXRBbGVydFJ1bGVSZXF1ZXN0EgwKBG5hbWUYASABKAkiVAoVTGlzdEFsZXJ0UnVsZXNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCSJeChZMaXN0QWxlcnRSdWxlc1Jlc3BvbnNlEisKBXJ1bGVzGAEgAygLMhwuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRSdWxlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJUChZEZWxldGVBbGVydFJ1bGVSZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIYChBleHBlY3RlZF92ZXJzaW9uGAMgASgJIhkKF0RlbGV0ZUFsZXJ0UnVsZVJlc3BvbnNlIuEECg1BbGVydEluc3RhbmNlEhEKCXJ1bGVfbmFtZRgBIAEoCRIPCgd2bV9uYW1lGAIgASgJEjwKBmxhYmVscxgDIAMoCzIsLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0SW5zdGFuY2UuTGFiZWxzRW50cnkSNQoFc3RhdGUYBCABKA4yJi5zdmMubW9uaXRvcmluZy52MS5BbGVydEluc3RhbmNlLlN0YXRlEhcKCnNpbmNlX3VuaXgYBSABKANIAIgBARIXCgpsYXN0X3ZhbHVlGAYgASgBSAGIAQESHwoSbGFzdF9vYnNlcnZlZF91bml4GAcgASgDSAKIAQESPgoKZGF0YV9zdGF0ZRgIIAEoDjIqLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0SW5zdGFuY2UuRGF0YVN0YXRlEh8KEm1pc3Npbmdfc2luY2VfdW5peBgJIAEoA0gDiAEBGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiRAoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABIICgRJRExFEAESDgoKU1VTVEFJTklORxACEgoKBkZJUklORxADIkIKCURhdGFTdGF0ZRIaChZEQVRBX1NUQVRFX1VOU1BFQ0lGSUVEEAASDAoIT0JTRVJWRUQQARILCgdNSVNTSU5HEAJCDQoLX3NpbmNlX3VuaXhCDQoLX2xhc3RfdmFsdWVCFQoTX2xhc3Rfb2JzZXJ2ZWRfdW5peEIVChNfbWlzc2luZ19zaW5jZV91bml4ImsKGUxpc3RBbGVydEluc3RhbmNlc1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhEKCXJ1bGVfbmFtZRgCIAEoCRIRCglwYWdlX3NpemUYAyABKAUSEgoKcGFnZV90b2tlbhgEIAEoCSJqChpMaXN0QWxlcnRJbnN0YW5jZXNSZXNwb25zZRIzCglpbnN0YW5jZXMYASADKAsyIC5zdmMubW9uaXRvcmluZy52MS5BbGVydEluc3RhbmNlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSK7CAoISW5jaWRlbnQSDAoEbmFtZRgBIAEoCRIRCglydWxlX25hbWUYAiABKAkSFAoMcnVsZV92ZXJzaW9uGAMgASgDEhkKEXJ1bGVfZGlzcGxheV9uYW1lGAQgASgJEg8KB3ZtX25hbWUYBSABKAkSNwoGbGFiZWxzGAYgAygLMicuc3ZjLm1vbml0b3JpbmcudjEuSW5jaWRlbnQuTGFiZWxzRW50cnkSOwoIc2V2ZXJpdHkYByABKA4yKS5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjLlNldmVyaXR5EjAKBXN0YXRlGAggASgOMiEuc3ZjLm1vbml0b3JpbmcudjEuSW5jaWRlbnQuU3RhdGUSPwoNcmV0aXJlX3JlYXNvbhgJIAEoDjIoLnN2Yy5tb25pdG9yaW5nLnYxLkluY2lkZW50LlJldGlyZVJlYXNvbhJBCgxhY2tub3dsZWRnZWQYCiABKAsyKy5zdmMubW9uaXRvcmluZy52MS5JbmNpZGVudC5BY2tub3dsZWRnZW1lbnQSHwoSc25vb3plZF91bnRpbF91bml4GAsgASgDSACIAQESPgoKZGF0YV9zdGF0ZRgMIAEoDjIqLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0SW5zdGFuY2UuRGF0YVN0YXRlEhQKDHN0YXJ0ZWRfdW5peBgNIAEoAxISCgpmaXJlZF91bml4GA4gASgDEhsKDnJlY292ZXJlZF91bml4GA8gASgDSAGIAQESEgoFdmFsdWUYECABKAFIAogBARIRCgltZXRyaWNfaWQYESABKAkSOwoIb3BlcmF0b3IYEiABKA4yKS5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjLk9wZXJhdG9yEhEKCXRocmVzaG9sZBgTIAEoARIkChxjb3JyZWN0ZWRfYWZ0ZXJfbm90aWZpY2F0aW9uGBQgASgIGjwKD0Fja25vd2xlZGdlbWVudBIKCgJieRgBIAEoCRIPCgdhdF91bml4GAIgASgDEgwKBG5vdGUYAyABKAkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJGCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEgoKBkZJUklORxABEg0KCVJFQ09WRVJFRBACEgsKB1JFVElSRUQQAyJyCgxSZXRpcmVSZWFzb24SHQoZUkVUSVJFX1JFQVNPTl9VTlNQRUNJRklFRBAAEhAKDFJVTEVfQ0hBTkdFRBABEg8KC1JVTEVfUEFVU0VEEAISEAoMUlVMRV9ERUxFVEVEEAMSDgoKVk1fREVMRVRFRBAEQhUKE19zbm9vemVkX3VudGlsX3VuaXhCEQoPX3JlY292ZXJlZF91bml4QggKBl92YWx1ZSLZAQoUTGlzdEluY2lkZW50c1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEjAKBXN0YXRlGAIgASgOMiEuc3ZjLm1vbml0b3JpbmcudjEuSW5jaWRlbnQuU3RhdGUSEQoJcnVsZV9uYW1lGAMgASgJEg8KB3ZtX25hbWUYBCABKAkSFwoPc3RhcnRfdGltZV91bml4GAUgASgDEhUKDWVuZF90aW1lX3VuaXgYBiABKAMSEQoJcGFnZV9zaXplGAcgASgFEhIKCnBhZ2VfdG9rZW4YCCABKAkiYAoVTGlzdEluY2lkZW50c1Jlc3BvbnNlEi4KCWluY2lkZW50cxgBIAMoCzIbLnN2Yy5tb25pdG9yaW5nLnYxLkluY2lkZW50EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIiChJHZXRJbmNpZGVudFJlcXVlc3QSDAoEbmFtZRgBIAEoCSItChVXYXRjaEluY2lkZW50c1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJIvwBChZXYXRjaEluY2lkZW50c1Jlc3BvbnNlEjwKBGtpbmQYASABKA4yLi5zdmMubW9uaXRvcmluZy52MS5XYXRjaEluY2lkZW50c1Jlc3BvbnNlLktpbmQSLgoJaW5jaWRlbnRzGAIgAygLMhsuc3ZjLm1vbml0b3JpbmcudjEuSW5jaWRlbnQSGgoSc25hcHNob3RfY29udGludWVzGAMgASgIEhAKCHNlcXVlbmNlGAQgASgDIkYKBEtpbmQSFAoQS0lORF9VTlNQRUNJRklFRBAAEgwKCFNOQVBTSE9UEAESCwoHQ0hBTkdFUxACEg0KCUhFQVJUQkVBVBADIhwKDVdlYmhvb2tUYXJnZXQSCwoDdXJsGAEgASgJIsECCgtEZXN0aW5hdGlvbhIMCgRuYW1lGAEgASgJEhQKDGRpc3BsYXlfbmFtZRgCIAEoCRIzCgd3ZWJob29rGAMgASgLMiAuc3ZjLm1vbml0b3JpbmcudjEuV2ViaG9va1RhcmdldEgAEjMKBXN0YXRlGAQgASgOMiQuc3ZjLm1vbml0b3JpbmcudjEuRGVzdGluYXRpb24uU3RhdGUSFQoNcGF1c2VkX3JlYXNvbhgFIAEoCRIMCgRob3N0GAYgASgJEhEKCWxhc3RfZm91chgHIAEoCRIUCgxjcmVhdGVkX3VuaXgYCCABKAMSFAoMdXBkYXRlZF91bml4GAkgASgDIjYKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASCgoGQUNUSVZFEAESCgoGUEFVU0VEEAJCCAoGdGFyZ2V0InkKGENyZWF0ZURlc3RpbmF0aW9uUmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIzCgtkZXN0aW5hdGlvbhgDIAEoCzIeLnN2Yy5tb25pdG9yaW5nLnYxLkRlc3RpbmF0aW9uIoIBChlDcmVhdGVEZXN0aW5hdGlvblJlc3BvbnNlEjMKC2Rlc3RpbmF0aW9uGAEgASgLMh4uc3ZjLm1vbml0b3JpbmcudjEuRGVzdGluYXRpb24SFgoOd2ViaG9va19zZWNyZXQYAiABKAkSGAoQc2VjcmV0X2F2YWlsYWJsZRgDIAEoCCIlChVHZXREZXN0aW5hdGlvblJlcXVlc3QSDAoEbmFtZRgBIAEoCSJWChdMaXN0RGVzdGluYXRpb25zUmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkiaQoYTGlzdERlc3RpbmF0aW9uc1Jlc3BvbnNlEjQKDGRlc3RpbmF0aW9ucxgBIAMoCzIeLnN2Yy5tb25pdG9yaW5nLnYxLkRlc3RpbmF0aW9uEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSI8ChhEZWxldGVEZXN0aW5hdGlvblJlcXVlc3QSDAoEbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJIhsKGURlbGV0ZURlc3RpbmF0aW9uUmVzcG9uc2UixwUKCERlbGl2ZXJ5EgwKBG5hbWUYASABKAkSFQoNaW5jaWRlbnRfbmFtZRgCIAEoCRIYChBkZXN0aW5hdGlvbl9uYW1lGAMgASgJEjAKBWV2ZW50GAQgASgOMiEuc3ZjLm1vbml0b3JpbmcudjEuRGVsaXZlcnkuRXZlbnQSMAoFc3RhdGUYBSABKA4yIS5zdmMubW9uaXRvcmluZy52MS5EZWxpdmVyeS5TdGF0ZRIOCgZyZWFzb24YBiABKAkSNQoIYXR0ZW1wdHMYByADKAsyIy5zdmMubW9uaXRvcmluZy52MS5EZWxpdmVyeS5BdHRlbXB0Eh4KEW5leHRfYXR0ZW1wdF91bml4GAggASgDSACIAQESFAoMY3JlYXRlZF91bml4GAkgASgDGqcBCgdBdHRlbXB0EhIKCmF0dGVtcHRfaWQYASABKAkSFAoMc3RhcnRlZF91bml4GAIgASgDEhgKC2R1cmF0aW9uX21zGAMgASgDSACIAQESDwoHb3V0Y29tZRgEIAEoCRIYCgtodHRwX3N0YXR1cxgFIAEoBUgBiAEBEg0KBWVycm9yGAYgASgJQg4KDF9kdXJhdGlvbl9tc0IOCgxfaHR0cF9zdGF0dXMiUQoFRXZlbnQSFQoRRVZFTlRfVU5TUEVDSUZJRUQQABIKCgZGSVJJTkcQARIMCghSRVBFQVRFRBACEg0KCVJFQ09WRVJFRBADEggKBFRFU1QQBCKHAQoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABIKCgZRVUVVRUQQARIOCgpSRUNIRUNLSU5HEAISCwoHU0VORElORxADEgsKB1dBSVRJTkcQBBIICgRTRU5UEAUSDgoKU1VQUFJFU1NFRBAGEgsKB0VYUElSRUQQBxIKCgZGQUlMRUQQCEIUChJfbmV4dF9hdHRlbXB0X3VuaXgiawoVTGlzdERlbGl2ZXJpZXNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIVCg1pbmNpZGVudF9uYW1lGAIgASgJEhEKCXBhZ2Vfc2l6ZRgDIAEoBRISCgpwYWdlX3Rva2VuGAQgASgJImIKFkxpc3REZWxpdmVyaWVzUmVzcG9uc2USLwoKZGVsaXZlcmllcxgBIAMoCzIbLnN2Yy5tb25pdG9yaW5nLnYxLkRlbGl2ZXJ5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIiChJHZXREZWxpdmVyeVJlcXVlc3QSDAoEbmFtZRgBIAEoCTL8DAoMQWxlcnRTZXJ2aWNlEnMKEFByZXZpZXdBbGVydFJ1bGUSKi5zdmMubW9uaXRvcmluZy52MS5QcmV2aWV3QWxlcnRSdWxlUmVxdWVzdBorLnN2Yy5tb25pdG9yaW5nLnYxLlByZXZpZXdBbGVydFJ1bGVSZXNwb25zZSIGirUYAggBEmwKDVNhdmVBbGVydFJ1bGUSJy5zdmMubW9uaXRvcmluZy52MS5TYXZlQWxlcnRSdWxlUmVxdWVzdBooLnN2Yy5tb25pdG9yaW5nLnYxLlNhdmVBbGVydFJ1bGVSZXNwb25zZSIIirUYBAgCEAESXAoMR2V0QWxlcnRSdWxlEiYuc3ZjLm1vbml0b3JpbmcudjEuR2V0QWxlcnRSdWxlUmVxdWVzdBocLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0UnVsZSIGirUYAggBEm0KDkxpc3RBbGVydFJ1bGVzEiguc3ZjLm1vbml0b3JpbmcudjEuTGlzdEFsZXJ0UnVsZXNSZXF1ZXN0Gikuc3ZjLm1vbml0b3JpbmcudjEuTGlzdEFsZXJ0UnVsZXNSZXNwb25zZSIGirUYAggBEnIKD0RlbGV0ZUFsZXJ0UnVsZRIpLnN2Yy5tb25pdG9yaW5nLnYxLkRlbGV0ZUFsZXJ0UnVsZVJlcXVlc3QaKi5zdmMubW9uaXRvcmluZy52MS5EZWxldGVBbGVydFJ1bGVSZXNwb25zZSIIirUYBAgCEAESeQoSTGlzdEFsZXJ0SW5zdGFuY2VzEiwuc3ZjLm1vbml0b3JpbmcudjEuTGlzdEFsZXJ0SW5zdGFuY2VzUmVxdWVzdBotLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RBbGVydEluc3RhbmNlc1Jlc3BvbnNlIgaKtRgCCAESagoNTGlzdEluY2lkZW50cxInLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RJbmNpZGVudHNSZXF1ZXN0Giguc3ZjLm1vbml0b3JpbmcudjEuTGlzdEluY2lkZW50c1Jlc3BvbnNlIgaKtRgCCAESWQoLR2V0SW5jaWRlbnQSJS5zdmMubW9uaXRvcmluZy52MS5HZXRJbmNpZGVudFJlcXVlc3QaGy5zdmMubW9uaXRvcmluZy52MS5JbmNpZGVudCIGirUYAggBEm8KDldhdGNoSW5jaWRlbnRzEiguc3ZjLm1vbml0b3JpbmcudjEuV2F0Y2hJbmNpZGVudHNSZXF1ZXN0Gikuc3ZjLm1vbml0b3JpbmcudjEuV2F0Y2hJbmNpZGVudHNSZXNwb25zZSIGirUYAggBMAESeAoRQ3JlYXRlRGVzdGluYXRpb24SKy5zdmMubW9uaXRvcmluZy52MS5DcmVhdGVEZXN0aW5hdGlvblJlcXVlc3QaLC5zdmMubW9uaXRvcmluZy52MS5DcmVhdGVEZXN0aW5hdGlvblJlc3BvbnNlIgiKtRgECAIQARJiCg5HZXREZXN0aW5hdGlvbhIoLnN2Yy5tb25pdG9yaW5nLnYxLkdldERlc3RpbmF0aW9uUmVxdWVzdBoeLnN2Yy5tb25pdG9yaW5nLnYxLkRlc3RpbmF0aW9uIgaKtRgCCAIScwoQTGlzdERlc3RpbmF0aW9ucxIqLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3REZXN0aW5hdGlvbnNSZXF1ZXN0Gisuc3ZjLm1vbml0b3JpbmcudjEuTGlzdERlc3RpbmF0aW9uc1Jlc3BvbnNlIgaKtRgCCAISeAoRRGVsZXRlRGVzdGluYXRpb24SKy5zdmMubW9uaXRvcmluZy52MS5EZWxldGVEZXN0aW5hdGlvblJlcXVlc3QaLC5zdmMubW9uaXRvcmluZy52MS5EZWxldGVEZXN0aW5hdGlvblJlc3BvbnNlIgiKtRgECAIQARJtCg5MaXN0RGVsaXZlcmllcxIoLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3REZWxpdmVyaWVzUmVxdWVzdBopLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3REZWxpdmVyaWVzUmVzcG9uc2UiBoq1GAIIARJZCgtHZXREZWxpdmVyeRIlLnN2Yy5tb25pdG9yaW5nLnYxLkdldERlbGl2ZXJ5UmVxdWVzdBobLnN2Yy5tb25pdG9yaW5nLnYxLkRlbGl2ZXJ5IgaKtRgCCAFiBnByb3RvMw", [file_svc_options_v1_policy]);
-
-/**
- * @generated from message svc.monitoring.v1.AlertRuleSpec
- */
-export type AlertRuleSpec = Message<"svc.monitoring.v1.AlertRuleSpec"> & {
-  /**
-   * @generated from field: string display_name = 1;
-   */
-  displayName: string;
-
-  /**
-   * @generated from field: string metric_id = 2;
-   */
-  metricId: string;
-
-  /**
-   * @generated from field: svc.monitoring.v1.AlertRuleSpec.Operator operator = 3;
-   */
-  operator: AlertRuleSpec_Operator;
-
-  /**
-   * Required: absent is not 0.
-   *
-   * @generated from field: optional double threshold = 4;
-   */
-  threshold?: number | undefined;
-
-  /**
-   * How long the condition must persist, 0 to 86,400.
-   *
-   * @generated from field: int32 sustained_seconds = 5;
-   */
-  sustainedSeconds: number;
-
-  /**
-   * @generated from field: svc.monitoring.v1.AlertRuleSpec.Severity severity = 6;
-   */
-  severity: AlertRuleSpec_Severity;
-
-  /**
-   * true: all current and future VMs of the project. Otherwise name them.
-   *
-   * @generated from field: bool all_vms = 7;
-   */
-  allVms: boolean;
-
-  /**
-   * Full VM resource names.
-   *
-   * @generated from field: repeated string vm_names = 8;
-   */
-  vmNames: string[];
-
-  /**
-   * Absent = true. false pauses the rule.
-   *
-   * @generated from field: optional bool enabled = 9;
-   */
-  enabled?: boolean | undefined;
-
-  /**
-   * 0 = never, else at least 60.
-   *
-   * @generated from field: int32 repeat_interval_seconds = 10;
-   */
-  repeatIntervalSeconds: number;
-
-  /**
-   * @generated from field: repeated string destination_names = 11;
-   */
-  destinationNames: string[];
-
-  /**
-   * Recovery needs samples on the good side of this; absent = of `threshold`.
-   *
-   * @generated from field: optional double recovery_threshold = 12;
-   */
-  recoveryThreshold?: number | undefined;
-
-  /**
-   * Good samples must span so long; absent = one is enough.
-   *
-   * @generated from field: optional int32 recovery_seconds = 13;
-   */
-  recoverySeconds?: number | undefined;
-
-  /**
-   * @generated from field: map<string, string> labels = 14;
-   */
-  labels: { [key: string]: string };
-};
-
-/**
- * @generated from message svc.monitoring.v1.AlertRuleSpec
- */
-export type AlertRuleSpecJson = {
-  /**
-   * @generated from field: string display_name = 1;
-   */
-  displayName?: string;
-
-  /**
-   * @generated from field: string metric_id = 2;
-   */
-  metricId?: string;
-
-  /**
-   * @generated from field: svc.monitoring.v1.AlertRuleSpec.Operator operator = 3;
-   */
-  operator?: AlertRuleSpec_OperatorJson;
-
-  /**
-   * Required: absent is not 0.
-   *
-   * @generated from field: optional double threshold = 4;
-   */
-  threshold?: number | "NaN" | "Infinity" | "-Infinity";
-
-  /**
-   * How long the condition must persist, 0 to 86,400.
-   *
-   * @generated from field: int32 sustained_seconds = 5;
-   */
-  sustainedSeconds?: number;
-
-  /**
-   * @generated from field: svc.monitoring.v1.AlertRuleSpec.Severity severity = 6;
-   */
-  severity?: AlertRuleSpec_SeverityJson;
-
-  /**
-   * true: all current and future VMs of the project. Otherwise name them.
-   *
-   * @generated from field: bool all_vms = 7;
-   */
-  allVms?: boolean;
-
-  /**
-   * Full VM resource names.
-   *
-   * @generated from field: repeated string vm_names = 8;
-   */
-  vmNames?: string[];
-
-  /**
-   * Absent = true. false pauses the rule.
-   *
-   * @generated from field: optional bool enabled = 9;
-   */
-  enabled?: boolean;
-
-  /**
-   * 0 = never, else at least 60.
-   *
-   * @generated from field: int32 repeat_interval_seconds = 10;
-   */
-  repeatIntervalSeconds?: number;
-
-  /**
-   * @generated from field: repeated string destination_names = 11;
-   */
-  destinationNames?: string[];
-
-  /**
-   * Recovery needs samples on the good side of this; absent = of `threshold`.
-   *
-   * @generated from field: optional double recovery_threshold = 12;
-   */
-  recoveryThreshold?: number | "NaN" | "Infinity" | "-Infinity";
-
-  /**
-   * Good samples must span so long; absent = one is enough.
-   *
-   * @generated from field: optional int32 recovery_seconds = 13;
-   */
-  recoverySeconds?: number;
-
-  /**
-   * @generated from field: map<string, string> labels = 14;
-   */
-  labels?: { [key: string]: string };
-};
-
-/**
- * Describes the message svc.monitoring.v1.AlertRuleSpec.
- * Use `create(AlertRuleSpecSchema)` to create a new message.
- */
-export const AlertRuleSpecSchema: GenMessage<AlertRuleSpec, {jsonType: AlertRuleSpecJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 0);
-
-/**
- * @generated from enum svc.monitoring.v1.AlertRuleSpec.Operator
- */
-export const AlertRuleSpec_Operator = {
-  /**
-   * @generated from enum value: OPERATOR_UNSPECIFIED = 0;
-   */
-  OPERATOR_UNSPECIFIED: 0,
-
-  /**
-   * @generated from enum value: GREATER_THAN = 1;
-   */
-  GREATER_THAN: 1,
-
-  /**
-   * @generated from enum value: GREATER_THAN_OR_EQUAL = 2;
-   */
-  GREATER_THAN_OR_EQUAL: 2,
-
-  /**
-   * @generated from enum value: LESS_THAN = 3;
-   */
-  LESS_THAN: 3,
-
-  /**
-   * @generated from enum value: LESS_THAN_OR_EQUAL = 4;
-   */
-  LESS_THAN_OR_EQUAL: 4,
-
-  /**
-   * @generated from enum value: EQUAL = 5;
-   */
-  EQUAL: 5,
-
-  /**
-   * @generated from enum value: NOT_EQUAL = 6;
-   */
-  NOT_EQUAL: 6,
-} as const;
-
-/**
- * @generated from enum svc.monitoring.v1.AlertRuleSpec.Operator
- */
-export type AlertRuleSpec_Operator = (typeof AlertRuleSpec_Operator)[keyof typeof AlertRuleSpec_Operator] | UnknownEnum;
-
-/**
- * @generated from enum svc.monitoring.v1.AlertRuleSpec.Operator
- */
-export type AlertRuleSpec_OperatorJson = "OPERATOR_UNSPECIFIED" | "GREATER_THAN" | "GREATER_THAN_OR_EQUAL" | "LESS_THAN" | "LESS_THAN_OR_EQUAL" | "EQUAL" | "NOT_EQUAL";
-
-/**
- * Describes the enum svc.monitoring.v1.AlertRuleSpec.Operator.
- */
-export const AlertRuleSpec_OperatorSchema: GenEnum<AlertRuleSpec_Operator, AlertRuleSpec_OperatorJson> = /*@__PURE__*/
-  enumDesc(file_svc_monitoring_v1_alert, 0, 0);
-
-/**
- * @generated from enum svc.monitoring.v1.AlertRuleSpec.Severity
- */
-export const AlertRuleSpec_Severity = {
-  /**
-   * @generated from enum value: SEVERITY_UNSPECIFIED = 0;
-   */
-  SEVERITY_UNSPECIFIED: 0,
-
-  /**
-   * @generated from enum value: INFO = 1;
-   */
-  INFO: 1,
-
-  /**
-   * @generated from enum value: WARNING = 2;
-   */
-  WARNING: 2,
-
-  /**
-   * @generated from enum value: CRITICAL = 3;
-   */
-  CRITICAL: 3,
-} as const;
-
-/**
- * @generated from enum svc.monitoring.v1.AlertRuleSpec.Severity
- */
-export type AlertRuleSpec_Severity = (typeof AlertRuleSpec_Severity)[keyof typeof AlertRuleSpec_Severity] | UnknownEnum;
-
-/**
- * @generated from enum svc.monitoring.v1.AlertRuleSpec.Severity
- */
-export type AlertRuleSpec_SeverityJson = "SEVERITY_UNSPECIFIED" | "INFO" | "WARNING" | "CRITICAL";
-
-/**
- * Describes the enum svc.monitoring.v1.AlertRuleSpec.Severity.
- */
-export const AlertRuleSpec_SeveritySchema: GenEnum<AlertRuleSpec_Severity, AlertRuleSpec_SeverityJson> = /*@__PURE__*/
-  enumDesc(file_svc_monitoring_v1_alert, 0, 1);
-
-/**
- * @generated from message svc.monitoring.v1.AlertRule
- */
-export type AlertRule = Message<"svc.monitoring.v1.AlertRule"> & {
-  /**
-   * `projects/p/alertRules/uuid`.
-   *
-   * @generated from field: string name = 1;
-   */
-  name: string;
-
-  /**
-   * @generated from field: svc.monitoring.v1.AlertRuleSpec spec = 2;
-   */
-  spec?: AlertRuleSpec | undefined;
-
-  /**
-   * For `expectedVersion`.
-   *
-   * @generated from field: int64 version = 3;
-   */
-  version: bigint;
-
-  /**
-   * 0 = never applied.
-   *
-   * @generated from field: int64 applied_version = 4;
-   */
-  appliedVersion: bigint;
-
-  /**
-   * @generated from field: svc.monitoring.v1.AlertRule.SyncStatus sync_status = 5;
-   */
-  syncStatus: AlertRule_SyncStatus;
-
-  /**
-   * @generated from field: string sync_error = 6;
-   */
-  syncError: string;
-
-  /**
-   * @generated from field: int64 created_unix = 7;
-   */
-  createdUnix: bigint;
-
-  /**
-   * @generated from field: int64 updated_unix = 8;
-   */
-  updatedUnix: bigint;
-
-  /**
-   * Resource name of who saved it last.
-   *
-   * @generated from field: string updated_by = 9;
-   */
-  updatedBy: string;
-};
-
-/**
- * @generated from message svc.monitoring.v1.AlertRule
- */
-export type AlertRuleJson = {
-  /**
-   * `projects/p/alertRules/uuid`.
-   *
-   * @generated from field: string name = 1;
-   */
-  name?: string;
-
-  /**
-   * @generated from field: svc.monitoring.v1.AlertRuleSpec spec = 2;
-   */
-  spec?: AlertRuleSpecJson;
-
-  /**
-   * For `expectedVersion`.
-   *
-   * @generated from field: int64 version = 3;
-   */
-  version?: string;
-
-  /**
-   * 0 = never applied.
-   *
-   * @generated from field: int64 applied_version = 4;
-   */
-  appliedVersion?: string;
-
-  /**
-   * @generated from field: svc.monitoring.v1.AlertRule.SyncStatus sync_status = 5;
-   */
-  syncStatus?: AlertRule_SyncStatusJson;
-
-  /**
-   * @generated from field: string sync_error = 6;
-   */
-  syncError?: string;
-
-  /**
-   * @generated from field: int64 created_unix = 7;
-   */
-  createdUnix?: string;
-
-  /**
-   * @generated from field: int64 updated_unix = 8;
-   */
-  updatedUnix?: string;
-
-  /**
-   * Resource name of who saved it last.
-   *
-   * @generated from field: string updated_by = 9;
-   */
-  updatedBy?: string;
-};
-
-/**
- * Describes the message svc.monitoring.v1.AlertRule.
- * Use `create(AlertRuleSchema)` to create a new message.
- */
-export const AlertRuleSchema: GenMessage<AlertRule, {jsonType: AlertRuleJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 1);
-
-/**
- * @generated from enum svc.monitoring.v1.AlertRule.SyncStatus
- */
-export const AlertRule_SyncStatus = {
-  /**
-   * @generated from enum value: SYNC_STATUS_UNSPECIFIED = 0;
-   */
-  SYNC_STATUS_UNSPECIFIED: 0,
-
-  /**
-   * The desired version has not reached the evaluator: the rule does not watch VMs.
-   *
-   * @generated from enum value: PENDING = 1;
-   */
-  PENDING: 1,
-
-  /**
-   * @generated from enum value: APPLIED = 2;
-   */
-  APPLIED: 2,
-
-  /**
-   * @generated from enum value: FAILED = 3;
-   */
-  FAILED: 3,
-} as const;
-
-/**
- * @generated from enum svc.monitoring.v1.AlertRule.SyncStatus
- */
-export type AlertRule_SyncStatus = (typeof AlertRule_SyncStatus)[keyof typeof AlertRule_SyncStatus] | UnknownEnum;
-
-/**
- * @generated from enum svc.monitoring.v1.AlertRule.SyncStatus
- */
-export type AlertRule_SyncStatusJson = "SYNC_STATUS_UNSPECIFIED" | "PENDING" | "APPLIED" | "FAILED";
-
-/**
- * Describes the enum svc.monitoring.v1.AlertRule.SyncStatus.
- */
-export const AlertRule_SyncStatusSchema: GenEnum<AlertRule_SyncStatus, AlertRule_SyncStatusJson> = /*@__PURE__*/
-  enumDesc(file_svc_monitoring_v1_alert, 1, 0);
+  fileDesc("Ch1zdmMvbW9uaXRvcmluZy92MS9hbGVydC5wcm90bxIRc3ZjLm1vbml0b3JpbmcudjEieAoXUHJldmlld0FsZXJ0UnVsZVJlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEi4KBHNwZWMYAiABKAsyIC5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjEhcKD2hpc3Rvcnlfc2Vjb25kcxgDIAEoBSLkBAoYUHJldmlld0FsZXJ0UnVsZVJlc3BvbnNlEk0KDHF1ZXJ5X3N0YXR1cxgBIAEoDjI3LnN2Yy5tb25pdG9yaW5nLnYxLlByZXZpZXdBbGVydFJ1bGVSZXNwb25zZS5RdWVyeVN0YXR1cxJCCg5oaXN0b3J5X3N0YXR1cxgCIAEoDjIqLnN2Yy5tb25pdG9yaW5nLnYxLlByZXZpZXdlZEhpc3RvcnkuU3RhdHVzEhkKEWV2YWx1YXRlZF9zYW1wbGVzGAMgASgDEhgKEGV4cGVjdGVkX3NhbXBsZXMYBCABKAMSTAoQd291bGRfaGF2ZV9maXJlZBgFIAMoCzIyLnN2Yy5tb25pdG9yaW5nLnYxLlByZXZpZXdBbGVydFJ1bGVSZXNwb25zZS5GaXJpbmcSEQoJdHJ1bmNhdGVkGAYgASgIGtABCgZGaXJpbmcSDwoHdm1fbmFtZRgBIAEoCRJOCgZsYWJlbHMYAiADKAsyPi5zdmMubW9uaXRvcmluZy52MS5QcmV2aWV3QWxlcnRSdWxlUmVzcG9uc2UuRmlyaW5nLkxhYmVsc0VudHJ5EhIKCnN0YXJ0X3VuaXgYAyABKAMSFQoIZW5kX3VuaXgYBCABKANIAIgBARotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgsKCV9lbmRfdW5peCJMCgtRdWVyeVN0YXR1cxIcChhRVUVSWV9TVEFUVVNfVU5TUEVDSUZJRUQQABIGCgJPSxABEgsKB1BBUlRJQUwQAhIKCgZGQUlMRUQQAyJZChBQcmV2aWV3ZWRIaXN0b3J5IkUKBlN0YXR1cxIWChJTVEFUVVNfVU5TUEVDSUZJRUQQABIMCghDT01QTEVURRABEgsKB1BBUlRJQUwQAhIICgROT05FEAMilgEKFFNhdmVBbGVydFJ1bGVSZXF1ZXN0Ei4KBHNwZWMYASABKAsyIC5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjEgoKAmlkGAIgASgJEhIKCnJlcXVlc3RfaWQYAyABKAkSGAoQZXhwZWN0ZWRfdmVyc2lvbhgEIAEoCRIUCgxwcm9qZWN0X25hbWUYBSABKAkioQEKFVNhdmVBbGVydFJ1bGVSZXNwb25zZRIXCg9hcHBsaWVkX3ZlcnNpb24YASABKAMSPAoLc3luY19zdGF0dXMYAiABKA4yJy5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGUuU3luY1N0YXR1cxIMCgRuYW1lGAMgASgJEg8KB3ZlcnNpb24YBCABKAMSEgoKc3luY19lcnJvchgFIAEoCSIjChNHZXRBbGVydFJ1bGVSZXF1ZXN0EgwKBG5hbWUYASABKAkiVAoVTGlzdEFsZXJ0UnVsZXNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCSJeChZMaXN0QWxlcnRSdWxlc1Jlc3BvbnNlEisKBXJ1bGVzGAEgAygLMhwuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRSdWxlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJUChZEZWxldGVBbGVydFJ1bGVSZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIYChBleHBlY3RlZF92ZXJzaW9uGAMgASgJIhkKF0RlbGV0ZUFsZXJ0UnVsZVJlc3BvbnNlImsKGUxpc3RBbGVydEluc3RhbmNlc1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhEKCXJ1bGVfbmFtZRgCIAEoCRIRCglwYWdlX3NpemUYAyABKAUSEgoKcGFnZV90b2tlbhgEIAEoCSJqChpMaXN0QWxlcnRJbnN0YW5jZXNSZXNwb25zZRIzCglpbnN0YW5jZXMYASADKAsyIC5zdmMubW9uaXRvcmluZy52MS5BbGVydEluc3RhbmNlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSI1Ch1MaXN0QWxlcnRSdWxlVGVtcGxhdGVzUmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkiWQoeTGlzdEFsZXJ0UnVsZVRlbXBsYXRlc1Jlc3BvbnNlEjcKCXRlbXBsYXRlcxgBIAMoCzIkLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0UnVsZVRlbXBsYXRlIm0KEUFsZXJ0UnVsZVRlbXBsYXRlEhMKC3RlbXBsYXRlX2lkGAEgASgJEhMKC2Rlc2NyaXB0aW9uGAIgASgJEi4KBHNwZWMYAyABKAsyIC5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjIlEKEkxpc3ROb3RpY2VzUmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkiWgoTTGlzdE5vdGljZXNSZXNwb25zZRIqCgdub3RpY2VzGAEgAygLMhkuc3ZjLm1vbml0b3JpbmcudjEuTm90aWNlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSKGAgoGTm90aWNlEgwKBG5hbWUYASABKAkSLAoEa2luZBgCIAEoDjIeLnN2Yy5tb25pdG9yaW5nLnYxLk5vdGljZS5LaW5kEhQKDHN1YmplY3RfbmFtZRgDIAEoCRIMCgR0ZXh0GAQgASgJEhMKC3JhaXNlZF91bml4GAUgASgDEhcKCmVuZGVkX3VuaXgYBiABKANIAIgBASJfCgRLaW5kEhQKEEtJTkRfVU5TUEVDSUZJRUQQABISCg5JTlNUQU5DRV9MSU1JVBABEhYKEkRFU1RJTkFUSU9OX1BBVVNFRBACEhUKEVJFQ0lQSUVOVF9CT1VOQ0VEEANCDQoLX2VuZGVkX3VuaXgy5BcKDEFsZXJ0U2VydmljZRJzChBQcmV2aWV3QWxlcnRSdWxlEiouc3ZjLm1vbml0b3JpbmcudjEuUHJldmlld0FsZXJ0UnVsZVJlcXVlc3QaKy5zdmMubW9uaXRvcmluZy52MS5QcmV2aWV3QWxlcnRSdWxlUmVzcG9uc2UiBoq1GAIIARJsCg1TYXZlQWxlcnRSdWxlEicuc3ZjLm1vbml0b3JpbmcudjEuU2F2ZUFsZXJ0UnVsZVJlcXVlc3QaKC5zdmMubW9uaXRvcmluZy52MS5TYXZlQWxlcnRSdWxlUmVzcG9uc2UiCIq1GAQIAhABElwKDEdldEFsZXJ0UnVsZRImLnN2Yy5tb25pdG9yaW5nLnYxLkdldEFsZXJ0UnVsZVJlcXVlc3QaHC5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGUiBoq1GAIIARJtCg5MaXN0QWxlcnRSdWxlcxIoLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RBbGVydFJ1bGVzUmVxdWVzdBopLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RBbGVydFJ1bGVzUmVzcG9uc2UiBoq1GAIIARJyCg9EZWxldGVBbGVydFJ1bGUSKS5zdmMubW9uaXRvcmluZy52MS5EZWxldGVBbGVydFJ1bGVSZXF1ZXN0Giouc3ZjLm1vbml0b3JpbmcudjEuRGVsZXRlQWxlcnRSdWxlUmVzcG9uc2UiCIq1GAQIAhABEoUBChZMaXN0QWxlcnRSdWxlVGVtcGxhdGVzEjAuc3ZjLm1vbml0b3JpbmcudjEuTGlzdEFsZXJ0UnVsZVRlbXBsYXRlc1JlcXVlc3QaMS5zdmMubW9uaXRvcmluZy52MS5MaXN0QWxlcnRSdWxlVGVtcGxhdGVzUmVzcG9uc2UiBoq1GAIIARJ5ChJMaXN0QWxlcnRJbnN0YW5jZXMSLC5zdmMubW9uaXRvcmluZy52MS5MaXN0QWxlcnRJbnN0YW5jZXNSZXF1ZXN0Gi0uc3ZjLm1vbml0b3JpbmcudjEuTGlzdEFsZXJ0SW5zdGFuY2VzUmVzcG9uc2UiBoq1GAIIARJqCg1MaXN0SW5jaWRlbnRzEicuc3ZjLm1vbml0b3JpbmcudjEuTGlzdEluY2lkZW50c1JlcXVlc3QaKC5zdmMubW9uaXRvcmluZy52MS5MaXN0SW5jaWRlbnRzUmVzcG9uc2UiBoq1GAIIARJZCgtHZXRJbmNpZGVudBIlLnN2Yy5tb25pdG9yaW5nLnYxLkdldEluY2lkZW50UmVxdWVzdBobLnN2Yy5tb25pdG9yaW5nLnYxLkluY2lkZW50IgaKtRgCCAEScAoPRXhwbGFpbkluY2lkZW50Eikuc3ZjLm1vbml0b3JpbmcudjEuRXhwbGFpbkluY2lkZW50UmVxdWVzdBoqLnN2Yy5tb25pdG9yaW5nLnYxLkV4cGxhaW5JbmNpZGVudFJlc3BvbnNlIgaKtRgCCAESbQoTQWNrbm93bGVkZ2VJbmNpZGVudBItLnN2Yy5tb25pdG9yaW5nLnYxLkFja25vd2xlZGdlSW5jaWRlbnRSZXF1ZXN0Ghsuc3ZjLm1vbml0b3JpbmcudjEuSW5jaWRlbnQiCoq1GAYIBhABGAISYwoOU25vb3plSW5jaWRlbnQSKC5zdmMubW9uaXRvcmluZy52MS5Tbm9vemVJbmNpZGVudFJlcXVlc3QaGy5zdmMubW9uaXRvcmluZy52MS5JbmNpZGVudCIKirUYBggGEAEYAhJnChBVbnNub296ZUluY2lkZW50Eiouc3ZjLm1vbml0b3JpbmcudjEuVW5zbm9vemVJbmNpZGVudFJlcXVlc3QaGy5zdmMubW9uaXRvcmluZy52MS5JbmNpZGVudCIKirUYBggGEAEYAhJvCg5XYXRjaEluY2lkZW50cxIoLnN2Yy5tb25pdG9yaW5nLnYxLldhdGNoSW5jaWRlbnRzUmVxdWVzdBopLnN2Yy5tb25pdG9yaW5nLnYxLldhdGNoSW5jaWRlbnRzUmVzcG9uc2UiBoq1GAIIATABEngKEUNyZWF0ZURlc3RpbmF0aW9uEisuc3ZjLm1vbml0b3JpbmcudjEuQ3JlYXRlRGVzdGluYXRpb25SZXF1ZXN0Giwuc3ZjLm1vbml0b3JpbmcudjEuQ3JlYXRlRGVzdGluYXRpb25SZXNwb25zZSIIirUYBAgCEAESYgoOR2V0RGVzdGluYXRpb24SKC5zdmMubW9uaXRvcmluZy52MS5HZXREZXN0aW5hdGlvblJlcXVlc3QaHi5zdmMubW9uaXRvcmluZy52MS5EZXN0aW5hdGlvbiIGirUYAggCEnMKEExpc3REZXN0aW5hdGlvbnMSKi5zdmMubW9uaXRvcmluZy52MS5MaXN0RGVzdGluYXRpb25zUmVxdWVzdBorLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3REZXN0aW5hdGlvbnNSZXNwb25zZSIGirUYAggCEmoKEVVwZGF0ZURlc3RpbmF0aW9uEisuc3ZjLm1vbml0b3JpbmcudjEuVXBkYXRlRGVzdGluYXRpb25SZXF1ZXN0Gh4uc3ZjLm1vbml0b3JpbmcudjEuRGVzdGluYXRpb24iCIq1GAQIAhABEngKEURlbGV0ZURlc3RpbmF0aW9uEisuc3ZjLm1vbml0b3JpbmcudjEuRGVsZXRlRGVzdGluYXRpb25SZXF1ZXN0Giwuc3ZjLm1vbml0b3JpbmcudjEuRGVsZXRlRGVzdGluYXRpb25SZXNwb25zZSIIirUYBAgCEAESegoRVmVyaWZ5RGVzdGluYXRpb24SKy5zdmMubW9uaXRvcmluZy52MS5WZXJpZnlEZXN0aW5hdGlvblJlcXVlc3QaLC5zdmMubW9uaXRvcmluZy52MS5WZXJpZnlEZXN0aW5hdGlvblJlc3BvbnNlIgqKtRgGCAYQARgCEoMBChRTZW5kVGVzdE5vdGlmaWNhdGlvbhIuLnN2Yy5tb25pdG9yaW5nLnYxLlNlbmRUZXN0Tm90aWZpY2F0aW9uUmVxdWVzdBovLnN2Yy5tb25pdG9yaW5nLnYxLlNlbmRUZXN0Tm90aWZpY2F0aW9uUmVzcG9uc2UiCoq1GAYIBhABGAISagoQUGF1c2VEZXN0aW5hdGlvbhIqLnN2Yy5tb25pdG9yaW5nLnYxLlBhdXNlRGVzdGluYXRpb25SZXF1ZXN0Gh4uc3ZjLm1vbml0b3JpbmcudjEuRGVzdGluYXRpb24iCoq1GAYIBhABGAISbAoRUmVzdW1lRGVzdGluYXRpb24SKy5zdmMubW9uaXRvcmluZy52MS5SZXN1bWVEZXN0aW5hdGlvblJlcXVlc3QaHi5zdmMubW9uaXRvcmluZy52MS5EZXN0aW5hdGlvbiIKirUYBggGEAEYAhKAAQoTUm90YXRlV2ViaG9va1NlY3JldBItLnN2Yy5tb25pdG9yaW5nLnYxLlJvdGF0ZVdlYmhvb2tTZWNyZXRSZXF1ZXN0Gi4uc3ZjLm1vbml0b3JpbmcudjEuUm90YXRlV2ViaG9va1NlY3JldFJlc3BvbnNlIgqKtRgGCAYQARgCEm0KDkxpc3REZWxpdmVyaWVzEiguc3ZjLm1vbml0b3JpbmcudjEuTGlzdERlbGl2ZXJpZXNSZXF1ZXN0Gikuc3ZjLm1vbml0b3JpbmcudjEuTGlzdERlbGl2ZXJpZXNSZXNwb25zZSIGirUYAggBElkKC0dldERlbGl2ZXJ5EiUuc3ZjLm1vbml0b3JpbmcudjEuR2V0RGVsaXZlcnlSZXF1ZXN0Ghsuc3ZjLm1vbml0b3JpbmcudjEuRGVsaXZlcnkiBoq1GAIIARJkCgtMaXN0Tm90aWNlcxIlLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3ROb3RpY2VzUmVxdWVzdBomLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3ROb3RpY2VzUmVzcG9uc2UiBoq1GAIIAWIGcHJvdG8z", [file_svc_monitoring_v1_delivery, file_svc_monitoring_v1_destination, file_svc_monitoring_v1_incident, file_svc_monitoring_v1_rule, file_svc_options_v1_policy]);
 
 /**
  * @generated from message svc.monitoring.v1.PreviewAlertRuleRequest
@@ -525,7 +81,7 @@ export type PreviewAlertRuleRequestJson = {
  * Use `create(PreviewAlertRuleRequestSchema)` to create a new message.
  */
 export const PreviewAlertRuleRequestSchema: GenMessage<PreviewAlertRuleRequest, {jsonType: PreviewAlertRuleRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 2);
+  messageDesc(file_svc_monitoring_v1_alert, 0);
 
 /**
  * @generated from message svc.monitoring.v1.PreviewAlertRuleResponse
@@ -618,7 +174,7 @@ export type PreviewAlertRuleResponseJson = {
  * Use `create(PreviewAlertRuleResponseSchema)` to create a new message.
  */
 export const PreviewAlertRuleResponseSchema: GenMessage<PreviewAlertRuleResponse, {jsonType: PreviewAlertRuleResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 3);
+  messageDesc(file_svc_monitoring_v1_alert, 1);
 
 /**
  * @generated from message svc.monitoring.v1.PreviewAlertRuleResponse.Firing
@@ -689,7 +245,7 @@ export type PreviewAlertRuleResponse_FiringJson = {
  * Use `create(PreviewAlertRuleResponse_FiringSchema)` to create a new message.
  */
 export const PreviewAlertRuleResponse_FiringSchema: GenMessage<PreviewAlertRuleResponse_Firing, {jsonType: PreviewAlertRuleResponse_FiringJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 3, 0);
+  messageDesc(file_svc_monitoring_v1_alert, 1, 0);
 
 /**
  * @generated from enum svc.monitoring.v1.PreviewAlertRuleResponse.QueryStatus
@@ -734,7 +290,7 @@ export type PreviewAlertRuleResponse_QueryStatusJson = "QUERY_STATUS_UNSPECIFIED
  * Describes the enum svc.monitoring.v1.PreviewAlertRuleResponse.QueryStatus.
  */
 export const PreviewAlertRuleResponse_QueryStatusSchema: GenEnum<PreviewAlertRuleResponse_QueryStatus, PreviewAlertRuleResponse_QueryStatusJson> = /*@__PURE__*/
-  enumDesc(file_svc_monitoring_v1_alert, 3, 0);
+  enumDesc(file_svc_monitoring_v1_alert, 1, 0);
 
 /**
  * What there is of the history that was asked for; apart because its states have names of others.
@@ -757,7 +313,7 @@ export type PreviewedHistoryJson = {
  * Use `create(PreviewedHistorySchema)` to create a new message.
  */
 export const PreviewedHistorySchema: GenMessage<PreviewedHistory, {jsonType: PreviewedHistoryJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 4);
+  messageDesc(file_svc_monitoring_v1_alert, 2);
 
 /**
  * @generated from enum svc.monitoring.v1.PreviewedHistory.Status
@@ -802,7 +358,7 @@ export type PreviewedHistory_StatusJson = "STATUS_UNSPECIFIED" | "COMPLETE" | "P
  * Describes the enum svc.monitoring.v1.PreviewedHistory.Status.
  */
 export const PreviewedHistory_StatusSchema: GenEnum<PreviewedHistory_Status, PreviewedHistory_StatusJson> = /*@__PURE__*/
-  enumDesc(file_svc_monitoring_v1_alert, 4, 0);
+  enumDesc(file_svc_monitoring_v1_alert, 2, 0);
 
 /**
  * @generated from message svc.monitoring.v1.SaveAlertRuleRequest
@@ -885,7 +441,7 @@ export type SaveAlertRuleRequestJson = {
  * Use `create(SaveAlertRuleRequestSchema)` to create a new message.
  */
 export const SaveAlertRuleRequestSchema: GenMessage<SaveAlertRuleRequest, {jsonType: SaveAlertRuleRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 5);
+  messageDesc(file_svc_monitoring_v1_alert, 3);
 
 /**
  * @generated from message svc.monitoring.v1.SaveAlertRuleResponse
@@ -952,7 +508,7 @@ export type SaveAlertRuleResponseJson = {
  * Use `create(SaveAlertRuleResponseSchema)` to create a new message.
  */
 export const SaveAlertRuleResponseSchema: GenMessage<SaveAlertRuleResponse, {jsonType: SaveAlertRuleResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 6);
+  messageDesc(file_svc_monitoring_v1_alert, 4);
 
 /**
  * @generated from message svc.monitoring.v1.GetAlertRuleRequest
@@ -979,7 +535,7 @@ export type GetAlertRuleRequestJson = {
  * Use `create(GetAlertRuleRequestSchema)` to create a new message.
  */
 export const GetAlertRuleRequestSchema: GenMessage<GetAlertRuleRequest, {jsonType: GetAlertRuleRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 7);
+  messageDesc(file_svc_monitoring_v1_alert, 5);
 
 /**
  * @generated from message svc.monitoring.v1.ListAlertRulesRequest
@@ -1026,7 +582,7 @@ export type ListAlertRulesRequestJson = {
  * Use `create(ListAlertRulesRequestSchema)` to create a new message.
  */
 export const ListAlertRulesRequestSchema: GenMessage<ListAlertRulesRequest, {jsonType: ListAlertRulesRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 8);
+  messageDesc(file_svc_monitoring_v1_alert, 6);
 
 /**
  * @generated from message svc.monitoring.v1.ListAlertRulesResponse
@@ -1063,7 +619,7 @@ export type ListAlertRulesResponseJson = {
  * Use `create(ListAlertRulesResponseSchema)` to create a new message.
  */
 export const ListAlertRulesResponseSchema: GenMessage<ListAlertRulesResponse, {jsonType: ListAlertRulesResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 9);
+  messageDesc(file_svc_monitoring_v1_alert, 7);
 
 /**
  * @generated from message svc.monitoring.v1.DeleteAlertRuleRequest
@@ -1110,7 +666,7 @@ export type DeleteAlertRuleRequestJson = {
  * Use `create(DeleteAlertRuleRequestSchema)` to create a new message.
  */
 export const DeleteAlertRuleRequestSchema: GenMessage<DeleteAlertRuleRequest, {jsonType: DeleteAlertRuleRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 10);
+  messageDesc(file_svc_monitoring_v1_alert, 8);
 
 /**
  * @generated from message svc.monitoring.v1.DeleteAlertRuleResponse
@@ -1129,197 +685,7 @@ export type DeleteAlertRuleResponseJson = {
  * Use `create(DeleteAlertRuleResponseSchema)` to create a new message.
  */
 export const DeleteAlertRuleResponseSchema: GenMessage<DeleteAlertRuleResponse, {jsonType: DeleteAlertRuleResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 11);
-
-/**
- * @generated from message svc.monitoring.v1.AlertInstance
- */
-export type AlertInstance = Message<"svc.monitoring.v1.AlertInstance"> & {
-  /**
-   * @generated from field: string rule_name = 1;
-   */
-  ruleName: string;
-
-  /**
-   * @generated from field: string vm_name = 2;
-   */
-  vmName: string;
-
-  /**
-   * @generated from field: map<string, string> labels = 3;
-   */
-  labels: { [key: string]: string };
-
-  /**
-   * @generated from field: svc.monitoring.v1.AlertInstance.State state = 4;
-   */
-  state: AlertInstance_State;
-
-  /**
-   * First breaching observation of the run; absent when idle.
-   *
-   * @generated from field: optional int64 since_unix = 5;
-   */
-  sinceUnix?: bigint | undefined;
-
-  /**
-   * @generated from field: optional double last_value = 6;
-   */
-  lastValue?: number | undefined;
-
-  /**
-   * @generated from field: optional int64 last_observed_unix = 7;
-   */
-  lastObservedUnix?: bigint | undefined;
-
-  /**
-   * @generated from field: svc.monitoring.v1.AlertInstance.DataState data_state = 8;
-   */
-  dataState: AlertInstance_DataState;
-
-  /**
-   * @generated from field: optional int64 missing_since_unix = 9;
-   */
-  missingSinceUnix?: bigint | undefined;
-};
-
-/**
- * @generated from message svc.monitoring.v1.AlertInstance
- */
-export type AlertInstanceJson = {
-  /**
-   * @generated from field: string rule_name = 1;
-   */
-  ruleName?: string;
-
-  /**
-   * @generated from field: string vm_name = 2;
-   */
-  vmName?: string;
-
-  /**
-   * @generated from field: map<string, string> labels = 3;
-   */
-  labels?: { [key: string]: string };
-
-  /**
-   * @generated from field: svc.monitoring.v1.AlertInstance.State state = 4;
-   */
-  state?: AlertInstance_StateJson;
-
-  /**
-   * First breaching observation of the run; absent when idle.
-   *
-   * @generated from field: optional int64 since_unix = 5;
-   */
-  sinceUnix?: string;
-
-  /**
-   * @generated from field: optional double last_value = 6;
-   */
-  lastValue?: number | "NaN" | "Infinity" | "-Infinity";
-
-  /**
-   * @generated from field: optional int64 last_observed_unix = 7;
-   */
-  lastObservedUnix?: string;
-
-  /**
-   * @generated from field: svc.monitoring.v1.AlertInstance.DataState data_state = 8;
-   */
-  dataState?: AlertInstance_DataStateJson;
-
-  /**
-   * @generated from field: optional int64 missing_since_unix = 9;
-   */
-  missingSinceUnix?: string;
-};
-
-/**
- * Describes the message svc.monitoring.v1.AlertInstance.
- * Use `create(AlertInstanceSchema)` to create a new message.
- */
-export const AlertInstanceSchema: GenMessage<AlertInstance, {jsonType: AlertInstanceJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 12);
-
-/**
- * @generated from enum svc.monitoring.v1.AlertInstance.State
- */
-export const AlertInstance_State = {
-  /**
-   * @generated from enum value: STATE_UNSPECIFIED = 0;
-   */
-  STATE_UNSPECIFIED: 0,
-
-  /**
-   * @generated from enum value: IDLE = 1;
-   */
-  IDLE: 1,
-
-  /**
-   * @generated from enum value: SUSTAINING = 2;
-   */
-  SUSTAINING: 2,
-
-  /**
-   * @generated from enum value: FIRING = 3;
-   */
-  FIRING: 3,
-} as const;
-
-/**
- * @generated from enum svc.monitoring.v1.AlertInstance.State
- */
-export type AlertInstance_State = (typeof AlertInstance_State)[keyof typeof AlertInstance_State] | UnknownEnum;
-
-/**
- * @generated from enum svc.monitoring.v1.AlertInstance.State
- */
-export type AlertInstance_StateJson = "STATE_UNSPECIFIED" | "IDLE" | "SUSTAINING" | "FIRING";
-
-/**
- * Describes the enum svc.monitoring.v1.AlertInstance.State.
- */
-export const AlertInstance_StateSchema: GenEnum<AlertInstance_State, AlertInstance_StateJson> = /*@__PURE__*/
-  enumDesc(file_svc_monitoring_v1_alert, 12, 0);
-
-/**
- * @generated from enum svc.monitoring.v1.AlertInstance.DataState
- */
-export const AlertInstance_DataState = {
-  /**
-   * @generated from enum value: DATA_STATE_UNSPECIFIED = 0;
-   */
-  DATA_STATE_UNSPECIFIED: 0,
-
-  /**
-   * @generated from enum value: OBSERVED = 1;
-   */
-  OBSERVED: 1,
-
-  /**
-   * Longer without an observation than the gap tolerance. Never a recovery.
-   *
-   * @generated from enum value: MISSING = 2;
-   */
-  MISSING: 2,
-} as const;
-
-/**
- * @generated from enum svc.monitoring.v1.AlertInstance.DataState
- */
-export type AlertInstance_DataState = (typeof AlertInstance_DataState)[keyof typeof AlertInstance_DataState] | UnknownEnum;
-
-/**
- * @generated from enum svc.monitoring.v1.AlertInstance.DataState
- */
-export type AlertInstance_DataStateJson = "DATA_STATE_UNSPECIFIED" | "OBSERVED" | "MISSING";
-
-/**
- * Describes the enum svc.monitoring.v1.AlertInstance.DataState.
- */
-export const AlertInstance_DataStateSchema: GenEnum<AlertInstance_DataState, AlertInstance_DataStateJson> = /*@__PURE__*/
-  enumDesc(file_svc_monitoring_v1_alert, 12, 1);
+  messageDesc(file_svc_monitoring_v1_alert, 9);
 
 /**
  * @generated from message svc.monitoring.v1.ListAlertInstancesRequest
@@ -1380,7 +746,7 @@ export type ListAlertInstancesRequestJson = {
  * Use `create(ListAlertInstancesRequestSchema)` to create a new message.
  */
 export const ListAlertInstancesRequestSchema: GenMessage<ListAlertInstancesRequest, {jsonType: ListAlertInstancesRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 13);
+  messageDesc(file_svc_monitoring_v1_alert, 10);
 
 /**
  * @generated from message svc.monitoring.v1.ListAlertInstancesResponse
@@ -1417,492 +783,178 @@ export type ListAlertInstancesResponseJson = {
  * Use `create(ListAlertInstancesResponseSchema)` to create a new message.
  */
 export const ListAlertInstancesResponseSchema: GenMessage<ListAlertInstancesResponse, {jsonType: ListAlertInstancesResponseJson}> = /*@__PURE__*/
+  messageDesc(file_svc_monitoring_v1_alert, 11);
+
+/**
+ * @generated from message svc.monitoring.v1.ListAlertRuleTemplatesRequest
+ */
+export type ListAlertRuleTemplatesRequest = Message<"svc.monitoring.v1.ListAlertRuleTemplatesRequest"> & {
+  /**
+   * @generated from field: string project_name = 1;
+   */
+  projectName: string;
+};
+
+/**
+ * @generated from message svc.monitoring.v1.ListAlertRuleTemplatesRequest
+ */
+export type ListAlertRuleTemplatesRequestJson = {
+  /**
+   * @generated from field: string project_name = 1;
+   */
+  projectName?: string;
+};
+
+/**
+ * Describes the message svc.monitoring.v1.ListAlertRuleTemplatesRequest.
+ * Use `create(ListAlertRuleTemplatesRequestSchema)` to create a new message.
+ */
+export const ListAlertRuleTemplatesRequestSchema: GenMessage<ListAlertRuleTemplatesRequest, {jsonType: ListAlertRuleTemplatesRequestJson}> = /*@__PURE__*/
+  messageDesc(file_svc_monitoring_v1_alert, 12);
+
+/**
+ * @generated from message svc.monitoring.v1.ListAlertRuleTemplatesResponse
+ */
+export type ListAlertRuleTemplatesResponse = Message<"svc.monitoring.v1.ListAlertRuleTemplatesResponse"> & {
+  /**
+   * @generated from field: repeated svc.monitoring.v1.AlertRuleTemplate templates = 1;
+   */
+  templates: AlertRuleTemplate[];
+};
+
+/**
+ * @generated from message svc.monitoring.v1.ListAlertRuleTemplatesResponse
+ */
+export type ListAlertRuleTemplatesResponseJson = {
+  /**
+   * @generated from field: repeated svc.monitoring.v1.AlertRuleTemplate templates = 1;
+   */
+  templates?: AlertRuleTemplateJson[];
+};
+
+/**
+ * Describes the message svc.monitoring.v1.ListAlertRuleTemplatesResponse.
+ * Use `create(ListAlertRuleTemplatesResponseSchema)` to create a new message.
+ */
+export const ListAlertRuleTemplatesResponseSchema: GenMessage<ListAlertRuleTemplatesResponse, {jsonType: ListAlertRuleTemplatesResponseJson}> = /*@__PURE__*/
+  messageDesc(file_svc_monitoring_v1_alert, 13);
+
+/**
+ * @generated from message svc.monitoring.v1.AlertRuleTemplate
+ */
+export type AlertRuleTemplate = Message<"svc.monitoring.v1.AlertRuleTemplate"> & {
+  /**
+   * Stays the same: `cpu`, `guest-memory`, `filesystem-usage`, `unexpected-stop`,
+   * `telemetry-unavailable`.
+   *
+   * @generated from field: string template_id = 1;
+   */
+  templateId: string;
+
+  /**
+   * A sentence on what it is for and what it cannot tell.
+   *
+   * @generated from field: string description = 2;
+   */
+  description: string;
+
+  /**
+   * Ready to be saved, but for the selection of VMs where somebody does not want all of them.
+   *
+   * @generated from field: svc.monitoring.v1.AlertRuleSpec spec = 3;
+   */
+  spec?: AlertRuleSpec | undefined;
+};
+
+/**
+ * @generated from message svc.monitoring.v1.AlertRuleTemplate
+ */
+export type AlertRuleTemplateJson = {
+  /**
+   * Stays the same: `cpu`, `guest-memory`, `filesystem-usage`, `unexpected-stop`,
+   * `telemetry-unavailable`.
+   *
+   * @generated from field: string template_id = 1;
+   */
+  templateId?: string;
+
+  /**
+   * A sentence on what it is for and what it cannot tell.
+   *
+   * @generated from field: string description = 2;
+   */
+  description?: string;
+
+  /**
+   * Ready to be saved, but for the selection of VMs where somebody does not want all of them.
+   *
+   * @generated from field: svc.monitoring.v1.AlertRuleSpec spec = 3;
+   */
+  spec?: AlertRuleSpecJson;
+};
+
+/**
+ * Describes the message svc.monitoring.v1.AlertRuleTemplate.
+ * Use `create(AlertRuleTemplateSchema)` to create a new message.
+ */
+export const AlertRuleTemplateSchema: GenMessage<AlertRuleTemplate, {jsonType: AlertRuleTemplateJson}> = /*@__PURE__*/
   messageDesc(file_svc_monitoring_v1_alert, 14);
 
 /**
- * @generated from message svc.monitoring.v1.Incident
+ * @generated from message svc.monitoring.v1.ListNoticesRequest
  */
-export type Incident = Message<"svc.monitoring.v1.Incident"> & {
-  /**
-   * `projects/p/incidents/i`.
-   *
-   * @generated from field: string name = 1;
-   */
-  name: string;
-
-  /**
-   * @generated from field: string rule_name = 2;
-   */
-  ruleName: string;
-
-  /**
-   * @generated from field: int64 rule_version = 3;
-   */
-  ruleVersion: bigint;
-
-  /**
-   * @generated from field: string rule_display_name = 4;
-   */
-  ruleDisplayName: string;
-
-  /**
-   * @generated from field: string vm_name = 5;
-   */
-  vmName: string;
-
-  /**
-   * @generated from field: map<string, string> labels = 6;
-   */
-  labels: { [key: string]: string };
-
-  /**
-   * @generated from field: svc.monitoring.v1.AlertRuleSpec.Severity severity = 7;
-   */
-  severity: AlertRuleSpec_Severity;
-
-  /**
-   * @generated from field: svc.monitoring.v1.Incident.State state = 8;
-   */
-  state: Incident_State;
-
-  /**
-   * @generated from field: svc.monitoring.v1.Incident.RetireReason retire_reason = 9;
-   */
-  retireReason: Incident_RetireReason;
-
-  /**
-   * @generated from field: svc.monitoring.v1.Incident.Acknowledgement acknowledged = 10;
-   */
-  acknowledged?: Incident_Acknowledgement | undefined;
-
-  /**
-   * @generated from field: optional int64 snoozed_until_unix = 11;
-   */
-  snoozedUntilUnix?: bigint | undefined;
-
-  /**
-   * @generated from field: svc.monitoring.v1.AlertInstance.DataState data_state = 12;
-   */
-  dataState: AlertInstance_DataState;
-
-  /**
-   * First breaching observation.
-   *
-   * @generated from field: int64 started_unix = 13;
-   */
-  startedUnix: bigint;
-
-  /**
-   * When it was decided.
-   *
-   * @generated from field: int64 fired_unix = 14;
-   */
-  firedUnix: bigint;
-
-  /**
-   * @generated from field: optional int64 recovered_unix = 15;
-   */
-  recoveredUnix?: bigint | undefined;
-
-  /**
-   * Observed at the last decision.
-   *
-   * @generated from field: optional double value = 16;
-   */
-  value?: number | undefined;
-
-  /**
-   * @generated from field: string metric_id = 17;
-   */
-  metricId: string;
-
-  /**
-   * @generated from field: svc.monitoring.v1.AlertRuleSpec.Operator operator = 18;
-   */
-  operator: AlertRuleSpec_Operator;
-
-  /**
-   * @generated from field: double threshold = 19;
-   */
-  threshold: number;
-
-  /**
-   * Late samples showed that it had not been; what people were told stands.
-   *
-   * @generated from field: bool corrected_after_notification = 20;
-   */
-  correctedAfterNotification: boolean;
-};
-
-/**
- * @generated from message svc.monitoring.v1.Incident
- */
-export type IncidentJson = {
-  /**
-   * `projects/p/incidents/i`.
-   *
-   * @generated from field: string name = 1;
-   */
-  name?: string;
-
-  /**
-   * @generated from field: string rule_name = 2;
-   */
-  ruleName?: string;
-
-  /**
-   * @generated from field: int64 rule_version = 3;
-   */
-  ruleVersion?: string;
-
-  /**
-   * @generated from field: string rule_display_name = 4;
-   */
-  ruleDisplayName?: string;
-
-  /**
-   * @generated from field: string vm_name = 5;
-   */
-  vmName?: string;
-
-  /**
-   * @generated from field: map<string, string> labels = 6;
-   */
-  labels?: { [key: string]: string };
-
-  /**
-   * @generated from field: svc.monitoring.v1.AlertRuleSpec.Severity severity = 7;
-   */
-  severity?: AlertRuleSpec_SeverityJson;
-
-  /**
-   * @generated from field: svc.monitoring.v1.Incident.State state = 8;
-   */
-  state?: Incident_StateJson;
-
-  /**
-   * @generated from field: svc.monitoring.v1.Incident.RetireReason retire_reason = 9;
-   */
-  retireReason?: Incident_RetireReasonJson;
-
-  /**
-   * @generated from field: svc.monitoring.v1.Incident.Acknowledgement acknowledged = 10;
-   */
-  acknowledged?: Incident_AcknowledgementJson;
-
-  /**
-   * @generated from field: optional int64 snoozed_until_unix = 11;
-   */
-  snoozedUntilUnix?: string;
-
-  /**
-   * @generated from field: svc.monitoring.v1.AlertInstance.DataState data_state = 12;
-   */
-  dataState?: AlertInstance_DataStateJson;
-
-  /**
-   * First breaching observation.
-   *
-   * @generated from field: int64 started_unix = 13;
-   */
-  startedUnix?: string;
-
-  /**
-   * When it was decided.
-   *
-   * @generated from field: int64 fired_unix = 14;
-   */
-  firedUnix?: string;
-
-  /**
-   * @generated from field: optional int64 recovered_unix = 15;
-   */
-  recoveredUnix?: string;
-
-  /**
-   * Observed at the last decision.
-   *
-   * @generated from field: optional double value = 16;
-   */
-  value?: number | "NaN" | "Infinity" | "-Infinity";
-
-  /**
-   * @generated from field: string metric_id = 17;
-   */
-  metricId?: string;
-
-  /**
-   * @generated from field: svc.monitoring.v1.AlertRuleSpec.Operator operator = 18;
-   */
-  operator?: AlertRuleSpec_OperatorJson;
-
-  /**
-   * @generated from field: double threshold = 19;
-   */
-  threshold?: number | "NaN" | "Infinity" | "-Infinity";
-
-  /**
-   * Late samples showed that it had not been; what people were told stands.
-   *
-   * @generated from field: bool corrected_after_notification = 20;
-   */
-  correctedAfterNotification?: boolean;
-};
-
-/**
- * Describes the message svc.monitoring.v1.Incident.
- * Use `create(IncidentSchema)` to create a new message.
- */
-export const IncidentSchema: GenMessage<Incident, {jsonType: IncidentJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 15);
-
-/**
- * @generated from message svc.monitoring.v1.Incident.Acknowledgement
- */
-export type Incident_Acknowledgement = Message<"svc.monitoring.v1.Incident.Acknowledgement"> & {
-  /**
-   * @generated from field: string by = 1;
-   */
-  by: string;
-
-  /**
-   * @generated from field: int64 at_unix = 2;
-   */
-  atUnix: bigint;
-
-  /**
-   * @generated from field: string note = 3;
-   */
-  note: string;
-};
-
-/**
- * @generated from message svc.monitoring.v1.Incident.Acknowledgement
- */
-export type Incident_AcknowledgementJson = {
-  /**
-   * @generated from field: string by = 1;
-   */
-  by?: string;
-
-  /**
-   * @generated from field: int64 at_unix = 2;
-   */
-  atUnix?: string;
-
-  /**
-   * @generated from field: string note = 3;
-   */
-  note?: string;
-};
-
-/**
- * Describes the message svc.monitoring.v1.Incident.Acknowledgement.
- * Use `create(Incident_AcknowledgementSchema)` to create a new message.
- */
-export const Incident_AcknowledgementSchema: GenMessage<Incident_Acknowledgement, {jsonType: Incident_AcknowledgementJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 15, 0);
-
-/**
- * @generated from enum svc.monitoring.v1.Incident.State
- */
-export const Incident_State = {
-  /**
-   * @generated from enum value: STATE_UNSPECIFIED = 0;
-   */
-  STATE_UNSPECIFIED: 0,
-
-  /**
-   * @generated from enum value: FIRING = 1;
-   */
-  FIRING: 1,
-
-  /**
-   * @generated from enum value: RECOVERED = 2;
-   */
-  RECOVERED: 2,
-
-  /**
-   * @generated from enum value: RETIRED = 3;
-   */
-  RETIRED: 3,
-} as const;
-
-/**
- * @generated from enum svc.monitoring.v1.Incident.State
- */
-export type Incident_State = (typeof Incident_State)[keyof typeof Incident_State] | UnknownEnum;
-
-/**
- * @generated from enum svc.monitoring.v1.Incident.State
- */
-export type Incident_StateJson = "STATE_UNSPECIFIED" | "FIRING" | "RECOVERED" | "RETIRED";
-
-/**
- * Describes the enum svc.monitoring.v1.Incident.State.
- */
-export const Incident_StateSchema: GenEnum<Incident_State, Incident_StateJson> = /*@__PURE__*/
-  enumDesc(file_svc_monitoring_v1_alert, 15, 0);
-
-/**
- * @generated from enum svc.monitoring.v1.Incident.RetireReason
- */
-export const Incident_RetireReason = {
-  /**
-   * @generated from enum value: RETIRE_REASON_UNSPECIFIED = 0;
-   */
-  RETIRE_REASON_UNSPECIFIED: 0,
-
-  /**
-   * @generated from enum value: RULE_CHANGED = 1;
-   */
-  RULE_CHANGED: 1,
-
-  /**
-   * @generated from enum value: RULE_PAUSED = 2;
-   */
-  RULE_PAUSED: 2,
-
-  /**
-   * @generated from enum value: RULE_DELETED = 3;
-   */
-  RULE_DELETED: 3,
-
-  /**
-   * @generated from enum value: VM_DELETED = 4;
-   */
-  VM_DELETED: 4,
-} as const;
-
-/**
- * @generated from enum svc.monitoring.v1.Incident.RetireReason
- */
-export type Incident_RetireReason = (typeof Incident_RetireReason)[keyof typeof Incident_RetireReason] | UnknownEnum;
-
-/**
- * @generated from enum svc.monitoring.v1.Incident.RetireReason
- */
-export type Incident_RetireReasonJson = "RETIRE_REASON_UNSPECIFIED" | "RULE_CHANGED" | "RULE_PAUSED" | "RULE_DELETED" | "VM_DELETED";
-
-/**
- * Describes the enum svc.monitoring.v1.Incident.RetireReason.
- */
-export const Incident_RetireReasonSchema: GenEnum<Incident_RetireReason, Incident_RetireReasonJson> = /*@__PURE__*/
-  enumDesc(file_svc_monitoring_v1_alert, 15, 1);
-
-/**
- * @generated from message svc.monitoring.v1.ListIncidentsRequest
- */
-export type ListIncidentsRequest = Message<"svc.monitoring.v1.ListIncidentsRequest"> & {
+export type ListNoticesRequest = Message<"svc.monitoring.v1.ListNoticesRequest"> & {
   /**
    * @generated from field: string project_name = 1;
    */
   projectName: string;
 
   /**
-   * Only in this state; unspecified = all.
-   *
-   * @generated from field: svc.monitoring.v1.Incident.State state = 2;
-   */
-  state: Incident_State;
-
-  /**
-   * @generated from field: string rule_name = 3;
-   */
-  ruleName: string;
-
-  /**
-   * @generated from field: string vm_name = 4;
-   */
-  vmName: string;
-
-  /**
-   * Fired in this range, Unix seconds; 0 = open.
-   *
-   * @generated from field: int64 start_time_unix = 5;
-   */
-  startTimeUnix: bigint;
-
-  /**
-   * @generated from field: int64 end_time_unix = 6;
-   */
-  endTimeUnix: bigint;
-
-  /**
-   * @generated from field: int32 page_size = 7;
+   * @generated from field: int32 page_size = 2;
    */
   pageSize: number;
 
   /**
-   * @generated from field: string page_token = 8;
+   * @generated from field: string page_token = 3;
    */
   pageToken: string;
 };
 
 /**
- * @generated from message svc.monitoring.v1.ListIncidentsRequest
+ * @generated from message svc.monitoring.v1.ListNoticesRequest
  */
-export type ListIncidentsRequestJson = {
+export type ListNoticesRequestJson = {
   /**
    * @generated from field: string project_name = 1;
    */
   projectName?: string;
 
   /**
-   * Only in this state; unspecified = all.
-   *
-   * @generated from field: svc.monitoring.v1.Incident.State state = 2;
-   */
-  state?: Incident_StateJson;
-
-  /**
-   * @generated from field: string rule_name = 3;
-   */
-  ruleName?: string;
-
-  /**
-   * @generated from field: string vm_name = 4;
-   */
-  vmName?: string;
-
-  /**
-   * Fired in this range, Unix seconds; 0 = open.
-   *
-   * @generated from field: int64 start_time_unix = 5;
-   */
-  startTimeUnix?: string;
-
-  /**
-   * @generated from field: int64 end_time_unix = 6;
-   */
-  endTimeUnix?: string;
-
-  /**
-   * @generated from field: int32 page_size = 7;
+   * @generated from field: int32 page_size = 2;
    */
   pageSize?: number;
 
   /**
-   * @generated from field: string page_token = 8;
+   * @generated from field: string page_token = 3;
    */
   pageToken?: string;
 };
 
 /**
- * Describes the message svc.monitoring.v1.ListIncidentsRequest.
- * Use `create(ListIncidentsRequestSchema)` to create a new message.
+ * Describes the message svc.monitoring.v1.ListNoticesRequest.
+ * Use `create(ListNoticesRequestSchema)` to create a new message.
  */
-export const ListIncidentsRequestSchema: GenMessage<ListIncidentsRequest, {jsonType: ListIncidentsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 16);
+export const ListNoticesRequestSchema: GenMessage<ListNoticesRequest, {jsonType: ListNoticesRequestJson}> = /*@__PURE__*/
+  messageDesc(file_svc_monitoring_v1_alert, 15);
 
 /**
- * @generated from message svc.monitoring.v1.ListIncidentsResponse
+ * @generated from message svc.monitoring.v1.ListNoticesResponse
  */
-export type ListIncidentsResponse = Message<"svc.monitoring.v1.ListIncidentsResponse"> & {
+export type ListNoticesResponse = Message<"svc.monitoring.v1.ListNoticesResponse"> & {
   /**
-   * @generated from field: repeated svc.monitoring.v1.Incident incidents = 1;
+   * @generated from field: repeated svc.monitoring.v1.Notice notices = 1;
    */
-  incidents: Incident[];
+  notices: Notice[];
 
   /**
    * @generated from field: string next_page_token = 2;
@@ -1911,13 +963,13 @@ export type ListIncidentsResponse = Message<"svc.monitoring.v1.ListIncidentsResp
 };
 
 /**
- * @generated from message svc.monitoring.v1.ListIncidentsResponse
+ * @generated from message svc.monitoring.v1.ListNoticesResponse
  */
-export type ListIncidentsResponseJson = {
+export type ListNoticesResponseJson = {
   /**
-   * @generated from field: repeated svc.monitoring.v1.Incident incidents = 1;
+   * @generated from field: repeated svc.monitoring.v1.Notice notices = 1;
    */
-  incidents?: IncidentJson[];
+  notices?: NoticeJson[];
 
   /**
    * @generated from field: string next_page_token = 2;
@@ -1926,1077 +978,151 @@ export type ListIncidentsResponseJson = {
 };
 
 /**
- * Describes the message svc.monitoring.v1.ListIncidentsResponse.
- * Use `create(ListIncidentsResponseSchema)` to create a new message.
+ * Describes the message svc.monitoring.v1.ListNoticesResponse.
+ * Use `create(ListNoticesResponseSchema)` to create a new message.
  */
-export const ListIncidentsResponseSchema: GenMessage<ListIncidentsResponse, {jsonType: ListIncidentsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 17);
+export const ListNoticesResponseSchema: GenMessage<ListNoticesResponse, {jsonType: ListNoticesResponseJson}> = /*@__PURE__*/
+  messageDesc(file_svc_monitoring_v1_alert, 16);
 
 /**
- * @generated from message svc.monitoring.v1.GetIncidentRequest
+ * @generated from message svc.monitoring.v1.Notice
  */
-export type GetIncidentRequest = Message<"svc.monitoring.v1.GetIncidentRequest"> & {
+export type Notice = Message<"svc.monitoring.v1.Notice"> & {
   /**
+   * `projects/p/notices/n`.
+   *
    * @generated from field: string name = 1;
    */
   name: string;
+
+  /**
+   * @generated from field: svc.monitoring.v1.Notice.Kind kind = 2;
+   */
+  kind: Notice_Kind;
+
+  /**
+   * Full name of the rule or destination that it is about.
+   *
+   * @generated from field: string subject_name = 3;
+   */
+  subjectName: string;
+
+  /**
+   * What happened and what would do, in a sentence or two.
+   *
+   * @generated from field: string text = 4;
+   */
+  text: string;
+
+  /**
+   * @generated from field: int64 raised_unix = 5;
+   */
+  raisedUnix: bigint;
+
+  /**
+   * When what it tells of ended; absent while it lasts.
+   *
+   * @generated from field: optional int64 ended_unix = 6;
+   */
+  endedUnix?: bigint | undefined;
 };
 
 /**
- * @generated from message svc.monitoring.v1.GetIncidentRequest
+ * @generated from message svc.monitoring.v1.Notice
  */
-export type GetIncidentRequestJson = {
+export type NoticeJson = {
   /**
+   * `projects/p/notices/n`.
+   *
    * @generated from field: string name = 1;
    */
   name?: string;
-};
 
-/**
- * Describes the message svc.monitoring.v1.GetIncidentRequest.
- * Use `create(GetIncidentRequestSchema)` to create a new message.
- */
-export const GetIncidentRequestSchema: GenMessage<GetIncidentRequest, {jsonType: GetIncidentRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 18);
-
-/**
- * @generated from message svc.monitoring.v1.WatchIncidentsRequest
- */
-export type WatchIncidentsRequest = Message<"svc.monitoring.v1.WatchIncidentsRequest"> & {
   /**
-   * @generated from field: string project_name = 1;
+   * @generated from field: svc.monitoring.v1.Notice.Kind kind = 2;
    */
-  projectName: string;
-};
-
-/**
- * @generated from message svc.monitoring.v1.WatchIncidentsRequest
- */
-export type WatchIncidentsRequestJson = {
-  /**
-   * @generated from field: string project_name = 1;
-   */
-  projectName?: string;
-};
-
-/**
- * Describes the message svc.monitoring.v1.WatchIncidentsRequest.
- * Use `create(WatchIncidentsRequestSchema)` to create a new message.
- */
-export const WatchIncidentsRequestSchema: GenMessage<WatchIncidentsRequest, {jsonType: WatchIncidentsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 19);
-
-/**
- * @generated from message svc.monitoring.v1.WatchIncidentsResponse
- */
-export type WatchIncidentsResponse = Message<"svc.monitoring.v1.WatchIncidentsResponse"> & {
-  /**
-   * @generated from field: svc.monitoring.v1.WatchIncidentsResponse.Kind kind = 1;
-   */
-  kind: WatchIncidentsResponse_Kind;
+  kind?: Notice_KindJson;
 
   /**
-   * @generated from field: repeated svc.monitoring.v1.Incident incidents = 2;
-   */
-  incidents: Incident[];
-
-  /**
-   * true: another part of the snapshot follows.
+   * Full name of the rule or destination that it is about.
    *
-   * @generated from field: bool snapshot_continues = 3;
+   * @generated from field: string subject_name = 3;
    */
-  snapshotContinues: boolean;
+  subjectName?: string;
 
   /**
-   * Position in the log up to which this tells.
+   * What happened and what would do, in a sentence or two.
    *
-   * @generated from field: int64 sequence = 4;
+   * @generated from field: string text = 4;
    */
-  sequence: bigint;
+  text?: string;
+
+  /**
+   * @generated from field: int64 raised_unix = 5;
+   */
+  raisedUnix?: string;
+
+  /**
+   * When what it tells of ended; absent while it lasts.
+   *
+   * @generated from field: optional int64 ended_unix = 6;
+   */
+  endedUnix?: string;
 };
 
 /**
- * @generated from message svc.monitoring.v1.WatchIncidentsResponse
+ * Describes the message svc.monitoring.v1.Notice.
+ * Use `create(NoticeSchema)` to create a new message.
  */
-export type WatchIncidentsResponseJson = {
-  /**
-   * @generated from field: svc.monitoring.v1.WatchIncidentsResponse.Kind kind = 1;
-   */
-  kind?: WatchIncidentsResponse_KindJson;
-
-  /**
-   * @generated from field: repeated svc.monitoring.v1.Incident incidents = 2;
-   */
-  incidents?: IncidentJson[];
-
-  /**
-   * true: another part of the snapshot follows.
-   *
-   * @generated from field: bool snapshot_continues = 3;
-   */
-  snapshotContinues?: boolean;
-
-  /**
-   * Position in the log up to which this tells.
-   *
-   * @generated from field: int64 sequence = 4;
-   */
-  sequence?: string;
-};
+export const NoticeSchema: GenMessage<Notice, {jsonType: NoticeJson}> = /*@__PURE__*/
+  messageDesc(file_svc_monitoring_v1_alert, 17);
 
 /**
- * Describes the message svc.monitoring.v1.WatchIncidentsResponse.
- * Use `create(WatchIncidentsResponseSchema)` to create a new message.
+ * @generated from enum svc.monitoring.v1.Notice.Kind
  */
-export const WatchIncidentsResponseSchema: GenMessage<WatchIncidentsResponse, {jsonType: WatchIncidentsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 20);
-
-/**
- * @generated from enum svc.monitoring.v1.WatchIncidentsResponse.Kind
- */
-export const WatchIncidentsResponse_Kind = {
+export const Notice_Kind = {
   /**
    * @generated from enum value: KIND_UNSPECIFIED = 0;
    */
   KIND_UNSPECIFIED: 0,
 
   /**
-   * A part of the open incidents, as they stand at `sequence`.
+   * A rule has more instances than the project may have; the newest are not evaluated.
    *
-   * @generated from enum value: SNAPSHOT = 1;
+   * @generated from enum value: INSTANCE_LIMIT = 1;
    */
-  SNAPSHOT: 1,
+  INSTANCE_LIMIT: 1,
 
   /**
-   * Incidents that began, changed or ended, in the order in which it was decided.
+   * The service paused a destination, for the reason told.
    *
-   * @generated from enum value: CHANGES = 2;
+   * @generated from enum value: DESTINATION_PAUSED = 2;
    */
-  CHANGES: 2,
+  DESTINATION_PAUSED: 2,
 
   /**
-   * Nothing has changed: what was told before still stands at `sequence`.
+   * Mail to a recipient came back for good.
    *
-   * @generated from enum value: HEARTBEAT = 3;
+   * @generated from enum value: RECIPIENT_BOUNCED = 3;
    */
-  HEARTBEAT: 3,
+  RECIPIENT_BOUNCED: 3,
 } as const;
 
 /**
- * @generated from enum svc.monitoring.v1.WatchIncidentsResponse.Kind
+ * @generated from enum svc.monitoring.v1.Notice.Kind
  */
-export type WatchIncidentsResponse_Kind = (typeof WatchIncidentsResponse_Kind)[keyof typeof WatchIncidentsResponse_Kind] | UnknownEnum;
+export type Notice_Kind = (typeof Notice_Kind)[keyof typeof Notice_Kind] | UnknownEnum;
 
 /**
- * @generated from enum svc.monitoring.v1.WatchIncidentsResponse.Kind
+ * @generated from enum svc.monitoring.v1.Notice.Kind
  */
-export type WatchIncidentsResponse_KindJson = "KIND_UNSPECIFIED" | "SNAPSHOT" | "CHANGES" | "HEARTBEAT";
+export type Notice_KindJson = "KIND_UNSPECIFIED" | "INSTANCE_LIMIT" | "DESTINATION_PAUSED" | "RECIPIENT_BOUNCED";
 
 /**
- * Describes the enum svc.monitoring.v1.WatchIncidentsResponse.Kind.
+ * Describes the enum svc.monitoring.v1.Notice.Kind.
  */
-export const WatchIncidentsResponse_KindSchema: GenEnum<WatchIncidentsResponse_Kind, WatchIncidentsResponse_KindJson> = /*@__PURE__*/
-  enumDesc(file_svc_monitoring_v1_alert, 20, 0);
-
-/**
- * @generated from message svc.monitoring.v1.WebhookTarget
- */
-export type WebhookTarget = Message<"svc.monitoring.v1.WebhookTarget"> & {
-  /**
-   * https. Written, never answered: answers show host and last four characters.
-   *
-   * @generated from field: string url = 1;
-   */
-  url: string;
-};
-
-/**
- * @generated from message svc.monitoring.v1.WebhookTarget
- */
-export type WebhookTargetJson = {
-  /**
-   * https. Written, never answered: answers show host and last four characters.
-   *
-   * @generated from field: string url = 1;
-   */
-  url?: string;
-};
-
-/**
- * Describes the message svc.monitoring.v1.WebhookTarget.
- * Use `create(WebhookTargetSchema)` to create a new message.
- */
-export const WebhookTargetSchema: GenMessage<WebhookTarget, {jsonType: WebhookTargetJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 21);
-
-/**
- * @generated from message svc.monitoring.v1.Destination
- */
-export type Destination = Message<"svc.monitoring.v1.Destination"> & {
-  /**
-   * `projects/p/destinations/d`; assigned by the service.
-   *
-   * @generated from field: string name = 1;
-   */
-  name: string;
-
-  /**
-   * @generated from field: string display_name = 2;
-   */
-  displayName: string;
-
-  /**
-   * @generated from oneof svc.monitoring.v1.Destination.target
-   */
-  target: {
-    /**
-     * @generated from field: svc.monitoring.v1.WebhookTarget webhook = 3;
-     */
-    value: WebhookTarget;
-    case: "webhook";
-  } | { case: undefined; value?: undefined };
-
-  /**
-   * @generated from field: svc.monitoring.v1.Destination.State state = 4;
-   */
-  state: Destination_State;
-
-  /**
-   * Why it is paused.
-   *
-   * @generated from field: string paused_reason = 5;
-   */
-  pausedReason: string;
-
-  /**
-   * @generated from field: string host = 6;
-   */
-  host: string;
-
-  /**
-   * @generated from field: string last_four = 7;
-   */
-  lastFour: string;
-
-  /**
-   * @generated from field: int64 created_unix = 8;
-   */
-  createdUnix: bigint;
-
-  /**
-   * @generated from field: int64 updated_unix = 9;
-   */
-  updatedUnix: bigint;
-};
-
-/**
- * @generated from message svc.monitoring.v1.Destination
- */
-export type DestinationJson = {
-  /**
-   * `projects/p/destinations/d`; assigned by the service.
-   *
-   * @generated from field: string name = 1;
-   */
-  name?: string;
-
-  /**
-   * @generated from field: string display_name = 2;
-   */
-  displayName?: string;
-
-  /**
-   * @generated from field: svc.monitoring.v1.WebhookTarget webhook = 3;
-   */
-  webhook?: WebhookTargetJson;
-
-  /**
-   * @generated from field: svc.monitoring.v1.Destination.State state = 4;
-   */
-  state?: Destination_StateJson;
-
-  /**
-   * Why it is paused.
-   *
-   * @generated from field: string paused_reason = 5;
-   */
-  pausedReason?: string;
-
-  /**
-   * @generated from field: string host = 6;
-   */
-  host?: string;
-
-  /**
-   * @generated from field: string last_four = 7;
-   */
-  lastFour?: string;
-
-  /**
-   * @generated from field: int64 created_unix = 8;
-   */
-  createdUnix?: string;
-
-  /**
-   * @generated from field: int64 updated_unix = 9;
-   */
-  updatedUnix?: string;
-};
-
-/**
- * Describes the message svc.monitoring.v1.Destination.
- * Use `create(DestinationSchema)` to create a new message.
- */
-export const DestinationSchema: GenMessage<Destination, {jsonType: DestinationJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 22);
-
-/**
- * @generated from enum svc.monitoring.v1.Destination.State
- */
-export const Destination_State = {
-  /**
-   * @generated from enum value: STATE_UNSPECIFIED = 0;
-   */
-  STATE_UNSPECIFIED: 0,
-
-  /**
-   * @generated from enum value: ACTIVE = 1;
-   */
-  ACTIVE: 1,
-
-  /**
-   * @generated from enum value: PAUSED = 2;
-   */
-  PAUSED: 2,
-} as const;
-
-/**
- * @generated from enum svc.monitoring.v1.Destination.State
- */
-export type Destination_State = (typeof Destination_State)[keyof typeof Destination_State] | UnknownEnum;
-
-/**
- * @generated from enum svc.monitoring.v1.Destination.State
- */
-export type Destination_StateJson = "STATE_UNSPECIFIED" | "ACTIVE" | "PAUSED";
-
-/**
- * Describes the enum svc.monitoring.v1.Destination.State.
- */
-export const Destination_StateSchema: GenEnum<Destination_State, Destination_StateJson> = /*@__PURE__*/
-  enumDesc(file_svc_monitoring_v1_alert, 22, 0);
-
-/**
- * @generated from message svc.monitoring.v1.CreateDestinationRequest
- */
-export type CreateDestinationRequest = Message<"svc.monitoring.v1.CreateDestinationRequest"> & {
-  /**
-   * @generated from field: string project_name = 1;
-   */
-  projectName: string;
-
-  /**
-   * @generated from field: string request_id = 2;
-   */
-  requestId: string;
-
-  /**
-   * @generated from field: svc.monitoring.v1.Destination destination = 3;
-   */
-  destination?: Destination | undefined;
-};
-
-/**
- * @generated from message svc.monitoring.v1.CreateDestinationRequest
- */
-export type CreateDestinationRequestJson = {
-  /**
-   * @generated from field: string project_name = 1;
-   */
-  projectName?: string;
-
-  /**
-   * @generated from field: string request_id = 2;
-   */
-  requestId?: string;
-
-  /**
-   * @generated from field: svc.monitoring.v1.Destination destination = 3;
-   */
-  destination?: DestinationJson;
-};
-
-/**
- * Describes the message svc.monitoring.v1.CreateDestinationRequest.
- * Use `create(CreateDestinationRequestSchema)` to create a new message.
- */
-export const CreateDestinationRequestSchema: GenMessage<CreateDestinationRequest, {jsonType: CreateDestinationRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 23);
-
-/**
- * @generated from message svc.monitoring.v1.CreateDestinationResponse
- */
-export type CreateDestinationResponse = Message<"svc.monitoring.v1.CreateDestinationResponse"> & {
-  /**
-   * @generated from field: svc.monitoring.v1.Destination destination = 1;
-   */
-  destination?: Destination | undefined;
-
-  /**
-   * `whsec_...`: shown in the first answer only.
-   *
-   * @generated from field: string webhook_secret = 2;
-   */
-  webhookSecret: string;
-
-  /**
-   * false: the request had been answered before; the secret cannot be read again.
-   *
-   * @generated from field: bool secret_available = 3;
-   */
-  secretAvailable: boolean;
-};
-
-/**
- * @generated from message svc.monitoring.v1.CreateDestinationResponse
- */
-export type CreateDestinationResponseJson = {
-  /**
-   * @generated from field: svc.monitoring.v1.Destination destination = 1;
-   */
-  destination?: DestinationJson;
-
-  /**
-   * `whsec_...`: shown in the first answer only.
-   *
-   * @generated from field: string webhook_secret = 2;
-   */
-  webhookSecret?: string;
-
-  /**
-   * false: the request had been answered before; the secret cannot be read again.
-   *
-   * @generated from field: bool secret_available = 3;
-   */
-  secretAvailable?: boolean;
-};
-
-/**
- * Describes the message svc.monitoring.v1.CreateDestinationResponse.
- * Use `create(CreateDestinationResponseSchema)` to create a new message.
- */
-export const CreateDestinationResponseSchema: GenMessage<CreateDestinationResponse, {jsonType: CreateDestinationResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 24);
-
-/**
- * @generated from message svc.monitoring.v1.GetDestinationRequest
- */
-export type GetDestinationRequest = Message<"svc.monitoring.v1.GetDestinationRequest"> & {
-  /**
-   * @generated from field: string name = 1;
-   */
-  name: string;
-};
-
-/**
- * @generated from message svc.monitoring.v1.GetDestinationRequest
- */
-export type GetDestinationRequestJson = {
-  /**
-   * @generated from field: string name = 1;
-   */
-  name?: string;
-};
-
-/**
- * Describes the message svc.monitoring.v1.GetDestinationRequest.
- * Use `create(GetDestinationRequestSchema)` to create a new message.
- */
-export const GetDestinationRequestSchema: GenMessage<GetDestinationRequest, {jsonType: GetDestinationRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 25);
-
-/**
- * @generated from message svc.monitoring.v1.ListDestinationsRequest
- */
-export type ListDestinationsRequest = Message<"svc.monitoring.v1.ListDestinationsRequest"> & {
-  /**
-   * @generated from field: string project_name = 1;
-   */
-  projectName: string;
-
-  /**
-   * @generated from field: int32 page_size = 2;
-   */
-  pageSize: number;
-
-  /**
-   * @generated from field: string page_token = 3;
-   */
-  pageToken: string;
-};
-
-/**
- * @generated from message svc.monitoring.v1.ListDestinationsRequest
- */
-export type ListDestinationsRequestJson = {
-  /**
-   * @generated from field: string project_name = 1;
-   */
-  projectName?: string;
-
-  /**
-   * @generated from field: int32 page_size = 2;
-   */
-  pageSize?: number;
-
-  /**
-   * @generated from field: string page_token = 3;
-   */
-  pageToken?: string;
-};
-
-/**
- * Describes the message svc.monitoring.v1.ListDestinationsRequest.
- * Use `create(ListDestinationsRequestSchema)` to create a new message.
- */
-export const ListDestinationsRequestSchema: GenMessage<ListDestinationsRequest, {jsonType: ListDestinationsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 26);
-
-/**
- * @generated from message svc.monitoring.v1.ListDestinationsResponse
- */
-export type ListDestinationsResponse = Message<"svc.monitoring.v1.ListDestinationsResponse"> & {
-  /**
-   * @generated from field: repeated svc.monitoring.v1.Destination destinations = 1;
-   */
-  destinations: Destination[];
-
-  /**
-   * @generated from field: string next_page_token = 2;
-   */
-  nextPageToken: string;
-};
-
-/**
- * @generated from message svc.monitoring.v1.ListDestinationsResponse
- */
-export type ListDestinationsResponseJson = {
-  /**
-   * @generated from field: repeated svc.monitoring.v1.Destination destinations = 1;
-   */
-  destinations?: DestinationJson[];
-
-  /**
-   * @generated from field: string next_page_token = 2;
-   */
-  nextPageToken?: string;
-};
-
-/**
- * Describes the message svc.monitoring.v1.ListDestinationsResponse.
- * Use `create(ListDestinationsResponseSchema)` to create a new message.
- */
-export const ListDestinationsResponseSchema: GenMessage<ListDestinationsResponse, {jsonType: ListDestinationsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 27);
-
-/**
- * @generated from message svc.monitoring.v1.DeleteDestinationRequest
- */
-export type DeleteDestinationRequest = Message<"svc.monitoring.v1.DeleteDestinationRequest"> & {
-  /**
-   * @generated from field: string name = 1;
-   */
-  name: string;
-
-  /**
-   * @generated from field: string request_id = 2;
-   */
-  requestId: string;
-};
-
-/**
- * @generated from message svc.monitoring.v1.DeleteDestinationRequest
- */
-export type DeleteDestinationRequestJson = {
-  /**
-   * @generated from field: string name = 1;
-   */
-  name?: string;
-
-  /**
-   * @generated from field: string request_id = 2;
-   */
-  requestId?: string;
-};
-
-/**
- * Describes the message svc.monitoring.v1.DeleteDestinationRequest.
- * Use `create(DeleteDestinationRequestSchema)` to create a new message.
- */
-export const DeleteDestinationRequestSchema: GenMessage<DeleteDestinationRequest, {jsonType: DeleteDestinationRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 28);
-
-/**
- * @generated from message svc.monitoring.v1.DeleteDestinationResponse
- */
-export type DeleteDestinationResponse = Message<"svc.monitoring.v1.DeleteDestinationResponse"> & {
-};
-
-/**
- * @generated from message svc.monitoring.v1.DeleteDestinationResponse
- */
-export type DeleteDestinationResponseJson = {
-};
-
-/**
- * Describes the message svc.monitoring.v1.DeleteDestinationResponse.
- * Use `create(DeleteDestinationResponseSchema)` to create a new message.
- */
-export const DeleteDestinationResponseSchema: GenMessage<DeleteDestinationResponse, {jsonType: DeleteDestinationResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 29);
-
-/**
- * @generated from message svc.monitoring.v1.Delivery
- */
-export type Delivery = Message<"svc.monitoring.v1.Delivery"> & {
-  /**
-   * `projects/p/deliveries/d`.
-   *
-   * @generated from field: string name = 1;
-   */
-  name: string;
-
-  /**
-   * @generated from field: string incident_name = 2;
-   */
-  incidentName: string;
-
-  /**
-   * @generated from field: string destination_name = 3;
-   */
-  destinationName: string;
-
-  /**
-   * @generated from field: svc.monitoring.v1.Delivery.Event event = 4;
-   */
-  event: Delivery_Event;
-
-  /**
-   * @generated from field: svc.monitoring.v1.Delivery.State state = 5;
-   */
-  state: Delivery_State;
-
-  /**
-   * Why it ended without being sent, e.g. `SNOOZED`.
-   *
-   * @generated from field: string reason = 6;
-   */
-  reason: string;
-
-  /**
-   * @generated from field: repeated svc.monitoring.v1.Delivery.Attempt attempts = 7;
-   */
-  attempts: Delivery_Attempt[];
-
-  /**
-   * @generated from field: optional int64 next_attempt_unix = 8;
-   */
-  nextAttemptUnix?: bigint | undefined;
-
-  /**
-   * @generated from field: int64 created_unix = 9;
-   */
-  createdUnix: bigint;
-};
-
-/**
- * @generated from message svc.monitoring.v1.Delivery
- */
-export type DeliveryJson = {
-  /**
-   * `projects/p/deliveries/d`.
-   *
-   * @generated from field: string name = 1;
-   */
-  name?: string;
-
-  /**
-   * @generated from field: string incident_name = 2;
-   */
-  incidentName?: string;
-
-  /**
-   * @generated from field: string destination_name = 3;
-   */
-  destinationName?: string;
-
-  /**
-   * @generated from field: svc.monitoring.v1.Delivery.Event event = 4;
-   */
-  event?: Delivery_EventJson;
-
-  /**
-   * @generated from field: svc.monitoring.v1.Delivery.State state = 5;
-   */
-  state?: Delivery_StateJson;
-
-  /**
-   * Why it ended without being sent, e.g. `SNOOZED`.
-   *
-   * @generated from field: string reason = 6;
-   */
-  reason?: string;
-
-  /**
-   * @generated from field: repeated svc.monitoring.v1.Delivery.Attempt attempts = 7;
-   */
-  attempts?: Delivery_AttemptJson[];
-
-  /**
-   * @generated from field: optional int64 next_attempt_unix = 8;
-   */
-  nextAttemptUnix?: string;
-
-  /**
-   * @generated from field: int64 created_unix = 9;
-   */
-  createdUnix?: string;
-};
-
-/**
- * Describes the message svc.monitoring.v1.Delivery.
- * Use `create(DeliverySchema)` to create a new message.
- */
-export const DeliverySchema: GenMessage<Delivery, {jsonType: DeliveryJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 30);
-
-/**
- * @generated from message svc.monitoring.v1.Delivery.Attempt
- */
-export type Delivery_Attempt = Message<"svc.monitoring.v1.Delivery.Attempt"> & {
-  /**
-   * @generated from field: string attempt_id = 1;
-   */
-  attemptId: string;
-
-  /**
-   * @generated from field: int64 started_unix = 2;
-   */
-  startedUnix: bigint;
-
-  /**
-   * Absent while it is on the wire.
-   *
-   * @generated from field: optional int64 duration_ms = 3;
-   */
-  durationMs?: bigint | undefined;
-
-  /**
-   * `accepted`, `failed`, `unknown` or `refused`; empty while on the wire.
-   *
-   * @generated from field: string outcome = 4;
-   */
-  outcome: string;
-
-  /**
-   * @generated from field: optional int32 http_status = 5;
-   */
-  httpStatus?: number | undefined;
-
-  /**
-   * @generated from field: string error = 6;
-   */
-  error: string;
-};
-
-/**
- * @generated from message svc.monitoring.v1.Delivery.Attempt
- */
-export type Delivery_AttemptJson = {
-  /**
-   * @generated from field: string attempt_id = 1;
-   */
-  attemptId?: string;
-
-  /**
-   * @generated from field: int64 started_unix = 2;
-   */
-  startedUnix?: string;
-
-  /**
-   * Absent while it is on the wire.
-   *
-   * @generated from field: optional int64 duration_ms = 3;
-   */
-  durationMs?: string;
-
-  /**
-   * `accepted`, `failed`, `unknown` or `refused`; empty while on the wire.
-   *
-   * @generated from field: string outcome = 4;
-   */
-  outcome?: string;
-
-  /**
-   * @generated from field: optional int32 http_status = 5;
-   */
-  httpStatus?: number;
-
-  /**
-   * @generated from field: string error = 6;
-   */
-  error?: string;
-};
-
-/**
- * Describes the message svc.monitoring.v1.Delivery.Attempt.
- * Use `create(Delivery_AttemptSchema)` to create a new message.
- */
-export const Delivery_AttemptSchema: GenMessage<Delivery_Attempt, {jsonType: Delivery_AttemptJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 30, 0);
-
-/**
- * @generated from enum svc.monitoring.v1.Delivery.Event
- */
-export const Delivery_Event = {
-  /**
-   * @generated from enum value: EVENT_UNSPECIFIED = 0;
-   */
-  EVENT_UNSPECIFIED: 0,
-
-  /**
-   * @generated from enum value: FIRING = 1;
-   */
-  FIRING: 1,
-
-  /**
-   * @generated from enum value: REPEATED = 2;
-   */
-  REPEATED: 2,
-
-  /**
-   * @generated from enum value: RECOVERED = 3;
-   */
-  RECOVERED: 3,
-
-  /**
-   * @generated from enum value: TEST = 4;
-   */
-  TEST: 4,
-} as const;
-
-/**
- * @generated from enum svc.monitoring.v1.Delivery.Event
- */
-export type Delivery_Event = (typeof Delivery_Event)[keyof typeof Delivery_Event] | UnknownEnum;
-
-/**
- * @generated from enum svc.monitoring.v1.Delivery.Event
- */
-export type Delivery_EventJson = "EVENT_UNSPECIFIED" | "FIRING" | "REPEATED" | "RECOVERED" | "TEST";
-
-/**
- * Describes the enum svc.monitoring.v1.Delivery.Event.
- */
-export const Delivery_EventSchema: GenEnum<Delivery_Event, Delivery_EventJson> = /*@__PURE__*/
-  enumDesc(file_svc_monitoring_v1_alert, 30, 0);
-
-/**
- * @generated from enum svc.monitoring.v1.Delivery.State
- */
-export const Delivery_State = {
-  /**
-   * @generated from enum value: STATE_UNSPECIFIED = 0;
-   */
-  STATE_UNSPECIFIED: 0,
-
-  /**
-   * @generated from enum value: QUEUED = 1;
-   */
-  QUEUED: 1,
-
-  /**
-   * @generated from enum value: RECHECKING = 2;
-   */
-  RECHECKING: 2,
-
-  /**
-   * @generated from enum value: SENDING = 3;
-   */
-  SENDING: 3,
-
-  /**
-   * @generated from enum value: WAITING = 4;
-   */
-  WAITING: 4,
-
-  /**
-   * The endpoint accepted it; nobody need have read it.
-   *
-   * @generated from enum value: SENT = 5;
-   */
-  SENT: 5,
-
-  /**
-   * @generated from enum value: SUPPRESSED = 6;
-   */
-  SUPPRESSED: 6,
-
-  /**
-   * @generated from enum value: EXPIRED = 7;
-   */
-  EXPIRED: 7,
-
-  /**
-   * @generated from enum value: FAILED = 8;
-   */
-  FAILED: 8,
-} as const;
-
-/**
- * @generated from enum svc.monitoring.v1.Delivery.State
- */
-export type Delivery_State = (typeof Delivery_State)[keyof typeof Delivery_State] | UnknownEnum;
-
-/**
- * @generated from enum svc.monitoring.v1.Delivery.State
- */
-export type Delivery_StateJson = "STATE_UNSPECIFIED" | "QUEUED" | "RECHECKING" | "SENDING" | "WAITING" | "SENT" | "SUPPRESSED" | "EXPIRED" | "FAILED";
-
-/**
- * Describes the enum svc.monitoring.v1.Delivery.State.
- */
-export const Delivery_StateSchema: GenEnum<Delivery_State, Delivery_StateJson> = /*@__PURE__*/
-  enumDesc(file_svc_monitoring_v1_alert, 30, 1);
-
-/**
- * @generated from message svc.monitoring.v1.ListDeliveriesRequest
- */
-export type ListDeliveriesRequest = Message<"svc.monitoring.v1.ListDeliveriesRequest"> & {
-  /**
-   * @generated from field: string project_name = 1;
-   */
-  projectName: string;
-
-  /**
-   * Only of this incident; empty = all.
-   *
-   * @generated from field: string incident_name = 2;
-   */
-  incidentName: string;
-
-  /**
-   * @generated from field: int32 page_size = 3;
-   */
-  pageSize: number;
-
-  /**
-   * @generated from field: string page_token = 4;
-   */
-  pageToken: string;
-};
-
-/**
- * @generated from message svc.monitoring.v1.ListDeliveriesRequest
- */
-export type ListDeliveriesRequestJson = {
-  /**
-   * @generated from field: string project_name = 1;
-   */
-  projectName?: string;
-
-  /**
-   * Only of this incident; empty = all.
-   *
-   * @generated from field: string incident_name = 2;
-   */
-  incidentName?: string;
-
-  /**
-   * @generated from field: int32 page_size = 3;
-   */
-  pageSize?: number;
-
-  /**
-   * @generated from field: string page_token = 4;
-   */
-  pageToken?: string;
-};
-
-/**
- * Describes the message svc.monitoring.v1.ListDeliveriesRequest.
- * Use `create(ListDeliveriesRequestSchema)` to create a new message.
- */
-export const ListDeliveriesRequestSchema: GenMessage<ListDeliveriesRequest, {jsonType: ListDeliveriesRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 31);
-
-/**
- * @generated from message svc.monitoring.v1.ListDeliveriesResponse
- */
-export type ListDeliveriesResponse = Message<"svc.monitoring.v1.ListDeliveriesResponse"> & {
-  /**
-   * Newest first.
-   *
-   * @generated from field: repeated svc.monitoring.v1.Delivery deliveries = 1;
-   */
-  deliveries: Delivery[];
-
-  /**
-   * @generated from field: string next_page_token = 2;
-   */
-  nextPageToken: string;
-};
-
-/**
- * @generated from message svc.monitoring.v1.ListDeliveriesResponse
- */
-export type ListDeliveriesResponseJson = {
-  /**
-   * Newest first.
-   *
-   * @generated from field: repeated svc.monitoring.v1.Delivery deliveries = 1;
-   */
-  deliveries?: DeliveryJson[];
-
-  /**
-   * @generated from field: string next_page_token = 2;
-   */
-  nextPageToken?: string;
-};
-
-/**
- * Describes the message svc.monitoring.v1.ListDeliveriesResponse.
- * Use `create(ListDeliveriesResponseSchema)` to create a new message.
- */
-export const ListDeliveriesResponseSchema: GenMessage<ListDeliveriesResponse, {jsonType: ListDeliveriesResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 32);
-
-/**
- * @generated from message svc.monitoring.v1.GetDeliveryRequest
- */
-export type GetDeliveryRequest = Message<"svc.monitoring.v1.GetDeliveryRequest"> & {
-  /**
-   * @generated from field: string name = 1;
-   */
-  name: string;
-};
-
-/**
- * @generated from message svc.monitoring.v1.GetDeliveryRequest
- */
-export type GetDeliveryRequestJson = {
-  /**
-   * @generated from field: string name = 1;
-   */
-  name?: string;
-};
-
-/**
- * Describes the message svc.monitoring.v1.GetDeliveryRequest.
- * Use `create(GetDeliveryRequestSchema)` to create a new message.
- */
-export const GetDeliveryRequestSchema: GenMessage<GetDeliveryRequest, {jsonType: GetDeliveryRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 33);
+export const Notice_KindSchema: GenEnum<Notice_Kind, Notice_KindJson> = /*@__PURE__*/
+  enumDesc(file_svc_monitoring_v1_alert, 17, 0);
 
 /**
  * Alert rules, the incidents they raise, and where people are told of them.
@@ -3052,6 +1178,16 @@ export const AlertService: GenService<{
     output: typeof DeleteAlertRuleResponseSchema;
   },
   /**
+   * Rules to start from, one for each thing that most people watch.
+   *
+   * @generated from rpc svc.monitoring.v1.AlertService.ListAlertRuleTemplates
+   */
+  listAlertRuleTemplates: {
+    methodKind: "unary";
+    input: typeof ListAlertRuleTemplatesRequestSchema;
+    output: typeof ListAlertRuleTemplatesResponseSchema;
+  },
+  /**
    * How each rule stands for each VM, fired or not.
    *
    * @generated from rpc svc.monitoring.v1.AlertService.ListAlertInstances
@@ -3077,6 +1213,44 @@ export const AlertService: GenService<{
   getIncident: {
     methodKind: "unary";
     input: typeof GetIncidentRequestSchema;
+    output: typeof IncidentSchema;
+  },
+  /**
+   * Why it fired: the samples that decided it, and whether stored history says the same.
+   *
+   * @generated from rpc svc.monitoring.v1.AlertService.ExplainIncident
+   */
+  explainIncident: {
+    methodKind: "unary";
+    input: typeof ExplainIncidentRequestSchema;
+    output: typeof ExplainIncidentResponseSchema;
+  },
+  /**
+   * Records attention only: the incident still fires, and reminders go on.
+   *
+   * @generated from rpc svc.monitoring.v1.AlertService.AcknowledgeIncident
+   */
+  acknowledgeIncident: {
+    methodKind: "unary";
+    input: typeof AcknowledgeIncidentRequestSchema;
+    output: typeof IncidentSchema;
+  },
+  /**
+   * Nobody is told until then; evaluation goes on. Again = another end.
+   *
+   * @generated from rpc svc.monitoring.v1.AlertService.SnoozeIncident
+   */
+  snoozeIncident: {
+    methodKind: "unary";
+    input: typeof SnoozeIncidentRequestSchema;
+    output: typeof IncidentSchema;
+  },
+  /**
+   * @generated from rpc svc.monitoring.v1.AlertService.UnsnoozeIncident
+   */
+  unsnoozeIncident: {
+    methodKind: "unary";
+    input: typeof UnsnoozeIncidentRequestSchema;
     output: typeof IncidentSchema;
   },
   /**
@@ -3117,12 +1291,68 @@ export const AlertService: GenService<{
     output: typeof ListDestinationsResponseSchema;
   },
   /**
+   * Another name, address or set of recipients. Who stays a recipient stays verified.
+   *
+   * @generated from rpc svc.monitoring.v1.AlertService.UpdateDestination
+   */
+  updateDestination: {
+    methodKind: "unary";
+    input: typeof UpdateDestinationRequestSchema;
+    output: typeof DestinationSchema;
+  },
+  /**
    * @generated from rpc svc.monitoring.v1.AlertService.DeleteDestination
    */
   deleteDestination: {
     methodKind: "unary";
     input: typeof DeleteDestinationRequestSchema;
     output: typeof DeleteDestinationResponseSchema;
+  },
+  /**
+   * Sends the mails again by which recipients confirm their addresses.
+   *
+   * @generated from rpc svc.monitoring.v1.AlertService.VerifyDestination
+   */
+  verifyDestination: {
+    methodKind: "unary";
+    input: typeof VerifyDestinationRequestSchema;
+    output: typeof VerifyDestinationResponseSchema;
+  },
+  /**
+   * One test message to the destination, or to each of its verified recipients.
+   *
+   * @generated from rpc svc.monitoring.v1.AlertService.SendTestNotification
+   */
+  sendTestNotification: {
+    methodKind: "unary";
+    input: typeof SendTestNotificationRequestSchema;
+    output: typeof SendTestNotificationResponseSchema;
+  },
+  /**
+   * @generated from rpc svc.monitoring.v1.AlertService.PauseDestination
+   */
+  pauseDestination: {
+    methodKind: "unary";
+    input: typeof PauseDestinationRequestSchema;
+    output: typeof DestinationSchema;
+  },
+  /**
+   * @generated from rpc svc.monitoring.v1.AlertService.ResumeDestination
+   */
+  resumeDestination: {
+    methodKind: "unary";
+    input: typeof ResumeDestinationRequestSchema;
+    output: typeof DestinationSchema;
+  },
+  /**
+   * A new signing secret; the old one signs beside it while the overlap lasts.
+   *
+   * @generated from rpc svc.monitoring.v1.AlertService.RotateWebhookSecret
+   */
+  rotateWebhookSecret: {
+    methodKind: "unary";
+    input: typeof RotateWebhookSecretRequestSchema;
+    output: typeof RotateWebhookSecretResponseSchema;
   },
   /**
    * @generated from rpc svc.monitoring.v1.AlertService.ListDeliveries
@@ -3139,6 +1369,17 @@ export const AlertService: GenService<{
     methodKind: "unary";
     input: typeof GetDeliveryRequestSchema;
     output: typeof DeliverySchema;
+  },
+  /**
+   * What the service has to say of alerting itself: limits that are reached, destinations that it
+   * paused. Newest first.
+   *
+   * @generated from rpc svc.monitoring.v1.AlertService.ListNotices
+   */
+  listNotices: {
+    methodKind: "unary";
+    input: typeof ListNoticesRequestSchema;
+    output: typeof ListNoticesResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_svc_monitoring_v1_alert, 0);

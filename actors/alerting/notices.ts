@@ -1,0 +1,59 @@
+/**
+ * Notices: what the service has to tell people of alerting itself, in the project, without any
+ * destination: a limit that is reached, a destination that it paused. One lasts until what it
+ * tells of has ended; raising it again meanwhile changes its text alone.
+ */
+import type { Draft } from '../host-port.ts';
+
+export type NoticeKind = 'INSTANCE_LIMIT' | 'DESTINATION_PAUSED' | 'RECIPIENT_BOUNCED';
+
+/** Body of a record of kind `notice`. Times are Unix ms. */
+export interface NoticeBody {
+  readonly kind: NoticeKind;
+  readonly subject: NoticeSubject;
+  /** What happened and what would do, for people; no secret, no address. */
+  readonly text: string;
+  readonly raisedMs: number;
+  /** null: it lasts. */
+  readonly endedMs: number | null;
+}
+
+export interface NoticeSubject {
+  readonly collection: 'alertRules' | 'destinations';
+  readonly id: string;
+}
+
+/** Raises the notice, in the decision that makes it true. */
+export function raiseNotice(
+  draft: Draft,
+  notice: Pick<NoticeBody, 'kind' | 'subject' | 'text'>,
+): void {
+  const before = lastingNotice(draft, notice);
+  const raisedMs = before?.raisedMs ?? draft.at;
+  if (before?.text === notice.text) return;
+  put(draft, { ...notice, raisedMs, endedMs: null });
+}
+
+/** Ends the notice that lasts, if there is one. */
+export function endNotice(draft: Draft, notice: Pick<NoticeBody, 'kind' | 'subject'>): void {
+  const before = lastingNotice(draft, notice);
+  if (before) put(draft, { ...before, endedMs: draft.at });
+}
+
+function lastingNotice(
+  draft: Draft,
+  notice: Pick<NoticeBody, 'kind' | 'subject'>,
+): NoticeBody | undefined {
+  const body = draft.record('notice', idOf(notice))?.body as unknown as NoticeBody | undefined;
+  return body?.endedMs === null ? body : undefined;
+}
+
+/** One of a kind for each thing: a notice raised anew replaces the one that ended. */
+function idOf({ kind, subject }: Pick<NoticeBody, 'kind' | 'subject'>): string {
+  return `${kind.toLowerCase().replaceAll('_', '-')}-${subject.id}`;
+}
+
+function put(draft: Draft, body: NoticeBody): void {
+  const sort = String(body.raisedMs).padStart(15, '0');
+  draft.putRecord({ kind: 'notice', id: idOf(body), body: { ...body }, sort });
+}

@@ -1,0 +1,33 @@
+/** Fields as messages have them: times, enums, and what was not observed. */
+
+/** Unix seconds of Unix milliseconds, as messages have them. */
+export function unixSeconds(ms: number): bigint {
+  return BigInt(Math.floor(ms / 1000));
+}
+
+export function optionalSeconds(ms: number | null | undefined): bigint | undefined {
+  return ms === null || ms === undefined ? undefined : unixSeconds(ms);
+}
+
+/** Sets the optional fields that are there: an absent one must not become a zero. */
+export function withPresent<M extends object>(
+  message: M,
+  fields: { [K in keyof M]?: M[K] | undefined },
+): M {
+  for (const [key, value] of Object.entries(fields)) {
+    if (value !== undefined) Object.assign(message, { [key]: value });
+  }
+  return message;
+}
+
+/** Number of an enum's member. Throws for a name that is none: a row holds only names of ours. */
+export function enumValue<E extends number>(members: Readonly<Record<string, E>>, name: string): E {
+  const value = members[name];
+  if (value === undefined) throw new Error(`${name} is no member of its enum`);
+  return value;
+}
+
+/** Name of an enum's member, or the number as text for one that this version does not know. */
+export function enumName(members: Readonly<Record<string, number>>, value: number): string {
+  return Object.entries(members).find(([, number]) => number === value)?.[0] ?? String(value);
+}
