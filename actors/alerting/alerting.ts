@@ -11,15 +11,14 @@ import type { Clock } from '../../streams/clock.ts';
 import { type Random, ulid } from '../../streams/random.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import type { Committed, Draft, Host, Instance } from '../host-port.ts';
-import {
-  type Alerting,
-  type CreatedWebhook,
-  type CreateWebhook,
-  DESTINATIONS_MAX,
-  type DeleteDestination,
-  type DeleteRule,
-  RULES_MAX,
-  type SaveRule,
+import { checkLimit } from './limits.ts';
+import type {
+  Alerting,
+  CreatedWebhook,
+  CreateWebhook,
+  DeleteDestination,
+  DeleteRule,
+  SaveRule,
 } from './port.ts';
 
 /** Values that must be read back and are never in a commit. */
@@ -101,7 +100,7 @@ function saveInDraft(
   const row = draft.instance('alertRule', id);
   if (!row) {
     checkVersion(expectedVersion, 0);
-    checkLimit(draft, 'alertRule', RULES_MAX, 'alert rules');
+    checkLimit(draft, 'rules');
     draft.start('alertRule', id, { at: draft.at, rule: id, project: draft.project, spec, by });
     return 1;
   }
@@ -133,13 +132,6 @@ function checkVersion(expected: string, current: number): void {
       : `The rule is at version ${current}: read it, then save with that as expectedVersion`,
     { currentVersion: String(current) },
   );
-}
-
-function checkLimit(draft: Draft, machine: string, max: number, what: string): void {
-  if (draft.countInstances(machine, { final: false }) < max) return;
-  throw new Refusal('LIMIT_EXCEEDED', `A project has at most ${max} ${what}: delete one first`, {
-    limit: String(max),
-  });
 }
 
 /** VMs and destinations that the rule names must be there: a misspelt one would never alert. */
@@ -195,7 +187,7 @@ async function createWebhook(deps: AlertingDeps, creation: CreateWebhook): Promi
       by,
       request,
       decide(draft) {
-        checkLimit(draft, 'destination', DESTINATIONS_MAX, 'destinations');
+        checkLimit(draft, 'destinations');
         const urlDigest = createHash('sha256').update(url).digest('hex');
         const { host } = new URL(url);
         const named = { displayName, urlDigest, host, lastFour: url.slice(-4), secretId };

@@ -60,7 +60,3 @@ export interface Alerting {
   /** Deletes a destination and what is sealed for it. Throws a `Refusal`: NOT_FOUND. */
   deleteDestination(deletion: DeleteDestination): Promise<Committed<Record<string, never>>>;
 }
-
-/** Default limits of a project (interface, section 8). */
-export const RULES_MAX = 20;
-export const DESTINATIONS_MAX = 5;
