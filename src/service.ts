@@ -11,6 +11,7 @@
 import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
 import type { FastifyInstance } from 'fastify';
 import { createAlerting } from '../actors/alerting/alerting.ts';
+import { createDestinations } from '../actors/alerting/destinations.ts';
 import { expandAlerting } from '../actors/alerting/expand.ts';
 import { ClockNotes } from '../actors/clock-notes.ts';
 import { Datacenters } from '../actors/datacenters.ts';
@@ -238,13 +239,14 @@ function buildCore(options: CoreOptions) {
     },
   });
   const parts = createParts({ ...options, pipeline, datacenters, lost, notifier, contents });
-  const alerting = createAlerting({
+  const alerting = createAlerting({ host });
+  const destinations = createDestinations({
     ...{ host, clock, random, sealed },
     refuseUrl: (url) => guard.refuseUrl(url),
     makeSecret: (source) => formatSecret(source.bytes(32)),
   });
   return {
-    ...{ ingest, alerting, datacenters, clocks, evaluator: pipeline },
+    ...{ ingest, alerting, destinations, datacenters, clocks, evaluator: pipeline },
     start(baseUrl: string) {
       publicUrl.current = baseUrl;
       parts.start();
@@ -281,7 +283,7 @@ function buildIngest(options: CoreOptions, lost: LostWork) {
 type EdgeOptions = Base &
   Pick<
     ReturnType<typeof buildCore>,
-    'ingest' | 'alerting' | 'datacenters' | 'clocks' | 'evaluator'
+    'ingest' | 'alerting' | 'destinations' | 'datacenters' | 'clocks' | 'evaluator'
   > &
   Pick<Storage, 'history' | 'secrets' | 'deriveKey' | 'claims' | 'controlPath'> & {
     host: RunningHost;

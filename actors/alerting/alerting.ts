@@ -1,51 +1,18 @@
 /**
- * Saving rules and destinations. Every limit and every version is checked inside the decision, at
- * the project's head, so that two clients cannot race past either. Secrets are sealed before the
- * commit that names them: a crash between leaves a sealed value nobody refers to, never a
- * destination without its secret.
+ * Saving rules. Every limit and every version is checked inside the decision, at the project's
+ * head, so that two clients cannot race past either.
  */
-import { createHash } from 'node:crypto';
 import type { AlertRuleContext, AlertRuleSpec } from '../../machines/alert-rule.ts';
-import type { DestinationContext } from '../../machines/destination.ts';
-import type { Clock } from '../../streams/clock.ts';
-import { type Random, ulid } from '../../streams/random.ts';
 import { Refusal } from '../../streams/refusal.ts';
-import type { Committed, Draft, Host, Instance } from '../host-port.ts';
+import type { Draft, Host, Instance } from '../host-port.ts';
 import { checkLimit } from './limits.ts';
-import type {
-  Alerting,
-  CreatedWebhook,
-  CreateWebhook,
-  DeleteDestination,
-  DeleteRule,
-  SaveRule,
-} from './port.ts';
-
-/** Values that must be read back and are never in a commit. */
-export interface SealedValues {
-  put(id: string, value: string): void;
-  get(id: string): string | undefined;
-  delete(id: string): void;
-}
+import type { Alerting, DeleteRule, SaveRule } from './port.ts';
 
 export interface AlertingDeps {
   readonly host: Host;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly sealed: SealedValues;
-  /** Why a webhook must not go to this URL, as a sentence; undefined when it may. */
-  readonly refuseUrl: (url: string) => string | undefined;
-  /** A fresh `whsec_...` secret. */
-  readonly makeSecret: (random: Random) => string;
 }
 
-/** Where a destination's address lies in the sealed store. */
-export function urlIdOf(destination: string): string {
-  return `${destination}/url`;
-}
-
-export function createAlerting(deps: AlertingDeps): Alerting {
-  const { host } = deps;
+export function createAlerting({ host }: AlertingDeps): Alerting {
   return {
     saveRule: ({ project, by, request, ...save }) =>
       host.submit({
@@ -64,30 +31,7 @@ export function createAlerting(deps: AlertingDeps): Alerting {
           return {};
         },
       }),
-    createWebhook: (creation) => createWebhook(deps, creation),
-    deleteDestination: (deletion) => deleteDestination(deps, deletion),
   };
-}
-
-/** What was sealed for it goes once its deletion is committed; a resend repeats that too. */
-async function deleteDestination(
-  deps: AlertingDeps,
-  { project, by, request, id }: DeleteDestination,
-): Promise<Committed<Record<string, never>>> {
-  const { answer, ...committed } = await deps.host.submit({
-    project,
-    by,
-    request,
-    decide(draft) {
-      const row = draft.instance('destination', id);
-      if (!row || row.final) throw notFound('destination', id);
-      const { secrets } = row.context as unknown as DestinationContext;
-      draft.send('destination', id, { type: 'deleted', at: draft.at, by: by.name });
-      return { sealed: [urlIdOf(id), ...secrets.map((secret) => secret.id)] };
-    },
-  });
-  forget(deps, ...answer.sealed);
-  return { ...committed, answer: {} };
 }
 
 /** The new desired version. */
@@ -170,54 +114,6 @@ function sameEvaluation(before: AlertRuleSpec, after: AlertRuleSpec): boolean {
       spec.recoverySeconds ?? 0,
     ]);
   return evaluated(before) === evaluated(after);
-}
-
-async function createWebhook(deps: AlertingDeps, creation: CreateWebhook): Promise<CreatedWebhook> {
-  const { project, by, request, displayName, url } = creation;
-  const refusal = deps.refuseUrl(url);
-  if (refusal) throw invalid('destination.webhook.url', refusal);
-  const id = `dst_${ulid(deps.clock.now(), deps.random)}`;
-  const secretId = `whs_${ulid(deps.clock.now(), deps.random)}`;
-  const webhookSecret = deps.makeSecret(deps.random);
-  deps.sealed.put(secretId, webhookSecret);
-  deps.sealed.put(urlIdOf(id), url);
-  try {
-    const committed = await deps.host.submit({
-      project,
-      by,
-      request,
-      decide(draft) {
-        checkLimit(draft, 'destinations');
-        const urlDigest = createHash('sha256').update(url).digest('hex');
-        const { host } = new URL(url);
-        const named = { displayName, urlDigest, host, lastFour: url.slice(-4), secretId };
-        draft.start('destination', id, { at: draft.at, project, kind: 'webhook', ...named });
-        return { id };
-      },
-    });
-    if (committed.answer.id !== id) forget(deps, secretId, urlIdOf(id));
-    const secret = committed.answer.id === id ? webhookSecret : undefined;
-    return created(deps.host, project, committed, secret);
-  } catch (error) {
-    // Only a refusal proves that nothing refers to them; an unknown outcome keeps them.
-    if (error instanceof Refusal) forget(deps, secretId, urlIdOf(id));
-    throw error;
-  }
-}
-
-function forget({ sealed }: AlertingDeps, ...ids: string[]): void {
-  for (const id of ids) sealed.delete(id);
-}
-
-function created(
-  host: Host,
-  project: string,
-  { answer, sequence }: { answer: { id: string }; sequence: number },
-  webhookSecret: string | undefined,
-): CreatedWebhook {
-  const destination = host.view(project).instance('destination', answer.id);
-  if (!destination) throw new Error(`The destination ${answer.id} was committed and is not there`);
-  return { destination, sequence, ...(webhookSecret === undefined ? {} : { webhookSecret }) };
 }
 
 function contextOf(row: Instance): AlertRuleContext {

@@ -1,7 +1,7 @@
-/** What the API asks of alerting: rules and destinations saved, under limits. */
+/** What the API asks of alerting: rules saved and deleted, under limits. */
 import type { AlertRuleSpec } from '../../machines/alert-rule.ts';
 import type { Actor } from '../../streams/commit/commit.ts';
-import type { Committed, Instance } from '../host-port.ts';
+import type { Committed } from '../host-port.ts';
 
 /** Client's request id with the digest of its body; see `Submission.request`. */
 export interface RequestKey {
@@ -30,22 +30,6 @@ export interface DeleteRule extends Caller {
   readonly expectedVersion: string;
 }
 
-export interface CreateWebhook extends Caller {
-  readonly displayName: string;
-  readonly url: string;
-}
-
-export interface DeleteDestination extends Caller {
-  readonly id: string;
-}
-
-export interface CreatedWebhook {
-  readonly destination: Instance;
-  /** `whsec_...`, in the first answer only; undefined when the request had been answered before. */
-  readonly webhookSecret?: string;
-  readonly sequence: number;
-}
-
 export interface Alerting {
   /**
    * Saves a rule; its instance as committed. Throws a `Refusal`: STALE_VERSION (with
@@ -55,8 +39,4 @@ export interface Alerting {
   saveRule(save: SaveRule): Promise<Committed<{ readonly version: string }>>;
   /** Deletes a rule. Throws a `Refusal`: NOT_FOUND, STALE_VERSION. */
   deleteRule(deletion: DeleteRule): Promise<Committed<Record<string, never>>>;
-  /** Throws a `Refusal`: INVALID_FIELD (an address that may not be called), LIMIT_EXCEEDED. */
-  createWebhook(creation: CreateWebhook): Promise<CreatedWebhook>;
-  /** Deletes a destination and what is sealed for it. Throws a `Refusal`: NOT_FOUND. */
-  deleteDestination(deletion: DeleteDestination): Promise<Committed<Record<string, never>>>;
 }

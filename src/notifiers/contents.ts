@@ -3,7 +3,7 @@
  * and secrets unsealed when an attempt opens, so that a rotation counts from the next attempt on.
  */
 import { createHash } from 'node:crypto';
-import { type SealedValues, urlIdOf } from '../../actors/alerting/alerting.ts';
+import { type SealedValues, urlIdOf } from '../../actors/alerting/sealed-values.ts';
 import type { DeliveryContents } from '../../actors/delivery/deliverer.ts';
 import type { ProjectView } from '../../actors/host-port.ts';
 import type { Target } from '../../actors/notifier-port.ts';

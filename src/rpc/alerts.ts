@@ -5,12 +5,12 @@ import { type AlertPreviewDeps, previewAlertRule } from './alert-preview.ts';
 import { type AlertRulesDeps, alertRuleMethods } from './alert-rules.ts';
 import { alertTemplateMethods } from './alert-templates.ts';
 import { deliveryMethods } from './deliveries.ts';
-import { destinationMethods } from './destinations.ts';
+import { type DestinationDeps, destinationMethods } from './destinations.ts';
 import { type IncidentWatchDeps, incidentWatch } from './incident-watch.ts';
 import { incidentMethods } from './incidents.ts';
 import { noticeMethods } from './notices.ts';
 
-export type AlertDeps = AlertRulesDeps & AlertPreviewDeps & IncidentWatchDeps;
+export type AlertDeps = AlertRulesDeps & AlertPreviewDeps & IncidentWatchDeps & DestinationDeps;
 
 export function alertService(deps: AlertDeps): ServiceImpl<typeof AlertService> {
   return {

@@ -1,6 +1,6 @@
 /** The destinations part of `AlertService`. */
 import { Code, ConnectError, type HandlerContext, type ServiceImpl } from '@connectrpc/connect';
-import type { Alerting } from '../../actors/alerting/port.ts';
+import type { Destinations } from '../../actors/alerting/destinations-port.ts';
 import type { Host } from '../../actors/host-port.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import type { AlertService } from '../gen/svc/monitoring/v1/alert_pb.ts';
@@ -16,7 +16,7 @@ import { parseName, parseProjectName } from './resource-name.ts';
 
 export interface DestinationDeps {
   readonly host: Host;
-  readonly alerting: Alerting;
+  readonly destinations: Destinations;
 }
 
 type DestinationMethods =
@@ -34,7 +34,7 @@ type DestinationMethods =
 export function destinationMethods(
   deps: DestinationDeps,
 ): Pick<ServiceImpl<typeof AlertService>, DestinationMethods> {
-  const { host, alerting } = deps;
+  const { host, destinations } = deps;
   return {
     createDestination: (request, context) => createDestination(deps, request, context),
     getDestination: ({ name }, context) =>
@@ -47,7 +47,7 @@ export function destinationMethods(
     },
     async deleteDestination(request, context) {
       const { project, id } = parseName('name', request.name, 'destinations');
-      await alerting.deleteDestination({
+      await destinations.delete({
         project: within(context, project),
         by: actorOf(context),
         request: requestKeyOf(context, DeleteDestinationRequestSchema, request),
@@ -71,7 +71,7 @@ function notYet(): never {
 const DISPLAY_NAME_LENGTH_MAX = 200;
 
 async function createDestination(
-  { alerting }: DestinationDeps,
+  { destinations }: DestinationDeps,
   request: CreateDestinationRequest,
   context: HandlerContext,
 ) {
@@ -87,12 +87,12 @@ async function createDestination(
     const message = `destination.displayName is empty or over ${DISPLAY_NAME_LENGTH_MAX} characters`;
     throw invalid('destination.displayName', message);
   }
-  const { destination, webhookSecret } = await alerting.createWebhook({
+  const { destination, webhookSecret } = await destinations.create({
     project,
     by: actorOf(context),
     request: requestKeyOf(context, CreateDestinationRequestSchema, request),
     displayName,
-    url: target.value.url,
+    target: { kind: 'webhook', url: target.value.url },
   });
   return {
     destination: destinationMessage(destination),

@@ -15,6 +15,7 @@ import {
   type ServiceImpl,
 } from '@connectrpc/connect';
 import type { FastifyRequest } from 'fastify';
+import type { Destinations } from '../../actors/alerting/destinations-port.ts';
 import type { Alerting } from '../../actors/alerting/port.ts';
 import type { ClockNotes } from '../../actors/clock-notes.ts';
 import type { EvaluatorView } from '../../actors/evaluator-port.ts';
@@ -54,6 +55,7 @@ export interface RpcDeps
     Pick<GateDeps, 'rotateCookie'> {
   readonly host: Host;
   readonly alerting: Alerting;
+  readonly destinations: Destinations;
   readonly evaluator: EvaluatorView;
   readonly ingest: Ingest;
   readonly vmQueries: VmQueries;

@@ -134,7 +134,7 @@ t.test('a rule that names what is not there is refused, with the field', async (
   await t.rejects(ofHooks([`${hook}x`]), invalid('spec.destinationNames'));
   await ofHooks([hook]);
   const id = hook.slice(hook.lastIndexOf('/') + 1);
-  await world.alerting.deleteDestination({ project: PROJECT, by, request: freshRequest(), id });
+  await world.destinations.delete({ project: PROJECT, by, request: freshRequest(), id });
   await t.rejects(ofHooks([hook]), invalid('spec.destinationNames'));
 });
 

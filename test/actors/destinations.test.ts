@@ -2,47 +2,23 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import {
-  type AlertingWorld,
-  by,
-  freshRequest,
-  openAlertingWorld,
-  PROJECT,
-} from '../support/alerting-world.ts';
+import { by, freshRequest, openAlertingWorld, PROJECT } from '../support/alerting-world.ts';
 
-/** A world whose rules are kept and evaluated. */
-async function _evaluating(t: Parameters<typeof openAlertingWorld>[0]) {
-  const world = await openAlertingWorld(t);
-  world.startRules();
-  await world.startEvaluator();
-  return world;
+function creationOf(request: ReturnType<typeof freshRequest>, url: string) {
+  const target = { kind: 'webhook' as const, url };
+  return { project: PROJECT, by, request, displayName: 'Hook', target };
 }
-
-async function _saved(world: AlertingWorld, ...save: Parameters<AlertingWorld['saveRule']>) {
-  await world.saveRule(...save);
-  await world.until('the rule is applied', () => world.rule().value !== 'pendingApplication');
-}
-
-/** CPU of vm-1 every 30 s, `count` times; time has gone on by 30 s after each. */
-async function _observe(world: AlertingWorld, value: number, count: number) {
-  for (let i = 0; i < count; i++) {
-    await world.cpu(value);
-    await world.pass(30_000);
-  }
-}
-
-const _uuid = (n: number) => `7b0c5a0e-6d2a-4a55-9a53-${String(n).padStart(12, '0')}`;
 
 t.test('a webhook: sealed before it is committed, shown once, in no commit', async (t) => {
   const world = await openAlertingWorld(t);
   const request = freshRequest();
   const url = 'https://hooks.example.com/T0K3N-in-the-path';
-  const creation = { project: PROJECT, by, request, displayName: 'Hook', url };
-  const first = await world.alerting.createWebhook(creation);
+  const creation = creationOf(request, url);
+  const first = await world.destinations.create(creation);
   const secret = first.webhookSecret ?? '';
   t.match(secret, /^whsec_/);
   t.same([...world.sealed.values()].sort(), [url, secret].sort());
-  const again = await world.alerting.createWebhook(creation);
+  const again = await world.destinations.create(creation);
   t.match(again, { sequence: first.sequence, webhookSecret: undefined });
   t.equal(again.destination.instance, first.destination.instance);
   t.equal(world.sealed.size, 2);
@@ -53,19 +29,20 @@ t.test('a webhook: sealed before it is committed, shown once, in no commit', asy
       t.notOk(bytes.includes(hidden), `${file} does not hold it`);
     }
   }
-  await t.rejects(
-    world.alerting.createWebhook({ ...creation, request: freshRequest(), url: 'http://h/' }),
-    { name: 'Refusal', reason: 'INVALID_FIELD', metadata: { field: 'destination.webhook.url' } },
-  );
+  await t.rejects(world.destinations.create(creationOf(freshRequest(), 'http://h/')), {
+    name: 'Refusal',
+    reason: 'INVALID_FIELD',
+    metadata: { field: 'destination.webhook.url' },
+  });
 });
 
 t.test('what was sealed and never committed is used by nobody', async (t) => {
   const world = await openAlertingWorld(t);
   const request = freshRequest();
   const url = 'https://hooks.example.com/x';
-  const creation = { project: PROJECT, by, request, displayName: 'Hook', url };
+  const creation = creationOf(request, url);
   world.faults.append = () => 'refused';
-  const failing = t.rejects(world.alerting.createWebhook(creation), { name: 'StreamUnavailable' });
+  const failing = t.rejects(world.destinations.create(creation), { name: 'StreamUnavailable' });
   await world.settle();
   t.equal(world.sealed.size, 2, 'sealed first');
   await world.pass(60_000, 1_000);
@@ -73,7 +50,7 @@ t.test('what was sealed and never committed is used by nobody', async (t) => {
   t.same(world.instances('destination'), []);
   world.faults.append = () => undefined;
   const before = [...world.sealed.keys()];
-  const { destination, webhookSecret } = await world.alerting.createWebhook(creation);
+  const { destination, webhookSecret } = await world.destinations.create(creation);
   t.match(webhookSecret, /^whsec_/, 'the same request, sent again, is the first to be answered');
   t.notOk(before.some((id) => JSON.stringify(destination).includes(id)));
 });
@@ -85,11 +62,11 @@ t.test('what is sealed for a webhook goes with it', async (t) => {
   t.equal(world.sealed.size, 4);
   const id = hook.slice(hook.lastIndexOf('/') + 1);
   const deletion = { project: PROJECT, by, request: freshRequest(), id };
-  await world.alerting.deleteDestination(deletion);
+  await world.destinations.delete(deletion);
   t.equal(world.sealed.size, 2);
   t.ok(world.sealed.has(`${other.slice(other.lastIndexOf('/') + 1)}/url`));
-  t.match(await world.alerting.deleteDestination(deletion), { answer: {}, replayed: true });
-  await t.rejects(world.alerting.deleteDestination({ ...deletion, request: freshRequest() }), {
+  t.match(await world.destinations.delete(deletion), { answer: {}, replayed: true });
+  await t.rejects(world.destinations.delete({ ...deletion, request: freshRequest() }), {
     name: 'Refusal',
     reason: 'NOT_FOUND',
   });

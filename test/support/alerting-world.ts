@@ -7,7 +7,9 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Test } from 'tap';
-import { type AlertingDeps, createAlerting } from '../../actors/alerting/alerting.ts';
+import { createAlerting } from '../../actors/alerting/alerting.ts';
+import { createDestinations, type DestinationsDeps } from '../../actors/alerting/destinations.ts';
+import type { Destinations } from '../../actors/alerting/destinations-port.ts';
 import { expandAlerting } from '../../actors/alerting/expand.ts';
 import type { IncidentBody } from '../../actors/alerting/incident.ts';
 import type { Alerting } from '../../actors/alerting/port.ts';
@@ -89,9 +91,11 @@ export async function openAlertingWorld(t: Test, options: WorldOptions = {}) {
     if (options.folder === undefined) rmSync(folder, { recursive: true });
   });
   const sealed = new Map<string, string>();
-  const alerting = openAlerting({ host, clock, random }, sealed);
+  const alerting = createAlerting({ host });
+  const destinations = openDestinations({ host, clock, random }, sealed);
   const ingest = openIngest({ host, stream, clock });
-  const world = { folder, clock, random, database, stream, faults, host, alerting, sealed, ingest };
+  const made = { folder, clock, random, database, stream, faults, host, sealed };
+  const world = { ...made, alerting, destinations, ingest };
   return {
     ...world,
     ...waiting(clock),
@@ -107,11 +111,11 @@ export async function openAlertingWorld(t: Test, options: WorldOptions = {}) {
   };
 }
 
-function openAlerting(
-  parts: Pick<AlertingDeps, 'host' | 'clock' | 'random'>,
+function openDestinations(
+  parts: Pick<DestinationsDeps, 'host' | 'clock' | 'random'>,
   sealed: Map<string, string>,
-): Alerting {
-  return createAlerting({
+): Destinations {
+  return createDestinations({
     ...parts,
     sealed: {
       put: (id, value) => void sealed.set(id, value),
@@ -259,8 +263,13 @@ export function freshRequest() {
   return { scope: 'test', id: `r${++requests}`, fingerprint: 'f' };
 }
 
-function acting(world: Core & { readonly alerting: Alerting; readonly ingest: Ingest }) {
-  const { alerting, clock, host, ingest } = world;
+interface Acting extends Core {
+  readonly alerting: Alerting;
+  readonly destinations: Destinations;
+  readonly ingest: Ingest;
+}
+
+function acting({ alerting, destinations, clock, host, ingest }: Acting) {
   const versionOf = (project: string, id: string): number => {
     const row = host.view(project).instance('alertRule', id);
     return row ? (row.context as unknown as AlertRuleContext).version : 0;
@@ -279,8 +288,8 @@ function acting(world: Core & { readonly alerting: Alerting; readonly ingest: In
     async addDestination(project = PROJECT): Promise<string> {
       const request = freshRequest();
       const url = `https://hooks.example.com/${request.id}`;
-      const webhook = { project, by, request, displayName: 'Hook', url };
-      const { destination } = await alerting.createWebhook(webhook);
+      const webhook = { displayName: 'Hook', target: { kind: 'webhook' as const, url } };
+      const { destination } = await destinations.create({ project, by, request, ...webhook });
       return `projects/${project}/destinations/${destination.instance}`;
     },
     /** One CPU value of each VM, observed now. */

@@ -4,9 +4,9 @@
  */
 import { createHash } from 'node:crypto';
 import type { Test } from 'tap';
-import { urlIdOf } from '../../actors/alerting/alerting.ts';
 import { decideEdge } from '../../actors/alerting/edges.ts';
 import { submitInParts } from '../../actors/alerting/in-parts.ts';
+import { urlIdOf } from '../../actors/alerting/sealed-values.ts';
 import {
   Deliverer,
   type DelivererDeps,

@@ -7,7 +7,8 @@ import { join } from 'node:path';
 import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
 import { type FastifyInstance, fastify } from 'fastify';
 import type { Test } from 'tap';
-import { type AlertingDeps, createAlerting } from '../../actors/alerting/alerting.ts';
+import { createAlerting } from '../../actors/alerting/alerting.ts';
+import { createDestinations, type DestinationsDeps } from '../../actors/alerting/destinations.ts';
 import { expandAlerting } from '../../actors/alerting/expand.ts';
 import { keepRules } from '../../actors/alerting/rule-keeper.ts';
 import { ClockNotes } from '../../actors/clock-notes.ts';
@@ -89,9 +90,9 @@ export async function startRpcWorld(
   });
   const identities = identitiesOf({ host, clock, random, people: signIn.people });
   const datacenterStates = new Map<string, 'live' | 'stale'>();
-  const { sealedValues, alerting } = inMemoryAlerting(parts);
+  const { sealedValues, ...alerting } = inMemoryAlerting(parts);
   const real: WorldParts = {
-    ...{ ...parts, alerting, authenticator, tokens, evaluator: pipeline },
+    ...{ ...parts, ...alerting, authenticator, tokens, evaluator: pipeline },
     ...createServiceIdentities({ host, clock, random }),
     ...signIn,
     enrolments: openEnrolments({ host, clock, random, datacenters: ['DC-1'] }),
@@ -173,7 +174,7 @@ async function untilEvaluated({
 
 /** Keyless CI without an issuer: the tests that are about it put their own in its place. */
 function noKeylessCi(
-  parts: Pick<WorldParts, 'host' | 'clock'> & Pick<AlertingDeps, 'random'>,
+  parts: Pick<WorldParts, 'host' | 'clock'> & Pick<DestinationsDeps, 'random'>,
 ): Pick<RpcDeps, 'ci' | 'issuerKind'> {
   const nothing = (): never => {
     throw new Error('This world has no keyless CI');
@@ -288,9 +289,10 @@ async function startParts(t: Test) {
 }
 
 /** Alerting whose sealed values can be looked at. */
-function inMemoryAlerting(ports: Pick<AlertingDeps, 'host' | 'clock' | 'random'>) {
+function inMemoryAlerting(ports: Pick<DestinationsDeps, 'host' | 'clock' | 'random'>) {
   const sealedValues = new Map<string, string>();
-  const alerting = createAlerting({
+  const alerting = createAlerting(ports);
+  const destinations = createDestinations({
     ...ports,
     sealed: {
       put: (id, value) => void sealedValues.set(id, value),
@@ -300,7 +302,7 @@ function inMemoryAlerting(ports: Pick<AlertingDeps, 'host' | 'clock' | 'random'>
     refuseUrl: (url) => (URL.canParse(url) ? undefined : 'The URL is none'),
     makeSecret: (source) => `whsec_${Buffer.from(source.bytes(32)).toString('base64')}`,
   });
-  return { sealedValues, alerting };
+  return { sealedValues, alerting, destinations };
 }
 
 /** Every line of the log, for what must be there and what must not. */
