@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 import t from 'tap';
 import type { AttemptOutcome, Channel } from '../../actors/notifier-port.ts';
-import { AddressGuard, isPublicAddress } from '../../src/notifiers/webhook/address-guard.ts';
+import { AddressGuard, isPublicAddress } from '../../src/notifiers/http/address-guard.ts';
 import { createWebhookSender, type Resolve } from '../../src/notifiers/webhook/sender.ts';
 import { formatSecret, signatureHeaders } from '../../src/notifiers/webhook/signature.ts';
 import { systemClock } from '../../streams/clock.ts';

@@ -8,7 +8,7 @@ import type { LookupFunction } from 'node:net';
 import { Agent, buildConnector, type Dispatcher } from 'undici';
 import type { AttemptOutcome, Channel } from '../../../actors/notifier-port.ts';
 import type { Clock } from '../../../streams/clock.ts';
-import type { AddressGuard } from './address-guard.ts';
+import type { AddressGuard } from '../http/address-guard.ts';
 import { signatureHeaders } from './signature.ts';
 
 const CONNECT_MS = 3_000;

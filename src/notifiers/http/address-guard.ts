@@ -1,5 +1,5 @@
 /**
- * The address guard: a webhook must never reach into a network that is not public. Checked three
+ * The address guard: what we send must never reach into a network that is not public. Checked three
  * times: the URL when it is saved, every address its name resolves to (one that is not public
  * refuses all: no rebinding, for that look-up's result is what is dialled), and the socket's
  * remote address before a byte of the request is written. undici does not call `lookup` for
@@ -49,6 +49,11 @@ export class AddressGuard {
     return isPublicAddress(address)
       ? undefined
       : `${host} is at ${address}, which is not a public address`;
+  }
+
+  /** Is this URL's host one that the operator allows by name or address? */
+  isExempt(url: URL): boolean {
+    return this.#isExemptHost(hostOf(url));
   }
 
   #allow(entry: string): void {
