@@ -1,15 +1,18 @@
 /**
  * Expands what alert machines cause into steps and records of the same commit: an incident's
- * record, and one delivery for each destination that is to be told. Ids are hashes of what they
- * stand for, so that doing it twice is a no-op.
+ * record, and one delivery for each destination, and each recipient of it, that is to be told. Ids
+ * are hashes of what they stand for, so that doing it twice is a no-op. Whoever may not be written
+ * to gets a delivery too, which ends at once: why nobody was told is recorded.
  */
 import type { AlertInstanceContext } from '../../machines/alert-instance-setup.ts';
 import type { AlertRuleContext } from '../../machines/alert-rule.ts';
+import type { DeliveryInput, DeliveryReason } from '../../machines/delivery.ts';
 import type { Effect, NotificationEvent } from '../../machines/effects.ts';
 import type { Draft, EffectExpander, Instance } from '../host-port.ts';
+import { isMail, recipientsOf, whyNotTo } from './eligible.ts';
 import { incidentRecord } from './incident.ts';
 import { allInstances } from './rule-markers.ts';
-import { deliveryIdOf, firingDeliveries, mayHaveArrived, type Told } from './told.ts';
+import { type Audience, deliveryIdOf, firingDeliveries, mayHaveArrived } from './told.ts';
 
 /**
  * The host's expander. `applyRule` and `retireInstances` expand to nothing here: both are work
@@ -29,57 +32,89 @@ function notify(
   source: Instance,
   draft: Draft,
 ): void {
-  const { incident } = context;
+  const { incident, rule, evaluationRevision } = context;
   if (!incident) return;
   const isRecovery = event === 'RECOVERED';
-  const destinations = isRecovery ? everyDestination(draft) : namedByRule(draft, context.rule);
+  // A recovery goes to those who were told, also where the rule no longer names them.
+  const destinations = isRecovery
+    ? allInstances(draft, 'destination')
+    : namedByRule(draft, context.rule);
   for (const destination of destinations) {
-    const told = { incident: incident.id, destination };
-    if (isRecovery && !wasTold(told, incident.repeats, draft)) continue;
-    startDelivery({ ...told, event, occurrence }, context, source, draft);
+    for (const recipient of recipientsOf(draft, destination)) {
+      const audience = { incident: incident.id, destination: destination.instance, recipient };
+      if (isRecovery && !wasTold(audience, incident.repeats, draft)) continue;
+      const about = { event, occurrence, alertInstance: source.instance, rule, evaluationRevision };
+      startDelivery(draft, deliveryIdOf({ ...audience, event, occurrence }), destination, {
+        ...about,
+        ...audience,
+      });
+    }
   }
 }
 
-function namedByRule(draft: Draft, rule: string): string[] {
+function namedByRule(draft: Draft, rule: string): Instance[] {
   const row = draft.instance('alertRule', rule);
   if (!row) return [];
   const { spec } = row.context as unknown as AlertRuleContext;
-  return spec.destinationNames.map((name) => name.slice(name.lastIndexOf('/') + 1));
+  return spec.destinationNames.flatMap(
+    (name) => draft.instance('destination', name.slice(name.lastIndexOf('/') + 1)) ?? [],
+  );
 }
 
-/** A recovery goes to those who were told, also where the rule no longer names them. */
-function everyDestination(draft: Draft): string[] {
-  return allInstances(draft, 'destination').map(({ instance }) => instance);
-}
-
-function startDelivery(told: Told, context: AlertInstanceContext, source: Instance, draft: Draft) {
-  const destination = draft.instance('destination', told.destination);
-  const id = deliveryIdOf(told);
-  if (!destination || destination.final || draft.instance('delivery', id)) return;
-  draft.start('delivery', id, {
-    at: draft.at,
-    project: draft.project,
-    ...told,
-    alertInstance: source.instance,
-    rule: context.rule,
-    evaluationRevision: context.evaluationRevision,
-    recipient: null,
-  });
-  // The list of deliveries is read newest first, which ids, being hashes, do not tell.
-  const sort = String(draft.at).padStart(15, '0');
-  draft.putRecord({ kind: 'delivery', id, body: {}, sort });
+export interface TestDelivery {
+  readonly destination: string;
+  /** One of `recipientsOf(draft, destination)`. */
+  readonly recipient: string | null;
+  /** Names this test among all, such as a ULID made for the request. */
+  readonly test: string;
 }
 
 /**
- * Was this destination told of the firing, or may it have been? Deliveries that nobody can have
- * seen end here as superseded: neither message is sent (evaluation.md 21).
+ * Starts the delivery of a test message; its id. One to a recipient who may not be written to ends
+ * at once, with the reason. Throws when there is no such destination: the caller has looked.
  */
-function wasTold(
-  told: Pick<Told, 'incident' | 'destination'>,
-  repeats: number,
+export function startTestDelivery(draft: Draft, told: TestDelivery): string {
+  const { destination, recipient, test } = told;
+  const row = draft.instance('destination', destination);
+  if (!row) throw new Error(`A test is for the unknown destination ${destination}`);
+  const about = { event: 'TEST', occurrence: 1, destination, recipient } as const;
+  const id = deliveryIdOf({ ...about, incident: test });
+  const none = { incident: '', alertInstance: '', rule: '', evaluationRevision: 0 };
+  startDelivery(draft, id, row, { ...about, ...none });
+  return id;
+}
+
+function startDelivery(
   draft: Draft,
-): boolean {
-  for (const delivery of firingDeliveries(draft, told, repeats)) {
+  id: string,
+  destination: Instance,
+  input: Omit<DeliveryInput, 'at' | 'project'>,
+): void {
+  if (draft.instance('delivery', id)) return;
+  draft.start('delivery', id, { at: draft.at, project: draft.project, ...input });
+  // The list of deliveries is read newest first, which ids, being hashes, do not tell.
+  const sort = String(draft.at).padStart(15, '0');
+  draft.putRecord({ kind: 'delivery', id, body: {}, sort });
+  const reason = whyNever(draft, destination, input.recipient);
+  if (reason) draft.send('delivery', id, { type: 'suppressed', at: draft.at, reason });
+}
+
+/** What no recheck need find out: it is known when it would be queued. */
+function whyNever(
+  draft: Draft,
+  destination: Instance,
+  recipient: string | null,
+): DeliveryReason | undefined {
+  if (destination.final) return 'DESTINATION_DELETED';
+  return isMail(destination) ? whyNotTo(draft, recipient) : undefined;
+}
+
+/**
+ * Was this audience told of the firing, or may it have been? Deliveries that nobody can have seen
+ * end here as superseded: neither message is sent (evaluation.md 21).
+ */
+function wasTold(audience: Audience, repeats: number, draft: Draft): boolean {
+  for (const delivery of firingDeliveries(draft, audience, repeats)) {
     // Older ones that wait still end at their recheck: the incident has recovered.
     if (mayHaveArrived(delivery)) return true;
     if (delivery.final) continue;

@@ -7,33 +7,46 @@ import type { DeliveryContext } from '../../machines/delivery.ts';
 import type { NotificationEvent } from '../../machines/effects.ts';
 import type { Instance, ProjectView } from '../host-port.ts';
 
-export interface Told {
-  readonly event: NotificationEvent;
-  readonly occurrence: number;
+/** Who is told of what incident. */
+export interface Audience {
   readonly incident: string;
   readonly destination: string;
+  /** Id of the mail recipient; null where the destination is a single address of its own. */
+  readonly recipient: string | null;
 }
 
-/** Delivery id: the same notification to the same destination is the same delivery. */
-export function deliveryIdOf({ event, occurrence, incident, destination }: Told): string {
-  const text = JSON.stringify([incident, event, occurrence, destination, '']);
+export interface Told extends Audience {
+  readonly event: NotificationEvent;
+  readonly occurrence: number;
+}
+
+/** Delivery id: the same notification to the same recipient is the same delivery. */
+export function deliveryIdOf({
+  event,
+  occurrence,
+  incident,
+  destination,
+  recipient,
+}: Told): string {
+  const text = JSON.stringify([incident, event, occurrence, destination, recipient ?? '']);
   return `dlv_${createHash('sha256').update(text).digest('hex').slice(0, 32)}`;
 }
 
 /**
- * What tells this destination that the incident fires, newest first: reminders, then the firing.
+ * What tells this audience that the incident fires, newest first: reminders, then the firing.
  * Destinations can be added to a rule at any time, so any of them may be missing.
  */
 export function* firingDeliveries(
   view: ProjectView,
-  told: Pick<Told, 'incident' | 'destination'>,
+  { incident, destination, recipient }: Audience,
   repeats: number,
 ): Generator<Instance> {
+  const audience = { incident, destination, recipient };
   for (let occurrence = repeats; occurrence >= 0; occurrence--) {
     const id =
       occurrence === 0
-        ? deliveryIdOf({ ...told, event: 'FIRING', occurrence: 1 })
-        : deliveryIdOf({ ...told, event: 'REPEATED', occurrence });
+        ? deliveryIdOf({ ...audience, event: 'FIRING', occurrence: 1 })
+        : deliveryIdOf({ ...audience, event: 'REPEATED', occurrence });
     const delivery = view.instance('delivery', id);
     if (delivery) yield delivery;
   }

@@ -23,7 +23,8 @@ t.test('an accepted attempt ends the delivery; its body is not kept', async (t) 
   const [request] = world.notifier.requests;
   t.match(request, {
     ...{ deliveryId: only(world).id, event: 'incident.firing' },
-    ...{ url: /^https:/, secrets: [/^whsec_/], timestampUnix: world.clock.now() / 1000 },
+    target: { kind: 'webhook', url: /^https:/, secrets: [/^whsec_/] },
+    ...{ incident: only(world).incident, timestampUnix: world.clock.now() / 1000 },
     deadlineElapsedMs: world.clock.elapsed() + 10_000,
   });
   t.match(only(world).attempts, [
