@@ -19,7 +19,8 @@ import { pacedByLog } from './operators/paced-by-log.ts';
 import { type SampleBatch, VM_STATES, type VmState } from './samples/batch.ts';
 import { BatchBuilder } from './samples/builder.ts';
 
-const HEADER = 'svc-recording 1';
+/** First line of a recording. */
+export const RECORDING_HEADER = 'svc-recording 1';
 
 /** A recording that cannot be read; the message names the line. */
 export class MalformedRecording extends Error {
@@ -32,8 +33,8 @@ export class MalformedRecording extends Error {
 /** Entries of a recording. Throws `MalformedRecording`. */
 export function parseRecording(text: string): LogEntry[] {
   const lines = text.split('\n');
-  if (lines[0]?.trimEnd() !== HEADER) {
-    throw new MalformedRecording(`Line 1 is not "${HEADER}" but "${lines[0]}"`);
+  if (lines[0]?.trimEnd() !== RECORDING_HEADER) {
+    throw new MalformedRecording(`Line 1 is not "${RECORDING_HEADER}" but "${lines[0]}"`);
   }
   return lines.flatMap((line, i) => {
     if (i === 0 || line.trim() === '' || line.startsWith('#')) return [];
@@ -49,7 +50,21 @@ export function parseRecording(text: string): LogEntry[] {
 /** A recording of these entries: what `parseRecording` reads back. */
 export function formatRecording(entries: readonly LogEntry[]): string {
   const lines = entries.map((entry) => JSON.stringify(formatEntry(entry)));
-  return `${[HEADER, ...lines].join('\n')}\n`;
+  return `${[RECORDING_HEADER, ...lines].join('\n')}\n`;
+}
+
+/** The line of an entry, as far as it is about one project; undefined when nothing of it is. */
+export function recordingLine(entry: LogEntry, project: string): string | undefined {
+  const { batch, rules, ...tick } = formatEntry(entry);
+  if (batch) {
+    const rows = batch.rows.filter((row) => row.project === project);
+    return rows.length > 0 ? JSON.stringify({ batch: { ...batch, rows } }) : undefined;
+  }
+  if (!rules) return JSON.stringify(tick);
+  const upserts = rules.upserts.filter((rule) => rule.project === project);
+  const removals = rules.removals.filter((rule) => rule.project === project);
+  if (upserts.length + removals.length === 0) return undefined;
+  return JSON.stringify({ rules: { ...rules, upserts, removals } });
 }
 
 /** Edges of a log, by the position (from 1) of the entry that led to them; no time passes. */

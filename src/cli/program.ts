@@ -18,6 +18,8 @@ import { serviceAccountsCommand } from './identity/service-accounts.ts';
 import { trustsCommand } from './identity/trusts.ts';
 import { alertsCommand } from './monitoring/alerts.ts';
 import { monitoringCommand } from './monitoring/monitoring.ts';
+import { recordCommand } from './record.ts';
+import { replayCommand } from './replay.ts';
 import { serveCommand } from './serve.ts';
 import { loginCommand } from './session/login.ts';
 import { logoutCommand } from './session/logout.ts';
@@ -55,6 +57,8 @@ export const commands: readonly Command[] = [
   vmsCommand,
   monitoringCommand,
   alertsCommand,
+  replayCommand,
+  recordCommand,
   authCommand,
   createCompletionCommand(() => commands),
   versionCommand,

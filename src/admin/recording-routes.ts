@@ -1,0 +1,67 @@
+/**
+ * `svc record`: a stretch of the sample log as it is written, for one project, a line an entry. The
+ * operator alone may ask, over the service's own socket: nobody else sees a log whole.
+ */
+import { SAMPLES_STREAM } from '../../actors/sample-log.ts';
+import type { Clock } from '../../streams/clock.ts';
+import { Refusal } from '../../streams/refusal.ts';
+import { recordingLine } from '../../streams/replay.ts';
+import { decodeEntry } from '../../streams/samples/codec.ts';
+import { partitionOf, type Stream } from '../../streams/stream.ts';
+import type { AdminRoutes } from './admin-server.ts';
+
+export const RECORDING_PATH = '/v1/samples/record';
+
+/** What is told of a recording: its lines as progress, this at its end. */
+export interface RecordedStretch {
+  readonly entries: number;
+}
+
+export interface RecordingRouteDeps {
+  readonly stream: Stream;
+  readonly clock: Clock;
+  readonly projects: () => readonly string[];
+}
+
+/** Body: `project`, `forMs` (absent: until the caller goes), `sinceMs` (absent: from now on). */
+export function recordingRoutes(deps: RecordingRouteDeps): AdminRoutes {
+  return {
+    [RECORDING_PATH]: (signal, onProgress, body) => record(deps, signal, onProgress, body),
+  };
+}
+
+async function record(
+  { stream, clock, projects }: RecordingRouteDeps,
+  signal: AbortSignal,
+  onProgress: (line: string) => void,
+  { project, forMs, sinceMs }: Readonly<Record<string, unknown>>,
+): Promise<RecordedStretch> {
+  if (typeof project !== 'string' || !projects().includes(project)) {
+    const known = projects().join(', ') || 'none yet';
+    throw new Refusal('NOT_FOUND', `There is no project ${String(project)}; there are: ${known}`);
+  }
+  const { lastSequence } = await stream.state(SAMPLES_STREAM);
+  const read = stream.read({
+    stream: SAMPLES_STREAM,
+    from: typeof sinceMs === 'number' ? { timeMs: sinceMs } : { sequence: lastSequence + 1 },
+    subject: `svc.samples.${partitionOf(project)}.*`,
+    untilEnd: false,
+  });
+  const close = (): void => void read.close();
+  const cancel = typeof forMs === 'number' ? clock.wakeAfter(forMs, close) : undefined;
+  signal.addEventListener('abort', close, { once: true });
+  let entries = 0;
+  try {
+    for await (const { data } of read) {
+      const line = recordingLine(decodeEntry(data), project);
+      if (line === undefined) continue;
+      entries++;
+      onProgress(line);
+    }
+  } finally {
+    cancel?.();
+    signal.removeEventListener('abort', close);
+    await read.close();
+  }
+  return { entries };
+}

@@ -1,0 +1,82 @@
+/**
+ * `svc record`: captures what comes in for one project, as a recording that `svc replay` takes. It
+ * asks the service that runs on the data folder, as operators do.
+ */
+import { appendFileSync, writeFileSync } from 'node:fs';
+import { RECORDING_HEADER } from '../../streams/replay.ts';
+import { AdminFault, askService, NoService } from '../admin/admin-client.ts';
+import { RECORDING_PATH, type RecordedStretch } from '../admin/recording-routes.ts';
+import { type ActionContext, single } from './client/action.ts';
+import { Fault, UsageError } from './client/faults.ts';
+import { json } from './client/output.ts';
+import { EXIT_OK } from './command.ts';
+
+export const recordCommand = single({
+  name: 'record',
+  summary: 'Capture what comes in for a project, to be replayed',
+  positionals: [{ name: 'FILE' }],
+  options: [
+    { name: 'project', takes: 'PROJECT', help: 'Project id; default demo' },
+    { name: 'for', takes: 'DURATION', help: 'End by itself after; default: at Ctrl-C' },
+    { name: 'since', takes: 'DURATION', help: 'Begin with what the log still holds of the last' },
+    { name: 'data', takes: 'FOLDER', help: 'Data folder of the service; else SVC_DATA, or ./data' },
+  ],
+  notes: `
+FILE is written as readings come in, so that an interrupted recording is good up to there; a file
+that is there is refused. It holds readings and evaluated rules, no names of people or addresses.
+`,
+  run: record,
+});
+
+async function record(context: ActionContext): Promise<number> {
+  const { input, environment, tell, print, ports } = context;
+  const file = input.positional(0);
+  const project = input.text('project') ?? 'demo';
+  const folder = input.text('data') ?? environment.SVC_DATA ?? './data';
+  const [forSeconds, sinceSeconds] = [input.seconds('for'), input.seconds('since')];
+  begin(file);
+  tell(`Recording ${project} to ${file}${forSeconds === undefined ? ' until Ctrl-C' : ''}`);
+  let entries = 0;
+  const onLine = (line: unknown): void => {
+    appendFileSync(file, `${String(line)}\n`);
+    if (++entries % 20 === 0) tell(`${entries} entries`);
+  };
+  const body = {
+    project,
+    ...(forSeconds !== undefined && { forMs: forSeconds * 1000 }),
+    ...(sinceSeconds !== undefined && { sinceMs: ports.clock.now() - sinceSeconds * 1000 }),
+  };
+  const told = (await asked(folder, onLine, body)) as RecordedStretch;
+  print(
+    context.json
+      ? json({ file, ...told })
+      : `${told.entries} entries in ${file}; svc replay ${file} --rules FILE says what rules make of it\n`,
+  );
+  return EXIT_OK;
+}
+
+/** Never over a recording that is there: it may be the only one of what happened. */
+function begin(file: string): void {
+  try {
+    writeFileSync(file, `${RECORDING_HEADER}\n`, { flag: 'wx', mode: 0o600 });
+  } catch (error) {
+    throw new UsageError(`${file} cannot be begun: ${(error as Error).message}`);
+  }
+}
+
+async function asked(
+  folder: string,
+  onLine: (line: unknown) => void,
+  body: Readonly<Record<string, unknown>>,
+): Promise<unknown> {
+  try {
+    return await askService(folder, RECORDING_PATH, onLine, body);
+  } catch (error) {
+    if (error instanceof NoService) {
+      const hint = 'Start it with "svc serve", or name its folder with --data';
+      throw new Fault(`No service runs on ${folder}`, { hint });
+    }
+    if (error instanceof AdminFault) throw new Fault(error.message);
+    throw error;
+  }
+}

@@ -1,0 +1,96 @@
+/**
+ * `svc replay`: what would rules have made of a recording? Incidents and notifications, as a report
+ * that can be kept and compared. Nothing is sent, no service is asked, nothing is stored.
+ */
+import { readFileSync } from 'node:fs';
+import { readRecording, UnreadableRecording } from '../replay/recordings.ts';
+import { type ReplayResult, replayRecording } from '../replay/replay.ts';
+import { reportDifference, reportText } from '../replay/report.ts';
+import { parseRules, UnusableRules } from '../replay/rules-file.ts';
+import { type ActionContext, single } from './client/action.ts';
+import { UsageError } from './client/faults.ts';
+import { json } from './client/output.ts';
+import { EXIT_FAULT, EXIT_OK } from './command.ts';
+
+export const replayCommand = single({
+  name: 'replay',
+  summary: 'Show what alert rules would have made of a recording',
+  positionals: [{ name: 'RECORDING' }],
+  options: [
+    { name: 'rules', takes: 'FILE', help: 'Rules as JSON: one specification, or a list of them' },
+    { name: 'expect', takes: 'FILE', help: 'Report to compare with: exit code 1 when it differs' },
+    { name: 'interval', takes: 'DURATION', help: 'How often it was sampled; default 30s' },
+    { name: 'series', takes: 'COLUMN=SERIES', multiple: true, help: 'What a CSV column holds' },
+    { name: 'project', takes: 'PROJECT', help: 'Whose rows, in a recording of several projects' },
+  ],
+  notes: `
+RECORDING is a file of "svc record", a CSV with a header (a time column, perhaps one named vm, and
+one for each series, such as svc_vm_cpu_utilization_pct), a Bitbrains trace, any of them gzipped, or
+a folder of such files, one VM each. Times in the report are UTC, those of the recording.
+`,
+  run: replay,
+});
+
+async function replay(context: ActionContext): Promise<number> {
+  const { input, print, tell } = context;
+  const started = context.ports.clock.elapsed();
+  const result = await told(() => replayOf(context));
+  const seconds = (context.ports.clock.elapsed() - started) / 1000;
+  tell(speedText(result, seconds));
+  const expected = input.text('expect');
+  if (expected === undefined) {
+    print(context.json ? json(result) : reportText(result));
+    return EXIT_OK;
+  }
+  const difference = reportDifference(fileText(expected), reportText(result));
+  if (difference === '') {
+    print(context.json ? json({ agrees: true }) : `It is as ${expected} has it\n`);
+    return EXIT_OK;
+  }
+  print(context.json ? json({ agrees: false, difference }) : `Not as ${expected}, ${difference}`);
+  return EXIT_FAULT;
+}
+
+function replayOf({ input }: ActionContext): Promise<ReplayResult> {
+  const series = Object.fromEntries(input.list('series').map(seriesOf));
+  const [intervalSeconds, project] = [input.seconds('interval'), input.text('project')];
+  return replayRecording({
+    recording: readRecording(input.positional(0), { series }),
+    rules: parseRules(fileText(input.required('rules'))),
+    ...(intervalSeconds !== undefined && { intervalSeconds }),
+    ...(project !== undefined && { project }),
+  });
+}
+
+/** What cannot be replayed is told as what was asked wrongly. */
+async function told<T>(run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    const isKnown = error instanceof UnreadableRecording || error instanceof UnusableRules;
+    throw isKnown ? new UsageError(error.message) : error;
+  }
+}
+
+function fileText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new UsageError(`${path} cannot be read: ${(error as Error).message}`);
+  }
+}
+
+function seriesOf(text: string): [string, string] {
+  const place = text.indexOf('=');
+  if (place < 1) throw new UsageError(`--series is COLUMN=SERIES, not ${JSON.stringify(text)}`);
+  return [text.slice(0, place), text.slice(place + 1)];
+}
+
+function speedText({ rows, samples, spanMs }: ReplayResult, seconds: number): string {
+  const faster = Math.round(spanMs / 1000 / Math.max(seconds, 0.001));
+  const days = (spanMs / 86_400_000).toFixed(1);
+  return (
+    `${rows} rows, ${samples} samples, ${days} days in ${seconds.toFixed(2)} s: ` +
+    `${faster} times as fast as it was`
+  );
+}

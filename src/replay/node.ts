@@ -1,0 +1,136 @@
+/**
+ * The node of a replay: the real host, its machines and their timers, on a stream and a store in
+ * memory, under a clock that stands still unless it is moved. Notifications go through the real
+ * recheck and the real attempt; only the endpoint is made up: it accepts at once.
+ */
+import { createHash } from 'node:crypto';
+import { decideEdge } from '../../actors/alerting/edges.ts';
+import { expandAlerting } from '../../actors/alerting/expand.ts';
+import { submitInParts } from '../../actors/alerting/in-parts.ts';
+import { type AttemptDeps, openAttempt, recordOutcome } from '../../actors/delivery/attempt.ts';
+import { outstandingDeliveries } from '../../actors/delivery/wake-ups.ts';
+import { createHost, type RunningHost } from '../../actors/host.ts';
+import type { Draft } from '../../actors/host-port.ts';
+import { machineDefinitions } from '../../machines/registry.ts';
+import { openDatabase } from '../../sqlite/database.ts';
+import { openEmbeddedStream } from '../../sqlite/embedded-stream.ts';
+import { openInstanceStore } from '../../sqlite/instance-store.ts';
+import { VirtualClock } from '../../streams/clock.ts';
+import type { Actor } from '../../streams/commit/commit.ts';
+import type { Edge } from '../../streams/evaluation/entry.ts';
+import { seededRandom } from '../../streams/random.ts';
+
+const replayActor: Actor = { kind: 'service', name: 'replay' };
+/** Edges decided by one commit; halved where they are too large together. */
+const EDGES_MAX = 50;
+const TIMERS_MAX = 500;
+const EMPTY = { bytes: new Uint8Array(), digest: createHash('sha256').digest('hex') };
+
+export class ReplayNode {
+  readonly host: RunningHost;
+  readonly #project: string;
+  readonly #clock: VirtualClock;
+  readonly #attempts: AttemptDeps;
+  readonly #close: () => Promise<void>;
+
+  private constructor(parts: {
+    host: RunningHost;
+    project: string;
+    clock: VirtualClock;
+    attempts: AttemptDeps;
+    close: () => Promise<void>;
+  }) {
+    this.host = parts.host;
+    this.#project = parts.project;
+    this.#clock = parts.clock;
+    this.#attempts = parts.attempts;
+    this.#close = parts.close;
+  }
+
+  /** A node whose clock stands at `startMs`, Unix ms. */
+  static async open(project: string, startMs: number): Promise<ReplayNode> {
+    const clock = new VirtualClock(startMs);
+    const random = seededRandom(1);
+    const database = openDatabase({ path: ':memory:', synchronous: 'NORMAL', migrations: [] });
+    const stream = openEmbeddedStream({ storage: database, clock, random });
+    const store = openInstanceStore(database);
+    const host = createHost({
+      ...{ stream, store, clock, random, node: 'replay' },
+      machines: machineDefinitions,
+      expand: expandAlerting,
+    });
+    await host.start();
+    return new ReplayNode({
+      ...{ host, project, clock },
+      attempts: {
+        ...{ host, clock, random },
+        notifier: {
+          attempt: () => Promise.resolve({ kind: 'accepted', httpStatus: 200 }),
+          close: () => Promise.resolve(),
+        },
+        contents: {
+          body: () => EMPTY,
+          target: () => ({ kind: 'webhook', url: '', secrets: [] }),
+          stored: () => [],
+          discard: () => {},
+        },
+        onFault: (_, error) => {
+          throw error;
+        },
+      },
+      async close() {
+        await host.stop();
+        await stream.close();
+        database.close();
+      },
+    });
+  }
+
+  submit<T>(decide: (draft: Draft) => T): Promise<{ readonly answer: T }> {
+    return this.host.submit({ project: this.#project, by: replayActor, decide });
+  }
+
+  /** Moves the clock to `atMs`, firing on the way what falls due: reminders above all. */
+  async moveTo(atMs: number): Promise<void> {
+    for (;;) {
+      const dueMs = this.host.nextTimerDueMs();
+      if (dueMs === undefined || dueMs > atMs) break;
+      await this.#advanceTo(dueMs);
+      const due = this.host.dueTimers(this.#clock.now(), TIMERS_MAX);
+      for (const timer of due) await this.host.fireTimer(timer, replayActor);
+      await this.#deliver();
+    }
+    await this.#advanceTo(atMs);
+  }
+
+  /** Decides edges as the running evaluator does, and sends what that makes due. */
+  async decide(edges: readonly Edge[]): Promise<void> {
+    for (let start = 0; start < edges.length; start += EDGES_MAX) {
+      await submitInParts(edges.slice(start, start + EDGES_MAX), (part) =>
+        this.submit((draft) => {
+          for (const edge of part) decideEdge(draft, edge);
+        }),
+      );
+    }
+    if (edges.length > 0) await this.#deliver();
+  }
+
+  close(): Promise<void> {
+    return this.#close();
+  }
+
+  async #advanceTo(atMs: number): Promise<void> {
+    const now = this.#clock.now();
+    if (atMs > now) await this.#clock.advance(atMs - now);
+  }
+
+  async #deliver(): Promise<void> {
+    const { due } = await outstandingDeliveries(this.host);
+    for (const wakeUp of due) {
+      const opened = await openAttempt(this.#attempts, wakeUp);
+      if (opened.kind !== 'open') continue;
+      const outcome = { kind: 'accepted', httpStatus: 200 } as const;
+      await recordOutcome(this.#attempts, opened.attempt, outcome);
+    }
+  }
+}

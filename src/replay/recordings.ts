@@ -1,0 +1,138 @@
+/**
+ * What can be replayed, told apart by its first line: a recording of `svc record`, a trace in the
+ * Bitbrains form, or any CSV with a header. Files may be gzipped; a folder is all of its files, one
+ * VM each. Nothing is filled in: an empty cell is an absent reading.
+ */
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import type { ObservedRow, ObservedValue } from '../../actors/collectors/collector.ts';
+import { parseTrace } from '../../actors/collectors/replay/bitbrains.ts';
+import type { LogEntry } from '../../streams/evaluation/entry.ts';
+import { parseRecording } from '../../streams/replay.ts';
+
+/** A recording or trace that cannot be read; the message says where and what would do. */
+export class UnreadableRecording extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'UnreadableRecording';
+  }
+}
+
+/** A log as it was recorded, or rows of which one is made. */
+export type Recording =
+  | { readonly kind: 'log'; readonly entries: readonly LogEntry[] }
+  | { readonly kind: 'rows'; readonly rows: readonly ObservedRow[] };
+
+export interface CsvOptions {
+  /** Series key by column, such as `value` -> `svc_vm_cpu_utilization_pct`; others keep their names. */
+  readonly series?: Readonly<Record<string, string>>;
+}
+
+/** Reads a file, or every file of a folder. Throws `UnreadableRecording`. */
+export function readRecording(path: string, options: CsvOptions = {}): Recording {
+  const files = filesOf(path);
+  const parts = files.map((file) => parse(textOf(file), vmOf(file), file, options));
+  const [first] = parts;
+  if (parts.length === 1 && first) return first;
+  const rows = parts.flatMap((part, i) => {
+    if (part.kind === 'rows') return part.rows;
+    throw new UnreadableRecording(`${files[i]} is a recording: replay it by itself`);
+  });
+  // Stable: what one file says twice about an instant stays in its order.
+  return { kind: 'rows', rows: rows.toSorted((a, b) => a.observedMs - b.observedMs) };
+}
+
+/** Rows of a CSV with a header: a time, perhaps a `vm`, and a column for each series. */
+export function parseCsv(
+  text: string,
+  { vm, name, series = {} }: CsvOptions & { readonly vm: string; readonly name: string },
+): ObservedRow[] {
+  const [header = '', ...lines] = text.split('\n');
+  const columns = header.split(',').map((column) => column.trim());
+  const timeAt = columns.findIndex((column) => TIME_COLUMNS.has(column.toLowerCase()));
+  if (timeAt < 0) {
+    throw new UnreadableRecording(
+      `${name}: the first line names no time column (${[...TIME_COLUMNS].join(', ')})`,
+    );
+  }
+  const vmAt = columns.findIndex((column) => column.toLowerCase() === 'vm');
+  const keys = columns.map((column) => series[column] ?? column);
+  return lines.flatMap((line, i) => {
+    if (line.trim() === '') return [];
+    const cells = line.split(',').map((cell) => cell.trim());
+    const where = `${name}, line ${i + 2}`;
+    const values = keys.flatMap((key, at): ObservedValue[] =>
+      at === timeAt || at === vmAt ? [] : valueIn(key, cells[at] ?? '', where),
+    );
+    const id = (vmAt < 0 ? undefined : cells[vmAt]) || vm;
+    return [{ ...ROW, vm: id, displayName: id, observedMs: timeIn(cells[timeAt], where), values }];
+  });
+}
+
+const TIME_COLUMNS: ReadonlySet<string> = new Set([
+  'time',
+  'timestamp',
+  'time_unix',
+  'time_unix_ms',
+]);
+const ROW = { bootId: '', sequence: 0, state: 'UNKNOWN', stateReason: '' } as const;
+/** Unix seconds of the year 5138; what is larger is milliseconds. */
+const SECONDS_MAX = 1e11;
+
+function timeIn(cell: string | undefined, where: string): number {
+  const text = cell ?? '';
+  if (/^\d+(\.\d+)?$/.test(text)) {
+    const number = Number(text);
+    return Math.round(number > SECONDS_MAX ? number : number * 1000);
+  }
+  // Without a zone it is UTC: a replay must not depend on where it runs.
+  const iso = text.replace(' ', 'T');
+  const parsed = Date.parse(/(Z|[+-]\d\d:?\d\d)$/.test(iso) ? iso : `${iso}Z`);
+  if (Number.isNaN(parsed)) {
+    throw new UnreadableRecording(`${where}: ${JSON.stringify(text)} is neither Unix nor ISO time`);
+  }
+  return parsed;
+}
+
+/** An empty cell, or one that says that there is no number, is an absent reading. */
+function valueIn(key: string, cell: string, where: string): ObservedValue[] {
+  if (cell === '' || /^(nan|null|na|[+-]?inf(inity)?)$/i.test(cell)) return [];
+  const value = Number(cell);
+  if (!Number.isFinite(value)) {
+    throw new UnreadableRecording(`${where}: ${JSON.stringify(cell)} of ${key} is no number`);
+  }
+  return [[key, value]];
+}
+
+function parse(text: string, vm: string, name: string, options: CsvOptions): Recording {
+  if (text.startsWith('svc-recording')) {
+    try {
+      return { kind: 'log', entries: parseRecording(text) };
+    } catch (cause) {
+      throw new UnreadableRecording(`${name}: ${(cause as Error).message}`, { cause });
+    }
+  }
+  if (/^Timestamp[^,\n]*;/.test(text)) return { kind: 'rows', rows: parseTrace(text, vm).rows };
+  return { kind: 'rows', rows: parseCsv(text, { ...options, vm, name }) };
+}
+
+function filesOf(path: string): string[] {
+  try {
+    if (!statSync(path).isDirectory()) return [path];
+    const files = readdirSync(path).filter((file) => /\.(csv|recording)(\.gz)?$/.test(file));
+    if (files.length > 0) return files.sort().map((file) => join(path, file));
+  } catch (cause) {
+    throw new UnreadableRecording(`${path}: ${(cause as Error).message}`, { cause });
+  }
+  throw new UnreadableRecording(`${path} has no file that ends in .csv, .csv.gz or .recording`);
+}
+
+function textOf(file: string): string {
+  const bytes = readFileSync(file);
+  return (file.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('utf8');
+}
+
+function vmOf(file: string): string {
+  return basename(file).replace(/\.(csv|recording)(\.gz)?$/, '');
+}

@@ -1,0 +1,76 @@
+/**
+ * From recorded rows to the log that a partition would have had: rows in batches as they arrived,
+ * a tick every 15 s between them. Where a recording was sampled more slowly than every 30 s, its
+ * time is run faster by as much (`pace`), so that "three intervals without a sample" means the same
+ * as live; the rules' durations run faster alike, and what is reported has its own times again.
+ */
+import type { ObservedRow } from '../../actors/collectors/collector.ts';
+import { TICK_MS } from '../../actors/ticker.ts';
+import type { LogEntry } from '../../streams/evaluation/entry.ts';
+import { VM_STATES } from '../../streams/samples/batch.ts';
+import { BatchBuilder } from '../../streams/samples/builder.ts';
+
+/** The interval that the evaluator's tolerances are made for, ms. */
+export const LIVE_INTERVAL_MS = 30_000;
+
+/** How recorded time and the evaluator's time go together. */
+export interface Pace {
+  /** Instant that both have in common, Unix ms. */
+  readonly originMs: number;
+  /** Recorded ms in one ms of the evaluator. */
+  readonly factor: number;
+}
+
+export function paceOf(originMs: number, intervalMs: number): Pace {
+  return { originMs, factor: intervalMs / LIVE_INTERVAL_MS };
+}
+
+export function evaluatorMs({ originMs, factor }: Pace, recordedMs: number): number {
+  return Math.round(originMs + (recordedMs - originMs) / factor);
+}
+
+export function recordedMs({ originMs, factor }: Pace, evaluatorMs: number): number {
+  return Math.round(originMs + (evaluatorMs - originMs) * factor);
+}
+
+/**
+ * The log of rows in the order in which they arrived: each when it was observed, or, where its time
+ * goes back, with the row before it.
+ */
+export function* logOf(
+  project: string,
+  rows: readonly ObservedRow[],
+  pace: Pace,
+): Generator<LogEntry> {
+  let tickMs = Number.NaN;
+  let arrivedMs = Number.NEGATIVE_INFINITY;
+  let builder = new BatchBuilder();
+  for (const [index, row] of rows.entries()) {
+    const observedMs = evaluatorMs(pace, row.observedMs);
+    const arrivesMs = Math.max(arrivedMs, observedMs);
+    if (arrivesMs > arrivedMs && builder.count > 0) {
+      yield { kind: 'batch', batch: builder.build(arrivedMs) };
+      builder = new BatchBuilder();
+    }
+    if (Number.isNaN(tickMs)) tickMs = arrivesMs;
+    for (; tickMs <= arrivesMs; tickMs += TICK_MS) yield { kind: 'tick', atMs: tickMs };
+    arrivedMs = arrivesMs;
+    add(builder, { project, row, observedMs, index });
+  }
+  if (builder.count > 0) yield { kind: 'batch', batch: builder.build(arrivedMs) };
+}
+
+function add(
+  builder: BatchBuilder,
+  at: { project: string; row: ObservedRow; observedMs: number; index: number },
+): void {
+  const { project, row, observedMs, index } = at;
+  builder.add({
+    ...{ project, vm: row.vm, observedMs, sequence: index, boot: row.bootId },
+    vcpus: row.vcpus ?? Number.NaN,
+    state: VM_STATES.indexOf(row.state),
+    stateReason: row.stateReason,
+    series: row.values.map(([key]) => key),
+    values: row.values.map(([, value]) => value),
+  });
+}

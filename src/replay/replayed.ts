@@ -1,0 +1,122 @@
+/** What a replay led to, read from the rows it left, with the recording's own times. */
+import type { IncidentBody } from '../../actors/alerting/incident.ts';
+import type { Instance, ProjectView, StoredRecord } from '../../actors/host-port.ts';
+import type { DeliveryContext } from '../../machines/delivery.ts';
+import { type Pace, recordedMs } from './replay-log.ts';
+
+/** An incident; times are Unix ms, null = has not happened. */
+export interface ReplayedIncident {
+  readonly rule: string;
+  readonly severity: string;
+  /** VM id; '' with a condition of a whole data center. */
+  readonly vm: string;
+  /** Canonical label part of the series, '' or `{mountpoint="/"}`. */
+  readonly labels: string;
+  readonly state: 'FIRING' | 'RECOVERED' | 'RETIRED';
+  /** First breaching observation of the run. */
+  readonly startedMs: number;
+  /** When people would have been told. */
+  readonly firedMs: number;
+  readonly recoveredMs: number | null;
+  /** The value that decided last, and the firing's condition. */
+  readonly value: number | null;
+  readonly condition: string;
+  /** Since when nothing is observed, where it ends so. */
+  readonly dataMissingSinceMs: number | null;
+  readonly correctedAfterNotification: boolean;
+}
+
+/** A notification to one destination; times are Unix ms. */
+export interface ReplayedDelivery {
+  readonly atMs: number;
+  readonly event: 'FIRING' | 'REPEATED' | 'RECOVERED' | 'TEST';
+  /** Number among the incident's notifications of this event. */
+  readonly occurrence: number;
+  readonly destination: string;
+  readonly rule: string;
+  readonly vm: string;
+  readonly labels: string;
+  /** `SENT`, or why nothing would have been sent. */
+  readonly outcome: string;
+}
+
+/** Incidents and deliveries of a project, in the order of their times. */
+export function incidentsOf(
+  view: ProjectView,
+  pace: Pace,
+): { incidents: ReplayedIncident[]; deliveries: ReplayedDelivery[] } {
+  const bodies = new Map(
+    [...allRecords(view, 'incident')].map(({ id, body }) => [id, body as unknown as IncidentBody]),
+  );
+  const incidents = [...bodies.values()].map((body) => incidentOf(body, pace));
+  const deliveries = [...allRows(view, 'delivery')].map((row) => deliveryOf(row, bodies, pace));
+  return {
+    incidents: incidents.toSorted((a, b) => a.firedMs - b.firedMs || compare(keyOf(a), keyOf(b))),
+    deliveries: deliveries.toSorted((a, b) => a.atMs - b.atMs || compare(keyOf(a), keyOf(b))),
+  };
+}
+
+function incidentOf(body: IncidentBody, pace: Pace): ReplayedIncident {
+  const at = (ms: number | null): number | null => (ms === null ? null : recordedMs(pace, ms));
+  return {
+    rule: body.ruleDisplayName,
+    severity: body.severity,
+    vm: body.vm,
+    labels: body.labels,
+    state: body.state,
+    startedMs: recordedMs(pace, body.startedMs),
+    firedMs: recordedMs(pace, body.firedMs),
+    recoveredMs: at(body.recoveredMs),
+    value: body.value,
+    condition: `${body.metricId} ${body.operator} ${body.threshold}`,
+    dataMissingSinceMs: at(body.dataMissingSinceMs),
+    correctedAfterNotification: body.correctedAfterNotification,
+  };
+}
+
+function deliveryOf(
+  { value, context }: Instance,
+  incidents: ReadonlyMap<string, IncidentBody>,
+  pace: Pace,
+): ReplayedDelivery {
+  const delivery = context as unknown as DeliveryContext;
+  const incident = incidents.get(delivery.incident);
+  const { event, occurrence, destination, reason, createdMs } = delivery;
+  return {
+    atMs: recordedMs(pace, delivery.attempts[0]?.startedMs ?? createdMs),
+    ...{ event, occurrence, destination },
+    rule: incident?.ruleDisplayName ?? delivery.rule,
+    vm: incident?.vm ?? '',
+    labels: incident?.labels ?? '',
+    outcome: value === 'sent' ? 'SENT' : (reason ?? String(value).toUpperCase()),
+  };
+}
+
+const PAGE = 1_000;
+
+function* allRecords(view: ProjectView, kind: string): Generator<StoredRecord> {
+  let after: string | undefined;
+  do {
+    const page = view.records(kind, { limit: PAGE, ...(after !== undefined && { after }) });
+    yield* page.items;
+    after = page.next;
+  } while (after !== undefined);
+}
+
+function* allRows(view: ProjectView, machine: string): Generator<Instance> {
+  let after: string | undefined;
+  do {
+    const page = view.instances(machine, { limit: PAGE, ...(after !== undefined && { after }) });
+    yield* page.items;
+    after = page.next;
+  } while (after !== undefined);
+}
+
+function keyOf({ rule, vm, labels }: Pick<ReplayedIncident, 'rule' | 'vm' | 'labels'>): string {
+  return JSON.stringify([vm, rule, labels]);
+}
+
+function compare(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}

@@ -1,0 +1,24 @@
+/**
+ * `svc/testing`: replays for tests of other projects. A recording or a CSV, and the rules one is
+ * about to save, in; the incidents and notifications they would have led to, out. The same
+ * pipelines as live, under a virtual clock: weeks take less than a second, and nothing is sent.
+ *
+ *     const result = await replayRecording({
+ *       recording: readRecording('outage.csv'),
+ *       rules: parseRules(readFileSync('rules.json', 'utf8')),
+ *     });
+ *     assert.equal(reportText(result), readFileSync('outage.expected', 'utf8'));
+ */
+
+export { formatRecording, MalformedRecording, parseRecording } from '../../streams/replay.ts';
+export {
+  type CsvOptions,
+  parseCsv,
+  type Recording,
+  readRecording,
+  UnreadableRecording,
+} from '../replay/recordings.ts';
+export { type ReplayOptions, type ReplayResult, replayRecording } from '../replay/replay.ts';
+export type { ReplayedDelivery, ReplayedIncident } from '../replay/replayed.ts';
+export { reportDifference, reportText } from '../replay/report.ts';
+export { parseRules, UnusableRules } from '../replay/rules-file.ts';
