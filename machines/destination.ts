@@ -13,15 +13,17 @@ const FAILING_MS_MAX = 3 * 24 * 3_600_000;
 
 export type DestinationKind = 'webhook' | 'email' | 'slack' | 'teams' | 'discord';
 
-/** What a destination shows of its URL; all empty with mail, whose recipients are rows of their own. */
-export interface ShownAddress {
+/** Its URL, as it is kept here; all empty with mail, whose recipients are rows of their own. */
+export interface KeptAddress {
+  /** Id of the URL in the sealed store; null with mail, and where version 1 of the row sealed it. */
+  readonly urlId: string | null;
   readonly urlDigest: string;
   readonly host: string;
   /** Last four characters of the URL, for display. */
   readonly lastFour: string;
 }
 
-export interface DestinationInput extends ShownAddress {
+export interface DestinationInput extends KeptAddress {
   /** Unix ms of the commit that creates it. */
   readonly at: number;
   readonly project: string;
@@ -67,7 +69,7 @@ export type DestinationEvent =
       readonly displayName: string;
       readonly by: string;
     }
-  | ({ readonly type: 'retargeted'; readonly at: number; readonly by: string } & ShownAddress)
+  | ({ readonly type: 'retargeted'; readonly at: number; readonly by: string } & KeptAddress)
   | {
       readonly type: 'secretRotated';
       readonly at: number;
@@ -108,8 +110,8 @@ const base = setup({
     }),
     retarget: assign(({ event }) => {
       assertEvent(event, 'retargeted');
-      const { urlDigest, host, lastFour, at: updatedMs } = event;
-      return { urlDigest, host, lastFour, failingSinceMs: null, updatedMs };
+      const { urlId, urlDigest, host, lastFour, at: updatedMs } = event;
+      return { urlId, urlDigest, host, lastFour, failingSinceMs: null, updatedMs };
     }),
     takeSecret: assign(({ context, event }) => {
       assertEvent(event, 'secretRotated');
@@ -248,6 +250,7 @@ function initialContext(input: DestinationInput | undefined): DestinationContext
     project: input?.project ?? '',
     kind: input?.kind ?? 'webhook',
     displayName: input?.displayName ?? '',
+    urlId: input?.urlId ?? null,
     urlDigest: input?.urlDigest ?? '',
     host: input?.host ?? '',
     lastFour: input?.lastFour ?? '',

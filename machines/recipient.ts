@@ -36,7 +36,8 @@ export interface RecipientContext extends Omit<RecipientInput, 'at' | 'tokenHash
 export type RecipientEvent =
   /** Another verification mail: the link of the one before ends. */
   | { readonly type: 'invitedAgain'; readonly at: number; readonly tokenHash: string }
-  | { readonly type: 'verified'; readonly at: number }
+  /** `tokenHash`: of the link that was opened, which must be the present one. */
+  | { readonly type: 'verified'; readonly at: number; readonly tokenHash: string }
   | { readonly type: 'unsubscribed'; readonly at: number }
   | { readonly type: 'bounced'; readonly at: number; readonly reason: string }
   | { readonly type: 'removed'; readonly at: number; readonly reason: string };
@@ -54,11 +55,11 @@ const chart = setup({
       return { tokenHash, tokenExpiresMs: at + VERIFICATION_MS, reason: null, updatedMs: at };
     }),
     noteVerified: assign(({ event }) => ({
-      ...{ tokenHash: null, tokenExpiresMs: null },
+      ...{ tokenHash: null, tokenExpiresMs: null, reason: null },
       ...{ verifiedMs: event.at, updatedMs: event.at },
     })),
     noteUnsubscribed: assign(({ event }) => ({
-      ...{ tokenHash: null, tokenExpiresMs: null, updatedMs: event.at },
+      ...{ tokenHash: null, tokenExpiresMs: null, reason: null, updatedMs: event.at },
     })),
     noteEnded: assign(({ event }) => {
       assertEvent(event, ['bounced', 'removed']);
@@ -67,8 +68,11 @@ const chart = setup({
     }),
   },
   guards: {
-    isInTime: ({ context, event }) =>
-      context.tokenExpiresMs !== null && event.at < context.tokenExpiresMs,
+    isPresentLink: ({ context, event }) =>
+      event.type === 'verified' &&
+      context.tokenHash === event.tokenHash &&
+      context.tokenExpiresMs !== null &&
+      event.at < context.tokenExpiresMs,
   },
 });
 
@@ -78,8 +82,8 @@ const invitedAgain = {
 } as const;
 
 const verified = {
-  description: 'The holder pressed the button of a verification mail.',
-  guard: 'isInTime',
+  description: 'The holder pressed the button behind the present link, within 24 hours.',
+  guard: 'isPresentLink',
   target: 'verified',
   actions: 'noteVerified',
 } as const;
@@ -118,11 +122,11 @@ export const recipientMachine = chart.createMachine({
     },
     unsubscribed: {
       description: 'The holder wants no mail; only a new verification changes that.',
-      on: { invitedAgain, verified, bounced, removed },
+      on: { invitedAgain, verified, unsubscribed, bounced, removed },
     },
     bounced: {
       description: 'The address takes no mail; only a new verification changes that.',
-      on: { invitedAgain: { ...invitedAgain, target: 'invited' }, removed },
+      on: { invitedAgain: { ...invitedAgain, target: 'invited' }, unsubscribed, removed },
     },
     removed: {
       description: 'It is no recipient any more; its row stays for audit.',

@@ -89,13 +89,14 @@ const definitions: readonly MachineDefinition[] = [
       'createdMs',
       'updatedMs',
     ],
-    { 1: withOverlapEnd },
+    { 1: withOverlapEndAndUrlId },
   ),
   define(recipientMachine, 1, [
     'at',
     'destination',
     'membership',
     'reason',
+    'tokenExpiresMs',
     'verifiedMs',
     'createdMs',
     'updatedMs',
@@ -265,9 +266,12 @@ function withMissingReason({ value, context }: MachineRow): MachineRow {
   return { value, context: { ...context, incident: { ...incident, dataMissingReason } } };
 }
 
-/** Version 1 of a destination did not keep when an overlap ends: its timer alone knew. */
-function withOverlapEnd({ value, context }: MachineRow): MachineRow {
-  return { value, context: { ...context, overlapEndsMs: null } };
+/**
+ * Version 1 of a destination did not keep when an overlap ends (its timer alone knew), and had its
+ * URL sealed under the destination's own id.
+ */
+function withOverlapEndAndUrlId({ value, context }: MachineRow): MachineRow {
+  return { value, context: { ...context, overlapEndsMs: null, urlId: null } };
 }
 
 /** Version 1 of a credential did not say who made it, nor was it bound to a data center or VM. */

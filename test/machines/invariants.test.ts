@@ -8,6 +8,7 @@ import type { AlertRuleContext } from '../../machines/alert-rule.ts';
 import type { CredentialContext } from '../../machines/credential.ts';
 import { DELIVERY_REASONS, type DeliveryContext } from '../../machines/delivery.ts';
 import type { DestinationContext } from '../../machines/destination.ts';
+import { type RecipientContext, VERIFICATION_MS } from '../../machines/recipient.ts';
 import { HOUR, START } from './model.ts';
 import {
   brief,
@@ -188,8 +189,78 @@ t.test(
   },
 );
 
+t.test('destination: an overlap is told as long as its timer runs, and no longer', async (t) => {
+  for (const { timers, context } of walked('destination').rows) {
+    t.equal(context.overlapEndsMs, timers.get('overlapEnded') ?? null);
+  }
+});
+
+t.test(
+  'destination: another address ends the failures that were counted of the one before',
+  (t) => {
+    const retargeted = taken(edgesOf('destination', 'retargeted'));
+    t.ok(
+      retargeted.some(({ from }) => contextOf<DestinationContext>(from).failingSinceMs !== null),
+    );
+    for (const { from, to, event } of retargeted) {
+      t.equal(to.value, from.value, 'it stays paused, or active');
+      const { urlId, host } = event;
+      t.match(to.context, { urlId, host, failingSinceMs: null, secrets: from.context.secrets });
+    }
+    t.end();
+  },
+);
+
+t.test(
+  'recipient: nothing is verified without a press on the present link in 24 hours',
+  async (t) => {
+    const { edges } = walked('recipient');
+    const become = edges.filter(({ from, to }) => {
+      return to.value === 'verified' && from.value !== 'verified';
+    });
+    t.same([...new Set(become.map(({ from }) => from.value))].sort(), ['invited', 'unsubscribed']);
+    for (const { path, from, event } of become) {
+      const { tokenHash, tokenExpiresMs } = contextOf<RecipientContext>(from);
+      t.equal(event.type, 'verified');
+      t.equal(event.tokenHash, tokenHash);
+      t.ok(tokenHash !== null && event.at < Number(tokenExpiresMs));
+      const sent = path.findLast(({ type }) => type === 'invitedAgain')?.at ?? START;
+      t.ok(event.at - sent < VERIFICATION_MS, 'from the last mail on');
+    }
+    const late = edgesOf('recipient', 'verified').filter(({ from, event }) => {
+      return event.at >= Number(contextOf<RecipientContext>(from).tokenExpiresMs ?? Infinity);
+    });
+    t.ok(late.length > 0);
+    t.same(brief(taken(late)), []);
+  },
+);
+
+t.test('recipient: a link works once, and none is left once the holder said no', async (t) => {
+  for (const { value, context } of walked('recipient').rows) {
+    const { tokenHash, tokenExpiresMs } = context as unknown as RecipientContext;
+    t.equal(tokenHash === null, tokenExpiresMs === null);
+    if (value === 'invited') t.not(tokenHash, null);
+    if (value !== 'invited' && value !== 'unsubscribed') t.equal(tokenHash, null, String(value));
+  }
+  const unsubscribed = taken(edgesOf('recipient', 'unsubscribed'));
+  t.same([...new Set(unsubscribed.map(({ from }) => String(from.value)))].sort(), [
+    ...['bounced', 'invited', 'unsubscribed', 'verified'],
+  ]);
+  for (const { to } of unsubscribed) t.match(to.context, { tokenHash: null });
+});
+
+t.test('recipient: who is removed stays removed', async (t) => {
+  const { edges } = walked('recipient');
+  const removals = edgesOf('recipient', 'removed').filter(({ from }) => !from.final);
+  t.same([...new Set(removals.map(({ from }) => String(from.value)))].sort(), [
+    ...['bounced', 'invited', 'unsubscribed', 'verified'],
+  ]);
+  for (const { to } of removals) t.match(to, { value: 'removed', final: true });
+  t.same(brief(taken(edges.filter(({ from }) => from.final))), []);
+});
+
 t.test('destination: the overlap goes on through pausing and resuming', async (t) => {
-  const moved = taken(edgesOf('destination', 'paused', 'resumed', 'renamed'));
+  const moved = taken(edgesOf('destination', 'paused', 'resumed', 'renamed', 'retargeted'));
   t.ok(moved.some(({ from }) => from.timers.size > 0));
   t.ok(moved.every(({ from, to }) => sameTimers(from, to)));
 });

@@ -92,7 +92,7 @@ t.test('the registry names every machine after its own id, and tells no secret',
   t.same(
     [...machineDefinitions.keys()],
     [
-      ...['alertRule', 'alertInstance', 'delivery', 'destination'],
+      ...['alertRule', 'alertInstance', 'delivery', 'destination', 'recipient'],
       ...['credential', 'serviceAccount', 'ciVerification', 'ciConnection'],
       ...['membership', 'invitation', 'enrolment', 'person', 'signInLink', 'session'],
       'datacenter',
@@ -102,7 +102,7 @@ t.test('the registry names every machine after its own id, and tells no secret',
     const older = Array.from({ length: version - 1 }, (_, i) => String(i + 1));
     t.same(Object.keys(upcasters), older, `${name} takes up every older version`);
     // The digest of reviewed claims is no digest of a secret.
-    const hidden = /secret|hash|url|.digest|email|note\b|window|challenge|agent|identit/i;
+    const hidden = /secret|hash|url|address|.digest|email|note\b|window|challenge|agent|identit/i;
     t.same(
       publicFields.filter((field) => hidden.test(field)),
       [],

@@ -25,6 +25,7 @@ const FUTURE = new Set([
   'overlapEndsMs',
   'snoozedUntilMs',
   'nextAttemptMs',
+  'tokenExpiresMs',
   'untilMs',
 ]);
 

@@ -7,6 +7,7 @@ import type { AlertInstanceContext } from '../../machines/alert-instance.ts';
 import type { AlertRuleContext, AlertRuleSpec } from '../../machines/alert-rule.ts';
 import type { DeliveryContext } from '../../machines/delivery.ts';
 import type { DestinationContext } from '../../machines/destination.ts';
+import type { RecipientContext } from '../../machines/recipient.ts';
 import { identityModels } from './identity-models.ts';
 import { HOUR, type Model, modelOf, nowOf, START } from './model.ts';
 
@@ -75,8 +76,10 @@ const alertInstance = modelOf<AlertInstanceContext>({
       { type: 'recovered', at, eventMs: at, value: null },
       { type: 'recovered', at, eventMs: at, value: 10, notify: false },
       { type: 'recovered', at, eventMs: earlier, value: 10 },
-      { type: 'dataMissing', at, eventMs: at, sinceMs: at - 90_000 },
-      { type: 'dataMissing', at, eventMs: earlier, sinceMs: earlier },
+      ...['NO_DATA', 'DATACENTER_STALE'].map((reason) => {
+        return { type: 'dataMissing', at, eventMs: at, sinceMs: at - 90_000, reason };
+      }),
+      { type: 'dataMissing', at, eventMs: earlier, sinceMs: earlier, reason: 'NO_DATA' },
       { type: 'dataObserved', at, eventMs: at },
       { type: 'dataObserved', at, eventMs: gapStart },
       { type: 'evaluatorFailed', at, reason: 'out of memory' },
@@ -99,6 +102,7 @@ const alertInstance = modelOf<AlertInstanceContext>({
       incident.acknowledged !== null,
       incident.snoozedUntilMs !== null,
       incident.dataMissingSinceMs !== null,
+      incident.dataMissingReason,
       incident.correctedAfterNotification,
       Math.min(1, incident.repeats),
       incident.retiredMs !== null,
@@ -150,12 +154,15 @@ const delivery = modelOf<DeliveryContext>({
   ],
 });
 
+const address = { urlDigest: 'digest 2', host: 'other.example.com', lastFour: 'efgh' };
+
 const destination = modelOf<DestinationContext>({
   input: {
     at: START,
     project: 'p',
     kind: 'webhook',
     displayName: 'On call',
+    urlId: 'url_1',
     urlDigest: 'digest',
     host: 'hooks.example.com',
     lastFour: 'abcd',
@@ -168,17 +175,43 @@ const destination = modelOf<DestinationContext>({
     { type: 'attemptFailed', at: at + 72 * HOUR, error: 'HTTP 500' },
     { type: 'attemptAccepted', at },
     { type: 'renamed', at, displayName: 'Night', by },
+    { type: 'retargeted', at, urlId: 'url_2', ...address, by },
     ...[0, HOUR, 48 * HOUR].map((overlapMs) => {
       return { type: 'secretRotated', at, secretId: `sec_${at}`, overlapMs, by };
     }),
     { type: 'overlapEnded', at },
     { type: 'deleted', at, by },
   ],
-  key: ({ secrets, displayName, failingSinceMs }) => [
+  key: ({ secrets, displayName, urlId, failingSinceMs }) => [
     Math.min(3, secrets.length),
     displayName,
+    urlId,
     failingSinceMs !== null,
   ],
+});
+
+const recipient = modelOf<RecipientContext>({
+  input: {
+    at: START,
+    project: 'p',
+    destination: 'd',
+    membership: 'm',
+    address: 'ann@example.org',
+    tokenHash: 'first',
+  },
+  events: ({ tokenHash, tokenExpiresMs }, at) => [
+    { type: 'invitedAgain', at, tokenHash: 'again' },
+    { type: 'verified', at, tokenHash: tokenHash ?? 'none' },
+    { type: 'verified', at, tokenHash: 'of another' },
+    ...[-1, 0].map((lateMs) => {
+      const pressed = (tokenExpiresMs ?? at) + lateMs;
+      return { type: 'verified', at: pressed, tokenHash: tokenHash ?? 'none' };
+    }),
+    { type: 'unsubscribed', at },
+    { type: 'bounced', at, reason: '550' },
+    { type: 'removed', at, reason: 'TAKEN_OFF' },
+  ],
+  key: ({ tokenHash, verifiedMs, reason }) => [tokenHash, verifiedMs !== null, reason],
 });
 
 const datacenter = modelOf<{ readonly silentSinceMs: number | null }>({
@@ -193,7 +226,7 @@ const datacenter = modelOf<{ readonly silentSinceMs: number | null }>({
 /** By machine name. */
 export const models: ReadonlyMap<string, Model> = new Map(
   Object.entries({
-    ...{ alertRule, alertInstance, delivery, destination, datacenter },
+    ...{ alertRule, alertInstance, delivery, destination, recipient, datacenter },
     ...identityModels,
   }),
 );
