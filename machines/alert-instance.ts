@@ -63,9 +63,9 @@ const notification = chart.createStateConfig({
           actions: ['snooze', recordIncident],
         },
         unsnoozed: {
-          description: 'Somebody ended the snooze early.',
+          description: 'Somebody ended the snooze early: told once, as at its end.',
           target: 'notifying',
-          actions: ['endSnooze', recordIncident],
+          actions: ['endSnooze', 'remind', recordIncident],
         },
       },
     },

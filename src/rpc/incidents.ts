@@ -1,15 +1,20 @@
 /** The incidents part of `AlertService`: read, explained, acknowledged and snoozed. */
+import type { DescMessage, MessageShape } from '@bufbuild/protobuf';
 import { Code, ConnectError, type HandlerContext, type ServiceImpl } from '@connectrpc/connect';
 import type { IncidentBody } from '../../actors/alerting/incident.ts';
+import { createIncidentActs, type IncidentAct } from '../../actors/alerting/incident-acts.ts';
 import type { Host, StoredRecord } from '../../actors/host-port.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import type { AlertService } from '../gen/svc/monitoring/v1/alert_pb.ts';
 import {
+  AcknowledgeIncidentRequestSchema,
   type Incident,
   Incident_State,
   type ListIncidentsRequest,
+  SnoozeIncidentRequestSchema,
+  UnsnoozeIncidentRequestSchema,
 } from '../gen/svc/monitoring/v1/incident_pb.ts';
-import { within } from './caller.ts';
+import { actorOf, requestKeyOf, within } from './caller.ts';
 import { incidentMessage } from './incident-messages.ts';
 import { collect, mapPage } from './paging.ts';
 import { parseName, parseProjectName } from './resource-name.ts';
@@ -29,19 +34,49 @@ type IncidentMethods =
 export function incidentMethods({
   host,
 }: IncidentDeps): Pick<ServiceImpl<typeof AlertService>, IncidentMethods> {
+  const acts = createIncidentActs(host);
   return {
     listIncidents: (request, context) => listIncidents(host, request, context),
-    getIncident({ name }, context) {
-      const { project, id } = parseName('name', name, 'incidents');
-      const record = host.view(within(context, project)).record('incident', id);
-      if (!record) throw new Refusal('NOT_FOUND', `There is no ${name}`);
-      return incidentOf(record);
-    },
+    getIncident: ({ name }, context) => getIncident(host, name, context),
     explainIncident: notYet,
-    acknowledgeIncident: notYet,
-    snoozeIncident: notYet,
-    unsnoozeIncident: notYet,
+    async acknowledgeIncident(request, context) {
+      const about = aboutAct(context, AcknowledgeIncidentRequestSchema, request);
+      await acts.acknowledge({ ...about, note: request.note });
+      return getIncident(host, request.name, context);
+    },
+    async snoozeIncident(request, context) {
+      const about = aboutAct(context, SnoozeIncidentRequestSchema, request);
+      await acts.snooze({ ...about, untilMs: untilMsOf(request.untilUnix) });
+      return getIncident(host, request.name, context);
+    },
+    async unsnoozeIncident(request, context) {
+      await acts.unsnooze(aboutAct(context, UnsnoozeIncidentRequestSchema, request));
+      return getIncident(host, request.name, context);
+    },
   };
+}
+
+/** What every act has: which incident, who, under which request. */
+function aboutAct<D extends DescMessage>(
+  context: HandlerContext,
+  schema: D,
+  request: MessageShape<D> & { readonly name: string; requestId: string },
+): IncidentAct {
+  const { project, id } = parseName('name', request.name, 'incidents');
+  within(context, project);
+  return { project, id, by: actorOf(context), request: requestKeyOf(context, schema, request) };
+}
+
+/** Beyond what a time can be, any: the decision refuses it by its own clock. */
+function untilMsOf(untilUnix: bigint): number {
+  return Math.min(Number(untilUnix) * 1000, Number.MAX_SAFE_INTEGER);
+}
+
+function getIncident(host: Host, name: string, context: HandlerContext): Incident {
+  const { project, id } = parseName('name', name, 'incidents');
+  const record = host.view(within(context, project)).record('incident', id);
+  if (!record) throw new Refusal('NOT_FOUND', `There is no ${name}`);
+  return incidentOf(record);
 }
 
 function notYet(): never {

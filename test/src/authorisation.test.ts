@@ -43,6 +43,7 @@ const groups: readonly Group[] = [
       ...['Monitoring/ListMetricDescriptors', 'Alert/GetAlertRule', 'Alert/ListAlertRules'],
       ...['Alert/ListAlertInstances', 'Alert/ListIncidents', 'Alert/GetIncident'],
       ...['Alert/WatchIncidents', 'Alert/ListDeliveries', 'Alert/GetDelivery'],
+      'Alert/ExplainIncident',
       'Alert/PreviewAlertRule',
       ...['Audit/ListMachines', 'Audit/GetMachine', 'Audit/ListTransitions'],
     ],
@@ -100,7 +101,10 @@ const groups: readonly Group[] = [
   },
   {
     name: 'editors',
-    methods: ['Project/EnrolVm', 'Project/UnenrolVm'],
+    methods: [
+      ...['Project/EnrolVm', 'Project/UnenrolVm'],
+      ...['Alert/AcknowledgeIncident', 'Alert/SnoozeIncident', 'Alert/UnsnoozeIncident'],
+    ],
     //   nobody  personal reader writer ci    collector agent VIEWER EDITOR OWNER stranger self
     who: 'sign-in human   human  human  human human     human role   yes    yes   boundary role',
   },

@@ -1,0 +1,104 @@
+/**
+ * What people do with an incident: take notice of it, ask for silence, end the silence. Only one
+ * that fires takes them, which is checked at the project's head, inside the decision: a recovery
+ * that came first wins. None of them stops the evaluation or ends the incident.
+ */
+import type { AlertInstanceContext } from '../../machines/alert-instance-setup.ts';
+import type { Actor } from '../../streams/commit/commit.ts';
+import { Refusal } from '../../streams/refusal.ts';
+import type { Committed, Draft, Host } from '../host-port.ts';
+import type { IncidentBody } from './incident.ts';
+import type { RequestKey } from './port.ts';
+
+/** A snooze ends so long from now at the latest, ms (api.md, SnoozeIncident). */
+export const SNOOZE_MS_MAX = 7 * 86_400_000;
+/** Characters of a note. */
+export const NOTE_CHARACTERS_MAX = 1_000;
+
+export interface IncidentAct {
+  /** Project id. */
+  readonly project: string;
+  readonly by: Actor;
+  readonly request: RequestKey;
+  /** The incident's id. */
+  readonly id: string;
+}
+
+export type Acknowledge = IncidentAct & { readonly note: string };
+/** `untilMs`: Unix ms at which the silence ends by itself. */
+export type Snooze = IncidentAct & { readonly untilMs: number };
+
+type Done = Promise<Committed<Record<string, never>>>;
+
+/** Each throws a `Refusal`: NOT_FOUND, INVALID_STATE (it has ended), and those of the host. */
+export interface IncidentActs {
+  /**
+   * Records attention. Who came first stays told: a second acknowledgement changes nothing. Throws
+   * INVALID_FIELD for a note that is too long.
+   */
+  acknowledge(act: Acknowledge): Done;
+  /** Silence until then; again = another end. Throws INVALID_FIELD for a time not in (now, 7 days]. */
+  snooze(act: Snooze): Done;
+  /** Ends the silence; without one, nothing. */
+  unsnooze(act: IncidentAct): Done;
+}
+
+export function createIncidentActs(host: Pick<Host, 'submit'>): IncidentActs {
+  const submit = (
+    { project, by, request, id }: IncidentAct,
+    verb: string,
+    eventOf: (at: number) => { readonly type: string; readonly [field: string]: unknown },
+  ): Done =>
+    host.submit({
+      ...{ project, by, request },
+      decide(draft) {
+        const instance = firingInstance(draft, id, verb);
+        draft.send('alertInstance', instance, { ...eventOf(draft.at), by: by.name, at: draft.at });
+        return {};
+      },
+    });
+  return {
+    async acknowledge({ note, ...act }) {
+      checkNote(note);
+      return submit(act, 'acknowledged', () => ({ type: 'acknowledged', note }));
+    },
+    snooze: ({ untilMs, ...act }) =>
+      submit(act, 'snoozed', (at) => {
+        checkEnd(untilMs, at);
+        return { type: 'snoozed', untilMs };
+      }),
+    unsnooze: (act) => submit(act, 'unsnoozed', () => ({ type: 'unsnoozed' })),
+  };
+}
+
+/** Id of the alert instance whose incident this is, provided that it fires. */
+function firingInstance(draft: Draft, id: string, verb: string): string {
+  const body = draft.record('incident', id)?.body as unknown as IncidentBody | undefined;
+  if (!body) throw new Refusal('NOT_FOUND', `There is no incident ${id} in the project`);
+  const row = draft.instance('alertInstance', body.alertInstance);
+  const context = row?.context as unknown as AlertInstanceContext | undefined;
+  const isOpen = body.state === 'FIRING' && context?.incident?.id === id && row?.final === false;
+  if (isOpen) return body.alertInstance;
+  const ended = body.state === 'RETIRED' ? 'was retired' : 'has recovered';
+  const message = `The incident ${ended}: only one that fires can be ${verb}`;
+  throw new Refusal('INVALID_STATE', message, { state: body.state });
+}
+
+function checkNote(note: string): void {
+  const characters = [...note].length;
+  if (characters <= NOTE_CHARACTERS_MAX) return;
+  const message = `note has ${characters} characters: ${NOTE_CHARACTERS_MAX} at most`;
+  throw new Refusal('INVALID_FIELD', message, { field: 'note' });
+}
+
+function checkEnd(untilMs: number, at: number): void {
+  const field = 'untilUnix';
+  if (untilMs <= at) {
+    const message = `untilUnix is not after now, ${Math.ceil(at / 1000)}: say when to tell again`;
+    throw new Refusal('INVALID_FIELD', message, { field });
+  }
+  if (untilMs <= at + SNOOZE_MS_MAX) return;
+  const latest = Math.floor((at + SNOOZE_MS_MAX) / 1000);
+  const message = `untilUnix is more than seven days from now: ${latest} at most`;
+  throw new Refusal('INVALID_FIELD', message, { field });
+}
