@@ -62,8 +62,9 @@ export function incidentIdOf(key: InstanceKey, ordinal: number): string {
   return `inc_${digest([...keyParts(key), ordinal])}`;
 }
 
-function keyParts({ project, rule, evaluationRevision, vm, labels }: InstanceKey) {
-  return [project, rule, evaluationRevision, vm, labels];
+function keyParts({ project, rule, evaluationRevision, vm, labels, generation }: InstanceKey) {
+  const parts = [project, rule, evaluationRevision, vm, labels];
+  return generation === undefined ? parts : [...parts, `generation ${generation}`];
 }
 
 /** 128 bits of SHA-256 over the parts as JSON, so that no two lists of parts read the same. */

@@ -50,7 +50,26 @@ export type LogEntry =
       readonly atMs: number;
       readonly upserts: readonly EvaluationRule[];
       readonly removals: readonly { readonly project: string; readonly rule: string }[];
+      /** Instances that may be evaluated from here on; a project never named has no bound. */
+      readonly limits?: readonly ProjectInstances[];
+      /** VMs that are no more: what was observed of them up to `atMs` is history alone. */
+      readonly retired?: readonly RetiredVm[];
     };
+
+export interface ProjectInstances {
+  readonly project: string;
+  /** How many of the project's instances are evaluated at most. */
+  readonly instances: number;
+}
+
+export interface RetiredVm {
+  readonly project: string;
+  readonly vm: string;
+  /** How often the VM has been retired, this time included: what comes after is a VM anew. */
+  readonly generation: number;
+  /** Unix ms. */
+  readonly atMs: number;
+}
 
 /** Identity of an alert instance. `labels` is the canonical label part of a series key, or ''. */
 export interface InstanceKey {
@@ -59,6 +78,8 @@ export interface InstanceKey {
   readonly evaluationRevision: number;
   readonly vm: string;
   readonly labels: string;
+  /** Of a VM that came back after it was retired: how often it was. Absent: never. */
+  readonly generation?: number;
 }
 
 /** One observed value of the rule's metric: what a deciding window is made of. */

@@ -15,6 +15,7 @@ import { concludeEntry, decidedThroughMs, type Instance, openIncident } from './
 import { type LaneRow, type Placement, place, refresh } from './lane.ts';
 import { beginCatchUp } from './marker.ts';
 import { inArrivalOrder } from './order.ts';
+import { dropLane, dropVm, isBeforeRetirement, limitInstances, retireVm } from './room.ts';
 import {
   addRule,
   type EvaluationSeed,
@@ -56,6 +57,8 @@ export interface Folded {
  * partition), before its first entry.
  */
 export function createState(seed?: EvaluationSeed, into = emptyState()): EvaluationState {
+  for (const limit of seed?.limits ?? []) limitInstances(into, limit);
+  for (const retired of seed?.retired ?? []) retireVm(into, retired);
   for (const rule of seed?.rules ?? []) addRule(into, rule, Number.NEGATIVE_INFINITY);
   into.seeds = [...into.seeds, ...(seed?.firing ?? [])];
   plantSeeds(into);
@@ -122,8 +125,13 @@ function foldBatch(state: EvaluationState, batch: SampleBatch, conclude: Conclus
     touched.push(instance);
   };
   for (const i of inArrivalOrder(batch)) {
-    const project = state.projects.get(batch.vms[batch.vm[i] ?? 0]?.project ?? '');
+    const named = batch.vms[batch.vm[i] ?? 0];
+    const project = state.projects.get(named?.project ?? '');
     if (!project) continue;
+    if (isBeforeRetirement(project, named?.vm ?? '', batch.observedMs[i] ?? 0)) {
+      state.counters.late++;
+      continue;
+    }
     if ((batch.observedMs[i] ?? 0) > batch.receivedMs + FUTURE_MS) {
       state.counters.future++;
       continue;
@@ -265,10 +273,9 @@ function sweep(state: EvaluationState, atMs: number): void {
           ({ current, told, decided }) => current.firing || told || decided,
         );
         if (busy || lane.newestMs > atMs - FORGOTTEN_AFTER_MS) continue;
-        vm.lanes.delete(key);
-        vm.routes.clear();
+        dropLane(project, vm, key);
       }
-      if (vm.lanes.size === 0) project.vms.delete(vm.vm);
+      if (vm.lanes.size === 0) dropVm(project, vm);
     }
   }
 }

@@ -108,7 +108,9 @@ export function createInstance(rule: RuleInForce, lane: Lane): Instance {
 
 export function keyOf({ rule: { rule }, lane }: Instance): InstanceKey {
   const { project, rule: id, evaluationRevision } = rule;
-  return { project, rule: id, evaluationRevision, vm: lane.vm, labels: lane.labels };
+  const { vm, labels, generation } = lane;
+  const key = { project, rule: id, evaluationRevision, vm, labels };
+  return generation === undefined ? key : { ...key, generation };
 }
 
 /** The told incident that is open, if any. */

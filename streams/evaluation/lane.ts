@@ -48,6 +48,8 @@ export interface Lane {
   readonly vm: string;
   readonly metricId: string;
   readonly labels: string;
+  /** See `InstanceKey.generation`. */
+  readonly generation?: number;
   readonly derivation: Derivation;
   /** Sorted by `row.observedMs`, one row a time; the first `settledRows` (0 or 1) are settled. */
   readonly rows: LaneInput[];
@@ -67,7 +69,9 @@ export interface Lane {
 /** What became of a row that was offered to a lane. */
 export type Placement = 'placed' | 'duplicate' | 'conflict' | 'late' | 'clockBackwards';
 
-export function createLane(of: Pick<Lane, 'vm' | 'metricId' | 'labels' | 'derivation'>): Lane {
+export function createLane(
+  of: Pick<Lane, 'vm' | 'metricId' | 'labels' | 'generation' | 'derivation'>,
+): Lane {
   return {
     ...of,
     rows: [],

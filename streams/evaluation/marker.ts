@@ -7,6 +7,7 @@ import type { SampleBatch } from '../samples/batch.ts';
 import { type EvaluationRule, GAP_TOLERANCE_MS, type LogEntry } from './entry.ts';
 import type { Instance } from './instance.ts';
 import { type Lane, settledThrough, settleInstance } from './lane.ts';
+import { limitInstances, retireVm } from './room.ts';
 import {
   addRule,
   type EvaluationState,
@@ -44,12 +45,16 @@ export function beginCatchUp(
     removeRule(state, project, rule);
     rememberPaused(state, pausedKey(project, rule));
   }
+  for (const limit of marker.limits ?? []) limitInstances(state, limit);
+  for (const retired of marker.retired ?? []) retireVm(state, retired);
   const scratch = emptyState();
+  scratch.retired = state.retired;
   for (const rule of marker.upserts) {
     if (!isNewer(state, rule)) continue;
     removeRule(state, rule.project, rule.rule);
     const sinceMs = sinceMsOf(state, rule, marker.atMs);
     addRule(state, rule, sinceMs);
+    limitInstances(scratch, { project: rule.project, instances: roomIn(state, rule.project) });
     addRule(scratch, rule, sinceMs);
   }
   state.nowMs = marker.atMs;
@@ -61,6 +66,12 @@ export function beginCatchUp(
     },
     join: () => (isNeeded ? joinAll(scratch, state) : []),
   };
+}
+
+/** Instances that can still join the live ones. */
+function roomIn({ projects }: EvaluationState, id: string): number {
+  const project = projects.get(id);
+  return project ? Math.max(0, project.instancesMax - project.instances) : 0;
 }
 
 function joinAll(scratch: EvaluationState, state: EvaluationState): Instance[] {
@@ -111,7 +122,8 @@ function join(from: WatchedProject, to: WatchedProject): Instance[] {
       });
       const live = target.lanes.get(laneKey(lane));
       if (live) for (const instance of lane.instances) moveInto(live, lane, instance);
-      else target.lanes.set(laneKey(lane), lane);
+      else if (lane.instances.length > 0) target.lanes.set(laneKey(lane), lane);
+      to.instances += lane.instances.length;
       joined.push(...lane.instances);
     }
   }

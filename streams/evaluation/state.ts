@@ -5,7 +5,7 @@
 import { metricCatalogue } from '../metrics/catalogue.ts';
 import { inputsOf, type MetricInput } from '../metrics/derive.ts';
 import type { SeriesKey } from '../samples/batch.ts';
-import type { EvaluationRule, InstanceKey } from './entry.ts';
+import type { EvaluationRule, InstanceKey, ProjectInstances, RetiredVm } from './entry.ts';
 import {
   createInstance,
   type DecidedIncident,
@@ -13,6 +13,7 @@ import {
   type RuleInForce,
 } from './instance.ts';
 import { createLane, type Lane } from './lane.ts';
+import { dropVm, noteUnevaluated, retiredOf, withoutRule } from './room.ts';
 
 /** What an instance's row says was decided: its last incident, open or not. */
 export interface SeedIncident extends DecidedIncident {
@@ -28,6 +29,10 @@ export interface EvaluationSeed {
    * whose marker the log still holds are kept until it comes.
    */
   readonly firing: readonly SeedIncident[];
+  /** As they hold now. */
+  readonly limits?: readonly ProjectInstances[];
+  /** Every VM that has been retired, with its last time: what it told before is history alone. */
+  readonly retired?: readonly RetiredVm[];
 }
 
 /** What was seen and not used, or not as it came; each a row, since this state was made. */
@@ -60,17 +65,27 @@ export interface Route {
 
 export interface WatchedVm {
   readonly vm: string;
+  /** How often the VM was retired before; absent: never. */
+  readonly generation?: number;
   readonly lanes: Map<string, Lane>;
   /** Lanes of each shape of row, until rules change. */
   readonly routes: Map<LayoutPlan, readonly Route[]>;
   routesVersion: number;
+  /** Rules that the bound keeps from evaluating a lane, by the lane's key. */
+  readonly unevaluated: Map<string, readonly string[]>;
 }
 
 export interface WatchedProject {
   readonly rules: Map<string, RuleInForce>;
   readonly vms: Map<string, WatchedVm>;
-  /** Raised when rules change. */
+  readonly retired: ReadonlyMap<string, RetiredVm>;
+  /** Raised when rules change, or there is room again for instances that had none. */
   version: number;
+  /** Instances that are evaluated, and how many may be: the first ones in the log's order. */
+  instances: number;
+  instancesMax: number;
+  /** How many instances of a rule are not evaluated for want of room; those that have some. */
+  readonly unevaluated: Map<string, number>;
 }
 
 export interface EvaluationState {
@@ -80,6 +95,10 @@ export interface EvaluationState {
   readonly plansByList: WeakMap<readonly SeriesKey[], LayoutPlan>;
   /** Instances with an open incident: what ticks look at. */
   readonly open: Set<Instance>;
+  /** Bounds of projects, whether or not they have rules. */
+  readonly limits: Map<string, number>;
+  /** Retired VMs of projects, by VM. */
+  retired: Map<string, Map<string, RetiredVm>>;
   /** Rules (`project/rule`) that a marker has removed: paused, as far as is known here. */
   readonly paused: Set<string>;
   /** Lanes that took a late row in, within one entry. */
@@ -106,6 +125,8 @@ export function emptyState(): EvaluationState {
     plans: new Map(),
     plansByList: new WeakMap(),
     open: new Set(),
+    limits: new Map(),
+    retired: new Map(),
     paused: new Set(),
     stale: new Set(),
     seeds: [],
@@ -128,7 +149,15 @@ export function emptyState(): EvaluationState {
 export function addRule(state: EvaluationState, rule: EvaluationRule, sinceMs: number): void {
   let project = state.projects.get(rule.project);
   if (!project) {
-    project = { rules: new Map(), vms: new Map(), version: 0 };
+    project = {
+      rules: new Map(),
+      vms: new Map(),
+      retired: retiredOf(state, rule.project),
+      version: 0,
+      instances: 0,
+      instancesMax: state.limits.get(rule.project) ?? Number.POSITIVE_INFINITY,
+      unevaluated: new Map(),
+    };
     state.projects.set(rule.project, project);
   }
   const vms = rule.vms === undefined ? undefined : new Set(rule.vms);
@@ -145,10 +174,13 @@ export function removeRule(state: EvaluationState, projectId: string, rule: stri
     if (isOf(instance, projectId, rule)) state.open.delete(instance);
   for (const vm of project.vms.values()) {
     for (const [key, lane] of vm.lanes) {
-      lane.instances = lane.instances.filter((instance) => !isOf(instance, projectId, rule));
-      if (lane.instances.length === 0) vm.lanes.delete(key);
+      const kept = lane.instances.filter((instance) => !isOf(instance, projectId, rule));
+      project.instances -= lane.instances.length - kept.length;
+      lane.instances = kept;
+      if (kept.length === 0) vm.lanes.delete(key);
     }
-    if (vm.lanes.size === 0) project.vms.delete(vm.vm);
+    withoutRule(project, vm, rule);
+    if (vm.lanes.size === 0) dropVm(project, vm);
   }
   if (project.rules.size === 0) state.projects.delete(projectId);
 }
@@ -157,10 +189,15 @@ export function removeRule(state: EvaluationState, projectId: string, rule: stri
 export function plantSeeds(state: EvaluationState): void {
   state.seeds = state.seeds.filter((seed) => {
     const { key } = seed;
+    const gone = state.retired.get(key.project)?.get(key.vm)?.generation ?? 0;
+    if (gone > (key.generation ?? 0)) return false;
     const project = state.projects.get(key.project);
     const rule = project?.rules.get(key.rule);
     if (!project || rule?.rule.evaluationRevision !== key.evaluationRevision) return true;
-    const lane = laneOf(project, watchedVm(project, key.vm), rule.rule.metricId, key.labels);
+    if (gone < (key.generation ?? 0)) return true;
+    // People have been told of it: it is evaluated, whatever room there is.
+    const place = { metricId: rule.rule.metricId, labels: key.labels, isKept: true };
+    const lane = laneOf(project, watchedVm(project, key.vm), place);
     const instance = lane?.instances.find((candidate) => candidate.rule === rule);
     if (!instance) return true;
     instance.decided = seed;
@@ -172,7 +209,11 @@ export function plantSeeds(state: EvaluationState): void {
 export function watchedVm(project: WatchedProject, vm: string): WatchedVm {
   let watched = project.vms.get(vm);
   if (!watched) {
-    watched = { vm, lanes: new Map(), routes: new Map(), routesVersion: project.version };
+    const generation = project.retired.get(vm)?.generation;
+    watched = {
+      ...{ vm, lanes: new Map(), routes: new Map(), routesVersion: project.version },
+      ...{ unevaluated: new Map(), ...(generation !== undefined && { generation }) },
+    };
     project.vms.set(vm, watched);
   }
   return watched;
@@ -223,28 +264,39 @@ function metricRoutes(
     plan.inputs.set(metricId, inputs);
   }
   return inputs.flatMap((input) => {
-    const lane = laneOf(project, vm, metricId, input.labels);
+    const lane = laneOf(project, vm, { metricId, labels: input.labels });
     return lane ? [{ lane, input }] : [];
   });
 }
 
-/** The lane, made when missing, with an instance for each rule that watches it. */
+/**
+ * The lane, made when missing, with an instance for each rule that watches it and has room.
+ * `isKept`: room or not.
+ */
 function laneOf(
   project: WatchedProject,
   vm: WatchedVm,
-  metricId: string,
-  labels: string,
+  { metricId, labels, isKept }: { metricId: string; labels: string; isKept?: boolean },
 ): Lane | undefined {
   const rules = covering(project, vm.vm).filter(({ rule }) => rule.metricId === metricId);
   const derivation = metricCatalogue.get(metricId)?.derivation;
   if (rules.length === 0 || !derivation) return undefined;
   const key = laneKey({ metricId, labels });
-  const lane = vm.lanes.get(key) ?? createLane({ vm: vm.vm, metricId, labels, derivation });
-  vm.lanes.set(key, lane);
+  const { generation } = vm;
+  const about = { vm: vm.vm, metricId, labels, derivation };
+  const lane =
+    vm.lanes.get(key) ?? createLane({ ...about, ...(generation !== undefined && { generation }) });
+  const withoutRoom: string[] = [];
   for (const rule of rules) {
     if (lane.instances.some((instance) => instance.rule === rule)) continue;
-    lane.instances.push(createInstance(rule, lane));
+    if (isKept || project.instances < project.instancesMax) {
+      lane.instances.push(createInstance(rule, lane));
+      project.instances++;
+    } else withoutRoom.push(rule.rule.rule);
   }
+  noteUnevaluated(project, vm, key, withoutRoom);
+  if (lane.instances.length === 0) return undefined;
+  vm.lanes.set(key, lane);
   return lane;
 }
 

@@ -5,7 +5,7 @@
  */
 import { Buffer } from 'node:buffer';
 import { crc32 } from 'node:zlib';
-import type { EvaluationRule, LogEntry } from '../evaluation/entry.ts';
+import type { LogEntry } from '../evaluation/entry.ts';
 import { decodeBatch, encodeBatch } from './batch-codec.ts';
 import { DamagedBytes, malformed } from './byte-reader.ts';
 
@@ -30,8 +30,8 @@ export function encodeEntry(entry: LogEntry): Uint8Array {
     body.writeDoubleLE(entry.atMs);
     return record(TICK, body);
   }
-  const { atMs, upserts, removals } = entry;
-  return record(RULES, Buffer.from(JSON.stringify({ atMs, upserts, removals })));
+  const { kind: _, ...marker } = entry;
+  return record(RULES, Buffer.from(JSON.stringify(marker)));
 }
 
 /** The entry, whole. Throws `DamagedBytes` when the bytes are anything but what was encoded. */
@@ -64,14 +64,10 @@ function recordBody(bytes: Uint8Array): Buffer {
   throw new DamagedBytes('CHECKSUM', 'The entry is not what was written: its checksum differs');
 }
 
-interface RulesBody {
-  readonly atMs: number;
-  readonly upserts: readonly EvaluationRule[];
-  readonly removals: readonly { readonly project: string; readonly rule: string }[];
-}
+type RulesBody = Omit<Extract<LogEntry, { kind: 'rules' }>, 'kind'>;
 
 function rulesEntry(body: Buffer): LogEntry {
   // The checksum says that our own encoder wrote this; its shape needs no second proof.
-  const { atMs, upserts, removals } = JSON.parse(body.toString('utf8')) as RulesBody;
-  return { kind: 'rules', atMs, upserts, removals };
+  const marker = JSON.parse(body.toString('utf8')) as RulesBody;
+  return { kind: 'rules', ...marker };
 }
