@@ -9,4 +9,14 @@ export interface EvaluatorView {
    * them, in the order of VM, rule, labels and revision.
    */
   instances(project: string, page?: InstancePage): readonly SoftInstance[];
+  /** How many of the project's instances are evaluated, and of each rule how many are not. */
+  room(project: string): InstanceRoom;
 }
+
+export interface InstanceRoom {
+  readonly evaluated: number;
+  /** By rule id; a rule that all instances of are evaluated is absent. */
+  readonly unevaluated: ReadonlyMap<string, number>;
+}
+
+export const NO_INSTANCES: InstanceRoom = { evaluated: 0, unevaluated: new Map() };

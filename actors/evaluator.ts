@@ -27,7 +27,13 @@ import { partitionOf, type Stream } from '../streams/stream.ts';
 import { decideEdge } from './alerting/edges.ts';
 import { submitInParts } from './alerting/in-parts.ts';
 import { evaluationRuleOf, seedOf } from './alerting/rule-markers.ts';
-import type { EvaluatorView, InstancePage, SoftInstance } from './evaluator-port.ts';
+import {
+  type EvaluatorView,
+  type InstancePage,
+  type InstanceRoom,
+  NO_INSTANCES,
+  type SoftInstance,
+} from './evaluator-port.ts';
 import type { Draft, Host } from './host-port.ts';
 import { isPassing } from './passing.ts';
 import { type PlacedEntry, pastEntries, type SampleLogReader } from './sample-log.ts';
@@ -72,6 +78,13 @@ export class Evaluator implements EvaluatorView {
     const state = this.#states.get(partitionOf(project));
     if (!state) return [];
     return page ? inspectPage(state, project, page) : inspect(state, project);
+  }
+
+  /** A copy: what of the project's instances has room now, and what not. */
+  room(project: string): InstanceRoom {
+    const watched = this.#states.get(partitionOf(project))?.projects.get(project);
+    if (!watched) return NO_INSTANCES;
+    return { evaluated: watched.instances, unevaluated: new Map(watched.unevaluated) };
   }
 
   /** Position in SAMPLES through which everything has been evaluated and committed. */

@@ -9,7 +9,13 @@ import type { Clock } from '../streams/clock.ts';
 import type { SampleBatch } from '../streams/samples/batch.ts';
 import type { Stream } from '../streams/stream.ts';
 import { Evaluator } from './evaluator.ts';
-import type { EvaluatorView, InstancePage, SoftInstance } from './evaluator-port.ts';
+import {
+  type EvaluatorView,
+  type InstancePage,
+  type InstanceRoom,
+  NO_INSTANCES,
+  type SoftInstance,
+} from './evaluator-port.ts';
 import type { Host } from './host-port.ts';
 import { type PlacedEntry, SAMPLES_STREAM, SampleLogReader } from './sample-log.ts';
 
@@ -65,6 +71,10 @@ export class SamplePipeline implements EvaluatorView {
 
   instances(project: string, page?: InstancePage): readonly SoftInstance[] {
     return this.#evaluator?.instances(project, page) ?? [];
+  }
+
+  room(project: string): InstanceRoom {
+    return this.#evaluator?.room(project) ?? NO_INSTANCES;
   }
 
   /** Position in SAMPLES through which everything has been evaluated. */

@@ -50,7 +50,7 @@ export interface AlertRuleContext {
   readonly retiredThroughRevision: number;
   /** When it was last switched on again: what was observed before is not its own; null = never. */
   readonly resumedMs: number | null;
-  /** Why the desired version could not be applied. */
+  /** Why the desired version could not be applied, or is applied and not evaluated in full. */
   readonly syncError: string | null;
   readonly createdMs: number;
   readonly updatedMs: number;
@@ -74,7 +74,14 @@ export type AlertRuleEvent =
       readonly version: number;
       readonly reason: string;
     }
+  /** Applied, and some of its instances have no room in the project. */
+  | { readonly type: 'instanceLimitReached'; readonly at: number }
+  /** All of its instances are evaluated again. */
+  | { readonly type: 'instanceLimitEnded'; readonly at: number }
   | { readonly type: 'deleted'; readonly at: number; readonly by: string };
+
+/** `syncError` of a rule that is applied while some of its instances have no room. */
+export const INSTANCE_LIMIT = 'INSTANCE_LIMIT';
 
 const base = setup({
   types: {
@@ -92,6 +99,8 @@ const base = setup({
       assertEvent(event, 'applicationFailed');
       return { syncError: event.reason };
     }),
+    noteInstanceLimit: assign({ syncError: INSTANCE_LIMIT }),
+    forgetSyncError: assign({ syncError: null }),
     retireAll: assign(({ context, event }) => {
       assertEvent(event, 'deleted');
       const { at: updatedMs, by: updatedBy } = event;
@@ -103,6 +112,8 @@ const base = setup({
       event.type === 'applied' && event.version === context.version && context.spec.enabled,
     isDesiredAndPaused: ({ context, event }) =>
       event.type === 'applied' && event.version === context.version && !context.spec.enabled,
+    isNew: ({ context }) => context.syncError !== INSTANCE_LIMIT,
+    isNoted: ({ context }) => context.syncError === INSTANCE_LIMIT,
     isDesired: ({ context, event }) =>
       event.type === 'applicationFailed' && event.version === context.version,
   },
@@ -175,7 +186,20 @@ export const alertRuleMachine = chart.createMachine({
     },
     active: {
       description: 'The desired version is evaluated.',
-      on: { edited, deleted },
+      on: {
+        instanceLimitReached: {
+          description: 'The project has no room for all of its instances; those it has go on.',
+          guard: 'isNew',
+          actions: 'noteInstanceLimit',
+        },
+        instanceLimitEnded: {
+          description: 'There is room for all of its instances again.',
+          guard: 'isNoted',
+          actions: 'forgetSyncError',
+        },
+        edited,
+        deleted,
+      },
     },
     paused: {
       description: 'The desired version says not to evaluate; no instance is live.',

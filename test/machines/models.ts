@@ -39,6 +39,8 @@ const alertRule = modelOf<AlertRuleContext>({
       { type: 'applied', at, version },
       { type: 'applicationFailed', at, version, reason: 'INSTANCE_LIMIT' },
     ]),
+    { type: 'instanceLimitReached', at },
+    { type: 'instanceLimitEnded', at },
     { type: 'deleted', at, by },
   ],
   key: (context) => [
