@@ -10,7 +10,13 @@ import { fileURLToPath } from 'node:url';
 const [major, minor] = process.versions.node.split('.').map(Number);
 const pinned = fileURLToPath(new URL('../node_modules/.bin/node', import.meta.url));
 
-if (major > 24 || (major === 24 && minor >= 12)) {
+if (!existsSync(new URL('../src/main.ts', import.meta.url))) {
+  process.stderr.write(
+    'This is the package for programs that use the service (svc/sdk). ' +
+      'The command runs from a checkout of the project: "npm ci && npm start" there\n',
+  );
+  process.exitCode = 1;
+} else if (major > 24 || (major === 24 && minor >= 12)) {
   // Halves the time to ready. Beside the program, not in the shared temporary folder that is Node's
   // own choice: what is read back is run. Where it cannot be written, nothing is kept.
   const compiled = fileURLToPath(new URL('../node_modules/.cache/svc-compiled', import.meta.url));

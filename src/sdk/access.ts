@@ -1,0 +1,43 @@
+/** Where a credential may be sent, and where it comes from. */
+
+/** The bearer of each request; neither: for `exchangeCiToken` alone, whose proof is its request. */
+export type TokenSource =
+  | { readonly token: string; readonly getToken?: undefined }
+  | {
+      /** Asked before each try, for tokens that are exchanged anew. */
+      readonly getToken: () => string | Promise<string>;
+      readonly token?: undefined;
+    }
+  | { readonly token?: undefined; readonly getToken?: undefined };
+
+/** Keys and access tokens, in what a header may carry. */
+const HEADER_SAFE = /^[\x21-\x7e]+$/;
+
+/** Answers the bearer of a request. Throws a `TypeError` for what cannot be one. */
+export function tokenGetter({ token, getToken }: TokenSource): () => Promise<string | undefined> {
+  if (token !== undefined) assertBearer(token);
+  return async () => {
+    const bearer = getToken ? await getToken() : token;
+    if (bearer !== undefined) assertBearer(bearer);
+    return bearer;
+  };
+}
+
+/** The token itself is in no message. */
+function assertBearer(token: string): void {
+  if (!HEADER_SAFE.test(token)) {
+    throw new TypeError('The token has characters that no header can carry: was it copied whole?');
+  }
+}
+
+const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
+
+/** The origin alone. Throws a `TypeError` when a credential must not be sent there. */
+export function confidentialOrigin(baseUrl: string): string {
+  const { protocol, hostname, origin, username, pathname, search } = new URL(baseUrl);
+  if (username !== '' || pathname !== '/' || search !== '') {
+    throw new TypeError('baseUrl is an origin, such as https://monitoring.example.com');
+  }
+  if (protocol === 'https:' || (protocol === 'http:' && LOOPBACK.test(hostname))) return origin;
+  throw new TypeError(`${origin} is not https: whoever is on the way could read the credential`);
+}

@@ -1,0 +1,121 @@
+/**
+ * A typed client of the API: the generated services over Connect's JSON, as one caller at one
+ * service. It adds what every caller would have to write again: the bearer of each request, waiting
+ * where the service asks for it, and a bound in time and bytes. It invents no request id: a new one
+ * after a lost answer would make a change twice.
+ */
+import { type Client, createClient as clientOf, type Interceptor } from '@connectrpc/connect';
+import { createConnectTransport } from '@connectrpc/connect-node';
+import { type Clock, systemClock } from '../../streams/clock.ts';
+import { pause } from '../../streams/pause.ts';
+import { type Random, systemRandom } from '../../streams/random.ts';
+import { AutomationService } from '../gen/svc/iam/v1/automation_pb.ts';
+import { AlertService } from '../gen/svc/monitoring/v1/alert_pb.ts';
+import { MonitoringService } from '../gen/svc/monitoring/v1/monitoring_pb.ts';
+import { confidentialOrigin, type TokenSource, tokenGetter } from './access.ts';
+import { createPrometheusQueries, type PrometheusQueries } from './prometheus-queries.ts';
+import { DEFAULT_RETRIES, type RetrySettings, retryWaitMs } from './retry.ts';
+
+export type ClientOptions = TokenSource & {
+  /** Origin of the service, `https://monitoring.example.com`; plain http on this machine alone. */
+  readonly baseUrl: string;
+  /** Longest time of one call with its retries, milliseconds; default 30 s. Not of watches. */
+  readonly timeoutMs?: number;
+  readonly retries?: Partial<RetrySettings>;
+  readonly clock?: Clock;
+  readonly random?: Random;
+};
+
+export interface ServiceClient {
+  readonly monitoring: Client<typeof MonitoringService>;
+  readonly alerts: Client<typeof AlertService>;
+  readonly automation: Client<typeof AutomationService>;
+  /** PromQL over one project's history. @param project id, or `projects/<id>` */
+  readonly prometheus: (project: string) => PrometheusQueries;
+}
+
+const TIMEOUT_MS_DEFAULT = 30_000;
+/** Answers are at most 4 MiB; anything much larger is not of this service. */
+const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
+
+/**
+ * A client; it holds no connection that would have to be closed. Throws a `TypeError` for an
+ * address that no credential may be sent to.
+ *
+ * Calls throw Connect's `ConnectError`; `reasonOf` and `metadataOf` read our part of it.
+ */
+export function createClient(options: ClientOptions): ServiceClient {
+  const { timeoutMs = TIMEOUT_MS_DEFAULT, clock = systemClock, random = systemRandom } = options;
+  const baseUrl = confidentialOrigin(options.baseUrl);
+  const token = tokenGetter(options);
+  const retries = { ...DEFAULT_RETRIES, ...options.retries };
+  const transport = createConnectTransport({
+    ...{ baseUrl, httpVersion: '1.1', useBinaryFormat: false, readMaxBytes: ANSWER_BYTES_MAX },
+    interceptors: [
+      deadlines(timeoutMs),
+      repeated({ retries, clock, random }),
+      // Innermost: a try that comes later may need a newer token.
+      authorised(token),
+    ],
+  });
+  return {
+    monitoring: clientOf(MonitoringService, transport),
+    alerts: clientOf(AlertService, transport),
+    automation: clientOf(AutomationService, transport),
+    prometheus: (project) =>
+      createPrometheusQueries({ baseUrl, project, token, timeoutMs, retries, clock, random }),
+  };
+}
+
+/** A UUID for `requestId` or the `id` of a new rule. Keep it for every resend of that change. */
+export function newRequestId(random: Random = systemRandom): string {
+  const bytes = random.bytes(16);
+  // RFC 9562, section 5.4: version 4, variant 10.
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
+  const hex = Buffer.from(bytes).toString('hex');
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+}
+
+/** A call that has no end of its own, its retries included; a watch goes on. */
+function deadlines(timeoutMs: number): Interceptor {
+  return (next) => (request) => {
+    if (request.stream) return next(request);
+    const signal = AbortSignal.any([request.signal, AbortSignal.timeout(timeoutMs)]);
+    return next({ ...request, signal });
+  };
+}
+
+function repeated(ports: {
+  readonly retries: RetrySettings;
+  readonly clock: Clock;
+  readonly random: Random;
+}): Interceptor {
+  const { retries, clock, random } = ports;
+  return (next) => async (request) => {
+    if (request.stream) return next(request);
+    for (let tries = 1; ; tries++) {
+      try {
+        return await next(request);
+      } catch (error) {
+        const call = { method: request.method, message: request.message, tries };
+        const waitMs = retryWaitMs(call, error, retries, random);
+        if (waitMs === undefined || request.signal.aborted) throw error;
+        await pause(clock, waitMs, request.signal);
+        // Its time is over: what is known is the last answer.
+        if (request.signal.aborted) throw error;
+      }
+    }
+  };
+}
+
+function authorised(token: () => Promise<string | undefined>): Interceptor {
+  return (next) => async (request) => {
+    // The assertion is the proof: a header beside it is refused (interface, section 4).
+    if (request.method.name !== AutomationService.method.exchangeCiToken.name) {
+      const bearer = await token();
+      if (bearer !== undefined) request.header.set('authorization', `Bearer ${bearer}`);
+    }
+    return next(request);
+  };
+}

@@ -1,0 +1,114 @@
+/**
+ * What a webhook receiver needs beside the signature: to know which deliveries it has had. Delivery
+ * is at least once, so a retry comes under the same delivery id with another attempt id; inside the
+ * five minutes a stranger can send a request again as it was.
+ */
+import Database from 'better-sqlite3';
+import { type Clock, systemClock } from '../../streams/clock.ts';
+
+/** Remembers delivery ids, at least for `DEDUPLICATION_MS_MIN`. */
+export interface DeliveryDeduplicator {
+  /**
+   * true for whoever asks first, in whatever process; false from then on. An id counts as had from
+   * this moment, so store what is to be done in the same transaction, or before answering 2xx.
+   */
+  claim(deliveryId: string): boolean | Promise<boolean>;
+  /** Takes back a claim whose work could not be stored: the next retry is let through. */
+  release(deliveryId: string): void | Promise<void>;
+}
+
+/** Retries go on for 24 h, and a clock or two may be a few minutes off. */
+export const DEDUPLICATION_MS_MIN = (24 * 60 + 10) * 60_000;
+
+/** `DeliveryDeduplicator` on SQLite: its calls are synchronous, so they fit into a transaction. */
+export interface SqliteDeduplicator extends DeliveryDeduplicator {
+  claim(deliveryId: string): boolean;
+  release(deliveryId: string): void;
+  /** Closes a database that was opened by path; one that was given stays open. */
+  close(): void;
+}
+
+/** What is used of a better-sqlite3 database. */
+export interface SqliteDatabase {
+  prepare(sql: string): { run(...values: unknown[]): { readonly changes: number } };
+  exec(sql: string): unknown;
+}
+
+export type SqliteDeduplicatorOptions = {
+  /** How long an id is remembered, milliseconds; default 25 h. */
+  readonly rememberMs?: number;
+  readonly clock?: Pick<Clock, 'now'>;
+} & (
+  | {
+      /** Of a file of its own; made when it is not there. */
+      readonly path: string;
+    }
+  | {
+      /** The receiver's own, so that a claim and its work are one transaction. */
+      readonly database: SqliteDatabase;
+    }
+);
+
+/**
+ * Opens it. Several processes may have the same file open. A claim is on disk when it returns.
+ * Throws a `RangeError` for less than `DEDUPLICATION_MS_MIN`, else what SQLite throws.
+ */
+export function openSqliteDeduplicator(options: SqliteDeduplicatorOptions): SqliteDeduplicator {
+  const { rememberMs = 25 * 3_600_000, clock = systemClock } = options;
+  if (!(rememberMs >= DEDUPLICATION_MS_MIN)) {
+    throw new RangeError(`Retries go on for 24 h: remember ids for ${DEDUPLICATION_MS_MIN} ms`);
+  }
+  const { database, close } = 'path' in options ? openFile(options.path) : given(options.database);
+  database.exec(SCHEMA);
+  const forget = database.prepare(FORGET);
+  const claim = database.prepare(CLAIM);
+  const release = database.prepare('DELETE FROM webhook_deliveries WHERE delivery_id = ?');
+  return {
+    claim(deliveryId) {
+      const nowMs = clock.now();
+      forget.run(nowMs - rememberMs);
+      return claim.run(deliveryId, nowMs).changes === 1;
+    },
+    release: (deliveryId) => void release.run(deliveryId),
+    close,
+  };
+}
+
+const SCHEMA = `
+  CREATE TABLE IF NOT EXISTS webhook_deliveries (
+    delivery_id TEXT PRIMARY KEY,
+    claimed_unix_ms INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX IF NOT EXISTS webhook_deliveries_by_age ON webhook_deliveries (claimed_unix_ms);
+`;
+
+/** One statement decides: of two processes one inserts, the other changes nothing. */
+const CLAIM = 'INSERT INTO webhook_deliveries VALUES (?, ?) ON CONFLICT DO NOTHING';
+
+/** A few at a time, so that no claim waits for a day's worth of them. */
+const FORGET = `
+  DELETE FROM webhook_deliveries WHERE delivery_id IN (
+    SELECT delivery_id FROM webhook_deliveries WHERE claimed_unix_ms < ?
+    ORDER BY claimed_unix_ms LIMIT 64
+  )`;
+
+/** How long a claim waits for another process, milliseconds. */
+const BUSY_MS = 5_000;
+
+interface Opened {
+  readonly database: SqliteDatabase;
+  readonly close: () => void;
+}
+
+/** The receiver closes its own. */
+function given(database: SqliteDatabase): Opened {
+  return { database, close: () => {} };
+}
+
+function openFile(path: string): Opened {
+  const database = new Database(path, { timeout: BUSY_MS });
+  database.pragma('journal_mode = WAL');
+  // A claim that a power cut undoes would let a delivery through twice.
+  database.pragma('synchronous = FULL');
+  return { database, close: () => void database.close() };
+}

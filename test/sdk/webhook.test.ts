@@ -1,0 +1,205 @@
+/**
+ * What a receiver of webhooks uses: the check of a signature against vectors that another language
+ * has computed, the bound on the body, and the memory of delivery ids, also across processes.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import Database from 'better-sqlite3';
+import t from 'tap';
+import { signatureHeaders } from '../../src/notifiers/webhook/signature.ts';
+import {
+  DEDUPLICATION_MS_MIN,
+  openSqliteDeduplicator,
+  readWebhookBody,
+  verifyWebhook,
+  WebhookRefused,
+} from '../../src/sdk/index.ts';
+import { VirtualClock } from '../../streams/clock.ts';
+import {
+  bodyOf,
+  headersOf,
+  type ReceivedVector,
+  webhookVectors,
+} from '../support/webhook-vectors.ts';
+
+function outcome(vector: ReceivedVector, headers = headersOf(vector) as never): object {
+  const now = new Date(vector.nowUnix * 1000 + 999);
+  try {
+    return { verified: verifyWebhook(bodyOf(vector), headers, vector.secrets, { now }) };
+  } catch (error) {
+    if (!(error instanceof WebhookRefused)) throw error;
+    return { error: error.reason };
+  }
+}
+
+t.test('every vector is verified, or refused for its reason', async (t) => {
+  t.ok(webhookVectors.received.length > 50, 'the vectors are there');
+  for (const vector of webhookVectors.received) {
+    const { verified, error } = vector;
+    const expected = error === undefined ? { verified } : { error };
+    t.same(outcome(vector), expected, vector.name);
+    const fetched = new Headers(vector.headers.map(([name, value]) => [name, value]));
+    t.same(outcome(vector, fetched as never), expected, `${vector.name}, with Fetch's headers`);
+  }
+});
+
+t.test('no refusal tells a secret, a signature or the body', async (t) => {
+  for (const vector of webhookVectors.received.filter(({ error }) => error)) {
+    const now = new Date(vector.nowUnix * 1000);
+    const words = [...vector.secrets.map((secret) => secret.slice(6, 30)), 'incident.firing'];
+    try {
+      verifyWebhook(bodyOf(vector), headersOf(vector), vector.secrets, { now });
+      t.fail(vector.name);
+    } catch (error) {
+      const { message } = error as Error;
+      t.ok(message.length > 10 && message.length < 200, vector.name);
+      for (const word of words) t.notOk(word && message.includes(word), `${vector.name}: ${word}`);
+      t.notMatch(message, /[0-9a-f]{32}/, `${vector.name}: no signature`);
+    }
+  }
+});
+
+t.test('what our sender signs is what the vectors say, and verifies', async (t) => {
+  for (const { headers, ...attempt } of webhookVectors.sent) {
+    const body = Buffer.from(attempt.body);
+    const made = signatureHeaders({ ...attempt, body });
+    t.same(made, headers);
+    const now = new Date(attempt.timestampUnix * 1000);
+    for (const secret of attempt.secrets) {
+      t.equal(verifyWebhook(body, made, secret, { now }).attemptId, attempt.attemptId);
+    }
+  }
+});
+
+t.test('a single secret, a body as text and the system clock will do', async (t) => {
+  const [vector] = webhookVectors.sent;
+  if (!vector) throw new Error('No vector');
+  const old = () => verifyWebhook(vector.body, vector.headers, vector.secrets[0] ?? '');
+  t.throws(old, new WebhookRefused('TIMESTAMP_TOO_OLD', ''), 'the vector is of 2026-01-01');
+  const now = new Date(vector.timestampUnix * 1000);
+  t.match(verifyWebhook(vector.body, vector.headers, vector.secrets[0] ?? '', { now }), {
+    deliveryId: vector.deliveryId,
+  });
+  const never = { now: new Date(Number.NaN) };
+  t.throws(() => verifyWebhook(vector.body, vector.headers, vector.secrets, never), {
+    name: 'WebhookRefused',
+  });
+});
+
+t.test('of a request without end no more is read than a body may have', async (t) => {
+  const outcomes: unknown[] = [];
+  const server = createServer(async (request, response) => {
+    try {
+      outcomes.push((await readWebhookBody(request)).byteLength);
+    } catch (error) {
+      outcomes.push((error as WebhookRefused).reason);
+    }
+    response.writeHead(413, { connection: 'close' }).end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const mib = 'x'.repeat(2 ** 20);
+  await fetch(url, { method: 'POST', body: mib });
+  let poured = 0;
+  const endless = new ReadableStream({
+    pull(controller) {
+      poured += 65_536;
+      if (poured > 2 ** 28) controller.close();
+      else controller.enqueue(new Uint8Array(65_536));
+    },
+  });
+  // The receiver answers and hangs up, which a client may see as either.
+  await fetch(url, { method: 'POST', body: endless, duplex: 'half' } as RequestInit).catch(
+    () => {},
+  );
+  t.same(outcomes, [2 ** 20, 'BODY_TOO_LARGE']);
+  t.ok(poured < 2 ** 26, `the client got rid of ${poured} bytes`);
+  t.equal((await readWebhookBody(null)).byteLength, 0, 'a Fetch request without a body');
+});
+
+t.test(
+  'a delivery id is claimed once, for at least 24 h 10 min, also after a restart',
+  async (t) => {
+    const path = join(t.testdir(), 'deliveries.db');
+    const clock = new VirtualClock(1_767_225_600_000);
+    const first = openSqliteDeduplicator({ path, clock });
+    t.equal(first.claim('dlv_a'), true);
+    t.equal(first.claim('dlv_a'), false);
+    t.equal(first.claim('dlv_b'), true);
+    first.release('dlv_b');
+    first.close();
+    await clock.advance(DEDUPLICATION_MS_MIN);
+    const second = openSqliteDeduplicator({ path, clock });
+    t.equal(second.claim('dlv_a'), false, 'as long as retries can come');
+    t.equal(second.claim('dlv_b'), true, 'what was released is let through');
+    await clock.advance(3_600_000);
+    t.equal(second.claim('dlv_a'), true, 'then it is forgotten');
+    second.close();
+    const short = () =>
+      openSqliteDeduplicator({ path, clock, rememberMs: DEDUPLICATION_MS_MIN - 1 });
+    t.throws(short, RangeError);
+  },
+);
+
+t.test('ids that are past their time do not stay on disk', async (t) => {
+  const database = new Database(':memory:');
+  t.teardown(() => database.close());
+  const clock = new VirtualClock(0);
+  const deduplicator = openSqliteDeduplicator({ database, clock });
+  for (let i = 0; i < 500; i++) deduplicator.claim(`dlv_${i}`);
+  await clock.advance(26 * 3_600_000);
+  for (let i = 0; i < 10; i++) deduplicator.claim(`dlv_later_${i}`);
+  const count = () => database.prepare('SELECT count(*) FROM webhook_deliveries').pluck().get();
+  t.equal(count(), 10);
+  deduplicator.close();
+  t.equal(count(), 10, 'a database that was given stays open');
+});
+
+t.test('a claim goes back with the transaction that its work failed in', async (t) => {
+  const database = new Database(':memory:');
+  t.teardown(() => database.close());
+  const deduplicator = openSqliteDeduplicator({ database });
+  const failing = database.transaction(() => {
+    t.equal(deduplicator.claim('dlv_a'), true);
+    throw new Error('the disk is full');
+  });
+  t.throws(failing, /full/);
+  t.equal(deduplicator.claim('dlv_a'), true);
+});
+
+t.test('of several processes at once, one claims each id', async (t) => {
+  const path = join(t.testdir(), 'deliveries.db');
+  const program = `
+    const { openSqliteDeduplicator } = await import(${JSON.stringify(
+      new URL('../../src/sdk/delivery-deduplicator.ts', import.meta.url).href,
+    )});
+    const deduplicator = openSqliteDeduplicator({ path: ${JSON.stringify(path)} });
+    const won = [];
+    for (let i = 0; i < 200; i++) if (deduplicator.claim('dlv_' + i)) won.push(i);
+    process.stdout.write(JSON.stringify(won));
+  `;
+  const children = [0, 1, 2].map(() =>
+    spawn(process.execPath, ['--input-type=module', '-e', program], {
+      ...{ timeout: 15_000, killSignal: 'SIGKILL' },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    }),
+  );
+  const won = await Promise.all(
+    children.map(async (child) => {
+      const [output] = await Promise.all([text(child.stdout), once(child, 'exit')]);
+      return JSON.parse(output) as number[];
+    }),
+  );
+  t.same(
+    won.flat().sort((a, b) => a - b),
+    Array.from({ length: 200 }, (_, i) => i),
+  );
+});

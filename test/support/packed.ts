@@ -1,0 +1,73 @@
+/**
+ * The package as somebody else installs it: packed by npm, unpacked into the node_modules of a
+ * project of its own, where Node strips no types. What it depends on is linked to from the
+ * checkout, so that nothing is fetched.
+ */
+import { execFile } from 'node:child_process';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+const run = promisify(execFile);
+const bounded = { timeout: 60_000, killSignal: 'SIGKILL' } as const;
+
+export interface PackedProject {
+  readonly folder: string;
+  /** Of the installed package. */
+  readonly packageFolder: string;
+  /** Paths in the package. */
+  readonly files: readonly string[];
+  /** Runs a JavaScript module of the project; its standard output. Throws when it fails. */
+  runModule(name: string, source: string): Promise<string>;
+  /** Checks a TypeScript module against the package's types; the findings, '' = none. */
+  findings(name: string, source: string): Promise<string>;
+}
+
+/** @param folder empty, outside the checkout; becomes the project */
+export async function installPacked(folder: string): Promise<PackedProject> {
+  const { stdout } = await run(
+    'npm',
+    ['pack', '--json', '--silent', '--pack-destination', folder],
+    {
+      ...{ cwd: root, ...bounded },
+      env: { ...process.env, npm_config_cache: join(folder, '.npm') },
+    },
+  );
+  const [packed] = JSON.parse(stdout) as { filename: string; files: { path: string }[] }[];
+  if (!packed) throw new Error(`npm pack says ${stdout}`);
+  const packageFolder = join(folder, 'node_modules/svc');
+  mkdirSync(packageFolder, { recursive: true });
+  const tarball = join(folder, packed.filename);
+  await run('tar', ['-xzf', tarball, '-C', packageFolder, '--strip-components=1'], bounded);
+  linkDependencies(folder, packageFolder);
+  writeFileSync(join(folder, 'package.json'), '{"name": "consumer", "type": "module"}\n');
+  return {
+    ...{ folder, packageFolder, files: packed.files.map(({ path }) => path) },
+    async runModule(name, source) {
+      const file = join(folder, `${name}.js`);
+      writeFileSync(file, source);
+      return (await run(process.execPath, [file], { cwd: folder, ...bounded })).stdout;
+    },
+    async findings(name, source) {
+      writeFileSync(join(folder, `${name}.ts`), source);
+      const options = ['--noEmit', '--strict', '--skipLibCheck', '--module', 'nodenext'];
+      const args = [...options, '--ignoreConfig', '--types', 'node', `${name}.ts`];
+      return run(join(root, 'node_modules/.bin/tsc'), args, { cwd: folder, ...bounded }).then(
+        () => '',
+        (error: { stdout?: string }) => error.stdout || String(error),
+      );
+    },
+  };
+}
+
+/** As `npm install` would put them there, and Node's own types for whoever compiles. */
+function linkDependencies(folder: string, packageFolder: string): void {
+  const told = JSON.parse(readFileSync(join(packageFolder, 'package.json'), 'utf8'));
+  for (const name of [...Object.keys(told.dependencies), '@types/node']) {
+    const link = join(folder, 'node_modules', name);
+    mkdirSync(dirname(link), { recursive: true });
+    symlinkSync(join(root, 'node_modules', name), link);
+  }
+}
