@@ -48,7 +48,7 @@ export type AttemptOutcome =
       /** It asks for less (429, 502, 503, 504): its lane goes back to one at a time at once. */
       readonly slows?: boolean;
       readonly error: string;
-      /** First 4 KiB of the answer at most. */
+      /** First 4 KiB of the answer at most, without the target's address and secrets. */
       readonly excerpt?: string;
     }
   /** Trying again cannot help, or the endpoint asked to stop (410; most refusals of a chat). */
@@ -72,6 +72,8 @@ export interface Channel<K extends Target['kind']> {
 }
 
 export interface Notifier {
+  /** Is this service set up to send there at all? */
+  sendsTo(kind: Target['kind']): boolean;
   /** Never throws for what the outside does: every such thing is an outcome. */
   attempt(request: AttemptRequest): Promise<AttemptOutcome>;
   close(): Promise<void>;

@@ -1,6 +1,6 @@
 /**
  * `secrets.db`: what is never in a commit. Sealed values (webhook secrets, URLs that carry one) and
- * rendered webhook bodies, encrypted under a key that lies outside the database; and the lossy
+ * rendered bodies and answers of deliveries, encrypted under a key that lies outside the database; and the lossy
  * "last used" of credentials, which is off the commit path. Deleting a row ends the secret, which
  * an append-only log cannot do.
  *
@@ -31,6 +31,7 @@ export interface SecretStore {
   /** Harmless when there is none. */
   delete(id: string, purpose: string): void;
   readonly bodies: BodyStore;
+  readonly excerpts: ExcerptStore;
   readonly lastUsed: LastUsedStore;
   close(): void;
 }
@@ -44,6 +45,22 @@ export interface BodyStore {
   ids(): string[];
   /** One disk write, none where there is nothing to delete. */
   delete(deliveryIds: readonly string[]): void;
+}
+
+/** What endpoints answered to the attempts of deliveries, redacted; see `AttemptOutcome`. */
+export interface ExcerptStore {
+  /** Keeps several in one disk write; an attempt has one, the first. */
+  put(excerpts: readonly KeptExcerpt[]): void;
+  /** By attempt id; empty where nothing is kept. */
+  of(deliveryId: string): ReadonlyMap<string, string>;
+  /** Of all attempts of these deliveries: one disk write, none where there is nothing to delete. */
+  delete(deliveryIds: readonly string[]): void;
+}
+
+export interface KeptExcerpt {
+  readonly deliveryId: string;
+  readonly attemptId: string;
+  readonly excerpt: string;
 }
 
 /** When credentials were last used, Unix ms; may lack the last minutes. */
@@ -79,9 +96,16 @@ const migrations: readonly Migration[] = [
       CREATE TABLE last_used (credential TEXT PRIMARY KEY, at_ms INTEGER NOT NULL)
         STRICT, WITHOUT ROWID;`,
   },
+  {
+    id: 2,
+    sql: `
+      CREATE TABLE excerpts (delivery_id TEXT NOT NULL, attempt_id TEXT NOT NULL,
+        value BLOB NOT NULL, PRIMARY KEY (delivery_id, attempt_id)) STRICT, WITHOUT ROWID;`,
+  },
 ];
 
 const BODY = 'body';
+const EXCERPT = 'excerpt';
 /** Opens only under the right key: tells a wrong key apart from a broken row, and at start. */
 const CANARY = { id: 'master-key', purpose: 'canary' } as const;
 
@@ -100,6 +124,7 @@ export function openSecretStore(options: SecretStoreOptions): SecretStore {
     return {
       ...values,
       bodies: bodyStore(database, seal),
+      excerpts: excerptStore(database, seal),
       lastUsed: lastUsedStore(database),
       close: () => void database.close(),
     };
@@ -165,6 +190,33 @@ function bodyStore(database: SqliteDatabase, seal: Seal): BodyStore {
       return row && seal.open(deliveryId, BODY, row.value);
     },
     ids: () => ids.all(),
+    delete: database.transaction((deliveryIds) => {
+      for (const deliveryId of deliveryIds) remove.run(deliveryId);
+    }),
+  };
+}
+
+function excerptStore(database: SqliteDatabase, seal: Seal): ExcerptStore {
+  const put = database.prepare<[string, string, Uint8Array]>(
+    'INSERT INTO excerpts (delivery_id, attempt_id, value) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
+  );
+  const of = database.prepare<[string], { attempt_id: string; value: Buffer }>(
+    'SELECT attempt_id, value FROM excerpts WHERE delivery_id = ?',
+  );
+  const remove = database.prepare<[string]>('DELETE FROM excerpts WHERE delivery_id = ?');
+  // An attempt's id is enough to tell it from any other.
+  const sealed = (attemptId: string, excerpt: string) =>
+    seal.close(attemptId, EXCERPT, Buffer.from(excerpt, 'utf8'));
+  const opened = (attemptId: string, value: Uint8Array) =>
+    Buffer.from(seal.open(attemptId, EXCERPT, value)).toString('utf8');
+  return {
+    put: database.transaction((excerpts) => {
+      for (const { deliveryId, attemptId, excerpt } of excerpts) {
+        put.run(deliveryId, attemptId, sealed(attemptId, excerpt));
+      }
+    }),
+    of: (deliveryId) =>
+      new Map(of.all(deliveryId).map((row) => [row.attempt_id, opened(row.attempt_id, row.value)])),
     delete: database.transaction((deliveryIds) => {
       for (const deliveryId of deliveryIds) remove.run(deliveryId);
     }),

@@ -13,6 +13,7 @@ import { type Part, type Supervision, supervise } from '../actors/supervision.ts
 import { tick } from '../actors/ticker.ts';
 import { runTimers } from '../actors/timers.ts';
 import type { History } from '../sqlite/history/store.ts';
+import type { SecretStore } from '../sqlite/secret-store.ts';
 import type { Clock } from '../streams/clock.ts';
 import type { Random } from '../streams/random.ts';
 import type { Stream } from '../streams/stream.ts';
@@ -33,6 +34,7 @@ export interface PartsOptions {
   readonly lost: LostWork;
   readonly notifier: Notifier;
   readonly contents: DeliveryContents;
+  readonly secrets: Pick<SecretStore, 'excerpts'>;
   readonly clock: Clock;
   readonly random: Random;
   readonly health: Health;
@@ -127,6 +129,7 @@ function delivererPart(options: PartsOptions): Part {
   const faults = metrics.counter('svc_delivery_faults_total', 'Faults of our own while delivering');
   const deliverer = new Deliverer({
     ...{ host, stream, clock, random, notifier, contents },
+    keepExcerpts: (excerpts) => options.secrets.excerpts.put(excerpts),
     onFault(what, error) {
       faults.inc();
       log.warn({ err: error, part: 'deliverer' }, `Delivering: ${what} failed`);
@@ -138,6 +141,12 @@ function delivererPart(options: PartsOptions): Part {
   });
   metrics.gauge('svc_deliveries_in_flight', 'Attempts under way', [], (gauge) =>
     gauge.set(deliverer.inFlight()),
+  );
+  metrics.gauge(
+    'svc_delivery_lanes',
+    'Destinations with something to send, or failing',
+    [],
+    (gauge) => gauge.set(deliverer.lanes()),
   );
   return { name: 'deliverer', run: (signal) => deliverer.run(signal) };
 }

@@ -1,26 +1,23 @@
 /**
  * One attempt of one delivery, in three steps: a commit that rechecks everything and opens it, the
- * sending under a deadline that began with that commit, and a commit with its outcome. The outcome
- * names the attempt, so that it can never be taken for that of another.
+ * sending under a deadline that began with that commit, and a commit with its outcome
+ * (`outcome.ts`).
  */
 import type { DeliveryContext, DeliveryEvent } from '../../machines/delivery.ts';
-import { retryDelayMs } from '../../machines/retry-schedule.ts';
+import type { DestinationContext, DestinationKind } from '../../machines/destination.ts';
 import type { Clock } from '../../streams/clock.ts';
-import type { Actor } from '../../streams/commit/commit.ts';
-import { fraction, type Random, ulid } from '../../streams/random.ts';
+import { type Actor, SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
+import { type Random, ulid } from '../../streams/random.ts';
+import { personBehind } from '../alerting/eligible.ts';
 import type { Draft, Host, ProjectView } from '../host-port.ts';
-import type { AttemptOutcome, Notifier, Target } from '../notifier-port.ts';
+import { ATTEMPT_MS, type AttemptOutcome, type Notifier, type Target } from '../notifier-port.ts';
+import type { Bodies, BodySource } from './bodies.ts';
+import type { Excerpts } from './excerpts.ts';
 import { recheck } from './recheck.ts';
 import type { OpenAttempt, WakeUp } from './wake-ups.ts';
 
 /** What an attempt is made of besides its row; secrets and bodies are never in a commit. */
-export interface DeliveryContents {
-  /** The stored body of a delivery, rendered and stored at the first call. */
-  body(
-    view: ProjectView,
-    delivery: DeliveryContext,
-    id: string,
-  ): { bytes: Uint8Array; digest: string };
+export interface DeliveryContents extends BodySource {
   /** Where the delivery goes, unsealed. Throws when that is not sealed here. */
   target(view: ProjectView, delivery: DeliveryContext): Target;
   /** Deliveries whose body is stored. */
@@ -34,15 +31,14 @@ export interface AttemptDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly notifier: Notifier;
-  readonly contents: DeliveryContents;
+  readonly contents: Pick<DeliveryContents, 'target'>;
+  readonly bodies: Pick<Bodies, 'of'>;
+  readonly excerpts: Pick<Excerpts, 'add'>;
   /** Counted and logged by the caller. */
   readonly onFault: (what: string, error: unknown) => void;
 }
 
-/** One attempt: 10 s in all from the commit that opened it. */
-const ATTEMPT_MS = 10_000;
-
-const delivererActor: Actor = { kind: 'service', name: 'deliverer' };
+export const delivererActor: Actor = { kind: 'service', name: 'deliverer' };
 
 /** `notDue`: ended or moved on meanwhile, or to be tried by another wake-up. */
 export type Opened =
@@ -62,49 +58,58 @@ export async function openAttempt(
   deps: AttemptDeps,
   { project, delivery }: WakeUp,
 ): Promise<Opened> {
-  const { clock, host, random } = deps;
+  const { bodies, clock, host, random } = deps;
   const attemptId = `att_${ulid(clock.now(), random)}`;
   const view = host.view(project);
   const row = view.instance('delivery', delivery);
   if (!row || row.final) return { kind: 'notDue' };
   const context = row.context as unknown as DeliveryContext;
-  const body = recheck(view, context) ? undefined : bodyOf(deps, view, context, delivery);
+  const isStill = recheck(view, context, activePeople(host)) === undefined;
+  const body = isStill ? await bodies.of(view, context, delivery) : undefined;
   let decidedMs = 0;
   const { answer } = await host.submit({
     project,
     by: delivererActor,
     decide(draft) {
       decidedMs = clock.elapsed();
-      return openInDraft(draft, delivery, attemptId, body?.digest);
+      return openInDraft(host, draft, { delivery, attemptId, bodyDigest: body?.digest });
     },
   });
   if (answer !== 'open' || !body) return { kind: answer === 'suppressed' ? answer : 'notDue' };
-  const deadlineMs = decidedMs + ATTEMPT_MS;
+  const kind = kindOf(host.view(project), context);
+  const deadlineMs = decidedMs + ATTEMPT_MS[kind];
   const attempt = { project, delivery, attemptId, context, body: body.bytes, deadlineMs };
   return { kind: 'open', attempt };
 }
 
-function bodyOf(
-  { contents }: AttemptDeps,
-  view: ProjectView,
-  context: DeliveryContext,
-  id: string,
-) {
-  const body = contents.body(view, context, id);
-  if (context.bodyDigest === null || context.bodyDigest === body.digest) return body;
-  throw new Error(`The stored body of ${id} is not the one of its earlier attempts`);
+/** Kind of the delivery's destination. Throws when there is none: a bug, rows are never removed. */
+export function kindOf(view: ProjectView, { destination }: DeliveryContext): DestinationKind {
+  const row = view.instance('destination', destination);
+  if (!row) throw new Error(`A delivery is for the unknown destination ${destination}`);
+  return (row.context as unknown as DestinationContext).kind;
+}
+
+function activePeople(host: Pick<Host, 'view'>) {
+  return (person: string): boolean =>
+    host.view(SYSTEM_PROJECT).instance('person', person)?.value === 'active';
+}
+
+interface Opening {
+  readonly delivery: string;
+  readonly attemptId: string;
+  readonly bodyDigest: string | undefined;
 }
 
 function openInDraft(
+  host: Host,
   draft: Draft,
-  id: string,
-  attemptId: string,
-  bodyDigest: string | undefined,
+  { delivery: id, attemptId, bodyDigest }: Opening,
 ): Opened['kind'] {
   const delivery = draft.instance('delivery', id);
   if (delivery?.value !== 'queued' && delivery?.value !== 'rechecking') return 'notDue';
   const { at } = draft;
-  const reason = recheck(draft, delivery.context as unknown as DeliveryContext);
+  const context = delivery.context as unknown as DeliveryContext;
+  const reason = recheck(draft, context, activePeople(host));
   if (!reason && bodyDigest === undefined) return 'notDue';
   if (delivery.value === 'queued') draft.send('delivery', id, { type: 'attemptDue', at });
   const event: DeliveryEvent = reason
@@ -118,8 +123,11 @@ function openInDraft(
 
 /** Sends it; resolves with the outcome, a fault of ours included. */
 export async function sendAttempt(deps: AttemptDeps, attempt: Attempt): Promise<AttemptOutcome> {
-  const { clock, contents, host, notifier } = deps;
-  const { project, delivery: deliveryId, attemptId, context, body, deadlineMs } = attempt;
+  const { contents, excerpts, host } = deps;
+  const { project, delivery: deliveryId, attemptId, context } = attempt;
+  if (isLockedOut(host, attempt)) {
+    return { kind: 'failed', unknown: false, error: 'Not sent: the person was locked out' };
+  }
   let target: Target;
   try {
     target = contents.target(host.view(project), context);
@@ -128,6 +136,23 @@ export async function sendAttempt(deps: AttemptDeps, attempt: Attempt): Promise<
     const message = 'The address or the secret of the destination could not be read';
     return { kind: 'failed', unknown: false, error: message };
   }
+  const outcome = await outcomeOf(deps, attempt, target);
+  excerpts.add({ deliveryId, attemptId, excerpt: outcome.excerpt ?? '' });
+  return outcome;
+}
+
+/** People are of no project, so that their end may come between the decision and its commit. */
+function isLockedOut(host: Host, { project, context }: Attempt): boolean {
+  if (context.recipient === null) return false;
+  const person = personBehind(host.view(project), context.recipient);
+  return person !== undefined && !activePeople(host)(person);
+}
+
+async function outcomeOf(
+  { clock, notifier, onFault }: AttemptDeps,
+  { delivery: deliveryId, attemptId, context, body, deadlineMs }: Attempt,
+  target: Target,
+): Promise<AttemptOutcome> {
   try {
     return await notifier.attempt({
       ...{ deliveryId, attemptId, body, target, incident: context.incident },
@@ -136,94 +161,9 @@ export async function sendAttempt(deps: AttemptDeps, attempt: Attempt): Promise<
       deadlineElapsedMs: deadlineMs,
     });
   } catch (error) {
-    deps.onFault(`sending ${deliveryId}`, error);
+    onFault(`sending ${deliveryId}`, error);
     return { kind: 'failed', unknown: true, error: 'The attempt broke off by a fault of ours' };
   }
-}
-
-/** The commit that ends the attempt. */
-export async function recordOutcome(
-  { host, random }: AttemptDeps,
-  { project, delivery, attemptId }: OpenAttempt,
-  outcome: AttemptOutcome,
-): Promise<void> {
-  const jitter = fraction(random);
-  await host.submit({
-    project,
-    by: delivererActor,
-    decide(draft) {
-      const row = draft.instance('delivery', delivery);
-      if (row?.value !== 'sending') return;
-      const context = row.context as unknown as DeliveryContext;
-      const event = outcomeEvent(outcome, context, draft.at, jitter);
-      draft.send('delivery', delivery, { ...event, attemptId });
-      tellDestination(draft, context.destination, outcome);
-    },
-  });
-}
-
-/** The commit for an attempt whose process did not live to tell its outcome. */
-export async function recordLost(
-  { host, random }: AttemptDeps,
-  { project, delivery, attemptId }: OpenAttempt,
-): Promise<void> {
-  const jitter = fraction(random);
-  await host.submit({
-    project,
-    by: delivererActor,
-    decide(draft) {
-      const row = draft.instance('delivery', delivery);
-      if (row?.value !== 'sending') return;
-      const { at } = draft;
-      const delayMs = delayOf(row.context as unknown as DeliveryContext, at, jitter);
-      draft.send('delivery', delivery, { type: 'attemptLost', at, attemptId, delayMs });
-    },
-  });
-}
-
-function outcomeEvent(
-  outcome: AttemptOutcome,
-  context: DeliveryContext,
-  at: number,
-  jitter: number,
-): DeliveryEvent {
-  const httpStatus = outcome.httpStatus ?? null;
-  switch (outcome.kind) {
-    case 'accepted':
-      return { type: 'accepted', at, httpStatus };
-    case 'refused':
-      return { type: 'refused', at, httpStatus, error: outcome.error };
-    case 'failed': {
-      const { unknown, error, retryAfterMs } = outcome;
-      const delayMs = delayOf(context, at, jitter, retryAfterMs);
-      return { type: 'attemptFailed', at, unknown, httpStatus, error, delayMs };
-    }
-  }
-}
-
-/** Wait before the next attempt, ms; null when it would come after the 24 hours. */
-function delayOf(
-  context: DeliveryContext,
-  at: number,
-  jitter: number,
-  retryAfterMs?: number,
-): number | null {
-  const attempt = context.attempts.length;
-  return retryDelayMs({ attempt, jitter, ageMs: at - context.createdMs, retryAfterMs }) ?? null;
-}
-
-/** 410, or days of failures: it is left alone until somebody has mended and resumed it. */
-function tellDestination(draft: Draft, destination: string, outcome: AttemptOutcome): void {
-  const { at } = draft;
-  if (outcome.kind === 'accepted') {
-    draft.send('destination', destination, { type: 'attemptAccepted', at });
-    return;
-  }
-  const { error } = outcome;
-  draft.send('destination', destination, { type: 'attemptFailed', at, error });
-  if (outcome.kind !== 'refused' || !outcome.pauseDestination) return;
-  const paused = { type: 'paused', at, reason: error, by: 'deliverer' };
-  draft.send('destination', destination, paused);
 }
 
 function eventName(event: DeliveryContext['event']): string {

@@ -5,21 +5,25 @@
  * again under the same delivery id. At least once, never more often than rows say.
  */
 import type { DeliveryContext } from '../../machines/delivery.ts';
+import type { DestinationKind } from '../../machines/destination.ts';
 import type { Commit } from '../../streams/commit/commit.ts';
 import { pause } from '../../streams/pause.ts';
 import type { Stream } from '../../streams/stream.ts';
-import type { AttemptOutcome } from '../notifier-port.ts';
+import { ATTEMPT_MS, type AttemptOutcome } from '../notifier-port.ts';
 import { isPassing } from '../passing.ts';
 import {
   type AttemptDeps,
+  type DeliveryContents,
+  kindOf,
   openAttempt,
-  recordLost,
-  recordOutcome,
   sendAttempt,
 } from './attempt.ts';
+import { Bodies } from './bodies.ts';
 import { Discards } from './discards.ts';
+import { Excerpts, type ExcerptsDeps } from './excerpts.ts';
 import type { AttemptResult } from './lane.ts';
 import { Lanes, type Start } from './lanes.ts';
+import { isBounce, recordLost, recordOutcome } from './outcome.ts';
 import {
   DELIVERIES_STREAM,
   outstandingDeliveries,
@@ -31,36 +35,54 @@ import {
 
 export type { DeliveryContents } from './attempt.ts';
 
-export interface DelivererDeps extends AttemptDeps {
+export interface DelivererDeps extends Omit<AttemptDeps, 'contents' | 'bodies' | 'excerpts'> {
   readonly stream: Stream;
+  readonly contents: DeliveryContents;
+  /** Keeps excerpts of answers in one write. */
+  readonly keepExcerpts: ExcerptsDeps['keep'];
   readonly onAttempt: (outcome: AttemptOutcome['kind'] | 'suppressed', durationMs: number) => void;
 }
 
 /** How often rows are swept for lost wake-ups and dead attempts, ms. */
 const SWEEP_MS = 30_000;
-/** An attempt is over after 10 s; with clocks that differ and its commit, nobody's after this, ms. */
-const LOST_AFTER_MS = 15_000;
+/** With clocks that differ and its commit, an attempt is nobody's so long after its end, ms. */
+const LOST_GRACE_MS = 5_000;
 const RETRY_MS = 500;
+/** Slack takes one message a second (webhooks.md, chats), ms. */
+const SPACING_MS: Readonly<Partial<Record<DestinationKind, number>>> = { slack: 1_000 };
+
+/** What the end of an attempt says to its lane. */
+interface Ended {
+  readonly result: AttemptResult;
+  /** For how long the endpoint wants no attempt, ms. */
+  readonly restMs?: number;
+}
+
+const NOTHING_SENT: Ended = { result: 'neutral' };
 
 export class Deliverer {
-  readonly #deps: DelivererDeps;
+  readonly #deps: DelivererDeps & AttemptDeps;
   readonly #lanes = new Lanes();
   readonly #discards: Discards;
+  readonly #excerpts: Excerpts;
   readonly #attempts = new Set<Promise<void>>();
   /** Deliveries this process has opened an attempt of, until its outcome is committed. */
   readonly #open = new Set<string>();
+  /** Kinds of destination that this process cannot send to, and has said so. */
+  readonly #untellable = new Set<DestinationKind>();
   #stopped = false;
-  #cancelProbe: (() => void) | undefined;
+  #cancelWake: (() => void) | undefined;
   #sweeping: Promise<void> = Promise.resolve();
   #cancelSweep: (() => void) | undefined;
 
   constructor(deps: DelivererDeps) {
-    this.#deps = deps;
     const { clock, contents, onFault } = deps;
+    this.#excerpts = new Excerpts({ clock, onFault, keep: deps.keepExcerpts });
+    this.#deps = { ...deps, excerpts: this.#excerpts, bodies: new Bodies(contents) };
     this.#discards = new Discards({ clock, onFault, discard: (ids) => contents.discard(ids) });
   }
 
-  /** Runs until `signal`, then waits for attempts under way (10 s at most each) to be recorded. */
+  /** Runs until `signal`, then waits for attempts under way (`ATTEMPT_MS` each) to be recorded. */
   async run(signal: AbortSignal): Promise<void> {
     const { host, stream, onFault } = this.#deps;
     this.#stopped = false;
@@ -87,12 +109,13 @@ export class Deliverer {
     } finally {
       this.#stopped = true;
       signal.removeEventListener('abort', stop);
-      this.#cancelProbe?.();
+      this.#cancelWake?.();
       this.#cancelSweep?.();
       await consumer.close();
       await Promise.all([...this.#attempts, this.#sweeping]);
       for (const end of undo) end();
       this.#discards.flush();
+      this.#excerpts.flush();
     }
   }
 
@@ -115,22 +138,41 @@ export class Deliverer {
   }
 
   #enqueue({ project, delivery }: WakeUp): void {
-    const row = this.#deps.host.view(project).instance('delivery', delivery);
+    const view = this.#deps.host.view(project);
+    const row = view.instance('delivery', delivery);
     if (!row || row.final || this.#open.has(delivery)) return;
-    const { destination, incident } = row.context as unknown as DeliveryContext;
-    this.#lanes.add(destination, { project, delivery, incident });
+    const context = row.context as unknown as DeliveryContext;
+    const kind = kindOf(view, context);
+    if (!this.#canSend(kind)) return;
+    const { destination, incident, recipient } = context;
+    const job = { project, delivery, incident, recipient };
+    this.#lanes.add(destination, job, SPACING_MS[kind]);
     this.#pump();
   }
 
-  /** Starts what may start, and comes back when a breaker lets a probe through. */
+  /**
+   * What this process is not set up to send waits, for one that is or for its 24 hours, and is told
+   * once: an attempt that cannot succeed would only use up its schedule.
+   */
+  #canSend(kind: DestinationKind): boolean {
+    if (this.#deps.notifier.sendsTo(kind)) return true;
+    if (!this.#untellable.has(kind)) {
+      this.#untellable.add(kind);
+      const error = new Error('What is for it waits until it expires');
+      this.#deps.onFault(`sending to ${kind}, which this service is not set up for,`, error);
+    }
+    return false;
+  }
+
+  /** Starts what may start, and comes back when a lane may let the next one through. */
   #pump(): void {
-    this.#cancelProbe?.();
+    this.#cancelWake?.();
     if (this.#stopped) return;
     const { clock } = this.#deps;
     for (let start = this.#next(); start; start = this.#next()) this.#begin(start);
-    const probeAtMs = this.#lanes.probeAtMs(clock.elapsed());
-    if (probeAtMs === undefined) return;
-    this.#cancelProbe = clock.wakeAfter(probeAtMs - clock.elapsed(), () => this.#pump());
+    const wakeAtMs = this.#lanes.wakeAtMs(clock.elapsed());
+    if (wakeAtMs === undefined) return;
+    this.#cancelWake = clock.wakeAfter(wakeAtMs - clock.elapsed(), () => this.#pump());
   }
 
   #next(): Start | undefined {
@@ -140,30 +182,30 @@ export class Deliverer {
   #begin(start: Start): void {
     const { clock, onFault } = this.#deps;
     const attempt = this.#attempt(start.job)
-      .catch((error: unknown): AttemptResult => {
+      .catch((error: unknown): Ended => {
         onFault(`delivery ${start.job.delivery}`, error);
-        return 'neutral';
+        return NOTHING_SENT;
       })
-      .then((result) => {
+      .then(({ result, restMs }) => {
         this.#attempts.delete(attempt);
-        this.#lanes.end(start, result, clock.elapsed());
+        this.#lanes.end(start, result, clock.elapsed(), restMs);
         this.#pump();
       });
     this.#attempts.add(attempt);
   }
 
-  async #attempt(job: WakeUp): Promise<AttemptResult> {
+  async #attempt(job: WakeUp): Promise<Ended> {
     const { clock, onAttempt } = this.#deps;
     this.#open.add(job.delivery);
     try {
       const opened = await openAttempt(this.#deps, job);
       if (opened.kind === 'suppressed') onAttempt('suppressed', 0);
-      if (opened.kind !== 'open') return 'neutral';
+      if (opened.kind !== 'open') return NOTHING_SENT;
       const startedMs = clock.elapsed();
       const outcome = await sendAttempt(this.#deps, opened.attempt);
       onAttempt(outcome.kind, clock.elapsed() - startedMs);
       await this.#persist(() => recordOutcome(this.#deps, opened.attempt, outcome));
-      return outcome.kind === 'accepted' ? 'healthy' : 'failing';
+      return endedBy(outcome);
     } finally {
       this.#open.delete(job.delivery);
     }
@@ -201,16 +243,25 @@ export class Deliverer {
     const { due, sending } = await outstandingDeliveries(this.#deps.host);
     for (const wakeUp of due) await this.#tellFault(wakeUp, () => this.#enqueue(wakeUp));
     const others = sending.filter(({ delivery }) => !this.#open.has(delivery));
+    const young = others.filter((each) => !this.#isLost(each));
     for (const attempt of others.filter((each) => this.#isLost(each))) {
       if (this.#stopped) break;
       await this.#tellFault(attempt, () => this.#persist(() => recordLost(this.#deps, attempt)));
     }
-    return others.every((each) => this.#isLost(each)) ? SWEEP_MS : LOST_AFTER_MS;
+    return Math.min(SWEEP_MS, ...young.map((each) => this.#lostAfterMs(each)));
   }
 
   /** Another process may still be at it while it is young, on either side of now: clocks differ. */
-  #isLost({ startedMs }: RecordedAttempt): boolean {
-    return Math.abs(this.#deps.clock.now() - startedMs) >= LOST_AFTER_MS;
+  #isLost(attempt: RecordedAttempt): boolean {
+    const ageMs = Math.abs(this.#deps.clock.now() - attempt.startedMs);
+    return ageMs >= this.#lostAfterMs(attempt);
+  }
+
+  /** Since its start, ms. */
+  #lostAfterMs({ project, delivery }: RecordedAttempt): number {
+    const view = this.#deps.host.view(project);
+    const context = view.instance('delivery', delivery)?.context as unknown as DeliveryContext;
+    return ATTEMPT_MS[kindOf(view, context)] + LOST_GRACE_MS;
   }
 
   async #tellFault({ delivery }: WakeUp, work: () => void | Promise<void>): Promise<void> {
@@ -226,9 +277,10 @@ export class Deliverer {
    * does the lane of a destination.
    */
   #forgetEnded({ project, decisions }: Commit): void {
+    const nowMs = this.#deps.clock.elapsed();
     for (const { machine, instance, final } of decisions.flatMap(({ steps }) => steps)) {
       if (machine === 'delivery' && final) this.#discards.add(instance);
-      if (machine === 'destination' && final) this.#lanes.retire(project, instance);
+      if (machine === 'destination' && final) this.#lanes.retire(project, instance, nowMs);
     }
   }
 
@@ -243,4 +295,11 @@ export class Deliverer {
       onFault('looking for bodies that are left over', error);
     }
   }
+}
+
+function endedBy(outcome: AttemptOutcome): Ended {
+  if (outcome.kind === 'accepted') return { result: 'healthy' };
+  if (isBounce(outcome)) return NOTHING_SENT;
+  const restMs = outcome.kind === 'failed' && outcome.slows ? (outcome.retryAfterMs ?? 0) : 0;
+  return { result: 'failing', restMs };
 }

@@ -3,8 +3,9 @@
  * leave a failing endpoint alone. Soft state: rows say what is due, a restart begins anew.
  *
  * One to eight in flight, growing by one with each success, back to one on failure; strict order
- * only within one incident. The breaker opens after five straight failures and lets one probe
- * through after 30 s, doubling to 15 minutes (webhooks.md, Attempts).
+ * only within one incident of one recipient. The breaker opens after five straight failures and
+ * lets one probe through after 30 s, doubling to 15 minutes. An endpoint that says for how long it
+ * wants rest gets it, up to those 15 minutes (webhooks.md, Attempts).
  */
 
 const IN_FLIGHT_MAX = 8;
@@ -18,19 +19,31 @@ export type AttemptResult = 'healthy' | 'failing' | 'neutral';
 export interface LaneJob {
   readonly project: string;
   readonly delivery: string;
-  /** Deliveries of one incident go one after the other. */
+  /** Deliveries of one incident to one recipient go one after the other. */
   readonly incident: string;
+  readonly recipient: string | null;
 }
 
 export class Lane {
   readonly #waiting = new Map<string, LaneJob>();
-  readonly #incidents = new Set<string>();
+  /** What is in flight, as `orderOf` tells it. */
+  readonly #ordered = new Set<string>();
   readonly #inFlight = new Set<string>();
+  readonly #spacingMs: number;
   #limit = 1;
   #straightFailures = 0;
   #breakerMs = BREAKER_MS;
   #openUntilMs = 0;
+  #restUntilMs = 0;
+  /** The last delivery taken, and when the next could have gone without it. */
+  #last = { delivery: '', beforeMs: 0 };
+  #nextStartMs = 0;
   #retired = false;
+
+  /** @param spacingMs between the starts of two attempts, ms; 0 = none */
+  constructor(spacingMs = 0) {
+    this.#spacingMs = spacingMs;
+  }
 
   /** Queues a delivery; one that waits or is in flight already changes nothing. */
   add(job: LaneJob): void {
@@ -39,25 +52,35 @@ export class Lane {
 
   /** Takes the next delivery that may start now. @param nowMs elapsed time, ms */
   take(nowMs: number): LaneJob | undefined {
-    if (nowMs < this.#openUntilMs || this.#inFlight.size >= this.#limit) return undefined;
+    if (nowMs < this.#closedUntilMs() || this.#inFlight.size >= this.#limit) return undefined;
     for (const job of this.#waiting.values()) {
-      if (this.#incidents.has(job.incident)) continue;
+      if (this.#ordered.has(orderOf(job))) continue;
       this.#waiting.delete(job.delivery);
       this.#inFlight.add(job.delivery);
-      this.#incidents.add(job.incident);
+      this.#ordered.add(orderOf(job));
+      this.#last = { delivery: job.delivery, beforeMs: this.#nextStartMs };
+      this.#nextStartMs = nowMs + this.#spacingMs;
       return job;
     }
     return undefined;
   }
 
-  /** The delivery's attempt ended. Throws when it was not taken before: a bug. */
-  end(job: LaneJob, result: AttemptResult, nowMs: number): void {
+  /**
+   * The delivery's attempt ended. Throws when it was not taken before: a bug.
+   *
+   * @param restMs for how long the endpoint wants no attempt, ms
+   */
+  end(job: LaneJob, result: AttemptResult, nowMs: number, restMs = 0): void {
     if (!this.#inFlight.delete(job.delivery)) {
       throw new Error(`${job.delivery} ended and was not under way`);
     }
-    this.#incidents.delete(job.incident);
+    this.#ordered.delete(orderOf(job));
     if (result === 'healthy') this.#recover();
     if (result === 'failing') this.#fail(nowMs);
+    if (restMs > 0) this.#restUntilMs = nowMs + Math.min(restMs, BREAKER_MS_MAX);
+    // What was not sent needs no distance from what is.
+    const isLast = this.#last.delivery === job.delivery;
+    if (result === 'neutral' && isLast) this.#nextStartMs = this.#last.beforeMs;
   }
 
   /**
@@ -67,17 +90,23 @@ export class Lane {
   retire(): void {
     this.#retired = true;
     this.#openUntilMs = 0;
+    this.#restUntilMs = 0;
   }
 
   /** Nothing waits, nothing is in flight, no failure is to be remembered: it can be forgotten. */
-  isIdle(): boolean {
-    const isBusy = this.#waiting.size > 0 || this.#inFlight.size > 0;
-    return !isBusy && (this.#retired || this.#straightFailures === 0);
+  isIdle(nowMs: number): boolean {
+    if (this.#waiting.size > 0 || this.#inFlight.size > 0) return false;
+    return this.#retired || (this.#straightFailures === 0 && nowMs >= this.#closedUntilMs());
   }
 
-  /** Elapsed time (ms) at which a probe may go, while the breaker is open and something waits. */
-  probeAtMs(nowMs: number): number | undefined {
-    return this.#waiting.size > 0 && this.#openUntilMs > nowMs ? this.#openUntilMs : undefined;
+  /** Elapsed time (ms) at which the next may go, while none may and something waits. */
+  wakeAtMs(nowMs: number): number | undefined {
+    const untilMs = this.#closedUntilMs();
+    return this.#waiting.size > 0 && untilMs > nowMs ? untilMs : undefined;
+  }
+
+  #closedUntilMs(): number {
+    return Math.max(this.#openUntilMs, this.#restUntilMs, this.#nextStartMs);
   }
 
   #recover(): void {
@@ -95,4 +124,8 @@ export class Lane {
     this.#openUntilMs = nowMs + this.#breakerMs;
     this.#breakerMs = Math.min(this.#breakerMs * 2, BREAKER_MS_MAX);
   }
+}
+
+function orderOf({ incident, recipient }: LaneJob): string {
+  return recipient === null ? incident : `${incident} ${recipient}`;
 }

@@ -31,14 +31,18 @@ export class Lanes {
     return this.#inFlight;
   }
 
-  /** Queues a delivery for its destination; twice is once. */
-  add(destination: string, job: LaneJob): void {
+  /**
+   * Queues a delivery for its destination; twice is once.
+   *
+   * @param spacingMs between the starts of two attempts there, ms
+   */
+  add(destination: string, job: LaneJob, spacingMs = 0): void {
     let project = this.#projects.get(job.project);
     if (!project) {
       project = { lanes: new Map(), inFlight: 0 };
       this.#projects.set(job.project, project);
     }
-    const lane = project.lanes.get(destination) ?? new Lane();
+    const lane = project.lanes.get(destination) ?? new Lane(spacingMs);
     project.lanes.set(destination, lane);
     lane.add(job);
   }
@@ -58,22 +62,22 @@ export class Lanes {
     return undefined;
   }
 
-  /** The attempt of a taken delivery ended. */
-  end({ job, destination }: Start, result: AttemptResult, nowMs: number): void {
+  /** The attempt of a taken delivery ended; see `Lane.end`. */
+  end({ job, destination }: Start, result: AttemptResult, nowMs: number, restMs = 0): void {
     const project = this.#projects.get(job.project);
     const lane = project?.lanes.get(destination);
     if (!project || !lane) throw new Error(`${job.delivery} ended and was not under way`);
-    lane.end(job, result, nowMs);
+    lane.end(job, result, nowMs, restMs);
     project.inFlight--;
     this.#inFlight--;
-    if (lane.isIdle()) this.#forget(job.project, destination);
+    if (lane.isIdle(nowMs)) this.#forget(job.project, destination);
   }
 
   /** The destination is deleted: its lane goes when nothing is left in it, failing or not. */
-  retire(project: string, destination: string): void {
+  retire(project: string, destination: string, nowMs: number): void {
     const lane = this.#projects.get(project)?.lanes.get(destination);
     lane?.retire();
-    if (lane?.isIdle()) this.#forget(project, destination);
+    if (lane?.isIdle(nowMs)) this.#forget(project, destination);
   }
 
   /** Destinations that have a lane. */
@@ -87,12 +91,12 @@ export class Lanes {
     if (project?.lanes.size === 0) this.#projects.delete(id);
   }
 
-  /** Elapsed time (ms) at which the next breaker lets a probe through; undefined when none waits. */
-  probeAtMs(nowMs: number): number | undefined {
+  /** Elapsed time (ms) at which the next lane that lets none through may; undefined: none waits. */
+  wakeAtMs(nowMs: number): number | undefined {
     let first: number | undefined;
     for (const { lanes } of this.#projects.values()) {
       for (const lane of lanes.values()) {
-        const at = lane.probeAtMs(nowMs);
+        const at = lane.wakeAtMs(nowMs);
         if (at !== undefined) first = Math.min(first ?? at, at);
       }
     }

@@ -1,33 +1,32 @@
 /**
- * The recheck before every attempt: is this message still to be sent, to this destination? It runs
- * inside the commit that opens the attempt, so that nothing can change between checking and
- * sending (spec §3; evaluation.md 20 to 22).
+ * The recheck before every attempt: is this message still to be sent, to this destination and this
+ * recipient? It runs inside the commit that opens the attempt, so that nothing can change between
+ * checking and sending (spec §3; evaluation.md 20 to 22).
  */
 import type { AlertInstanceContext } from '../../machines/alert-instance-setup.ts';
 import type { AlertRuleContext } from '../../machines/alert-rule.ts';
-import type { DeliveryContext } from '../../machines/delivery.ts';
+import type { DeliveryContext, DeliveryReason } from '../../machines/delivery.ts';
+import { isMail, personBehind, whyNotTo } from '../alerting/eligible.ts';
 import { firingDeliveries, mayHaveArrived } from '../alerting/told.ts';
 import type { ProjectView } from '../host-port.ts';
 
 /** Why a delivery ends without (another) attempt. */
-export type SuppressedReason =
-  | 'SNOOZED'
-  | 'SUPERSEDED'
-  | 'PAUSED'
-  | 'DESTINATION_DELETED'
-  | 'RULE_CHANGED'
-  | 'RULE_PAUSED'
-  | 'RULE_DELETED'
-  | 'VM_DELETED';
+export type SuppressedReason = Exclude<DeliveryReason, 'EXPIRED' | 'REFUSED'>;
+
+/** May the person use the service at all? Persons are of no project: not read from its view. */
+export type IsPersonActive = (person: string) => boolean;
 
 /** The reason not to send, or undefined when the attempt may be opened. */
 export function recheck(
   view: ProjectView,
   delivery: DeliveryContext,
+  isPersonActive: IsPersonActive,
 ): SuppressedReason | undefined {
   const destination = view.instance('destination', delivery.destination);
   if (!destination || destination.final) return 'DESTINATION_DELETED';
   if (destination.value === 'paused') return 'PAUSED';
+  const reason = isMail(destination) && recheckRecipient(view, delivery, isPersonActive);
+  if (reason) return reason;
   switch (delivery.event) {
     case 'FIRING':
     case 'REPEATED':
@@ -37,6 +36,17 @@ export function recheck(
     case 'TEST':
       return undefined;
   }
+}
+
+function recheckRecipient(
+  view: ProjectView,
+  { recipient }: DeliveryContext,
+  isPersonActive: IsPersonActive,
+): SuppressedReason | undefined {
+  const reason = whyNotTo(view, recipient);
+  if (reason || recipient === null) return reason;
+  const person = personBehind(view, recipient);
+  return person !== undefined && isPersonActive(person) ? undefined : 'RECIPIENT_REMOVED';
 }
 
 /** What was on the wire at the recovery has an outcome since: perhaps it did not arrive. */
@@ -78,5 +88,8 @@ function recheckFiring(view: ProjectView, delivery: DeliveryContext): Suppressed
   if (delivery.evaluationRevision < evaluationRevision) {
     return spec.enabled ? 'RULE_CHANGED' : 'RULE_PAUSED';
   }
+  // Whoever takes a destination off a rule wants its messages to end there.
+  const isNamed = spec.destinationNames.some((name) => name.endsWith(`/${delivery.destination}`));
+  if (!isNamed) return 'RULE_CHANGED';
   return incident.snoozedUntilMs !== null ? 'SNOOZED' : undefined;
 }

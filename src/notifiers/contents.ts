@@ -45,9 +45,12 @@ export function createContents(deps: ContentsDeps): DeliveryContents {
   const { bodies } = deps;
   return {
     body(view, delivery, id) {
-      const bytes = bodies.get(id) ?? render(deps, view, delivery, id);
-      return { bytes, digest: createHash('sha256').update(bytes).digest('hex') };
+      const kept = bodies.get(id);
+      const bytes = kept ?? render(deps, view, delivery, id);
+      const digest = createHash('sha256').update(bytes).digest('hex');
+      return { bytes, digest, isKept: kept !== undefined };
     },
+    keep: (rendered) => bodies.putMissing(rendered),
     target: (view, delivery) => targetOf(deps, view, delivery),
     stored: () => bodies.ids(),
     discard: (deliveryIds) => bodies.delete(deliveryIds),
@@ -59,15 +62,14 @@ function render(deps: ContentsDeps, view: ProjectView, delivery: DeliveryContext
   const renderer = deps.renderers[kind];
   if (!renderer) throw new Error(`Nothing renders a message for ${kind}`);
   const nowMs = deps.clock.now();
-  const body = renderer(view, delivery, { id, publicUrl: deps.publicUrl(), nowMs });
-  deps.bodies.putMissing([{ deliveryId: id, body }]);
-  return body;
+  return renderer(view, delivery, { id, publicUrl: deps.publicUrl(), nowMs });
 }
 
 function targetOf(deps: ContentsDeps, view: ProjectView, delivery: DeliveryContext): Target {
-  const { kind, secrets } = destinationOf(view, delivery);
+  const destination = destinationOf(view, delivery);
+  const { kind, secrets } = destination;
   if (kind === 'email') return recipientOf(deps, view, delivery);
-  const url = unsealed(deps, urlIdOf(delivery.destination));
+  const url = unsealed(deps, urlIdOf(delivery.destination, destination));
   if (kind !== 'webhook') return { kind, url };
   return { kind, url, secrets: secrets.map(({ id }) => unsealed(deps, id)) };
 }

@@ -9,9 +9,10 @@ import type {
 
 export type Channels = { readonly [K in Target['kind']]?: Channel<K> };
 
-/** A target without a channel (mail where no server is configured) fails, and is tried again. */
+/** What is for a target without a channel (mail where no server is configured) is not to be asked. */
 export function createNotifier(channels: Channels): Notifier {
   return {
+    sendsTo: (kind) => channels[kind] !== undefined,
     attempt(request) {
       const channel = channels[request.target.kind];
       if (!channel) return Promise.resolve(withoutChannel(request));

@@ -7,7 +7,8 @@ import { createHash } from 'node:crypto';
 import { decideEdge } from '../../actors/alerting/edges.ts';
 import { expandAlerting } from '../../actors/alerting/expand.ts';
 import { submitInParts } from '../../actors/alerting/in-parts.ts';
-import { type AttemptDeps, openAttempt, recordOutcome } from '../../actors/delivery/attempt.ts';
+import { type AttemptDeps, openAttempt } from '../../actors/delivery/attempt.ts';
+import { recordOutcome } from '../../actors/delivery/outcome.ts';
 import { outstandingDeliveries } from '../../actors/delivery/wake-ups.ts';
 import { createHost, type RunningHost } from '../../actors/host.ts';
 import type { Draft } from '../../actors/host-port.ts';
@@ -24,7 +25,7 @@ const replayActor: Actor = { kind: 'service', name: 'replay' };
 /** Edges decided by one commit; halved where they are too large together. */
 const EDGES_MAX = 50;
 const TIMERS_MAX = 500;
-const EMPTY = { bytes: new Uint8Array(), digest: createHash('sha256').digest('hex') };
+const EMPTY = { bytes: new Uint8Array(), digest: createHash('sha256').digest('hex'), isKept: true };
 
 export class ReplayNode {
   readonly host: RunningHost;
@@ -65,15 +66,13 @@ export class ReplayNode {
       attempts: {
         ...{ host, clock, random },
         notifier: {
+          sendsTo: () => true,
           attempt: () => Promise.resolve({ kind: 'accepted', httpStatus: 200 }),
           close: () => Promise.resolve(),
         },
-        contents: {
-          body: () => EMPTY,
-          target: () => ({ kind: 'webhook', url: '', secrets: [] }),
-          stored: () => [],
-          discard: () => {},
-        },
+        contents: { target: () => ({ kind: 'webhook', url: '', secrets: [] }) },
+        bodies: { of: () => Promise.resolve(EMPTY) },
+        excerpts: { add: () => {} },
         onFault: (_, error) => {
           throw error;
         },

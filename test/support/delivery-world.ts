@@ -12,8 +12,14 @@ import {
   type DelivererDeps,
   type DeliveryContents,
 } from '../../actors/delivery/deliverer.ts';
+import type { AnswerExcerpt } from '../../actors/delivery/excerpts.ts';
 import type { ProjectView } from '../../actors/host-port.ts';
-import type { AttemptOutcome, AttemptRequest, Notifier } from '../../actors/notifier-port.ts';
+import type {
+  AttemptOutcome,
+  AttemptRequest,
+  Notifier,
+  Target,
+} from '../../actors/notifier-port.ts';
 import type { AlertRuleContext, AlertRuleSpec } from '../../machines/alert-rule.ts';
 import type { DestinationContext } from '../../machines/destination.ts';
 import { instanceIdOf } from '../../streams/evaluation/accept.ts';
@@ -44,6 +50,13 @@ export class ScriptedNotifier implements Notifier {
     const outcome = this.answer(request);
     if (outcome) return Promise.resolve(outcome);
     return new Promise((resolve) => this.#hanging.set(request.attemptId, resolve));
+  }
+
+  /** Kinds that the service is not set up to send to. */
+  readonly missing = new Set<Target['kind']>();
+
+  sendsTo(kind: Target['kind']): boolean {
+    return !this.missing.has(kind);
   }
 
   /** Attempts on the wire. */
@@ -82,23 +95,29 @@ export async function openDeliveryWorld(t: Test, options: WorldOptions = {}) {
   const bodies = new Map<string, Uint8Array>();
   /** Bodies forgotten, time by time. */
   const discarded: (readonly string[])[] = [];
+  /** How many bodies were kept, write by write. */
+  const kept: number[] = [];
+  const excerpts: AnswerExcerpt[] = [];
   const told: string[] = [];
   const faults: string[] = [];
   let renderings = 0;
   const contents: DeliveryContents = {
     body(view, delivery, id) {
-      let bytes = bodies.get(id);
-      if (!bytes) {
-        const vm = view.instance('alertInstance', delivery.alertInstance)?.context.vm;
-        bytes = Buffer.from(JSON.stringify({ vm, rendering: ++renderings }));
-        bodies.set(id, bytes);
-      }
-      return { bytes, digest: createHash('sha256').update(bytes).digest('hex') };
+      const kept = bodies.get(id);
+      const vm = view.instance('alertInstance', delivery.alertInstance)?.context.vm;
+      const bytes = kept ?? Buffer.from(JSON.stringify({ vm, rendering: ++renderings }));
+      const digest = createHash('sha256').update(bytes).digest('hex');
+      return { bytes, digest, isKept: kept !== undefined };
+    },
+    keep(rendered) {
+      kept.push(rendered.length);
+      for (const { deliveryId, body } of rendered) bodies.set(deliveryId, body);
     },
     target(view, { destination }) {
-      const url = world.sealed.get(urlIdOf(destination)) ?? '';
       const row = view.instance('destination', destination);
-      const { secrets } = (row?.context ?? { secrets: [] }) as unknown as DestinationContext;
+      const context = row?.context as unknown as DestinationContext;
+      const { secrets } = context;
+      const url = world.sealed.get(urlIdOf(destination, context)) ?? '';
       return { kind: 'webhook', url, secrets: secrets.map(({ id }) => world.sealed.get(id) ?? '') };
     },
     stored: () => [...bodies.keys()],
@@ -111,6 +130,7 @@ export async function openDeliveryWorld(t: Test, options: WorldOptions = {}) {
     const deliverer = new Deliverer({
       ...world,
       ...{ notifier, contents, random: seededRandom(7), ...more },
+      keepExcerpts: (more) => void excerpts.push(...more),
       onFault: (what, error) => void faults.push(`${what}: ${error}`),
       onAttempt: (outcome) => void told.push(outcome),
     });
@@ -119,6 +139,8 @@ export async function openDeliveryWorld(t: Test, options: WorldOptions = {}) {
   const made = {
     notifier,
     bodies,
+    kept,
+    excerpts,
     discarded,
     contents,
     told,

@@ -9,6 +9,7 @@ import { Lanes, type Start } from '../../../actors/delivery/lanes.ts';
 
 const job = (delivery: number, incident = delivery, project = 'p'): LaneJob => ({
   ...{ project, delivery: `dlv_${delivery}`, incident: `inc_${incident}` },
+  recipient: null,
 });
 
 /** What the lane is to do, written without its bookkeeping. */
@@ -94,9 +95,9 @@ t.test('a lane does what its model does, whatever is added, taken and ended', as
         }
         const probe = model.waiting.length > 0 && model.isOpen(nowMs);
         const probeAtMs = probe ? model.openedMs + model.breakerMs : undefined;
-        if (lane.probeAtMs(nowMs) !== probeAtMs) return false;
+        if (lane.wakeAtMs(nowMs) !== probeAtMs) return false;
         const idle = [...model.waiting, ...model.flying].length === 0 && model.failures === 0;
-        if (lane.isIdle() !== idle) return false;
+        if (lane.isIdle(nowMs) !== idle) return false;
       }
       return true;
     }),
@@ -142,11 +143,11 @@ t.test(
       lane.end(taken, 'failing', nowMs);
     };
     for (let i = 0; i < 4; i++) failOne();
-    t.equal(lane.probeAtMs(nowMs), undefined);
+    t.equal(lane.wakeAtMs(nowMs), undefined);
     failOne();
     const waits = [];
     for (let i = 0; i < 8; i++) {
-      const at = lane.probeAtMs(nowMs) ?? 0;
+      const at = lane.wakeAtMs(nowMs) ?? 0;
       waits.push((at - nowMs) / 1000);
       t.equal(lane.take(at - 1), undefined);
       nowMs = at;
@@ -154,7 +155,7 @@ t.test(
       t.equal(lane.take(nowMs), undefined, 'one probe alone');
     }
     t.same(waits, [30, 60, 120, 240, 480, 900, 900, 900]);
-    nowMs = lane.probeAtMs(nowMs) ?? 0;
+    nowMs = lane.wakeAtMs(nowMs) ?? 0;
     const probe = lane.take(nowMs);
     if (probe) lane.end(probe, 'healthy', nowMs);
     t.ok(lane.take(nowMs) && lane.take(nowMs), 'one success closes it');
@@ -176,7 +177,7 @@ t.test(
     const flying = takeAll();
     t.equal(flying.length, 8);
     for (const each of flying) lane.end(each, 'failing', 0);
-    t.equal(lane.probeAtMs(0), 30_000);
+    t.equal(lane.wakeAtMs(0), 30_000);
   },
 );
 
@@ -234,7 +235,7 @@ t.test(
     fail('busy', 0);
     t.equal(lanes.size, 2, 'failures are remembered while the destination is there');
     lanes.add('busy', job(11));
-    for (const destination of ['empty', 'busy', 'unknown']) lanes.retire('p', destination);
+    for (const destination of ['empty', 'busy', 'unknown']) lanes.retire('p', destination, 0);
     t.equal(lanes.size, 1);
     fail('busy', 0);
     t.equal(lanes.size, 0);

@@ -1,0 +1,148 @@
+/**
+ * What an attempt's outcome leads to, in the commit that records it: the delivery ends or waits,
+ * the destination and the recipient hear of it, and what people must mend is a notice. The outcome
+ * names the attempt, so that it can never be taken for that of another.
+ */
+import type { DeliveryContext, DeliveryEvent } from '../../machines/delivery.ts';
+import type { DestinationContext } from '../../machines/destination.ts';
+import { retryDelayMs } from '../../machines/retry-schedule.ts';
+import { fraction } from '../../streams/random.ts';
+import { raiseNotice } from '../alerting/notices.ts';
+import type { Draft } from '../host-port.ts';
+import type { AttemptOutcome } from '../notifier-port.ts';
+import { type AttemptDeps, delivererActor } from './attempt.ts';
+import type { OpenAttempt } from './wake-ups.ts';
+
+type RecordDeps = Pick<AttemptDeps, 'host' | 'random'>;
+
+/** The commit that ends the attempt. */
+export async function recordOutcome(
+  { host, random }: RecordDeps,
+  { project, delivery, attemptId }: OpenAttempt,
+  outcome: AttemptOutcome,
+): Promise<void> {
+  const jitter = fraction(random);
+  await host.submit({
+    project,
+    by: delivererActor,
+    decide(draft) {
+      const row = draft.instance('delivery', delivery);
+      if (row?.value !== 'sending') return;
+      const context = row.context as unknown as DeliveryContext;
+      const event = outcomeEvent(outcome, context, draft.at, jitter);
+      const { changed } = draft.send('delivery', delivery, { ...event, attemptId });
+      if (!changed) return;
+      if (isBounce(outcome)) noteBounce(draft, context, outcome.error);
+      else tellDestination(draft, context.destination, outcome);
+    },
+  });
+}
+
+/** The commit for an attempt whose process did not live to tell its outcome. */
+export async function recordLost(
+  { host, random }: RecordDeps,
+  { project, delivery, attemptId }: OpenAttempt,
+): Promise<void> {
+  const jitter = fraction(random);
+  await host.submit({
+    project,
+    by: delivererActor,
+    decide(draft) {
+      const row = draft.instance('delivery', delivery);
+      if (row?.value !== 'sending') return;
+      const { at } = draft;
+      const delayMs = delayOf(row.context as unknown as DeliveryContext, at, jitter);
+      draft.send('delivery', delivery, { type: 'attemptLost', at, attemptId, delayMs });
+    },
+  });
+}
+
+/** The address takes no mail: that says nothing of the server, nor of other recipients. */
+export function isBounce(
+  outcome: AttemptOutcome,
+): outcome is Extract<AttemptOutcome, { kind: 'refused' }> {
+  return outcome.kind === 'refused' && outcome.bounced === true;
+}
+
+function outcomeEvent(
+  outcome: AttemptOutcome,
+  context: DeliveryContext,
+  at: number,
+  jitter: number,
+): DeliveryEvent {
+  const httpStatus = outcome.httpStatus ?? null;
+  switch (outcome.kind) {
+    case 'accepted':
+      return { type: 'accepted', at, httpStatus };
+    case 'refused':
+      return { type: 'refused', at, httpStatus, error: outcome.error };
+    case 'failed': {
+      const { unknown, error, retryAfterMs } = outcome;
+      const delayMs = delayOf(context, at, jitter, retryAfterMs);
+      return { type: 'attemptFailed', at, unknown, httpStatus, error, delayMs };
+    }
+  }
+}
+
+/** Wait before the next attempt, ms; null when it would come after the 24 hours. */
+function delayOf(
+  context: DeliveryContext,
+  at: number,
+  jitter: number,
+  retryAfterMs?: number,
+): number | null {
+  const attempt = context.attempts.length;
+  return retryDelayMs({ attempt, jitter, ageMs: at - context.createdMs, retryAfterMs }) ?? null;
+}
+
+function noteBounce(draft: Draft, context: DeliveryContext, reason: string): void {
+  const { destination, recipient } = context;
+  if (recipient === null) return;
+  const { changed } = draft.send('recipient', recipient, { type: 'bounced', at: draft.at, reason });
+  if (!changed) return;
+  const name = displayNameOf(draft, destination);
+  raiseNotice(draft, {
+    kind: 'RECIPIENT_BOUNCED',
+    subject: { collection: 'destinations', id: destination },
+    text: `A recipient of ${name} gets no more mail: the mail server says that the address takes none. Take the address off, or verify it again.`,
+  });
+}
+
+/** 410, or days of failures: it is left alone until somebody has mended and resumed it. */
+function tellDestination(draft: Draft, id: string, outcome: AttemptOutcome): void {
+  const { at } = draft;
+  if (outcome.kind === 'accepted') {
+    draft.send('destination', id, { type: 'attemptAccepted', at });
+    return;
+  }
+  const { error } = outcome;
+  const wasPaused = isPaused(draft, id);
+  draft.send('destination', id, { type: 'attemptFailed', at, error });
+  if (outcome.kind === 'refused' && outcome.pauseDestination) {
+    draft.send('destination', id, { type: 'paused', at, reason: error, by: 'deliverer' });
+  }
+  if (!wasPaused && isPaused(draft, id)) notePaused(draft, id);
+}
+
+function isPaused(draft: Draft, id: string): boolean {
+  return draft.instance('destination', id)?.value === 'paused';
+}
+
+function notePaused(draft: Draft, id: string): void {
+  const { pausedReason } = contextOf(draft, id);
+  raiseNotice(draft, {
+    kind: 'DESTINATION_PAUSED',
+    subject: { collection: 'destinations', id },
+    text: `Nothing is sent to ${displayNameOf(draft, id)} any more. ${pausedReason}. Mend it, then resume it.`,
+  });
+}
+
+function displayNameOf(draft: Draft, id: string): string {
+  return `"${contextOf(draft, id).displayName}"`;
+}
+
+function contextOf(draft: Draft, id: string): DestinationContext {
+  const row = draft.instance('destination', id);
+  if (!row) throw new Error(`A delivery is for the unknown destination ${id}`);
+  return row.context as unknown as DestinationContext;
+}
