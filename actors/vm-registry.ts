@@ -20,6 +20,11 @@ export interface VmBody {
   readonly hasAgent?: true;
   /** Its agent came before any collector: name and data center are still those of the enrolment. */
   readonly isExpected?: true;
+  /** When it was retired, Unix ms: it is no more, its history stays. Absent: it is there. */
+  readonly retiredMs?: number;
+  /** How often it was retired, and when last, Unix ms; both absent: never. */
+  readonly generation?: number;
+  readonly generationMs?: number;
   /** Its export shard, for ever; absent until the first row after an older version registered it. */
   readonly exportShard?: number;
 }
@@ -44,6 +49,15 @@ const BATCH = 200;
 interface Known extends RegisteredVm {
   /** Has it a place in the exports? */
   readonly placed: boolean;
+  readonly retiredMs?: number;
+}
+
+/** What the rows of a request tell of a VM that is to be registered. */
+interface Told {
+  /** '' = not told. */
+  readonly name: string;
+  /** Newest observation, Unix ms. */
+  readonly observedMs: number;
 }
 
 export class VmRegistry {
@@ -57,10 +71,10 @@ export class VmRegistry {
     deps.host.onApplied(({ commit }) => this.#follow(commit));
   }
 
-  /** Looks up what is registered of a project's VMs. */
+  /** Looks up what is registered of a project's VMs; one that was retired is not. */
   finder(project: string): (vm: string) => RegisteredVm | undefined {
     const known = this.#knownOf(project);
-    return (vm) => known.get(vm);
+    return (vm) => present(known.get(vm));
   }
 
   /**
@@ -72,7 +86,8 @@ export class VmRegistry {
   withoutRoom(project: string, rows: readonly IngestRow[]): ReadonlySet<string> | undefined {
     let admitted = this.#admitted.get(project);
     if (!admitted) {
-      admitted = new Set(this.#knownOf(project).keys());
+      admitted = new Set();
+      for (const [vm, known] of this.#knownOf(project)) if (present(known)) admitted.add(vm);
       this.#admitted.set(project, admitted);
     }
     const { vmsMax = PROJECT_VMS_MAX } = this.#deps;
@@ -89,8 +104,9 @@ export class VmRegistry {
   }
 
   /**
-   * Registers the VMs of `rows` that are new, renamed or moved; undefined when there are none, as
-   * nearly always. Rejects with what the host's submit throws.
+   * Registers the VMs of `rows` that are new, renamed or moved, and those that come back after they
+   * were retired; undefined when there are none, as nearly always. Rejects with what the host's
+   * submit throws.
    *
    * @returns VMs that are in another data center than the sender's, which are left as they are
    */
@@ -102,13 +118,18 @@ export class VmRegistry {
     // An agent tells nothing of its VM but samples: of the rest the enrolment decides.
     if (reach?.vm) return undefined;
     const known = this.#knownOf(project);
-    /** Names by VM; '' = not told. */
-    let changed: Map<string, string> | undefined;
+    let changed: Map<string, Told> | undefined;
     for (const row of rows) {
       const before = known.get(row.vm);
-      if (before && !tellsMore(before, row, this.#datacenterFor(before, reach))) continue;
+      if (before && isBefore(before, row.observedMs)) continue;
+      const there = present(before);
+      if (there && !tellsMore(there, row, this.#datacenterFor(there, reach))) continue;
       changed ??= new Map();
-      changed.set(row.vm, row.displayName || changed.get(row.vm) || '');
+      const told = changed.get(row.vm);
+      changed.set(row.vm, {
+        name: row.displayName || told?.name || '',
+        observedMs: Math.max(row.observedMs, told?.observedMs ?? row.observedMs),
+      });
     }
     return changed && this.#store(project, [...changed], reach);
   }
@@ -125,7 +146,7 @@ export class VmRegistry {
 
   async #store(
     project: string,
-    entries: readonly (readonly [string, string])[],
+    entries: readonly (readonly [string, Told])[],
     reach: SenderReach | undefined,
   ): Promise<ReadonlySet<string> | undefined> {
     const elsewhere = new Set<string>();
@@ -142,16 +163,12 @@ export class VmRegistry {
     for (const { records } of decisions) {
       for (const { kind, id, body } of records) {
         if (kind !== 'vm') continue;
-        if (body === null) this.#forget(project, id);
+        if (body === null) known.delete(id);
         // Records of this kind are written as `VmBody` alone.
         else known.set(id, knownFrom(body as unknown as VmBody));
+        if (!present(known.get(id))) this.#admitted.get(project)?.delete(id);
       }
     }
-  }
-
-  #forget(project: string, vm: string): void {
-    this.#known.get(project)?.delete(vm);
-    this.#admitted.get(project)?.delete(vm);
   }
 
   #knownOf(project: string): Map<string, Known> {
@@ -165,7 +182,7 @@ export class VmRegistry {
 
   async #commit(
     project: string,
-    entries: readonly (readonly [string, string])[],
+    entries: readonly (readonly [string, Told])[],
     reach: SenderReach | undefined,
   ): Promise<readonly string[]> {
     const { answer } = await this.#deps.host.submit({
@@ -174,20 +191,20 @@ export class VmRegistry {
       decide: (draft) => {
         const places = new ShardPlaces(draft);
         const elsewhere: string[] = [];
-        for (const [vm, name] of entries) {
-          const before = draft.record('vm', vm)?.body as VmBody | undefined;
+        for (const [vm, { name, observedMs }] of entries) {
+          const stored = draft.record('vm', vm)?.body as VmBody | undefined;
+          if (stored && isBefore(stored, observedMs)) continue;
+          const before = present(stored);
           const datacenter = this.#datacenterFor(before, reach);
           if (reach?.datacenter && datacenter !== reach.datacenter) {
             elsewhere.push(vm);
             continue;
           }
-          const body = bodyOf(vm, before, name);
-          const exportShard = before?.exportShard ?? places.take();
           const after = {
-            ...body,
+            ...bodyOf(vm, stored, name),
             datacenter,
             registeredMs: before?.registeredMs ?? draft.at,
-            exportShard,
+            exportShard: stored?.exportShard ?? places.take(),
           };
           if (!before || !isSame(before, after))
             draft.putRecord({ kind: 'vm', id: vm, body: after });
@@ -201,12 +218,38 @@ export class VmRegistry {
 }
 
 /** A collector has told it: whatever was expected is known now. */
-function bodyOf(vm: string, before: VmBody | undefined, name: string) {
+function bodyOf(vm: string, stored: VmBody | undefined, name: string) {
   return {
-    displayName: name || before?.displayName || vm,
-    expandedMonitoring: before?.expandedMonitoring ?? false,
-    ...(before?.hasAgent && { hasAgent: true as const }),
+    displayName: name || stored?.displayName || vm,
+    expandedMonitoring: stored?.expandedMonitoring ?? false,
+    ...(stored?.hasAgent && { hasAgent: true as const }),
+    ...(stored?.generation !== undefined && { generation: stored.generation }),
+    ...(stored?.generationMs !== undefined && { generationMs: stored.generationMs }),
   };
+}
+
+/** The VM, unless it was retired. */
+function present<T extends Pick<VmBody, 'retiredMs'>>(vm: T | undefined): T | undefined {
+  return vm?.retiredMs === undefined ? vm : undefined;
+}
+
+/** Retired, and this was observed before: it is history alone, and brings nothing back. */
+function isBefore({ retiredMs }: Pick<VmBody, 'retiredMs'>, observedMs: number): boolean {
+  return retiredMs !== undefined && observedMs <= retiredMs;
+}
+
+/** How often a VM was retired; 0: never, or it is not known. */
+export function generationOf(view: Pick<ProjectView, 'record'>, vm: string): number {
+  const body = view.record('vm', vm)?.body as VmBody | undefined;
+  return body?.generation ?? 0;
+}
+
+/** Is it of a VM that has been retired since? `generation` as in `InstanceKey`. */
+export function isOfRetiredVm(
+  view: Pick<ProjectView, 'record'>,
+  { vm, generation = 0 }: { readonly vm: string; readonly generation?: number },
+): boolean {
+  return generation < generationOf(view, vm);
 }
 
 function isSame(before: VmBody, after: VmBody): boolean {
@@ -242,12 +285,13 @@ function loadKnown(view: ProjectView): Map<string, Known> {
 }
 
 function knownFrom(body: VmBody): Known {
-  const { displayName, datacenter, hasAgent, isExpected } = body;
+  const { displayName, datacenter, hasAgent, isExpected, retiredMs } = body;
   return {
     displayName,
     datacenter,
     ...(hasAgent && { hasAgent }),
     ...(isExpected && { isExpected }),
     placed: body.exportShard !== undefined,
+    ...(retiredMs !== undefined && { retiredMs }),
   };
 }

@@ -166,6 +166,15 @@ function submission({ project, by, request }: IdentityChange) {
   return { project, by, ...(request && { request }) };
 }
 
+/** The VM is no more: its agent's key and any token end, in the decision that retires it. */
+export function endAgentOf(draft: Draft, vm: string, by: string): void {
+  const id = enrolmentIdOf(draft.project, vm);
+  const enrolment = draft.instance('enrolment', id);
+  if (!enrolment) return;
+  revokeKey(draft, contextOf(enrolment), 'VM_DELETED', by);
+  draft.send('enrolment', id, { type: 'unenrolled', at: draft.at, by });
+}
+
 /** The VM's own, once a collector has told it; until then what the caller says. */
 function datacenterFor(
   { datacenters }: EnrolmentsDeps,
