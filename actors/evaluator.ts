@@ -142,7 +142,8 @@ export class Evaluator implements EvaluatorView {
 
   async #seed(project: string, marked: ReadonlySet<string>): Promise<void> {
     const seed = await seedOf(this.#deps.host.view(project), (rule) => !marked.has(markOf(rule)));
-    if (seed.rules.length === 0 && seed.firing.length === 0) return;
+    const { rules, firing, retired = [] } = seed;
+    if (rules.length + firing.length + retired.length === 0) return;
     const partition = partitionOf(project);
     this.#states.set(partition, createState(seed, this.#states.get(partition)));
   }

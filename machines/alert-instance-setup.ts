@@ -22,6 +22,8 @@ export interface AlertInstanceInput {
   readonly vm: string;
   /** Canonical label part of the series key, or ''. */
   readonly labels: string;
+  /** How often its VM had been retired before; absent: never. */
+  readonly generation?: number;
 }
 
 export interface AlertInstanceContext {
@@ -30,6 +32,8 @@ export interface AlertInstanceContext {
   readonly evaluationRevision: number;
   readonly vm: string;
   readonly labels: string;
+  /** See `AlertInstanceInput`. */
+  readonly generation?: number;
   /** Number of incidents so far. */
   readonly ordinal: number;
   /** Event time (Unix ms) of the last edge applied: what is not later was decided before. */
@@ -212,6 +216,7 @@ export function initialContext(input: AlertInstanceInput | undefined): AlertInst
     evaluationRevision: input?.evaluationRevision ?? 0,
     vm: input?.vm ?? '',
     labels: input?.labels ?? '',
+    ...(input?.generation !== undefined && { generation: input.generation }),
     ordinal: 0,
     decidedThrough: 0,
     repeatIntervalMs: 0,

@@ -2,13 +2,14 @@
  * Turns an edge of the evaluator into steps of the alert instance's machine. An instance that has
  * never fired has no row: the commit that fires it takes the machine through `breachStarted` and
  * `sustained`, so the recorded path is whole. Edges of an older evaluation revision, and edges
- * decided before (a replay), change nothing.
+ * decided before (a replay), change nothing. Neither do those of a VM that was retired since.
  */
 import type { AlertInstanceContext } from '../../machines/alert-instance-setup.ts';
 import type { AlertRuleContext } from '../../machines/alert-rule.ts';
 import { acceptEdge, type DecidedInstance, instanceIdOf } from '../../streams/evaluation/accept.ts';
 import type { Edge } from '../../streams/evaluation/entry.ts';
 import type { Draft } from '../host-port.ts';
+import { isOfRetiredVm } from '../vm-registry.ts';
 import { incidentWindowRecord } from './incident.ts';
 
 /** `rulePending`: to be decided once the rule, of unchanged evaluation, has been applied. */
@@ -18,6 +19,7 @@ export type EdgeDecision = 'applied' | 'alreadyDecided' | 'ruleNotInForce' | 'ru
 export function decideEdge(draft: Draft, edge: Edge): EdgeDecision {
   const rule = ruleInForce(draft, edge);
   if (typeof rule === 'string') return rule;
+  if (isOfRetiredVm(draft, edge.key)) return 'ruleNotInForce';
   const id = instanceIdOf(edge.key);
   const existing = draft.instance('alertInstance', id);
   if (existing?.final) return 'ruleNotInForce';

@@ -3,6 +3,7 @@
  * operator has set for one project, a record in its own chain. Read and checked inside the decision
  * that adds one, so that concurrent requests cannot pass a limit together.
  */
+import type { LogEntry } from '../../streams/evaluation/entry.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import type { Draft, ProjectView } from '../host-port.ts';
 
@@ -19,13 +20,13 @@ export const DEFAULT_LIMITS: ProjectLimits = { rules: 20, destinations: 5, insta
 /** What an operator may set at most: what one partition's evaluator and one page are made for. */
 export const LIMITS_MAX: ProjectLimits = { rules: 1_000, destinations: 100, instances: 200_000 };
 
-const KIND = 'projectLimits';
+export const LIMITS_KIND = 'projectLimits';
 const ID = 'limits';
 
 /** What holds for a project: what was set for it, else the defaults. */
 export function limitsOf(view: ProjectView): ProjectLimits {
   // Records of this kind are written by `setLimits` alone.
-  const body = view.record(KIND, ID)?.body as Partial<ProjectLimits> | undefined;
+  const body = view.record(LIMITS_KIND, ID)?.body as Partial<ProjectLimits> | undefined;
   return { ...DEFAULT_LIMITS, ...body };
 }
 
@@ -43,8 +44,14 @@ export function setLimits(draft: Draft, change: Partial<ProjectLimits>): Project
     throw new Refusal('INVALID_FIELD', message, { field: name });
   }
   const after = { ...limitsOf(draft), ...change };
-  draft.putRecord({ kind: KIND, id: ID, body: after });
+  draft.putRecord({ kind: LIMITS_KIND, id: ID, body: after });
   return after;
+}
+
+/** The log entry that brings the project's bound on instances to the evaluator. */
+export function limitsMarker(view: ProjectView, atMs: number): LogEntry {
+  const limits = [{ project: view.project, instances: limitsOf(view).instances }];
+  return { kind: 'rules', atMs, upserts: [], removals: [], limits };
 }
 
 const COUNTED = {

@@ -1,43 +1,42 @@
 /**
- * Retiring: what a pause, an edit or the deletion of a rule does to its instances. The rule's own
- * commit makes older instances irrelevant at once (edges and rechecks look at the revision); this
- * records it for each of them, in batches that can be repeated. No recovery is manufactured.
+ * Retiring: what a pause, an edit or the deletion of a rule does to its instances, and the end of a
+ * VM to those of all rules. The commit of the rule or the VM makes older instances irrelevant at
+ * once (edges and rechecks look at the revision); this records it for each of them, in batches that
+ * can be repeated. No recovery is manufactured.
  */
 import type { AlertInstanceContext } from '../../machines/alert-instance-setup.ts';
 import type { AlertRuleContext } from '../../machines/alert-rule.ts';
 import type { RetireReason } from '../../machines/effects.ts';
 import type { Host, Instance, ProjectView } from '../host-port.ts';
 import { liveInstances } from '../live-instances.ts';
+import { isOfRetiredVm } from '../vm-registry.ts';
 import { submitInParts } from './in-parts.ts';
 
 /** Instances retired by one commit. */
 const BATCH = 100;
 
 /**
- * Retires every live instance of `rule` that its rule no longer evaluates. Resolves with how many;
- * a second call finds none.
+ * Retires every live instance of `rule`, or of all rules, that is no longer evaluated. Resolves with
+ * how many; a second call finds none.
  */
-export async function retireInstances(host: Host, project: string, rule: string): Promise<number> {
+export async function retireInstances(host: Host, project: string, rule?: string): Promise<number> {
   const ids: string[] = [];
   for await (const { instance } of staleInstances(host.view(project), rule)) ids.push(instance);
   for (let start = 0; start < ids.length; start += BATCH) {
-    await submitInParts(ids.slice(start, start + BATCH), (part) =>
-      retirePart(host, { project, rule, part }),
-    );
+    await submitInParts(ids.slice(start, start + BATCH), (part) => retirePart(host, project, part));
   }
   return ids.length;
 }
 
-function retirePart(
-  host: Host,
-  { project, rule, part }: { project: string; rule: string; part: readonly string[] },
-): Promise<unknown> {
+function retirePart(host: Host, project: string, part: readonly string[]): Promise<unknown> {
   return host.submit({
     project,
     by: { kind: 'service', name: 'retiring' },
     decide(draft) {
-      const reason = retireReason(draft, rule);
       for (const id of part) {
+        const row = draft.instance('alertInstance', id);
+        if (!row) continue;
+        const reason = retireReason(draft, contextOf(row));
         draft.send('alertInstance', id, { type: 'retired', at: draft.at, reason });
       }
     },
@@ -57,10 +56,11 @@ async function* staleInstances(
 ): AsyncGenerator<Instance, void, undefined> {
   const rules = new Map<string, Instance | undefined>();
   for await (const instance of liveInstances(view, 'alertInstance')) {
-    const context = instance.context as unknown as AlertInstanceContext;
+    const context = contextOf(instance);
     if (rule !== undefined && context.rule !== rule) continue;
     if (!rules.has(context.rule)) rules.set(context.rule, view.instance('alertRule', context.rule));
-    if (isStale(context, rules.get(context.rule))) yield instance;
+    const isOutdated = isStale(context, rules.get(context.rule));
+    if (isOutdated || isOfRetiredVm(view, context)) yield instance;
   }
 }
 
@@ -70,8 +70,14 @@ function isStale({ evaluationRevision }: AlertInstanceContext, row: Instance | u
   return evaluationRevision <= retiredThroughRevision;
 }
 
-function retireReason(view: ProjectView, rule: string): RetireReason {
-  const row = view.instance('alertRule', rule);
+function retireReason(view: ProjectView, context: AlertInstanceContext): RetireReason {
+  const row = view.instance('alertRule', context.rule);
   if (!row || row.final) return 'RULE_DELETED';
+  // Of two causes the rule's is told: it is what somebody did to this very instance.
+  if (!isStale(context, row)) return 'VM_DELETED';
   return row.value === 'paused' ? 'RULE_PAUSED' : 'RULE_CHANGED';
+}
+
+function contextOf({ context }: Instance): AlertInstanceContext {
+  return context as unknown as AlertInstanceContext;
 }

@@ -1,17 +1,23 @@
 /**
- * Carries out what rule rows ask for: a rule that waits to be applied gets its marker into the
- * log, a changed, paused or deleted rule gets its instances retired. Both are derived from rows,
- * at the start for all rules and then for each that a commit moves, so a crash loses neither.
+ * Carries out what rows ask for: a rule that waits to be applied gets its marker into the log, with
+ * the limit that holds; so does a limit that was set, and a VM that was retired. What that outdates
+ * is retired. All of it is derived from rows, at the start for everything and then for what a commit
+ * moves, so a crash loses none of it.
  */
 import type { AlertRuleContext } from '../../machines/alert-rule.ts';
 import type { Clock } from '../../streams/clock.ts';
+import type { Commit } from '../../streams/commit/commit.ts';
+import type { LogEntry, RetiredVm } from '../../streams/evaluation/entry.ts';
 import { pause } from '../../streams/pause.ts';
 import { partitionOf, type Stream } from '../../streams/stream.ts';
 import type { Host } from '../host-port.ts';
 import { liveInstances } from '../live-instances.ts';
 import { isPassing } from '../passing.ts';
 import { appendEntry, pastEntries } from '../sample-log.ts';
+import type { VmBody } from '../vm-registry.ts';
+import { LIMITS_KIND, limitsMarker, limitsOf } from './limits.ts';
 import { retireInstances, rulesWithStaleInstances } from './retire.ts';
+import { retiredVmOf, retiredVms, retirementMarker } from './retired-vms.ts';
 import { ruleMarker } from './rule-markers.ts';
 
 export interface RuleKeeperDeps {
@@ -22,37 +28,55 @@ export interface RuleKeeperDeps {
 
 /** Wait after the stream did not answer, ms. */
 const RETRY_MS = 500;
+/** A VM retired longer ago is known to the evaluator from its record, ms. */
+const RETIREMENT_MARKED_MS = 86_400_000;
 
-interface Work {
-  readonly project: string;
-  readonly rule: string;
-}
+type Work = { readonly project: string } & (
+  | { readonly kind: 'rule'; readonly rule: string }
+  | { readonly kind: 'limits' }
+  | { readonly kind: 'vms'; readonly retired: readonly RetiredVm[] }
+);
 
 /** Runs until `signal`; rejects on a fault that a fresh start may mend. */
 export async function keepRules(deps: RuleKeeperDeps, signal: AbortSignal): Promise<void> {
   const waiting: Work[] = [];
   let wake = (): void => {};
   const undo = deps.host.onApplied(({ commit }) => {
-    for (const { steps } of commit.decisions) {
-      for (const { machine, instance } of steps) {
-        if (machine === 'alertRule') waiting.push({ project: commit.project, rule: instance });
-      }
-    }
+    waiting.push(...workOf(commit));
     wake();
   });
   const stop = (): void => wake();
   signal.addEventListener('abort', stop, { once: true });
   try {
-    waiting.push(...(await outstandingRules(deps.host)), ...(await deletedButMarked(deps)));
+    waiting.push(...(await outstandingRules(deps.host)), ...(await unmarked(deps)));
     while (!signal.aborted) {
       const work = waiting.shift();
-      if (work) await keepRule(deps, work, signal);
+      if (work) await keep(deps, work, signal);
       else await new Promise<void>((resolve) => (wake = resolve));
     }
   } finally {
     signal.removeEventListener('abort', stop);
     undo();
   }
+}
+
+function workOf({ project, decisions }: Commit): Work[] {
+  const work: Work[] = [];
+  const retired: RetiredVm[] = [];
+  for (const { steps, records } of decisions) {
+    for (const { machine, instance } of steps) {
+      if (machine === 'alertRule') work.push({ kind: 'rule', project, rule: instance });
+    }
+    for (const { kind, id, body } of records) {
+      if (kind === LIMITS_KIND) work.push({ kind: 'limits', project });
+      // Records of this kind are written as `VmBody` alone.
+      const vm = kind === 'vm' ? (body as unknown as VmBody | null) : null;
+      const one = vm?.retiredMs === undefined ? undefined : retiredVmOf(project, id, vm);
+      if (one) retired.push(one);
+    }
+  }
+  if (retired.length > 0) work.push({ kind: 'vms', project, retired });
+  return work;
 }
 
 async function outstandingRules(host: Host): Promise<Work[]> {
@@ -64,44 +88,84 @@ async function outstandingRules(host: Host): Promise<Work[]> {
       if (value === 'pendingApplication') rules.add(instance);
     }
     for (const rule of await rulesWithStaleInstances(view)) rules.add(rule);
-    for (const rule of rules) work.push({ project, rule });
+    for (const rule of rules) work.push({ kind: 'rule', project, rule });
   }
   return work;
 }
 
-/** Deleted rules that the log still has in force: their last marker was lost with a crash. */
-async function deletedButMarked({ host, stream }: RuleKeeperDeps): Promise<Work[]> {
-  const inForce = new Map<string, Work>();
+/** Whose last marker was lost with a crash: deleted rules in force, retired VMs, limits. */
+async function unmarked({ host, stream, clock }: RuleKeeperDeps): Promise<Work[]> {
+  const inForce = new Map<string, { readonly project: string; readonly rule: string }>();
+  const generations = new Map<string, number>();
+  const limits = new Map<string, number>();
   for await (const { entry } of pastEntries(stream, { sequence: 1 }, { kind: 'rules' })) {
     if (entry.kind !== 'rules') continue;
     for (const { project, rule } of entry.upserts) {
       inForce.set(`${project}/${rule}`, { project, rule });
     }
     for (const { project, rule } of entry.removals) inForce.delete(`${project}/${rule}`);
+    for (const { project, vm, generation } of entry.retired ?? []) {
+      generations.set(`${project}/${vm}`, generation);
+    }
+    for (const { project, instances } of entry.limits ?? []) limits.set(project, instances);
   }
-  return [...inForce.values()].filter(
-    ({ project, rule }) => host.view(project).instance('alertRule', rule)?.final,
-  );
+  const work: Work[] = [...inForce.values()]
+    .filter(({ project, rule }) => host.view(project).instance('alertRule', rule)?.final)
+    .map((rule) => ({ kind: 'rule', ...rule }));
+  for (const project of host.projects()) {
+    const marked = limits.get(project);
+    if (marked !== undefined && marked !== limitsOf(host.view(project)).instances) {
+      work.push({ kind: 'limits', project });
+    }
+    const retired = (await retiredVms(host.view(project))).filter(
+      ({ vm, generation, atMs }) =>
+        atMs > clock.now() - RETIREMENT_MARKED_MS &&
+        generation > (generations.get(`${project}/${vm}`) ?? 0),
+    );
+    if (retired.length > 0) work.push({ kind: 'vms', project, retired });
+  }
+  return work;
 }
 
-async function keepRule(deps: RuleKeeperDeps, work: Work, signal: AbortSignal): Promise<void> {
-  const row = deps.host.view(work.project).instance('alertRule', work.rule);
-  if (!row) throw new Error(`A commit moved the rule ${work.rule}, which has no row`);
-  const needsMarker = row.final || row.value === 'pendingApplication';
-  const { retiredThroughRevision } = row.context as unknown as AlertRuleContext;
+async function keep(deps: RuleKeeperDeps, work: Work, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     try {
-      if (needsMarker) {
-        const marker = ruleMarker(work.project, row, deps.clock.now());
-        await appendEntry(deps.stream, partitionOf(work.project), marker);
-      }
-      if (row.final || retiredThroughRevision > 0) {
-        await retireInstances(deps.host, work.project, work.rule);
-      }
+      await keepOnce(deps, work);
       return;
     } catch (error) {
       if (!isPassing(error)) throw error;
       await pause(deps.clock, RETRY_MS, signal);
     }
   }
+}
+
+async function keepOnce(deps: RuleKeeperDeps, work: Work): Promise<void> {
+  const { host, stream, clock } = deps;
+  const { project } = work;
+  const mark = (entry: LogEntry) => appendEntry(stream, partitionOf(project), entry);
+  switch (work.kind) {
+    case 'rule':
+      return keepRule(deps, work, mark);
+    case 'limits':
+      await mark(limitsMarker(host.view(project), clock.now()));
+      return;
+    case 'vms':
+      await mark(retirementMarker(work.retired, clock.now()));
+      await retireInstances(host, project);
+  }
+}
+
+async function keepRule(
+  { host, clock }: RuleKeeperDeps,
+  { project, rule }: { readonly project: string; readonly rule: string },
+  mark: (entry: LogEntry) => Promise<unknown>,
+): Promise<void> {
+  const view = host.view(project);
+  const row = view.instance('alertRule', rule);
+  if (!row) throw new Error(`A commit moved the rule ${rule}, which has no row`);
+  const { retiredThroughRevision } = row.context as unknown as AlertRuleContext;
+  if (row.final || row.value === 'pendingApplication') {
+    await mark({ ...limitsMarker(view, clock.now()), ...ruleMarker(project, row, clock.now()) });
+  }
+  if (row.final || retiredThroughRevision > 0) await retireInstances(host, project, rule);
 }

@@ -13,6 +13,8 @@ import {
 import type { EvaluationSeed } from '../../streams/evaluation/fold.ts';
 import type { Instance, ProjectView } from '../host-port.ts';
 import { liveInstances } from '../live-instances.ts';
+import { limitsOf } from './limits.ts';
+import { retiredVms } from './retired-vms.ts';
 
 /** The rule as evaluated; undefined when it is paused, and so not evaluated at all. */
 export function evaluationRuleOf(
@@ -77,23 +79,28 @@ export async function seedOf(
     const rule = evaluationRuleOf(project, context as unknown as AlertRuleContext);
     if (rule !== undefined && include(rule)) rules.push(rule);
   }
+  const limits = [{ project, instances: limitsOf(view).instances }];
   const firing: EvaluationSeed['firing'][number][] = [];
   for await (const { context } of liveInstances(view, 'alertInstance')) {
     const seed = seedIncidentOf(project, context as unknown as AlertInstanceContext);
     if (seed) firing.push(seed);
   }
-  return { rules, firing };
+  return { rules, firing, limits, retired: await retiredVms(view) };
 }
 
 /** The last incident of an instance, open or recovered; its row decides up to `decidedThrough`. */
 function seedIncidentOf(
   project: string,
-  { rule, evaluationRevision, vm, labels, incident, decidedThrough }: AlertInstanceContext,
+  context: AlertInstanceContext,
 ): EvaluationSeed['firing'][number] | undefined {
+  const { rule, evaluationRevision, vm, labels, generation, incident, decidedThrough } = context;
   if (incident === null || incident.retiredMs !== null) return undefined;
   const { recoveredObservedMs } = incident;
   return {
-    key: { project, rule, evaluationRevision, vm, labels },
+    key: {
+      ...{ project, rule, evaluationRevision, vm, labels },
+      ...(generation !== undefined && { generation }),
+    },
     startedMs: incident.startedMs,
     firedMs: incident.firedObservedMs,
     ...(recoveredObservedMs === null ? {} : { recoveredMs: recoveredObservedMs }),
