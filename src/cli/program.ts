@@ -17,6 +17,7 @@ import { projectsCommand } from './identity/projects.ts';
 import { serviceAccountsCommand } from './identity/service-accounts.ts';
 import { trustsCommand } from './identity/trusts.ts';
 import { alertsCommand } from './monitoring/alerts.ts';
+import { deliveriesCommand } from './monitoring/deliveries.ts';
 import { monitoringCommand } from './monitoring/monitoring.ts';
 import { recordCommand } from './record.ts';
 import { replayCommand } from './replay.ts';
@@ -57,6 +58,7 @@ export const commands: readonly Command[] = [
   vmsCommand,
   monitoringCommand,
   alertsCommand,
+  deliveriesCommand,
   replayCommand,
   recordCommand,
   authCommand,

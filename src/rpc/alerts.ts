@@ -4,13 +4,17 @@ import type { AlertService } from '../gen/svc/monitoring/v1/alert_pb.ts';
 import { type AlertPreviewDeps, previewAlertRule } from './alert-preview.ts';
 import { type AlertRulesDeps, alertRuleMethods } from './alert-rules.ts';
 import { alertTemplateMethods } from './alert-templates.ts';
-import { deliveryMethods } from './deliveries.ts';
+import { type DeliveryDeps, deliveryMethods } from './deliveries.ts';
 import { type DestinationDeps, destinationMethods } from './destinations.ts';
 import { type IncidentWatchDeps, incidentWatch } from './incident-watch.ts';
 import { incidentMethods } from './incidents.ts';
 import { noticeMethods } from './notices.ts';
 
-export type AlertDeps = AlertRulesDeps & AlertPreviewDeps & IncidentWatchDeps & DestinationDeps;
+export type AlertDeps = AlertRulesDeps &
+  AlertPreviewDeps &
+  IncidentWatchDeps &
+  DestinationDeps &
+  DeliveryDeps;
 
 export function alertService(deps: AlertDeps): ServiceImpl<typeof AlertService> {
   return {

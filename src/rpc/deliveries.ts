@@ -1,54 +1,100 @@
-/** The deliveries part of `AlertService`. */
+/**
+ * The deliveries part of `AlertService`. Who is told, and what endpoints answered, is shown to those
+ * alone who may also change where people are told.
+ */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import type { Host, Instance, ProjectView, StoredRecord } from '../../actors/host-port.ts';
 import type { DeliveryContext } from '../../machines/delivery.ts';
+import type { SecretStore } from '../../sqlite/secret-store.ts';
 import type { AlertService } from '../gen/svc/monitoring/v1/alert_pb.ts';
-import type { ListDeliveriesRequest } from '../gen/svc/monitoring/v1/delivery_pb.ts';
-import { within } from './caller.ts';
-import { deliveryMessage } from './delivery-messages.ts';
+import type {
+  GetDeliveryRequest,
+  ListDeliveriesRequest,
+} from '../gen/svc/monitoring/v1/delivery_pb.ts';
+import { mayWrite, within } from './caller.ts';
+import { deliveryMessage, recipientAddress } from './delivery-messages.ts';
 import { findRow } from './instance-rows.ts';
 import { collect, mapPage } from './paging.ts';
-import { parseName, parseProjectName } from './resource-name.ts';
+import { type Collection, parseName, parseProjectName } from './resource-name.ts';
 
 export interface DeliveryDeps {
   readonly host: Host;
+  readonly secrets: Pick<SecretStore, 'excerpts'>;
 }
 
-export function deliveryMethods({
-  host,
-}: DeliveryDeps): Pick<ServiceImpl<typeof AlertService>, 'listDeliveries' | 'getDelivery'> {
+export function deliveryMethods(
+  deps: DeliveryDeps,
+): Pick<ServiceImpl<typeof AlertService>, 'listDeliveries' | 'getDelivery'> {
   return {
-    listDeliveries: (request, context) => listDeliveries(host, request, context),
-    getDelivery: ({ name }, context) =>
-      deliveryMessage(
-        findRow(host, context, { machine: 'delivery', name, collection: 'deliveries' }),
-      ),
+    listDeliveries: (request, context) => listDeliveries(deps, request, context),
+    getDelivery: (request, context) => getDelivery(deps, request, context),
   };
 }
 
-function listDeliveries(host: Host, request: ListDeliveriesRequest, context: HandlerContext) {
+function getDelivery(
+  { host, secrets }: DeliveryDeps,
+  { name }: GetDeliveryRequest,
+  context: HandlerContext,
+) {
+  const row = findRow(host, context, { machine: 'delivery', name, collection: 'deliveries' });
+  if (!mayWrite(context, row.project)) return deliveryMessage(row);
+  return deliveryMessage(row, {
+    recipient: recipientAddress(host.view(row.project), row),
+    excerpts: secrets.excerpts.of(row.instance),
+  });
+}
+
+/** Ids of what is asked for; undefined = all. */
+interface Filter {
+  readonly incident: string | undefined;
+  readonly destination: string | undefined;
+}
+
+function listDeliveries(
+  { host }: DeliveryDeps,
+  request: ListDeliveriesRequest,
+  context: HandlerContext,
+) {
   const project = within(context, parseProjectName('projectName', request.projectName));
-  const named = request.incidentName
-    ? parseName('incidentName', request.incidentName, 'incidents')
-    : undefined;
-  if (named) within(context, named.project);
+  const filter = {
+    incident: idIn(context, 'incidents', { incidentName: request.incidentName }),
+    destination: idIn(context, 'destinations', { destinationName: request.destinationName }),
+  };
   const view = host.view(project);
   const page = collect('deliveries', request, (options) =>
     mapPage(view.records('delivery', { ...options, descending: true }), (record) =>
-      deliveryOf(view, record, named?.id),
+      deliveryOf(view, record, filter),
     ),
   );
-  return { deliveries: page.items.map(deliveryMessage), nextPageToken: page.token };
+  const isShown = mayWrite(context, project);
+  const messages = page.items.map((row) =>
+    deliveryMessage(row, isShown ? { recipient: recipientAddress(view, row) } : {}),
+  );
+  return { deliveries: messages, nextPageToken: page.token };
 }
 
-/** The delivery of a record; undefined when it is of another incident than the one asked for. */
+/** Id in a name given as `{field: name}`, of a project that the caller may read; '' is none. */
+function idIn(
+  context: HandlerContext,
+  collection: Collection,
+  given: Readonly<Record<string, string>>,
+): string | undefined {
+  const [[field, name] = ['', '']] = Object.entries(given);
+  if (name === '') return undefined;
+  const named = parseName(field, name, collection);
+  within(context, named.project);
+  return named.id;
+}
+
+/** The delivery of a record; undefined when it is of another incident, or to another destination. */
 function deliveryOf(
   view: ProjectView,
   { id }: StoredRecord,
-  incident: string | undefined,
+  { incident, destination }: Filter,
 ): Instance | undefined {
   const delivery = view.instance('delivery', id);
   if (!delivery) throw new Error(`The delivery ${id} is listed and is not there`);
   const context = delivery.context as unknown as DeliveryContext;
-  return incident === undefined || context.incident === incident ? delivery : undefined;
+  if (incident !== undefined && context.incident !== incident) return undefined;
+  return destination === undefined || context.destination === destination ? delivery : undefined;
 }

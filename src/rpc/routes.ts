@@ -21,6 +21,7 @@ import type { ClockNotes } from '../../actors/clock-notes.ts';
 import type { EvaluatorView } from '../../actors/evaluator-port.ts';
 import type { Host } from '../../actors/host-port.ts';
 import type { Ingest } from '../../actors/ingest-port.ts';
+import type { SecretStore } from '../../sqlite/secret-store.ts';
 import type { Clock } from '../../streams/clock.ts';
 import type { Authenticator } from '../auth/authenticator.ts';
 import { AuditService } from '../gen/svc/audit/v1/audit_pb.ts';
@@ -56,6 +57,7 @@ export interface RpcDeps
   readonly host: Host;
   readonly alerting: Alerting;
   readonly destinations: Destinations;
+  readonly secrets: Pick<SecretStore, 'excerpts'>;
   readonly evaluator: EvaluatorView;
   readonly ingest: Ingest;
   readonly vmQueries: VmQueries;

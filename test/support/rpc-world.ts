@@ -24,6 +24,7 @@ import { openDatabase } from '../../sqlite/database.ts';
 import { openEmbeddedStream } from '../../sqlite/embedded-stream.ts';
 import { type History, openHistory } from '../../sqlite/history/store.ts';
 import { openInstanceStore } from '../../sqlite/instance-store.ts';
+import { openSecretStore, type SecretStore } from '../../sqlite/secret-store.ts';
 import { createAuthenticator } from '../../src/auth/authenticator.ts';
 import { hashKey } from '../../src/auth/keys.ts';
 import { createIdentities } from '../../src/auth/people.ts';
@@ -65,6 +66,7 @@ export type WorldParts = RpcDeps & {
   readonly threads: QueryThreads;
   readonly gate: QueryGate;
   readonly controlPath: string;
+  readonly secrets: SecretStore;
   readonly random: Random;
   readonly tokens: AccessTokens;
 };
@@ -133,6 +135,7 @@ export async function startRpcWorld(
     people: signIn.people,
     members: signIn.members,
     controlPath: parts.controlPath,
+    secrets: parts.secrets,
     ...identities,
     /** An event to a machine's instance; `send` is a request's. */
     step: identities.send,
@@ -248,6 +251,7 @@ async function startParts(t: Test) {
   const ingest = createIngest({ clock, writer, registry, clocks, ...unheard });
   const pipeline = new SamplePipeline({ host, stream, clock, history });
   const told = collectingLog();
+  const secrets = openSecretStore({ path: ':memory:', masterKey: Buffer.alloc(32, 7), random });
   const threads = new QueryThreads({ clock, history: history.share, controlPath });
   const gate = createQueryGate(clock);
   const common = { threads, gate, log: told.log, failures: { inc() {} } };
@@ -267,6 +271,7 @@ async function startParts(t: Test) {
     await threads.close();
     await history.close();
     await stream.close();
+    secrets.close();
     database.close();
   };
   const made = {
@@ -275,6 +280,7 @@ async function startParts(t: Test) {
     stream,
     history,
     controlPath,
+    secrets,
     host,
     ingest,
     pipeline,

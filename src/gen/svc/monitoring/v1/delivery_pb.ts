@@ -12,7 +12,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file svc/monitoring/v1/delivery.proto.
  */
 export const file_svc_monitoring_v1_delivery: GenFile = /*@__PURE__*/
-  fileDesc("CiBzdmMvbW9uaXRvcmluZy92MS9kZWxpdmVyeS5wcm90bxIRc3ZjLm1vbml0b3JpbmcudjEi8gUKCERlbGl2ZXJ5EgwKBG5hbWUYASABKAkSFQoNaW5jaWRlbnRfbmFtZRgCIAEoCRIYChBkZXN0aW5hdGlvbl9uYW1lGAMgASgJEjAKBWV2ZW50GAQgASgOMiEuc3ZjLm1vbml0b3JpbmcudjEuRGVsaXZlcnkuRXZlbnQSMAoFc3RhdGUYBSABKA4yIS5zdmMubW9uaXRvcmluZy52MS5EZWxpdmVyeS5TdGF0ZRIOCgZyZWFzb24YBiABKAkSNQoIYXR0ZW1wdHMYByADKAsyIy5zdmMubW9uaXRvcmluZy52MS5EZWxpdmVyeS5BdHRlbXB0Eh4KEW5leHRfYXR0ZW1wdF91bml4GAggASgDSACIAQESFAoMY3JlYXRlZF91bml4GAkgASgDEhEKCXJlY2lwaWVudBgKIAEoCRq/AQoHQXR0ZW1wdBISCgphdHRlbXB0X2lkGAEgASgJEhQKDHN0YXJ0ZWRfdW5peBgCIAEoAxIYCgtkdXJhdGlvbl9tcxgDIAEoA0gAiAEBEg8KB291dGNvbWUYBCABKAkSGAoLaHR0cF9zdGF0dXMYBSABKAVIAYgBARINCgVlcnJvchgGIAEoCRIWCg5hbnN3ZXJfZXhjZXJwdBgHIAEoCUIOCgxfZHVyYXRpb25fbXNCDgoMX2h0dHBfc3RhdHVzIlEKBUV2ZW50EhUKEUVWRU5UX1VOU1BFQ0lGSUVEEAASCgoGRklSSU5HEAESDAoIUkVQRUFURUQQAhINCglSRUNPVkVSRUQQAxIICgRURVNUEAQihwEKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASCgoGUVVFVUVEEAESDgoKUkVDSEVDS0lORxACEgsKB1NFTkRJTkcQAxILCgdXQUlUSU5HEAQSCAoEU0VOVBAFEg4KClNVUFBSRVNTRUQQBhILCgdFWFBJUkVEEAcSCgoGRkFJTEVEEAhCFAoSX25leHRfYXR0ZW1wdF91bml4ImsKFUxpc3REZWxpdmVyaWVzUmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkSFQoNaW5jaWRlbnRfbmFtZRgCIAEoCRIRCglwYWdlX3NpemUYAyABKAUSEgoKcGFnZV90b2tlbhgEIAEoCSJiChZMaXN0RGVsaXZlcmllc1Jlc3BvbnNlEi8KCmRlbGl2ZXJpZXMYASADKAsyGy5zdmMubW9uaXRvcmluZy52MS5EZWxpdmVyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiIgoSR2V0RGVsaXZlcnlSZXF1ZXN0EgwKBG5hbWUYASABKAliBnByb3RvMw");
+  fileDesc("CiBzdmMvbW9uaXRvcmluZy92MS9kZWxpdmVyeS5wcm90bxIRc3ZjLm1vbml0b3JpbmcudjEi8gUKCERlbGl2ZXJ5EgwKBG5hbWUYASABKAkSFQoNaW5jaWRlbnRfbmFtZRgCIAEoCRIYChBkZXN0aW5hdGlvbl9uYW1lGAMgASgJEjAKBWV2ZW50GAQgASgOMiEuc3ZjLm1vbml0b3JpbmcudjEuRGVsaXZlcnkuRXZlbnQSMAoFc3RhdGUYBSABKA4yIS5zdmMubW9uaXRvcmluZy52MS5EZWxpdmVyeS5TdGF0ZRIOCgZyZWFzb24YBiABKAkSNQoIYXR0ZW1wdHMYByADKAsyIy5zdmMubW9uaXRvcmluZy52MS5EZWxpdmVyeS5BdHRlbXB0Eh4KEW5leHRfYXR0ZW1wdF91bml4GAggASgDSACIAQESFAoMY3JlYXRlZF91bml4GAkgASgDEhEKCXJlY2lwaWVudBgKIAEoCRq/AQoHQXR0ZW1wdBISCgphdHRlbXB0X2lkGAEgASgJEhQKDHN0YXJ0ZWRfdW5peBgCIAEoAxIYCgtkdXJhdGlvbl9tcxgDIAEoA0gAiAEBEg8KB291dGNvbWUYBCABKAkSGAoLaHR0cF9zdGF0dXMYBSABKAVIAYgBARINCgVlcnJvchgGIAEoCRIWCg5hbnN3ZXJfZXhjZXJwdBgHIAEoCUIOCgxfZHVyYXRpb25fbXNCDgoMX2h0dHBfc3RhdHVzIlEKBUV2ZW50EhUKEUVWRU5UX1VOU1BFQ0lGSUVEEAASCgoGRklSSU5HEAESDAoIUkVQRUFURUQQAhINCglSRUNPVkVSRUQQAxIICgRURVNUEAQihwEKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASCgoGUVVFVUVEEAESDgoKUkVDSEVDS0lORxACEgsKB1NFTkRJTkcQAxILCgdXQUlUSU5HEAQSCAoEU0VOVBAFEg4KClNVUFBSRVNTRUQQBhILCgdFWFBJUkVEEAcSCgoGRkFJTEVEEAhCFAoSX25leHRfYXR0ZW1wdF91bml4IoUBChVMaXN0RGVsaXZlcmllc1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhUKDWluY2lkZW50X25hbWUYAiABKAkSEQoJcGFnZV9zaXplGAMgASgFEhIKCnBhZ2VfdG9rZW4YBCABKAkSGAoQZGVzdGluYXRpb25fbmFtZRgFIAEoCSJiChZMaXN0RGVsaXZlcmllc1Jlc3BvbnNlEi8KCmRlbGl2ZXJpZXMYASADKAsyGy5zdmMubW9uaXRvcmluZy52MS5EZWxpdmVyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiIgoSR2V0RGVsaXZlcnlSZXF1ZXN0EgwKBG5hbWUYASABKAliBnByb3RvMw");
 
 /**
  * @generated from message svc.monitoring.v1.Delivery
@@ -26,6 +26,8 @@ export type Delivery = Message<"svc.monitoring.v1.Delivery"> & {
   name: string;
 
   /**
+   * Empty for a test.
+   *
    * @generated from field: string incident_name = 2;
    */
   incidentName: string;
@@ -87,6 +89,8 @@ export type DeliveryJson = {
   name?: string;
 
   /**
+   * Empty for a test.
+   *
    * @generated from field: string incident_name = 2;
    */
   incidentName?: string;
@@ -182,7 +186,8 @@ export type Delivery_Attempt = Message<"svc.monitoring.v1.Delivery.Attempt"> & {
   error: string;
 
   /**
-   * What the endpoint answered, redacted, at most 4 KiB. Hidden from who may not write.
+   * What the endpoint answered, redacted, at most 4 KiB: told by GetDelivery alone. Hidden from
+   * who may not write.
    *
    * @generated from field: string answer_excerpt = 7;
    */
@@ -228,7 +233,8 @@ export type Delivery_AttemptJson = {
   error?: string;
 
   /**
-   * What the endpoint answered, redacted, at most 4 KiB. Hidden from who may not write.
+   * What the endpoint answered, redacted, at most 4 KiB: told by GetDelivery alone. Hidden from
+   * who may not write.
    *
    * @generated from field: string answer_excerpt = 7;
    */
@@ -381,6 +387,13 @@ export type ListDeliveriesRequest = Message<"svc.monitoring.v1.ListDeliveriesReq
    * @generated from field: string page_token = 4;
    */
   pageToken: string;
+
+  /**
+   * Only to this destination; empty = all.
+   *
+   * @generated from field: string destination_name = 5;
+   */
+  destinationName: string;
 };
 
 /**
@@ -408,6 +421,13 @@ export type ListDeliveriesRequestJson = {
    * @generated from field: string page_token = 4;
    */
   pageToken?: string;
+
+  /**
+   * Only to this destination; empty = all.
+   *
+   * @generated from field: string destination_name = 5;
+   */
+  destinationName?: string;
 };
 
 /**

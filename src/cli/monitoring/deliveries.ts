@@ -1,0 +1,142 @@
+/** `svc deliveries`: who was told of what, and what became of each attempt. */
+import { AlertService } from '../../gen/svc/monitoring/v1/alert_pb.ts';
+import {
+  type Delivery,
+  type Delivery_Attempt,
+  Delivery_Event,
+  Delivery_State,
+  DeliverySchema,
+  ListDeliveriesResponseSchema,
+} from '../../gen/svc/monitoring/v1/delivery_pb.ts';
+import { type Action, family, projectOption } from '../client/action.ts';
+import { UsageError } from '../client/faults.ts';
+import { projectName, resourceName } from '../client/names.ts';
+import {
+  enumText,
+  facts,
+  json,
+  localTime,
+  messageJson,
+  NOT_OBSERVED,
+  shortName,
+  table,
+} from '../client/output.ts';
+import { EXIT_OK } from '../command.ts';
+
+const DELIVERIES_DEFAULT = 50;
+
+const listAction: Action = {
+  name: 'list',
+  summary: 'List notifications and whether they were sent, newest first',
+  options: [
+    projectOption,
+    { name: 'incident', takes: 'NAME', help: 'Only of this incident' },
+    { name: 'destination', takes: 'NAME', help: 'Only to this destination' },
+    { name: 'page-size', takes: 'N', help: `At most so many; default ${DELIVERIES_DEFAULT}` },
+    { name: 'page-token', takes: 'TOKEN', help: 'Go on after this one of an earlier answer' },
+  ],
+  notes: 'SENT means that the endpoint accepted it, not that anybody read it.',
+  async run(context) {
+    const { input } = context;
+    const api = context.api('any');
+    const incident = input.text('incident');
+    const destination = input.text('destination');
+    const named = (collection: string, given: string | undefined) =>
+      given === undefined ? '' : resourceName(context, api, { collection, given });
+    const answer = await api.call(AlertService.method.listDeliveries, {
+      projectName: await projectName(context, api),
+      incidentName: await named('incidents', incident),
+      destinationName: await named('destinations', destination),
+      pageSize: pageSizeOf(input.number('page-size')),
+      pageToken: input.text('page-token') ?? '',
+    });
+    if (context.json) context.print(json(messageJson(ListDeliveriesResponseSchema, answer)));
+    else {
+      context.print(deliveryTable(answer.deliveries));
+      if (answer.nextPageToken)
+        context.tell(`There are more: --page-token ${answer.nextPageToken}`);
+    }
+    return EXIT_OK;
+  },
+};
+
+function pageSizeOf(given: number | undefined): number {
+  const size = given ?? DELIVERIES_DEFAULT;
+  if (Number.isInteger(size) && size >= 1 && size <= 1000) return size;
+  throw new UsageError(`--page-size is a whole number from 1 to 1000, not ${size}`);
+}
+
+function deliveryTable(deliveries: readonly Delivery[]): string {
+  return table(
+    ['delivery', 'event', 'state', 'destination', 'recipient', 'created', 'attempts', 'next'],
+    deliveries.map((delivery) => [
+      shortName(delivery.name),
+      enumText(Delivery_Event, delivery.event),
+      stateText(delivery),
+      shortName(delivery.destinationName),
+      delivery.recipient || NOT_OBSERVED,
+      localTime(delivery.createdUnix),
+      String(delivery.attempts.length),
+      localTime(delivery.nextAttemptUnix),
+    ]),
+    'There are no deliveries of this kind',
+  );
+}
+
+function stateText({ state, reason }: Delivery): string {
+  return `${enumText(Delivery_State, state)}${reason ? ` (${reason})` : ''}`;
+}
+
+const showAction: Action = {
+  name: 'show',
+  summary: 'Show one notification with each attempt to send it',
+  positionals: [{ name: 'DELIVERY' }],
+  options: [projectOption],
+  notes: 'What endpoints answered is shown to those who may change where people are told.',
+  async run(context) {
+    const api = context.api('any');
+    const given = context.input.positional(0);
+    const name = await resourceName(context, api, { collection: 'deliveries', given });
+    const delivery = await api.call(AlertService.method.getDelivery, { name });
+    if (context.json) context.print(json(messageJson(DeliverySchema, delivery)));
+    else context.print(deliveryText(delivery));
+    return EXIT_OK;
+  },
+};
+
+function deliveryText(delivery: Delivery): string {
+  const head = facts([
+    ['delivery', delivery.name],
+    ['event', enumText(Delivery_Event, delivery.event)],
+    ['state', stateText(delivery)],
+    ['incident', delivery.incidentName],
+    ['destination', delivery.destinationName],
+    ['recipient', delivery.recipient],
+    ['created', localTime(delivery.createdUnix)],
+    ['next attempt', localTime(delivery.nextAttemptUnix)],
+  ]);
+  const rows = delivery.attempts.map((attempt) => [
+    localTime(attempt.startedUnix),
+    attempt.durationMs === undefined ? NOT_OBSERVED : `${attempt.durationMs} ms`,
+    attempt.outcome || 'on its way',
+    attempt.httpStatus === undefined ? NOT_OBSERVED : String(attempt.httpStatus),
+    attempt.error,
+  ]);
+  const attempts = table(
+    ['started', 'duration', 'outcome', 'status', 'problem'],
+    rows,
+    'No attempt was made',
+  );
+  return `${head}\n${attempts}${delivery.attempts.map(answerText).join('')}`;
+}
+
+function answerText({ startedUnix, answerExcerpt }: Delivery_Attempt): string {
+  if (answerExcerpt === '') return '';
+  return `\n${facts([[`answer of ${localTime(startedUnix)}`, answerExcerpt]])}`;
+}
+
+export const deliveriesCommand = family(
+  'deliveries',
+  'List notifications, and show what became of each attempt',
+  [listAction, showAction],
+);
