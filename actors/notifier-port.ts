@@ -9,7 +9,9 @@ export type Target =
       /** Signing secrets (`whsec_...`), current first, previous during overlap. Never logged. */
       readonly secrets: readonly string[];
     }
-  | { readonly kind: 'slack' | 'teams' | 'discord'; readonly url: string }
+  | { readonly kind: 'slack'; readonly url: string }
+  | { readonly kind: 'teams'; readonly url: string }
+  | { readonly kind: 'discord'; readonly url: string }
   | { readonly kind: 'email'; readonly address: string; readonly unsubscribeUrl: string };
 
 /** How long one attempt of each kind may take in all, ms (webhooks.md; mail 30 s in all). */

@@ -78,7 +78,7 @@ export function scrubSecrets(text: string): string {
       // A JWT: a header's beginning, and the two parts after it; of a sealed one (JWE, RFC 7516) four,
       // the first of which is empty where the key is the service's own.
       .replaceAll(/\beyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){2,4}/g, '[redacted token]')
-      .replaceAll(/([a-z][a-z0-9+.-]*:\/\/)[^\s/@"'\\]+@/gi, '$1[redacted]@')
+      .replaceAll(/([a-z][a-z0-9+.-]{0,30}:\/\/)[^\s/@"'\\]+@/gi, '$1[redacted]@')
   );
 }
 

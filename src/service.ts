@@ -57,11 +57,10 @@ import { stopSignal } from './http/stop-signal.ts';
 import { openKeylessCi } from './keyless-ci.ts';
 import type { Log } from './log.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
+import { openNotifier, renderers } from './notifiers/channels.ts';
 import { createContents, sealedText } from './notifiers/contents.ts';
 import { AddressGuard } from './notifiers/http/address-guard.ts';
-import { createNotifier } from './notifiers/notifier.ts';
-import { renderWebhookBody } from './notifiers/webhook/payload.ts';
-import { createWebhookSender, type Resolve } from './notifiers/webhook/sender.ts';
+import type { Resolve } from './notifiers/http/guarded-agent.ts';
 import { formatSecret } from './notifiers/webhook/signature.ts';
 import { countLostWork, createParts, type LostWork } from './parts.ts';
 import { openPeople } from './people.ts';
@@ -219,17 +218,15 @@ function buildCore(options: CoreOptions) {
   const sealed = sealedText(secrets);
   const publicUrl = { current: settings.publicUrl ?? '' };
   const { resolve } = options.ports;
-  const notifier = createNotifier({
-    webhook: createWebhookSender({
-      ...{ guard, clock, ...(resolve && { resolve }) },
-      onRefusedAddress: (sentence) => log.warn({ part: 'webhook' }, `Not called: ${sentence}`),
-    }),
+  const notifier = openNotifier({
+    ...{ guard, clock, ...(resolve && { resolve }) },
+    onRefusedAddress: (sentence) => log.warn({ part: 'notifier' }, `Not called: ${sentence}`),
   });
   closers.add('notifier', () => notifier.close());
   const contents = createContents({
     ...{ sealed, clock, bodies: secrets.bodies },
     publicUrl: () => publicUrl.current,
-    renderers: { webhook: renderWebhookBody },
+    renderers,
     unsubscribeUrl: () => publicUrl.current,
   });
   const edgeFaults = metrics.counter('svc_edge_faults_total', 'Edges that could not be decided');

@@ -9,7 +9,9 @@ import { Webhook } from 'standardwebhooks';
 import t from 'tap';
 import type { AttemptOutcome, Channel } from '../../actors/notifier-port.ts';
 import { AddressGuard, isPublicAddress } from '../../src/notifiers/http/address-guard.ts';
-import { createWebhookSender, type Resolve } from '../../src/notifiers/webhook/sender.ts';
+import { createHttpExchange, type HttpExchangeDeps } from '../../src/notifiers/http/exchange.ts';
+import type { Resolve } from '../../src/notifiers/http/guarded-agent.ts';
+import { createWebhookSender } from '../../src/notifiers/webhook/sender.ts';
 import { formatSecret, signatureHeaders } from '../../src/notifiers/webhook/signature.ts';
 import { systemClock } from '../../streams/clock.ts';
 
@@ -211,7 +213,7 @@ t.test(
     guard.refuseUrl = () => undefined;
     guard.refuseAddress = () => (asked++ === 0 ? undefined : 'the socket is at a private address');
     const resolve: Resolve = (_host, done) => done(null, [{ address: '127.0.0.1', family: 4 }]);
-    const sender = createWebhookSender({ guard, clock: systemClock, resolve });
+    const sender = openSender({ guard, clock: systemClock, resolve });
     const outcome = await sender.attempt(request(`http://hooks.example:${port(server)}/`));
     t.match(outcome, { kind: 'refused', error: /not public: fix the URL/ });
     t.equal(bytes, 0);
@@ -261,14 +263,20 @@ async function sendTo(
   }
 }
 
+/** A sender with an exchange of its own, which ends with it. */
+function openSender(deps: HttpExchangeDeps): Channel<'webhook'> {
+  const exchange = createHttpExchange(deps);
+  return { ...createWebhookSender(exchange), close: () => exchange.close() };
+}
+
 function lenientSender() {
   const guard = new AddressGuard({ hosts: ['127.0.0.1'], http: true });
-  return createWebhookSender({ guard, clock: systemClock });
+  return openSender({ guard, clock: systemClock });
 }
 
 function strictSender(resolve: Resolve, onRefusedAddress: (sentence: string) => void = () => {}) {
   const guard = new AddressGuard({ hosts: [], http: false });
-  return createWebhookSender({ guard, clock: systemClock, resolve, onRefusedAddress });
+  return openSender({ guard, clock: systemClock, resolve, onRefusedAddress });
 }
 
 function request(url: string, deadlineMs = 5_000): Parameters<Channel<'webhook'>['attempt']>[0] {

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file svc/monitoring/v1/webhook.proto.
  */
 export const file_svc_monitoring_v1_webhook: GenFile = /*@__PURE__*/
-  fileDesc("Ch9zdmMvbW9uaXRvcmluZy92MS93ZWJob29rLnByb3RvEhFzdmMubW9uaXRvcmluZy52MSJcCgtXZWJob29rQm9keRIMCgR0eXBlGAEgASgJEhEKCXRpbWVzdGFtcBgCIAEoCRIsCgRkYXRhGAMgASgLMh4uc3ZjLm1vbml0b3JpbmcudjEuV2ViaG9va0RhdGEi2QQKC1dlYmhvb2tEYXRhEhQKDHByb2plY3RfbmFtZRgBIAEoCRIVCg1pbmNpZGVudF9uYW1lGAIgASgJEg0KBXN0YXRlGAMgASgJEhEKCXJ1bGVfbmFtZRgEIAEoCRIZChFydWxlX2Rpc3BsYXlfbmFtZRgFIAEoCRIUCgxydWxlX3ZlcnNpb24YBiABKAMSEAoIc2V2ZXJpdHkYByABKAkSDwoHdm1fbmFtZRgIIAEoCRIXCg92bV9kaXNwbGF5X25hbWUYCSABKAkSOgoGbGFiZWxzGAogAygLMiouc3ZjLm1vbml0b3JpbmcudjEuV2ViaG9va0RhdGEuTGFiZWxzRW50cnkSEQoJbWV0cmljX2lkGAsgASgJEgwKBHVuaXQYDCABKAkSEAoIb3BlcmF0b3IYDSABKAkSEQoJdGhyZXNob2xkGA4gASgBEhkKEXN1c3RhaW5lZF9zZWNvbmRzGA8gASgFEhIKBXZhbHVlGBAgASgBSACIAQESFwoKdmFsdWVfdW5peBgRIAEoA0gBiAEBEhQKDHN0YXJ0ZWRfdW5peBgSIAEoAxISCgpmaXJlZF91bml4GBMgASgDEhsKDnJlY292ZXJlZF91bml4GBQgASgDSAKIAQESFQoNcmVwZWF0X251bWJlchgVIAEoBRILCgN1cmwYFiABKAkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIICgZfdmFsdWVCDQoLX3ZhbHVlX3VuaXhCEQoPX3JlY292ZXJlZF91bml4YgZwcm90bzM");
+  fileDesc("Ch9zdmMvbW9uaXRvcmluZy92MS93ZWJob29rLnByb3RvEhFzdmMubW9uaXRvcmluZy52MSJcCgtXZWJob29rQm9keRIMCgR0eXBlGAEgASgJEhEKCXRpbWVzdGFtcBgCIAEoCRIsCgRkYXRhGAMgASgLMh4uc3ZjLm1vbml0b3JpbmcudjEuV2ViaG9va0RhdGEi6QcKC1dlYmhvb2tEYXRhEhQKDHByb2plY3RfbmFtZRgBIAEoCRIVCg1pbmNpZGVudF9uYW1lGAIgASgJEg0KBXN0YXRlGAMgASgJEhEKCXJ1bGVfbmFtZRgEIAEoCRIZChFydWxlX2Rpc3BsYXlfbmFtZRgFIAEoCRIZCgxydWxlX3ZlcnNpb24YBiABKANIAIgBARIQCghzZXZlcml0eRgHIAEoCRIPCgd2bV9uYW1lGAggASgJEhcKD3ZtX2Rpc3BsYXlfbmFtZRgJIAEoCRI6CgZsYWJlbHMYCiADKAsyKi5zdmMubW9uaXRvcmluZy52MS5XZWJob29rRGF0YS5MYWJlbHNFbnRyeRIRCgltZXRyaWNfaWQYCyABKAkSDAoEdW5pdBgMIAEoCRIQCghvcGVyYXRvchgNIAEoCRIWCgl0aHJlc2hvbGQYDiABKAFIAYgBARIeChFzdXN0YWluZWRfc2Vjb25kcxgPIAEoBUgCiAEBEhIKBXZhbHVlGBAgASgBSAOIAQESFwoKdmFsdWVfdW5peBgRIAEoA0gEiAEBEhkKDHN0YXJ0ZWRfdW5peBgSIAEoA0gFiAEBEhcKCmZpcmVkX3VuaXgYEyABKANIBogBARIbCg5yZWNvdmVyZWRfdW5peBgUIAEoA0gHiAEBEhUKDXJlcGVhdF9udW1iZXIYFSABKAUSCwoDdXJsGBYgASgJEhgKEGRlc3RpbmF0aW9uX25hbWUYFyABKAkSJAoXZGF0YV9taXNzaW5nX3NpbmNlX3VuaXgYGCABKANICIgBARIgChNkYXRhX21pc3NpbmdfcmVhc29uGBkgASgJSAmIAQESFwoKZGF0YWNlbnRlchgaIAEoCUgKiAEBEhwKD3NpbGVudF92bV9jb3VudBgbIAEoBUgLiAEBEhwKD2xhYmVsc19sZWZ0X291dBgcIAEoBUgMiAEBGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCDwoNX3J1bGVfdmVyc2lvbkIMCgpfdGhyZXNob2xkQhQKEl9zdXN0YWluZWRfc2Vjb25kc0IICgZfdmFsdWVCDQoLX3ZhbHVlX3VuaXhCDwoNX3N0YXJ0ZWRfdW5peEINCgtfZmlyZWRfdW5peEIRCg9fcmVjb3ZlcmVkX3VuaXhCGgoYX2RhdGFfbWlzc2luZ19zaW5jZV91bml4QhYKFF9kYXRhX21pc3NpbmdfcmVhc29uQg0KC19kYXRhY2VudGVyQhIKEF9zaWxlbnRfdm1fY291bnRCEgoQX2xhYmVsc19sZWZ0X291dGIGcHJvdG8z");
 
 /**
  * The body of a webhook request, as JSON. Absent values were not observed.
@@ -74,6 +74,8 @@ export const WebhookBodySchema: GenMessage<WebhookBody, {jsonType: WebhookBodyJs
   messageDesc(file_svc_monitoring_v1_webhook, 0);
 
 /**
+ * Long texts are cut, and end in how much was left out: `url` has the rest.
+ *
  * @generated from message svc.monitoring.v1.WebhookData
  */
 export type WebhookData = Message<"svc.monitoring.v1.WebhookData"> & {
@@ -83,6 +85,8 @@ export type WebhookData = Message<"svc.monitoring.v1.WebhookData"> & {
   projectName: string;
 
   /**
+   * Empty in a test, as are the names and texts below; its numbers and times are absent.
+   *
    * @generated from field: string incident_name = 2;
    */
   incidentName: string;
@@ -103,9 +107,9 @@ export type WebhookData = Message<"svc.monitoring.v1.WebhookData"> & {
   ruleDisplayName: string;
 
   /**
-   * @generated from field: int64 rule_version = 6;
+   * @generated from field: optional int64 rule_version = 6;
    */
-  ruleVersion: bigint;
+  ruleVersion?: bigint | undefined;
 
   /**
    * @generated from field: string severity = 7;
@@ -113,6 +117,8 @@ export type WebhookData = Message<"svc.monitoring.v1.WebhookData"> & {
   severity: string;
 
   /**
+   * Empty where the condition is that of a whole data center.
+   *
    * @generated from field: string vm_name = 8;
    */
   vmName: string;
@@ -143,14 +149,14 @@ export type WebhookData = Message<"svc.monitoring.v1.WebhookData"> & {
   operator: string;
 
   /**
-   * @generated from field: double threshold = 14;
+   * @generated from field: optional double threshold = 14;
    */
-  threshold: number;
+  threshold?: number | undefined;
 
   /**
-   * @generated from field: int32 sustained_seconds = 15;
+   * @generated from field: optional int32 sustained_seconds = 15;
    */
-  sustainedSeconds: number;
+  sustainedSeconds?: number | undefined;
 
   /**
    * @generated from field: optional double value = 16;
@@ -163,14 +169,18 @@ export type WebhookData = Message<"svc.monitoring.v1.WebhookData"> & {
   valueUnix?: bigint | undefined;
 
   /**
-   * @generated from field: int64 started_unix = 18;
+   * First observation that met the condition.
+   *
+   * @generated from field: optional int64 started_unix = 18;
    */
-  startedUnix: bigint;
+  startedUnix?: bigint | undefined;
 
   /**
-   * @generated from field: int64 fired_unix = 19;
+   * When it was decided.
+   *
+   * @generated from field: optional int64 fired_unix = 19;
    */
-  firedUnix: bigint;
+  firedUnix?: bigint | undefined;
 
   /**
    * @generated from field: optional int64 recovered_unix = 20;
@@ -190,9 +200,51 @@ export type WebhookData = Message<"svc.monitoring.v1.WebhookData"> & {
    * @generated from field: string url = 22;
    */
   url: string;
+
+  /**
+   * The destination that this message is for.
+   *
+   * @generated from field: string destination_name = 23;
+   */
+  destinationName: string;
+
+  /**
+   * Firing, and nothing is observed since: neither a recovery nor a value.
+   *
+   * @generated from field: optional int64 data_missing_since_unix = 24;
+   */
+  dataMissingSinceUnix?: bigint | undefined;
+
+  /**
+   * `NO_DATA`, `VM_STOPPED`, `CLOCK_AHEAD` or `DATACENTER_STALE`; with the field above.
+   *
+   * @generated from field: optional string data_missing_reason = 25;
+   */
+  dataMissingReason?: string | undefined;
+
+  /**
+   * The data center whose condition it is, and how many of the project's VMs are silent there.
+   *
+   * @generated from field: optional string datacenter = 26;
+   */
+  datacenter?: string | undefined;
+
+  /**
+   * @generated from field: optional int32 silent_vm_count = 27;
+   */
+  silentVmCount?: number | undefined;
+
+  /**
+   * Labels that found no room.
+   *
+   * @generated from field: optional int32 labels_left_out = 28;
+   */
+  labelsLeftOut?: number | undefined;
 };
 
 /**
+ * Long texts are cut, and end in how much was left out: `url` has the rest.
+ *
  * @generated from message svc.monitoring.v1.WebhookData
  */
 export type WebhookDataJson = {
@@ -202,6 +254,8 @@ export type WebhookDataJson = {
   projectName?: string;
 
   /**
+   * Empty in a test, as are the names and texts below; its numbers and times are absent.
+   *
    * @generated from field: string incident_name = 2;
    */
   incidentName?: string;
@@ -222,7 +276,7 @@ export type WebhookDataJson = {
   ruleDisplayName?: string;
 
   /**
-   * @generated from field: int64 rule_version = 6;
+   * @generated from field: optional int64 rule_version = 6;
    */
   ruleVersion?: string;
 
@@ -232,6 +286,8 @@ export type WebhookDataJson = {
   severity?: string;
 
   /**
+   * Empty where the condition is that of a whole data center.
+   *
    * @generated from field: string vm_name = 8;
    */
   vmName?: string;
@@ -262,12 +318,12 @@ export type WebhookDataJson = {
   operator?: string;
 
   /**
-   * @generated from field: double threshold = 14;
+   * @generated from field: optional double threshold = 14;
    */
   threshold?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * @generated from field: int32 sustained_seconds = 15;
+   * @generated from field: optional int32 sustained_seconds = 15;
    */
   sustainedSeconds?: number;
 
@@ -282,12 +338,16 @@ export type WebhookDataJson = {
   valueUnix?: string;
 
   /**
-   * @generated from field: int64 started_unix = 18;
+   * First observation that met the condition.
+   *
+   * @generated from field: optional int64 started_unix = 18;
    */
   startedUnix?: string;
 
   /**
-   * @generated from field: int64 fired_unix = 19;
+   * When it was decided.
+   *
+   * @generated from field: optional int64 fired_unix = 19;
    */
   firedUnix?: string;
 
@@ -309,6 +369,46 @@ export type WebhookDataJson = {
    * @generated from field: string url = 22;
    */
   url?: string;
+
+  /**
+   * The destination that this message is for.
+   *
+   * @generated from field: string destination_name = 23;
+   */
+  destinationName?: string;
+
+  /**
+   * Firing, and nothing is observed since: neither a recovery nor a value.
+   *
+   * @generated from field: optional int64 data_missing_since_unix = 24;
+   */
+  dataMissingSinceUnix?: string;
+
+  /**
+   * `NO_DATA`, `VM_STOPPED`, `CLOCK_AHEAD` or `DATACENTER_STALE`; with the field above.
+   *
+   * @generated from field: optional string data_missing_reason = 25;
+   */
+  dataMissingReason?: string;
+
+  /**
+   * The data center whose condition it is, and how many of the project's VMs are silent there.
+   *
+   * @generated from field: optional string datacenter = 26;
+   */
+  datacenter?: string;
+
+  /**
+   * @generated from field: optional int32 silent_vm_count = 27;
+   */
+  silentVmCount?: number;
+
+  /**
+   * Labels that found no room.
+   *
+   * @generated from field: optional int32 labels_left_out = 28;
+   */
+  labelsLeftOut?: number;
 };
 
 /**

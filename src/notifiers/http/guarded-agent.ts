@@ -1,0 +1,95 @@
+/**
+ * The agent through which all that is sent by HTTP goes: it connects within 3 s, only where every
+ * resolved address and the socket's own pass the guard, and follows no redirect.
+ */
+import { lookup as dnsLookup, type LookupAddress } from 'node:dns';
+import type { LookupFunction } from 'node:net';
+import { Agent, buildConnector } from 'undici';
+import type { AddressGuard } from './address-guard.ts';
+
+const CONNECT_MS = 3_000;
+/** To one origin; the deliverer opens fewer for one destination. */
+const CONNECTIONS = 16;
+const KEEP_ALIVE_MS = 10_000;
+const HEADER_BYTES_MAX = 16 * 1024;
+
+/** How names become addresses: the system's resolver, or a table in tests. */
+export type Resolve = (
+  host: string,
+  done: (error: NodeJS.ErrnoException | null, addresses: readonly LookupAddress[]) => void,
+) => void;
+
+export interface GuardedAgentDeps {
+  readonly guard: AddressGuard;
+  readonly resolve?: Resolve;
+  /**
+   * Told why an address was refused, with the address, which its tenant must not learn: where an
+   * internal name leads is the operator's business.
+   */
+  readonly onRefusedAddress?: (sentence: string) => void;
+  /** Extra trusted certificates (PEM), for receivers with a private authority. */
+  readonly ca?: string;
+}
+
+/** An address that must not be called: the owner has to mend the URL, trying again cannot help. */
+export class RefusedAddress extends Error {
+  constructor(host: string) {
+    super(`${host} resolves to an address that is not public: fix the URL`);
+  }
+}
+
+export function createGuardedAgent(deps: GuardedAgentDeps): Agent {
+  return new Agent({
+    connect: guardedConnector(deps),
+    pipelining: 1,
+    connections: CONNECTIONS,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    maxHeaderSize: HEADER_BYTES_MAX,
+  });
+}
+
+function guardedConnector({
+  guard,
+  resolve = resolveAll,
+  onRefusedAddress,
+  ca,
+}: GuardedAgentDeps): buildConnector.connector {
+  const refusedAddress = (sentence: string, host: string): RefusedAddress => {
+    onRefusedAddress?.(sentence);
+    return new RefusedAddress(host);
+  };
+  const lookup: LookupFunction = (host, options, done) => {
+    resolve(host, (error, addresses) => {
+      if (error) return done(error, '', 0);
+      const refusal = addresses
+        .map(({ address }) => guard.refuseAddress(address, host))
+        .find((sentence) => sentence !== undefined);
+      if (refusal) return done(refusedAddress(refusal, host), '', 0);
+      const first = addresses[0];
+      if (!first) return done(noAddress(host), '', 0);
+      if (options.all) done(null, [...addresses]);
+      else done(null, first.address, first.family);
+    });
+  };
+  const connect = buildConnector({
+    lookup,
+    timeout: CONNECT_MS,
+    ...(ca === undefined ? {} : { ca }),
+  });
+  return (options, done) => {
+    connect(options, (error, socket) => {
+      if (error) return done(error, null);
+      const refusal = guard.refuseAddress(socket.remoteAddress ?? 'unknown', options.hostname);
+      if (!refusal) return done(null, socket);
+      socket.destroy();
+      done(refusedAddress(refusal, options.hostname), null);
+    });
+  };
+}
+
+/** As the system's resolver calls it: a name may be given an address yet. */
+function noAddress(host: string): NodeJS.ErrnoException {
+  return Object.assign(new Error(`${host} has no address`), { code: 'ENOTFOUND' });
+}
+
+const resolveAll: Resolve = (host, done) => dnsLookup(host, { all: true }, done);

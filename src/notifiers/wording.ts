@@ -1,0 +1,95 @@
+/** Quantities, times and conditions as people read them in messages. */
+
+const OPERATOR_WORDS: Readonly<Record<string, string>> = {
+  GREATER_THAN: 'above',
+  GREATER_THAN_OR_EQUAL: 'at or above',
+  LESS_THAN: 'below',
+  LESS_THAN_OR_EQUAL: 'at or below',
+  EQUAL: 'equal to',
+  NOT_EQUAL: 'other than',
+};
+
+export interface Condition {
+  readonly metricId: string;
+  readonly operator: string;
+  readonly threshold: number;
+  readonly sustainedSeconds: number;
+  /** Of the metric catalogue. */
+  readonly unit: string;
+}
+
+/** `cpu_utilization_pct above 90 % for 5 min`. */
+export function condition(rule: Condition): string {
+  const { metricId, operator, threshold, sustainedSeconds, unit } = rule;
+  const lasting = sustainedSeconds === 0 ? '' : ` for ${duration(sustainedSeconds)}`;
+  const words = OPERATOR_WORDS[operator] ?? operator;
+  return `${metricId} ${words} ${quantity(threshold, unit)}${lasting}`;
+}
+
+/** A value with its unit, of six significant digits. */
+export function quantity(value: number, unit: string): string {
+  switch (unit) {
+    case 'percent':
+      return `${digits(value)} %`;
+    case 'bytes':
+      return bytes(value);
+    case 'bytes_per_second':
+      return `${bytes(value)}/s`;
+    case 'operations_per_second':
+      return `${digits(value)}/s`;
+    case 'seconds':
+      return `${digits(value)} s`;
+    default:
+      return digits(value);
+  }
+}
+
+const BINARY_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'] as const;
+
+function bytes(value: number): string {
+  let scaled = value;
+  let power = 0;
+  while (Math.abs(scaled) >= 1024 && power < BINARY_UNITS.length - 1) {
+    scaled /= 1024;
+    power++;
+  }
+  return `${digits(scaled)} ${BINARY_UNITS[power]}`;
+}
+
+function digits(value: number): string {
+  return String(Number(value.toPrecision(6)));
+}
+
+const MINUTE = 60;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+/** `90 s`, `5 min`, `2 h 30 min`, `3 d`: two units at most, whole where they are. */
+export function duration(seconds: number): string {
+  const whole = Math.round(seconds);
+  if (whole < 2 * MINUTE) return `${whole} s`;
+  if (whole < HOUR) return parts(whole, [MINUTE, 'min'], [1, 's']);
+  if (whole < DAY) return parts(whole, [HOUR, 'h'], [MINUTE, 'min']);
+  return parts(whole, [DAY, 'd'], [HOUR, 'h']);
+}
+
+type Unit = readonly [seconds: number, name: string];
+
+function parts(seconds: number, [large, largeName]: Unit, [small, smallName]: Unit): string {
+  const rest = Math.floor((seconds % large) / small);
+  const head = `${Math.floor(seconds / large)} ${largeName}`;
+  return rest === 0 ? head : `${head} ${rest} ${smallName}`;
+}
+
+/** `2026-01-01 00:00:00 UTC`. */
+export function utcTime(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+}
+
+/** A text on one line, without characters that draw nothing: it may stand in a header or a title. */
+export function oneLine(text: string): string {
+  return text
+    .toWellFormed()
+    .replaceAll(/[\p{C}\p{Z}]+/gu, ' ')
+    .trim();
+}
