@@ -3,7 +3,7 @@
  * read. The host (`host.ts`) implements it over the committer and the instance store.
  */
 import type { Effect } from '../machines/effects.ts';
-import type { Actor, Commit, RecordChange } from '../streams/commit/commit.ts';
+import type { Actor, ChainStart, Commit, RecordChange } from '../streams/commit/commit.ts';
 import type { DueTimer, Instance, ProjectView } from '../streams/commit/projection.ts';
 
 export type {
@@ -29,6 +29,10 @@ export interface Draft extends ProjectView {
     event: { type: string; at: number } & Readonly<Record<string, unknown>>,
   ): StepOutcome;
   putRecord(change: RecordChange): void;
+  /** Takes an ended instance's row away; its transitions stay. Throws for one that is not final. */
+  forget(machine: string, instance: string): void;
+  /** Lets go of the project's commits up to this one, and of their transitions. Once a decision. */
+  truncate(start: ChainStart): void;
 }
 
 export interface StepOutcome {

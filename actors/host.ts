@@ -9,6 +9,7 @@
  * and of unknown outcome are the same on a laptop as in a cluster.
  */
 import type { MachineDefinition } from '../machines/definition.ts';
+import type { EndedPage, OldCommit } from '../sqlite/instance-reads.ts';
 import type { InstanceStore } from '../sqlite/instance-store.ts';
 import type { Clock } from '../streams/clock.ts';
 import type { Actor } from '../streams/commit/commit.ts';
@@ -55,6 +56,13 @@ export interface RunningHost extends Host {
    * instance does not have it any more.
    */
   fireTimer(timer: DueTimer, by: Actor): Promise<Committed<{ fired: boolean }>>;
+  /**
+   * Ids of the machine's instances that ended before `beforeMs`, Unix ms, and changed no more;
+   * those first whose time is over first.
+   */
+  endedBefore(project: string, machine: string, page: EndedPage): string[];
+  /** The first commits that are left of the project's chain. */
+  oldestCommits(project: string, limit: number): OldCommit[];
   dueTimers(nowMs: number, limit: number, owns?: (project: string) => boolean): DueTimer[];
   nextTimerDueMs(owns?: (project: string) => boolean): number | undefined;
 }
@@ -93,6 +101,8 @@ export function createHost(options: HostOptions): RunningHost {
     },
     findInstancesOf: (machine, subject) =>
       store.findInstancesOf(machine, subject).map((found) => upcastInstance(machines, found)),
+    endedBefore: (project, machine, page) => store.endedBefore(project, machine, page),
+    oldestCommits: (project, limit) => store.oldestCommits(project, limit),
     dueTimers: (nowMs, limit, owns) => store.dueTimers(nowMs, limit, owns),
     nextTimerDueMs: (owns) => store.nextTimerDueMs(owns),
     onApplied: (listener) => applier.onApplied(listener),

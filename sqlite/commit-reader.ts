@@ -3,6 +3,7 @@
  * of the log, the transitions recorded of each, and the rows that they have come to. On a
  * connection of its own that changes nothing, so that a long look holds up nobody.
  */
+import type { ChainStart } from '../streams/commit/commit.ts';
 import type { Instance, RecordedTransition } from '../streams/commit/projection.ts';
 import { openDatabase, type SqliteDatabase } from './database.ts';
 import { type InstanceRow, type TransitionRow, toInstance, toTransition } from './instance-rows.ts';
@@ -25,6 +26,14 @@ export interface StoredHead {
   readonly project: string;
   readonly number: number;
   readonly hash: string;
+}
+
+/** Where a project's chain begins since older commits were let go. */
+export interface StoredStart extends ChainStart {
+  /** Position in EVENTS of the commit that let them go. */
+  readonly decided: number;
+  /** Its decision, as committed. */
+  readonly decision: string;
 }
 
 /** Names a machine's instance. */
@@ -85,6 +94,17 @@ export class CommitReader {
   /** Of each project whose head is not a commit after `through`: one that came since has moved it. */
   heads({ through }: { through: number }): StoredHead[] {
     return this.#sql.heads.all(through) as StoredHead[];
+  }
+
+  /** Where the project's chain begins; undefined: with its first commit. */
+  start(project: string): StoredStart | undefined {
+    return this.#sql.start.get(project) as StoredStart | undefined;
+  }
+
+  /** The instance's last transition; undefined: none is there. */
+  lastTransition(key: InstanceKey): { readonly at: number; readonly to: string } | undefined {
+    const row = this.#sql.last.get(key.instance, key.machine, key.project);
+    return row as { at: number; to: string } | undefined;
   }
 
   /** Transitions that the commit at `sequence` is said to have caused, in their order. */
@@ -175,6 +195,9 @@ function prepareReads(database: SqliteDatabase) {
         WHERE c.project = h.project AND c.number = h.number AND c.sequence > ?)
       ORDER BY project`),
     transitions: prepare('SELECT * FROM transitions WHERE id >= ? AND id < ? ORDER BY id'),
+    start: prepare('SELECT * FROM chain_starts WHERE project = ?'),
+    last: prepare(`SELECT at, to_state AS "to" FROM transitions
+      WHERE instance = ? AND machine = ? AND project = ? ORDER BY id DESC LIMIT 1`),
     before: prepare(`SELECT max(id) AS id FROM transitions
       WHERE instance = ? AND machine = ? AND project = ? AND id < ?`),
     everyTransition: prepare(`SELECT t.id, t.project, t.machine, t.instance, t.at,

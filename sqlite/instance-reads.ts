@@ -3,6 +3,7 @@
  * a page stays right while rows come and go. All synchronous, on prepared statements.
  */
 import { GENESIS, type Head } from '../streams/commit/chain.ts';
+import type { ChainStart } from '../streams/commit/commit.ts';
 import { comparePageKeys, type PageKey, pageOf, parsePageToken } from '../streams/commit/page.ts';
 import type {
   DueTimer,
@@ -13,6 +14,7 @@ import type {
   ProjectView,
   RecordedRequest,
   RecordedTransition,
+  TransitionFilter,
 } from '../streams/commit/projection.ts';
 import type { SqliteDatabase } from './database.ts';
 import {
@@ -27,7 +29,7 @@ import {
   toTimer,
   toTransition,
 } from './instance-rows.ts';
-import { OWNER_SQL, SUBJECT_SQL } from './schema/instances.ts';
+import { INCIDENT_SQL, OWNER_SQL, SUBJECT_SQL, TRANSITION_PLACES } from './schema/instances.ts';
 
 /** How far the projection has come in EVENTS. */
 export interface Position {
@@ -39,6 +41,18 @@ export interface Position {
   readonly appliedHash: string;
   /** Sequences were missing on the way here: removed by retention, or lost. */
   readonly gapped: boolean;
+}
+
+/** Ended instances that last changed before `beforeMs`, Unix ms; at most `limit`. */
+export interface EndedPage {
+  readonly beforeMs: number;
+  readonly limit: number;
+}
+
+/** A commit as retention looks at it. */
+export interface OldCommit extends ChainStart {
+  /** Transitions that stand under it. */
+  readonly transitions: number;
 }
 
 /** Reads over `database`, which must have the schema; statements are prepared once. */
@@ -68,6 +82,12 @@ export function instanceReads(database: SqliteDatabase) {
       const { fingerprint, answer, at, sequence } = row;
       return { fingerprint, answer: JSON.parse(answer), atMs: at, sequence };
     },
+    endedBefore(project: string, machine: string, { beforeMs, limit }: EndedPage): string[] {
+      const rows = statements.ended.all(project, machine, beforeMs, limit);
+      return (rows as { instance: string }[]).map(({ instance }) => instance);
+    },
+    oldestCommits: (project: string, limit: number): OldCommit[] =>
+      statements.oldestCommits.all(project, limit) as OldCommit[],
     view: (project: string): ProjectView => createView(statements, project),
     projects: (): string[] =>
       (statements.projects.all() as { project: string }[]).map((row) => row.project),
@@ -138,8 +158,13 @@ function listInstances(
   machine: string,
   options: ListOptions & InstanceFilter,
 ): Page<Instance> {
-  const { limit, descending = false, final, owner } = options;
+  const { limit, descending = false, final, owner, incident } = options;
   const after = startOf(options, ['number', 'string'], [-1, ''], [TIME_END, TEXT_END]);
+  if (incident !== undefined) {
+    const direction = descending ? 'descending' : 'ascending';
+    const rows = statements.ofIncident[direction].all(project, incident, ...after, limit + 1);
+    return pageOf((rows as InstanceRow[]).map(toInstance), limit, instanceKey);
+  }
   const kind = owner === undefined ? 'instances' : 'owned';
   const statement = statements[kind][descending ? 'descending' : 'ascending'];
   const whose = owner === undefined ? [] : [owner];
@@ -164,16 +189,17 @@ function instanceKey(instance: Instance): PageKey {
 function listTransitions(
   statements: Statements,
   project: string,
-  options: ListOptions & { machine?: string; instance?: string },
+  options: ListOptions & TransitionFilter,
 ): Page<RecordedTransition> {
-  const { limit, machine, instance, descending } = options;
+  const { limit, machine, instance, descending, sinceMs = 0, untilMs = TIME_END } = options;
   const after = startOf(options, ['number'], [-1], [TIME_END]);
   const direction = descending ? 'descending' : 'ascending';
   const filters = [machine, instance].filter((part) => part !== undefined);
+  const times = [sinceMs, untilMs];
   const kind = machine === undefined ? 'project' : 'machine';
   const filter = instance === undefined ? kind : (`${kind}Instance` as const);
   const statement = statements.transitions[filter];
-  const rows = statement[direction].all(project, ...filters, ...after, limit + 1);
+  const rows = statement[direction].all(project, ...filters, ...times, ...after, limit + 1);
   const page = pageOf(rows as TransitionRow[], limit, (row) => [row.id]);
   return { ...page, items: page.items.map(toTransition) };
 }
@@ -205,7 +231,7 @@ function prepareReads(database: SqliteDatabase) {
     return { ascending: read('>', 'ASC'), descending: read('<', 'DESC') };
   };
   const transitions = (filter: string) =>
-    ordered(`SELECT * FROM transitions WHERE project = ?${filter}`, ['id']);
+    ordered(`SELECT * FROM transitions WHERE project = ?${filter} AND at BETWEEN ? AND ?`, ['id']);
   return {
     position: prepare('SELECT * FROM position'),
     head: prepare('SELECT number, hash, at, sequence FROM heads WHERE project = ?'),
@@ -222,12 +248,23 @@ function prepareReads(database: SqliteDatabase) {
       `SELECT * FROM instances WHERE project = ? AND machine = ? AND final = ? AND ${OWNER_SQL} = ?`,
       ['created', 'instance'],
     ),
+    ofIncident: ordered(`SELECT * FROM instances WHERE project = ? AND ${INCIDENT_SQL} = ?`, [
+      'created',
+      'instance',
+    ]),
     count: prepare(`SELECT count(*) AS count FROM instances
       WHERE project = ? AND machine = ? AND final = ?`),
     countOwned: prepare(`SELECT count(*) AS count FROM instances
       WHERE project = ? AND machine = ? AND final = ? AND ${OWNER_SQL} = ?`),
     ofSubject: prepare(`SELECT * FROM instances
       WHERE ${SUBJECT_SQL} = ? AND machine = ? AND final = 0 ORDER BY project, instance`),
+    ended: prepare(`SELECT instance FROM instances
+      WHERE project = ? AND machine = ? AND final = 1 AND updated < ? ORDER BY updated, instance
+      LIMIT ?`),
+    oldestCommits: prepare(`SELECT number, hash, header ->> 'at' AS at, sequence,
+      (SELECT count(*) FROM transitions t WHERE t.id >= c.sequence * ${TRANSITION_PLACES}
+        AND t.id < (c.sequence + 1) * ${TRANSITION_PLACES}) AS transitions
+      FROM commits c WHERE project = ? ORDER BY number LIMIT ?`),
     record: prepare('SELECT * FROM records WHERE project = ? AND kind = ? AND id = ?'),
     records: ordered('SELECT * FROM records WHERE project = ? AND kind = ?', ['sort', 'id']),
     timers: prepare('SELECT * FROM timers WHERE due <= ? ORDER BY due, project'),

@@ -6,8 +6,8 @@
  */
 
 import { type Head, HistoryMismatch, judge } from '../streams/commit/chain.ts';
-import type { EncodedCommit } from '../streams/commit/codec.ts';
-import type { Commit, Decision, InstanceStep } from '../streams/commit/commit.ts';
+import { decisionLine, type EncodedCommit } from '../streams/commit/codec.ts';
+import type { ChainStart, Commit, Decision, InstanceStep } from '../streams/commit/commit.ts';
 import { COMMIT_FORMAT } from '../streams/commit/commit.ts';
 import {
   type DueTimer,
@@ -17,7 +17,7 @@ import {
   type RecordedRequest,
 } from '../streams/commit/projection.ts';
 import { migrate, type SqliteDatabase } from './database.ts';
-import { instanceReads, type Position } from './instance-reads.ts';
+import { type EndedPage, instanceReads, type OldCommit, type Position } from './instance-reads.ts';
 import { instanceMigrations, TRANSITION_PLACES } from './schema/instances.ts';
 
 /**
@@ -48,6 +48,10 @@ export interface InstanceStore {
     number: number,
   ): { readonly id: string; readonly hash: string; readonly sequence: number } | undefined;
   request(project: string, scope: string, id: string): RecordedRequest | undefined;
+  /** See `RunningHost.endedBefore`. */
+  endedBefore(project: string, machine: string, page: EndedPage): string[];
+  /** See `RunningHost.oldestCommits`. */
+  oldestCommits(project: string, limit: number): OldCommit[];
   view(project: string): ProjectView;
   /** Every project that has a commit, in byte order. */
   projects(): string[];
@@ -121,7 +125,7 @@ function applyCommit(writes: Writes, encoded: EncodedCommit, sequence: number): 
   writes.commit.run(sequence, commit.project, commit.number, commit.id, hash, header);
   const last = new Map<string, InstanceStep>();
   let place = 0;
-  for (const decision of commit.decisions) {
+  for (const [i, decision] of commit.decisions.entries()) {
     const actor = JSON.stringify(decision.by);
     for (const step of decision.steps) {
       last.set(`${step.machine} ${step.instance}`, step);
@@ -141,9 +145,18 @@ function applyCommit(writes: Writes, encoded: EncodedCommit, sequence: number): 
     }
     applyRecords(writes, commit.project, decision);
     applyRequest(writes, commit, decision, sequence);
+    if (decision.truncation) {
+      const line = decisionLine(encoded.bytes, i) ?? '';
+      applyTruncation(writes, commit.project, decision.truncation, { decided: sequence, line });
+    }
   }
   // Only an instance's last step in the commit shows in its row.
   for (const step of last.values()) applyStep(writes, commit, step);
+  for (const { forgotten = [] } of commit.decisions) {
+    for (const { machine, instance } of forgotten) {
+      writes.forget.run(commit.project, machine, instance);
+    }
+  }
   writes.forgetRequests.run(commit.project, commit.at - REQUEST_KEPT_MS, FORGET_MAX);
 }
 
@@ -166,6 +179,18 @@ function applyStep(writes: Writes, commit: Commit, step: InstanceStep): void {
     const event = JSON.stringify(timer.event);
     writes.timer.run(project, step.machine, step.instance, timer.id, timer.dueMs, event);
   }
+}
+
+/** Commits and transitions up to the new start go, which is kept with the decision that made it. */
+function applyTruncation(
+  writes: Writes,
+  project: string,
+  { number, hash, at, sequence }: ChainStart,
+  { decided, line }: { readonly decided: number; readonly line: string },
+): void {
+  writes.truncateTransitions.run(project, (sequence + 1) * TRANSITION_PLACES);
+  writes.truncateCommits.run(project, number);
+  writes.chainStart.run(project, number, hash, at, sequence, decided, line);
 }
 
 function applyRecords(writes: Writes, project: string, decision: Decision): void {
@@ -205,6 +230,16 @@ function prepareWrites(database: SqliteDatabase) {
     record: prepare(`INSERT INTO records (project, kind, id, sort, body) VALUES (?, ?, ?, ?, ?)
       ON CONFLICT DO UPDATE SET sort = excluded.sort, body = excluded.body`),
     removeRecord: prepare('DELETE FROM records WHERE project = ? AND kind = ? AND id = ?'),
+    forget: prepare(`DELETE FROM instances
+      WHERE project = ? AND machine = ? AND instance = ? AND final = 1`),
+    truncateTransitions: prepare('DELETE FROM transitions WHERE project = ? AND id < ?'),
+    truncateCommits: prepare('DELETE FROM commits WHERE project = ? AND number <= ?'),
+    // Decided twice, the later start holds: what it let go of is gone.
+    chainStart: prepare(`INSERT INTO chain_starts (project, number, hash, at, sequence, decided,
+      decision) VALUES (?, ?, ?, ?, ?, ?, ?)
+      ON CONFLICT DO UPDATE SET number = excluded.number, hash = excluded.hash, at = excluded.at,
+      sequence = excluded.sequence, decided = excluded.decided, decision = excluded.decision
+      WHERE excluded.number > chain_starts.number`),
     request: prepare(`INSERT OR REPLACE INTO requests (project, scope, id, fingerprint, answer, at,
       sequence) VALUES (?, ?, ?, ?, ?, ?, ?)`),
     forgetRequests: prepare(`DELETE FROM requests WHERE (project, scope, id) IN

@@ -2,11 +2,14 @@
  * The running parts and their supervision: each runs until it is stopped, is started again when
  * it fails, and tells `/readyz` how it is. One that fails takes no other with it.
  */
+import { watchInstanceLimit } from '../actors/alerting/instance-limit.ts';
 import { keepRules } from '../actors/alerting/rule-keeper.ts';
 import type { Datacenters } from '../actors/datacenters.ts';
 import { Deliverer, type DeliveryContents } from '../actors/delivery/deliverer.ts';
+import { type OwnerMail, tellOwners } from '../actors/delivery/owner-news.ts';
 import type { RunningHost } from '../actors/host.ts';
 import type { Notifier } from '../actors/notifier-port.ts';
+import { retain } from '../actors/retention.ts';
 import type { SamplePipeline } from '../actors/sample-pipeline.ts';
 import { retainSamples } from '../actors/sample-retention.ts';
 import { type Part, type Supervision, supervise } from '../actors/supervision.ts';
@@ -21,6 +24,8 @@ import type { Closers } from './closers.ts';
 import { type Health, ready } from './health.ts';
 import { historyCheck, partCheck } from './health-checks.ts';
 import type { Log } from './log.ts';
+import { createMailer, mailSender } from './mail/mailer.ts';
+import { ownerMails } from './mail/owner-mail.ts';
 import type { Metrics } from './metrics.ts';
 import type { Settings } from './settings.ts';
 
@@ -33,6 +38,8 @@ export interface PartsOptions {
   readonly datacenters: Datacenters;
   readonly lost: LostWork;
   readonly notifier: Notifier;
+  /** Origin for clients, known once the parts run. */
+  readonly publicUrl: () => string;
   readonly contents: DeliveryContents;
   readonly secrets: Pick<SecretStore, 'excerpts'>;
   readonly clock: Clock;
@@ -95,6 +102,7 @@ function partsOf(options: PartsOptions): Part[] {
   return [
     { name: 'evaluator', run: (signal) => pipeline.run(signal) },
     { name: 'rules', run: (signal) => keepRules(options, signal) },
+    instanceLimitPart(options),
     { name: 'ticker', run: (signal) => tick({ ...options, onLost: lost('ticker') }, signal) },
     {
       name: 'datacenters',
@@ -119,7 +127,46 @@ function partsOf(options: PartsOptions): Part[] {
         ),
     },
     delivererPart(options),
+    ...ownerNewsParts(options),
+    retentionPart(options),
   ];
+}
+
+const DAY_MS = 86_400_000;
+
+/** Lets go of what has been kept for its time. */
+function retentionPart(options: PartsOptions): Part {
+  const { host, clock, lost, metrics, secrets, settings } = options;
+  const removed = metrics.counter(
+    'svc_retention_removed_total',
+    'Things let go of after the time they are kept',
+    ['kind'],
+  );
+  const deps = {
+    ...{ host, clock, auditKeptMs: settings.auditRetentionDays * DAY_MS, owns: () => true },
+    forgetExcerpts: (deliveries: readonly string[]) => secrets.excerpts.delete(deliveries),
+    onRemoved: (kind: string, count: number) => removed.inc({ kind }, count),
+    onLost: lost('retention'),
+  };
+  return { name: 'retention', run: (signal) => retain(deps, signal) };
+}
+
+function instanceLimitPart(options: PartsOptions): Part {
+  const { host, clock, lost, metrics, pipeline: evaluator } = options;
+  metrics.gauge(
+    'svc_unevaluated_instances',
+    "Alert instances that are not evaluated, because their project's limit is reached",
+    [],
+    (gauge) => {
+      const counts = host
+        .projects()
+        .flatMap((project) => [...evaluator.room(project).unevaluated.values()]);
+      gauge.set(counts.reduce((sum, count) => sum + count, 0));
+    },
+  );
+  const isCaughtUp = () => evaluator.isCaughtUp();
+  const deps = { host, clock, evaluator, isCaughtUp, onLost: lost('instance limit') };
+  return { name: 'instance limit', run: (signal) => watchInstanceLimit(deps, signal) };
 }
 
 function delivererPart(options: PartsOptions): Part {
@@ -149,4 +196,29 @@ function delivererPart(options: PartsOptions): Part {
     (gauge) => gauge.set(deliverer.lanes()),
   );
   return { name: 'deliverer', run: (signal) => deliverer.run(signal) };
+}
+
+/** None without a mail server: then notices are read in the project alone. */
+function ownerNewsParts(options: PartsOptions): Part[] {
+  const { host, clock, closers, log, metrics, publicUrl: origin, settings } = options;
+  if (settings.smtpUrl === null) return [];
+  const mailer = createMailer({ url: settings.smtpUrl, from: mailSender(settings) });
+  closers.add('mailer of notices', () => mailer.close());
+  const mails = metrics.counter('svc_owner_mails_total', 'Mails to owners about notices', [
+    'outcome',
+  ]);
+  const send = ownerMails({ mailer, origin });
+  const deps = {
+    ...{ host, clock },
+    async send(mail: OwnerMail) {
+      const isTaken = await send(mail);
+      mails.inc({ outcome: isTaken ? 'sent' : 'refused' });
+      return isTaken;
+    },
+    onFault(what: string, error: unknown) {
+      mails.inc({ outcome: 'failed' });
+      log.warn({ err: error, part: 'owner news' }, `${what} failed`);
+    },
+  };
+  return [{ name: 'owner news', run: (signal) => tellOwners(deps, signal) }];
 }

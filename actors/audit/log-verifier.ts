@@ -9,6 +9,7 @@ import type { MachineDefinition } from '../../machines/definition.ts';
 import type { CommitReader } from '../../sqlite/commit-reader.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { eventsStream } from '../../streams/commit/events.ts';
+import { FORGOTTEN_MACHINES, HISTORY_KEPT_MS } from '../retention.ts';
 import { nextTurn } from '../turns.ts';
 import { ProjectCheck, type ProjectCheckParts } from './project-check.ts';
 import { checkRows } from './row-checker.ts';
@@ -38,6 +39,8 @@ export interface Broken {
 
 export interface ProjectVerification {
   readonly project: string;
+  /** The last of those older commits that were let go after their time; null: all are there. */
+  readonly start: { readonly number: number; readonly atMs: number } | null;
   readonly commits: number;
   /** Of them: only the header is left, its body was removed after its retention. */
   readonly headersAlone: number;
@@ -86,8 +89,9 @@ export async function verifyLog(options: LogVerifierOptions): Promise<LogVerific
   const projects = new Projects(options);
   const through = await checkCommits(options, projects);
   endAtHeads(projects, reader, through);
+  projects.endStarts(through);
   await checkRows({
-    ...{ reader, signal },
+    ...{ reader, signal, isForgotten: (row) => isForgotten(options, row) },
     findings: {
       transitionFault(project, sequence, fault) {
         const [commit] = reader.commits({ after: sequence - 1, through: sequence, limit: 1 });
@@ -123,6 +127,18 @@ function endAtHeads(projects: Projects, reader: CommitReader, through: number): 
   for (const head of reader.heads({ through })) projects.of(head.project).endAt(head);
 }
 
+/** May the row of an instance that came to this be gone, its time being over? */
+function isForgotten(
+  { machines, clock }: Pick<LogVerifierOptions, 'machines' | 'clock'>,
+  { machine, at, to }: { readonly machine: string; readonly at: number; readonly to: string },
+): boolean {
+  const isOld = at < clock.now() - HISTORY_KEPT_MS + CLOCKS_APART_MS;
+  if (!isOld || !FORGOTTEN_MACHINES.has(machine)) return false;
+  const value: unknown = JSON.parse(to);
+  const states = machines.get(machine)?.machine.root.states ?? {};
+  return typeof value === 'string' && states[value]?.type === 'final';
+}
+
 /** What is known of each project that something was found of. */
 class Projects {
   readonly #checks = new Map<string, ProjectCheck>();
@@ -132,15 +148,22 @@ class Projects {
     const steps = bodies && {
       bodies,
       believedMs: () => clock.now() - RETENTION_MS + CLOCKS_APART_MS,
-      checker: new StepChecker({ ...options, bodies }),
+      checker: new StepChecker({
+        ...{ ...options, bodies },
+        isForgotten: (row) => isForgotten({ ...options, clock }, row),
+      }),
     };
-    this.#parts = { log: steps };
+    this.#parts = { reader: options.reader, log: steps };
   }
 
   of(project: string): ProjectCheck {
     const check = this.#checks.get(project) ?? new ProjectCheck(project, this.#parts);
     this.#checks.set(project, check);
     return check;
+  }
+
+  endStarts(through: number): void {
+    for (const check of this.#checks.values()) check.endStart(through);
   }
 
   reports(): ProjectVerification[] {

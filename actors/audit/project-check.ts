@@ -3,20 +3,23 @@
  * against the headers, and what is left to say of the rows. The first thing that does not hold is
  * kept; the look goes on, so that the counts are of everything.
  */
-import type { StoredCommit } from '../../sqlite/commit-reader.ts';
+import type { CommitReader, StoredCommit, StoredStart } from '../../sqlite/commit-reader.ts';
 import { GENESIS } from '../../streams/commit/chain.ts';
 import {
   CommitCorrupt,
   type CommitHeader,
   decodeCommit,
   decodeHeader,
+  isDecisionOf,
   UnknownCommitFormat,
   verifyCommit,
 } from '../../streams/commit/codec.ts';
+import type { Decision } from '../../streams/commit/commit.ts';
 import type { Broken, CommitBodies, ProjectVerification } from './log-verifier.ts';
 import type { StepChecker } from './step-checker.ts';
 
 export interface ProjectCheckParts {
+  readonly reader: Pick<CommitReader, 'start'>;
   /** null: the log is elsewhere, and headers are all there is. */
   readonly log: {
     readonly bodies: CommitBodies;
@@ -40,6 +43,9 @@ export class ProjectCheck {
   /** Sequence of the first commit whose body was looked at. */
   #bodiesFrom = Number.POSITIVE_INFINITY;
   #broken: Broken | null = null;
+  /** Where the chain begins, and whether the commit that is to vouch for it has done so. */
+  #start: StoredStart | undefined;
+  #isVouchedFor = false;
 
   constructor(project: string, parts: ProjectCheckParts) {
     this.#project = project;
@@ -51,6 +57,7 @@ export class ProjectCheck {
     this.#counts.commits++;
     try {
       const header = this.#checkHeader(stored);
+      this.#checkVouching(stored, header);
       await this.#checkBody(stored, header);
     } catch (error) {
       const isBroken = error instanceof CommitCorrupt || error instanceof UnknownCommitFormat;
@@ -64,7 +71,7 @@ export class ProjectCheck {
   takeRow(sequence: number | undefined, fault: string | undefined): void {
     this.#counts.instances++;
     if (fault !== undefined) this.break(null, fault);
-    else if (sequence !== undefined && sequence < this.#bodiesFrom) this.#counts.stateAlone++;
+    else if ((sequence ?? 0) < this.#bodiesFrom) this.#counts.stateAlone++;
   }
 
   endAt(head: { readonly number: number; readonly hash: string }): void {
@@ -75,6 +82,24 @@ export class ProjectCheck {
     this.break({ ...this.#head, number: head.number }, detail);
   }
 
+  /** The commit that let older ones go holds that decision, so that nobody else can have. */
+  #checkVouching({ sequence }: StoredCommit, header: CommitHeader): void {
+    const start = this.#start;
+    if (start?.decided !== sequence) return;
+    const { number, hash } = (JSON.parse(start.decision) as Partial<Decision>).truncation ?? {};
+    const says = number === start.number && hash === start.hash;
+    if (!says || !isDecisionOf(header, start.decision)) {
+      throw new CommitCorrupt('It did not let go of the commits before the begin of the chain');
+    }
+    this.#isVouchedFor = true;
+  }
+
+  /** Commits after `through` were not looked at: one of them may vouch for the begin. */
+  endStart(through: number): void {
+    if (this.#start === undefined || this.#isVouchedFor || this.#start.decided > through) return;
+    this.break(null, 'No commit of the chain says that those before its begin were let go');
+  }
+
   /** @param commit null: it is of no commit */
   break(commit: Pick<StoredCommit, 'number' | 'id' | 'sequence'> | null, detail: string): void {
     const at = commit && { number: commit.number, id: commit.id, sequence: commit.sequence };
@@ -82,7 +107,13 @@ export class ProjectCheck {
   }
 
   report(): ProjectVerification {
-    return { project: this.#project, ...this.#counts, broken: this.#broken };
+    const start = this.#start && { number: this.#start.number, atMs: this.#start.at };
+    return {
+      project: this.#project,
+      start: start ?? null,
+      ...this.#counts,
+      broken: this.#broken,
+    };
   }
 
   #checkHeader({ header: text, hash, project, number, id }: StoredCommit): CommitHeader {
@@ -93,10 +124,23 @@ export class ProjectCheck {
     }
     const { number: before, hash: predecessor } = this.#head;
     if (number !== before + 1) {
+      if (this.#beginsWith(header)) return header;
       throw new CommitCorrupt(`It follows commit ${before}: what was between them is missing`);
     }
     if (header.predecessor === predecessor) return header;
     throw new CommitCorrupt(`It does not follow commit ${before}, whose hash is another`);
+  }
+
+  /**
+   * Does it follow the commits that were let go? Asked anew at each gap: some may have gone since
+   * this look began.
+   */
+  #beginsWith({ number, predecessor }: CommitHeader): boolean {
+    const start = this.#parts.reader.start(this.#project);
+    if (start === undefined || number !== start.number + 1) return false;
+    this.#start = start;
+    this.#isVouchedFor = false;
+    return predecessor === start.hash;
   }
 
   async #checkBody({ sequence, hash }: StoredCommit, header: CommitHeader): Promise<void> {

@@ -23,6 +23,8 @@ export interface RowFindings {
 export interface RowCheckOptions {
   readonly reader: CommitReader;
   readonly findings: RowFindings;
+  /** May the row of an instance that came to this be gone? `to` is JSON. */
+  readonly isForgotten: (row: { machine: string; at: number; to: string }) => boolean;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -34,14 +36,16 @@ export async function checkRows(options: RowCheckOptions): Promise<void> {
   await everyPage(options, (after) => reader.everyTransition({ after, limit: PAGE }), {
     placeOf: ({ id }) => id,
     take(transition) {
-      const fault = faultOfTransition(transition);
+      const fault = faultOfTransition(options, transition);
       if (fault === undefined) return;
       findings.transitionFault(transition.project, transition.sequence, fault);
     },
   });
   await everyPage(options, (after) => reader.everyInstance({ after, limit: PAGE }), {
     placeOf: ({ row }) => row,
-    take: (row) => findings.instance(row.project, row.last?.sequence, faultOfInstance(row)),
+    take(row) {
+      findings.instance(row.project, row.last?.sequence, faultOfInstance(options, row));
+    },
   });
 }
 
@@ -61,18 +65,30 @@ async function everyPage<T>(
   }
 }
 
-function faultOfTransition(transition: StoredTransition): string | undefined {
+function faultOfTransition(
+  { reader, isForgotten }: RowCheckOptions,
+  transition: StoredTransition,
+): string | undefined {
   const { project, commit, at, from, before, hasRow } = transition;
   const name = `Audit shows a transition of ${nameOf(transition)}`;
   if (commit?.project !== project) return `${name} that no commit of the project made`;
   if (commit.at !== at) return `${name} at another time than its commit's`;
-  if (!isSameJson(from, before)) return `${name} that does not go on where the one before ended`;
-  return hasRow ? undefined : `${name}, and there is no row of it`;
+  // The first that is left of an instance goes on from one that was let go.
+  const isFirstLeft = before === null && from !== null && reader.start(project) !== undefined;
+  if (!isFirstLeft && !isSameJson(from, before)) {
+    return `${name} that does not go on where the one before ended`;
+  }
+  if (hasRow) return undefined;
+  const last = reader.lastTransition(transition);
+  if (last && isForgotten({ machine: transition.machine, ...last })) return undefined;
+  return `${name}, and there is no row of it`;
 }
 
-function faultOfInstance(row: StoredInstance): string | undefined {
+function faultOfInstance({ reader }: RowCheckOptions, row: StoredInstance): string | undefined {
   const { last } = row;
   const name = `The row of ${nameOf(row)}`;
+  // Its transitions were let go with the commits of their time.
+  if (last === null && row.updated <= (reader.start(row.project)?.at ?? 0)) return undefined;
   if (last === null) return `${name} comes from no commit: no transition of it is there`;
   if (isSameJson(row.value, last.to) && row.updated === last.at) return undefined;
   return `${name} is not what its last transition came to`;

@@ -25,6 +25,8 @@ export interface StepCheckerOptions {
   readonly reader: CommitReader;
   readonly bodies: CommitBodies;
   readonly machines: ReadonlyMap<string, MachineDefinition>;
+  /** May the row of an instance that came to this be gone? `to` is JSON. */
+  readonly isForgotten: (row: { machine: string; at: number; to: string }) => boolean;
 }
 
 /** Instances whose last step is kept; one takes about a kilobyte. */
@@ -121,7 +123,7 @@ export class StepChecker {
   /** True also where a later commit has changed the row: that one is compared with it. */
   #isRowOf(project: string, step: InstanceStep, sequence: number): boolean {
     const found = this.#options.reader.instance({ ...step, project });
-    if (!found) return false;
+    if (!found) return this.#isForgotten(project, step);
     if (found.sequence !== sequence) return true;
     const { value, context, timers, final, version } = found.row;
     const row = { value, context, timers, final, version };
@@ -129,6 +131,12 @@ export class StepChecker {
     return isDeepStrictEqual(row, {
       ...{ value: to, context: recorded, timers: due, final: ended, version: of },
     });
+  }
+
+  /** By its last transition: a later one than this step's may have ended it. */
+  #isForgotten(project: string, { machine, instance }: InstanceStep): boolean {
+    const last = this.#options.reader.lastTransition({ project, machine, instance });
+    return last !== undefined && this.#options.isForgotten({ machine, ...last });
   }
 
   #keep(project: string, step: InstanceStep): void {

@@ -13,6 +13,7 @@ import {
   encodeDecision,
   fitsCommit,
 } from '../../streams/commit/codec.ts';
+import type { Decision } from '../../streams/commit/commit.ts';
 import { assertJson } from '../../streams/commit/json.ts';
 import {
   type ProjectView,
@@ -107,18 +108,28 @@ function decide(
     const draft = new DecisionDraft(overlay, context, context.at);
     const answer = submission.decide(draft);
     const verdict: Verdict = { kind: 'decided', answer };
-    const { steps, changes: records } = draft;
-    const { by } = submission;
-    if (submission.request) {
-      const request = { ...submission.request, answer: answerOf(answer) };
-      return { verdict, encoded: encodeDecision({ by, request, steps, records }) };
-    }
-    if (steps.length + records.length === 0) return { verdict };
-    return { verdict, encoded: encodeDecision({ by, steps, records }) };
+    const request = submission.request && { ...submission.request, answer: answerOf(answer) };
+    const encoded = encodeDraft(draft, submission, request);
+    return encoded ? { verdict, encoded } : { verdict };
   } catch (error) {
     overlay.rollback();
     return { verdict: { kind: 'rejected', error, fault: !(error instanceof Refusal) } };
   }
+}
+
+/** The decision that the draft has come to; undefined when it changes nothing. */
+function encodeDraft(
+  { steps, changes: records, forgotten, truncation }: DecisionDraft,
+  { by }: AnySubmission,
+  request: Decision['request'],
+): EncodedDecision | undefined {
+  const events = steps.length + records.length + forgotten.length;
+  if (events === 0 && truncation === undefined && request === undefined) return undefined;
+  return encodeDecision({
+    ...{ by, ...(request && { request }), steps, records },
+    ...(forgotten.length > 0 && { forgotten }),
+    ...(truncation && { truncation }),
+  });
 }
 
 /** The answer of a request committed before; refused when the id stood for something else. */

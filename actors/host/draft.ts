@@ -5,7 +5,9 @@
  */
 import type { MachineDefinition } from '../../machines/definition.ts';
 import {
+  type ChainStart,
   COMMIT_EVENTS_MAX,
+  type InstanceRef,
   type InstanceStep,
   type RecordChange,
 } from '../../streams/commit/commit.ts';
@@ -18,6 +20,7 @@ import type {
   Page,
   RecordedTransition,
   StoredRecord,
+  TransitionFilter,
 } from '../../streams/commit/projection.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import type { Draft, EffectExpander, StepOutcome } from '../host-port.ts';
@@ -43,6 +46,8 @@ export class DecisionDraft implements Draft {
   /** What has been decided so far. */
   readonly steps: InstanceStep[] = [];
   readonly changes: RecordChange[] = [];
+  readonly forgotten: InstanceRef[] = [];
+  truncation: ChainStart | undefined;
   readonly #overlay: Overlay;
   readonly #interpretation: Interpretation;
   #depth = 0;
@@ -88,6 +93,19 @@ export class DecisionDraft implements Draft {
     this.#assertBounded();
     const record = body === null ? null : { project: this.project, kind, id, body, sort };
     this.#overlay.putRecord(kind, id, record);
+  }
+
+  forget(machine: string, instance: string): void {
+    if (!this.#existing(machine, instance).final) {
+      throw new Error(`${machine} ${instance} of ${this.project} has not ended: its row stays`);
+    }
+    this.forgotten.push({ machine, instance });
+    this.#assertBounded();
+    this.#overlay.removeInstance(machine, instance);
+  }
+
+  truncate(start: ChainStart): void {
+    this.truncation = start;
   }
 
   #step(before: Instance, event: MachineEvent, timers: Instance['timers']): StepOutcome {
@@ -142,7 +160,8 @@ export class DecisionDraft implements Draft {
   }
 
   #assertBounded(): void {
-    if (this.steps.length + this.changes.length <= COMMIT_EVENTS_MAX) return;
+    const events = this.steps.length + this.changes.length + this.forgotten.length;
+    if (events <= COMMIT_EVENTS_MAX) return;
     throw new Refusal(
       'REQUEST_TOO_LARGE',
       `One change may touch ${COMMIT_EVENTS_MAX} things at most: make it in several`,
@@ -181,9 +200,7 @@ export class DecisionDraft implements Draft {
     return this.#overlay.records(kind, options);
   }
 
-  transitions(
-    options: ListOptions & { machine?: string; instance?: string },
-  ): Page<RecordedTransition> {
+  transitions(options: ListOptions & TransitionFilter): Page<RecordedTransition> {
     return this.#overlay.transitions(options);
   }
 }

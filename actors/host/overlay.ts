@@ -19,6 +19,7 @@ import {
   type ProjectView,
   type RecordedTransition,
   type StoredRecord,
+  type TransitionFilter,
 } from '../../streams/commit/projection.ts';
 
 interface Change<T> {
@@ -58,6 +59,10 @@ export class Overlay implements ProjectView {
     this.#put(this.#instances, keyOf(item.machine, item.instance), { list: item.machine, item });
   }
 
+  removeInstance(machine: string, instance: string): void {
+    this.#put(this.#instances, keyOf(machine, instance), { list: machine, item: null });
+  }
+
   putRecord(kind: string, id: string, item: StoredRecord | null): void {
     this.#put(this.#records, keyOf(kind, id), { list: kind, item });
   }
@@ -74,15 +79,16 @@ export class Overlay implements ProjectView {
   }
 
   instances(machine: string, options: ListOptions & InstanceFilter): Page<Instance> {
-    const { final, owner } = options;
+    const { final, owner, incident } = options;
     const filter = {
       ...(final === undefined ? {} : { final }),
       ...(owner === undefined ? {} : { owner }),
+      ...(incident === undefined ? {} : { incident }),
     };
     const changes = changesOf(this.#instances, machine);
     return mergePage(options, ['number', 'string'], {
-      changed: new Set(changes.map((change) => change.item?.instance ?? '')),
-      put: changes.flatMap(({ item }) => (item && isMeant(item, filter) ? [item] : [])),
+      changed: new Set(changes.map(([id]) => id)),
+      put: changes.flatMap(([, { item }]) => (item && isMeant(item, filter) ? [item] : [])),
       read: (page) => this.#base.instances(machine, { ...page, ...filter }),
       idOf: (item) => item.instance,
       keyOf: (item) => [item.createdMs, item.instance],
@@ -91,11 +97,10 @@ export class Overlay implements ProjectView {
 
   countInstances(machine: string, options: InstanceCount): number {
     let count = this.#base.countInstances(machine, options);
-    for (const { item } of changesOf(this.#instances, machine)) {
-      if (!item) continue;
-      const before = this.#base.instance(machine, item.instance);
+    for (const [id, { item }] of changesOf(this.#instances, machine)) {
+      const before = this.#base.instance(machine, id);
       if (before && isMeant(before, options)) count--;
-      if (isMeant(item, options)) count++;
+      if (item && isMeant(item, options)) count++;
     }
     return count;
   }
@@ -106,9 +111,9 @@ export class Overlay implements ProjectView {
   }
 
   records(kind: string, options: ListOptions): Page<StoredRecord> {
-    const changes = [...this.#records].filter(([, change]) => change.list === kind);
+    const changes = changesOf(this.#records, kind);
     return mergePage(options, ['string', 'string'], {
-      changed: new Set(changes.map(([key]) => key.slice(kind.length + 1))),
+      changed: new Set(changes.map(([id]) => id)),
       put: changes.flatMap(([, { item }]) => (item ? [item] : [])),
       read: (page) => this.#base.records(kind, page),
       idOf: (item) => item.id,
@@ -116,9 +121,7 @@ export class Overlay implements ProjectView {
     });
   }
 
-  transitions(
-    options: ListOptions & { machine?: string; instance?: string },
-  ): Page<RecordedTransition> {
+  transitions(options: ListOptions & TransitionFilter): Page<RecordedTransition> {
     return this.#base.transitions(options);
   }
 }
@@ -127,11 +130,14 @@ function keyOf(list: string, id: string): string {
   return `${list} ${id}`;
 }
 
-function changesOf<T>(changes: Map<string, Change<T>>, list: string): Change<T>[] {
-  return [...changes.values()].filter((change) => change.list === list);
+/** Changes of one list, each with the id that it is of. */
+function changesOf<T>(changes: Map<string, Change<T>>, list: string): [string, Change<T>][] {
+  const of = [...changes].filter(([, change]) => change.list === list);
+  return of.map(([key, change]) => [key.slice(list.length + 1), change]);
 }
 
-function isMeant(item: Instance, { final, owner }: InstanceFilter): boolean {
+function isMeant(item: Instance, { final, owner, incident }: InstanceFilter): boolean {
+  if (incident !== undefined) return item.context.incident === incident;
   if (final !== undefined && item.final !== final) return false;
   return owner === undefined || ownerOf(item) === owner;
 }

@@ -21,6 +21,9 @@ export const OWNER_SQL = "coalesce(context ->> 'owner', context ->> 'serviceAcco
 export const SUBJECT_SQL =
   "CASE machine WHEN 'membership' THEN context ->> 'person' WHEN 'invitation' THEN context ->> 'email' END";
 
+/** The incident that a delivery tells of; NULL for all else. An index is on this expression. */
+export const INCIDENT_SQL = "CASE machine WHEN 'delivery' THEN context ->> 'incident' END";
+
 /** Migrations of the area `instances`, numbered from 1. */
 export const instanceMigrations: readonly Migration[] = [
   {
@@ -142,6 +145,29 @@ ALTER TABLE transitions ADD COLUMN request TEXT;
 -- A person's memberships, and the invitations to an address, without a look into every project.
 CREATE INDEX instances_of_subject ON instances (${SUBJECT_SQL}, machine, final, project)
   WHERE ${SUBJECT_SQL} IS NOT NULL;
+`,
+  },
+  {
+    id: 5,
+    sql: `
+-- What has ended, in the order in which its time is over.
+CREATE INDEX instances_ended ON instances (project, machine, updated, instance) WHERE final = 1;
+
+-- Deliveries of an incident.
+CREATE INDEX instances_of_incident ON instances (project, ${INCIDENT_SQL}, created, instance)
+  WHERE ${INCIDENT_SQL} IS NOT NULL;
+
+-- Where a project's chain begins, of which older commits were let go: the last of them, and the
+-- decision that let it go, as committed, for whoever verifies what remains.
+CREATE TABLE chain_starts (
+  project TEXT PRIMARY KEY,
+  number INTEGER NOT NULL,
+  hash TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  sequence INTEGER NOT NULL,
+  decided INTEGER NOT NULL,        -- sequence of the commit that holds the decision
+  decision TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
 `,
   },
 ];

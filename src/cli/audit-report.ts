@@ -48,16 +48,30 @@ function provenLines({ projects, hasLog }: LogVerification): string[] {
     'Proven: every chain of commits is whole; each transition that audit shows stands under a ' +
     'commit of its project; each instance is in the state that its last transition came to.';
   const bodies = `who decided what in ${inGroups(headers)} of ${inGroups(sum('commits'))} commits`;
+  const begins = beginLines(projects);
   const rows = `more than the state of ${inGroups(sum('stateAlone'))} of ${inGroups(sum('instances'))} instances`;
   const notProven = `Not proven: ${bodies}, and ${rows}`;
   if (!hasLog) {
     const how = 'start the service, whose log is on a server, and ask again';
-    return [chain, `${notProven}, because the log is not here: ${how}.`];
+    return [chain, `${notProven}, because the log is not here: ${how}.`, ...begins];
   }
   if (headers > 0) {
-    return [chain, 'What the log still holds is what was committed.', `${notProven}: too old.`];
+    const held = 'What the log still holds is what was committed.';
+    return [chain, held, `${notProven}: too old.`, ...begins];
   }
-  return ['Every chain is whole, and what is recorded is what was committed.'];
+  return ['Every chain is whole, and what is recorded is what was committed.', ...begins];
+}
+
+/** Where older commits were let go after their time, which a commit of each chain vouches for. */
+function beginLines(projects: readonly ProjectVerification[]): string[] {
+  return projects.flatMap(({ project, start }) => {
+    if (start === null) return [];
+    const { number, atMs } = start;
+    const date = new Date(atMs).toISOString().slice(0, 10);
+    return [
+      `${project} begins after commit ${inGroups(number)} of ${date}: older ones were let go.`,
+    ];
+  });
 }
 
 function brokenLines(broken: readonly Broken[]): string[] {

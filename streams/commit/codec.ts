@@ -26,7 +26,7 @@ export interface EncodedDecision {
   readonly decision: Decision;
   readonly line: Buffer;
   readonly digest: string;
-  /** Steps and record changes: what `COMMIT_EVENTS_MAX` counts. */
+  /** Steps, record changes and forgotten rows: what `COMMIT_EVENTS_MAX` counts. */
   readonly events: number;
 }
 
@@ -49,7 +49,8 @@ const NEWLINE = 0x0a;
 export function encodeDecision(decision: Decision): EncodedDecision {
   assertJson(decision, 'decision');
   const line = Buffer.from(JSON.stringify(decision));
-  const events = decision.steps.length + decision.records.length;
+  const { steps, records, forgotten = [] } = decision;
+  const events = steps.length + records.length + forgotten.length;
   return { decision, line, digest: digestOf(line), events };
 }
 
@@ -122,6 +123,16 @@ export function decodeCommit(bytes: Uint8Array): EncodedCommit {
     return parseDecision(line.toString(), header.id);
   });
   return { commit: { ...fields, decisions }, header: text, hash, bytes };
+}
+
+/** The bytes of one decision, as they were committed; undefined: there is none of that place. */
+export function decisionLine(bytes: Uint8Array, place: number): string | undefined {
+  return linesOf(bytes)[place + 1]?.toString();
+}
+
+/** Is this line the decision of one of these digests? */
+export function isDecisionOf({ digests }: CommitHeader, line: string): boolean {
+  return digests.includes(digestOf(Buffer.from(line)));
 }
 
 /** The same commit without the bodies of `dropped` decisions; its hash stays. */

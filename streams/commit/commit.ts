@@ -64,6 +64,30 @@ export interface Decision {
   };
   readonly steps: readonly InstanceStep[];
   readonly records: readonly RecordChange[];
+  /** Rows of ended instances that go: their time is over. Absent = none. */
+  readonly forgotten?: readonly InstanceRef[];
+  /** What audit keeps no longer. Absent = nothing. */
+  readonly truncation?: ChainStart;
+}
+
+/** Names a machine's instance within its project. */
+export interface InstanceRef {
+  readonly machine: string;
+  readonly instance: string;
+}
+
+/**
+ * The last commit of a project's chain that goes, with those before it and their transitions: what
+ * remains begins after it, and verifies from its hash. Stands in a later commit of the same chain,
+ * which therefore vouches for it.
+ */
+export interface ChainStart {
+  readonly number: number;
+  readonly hash: string;
+  /** Its `at`, Unix ms. */
+  readonly at: number;
+  /** Its position in EVENTS. */
+  readonly sequence: number;
 }
 
 export interface Commit {

@@ -51,6 +51,17 @@ export interface InstanceFilter {
    * and connections by the id of their service account. Absent: all.
    */
   readonly owner?: string;
+  /** Deliveries that tell of this incident alone; with it, `final` and `owner` are not looked at. */
+  readonly incident?: string;
+}
+
+/** Which transitions are meant. Absent: all. */
+export interface TransitionFilter {
+  readonly machine?: string;
+  readonly instance?: string;
+  /** Committed in this stretch, both ends in it, Unix ms. */
+  readonly sinceMs?: number;
+  readonly untilMs?: number;
 }
 
 /** What is counted: live instances or ended ones. */
@@ -88,9 +99,7 @@ export interface ProjectView {
   records(kind: string, options: ListOptions): Page<StoredRecord>;
   countInstances(machine: string, options: InstanceCount): number;
   /** Ordered by position; in a draft too, only what is applied. */
-  transitions(
-    options: ListOptions & { machine?: string; instance?: string },
-  ): Page<RecordedTransition>;
+  transitions(options: ListOptions & TransitionFilter): Page<RecordedTransition>;
 }
 
 /** A timer with the instance it belongs to. */
