@@ -6,10 +6,11 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pages } from './pages.ts';
+import { goFiles } from './go-messages.ts';
+import { type Page, pages } from './pages.ts';
 
 const check = process.argv.includes('--check');
-const stale = [...generateMessages(), ...generatePages()];
+const stale = [...generateMessages(), ...generatePages(pages), ...generateGo()];
 for (const file of stale) process.stdout.write(`${check ? 'stale' : 'written'} ${file}\n`);
 process.exitCode = check && stale.length > 0 ? 1 : 0;
 
@@ -33,7 +34,17 @@ function generateMessages(): string[] {
   }
 }
 
-function generatePages(): string[] {
+/** The Go module's part of the .proto files. */
+function generateGo(): string[] {
+  const files = goFiles();
+  const left = globSync('sdk/go/*_messages.go').filter((file) =>
+    files.every(({ path }) => path !== file),
+  );
+  if (!check) for (const file of left) rmSync(file);
+  return [...left, ...generatePages(files.map(({ path, text }) => ({ path, text: () => text })))];
+}
+
+function generatePages(pages: readonly Page[]): string[] {
   return pages.flatMap(({ path, text }) => {
     if (textOf(path) === text()) return [];
     if (!check) writeFileSync(path, text());

@@ -42,6 +42,8 @@ t.test('every vector is verified, or refused for its reason', async (t) => {
     const { verified, error } = vector;
     const expected = error === undefined ? { verified } : { error };
     t.same(outcome(vector), expected, vector.name);
+    // Fetch's headers refuse, or cut off, a line end.
+    if (vector.headers.some(([, value]) => value.includes('\n'))) continue;
     const fetched = new Headers(vector.headers.map(([name, value]) => [name, value]));
     t.same(outcome(vector, fetched as never), expected, `${vector.name}, with Fetch's headers`);
   }

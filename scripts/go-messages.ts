@@ -1,0 +1,249 @@
+/**
+ * The Go module's messages and methods, made from the .proto files: one Go file for each. By our
+ * own hand because the module takes the standard library alone, and the protobuf library for Go is
+ * none of it; JSON is all that it speaks. What the proto says in comments, the Go code says too.
+ *
+ * int64 travels as a string; what has presence (optional fields, messages) is a pointer, so that
+ * "not observed" is nil and never a zero.
+ */
+import { execFileSync } from 'node:child_process';
+import {
+  createFileRegistry,
+  type DescEnum,
+  type DescField,
+  type DescFile,
+  type DescMessage,
+  type DescMethod,
+  fromBinary,
+  getOption,
+  ScalarType,
+} from '@bufbuild/protobuf';
+import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
+import { policy } from '../src/gen/svc/options/v1/policy_pb.ts';
+
+const FOLDER = 'sdk/go';
+/** Whose messages and methods a client needs. */
+const FILES = /^svc\/(monitoring|iam)\/v1\//;
+const SERVICES = ['MonitoringService', 'AlertService', 'AutomationService'];
+
+/** Every file that is made, with its text. Runs buf, which reads the .proto files. */
+export function goFiles(): { readonly path: string; readonly text: string }[] {
+  const image = execFileSync('buf', ['build', '--output', '-#format=binpb'], {
+    maxBuffer: 64 * 1024 * 1024,
+  });
+  const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, image));
+  return [...registry.files]
+    .filter(({ name }) => FILES.test(`${name}.proto`))
+    .map((file) => ({ path: pathOf(file), text: fileText(file) }))
+    .sort((a, b) => a.path.localeCompare(b.path));
+}
+
+function pathOf({ name }: DescFile): string {
+  return `${FOLDER}/${name.slice(name.lastIndexOf('/') + 1)}_messages.go`;
+}
+
+function fileText(file: DescFile): string {
+  const comments = commentsOf(file);
+  const services = file.services.filter(({ name }) => SERVICES.includes(name));
+  const methods = services.flatMap((service) => service.methods).filter(isUnary);
+  const messages = file.messages.flatMap(withNested);
+  const enums = [...file.enums, ...messages.flatMap(({ nestedEnums }) => nestedEnums)];
+  const parts = [
+    ...methods.map((method) => methodText(method, comments)),
+    ...messages.map((message) => messageText(message, comments)),
+    ...enums.map((one) => enumText(one, comments)),
+    ...methods.filter(hasRequestId).map(requestIdText),
+  ];
+  const imports = methods.length > 0 ? 'import "context"\n\n' : '';
+  const head = `// Code generated from ${file.name}.proto by "npm run generate". DO NOT EDIT.\n\n`;
+  return `${head}package svc\n\n${imports}${parts.join('\n')}`;
+}
+
+/** A watch is a stream, which has no place in a client of calls and answers. */
+function isUnary({ methodKind }: DescMethod): boolean {
+  return methodKind === 'unary';
+}
+
+function withNested(message: DescMessage): DescMessage[] {
+  return [message, ...message.nestedMessages.filter((one) => !isMapEntry(one)).flatMap(withNested)];
+}
+
+function isMapEntry({ proto }: DescMessage): boolean {
+  return proto.options?.mapEntry === true;
+}
+
+function methodText(method: DescMethod, comments: Comments): string {
+  const { access, mutation } = getOption(method, policy);
+  const facts = [
+    `service: "${method.parent.typeName}", name: "${method.name}"`,
+    ...(mutation ? ['isMutation: true'] : []),
+    ...(access === ACCESS_NONE ? ['isAnonymous: true'] : []),
+  ];
+  const answer = goName(method.output);
+  const who = access === ACCESS_HUMAN ? ['For people alone: with a session, and no key.'] : [];
+  const told = docComment(method.name, comments.of(method), '', who);
+  const signature = `(ctx context.Context, request *${goName(method.input)}) (*${answer}, error)`;
+  const call = `unary[${answer}](ctx, c, method{${facts.join(', ')}}, request)`;
+  return `${told}func (c *Client) ${method.name}${signature} {\n\treturn ${call}\n}\n`;
+}
+
+const ACCESS_NONE = 5;
+const ACCESS_HUMAN = 6;
+
+function hasRequestId({ input }: DescMethod): boolean {
+  return input.fields.some(({ name }) => name === 'request_id');
+}
+
+function requestIdText({ input }: DescMethod): string {
+  return `func (r *${goName(input)}) requestID() string { return r.RequestID }\n`;
+}
+
+function messageText(message: DescMessage, comments: Comments): string {
+  const name = goName(message);
+  const told = docComment(name, comments.of(message), '');
+  if (message.fields.length === 0) return `${told}type ${name} struct{}\n`;
+  const fields = message.fields.map((field) => {
+    const goField = pascal(field.name);
+    const type = goType(field);
+    const line = `\t${goField} ${type} \`json:"${field.jsonName}${jsonOptions(field)}"\`\n`;
+    return `${docComment('', comments.of(field), '\t')}${line}`;
+  });
+  // A blank line ends what gofmt aligns: each field then is formatted as it is written.
+  return `${told}type ${name} struct {\n${fields.join('\n')}}\n`;
+}
+
+function jsonOptions(field: DescField): string {
+  return isInt64(field) && field.fieldKind === 'scalar' ? ',string,omitempty' : ',omitempty';
+}
+
+function isInt64(field: DescField): boolean {
+  return field.scalar === ScalarType.INT64;
+}
+
+function goType(field: DescField): string {
+  if (field.fieldKind === 'map') {
+    if (field.mapKind !== 'scalar' || field.scalar !== ScalarType.STRING) throw unknown(field);
+    return 'map[string]string';
+  }
+  if (field.fieldKind === 'list') {
+    if (field.listKind === 'message') return `[]${goName(field.message)}`;
+    // A list of int64 would be one of strings, for which encoding/json has no option.
+    if (field.listKind === 'enum' || isInt64(field)) throw unknown(field);
+    return `[]${scalar(field)}`;
+  }
+  if (field.fieldKind === 'message') return `*${goName(field.message)}`;
+  const type = field.fieldKind === 'enum' ? goName(field.enum) : scalar(field);
+  return field.proto.proto3Optional || field.oneof ? `*${type}` : type;
+}
+
+const SCALARS: Partial<Record<ScalarType, string>> = {
+  [ScalarType.STRING]: 'string',
+  [ScalarType.BOOL]: 'bool',
+  [ScalarType.INT32]: 'int32',
+  [ScalarType.INT64]: 'int64',
+  [ScalarType.DOUBLE]: 'float64',
+};
+
+function scalar(field: DescField): string {
+  const type = field.scalar === undefined ? undefined : SCALARS[field.scalar];
+  if (type === undefined) throw unknown(field);
+  return type;
+}
+
+function unknown(field: DescField): Error {
+  return new Error(`${field}: this kind of field has no form in Go yet: scripts/go-messages.ts`);
+}
+
+function enumText(one: DescEnum, comments: Comments): string {
+  const type = goName(one);
+  const told = docComment(type, comments.of(one), '', [], `is one of the ${type} constants.`);
+  const values = one.values.map((value) => {
+    // The zero is named after its enum: `STATE_UNSPECIFIED`.
+    const name = value.number === 0 ? 'Unspecified' : pascal(value.name.toLowerCase());
+    const comment = docComment('', comments.of(value), '\t');
+    return `${comment}\t${type}${name} ${type} = "${value.name}"\n`;
+  });
+  return `${told}type ${type} string\n\n// Values of ${type}.\nconst (\n${values.join('\n')})\n`;
+}
+
+/** `Incident.State` is `IncidentState`. */
+function goName({ typeName, file }: DescMessage | DescEnum): string {
+  return typeName.slice(file.proto.package.length + 1).replaceAll('.', '');
+}
+
+/** Words that Go writes in capitals. */
+const INITIALS: Readonly<Record<string, string>> = {
+  ...{ id: 'ID', ids: 'IDs', vm: 'VM', vms: 'VMs', url: 'URL', http: 'HTTP', cpu: 'CPU' },
+  ...{ ci: 'CI', promql: 'PromQL', vcpus: 'VCPUs' },
+};
+
+function pascal(snake: string): string {
+  return snake
+    .split('_')
+    .map((word) => INITIALS[word] ?? word.charAt(0).toUpperCase() + word.slice(1))
+    .join('');
+}
+
+/** Comment lines, each ended; a declaration's begins with its name, as Go's readers expect. */
+function docComment(
+  name: string,
+  text: string,
+  indent: string,
+  more: readonly string[] = [],
+  without = 'is a message of the API.',
+): string {
+  const first = text === '' ? (name === '' ? '' : `${name} ${without}`) : text;
+  const opening = name === '' || text === '' ? first : `${name}: ${lowerFirst(first)}`;
+  const lines = [...(opening === '' ? [] : opening.split('\n')), ...more];
+  return (
+    lines.map((line) => `${indent}// ${line}`.trimEnd()).join('\n') + (lines.length ? '\n' : '')
+  );
+}
+
+function lowerFirst(text: string): string {
+  return /^[A-Z][a-z ]/.test(text) ? text.charAt(0).toLowerCase() + text.slice(1) : text;
+}
+
+interface Comments {
+  of(desc: DescMessage | DescField | DescEnum | DescEnum['values'][number] | DescMethod): string;
+}
+
+/** Leading comments by the path that descriptor.proto (SourceCodeInfo.Location) defines. */
+function commentsOf(file: DescFile): Comments {
+  const locations = file.proto.sourceCodeInfo?.location ?? [];
+  const texts = new Map(
+    locations.map(({ path, leadingComments }) => [path.join('.'), leadingComments]),
+  );
+  return {
+    of: (desc) =>
+      (texts.get(pathTo(desc).join('.')) ?? '')
+        .split('\n')
+        .map((line) => line.trim())
+        .join('\n')
+        .trim(),
+  };
+}
+
+type Commented = Parameters<Comments['of']>[0];
+
+function pathTo(desc: Commented): number[] {
+  switch (desc.kind) {
+    case 'message':
+      return desc.parent
+        ? [...pathTo(desc.parent), 3, desc.parent.proto.nestedType.indexOf(desc.proto)]
+        : [4, desc.file.proto.messageType.indexOf(desc.proto)];
+    case 'enum':
+      return desc.parent
+        ? [...pathTo(desc.parent), 4, desc.parent.proto.enumType.indexOf(desc.proto)]
+        : [5, desc.file.proto.enumType.indexOf(desc.proto)];
+    case 'field':
+      return [...pathTo(desc.parent), 2, desc.parent.proto.field.indexOf(desc.proto)];
+    case 'enum_value':
+      return [...pathTo(desc.parent), 2, desc.parent.proto.value.indexOf(desc.proto)];
+    case 'rpc': {
+      const { parent } = desc;
+      const service = parent.file.proto.service.indexOf(parent.proto);
+      return [6, service, 2, parent.proto.method.indexOf(desc.proto)];
+    }
+  }
+}

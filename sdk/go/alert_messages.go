@@ -1,0 +1,409 @@
+// Code generated from svc/monitoring/v1/alert.proto by "npm run generate". DO NOT EDIT.
+
+package svc
+
+import "context"
+
+// PreviewAlertRule: in which stretches a rule would have fired over stored history: a bounded estimate, not a
+// replay of notifications. Saves nothing and notifies nobody.
+func (c *Client) PreviewAlertRule(ctx context.Context, request *PreviewAlertRuleRequest) (*PreviewAlertRuleResponse, error) {
+	return unary[PreviewAlertRuleResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "PreviewAlertRule"}, request)
+}
+
+// SaveAlertRule: creates or edits a rule. Waits up to 500 ms for it to be applied.
+func (c *Client) SaveAlertRule(ctx context.Context, request *SaveAlertRuleRequest) (*SaveAlertRuleResponse, error) {
+	return unary[SaveAlertRuleResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "SaveAlertRule", isMutation: true}, request)
+}
+
+// GetAlertRule is a message of the API.
+func (c *Client) GetAlertRule(ctx context.Context, request *GetAlertRuleRequest) (*AlertRule, error) {
+	return unary[AlertRule](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "GetAlertRule"}, request)
+}
+
+// ListAlertRules is a message of the API.
+func (c *Client) ListAlertRules(ctx context.Context, request *ListAlertRulesRequest) (*ListAlertRulesResponse, error) {
+	return unary[ListAlertRulesResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "ListAlertRules"}, request)
+}
+
+// DeleteAlertRule: deletes a rule and retires its instances; no recovery is manufactured.
+func (c *Client) DeleteAlertRule(ctx context.Context, request *DeleteAlertRuleRequest) (*DeleteAlertRuleResponse, error) {
+	return unary[DeleteAlertRuleResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "DeleteAlertRule", isMutation: true}, request)
+}
+
+// ListAlertRuleTemplates: rules to start from, one for each thing that most people watch.
+func (c *Client) ListAlertRuleTemplates(ctx context.Context, request *ListAlertRuleTemplatesRequest) (*ListAlertRuleTemplatesResponse, error) {
+	return unary[ListAlertRuleTemplatesResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "ListAlertRuleTemplates"}, request)
+}
+
+// ListAlertInstances: how each rule stands for each VM, fired or not.
+func (c *Client) ListAlertInstances(ctx context.Context, request *ListAlertInstancesRequest) (*ListAlertInstancesResponse, error) {
+	return unary[ListAlertInstancesResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "ListAlertInstances"}, request)
+}
+
+// ListIncidents: newest first.
+func (c *Client) ListIncidents(ctx context.Context, request *ListIncidentsRequest) (*ListIncidentsResponse, error) {
+	return unary[ListIncidentsResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "ListIncidents"}, request)
+}
+
+// GetIncident is a message of the API.
+func (c *Client) GetIncident(ctx context.Context, request *GetIncidentRequest) (*Incident, error) {
+	return unary[Incident](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "GetIncident"}, request)
+}
+
+// ExplainIncident: why it fired: the samples that decided it, and whether stored history says the same.
+func (c *Client) ExplainIncident(ctx context.Context, request *ExplainIncidentRequest) (*ExplainIncidentResponse, error) {
+	return unary[ExplainIncidentResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "ExplainIncident"}, request)
+}
+
+// AcknowledgeIncident: records attention only: the incident still fires, and reminders go on.
+// For people alone: with a session, and no key.
+func (c *Client) AcknowledgeIncident(ctx context.Context, request *AcknowledgeIncidentRequest) (*Incident, error) {
+	return unary[Incident](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "AcknowledgeIncident", isMutation: true}, request)
+}
+
+// SnoozeIncident: nobody is told until then; evaluation goes on. Again = another end.
+// For people alone: with a session, and no key.
+func (c *Client) SnoozeIncident(ctx context.Context, request *SnoozeIncidentRequest) (*Incident, error) {
+	return unary[Incident](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "SnoozeIncident", isMutation: true}, request)
+}
+
+// UnsnoozeIncident is a message of the API.
+// For people alone: with a session, and no key.
+func (c *Client) UnsnoozeIncident(ctx context.Context, request *UnsnoozeIncidentRequest) (*Incident, error) {
+	return unary[Incident](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "UnsnoozeIncident", isMutation: true}, request)
+}
+
+// CreateDestination: creates a destination. The secret is answered once.
+func (c *Client) CreateDestination(ctx context.Context, request *CreateDestinationRequest) (*CreateDestinationResponse, error) {
+	return unary[CreateDestinationResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "CreateDestination", isMutation: true}, request)
+}
+
+// GetDestination is a message of the API.
+func (c *Client) GetDestination(ctx context.Context, request *GetDestinationRequest) (*Destination, error) {
+	return unary[Destination](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "GetDestination"}, request)
+}
+
+// ListDestinations is a message of the API.
+func (c *Client) ListDestinations(ctx context.Context, request *ListDestinationsRequest) (*ListDestinationsResponse, error) {
+	return unary[ListDestinationsResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "ListDestinations"}, request)
+}
+
+// UpdateDestination: another name, address or set of recipients. Who stays a recipient stays verified.
+func (c *Client) UpdateDestination(ctx context.Context, request *UpdateDestinationRequest) (*Destination, error) {
+	return unary[Destination](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "UpdateDestination", isMutation: true}, request)
+}
+
+// DeleteDestination is a message of the API.
+func (c *Client) DeleteDestination(ctx context.Context, request *DeleteDestinationRequest) (*DeleteDestinationResponse, error) {
+	return unary[DeleteDestinationResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "DeleteDestination", isMutation: true}, request)
+}
+
+// VerifyDestination: sends the mails again by which recipients confirm their addresses.
+// For people alone: with a session, and no key.
+func (c *Client) VerifyDestination(ctx context.Context, request *VerifyDestinationRequest) (*VerifyDestinationResponse, error) {
+	return unary[VerifyDestinationResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "VerifyDestination", isMutation: true}, request)
+}
+
+// SendTestNotification: one test message to the destination, or to each of its verified recipients.
+// For people alone: with a session, and no key.
+func (c *Client) SendTestNotification(ctx context.Context, request *SendTestNotificationRequest) (*SendTestNotificationResponse, error) {
+	return unary[SendTestNotificationResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "SendTestNotification", isMutation: true}, request)
+}
+
+// PauseDestination is a message of the API.
+// For people alone: with a session, and no key.
+func (c *Client) PauseDestination(ctx context.Context, request *PauseDestinationRequest) (*Destination, error) {
+	return unary[Destination](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "PauseDestination", isMutation: true}, request)
+}
+
+// ResumeDestination is a message of the API.
+// For people alone: with a session, and no key.
+func (c *Client) ResumeDestination(ctx context.Context, request *ResumeDestinationRequest) (*Destination, error) {
+	return unary[Destination](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "ResumeDestination", isMutation: true}, request)
+}
+
+// RotateWebhookSecret: a new signing secret; the old one signs beside it while the overlap lasts.
+// For people alone: with a session, and no key.
+func (c *Client) RotateWebhookSecret(ctx context.Context, request *RotateWebhookSecretRequest) (*RotateWebhookSecretResponse, error) {
+	return unary[RotateWebhookSecretResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "RotateWebhookSecret", isMutation: true}, request)
+}
+
+// ListDeliveries is a message of the API.
+func (c *Client) ListDeliveries(ctx context.Context, request *ListDeliveriesRequest) (*ListDeliveriesResponse, error) {
+	return unary[ListDeliveriesResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "ListDeliveries"}, request)
+}
+
+// GetDelivery is a message of the API.
+func (c *Client) GetDelivery(ctx context.Context, request *GetDeliveryRequest) (*Delivery, error) {
+	return unary[Delivery](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "GetDelivery"}, request)
+}
+
+// ListNotices: what the service has to say of alerting itself: limits that are reached, destinations that it
+// paused. Newest first.
+func (c *Client) ListNotices(ctx context.Context, request *ListNoticesRequest) (*ListNoticesResponse, error) {
+	return unary[ListNoticesResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "ListNotices"}, request)
+}
+
+// PreviewAlertRuleRequest is a message of the API.
+type PreviewAlertRuleRequest struct {
+	// `projects/p`.
+	ProjectName string `json:"projectName,omitempty"`
+
+	// As it would be saved. Evaluated although `enabled` is false; destinations are not looked at.
+	Spec *AlertRuleSpec `json:"spec,omitempty"`
+
+	// How far back from now, 1 to 604,800.
+	HistorySeconds int32 `json:"historySeconds,omitempty"`
+}
+
+// PreviewAlertRuleResponse is a message of the API.
+type PreviewAlertRuleResponse struct {
+	QueryStatus PreviewAlertRuleResponseQueryStatus `json:"queryStatus,omitempty"`
+
+	HistoryStatus PreviewedHistoryStatus `json:"historyStatus,omitempty"`
+
+	// Observation times with a value of the metric, over all VMs selected.
+	EvaluatedSamples int64 `json:"evaluatedSamples,string,omitempty"`
+
+	// Sampling intervals of the VMs since they are known, within the history asked for.
+	ExpectedSamples int64 `json:"expectedSamples,string,omitempty"`
+
+	// VM by VM, oldest first.
+	WouldHaveFired []PreviewAlertRuleResponseFiring `json:"wouldHaveFired,omitempty"`
+
+	// true: there were more than are listed.
+	Truncated bool `json:"truncated,omitempty"`
+}
+
+// PreviewAlertRuleResponseFiring is a message of the API.
+type PreviewAlertRuleResponseFiring struct {
+	// Full VM resource name.
+	VMName string `json:"vmName,omitempty"`
+
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// First breaching observation, as of an incident. May lie before the history asked for, by as
+	// much as a rule saved there would have looked back: `sustainedSeconds` and 90 s.
+	StartUnix int64 `json:"startUnix,string,omitempty"`
+
+	// The observation that completed the recovery; absent while it still fires at the end.
+	EndUnix *int64 `json:"endUnix,string,omitempty"`
+}
+
+// PreviewedHistory: what there is of the history that was asked for; apart because its states have names of others.
+type PreviewedHistory struct{}
+
+// SaveAlertRuleRequest is a message of the API.
+type SaveAlertRuleRequest struct {
+	Spec *AlertRuleSpec `json:"spec,omitempty"`
+
+	// UUID made by the client; the last part of the rule's name.
+	ID string `json:"id,omitempty"`
+
+	// UUID made by the client, distinct from `id`; a resend keeps it.
+	RequestID string `json:"requestId,omitempty"`
+
+	// "0" to create, else the version the edit is based on.
+	ExpectedVersion string `json:"expectedVersion,omitempty"`
+
+	// `projects/p`.
+	ProjectName string `json:"projectName,omitempty"`
+}
+
+// SaveAlertRuleResponse is a message of the API.
+type SaveAlertRuleResponse struct {
+	AppliedVersion int64 `json:"appliedVersion,string,omitempty"`
+
+	SyncStatus AlertRuleSyncStatus `json:"syncStatus,omitempty"`
+
+	Name string `json:"name,omitempty"`
+
+	Version int64 `json:"version,string,omitempty"`
+
+	SyncError string `json:"syncError,omitempty"`
+}
+
+// GetAlertRuleRequest is a message of the API.
+type GetAlertRuleRequest struct {
+	Name string `json:"name,omitempty"`
+}
+
+// ListAlertRulesRequest is a message of the API.
+type ListAlertRulesRequest struct {
+	ProjectName string `json:"projectName,omitempty"`
+
+	PageSize int32 `json:"pageSize,omitempty"`
+
+	PageToken string `json:"pageToken,omitempty"`
+}
+
+// ListAlertRulesResponse is a message of the API.
+type ListAlertRulesResponse struct {
+	Rules []AlertRule `json:"rules,omitempty"`
+
+	NextPageToken string `json:"nextPageToken,omitempty"`
+}
+
+// DeleteAlertRuleRequest is a message of the API.
+type DeleteAlertRuleRequest struct {
+	Name string `json:"name,omitempty"`
+
+	RequestID string `json:"requestId,omitempty"`
+
+	ExpectedVersion string `json:"expectedVersion,omitempty"`
+}
+
+// DeleteAlertRuleResponse is a message of the API.
+type DeleteAlertRuleResponse struct{}
+
+// ListAlertInstancesRequest is a message of the API.
+type ListAlertInstancesRequest struct {
+	ProjectName string `json:"projectName,omitempty"`
+
+	// Only of this rule; empty = all.
+	RuleName string `json:"ruleName,omitempty"`
+
+	PageSize int32 `json:"pageSize,omitempty"`
+
+	PageToken string `json:"pageToken,omitempty"`
+}
+
+// ListAlertInstancesResponse is a message of the API.
+type ListAlertInstancesResponse struct {
+	Instances []AlertInstance `json:"instances,omitempty"`
+
+	NextPageToken string `json:"nextPageToken,omitempty"`
+}
+
+// ListAlertRuleTemplatesRequest is a message of the API.
+type ListAlertRuleTemplatesRequest struct {
+	ProjectName string `json:"projectName,omitempty"`
+}
+
+// ListAlertRuleTemplatesResponse is a message of the API.
+type ListAlertRuleTemplatesResponse struct {
+	Templates []AlertRuleTemplate `json:"templates,omitempty"`
+}
+
+// AlertRuleTemplate is a message of the API.
+type AlertRuleTemplate struct {
+	// Stays the same: `cpu`, `guest-memory`, `filesystem-usage`, `unexpected-stop`,
+	// `telemetry-unavailable`.
+	TemplateID string `json:"templateId,omitempty"`
+
+	// A sentence on what it is for and what it cannot tell.
+	Description string `json:"description,omitempty"`
+
+	// Ready to be saved, but for the selection of VMs where somebody does not want all of them.
+	Spec *AlertRuleSpec `json:"spec,omitempty"`
+}
+
+// ListNoticesRequest is a message of the API.
+type ListNoticesRequest struct {
+	ProjectName string `json:"projectName,omitempty"`
+
+	PageSize int32 `json:"pageSize,omitempty"`
+
+	PageToken string `json:"pageToken,omitempty"`
+}
+
+// ListNoticesResponse is a message of the API.
+type ListNoticesResponse struct {
+	Notices []Notice `json:"notices,omitempty"`
+
+	NextPageToken string `json:"nextPageToken,omitempty"`
+}
+
+// Notice is a message of the API.
+type Notice struct {
+	// `projects/p/notices/n`.
+	Name string `json:"name,omitempty"`
+
+	Kind NoticeKind `json:"kind,omitempty"`
+
+	// Full name of the rule or destination that it is about.
+	SubjectName string `json:"subjectName,omitempty"`
+
+	// What happened and what would do, in a sentence or two.
+	Text string `json:"text,omitempty"`
+
+	RaisedUnix int64 `json:"raisedUnix,string,omitempty"`
+
+	// When what it tells of ended; absent while it lasts.
+	EndedUnix *int64 `json:"endedUnix,string,omitempty"`
+}
+
+// PreviewAlertRuleResponseQueryStatus is one of the PreviewAlertRuleResponseQueryStatus constants.
+type PreviewAlertRuleResponseQueryStatus string
+
+// Values of PreviewAlertRuleResponseQueryStatus.
+const (
+	PreviewAlertRuleResponseQueryStatusUnspecified PreviewAlertRuleResponseQueryStatus = "QUERY_STATUS_UNSPECIFIED"
+
+	PreviewAlertRuleResponseQueryStatusOk PreviewAlertRuleResponseQueryStatus = "OK"
+
+	// History of some of the VMs could not be read: nothing is known of them here.
+	PreviewAlertRuleResponseQueryStatusPartial PreviewAlertRuleResponseQueryStatus = "PARTIAL"
+
+	// That of none could.
+	PreviewAlertRuleResponseQueryStatusFailed PreviewAlertRuleResponseQueryStatus = "FAILED"
+)
+
+// PreviewedHistoryStatus is one of the PreviewedHistoryStatus constants.
+type PreviewedHistoryStatus string
+
+// Values of PreviewedHistoryStatus.
+const (
+	PreviewedHistoryStatusUnspecified PreviewedHistoryStatus = "STATUS_UNSPECIFIED"
+
+	// The metric's values reach back to its beginning for every VM selected; gaps show in counts.
+	PreviewedHistoryStatusComplete PreviewedHistoryStatus = "COMPLETE"
+
+	PreviewedHistoryStatusPartial PreviewedHistoryStatus = "PARTIAL"
+
+	// No value of the metric.
+	PreviewedHistoryStatusNone PreviewedHistoryStatus = "NONE"
+)
+
+// NoticeKind is one of the NoticeKind constants.
+type NoticeKind string
+
+// Values of NoticeKind.
+const (
+	NoticeKindUnspecified NoticeKind = "KIND_UNSPECIFIED"
+
+	// A rule has more instances than the project may have; the newest are not evaluated.
+	NoticeKindInstanceLimit NoticeKind = "INSTANCE_LIMIT"
+
+	// The service paused a destination, for the reason told.
+	NoticeKindDestinationPaused NoticeKind = "DESTINATION_PAUSED"
+
+	// Mail to a recipient came back for good.
+	NoticeKindRecipientBounced NoticeKind = "RECIPIENT_BOUNCED"
+)
+
+func (r *SaveAlertRuleRequest) requestID() string { return r.RequestID }
+
+func (r *DeleteAlertRuleRequest) requestID() string { return r.RequestID }
+
+func (r *AcknowledgeIncidentRequest) requestID() string { return r.RequestID }
+
+func (r *SnoozeIncidentRequest) requestID() string { return r.RequestID }
+
+func (r *UnsnoozeIncidentRequest) requestID() string { return r.RequestID }
+
+func (r *CreateDestinationRequest) requestID() string { return r.RequestID }
+
+func (r *UpdateDestinationRequest) requestID() string { return r.RequestID }
+
+func (r *DeleteDestinationRequest) requestID() string { return r.RequestID }
+
+func (r *VerifyDestinationRequest) requestID() string { return r.RequestID }
+
+func (r *SendTestNotificationRequest) requestID() string { return r.RequestID }
+
+func (r *PauseDestinationRequest) requestID() string { return r.RequestID }
+
+func (r *ResumeDestinationRequest) requestID() string { return r.RequestID }
+
+func (r *RotateWebhookSecretRequest) requestID() string { return r.RequestID }

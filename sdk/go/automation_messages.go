@@ -1,0 +1,831 @@
+// Code generated from svc/iam/v1/automation.proto by "npm run generate". DO NOT EDIT.
+
+package svc
+
+import "context"
+
+// ExchangeCiToken: a signed CI identity assertion for a 15-minute access token. No Authorization header.
+func (c *Client) ExchangeCiToken(ctx context.Context, request *ExchangeCiTokenRequest) (*ExchangeCiTokenResponse, error) {
+	return unary[ExchangeCiTokenResponse](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "ExchangeCiToken", isMutation: true, isAnonymous: true}, request)
+}
+
+// ListPermissionTemplates: the templates that service accounts can be made from.
+func (c *Client) ListPermissionTemplates(ctx context.Context, request *ListPermissionTemplatesRequest) (*ListPermissionTemplatesResponse, error) {
+	return unary[ListPermissionTemplatesResponse](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "ListPermissionTemplates"}, request)
+}
+
+// CreateServiceAccount is a message of the API.
+// For people alone: with a session, and no key.
+func (c *Client) CreateServiceAccount(ctx context.Context, request *CreateServiceAccountRequest) (*ServiceAccount, error) {
+	return unary[ServiceAccount](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "CreateServiceAccount", isMutation: true}, request)
+}
+
+// ListServiceAccounts is a message of the API.
+// For people alone: with a session, and no key.
+func (c *Client) ListServiceAccounts(ctx context.Context, request *ListServiceAccountsRequest) (*ListServiceAccountsResponse, error) {
+	return unary[ListServiceAccountsResponse](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "ListServiceAccounts"}, request)
+}
+
+// GetServiceAccount is a message of the API.
+// For people alone: with a session, and no key.
+func (c *Client) GetServiceAccount(ctx context.Context, request *GetServiceAccountRequest) (*ServiceAccount, error) {
+	return unary[ServiceAccount](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "GetServiceAccount"}, request)
+}
+
+// UpdateServiceAccount: removing a capability acts on the next request of each of its keys and tokens.
+// For people alone: with a session, and no key.
+func (c *Client) UpdateServiceAccount(ctx context.Context, request *UpdateServiceAccountRequest) (*ServiceAccount, error) {
+	return unary[ServiceAccount](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "UpdateServiceAccount", isMutation: true}, request)
+}
+
+// DisableServiceAccount: its keys and tokens stop at once; tokens given out before do not work again after enabling.
+// For people alone: with a session, and no key.
+func (c *Client) DisableServiceAccount(ctx context.Context, request *DisableServiceAccountRequest) (*ServiceAccount, error) {
+	return unary[ServiceAccount](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "DisableServiceAccount", isMutation: true}, request)
+}
+
+// EnableServiceAccount is a message of the API.
+// For people alone: with a session, and no key.
+func (c *Client) EnableServiceAccount(ctx context.Context, request *EnableServiceAccountRequest) (*ServiceAccount, error) {
+	return unary[ServiceAccount](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "EnableServiceAccount", isMutation: true}, request)
+}
+
+// DeleteServiceAccount: for good, with its keys and CI connections.
+// For people alone: with a session, and no key.
+func (c *Client) DeleteServiceAccount(ctx context.Context, request *DeleteServiceAccountRequest) (*DeleteServiceAccountResponse, error) {
+	return unary[DeleteServiceAccountResponse](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "DeleteServiceAccount", isMutation: true}, request)
+}
+
+// CreateKey: the secret is in the first answer alone.
+// For people alone: with a session, and no key.
+func (c *Client) CreateKey(ctx context.Context, request *CreateKeyRequest) (*CreateKeyResponse, error) {
+	return unary[CreateKeyResponse](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "CreateKey", isMutation: true}, request)
+}
+
+// RotateKey: a successor with a fresh lifetime; the old key works on until the overlap ends.
+// For people alone: with a session, and no key.
+func (c *Client) RotateKey(ctx context.Context, request *RotateKeyRequest) (*RotateKeyResponse, error) {
+	return unary[RotateKeyResponse](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "RotateKey", isMutation: true}, request)
+}
+
+// RevokeKey is a message of the API.
+// For people alone: with a session, and no key.
+func (c *Client) RevokeKey(ctx context.Context, request *RevokeKeyRequest) (*Key, error) {
+	return unary[Key](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "RevokeKey", isMutation: true}, request)
+}
+
+// ListKeys is a message of the API.
+// For people alone: with a session, and no key.
+func (c *Client) ListKeys(ctx context.Context, request *ListKeysRequest) (*ListKeysResponse, error) {
+	return unary[ListKeysResponse](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "ListKeys"}, request)
+}
+
+// GetKey is a message of the API.
+// For people alone: with a session, and no key.
+func (c *Client) GetKey(ctx context.Context, request *GetKeyRequest) (*Key, error) {
+	return unary[Key](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "GetKey"}, request)
+}
+
+// StartCiVerification: answers a pairing code, once, and the step to paste into the workflow.
+// For people alone: with a session, and no key.
+func (c *Client) StartCiVerification(ctx context.Context, request *StartCiVerificationRequest) (*StartCiVerificationResponse, error) {
+	return unary[StartCiVerificationResponse](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "StartCiVerification", isMutation: true}, request)
+}
+
+// SubmitCiVerification: what the temporary workflow step calls. Proves an identity, grants nothing.
+func (c *Client) SubmitCiVerification(ctx context.Context, request *SubmitCiVerificationRequest) (*SubmitCiVerificationResponse, error) {
+	return unary[SubmitCiVerificationResponse](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "SubmitCiVerification", isMutation: true, isAnonymous: true}, request)
+}
+
+// GetCiVerification is a message of the API.
+// For people alone: with a session, and no key.
+func (c *Client) GetCiVerification(ctx context.Context, request *GetCiVerificationRequest) (*CiVerification, error) {
+	return unary[CiVerification](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "GetCiVerification"}, request)
+}
+
+// ListCiVerifications is a message of the API.
+// For people alone: with a session, and no key.
+func (c *Client) ListCiVerifications(ctx context.Context, request *ListCiVerificationsRequest) (*ListCiVerificationsResponse, error) {
+	return unary[ListCiVerificationsResponse](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "ListCiVerifications"}, request)
+}
+
+// ApproveCiVerification: approves exactly the claims whose digest is sent: what was reviewed is what is approved.
+// For people alone: with a session, and no key.
+func (c *Client) ApproveCiVerification(ctx context.Context, request *ApproveCiVerificationRequest) (*CiConnection, error) {
+	return unary[CiConnection](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "ApproveCiVerification", isMutation: true}, request)
+}
+
+// RejectCiVerification is a message of the API.
+// For people alone: with a session, and no key.
+func (c *Client) RejectCiVerification(ctx context.Context, request *RejectCiVerificationRequest) (*CiVerification, error) {
+	return unary[CiVerification](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "RejectCiVerification", isMutation: true}, request)
+}
+
+// ListCiConnections is a message of the API.
+// For people alone: with a session, and no key.
+func (c *Client) ListCiConnections(ctx context.Context, request *ListCiConnectionsRequest) (*ListCiConnectionsResponse, error) {
+	return unary[ListCiConnectionsResponse](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "ListCiConnections"}, request)
+}
+
+// GetCiConnection is a message of the API.
+// For people alone: with a session, and no key.
+func (c *Client) GetCiConnection(ctx context.Context, request *GetCiConnectionRequest) (*CiConnection, error) {
+	return unary[CiConnection](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "GetCiConnection"}, request)
+}
+
+// UpdateCiConnection: an edit of permissions ends the tokens given out before.
+// For people alone: with a session, and no key.
+func (c *Client) UpdateCiConnection(ctx context.Context, request *UpdateCiConnectionRequest) (*CiConnection, error) {
+	return unary[CiConnection](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "UpdateCiConnection", isMutation: true}, request)
+}
+
+// DisableCiConnection is a message of the API.
+// For people alone: with a session, and no key.
+func (c *Client) DisableCiConnection(ctx context.Context, request *DisableCiConnectionRequest) (*CiConnection, error) {
+	return unary[CiConnection](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "DisableCiConnection", isMutation: true}, request)
+}
+
+// EnableCiConnection is a message of the API.
+// For people alone: with a session, and no key.
+func (c *Client) EnableCiConnection(ctx context.Context, request *EnableCiConnectionRequest) (*CiConnection, error) {
+	return unary[CiConnection](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "EnableCiConnection", isMutation: true}, request)
+}
+
+// DeleteCiConnection is a message of the API.
+// For people alone: with a session, and no key.
+func (c *Client) DeleteCiConnection(ctx context.Context, request *DeleteCiConnectionRequest) (*DeleteCiConnectionResponse, error) {
+	return unary[DeleteCiConnectionResponse](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "DeleteCiConnection", isMutation: true}, request)
+}
+
+// EnrolAgent: an enrolment token for the key of one VM's agent. What an agent calls once, inside its guest.
+func (c *Client) EnrolAgent(ctx context.Context, request *EnrolAgentRequest) (*EnrolAgentResponse, error) {
+	return unary[EnrolAgentResponse](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "EnrolAgent", isMutation: true, isAnonymous: true}, request)
+}
+
+// ExchangeCiTokenRequest is a message of the API.
+type ExchangeCiTokenRequest struct {
+	// Full approved trust name: `projects/p/ciConnections/c`.
+	TrustName string `json:"trustName,omitempty"`
+
+	// The CI platform's signed identity token.
+	Assertion string `json:"assertion,omitempty"`
+}
+
+// ExchangeCiTokenResponse is a message of the API.
+type ExchangeCiTokenResponse struct {
+	AccessToken string `json:"accessToken,omitempty"`
+
+	ProjectName string `json:"projectName,omitempty"`
+
+	ExpiresInSeconds int32 `json:"expiresInSeconds,omitempty"`
+}
+
+// ListPermissionTemplatesRequest is a message of the API.
+type ListPermissionTemplatesRequest struct {
+	ProjectName string `json:"projectName,omitempty"`
+}
+
+// ListPermissionTemplatesResponse is a message of the API.
+type ListPermissionTemplatesResponse struct {
+	Templates []PermissionTemplate `json:"templates,omitempty"`
+}
+
+// PermissionTemplate is a message of the API.
+type PermissionTemplate struct {
+	// E.g. `metrics-scraper`.
+	Template string `json:"template,omitempty"`
+
+	DisplayName string `json:"displayName,omitempty"`
+
+	Description string `json:"description,omitempty"`
+
+	Capabilities []string `json:"capabilities,omitempty"`
+}
+
+// ServiceAccount is a message of the API.
+type ServiceAccount struct {
+	// `projects/p/serviceAccounts/s`.
+	Name string `json:"name,omitempty"`
+
+	DisplayName string `json:"displayName,omitempty"`
+
+	State ServiceAccountState `json:"state,omitempty"`
+
+	// What its keys and tokens can do at most.
+	Capabilities []string `json:"capabilities,omitempty"`
+
+	// The template it was made from; empty = none.
+	Template string `json:"template,omitempty"`
+
+	CreatedUnix int64 `json:"createdUnix,string,omitempty"`
+
+	UpdatedUnix int64 `json:"updatedUnix,string,omitempty"`
+
+	CreatedBy string `json:"createdBy,omitempty"`
+
+	// Keys that work.
+	ActiveKeys int32 `json:"activeKeys,omitempty"`
+
+	// CI connections that are enabled.
+	ActiveConnections int32 `json:"activeConnections,omitempty"`
+
+	// Why it is disabled, as whoever disabled it said; empty otherwise.
+	DisabledReason string `json:"disabledReason,omitempty"`
+}
+
+// CreateServiceAccountRequest is a message of the API.
+type CreateServiceAccountRequest struct {
+	ProjectName string `json:"projectName,omitempty"`
+
+	RequestID string `json:"requestId,omitempty"`
+
+	DisplayName string `json:"displayName,omitempty"`
+
+	// Of a template, or `capabilities`: one of the two.
+	Template string `json:"template,omitempty"`
+
+	Capabilities []string `json:"capabilities,omitempty"`
+}
+
+// ListServiceAccountsRequest is a message of the API.
+type ListServiceAccountsRequest struct {
+	ProjectName string `json:"projectName,omitempty"`
+
+	PageSize int32 `json:"pageSize,omitempty"`
+
+	PageToken string `json:"pageToken,omitempty"`
+}
+
+// ListServiceAccountsResponse is a message of the API.
+type ListServiceAccountsResponse struct {
+	ServiceAccounts []ServiceAccount `json:"serviceAccounts,omitempty"`
+
+	NextPageToken string `json:"nextPageToken,omitempty"`
+}
+
+// GetServiceAccountRequest is a message of the API.
+type GetServiceAccountRequest struct {
+	Name string `json:"name,omitempty"`
+}
+
+// UpdateServiceAccountRequest is a message of the API.
+type UpdateServiceAccountRequest struct {
+	Name string `json:"name,omitempty"`
+
+	RequestID string `json:"requestId,omitempty"`
+
+	// Absent = unchanged.
+	DisplayName *string `json:"displayName,omitempty"`
+
+	// Absent = unchanged.
+	Capabilities *CapabilityList `json:"capabilities,omitempty"`
+}
+
+// CapabilityList: a list that can be absent.
+type CapabilityList struct {
+	Values []string `json:"values,omitempty"`
+}
+
+// DisableServiceAccountRequest is a message of the API.
+type DisableServiceAccountRequest struct {
+	Name string `json:"name,omitempty"`
+
+	RequestID string `json:"requestId,omitempty"`
+
+	Reason string `json:"reason,omitempty"`
+}
+
+// EnableServiceAccountRequest is a message of the API.
+type EnableServiceAccountRequest struct {
+	Name string `json:"name,omitempty"`
+
+	RequestID string `json:"requestId,omitempty"`
+}
+
+// DeleteServiceAccountRequest is a message of the API.
+type DeleteServiceAccountRequest struct {
+	Name string `json:"name,omitempty"`
+
+	RequestID string `json:"requestId,omitempty"`
+}
+
+// DeleteServiceAccountResponse is a message of the API.
+type DeleteServiceAccountResponse struct{}
+
+// Key: a credential without its secret.
+type Key struct {
+	// `projects/p/serviceAccounts/s/keys/k` or `projects/p/members/m/keys/k`.
+	Name string `json:"name,omitempty"`
+
+	DisplayName string `json:"displayName,omitempty"`
+
+	State KeyState `json:"state,omitempty"`
+
+	// Those it was made with; what it can do is also bounded by its owner.
+	Capabilities []string `json:"capabilities,omitempty"`
+
+	// What it can do now: the intersection with its owner's present grants.
+	EffectiveCapabilities []string `json:"effectiveCapabilities,omitempty"`
+
+	// Last four characters of the secret.
+	Last4 string `json:"last4,omitempty"`
+
+	CreatedBy string `json:"createdBy,omitempty"`
+
+	CreatedUnix int64 `json:"createdUnix,string,omitempty"`
+
+	ExpiresUnix int64 `json:"expiresUnix,string,omitempty"`
+
+	ExpiryWarning KeyExpiryWarning `json:"expiryWarning,omitempty"`
+
+	// Coarse, up to 15 minutes late; absent = never.
+	LastUsedUnix *int64 `json:"lastUsedUnix,string,omitempty"`
+
+	// Name of the key that replaces it; empty = none.
+	Successor string `json:"successor,omitempty"`
+
+	OverlapEndsUnix *int64 `json:"overlapEndsUnix,string,omitempty"`
+
+	RevokedReason string `json:"revokedReason,omitempty"`
+}
+
+// CreateKeyRequest is a message of the API.
+type CreateKeyRequest struct {
+	// `projects/p/serviceAccounts/s` or `projects/p/members/m`.
+	Parent string `json:"parent,omitempty"`
+
+	RequestID string `json:"requestId,omitempty"`
+
+	DisplayName string `json:"displayName,omitempty"`
+
+	Capabilities []string `json:"capabilities,omitempty"`
+
+	// At most 365 days; 0 = 90 days.
+	LifetimeSeconds int32 `json:"lifetimeSeconds,omitempty"`
+}
+
+// CreateKeyResponse is a message of the API.
+type CreateKeyResponse struct {
+	Key *Key `json:"key,omitempty"`
+
+	// The key itself: in the first answer alone.
+	Secret string `json:"secret,omitempty"`
+
+	// false: this answers a resend, and the secret cannot be had again.
+	SecretAvailable bool `json:"secretAvailable,omitempty"`
+}
+
+// RotateKeyRequest is a message of the API.
+type RotateKeyRequest struct {
+	Name string `json:"name,omitempty"`
+
+	RequestID string `json:"requestId,omitempty"`
+
+	// How long the old key still works: 0 to 86,400.
+	OverlapSeconds int32 `json:"overlapSeconds,omitempty"`
+
+	// Of the successor; 0 = 90 days.
+	LifetimeSeconds int32 `json:"lifetimeSeconds,omitempty"`
+}
+
+// RotateKeyResponse is a message of the API.
+type RotateKeyResponse struct {
+	// The successor.
+	Key *Key `json:"key,omitempty"`
+
+	Secret string `json:"secret,omitempty"`
+
+	SecretAvailable bool `json:"secretAvailable,omitempty"`
+}
+
+// RevokeKeyRequest is a message of the API.
+type RevokeKeyRequest struct {
+	Name string `json:"name,omitempty"`
+
+	RequestID string `json:"requestId,omitempty"`
+
+	Reason string `json:"reason,omitempty"`
+}
+
+// ListKeysRequest is a message of the API.
+type ListKeysRequest struct {
+	// `projects/p/serviceAccounts/s` or `projects/p/members/m`.
+	Parent string `json:"parent,omitempty"`
+
+	PageSize int32 `json:"pageSize,omitempty"`
+
+	PageToken string `json:"pageToken,omitempty"`
+
+	// true: also those that do not work any more.
+	IncludeEnded bool `json:"includeEnded,omitempty"`
+}
+
+// ListKeysResponse is a message of the API.
+type ListKeysResponse struct {
+	Keys []Key `json:"keys,omitempty"`
+
+	NextPageToken string `json:"nextPageToken,omitempty"`
+}
+
+// GetKeyRequest is a message of the API.
+type GetKeyRequest struct {
+	Name string `json:"name,omitempty"`
+}
+
+// CiClaim: one claim of a CI identity, as observed.
+type CiClaim struct {
+	// E.g. `repository_id`.
+	Claim string `json:"claim,omitempty"`
+
+	// Absent: the token did not have it.
+	Value *string `json:"value,omitempty"`
+
+	// true: an exchange must show exactly this.
+	Bound bool `json:"bound,omitempty"`
+}
+
+// StartCiVerificationRequest is a message of the API.
+type StartCiVerificationRequest struct {
+	// `projects/p/serviceAccounts/s`: active.
+	ServiceAccountName string `json:"serviceAccountName,omitempty"`
+
+	RequestID string `json:"requestId,omitempty"`
+
+	DisplayName string `json:"displayName,omitempty"`
+
+	Capabilities []string `json:"capabilities,omitempty"`
+
+	// Kind of issuer: `github` (also when empty), `gitlab`, `buildkite`, `circleci`, or the name
+	// of one that the operator has configured.
+	Issuer string `json:"issuer,omitempty"`
+}
+
+// StartCiVerificationResponse is a message of the API.
+type StartCiVerificationResponse struct {
+	Verification *CiVerification `json:"verification,omitempty"`
+
+	// Last part of the verification's name.
+	SetupID string `json:"setupId,omitempty"`
+
+	// In the first answer alone: the value of the temporary secret SVC_SETUP_CODE.
+	PairingCode string `json:"pairingCode,omitempty"`
+
+	SecretAvailable bool `json:"secretAvailable,omitempty"`
+
+	Audience string `json:"audience,omitempty"`
+
+	ExpiresUnix int64 `json:"expiresUnix,string,omitempty"`
+
+	// The step to paste into the workflow: bash and curl only.
+	WorkflowStep string `json:"workflowStep,omitempty"`
+}
+
+// SubmitCiVerificationRequest is a message of the API.
+type SubmitCiVerificationRequest struct {
+	SetupID string `json:"setupId,omitempty"`
+
+	PairingCode string `json:"pairingCode,omitempty"`
+
+	Assertion string `json:"assertion,omitempty"`
+}
+
+// SubmitCiVerificationResponse is a message of the API.
+type SubmitCiVerificationResponse struct {
+	// What was observed, for the job's log. Nothing is granted by it.
+	Claims []CiClaim `json:"claims,omitempty"`
+
+	ClaimsDigest string `json:"claimsDigest,omitempty"`
+}
+
+// CiRefusedProof: a proof with the right pairing code that was not accepted; one a minute is kept.
+type CiRefusedProof struct {
+	// E.g. `PULL_REQUEST`, or `BAD_ASSERTION WRONG_AUDIENCE`.
+	Code string `json:"code,omitempty"`
+
+	RefusedUnix int64 `json:"refusedUnix,string,omitempty"`
+
+	// Names of the claims that it was refused for.
+	Claims []string `json:"claims,omitempty"`
+}
+
+// CiVerification is a message of the API.
+type CiVerification struct {
+	// `projects/p/ciVerifications/v`.
+	Name string `json:"name,omitempty"`
+
+	DisplayName string `json:"displayName,omitempty"`
+
+	State CiVerificationState `json:"state,omitempty"`
+
+	ServiceAccountName string `json:"serviceAccountName,omitempty"`
+
+	Capabilities []string `json:"capabilities,omitempty"`
+
+	Issuer string `json:"issuer,omitempty"`
+
+	Audience string `json:"audience,omitempty"`
+
+	CreatedUnix int64 `json:"createdUnix,string,omitempty"`
+
+	ExpiresUnix int64 `json:"expiresUnix,string,omitempty"`
+
+	CreatedBy string `json:"createdBy,omitempty"`
+
+	ObservedUnix *int64 `json:"observedUnix,string,omitempty"`
+
+	// The observed identity, claim by claim.
+	Claims []CiClaim `json:"claims,omitempty"`
+
+	// To be sent back with the approval; empty = nothing observed yet.
+	ClaimsDigest string `json:"claimsDigest,omitempty"`
+
+	// What a reviewer should think about, as sentences.
+	Warnings []string `json:"warnings,omitempty"`
+
+	// Of the approved connection.
+	ConnectionName string `json:"connectionName,omitempty"`
+
+	AttemptsLeft int32 `json:"attemptsLeft,omitempty"`
+
+	// Absent: none was refused.
+	LastRefusal *CiRefusedProof `json:"lastRefusal,omitempty"`
+
+	// What the issuer's name stood for when it was started: `iss` of its tokens.
+	IssuerURL string `json:"issuerUrl,omitempty"`
+}
+
+// GetCiVerificationRequest is a message of the API.
+type GetCiVerificationRequest struct {
+	Name string `json:"name,omitempty"`
+}
+
+// ListCiVerificationsRequest is a message of the API.
+type ListCiVerificationsRequest struct {
+	ProjectName string `json:"projectName,omitempty"`
+
+	PageSize int32 `json:"pageSize,omitempty"`
+
+	PageToken string `json:"pageToken,omitempty"`
+}
+
+// ListCiVerificationsResponse is a message of the API.
+type ListCiVerificationsResponse struct {
+	Verifications []CiVerification `json:"verifications,omitempty"`
+
+	NextPageToken string `json:"nextPageToken,omitempty"`
+}
+
+// ApproveCiVerificationRequest is a message of the API.
+type ApproveCiVerificationRequest struct {
+	Name string `json:"name,omitempty"`
+
+	RequestID string `json:"requestId,omitempty"`
+
+	DisplayName string `json:"displayName,omitempty"`
+
+	// At most those that the verification was started with.
+	Capabilities []string `json:"capabilities,omitempty"`
+
+	ClaimsDigest string `json:"claimsDigest,omitempty"`
+}
+
+// RejectCiVerificationRequest is a message of the API.
+type RejectCiVerificationRequest struct {
+	Name string `json:"name,omitempty"`
+
+	RequestID string `json:"requestId,omitempty"`
+
+	Reason string `json:"reason,omitempty"`
+}
+
+// CiConnection: an approved connection: `SVC_TRUST` is its name.
+type CiConnection struct {
+	// `projects/p/ciConnections/c`: the trust name.
+	Name string `json:"name,omitempty"`
+
+	DisplayName string `json:"displayName,omitempty"`
+
+	State CiConnectionState `json:"state,omitempty"`
+
+	ServiceAccountName string `json:"serviceAccountName,omitempty"`
+
+	Capabilities []string `json:"capabilities,omitempty"`
+
+	// What its tokens can do now: the intersection with its service account's grants.
+	EffectiveCapabilities []string `json:"effectiveCapabilities,omitempty"`
+
+	Issuer string `json:"issuer,omitempty"`
+
+	Audience string `json:"audience,omitempty"`
+
+	// The bound claims.
+	Claims []CiClaim `json:"claims,omitempty"`
+
+	CreatedUnix int64 `json:"createdUnix,string,omitempty"`
+
+	UpdatedUnix int64 `json:"updatedUnix,string,omitempty"`
+
+	CreatedBy string `json:"createdBy,omitempty"`
+
+	// Raised by whatever ends the tokens given out before.
+	TokenEpoch int64 `json:"tokenEpoch,string,omitempty"`
+
+	LastExchangeUnix *int64 `json:"lastExchangeUnix,string,omitempty"`
+
+	VerificationName string `json:"verificationName,omitempty"`
+
+	// What the issuer's name stood for when it was verified: no other issuer's job is trusted.
+	IssuerURL string `json:"issuerUrl,omitempty"`
+}
+
+// ListCiConnectionsRequest is a message of the API.
+type ListCiConnectionsRequest struct {
+	ProjectName string `json:"projectName,omitempty"`
+
+	PageSize int32 `json:"pageSize,omitempty"`
+
+	PageToken string `json:"pageToken,omitempty"`
+}
+
+// ListCiConnectionsResponse is a message of the API.
+type ListCiConnectionsResponse struct {
+	Connections []CiConnection `json:"connections,omitempty"`
+
+	NextPageToken string `json:"nextPageToken,omitempty"`
+}
+
+// GetCiConnectionRequest is a message of the API.
+type GetCiConnectionRequest struct {
+	Name string `json:"name,omitempty"`
+}
+
+// UpdateCiConnectionRequest is a message of the API.
+type UpdateCiConnectionRequest struct {
+	Name string `json:"name,omitempty"`
+
+	RequestID string `json:"requestId,omitempty"`
+
+	// Absent = unchanged.
+	DisplayName *string `json:"displayName,omitempty"`
+
+	// Absent = unchanged.
+	Capabilities *CapabilityList `json:"capabilities,omitempty"`
+}
+
+// DisableCiConnectionRequest is a message of the API.
+type DisableCiConnectionRequest struct {
+	Name string `json:"name,omitempty"`
+
+	RequestID string `json:"requestId,omitempty"`
+
+	Reason string `json:"reason,omitempty"`
+}
+
+// EnableCiConnectionRequest is a message of the API.
+type EnableCiConnectionRequest struct {
+	Name string `json:"name,omitempty"`
+
+	RequestID string `json:"requestId,omitempty"`
+}
+
+// DeleteCiConnectionRequest is a message of the API.
+type DeleteCiConnectionRequest struct {
+	Name string `json:"name,omitempty"`
+
+	RequestID string `json:"requestId,omitempty"`
+}
+
+// DeleteCiConnectionResponse is a message of the API.
+type DeleteCiConnectionResponse struct{}
+
+// EnrolAgentRequest is a message of the API.
+type EnrolAgentRequest struct {
+	EnrolmentToken string `json:"enrolmentToken,omitempty"`
+
+	// What the guest says it is, for display: image and kernel.
+	System string `json:"system,omitempty"`
+}
+
+// EnrolAgentResponse is a message of the API.
+type EnrolAgentResponse struct {
+	ProjectName string `json:"projectName,omitempty"`
+
+	VMName string `json:"vmName,omitempty"`
+
+	// Writes this VM's expanded samples and nothing else.
+	Key string `json:"key,omitempty"`
+
+	ExpiresUnix int64 `json:"expiresUnix,string,omitempty"`
+}
+
+// ServiceAccountState is one of the ServiceAccountState constants.
+type ServiceAccountState string
+
+// Values of ServiceAccountState.
+const (
+	ServiceAccountStateUnspecified ServiceAccountState = "STATE_UNSPECIFIED"
+
+	ServiceAccountStateActive ServiceAccountState = "ACTIVE"
+
+	ServiceAccountStateDisabled ServiceAccountState = "DISABLED"
+
+	ServiceAccountStateDeleted ServiceAccountState = "DELETED"
+)
+
+// KeyState is one of the KeyState constants.
+type KeyState string
+
+// Values of KeyState.
+const (
+	KeyStateUnspecified KeyState = "STATE_UNSPECIFIED"
+
+	KeyStateActive KeyState = "ACTIVE"
+
+	// Replaced, and working until `overlap_ends_unix`.
+	KeyStateRotating KeyState = "ROTATING"
+
+	KeyStateRevoked KeyState = "REVOKED"
+
+	KeyStateExpired KeyState = "EXPIRED"
+)
+
+// KeyExpiryWarning: how near its end is, that of its overlap included: the most urgent that holds.
+type KeyExpiryWarning string
+
+// Values of KeyExpiryWarning.
+const (
+	KeyExpiryWarningUnspecified KeyExpiryWarning = "EXPIRY_WARNING_UNSPECIFIED"
+
+	KeyExpiryWarningNone KeyExpiryWarning = "NONE"
+
+	KeyExpiryWarningWithin14Days KeyExpiryWarning = "WITHIN_14_DAYS"
+
+	KeyExpiryWarningWithin7Days KeyExpiryWarning = "WITHIN_7_DAYS"
+
+	KeyExpiryWarningWithin1Day KeyExpiryWarning = "WITHIN_1_DAY"
+)
+
+// CiVerificationState is one of the CiVerificationState constants.
+type CiVerificationState string
+
+// Values of CiVerificationState.
+const (
+	CiVerificationStateUnspecified CiVerificationState = "STATE_UNSPECIFIED"
+
+	CiVerificationStateAwaitingProof CiVerificationState = "AWAITING_PROOF"
+
+	CiVerificationStateObserved CiVerificationState = "OBSERVED"
+
+	CiVerificationStateApproved CiVerificationState = "APPROVED"
+
+	CiVerificationStateRejected CiVerificationState = "REJECTED"
+
+	CiVerificationStateExpired CiVerificationState = "EXPIRED"
+
+	// Too many wrong pairing codes.
+	CiVerificationStateClosed CiVerificationState = "CLOSED"
+)
+
+// CiConnectionState is one of the CiConnectionState constants.
+type CiConnectionState string
+
+// Values of CiConnectionState.
+const (
+	CiConnectionStateUnspecified CiConnectionState = "STATE_UNSPECIFIED"
+
+	CiConnectionStateEnabled CiConnectionState = "ENABLED"
+
+	CiConnectionStateDisabled CiConnectionState = "DISABLED"
+
+	CiConnectionStateDeleted CiConnectionState = "DELETED"
+)
+
+func (r *CreateServiceAccountRequest) requestID() string { return r.RequestID }
+
+func (r *UpdateServiceAccountRequest) requestID() string { return r.RequestID }
+
+func (r *DisableServiceAccountRequest) requestID() string { return r.RequestID }
+
+func (r *EnableServiceAccountRequest) requestID() string { return r.RequestID }
+
+func (r *DeleteServiceAccountRequest) requestID() string { return r.RequestID }
+
+func (r *CreateKeyRequest) requestID() string { return r.RequestID }
+
+func (r *RotateKeyRequest) requestID() string { return r.RequestID }
+
+func (r *RevokeKeyRequest) requestID() string { return r.RequestID }
+
+func (r *StartCiVerificationRequest) requestID() string { return r.RequestID }
+
+func (r *ApproveCiVerificationRequest) requestID() string { return r.RequestID }
+
+func (r *RejectCiVerificationRequest) requestID() string { return r.RequestID }
+
+func (r *UpdateCiConnectionRequest) requestID() string { return r.RequestID }
+
+func (r *DisableCiConnectionRequest) requestID() string { return r.RequestID }
+
+func (r *EnableCiConnectionRequest) requestID() string { return r.RequestID }
+
+func (r *DeleteCiConnectionRequest) requestID() string { return r.RequestID }

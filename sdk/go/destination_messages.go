@@ -1,0 +1,249 @@
+// Code generated from svc/monitoring/v1/destination.proto by "npm run generate". DO NOT EDIT.
+
+package svc
+
+// WebhookTarget is a message of the API.
+type WebhookTarget struct {
+	// https. Written, never answered: answers show host and last four characters.
+	URL string `json:"url,omitempty"`
+}
+
+// SlackTarget is a message of the API.
+type SlackTarget struct {
+	// `https://hooks.slack.com/...`. Written, never answered.
+	URL string `json:"url,omitempty"`
+}
+
+// TeamsTarget is a message of the API.
+type TeamsTarget struct {
+	// Of a Teams workflow. Written, never answered.
+	URL string `json:"url,omitempty"`
+}
+
+// DiscordTarget is a message of the API.
+type DiscordTarget struct {
+	// `https://discord.com/api/webhooks/...`. Written, never answered.
+	URL string `json:"url,omitempty"`
+}
+
+// EmailTarget is a message of the API.
+type EmailTarget struct {
+	Recipients []EmailRecipient `json:"recipients,omitempty"`
+}
+
+// EmailRecipient is a message of the API.
+type EmailRecipient struct {
+	// Verified address of a member of the project. Hidden from who may not write.
+	Address string `json:"address,omitempty"`
+
+	// Answered alone.
+	State EmailRecipientState `json:"state,omitempty"`
+
+	// false: no longer a member, so nothing is sent. Answered alone.
+	IsMember bool `json:"isMember,omitempty"`
+
+	VerifiedUnix *int64 `json:"verifiedUnix,string,omitempty"`
+}
+
+// Destination is a message of the API.
+type Destination struct {
+	// `projects/p/destinations/d`; assigned by the service.
+	Name string `json:"name,omitempty"`
+
+	DisplayName string `json:"displayName,omitempty"`
+
+	Webhook *WebhookTarget `json:"webhook,omitempty"`
+
+	Email *EmailTarget `json:"email,omitempty"`
+
+	Slack *SlackTarget `json:"slack,omitempty"`
+
+	Teams *TeamsTarget `json:"teams,omitempty"`
+
+	Discord *DiscordTarget `json:"discord,omitempty"`
+
+	State DestinationState `json:"state,omitempty"`
+
+	// Why it is paused.
+	PausedReason string `json:"pausedReason,omitempty"`
+
+	// Of the URL; empty with mail.
+	Host string `json:"host,omitempty"`
+
+	LastFour string `json:"lastFour,omitempty"`
+
+	CreatedUnix int64 `json:"createdUnix,string,omitempty"`
+
+	UpdatedUnix int64 `json:"updatedUnix,string,omitempty"`
+
+	// Of a webhook: until when the previous secret signs too.
+	SecretOverlapEndsUnix *int64 `json:"secretOverlapEndsUnix,string,omitempty"`
+}
+
+// CreateDestinationRequest is a message of the API.
+type CreateDestinationRequest struct {
+	ProjectName string `json:"projectName,omitempty"`
+
+	RequestID string `json:"requestId,omitempty"`
+
+	Destination *Destination `json:"destination,omitempty"`
+}
+
+// CreateDestinationResponse is a message of the API.
+type CreateDestinationResponse struct {
+	Destination *Destination `json:"destination,omitempty"`
+
+	// `whsec_...`: shown in the first answer only.
+	WebhookSecret string `json:"webhookSecret,omitempty"`
+
+	// false: the request had been answered before; the secret cannot be read again.
+	SecretAvailable bool `json:"secretAvailable,omitempty"`
+}
+
+// GetDestinationRequest is a message of the API.
+type GetDestinationRequest struct {
+	Name string `json:"name,omitempty"`
+}
+
+// ListDestinationsRequest is a message of the API.
+type ListDestinationsRequest struct {
+	ProjectName string `json:"projectName,omitempty"`
+
+	PageSize int32 `json:"pageSize,omitempty"`
+
+	PageToken string `json:"pageToken,omitempty"`
+}
+
+// ListDestinationsResponse is a message of the API.
+type ListDestinationsResponse struct {
+	Destinations []Destination `json:"destinations,omitempty"`
+
+	NextPageToken string `json:"nextPageToken,omitempty"`
+}
+
+// DeleteDestinationRequest is a message of the API.
+type DeleteDestinationRequest struct {
+	Name string `json:"name,omitempty"`
+
+	RequestID string `json:"requestId,omitempty"`
+}
+
+// DeleteDestinationResponse is a message of the API.
+type DeleteDestinationResponse struct{}
+
+// UpdateDestinationRequest is a message of the API.
+type UpdateDestinationRequest struct {
+	Name string `json:"name,omitempty"`
+
+	RequestID string `json:"requestId,omitempty"`
+
+	// Empty = as it is.
+	DisplayName string `json:"displayName,omitempty"`
+
+	Webhook *WebhookTarget `json:"webhook,omitempty"`
+
+	Email *EmailTarget `json:"email,omitempty"`
+
+	Slack *SlackTarget `json:"slack,omitempty"`
+
+	Teams *TeamsTarget `json:"teams,omitempty"`
+
+	Discord *DiscordTarget `json:"discord,omitempty"`
+}
+
+// VerifyDestinationRequest is a message of the API.
+type VerifyDestinationRequest struct {
+	Name string `json:"name,omitempty"`
+
+	RequestID string `json:"requestId,omitempty"`
+}
+
+// VerifyDestinationResponse is a message of the API.
+type VerifyDestinationResponse struct {
+	Destination *Destination `json:"destination,omitempty"`
+
+	// Recipients to whom a mail is on its way.
+	Mails int32 `json:"mails,omitempty"`
+}
+
+// SendTestNotificationRequest is a message of the API.
+type SendTestNotificationRequest struct {
+	Name string `json:"name,omitempty"`
+
+	RequestID string `json:"requestId,omitempty"`
+}
+
+// SendTestNotificationResponse is a message of the API.
+type SendTestNotificationResponse struct {
+	// One for each recipient of mail, else one. Ask `GetDelivery` how it went.
+	DeliveryNames []string `json:"deliveryNames,omitempty"`
+}
+
+// PauseDestinationRequest is a message of the API.
+type PauseDestinationRequest struct {
+	Name string `json:"name,omitempty"`
+
+	RequestID string `json:"requestId,omitempty"`
+
+	// At most 200 characters.
+	Reason string `json:"reason,omitempty"`
+}
+
+// ResumeDestinationRequest is a message of the API.
+type ResumeDestinationRequest struct {
+	Name string `json:"name,omitempty"`
+
+	RequestID string `json:"requestId,omitempty"`
+}
+
+// RotateWebhookSecretRequest is a message of the API.
+type RotateWebhookSecretRequest struct {
+	Name string `json:"name,omitempty"`
+
+	RequestID string `json:"requestId,omitempty"`
+
+	// 0 = the older secrets are discarded at once; at most 86,400.
+	OverlapSeconds int32 `json:"overlapSeconds,omitempty"`
+}
+
+// RotateWebhookSecretResponse is a message of the API.
+type RotateWebhookSecretResponse struct {
+	Destination *Destination `json:"destination,omitempty"`
+
+	// `whsec_...`: shown in the first answer only.
+	WebhookSecret string `json:"webhookSecret,omitempty"`
+
+	SecretAvailable bool `json:"secretAvailable,omitempty"`
+}
+
+// EmailRecipientState is one of the EmailRecipientState constants.
+type EmailRecipientState string
+
+// Values of EmailRecipientState.
+const (
+	EmailRecipientStateUnspecified EmailRecipientState = "STATE_UNSPECIFIED"
+
+	// Has not confirmed the address: nothing is sent there but the mail that asks for it.
+	EmailRecipientStateInvited EmailRecipientState = "INVITED"
+
+	EmailRecipientStateVerified EmailRecipientState = "VERIFIED"
+
+	EmailRecipientStateUnsubscribed EmailRecipientState = "UNSUBSCRIBED"
+
+	// Mail came back for good.
+	EmailRecipientStateBounced EmailRecipientState = "BOUNCED"
+
+	EmailRecipientStateRemoved EmailRecipientState = "REMOVED"
+)
+
+// DestinationState is one of the DestinationState constants.
+type DestinationState string
+
+// Values of DestinationState.
+const (
+	DestinationStateUnspecified DestinationState = "STATE_UNSPECIFIED"
+
+	DestinationStateActive DestinationState = "ACTIVE"
+
+	DestinationStatePaused DestinationState = "PAUSED"
+)

@@ -1,0 +1,339 @@
+// Code generated from svc/monitoring/v1/incident.proto by "npm run generate". DO NOT EDIT.
+
+package svc
+
+// Incident is a message of the API.
+type Incident struct {
+	// `projects/p/incidents/i`.
+	Name string `json:"name,omitempty"`
+
+	RuleName string `json:"ruleName,omitempty"`
+
+	RuleVersion int64 `json:"ruleVersion,string,omitempty"`
+
+	RuleDisplayName string `json:"ruleDisplayName,omitempty"`
+
+	VMName string `json:"vmName,omitempty"`
+
+	Labels map[string]string `json:"labels,omitempty"`
+
+	Severity AlertRuleSpecSeverity `json:"severity,omitempty"`
+
+	State IncidentState `json:"state,omitempty"`
+
+	RetireReason IncidentRetireReason `json:"retireReason,omitempty"`
+
+	Acknowledged *IncidentAcknowledgement `json:"acknowledged,omitempty"`
+
+	SnoozedUntilUnix *int64 `json:"snoozedUntilUnix,string,omitempty"`
+
+	DataState AlertInstanceDataState `json:"dataState,omitempty"`
+
+	// First breaching observation.
+	StartedUnix int64 `json:"startedUnix,string,omitempty"`
+
+	// When it was decided.
+	FiredUnix int64 `json:"firedUnix,string,omitempty"`
+
+	RecoveredUnix *int64 `json:"recoveredUnix,string,omitempty"`
+
+	// Observed at the last decision.
+	Value *float64 `json:"value,omitempty"`
+
+	MetricID string `json:"metricId,omitempty"`
+
+	Operator AlertRuleSpecOperator `json:"operator,omitempty"`
+
+	Threshold float64 `json:"threshold,omitempty"`
+
+	// Late samples showed that it had not been; what people were told stands.
+	CorrectedAfterNotification bool `json:"correctedAfterNotification,omitempty"`
+
+	RetiredUnix *int64 `json:"retiredUnix,string,omitempty"`
+
+	// Last observation before the gap that lasts, and why there is none since; only while MISSING.
+	DataMissingSinceUnix *int64 `json:"dataMissingSinceUnix,string,omitempty"`
+
+	DataMissingReason IncidentMissingReason `json:"dataMissingReason,omitempty"`
+
+	// Why the evaluator cannot decide; empty = it can. Never a recovery.
+	EvaluatorError string `json:"evaluatorError,omitempty"`
+
+	// With a condition of a whole data center: which, and its VMs that are silent (at most 1,000).
+	// `vm_name` is empty then.
+	Datacenter string `json:"datacenter,omitempty"`
+
+	HeldVMs []string `json:"heldVms,omitempty"`
+
+	HeldVMCount int64 `json:"heldVmCount,string,omitempty"`
+
+	SustainedSeconds int32 `json:"sustainedSeconds,omitempty"`
+
+	// Reminders so far.
+	Repeats int32 `json:"repeats,omitempty"`
+
+	// Oldest first. In `GetIncident` and in answers to changes; lists and watches leave it out.
+	Timeline []IncidentTimelineEntry `json:"timeline,omitempty"`
+}
+
+// IncidentAcknowledgement is a message of the API.
+type IncidentAcknowledgement struct {
+	By string `json:"by,omitempty"`
+
+	AtUnix int64 `json:"atUnix,string,omitempty"`
+
+	Note string `json:"note,omitempty"`
+}
+
+// IncidentTimelineEntry is a message of the API.
+type IncidentTimelineEntry struct {
+	AtUnix int64 `json:"atUnix,string,omitempty"`
+
+	// What the log recorded: `sustained`, `recovered`, `acknowledged`, `snoozed`, `dataMissing`...,
+	// or of a notification `sent`, `suppressed`, `expired`, `failed`.
+	Event string `json:"event,omitempty"`
+
+	// Resource name or part of the service that caused it.
+	By string `json:"by,omitempty"`
+
+	// One line, for people.
+	Detail string `json:"detail,omitempty"`
+
+	// Of a notification: which.
+	DeliveryName string `json:"deliveryName,omitempty"`
+}
+
+// ListIncidentsRequest is a message of the API.
+type ListIncidentsRequest struct {
+	ProjectName string `json:"projectName,omitempty"`
+
+	// Only in this state; unspecified = all.
+	State IncidentState `json:"state,omitempty"`
+
+	RuleName string `json:"ruleName,omitempty"`
+
+	VMName string `json:"vmName,omitempty"`
+
+	// Fired in this range, Unix seconds; 0 = open.
+	StartTimeUnix int64 `json:"startTimeUnix,string,omitempty"`
+
+	EndTimeUnix int64 `json:"endTimeUnix,string,omitempty"`
+
+	PageSize int32 `json:"pageSize,omitempty"`
+
+	PageToken string `json:"pageToken,omitempty"`
+}
+
+// ListIncidentsResponse is a message of the API.
+type ListIncidentsResponse struct {
+	Incidents []Incident `json:"incidents,omitempty"`
+
+	NextPageToken string `json:"nextPageToken,omitempty"`
+}
+
+// GetIncidentRequest is a message of the API.
+type GetIncidentRequest struct {
+	Name string `json:"name,omitempty"`
+}
+
+// WatchIncidentsRequest is a message of the API.
+type WatchIncidentsRequest struct {
+	ProjectName string `json:"projectName,omitempty"`
+}
+
+// WatchIncidentsResponse is a message of the API.
+type WatchIncidentsResponse struct {
+	Kind WatchIncidentsResponseKind `json:"kind,omitempty"`
+
+	Incidents []Incident `json:"incidents,omitempty"`
+
+	// true: another part of the snapshot follows.
+	SnapshotContinues bool `json:"snapshotContinues,omitempty"`
+
+	// Position in the log up to which this tells.
+	Sequence int64 `json:"sequence,string,omitempty"`
+}
+
+// AcknowledgeIncidentRequest is a message of the API.
+type AcknowledgeIncidentRequest struct {
+	Name string `json:"name,omitempty"`
+
+	RequestID string `json:"requestId,omitempty"`
+
+	// At most 1,000 characters.
+	Note string `json:"note,omitempty"`
+}
+
+// SnoozeIncidentRequest is a message of the API.
+type SnoozeIncidentRequest struct {
+	Name string `json:"name,omitempty"`
+
+	RequestID string `json:"requestId,omitempty"`
+
+	// Unix seconds, at most seven days from now.
+	UntilUnix int64 `json:"untilUnix,string,omitempty"`
+}
+
+// UnsnoozeIncidentRequest is a message of the API.
+type UnsnoozeIncidentRequest struct {
+	Name string `json:"name,omitempty"`
+
+	RequestID string `json:"requestId,omitempty"`
+}
+
+// ExplainIncidentRequest is a message of the API.
+type ExplainIncidentRequest struct {
+	Name string `json:"name,omitempty"`
+}
+
+// ExplainIncidentResponse is a message of the API.
+type ExplainIncidentResponse struct {
+	Incident *Incident `json:"incident,omitempty"`
+
+	Condition *ExplainIncidentResponseCondition `json:"condition,omitempty"`
+
+	// As they were when it fired, oldest first; thinned to at most 512, see `window_thinned`.
+	Window []ExplainIncidentResponseSample `json:"window,omitempty"`
+
+	WindowThinned bool `json:"windowThinned,omitempty"`
+
+	Gaps []ExplainIncidentResponseGap `json:"gaps,omitempty"`
+
+	Recomputation *ExplainIncidentResponseRecomputation `json:"recomputation,omitempty"`
+
+	// The decision in words.
+	Summary string `json:"summary,omitempty"`
+}
+
+// ExplainIncidentResponseSample is a message of the API.
+type ExplainIncidentResponseSample struct {
+	ObservedUnixMs int64 `json:"observedUnixMs,string,omitempty"`
+
+	Value float64 `json:"value,omitempty"`
+
+	// Does it satisfy the rule's condition?
+	Breaches bool `json:"breaches,omitempty"`
+}
+
+// ExplainIncidentResponseGap: longer between two samples than the gap tolerance, or than the sampling interval.
+type ExplainIncidentResponseGap struct {
+	StartUnixMs int64 `json:"startUnixMs,string,omitempty"`
+
+	EndUnixMs int64 `json:"endUnixMs,string,omitempty"`
+
+	// Within the gap tolerance: the run went on across it.
+	Tolerated bool `json:"tolerated,omitempty"`
+}
+
+// ExplainIncidentResponseCondition: what the rule said when it fired.
+type ExplainIncidentResponseCondition struct {
+	MetricID string `json:"metricId,omitempty"`
+
+	Unit string `json:"unit,omitempty"`
+
+	Operator AlertRuleSpecOperator `json:"operator,omitempty"`
+
+	Threshold float64 `json:"threshold,omitempty"`
+
+	SustainedSeconds int32 `json:"sustainedSeconds,omitempty"`
+
+	RecoveryThreshold *float64 `json:"recoveryThreshold,omitempty"`
+
+	RecoverySeconds *int32 `json:"recoverySeconds,omitempty"`
+
+	GapToleranceSeconds int32 `json:"gapToleranceSeconds,omitempty"`
+}
+
+// ExplainIncidentResponseRecomputation: does deciding again, over stored samples, lead to the same?
+type ExplainIncidentResponseRecomputation struct {
+	Status ExplainIncidentResponseRecomputationStatus `json:"status,omitempty"`
+
+	Detail string `json:"detail,omitempty"`
+
+	StartedUnixMs *int64 `json:"startedUnixMs,string,omitempty"`
+
+	FiredObservedUnixMs *int64 `json:"firedObservedUnixMs,string,omitempty"`
+}
+
+// IncidentState is one of the IncidentState constants.
+type IncidentState string
+
+// Values of IncidentState.
+const (
+	IncidentStateUnspecified IncidentState = "STATE_UNSPECIFIED"
+
+	IncidentStateFiring IncidentState = "FIRING"
+
+	IncidentStateRecovered IncidentState = "RECOVERED"
+
+	IncidentStateRetired IncidentState = "RETIRED"
+)
+
+// IncidentRetireReason is one of the IncidentRetireReason constants.
+type IncidentRetireReason string
+
+// Values of IncidentRetireReason.
+const (
+	IncidentRetireReasonUnspecified IncidentRetireReason = "RETIRE_REASON_UNSPECIFIED"
+
+	IncidentRetireReasonRuleChanged IncidentRetireReason = "RULE_CHANGED"
+
+	IncidentRetireReasonRulePaused IncidentRetireReason = "RULE_PAUSED"
+
+	IncidentRetireReasonRuleDeleted IncidentRetireReason = "RULE_DELETED"
+
+	IncidentRetireReasonVMDeleted IncidentRetireReason = "VM_DELETED"
+)
+
+// IncidentMissingReason is one of the IncidentMissingReason constants.
+type IncidentMissingReason string
+
+// Values of IncidentMissingReason.
+const (
+	IncidentMissingReasonUnspecified IncidentMissingReason = "MISSING_REASON_UNSPECIFIED"
+
+	// Nothing came, and nothing is known of why.
+	IncidentMissingReasonNoData IncidentMissingReason = "NO_DATA"
+
+	// Its owner stopped the VM: evaluation pauses.
+	IncidentMissingReasonVMStopped IncidentMissingReason = "VM_STOPPED"
+
+	// The VM's clock is ahead: its samples are refused.
+	IncidentMissingReasonClockAhead IncidentMissingReason = "CLOCK_AHEAD"
+
+	// The whole data center is silent.
+	IncidentMissingReasonDatacenterStale IncidentMissingReason = "DATACENTER_STALE"
+)
+
+// WatchIncidentsResponseKind is one of the WatchIncidentsResponseKind constants.
+type WatchIncidentsResponseKind string
+
+// Values of WatchIncidentsResponseKind.
+const (
+	WatchIncidentsResponseKindUnspecified WatchIncidentsResponseKind = "KIND_UNSPECIFIED"
+
+	// A part of the open incidents, as they stand at `sequence`.
+	WatchIncidentsResponseKindSnapshot WatchIncidentsResponseKind = "SNAPSHOT"
+
+	// Incidents that began, changed or ended, in the order in which it was decided.
+	WatchIncidentsResponseKindChanges WatchIncidentsResponseKind = "CHANGES"
+
+	// Nothing has changed: what was told before still stands at `sequence`.
+	WatchIncidentsResponseKindHeartbeat WatchIncidentsResponseKind = "HEARTBEAT"
+)
+
+// ExplainIncidentResponseRecomputationStatus is one of the ExplainIncidentResponseRecomputationStatus constants.
+type ExplainIncidentResponseRecomputationStatus string
+
+// Values of ExplainIncidentResponseRecomputationStatus.
+const (
+	ExplainIncidentResponseRecomputationStatusUnspecified ExplainIncidentResponseRecomputationStatus = "STATUS_UNSPECIFIED"
+
+	ExplainIncidentResponseRecomputationStatusAgrees ExplainIncidentResponseRecomputationStatus = "AGREES"
+
+	// Stored samples decide otherwise; `detail` says how.
+	ExplainIncidentResponseRecomputationStatusDiffers ExplainIncidentResponseRecomputationStatus = "DIFFERS"
+
+	// Its samples are older than history keeps them, or could not be read.
+	ExplainIncidentResponseRecomputationStatusNotPossible ExplainIncidentResponseRecomputationStatus = "NOT_POSSIBLE"
+)

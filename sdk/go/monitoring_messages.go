@@ -1,0 +1,262 @@
+// Code generated from svc/monitoring/v1/monitoring.proto by "npm run generate". DO NOT EDIT.
+
+package svc
+
+import "context"
+
+// QueryVMMonitoring: the history of one VM's metrics. A point that was not observed is not listed.
+func (c *Client) QueryVMMonitoring(ctx context.Context, request *QueryVMMonitoringRequest) (*QueryVMMonitoringResponse, error) {
+	return unary[QueryVMMonitoringResponse](ctx, c, method{service: "svc.monitoring.v1.MonitoringService", name: "QueryVMMonitoring"}, request)
+}
+
+// ListVMMonitoring: the project's VMs.
+func (c *Client) ListVMMonitoring(ctx context.Context, request *ListVMMonitoringRequest) (*ListVMMonitoringResponse, error) {
+	return unary[ListVMMonitoringResponse](ctx, c, method{service: "svc.monitoring.v1.MonitoringService", name: "ListVMMonitoring"}, request)
+}
+
+// ListMetricDescriptors: the metric catalogue, with the limitation of each metric.
+func (c *Client) ListMetricDescriptors(ctx context.Context, request *ListMetricDescriptorsRequest) (*ListMetricDescriptorsResponse, error) {
+	return unary[ListMetricDescriptorsResponse](ctx, c, method{service: "svc.monitoring.v1.MonitoringService", name: "ListMetricDescriptors"}, request)
+}
+
+// QueryVMMonitoringRequest is a message of the API.
+type QueryVMMonitoringRequest struct {
+	// Full VM resource name, `projects/p/vms/v`.
+	Name string `json:"name,omitempty"`
+
+	// Ids of the catalogue; at least one.
+	MetricIDs []string `json:"metricIds,omitempty"`
+
+	// First point, Unix seconds, required; clamped to retention.
+	StartTimeUnix *int64 `json:"startTimeUnix,string,omitempty"`
+
+	// Unix seconds, required; clamped to now, then to the last whole step after the first point.
+	EndTimeUnix *int64 `json:"endTimeUnix,string,omitempty"`
+
+	// At least 30. Range and step together are at most 10,000 points, both ends counted.
+	StepSeconds int32 `json:"stepSeconds,omitempty"`
+}
+
+// QueryVMMonitoringResponse is a message of the API.
+type QueryVMMonitoringResponse struct {
+	// The actual bounds and step, which callers must use.
+	StartTimeUnix int64 `json:"startTimeUnix,string,omitempty"`
+
+	EndTimeUnix int64 `json:"endTimeUnix,string,omitempty"`
+
+	StepSeconds int32 `json:"stepSeconds,omitempty"`
+
+	// To be inspected together with `series`.
+	Quality *Quality `json:"quality,omitempty"`
+
+	Series []Series `json:"series,omitempty"`
+}
+
+// Series: one series of a metric. A metric of devices (disks, networks) has the sum of the VM, without
+// labels, and a series of each device; adding these up again would count them twice.
+type Series struct {
+	MetricID string `json:"metricId,omitempty"`
+
+	Unit string `json:"unit,omitempty"`
+
+	// Of the series within its VM: `mountpoint`, `device` or `interface`.
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// In time order; a step without an observation has no point.
+	Points []Point `json:"points,omitempty"`
+}
+
+// Point is a message of the API.
+type Point struct {
+	// End of the step that the point covers, Unix seconds: what was observed in
+	// (time_unix - step_seconds, time_unix].
+	TimeUnix int64 `json:"timeUnix,string,omitempty"`
+
+	Value *float64 `json:"value,omitempty"`
+}
+
+// Quality is a message of the API.
+type Quality struct {
+	State QualityState `json:"state,omitempty"`
+
+	// Of the VM, whatever the range; absent = never observed.
+	LastObservedUnix *int64 `json:"lastObservedUnix,string,omitempty"`
+
+	// `LIVE` or `STALE`.
+	DatacenterState string `json:"datacenterState,omitempty"`
+
+	// Samples the range would hold at the source's interval, and those it does hold.
+	ExpectedSamples int64 `json:"expectedSamples,string,omitempty"`
+
+	ObservedSamples int64 `json:"observedSamples,string,omitempty"`
+
+	Gaps []Gap `json:"gaps,omitempty"`
+
+	Metrics []MetricQuality `json:"metrics,omitempty"`
+
+	// All that is to be known, each once: `FROZEN` (an hour of identical readings),
+	// `CONFLICTING_SAMPLES`, `CLOCK_BACKWARDS`, `CLOCK_AHEAD`, `OUT_OF_RANGE`, `CAPACITY_CHANGED`,
+	// `NOT_REPORTED`, `NOT_REPORTED_BY_GUEST`, `EXPANDED_MONITORING_OFF`, `DATACENTER_STALE`,
+	// `READ_FAILED`.
+	Reasons []string `json:"reasons,omitempty"`
+}
+
+// Gap: a stretch without an observation of the metric, longer than three sampling intervals.
+type Gap struct {
+	StartUnix int64 `json:"startUnix,string,omitempty"`
+
+	EndUnix int64 `json:"endUnix,string,omitempty"`
+
+	// `NO_SAMPLES` (nothing came), `NOT_RUNNING` (the VM was off), `NOT_REPORTED` (rows came without
+	// it), or one of the reasons of `Quality`.
+	Reason string `json:"reason,omitempty"`
+}
+
+// MetricQuality is a message of the API.
+type MetricQuality struct {
+	MetricID string `json:"metricId,omitempty"`
+
+	State QualityState `json:"state,omitempty"`
+
+	// Of the reasons the one that limits its reading most; empty when there is nothing to say.
+	Reason string `json:"reason,omitempty"`
+}
+
+// ListVMMonitoringRequest is a message of the API.
+type ListVMMonitoringRequest struct {
+	// `projects/p`.
+	ProjectName string `json:"projectName,omitempty"`
+
+	// Default 50, at most 1000.
+	PageSize int32 `json:"pageSize,omitempty"`
+
+	// true: no metrics are read.
+	InventoryOnly bool `json:"inventoryOnly,omitempty"`
+
+	PageToken string `json:"pageToken,omitempty"`
+}
+
+// ListVMMonitoringResponse is a message of the API.
+type ListVMMonitoringResponse struct {
+	VMs []VMMonitoring `json:"vms,omitempty"`
+
+	// Empty on the last page.
+	NextPageToken string `json:"nextPageToken,omitempty"`
+}
+
+// VMMonitoring is a message of the API.
+type VMMonitoring struct {
+	// Full resource name, `projects/p/vms/v`.
+	Name string `json:"name,omitempty"`
+
+	DisplayName string `json:"displayName,omitempty"`
+
+	State VMMonitoringState `json:"state,omitempty"`
+
+	Datacenter string `json:"datacenter,omitempty"`
+
+	// Observed with the last row.
+	VCPUs *int32 `json:"vcpus,omitempty"`
+
+	Telemetry *Telemetry `json:"telemetry,omitempty"`
+
+	ExpandedMonitoring bool `json:"expandedMonitoring,omitempty"`
+
+	// Only when observed within the last 90 seconds.
+	CPUUtilizationPct *float64 `json:"cpuUtilizationPct,omitempty"`
+
+	MemoryUsedBytes *float64 `json:"memoryUsedBytes,omitempty"`
+}
+
+// Telemetry is a message of the API.
+type Telemetry struct {
+	State TelemetryState `json:"state,omitempty"`
+
+	LastObservedUnix *int64 `json:"lastObservedUnix,string,omitempty"`
+}
+
+// ListMetricDescriptorsRequest is a message of the API.
+type ListMetricDescriptorsRequest struct {
+	// `projects/p`.
+	ProjectName string `json:"projectName,omitempty"`
+}
+
+// ListMetricDescriptorsResponse is a message of the API.
+type ListMetricDescriptorsResponse struct {
+	Descriptors []MetricDescriptor `json:"descriptors,omitempty"`
+}
+
+// MetricDescriptor is a message of the API.
+type MetricDescriptor struct {
+	MetricID string `json:"metricId,omitempty"`
+
+	Unit string `json:"unit,omitempty"`
+
+	// Who observes it: `hypervisor`, `guest` or `service`.
+	Source string `json:"source,omitempty"`
+
+	// Series to ask for in PromQL.
+	PromQLName string `json:"promqlName,omitempty"`
+
+	// What the metric does not say.
+	Limitation string `json:"limitation,omitempty"`
+
+	// Only with expanded guest monitoring.
+	Expanded bool `json:"expanded,omitempty"`
+}
+
+// QualityState is one of the QualityState constants.
+type QualityState string
+
+// Values of QualityState.
+const (
+	QualityStateUnspecified QualityState = "STATE_UNSPECIFIED"
+
+	// Observed within the last 90 seconds.
+	QualityStateLive QualityState = "LIVE"
+
+	// Observed, and not lately.
+	QualityStateStale QualityState = "STALE"
+
+	// Some of the metrics, or of the range, were not observed.
+	QualityStatePartial QualityState = "PARTIAL"
+
+	// Nothing was observed in the range.
+	QualityStateNoData QualityState = "NO_DATA"
+
+	// Some of the metrics could not be read.
+	QualityStateError QualityState = "ERROR"
+)
+
+// VMMonitoringState is one of the VMMonitoringState constants.
+type VMMonitoringState string
+
+// Values of VMMonitoringState.
+const (
+	VMMonitoringStateUnspecified VMMonitoringState = "STATE_UNSPECIFIED"
+
+	VMMonitoringStateRunning VMMonitoringState = "RUNNING"
+
+	VMMonitoringStatePaused VMMonitoringState = "PAUSED"
+
+	VMMonitoringStateStopped VMMonitoringState = "STOPPED"
+
+	VMMonitoringStateCrashed VMMonitoringState = "CRASHED"
+
+	// Not told, or its data center is stale.
+	VMMonitoringStateUnknown VMMonitoringState = "UNKNOWN"
+)
+
+// TelemetryState is one of the TelemetryState constants.
+type TelemetryState string
+
+// Values of TelemetryState.
+const (
+	TelemetryStateUnspecified TelemetryState = "STATE_UNSPECIFIED"
+
+	TelemetryStateLive TelemetryState = "LIVE"
+
+	TelemetryStateStale TelemetryState = "STALE"
+
+	TelemetryStateNever TelemetryState = "NEVER"
+)

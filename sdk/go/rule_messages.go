@@ -1,0 +1,169 @@
+// Code generated from svc/monitoring/v1/rule.proto by "npm run generate". DO NOT EDIT.
+
+package svc
+
+// AlertRuleSpec is a message of the API.
+type AlertRuleSpec struct {
+	DisplayName string `json:"displayName,omitempty"`
+
+	MetricID string `json:"metricId,omitempty"`
+
+	Operator AlertRuleSpecOperator `json:"operator,omitempty"`
+
+	// Required: absent is not 0.
+	Threshold *float64 `json:"threshold,omitempty"`
+
+	// How long the condition must persist, 0 to 86,400.
+	SustainedSeconds int32 `json:"sustainedSeconds,omitempty"`
+
+	Severity AlertRuleSpecSeverity `json:"severity,omitempty"`
+
+	// true: all current and future VMs of the project. Otherwise name them.
+	AllVMs bool `json:"allVms,omitempty"`
+
+	// Full VM resource names.
+	VMNames []string `json:"vmNames,omitempty"`
+
+	// Absent = true. false pauses the rule.
+	Enabled *bool `json:"enabled,omitempty"`
+
+	// 0 = never, else at least 60.
+	RepeatIntervalSeconds int32 `json:"repeatIntervalSeconds,omitempty"`
+
+	DestinationNames []string `json:"destinationNames,omitempty"`
+
+	// Recovery needs samples on the good side of this; absent = of `threshold`.
+	RecoveryThreshold *float64 `json:"recoveryThreshold,omitempty"`
+
+	// Good samples must span so long; absent = one is enough.
+	RecoverySeconds *int32 `json:"recoverySeconds,omitempty"`
+
+	Labels map[string]string `json:"labels,omitempty"`
+}
+
+// AlertRule is a message of the API.
+type AlertRule struct {
+	// `projects/p/alertRules/uuid`.
+	Name string `json:"name,omitempty"`
+
+	Spec *AlertRuleSpec `json:"spec,omitempty"`
+
+	// For `expectedVersion`.
+	Version int64 `json:"version,string,omitempty"`
+
+	// 0 = never applied.
+	AppliedVersion int64 `json:"appliedVersion,string,omitempty"`
+
+	SyncStatus AlertRuleSyncStatus `json:"syncStatus,omitempty"`
+
+	SyncError string `json:"syncError,omitempty"`
+
+	CreatedUnix int64 `json:"createdUnix,string,omitempty"`
+
+	UpdatedUnix int64 `json:"updatedUnix,string,omitempty"`
+
+	// Resource name of who saved it last.
+	UpdatedBy string `json:"updatedBy,omitempty"`
+
+	// Instances that are not evaluated, because the project has as many as it may have; `sync_error`
+	// is INSTANCE_LIMIT then. Those that had room go on.
+	UnevaluatedInstances int64 `json:"unevaluatedInstances,string,omitempty"`
+}
+
+// AlertInstance is a message of the API.
+type AlertInstance struct {
+	RuleName string `json:"ruleName,omitempty"`
+
+	VMName string `json:"vmName,omitempty"`
+
+	Labels map[string]string `json:"labels,omitempty"`
+
+	State AlertInstanceState `json:"state,omitempty"`
+
+	// First breaching observation of the run; absent when idle.
+	SinceUnix *int64 `json:"sinceUnix,string,omitempty"`
+
+	LastValue *float64 `json:"lastValue,omitempty"`
+
+	LastObservedUnix *int64 `json:"lastObservedUnix,string,omitempty"`
+
+	DataState AlertInstanceDataState `json:"dataState,omitempty"`
+
+	MissingSinceUnix *int64 `json:"missingSinceUnix,string,omitempty"`
+}
+
+// AlertRuleSpecOperator is one of the AlertRuleSpecOperator constants.
+type AlertRuleSpecOperator string
+
+// Values of AlertRuleSpecOperator.
+const (
+	AlertRuleSpecOperatorUnspecified AlertRuleSpecOperator = "OPERATOR_UNSPECIFIED"
+
+	AlertRuleSpecOperatorGreaterThan AlertRuleSpecOperator = "GREATER_THAN"
+
+	AlertRuleSpecOperatorGreaterThanOrEqual AlertRuleSpecOperator = "GREATER_THAN_OR_EQUAL"
+
+	AlertRuleSpecOperatorLessThan AlertRuleSpecOperator = "LESS_THAN"
+
+	AlertRuleSpecOperatorLessThanOrEqual AlertRuleSpecOperator = "LESS_THAN_OR_EQUAL"
+
+	AlertRuleSpecOperatorEqual AlertRuleSpecOperator = "EQUAL"
+
+	AlertRuleSpecOperatorNotEqual AlertRuleSpecOperator = "NOT_EQUAL"
+)
+
+// AlertRuleSpecSeverity is one of the AlertRuleSpecSeverity constants.
+type AlertRuleSpecSeverity string
+
+// Values of AlertRuleSpecSeverity.
+const (
+	AlertRuleSpecSeverityUnspecified AlertRuleSpecSeverity = "SEVERITY_UNSPECIFIED"
+
+	AlertRuleSpecSeverityInfo AlertRuleSpecSeverity = "INFO"
+
+	AlertRuleSpecSeverityWarning AlertRuleSpecSeverity = "WARNING"
+
+	AlertRuleSpecSeverityCritical AlertRuleSpecSeverity = "CRITICAL"
+)
+
+// AlertRuleSyncStatus is one of the AlertRuleSyncStatus constants.
+type AlertRuleSyncStatus string
+
+// Values of AlertRuleSyncStatus.
+const (
+	AlertRuleSyncStatusUnspecified AlertRuleSyncStatus = "SYNC_STATUS_UNSPECIFIED"
+
+	// The desired version has not reached the evaluator: the rule does not watch VMs.
+	AlertRuleSyncStatusPending AlertRuleSyncStatus = "PENDING"
+
+	AlertRuleSyncStatusApplied AlertRuleSyncStatus = "APPLIED"
+
+	AlertRuleSyncStatusFailed AlertRuleSyncStatus = "FAILED"
+)
+
+// AlertInstanceState is one of the AlertInstanceState constants.
+type AlertInstanceState string
+
+// Values of AlertInstanceState.
+const (
+	AlertInstanceStateUnspecified AlertInstanceState = "STATE_UNSPECIFIED"
+
+	AlertInstanceStateIdle AlertInstanceState = "IDLE"
+
+	AlertInstanceStateSustaining AlertInstanceState = "SUSTAINING"
+
+	AlertInstanceStateFiring AlertInstanceState = "FIRING"
+)
+
+// AlertInstanceDataState is one of the AlertInstanceDataState constants.
+type AlertInstanceDataState string
+
+// Values of AlertInstanceDataState.
+const (
+	AlertInstanceDataStateUnspecified AlertInstanceDataState = "DATA_STATE_UNSPECIFIED"
+
+	AlertInstanceDataStateObserved AlertInstanceDataState = "OBSERVED"
+
+	// Longer without an observation than the gap tolerance. Never a recovery.
+	AlertInstanceDataStateMissing AlertInstanceDataState = "MISSING"
+)

@@ -1,0 +1,84 @@
+// Code generated from svc/monitoring/v1/webhook.proto by "npm run generate". DO NOT EDIT.
+
+package svc
+
+// WebhookBody: the body of a webhook request, as JSON. Absent values were not observed.
+type WebhookBody struct {
+	// `incident.firing`, `incident.repeated`, `incident.recovered` or `test`.
+	Type string `json:"type,omitempty"`
+
+	// When it was rendered, RFC 3339.
+	Timestamp string `json:"timestamp,omitempty"`
+
+	Data *WebhookData `json:"data,omitempty"`
+}
+
+// WebhookData: long texts are cut, and end in how much was left out: `url` has the rest.
+type WebhookData struct {
+	ProjectName string `json:"projectName,omitempty"`
+
+	// Empty in a test, as are the names and texts below; its numbers and times are absent.
+	IncidentName string `json:"incidentName,omitempty"`
+
+	State string `json:"state,omitempty"`
+
+	RuleName string `json:"ruleName,omitempty"`
+
+	RuleDisplayName string `json:"ruleDisplayName,omitempty"`
+
+	RuleVersion *int64 `json:"ruleVersion,string,omitempty"`
+
+	Severity string `json:"severity,omitempty"`
+
+	// Empty where the condition is that of a whole data center.
+	VMName string `json:"vmName,omitempty"`
+
+	VMDisplayName string `json:"vmDisplayName,omitempty"`
+
+	Labels map[string]string `json:"labels,omitempty"`
+
+	MetricID string `json:"metricId,omitempty"`
+
+	Unit string `json:"unit,omitempty"`
+
+	Operator string `json:"operator,omitempty"`
+
+	Threshold *float64 `json:"threshold,omitempty"`
+
+	SustainedSeconds *int32 `json:"sustainedSeconds,omitempty"`
+
+	Value *float64 `json:"value,omitempty"`
+
+	ValueUnix *int64 `json:"valueUnix,string,omitempty"`
+
+	// First observation that met the condition.
+	StartedUnix *int64 `json:"startedUnix,string,omitempty"`
+
+	// When it was decided.
+	FiredUnix *int64 `json:"firedUnix,string,omitempty"`
+
+	RecoveredUnix *int64 `json:"recoveredUnix,string,omitempty"`
+
+	// 0 for the first message of an incident.
+	RepeatNumber int32 `json:"repeatNumber,omitempty"`
+
+	// Where people can look at it.
+	URL string `json:"url,omitempty"`
+
+	// The destination that this message is for.
+	DestinationName string `json:"destinationName,omitempty"`
+
+	// Firing, and nothing is observed since: neither a recovery nor a value.
+	DataMissingSinceUnix *int64 `json:"dataMissingSinceUnix,string,omitempty"`
+
+	// `NO_DATA`, `VM_STOPPED`, `CLOCK_AHEAD` or `DATACENTER_STALE`; with the field above.
+	DataMissingReason *string `json:"dataMissingReason,omitempty"`
+
+	// The data center whose condition it is, and how many of the project's VMs are silent there.
+	Datacenter *string `json:"datacenter,omitempty"`
+
+	SilentVMCount *int32 `json:"silentVmCount,omitempty"`
+
+	// Labels that found no room.
+	LabelsLeftOut *int32 `json:"labelsLeftOut,omitempty"`
+}
