@@ -4,6 +4,8 @@
  * series that are known go on being stored whatever else a batch brings.
  */
 import { RETENTION_MS } from '../streams/evaluation/entry.ts';
+import { type Derivation, metricCatalogue } from '../streams/metrics/catalogue.ts';
+import { inputsOf } from '../streams/metrics/derive.ts';
 import type { SeriesKey } from '../streams/samples/batch.ts';
 import { isSameList } from './batch-answers.ts';
 import { type CheckedRows, checkedRows, type PlacedRow, withoutSeries } from './checked-rows.ts';
@@ -26,6 +28,16 @@ export class IngestLimits {
 
   constructor(registry: Pick<VmRegistry, 'withoutRoom'>) {
     this.#registry = registry;
+  }
+
+  /** Label sets of a metric (mounts) that a VM has told since the start; undefined: nothing of it. */
+  labelSets(project: string, vm: string, metricId: string): number | undefined {
+    const derivation = metricCatalogue.get(metricId)?.derivation;
+    const told = this.#projects.get(project)?.get(vm);
+    if (!derivation || !told) return undefined;
+    return told.seen
+      ? inputsOf(derivation, [...told.seen.keys()]).length
+      : countIn(told.layout, metricId, derivation);
   }
 
   /** `checked` itself when all of it is within the limits, as nearly always. */
@@ -65,6 +77,20 @@ export class IngestLimits {
     vms.set(row.vm, vm);
     return takeIn(vm, row.series, nowMs);
   }
+}
+
+/** By list of series, which many rows and VMs share, and by metric. */
+const counted = new WeakMap<readonly SeriesKey[], Map<string, number>>();
+
+function countIn(layout: readonly SeriesKey[], metricId: string, derivation: Derivation): number {
+  const known = counted.get(layout) ?? new Map<string, number>();
+  counted.set(layout, known);
+  let count = known.get(metricId);
+  if (count === undefined) {
+    count = inputsOf(derivation, layout).length;
+    known.set(metricId, count);
+  }
+  return count;
 }
 
 /** Notes another list of series; those for which there is no room are its answer. */

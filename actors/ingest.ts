@@ -28,6 +28,8 @@ export interface IngestDeps {
   readonly clock: Clock;
   readonly writer: PartitionWriter;
   readonly registry: VmRegistry;
+  /** Absent: of its own. */
+  readonly limits?: IngestLimits;
   /** Where it is noted that a source's clock is wrong; absent: nowhere. */
   readonly clocks?: Pick<ClockNotes, 'note'>;
   /**
@@ -44,7 +46,7 @@ const TIMES_KEPT = 16;
 
 export function createIngest(deps: IngestDeps): Ingest {
   const answers = new BatchAnswers();
-  const limits = new IngestLimits(deps.registry);
+  const { limits = new IngestLimits(deps.registry) } = deps;
   const { clocks } = deps;
   const seen = new RecentTimes((project, vm) =>
     clocks?.note('CLOCK_BACKWARDS', project, vm, deps.clock.now()),

@@ -18,6 +18,7 @@ import { Datacenters } from '../actors/datacenters.ts';
 import type { HostCounters } from '../actors/host/counters.ts';
 import { createHost, type RunningHost } from '../actors/host.ts';
 import { createIngest } from '../actors/ingest.ts';
+import { IngestLimits } from '../actors/ingest-limits.ts';
 import { PartitionWriter } from '../actors/partition-writer.ts';
 import { SamplePipeline } from '../actors/sample-pipeline.ts';
 import { VmRegistry } from '../actors/vm-registry.ts';
@@ -210,7 +211,7 @@ function buildCore(options: CoreOptions) {
   const { settings, clock, random, host, stream, history, secrets, closers, metrics, log } =
     options;
   const lost = countLostWork(metrics);
-  const { ingest, datacenters, clocks } = buildIngest(options, lost);
+  const { ingest, datacenters, clocks, limits } = buildIngest(options, lost);
   const guard = new AddressGuard({
     hosts: settings.webhookAllow ?? [],
     http: settings.webhookAllowHttp,
@@ -238,7 +239,13 @@ function buildCore(options: CoreOptions) {
     },
   });
   const parts = createParts({ ...options, pipeline, datacenters, lost, notifier, contents });
-  const alerting = createAlerting({ host });
+  const alerting = createAlerting({
+    host,
+    known: {
+      labelSets: (project, vm, metricId) => limits.labelSets(project, vm, metricId),
+      evaluated: (project) => pipeline.room(project).evaluated,
+    },
+  });
   const destinations = createDestinations({
     ...{ host, clock, random, sealed },
     refuseUrl: (url) => guard.refuseUrl(url),
@@ -264,11 +271,13 @@ function buildIngest(options: CoreOptions, lost: LostWork) {
   closers.add('sample writer', () => writer.settled());
   const registry = new VmRegistry({ host, clock, datacenter: settings.datacenter });
   const clocks = new ClockNotes();
+  const limits = new IngestLimits(registry);
   const samples = metrics.counter('svc_samples_total', 'Samples received', ['outcome']);
   const ingest = createIngest({
     clock,
     writer,
     registry,
+    limits,
     clocks,
     onRows: (datacenter) => datacenters.reported(datacenter ?? settings.datacenter),
     onSamples(accepted, rejected) {
@@ -276,7 +285,7 @@ function buildIngest(options: CoreOptions, lost: LostWork) {
       if (rejected.length > 0) samples.inc({ outcome: 'rejected' }, rejected.length);
     },
   });
-  return { ingest, datacenters, clocks };
+  return { ingest, datacenters, clocks, limits };
 }
 
 type EdgeOptions = Base &

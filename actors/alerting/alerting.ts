@@ -5,21 +5,24 @@
 import type { AlertRuleContext, AlertRuleSpec } from '../../machines/alert-rule.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import type { Draft, Host, Instance } from '../host-port.ts';
+import { checkInstances, type KnownInstances } from './instance-count.ts';
 import { checkLimit } from './limits.ts';
 import type { Alerting, DeleteRule, SaveRule } from './port.ts';
 
 export interface AlertingDeps {
   readonly host: Host;
+  /** What is known of instances; absent: every VM of a rule is taken to have one. */
+  readonly known?: KnownInstances;
 }
 
-export function createAlerting({ host }: AlertingDeps): Alerting {
+export function createAlerting({ host, known }: AlertingDeps): Alerting {
   return {
     saveRule: ({ project, by, request, ...save }) =>
       host.submit({
         project,
         by,
         request,
-        decide: (draft) => ({ version: String(saveInDraft(draft, save, by.name)) }),
+        decide: (draft) => ({ version: String(saveInDraft(draft, save, { by: by.name, known })) }),
       }),
     deleteRule: ({ project, by, request, ...deletion }) =>
       host.submit({
@@ -38,20 +41,24 @@ export function createAlerting({ host }: AlertingDeps): Alerting {
 function saveInDraft(
   draft: Draft,
   { id, expectedVersion, spec }: Pick<SaveRule, 'id' | 'expectedVersion' | 'spec'>,
-  by: string,
+  { by, known }: { readonly by: string; readonly known: KnownInstances | undefined },
 ): number {
-  checkReferences(draft, spec);
   const row = draft.instance('alertRule', id);
+  if (row?.final) {
+    throw new Refusal('INVALID_STATE', 'The rule was deleted; save it under a new id');
+  }
+  checkReferences(draft, spec, row && contextOf(row).spec);
   if (!row) {
     checkVersion(expectedVersion, 0);
     checkLimit(draft, 'rules');
+    checkInstances(draft, { id, spec }, known);
     draft.start('alertRule', id, { at: draft.at, rule: id, project: draft.project, spec, by });
     return 1;
   }
-  if (row.final) throw new Refusal('INVALID_STATE', 'The rule was deleted; save it under a new id');
   const context = contextOf(row);
   checkVersion(expectedVersion, context.version);
   const evaluationChanged = !sameEvaluation(context.spec, spec);
+  if (evaluationChanged) checkInstances(draft, { id, spec }, known);
   const event = { type: 'edited', at: draft.at, spec, by, evaluationChanged };
   return contextOf(draft.send('alertRule', id, event).instance).version;
 }
@@ -78,11 +85,16 @@ function checkVersion(expected: string, current: number): void {
   );
 }
 
-/** VMs and destinations that the rule names must be there: a misspelt one would never alert. */
-function checkReferences(draft: Draft, spec: AlertRuleSpec): void {
+/**
+ * VMs and destinations that the rule names must be there: a misspelt one would never alert. A VM
+ * that it named before may have been retired since.
+ */
+function checkReferences(draft: Draft, spec: AlertRuleSpec, before?: AlertRuleSpec): void {
   for (const name of spec.vmNames) {
     const id = idIn(name, `projects/${draft.project}/vms/`);
-    if (id === undefined || !draft.record('vm', id)) {
+    const vm = id === undefined ? undefined : draft.record('vm', id);
+    const isThere = vm && (vm.body.retiredMs === undefined || before?.vmNames.includes(name));
+    if (!isThere) {
       throw invalid('spec.vmNames', `There is no VM ${name} in the project`);
     }
   }

@@ -1,0 +1,123 @@
+/**
+ * Tells when a rule has outgrown its project's room, as `allVms` can at any time, and when all of it
+ * is evaluated again: the rule's sync error and a notice in the project. Which instances have room
+ * is the evaluator's (streams/evaluation/room.ts); this looks at its counts and commits a change.
+ */
+import { INSTANCE_LIMIT } from '../../machines/alert-rule.ts';
+import type { Clock } from '../../streams/clock.ts';
+import { pause } from '../../streams/pause.ts';
+import type { EvaluatorView } from '../evaluator-port.ts';
+import type { Draft, Host, ProjectView } from '../host-port.ts';
+import { liveInstances } from '../live-instances.ts';
+import { isPassing } from '../passing.ts';
+import { limitsOf } from './limits.ts';
+import { endNotice, type NoticeBody, raiseNotice } from './notices.ts';
+
+export interface InstanceLimitDeps {
+  readonly host: Host;
+  readonly clock: Clock;
+  readonly evaluator: Pick<EvaluatorView, 'room'>;
+  /** false: the evaluator is still reading what was stored, and its counts say nothing yet. */
+  readonly isCaughtUp: () => boolean;
+  /** A change could not be committed now: the next look commits it. */
+  readonly onLost?: (error: unknown) => void;
+}
+
+/** How often is looked, ms. */
+const CHECK_MS = 5_000;
+
+/** Looks until `signal`. Rejects on a fault of ours. */
+export async function watchInstanceLimit(
+  deps: InstanceLimitDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  const { host, clock, isCaughtUp, onLost } = deps;
+  const told = new Map<string, Set<string>>();
+  for (const project of host.projects()) told.set(project, await toldBefore(host.view(project)));
+  while (!signal.aborted) {
+    for (const project of isCaughtUp() ? host.projects() : []) {
+      try {
+        await tell(deps, project, setOf(told, project));
+      } catch (error) {
+        if (!isPassing(error)) throw error;
+        onLost?.(error);
+      }
+    }
+    await pause(clock, CHECK_MS, signal);
+  }
+}
+
+/** Rules of which rows say that they have no room for some of their instances. */
+async function toldBefore(view: ProjectView): Promise<Set<string>> {
+  const rules = new Set<string>();
+  for await (const { instance, context } of liveInstances(view, 'alertRule')) {
+    if (context.syncError === INSTANCE_LIMIT) rules.add(instance);
+  }
+  let after: string | undefined;
+  do {
+    const page = view.records('notice', { limit: 200, ...(after === undefined ? {} : { after }) });
+    for (const { body } of page.items) {
+      const { kind, subject, endedMs } = body as unknown as NoticeBody;
+      if (kind === 'INSTANCE_LIMIT' && endedMs === null) rules.add(subject.id);
+    }
+    after = page.next;
+  } while (after !== undefined);
+  return rules;
+}
+
+/** Commits what has changed since; `told` is what rows say, before and after. */
+async function tell(
+  { host, evaluator }: InstanceLimitDeps,
+  project: string,
+  told: Set<string>,
+): Promise<void> {
+  const view = host.view(project);
+  const { unevaluated } = evaluator.room(project);
+  const reached = [...unevaluated.keys()].filter((rule) => {
+    const row = view.instance('alertRule', rule);
+    return row?.value === 'active' && row.context.syncError !== INSTANCE_LIMIT;
+  });
+  const ended = [...told].filter((rule) => !unevaluated.has(rule));
+  if (reached.length + ended.length === 0) return;
+  await host.submit({
+    project,
+    by: { kind: 'service', name: 'instance limit' },
+    decide(draft) {
+      for (const rule of reached) begin(draft, rule);
+      for (const rule of ended) end(draft, rule);
+    },
+  });
+  for (const rule of reached) told.add(rule);
+  for (const rule of ended) told.delete(rule);
+}
+
+function begin(draft: Draft, rule: string): void {
+  if (draft.instance('alertRule', rule)?.value !== 'active') return;
+  draft.send('alertRule', rule, { type: 'instanceLimitReached', at: draft.at });
+  const { instances } = limitsOf(draft);
+  const text =
+    `Not all of this rule's instances are evaluated: the project has the ${instances} that it ` +
+    'may have. Those evaluated before go on; the rule tells how many are not. Select fewer VMs, ' +
+    'delete a rule, or ask the operator for a higher limit.';
+  raiseNotice(draft, { kind: 'INSTANCE_LIMIT', subject: subjectOf(rule), text });
+}
+
+function end(draft: Draft, rule: string): void {
+  if (draft.instance('alertRule', rule)) {
+    draft.send('alertRule', rule, { type: 'instanceLimitEnded', at: draft.at });
+  }
+  endNotice(draft, { kind: 'INSTANCE_LIMIT', subject: subjectOf(rule) });
+}
+
+function subjectOf(id: string) {
+  return { collection: 'alertRules', id } as const;
+}
+
+function setOf(sets: Map<string, Set<string>>, key: string): Set<string> {
+  let found = sets.get(key);
+  if (!found) {
+    found = new Set();
+    sets.set(key, found);
+  }
+  return found;
+}
