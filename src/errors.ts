@@ -111,6 +111,10 @@ export const errorCatalogue: Readonly<Record<RefusalReason, CatalogueEntry>> = {
     code: Code.FailedPrecondition,
     explanation: 'The thing is in a state that does not allow this',
   },
+  RECIPIENT_NOT_MEMBER: {
+    code: Code.FailedPrecondition,
+    explanation: 'Mail goes to verified addresses of members alone; `addresses` tells the others',
+  },
   TOO_MANY_REQUESTS: {
     code: Code.ResourceExhausted,
     explanation: 'Too many at once: back off, and honour Retry-After',

@@ -11,7 +11,6 @@
 import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
 import type { FastifyInstance } from 'fastify';
 import { createAlerting } from '../actors/alerting/alerting.ts';
-import { createDestinations } from '../actors/alerting/destinations.ts';
 import { expandAlerting } from '../actors/alerting/expand.ts';
 import { ClockNotes } from '../actors/clock-notes.ts';
 import { Datacenters } from '../actors/datacenters.ts';
@@ -44,6 +43,7 @@ import { Closers } from './closers.ts';
 import { startCollecting } from './collecting.ts';
 import { asDataFolderFault } from './data-folder.ts';
 import { prepareDemo } from './demo.ts';
+import { openDestinations, unsubscribeLinks } from './destinations.ts';
 import { openEnrolments } from './enrolments.ts';
 import { Exporter } from './export/exporter.ts';
 import { createHealth, type Health } from './health.ts';
@@ -62,7 +62,6 @@ import { openNotifier, renderers } from './notifiers/channels.ts';
 import { createContents, sealedText } from './notifiers/contents.ts';
 import { AddressGuard } from './notifiers/http/address-guard.ts';
 import type { Resolve } from './notifiers/http/guarded-agent.ts';
-import { formatSecret } from './notifiers/webhook/signature.ts';
 import { countLostWork, createParts, type LostWork } from './parts.ts';
 import { openPeople } from './people.ts';
 import { openQueries } from './queries.ts';
@@ -208,8 +207,7 @@ type CoreOptions = Base &
  * `start` on, and are closed after the edges, whose last requests wait for them.
  */
 function buildCore(options: CoreOptions) {
-  const { settings, clock, random, host, stream, history, secrets, closers, metrics, log } =
-    options;
+  const { settings, clock, host, stream, history, secrets, closers, metrics, log } = options;
   const lost = countLostWork(metrics);
   const { ingest, datacenters, clocks, limits } = buildIngest(options, lost);
   const guard = new AddressGuard({
@@ -228,7 +226,7 @@ function buildCore(options: CoreOptions) {
     ...{ sealed, clock, bodies: secrets.bodies },
     publicUrl: () => publicUrl.current,
     renderers,
-    unsubscribeUrl: () => publicUrl.current,
+    unsubscribeUrl: unsubscribeLinks(options.deriveKey, () => publicUrl.current),
   });
   const edgeFaults = metrics.counter('svc_edge_faults_total', 'Edges that could not be decided');
   const pipeline = new SamplePipeline({
@@ -246,13 +244,8 @@ function buildCore(options: CoreOptions) {
       evaluated: (project) => pipeline.room(project).evaluated,
     },
   });
-  const destinations = createDestinations({
-    ...{ host, clock, random, sealed },
-    refuseUrl: (url) => guard.refuseUrl(url),
-    makeSecret: (source) => formatSecret(source.bytes(32)),
-  });
   return {
-    ...{ ingest, alerting, destinations, datacenters, clocks, evaluator: pipeline },
+    ...{ ingest, alerting, guard, sealed, datacenters, clocks, evaluator: pipeline },
     start(baseUrl: string) {
       publicUrl.current = baseUrl;
       parts.start();
@@ -291,7 +284,7 @@ function buildIngest(options: CoreOptions, lost: LostWork) {
 type EdgeOptions = Base &
   Pick<
     ReturnType<typeof buildCore>,
-    'ingest' | 'alerting' | 'destinations' | 'datacenters' | 'clocks' | 'evaluator'
+    'ingest' | 'alerting' | 'guard' | 'sealed' | 'datacenters' | 'clocks' | 'evaluator'
   > &
   Pick<Storage, 'history' | 'secrets' | 'deriveKey' | 'claims' | 'controlPath'> & {
     host: RunningHost;
@@ -322,14 +315,18 @@ async function startEdges(options: EdgeOptions) {
     ...{ ...options, tokens, publicUrl: origin },
     ...{ issuers: settings.ciIssuers, assertions: openCiIssuers(options) },
   });
+  const { addRecipientRoutes, destinations } = openDestinations({
+    ...{ ...options, origin, mail: people.mail },
+  });
   const enrolments = openEnrolments({ ...options, datacenters: settings.expandedDatacenters });
-  const rpc = { ...parts, ...keylessCi, enrolments, ...openQueries(options) };
+  const rpc = { ...parts, ...keylessCi, destinations, enrolments, ...openQueries(options) };
   const http = await openHttpServer({
     ...options,
     ...(settings.metricsOnApi && { readGate: createReadGate(authenticator) }),
     addRoutes: async (app: FastifyInstance, servedOrigin) => {
       served.origin = servedOrigin;
       await addSignInRoutes(app);
+      await addRecipientRoutes(app);
       addFastWriteSamples(app, rpc);
       addExportRoutes(app, { ...rpc, exporter, origin });
       addJwksRoute(app, tokens);

@@ -1,4 +1,8 @@
-/** What the API asks of destinations: made, changed and let go, under limits. */
+/**
+ * What the API asks of destinations and of their mail recipients, and what is asked of the mail
+ * server's side in turn. Secrets and tokens pass through answers and mails once, never commits.
+ */
+import type { DestinationKind } from '../../machines/destination.ts';
 import type { Actor } from '../../streams/commit/commit.ts';
 import type { Committed, Instance } from '../host-port.ts';
 import type { RequestKey } from './port.ts';
@@ -10,11 +14,11 @@ interface Caller {
   readonly request: RequestKey;
 }
 
-/** Where a new destination sends to. */
-export interface NewTarget {
-  readonly kind: 'webhook';
-  readonly url: string;
-}
+/** Where a destination sends to. */
+export type NewTarget =
+  | { readonly kind: Exclude<DestinationKind, 'email'>; readonly url: string }
+  /** Each the verified address of a member of the project. */
+  | { readonly kind: 'email'; readonly addresses: readonly string[] };
 
 export interface CreateDestination extends Caller {
   readonly displayName: string;
@@ -26,16 +30,105 @@ export interface OneDestination extends Caller {
   readonly id: string;
 }
 
-export interface CreatedDestination {
+export interface UpdateDestination extends OneDestination {
+  /** Absent = as it is. */
+  readonly displayName?: string;
+  /** Absent = as it is; of the kind that the destination has. */
+  readonly target?: NewTarget;
+}
+
+export interface PauseDestination extends OneDestination {
+  /** In words, for people. */
+  readonly reason: string;
+}
+
+export interface RotateSecret extends OneDestination {
+  /** How long the present secret signs beside the new one; 0 = older ones are discarded at once. */
+  readonly overlapMs: number;
+}
+
+export interface Changed {
+  /** As committed. */
   readonly destination: Instance;
-  /** `whsec_...`, in the first answer only; undefined when the request had been answered before. */
-  readonly webhookSecret?: string;
   readonly sequence: number;
 }
 
+export interface WithSecret extends Changed {
+  /**
+   * `whsec_...`, in the first answer only; undefined when the request had been answered before, and
+   * of a destination that signs nothing.
+   */
+  readonly webhookSecret?: string;
+}
+
+/** Each throws a `Refusal`, besides those of the host: NOT_FOUND, INVALID_FIELD, INVALID_STATE. */
 export interface Destinations {
-  /** Throws a `Refusal`: INVALID_FIELD (an address that may not be called), LIMIT_EXCEEDED. */
-  create(creation: CreateDestination): Promise<CreatedDestination>;
-  /** Deletes a destination and what is sealed for it. Throws a `Refusal`: NOT_FOUND. */
+  /**
+   * Throws INVALID_FIELD (an address that may not be called, or none), LIMIT_EXCEEDED,
+   * RECIPIENT_NOT_MEMBER (`addresses`: which), INVALID_STATE (mail without a mail server).
+   */
+  create(creation: CreateDestination): Promise<WithSecret>;
+  /** Throws as `create`; INVALID_FIELD for another kind. Who stays a recipient stays as they are. */
+  update(update: UpdateDestination): Promise<Changed>;
+  /** Deletes a destination, its recipients, and what is sealed for it. */
   delete(deletion: OneDestination): Promise<Committed<Record<string, never>>>;
+  /** Throws INVALID_STATE where it is paused already. */
+  pause(pause: PauseDestination): Promise<Changed>;
+  /** Throws INVALID_STATE where it is not paused. Ends the notice that told of the pause. */
+  resume(act: OneDestination): Promise<Changed>;
+  /** Throws INVALID_STATE where nothing is signed. */
+  rotateSecret(rotation: RotateSecret): Promise<WithSecret>;
+  /**
+   * Sends the verification mails of those who have not confirmed their address again; earlier links
+   * end. Throws INVALID_STATE for other kinds, TOO_MANY_REQUESTS (`retryAfterSeconds`) when so many
+   * were sent that none may go out now.
+   *
+   * @returns how many mails are on their way
+   */
+  verify(act: OneDestination): Promise<Changed & { readonly mails: number }>;
+  /**
+   * Starts a test delivery, or one for each verified recipient. Throws INVALID_STATE where it is
+   * paused, or no recipient is verified.
+   *
+   * @returns ids of the deliveries
+   */
+  sendTest(act: OneDestination): Promise<Committed<{ readonly deliveries: readonly string[] }>>;
+}
+
+/** What the holder of an address does with the links in mails. */
+export interface RecipientLinks {
+  /** Confirms the address. Throws a `Refusal` INVALID_STATE for a link that does not work (any more). */
+  confirm(token: string): Promise<void>;
+  /** Wants no more mail; harmless again, and for one who is no recipient any more. */
+  unsubscribe(recipient: { readonly project: string; readonly recipient: string }): Promise<void>;
+}
+
+/** A mail that asks the holder of an address to confirm it. */
+export interface VerificationMail {
+  /** Project id. */
+  readonly project: string;
+  readonly destinationDisplayName: string;
+  /** To whom. */
+  readonly address: string;
+  /** The secret in its link. */
+  readonly token: string;
+  /** Unix ms. */
+  readonly expiresMs: number;
+}
+
+/** The mail server's side. */
+export interface VerificationMails {
+  /** Counts a mail that is wanted; how long it must wait, ms: 0 = it may go out now. */
+  take(project: string, address: string): number;
+  /** Takes it on its way, without waiting. */
+  send(mail: VerificationMail): void;
+}
+
+/** The secrets of verification mails: their form is known to `src` alone. */
+export interface RecipientTokens {
+  /** A new secret with 256 random bits for a recipient's id; `hash`: SHA-256, hex. */
+  mint(recipient: string): { readonly text: string; readonly hash: string };
+  /** Recipient's id in a well-formed secret; undefined when it is none. */
+  parse(text: string): string | undefined;
+  hash(text: string): string;
 }

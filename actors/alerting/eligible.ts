@@ -29,12 +29,20 @@ export function whyNotTo(view: ProjectView, id: string | null): RecipientReason 
   if (!recipient) return 'RECIPIENT_REMOVED';
   const reason = REASONS[String(recipient.value)];
   if (reason) return reason;
-  const { membership, address } = recipient.context as unknown as RecipientContext;
+  const context = recipient.context as unknown as RecipientContext;
+  return isOfMember(view, context) ? undefined : 'RECIPIENT_REMOVED';
+}
+
+/** Is the recipient's address that of a member, still? */
+export function isOfMember(
+  view: ProjectView,
+  { membership, address }: Pick<RecipientContext, 'membership' | 'address'>,
+): boolean {
   const member = view.instance('membership', membership);
-  if (member?.value !== 'active') return 'RECIPIENT_REMOVED';
+  if (member?.value !== 'active') return false;
   // Somebody's old address may be somebody else's by now.
   const { email } = member.context as unknown as MembershipContext;
-  return email.toLowerCase() === address ? undefined : 'RECIPIENT_REMOVED';
+  return email.toLowerCase() === address;
 }
 
 /** Person behind a recipient; undefined: there is none. */

@@ -1,4 +1,5 @@
 /** What destinations keep sealed, outside the log: addresses that are secrets, and signing secrets. */
+import type { DestinationContext } from '../../machines/destination.ts';
 
 /** Values that must be read back and are never in a commit. */
 export interface SealedValues {
@@ -7,7 +8,10 @@ export interface SealedValues {
   delete(id: string): void;
 }
 
-/** Where a destination's address lies in the sealed store. */
-export function urlIdOf(destination: string): string {
-  return `${destination}/url`;
+/**
+ * Where a destination's URL lies in the sealed store: under an id of its own, so that another URL
+ * is sealed before the commit that names it; rows of version 1 sealed it under the destination's.
+ */
+export function urlIdOf(destination: string, { urlId }: Pick<DestinationContext, 'urlId'>): string {
+  return urlId ?? `${destination}/url`;
 }

@@ -11,8 +11,11 @@ import { type Random, ulid } from '../../streams/random.ts';
 /** Personal, service account, collector, enrolled VM: what comes as a bearer. */
 export type KeyKind = 'pk' | 'sk' | 'col' | 'vm';
 
-/** Keys; sign-in link, invitation, session, enrolment of a VM, pairing code of a CI verification. */
-export type SecretKind = KeyKind | 'link' | 'inv' | 'session' | 'enrol' | 'pair';
+/**
+ * Keys; sign-in link, invitation, session, enrolment of a VM, pairing code of a CI verification,
+ * verification of a mail recipient.
+ */
+export type SecretKind = KeyKind | 'link' | 'inv' | 'session' | 'enrol' | 'pair' | 'verify';
 
 /** A new secret. `text` is shown once, and stored nowhere. */
 export interface MintedSecret {

@@ -33,6 +33,30 @@ export function signInLetter(link: LinkToSend): Letter {
   };
 }
 
+/** The page at which the holder of an address confirms it; the token stays in the browser until then. */
+export function verificationAddress(origin: string, token: string): string {
+  return `${origin}/v1/recipients/verify#${token}`;
+}
+
+export interface VerificationToSend extends LinkToSend {
+  readonly projectDisplayName: string;
+  readonly destinationDisplayName: string;
+}
+
+export function verificationLetter(verification: VerificationToSend): Letter {
+  const host = hostOf(verification.origin);
+  const project = oneLine(verification.projectDisplayName);
+  const destination = oneLine(verification.destinationDisplayName);
+  return {
+    subject: `Confirm that alerts of ${project} may be mailed to you`,
+    text: lines(
+      `Somebody in the project ${project} on ${host} wants alerts to be mailed to this address, by the destination "${destination}". To agree, open:`,
+      verificationAddress(verification.origin, verification.token),
+      `The link works once, ${lifetime(verification)}. If you do not agree, do nothing: without the link no alert is mailed to you.`,
+    ),
+  };
+}
+
 export interface InvitationToSend extends LinkToSend {
   readonly projectDisplayName: string;
   readonly invitedBy: string;

@@ -9,7 +9,7 @@ import type { Log } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import { type Mail, type Mailer, MailFault } from './mailer.ts';
 
-export type MailKind = 'sign-in' | 'invitation';
+export type MailKind = 'sign-in' | 'invitation' | 'verification';
 
 export interface MailJob {
   readonly kind: MailKind;
@@ -30,6 +30,7 @@ const WAITING_MAX = 200;
 const WAITING_MAX_OF: Readonly<Record<MailKind, number>> = {
   'sign-in': WAITING_MAX,
   invitation: 100,
+  verification: 100,
 };
 const AT_ONCE = 2;
 /** Waits before the second and the third try, ms: a dropped connection, a server's greylist. */

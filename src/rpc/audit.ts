@@ -33,7 +33,7 @@ const IDENTITY_MACHINES: ReadonlySet<string> = new Set([
   'signInLink',
 ]);
 /** Shown to those who may see the thing itself. */
-const WRITE_MACHINES: ReadonlySet<string> = new Set(['destination']);
+const WRITE_MACHINES: ReadonlySet<string> = new Set(['destination', 'recipient']);
 
 /** Where an instance of each machine lies among resource names. */
 const MACHINE_OF: Readonly<Partial<Record<Collection, string>>> = {

@@ -1,26 +1,61 @@
-/** From a destination's row to its message. */
-import { create } from '@bufbuild/protobuf';
-import type { Instance } from '../../actors/host-port.ts';
-import type { DestinationContext } from '../../machines/destination.ts';
+/** From a destination's row, and those of its recipients, to its message: no URL, no secret. */
+import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import { destinationOf } from '../../actors/alerting/destination-rows.ts';
+import { isOfMember } from '../../actors/alerting/eligible.ts';
+import { recipientOf, recipientRows } from '../../actors/alerting/recipients.ts';
+import type { Instance, ProjectView } from '../../actors/host-port.ts';
 import {
   type Destination,
   Destination_State,
   DestinationSchema,
+  type EmailRecipient,
+  EmailRecipient_State,
+  EmailRecipientSchema,
 } from '../gen/svc/monitoring/v1/destination_pb.ts';
 import { unixSeconds } from './message-fields.ts';
 import { nameOf } from './resource-name.ts';
 
-export function destinationMessage(row: Instance): Destination {
-  const context = row.context as unknown as DestinationContext;
+/** For those who may write: recipients' addresses are in it. */
+export function destinationMessage(view: ProjectView, row: Instance): Destination {
+  const context = destinationOf(row);
+  const { overlapEndsMs } = context;
   return create(DestinationSchema, {
     name: nameOf(row.project, 'destinations', row.instance),
     displayName: context.displayName,
-    target: { case: 'webhook', value: {} },
+    target: targetOf(view, row),
     state: row.value === 'paused' ? Destination_State.PAUSED : Destination_State.ACTIVE,
     pausedReason: context.pausedReason ?? '',
     host: context.host,
     lastFour: context.lastFour,
     createdUnix: unixSeconds(context.createdMs),
     updatedUnix: unixSeconds(context.updatedMs),
+    ...(overlapEndsMs !== null && { secretOverlapEndsUnix: unixSeconds(overlapEndsMs) }),
+  });
+}
+
+type Target = NonNullable<MessageInitShape<typeof DestinationSchema>['target']>;
+
+function targetOf(view: ProjectView, row: Instance): Target {
+  const { kind } = destinationOf(row);
+  if (kind !== 'email') return { case: kind, value: {} };
+  const recipients = recipientRows(view, row.instance).map((one) => recipientMessage(view, one));
+  return { case: 'email', value: { recipients } };
+}
+
+const STATES: Readonly<Record<string, EmailRecipient_State>> = {
+  invited: EmailRecipient_State.INVITED,
+  verified: EmailRecipient_State.VERIFIED,
+  unsubscribed: EmailRecipient_State.UNSUBSCRIBED,
+  bounced: EmailRecipient_State.BOUNCED,
+};
+
+function recipientMessage(view: ProjectView, row: Instance): EmailRecipient {
+  const context = recipientOf(row);
+  const { address, verifiedMs } = context;
+  return create(EmailRecipientSchema, {
+    address,
+    state: STATES[String(row.value)] ?? EmailRecipient_State.REMOVED,
+    isMember: isOfMember(view, context),
+    ...(verifiedMs !== null && { verifiedUnix: unixSeconds(verifiedMs) }),
   });
 }

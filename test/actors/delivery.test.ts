@@ -112,7 +112,9 @@ t.test('a destination that hangs delays no other', async (t) => {
   const world = await openDeliveryWorld(t);
   const [slow, fast] = [await world.addDestination(), await world.addDestination()];
   await world.putInForce({ destinationNames: [slow, fast] });
-  const slowUrl = world.sealed.get(`${slow.slice(slow.lastIndexOf('/') + 1)}/url`);
+  const slowId = slow.slice(slow.lastIndexOf('/') + 1);
+  const slowRow = world.instances('destination').find(({ instance }) => instance === slowId);
+  const slowUrl = world.sealed.get(String(slowRow?.context.urlId));
   world.notifier.answer = ({ target }) =>
     'url' in target && target.url === slowUrl ? undefined : accepted;
   world.startDeliverer();

@@ -55,6 +55,7 @@ const groups: readonly Group[] = [
     methods: [
       ...['Alert/SaveAlertRule', 'Alert/DeleteAlertRule', 'Alert/CreateDestination'],
       ...['Alert/GetDestination', 'Alert/ListDestinations', 'Alert/DeleteDestination'],
+      'Alert/UpdateDestination',
     ],
     //   nobody  personal reader     writer ci  collector  agent      VIEWER EDITOR OWNER stranger self
     who: 'sign-in yes     capability yes    yes capability capability role   yes    yes   boundary role',
@@ -104,6 +105,8 @@ const groups: readonly Group[] = [
     methods: [
       ...['Project/EnrolVm', 'Project/UnenrolVm'],
       ...['Alert/AcknowledgeIncident', 'Alert/SnoozeIncident', 'Alert/UnsnoozeIncident'],
+      ...['Alert/VerifyDestination', 'Alert/SendTestNotification', 'Alert/PauseDestination'],
+      ...['Alert/ResumeDestination', 'Alert/RotateWebhookSecret'],
     ],
     //   nobody  personal reader writer ci    collector agent VIEWER EDITOR OWNER stranger self
     who: 'sign-in human   human  human  human human     human role   yes    yes   boundary role',

@@ -87,8 +87,8 @@ t.test('Destinations', async (t) => {
       const { status, metadata } = await world.call('CreateDestination', creation(change));
       return [status, metadata.field];
     };
-    t.same(await bad({ destination: undefined }), [400, 'destination.webhook.url']);
-    t.same(await bad({ destination: { displayName: 'x' } }), [400, 'destination.webhook.url']);
+    t.same(await bad({ destination: undefined }), [400, 'destination']);
+    t.same(await bad({ destination: { displayName: 'x' } }), [400, 'destination']);
     const webhook = { url: 'https://pager.example' };
     t.same(await bad({ destination: { webhook } }), [400, 'destination.displayName']);
     t.same(await bad({ destination: { displayName: 'x', webhook: { url: 'pager' } } }), [

@@ -122,7 +122,7 @@ function openDestinations(
       get: (id) => sealed.get(id),
       delete: (id) => void sealed.delete(id),
     },
-    refuseUrl: (url) => (url.startsWith('https:') ? undefined : `${url} is not https`),
+    refuseUrl: (_kind, url) => (url.startsWith('https:') ? undefined : `${url} is not https`),
     makeSecret: (source) => `whsec_${Buffer.from(source.bytes(32)).toString('base64')}`,
   });
 }

@@ -305,7 +305,7 @@ function inMemoryAlerting(ports: Pick<DestinationsDeps, 'host' | 'clock' | 'rand
       get: (id) => sealedValues.get(id),
       delete: (id) => void sealedValues.delete(id),
     },
-    refuseUrl: (url) => (URL.canParse(url) ? undefined : 'The URL is none'),
+    refuseUrl: (_kind, url) => (URL.canParse(url) ? undefined : 'The URL is none'),
     makeSecret: (source) => `whsec_${Buffer.from(source.bytes(32)).toString('base64')}`,
   });
   return { sealedValues, alerting, destinations };

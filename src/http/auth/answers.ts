@@ -48,7 +48,12 @@ export function tellSentence(
 type AuthError = FastifyError | Refusal | StreamUnavailable | SignInFailed;
 
 /** Every error of these routes as an answer; what nobody foresaw goes to the log alone. */
-export function tellErrors(scope: FastifyInstance, log: Log, noteRefused: NoteRefused): void {
+export function tellErrors(
+  scope: FastifyInstance,
+  log: Log,
+  noteRefused: NoteRefused,
+  part: 'sign-in' | 'recipients' = 'sign-in',
+): void {
   scope.setErrorHandler((error: AuthError, request, reply) => {
     if (error instanceof SignInFailed) {
       noteRefused(`provider_${error.fault}`);
@@ -63,7 +68,7 @@ export function tellErrors(scope: FastifyInstance, log: Log, noteRefused: NoteRe
       return tellRefusal(request, reply, { refusal, status });
     }
     noteRefused('failed');
-    log.error({ err: error, requestId: request.id, part: 'sign-in' }, 'A sign-in request failed');
+    log.error({ err: error, requestId: request.id, part }, 'A request of a page failed');
     const sentence = `The service failed; its log says why under request id ${request.id}`;
     if (!asksForJson(request)) return tellSentence(reply, 500, { title: 'Failed', sentence });
     return reply.code(500).send(errorToJson(new ConnectError(sentence, Code.Internal), undefined));

@@ -24,8 +24,11 @@ button, a.button { display: inline-block; margin-top: .75rem; padding: .5rem 1re
 :focus-visible { outline: 3px solid #e0a000; outline-offset: 2px }
 `;
 
-/** The token leaves the address bar and the history, so that nobody reads it there. */
-const LINK_SCRIPT = `
+/**
+ * Fills the field `token` from the address's fragment, and hides `typed`. The token leaves the
+ * address bar and the history, so that nobody reads it there.
+ */
+export const LINK_SCRIPT = `
 const token = location.hash.slice(1);
 if (token) {
   document.getElementById('token').value = token;
@@ -36,7 +39,9 @@ if (token) {
 
 /** What a page says before its style, and which addresses its forms may lead to. */
 interface Content {
+  /** Plain text. */
   readonly title: string;
+  /** HTML: what comes from elsewhere is `escaped`. */
   readonly body: string;
   readonly script?: string;
   /** Besides this service: browsers apply form-action to the redirect that answers a form too. */
@@ -123,7 +128,8 @@ export function sentencePage(options: {
   return page({ title, body: `<p>${escaped(sentence)}.</p>${offer}` });
 }
 
-function page({ title, body, script, formTarget }: Content): Page {
+/** A whole page in the one style of ours. */
+export function page({ title, body, script, formTarget }: Content): Page {
   const hasForm = body.includes('<form');
   const targets = `'self'${formTarget === undefined ? '' : ` ${formTarget}`}`;
   const directives = [
@@ -169,6 +175,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-function escaped(text: string): string {
+/** Text as it may stand in HTML and in its attributes. */
+export function escaped(text: string): string {
   return text.replaceAll(/[&<>"']/g, (char) => ENTITIES[char] ?? '');
 }

@@ -1,0 +1,189 @@
+/**
+ * What people do with a destination that is there: pause it and start it again, change its signing
+ * secret, have recipients asked again, send a test.
+ */
+
+import { ulid } from '../../streams/random.ts';
+import { Refusal } from '../../streams/refusal.ts';
+import type { Committed, Draft, Instance } from '../host-port.ts';
+import {
+  committedRow,
+  destinationOf,
+  forget,
+  livingRow,
+  pausedNotice,
+  sealedFirst,
+} from './destination-rows.ts';
+import type { DestinationsDeps } from './destinations.ts';
+import type {
+  Changed,
+  OneDestination,
+  PauseDestination,
+  RotateSecret,
+  WithSecret,
+} from './destinations-port.ts';
+import { recipientsOf, whyNotTo } from './eligible.ts';
+import { startTestDelivery } from './expand.ts';
+import { endNotice } from './notices.ts';
+import {
+  endBounceNotice,
+  type Invitation,
+  invitationTo,
+  mailInvitation,
+  recipientOf,
+  recipientRows,
+} from './recipients.ts';
+
+export function pause(deps: DestinationsDeps, act: PauseDestination): Promise<Changed> {
+  return changed(deps, act, (draft, row) => {
+    const { pausedReason } = destinationOf(row);
+    if (pausedReason !== null) throw invalidState(`It is paused already: ${pausedReason}`);
+    const by = act.by.name;
+    draft.send('destination', act.id, { type: 'paused', at: draft.at, reason: act.reason, by });
+  });
+}
+
+export function resume(deps: DestinationsDeps, act: OneDestination): Promise<Changed> {
+  return changed(deps, act, (draft, row) => {
+    if (row.value !== 'paused') throw invalidState('It is not paused');
+    draft.send('destination', act.id, { type: 'resumed', at: draft.at, by: act.by.name });
+    endNotice(draft, pausedNotice(act.id));
+  });
+}
+
+/** Older secrets that no longer sign are forgotten at once; the previous one when its overlap ends. */
+export async function rotateSecret(
+  deps: DestinationsDeps,
+  { project, by, request, id, overlapMs }: RotateSecret,
+): Promise<WithSecret> {
+  const { host, sealed, random } = deps;
+  const secretId = `whs_${ulid(deps.clock.now(), random)}`;
+  const webhookSecret = deps.makeSecret(random);
+  sealed.put(secretId, webhookSecret);
+  const { answer, sequence } = await sealedFirst(sealed, [secretId], () =>
+    host.submit({
+      ...{ project, by, request },
+      decide(draft) {
+        const before = destinationOf(livingRow(draft, id));
+        if (before.kind !== 'webhook') {
+          throw invalidState(`Nothing is signed for ${before.kind}: only webhooks have a secret`);
+        }
+        const event = { type: 'secretRotated', secretId, overlapMs, by: by.name };
+        const { instance } = draft.send('destination', id, { ...event, at: draft.at });
+        const live = destinationOf(instance).secrets.map((secret) => secret.id);
+        const old = before.secrets.map((secret) => secret.id);
+        return { secretId, discarded: old.filter((one) => !live.includes(one)) };
+      },
+    }),
+  );
+  forget(sealed, answer.discarded);
+  const destination = committedRow(host, project, id);
+  if (answer.secretId === secretId) return { destination, sequence, webhookSecret };
+  forget(sealed, [secretId]);
+  return { destination, sequence };
+}
+
+/** Who has confirmed, and who was asked too often just now, is left out. */
+export async function verify(
+  deps: DestinationsDeps,
+  { project, by, request, id }: OneDestination,
+): Promise<Changed & { readonly mails: number }> {
+  const { mails } = mailOf(deps);
+  const { allowed, waitMs } = allowance(deps, project, id);
+  const { answer, replayed, sequence } = await deps.host.submit({
+    ...{ project, by, request },
+    decide(draft) {
+      const { kind } = destinationOf(livingRow(draft, id));
+      if (kind !== 'email') throw invalidState(`A destination of kind ${kind} is usable at once`);
+      const unconfirmed = recipientRows(draft, id).filter(isUnconfirmed);
+      const asked = unconfirmed.flatMap((row) => allowed.get(row.instance) ?? []);
+      if (unconfirmed.length > 0 && asked.length === 0) throw tooManyMails(waitMs);
+      for (const { id: recipient, tokenHash } of asked) {
+        draft.send('recipient', recipient, { type: 'invitedAgain', at: draft.at, tokenHash });
+      }
+      endBounceNotice(draft, id);
+      return { asked: asked.map((invitation) => invitation.id) };
+    },
+  });
+  for (const recipient of replayed ? [] : answer.asked) {
+    const invitation = allowed.get(recipient);
+    if (invitation) mailInvitation(mails, deps.host.view(project), invitation);
+  }
+  const destination = committedRow(deps.host, project, id);
+  return { destination, sequence, mails: answer.asked.length };
+}
+
+/** Before the decision, because a link whose mail may not go out must not end the one before it. */
+function allowance(deps: DestinationsDeps, project: string, id: string) {
+  const { tokens, mails } = mailOf(deps);
+  const allowed = new Map<string, Invitation>();
+  let waitMs = 0;
+  for (const row of recipientRows(deps.host.view(project), id).filter(isUnconfirmed)) {
+    const { address } = recipientOf(row);
+    const rowWaitMs = mails.take(project, address);
+    waitMs = Math.max(waitMs, rowWaitMs);
+    if (rowWaitMs === 0) allowed.set(row.instance, invitationTo(tokens, row.instance));
+  }
+  return { allowed, waitMs };
+}
+
+function isUnconfirmed({ value }: Instance): boolean {
+  return value !== 'verified';
+}
+
+export function sendTest(
+  { host, clock, random }: DestinationsDeps,
+  { project, by, request, id }: OneDestination,
+): Promise<Committed<{ readonly deliveries: readonly string[] }>> {
+  const test = `tst_${ulid(clock.now(), random)}`;
+  return host.submit({
+    ...{ project, by, request },
+    decide(draft) {
+      const row = livingRow(draft, id);
+      const { pausedReason, kind } = destinationOf(row);
+      if (pausedReason !== null)
+        throw invalidState(`It is paused: ${pausedReason}. Resume it first`);
+      const audience = recipientsOf(draft, row).filter(
+        (recipient) => kind !== 'email' || whyNotTo(draft, recipient) === undefined,
+      );
+      if (audience.length === 0) {
+        throw invalidState('No recipient can be written to: none has confirmed the address');
+      }
+      const deliveries = audience.map((recipient) =>
+        startTestDelivery(draft, { destination: id, recipient, test }),
+      );
+      return { deliveries };
+    },
+  });
+}
+
+async function changed(
+  { host }: DestinationsDeps,
+  { project, by, request, id }: OneDestination,
+  change: (draft: Draft, row: Instance) => void,
+): Promise<Changed> {
+  const { sequence } = await host.submit({
+    ...{ project, by, request },
+    decide(draft) {
+      change(draft, livingRow(draft, id));
+      return {};
+    },
+  });
+  return { destination: committedRow(host, project, id), sequence };
+}
+
+/** Throws a `Refusal` INVALID_STATE when the service has no mail server. */
+export function mailOf({ mail }: DestinationsDeps): NonNullable<DestinationsDeps['mail']> {
+  if (mail) return mail;
+  throw invalidState('This service sends no mail: its operator sets SVC_SMTP_URL first');
+}
+
+function tooManyMails(waitMs: number): Refusal {
+  const seconds = Math.ceil(waitMs / 1000);
+  const message = `Mails were sent a moment ago: ask again in ${seconds} s`;
+  return new Refusal('TOO_MANY_REQUESTS', message, { retryAfterSeconds: String(seconds) });
+}
+
+function invalidState(message: string): Refusal {
+  return new Refusal('INVALID_STATE', message);
+}

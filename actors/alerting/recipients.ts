@@ -1,0 +1,142 @@
+/**
+ * The recipients of mail destinations: who becomes one, who stays, who goes, and the mails by which
+ * they confirm. Tokens are made before the decision that keeps their hashes; mails leave after it,
+ * so that no link goes out that nothing knows of.
+ */
+import type { MembershipContext } from '../../machines/membership.ts';
+import { type RecipientContext, VERIFICATION_MS } from '../../machines/recipient.ts';
+import { Refusal } from '../../streams/refusal.ts';
+import type { Draft, Instance, ProjectView } from '../host-port.ts';
+import { parseEmail } from '../identity/people-index.ts';
+import type { RecipientTokens, VerificationMails } from './destinations-port.ts';
+import { endNotice } from './notices.ts';
+import { allInstances } from './rule-markers.ts';
+
+/** Of one destination: a team; a mailing list is one address. */
+export const RECIPIENTS_MAX = 50;
+
+/** Why a recipient is removed, as audit shows it. */
+type RemovedReason = 'TAKEN_OFF' | 'DESTINATION_DELETED';
+
+/** A token that was made for an address, and the id under which its recipient would start. */
+export interface Invitation {
+  readonly id: string;
+  readonly token: string;
+  readonly tokenHash: string;
+}
+
+/** Lower case, each once. Throws a `Refusal` INVALID_FIELD. */
+export function parseAddresses(field: string, texts: readonly string[]): string[] {
+  const addresses = [...new Set(texts.map((text) => parseEmail(field, text)))];
+  if (addresses.length > 0 && addresses.length <= RECIPIENTS_MAX) return addresses;
+  const message = `${field} has ${addresses.length} addresses: say 1 to ${RECIPIENTS_MAX}`;
+  throw new Refusal('INVALID_FIELD', message, { field });
+}
+
+/** Recipients of the destination that were not removed, in the order of their addresses. */
+export function recipientRows(view: ProjectView, destination: string): Instance[] {
+  return allInstances(view, 'recipient')
+    .filter(({ context }) => context.destination === destination)
+    .sort((a, b) => (recipientOf(a).address < recipientOf(b).address ? -1 : 1));
+}
+
+export function recipientOf({ context }: Pick<Instance, 'context'>): RecipientContext {
+  return context as unknown as RecipientContext;
+}
+
+/**
+ * Makes exactly these addresses the recipients: who is new is invited, who stays stays as they are,
+ * who is missing is removed. Throws a `Refusal` RECIPIENT_NOT_MEMBER for new ones that are no
+ * member's, with `addresses`.
+ *
+ * @returns ids of who was invited
+ */
+export function setRecipients(
+  draft: Draft,
+  destination: string,
+  invitations: ReadonlyMap<string, Invitation>,
+): string[] {
+  const before = recipientRows(draft, destination);
+  const kept = new Set(before.map((row) => recipientOf(row).address));
+  const added = [...invitations].filter(([address]) => !kept.has(address));
+  const memberships = membershipsOf(draft, added);
+  const gone = before.filter((row) => !invitations.has(recipientOf(row).address));
+  removeRecipients(draft, gone, 'TAKEN_OFF');
+  for (const [address, { id, tokenHash }] of added) {
+    const membership = memberships.get(address) ?? '';
+    const about = { project: draft.project, destination, membership, address, tokenHash };
+    draft.start('recipient', id, { at: draft.at, ...about });
+  }
+  endBounceNotice(draft, destination);
+  return added.map(([, { id }]) => id);
+}
+
+/** Membership by address. Throws RECIPIENT_NOT_MEMBER. */
+function membershipsOf(
+  draft: Draft,
+  wanted: readonly (readonly [string, Invitation])[],
+): Map<string, string> {
+  if (wanted.length === 0) return new Map();
+  const members = new Map<string, string>();
+  for (const row of allInstances(draft, 'membership')) {
+    if (row.value === 'active') members.set(emailOf(row), row.instance);
+  }
+  const strangers = wanted.map(([address]) => address).filter((address) => !members.has(address));
+  if (strangers.length === 0) return members;
+  const message = `No member of the project has the verified address ${strangers.join(', ')}`;
+  throw new Refusal('RECIPIENT_NOT_MEMBER', `${message}: invite them first`, {
+    addresses: strangers.join(','),
+  });
+}
+
+/** '' = the person has proven none. */
+function emailOf({ context }: Instance): string {
+  return (context as unknown as MembershipContext).email.toLowerCase();
+}
+
+export function removeRecipients(
+  draft: Draft,
+  rows: readonly Instance[],
+  reason: RemovedReason,
+): void {
+  for (const { instance } of rows) {
+    draft.send('recipient', instance, { type: 'removed', at: draft.at, reason });
+  }
+}
+
+/** Once no address is known to bounce, nothing is left to tell. */
+export function endBounceNotice(draft: Draft, destination: string): void {
+  const isLeft = recipientRows(draft, destination).some(({ value }) => value === 'bounced');
+  const subject = { collection: 'destinations', id: destination } as const;
+  if (!isLeft) endNotice(draft, { kind: 'RECIPIENT_BOUNCED', subject });
+}
+
+/** Sends the mail of a recipient who has just been invited. */
+export function mailInvitation(
+  mails: VerificationMails,
+  view: ProjectView,
+  { id, token }: Invitation,
+): void {
+  const row = view.instance('recipient', id);
+  if (!row || row.final) return;
+  const { address, destination, tokenExpiresMs, updatedMs } = recipientOf(row);
+  const about = view.instance('destination', destination)?.context as { displayName?: string };
+  mails.send({
+    ...{ project: row.project, address, token },
+    destinationDisplayName: about?.displayName ?? '',
+    expiresMs: tokenExpiresMs ?? updatedMs + VERIFICATION_MS,
+  });
+}
+
+/** A token for each address, under an id of its own. */
+export function invite(
+  { tokens, newId }: { readonly tokens: RecipientTokens; readonly newId: () => string },
+  addresses: readonly string[],
+): Map<string, Invitation> {
+  return new Map(addresses.map((address) => [address, invitationTo(tokens, newId())]));
+}
+
+export function invitationTo(tokens: RecipientTokens, id: string): Invitation {
+  const { text: token, hash: tokenHash } = tokens.mint(id);
+  return { id, token, tokenHash };
+}

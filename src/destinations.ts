@@ -1,0 +1,77 @@
+/**
+ * Destinations, put together: what the API asks of them, the mails and pages by which recipients
+ * confirm their addresses, and the links by which they unsubscribe.
+ */
+import type { FastifyInstance } from 'fastify';
+import { createDestinations, type DestinationsDeps } from '../actors/alerting/destinations.ts';
+import type { Destinations } from '../actors/alerting/destinations-port.ts';
+import { createRecipientLinks } from '../actors/alerting/recipient-links.ts';
+import type { SealedValues } from '../actors/alerting/sealed-values.ts';
+import type { Host } from '../actors/host-port.ts';
+import type { Clock } from '../streams/clock.ts';
+import type { Random } from '../streams/random.ts';
+import { createRecipientTokens } from './auth/recipient-tokens.ts';
+import { addRecipientRoutes } from './http/recipients/routes.ts';
+import { createUnsubscribeCodes, unsubscribeUrl } from './http/recipients/unsubscribe-codes.ts';
+import type { Log } from './log.ts';
+import type { MailQueue } from './mail/mail-queue.ts';
+import { verificationMails } from './mail/verification-mail.ts';
+import type { Metrics } from './metrics.ts';
+import { refuseChatUrl } from './notifiers/chat/hosts.ts';
+import type { AddressGuard } from './notifiers/http/address-guard.ts';
+import { formatSecret } from './notifiers/webhook/signature.ts';
+
+export interface DestinationParts {
+  readonly host: Host;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly guard: AddressGuard;
+  readonly sealed: SealedValues;
+  readonly deriveKey: (purpose: string) => Uint8Array;
+  /** Origin for clients, asked while the server listens. */
+  readonly origin: () => string;
+  /** undefined: no mail server is set. */
+  readonly mail: MailQueue | undefined;
+}
+
+export function openDestinations(parts: DestinationParts): {
+  readonly destinations: Destinations;
+  /** Adds the pages behind the links of mails. */
+  addRecipientRoutes(app: FastifyInstance): Promise<void>;
+} {
+  const { mail, ...ports } = parts;
+  const { host, guard, deriveKey } = ports;
+  const tokens = createRecipientTokens(parts);
+  const displayNameOf = (project: string) => projectName(host, project);
+  const deps: DestinationsDeps = {
+    ...ports,
+    refuseUrl: (kind, url) =>
+      kind === 'webhook' ? guard.refuseUrl(url) : refuseChatUrl(kind, url, guard),
+    makeSecret: (source) => formatSecret(source.bytes(32)),
+    ...(mail && { mail: { tokens, mails: verificationMails({ ...ports, mail, displayNameOf }) } }),
+  };
+  const codes = createUnsubscribeCodes(deriveKey(UNSUBSCRIBE_PURPOSE));
+  const links = createRecipientLinks({ host, tokens });
+  return {
+    destinations: createDestinations(deps),
+    addRecipientRoutes: (app) => addRecipientRoutes(app, { ...ports, links, codes }),
+  };
+}
+
+const UNSUBSCRIBE_PURPOSE = 'unsubscribe links';
+
+/** For the headers of mails: where a recipient ends the subscription with one click (RFC 8058). */
+export function unsubscribeLinks(
+  deriveKey: (purpose: string) => Uint8Array,
+  origin: () => string,
+): (project: string, recipient: string) => string {
+  const codes = createUnsubscribeCodes(deriveKey(UNSUBSCRIBE_PURPOSE));
+  return (project, recipient) => unsubscribeUrl(origin(), codes.make({ project, recipient }));
+}
+
+function projectName(host: Pick<Host, 'view'>, project: string): string {
+  const name = host.view(project).record('project', project)?.body.displayName;
+  return typeof name === 'string' ? name : project;
+}
