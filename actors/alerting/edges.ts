@@ -40,9 +40,13 @@ function decidedOf(context: AlertInstanceContext | undefined): DecidedInstance {
   if (!context) return { ordinal: 0, decidedThrough: 0, firing: false };
   const { ordinal, decidedThrough, incident } = context;
   if (!incident) return { ordinal, decidedThrough, firing: false };
-  const { startedMs, dataMissingSinceMs } = incident;
-  const dataMissing = dataMissingSinceMs !== null;
-  return { ordinal, decidedThrough, firing: isOpen(incident), startedMs, dataMissing };
+  const { startedMs, dataMissingReason } = incident;
+  return {
+    ...{ ordinal, decidedThrough, firing: isOpen(incident), startedMs },
+    dataMissing: incident.dataMissingSinceMs !== null,
+    ...(dataMissingReason === null ? {} : { missingReason: dataMissingReason }),
+    evaluatorFailed: incident.evaluatorError !== null,
+  };
 }
 
 /**
@@ -88,6 +92,10 @@ function eventsOf(
       return [{ type: 'dataMissing', ...decided, sinceMs: edge.sinceMs, reason: edge.reason }];
     case 'dataObserved':
       return [{ type: 'dataObserved', ...decided }];
+    case 'evaluatorFailed':
+      return [{ type: 'evaluatorFailed', at, reason: edge.reason }];
+    case 'evaluatorHealthy':
+      return [{ type: 'evaluatorHealthy', at }];
     case 'corrected':
       return [{ type: 'corrected', ...decided }];
   }

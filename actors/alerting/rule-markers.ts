@@ -4,6 +4,7 @@
  */
 import type { AlertInstanceContext } from '../../machines/alert-instance-setup.ts';
 import type { AlertRuleContext } from '../../machines/alert-rule.ts';
+import type { Incident } from '../../machines/incident.ts';
 import {
   type EvaluationRule,
   GAP_TOLERANCE_MS,
@@ -104,10 +105,17 @@ function seedIncidentOf(
     startedMs: incident.startedMs,
     firedMs: incident.firedObservedMs,
     ...(recoveredObservedMs === null ? {} : { recoveredMs: recoveredObservedMs }),
-    dataMissing: incident.dataMissingSinceMs !== null,
+    ...missingOf(incident),
+    evaluatorFailed: incident.evaluatorError !== null,
     corrected: incident.correctedAfterNotification,
     decidedThrough,
   };
+}
+
+function missingOf({ dataMissingSinceMs, dataMissingReason }: Incident) {
+  if (dataMissingSinceMs === null) return { dataMissing: false };
+  const missingReason = dataMissingReason ?? 'NO_DATA';
+  return { dataMissing: true, missingSinceMs: dataMissingSinceMs, missingReason };
 }
 
 /** Every live instance of a machine there are few of, at once: within a decision. */

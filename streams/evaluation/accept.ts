@@ -3,6 +3,7 @@
  * decided before (a restart reads the log again from its floor) is recognised by its time.
  */
 import { createHash } from 'node:crypto';
+import type { MissingReason } from '../../machines/incident.ts';
 import type { Edge, InstanceKey } from './entry.ts';
 
 /** What an alert instance's row says of its past; all zero when there is no row. */
@@ -17,6 +18,10 @@ export interface DecidedInstance {
   readonly startedMs?: number;
   /** Is the open incident marked as without data? Absent: the machine knows what to ignore. */
   readonly dataMissing?: boolean;
+  /** Why; absent: not compared. */
+  readonly missingReason?: MissingReason;
+  /** Is the open incident marked as not evaluated? Absent: the machine knows what to ignore. */
+  readonly evaluatorFailed?: boolean;
 }
 
 /** What an accepted edge belongs to; `ordinal` counts from 1. */
@@ -43,13 +48,21 @@ function follows({ ordinal, firing, ...row }: DecidedInstance, edge: Edge): bool
     case 'recovered':
       return firing;
     case 'dataMissing':
-      return firing && row.dataMissing !== true;
+      return firing && (row.dataMissing !== true || isOther(row.missingReason, edge.reason));
     case 'dataObserved':
       return firing && row.dataMissing !== false;
+    case 'evaluatorFailed':
+      return firing && row.evaluatorFailed !== true;
+    case 'evaluatorHealthy':
+      return firing && row.evaluatorFailed !== false;
     case 'corrected':
       // It may come after the recovery, but must be about the incident that the row has.
       return ordinal > 0 && (row.startedMs ?? edge.startedMs) === edge.startedMs;
   }
+}
+
+function isOther(known: MissingReason | undefined, told: MissingReason): boolean {
+  return known !== undefined && known !== told;
 }
 
 /** Id of an alert instance: the same key is the same instance, on every node and after a restart. */

@@ -16,6 +16,9 @@ function compares(value: number, operator: Operator, threshold: number): boolean
       return value === threshold;
     case 'NOT_EQUAL':
       return value < threshold || value > threshold;
+    default:
+      // A rule of another version of this program, for which nothing must be decided.
+      throw new RangeError(`The operator ${operator} is not known`);
   }
 }
 

@@ -4,7 +4,7 @@
  * same function, so that which samples a rule's revision saw can always be told.
  */
 import type { MissingReason } from '../../machines/incident.ts';
-import type { SampleBatch, SeriesKey } from '../samples/batch.ts';
+import type { SampleBatch, SeriesKey, VmRef } from '../samples/batch.ts';
 
 export const OPERATORS = [
   'GREATER_THAN',
@@ -43,7 +43,12 @@ export interface EvaluationRule {
 export type LogEntry =
   | { readonly kind: 'batch'; readonly batch: SampleBatch }
   /** Time passes: written by the partition's owner, what gaps are measured against. Unix ms. */
-  | { readonly kind: 'tick'; readonly atMs: number }
+  | {
+      readonly kind: 'tick';
+      readonly atMs: number;
+      /** Absent: it could not be told, and what was known last still holds. */
+      readonly census?: Census;
+    }
   /** From here on these rules are evaluated, and those ids no longer. */
   | {
       readonly kind: 'rules';
@@ -55,6 +60,22 @@ export type LogEntry =
       /** VMs that are no more: what was observed of them up to `atMs` is history alone. */
       readonly retired?: readonly RetiredVm[];
     };
+
+/** What the partition's owner sees across all VMs, and no row of one of them tells. */
+export interface Census {
+  /** Data centers many of whose VMs fell silent together; all that are so now. */
+  readonly outages: readonly Outage[];
+  /** VMs of this partition that are new in a data center since the last census. */
+  readonly placed: readonly (VmRef & { readonly datacenter: string })[];
+  /** VMs of this partition whose rows are refused now: their clocks are ahead. */
+  readonly clockAhead: readonly VmRef[];
+}
+
+export interface Outage {
+  readonly datacenter: string;
+  /** Oldest of the last observations of those that fell silent together, Unix ms. */
+  readonly sinceMs: number;
+}
 
 export interface ProjectInstances {
   readonly project: string;
@@ -115,6 +136,9 @@ export type Edge = EdgeBase &
         readonly reason: MissingReason;
       }
     | { readonly kind: 'dataObserved' }
+    /** Firing, and its rule cannot be evaluated, for `reason`. Never leads to recovery. */
+    | { readonly kind: 'evaluatorFailed'; readonly reason: string }
+    | { readonly kind: 'evaluatorHealthy' }
     /** A firing that late samples show not to have been; retracts nothing that people were told. */
     | {
         readonly kind: 'corrected';

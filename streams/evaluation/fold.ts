@@ -5,17 +5,20 @@
  * entries folded so far: use it from one place, and only through what `fold` returns.
  *
  *     batch  rows of a VM sorted, each to the lanes its series feed -> timelines -> edges
- *     tick   open incidents without fresh data
+ *     tick   open incidents without fresh data; rules on the age of telemetry
  *     rules  instances of replaced rules go; new ones catch up over `past`
  */
-import { isObserved } from '../metrics/derive.ts';
+import type { Derivation } from '../metrics/catalogue.ts';
+import { isObserved, type Power, powerOf, tellsState } from '../metrics/derive.ts';
 import type { SampleBatch } from '../samples/batch.ts';
-import { type Edge, FUTURE_MS, GAP_TOLERANCE_MS, LATENESS_MS, type LogEntry } from './entry.ts';
-import { concludeEntry, decidedThroughMs, type Instance, openIncident } from './instance.ts';
+import { conclude } from './conclude.ts';
+import { type Edge, FUTURE_MS, type LogEntry } from './entry.ts';
+import { isAway, type LastObservation, noteObserved } from './facts.ts';
+import { concludeEntry, type Instance } from './instance.ts';
 import { type LaneRow, type Placement, place, refresh } from './lane.ts';
 import { beginCatchUp } from './marker.ts';
 import { inArrivalOrder } from './order.ts';
-import { dropLane, dropVm, isBeforeRetirement, limitInstances, retireVm } from './room.ts';
+import { isBeforeRetirement, limitInstances, retireVm } from './room.ts';
 import {
   addRule,
   type EvaluationSeed,
@@ -26,11 +29,13 @@ import {
   plantSeeds,
   routesOf,
   type WatchedProject,
+  type WatchedVm,
   watchedVm,
 } from './state.ts';
-import { takeOver } from './take-over.ts';
-import { reconcile, type Telling, tellMissing } from './telling.ts';
+import { foldTick, tellStopped } from './tick.ts';
+import { noteLast, plantSilent } from './unavailable.ts';
 
+export type { LastObservation } from './facts.ts';
 export {
   type InstancePage,
   type InstancePosition,
@@ -60,6 +65,8 @@ export function createState(seed?: EvaluationSeed, into = emptyState()): Evaluat
   for (const limit of seed?.limits ?? []) limitInstances(into, limit);
   for (const retired of seed?.retired ?? []) retireVm(into, retired);
   for (const rule of seed?.rules ?? []) addRule(into, rule, Number.NEGATIVE_INFINITY);
+  noteLast(into, seed?.observed ?? []);
+  plantSilent(into);
   into.seeds = [...into.seeds, ...(seed?.firing ?? [])];
   plantSeeds(into);
   return into;
@@ -76,9 +83,9 @@ export function fold(
 ): Folded {
   switch (entry.kind) {
     case 'batch':
-      return { state, edges: foldBatch(state, entry.batch, reconcileAll) };
+      return { state, edges: foldBatch(state, entry.batch, conclude) };
     case 'tick':
-      return { state, edges: foldTick(state, entry.atMs) };
+      return { state, edges: foldTick(state, entry) };
     case 'rules': {
       const marker = foldMarker(state, entry);
       if (marker.isNeeded) for (const before of past) marker.take(before);
@@ -87,10 +94,21 @@ export function fold(
   }
 }
 
+/**
+ * What rows and history know of VMs that fell silent before the log's floor, once all of the log
+ * has been folded: rules in force on their telemetry know them from here on.
+ */
+export function know(state: EvaluationState, observed: Iterable<LastObservation>): void {
+  noteLast(state, observed);
+  plantSilent(state);
+}
+
 /** A marker being folded: `take` what is stored before it, oldest first, then `finish`. */
 export interface FoldingMarker {
   /** false: no rule of it is new, and nothing need be taken. */
   readonly isNeeded: boolean;
+  /** Of VMs that may have no row in the log: what rows and history know of them. */
+  know(observed: Iterable<LastObservation>): void;
   take(before: LogEntry): void;
   finish(): Folded;
 }
@@ -109,7 +127,8 @@ export function foldMarker(
   return {
     isNeeded,
     take,
-    finish: () => ({ state, edges: reconcileAll(state, join(), entry.atMs) }),
+    know: (observed) => noteLast(state, observed),
+    finish: () => ({ state, edges: conclude(state, join(), entry.atMs) }),
   };
 }
 
@@ -119,6 +138,7 @@ function foldBatch(state: EvaluationState, batch: SampleBatch, conclude: Conclus
   state.nowMs = batch.receivedMs;
   const plans: LayoutPlan[] = [];
   const touched: Instance[] = [];
+  const stopped = new Set<WatchedVm>();
   const touch = (instance: Instance): void => {
     if (instance.touched) return;
     instance.touched = true;
@@ -138,11 +158,13 @@ function foldBatch(state: EvaluationState, batch: SampleBatch, conclude: Conclus
     }
     const layout = batch.layout[i] ?? 0;
     plans[layout] ??= planOf(state, batch.layouts[layout]?.series ?? []);
-    foldRow({ state, project, batch, plan: plans[layout], touch }, i);
+    foldRow({ state, project, batch, plan: plans[layout], touch, stopped }, i);
   }
   for (const lane of state.stale) refresh(lane, touch);
   state.stale.clear();
-  return conclude(state, touched, batch.receivedMs);
+  const edges = conclude(state, touched, batch.receivedMs);
+  for (const vm of stopped) edges.push(...tellStopped(vm));
+  return edges;
 }
 
 interface RowContext {
@@ -151,22 +173,41 @@ interface RowContext {
   readonly batch: SampleBatch;
   readonly plan: LayoutPlan;
   readonly touch: (instance: Instance) => void;
+  /** Takes VMs that their owners have stopped, as of their newest rows. */
+  readonly stopped: Set<WatchedVm>;
 }
 
-function foldRow({ state, project, batch, plan, touch }: RowContext, i: number): void {
+function foldRow(context: RowContext, i: number): void {
+  const { state, project, batch, plan, touch } = context;
   const vm = watchedVm(project, batch.vms[batch.vm[i] ?? 0]?.vm ?? '');
   const routes = routesOf(project, vm, plan);
+  const observedMs = batch.observedMs[i] ?? 0;
+  const power = powerIn(batch, i);
+  const away = isAway(vm.facts, observedMs, power);
+  noteObserved(vm.facts, observedMs, power);
+  if (away && vm.facts.power === 'STOPPED') context.stopped.add(vm);
   if (routes.length === 0) return;
   const row = rowOf(batch, i);
   let worst: Placement = 'placed';
   for (const { lane, input } of routes) {
     const arrived = { row, input };
     if (!isObserved(lane.derivation, arrived)) continue;
+    if (away && !isEvaluatedAway(lane.derivation, power)) continue;
     const placement = place(lane, { input: arrived, receivedMs: batch.receivedMs }, touch);
     if (lane.stale) state.stale.add(lane);
     if (placement !== 'placed' && worst !== 'conflict') worst = placement;
   }
   count(state, worst);
+}
+
+/** Of a VM that does not run, its state is evaluated, and that somebody tells it. */
+function isEvaluatedAway(derivation: Derivation, power: Power): boolean {
+  if (derivation.from === 'age') return power !== 'UNTOLD';
+  return tellsState(derivation);
+}
+
+function powerIn({ state, stateReason, strings }: SampleBatch, i: number): Power {
+  return powerOf({ state: state[i] ?? 0, stateReason: strings[stateReason[i] ?? 0] ?? '' });
 }
 
 function rowOf(batch: SampleBatch, i: number): LaneRow {
@@ -176,6 +217,7 @@ function rowOf(batch: SampleBatch, i: number): LaneRow {
     boot: batch.strings[batch.boot[i] ?? 0] ?? '',
     vcpus: batch.vcpus[i] ?? Number.NaN,
     state: batch.state[i] ?? 0,
+    stateReason: batch.strings[batch.stateReason[i] ?? 0] ?? '',
     // A copy: a row must not keep its whole batch in memory.
     values: valuesOf(batch, i),
   };
@@ -208,74 +250,8 @@ function count({ counters }: EvaluationState, placement: Placement): void {
   }
 }
 
-function reconcileAll(state: EvaluationState, touched: readonly Instance[], nowMs: number): Edge[] {
-  const edges: Edge[] = [];
-  const telling: Telling = {
-    nowMs,
-    tell: (edge) => edges.push(edge),
-    countUnrecorded: () => state.counters.unrecorded++,
-  };
-  for (const instance of touched) {
-    reconcile(instance, telling);
-    if (openIncident(instance) || isOpen(instance.decided)) state.open.add(instance);
-    else state.open.delete(instance);
-  }
-  return edges;
-}
-
 /** A catch-up tells nothing by itself: what it leads to is told once the marker is folded. */
 function dropEvents(_state: EvaluationState, touched: readonly Instance[]): Edge[] {
   for (const instance of touched) concludeEntry(instance);
   return [];
-}
-
-function foldTick(state: EvaluationState, atMs: number): Edge[] {
-  const silentFor = atMs - state.lastTickMs;
-  // Nobody listened between ticks that are far apart: silence counts from here on only.
-  if (silentFor < 0 || silentFor > GAP_TOLERANCE_MS) state.listeningSinceMs = atMs;
-  state.lastTickMs = atMs;
-  state.nowMs = atMs;
-  const edges: Edge[] = [];
-  for (const instance of state.open) {
-    const edge = missingAt(instance, atMs, state.listeningSinceMs);
-    if (edge) edges.push(edge);
-  }
-  sweep(state, atMs);
-  return edges;
-}
-
-function missingAt(instance: Instance, atMs: number, listeningSinceMs: number): Edge | undefined {
-  const { lane, decided } = instance;
-  // What rows have may still be to come in the log, until its time is over for sure.
-  if (decided && atMs <= decidedThroughMs(decided) + GAP_TOLERANCE_MS) return undefined;
-  if (atMs - Math.max(lane.newestValueMs, listeningSinceMs) <= GAP_TOLERANCE_MS) return undefined;
-  takeOver(instance);
-  const startedMs = openIncident(instance)?.startedMs ?? listeningSinceMs;
-  return tellMissing(instance, Math.max(lane.newestValueMs, startedMs));
-}
-
-function isOpen(decided: Instance['decided']): boolean {
-  return decided !== undefined && decided.recoveredMs === undefined;
-}
-
-const SWEEP_EVERY_MS = 3_600_000;
-/** A silent VM is forgotten after the longest run plus what could still arrive for it. */
-const FORGOTTEN_AFTER_MS = 86_400_000 + GAP_TOLERANCE_MS + LATENESS_MS;
-
-/** VMs come and go: lanes that are silent for long and hold nothing open are dropped. */
-function sweep(state: EvaluationState, atMs: number): void {
-  if (Math.abs(atMs - state.lastSweepMs) < SWEEP_EVERY_MS) return;
-  state.lastSweepMs = atMs;
-  for (const project of state.projects.values()) {
-    for (const vm of project.vms.values()) {
-      for (const [key, lane] of vm.lanes) {
-        const busy = lane.instances.some(
-          ({ current, told, decided }) => current.firing || told || decided,
-        );
-        if (busy || lane.newestMs > atMs - FORGOTTEN_AFTER_MS) continue;
-        dropLane(project, vm, key);
-      }
-      if (vm.lanes.size === 0) dropVm(project, vm);
-    }
-  }
 }

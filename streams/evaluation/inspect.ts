@@ -2,10 +2,12 @@
  * Soft instances, answered on request: an instance that has never fired has no row, so idle and
  * sustaining, and data missing before a firing, are known here only.
  */
+import { isAgeLane } from './age.ts';
 import { GAP_TOLERANCE_MS, type InstanceKey } from './entry.ts';
 import { type Instance, keyOf, openIncident } from './instance.ts';
+import { breachAfter, isPast } from './silence.ts';
 import type { EvaluationState, WatchedVm } from './state.ts';
-import { BREACH } from './timeline.ts';
+import { BREACH, GOOD } from './timeline.ts';
 
 export interface SoftInstance extends InstanceKey {
   readonly state: 'IDLE' | 'SUSTAINING' | 'FIRING';
@@ -17,12 +19,18 @@ export interface SoftInstance extends InstanceKey {
   /** MISSING: the newest value is older than the gap tolerance, as of the log's last entry. */
   readonly dataState: 'OBSERVED' | 'MISSING';
   readonly missingSinceMs?: number;
+  /** Why its rule could not be evaluated on the last observation. */
+  readonly failure?: string;
 }
 
-/** Every instance of a project's rules in force, VM by VM. */
+/**
+ * Every instance of a project's rules in force, VM by VM. Those of whole data centers are not among
+ * them: they have no state but their incidents.
+ */
 export function inspect(state: EvaluationState, project: string): SoftInstance[] {
   const found: SoftInstance[] = [];
-  for (const { lanes } of state.projects.get(project)?.vms.values() ?? []) {
+  for (const { vm, lanes } of state.projects.get(project)?.vms.values() ?? []) {
+    if (vm === '') continue;
     for (const { instances } of lanes.values()) {
       for (const instance of instances) found.push(softInstance(instance, state.nowMs));
     }
@@ -53,7 +61,9 @@ export function inspectPage(
 ): SoftInstance[] {
   const vms = state.projects.get(project)?.vms ?? new Map<string, WatchedVm>();
   const found: SoftInstance[] = [];
-  for (const vm of [...vms.keys()].filter((each) => !after || each >= after.vm).sort()) {
+  for (const vm of [...vms.keys()]
+    .filter((each) => each !== '' && (!after || each >= after.vm))
+    .sort()) {
     if (found.length >= limit) break;
     const instances = [...(vms.get(vm)?.lanes.values() ?? [])]
       .flatMap((lane) => [...lane.instances])
@@ -80,23 +90,30 @@ function softInstance(instance: Instance, nowMs: number): SoftInstance {
   const { newestValueMs, values } = instance.lane;
   const observed = Number.isFinite(newestValueMs);
   const missing = !observed || nowMs - newestValueMs > GAP_TOLERANCE_MS;
-  const lastValue = values.findLast((value) => !Number.isNaN(value));
+  const ageMs = isAgeLane(instance.lane) && observed ? nowMs - newestValueMs : undefined;
+  const lastValue =
+    ageMs === undefined ? values.findLast((value) => !Number.isNaN(value)) : ageMs / 1000;
   return {
     ...keyOf(instance),
-    ...condition(instance),
+    ...condition(instance, nowMs),
     ...(lastValue === undefined ? {} : { lastValue }),
     ...(observed ? { lastObservedMs: newestValueMs } : {}),
     dataState: missing ? 'MISSING' : 'OBSERVED',
+    ...(instance.failure === undefined ? {} : { failure: instance.failure }),
     ...(missing && observed ? { missingSinceMs: newestValueMs } : {}),
   };
 }
 
-function condition(instance: Instance): Pick<SoftInstance, 'state' | 'sinceMs'> {
-  const { current, decided } = instance;
+function condition(instance: Instance, nowMs: number): Pick<SoftInstance, 'state' | 'sinceMs'> {
+  const { current, decided, lane, rule } = instance;
   const open = decided?.recoveredMs === undefined ? (decided ?? openIncident(instance)) : undefined;
   if (open) return { state: 'FIRING', sinceMs: open.startedMs };
   // Fired in the past and not told yet: fresh data decides whether it still is.
   if (current.firing) return { state: 'SUSTAINING', sinceMs: current.startedMs };
   if (current.phase === BREACH) return { state: 'SUSTAINING', sinceMs: current.startMs };
+  if (isAgeLane(lane) && current.phase === GOOD) {
+    const { startMs } = breachAfter(current, rule.rule, rule.sinceMs);
+    if (isPast(rule.rule, startMs, nowMs)) return { state: 'SUSTAINING', sinceMs: startMs };
+  }
   return { state: 'IDLE' };
 }

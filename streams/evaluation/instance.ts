@@ -3,6 +3,7 @@
  * what the observations say; `told` is what machines and people have been told, which late
  * observations do not take back.
  */
+import type { MissingReason } from '../../machines/incident.ts';
 import type { EvaluationRule, InstanceKey, ObservedValue } from './entry.ts';
 import type { Lane } from './lane.ts';
 import { emptyTimeline, type Timeline } from './timeline.ts';
@@ -42,7 +43,10 @@ export interface Told {
   incidents: ToldIncident[];
   /** Time of the last edge: the next one's is greater, whatever order samples come in. */
   lastAtMs: number;
-  dataMissing: boolean;
+  /** Why the open incident has no data, and since when; undefined: it has. */
+  missing: { readonly reason: MissingReason; readonly sinceMs: number } | undefined;
+  /** The open incident's rule cannot be evaluated. */
+  failed: boolean;
 }
 
 /** The last incident of an instance, as its row has it. Times are Unix ms. */
@@ -54,6 +58,11 @@ export interface DecidedIncident {
   /** `observedMs` of the edge that ended it. Absent: it is open. */
   readonly recoveredMs?: number;
   readonly dataMissing: boolean;
+  /** Why, and since when; default NO_DATA, and since ever. */
+  readonly missingReason?: MissingReason;
+  readonly missingSinceMs?: number;
+  /** Its rule could not be evaluated. */
+  readonly evaluatorFailed?: boolean;
   /** Late samples showed it not to have been. */
   readonly corrected?: boolean;
   /** `atMs` of the instance's last edge. Default: the start of the incident. */
@@ -84,6 +93,8 @@ export interface Instance {
   /** The firing that was open before `events`, if any. */
   before: { readonly firedMs: number; readonly startedMs: number } | undefined;
   touched: boolean;
+  /** Why the last observation could not be evaluated; undefined: it could. */
+  failure: string | undefined;
   /** A late observation came: `events` are all those after this time, computed again. */
   recomputedFromMs: number | undefined;
 }
@@ -102,6 +113,7 @@ export function createInstance(rule: RuleInForce, lane: Lane): Instance {
     events: [],
     before: undefined,
     touched: false,
+    failure: undefined,
     recomputedFromMs: undefined,
   };
 }
@@ -117,6 +129,16 @@ export function keyOf({ rule: { rule }, lane }: Instance): InstanceKey {
 export function openIncident({ told }: Instance): ToldIncident | undefined {
   const last = told?.incidents.at(-1);
   return last?.recoveredMs === Number.POSITIVE_INFINITY ? last : undefined;
+}
+
+/** Do people believe that it fires? Good observations count then, whatever the timeline says. */
+export function isOpenInstance(instance: Instance): boolean {
+  return instance.decided !== undefined || openIncident(instance) !== undefined;
+}
+
+/** Is what was told of its evaluation's health no longer so? */
+export function isHealthChanged({ told, failure }: Instance): boolean {
+  return told !== undefined && told.failed !== (failure !== undefined);
 }
 
 /** What was observed in [fromMs, toMs]: settled values first, then those of the buffer. */

@@ -9,12 +9,22 @@
  */
 
 import type { Derivation } from '../metrics/catalogue.ts';
-import { type Derived, derive, type InputRow, type ObservedRow } from '../metrics/derive.ts';
+import {
+  type Derived,
+  derive,
+  type InputRow,
+  type ObservedRow,
+  powerOf,
+  tellsState,
+} from '../metrics/derive.ts';
+import { advanceAge, appendAge, isAgeLane, settleAge } from './age.ts';
 import { isBreach } from './condition.ts';
 import { GAP_TOLERANCE_MS, LATENESS_MS } from './entry.ts';
 import {
   decidedThroughMs,
   type Instance,
+  isHealthChanged,
+  isOpenInstance,
   observedIn,
   openIncident,
   type TimelineEvent,
@@ -64,7 +74,17 @@ export interface Lane {
   instances: Instance[];
   /** A late row came in: `current` of its instances is to be computed again. */
   stale: boolean;
+  /** Of telemetry alone: silence that becomes due within these is nobody's incident. */
+  excused: readonly Stretch[];
 }
+
+/** A stretch of time, both ends inclusive, Unix ms. */
+export interface Stretch {
+  readonly fromMs: number;
+  readonly untilMs: number;
+}
+
+const NONE_EXCUSED: readonly Stretch[] = [];
 
 /** What became of a row that was offered to a lane. */
 export type Placement = 'placed' | 'duplicate' | 'conflict' | 'late' | 'clockBackwards';
@@ -82,6 +102,7 @@ export function createLane(
     receivedMs: Number.NEGATIVE_INFINITY,
     instances: [],
     stale: false,
+    excused: NONE_EXCUSED,
   };
 }
 
@@ -125,10 +146,16 @@ export function refresh(lane: Lane, touch: (instance: Instance) => void): void {
     instance.events = kept;
     instance.recomputedFromMs ??= knownAfterMs;
     copyTimeline(settled, instance.current);
-    for (let i = lane.settledRows; i < lane.rows.length; i++) {
-      advance(instance, lane.rows[i]?.row.observedMs ?? 0, lane.values[i] ?? Number.NaN);
-    }
+    advanceOverBuffer(lane, instance);
     touch(instance);
+  }
+}
+
+function advanceOverBuffer(lane: Lane, instance: Instance): void {
+  for (let i = lane.settledRows; i < lane.rows.length; i++) {
+    const row = lane.rows[i]?.row;
+    if (row && isAgeLane(lane)) advanceAge(instance, row);
+    else attempt(instance, row?.observedMs ?? 0, lane.values[i] ?? Number.NaN);
   }
 }
 
@@ -146,28 +173,49 @@ function append(lane: Lane, input: LaneInput, touch: (instance: Instance) => voi
     if (decided && observedMs > decidedThroughMs(decided)) takeOver(instance);
   }
   const value = derive(lane.derivation, lane.rows.at(-1), input, derived);
+  const beforeMs = lane.newestMs;
   lane.rows.push(input);
   lane.values.push(value);
   lane.newestMs = observedMs;
   settleBefore(lane, observedMs - LATENESS_MS);
+  if (isAgeLane(lane)) {
+    appendAge(lane, { row: input.row, beforeMs }, touch);
+    return;
+  }
   if (Number.isNaN(value)) return;
   lane.newestValueMs = observedMs;
   for (const instance of lane.instances) {
-    const { current, told, rule } = instance;
-    const quiet = current.phase === NONE && !current.firing && !isOpenOrTold(instance);
-    if (quiet && !isBreach(rule.rule, value)) continue;
-    advance(instance, observedMs, value);
+    const { current, told } = instance;
+    if (!attempt(instance, observedMs, value)) continue;
     const untold = current.firing && openIncident(instance) === undefined;
-    const missing = told?.dataMissing === true;
-    if (instance.events.length > 0 || untold || missing) touch(instance);
+    const missing = told?.missing !== undefined;
+    const changed = untold || missing || isHealthChanged(instance);
+    if (changed || instance.events.length > 0) touch(instance);
   }
+}
+
+/**
+ * Moves `current` on by one observation unless nothing can come of it; false: nothing did. A rule
+ * that cannot be evaluated keeps no other from it: it stays as it was, and says why.
+ */
+function attempt(instance: Instance, observedMs: number, value: number): boolean {
+  const { current, rule } = instance;
+  try {
+    const quiet = current.phase === NONE && !current.firing && !isOpenOrTold(instance);
+    if (quiet && !isBreach(rule.rule, value)) return false;
+    advance(instance, observedMs, value);
+    instance.failure = undefined;
+  } catch (error) {
+    instance.failure = error instanceof Error ? error.message : String(error);
+  }
+  return true;
 }
 
 /** Moves `current` on by one observation and notes what that brought about. */
 function advance(instance: Instance, observedMs: number, value: number): void {
   if (Number.isNaN(value) || observedMs < instance.sinceMs) return;
   const { current, rule, events } = instance;
-  const open = isOpen(instance);
+  const open = isOpenInstance(instance);
   const { firing, firedMs, startedMs } = current;
   const outcome = step(current, rule.rule, { observedMs, value }, open);
   if (outcome === UNCHANGED) return;
@@ -197,7 +245,7 @@ function settleBefore(lane: Lane, limitMs: number): void {
   while (lane.rows.length > lane.settledRows + 1) {
     const next = lane.rows[lane.settledRows];
     if (!next || next.row.observedMs >= limitMs) return;
-    settle(lane, next.row.observedMs, lane.values[lane.settledRows] ?? Number.NaN);
+    settle(lane, next.row, lane.values[lane.settledRows] ?? Number.NaN);
     if (lane.settledRows === 1) {
       lane.rows.shift();
       lane.values.shift();
@@ -206,17 +254,24 @@ function settleBefore(lane: Lane, limitMs: number): void {
   }
 }
 
-function settle(lane: Lane, observedMs: number, value: number): void {
-  if (Number.isNaN(value)) return;
-  for (const instance of lane.instances) settleInstance(instance, observedMs, value);
+function settle(lane: Lane, row: LaneRow, value: number): void {
+  for (const instance of lane.instances) settleInstance(instance, row, value);
 }
 
 /** Moves `settled` on by one observation and keeps the values of its run. */
-export function settleInstance(instance: Instance, observedMs: number, value: number): void {
+export function settleInstance(instance: Instance, row: LaneRow, value: number): void {
+  if (isAgeLane(instance.lane)) settleAge(instance, row);
+  // A rule that cannot be evaluated says so when an observation comes, not when it settles.
+  else if (!Number.isNaN(value) && instance.failure === undefined) {
+    settleValue(instance, row.observedMs, value);
+  }
+}
+
+function settleValue(instance: Instance, observedMs: number, value: number): void {
   const { settled, rule } = instance;
   const quiet = settled.phase === NONE && !settled.firing && !isOpenOrTold(instance);
   if ((quiet && !isBreach(rule.rule, value)) || observedMs < instance.sinceMs) return;
-  const open = isOpen(instance);
+  const open = isOpenInstance(instance);
   step(settled, rule.rule, { observedMs, value }, open);
   if (!keepsValues(settled, open)) {
     instance.window = undefined;
@@ -245,14 +300,17 @@ function insert(lane: Lane, input: LaneInput): Placement {
   lane.values.splice(at, 0, derive(lane.derivation, lane.rows[at - 1], input, derived));
   const next = lane.rows[at + 1];
   if (next) lane.values[at + 1] = derive(lane.derivation, input, next, derived);
-  const newest = lane.values.findLastIndex((value) => !Number.isNaN(value));
+  const newest = isAgeLane(lane)
+    ? lane.rows.findLastIndex(({ row }) => powerOf(row) !== 'STOPPED')
+    : lane.values.findLastIndex((value) => !Number.isNaN(value));
   lane.newestValueMs = lane.rows[newest]?.row.observedMs ?? lane.newestValueMs;
   lane.stale = true;
   return 'placed';
 }
 
 function isSameReading(lane: Lane, first: LaneInput, second: LaneInput): boolean {
-  if (lane.derivation.from === 'running' && first.row.state !== second.row.state) return false;
+  if (isAgeLane(lane)) return true;
+  if (tellsState(lane.derivation) && first.row.state !== second.row.state) return false;
   if (lane.derivation.from === 'utilization' && !Object.is(first.row.vcpus, second.row.vcpus)) {
     return false;
   }
@@ -295,11 +353,6 @@ function beginAgain(lane: Lane, touch: (instance: Instance) => void): void {
   lane.values.length = 0;
   lane.settledRows = 0;
   lane.newestValueMs = Number.NEGATIVE_INFINITY;
-}
-
-/** Good observations count although the timeline is not firing: people were told that it is. */
-function isOpen(instance: Instance): boolean {
-  return instance.decided !== undefined || openIncident(instance) !== undefined;
 }
 
 function isOpenOrTold({ told, decided }: Instance): boolean {

@@ -3,7 +3,9 @@
  * stored before: it is folded over `past` on a state of its own, and its instances then join the
  * lanes of the live state. So a condition that still holds fires promptly, with its true start.
  */
+import { AGE_METRIC } from '../metrics/catalogue.ts';
 import type { SampleBatch } from '../samples/batch.ts';
+import { advanceAge, isAgeLane, settleAge } from './age.ts';
 import { type EvaluationRule, GAP_TOLERANCE_MS, type LogEntry } from './entry.ts';
 import type { Instance } from './instance.ts';
 import { type Lane, settledThrough, settleInstance } from './lane.ts';
@@ -18,7 +20,8 @@ import {
   type WatchedProject,
   watchedVm,
 } from './state.ts';
-import { copyTimeline, step } from './timeline.ts';
+import { copyTimeline, emptyTimeline, step } from './timeline.ts';
+import { plantSilent } from './unavailable.ts';
 
 type RulesEntry = Extract<LogEntry, { kind: 'rules' }>;
 
@@ -49,6 +52,7 @@ export function beginCatchUp(
   for (const retired of marker.retired ?? []) retireVm(state, retired);
   const scratch = emptyState();
   scratch.retired = state.retired;
+  scratch.facts = state.facts;
   for (const rule of marker.upserts) {
     if (!isNewer(state, rule)) continue;
     removeRule(state, rule.project, rule.rule);
@@ -80,6 +84,7 @@ function joinAll(scratch: EvaluationState, state: EvaluationState): Instance[] {
     const to = state.projects.get(id);
     if (to) joined.push(...join(from, to));
   }
+  plantSilent(state);
   plantSeeds(state);
   return joined.filter(({ current }) => current.firing);
 }
@@ -87,7 +92,10 @@ function joinAll(scratch: EvaluationState, state: EvaluationState): Instance[] {
 /** A resumed rule begins a new run; any other knows the samples that can decide it now. */
 function sinceMsOf(state: EvaluationState, rule: EvaluationRule, atMs: number): number {
   const resumed = state.paused.delete(pausedKey(rule.project, rule.rule));
-  const caughtUpMs = resumed ? atMs : atMs - rule.sustainedMs - GAP_TOLERANCE_MS;
+  // How long nothing has been heard is known without any sample.
+  const isAge = rule.metricId === AGE_METRIC;
+  const knownMs = isAge ? Number.NEGATIVE_INFINITY : atMs - rule.sustainedMs - GAP_TOLERANCE_MS;
+  const caughtUpMs = resumed ? atMs : knownMs;
   return rule.fromMs ?? caughtUpMs;
 }
 
@@ -130,17 +138,36 @@ function join(from: WatchedProject, to: WatchedProject): Instance[] {
   return joined;
 }
 
+/** Of telemetry the lane that others watch knows all that counts: its observations. */
+function watchFromHere(live: Lane, instance: Instance): void {
+  const { settled, current } = instance;
+  instance.lane = live;
+  copyTimeline(emptyTimeline(), settled);
+  for (const [i, { row }] of live.rows.entries()) {
+    if (i < live.settledRows) settleAge(instance, row);
+    if (i === live.settledRows - 1) copyTimeline(settled, current);
+    if (i >= live.settledRows) advanceAge(instance, row);
+  }
+  live.instances.push(instance);
+}
+
 /**
  * Joins an instance to a lane that other rules have been watching: settles what that lane has
  * settled, and goes on from there over that lane's buffer.
  */
 function moveInto(live: Lane, caughtUp: Lane, instance: Instance): void {
+  if (isAgeLane(live)) {
+    watchFromHere(live, instance);
+    return;
+  }
   let throughMs = settledThrough(caughtUp);
   const boundaryMs = settledThrough(live);
   for (let i = caughtUp.settledRows; i < caughtUp.rows.length; i++) {
-    const observedMs = caughtUp.rows[i]?.row.observedMs ?? 0;
+    const row = caughtUp.rows[i]?.row;
+    const observedMs = row?.observedMs ?? 0;
     if (observedMs > boundaryMs) break;
-    settleInstance(instance, observedMs, caughtUp.values[i] ?? Number.NaN);
+    if (!row) break;
+    settleInstance(instance, row, caughtUp.values[i] ?? Number.NaN);
     throughMs = observedMs;
   }
   instance.lane = live;

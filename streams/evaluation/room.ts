@@ -21,6 +21,7 @@ export function retireVm(state: EvaluationState, retired: RetiredVm): void {
   const known = retiredOf(state, retired.project);
   if ((known.get(retired.vm)?.generation ?? 0) >= retired.generation) return;
   known.set(retired.vm, retired);
+  state.facts.get(retired.project)?.delete(retired.vm);
   const project = state.projects.get(retired.project);
   const vm = project?.vms.get(retired.vm);
   if (!project || !vm) return;

@@ -5,14 +5,15 @@
 import { metricCatalogue } from '../metrics/catalogue.ts';
 import { inputsOf, type MetricInput } from '../metrics/derive.ts';
 import type { SeriesKey } from '../samples/batch.ts';
-import type { EvaluationRule, InstanceKey, ProjectInstances, RetiredVm } from './entry.ts';
+import type { EvaluationRule, InstanceKey, Outage, ProjectInstances, RetiredVm } from './entry.ts';
+import { type FactsByVm, factsOf, type LastObservation, type VmFacts } from './facts.ts';
 import {
   createInstance,
   type DecidedIncident,
   type Instance,
   type RuleInForce,
 } from './instance.ts';
-import { createLane, type Lane } from './lane.ts';
+import { createLane, type Lane, type Stretch } from './lane.ts';
 import { dropVm, noteUnevaluated, retiredOf, withoutRule } from './room.ts';
 
 /** What an instance's row says was decided: its last incident, open or not. */
@@ -33,6 +34,8 @@ export interface EvaluationSeed {
   readonly limits?: readonly ProjectInstances[];
   /** Every VM that has been retired, with its last time: what it told before is history alone. */
   readonly retired?: readonly RetiredVm[];
+  /** VMs that may have no row in the log. */
+  readonly observed?: readonly LastObservation[];
 }
 
 /** What was seen and not used, or not as it came; each a row, since this state was made. */
@@ -49,6 +52,8 @@ export interface EvaluationCounters {
   clockBackwards: number;
   /** Past firings and corrections found too late for the instance's machine to take them. */
   unrecorded: number;
+  /** Observations that a rule could not be evaluated on, by a fault of ours. */
+  failures: number;
 }
 
 /** Which series rows of one shape have, and where each metric's readings are in them. */
@@ -67,6 +72,7 @@ export interface WatchedVm {
   readonly vm: string;
   /** How often the VM was retired before; absent: never. */
   readonly generation?: number;
+  readonly facts: VmFacts;
   readonly lanes: Map<string, Lane>;
   /** Lanes of each shape of row, until rules change. */
   readonly routes: Map<LayoutPlan, readonly Route[]>;
@@ -79,6 +85,8 @@ export interface WatchedProject {
   readonly rules: Map<string, RuleInForce>;
   readonly vms: Map<string, WatchedVm>;
   readonly retired: ReadonlyMap<string, RetiredVm>;
+  /** Of every VM that has been heard, or told of. */
+  readonly facts: FactsByVm;
   /** Raised when rules change, or there is room again for instances that had none. */
   version: number;
   /** Instances that are evaluated, and how many may be: the first ones in the log's order. */
@@ -99,6 +107,12 @@ export interface EvaluationState {
   readonly limits: Map<string, number>;
   /** Retired VMs of projects, by VM. */
   retired: Map<string, Map<string, RetiredVm>>;
+  /** What is known of VMs, by project. */
+  facts: Map<string, FactsByVm>;
+  /** As of the last census, by data center; undefined: there was none yet. */
+  outages: ReadonlyMap<string, Outage> | undefined;
+  /** Nobody listened, as far as telemetry rules are concerned. */
+  deaf: Stretch | undefined;
   /** Rules (`project/rule`) that a marker has removed: paused, as far as is known here. */
   readonly paused: Set<string>;
   /** Lanes that took a late row in, within one entry. */
@@ -127,6 +141,9 @@ export function emptyState(): EvaluationState {
     open: new Set(),
     limits: new Map(),
     retired: new Map(),
+    facts: new Map(),
+    outages: undefined,
+    deaf: undefined,
     paused: new Set(),
     stale: new Set(),
     seeds: [],
@@ -137,6 +154,7 @@ export function emptyState(): EvaluationState {
       future: 0,
       clockBackwards: 0,
       unrecorded: 0,
+      failures: 0,
     },
     nowMs: Number.NEGATIVE_INFINITY,
     listeningSinceMs: Number.POSITIVE_INFINITY,
@@ -153,6 +171,7 @@ export function addRule(state: EvaluationState, rule: EvaluationRule, sinceMs: n
       rules: new Map(),
       vms: new Map(),
       retired: retiredOf(state, rule.project),
+      facts: projectFacts(state, rule.project),
       version: 0,
       instances: 0,
       instancesMax: state.limits.get(rule.project) ?? Number.POSITIVE_INFINITY,
@@ -206,13 +225,27 @@ export function plantSeeds(state: EvaluationState): void {
   });
 }
 
+/** Facts of a project's VMs, whether or not it has rules. */
+export function projectFacts({ facts }: EvaluationState, project: string): FactsByVm {
+  let known = facts.get(project);
+  if (!known) {
+    known = new Map();
+    facts.set(project, known);
+  }
+  return known;
+}
+
 export function watchedVm(project: WatchedProject, vm: string): WatchedVm {
   let watched = project.vms.get(vm);
   if (!watched) {
     const generation = project.retired.get(vm)?.generation;
     watched = {
       ...{ vm, lanes: new Map(), routes: new Map(), routesVersion: project.version },
-      ...{ unevaluated: new Map(), ...(generation !== undefined && { generation }) },
+      ...{
+        facts: factsOf(project.facts, vm),
+        unevaluated: new Map(),
+        ...(generation !== undefined && { generation }),
+      },
     };
     project.vms.set(vm, watched);
   }
@@ -273,7 +306,7 @@ function metricRoutes(
  * The lane, made when missing, with an instance for each rule that watches it and has room.
  * `isKept`: room or not.
  */
-function laneOf(
+export function laneOf(
   project: WatchedProject,
   vm: WatchedVm,
   { metricId, labels, isKept }: { metricId: string; labels: string; isKept?: boolean },
@@ -304,8 +337,11 @@ export function laneKey({ metricId, labels }: Pick<Lane, 'metricId' | 'labels'>)
   return metricId + labels;
 }
 
+/** Rules that watch a VM; '' stands for a data center, which may have VMs of any of them. */
 function covering(project: WatchedProject, vm: string): RuleInForce[] {
-  return [...project.rules.values()].filter(({ vms }) => vms === undefined || vms.has(vm));
+  const isCovered = ({ vms }: RuleInForce): boolean =>
+    vms === undefined || vm === '' || vms.has(vm);
+  return [...project.rules.values()].filter(isCovered);
 }
 
 function isOf({ rule: { rule } }: Instance, project: string, id: string): boolean {

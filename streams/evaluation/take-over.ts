@@ -3,14 +3,14 @@
  * all of it was told, until the log has come past an instance's last decision; from there on the
  * row says what was told. Where the log no longer reaches back to a firing, the row says that, too.
  */
-import { decidedThroughMs, type Instance } from './instance.ts';
+import { type DecidedIncident, decidedThroughMs, type Instance, type Told } from './instance.ts';
 
 /** The log has come past the row's last decision: what the row says is what was told. */
 export function takeOver(instance: Instance): void {
   const { decided, current, settled } = instance;
   if (!decided) return;
   instance.decided = undefined;
-  const { startedMs, firedMs = startedMs, dataMissing } = decided;
+  const { startedMs, firedMs = startedMs } = decided;
   const recoveredMs = decided.recoveredMs ?? Number.POSITIVE_INFINITY;
   const before = instance.told?.incidents ?? [];
   const seen = before.filter((one) => one.firedMs <= recoveredMs && firedMs <= one.recoveredMs);
@@ -22,11 +22,24 @@ export function takeOver(instance: Instance): void {
       { startedMs, firedMs, recoveredMs, corrected },
     ],
     lastAtMs: decidedThroughMs(decided),
-    dataMissing,
+    missing: missingOf(decided),
+    failed: decided.evaluatorFailed === true,
   };
   const isOpen = decided.recoveredMs === undefined && decided.corrected !== true;
   if (!isOpen || seen.length > 0) return;
   for (const timeline of [settled, current]) {
     if (!timeline.firing) Object.assign(timeline, { firing: true, firedMs, startedMs });
   }
+}
+
+function missingOf({
+  dataMissing,
+  missingReason,
+  missingSinceMs,
+}: DecidedIncident): Told['missing'] {
+  if (!dataMissing) return undefined;
+  return {
+    reason: missingReason ?? 'NO_DATA',
+    sinceMs: missingSinceMs ?? Number.NEGATIVE_INFINITY,
+  };
 }

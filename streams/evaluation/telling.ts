@@ -11,10 +11,14 @@
  * One that is over before is recorded without notification (evaluation.md 6); one that is neither
  * fresh nor over waits for the observation that decides which of the two it is.
  */
+import type { MissingReason } from '../../machines/incident.ts';
+import { isAgeLane } from './age.ts';
+import { isGood } from './condition.ts';
 import { type Edge, GAP_TOLERANCE_MS, LATENESS_MS, type ObservedValue } from './entry.ts';
 import {
   concludeEntry,
   type Instance,
+  isHealthChanged,
   keyOf,
   observedIn,
   openIncident,
@@ -40,6 +44,8 @@ export interface Telling {
   readonly tell: (edge: Edge) => void;
   /** Something of the past was found that the machine, with one incident at a time, cannot hold. */
   readonly countUnrecorded: () => void;
+  /** A rule could not be evaluated, and that was told. */
+  readonly countFailure: () => void;
 }
 
 /**
@@ -53,9 +59,10 @@ export function reconcile(instance: Instance, telling: Telling): void {
   const edges: Edge[] = [];
   const spans = spansOf(instance);
   correct(instance, spans, telling, edges);
-  close(instance, edges);
+  close(instance, telling, edges);
   for (const span of spans) tellSpan(instance, span, telling, edges);
   observe(instance, telling, edges);
+  tellHealth(instance, telling, edges);
   silenceSuperseded(edges);
   // Up to where rows have come, all of this has been told.
   if (instance.decided === undefined) for (const edge of edges) telling.tell(edge);
@@ -63,13 +70,17 @@ export function reconcile(instance: Instance, telling: Telling): void {
   forget(instance);
 }
 
-/** A tick found an open incident without data: tells so, once for each silence. */
-export function tellMissing(instance: Instance, sinceMs: number): Edge | undefined {
+/** An open incident is without data: tells so, once for each silence and each reason of it. */
+export function tellMissing(
+  instance: Instance,
+  sinceMs: number,
+  reason: MissingReason,
+): Edge | undefined {
   const { told } = instance;
-  if (!told || told.dataMissing) return undefined;
-  told.dataMissing = true;
+  if (!told || told.missing?.reason === reason) return undefined;
+  told.missing = { reason, sinceMs };
   const atMs = nextAt(instance, told);
-  return { kind: 'dataMissing', key: keyOf(instance), atMs, sinceMs, reason: 'NO_DATA' };
+  return { kind: 'dataMissing', key: keyOf(instance), atMs, sinceMs, reason };
 }
 
 /** Firing stretches of this entry's part of the timeline, oldest first. */
@@ -124,10 +135,10 @@ function correct(
   }
 }
 
-function close(instance: Instance, edges: Edge[]): void {
+function close(instance: Instance, { nowMs }: Telling, edges: Edge[]): void {
   const { told } = instance;
   const incident = openIncident(instance);
-  if (!told || !incident) return;
+  if (!told || !incident || !isHeard(instance, nowMs)) return;
   const end = instance.events.find(
     ({ kind, observedMs }) => kind === 'recoverable' && observedMs > incident.firedMs,
   );
@@ -135,10 +146,17 @@ function close(instance: Instance, edges: Edge[]): void {
   edges.push(recoveredEdge(instance, told, incident, end));
 }
 
+/** Old observations in a burst do not make telemetry live: the newest has to be fresh as of now. */
+function isHeard({ lane, rule, current }: Instance, nowMs: number): boolean {
+  if (!isAgeLane(lane)) return true;
+  return !current.firing && isGood(rule.rule, Math.max(0, nowMs - lane.newestValueMs) / 1000);
+}
+
 function tellSpan(instance: Instance, span: Span, telling: Telling, edges: Edge[]): void {
   const open = openIncident(instance);
   if (span.end === undefined) {
-    if (!open && isFresh(instance, telling.nowMs)) edges.push(...firing(instance, span));
+    const isPresent = isAgeLane(instance.lane) || isFresh(instance, telling.nowMs);
+    if (!open && isPresent) edges.push(...firing(instance, span));
     return;
   }
   const incidents = instance.told?.incidents ?? [];
@@ -161,7 +179,9 @@ function firing(instance: Instance, span: Span): Edge[] {
   // No event: a recovery told too early turns out not to have been. What is still known is shown.
   const known = { fromMs: startedMs, toMs: instance.lane.newestValueMs };
   const window = fired?.window ?? observedIn(instance, known);
-  return [firedEdge(instance, { told, window, firedMs, startedMs, notify: true })];
+  return [
+    firedEdge(instance, { told, window, value: fired?.value, firedMs, startedMs, notify: true }),
+  ];
 }
 
 /** Fired and recovered in the past: recorded, not notified. */
@@ -173,22 +193,33 @@ function past(instance: Instance, span: Span, end: TimelineEvent): Edge[] {
   const incident = told.incidents.at(-1);
   if (!incident) return [];
   return [
-    firedEdge(instance, { told, window, firedMs, startedMs, notify: false }),
+    firedEdge(instance, { told, window, value: fired?.value, firedMs, startedMs, notify: false }),
     recoveredEdge(instance, told, incident, end),
   ];
 }
 
-function remember(instance: Instance, { firedMs, startedMs }: Span): Told {
-  instance.told ??= { incidents: [], lastAtMs: Number.NEGATIVE_INFINITY, dataMissing: false };
+/** Notes a firing as told from here on. */
+export function remember(
+  instance: Instance,
+  { firedMs, startedMs }: Pick<Span, 'firedMs' | 'startedMs'>,
+): Told {
+  instance.told ??= {
+    incidents: [],
+    lastAtMs: Number.NEGATIVE_INFINITY,
+    missing: undefined,
+    failed: false,
+  };
   const recoveredMs = Number.POSITIVE_INFINITY;
   instance.told.incidents.push({ firedMs, startedMs, recoveredMs, corrected: false });
-  instance.told.dataMissing = false;
+  instance.told.missing = undefined;
+  instance.told.failed = false;
   return instance.told;
 }
 
 interface Firing {
   readonly told: Told;
   readonly window: readonly ObservedValue[];
+  readonly value: number | undefined;
   readonly firedMs: number;
   readonly startedMs: number;
   readonly notify: boolean;
@@ -197,8 +228,9 @@ interface Firing {
 function firedEdge(instance: Instance, firing: Firing): Edge {
   const { told, window, firedMs, startedMs, notify } = firing;
   const key = keyOf(instance);
-  const atMs = nextAt(instance, told);
-  const value = window.at(-1)?.value;
+  // Of telemetry it is decided by time, later than by the newest observation.
+  const atMs = nextAt(instance, told, isAgeLane(instance.lane) ? firedMs : undefined);
+  const value = isAgeLane(instance.lane) ? firing.value : window.at(-1)?.value;
   const edge = {
     kind: 'fired' as const,
     key,
@@ -218,7 +250,8 @@ function recoveredEdge(
   { observedMs, value, window }: TimelineEvent,
 ): Edge {
   incident.recoveredMs = observedMs;
-  told.dataMissing = false;
+  told.missing = undefined;
+  told.failed = false;
   const atMs = nextAt(instance, told);
   return { kind: 'recovered', key: keyOf(instance), atMs, observedMs, value, window };
 }
@@ -226,11 +259,23 @@ function recoveredEdge(
 /** Data is back when an observation is fresh by its own time: a burst of old ones is not. */
 function observe(instance: Instance, { nowMs }: Telling, edges: Edge[]): void {
   const { told, lane } = instance;
-  if (!told?.dataMissing || !openIncident(instance)) return;
-  if (!isFresh(instance, nowMs)) return;
-  told.dataMissing = false;
+  if (!told?.missing || !openIncident(instance)) return;
+  if (!isFresh(instance, nowMs) || lane.newestValueMs <= told.missing.sinceMs) return;
+  told.missing = undefined;
   const atMs = nextAt(instance, told);
   edges.push({ kind: 'dataObserved', key: keyOf(instance), atMs, observedMs: lane.newestValueMs });
+}
+
+function tellHealth(instance: Instance, telling: Telling, edges: Edge[]): void {
+  const { told, failure } = instance;
+  if (!told || !openIncident(instance) || !isHealthChanged(instance)) return;
+  told.failed = failure !== undefined;
+  const decided = { key: keyOf(instance), atMs: nextAt(instance, told) };
+  if (failure === undefined) edges.push({ kind: 'evaluatorHealthy', ...decided });
+  else {
+    telling.countFailure();
+    edges.push({ kind: 'evaluatorFailed', ...decided, reason: failure });
+  }
 }
 
 function isFresh({ lane }: Instance, nowMs: number): boolean {
@@ -247,8 +292,8 @@ function silenceSuperseded(edges: Edge[]): void {
 }
 
 /** Time of the next edge: the series' newest observation, or later, so that times grow strictly. */
-function nextAt({ lane }: Instance, told: Told): number {
-  told.lastAtMs = Math.max(lane.newestMs, told.lastAtMs + 1);
+export function nextAt({ lane }: Instance, told: Told, decidedMs = lane.newestMs): number {
+  told.lastAtMs = Math.max(lane.newestMs, decidedMs, told.lastAtMs + 1);
   return told.lastAtMs;
 }
 

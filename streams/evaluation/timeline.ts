@@ -16,9 +16,11 @@ import { type EvaluationRule, GAP_TOLERANCE_MS } from './entry.ts';
 export const NONE = 0;
 export const BREACH = 1;
 export const GOOD = 2;
+/** Of telemetry alone: the VM's owner has stopped it. */
+export const STOPPED = 3;
 
 export interface Timeline {
-  phase: typeof NONE | typeof BREACH | typeof GOOD;
+  phase: typeof NONE | typeof BREACH | typeof GOOD | typeof STOPPED;
   /** First and last observation of the run that `phase` names, Unix ms; meaningless at NONE. */
   startMs: number;
   lastMs: number;
@@ -26,6 +28,8 @@ export interface Timeline {
   /** While firing: the observation that completed the run, and the run's first. */
   firedMs: number;
   startedMs: number;
+  /** Of telemetry alone: silence is no breach before it, Unix ms. */
+  graceMs: number;
 }
 
 /** What a step brought about. RECOVERABLE: good samples span enough to end a firing. */
@@ -35,7 +39,15 @@ const RECOVERABLE = 2;
 export type StepOutcome = typeof UNCHANGED | typeof FIRED | typeof RECOVERABLE;
 
 export function emptyTimeline(): Timeline {
-  return { phase: NONE, startMs: 0, lastMs: 0, firing: false, firedMs: 0, startedMs: 0 };
+  return {
+    phase: NONE,
+    startMs: 0,
+    lastMs: 0,
+    firing: false,
+    firedMs: 0,
+    startedMs: 0,
+    graceMs: 0,
+  };
 }
 
 export function copyTimeline(from: Timeline, to: Timeline): void {
@@ -45,6 +57,7 @@ export function copyTimeline(from: Timeline, to: Timeline): void {
   to.firing = from.firing;
   to.firedMs = from.firedMs;
   to.startedMs = from.startedMs;
+  to.graceMs = from.graceMs;
 }
 
 /**

@@ -49,6 +49,9 @@ export interface MetricDescriptor {
   readonly derivation: Derivation;
 }
 
+/** The metric that time alone moves: rules on it are decided by ticks, too. */
+export const AGE_METRIC = 'telemetry_age_seconds';
+
 const CPU =
   'Average utilization of observed vCPUs, normalized to capacity. Counter resets are retained. ' +
   'A resize does not divide historical activity by the current vCPU count.';
@@ -142,7 +145,7 @@ const rows: readonly Row[] = [
     derivation: { from: 'unexpectedStop' },
   },
   {
-    metricId: 'telemetry_age_seconds',
+    metricId: AGE_METRIC,
     unit: 'seconds',
     source: 'service',
     promqlName: 'svc_vm_last_observation_timestamp_seconds',
@@ -174,12 +177,8 @@ export const EXPANDED_SERIES: ReadonlySet<string> = new Set(
   rows.filter(({ expanded }) => expanded).map(({ promqlName }) => promqlName),
 );
 
-/** Metrics that alert rules can watch: those that no passing of time alone can decide. */
-export const EVALUATED_METRICS: ReadonlySet<string> = new Set(
-  rows
-    .filter(({ derivation: { from } }) => from !== 'age' && from !== 'unexpectedStop')
-    .map(({ metricId }) => metricId),
-);
+/** Metrics that alert rules can watch. */
+export const EVALUATED_METRICS: ReadonlySet<string> = new Set(metricCatalogue.keys());
 
 /** Memory is the hypervisor's to pass on, and the guest's to tell: its balloon driver does. */
 function isToldByGuest({ source, derivation, metricId }: Row): boolean {

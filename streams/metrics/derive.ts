@@ -91,9 +91,8 @@ export function inputsOf(derivation: Derivation, series: readonly SeriesKey[]): 
     case 'running':
       return [{ labels: '', slots: [slotOf(derivation.series)], keys: [derivation.series] }];
     case 'unexpectedStop':
-      return [{ labels: '', slots: [], keys: [] }];
     case 'age':
-      return [];
+      return [{ labels: '', slots: [], keys: [] }];
   }
 }
 
@@ -111,8 +110,8 @@ export function deviceInputsOf(
 
 /** Does the row carry a reading of the metric? Only such rows are observations of it. */
 export function isObserved(derivation: Derivation, { row, input }: InputRow): boolean {
-  const { from } = derivation;
-  if ((from === 'running' || from === 'unexpectedStop') && row.state !== UNKNOWN) return true;
+  if (derivation.from === 'age') return true;
+  if (tellsState(derivation) && row.state !== UNKNOWN) return true;
   for (const slot of input.slots) if (Number.isFinite(read(row, slot))) return true;
   return false;
 }
@@ -192,14 +191,33 @@ function weigh(
   }
 }
 
+/** Is the metric the hypervisor's word on the VM itself? Only such are judged while it is down. */
+export function tellsState({ from }: Derivation): boolean {
+  return from === 'running' || from === 'unexpectedStop';
+}
+
+/** The hypervisor's word: STOPPED by its owner (or paused), DOWN otherwise, or UNTOLD. */
+export type Power = 'RUNNING' | 'STOPPED' | 'DOWN' | 'UNTOLD';
+
+/** What the row says of the VM's power. A stop is the owner's unless its reason says otherwise. */
+export function powerOf(row: Pick<ObservedRow, 'state' | 'stateReason'>): Power {
+  if (row.state === RUNNING) return 'RUNNING';
+  if (row.state === UNKNOWN) return 'UNTOLD';
+  return isUndeclared(row) ? 'DOWN' : 'STOPPED';
+}
+
 /** Reasons of a stop that nobody asked the guest for. Any other one declares the stop. */
 const UNDECLARED: ReadonlySet<string> = new Set(['crashed', 'failed', 'destroyed']);
 
 /** 1 where the VM is down and nobody declared it, NaN where its state was not told. */
-function unexpectedStop({ state, stateReason = '' }: ObservedRow): number {
-  if (state === UNKNOWN) return Number.NaN;
-  if (state === RUNNING) return 0;
-  return state === CRASHED || UNDECLARED.has(stateReason) ? 1 : 0;
+function unexpectedStop(row: ObservedRow): number {
+  const power = powerOf(row);
+  if (power === 'UNTOLD') return Number.NaN;
+  return power === 'DOWN' ? 1 : 0;
+}
+
+function isUndeclared({ state, stateReason = '' }: Pick<ObservedRow, 'state' | 'stateReason'>) {
+  return state === CRASHED || UNDECLARED.has(stateReason);
 }
 
 function oneInput(slots: number[], keys: SeriesKey[]): MetricInput[] {

@@ -5,7 +5,7 @@
  */
 import { Buffer } from 'node:buffer';
 import { crc32 } from 'node:zlib';
-import type { LogEntry } from '../evaluation/entry.ts';
+import type { Census, LogEntry } from '../evaluation/entry.ts';
 import { decodeBatch, encodeBatch } from './batch-codec.ts';
 import { DamagedBytes, malformed } from './byte-reader.ts';
 
@@ -15,6 +15,8 @@ const BATCH = 1;
 const TICK = 2;
 const RULES = 3;
 const RECORD_START = 5;
+/** A tick is its time, and after it what the census said, where there was one. */
+const TIME_BYTES = 8;
 
 /** The entry as bytes of its own. */
 export function encodeEntry(entry: LogEntry): Uint8Array {
@@ -26,12 +28,13 @@ export function encodeEntry(entry: LogEntry): Uint8Array {
     return bytes;
   }
   if (entry.kind === 'tick') {
-    const body = Buffer.alloc(8);
-    body.writeDoubleLE(entry.atMs);
-    return record(TICK, body);
+    const time = Buffer.alloc(TIME_BYTES);
+    time.writeDoubleLE(entry.atMs);
+    const { census } = entry;
+    return record(TICK, census ? Buffer.concat([time, jsonBytes(census)]) : time);
   }
   const { kind: _, ...marker } = entry;
-  return record(RULES, Buffer.from(JSON.stringify(marker)));
+  return record(RULES, jsonBytes(marker));
 }
 
 /** The entry, whole. Throws `DamagedBytes` when the bytes are anything but what was encoded. */
@@ -44,8 +47,14 @@ export function decodeEntry(bytes: Uint8Array): LogEntry {
   }
   const body = recordBody(bytes);
   if (kind === RULES) return rulesEntry(body);
-  if (body.length !== 8) throw malformed('a tick is 8 bytes long');
-  return { kind: 'tick', atMs: body.readDoubleLE(0) };
+  if (body.length < TIME_BYTES) throw malformed('a tick is at least 8 bytes long');
+  const tick = { kind: 'tick' as const, atMs: body.readDoubleLE(0) };
+  if (body.length === TIME_BYTES) return tick;
+  return { ...tick, census: JSON.parse(body.toString('utf8', TIME_BYTES)) as Census };
+}
+
+function jsonBytes(value: unknown): Buffer {
+  return Buffer.from(JSON.stringify(value));
 }
 
 function record(kind: number, body: Buffer): Uint8Array {

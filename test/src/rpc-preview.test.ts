@@ -273,8 +273,8 @@ t.test('What cannot be previewed is refused by its field, as a save refuses it',
     const name = JSON.stringify(request ?? change);
     t.match(answer, { status: 400, reason: 'INVALID_FIELD', metadata: { field } }, name);
   }
-  const age = await preview(world, { metricId: 'telemetry_age_seconds' });
-  t.match(age, { status: 400, reason: 'UNKNOWN_METRIC' });
+  const unknown = await preview(world, { metricId: 'telemetry_age' });
+  t.match(unknown, { status: 400, reason: 'UNKNOWN_METRIC' });
   const boundary = await preview(world, {}, { projectName: 'projects/other' });
   t.match(boundary, { status: 403, reason: 'PROJECT_BOUNDARY' });
   const read = { key: world.keys.read };
