@@ -3,7 +3,6 @@
  * it fails, and tells `/readyz` how it is. One that fails takes no other with it.
  */
 import { watchInstanceLimit } from '../actors/alerting/instance-limit.ts';
-import { watchInstanceLimit } from '../actors/alerting/instance-limit.ts';
 import { keepRules } from '../actors/alerting/rule-keeper.ts';
 import type { Datacenters } from '../actors/datacenters.ts';
 import { Deliverer, type DeliveryContents } from '../actors/delivery/deliverer.ts';
@@ -104,7 +103,6 @@ function partsOf(options: PartsOptions): Part[] {
     { name: 'evaluator', run: (signal) => pipeline.run(signal) },
     { name: 'rules', run: (signal) => keepRules(options, signal) },
     instanceLimitPart(options),
-    instanceLimitPart(options),
     { name: 'ticker', run: (signal) => tick({ ...options, onLost: lost('ticker') }, signal) },
     {
       name: 'datacenters',
@@ -151,24 +149,6 @@ function retentionPart(options: PartsOptions): Part {
     onLost: lost('retention'),
   };
   return { name: 'retention', run: (signal) => retain(deps, signal) };
-}
-
-function instanceLimitPart(options: PartsOptions): Part {
-  const { host, clock, lost, metrics, pipeline: evaluator } = options;
-  metrics.gauge(
-    'svc_unevaluated_instances',
-    "Alert instances that are not evaluated, because their project's limit is reached",
-    [],
-    (gauge) => {
-      const counts = host
-        .projects()
-        .flatMap((project) => [...evaluator.room(project).unevaluated.values()]);
-      gauge.set(counts.reduce((sum, count) => sum + count, 0));
-    },
-  );
-  const isCaughtUp = () => evaluator.isCaughtUp();
-  const deps = { host, clock, evaluator, isCaughtUp, onLost: lost('instance limit') };
-  return { name: 'instance limit', run: (signal) => watchInstanceLimit(deps, signal) };
 }
 
 function instanceLimitPart(options: PartsOptions): Part {
