@@ -42,14 +42,16 @@ const APPLY_WAIT_MS = 500;
 export function alertRuleMethods(
   deps: AlertRulesDeps,
 ): Pick<ServiceImpl<typeof AlertService>, RuleMethods> {
-  const { host } = deps;
+  const { host, evaluator } = deps;
+  const told = (row: Instance) =>
+    ruleMessage(row, evaluator.room(row.project).unevaluated.get(row.instance) ?? 0);
   return {
     saveAlertRule: (request, context) => saveAlertRule(deps, request, context),
     getAlertRule: ({ name }, context) =>
-      ruleMessage(findRow(host, context, { machine: 'alertRule', name, collection: 'alertRules' })),
+      told(findRow(host, context, { machine: 'alertRule', name, collection: 'alertRules' })),
     listAlertRules(request, context) {
       const page = listRows(host, context, 'alertRule', request);
-      return { rules: page.items.map(ruleMessage), nextPageToken: page.token };
+      return { rules: page.items.map(told), nextPageToken: page.token };
     },
     deleteAlertRule: (request, context) => deleteAlertRule(deps, request, context),
     listAlertInstances: (request, context) => listAlertInstances(deps, request, context),
@@ -77,7 +79,7 @@ async function saveAlertRule(
   });
   const version = Number(answer.version);
   const rule = await appliedRule(host, clock, { project, id: request.id, version });
-  const { name, appliedVersion, syncStatus, syncError } = ruleMessage(rule);
+  const { name, appliedVersion, syncStatus, syncError } = ruleMessage(rule, 0);
   // The version that this request made, also when it is sent again after later edits.
   return { name, version: BigInt(version), appliedVersion, syncStatus, syncError };
 }

@@ -41,7 +41,8 @@ export function requestedSpec(spec: AlertRuleSpec): RequestedRuleSpec {
   };
 }
 
-function specMessage(spec: SavedSpec): MessageInitShape<typeof AlertRuleSpecSchema> {
+/** A spec as it is saved, or as a template has it. */
+export function specMessage(spec: SavedSpec): MessageInitShape<typeof AlertRuleSpecSchema> {
   const { operator, severity, recoveryThreshold, recoverySeconds, labels, ...same } = spec;
   return {
     ...same,
@@ -63,7 +64,8 @@ function syncStatusOf(row: Instance): AlertRule_SyncStatus {
     : AlertRule_SyncStatus.APPLIED;
 }
 
-export function ruleMessage(row: Instance): AlertRule {
+/** `unevaluated`: how many of its instances have no room in the project. */
+export function ruleMessage(row: Instance, unevaluated: number): AlertRule {
   const context = row.context as unknown as AlertRuleContext;
   return create(AlertRuleSchema, {
     name: nameOf(row.project, 'alertRules', row.instance),
@@ -75,6 +77,7 @@ export function ruleMessage(row: Instance): AlertRule {
     createdUnix: unixSeconds(context.createdMs),
     updatedUnix: unixSeconds(context.updatedMs),
     updatedBy: context.updatedBy,
+    unevaluatedInstances: BigInt(unevaluated),
   });
 }
 
