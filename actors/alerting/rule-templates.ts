@@ -1,0 +1,93 @@
+/**
+ * Rules to start from: one for each thing that most people watch (interface, section 2). Each spec
+ * can be saved as it stands. What a template cannot tell is in its description: the limitation of
+ * its metric, from the catalogue, so that it is never said in two ways.
+ */
+import type { AlertRuleSpec } from '../../machines/alert-rule.ts';
+import { metricCatalogue } from '../../streams/metrics/catalogue.ts';
+
+export interface RuleTemplate {
+  readonly id: string;
+  /** What it is for, then what it cannot tell. */
+  readonly description: string;
+  readonly spec: AlertRuleSpec;
+}
+
+type Row = readonly [
+  id: string,
+  purpose: string,
+  condition: Pick<
+    AlertRuleSpec,
+    | 'displayName'
+    | 'metricId'
+    | 'operator'
+    | 'threshold'
+    | 'sustainedSeconds'
+    | 'severity'
+    | 'recoveryThreshold'
+    | 'recoverySeconds'
+  >,
+];
+
+const rows: readonly Row[] = [
+  [
+    'cpu',
+    'All vCPUs together are nearly busy for 10 minutes.',
+    {
+      ...{ displayName: 'CPU is high', metricId: 'cpu_utilization_pct', severity: 'WARNING' },
+      ...{ operator: 'GREATER_THAN', threshold: 90, sustainedSeconds: 600 },
+      ...{ recoveryThreshold: 80, recoverySeconds: 120 },
+    },
+  ],
+  [
+    'guest-memory',
+    'Nearly all of the memory that the guest sees is in use for 10 minutes.',
+    {
+      ...{ displayName: 'Guest memory is nearly used', metricId: 'memory_used_pct' },
+      ...{ operator: 'GREATER_THAN', threshold: 95, sustainedSeconds: 600, severity: 'WARNING' },
+      ...{ recoveryThreshold: 90, recoverySeconds: 120 },
+    },
+  ],
+  [
+    'filesystem-usage',
+    'A mounted file system is nearly full: each mount is watched by itself, where the guest agent reports it.',
+    {
+      ...{ displayName: 'File system is nearly full', metricId: 'filesystem_used_pct' },
+      ...{ operator: 'GREATER_THAN', threshold: 90, sustainedSeconds: 300, severity: 'WARNING' },
+      ...{ recoveryThreshold: 85 },
+    },
+  ],
+  [
+    'unexpected-stop',
+    'A VM stopped although nobody asked it to: it crashed, or its hypervisor lost it. A VM that its owner shut down does not fire.',
+    {
+      ...{ displayName: 'VM stopped unexpectedly', metricId: 'unexpected_stop' },
+      ...{ operator: 'EQUAL', threshold: 1, sustainedSeconds: 0, severity: 'CRITICAL' },
+    },
+  ],
+  [
+    'telemetry-unavailable',
+    'Nothing has been observed of a VM for 5 minutes. This is no statement on the VM itself, and its end is none on any other rule.',
+    {
+      ...{ displayName: 'Telemetry is unavailable', metricId: 'telemetry_age_seconds' },
+      ...{ operator: 'GREATER_THAN', threshold: 300, sustainedSeconds: 0, severity: 'WARNING' },
+    },
+  ],
+];
+
+/** In the order in which they are listed. */
+export const RULE_TEMPLATES: readonly RuleTemplate[] = rows.map(([id, purpose, condition]) => ({
+  id,
+  description: `${purpose} ${limitationOf(condition.metricId)}`,
+  spec: {
+    ...condition,
+    ...{ allVms: true, vmNames: [], enabled: true },
+    ...{ repeatIntervalSeconds: 0, destinationNames: [] },
+  },
+}));
+
+function limitationOf(metricId: string): string {
+  const descriptor = metricCatalogue.get(metricId);
+  if (!descriptor) throw new Error(`A template watches ${metricId}, which is no metric`);
+  return descriptor.limitation;
+}
