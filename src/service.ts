@@ -236,7 +236,10 @@ function buildCore(options: CoreOptions) {
       log.error({ err: error, part: 'evaluator' }, `${what} could not be decided`);
     },
   });
-  const parts = createParts({ ...options, pipeline, datacenters, lost, notifier, contents });
+  const parts = createParts({
+    ...{ ...options, pipeline, datacenters, lost, notifier, contents },
+    publicUrl: () => publicUrl.current,
+  });
   const alerting = createAlerting({
     host,
     known: {

@@ -16,7 +16,7 @@ import type { AuthRoutesDeps } from './http/auth/scope.ts';
 import { createRotateCookie, type RotateCookie } from './http/auth/session-cookie.ts';
 import type { Log } from './log.ts';
 import { MailQueue } from './mail/mail-queue.ts';
-import { createMailer } from './mail/mailer.ts';
+import { createMailer, mailSender } from './mail/mailer.ts';
 import type { Metrics } from './metrics.ts';
 import type { Settings } from './settings.ts';
 
@@ -59,10 +59,9 @@ export function openSignIn(options: SignInOptions): SignIn {
 }
 
 function openMail(options: SignInOptions): MailQueue | undefined {
-  const { smtpUrl, smtpFrom, publicUrl } = options.settings;
+  const { smtpUrl } = options.settings;
   if (smtpUrl === null) return undefined;
-  const host = publicUrl === null ? 'localhost' : new URL(publicUrl).hostname;
-  const mailer = createMailer({ url: smtpUrl, from: smtpFrom ?? `svc@${host}` });
+  const mailer = createMailer({ url: smtpUrl, from: mailSender(options.settings) });
   options.closers.add('mailer', () => mailer.close());
   const queue = new MailQueue({ ...options, mailer });
   options.closers.add('mail queue', () => queue.close());

@@ -9,6 +9,7 @@ import type { DeliveryContext, DeliveryReason } from '../../machines/delivery.ts
 import { isMail, personBehind, whyNotTo } from '../alerting/eligible.ts';
 import { firingDeliveries, mayHaveArrived } from '../alerting/told.ts';
 import type { ProjectView } from '../host-port.ts';
+import type { VmBody } from '../vm-registry.ts';
 
 /** Why a delivery ends without (another) attempt. */
 export type SuppressedReason = Exclude<DeliveryReason, 'EXPIRED' | 'REFUSED'>;
@@ -51,7 +52,7 @@ function recheckRecipient(
 
 /** What was on the wire at the recovery has an outcome since: perhaps it did not arrive. */
 function recheckRecovered(view: ProjectView, delivery: DeliveryContext) {
-  const incident = incidentOf(view, delivery);
+  const { incident } = alertInstanceOf(view, delivery);
   if (incident?.id !== delivery.incident) return undefined;
   for (const told of firingDeliveries(view, delivery, incident.repeats)) {
     if (mayHaveArrived(told)) return undefined;
@@ -59,10 +60,18 @@ function recheckRecovered(view: ProjectView, delivery: DeliveryContext) {
   return 'SUPERSEDED';
 }
 
-function incidentOf(view: ProjectView, { alertInstance }: DeliveryContext) {
+function alertInstanceOf(
+  view: ProjectView,
+  { alertInstance }: DeliveryContext,
+): AlertInstanceContext {
   const row = view.instance('alertInstance', alertInstance);
   if (!row) throw new Error(`Delivery for the unknown alert instance ${alertInstance}`);
-  return (row.context as unknown as AlertInstanceContext).incident;
+  return row.context as unknown as AlertInstanceContext;
+}
+
+function isRetired(view: ProjectView, vm: string): boolean {
+  const body = view.record('vm', vm)?.body as Partial<VmBody> | undefined;
+  return body?.retiredMs !== undefined;
 }
 
 /**
@@ -78,10 +87,12 @@ function isOutdated(view: ProjectView, delivery: DeliveryContext, repeats: numbe
 }
 
 function recheckFiring(view: ProjectView, delivery: DeliveryContext): SuppressedReason | undefined {
-  const incident = incidentOf(view, delivery);
+  const { incident, vm } = alertInstanceOf(view, delivery);
   if (incident?.id !== delivery.incident || incident.recoveredMs !== null) return 'SUPERSEDED';
   if (isOutdated(view, delivery, incident.repeats)) return 'SUPERSEDED';
   if (incident.retiredMs !== null) return incident.retireReason ?? 'RULE_CHANGED';
+  // Its instances are retired right after it, not with it.
+  if (isRetired(view, vm)) return 'VM_DELETED';
   const rule = view.instance('alertRule', delivery.rule);
   if (!rule || rule.final) return 'RULE_DELETED';
   const { evaluationRevision, spec } = rule.context as unknown as AlertRuleContext;

@@ -52,6 +52,17 @@ const SILENCE_MS = 20_000;
 const CONNECTIONS = 2;
 const PORTS: Readonly<Record<string, number>> = { 'smtp:': 587, 'smtps:': 465 };
 
+/** `From` of our mails: as it was set, else a name on the host that clients know. */
+export function mailSender({
+  smtpFrom,
+  publicUrl,
+}: {
+  readonly smtpFrom: string | null;
+  readonly publicUrl: string | null;
+}): string {
+  return smtpFrom ?? `svc@${publicUrl === null ? 'localhost' : new URL(publicUrl).hostname}`;
+}
+
 export function createMailer({ url, from }: MailerOptions): Mailer {
   // RFC 3834, section 5: no automatic answers to what a program sent.
   const defaults = { from, headers: { 'Auto-Submitted': 'auto-generated' } };

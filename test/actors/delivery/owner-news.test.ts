@@ -1,0 +1,163 @@
+/**
+ * A destination that the service paused: its project's owners are told in the project, and each by
+ * mail, once for each pause, though the mail server or the process fails meanwhile.
+ */
+import t from 'tap';
+import type { NoticeBody } from '../../../actors/alerting/notices.ts';
+import { type OwnerMail, tellOwners } from '../../../actors/delivery/owner-news.ts';
+import { createMailer } from '../../../src/mail/mailer.ts';
+import { ownerMails } from '../../../src/mail/owner-mail.ts';
+import { SYSTEM_PROJECT } from '../../../streams/commit/commit.ts';
+import { by, PROJECT } from '../../support/alerting-world.ts';
+import { type DeliveryWorld, delivering, refused } from '../../support/delivery-world.ts';
+import { startMailServer } from '../../support/mail-server.ts';
+
+/** Two owners, one of them locked out, an owner without an address and a viewer. */
+async function withPeople({ host }: DeliveryWorld) {
+  const people = [
+    { id: 'ann', role: 'OWNER', email: 'ann@example.com' },
+    { id: 'ben', role: 'OWNER', email: 'ben@example.com' },
+    { id: 'cleo', role: 'OWNER', email: '' },
+    { id: 'dan', role: 'VIEWER', email: 'dan@example.com' },
+  ];
+  for (const { id, role, email } of people) {
+    await host.submit({
+      ...{ project: SYSTEM_PROJECT, by },
+      decide(draft) {
+        const { at } = draft;
+        draft.start('person', id, { at, displayName: id, email, identity: null });
+        if (id === 'ben') draft.send('person', id, { type: 'disabled', at, reason: 'x', by: 'me' });
+      },
+    });
+    await host.submit({
+      ...{ project: PROJECT, by },
+      decide(draft) {
+        const member = { at: draft.at, project: PROJECT, person: id, role, displayName: id };
+        draft.start('membership', `mem_${id}`, { ...member, email, by: 'me' });
+      },
+    });
+  }
+}
+
+async function paused(t: Parameters<typeof delivering>[0]) {
+  const world = await delivering(t);
+  await withPeople(world);
+  const taken: OwnerMail[] = [];
+  const faults: string[] = [];
+  const answer: { send: () => boolean } = { send: () => true };
+  const start = () =>
+    world.run((signal) =>
+      tellOwners(
+        {
+          ...world,
+          async send(mail) {
+            const isTaken = answer.send();
+            taken.push(mail);
+            return isTaken;
+          },
+          onFault: (what, error) => void faults.push(`${what}: ${error}`),
+        },
+        signal,
+      ),
+    );
+  const pauseIt = async () => {
+    world.notifier.answer = () => refused;
+    await world.fire([`vm-${world.clock.now()}`]);
+    await world.until('paused', () => world.live('destination')[0]?.value === 'paused');
+  };
+  return { ...world, taken, faults, answer, start, pauseIt };
+}
+
+const noticeOf = ({ host }: DeliveryWorld) =>
+  host.view(PROJECT).records('notice', { limit: 9 }).items[0]?.body as NoticeBody | undefined;
+
+t.test('owners who can be written to are told of a pause, once', async (t) => {
+  const world = await paused(t);
+  const stop = world.start();
+  await world.pauseIt();
+  t.match(noticeOf(world), {
+    kind: 'DESTINATION_PAUSED',
+    subject: { collection: 'destinations', id: /^dst_/ },
+    text: 'Nothing is sent to "Hook" any more. Gone. Mend it, then resume it.',
+    endedMs: null,
+  });
+  await world.pass(120_000, 5_000);
+  t.same(
+    world.taken.map(({ to }) => to),
+    ['ann@example.com'],
+  );
+  await stop();
+  world.start();
+  await world.pass(120_000, 5_000);
+  t.equal(world.taken.length, 1, 'nor again after a restart');
+  t.same(world.faults, []);
+});
+
+t.test('a pause that nobody told of is told after a restart, an ended one is not', async (t) => {
+  const world = await paused(t);
+  await world.pauseIt();
+  world.start();
+  await world.pass(10_000, 5_000);
+  t.equal(world.taken.length, 1);
+  const again = await paused(t);
+  await again.pauseIt();
+  await again.host.submit({
+    ...{ project: PROJECT, by },
+    decide(draft) {
+      const [notice] = draft.records('notice', { limit: 1 }).items;
+      if (notice) draft.putRecord({ ...notice, body: { ...notice.body, endedMs: draft.at } });
+    },
+  });
+  again.start();
+  await again.pass(10_000, 5_000);
+  t.same(again.taken, []);
+});
+
+t.test('a mail that was not taken is tried again under the same key, for a day', async (t) => {
+  const world = await paused(t);
+  const stop = world.start();
+  world.answer.send = () => {
+    throw new Error('The mail server is away');
+  };
+  await world.pauseIt();
+  await world.pass(180_000, 5_000);
+  t.same(world.taken, []);
+  t.match(world.faults, [/telling the owners of demo: Error: The mail server is away/, /./, /./]);
+  world.answer.send = () => true;
+  await world.pass(65_000, 5_000);
+  t.match(world.taken, [
+    { to: 'ann@example.com', key: /^destination-paused-dst_\w+\.\d+\.mem_ann$/ },
+  ]);
+  await stop();
+  const late = await paused(t);
+  await late.pauseIt();
+  late.clock.jump(24 * 3_600_000);
+  late.start();
+  await late.pass(10_000, 5_000);
+  t.same(late.taken, [], 'what is a day old is no news');
+});
+
+t.test('the mail says what was paused, and how to start it again', async (t) => {
+  const server = await startMailServer(t);
+  const mailer = createMailer({ url: server.url, from: 'svc@example.com' });
+  t.teardown(() => mailer.close());
+  const send = ownerMails({ mailer, origin: () => 'https://svc.example.com' });
+  const notice: NoticeBody = {
+    ...{ kind: 'DESTINATION_PAUSED', text: 'Nothing is sent to "Hook" any more. Gone.' },
+    ...{ subject: { collection: 'destinations', id: 'dst_1' }, raisedMs: 1, endedMs: null },
+  };
+  const mail = { to: 'ann@example.com', project: 'demo', notice, key: 'k.1.mem_1' };
+  t.equal(await send(mail), true);
+  const [taken] = server.mails;
+  t.same(taken?.to, ['ann@example.com']);
+  t.match(taken?.source, /^Message-ID: <k\.1\.mem_1@svc\.example\.com>$/m);
+  t.match(taken?.source, /Subject: Notifications of demo are paused/);
+  t.match(
+    taken?.source.replaceAll('=\n', ''),
+    /svc destinations resume projects\/demo\/destinations\/dst_1/,
+  );
+  server.refuseWith = 550;
+  t.equal(await send(mail), false, 'never to be taken');
+  server.refuseWith = 450;
+  await t.rejects(send(mail), { isPermanent: false });
+});
