@@ -3,7 +3,7 @@
  * arbitrary start, folded at once, and the edges read back as short lines, so that a test shows
  * what was observed and what was told.
  */
-import type { Edge, EvaluationRule, LogEntry } from '../../streams/evaluation/entry.ts';
+import type { Census, Edge, EvaluationRule, LogEntry } from '../../streams/evaluation/entry.ts';
 import {
   createState,
   type EvaluationSeed,
@@ -32,6 +32,7 @@ export interface ShortRow {
   readonly sequence?: number;
   readonly vcpus?: number;
   readonly state?: number;
+  readonly stateReason?: string;
 }
 
 /** A batch of these rows, received at `receivedAt` seconds. */
@@ -47,7 +48,7 @@ export function batchOf(receivedAt: number, rows: readonly ShortRow[]): SampleBa
       boot: row.boot ?? 'boot-1',
       vcpus: row.vcpus ?? Number.NaN,
       state: row.state ?? 1,
-      stateReason: '',
+      stateReason: row.stateReason ?? '',
       series: Object.keys(values),
       values: Object.values(values),
     });
@@ -103,8 +104,9 @@ export class EvaluationWorld {
     return times.flatMap((at) => this.rows([{ at, cpu: value }]));
   }
 
-  tick(at: number): string[] {
-    return this.entry({ kind: 'tick', atMs: START_MS + at * 1000 });
+  tick(at: number, census?: Census): string[] {
+    const atMs = START_MS + at * 1000;
+    return this.entry({ kind: 'tick', atMs, ...(census && { census }) });
   }
 
   /** A marker; rules catch up over everything folded before it. */
