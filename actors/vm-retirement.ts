@@ -33,7 +33,10 @@ export type RetireRefusal = 'UNKNOWN_VM' | 'OTHER_DATACENTER';
 export const RETIRE_MAX = 200;
 
 /** Retires VMs; each by itself may be refused. Throws what the host's submit throws. */
-export function retireVms(host: Host, request: RetireVms): Promise<Committed<RetiredVms>> {
+export function retireVms(
+  host: Pick<Host, 'submit'>,
+  request: RetireVms,
+): Promise<Committed<RetiredVms>> {
   const { vms, datacenter, ...submission } = request;
   return host.submit({
     ...submission,

@@ -3,21 +3,24 @@
  * unreadable refuses the request with its index; readings that cannot be true are ingest's to
  * refuse, one by one.
  */
-import type { ServiceImpl } from '@connectrpc/connect';
+import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import type { Host } from '../../actors/host-port.ts';
 import type { Ingest, IngestRow } from '../../actors/ingest-port.ts';
+import { RETIRE_MAX, retireVms } from '../../actors/vm-retirement.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import { type SeriesKey, VM_STATES } from '../../streams/samples/batch.ts';
 import { seriesKey } from '../../streams/samples/series-key.ts';
 import {
   type IngestService,
+  type RetireVmsRequest,
+  RetireVmsRequestSchema,
   type Row,
   Row_State,
   type Value,
 } from '../gen/svc/ingest/v1/ingest_pb.ts';
-import { credentialOf, within } from './caller.ts';
+import { credentialOf, requestKeyOf, within } from './caller.ts';
 import { projectExists, reachOf, writesAnywhere } from './ingest-reach.ts';
-import { ID, parseName, parseProjectName } from './resource-name.ts';
+import { ID, nameOf, parseName, parseProjectName } from './resource-name.ts';
 
 export const BATCH_ID_LENGTH_MAX = 128;
 export const TEXT_LENGTH_MAX = 200;
@@ -30,7 +33,7 @@ export function ingestService({
   host,
 }: {
   readonly ingest: Ingest;
-  readonly host: Pick<Host, 'view'>;
+  readonly host: Pick<Host, 'view' | 'submit'>;
 }): ServiceImpl<typeof IngestService> {
   return {
     async writeSamples(request, context) {
@@ -47,6 +50,37 @@ export function ingestService({
         rejected: answer.rejected.map((one) => ({ ...one })),
       };
     },
+    retireVms: (request, context) => retire(host, request, context),
+  };
+}
+
+/** A collector tells of its data center's VMs alone, as of their samples. */
+async function retire(
+  host: Pick<Host, 'view' | 'submit'>,
+  request: RetireVmsRequest,
+  context: HandlerContext,
+) {
+  const project = within(context, parseProjectName('projectName', request.projectName));
+  const sender = credentialOf(context);
+  const { name, datacenter } = sender;
+  if (sender.kind === 'vm') {
+    const message = 'The key of an agent reports one VM from inside it, and cannot retire any';
+    throw new Refusal('MISSING_CAPABILITY', message);
+  }
+  if (writesAnywhere(sender) && !projectExists(host, project)) throw noProject(project);
+  const { vmNames } = request;
+  if (vmNames.length === 0 || vmNames.length > RETIRE_MAX) {
+    throw invalid('vmNames', `has ${vmNames.length} names: 1 to ${RETIRE_MAX}`);
+  }
+  const ids = new Map(vmNames.map((vm, i) => [vmIdOf(project, vm, `vmNames[${i}]`), vm]));
+  const { answer } = await retireVms(host, {
+    ...{ project, vms: [...ids.keys()], by: { kind: 'collector' as const, name } },
+    request: requestKeyOf(context, RetireVmsRequestSchema, request),
+    ...(datacenter !== null && { datacenter }),
+  });
+  return {
+    retiredVmNames: answer.retired.map((vm) => nameOf(project, 'vms', vm)),
+    refused: answer.refused.map(({ vm, reason }) => ({ vmName: ids.get(vm) ?? vm, reason })),
   };
 }
 
@@ -66,7 +100,7 @@ function decodeRow(project: string, row: Row, at: string): IngestRow {
   checkText(`${at}.stateReason`, row.stateReason, TEXT_LENGTH_MAX);
   checkText(`${at}.displayName`, row.displayName, TEXT_LENGTH_MAX);
   return {
-    vm: vmIdOf(project, row.vmName, at),
+    vm: vmIdOf(project, row.vmName, `${at}.vmName`),
     observedMs: Number(row.observedUnixMs),
     sequence: Number(row.sequence),
     boot: row.bootId,
@@ -82,11 +116,11 @@ function decodeRow(project: string, row: Row, at: string): IngestRow {
 const ID_ALONE = new RegExp(`^${ID}$`);
 
 /** A sender that may write anywhere says once where: rows of two projects are a mistake of its own. */
-function vmIdOf(project: string, name: string, at: string): string {
+function vmIdOf(project: string, name: string, field: string): string {
   if (ID_ALONE.test(name)) return name;
-  const named = parseName(`${at}.vmName`, name, 'vms');
+  const named = parseName(field, name, 'vms');
   if (named.project === project) return named.id;
-  const message = `${at}.vmName names a VM of another project than the request, projects/${project}`;
+  const message = `${field} names a VM of another project than the request, projects/${project}`;
   throw new Refusal('PROJECT_BOUNDARY', message);
 }
 

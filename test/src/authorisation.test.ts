@@ -44,6 +44,7 @@ const groups: readonly Group[] = [
       ...['Alert/ListAlertInstances', 'Alert/ListIncidents', 'Alert/GetIncident'],
       ...['Alert/WatchIncidents', 'Alert/ListDeliveries', 'Alert/GetDelivery'],
       'Alert/ExplainIncident',
+      'Alert/ListAlertRuleTemplates',
       'Alert/PreviewAlertRule',
       ...['Audit/ListMachines', 'Audit/GetMachine', 'Audit/ListTransitions'],
     ],
@@ -65,6 +66,13 @@ const groups: readonly Group[] = [
     methods: ['Ingest/WriteSamples'],
     //   nobody  personal   reader     writer     ci         collector agent
     who: `sign-in capability capability capability capability yes       yes
+          capability capability capability capability capability`,
+  },
+  {
+    name: 'VMs that are no more',
+    methods: ['Ingest/RetireVms'],
+    //   nobody  personal   reader     writer     ci         collector agent
+    who: `sign-in capability capability capability capability yes       capability
           capability capability capability capability capability`,
   },
   {
@@ -228,7 +236,7 @@ t.test('What a caller may do in its project, it may do in no other, there or not
           t.equal(seen, 'boundary', `${caller}: ${name} in ${project}`);
         }
       }
-      const isIngest = name === 'Ingest/WriteSamples';
+      const isIngest = name.startsWith('Ingest/');
       const refused = name === 'Automation/ListPermissionTemplates' ? 'boundary' : 'capability';
       const isHuman = getOption(method, policy).access === Policy_Access.HUMAN;
       const seen = await world.callAs(method, everywhere, { project: 'other' });

@@ -71,7 +71,8 @@ async function openSide(t: Test, fast: boolean): Promise<Side> {
       return behaviour.write(request);
     },
   };
-  const host = { appliedSequence: () => 42, waitFor: async () => {}, view };
+  const submit = async () => Promise.reject(new Error('Nothing is submitted here'));
+  const host = { appliedSequence: () => 42, waitFor: async () => {}, view, submit };
   const deps = { ingest, authenticator, host, metrics, clock: systemClock, log: silentLog };
   const server = await openHttpServer({
     ...deps,

@@ -13,7 +13,152 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file svc/ingest/v1/ingest.proto.
  */
 export const file_svc_ingest_v1_ingest: GenFile = /*@__PURE__*/
-  fileDesc("ChpzdmMvaW5nZXN0L3YxL2luZ2VzdC5wcm90bxINc3ZjLmluZ2VzdC52MSJfChNXcml0ZVNhbXBsZXNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIQCghiYXRjaF9pZBgCIAEoCRIgCgRyb3dzGAMgAygLMhIuc3ZjLmluZ2VzdC52MS5Sb3cizAIKA1JvdxIPCgd2bV9uYW1lGAEgASgJEhgKEG9ic2VydmVkX3VuaXhfbXMYAiABKAMSDwoHYm9vdF9pZBgDIAEoCRIQCghzZXF1ZW5jZRgEIAEoAxISCgV2Y3B1cxgFIAEoBUgAiAEBEicKBXN0YXRlGAYgASgOMhguc3ZjLmluZ2VzdC52MS5Sb3cuU3RhdGUSFAoMc3RhdGVfcmVhc29uGAcgASgJEiQKBnZhbHVlcxgIIAMoCzIULnN2Yy5pbmdlc3QudjEuVmFsdWUSFAoMZGlzcGxheV9uYW1lGAkgASgJIl4KBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASCwoHUlVOTklORxABEgoKBlBBVVNFRBACEgsKB1NUT1BQRUQQAxILCgdDUkFTSEVEEAQSCwoHVU5LTk9XThAFQggKBl92Y3B1cyKHAQoFVmFsdWUSDgoGc2VyaWVzGAEgASgJEjAKBmxhYmVscxgCIAMoCzIgLnN2Yy5pbmdlc3QudjEuVmFsdWUuTGFiZWxzRW50cnkSDQoFdmFsdWUYAyABKAEaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJnChRXcml0ZVNhbXBsZXNSZXNwb25zZRIQCghhY2NlcHRlZBgBIAEoAxISCgpkdXBsaWNhdGVzGAIgASgDEikKCHJlamVjdGVkGAMgAygLMhcuc3ZjLmluZ2VzdC52MS5SZWplY3RlZCI3CghSZWplY3RlZBILCgNyb3cYASABKAUSDgoGc2VyaWVzGAIgASgJEg4KBnJlYXNvbhgDIAEoCTJyCg1Jbmdlc3RTZXJ2aWNlEmEKDFdyaXRlU2FtcGxlcxIiLnN2Yy5pbmdlc3QudjEuV3JpdGVTYW1wbGVzUmVxdWVzdBojLnN2Yy5pbmdlc3QudjEuV3JpdGVTYW1wbGVzUmVzcG9uc2UiCIq1GAQIAxABYgZwcm90bzM", [file_svc_options_v1_policy]);
+  fileDesc("ChpzdmMvaW5nZXN0L3YxL2luZ2VzdC5wcm90bxINc3ZjLmluZ2VzdC52MSJOChBSZXRpcmVWbXNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEhAKCHZtX25hbWVzGAMgAygJIlgKEVJldGlyZVZtc1Jlc3BvbnNlEhgKEHJldGlyZWRfdm1fbmFtZXMYASADKAkSKQoHcmVmdXNlZBgCIAMoCzIYLnN2Yy5pbmdlc3QudjEuUmVmdXNlZFZtIiwKCVJlZnVzZWRWbRIPCgd2bV9uYW1lGAEgASgJEg4KBnJlYXNvbhgCIAEoCSJfChNXcml0ZVNhbXBsZXNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIQCghiYXRjaF9pZBgCIAEoCRIgCgRyb3dzGAMgAygLMhIuc3ZjLmluZ2VzdC52MS5Sb3cizAIKA1JvdxIPCgd2bV9uYW1lGAEgASgJEhgKEG9ic2VydmVkX3VuaXhfbXMYAiABKAMSDwoHYm9vdF9pZBgDIAEoCRIQCghzZXF1ZW5jZRgEIAEoAxISCgV2Y3B1cxgFIAEoBUgAiAEBEicKBXN0YXRlGAYgASgOMhguc3ZjLmluZ2VzdC52MS5Sb3cuU3RhdGUSFAoMc3RhdGVfcmVhc29uGAcgASgJEiQKBnZhbHVlcxgIIAMoCzIULnN2Yy5pbmdlc3QudjEuVmFsdWUSFAoMZGlzcGxheV9uYW1lGAkgASgJIl4KBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASCwoHUlVOTklORxABEgoKBlBBVVNFRBACEgsKB1NUT1BQRUQQAxILCgdDUkFTSEVEEAQSCwoHVU5LTk9XThAFQggKBl92Y3B1cyKHAQoFVmFsdWUSDgoGc2VyaWVzGAEgASgJEjAKBmxhYmVscxgCIAMoCzIgLnN2Yy5pbmdlc3QudjEuVmFsdWUuTGFiZWxzRW50cnkSDQoFdmFsdWUYAyABKAEaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJnChRXcml0ZVNhbXBsZXNSZXNwb25zZRIQCghhY2NlcHRlZBgBIAEoAxISCgpkdXBsaWNhdGVzGAIgASgDEikKCHJlamVjdGVkGAMgAygLMhcuc3ZjLmluZ2VzdC52MS5SZWplY3RlZCI3CghSZWplY3RlZBILCgNyb3cYASABKAUSDgoGc2VyaWVzGAIgASgJEg4KBnJlYXNvbhgDIAEoCTLMAQoNSW5nZXN0U2VydmljZRJhCgxXcml0ZVNhbXBsZXMSIi5zdmMuaW5nZXN0LnYxLldyaXRlU2FtcGxlc1JlcXVlc3QaIy5zdmMuaW5nZXN0LnYxLldyaXRlU2FtcGxlc1Jlc3BvbnNlIgiKtRgECAMQARJYCglSZXRpcmVWbXMSHy5zdmMuaW5nZXN0LnYxLlJldGlyZVZtc1JlcXVlc3QaIC5zdmMuaW5nZXN0LnYxLlJldGlyZVZtc1Jlc3BvbnNlIgiKtRgECAMQAWIGcHJvdG8z", [file_svc_options_v1_policy]);
+
+/**
+ * @generated from message svc.ingest.v1.RetireVmsRequest
+ */
+export type RetireVmsRequest = Message<"svc.ingest.v1.RetireVmsRequest"> & {
+  /**
+   * `projects/p`.
+   *
+   * @generated from field: string project_name = 1;
+   */
+  projectName: string;
+
+  /**
+   * A UUID; the very same request under it is answered as before.
+   *
+   * @generated from field: string request_id = 2;
+   */
+  requestId: string;
+
+  /**
+   * Full VM resource names, or ids alone; 1 to 200.
+   *
+   * @generated from field: repeated string vm_names = 3;
+   */
+  vmNames: string[];
+};
+
+/**
+ * @generated from message svc.ingest.v1.RetireVmsRequest
+ */
+export type RetireVmsRequestJson = {
+  /**
+   * `projects/p`.
+   *
+   * @generated from field: string project_name = 1;
+   */
+  projectName?: string;
+
+  /**
+   * A UUID; the very same request under it is answered as before.
+   *
+   * @generated from field: string request_id = 2;
+   */
+  requestId?: string;
+
+  /**
+   * Full VM resource names, or ids alone; 1 to 200.
+   *
+   * @generated from field: repeated string vm_names = 3;
+   */
+  vmNames?: string[];
+};
+
+/**
+ * Describes the message svc.ingest.v1.RetireVmsRequest.
+ * Use `create(RetireVmsRequestSchema)` to create a new message.
+ */
+export const RetireVmsRequestSchema: GenMessage<RetireVmsRequest, {jsonType: RetireVmsRequestJson}> = /*@__PURE__*/
+  messageDesc(file_svc_ingest_v1_ingest, 0);
+
+/**
+ * @generated from message svc.ingest.v1.RetireVmsResponse
+ */
+export type RetireVmsResponse = Message<"svc.ingest.v1.RetireVmsResponse"> & {
+  /**
+   * Full names of those that this request retired; what had been retired before is in neither list.
+   *
+   * @generated from field: repeated string retired_vm_names = 1;
+   */
+  retiredVmNames: string[];
+
+  /**
+   * @generated from field: repeated svc.ingest.v1.RefusedVm refused = 2;
+   */
+  refused: RefusedVm[];
+};
+
+/**
+ * @generated from message svc.ingest.v1.RetireVmsResponse
+ */
+export type RetireVmsResponseJson = {
+  /**
+   * Full names of those that this request retired; what had been retired before is in neither list.
+   *
+   * @generated from field: repeated string retired_vm_names = 1;
+   */
+  retiredVmNames?: string[];
+
+  /**
+   * @generated from field: repeated svc.ingest.v1.RefusedVm refused = 2;
+   */
+  refused?: RefusedVmJson[];
+};
+
+/**
+ * Describes the message svc.ingest.v1.RetireVmsResponse.
+ * Use `create(RetireVmsResponseSchema)` to create a new message.
+ */
+export const RetireVmsResponseSchema: GenMessage<RetireVmsResponse, {jsonType: RetireVmsResponseJson}> = /*@__PURE__*/
+  messageDesc(file_svc_ingest_v1_ingest, 1);
+
+/**
+ * @generated from message svc.ingest.v1.RefusedVm
+ */
+export type RefusedVm = Message<"svc.ingest.v1.RefusedVm"> & {
+  /**
+   * As in the request.
+   *
+   * @generated from field: string vm_name = 1;
+   */
+  vmName: string;
+
+  /**
+   * `UNKNOWN_VM` (never reported in this project), `OTHER_DATACENTER`.
+   *
+   * @generated from field: string reason = 2;
+   */
+  reason: string;
+};
+
+/**
+ * @generated from message svc.ingest.v1.RefusedVm
+ */
+export type RefusedVmJson = {
+  /**
+   * As in the request.
+   *
+   * @generated from field: string vm_name = 1;
+   */
+  vmName?: string;
+
+  /**
+   * `UNKNOWN_VM` (never reported in this project), `OTHER_DATACENTER`.
+   *
+   * @generated from field: string reason = 2;
+   */
+  reason?: string;
+};
+
+/**
+ * Describes the message svc.ingest.v1.RefusedVm.
+ * Use `create(RefusedVmSchema)` to create a new message.
+ */
+export const RefusedVmSchema: GenMessage<RefusedVm, {jsonType: RefusedVmJson}> = /*@__PURE__*/
+  messageDesc(file_svc_ingest_v1_ingest, 2);
 
 /**
  * @generated from message svc.ingest.v1.WriteSamplesRequest
@@ -68,7 +213,7 @@ export type WriteSamplesRequestJson = {
  * Use `create(WriteSamplesRequestSchema)` to create a new message.
  */
 export const WriteSamplesRequestSchema: GenMessage<WriteSamplesRequest, {jsonType: WriteSamplesRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_ingest_v1_ingest, 0);
+  messageDesc(file_svc_ingest_v1_ingest, 3);
 
 /**
  * One VM's readings at one observation time.
@@ -205,7 +350,7 @@ export type RowJson = {
  * Use `create(RowSchema)` to create a new message.
  */
 export const RowSchema: GenMessage<Row, {jsonType: RowJson}> = /*@__PURE__*/
-  messageDesc(file_svc_ingest_v1_ingest, 1);
+  messageDesc(file_svc_ingest_v1_ingest, 4);
 
 /**
  * @generated from enum svc.ingest.v1.Row.State
@@ -258,7 +403,7 @@ export type Row_StateJson = "STATE_UNSPECIFIED" | "RUNNING" | "PAUSED" | "STOPPE
  * Describes the enum svc.ingest.v1.Row.State.
  */
 export const Row_StateSchema: GenEnum<Row_State, Row_StateJson> = /*@__PURE__*/
-  enumDesc(file_svc_ingest_v1_ingest, 1, 0);
+  enumDesc(file_svc_ingest_v1_ingest, 4, 0);
 
 /**
  * @generated from message svc.ingest.v1.Value
@@ -309,7 +454,7 @@ export type ValueJson = {
  * Use `create(ValueSchema)` to create a new message.
  */
 export const ValueSchema: GenMessage<Value, {jsonType: ValueJson}> = /*@__PURE__*/
-  messageDesc(file_svc_ingest_v1_ingest, 2);
+  messageDesc(file_svc_ingest_v1_ingest, 5);
 
 /**
  * @generated from message svc.ingest.v1.WriteSamplesResponse
@@ -364,7 +509,7 @@ export type WriteSamplesResponseJson = {
  * Use `create(WriteSamplesResponseSchema)` to create a new message.
  */
 export const WriteSamplesResponseSchema: GenMessage<WriteSamplesResponse, {jsonType: WriteSamplesResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_ingest_v1_ingest, 3);
+  messageDesc(file_svc_ingest_v1_ingest, 6);
 
 /**
  * @generated from message svc.ingest.v1.Rejected
@@ -429,7 +574,7 @@ export type RejectedJson = {
  * Use `create(RejectedSchema)` to create a new message.
  */
 export const RejectedSchema: GenMessage<Rejected, {jsonType: RejectedJson}> = /*@__PURE__*/
-  messageDesc(file_svc_ingest_v1_ingest, 4);
+  messageDesc(file_svc_ingest_v1_ingest, 7);
 
 /**
  * Where collectors write.
@@ -446,6 +591,18 @@ export const IngestService: GenService<{
     methodKind: "unary";
     input: typeof WriteSamplesRequestSchema;
     output: typeof WriteSamplesResponseSchema;
+  },
+  /**
+   * Says that VMs are no more. Their alert instances are retired without a recovery, an agent's key
+   * ends, and they are listed no longer; their history stays readable for its time. A later row
+   * makes a VM known anew. Not for agents: a guest does not know that its VM was deleted.
+   *
+   * @generated from rpc svc.ingest.v1.IngestService.RetireVms
+   */
+  retireVms: {
+    methodKind: "unary";
+    input: typeof RetireVmsRequestSchema;
+    output: typeof RetireVmsResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_svc_ingest_v1_ingest, 0);
