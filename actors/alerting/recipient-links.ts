@@ -6,7 +6,6 @@
 import type { Actor } from '../../streams/commit/commit.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import type { Host } from '../host-port.ts';
-import { sameDigest } from '../identity/sign-in-secrets.ts';
 import type { RecipientLinks, RecipientTokens } from './destinations-port.ts';
 import { recipientOf } from './recipients.ts';
 
@@ -29,10 +28,6 @@ export function createRecipientLinks({ host, tokens }: RecipientLinksDeps): Reci
         project: found.project,
         by: byVerificationLink,
         decide(draft) {
-          const row = draft.instance('recipient', id);
-          if (!row || row.final || !sameDigest(recipientOf(row).tokenHash, tokenHash)) {
-            throw deadLink();
-          }
           const event = { type: 'verified', at: draft.at, tokenHash };
           if (!draft.send('recipient', id, event).changed) throw deadLink();
         },

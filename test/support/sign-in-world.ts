@@ -3,6 +3,7 @@
  * server of 127.0.0.1, time on a virtual clock. `Browser` keeps cookies as a browser does; Origin
  * and Sec-Fetch-Site are what the test says.
  */
+import type { FastifyInstance } from 'fastify';
 import type { Test } from 'tap';
 import type { IssuedLink, Members, People } from '../../actors/identity/people-port.ts';
 import { createIdentities } from '../../src/auth/people.ts';
@@ -10,8 +11,8 @@ import { Closers } from '../../src/closers.ts';
 import { loadConfig } from '../../src/config.ts';
 import { createHealth } from '../../src/health.ts';
 import { openHttpServer } from '../../src/http/server.ts';
-import { createLog } from '../../src/log.ts';
-import { createMetrics } from '../../src/metrics.ts';
+import { createLog, type Log } from '../../src/log.ts';
+import { createMetrics, type Metrics } from '../../src/metrics.ts';
 import { openSignIn, type SignIn } from '../../src/sign-in.ts';
 import { startWorld, tester, type World } from './credential-world.ts';
 
@@ -34,11 +35,24 @@ export interface SignInWorld extends World {
   stop(): Promise<void>;
 }
 
-/** Ends with the test. `wrap` stands in for a part of the people, for faults. */
+/** What routes beside those of signing in are built on. */
+export interface SignInWorldParts extends World {
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly mail: SignIn['mail'];
+  readonly deriveKey: (purpose: string) => Uint8Array;
+  readonly origin: () => string;
+}
+
+/**
+ * Ends with the test. `wrap` stands in for a part of the people, for faults; `addRoutes` adds
+ * routes of other parts.
+ */
 export async function startSignInWorld(
   t: Test,
   environment: Readonly<Record<string, string>> = {},
   wrap: (people: People) => People = (people) => people,
+  addRoutes: (app: FastifyInstance, parts: SignInWorldParts) => Promise<void> = async () => {},
 ): Promise<SignInWorld> {
   const world = await startWorld(t);
   const { clock, random, host } = world;
@@ -69,7 +83,11 @@ export async function startSignInWorld(
   const server = await openHttpServer({
     ...{ ...base, host, health },
     readGate: async () => undefined,
-    addRoutes: (app) => signIn.addRoutes(app),
+    async addRoutes(app) {
+      await signIn.addRoutes(app);
+      const origin = () => address.current;
+      await addRoutes(app, { ...world, log, metrics, mail: signIn.mail, deriveKey, origin });
+    },
   });
   address.current = server.baseUrl;
   // The virtual clock would never cut off a connection that a test keeps.
