@@ -32,6 +32,7 @@ import { collectorRoutes } from './admin/collector-routes.ts';
 import { historyRoutes } from './admin/history-routes.ts';
 import { identityRoutes } from './admin/identity-routes.ts';
 import { recordingRoutes } from './admin/recording-routes.ts';
+import { projectLimitRoutes } from './admin/project-limit-routes.ts';
 import { restoredRoutes } from './admin/restored-routes.ts';
 import { openAccessTokens } from './auth/access-tokens.ts';
 import { createAuthenticator } from './auth/authenticator.ts';
@@ -124,6 +125,7 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
   admin?.add(collectorRoutes({ ...base, ...edges, host }));
   admin?.add(transitionRoutes(host));
   admin?.add(restoredRoutes(host));
+  admin?.add(projectLimitRoutes({ host, evaluator: core.evaluator }));
   admin?.add(recordingRoutes({ ...base, ...storage, projects: () => host.projects() }));
 
   const demoOptions = { ...base, ...edges, host, dataFolder: settings.data };

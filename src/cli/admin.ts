@@ -11,6 +11,7 @@ import type { AdminAct } from './admin-act.ts';
 import { auditActs } from './admin-audit.ts';
 import { collectorActs } from './admin-collectors.ts';
 import { identityActs } from './admin-identity.ts';
+import { limitActs } from './admin-limits.ts';
 import { restoredActs } from './admin-restored.ts';
 import { requestIdOption } from './client/action.ts';
 import { type Input, type Option, parseInput } from './client/arguments.ts';
@@ -24,6 +25,7 @@ const acts: readonly AdminAct[] = [
   ...identityActs,
   ...collectorActs,
   ...auditActs,
+  ...limitActs,
   ...restoredActs,
 ];
 

@@ -1,0 +1,99 @@
+/**
+ * Limits of a project, and VMs that are no more, by the operator: what a project may take up, and
+ * the end of a VM that no collector can tell of any more.
+ */
+import { limitsOf, type ProjectLimits, setLimits } from '../../actors/alerting/limits.ts';
+import type { EvaluatorView } from '../../actors/evaluator-port.ts';
+import type { Host } from '../../actors/host-port.ts';
+import { projectRecord } from '../../actors/identity/members.ts';
+import { retireVms } from '../../actors/vm-retirement.ts';
+import { Refusal } from '../../streams/refusal.ts';
+import type { AdminRoutes } from './admin-server.ts';
+import { type Body, changeOf, optionalText, text } from './operator.ts';
+
+export const PROJECT_LIMIT_PATHS = {
+  show: '/v1/project-limits/show',
+  set: '/v1/project-limits/set',
+  retireVm: '/v1/vms/retire',
+} as const;
+
+/** What a project may have, and what it has now. */
+export interface ToldLimits {
+  readonly project: string;
+  readonly limits: ProjectLimits;
+  readonly used: ProjectLimits;
+  /** Instances that are not evaluated, because the limit is reached. */
+  readonly unevaluated: number;
+}
+
+export interface RetiredVmAnswer {
+  readonly vm: string;
+  /** false: it had been retired before. */
+  readonly isNew: boolean;
+}
+
+export interface ProjectLimitRouteDeps {
+  readonly host: Host;
+  readonly evaluator: Pick<EvaluatorView, 'room'>;
+}
+
+export function projectLimitRoutes(deps: ProjectLimitRouteDeps): AdminRoutes {
+  return {
+    [PROJECT_LIMIT_PATHS.show]: async (_signal, _onProgress, body) =>
+      told(deps, projectOf(deps.host, body)),
+    [PROJECT_LIMIT_PATHS.set]: (_signal, _onProgress, body) => set(deps, body),
+    [PROJECT_LIMIT_PATHS.retireVm]: (_signal, _onProgress, body) => retire(deps, body),
+  };
+}
+
+function projectOf(host: Host, body: Body): string {
+  const project = text(body, 'project').replace(/^projects\//, '');
+  projectRecord(host.view(project), project);
+  return project;
+}
+
+function told({ host, evaluator }: ProjectLimitRouteDeps, project: string): ToldLimits {
+  const view = host.view(project);
+  const { evaluated, unevaluated } = evaluator.room(project);
+  const used = {
+    rules: view.countInstances('alertRule', { final: false }),
+    destinations: view.countInstances('destination', { final: false }),
+    instances: evaluated,
+  };
+  const without = [...unevaluated.values()].reduce((sum, count) => sum + count, 0);
+  return { project, limits: limitsOf(view), used, unevaluated: without };
+}
+
+const NAMES = ['rules', 'destinations', 'instances'] as const;
+
+async function set(deps: ProjectLimitRouteDeps, body: Body): Promise<ToldLimits> {
+  const project = projectOf(deps.host, body);
+  const change: Partial<Record<keyof ProjectLimits, number>> = {};
+  for (const name of NAMES) {
+    const given = optionalText(body, name);
+    if (given !== undefined) change[name] = Number(given);
+  }
+  if (Object.keys(change).length === 0) {
+    const message = 'Nothing is to be set: give --rules, --destinations or --instances';
+    throw new Refusal('INVALID_FIELD', message, { field: 'rules' });
+  }
+  await deps.host.submit({
+    project,
+    ...changeOf(PROJECT_LIMIT_PATHS.set, body),
+    decide: (draft) => ({ ...setLimits(draft, change) }),
+  });
+  return told(deps, project);
+}
+
+async function retire({ host }: ProjectLimitRouteDeps, body: Body): Promise<RetiredVmAnswer> {
+  const project = projectOf(host, body);
+  const given = text(body, 'vm');
+  const prefix = `projects/${project}/vms/`;
+  const vm = given.startsWith(prefix) ? given.slice(prefix.length) : given;
+  const change = changeOf(PROJECT_LIMIT_PATHS.retireVm, body);
+  const { answer } = await retireVms(host, { project, ...change, vms: [vm] });
+  if (answer.refused.length > 0) {
+    throw new Refusal('NOT_FOUND', `There is no VM ${given} in projects/${project}`);
+  }
+  return { vm: prefix + vm, isNew: answer.retired.length > 0 };
+}
