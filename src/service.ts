@@ -58,9 +58,11 @@ import { openHttpServer } from './http/server.ts';
 import { stopSignal } from './http/stop-signal.ts';
 import { openKeylessCi } from './keyless-ci.ts';
 import type { Log } from './log.ts';
+import { mailSender } from './mail/mailer.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { openNotifier, renderers } from './notifiers/channels.ts';
 import { createContents, sealedText } from './notifiers/contents.ts';
+import { openEmail } from './notifiers/email/open-email.ts';
 import { AddressGuard } from './notifiers/http/address-guard.ts';
 import type { Resolve } from './notifiers/http/guarded-agent.ts';
 import { countLostWork, createParts, type LostWork } from './parts.ts';
@@ -219,8 +221,12 @@ function buildCore(options: CoreOptions) {
   const sealed = sealedText(secrets);
   const publicUrl = { current: settings.publicUrl ?? '' };
   const { resolve } = options.ports;
+  const email = openEmail({
+    ...{ ...options, smtpUrl: settings.smtpUrl, from: mailSender(settings) },
+    publicUrl: () => publicUrl.current,
+  });
   const notifier = openNotifier({
-    ...{ guard, clock, ...(resolve && { resolve }) },
+    ...{ guard, clock, ...(resolve && { resolve }), ...(email && { email }) },
     onRefusedAddress: (sentence) => log.warn({ part: 'notifier' }, `Not called: ${sentence}`),
   });
   closers.add('notifier', () => notifier.close());

@@ -1,10 +1,15 @@
 /**
  * Mail to the one server of SVC_SMTP_URL, by nodemailer. It may read no file and fetch no address
  * for a message, whatever the message says; every wait has an end; mails, whose links sign people in,
- * and a password go over TLS alone, unless the server is on this machine. Plain text only, nothing that tells whether it was read.
+ * and a password go over TLS alone, unless the server is on this machine. Nothing in a mail tells
+ * whether it was read.
  */
 import { createTransport } from 'nodemailer';
 import { isLoopbackHost } from '../setting-kinds.ts';
+import { mailFaultOf } from './mail-fault.ts';
+import { watchedContent } from './watched-content.ts';
+
+export { MailFault } from './mail-fault.ts';
 
 export interface Mail {
   /** One address. */
@@ -15,6 +20,21 @@ export interface Mail {
   readonly text: string;
   /** `<unique@host>` (RFC 5322, section 3.6.4): the same for each try of one mail. */
   readonly messageId: string;
+  /** The same in HTML, for clients that show it. */
+  readonly html?: string;
+  /** Further headers, such as `References`; nothing in them can begin another. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Pictures that the HTML shows by `cid:`. */
+  readonly pictures?: readonly Picture[];
+  /** Gives up when aborted. */
+  readonly signal?: AbortSignal;
+}
+
+export interface Picture {
+  readonly cid: string;
+  readonly filename: string;
+  readonly contentType: string;
+  readonly content: Uint8Array;
 }
 
 export interface Mailer {
@@ -24,31 +44,22 @@ export interface Mailer {
   close(): void;
 }
 
-/** The server did not take a mail. The message holds nothing of the mail. */
-export class MailFault extends Error {
-  /** true: this mail will not be taken later either (RFC 5321, section 4.2.1: 5yz). */
-  readonly isPermanent: boolean;
-  /** Of the server's answer, such as 550; undefined: it gave none. */
-  readonly status: number | undefined;
-  constructor(message: string, about: { isPermanent: boolean; status: number | undefined }) {
-    super(message);
-    this.name = 'MailFault';
-    this.isPermanent = about.isPermanent;
-    this.status = about.status;
-  }
-}
-
 export interface MailerOptions {
   /** `smtp://` or `smtps://`, with user and password where the server wants them. */
   readonly url: string;
   /** An address, or `Name <address>`. */
   readonly from: string;
+  /**
+   * true: a connection for each mail, opened when it is sent, for who has a queue of his own;
+   * false (the default): two connections that mails wait for.
+   */
+  readonly isUnpooled?: boolean;
 }
 
 const CONNECT_MS = 10_000;
 const GREETING_MS = 10_000;
 /** Without a byte from the server. */
-const SILENCE_MS = 20_000;
+const SILENCE_MS = 30_000;
 const CONNECTIONS = 2;
 const PORTS: Readonly<Record<string, number>> = { 'smtp:': 587, 'smtps:': 465 };
 
@@ -63,20 +74,24 @@ export function mailSender({
   return smtpFrom ?? `svc@${publicUrl === null ? 'localhost' : new URL(publicUrl).hostname}`;
 }
 
-export function createMailer({ url, from }: MailerOptions): Mailer {
+export function createMailer({ url, from, isUnpooled = false }: MailerOptions): Mailer {
   // RFC 3834, section 5: no automatic answers to what a program sent.
   const defaults = { from, headers: { 'Auto-Submitted': 'auto-generated' } };
-  const transport = createTransport(transportOptions(url), defaults);
+  const { pool, ...unpooled } = transportOptions(url);
+  const options = isUnpooled ? unpooled : { ...unpooled, pool };
+  const content = watchedContent();
+  const transport = createTransport(options, defaults).use('stream', content.plugin);
   const closing = new AbortController();
   return {
-    async send({ to, subject, text, messageId }) {
+    async send(mail) {
+      const { messageId } = mail;
       try {
-        const { signal } = closing;
-        // As an object, so that a comma in an address makes no list of it.
-        const mail = { to: { name: '', address: to }, subject, text, messageId, signal };
-        await transport.sendMail(mail);
+        const signals = mail.signal ? [closing.signal, mail.signal] : [closing.signal];
+        await transport.sendMail({ ...composed(mail), signal: AbortSignal.any(signals) });
       } catch (error) {
-        throw faultOf(error);
+        throw mailFaultOf(error, content.wasSent(messageId));
+      } finally {
+        content.forget(messageId);
       }
     },
     close() {
@@ -84,6 +99,22 @@ export function createMailer({ url, from }: MailerOptions): Mailer {
       closing.abort();
       transport.close();
     },
+  };
+}
+
+/** As nodemailer takes it. */
+function composed({ to, subject, text, messageId, html, headers, pictures = [] }: Mail) {
+  return {
+    // As an object, so that a comma in an address makes no list of it.
+    to: { name: '', address: to },
+    ...{ subject, text, messageId },
+    ...(html !== undefined && { html }),
+    ...(headers && { headers: { ...headers } }),
+    attachments: pictures.map(({ content, ...picture }) => ({
+      ...picture,
+      content: Buffer.from(content),
+      contentDisposition: 'inline' as const,
+    })),
   };
 }
 
@@ -106,15 +137,4 @@ export function transportOptions(url: string) {
     disableFileAccess: true,
     disableUrlAccess: true,
   };
-}
-
-function faultOf(error: unknown): MailFault {
-  const { responseCode, code } = error as { responseCode?: unknown; code?: unknown };
-  const status = typeof responseCode === 'number' ? responseCode : undefined;
-  // The server's text may repeat the address and more; its number and nodemailer's word do not.
-  const told = [status, typeof code === 'string' ? code : undefined].filter((one) => one);
-  return new MailFault(`The mail server did not take a mail (${told.join(' ') || 'no answer'})`, {
-    status,
-    isPermanent: status !== undefined && status >= 500,
-  });
 }

@@ -7,6 +7,7 @@ import { encodeChatBody } from './chat/chat-body.ts';
 import type { ChatKind } from './chat/hosts.ts';
 import { createChatSender, DIALECTS } from './chat/sender.ts';
 import type { Renderer } from './contents.ts';
+import { encodeLetter, renderLetter } from './email/letter.ts';
 import { createHttpExchange, type HttpExchangeDeps } from './http/exchange.ts';
 import { messageOf } from './message.ts';
 import { type Channels, createNotifier } from './notifier.ts';
@@ -18,11 +19,13 @@ export interface ChannelsDeps extends HttpExchangeDeps {
   readonly email?: Channels['email'];
 }
 
-export const renderers: Readonly<Record<Exclude<DestinationKind, 'email'>, Renderer>> = {
+export const renderers: Readonly<Record<DestinationKind, Renderer>> = {
   webhook: renderWebhookBody,
   slack: chatRenderer('slack'),
   teams: chatRenderer('teams'),
   discord: chatRenderer('discord'),
+  email: (view, delivery, options) =>
+    encodeLetter(renderLetter(messageOf(view, delivery, options))),
 };
 
 /** The service's notifier; closing it ends every connection. */

@@ -1,4 +1,5 @@
 /** A mail server (smtp-server) on 127.0.0.1 that keeps what it takes, for tests of what we send. */
+import type { Socket } from 'node:net';
 import { SMTPServer } from 'smtp-server';
 import type { Test } from 'tap';
 
@@ -17,11 +18,22 @@ export interface MailServer {
   readonly offered: string[];
   /** Refuses recipients with this status; undefined: takes them. */
   refuseWith: number | undefined;
+  /** Refuses the sender or the content instead, or the recipient with words of its own. */
+  refusal: Refusal | undefined;
+  /** Ends the connection when it has read so much of a mail, without a word. */
+  breaksOff: 'in the content' | 'after the content' | undefined;
   /** Answers nothing to what it is told. */
   isSilent: boolean;
   readonly logins: string[];
   /** Connections that are open. */
   connections: number;
+}
+
+export interface Refusal {
+  readonly at: 'sender' | 'recipient' | 'content';
+  readonly status: number;
+  /** Begins with an enhanced status, where there is one. */
+  readonly text: string;
 }
 
 /** Ends with the test. */
@@ -32,7 +44,12 @@ export async function startMailServer(
   const { password } = options;
   const state: Omit<MailServer, 'url'> = {
     ...{ mails: [], offered: [], refuseWith: undefined, isSilent: false, logins: [] },
-    connections: 0,
+    ...{ connections: 0, refusal: undefined, breaksOff: undefined },
+  };
+  const refuse = (at: Refusal['at']) => {
+    const { refusal } = state;
+    if (refusal?.at !== at) return undefined;
+    return Object.assign(new Error(refusal.text), { responseCode: refusal.status });
   };
   const server = new SMTPServer({
     ...{ authOptional: password === undefined, disabledCommands: ['STARTTLS'] },
@@ -47,17 +64,24 @@ export async function startMailServer(
       if (given === password) done(null, { user: username });
       else done(new Error('no'));
     },
+    onMailFrom: (_address, _session, done) => done(refuse('sender')),
     onRcptTo({ address }, _session, done) {
       state.offered.push(address);
       if (state.isSilent) return;
       const { refuseWith } = state;
-      if (refuseWith === undefined) done();
+      if (refuseWith === undefined) done(refuse('recipient'));
       else done(Object.assign(new Error(`not ${address}`), { responseCode: refuseWith }));
     },
     onData(stream, session, done) {
       const chunks: Buffer[] = [];
-      stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+      stream.on('data', (chunk: Buffer) => {
+        chunks.push(chunk);
+        if (state.breaksOff === 'in the content') breakOff();
+      });
       stream.on('end', () => {
+        if (state.breaksOff) return breakOff();
+        const refused = refuse('content');
+        if (refused) return done(refused);
         const { mailFrom, rcptTo } = session.envelope;
         const from = mailFrom === false ? '' : mailFrom.address;
         const source = Buffer.concat(chunks).toString('utf8').replaceAll('\r\n', '\n');
@@ -65,6 +89,14 @@ export async function startMailServer(
         done();
       });
     },
+  });
+  const sockets = new Set<Socket>();
+  const breakOff = () => {
+    for (const socket of sockets) socket.destroy();
+  };
+  server.server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
   });
   // A client that breaks off is the test's doing.
   server.on('error', () => {});

@@ -11,7 +11,7 @@ export const EXCERPT_BYTES_MAX = 4 * 1024;
 
 /** What the answer must not show. */
 export interface Redactions {
-  readonly url: string;
+  readonly url?: string;
   readonly secrets?: readonly string[];
 }
 
@@ -33,7 +33,10 @@ export function excerptOf(answer: Uint8Array, redactions: Redactions, isCut: boo
 
 /** The text without secrets, and without characters that draw nothing. */
 export function redact(text: string, { url, secrets = [] }: Redactions): string {
-  const parts = [...secretParts(url), ...secrets.flatMap((secret) => [secret, secret.slice(6)])];
+  const parts = [
+    ...(url === undefined ? [] : secretParts(url)),
+    ...secrets.flatMap((secret) => [secret, secret.slice(6)]),
+  ];
   const known = parts.flatMap(spellings).sort((a, b) => b.length - a.length);
   const pattern = [...new Set(known)].map(escapeForPattern).join('|');
   const printable = text.replaceAll(/[^\P{C}\n\t]/gu, ' ');

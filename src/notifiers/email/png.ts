@@ -1,0 +1,90 @@
+/**
+ * A picture of four colours as a PNG (W3C PNG specification, third edition): mail clients drop
+ * inline SVG and block pictures from elsewhere, while a small attached PNG is shown by all of them.
+ */
+import { crc32, deflateSync } from 'node:zlib';
+
+export type Colour = 0 | 1 | 2 | 3;
+type Rgb = readonly [red: number, green: number, blue: number];
+
+/** Pixels, row by row, of four colours. Drawing outside is clipped. */
+export class Picture {
+  readonly width: number;
+  readonly height: number;
+  readonly #pixels: Uint8Array;
+
+  constructor(width: number, height: number) {
+    this.width = width;
+    this.height = height;
+    this.#pixels = new Uint8Array(width * height);
+  }
+
+  /** Fills a rectangle; both ends are inside. */
+  fill(from: readonly [number, number], to: readonly [number, number], colour: Colour): void {
+    const [x0, y0] = [clip(from[0], this.width), clip(from[1], this.height)];
+    const [x1, y1] = [clip(to[0], this.width), clip(to[1], this.height)];
+    for (let y = y0; y <= y1; y++) {
+      this.#pixels.fill(colour, y * this.width + x0, y * this.width + x1 + 1);
+    }
+  }
+
+  /** A line of squares of `2 * reach + 1` pixels. */
+  line(from: readonly [number, number], to: readonly [number, number], colour: Colour): void {
+    const steps = Math.max(Math.abs(to[0] - from[0]), Math.abs(to[1] - from[1]), 1);
+    for (let step = 0; step <= steps; step++) {
+      const x = from[0] + ((to[0] - from[0]) * step) / steps;
+      const y = from[1] + ((to[1] - from[1]) * step) / steps;
+      this.dot([x, y], 1, colour);
+    }
+  }
+
+  dot([x, y]: readonly [number, number], reach: number, colour: Colour): void {
+    this.fill([x - reach, y - reach], [x + reach, y + reach], colour);
+  }
+
+  at(x: number, y: number): Colour {
+    return (this.#pixels[y * this.width + x] ?? 0) as Colour;
+  }
+
+  /** The file's bytes. */
+  encode(palette: readonly [Rgb, Rgb, Rgb, Rgb]): Uint8Array {
+    const header = Buffer.alloc(13);
+    header.writeUInt32BE(this.width, 0);
+    header.writeUInt32BE(this.height, 4);
+    // Bit depth 2, colour type 3 (palette); compression, filter and interlace methods are 0.
+    header.set([2, 3, 0, 0, 0], 8);
+    return Buffer.concat([
+      Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]),
+      chunk('IHDR', header),
+      chunk('PLTE', Buffer.from(palette.flat())),
+      chunk('IDAT', deflateSync(this.#scanlines())),
+      chunk('IEND', Buffer.alloc(0)),
+    ]);
+  }
+
+  /** Each row: the filter byte 0, then four pixels a byte, the first one in the highest bits. */
+  #scanlines(): Buffer {
+    const rowBytes = 1 + Math.ceil(this.width / 4);
+    const lines = Buffer.alloc(rowBytes * this.height);
+    for (let y = 0; y < this.height; y++) {
+      for (let x = 0; x < this.width; x++) {
+        const place = y * rowBytes + 1 + (x >> 2);
+        lines[place] = (lines[place] ?? 0) | (this.at(x, y) << (6 - 2 * (x & 3)));
+      }
+    }
+    return lines;
+  }
+}
+
+function clip(value: number, size: number): number {
+  return Math.min(size - 1, Math.max(0, Math.round(value)));
+}
+
+function chunk(type: string, data: Uint8Array): Buffer {
+  const named = Buffer.concat([Buffer.from(type, 'latin1'), data]);
+  const frame = Buffer.alloc(named.length + 8);
+  frame.writeUInt32BE(data.length, 0);
+  frame.set(named, 4);
+  frame.writeUInt32BE(crc32(named), named.length + 4);
+  return frame;
+}
