@@ -110,7 +110,9 @@ async function putInForce(
       draft.start('destination', id, { ...named, ...address });
     }
     for (const [i, spec] of rules.entries()) {
-      const input = { at, rule: ruleId(i), project, spec, by: 'replay' };
+      const destinationNames = spec.destinationNames.map((name) => fullName(project, name));
+      const own = { ...spec, destinationNames };
+      const input = { at, rule: ruleId(i), project, spec: own, by: 'replay' };
       draft.start('alertRule', ruleId(i), input);
     }
   });
@@ -127,6 +129,11 @@ async function putInForce(
 /** Ids by place: a replay of the same files tells the same ids. */
 function ruleId(index: number): string {
   return `rule-${index + 1}`;
+}
+
+/** A rules file may name destinations in short, and those of another project. */
+function fullName(project: string, name: string): string {
+  return `projects/${project}/destinations/${lastSegment(name)}`;
 }
 
 function lastSegment(name: string): string {
