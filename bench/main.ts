@@ -4,6 +4,7 @@
  */
 import { availableParallelism, cpus, loadavg } from 'node:os';
 import { run as alertLatency } from './alert-latency.ts';
+import { run as alertingPeers } from './alerting-peers.ts';
 import { run as authentication } from './authentication.ts';
 import { run as ciTokens } from './ci-tokens.ts';
 import { run as commits } from './commits.ts';
@@ -22,6 +23,7 @@ import { run as streams } from './streams.ts';
 const benches: Readonly<Record<string, () => Promise<void>>> = {
   ingest,
   'alert-latency': alertLatency,
+  'alerting-peers': alertingPeers,
   evaluator,
   'main-thread': mainThread,
   start,

@@ -1,0 +1,65 @@
+/** A peer as a child process: started, asked whether it is up, measured and ended by its id. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import type { Scope } from '../support/scope.ts';
+
+export interface PeerProcess {
+  readonly pid: number;
+  /** User and system so far, seconds. */
+  cpuSeconds(): number;
+  /** SIGKILL; resolves when it is gone. */
+  kill(): Promise<void>;
+}
+
+export interface PeerProgram {
+  readonly name: string;
+  readonly package: string;
+  readonly args: readonly string[];
+  /** Answers 200 when it is up. */
+  readonly readyUrl: string;
+}
+
+const START_MS_MAX = 30_000;
+/** `sysconf(_SC_CLK_TCK)` of every Linux that Node runs on. */
+const TICKS_PER_SECOND = 100;
+
+/** Runs and is up; killed with the scope. Throws with what it has said when it does not come up. */
+export async function startPeer(scope: Scope, program: PeerProgram): Promise<PeerProcess> {
+  const path = `${process.env.HOME}/.cache/debian-bin/forky/${program.package}/usr/bin/${program.name}`;
+  const child = spawn(path, program.args, { stdio: ['ignore', 'ignore', 'pipe'] });
+  let said = '';
+  child.stderr?.on('data', (chunk: Buffer) => {
+    said = (said + chunk.toString()).slice(-4_000);
+  });
+  const kill = (): Promise<void> => end(child);
+  scope.teardown(kill);
+  const startedMs = performance.now();
+  while (!(await isUp(program.readyUrl))) {
+    const isLate = performance.now() - startedMs > START_MS_MAX;
+    if (isLate || child.exitCode !== null) throw new Error(`${program.name}: ${said}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  const pid = child.pid ?? 0;
+  return { pid, kill, cpuSeconds: () => cpuSecondsOf(pid) };
+}
+
+/** Of any process of this machine, threads included. */
+export function cpuSecondsOf(pid: number): number {
+  // The name, in brackets, may hold spaces; utime and stime are fields 14 and 15.
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const gone = once(child, 'exit');
+  child.kill('SIGKILL');
+  await gone;
+}
+
+async function isUp(url: string): Promise<boolean> {
+  const answer = await fetch(url).catch(() => undefined);
+  await answer?.arrayBuffer();
+  return answer?.ok ?? false;
+}

@@ -1,0 +1,75 @@
+/** One receiver for every system's webhooks: which VMs it was told of, when, and how often. */
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Scope } from '../support/scope.ts';
+
+export interface Receiver {
+  readonly url: string;
+  /** Number of messages by VM, firing ones alone. */
+  readonly told: ReadonlyMap<string, number>;
+  /** When the next message of that VM arrives, by `performance.now()`. Rejects after a minute. */
+  next(vm: string): Promise<number>;
+  /** Called at each message, as it arrives. */
+  onMessage: () => void;
+  /** By `performance.now()`. */
+  lastMs: number;
+  clear(): void;
+}
+
+const WAIT_MS = 60_000;
+
+interface OurMessage {
+  readonly data: { readonly vmName: string };
+}
+
+/** Alertmanager's webhook payload, version 4. */
+interface AlertmanagerMessage {
+  readonly alerts: readonly { readonly status: string; readonly labels: { readonly vm: string } }[];
+}
+
+export async function startReceiver(scope: Scope): Promise<Receiver> {
+  const told = new Map<string, number>();
+  const waiting = new Map<string, (atMs: number) => void>();
+  const receiver: Receiver = {
+    ...{ url: '', told, lastMs: 0, onMessage: () => {} },
+    next: (vm) =>
+      new Promise((resolve, reject) => {
+        const late = setTimeout(() => reject(new Error(`Nothing of ${vm} in a minute`)), WAIT_MS);
+        waiting.set(vm, (atMs) => {
+          clearTimeout(late);
+          resolve(atMs);
+        });
+      }),
+    clear: () => told.clear(),
+  };
+  const server = createServer(async (request, response) => {
+    const message = JSON.parse(await text(request)) as OurMessage & AlertmanagerMessage;
+    const atMs = performance.now();
+    for (const vm of vmsOf(message)) {
+      told.set(vm, (told.get(vm) ?? 0) + 1);
+      waiting.get(vm)?.(atMs);
+      waiting.delete(vm);
+    }
+    receiver.lastMs = atMs;
+    receiver.onMessage();
+    response.writeHead(200).end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  scope.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  return Object.assign(receiver, { url: `http://127.0.0.1:${port}/hook` });
+}
+
+function vmsOf(message: OurMessage & AlertmanagerMessage): string[] {
+  if (!message.alerts) return [message.data.vmName.split('/').at(-1) ?? ''];
+  return message.alerts.filter(({ status }) => status === 'firing').map(({ labels }) => labels.vm);
+}
+
+async function text(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString();
+}
