@@ -237,7 +237,9 @@ func (c *Client) once(ctx context.Context, e exchange) (answer, error) {
 	if err != nil {
 		return answer{}, &requestError{err}
 	}
-	request.Header = e.header.Clone()
+	for name, values := range e.header {
+		request.Header[name] = values
+	}
 	request.Header.Set("User-Agent", "svc-sdk-go")
 	if err := c.authorise(ctx, request, e.anonymous); err != nil {
 		return answer{}, &requestError{err}

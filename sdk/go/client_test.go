@@ -21,10 +21,11 @@ type seen struct {
 
 // reply is what a service answers; a status of 0 hangs up.
 type reply struct {
-	status     int
-	body       string
-	retryAfter string
-	cookie     string
+	status      int
+	body        string
+	retryAfter  string
+	cookie      string
+	contentType string
 }
 
 const refusal = `{"code":"%s","message":"m","details":[{"type":"svc.options.v1.ErrorInfo","value":"%s"}]}`
@@ -47,6 +48,9 @@ func service(t *testing.T, replies ...reply) (url string, requests *[]seen) {
 			panic(http.ErrAbortHandler)
 		}
 		w.Header().Set("Content-Type", "application/json")
+		if next.contentType != "" {
+			w.Header().Set("Content-Type", next.contentType)
+		}
 		if next.retryAfter != "" {
 			w.Header().Set("Retry-After", next.retryAfter)
 		}
@@ -305,6 +309,24 @@ func TestQueriesTellErrorsAndFillNothing(t *testing.T) {
 	}
 	if samples, err = c.Query(ctx, "demo", "x", time.Time{}); err != nil || len(samples) != 0 {
 		t.Fatal("nothing observed is nothing, and no error", samples, err)
+	}
+}
+
+func TestScrapeTargetsAreEveryShardOrARefusalInPlainText(t *testing.T) {
+	url, requests := service(t,
+		reply{status: 200, body: `[{"targets":["h:443"],"labels":{"__param_shard":"0"}},{"targets":["h:443"],"labels":{"__param_shard":"1"}}]`},
+		reply{status: 403, body: "no\n", contentType: "text/plain; charset=utf-8"})
+	c, _ := client(t, url)
+	groups, err := c.ScrapeTargets(context.Background(), "projects/demo")
+	if err != nil || len(groups) != 2 || groups[1].Labels["__param_shard"] != "1" {
+		t.Fatal(groups, err)
+	}
+	if sent := (*requests)[0]; sent.path != "/v1/monitoring/projects/demo/scrape-targets" || sent.header.Get("Authorization") != "Bearer svc_x" {
+		t.Fatalf("%+v", sent)
+	}
+	var refused *Error
+	if _, err = c.ScrapeTargets(context.Background(), "demo"); !errors.As(err, &refused) || refused.Code != CodePermissionDenied || refused.Message != "no" {
+		t.Fatal(err)
 	}
 }
 

@@ -6,6 +6,8 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { startCliWorld, writeReadings } from '../support/cli-world.ts';
+import { linesOf, senderTo, startReceiver, typescriptProgram } from '../support/guide-programs.ts';
 import { installPacked } from '../support/packed.ts';
 import { dataFolder } from '../support/program.ts';
 import { webhookVectors } from '../support/webhook-vectors.ts';
@@ -37,8 +39,9 @@ export async function latest(): Promise<number | undefined> {
 }
 `;
 
+const project = await installPacked(dataFolder(t));
+
 t.test('installed from its tarball, svc/sdk runs as JavaScript and has its types', async (t) => {
-  const project = await installPacked(dataFolder(t));
   const { exports } = JSON.parse(readFileSync(join(project.packageFolder, 'package.json'), 'utf8'));
   for (const target of Object.values<object | string>(exports).flatMap((of) => Object.values(of))) {
     if (String(target).startsWith('./dist')) {
@@ -70,4 +73,43 @@ t.test('installed from its tarball, svc/sdk runs as JavaScript and has its types
     /runs from a checkout/,
     'the command says where it runs',
   );
+});
+
+t.test('the programs of the guide do what it says', async (t) => {
+  const world = await startCliWorld(t);
+  const { demo, endpoint } = world;
+  const at = Math.floor(Date.now() / 60_000) * 60;
+  await writeReadings(world, [
+    { at: at - 30, memory: 1e9, index: 0 },
+    { at, memory: 2e9, index: 1 },
+  ]);
+  const rules = typescriptProgram(project.folder, 'rules');
+  const env = { SVC_ENDPOINT: endpoint, SVC_API_KEY: demo.apiKey, SVC_PROJECT: 'demo' };
+  const told = (await linesOf(rules, env)).join('\n');
+  for (const line of [
+    /^memory of One 2000000000$/m,
+    /^steps of One [1-9]\d* of 11$/m,
+    /^would have fired 0 times$/m,
+    /^saved version 1n (in force|not in force yet)$/m,
+    /^the latest version is 1$/m,
+  ]) {
+    t.match(told, line);
+  }
+});
+
+t.test('the receiver of the guide stores each delivery once, and refuses others', async (t) => {
+  const program = typescriptProgram(project.folder, 'receiver');
+  const [secret = '', previous = ''] = webhookVectors.sent[1]?.secrets ?? [];
+  const receiver = await startReceiver(t, program, { WEBHOOK_SECRETS: `${secret} ${previous}` });
+  const send = senderTo(receiver.url);
+  t.equal(await send({ secrets: [secret], attemptId: 'att_1' }), 204);
+  t.equal(await send({ secrets: [previous], attemptId: 'att_2' }), 204, 'a retry is accepted');
+  t.equal(await send({ secrets: [`whsec_${'A'.repeat(43)}=`] }), 400);
+  t.equal(await send({ secrets: [secret], body: 'x'.repeat(2 ** 20 + 1) }), 400);
+  t.same(receiver.lines(), [
+    'dlv_1 att_1 stored',
+    'dlv_1 att_2 had before',
+    'refused SIGNATURE_MISMATCH',
+    'refused BODY_TOO_LARGE',
+  ]);
 });

@@ -24,6 +24,10 @@ const components = {
   'prometheus 3.5.3': debianProgram('prometheus', 'forky', '3.5.3'),
   'promtool 3.5.3': debianProgram('promtool', 'forky', '3.5.3'),
   curl: { find: () => onPath('curl'), howToGet: 'install curl' },
+  go: {
+    find: () => onPath('go'),
+    howToGet: 'install golang-go, the package of Debian, or Go 1.19 or newer',
+  },
   script: { find: () => onPath('script'), howToGet: 'install script, of bsdutils or util-linux' },
   'shared folder': {
     find: () => (existsSync(sharedFolder) ? sharedFolder : undefined),

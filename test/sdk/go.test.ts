@@ -1,0 +1,122 @@
+/**
+ * The Go module: its own tests, and the programs of the guide against the whole service with a CI
+ * platform beside it, through a gateway that loses answers. Go runs without the network, without a
+ * C compiler, and keeps what it compiles beside the test runner's files.
+ */
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import t from 'tap';
+import { readSession, sessionPath } from '../../src/cli/client/session-file.ts';
+import { startCliWorld, writeReadings } from '../support/cli-world.ts';
+import { componentPath, needs } from '../support/components.ts';
+import { startGateway } from '../support/faulty-gateway.ts';
+import {
+  buildGoPrograms,
+  goEnvironment,
+  linesOf,
+  senderTo,
+  startReceiver,
+} from '../support/guide-programs.ts';
+import { dataFolder } from '../support/program.ts';
+import { prepareAccount, trustWorkflow } from '../support/trusted-workflow.ts';
+import { webhookVectors } from '../support/webhook-vectors.ts';
+
+const run = promisify(execFile);
+const folderOf = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
+const env = goEnvironment(folderOf('../../.tap/go'));
+const module = folderOf('../../sdk/go');
+
+t.test('the module is well-formed, and passes its tests and vectors', needs('go'), async (t) => {
+  const go = componentPath('go');
+  const bounded = { cwd: module, env: { ...env }, timeout: 90_000 };
+  const { stdout: vetted } = await run(go, ['vet', './...'], bounded);
+  t.equal(vetted, '');
+  const { stdout } = await run(go, ['test', '-count=1', '-v', './...'], bounded);
+  t.match(stdout, /^ok\s+example\.com\/svc/m);
+  const passed = stdout.match(/^ +--- PASS: TestEveryVector/gm) ?? [];
+  t.equal(passed.length, webhookVectors.received.length, 'every vector was tried');
+  const { stdout: imports } = await run(
+    go,
+    ['list', '-deps', '-f', '{{if not .Standard}}{{.ImportPath}}{{end}}', './...'],
+    bounded,
+  );
+  t.same(imports.trim().split(/\s+/), ['example.com/svc'], 'the standard library alone');
+});
+
+t.test('the programs of the guide work against the service', needs('go'), async (t) => {
+  const names = ['rules', 'job', 'people', 'receiver'];
+  const building = buildGoPrograms(componentPath('go'), dataFolder(t), names, env);
+  const world = await startCliWorld(t);
+  const { demo, endpoint } = world;
+  await writeReadings(world, [
+    { at: Math.floor(Date.now() / 1000) - 30, memory: 1e9, index: 0 },
+    { at: Math.floor(Date.now() / 1000), memory: 2e9, index: 1 },
+  ]);
+  const trust = await trustWorkflow(world, await prepareAccount(world));
+  const program = await building;
+
+  await t.test('reading, previewing and saving: six of the endpoints', async (t) => {
+    const gateway = await startGateway(t, endpoint);
+    const retryAfter = { 'retry-after': '0' };
+    gateway.faults.push(
+      { kind: 'answer', status: 429, headers: retryAfter, path: 'ListVMMonitoring' },
+      { kind: 'answer', status: 503, headers: retryAfter, path: '/promql/' },
+      { kind: 'lose answer', path: 'SaveAlertRule' },
+    );
+    const settings = { SVC_ENDPOINT: gateway.url, SVC_API_KEY: demo.apiKey, SVC_PROJECT: 'demo' };
+    const told = (await linesOf(program('rules'), settings)).join('\n');
+    for (const line of [
+      /^memory of One 2e\+09$/m,
+      /^quality (LIVE|PARTIAL) series 1$/m,
+      /^VMs with memory 1$/m,
+      /^shards 1$/m,
+      /^would have fired 0 times$/m,
+      /^saved version 1 (APPLIED|PENDING)$/m,
+      /^the latest version is 1$/m,
+    ]) {
+      t.match(told, line);
+    }
+    const saves = gateway.requests.filter(({ path }) => path.endsWith('/SaveAlertRule'));
+    t.equal(saves.length, 2, 'the lost answer was asked for again');
+    t.equal(saves[0]?.body, saves[1]?.body, 'with the very same request');
+    t.equal(saves[0]?.headers['connect-protocol-version'], '1');
+  });
+
+  await t.test('the seventh: a CI job exchanges its identity and reads', async (t) => {
+    const job = { ...trust.env, SVC_ENDPOINT: endpoint, SVC_PROJECT_NAME: 'projects/acme' };
+    const told = await linesOf(program('job'), job);
+    t.match(told, [/^token of projects\/acme for (900|899) s; rules 0$/]);
+    const wrong = { ...job, SVC_TRUST: 'projects/acme/ciConnections/another' };
+    await t.rejects(linesOf(program('job'), wrong), /EXCHANGE_DENIED/);
+  });
+
+  await t.test('people make service accounts and keys, and no key does', async (t) => {
+    const session = readSession(sessionPath({}, world.homeOf('owner')));
+    if (!session) throw new Error('The owner is not signed in');
+    const { cookieName: COOKIE_NAME, secret: COOKIE_SECRET } = session;
+    const settings = { SVC_ENDPOINT: endpoint, SVC_PROJECT: 'acme', COOKIE_NAME, COOKIE_SECRET };
+    t.same(await linesOf(program('people'), settings), [
+      'Scraper ACTIVE [monitoring.read]',
+      'secret shown once: true',
+      'firing 0 deliveries 0',
+    ]);
+    const nobody = { ...settings, COOKIE_SECRET: 'svc_ses_x' };
+    await t.rejects(linesOf(program('people'), nobody), /_CREDENTIAL/);
+  });
+
+  await t.test('its receiver verifies what the service signs', async (t) => {
+    const [secret = '', previous = ''] = webhookVectors.sent[1]?.secrets ?? [];
+    const WEBHOOK_SECRETS = `${secret} ${previous}`;
+    const receiver = await startReceiver(t, program('receiver'), { WEBHOOK_SECRETS });
+    const send = senderTo(receiver.url);
+    t.equal(await send({ secrets: [secret], attemptId: 'att_1' }), 204);
+    t.equal(await send({ secrets: [previous], attemptId: 'att_2' }), 204);
+    t.equal(await send({ secrets: [secret], timestampUnix: 1767225600 }), 400);
+    t.same(receiver.lines(), [
+      'dlv_1 att_1 incident.firing',
+      'dlv_1 att_2 incident.firing',
+      'refused TIMESTAMP_TOO_OLD',
+    ]);
+  });
+});

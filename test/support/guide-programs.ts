@@ -1,0 +1,136 @@
+/**
+ * Programs of the SDK guide, run as they stand there: TypeScript ones in a project that has the
+ * packed package, Go ones in a module that has ours; both without the network.
+ */
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { type SignedAttempt, signatureHeaders } from '../../src/notifiers/webhook/signature.ts';
+import { codeBlock } from './code-blocks.ts';
+import { until } from './program.ts';
+
+const run = promisify(execFile);
+const goModule = fileURLToPath(new URL('../../sdk/go', import.meta.url));
+
+export type Environment = Readonly<Record<string, string>>;
+
+/** What to run, and the files beside it. */
+export interface Command {
+  readonly file: string;
+  readonly args: readonly string[];
+  readonly folder: string;
+}
+
+/** A TypeScript program of the guide in a project made by `installPacked`. */
+export function typescriptProgram(folder: string, name: string): Command {
+  const file = join(folder, `${name}.ts`);
+  writeFileSync(file, codeBlock('sdk.md', `// ${name}.ts`));
+  return { file: process.execPath, args: [file], folder };
+}
+
+/** Go's own settings: nothing from outside, no compiler of C, nothing kept in the home folder. */
+export function goEnvironment(cache: string): Environment {
+  return {
+    ...{ GOFLAGS: '-mod=mod', GOPROXY: 'off', GONOSUMDB: '*', GOTOOLCHAIN: 'local' },
+    ...{ CGO_ENABLED: '0', GOCACHE: cache, GOPATH: join(cache, 'path'), HOME: cache },
+    PATH: process.env.PATH ?? '',
+  };
+}
+
+/** The guide's Go programs, built in one go, by their names. @param folder empty */
+export async function buildGoPrograms(
+  go: string,
+  folder: string,
+  names: readonly string[],
+  env: Environment,
+): Promise<(name: string) => Command> {
+  for (const name of names) {
+    mkdirSync(join(folder, name), { recursive: true });
+    writeFileSync(join(folder, name, 'main.go'), codeBlock('sdk.md', `// ${name}.go`));
+  }
+  const required = `require example.com/svc v0.0.0\nreplace example.com/svc => ${goModule}\n`;
+  writeFileSync(join(folder, 'go.mod'), `module guide\n\ngo 1.19\n\n${required}`);
+  const built = join(folder, 'built/');
+  mkdirSync(built);
+  await run(go, ['build', '-o', built, './...'], {
+    ...{ cwd: folder, env: { ...env }, timeout: 90_000, killSignal: 'SIGKILL' },
+  });
+  return (name) => ({ file: join(built, name), args: [], folder });
+}
+
+/** Runs it to its end; its lines. Throws, with what it printed, when it fails. */
+export async function linesOf(
+  { file, args, folder }: Command,
+  env: Environment,
+): Promise<string[]> {
+  const { stdout } = await run(file, [...args], {
+    ...{ cwd: folder, timeout: 30_000, killSignal: 'SIGKILL' },
+    env: { PATH: process.env.PATH ?? '', ...env },
+  });
+  return stdout.trimEnd().split('\n');
+}
+
+export interface Receiver {
+  readonly url: string;
+  /** What it printed after its address. */
+  readonly lines: () => string[];
+}
+
+/** Starts a receiver of the guide on a free port; ended by its process id with the test. */
+export async function startReceiver(
+  t: { teardown(fn: () => unknown): unknown },
+  { file, args, folder }: Command,
+  env: Environment,
+): Promise<Receiver> {
+  const child = spawn(file, [...args], {
+    ...{ cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] },
+    env: { PATH: process.env.PATH ?? '', PORT: '0', ...env },
+  });
+  let text = '';
+  child.stdout.on('data', (chunk) => (text += chunk));
+  child.stderr.on('data', (chunk) => (text += chunk));
+  t.teardown(() => ended(child));
+  const port = await until(
+    'the receiver listens',
+    () => {
+      if (child.exitCode !== null) throw new Error(`The receiver ended:\n${text}`);
+      return /^listening .*?(\d{2,5})\b(?!\.)/m.exec(text.replaceAll('127.0.0.1', ''))?.[1];
+    },
+    20,
+  );
+  return {
+    url: `http://127.0.0.1:${port}/`,
+    lines: () => text.trimEnd().split('\n').slice(1),
+  };
+}
+
+/** Sends requests as the service does, now; answers the status, 0 where the receiver hung up. */
+export function senderTo(url: string) {
+  return async (
+    attempt: Partial<Omit<SignedAttempt, 'body'>> & {
+      readonly secrets: readonly string[];
+      readonly body?: string;
+    },
+  ): Promise<number> => {
+    const body = attempt.body ?? '{"type":"incident.firing","data":{"value":0}}';
+    const headers = signatureHeaders({
+      ...{ deliveryId: 'dlv_1', attemptId: 'att_1' },
+      ...{ timestampUnix: Math.floor(Date.now() / 1000), ...attempt },
+      body: Buffer.from(body),
+    });
+    return fetch(url, { method: 'POST', headers, body }).then(
+      ({ status }) => status,
+      () => 0,
+    );
+  };
+}
+
+async function ended(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exit = once(child, 'exit');
+  child.kill('SIGKILL');
+  await exit;
+}
