@@ -41,7 +41,7 @@ counts before you rely on it. Exit code 1 when the query failed.`,
   async run(context) {
     const api = context.api('any');
     const project = await projectName(context, api);
-    const spec = await readSpec(context, { project, base: undefined });
+    const spec = await readSpec(context, { api, project, base: undefined });
     const historySeconds = context.input.seconds('history') ?? HISTORY_SECONDS_DEFAULT;
     const request = { projectName: project, spec, historySeconds };
     const preview = await api.call(

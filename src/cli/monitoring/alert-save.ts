@@ -57,7 +57,7 @@ async function save(context: ActionContext): Promise<number> {
   const isEdit = input.isOn('id') && input.number('expected-version') !== 0;
   const name = `${project}/alertRules/${id}`;
   const present = isEdit ? await presentRule(api, name) : undefined;
-  const spec = await readSpec(context, { project, base: present?.spec });
+  const spec = await readSpec(context, { api, project, base: present?.spec });
   const version = input.number('expected-version') ?? Number(present?.version ?? 0);
   if (!Number.isInteger(version) || version < 0) {
     throw new UsageError('--expected-version is a whole number');

@@ -11,14 +11,17 @@ import {
   AlertRuleSpecSchema,
 } from '../../gen/svc/monitoring/v1/rule_pb.ts';
 import type { ActionContext } from '../client/action.ts';
+import type { Api } from '../client/api.ts';
 import type { Input, Option } from '../client/arguments.ts';
 import { UsageError } from '../client/faults.ts';
+import { templateSpec } from './alert-templates.ts';
 
 const OPERATORS = namesOf(AlertRuleSpec_Operator);
 const SEVERITIES = namesOf(AlertRuleSpec_Severity);
 
 export const specOptions: readonly Option[] = [
   { name: 'file', takes: 'FILE', help: 'Specification as JSON; - reads standard input' },
+  { name: 'template', takes: 'ID', help: 'Begin with this one of "svc alerts templates"' },
   { name: 'name', takes: 'TEXT', help: 'Display name' },
   { name: 'metric', takes: 'ID', help: 'Metric id, such as cpu_utilization_pct' },
   { name: 'operator', takes: 'OPERATOR', choices: OPERATORS, help: 'How readings are compared' },
@@ -36,16 +39,30 @@ export const specOptions: readonly Option[] = [
   { name: 'label', takes: 'NAME=VALUE', multiple: true, help: 'Label of its incidents' },
 ];
 
+/** Where a specification begins. */
+interface SpecSource {
+  readonly api: Api;
+  /** `projects/p`. */
+  readonly project: string;
+  readonly base: AlertRuleSpec | undefined;
+}
+
 /**
  * The specification asked for, on top of `base` (the present one of an edit). Throws `UsageError`.
- *
- * @param project `projects/p`, for VMs and destinations given by their ids
  */
 export async function readSpec(
   { input, ports }: Pick<ActionContext, 'input' | 'ports'>,
-  { project, base }: { readonly project: string; readonly base: AlertRuleSpec | undefined },
+  { api, project, base }: SpecSource,
 ): Promise<AlertRuleSpec> {
   const file = input.text('file');
+  const template = input.text('template');
+  if (template !== undefined && (file !== undefined || base)) {
+    throw new UsageError('--template begins a rule: give neither --file nor a rule to edit');
+  }
+  if (template !== undefined) {
+    const spec = await templateSpec(api, project, template);
+    return withFlags(clone(AlertRuleSpecSchema, spec), input, project);
+  }
   if (file !== undefined) {
     const text = file === '-' ? await ports.readInput() : readFile(file);
     return withFlags(parseSpec(text), input, project);

@@ -15,7 +15,6 @@ import {
   AlertInstance_DataState,
   type AlertRule,
   AlertRule_SyncStatus,
-  AlertRuleSpec_Operator,
   AlertRuleSpec_Severity,
 } from '../../gen/svc/monitoring/v1/rule_pb.ts';
 import { type Action, family, projectOption } from '../client/action.ts';
@@ -25,6 +24,8 @@ import { enumText, json, localTime, messageJson, shortName, table } from '../cli
 import { EXIT_OK } from '../command.ts';
 import { previewAction } from './alert-preview.ts';
 import { saveAction } from './alert-save.ts';
+import { templatesAction } from './alert-templates.ts';
+import { conditionText } from './condition-text.ts';
 
 const PAGE_SIZE = 500;
 const INCIDENTS_DEFAULT = 50;
@@ -55,7 +56,7 @@ const listAction: Action = {
 function ruleTable(rules: readonly AlertRule[]): string {
   return table(
     ['rule', 'name', 'condition', 'severity', 'VMs', 'enabled', 'version', 'applied', 'problem'],
-    rules.map(({ name, spec, version, appliedVersion, syncStatus, syncError }) => [
+    rules.map(({ name, spec, version, appliedVersion, syncStatus, ...problem }) => [
       shortName(name),
       spec?.displayName ?? '',
       conditionText(spec),
@@ -64,27 +65,19 @@ function ruleTable(rules: readonly AlertRule[]): string {
       spec?.enabled === false ? 'no' : 'yes',
       String(version),
       `${enumText(AlertRule_SyncStatus, syncStatus)} (${appliedVersion})`,
-      syncError,
+      problemText(problem),
     ]),
     'There are no alert rules in this project',
   );
 }
 
-const SYMBOLS: Readonly<Record<string, string>> = {
-  GREATER_THAN: '>',
-  GREATER_THAN_OR_EQUAL: '>=',
-  LESS_THAN: '<',
-  LESS_THAN_OR_EQUAL: '<=',
-  EQUAL: '=',
-  NOT_EQUAL: '!=',
-};
-
-function conditionText(spec: AlertRule['spec']): string {
-  if (!spec) return '';
-  const symbol = SYMBOLS[enumText(AlertRuleSpec_Operator, spec.operator)] ?? '?';
-  const wait = spec.sustainedSeconds > 0 ? ` for ${spec.sustainedSeconds} s` : '';
-  return `${spec.metricId} ${symbol} ${spec.threshold ?? ''}${wait}`;
+function problemText({ syncError, unevaluatedInstances }: Problem): string {
+  return unevaluatedInstances > 0n
+    ? `${syncError} (${unevaluatedInstances} not evaluated)`
+    : syncError;
 }
+
+type Problem = Pick<AlertRule, 'syncError' | 'unevaluatedInstances'>;
 
 const STATES = ['FIRING', 'RECOVERED', 'RETIRED'] as const;
 
@@ -175,5 +168,5 @@ function attentionText({ acknowledged, snoozedUntilUnix }: Incident): string {
 export const alertsCommand = family(
   'alerts',
   'Read, preview and save alert rules; list incidents',
-  [listAction, previewAction, saveAction, incidentsAction],
+  [listAction, templatesAction, previewAction, saveAction, incidentsAction],
 );

@@ -1,0 +1,55 @@
+/** `svc alerts templates`: rules to start from, and such a one as the base of a save or preview. */
+import { create } from '@bufbuild/protobuf';
+import {
+  AlertService,
+  ListAlertRuleTemplatesResponseSchema,
+} from '../../gen/svc/monitoring/v1/alert_pb.ts';
+import type { AlertRuleSpec } from '../../gen/svc/monitoring/v1/rule_pb.ts';
+import { type Action, projectOption } from '../client/action.ts';
+import type { Api } from '../client/api.ts';
+import { UsageError } from '../client/faults.ts';
+import { projectName } from '../client/names.ts';
+import { json, messageJson, table } from '../client/output.ts';
+import { EXIT_OK } from '../command.ts';
+import { conditionText } from './condition-text.ts';
+
+export const templatesAction: Action = {
+  name: 'templates',
+  summary: 'List rules to start from, with what each cannot tell',
+  options: [projectOption],
+  notes: 'svc alerts save --template ID makes a rule of one; flags beside it are put on top.',
+  async run(context) {
+    const api = context.api('any');
+    const project = await projectName(context, api);
+    const templates = await templatesOf(api, project);
+    if (context.json) {
+      const answer = create(ListAlertRuleTemplatesResponseSchema, { templates });
+      context.print(json(messageJson(ListAlertRuleTemplatesResponseSchema, answer)));
+      return EXIT_OK;
+    }
+    const rows = templates.map(({ templateId, spec }) => [
+      templateId,
+      spec?.displayName ?? '',
+      conditionText(spec),
+    ]);
+    context.print(table(['template', 'name', 'condition'], rows, 'There are no templates'));
+    context.print(templates.map((one) => `\n${one.templateId}: ${one.description}\n`).join(''));
+    return EXIT_OK;
+  },
+};
+
+/** The spec of the template with this id. Throws `UsageError` that names those there are. */
+export async function templateSpec(api: Api, project: string, id: string): Promise<AlertRuleSpec> {
+  const templates = await templatesOf(api, project);
+  const found = templates.find(({ templateId }) => templateId === id);
+  if (found?.spec) return found.spec;
+  const ids = templates.map(({ templateId }) => templateId).join(', ');
+  throw new UsageError(`--template is one of ${ids}, not ${JSON.stringify(id)}`);
+}
+
+async function templatesOf(api: Api, project: string) {
+  const answer = await api.call(AlertService.method.listAlertRuleTemplates, {
+    projectName: project,
+  });
+  return answer.templates;
+}
