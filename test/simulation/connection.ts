@@ -1,0 +1,257 @@
+/**
+ * A process's way to the streams, with all that goes wrong on it: requests and answers are lost,
+ * come late or twice, reads break off, acknowledgements vanish, messages come in another order.
+ * A process that has died hears nothing more; what it had sent may still arrive.
+ */
+import {
+  type Append,
+  type AppendOutcome,
+  type Consumer,
+  type ConsumerSpec,
+  type Delivery,
+  type ReadOptions,
+  type Stream,
+  type StreamMessage,
+  type StreamRead,
+  type StreamSpec,
+  type StreamState,
+  StreamUnavailable,
+  subjectMatches,
+} from '../../streams/stream.ts';
+import type { Dice } from './dice.ts';
+import type { FaultRates } from './faults.ts';
+import type { LogServer, StoredStream, Waiting } from './log-server.ts';
+import type { Owner, World } from './world.ts';
+
+/** What the connections of all processes have in common. */
+export interface Wire {
+  readonly world: World;
+  readonly server: LogServer;
+  readonly dice: Dice;
+  /** Of now: none at all once the run is to come to rest. */
+  faults: FaultRates;
+  /** Nothing gets through before this elapsed time, ms. */
+  outageUntilMs: number;
+}
+
+/** Longest wait of a client for an answer, ms. */
+const TIME_OUT_MS = 4_000;
+/** Messages that may come without another round trip. */
+const BURST = 16;
+
+export class Connection implements Stream {
+  readonly #wire: Wire;
+  readonly #owner: Owner;
+
+  constructor(wire: Wire, owner: Owner) {
+    this.#wire = wire;
+    this.#owner = owner;
+  }
+
+  async ensure(spec: StreamSpec): Promise<StreamState> {
+    await this.#roundTrip();
+    return this.#wire.server.ensure(spec).state();
+  }
+
+  async state(stream: string): Promise<StreamState> {
+    await this.#roundTrip();
+    return this.#wire.server.get(stream).state();
+  }
+
+  append(append: Append): Promise<AppendOutcome> {
+    const { world, server, dice } = this.#wire;
+    const stream = server.get(append.stream);
+    const fault = this.#isOut() ? dice.pick(['refuse', 'loseRequest'] as const) : this.#draw();
+    if (fault) world.count(`append: ${fault}`);
+    world.trace(() => `append to ${append.subject}${fault ? `: ${fault}` : ''}`);
+    const idsFirst = dice.chance(0.5);
+    const store = (twice = false) => stream.store(append, world.nowMs, { twice, idsFirst });
+    // What a process had sent when it died may still arrive.
+    const sender = dice.chance(0.5) ? undefined : this.#owner;
+    return new Promise((resolve, reject) => {
+      const answer = (ms: number, settle: () => void) => void world.in(ms, settle, this.#owner);
+      const silence = (): void =>
+        answer(TIME_OUT_MS, () => reject(new StreamUnavailable('No answer', 'unknown')));
+      switch (fault) {
+        case 'refuse':
+          return answer(this.#legMs(), () => reject(new StreamUnavailable('Refused', 'refused')));
+        case 'loseRequest':
+          return silence();
+        case 'late':
+          world.in(dice.between(0, 30_000), () => void store(), sender);
+          return silence();
+        case 'loseAnswer':
+          world.in(this.#legMs(), () => void store(), sender);
+          return silence();
+        default:
+          world.in(
+            this.#legMs(),
+            () => {
+              const outcome = store(fault === 'double');
+              answer(this.#legMs(), () => resolve(outcome));
+            },
+            sender,
+          );
+      }
+    });
+  }
+
+  read(options: ReadOptions): StreamRead {
+    const waiter = new Waiter();
+    return {
+      [Symbol.asyncIterator]: () => this.#iterate(options, waiter),
+      close: async () => waiter.close(),
+    };
+  }
+
+  async *#iterate(options: ReadOptions, waiter: Waiter): AsyncGenerator<StreamMessage> {
+    const { world, server, dice } = this.#wire;
+    const stream = server.get(options.stream);
+    const { from, subject = '>' } = options;
+    await world.wait(this.#legMs(), this.#owner);
+    const last = stream.lastSequence;
+    let sequence = 'sequence' in from ? from.sequence : stream.firstSince(from.timeMs);
+    for (let burst = 0; !waiter.isClosed; ) {
+      const message = stream.messages[sequence - 1];
+      if (!message || (options.untilEnd && sequence > last)) {
+        if (options.untilEnd) return;
+        await waiter.wait((wake) => stream.onChange(wake), this.#owner);
+        await world.wait(this.#legMs(), this.#owner);
+        continue;
+      }
+      if (burst-- <= 0) {
+        await world.wait(this.#legMs(), this.#owner);
+        if (waiter.isClosed) return;
+        burst = dice.below(BURST);
+      }
+      if (this.#isOut() || dice.chance(this.#wire.faults.breakRead)) {
+        world.count('read broken off');
+        throw new StreamUnavailable('The read broke off', 'refused');
+      }
+      sequence++;
+      if (subjectMatches(message.subject, subject)) yield message;
+    }
+  }
+
+  async consume(spec: ConsumerSpec): Promise<Consumer> {
+    await this.#roundTrip();
+    const stream = this.#wire.server.get(spec.stream);
+    const waiter = new Waiter();
+    return {
+      [Symbol.asyncIterator]: () => this.#consume(stream, spec, waiter),
+      close: async () => waiter.close(),
+    };
+  }
+
+  async *#consume(
+    stream: StoredStream,
+    { ackWaitMs }: ConsumerSpec,
+    waiter: Waiter,
+  ): AsyncGenerator<Delivery> {
+    const { world, dice } = this.#wire;
+    while (!waiter.isClosed) {
+      const ready = [...stream.waiting.values()].filter((one) => one.visibleMs <= world.elapsedMs);
+      if (ready.length === 0 || this.#isOut()) {
+        const again = (wake: () => void) => {
+          const undo = [stream.onChange(wake), world.in(1_000, wake, this.#owner)];
+          return () => undo.forEach((each) => void each());
+        };
+        await waiter.wait(again, this.#owner);
+        continue;
+      }
+      // Not always the oldest: what is redelivered comes between what is new.
+      const next = dice.pick(ready.slice(0, 4));
+      const isTwice = dice.chance(this.#wire.faults.redeliver);
+      if (isTwice) world.count('wake-up twice');
+      next.visibleMs = world.elapsedMs + (isTwice ? 0 : ackWaitMs);
+      next.deliveries++;
+      await world.wait(this.#legMs(), this.#owner);
+      if (!waiter.isClosed) yield this.#delivery(stream, next);
+    }
+  }
+
+  #delivery(stream: StoredStream, waiting: Waiting): Delivery {
+    const { world, dice } = this.#wire;
+    const settle = async (): Promise<void> => {
+      await world.wait(this.#legMs(), this.#owner);
+      if (this.#isOut() || dice.chance(this.#wire.faults.loseAck)) {
+        world.count('acknowledgement lost');
+        throw new StreamUnavailable('No answer', 'unknown');
+      }
+      stream.waiting.delete(waiting.message.sequence);
+    };
+    return {
+      ...waiting.message,
+      deliveryCount: waiting.deliveries,
+      ack: settle,
+      term: settle,
+      async nak(delayMs) {
+        waiting.visibleMs = world.elapsedMs + delayMs;
+      },
+    };
+  }
+
+  async truncate(): Promise<void> {
+    throw new Error('Nothing is truncated in a simulation');
+  }
+
+  health() {
+    return this.#isOut()
+      ? ({ state: 'unavailable', reason: 'The stream is out of reach' } as const)
+      : ({ state: 'available' } as const);
+  }
+
+  async close(): Promise<void> {}
+
+  async #roundTrip(): Promise<void> {
+    const { world, dice, faults } = this.#wire;
+    await world.wait(this.#legMs() + this.#legMs(), this.#owner);
+    if (!this.#isOut() && !dice.chance(faults.refuse / 4)) return;
+    world.count('question refused');
+    throw new StreamUnavailable('No answer', 'refused');
+  }
+
+  #isOut(): boolean {
+    return this.#wire.world.elapsedMs < this.#wire.outageUntilMs;
+  }
+
+  /** Mostly some ms; now and then much longer. */
+  #legMs(): number {
+    const { dice } = this.#wire;
+    return dice.chance(0.01) ? dice.between(0, 1_500) : dice.between(0, 4);
+  }
+
+  #draw() {
+    const { dice, faults } = this.#wire;
+    let left = dice.roll();
+    for (const kind of ['refuse', 'loseRequest', 'loseAnswer', 'late', 'double'] as const) {
+      if (left < faults[kind]) return kind;
+      left -= faults[kind];
+    }
+    return undefined;
+  }
+}
+
+/** Waiting for a change that `close` ends, too. */
+class Waiter {
+  isClosed = false;
+  #wake: (() => void) | undefined;
+
+  /** @param subscribe has `wake` called at the change; returns its undo */
+  wait(subscribe: (wake: () => void) => () => void, owner: Owner): Promise<void> {
+    if (this.isClosed) return Promise.resolve();
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        undo();
+        if (owner.isAlive) resolve();
+      };
+      const undo = subscribe(wake);
+      this.#wake = wake;
+    });
+  }
+
+  close(): void {
+    this.isClosed = true;
+    this.#wake?.();
+  }
+}

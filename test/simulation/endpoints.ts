@@ -1,0 +1,148 @@
+/**
+ * The outside that notifications go to: endpoints which accept, fail, hang, answer late, accept and
+ * lose the answer, ask for patience, or refuse for good. It keeps what it was told, byte for byte,
+ * with the time: what the service believes is compared with it.
+ */
+import { createHash } from 'node:crypto';
+import type {
+  AttemptOutcome,
+  AttemptRequest,
+  Notifier,
+  Target,
+} from '../../actors/notifier-port.ts';
+import type { Clock } from '../../streams/clock.ts';
+import type { Dice } from './dice.ts';
+import type { Owner, World } from './world.ts';
+
+const MODES = [
+  'accepts',
+  'unreachable',
+  'fails',
+  'hangs',
+  'late',
+  'answer lost',
+  'busy',
+  'gone',
+] as const;
+type Mode = (typeof MODES)[number];
+
+/** One request that reached an endpoint. */
+export interface Received {
+  readonly elapsedMs: number;
+  readonly address: string;
+  readonly deliveryId: string;
+  readonly attemptId: string;
+  readonly event: string;
+  /** SHA-256 of the body. */
+  readonly digest: string;
+  /** It took the message for good, whether or not its answer came through. */
+  readonly accepted: boolean;
+}
+
+/** Everything outside; outlives every process. */
+export class Outside {
+  readonly received: Received[] = [];
+  /** Attempts given up before a byte was sent. */
+  unsent = 0;
+  readonly #world: World;
+  readonly #dice: Dice;
+  readonly #modes = new Map<string, Mode>();
+
+  constructor(world: World) {
+    this.#world = world;
+    this.#dice = world.dice.fork('outside');
+  }
+
+  /** Some endpoint behaves in another way from here on. */
+  change(): void {
+    const addresses = [...this.#modes.keys()];
+    if (addresses.length === 0) return;
+    const mode = this.#dice.pick(MODES);
+    const address = this.#dice.pick(addresses);
+    this.#modes.set(address, mode);
+    this.#world.count(`endpoint: ${mode}`);
+    this.#world.trace(() => `endpoint ${address} from now on: ${mode}`);
+  }
+
+  /** All endpoints accept from here on. */
+  heal(): void {
+    for (const address of this.#modes.keys()) this.#modes.set(address, 'accepts');
+  }
+
+  /** A process's way out. */
+  notifier(owner: Owner, clock: Clock): Notifier {
+    return {
+      sendsTo: () => true,
+      attempt: (request) => this.#attempt(request, owner, clock),
+      async close() {},
+    };
+  }
+
+  async #attempt(request: AttemptRequest, owner: Owner, clock: Clock): Promise<AttemptOutcome> {
+    const world = this.#world;
+    const dice = this.#dice;
+    const address = addressOf(request.target);
+    const mode = this.#modes.get(address) ?? 'accepts';
+    this.#modes.set(address, mode);
+    if (mode === 'unreachable') {
+      await world.wait(dice.between(1, 3_000), owner);
+      return failed('The connection was refused', false);
+    }
+    // A connection takes its time; past the deadline nothing is sent any more.
+    await world.wait(dice.between(0, 40), owner);
+    const leftMs = request.deadlineElapsedMs - clock.elapsed();
+    if (leftMs <= 0) {
+      this.unsent++;
+      return failed('There was no time left to send it', false);
+    }
+    this.#receive(
+      request,
+      address,
+      mode === 'accepts' || mode === 'late' || mode === 'answer lost',
+    );
+    const answerMs = mode === 'late' ? dice.between(2_000, 14_000) : dice.between(1, 150);
+    if (mode === 'hangs' || answerMs > leftMs) {
+      await world.wait(leftMs, owner);
+      return failed('No answer in time', true);
+    }
+    await world.wait(answerMs, owner);
+    return this.#answer(mode, request);
+  }
+
+  #receive(request: AttemptRequest, address: string, accepted: boolean): void {
+    const { deliveryId, attemptId, event, body } = request;
+    const digest = createHash('sha256').update(body).digest('hex');
+    const { elapsedMs } = this.#world;
+    this.received.push({ elapsedMs, address, deliveryId, attemptId, event, digest, accepted });
+    this.#world.trace(() => `${address} receives ${event} ${deliveryId} in ${attemptId}`);
+  }
+
+  #answer(mode: Mode, { target }: AttemptRequest): AttemptOutcome {
+    const dice = this.#dice;
+    switch (mode) {
+      case 'fails':
+        return { ...failed('HTTP 500', false), httpStatus: 500 };
+      case 'busy': {
+        const retryAfterMs = dice.between(1_000, 120_000);
+        return { ...failed('HTTP 429', false), httpStatus: 429, slows: true, retryAfterMs };
+      }
+      case 'answer lost':
+        return failed('The connection broke off', true);
+      case 'gone':
+        return target.kind === 'email'
+          ? { kind: 'refused', error: '550', pauseDestination: false, bounced: true }
+          : { kind: 'refused', httpStatus: 410, error: 'Gone', pauseDestination: dice.chance(0.5) };
+      default:
+        return { kind: 'accepted', httpStatus: 200 };
+    }
+  }
+}
+
+/** Where an attempt goes, as the oracles name it. */
+export function addressOf(target: Target): string {
+  return target.kind === 'email' ? target.address : target.url;
+}
+
+function failed(error: string, unknown: boolean) {
+  return { kind: 'failed', unknown, error } as const;
+}

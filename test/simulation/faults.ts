@@ -1,0 +1,91 @@
+/**
+ * What may go wrong in a run, and how often. A seed does not turn everything up at once: each kind
+ * is off, rare or frequent by itself, for bugs hide in combinations that an average never shows.
+ */
+import type { Dice } from './dice.ts';
+
+/** Probabilities for each occasion, or a mean distance in ms (`...EveryMs`). */
+export interface FaultRates {
+  /** An append is refused; nothing is stored. */
+  readonly refuse: number;
+  /** An append is lost on its way: nothing stored, no answer. */
+  readonly loseRequest: number;
+  /** Stored, and the answer is lost. */
+  readonly loseAnswer: number;
+  /** No answer, and stored some time later. */
+  readonly late: number;
+  /** Stored twice. */
+  readonly double: number;
+  /** A read breaks off at a message. */
+  readonly breakRead: number;
+  /** An acknowledgement to a work queue is lost. */
+  readonly loseAck: number;
+  /** A message of a work queue comes twice. */
+  readonly redeliver: number;
+  /** A write to the local disk fails. */
+  readonly diskError: number;
+  /** The process dies at a write to the local disk: before it, or right after. */
+  readonly dieAtWrite: number;
+  /** The process is killed. */
+  readonly killEveryMs: number;
+  /** The process is asked to stop, and started again. */
+  readonly restartEveryMs: number;
+  /** The stream is out of reach for a while. */
+  readonly outageEveryMs: number;
+  /** The machine's calendar time jumps, and is set right later. */
+  readonly clockJumpEveryMs: number;
+  /** The process stands still for a while. */
+  readonly freezeEveryMs: number;
+  /** An endpoint begins to misbehave. */
+  readonly endpointEveryMs: number;
+}
+
+const NEVER = Number.POSITIVE_INFINITY;
+
+export const NO_FAULTS: FaultRates = {
+  ...{ refuse: 0, loseRequest: 0, loseAnswer: 0, late: 0, double: 0, breakRead: 0 },
+  ...{ loseAck: 0, redeliver: 0, diskError: 0, dieAtWrite: 0 },
+  ...{ killEveryMs: NEVER, restartEveryMs: NEVER, outageEveryMs: NEVER },
+  ...{ clockJumpEveryMs: NEVER, freezeEveryMs: NEVER, endpointEveryMs: NEVER },
+};
+
+/** The faults of a seed. Some seeds have none: what breaks without faults is broken. */
+export function faultsOf(dice: Dice): FaultRates {
+  if (dice.chance(0.05)) return NO_FAULTS;
+  const rate = (often: number): number => dice.pick([0, 0, often / 8, often]);
+  const every = (ms: number): number => dice.pick([NEVER, NEVER, ms * 4, ms]);
+  return {
+    refuse: rate(0.06),
+    loseRequest: rate(0.06),
+    loseAnswer: rate(0.08),
+    late: rate(0.05),
+    double: rate(0.05),
+    breakRead: rate(0.004),
+    loseAck: rate(0.1),
+    redeliver: rate(0.1),
+    diskError: rate(0.02),
+    dieAtWrite: rate(0.01),
+    killEveryMs: every(240_000),
+    restartEveryMs: every(600_000),
+    outageEveryMs: every(600_000),
+    clockJumpEveryMs: every(900_000),
+    freezeEveryMs: every(600_000),
+    endpointEveryMs: every(300_000),
+  };
+}
+
+/** What the simulated disk throws. */
+export class DiskError extends Error {
+  constructor() {
+    super('disk I/O error (simulated)');
+    this.name = 'DiskError';
+  }
+}
+
+/** What a process meets that dies in the middle of a write: nothing of it goes on. */
+export class ProcessDied extends Error {
+  constructor() {
+    super('The process died (simulated)');
+    this.name = 'ProcessDied';
+  }
+}

@@ -1,0 +1,230 @@
+/**
+ * The VMs of a project and the collector that reports them: a row of each VM every 30 s, unless it
+ * is silent. The collector keeps what it could not send and sends it later, repeats what may have
+ * been lost, holds rows back, and says some things twice. What was acknowledged is kept here.
+ */
+import type { IngestRow } from '../../actors/ingest-port.ts';
+import { VM_STATES } from '../../streams/samples/batch.ts';
+import type { Cluster } from './cluster.ts';
+import type { Dice } from './dice.ts';
+import { Signal, Spells } from './signal.ts';
+import type { World } from './world.ts';
+
+export const SAMPLE_MS = 30_000;
+
+/** How a collector misbehaves, and its VMs; drawn for each seed. */
+interface Manners {
+  readonly late: number;
+  readonly twice: number;
+  readonly conflict: number;
+  readonly gapEveryMs: number;
+  readonly stopEveryMs: number;
+}
+
+function mannersOf(dice: Dice): Manners {
+  return {
+    late: dice.pick([0, 0, 0.01, 0.05]),
+    twice: dice.pick([0, 0.02, 0.1]),
+    conflict: dice.pick([0, 0, 0.01]),
+    gapEveryMs: dice.pick([Number.POSITIVE_INFINITY, 900_000, 300_000]),
+    stopEveryMs: dice.pick([Number.POSITIVE_INFINITY, 1_800_000, 600_000]),
+  };
+}
+
+interface Batch {
+  readonly id: string;
+  readonly rows: readonly IngestRow[];
+}
+
+/** Rows that the service has acknowledged. */
+export interface Acknowledged {
+  readonly project: string;
+  readonly row: IngestRow;
+  readonly elapsedMs: number;
+}
+
+interface Vm {
+  readonly id: string;
+  readonly cpu: Signal;
+  readonly memory: Signal;
+  readonly mounts: ReadonlyMap<string, Signal>;
+  readonly silent: Spells;
+  readonly stopped: Spells;
+  stopReason: string;
+  sequence: number;
+}
+
+const MEMORY_BYTES = 1_000_000_000;
+/** A collector waits so long for an answer, ms. */
+const PATIENCE_MS = 8_000;
+
+export class Fleet {
+  readonly project: string;
+  readonly acknowledged: Acknowledged[] = [];
+  /** Every row that was ever sent, by what it says. */
+  readonly sent = new Set<string>();
+  readonly #world: World;
+  readonly #cluster: Cluster;
+  readonly #dice: Dice;
+  readonly #manners: Manners;
+  readonly #vms: readonly Vm[];
+  readonly #outbox: Batch[] = [];
+  #batches = 0;
+  #isWell = false;
+  #isSending = false;
+
+  constructor(world: World, cluster: Cluster, project: string) {
+    this.project = project;
+    this.#world = world;
+    this.#cluster = cluster;
+    this.#dice = world.dice.fork(`fleet of ${project}`);
+    this.#manners = mannersOf(this.#dice);
+    const count = 1 + this.#dice.below(4);
+    this.#vms = Array.from({ length: count }, (_, i) => this.#vm(`${project}-vm-${i + 1}`));
+  }
+
+  start(): void {
+    const offsetMs = this.#dice.between(0, SAMPLE_MS);
+    const collect = (): void => {
+      this.#world.in(SAMPLE_MS, collect);
+      this.#collect();
+    };
+    this.#world.in(offsetMs, collect);
+  }
+
+  /** From now on every VM runs and reports, and the collector does as it should. */
+  heal(): void {
+    this.#isWell = true;
+  }
+
+  /** Has everything been acknowledged? */
+  get isIdle(): boolean {
+    return this.#outbox.length === 0;
+  }
+
+  #vm(id: string): Vm {
+    const dice = this.#dice.fork(id);
+    const { gapEveryMs, stopEveryMs } = this.#manners;
+    const mounts = dice.chance(0.5) ? ['/'] : ['/', '/data'];
+    return {
+      id,
+      cpu: new Signal(dice.fork('cpu')),
+      memory: new Signal(dice.fork('memory')),
+      mounts: new Map(mounts.map((mount) => [mount, new Signal(dice.fork(mount))])),
+      silent: new Spells(dice.fork('silent'), { everyMs: gapEveryMs, lastsMs: 120_000 }),
+      stopped: new Spells(dice.fork('stopped'), { everyMs: stopEveryMs, lastsMs: 180_000 }),
+      stopReason: dice.pick(['shutdown', 'destroyed']),
+      sequence: 0,
+    };
+  }
+
+  #collect(): void {
+    const { late, twice, conflict } = this.#isWell ? NOTHING_ODD : this.#manners;
+    const dice = this.#dice;
+    const rows: IngestRow[] = [];
+    for (const vm of this.#vms) {
+      const row = this.#row(vm);
+      if (!row) continue;
+      if (dice.chance(late)) this.#later(row, dice.between(10_000, 480_000), 'a row late');
+      else rows.push(row);
+      if (dice.chance(twice)) this.#later(row, dice.between(0, 200_000), 'a row twice');
+      if (dice.chance(conflict)) {
+        const other = { ...row, values: Array.from(row.values, (value) => value * 0.9) };
+        this.#later(other, dice.between(0, 100_000), 'a row that contradicts');
+      }
+    }
+    this.#enqueue(rows);
+  }
+
+  #later(row: IngestRow, delayMs: number, what: string): void {
+    this.#world.count(what);
+    this.#world.in(delayMs, () => this.#enqueue([row]));
+  }
+
+  #enqueue(rows: readonly IngestRow[]): void {
+    if (rows.length === 0) return;
+    this.#outbox.push({ id: `batch-${++this.#batches}`, rows });
+    if (!this.#isSending) void this.#send();
+  }
+
+  async #send(): Promise<void> {
+    this.#isSending = true;
+    for (let first = this.#outbox[0]; first; first = this.#outbox[0]) {
+      // What has piled up goes as one buffered batch, once what was tried before is through.
+      if (await this.#write(first)) {
+        this.#outbox.shift();
+        if (this.#outbox.length > 1 && this.#dice.chance(0.5)) this.#merge();
+      } else await this.#world.wait(this.#dice.between(500, 5_000));
+    }
+    this.#isSending = false;
+  }
+
+  #merge(): void {
+    const rows = this.#outbox.splice(0).flatMap((batch) => batch.rows);
+    this.#outbox.push({ id: `batch-${++this.#batches}`, rows });
+  }
+
+  async #write({ id, rows }: Batch): Promise<boolean> {
+    const { project } = this;
+    for (const row of rows) this.sent.add(sayingOf(project, row));
+    const answer = await this.#cluster.ask(
+      ({ ingest }) => ingest.write({ project, batchId: id, rows }),
+      PATIENCE_MS,
+    );
+    if (answer.kind !== 'answered') return false;
+    const rejected = new Set(answer.value.rejected.map(({ row }) => row));
+    const { elapsedMs } = this.#world;
+    for (const [i, row] of rows.entries()) {
+      if (!rejected.has(i)) this.acknowledged.push({ project, row, elapsedMs });
+    }
+    return true;
+  }
+
+  /** Undefined: nobody hears of the VM now. */
+  #row(vm: Vm): IngestRow | undefined {
+    const { elapsedMs, nowMs } = this.#world;
+    const isSilent = vm.silent.isOn(elapsedMs);
+    const isStopped = vm.stopped.isOn(elapsedMs);
+    if (isSilent && !this.#isWell) return undefined;
+    const observedMs = Math.floor(nowMs);
+    const source = { vm: vm.id, observedMs, sequence: ++vm.sequence, boot: 'boot-1' };
+    if (isStopped && !this.#isWell) {
+      const state = VM_STATES.indexOf('STOPPED');
+      const stopped = { state, stateReason: vm.stopReason, vcpus: Number.NaN };
+      return { ...source, ...stopped, series: [], values: [] };
+    }
+    const readings = readingsOf(vm, elapsedMs);
+    const running = { state: VM_STATES.indexOf('RUNNING'), stateReason: '', vcpus: 2 };
+    return {
+      ...source,
+      ...running,
+      series: Object.keys(readings),
+      values: Object.values(readings),
+    };
+  }
+}
+
+const NOTHING_ODD = { late: 0, twice: 0, conflict: 0 };
+
+function readingsOf({ cpu, memory, mounts }: Vm, elapsedMs: number): Record<string, number> {
+  const readings: Record<string, number> = {
+    svc_vm_cpu_utilization_pct: cpu.at(elapsedMs),
+    svc_vm_memory_total_bytes: MEMORY_BYTES,
+    svc_vm_memory_free_bytes: MEMORY_BYTES * (1 - memory.at(elapsedMs) / 100),
+  };
+  for (const [mount, signal] of mounts) {
+    const labels = `{mountpoint=${JSON.stringify(mount)}}`;
+    readings[`svc_vm_filesystem_size_bytes${labels}`] = 10_000;
+    readings[`svc_vm_filesystem_used_bytes${labels}`] = 100 * signal.at(elapsedMs);
+  }
+  return readings;
+}
+
+/** What a row says, as text: the same row is the same text, wherever it is met. */
+export function sayingOf(
+  project: string,
+  row: Pick<IngestRow, 'vm' | 'observedMs' | 'state' | 'series' | 'values'>,
+): string {
+  const { vm, observedMs, state, series, values } = row;
+  return JSON.stringify([project, vm, observedMs, state, series, Array.from(values)]);
+}

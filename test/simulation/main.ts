@@ -1,0 +1,158 @@
+/**
+ * `npm run simulate -- [--seeds N] [--from S] [--minutes M] [--planted NAME] [--verbose]`: runs
+ * seeds one after the other and judges each. A violation is printed with what happened around it
+ * and with the command that replays it; the exit status is 1 then, and 2 for a wrong argument.
+ */
+import { parseArgs } from 'node:util';
+import { PLANTED, type Planted } from './planted.ts';
+import { runSeed, type SeedResult } from './run.ts';
+
+const USAGE = `npm run simulate -- [options]
+  --seeds N       so many seeds (default 100)
+  --from S        the first one (default 1)
+  --minutes M     as many seeds as begin within M minutes
+  --planted NAME  with a bug planted on purpose, until it is found: ${Object.keys(PLANTED).join(', ')}
+  --verbose       everything that happens in each seed`;
+
+interface Options {
+  readonly from: number;
+  readonly seeds: number;
+  readonly minutes: number;
+  readonly name: string | undefined;
+  readonly planted: Planted | undefined;
+  readonly isVerbose: boolean;
+}
+
+/** Throws what is wrong with the arguments. */
+function optionsOf(args: readonly string[]): Options {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      from: { type: 'string', default: '1' },
+      seeds: { type: 'string' },
+      minutes: { type: 'string' },
+      planted: { type: 'string' },
+      verbose: { type: 'boolean', default: false },
+    },
+  });
+  const minutes = numberOf('minutes', values.minutes ?? 'Infinity');
+  const seeds = numberOf('seeds', values.seeds ?? (values.minutes ? 'Infinity' : '100'));
+  const name = values.planted;
+  const planted = name === undefined ? undefined : PLANTED[name];
+  if (name !== undefined && !planted) throw new Error(`There is no planted bug ${name}`);
+  return {
+    minutes,
+    seeds,
+    name,
+    planted,
+    from: numberOf('from', values.from),
+    isVerbose: values.verbose,
+  };
+}
+
+function numberOf(name: string, text: string): number {
+  const number = Number(text);
+  if (text.trim() !== '' && number >= 0) return number;
+  throw new Error(`--${name} is ${JSON.stringify(text)}: a number, 0 or more`);
+}
+
+/** What came of all seeds. */
+interface Totals {
+  readonly beganMs: number;
+  seeds: number;
+  virtualMs: number;
+  readonly faults: Map<string, number>;
+  readonly counts: Map<string, number>;
+}
+
+/** @returns the exit status */
+async function simulate(options: Options): Promise<number> {
+  const { from, seeds, minutes, planted, isVerbose } = options;
+  const beganMs = performance.now();
+  const totals: Totals = { beganMs, seeds: 0, virtualMs: 0, faults: new Map(), counts: new Map() };
+  let toldMs = beganMs;
+  for (let seed = from; seed < from + seeds; seed++) {
+    if (performance.now() - beganMs >= minutes * 60_000) break;
+    const result = await runSeed(seed, { planted, isTraced: isVerbose });
+    add(totals, result);
+    if (isVerbose) printLines(result.lines);
+    if (result.problems.length > 0) {
+      await explain(result, options);
+      return 1;
+    }
+    if (performance.now() - toldMs < 10_000) continue;
+    toldMs = performance.now();
+    process.stdout.write(`seed ${seed}: ${speedOf(totals)}\n`);
+  }
+  process.stdout.write(summaryOf(totals));
+  return 0;
+}
+
+function add(totals: Totals, { virtualMs, faults, counts }: SeedResult): void {
+  totals.seeds++;
+  totals.virtualMs += virtualMs;
+  for (const [kind, count] of faults)
+    totals.faults.set(kind, (totals.faults.get(kind) ?? 0) + count);
+  for (const [kind, count] of Object.entries(counts)) {
+    totals.counts.set(kind, (totals.counts.get(kind) ?? 0) + count);
+  }
+}
+
+function speedOf({ beganMs, seeds, virtualMs }: Totals): string {
+  const seconds = (performance.now() - beganMs) / 1000;
+  const perMinute = Math.round((60 * seeds) / seconds);
+  const hours = (virtualMs / 3_600_000 / seconds).toFixed(1);
+  return `${seeds} seeds, ${perMinute} seeds/minute, ${hours} virtual hours/second`;
+}
+
+function summaryOf(totals: Totals): string {
+  const list = (counts: ReadonlyMap<string, number>): string =>
+    [...counts]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([kind, count]) => `  ${String(count).padStart(9)} ${kind}\n`)
+      .join('');
+  return (
+    `no violation in ${speedOf(totals)}\n` +
+    `judged:\n${list(totals.counts)}faults injected:\n${list(totals.faults)}`
+  );
+}
+
+/** How much before a violation is shown, and after it, ms of the world. */
+const BEFORE_MS = 60_000;
+const AFTER_MS = 5_000;
+const LINES_MAX = 120;
+
+/** Runs the seed again, with a line of everything, and shows what was around each violation. */
+async function explain({ seed, problems }: SeedResult, options: Options): Promise<void> {
+  const { lines } = await runSeed(seed, { planted: options.planted, isTraced: true });
+  const [first] = problems;
+  const print = (text: string): void => void process.stdout.write(`${text}\n`);
+  print(`\nseed ${seed} breaks ${problems.length === 1 ? 'an invariant' : 'invariants'}:`);
+  for (const { invariant, text, atMs } of problems.slice(0, 10)) {
+    print(`  ${invariant}, at ${Math.round(atMs)} ms: ${text}`);
+  }
+  if (problems.length > 10) print(`  and ${problems.length - 10} more`);
+  const atMs = first?.atMs ?? 0;
+  print(`\nwhat happened before the first:`);
+  const around = lines.filter(
+    ({ elapsedMs }) => elapsedMs >= atMs - BEFORE_MS && elapsedMs <= atMs + AFTER_MS,
+  );
+  printLines(around.slice(-LINES_MAX));
+  const planted = options.name === undefined ? '' : ` --planted ${options.name}`;
+  print(`\nto replay it: npm run simulate -- --seeds 1 --from ${seed}${planted} --verbose`);
+}
+
+function printLines(lines: SeedResult['lines']): void {
+  for (const { elapsedMs, text } of lines) {
+    process.stdout.write(`${String(Math.round(elapsedMs)).padStart(10)}  ${text}\n`);
+  }
+}
+
+try {
+  process.exitCode = await simulate(optionsOf(process.argv.slice(2)));
+} catch (error) {
+  process.stderr.write(
+    `${error instanceof Error ? (error.stack ?? error.message) : error}\n\n${USAGE}\n`,
+  );
+  process.exitCode = 2;
+}

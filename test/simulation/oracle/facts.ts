@@ -1,0 +1,83 @@
+/**
+ * What the two logs hold, read plainly: the decisions that count, step by step in their order, and
+ * the samples in the order of their arrival. All oracles judge by these alone, and by what clients
+ * and endpoints were told; none asks the service what it thinks.
+ */
+import { decodeCommit } from '../../../streams/commit/codec.ts';
+import type { Actor, InstanceStep } from '../../../streams/commit/commit.ts';
+import type { LogEntry } from '../../../streams/evaluation/entry.ts';
+import { decodeEntry } from '../../../streams/samples/codec.ts';
+import type { LogServer } from '../log-server.ts';
+import { START_MS } from '../world.ts';
+
+/** One step that was decided. */
+export interface Fact {
+  /** Position of its commit in EVENTS. */
+  readonly sequence: number;
+  /** When that was stored, by the world's elapsed time, ms. */
+  readonly elapsedMs: number;
+  /** Time of the commit by its writer's clock, Unix ms. */
+  readonly atMs: number;
+  readonly project: string;
+  readonly by: Actor;
+  readonly step: InstanceStep;
+}
+
+/** A request that was committed. */
+export interface RequestFact {
+  readonly sequence: number;
+  readonly project: string;
+  readonly scope: string;
+  readonly id: string;
+}
+
+export interface Entry {
+  readonly sequence: number;
+  readonly elapsedMs: number;
+  readonly storedMs: number;
+  readonly partition: number;
+  readonly entry: LogEntry;
+}
+
+export interface Facts {
+  readonly steps: readonly Fact[];
+  readonly requests: readonly RequestFact[];
+  readonly entries: readonly Entry[];
+  /** Broken links of a chain, as sentences. */
+  readonly broken: readonly string[];
+}
+
+export function factsOf(server: LogServer): Facts {
+  const steps: Fact[] = [];
+  const requests: RequestFact[] = [];
+  const heads = new Map<string, { readonly number: number; readonly hash: string }>();
+  const broken: string[] = [];
+  for (const { sequence, timeMs, data } of server.messages('EVENTS')) {
+    const { commit, hash } = decodeCommit(data);
+    const { project, number, predecessor, at: atMs } = commit;
+    const head = heads.get(project) ?? { number: 0, hash: '' };
+    // Of two that follow the same one the first counts, wherever the other turns up.
+    if (number <= head.number) continue;
+    if (number !== head.number + 1 || predecessor !== head.hash) {
+      broken.push(`commit ${number} of ${project} at ${sequence} does not follow ${head.number}`);
+      continue;
+    }
+    heads.set(project, { number, hash });
+    const elapsedMs = timeMs - START_MS;
+    for (const { by, request, steps: taken } of commit.decisions) {
+      for (const step of taken) steps.push({ sequence, elapsedMs, atMs, project, by, step });
+      if (request) requests.push({ sequence, project, scope: request.scope, id: request.id });
+    }
+  }
+  return { steps, requests, broken, entries: entriesOf(server) };
+}
+
+function entriesOf(server: LogServer): Entry[] {
+  return server.messages('SAMPLES_0').map(({ sequence, subject, timeMs, data }) => ({
+    sequence,
+    elapsedMs: timeMs - START_MS,
+    storedMs: timeMs,
+    partition: Number(subject.split('.')[2]),
+    entry: decodeEntry(data),
+  }));
+}

@@ -1,0 +1,239 @@
+/**
+ * Every breach that satisfies a rule has exactly one incident, and no incident ends without observed
+ * samples that say so. Worked out from the samples in the order of their arrival, by the definition
+ * (evaluation.md 1 to 3), with no code of the evaluator.
+ *
+ * Exact where a series arrived in order: for a revision in force at the end, the incidents are the
+ * stretches of firing, one for one, with their times; for one that was replaced, they are the first
+ * of them, as far as it came. Where samples came late (evaluation.md 5 to 7 allow that firings told
+ * too early stay, marked, and that the past is recorded only while no other incident is open), each
+ * incident must have been decided by samples that there are. How late samples move exactly what is
+ * told is compared with a run without restarts (`replayed.ts`).
+ */
+import type { EvaluationRule } from '../../../streams/evaluation/entry.ts';
+import type { Fact, Facts } from './facts.ts';
+import type { Force, Observation, Observations } from './observations.ts';
+import type { Problem } from './problem.ts';
+
+const TOLERANCE_MS = 90_000;
+
+interface Span {
+  readonly startedMs: number;
+  readonly firedMs: number;
+  /** Infinity while it lasts. */
+  endMs: number;
+}
+
+/** An incident as it was decided. */
+interface Decided extends Span {
+  readonly fired: Fact;
+  recovered: Fact | undefined;
+}
+
+export function* wrongIncidents(facts: Facts, observations: Observations): Generator<Problem> {
+  const decided = decidedIncidents(facts);
+  for (const force of observations.forces) {
+    const { project, vms, metricId } = force.rule;
+    for (const vm of vms ?? observations.vms(project)) {
+      for (const [labels, lane] of observations.of(project, vm, metricId)) {
+        const key = instanceKey({ ...force.rule, vm, labels });
+        const incidents = decided.get(key) ?? [];
+        decided.delete(key);
+        yield* judged(force, lane, incidents, key);
+      }
+    }
+  }
+  for (const [key, [first]] of decided) {
+    const atMs = first?.fired.elapsedMs ?? 0;
+    yield { invariant: 'one incident for each breach', text: `${key} fires unobserved`, atMs };
+  }
+}
+
+function instanceKey(of: {
+  readonly project: string;
+  readonly rule: string;
+  readonly evaluationRevision: number;
+  readonly vm: string;
+  readonly labels: string;
+}): string {
+  return [of.project, of.rule, of.evaluationRevision, of.vm, of.labels].join(' ');
+}
+
+function decidedIncidents({ steps }: Facts): Map<string, Decided[]> {
+  const all = new Map<string, Decided[]>();
+  for (const fact of steps) {
+    const { machine, event, context } = fact.step;
+    if (machine !== 'alertInstance') continue;
+    const key = instanceKey(context as unknown as Parameters<typeof instanceKey>[0]);
+    const list = all.get(key) ?? [];
+    if (event.type === 'sustained') {
+      const times = { startedMs: Number(event.startedMs), firedMs: Number(event.observedMs) };
+      list.push({ ...times, endMs: Number.POSITIVE_INFINITY, fired: fact, recovered: undefined });
+      all.set(key, list);
+    }
+    const last = list.at(-1);
+    if (event.type !== 'recovered' || !last) continue;
+    last.endMs = Number(event.observedMs);
+    last.recovered = fact;
+  }
+  return all;
+}
+
+function* judged(
+  force: Force,
+  lane: readonly Observation[],
+  incidents: readonly Decided[],
+  key: string,
+): Generator<Problem> {
+  const own = lane.filter(
+    ({ observedMs, entry }) => observedMs >= force.sinceMs && entry < force.until,
+  );
+  for (const incident of incidents) yield* observedEnd(force.rule, own, incident, key);
+  if (!isInOrder(own)) {
+    for (const incident of incidents) yield* observedBegin(force.rule, own, incident, key);
+    return;
+  }
+  const spans = spansOf(force.rule, own).filter(({ endMs }) => !isBefore(force, own, endMs));
+  const isEnded = force.until !== Number.POSITIVE_INFINITY;
+  const text = () =>
+    `${key}: incidents ${told(incidents)}, but the samples say ${told(spans)} ` +
+    `(in force from ${force.from} to ${force.until})`;
+  const wrong = firstDifference(incidents, spans, isEnded);
+  if (wrong === undefined) return;
+  const atMs = incidents[wrong]?.fired.elapsedMs ?? arrival(own, spans[wrong]?.firedMs);
+  yield { invariant: 'one incident for each breach', text: text(), atMs };
+}
+
+/** Was it over when the revision came into force? Then it tells nobody of it (evaluation.md 16). */
+function isBefore({ from }: Force, lane: readonly Observation[], endMs: number): boolean {
+  const end = lane.find(({ observedMs }) => observedMs === endMs);
+  return end !== undefined && end.entry < from;
+}
+
+/** Index of the first that differs. @param isEnded the revision was replaced: the last may be cut */
+function firstDifference(
+  incidents: readonly Span[],
+  spans: readonly Span[],
+  isEnded: boolean,
+): number | undefined {
+  const count = isEnded ? incidents.length : Math.max(incidents.length, spans.length);
+  for (let i = 0; i < count; i++) {
+    const [incident, span] = [incidents[i], spans[i]];
+    if (!incident || !span) return i;
+    if (incident.startedMs !== span.startedMs || incident.firedMs !== span.firedMs) return i;
+    const isCut = isEnded && i === incidents.length - 1 && incident.endMs === Infinity;
+    if (incident.endMs !== span.endMs && !isCut) return i;
+  }
+  return undefined;
+}
+
+/** The sample that ended it was there, is good, and came before the decision. */
+function* observedEnd(
+  rule: EvaluationRule,
+  lane: readonly Observation[],
+  { recovered, endMs, firedMs }: Decided,
+  key: string,
+): Generator<Problem> {
+  if (!recovered) return;
+  const { elapsedMs: atMs } = recovered;
+  const invariant = 'no recovery unobserved';
+  const known = firstOfEachTime(lane.filter((each) => each.elapsedMs <= atMs));
+  const end = known.find(({ observedMs }) => observedMs === endMs);
+  const problem = (why: string): Problem => ({ invariant, text: `${key} recovers ${why}`, atMs });
+  if (!end) return yield problem(`by a sample at ${endMs}, which had not been observed`);
+  if (!isGood(rule, end.value)) yield problem(`by ${end.value} at ${endMs}, which is not good`);
+  if (endMs <= firedMs) yield problem(`at ${endMs}, before it fired at ${firedMs}`);
+  if (!isInOrder(lane)) return;
+  const run = runBefore(known, end, ({ value }) => isGood(rule, value));
+  if (endMs - run < rule.recoveryMs) yield problem(`after ${endMs - run} ms of good samples`);
+}
+
+/** The sample that fired it was there, breaches, and came before the decision. */
+function* observedBegin(
+  rule: EvaluationRule,
+  lane: readonly Observation[],
+  { fired, firedMs, startedMs }: Decided,
+  key: string,
+): Generator<Problem> {
+  const { elapsedMs: atMs } = fired;
+  const known = lane.filter((each) => each.elapsedMs <= atMs);
+  const breaches = (ms: number): boolean =>
+    known.some(({ observedMs, value }) => observedMs === ms && isBreach(rule, value));
+  const isLong = firedMs - startedMs >= rule.sustainedMs;
+  if (isLong && breaches(firedMs) && breaches(startedMs)) return;
+  const text = `${key} fires for ${startedMs} to ${firedMs}, which was not observed`;
+  yield { invariant: 'one incident for each breach', text, atMs };
+}
+
+/** Stretches of firing, straight from the definition. */
+function spansOf(rule: EvaluationRule, lane: readonly Observation[]): Span[] {
+  const sorted = firstOfEachTime(lane);
+  const spans: Span[] = [];
+  for (const each of sorted) {
+    const { observedMs, value } = each;
+    const last = spans.at(-1);
+    if (last?.endMs === Number.POSITIVE_INFINITY) {
+      if (!isGood(rule, value)) continue;
+      const run = runBefore(sorted, each, (other) => isGood(rule, other.value));
+      if (observedMs - run >= rule.recoveryMs) last.endMs = observedMs;
+    } else if (isBreach(rule, value)) {
+      const startedMs = runBefore(sorted, each, (other) => isBreach(rule, other.value));
+      if (observedMs - startedMs < rule.sustainedMs) continue;
+      spans.push({ startedMs, firedMs: observedMs, endMs: Number.POSITIVE_INFINITY });
+    }
+  }
+  return spans;
+}
+
+/** First time of the unbroken stretch of such samples that ends with `end`. */
+function runBefore(
+  sorted: readonly Observation[],
+  end: Observation,
+  belongs: (observation: Observation) => boolean,
+): number {
+  let startMs = end.observedMs;
+  for (let i = sorted.indexOf(end); i >= 0; i--) {
+    const each = sorted[i];
+    if (!each || !belongs(each) || startMs - each.observedMs > TOLERANCE_MS) break;
+    startMs = each.observedMs;
+  }
+  return startMs;
+}
+
+/** Each later than those before it, but for repetitions. */
+function isInOrder(lane: readonly Observation[]): boolean {
+  const times = new Set<number>();
+  let newestMs = Number.NEGATIVE_INFINITY;
+  for (const { observedMs } of lane) {
+    if (observedMs < newestMs && !times.has(observedMs)) return false;
+    times.add(observedMs);
+    newestMs = Math.max(newestMs, observedMs);
+  }
+  return true;
+}
+
+/** Of several at one time the first counts (evaluation.md 8). */
+function firstOfEachTime(lane: readonly Observation[]): Observation[] {
+  const first = new Map<number, Observation>();
+  for (const each of lane) if (!first.has(each.observedMs)) first.set(each.observedMs, each);
+  return [...first.values()].sort((a, b) => a.observedMs - b.observedMs);
+}
+
+function isBreach({ operator, threshold }: EvaluationRule, value: number): boolean {
+  if (operator === 'GREATER_THAN') return value > threshold;
+  if (operator === 'EQUAL') return value === threshold;
+  throw new Error(`People of the simulation use no ${operator}`);
+}
+
+function isGood(rule: EvaluationRule, value: number): boolean {
+  if (isBreach(rule, value)) return false;
+  return rule.recoveryThreshold === undefined || value <= rule.recoveryThreshold;
+}
+
+function arrival(lane: readonly Observation[], observedMs: number | undefined): number {
+  return lane.find((each) => each.observedMs === observedMs)?.elapsedMs ?? 0;
+}
+
+function told(spans: readonly Span[]): string {
+  return JSON.stringify(spans.map(({ startedMs, firedMs, endMs }) => [startedMs, firedMs, endMs]));
+}

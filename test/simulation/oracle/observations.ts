@@ -1,0 +1,124 @@
+/**
+ * What was observed, series by series, in the order of arrival; and which revision of which rule was
+ * in force from which entry to which. Metrics are worked out here anew, from their definition.
+ */
+import type { EvaluationRule } from '../../../streams/evaluation/entry.ts';
+import { type SampleBatch, VM_STATES } from '../../../streams/samples/batch.ts';
+import type { Entry, Facts } from './facts.ts';
+
+export interface Observation {
+  readonly observedMs: number;
+  readonly value: number;
+  /** Sequence and time of the entry that it arrived with. */
+  readonly entry: number;
+  readonly elapsedMs: number;
+}
+
+/** Observations of one metric of one VM, by the label part of its series. */
+export type ByLabels = Map<string, Observation[]>;
+
+/** A revision of a rule, in force for the entries in [from, until). */
+export interface Force {
+  readonly rule: EvaluationRule;
+  readonly from: number;
+  until: number;
+  /** Observations before it are not its own, Unix ms. */
+  readonly sinceMs: number;
+}
+
+const FUTURE_MS = 60_000;
+const TOLERANCE_MS = 90_000;
+
+export class Observations {
+  readonly #byLane = new Map<string, ByLabels>();
+  readonly forces: readonly Force[];
+
+  constructor({ entries }: Facts) {
+    for (const each of entries) if (each.entry.kind === 'batch') this.#take(each, each.entry.batch);
+    this.forces = forcesOf(entries);
+  }
+
+  of(project: string, vm: string, metricId: string): ByLabels {
+    return this.#byLane.get(`${project} ${vm} ${metricId}`) ?? new Map();
+  }
+
+  /** VMs of a project that were ever observed. */
+  vms(project: string): string[] {
+    const prefix = `${project} `;
+    const keys = [...this.#byLane.keys()].filter((key) => key.startsWith(prefix));
+    return [...new Set(keys.map((key) => key.split(' ')[1] ?? ''))];
+  }
+
+  #take({ sequence: entry, elapsedMs }: Entry, batch: SampleBatch): void {
+    const order = Array.from({ length: batch.count }, (_, i) => i);
+    // A batch is applied whole, in the order of its times.
+    order.sort((a, b) => (batch.observedMs[a] ?? 0) - (batch.observedMs[b] ?? 0) || a - b);
+    for (const i of order) {
+      const observedMs = batch.observedMs[i] ?? 0;
+      if (observedMs > batch.receivedMs + FUTURE_MS) continue;
+      const { project, vm } = batch.vms[batch.vm[i] ?? 0] ?? { project: '', vm: '' };
+      for (const { metricId, labels, value } of valuesOf(batch, i)) {
+        const key = `${project} ${vm} ${metricId}`;
+        const lanes = this.#byLane.get(key) ?? new Map<string, Observation[]>();
+        this.#byLane.set(key, lanes);
+        const lane = lanes.get(labels) ?? [];
+        lanes.set(labels, lane);
+        lane.push({ observedMs, value, entry, elapsedMs });
+      }
+    }
+  }
+}
+
+function* valuesOf(batch: SampleBatch, i: number) {
+  const readings = new Map<string, number>();
+  const series = batch.layouts[batch.layout[i] ?? 0]?.series ?? [];
+  const start = batch.valueOffset[i] ?? 0;
+  for (const [k, key] of series.entries()) readings.set(key, batch.values[start + k] ?? 0);
+  const cpu = readings.get('svc_vm_cpu_utilization_pct');
+  if (cpu !== undefined) yield { metricId: 'cpu_utilization_pct', labels: '', value: cpu };
+  const total = readings.get('svc_vm_memory_total_bytes');
+  const free = readings.get('svc_vm_memory_free_bytes');
+  if (total !== undefined && free !== undefined) {
+    yield { metricId: 'memory_used_pct', labels: '', value: (100 * (total - free)) / total };
+  }
+  for (const [key, used] of readings) {
+    if (!key.startsWith('svc_vm_filesystem_used_bytes')) continue;
+    const labels = key.slice('svc_vm_filesystem_used_bytes'.length);
+    const size = readings.get(`svc_vm_filesystem_size_bytes${labels}`) ?? Number.NaN;
+    yield { metricId: 'filesystem_used_pct', labels, value: (100 * used) / size };
+  }
+  const state = VM_STATES[batch.state[i] ?? 0];
+  if (state !== 'UNKNOWN') {
+    yield { metricId: 'vm_running', labels: '', value: state === 'RUNNING' ? 1 : 0 };
+  }
+}
+
+/** From each marker to the one that replaces it. */
+function forcesOf(entries: readonly Entry[]): Force[] {
+  const forces: Force[] = [];
+  const current = new Map<string, Force>();
+  const removed = new Set<string>();
+  for (const { sequence, entry } of entries) {
+    if (entry.kind !== 'rules') continue;
+    for (const { project, rule } of entry.removals) {
+      const key = `${project} ${rule}`;
+      const before = current.get(key);
+      if (before) before.until = sequence;
+      current.delete(key);
+      removed.add(key);
+    }
+    for (const rule of entry.upserts) {
+      const key = `${rule.project} ${rule.rule}`;
+      const before = current.get(key);
+      if (before && before.rule.evaluationRevision >= rule.evaluationRevision) continue;
+      if (before) before.until = sequence;
+      // Resumed rules begin anew; all others know what can decide them now.
+      const windowMs = removed.delete(key) ? 0 : rule.sustainedMs + TOLERANCE_MS;
+      const sinceMs = rule.fromMs ?? entry.atMs - windowMs;
+      const force = { rule, from: sequence, until: Number.POSITIVE_INFINITY, sinceMs };
+      current.set(key, force);
+      forces.push(force);
+    }
+  }
+  return forces;
+}

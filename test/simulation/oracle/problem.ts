@@ -1,0 +1,23 @@
+/** What an oracle found. */
+
+/** The invariants, in the order of the simulation's description. */
+export type Invariant =
+  | 'nothing acknowledged is lost'
+  | 'nothing is made up'
+  | 'one incident for each breach'
+  | 'no recovery unobserved'
+  | 'every notification ends'
+  | 'no attempt after the end'
+  | 'one body for each delivery'
+  | 'the chain holds'
+  | 'a restart changes nothing'
+  | 'limits hold'
+  | 'it comes to rest'
+  | 'no fault of its own';
+
+export interface Problem {
+  readonly invariant: Invariant;
+  readonly text: string;
+  /** Elapsed time of the world at which it shows, ms. */
+  readonly atMs: number;
+}

@@ -1,0 +1,138 @@
+/**
+ * A restart changes nothing: what was decided over all crashes and restarts equals what one
+ * evaluator decides that reads the same log once, from its begin to its end (evaluation.md 18); and
+ * a projection made from the log of decisions equals the one that lived through the run.
+ */
+import { openInstanceStore } from '../../../sqlite/instance-store.ts';
+import { decodeCommit } from '../../../streams/commit/codec.ts';
+import { instanceIdOf } from '../../../streams/evaluation/accept.ts';
+import { type Edge, GAP_TOLERANCE_MS, LATENESS_MS } from '../../../streams/evaluation/entry.ts';
+import { createState, fold } from '../../../streams/evaluation/fold.ts';
+import { projectionOf } from '../../support/counting-node.ts';
+import { emptyProjection } from '../machine.ts';
+import type { Run } from '../run.ts';
+import type { Entry, Facts } from './facts.ts';
+import type { Problem } from './problem.ts';
+
+export function* changedByRestarts(run: Run, facts: Facts): Generator<Problem> {
+  yield* edges(facts);
+  yield* projection(run);
+}
+
+interface Told {
+  readonly line: string;
+  readonly elapsedMs: number;
+}
+
+function* edges(facts: Facts): Generator<Problem> {
+  const expected = edgesOf(facts.entries);
+  const recorded = recordedEdges(facts);
+  const rules = rulesAtTheEnd(facts);
+  for (const id of new Set([...expected.keys(), ...recorded.keys()])) {
+    const should = expected.get(id)?.told ?? [];
+    const is = recorded.get(id)?.told ?? [];
+    const key = expected.get(id)?.key;
+    // What was decided of a revision ends where the next one begins.
+    const isCut = recorded.get(id)?.isRetired || !key || rules.get(key.rule) !== key.revision;
+    const count = isCut ? is.length : Math.max(is.length, should.length);
+    for (let i = 0; i < count; i++) {
+      if (is[i]?.line === should[i]?.line) continue;
+      const text =
+        `${key?.rule} on ${key?.vm} (${id}): its edge ${i + 1} was ${is[i]?.line}, a run without ` +
+        `restarts has ${should[i]?.line}`;
+      const atMs = (is[i] ?? should[i])?.elapsedMs ?? 0;
+      yield { invariant: 'a restart changes nothing', text, atMs };
+      break;
+    }
+  }
+}
+
+interface Expected {
+  readonly key: { readonly rule: string; readonly revision: number; readonly vm: string };
+  readonly told: Told[];
+}
+
+function edgesOf(entries: readonly Entry[]): Map<string, Expected> {
+  const all = new Map<string, Expected>();
+  const partitions = Map.groupBy(entries, ({ partition }) => partition);
+  for (const own of partitions.values()) {
+    const state = createState();
+    for (const [i, each] of own.entries()) {
+      for (const edge of fold(state, each.entry, pastOf(own.slice(0, i), each)).edges) {
+        const id = instanceIdOf(edge.key);
+        const { rule, evaluationRevision: revision, vm } = edge.key;
+        const expected = all.get(id) ?? { key: { rule, revision, vm }, told: [] };
+        all.set(id, expected);
+        expected.told.push({ line: edgeLine(edge), elapsedMs: each.elapsedMs });
+      }
+    }
+  }
+  return all;
+}
+
+/** Batches stored before a marker that the windows of its rules reach. */
+function pastOf(before: readonly Entry[], { entry, storedMs }: Entry) {
+  if (entry.kind !== 'rules') return [];
+  const windowMs = Math.max(0, ...entry.upserts.map(({ sustainedMs }) => sustainedMs));
+  const fromMs = storedMs - windowMs - GAP_TOLERANCE_MS - LATENESS_MS;
+  const past = before.filter((each) => each.storedMs >= fromMs && each.entry.kind === 'batch');
+  return past.map((each) => each.entry);
+}
+
+const EVENTS_OF_EDGES: Readonly<Record<Edge['kind'], string>> = {
+  fired: 'sustained',
+  recovered: 'recovered',
+  dataMissing: 'dataMissing',
+  dataObserved: 'dataObserved',
+  corrected: 'corrected',
+};
+
+function edgeLine(edge: Edge): string {
+  return JSON.stringify([
+    EVENTS_OF_EDGES[edge.kind],
+    edge.atMs,
+    edge.kind === 'fired' ? edge.startedMs : edge.kind === 'dataMissing' ? edge.sinceMs : null,
+    edge.kind === 'fired' || edge.kind === 'recovered' ? (edge.observedMs ?? edge.atMs) : null,
+    'notify' in edge ? edge.notify : edge.kind === 'recovered' ? true : null,
+  ]);
+}
+
+function recordedEdges({ steps }: Facts) {
+  const all = new Map<string, { told: Told[]; isRetired: boolean }>();
+  const kinds = new Set(Object.values(EVENTS_OF_EDGES));
+  for (const { step, elapsedMs } of steps) {
+    if (step.machine !== 'alertInstance') continue;
+    const { event, instance } = step;
+    const recorded = all.get(instance) ?? { told: [], isRetired: false };
+    all.set(instance, recorded);
+    if (event.type === 'retired') recorded.isRetired = true;
+    if (!kinds.has(event.type)) continue;
+    const { startedMs, sinceMs, observedMs, notify } = event;
+    const line = [event.type, event.eventMs, startedMs ?? sinceMs, observedMs, notify];
+    recorded.told.push({ line: JSON.stringify(line.map((each) => each ?? null)), elapsedMs });
+  }
+  return all;
+}
+
+/** Evaluation revision of each rule that is in force at the end. */
+function rulesAtTheEnd({ steps }: Facts): Map<string, unknown> {
+  const rules = new Map<string, unknown>();
+  for (const { step } of steps) {
+    if (step.machine !== 'alertRule') continue;
+    rules.set(step.instance, step.to === 'active' ? step.context.evaluationRevision : undefined);
+  }
+  return rules;
+}
+
+function* projection({ server, cluster, world }: Run): Generator<Problem> {
+  const database = emptyProjection();
+  const store = openInstanceStore(database);
+  for (const { sequence, data } of server.messages('EVENTS')) {
+    store.apply(decodeCommit(data), sequence);
+  }
+  const isSame = projectionOf(database) === projectionOf(cluster.machine.database);
+  database.close();
+  if (isSame) return;
+  const text = 'a projection made anew from the log differs from the one that was kept';
+  yield { invariant: 'a restart changes nothing', text, atMs: world.elapsedMs };
+}

@@ -1,0 +1,226 @@
+/**
+ * The people of a project: they save, edit, pause and delete rules, look after destinations and
+ * recipients, take notice of incidents and silence them. Each act is a request that is sent again,
+ * unchanged, until somebody answers it or its sender loses patience.
+ */
+import type { AlertRuleContext, AlertRuleSpec } from '../../machines/alert-rule.ts';
+import type { Instance, ProjectView } from '../../streams/commit/projection.ts';
+import { actsOnDestinations } from './acts-on-destinations.ts';
+import type { Cluster } from './cluster.ts';
+import type { Dice } from './dice.ts';
+import type { Doors } from './process.ts';
+import { BREACH_ABOVE, GOOD_UP_TO } from './signal.ts';
+import type { World } from './world.ts';
+
+/** An act that was answered. */
+export interface Done {
+  readonly project: string;
+  readonly requestId: string;
+  readonly what: string;
+  readonly elapsedMs: number;
+  /** Position in EVENTS that the answer names. */
+  readonly sequence: number;
+}
+
+/** An act: what it is called, and how it is asked for. Asked again with the same request. */
+export interface Act {
+  readonly what: string;
+  ask(doors: Doors, caller: CallerOf): Promise<{ readonly sequence: number }>;
+}
+
+export interface CallerOf {
+  readonly project: string;
+  readonly by: { readonly kind: 'human'; readonly name: string };
+  readonly request: { readonly scope: string; readonly id: string; readonly fingerprint: string };
+}
+
+/** Makes an act of what is seen now; undefined: there is nothing to do it to. */
+export type Idea = (view: ProjectView, dice: Dice, world: World) => Act | undefined;
+
+const PATIENCE_MS = 12_000;
+const TRIES_MAX = 12;
+
+export class People {
+  readonly done: Done[] = [];
+  readonly project: string;
+  readonly #world: World;
+  readonly #cluster: Cluster;
+  readonly #dice: Dice;
+  readonly #everyMs: number;
+  #requests = 0;
+  #isOver = false;
+
+  constructor(world: World, cluster: Cluster, project: string) {
+    this.project = project;
+    this.#world = world;
+    this.#cluster = cluster;
+    this.#dice = world.dice.fork(`people of ${project}`);
+    this.#everyMs = this.#dice.pick([20_000, 60_000, 200_000]);
+  }
+
+  /** @param count of people who act at the same time */
+  start(count: number): void {
+    for (let i = 0; i < count; i++) void this.#live(`users/${this.project}-${i}`);
+  }
+
+  /** Nobody does anything new from now on. */
+  rest(): void {
+    this.#isOver = true;
+  }
+
+  async #live(name: string): Promise<void> {
+    // Without a destination and a rule nothing can happen: first things first.
+    const first: Idea[] = [newDestination, newRule, newRule];
+    for (let i = 0; !this.#isOver; i++) {
+      const pauseMs = i < first.length ? 2_000 : 2 * this.#everyMs * this.#dice.roll();
+      await this.#world.wait(pauseMs);
+      const idea = first[i] ?? this.#dice.pick(IDEAS);
+      const view = this.#cluster.doors?.host.view(this.project);
+      const act = view && idea(view, this.#dice, this.#world);
+      if (act) await this.#carryOut(act, name);
+    }
+  }
+
+  async #carryOut(act: Act, name: string): Promise<void> {
+    const { project } = this;
+    const id = `request-${++this.#requests}`;
+    const request = { scope: `${project}/${name}`, id, fingerprint: act.what };
+    const by = { kind: 'human', name } as const;
+    this.#world.trace(() => `${name} asks ${id}: ${act.what}`);
+    for (let tries = 0; tries < TRIES_MAX && !this.#isOver; tries++) {
+      const ask = (doors: Doors) => act.ask(doors, { project, by, request });
+      const answer = await this.#cluster.ask(ask, PATIENCE_MS);
+      if (answer.kind === 'refused') {
+        this.#world.trace(() => `${id} is refused: ${answer.refusal.message}`);
+        return;
+      }
+      if (answer.kind === 'answered') {
+        const { elapsedMs } = this.#world;
+        const { sequence } = answer.value;
+        this.done.push({ project, requestId: id, what: act.what, elapsedMs, sequence });
+        this.#world.trace(() => `${id} is answered: ${act.what} at ${sequence}`);
+        return;
+      }
+      await this.#world.wait(this.#dice.between(500, 8_000));
+    }
+  }
+}
+
+function live(view: ProjectView, machine: string): readonly Instance[] {
+  return view.instances(machine, { limit: 1000, final: false }).items;
+}
+
+const METRICS = [
+  ...['cpu_utilization_pct', 'cpu_utilization_pct', 'memory_used_pct'],
+  ...['filesystem_used_pct', 'vm_running'],
+];
+
+function specOf(view: ProjectView, dice: Dice): AlertRuleSpec {
+  const metricId = dice.pick(METRICS);
+  const isState = metricId === 'vm_running';
+  const vms = view.records('vm', { limit: 100 }).items.map(({ id }) => id);
+  const selected = vms.filter(() => dice.chance(0.5));
+  const allVms = selected.length === 0 || dice.chance(0.7);
+  const recoverySeconds = dice.pick([0, 0, 60, 120]);
+  return {
+    displayName: `Rule ${dice.below(1000)}`,
+    metricId,
+    operator: isState ? 'EQUAL' : 'GREATER_THAN',
+    threshold: isState ? 0 : BREACH_ABOVE,
+    sustainedSeconds: dice.pick([0, 30, 60, 120, 300]),
+    severity: 'WARNING',
+    allVms,
+    vmNames: allVms ? [] : selected.map((vm) => `projects/${view.project}/vms/${vm}`),
+    enabled: true,
+    repeatIntervalSeconds: dice.pick([0, 0, 60, 300]),
+    destinationNames: destinationNames(view, dice),
+    ...(recoverySeconds > 0 && { recoverySeconds }),
+    ...(!isState && dice.chance(0.3) && { recoveryThreshold: GOOD_UP_TO }),
+  };
+}
+
+function destinationNames(view: ProjectView, dice: Dice): string[] {
+  return live(view, 'destination')
+    .filter(() => dice.chance(0.7))
+    .map(({ instance }) => `projects/${view.project}/destinations/${instance}`);
+}
+
+const newRule: Idea = (view, dice) => {
+  const id = `rule-${dice.below(1e9)}`;
+  return saveRule(id, 0, specOf(view, dice), 'a new rule');
+};
+
+function saveRule(id: string, version: number, spec: AlertRuleSpec, what: string): Act {
+  const expectedVersion = String(version);
+  return {
+    what: `${what} ${id}`,
+    ask: ({ alerting }, caller) => alerting.saveRule({ ...caller, id, expectedVersion, spec }),
+  };
+}
+
+/** Another version of a rule that there is. */
+function editedRule(
+  what: string,
+  edit: (spec: AlertRuleSpec, view: ProjectView, dice: Dice) => Partial<AlertRuleSpec>,
+): Idea {
+  return (view, dice) => {
+    const all = live(view, 'alertRule');
+    if (all.length === 0) return undefined;
+    const { rule, version, spec } = dice.pick(all).context as unknown as AlertRuleContext;
+    return saveRule(rule, version, { ...spec, ...edit(spec, view, dice) }, what);
+  };
+}
+
+const deleteRule: Idea = (view, dice) => {
+  const all = live(view, 'alertRule');
+  if (all.length < 2) return undefined;
+  const { rule: id, version } = dice.pick(all).context as unknown as AlertRuleContext;
+  const expectedVersion = String(version);
+  return {
+    what: `deletes rule ${id}`,
+    ask: ({ alerting }, caller) => alerting.deleteRule({ ...caller, id, expectedVersion }),
+  };
+};
+
+/** Something done to an incident that fires, as far as can be seen. */
+function toIncident(
+  what: string,
+  ask: (
+    incidents: Doors['incidents'],
+    act: CallerOf & { id: string },
+    untilMs: number,
+  ) => ReturnType<Doors['incidents']['unsnooze']>,
+): Idea {
+  return (view, dice, world) => {
+    const open = view
+      .records('incident', { limit: 1000 })
+      .items.filter(({ body }) => body.state === 'FIRING');
+    if (open.length === 0) return undefined;
+    const { id } = dice.pick(open);
+    const untilMs = Math.round(world.nowMs + dice.between(20_000, 600_000));
+    return {
+      what: `${what} incident ${id}`,
+      ask: ({ incidents }, caller) => ask(incidents, { ...caller, id }, untilMs),
+    };
+  };
+}
+
+const { newDestination, ...destinationIdeas } = actsOnDestinations;
+
+const IDEAS: readonly Idea[] = [
+  newRule,
+  editedRule('edits rule', (_, view, dice) => ({ ...specOf(view, dice) })),
+  editedRule('renames rule', (_, __, dice) => ({ displayName: `Renamed ${dice.below(1000)}` })),
+  editedRule('tells others of rule', (_, view, dice) => ({
+    destinationNames: destinationNames(view, dice),
+  })),
+  editedRule('switches rule', ({ enabled }) => ({ enabled: !enabled })),
+  deleteRule,
+  toIncident('acknowledges', (incidents, act) => incidents.acknowledge({ ...act, note: 'Seen' })),
+  ...Array.from({ length: 2 }, () =>
+    toIncident('snoozes', (incidents, act, untilMs) => incidents.snooze({ ...act, untilMs })),
+  ),
+  toIncident('unsnoozes', (incidents, act) => incidents.unsnooze(act)),
+  newDestination,
+  ...Object.values(destinationIdeas),
+];

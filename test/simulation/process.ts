@@ -1,0 +1,211 @@
+/**
+ * One process of the service: the real actors, wired as the composition root wires them, on ports
+ * that the world controls. It can be killed at any await, or in the middle of a write: from then on
+ * its ports answer nothing and write nothing, and what it held in memory is gone with it.
+ */
+import { createAlerting } from '../../actors/alerting/alerting.ts';
+import { createDestinations } from '../../actors/alerting/destinations.ts';
+import { expandAlerting } from '../../actors/alerting/expand.ts';
+import { createIncidentActs } from '../../actors/alerting/incident-acts.ts';
+import { keepRules } from '../../actors/alerting/rule-keeper.ts';
+import { ClockNotes } from '../../actors/clock-notes.ts';
+import { Datacenters } from '../../actors/datacenters.ts';
+import { Deliverer } from '../../actors/delivery/deliverer.ts';
+import { deliveriesSpec } from '../../actors/delivery/wake-ups.ts';
+import { createHost, type RunningHost } from '../../actors/host.ts';
+import { createIngest } from '../../actors/ingest.ts';
+import type { Ingest } from '../../actors/ingest-port.ts';
+import { PartitionWriter } from '../../actors/partition-writer.ts';
+import { isPassing } from '../../actors/passing.ts';
+import { samplesSpec } from '../../actors/sample-log.ts';
+import { SamplePipeline } from '../../actors/sample-pipeline.ts';
+import { type Part, type Supervision, supervise } from '../../actors/supervision.ts';
+import { tick } from '../../actors/ticker.ts';
+import { runTimers } from '../../actors/timers.ts';
+import { VmRegistry } from '../../actors/vm-registry.ts';
+import { machineDefinitions } from '../../machines/registry.ts';
+import { createContents } from '../../src/notifiers/contents.ts';
+import type { Stream } from '../../streams/stream.ts';
+import { Connection, type Wire } from './connection.ts';
+import type { Outside } from './endpoints.ts';
+import { DiskError, ProcessDied } from './faults.ts';
+import type { Machine } from './machine.ts';
+import type { Planted } from './planted.ts';
+import { renderings } from './renderings.ts';
+import { type Owner, ProcessClock, type World } from './world.ts';
+
+export const DATACENTER = 'DC-1';
+
+export interface ProcessOptions {
+  readonly world: World;
+  readonly wire: Wire;
+  readonly outside: Outside;
+  readonly machine: Machine;
+  /** Number of this process, from 1. */
+  readonly number: number;
+  readonly planted: Planted | undefined;
+  /** A fault of the program's own: no injected one leads to it. */
+  readonly onBug: (what: string, error: unknown) => void;
+}
+
+/** What people and collectors reach. */
+export interface Doors {
+  readonly host: RunningHost;
+  readonly ingest: Ingest;
+  readonly alerting: ReturnType<typeof createAlerting>;
+  readonly destinations: ReturnType<typeof createDestinations>;
+  readonly incidents: ReturnType<typeof createIncidentActs>;
+  readonly pipeline: SamplePipeline;
+}
+
+export class Process implements Owner {
+  isAlive = true;
+  frozenUntilMs = 0;
+  /** undefined: it is not up yet. */
+  doors: Doors | undefined;
+  readonly clock: ProcessClock;
+  readonly #options: ProcessOptions;
+  #supervision: Supervision | undefined;
+
+  constructor(options: ProcessOptions) {
+    this.#options = options;
+    this.clock = new ProcessClock(options.world, this, options.machine.skew);
+  }
+
+  /** Rejects when the stream does not answer: the process ends, and another one is started. */
+  async start(): Promise<void> {
+    const { wire, world, machine, number, planted } = this.#options;
+    const stream: Stream = new Connection(wire, this);
+    await stream.ensure(samplesSpec);
+    await stream.ensure(deliveriesSpec);
+    const random = world.dice.fork(`process ${number}`);
+    const host = createHost({
+      ...{ stream, random, clock: this.clock, node: `process-${number}` },
+      store: machine.store(this),
+      machines: planted?.machines ?? machineDefinitions,
+      expand: expandAlerting,
+    });
+    await host.start();
+    const core = { host, stream, random, clock: this.clock };
+    const datacenters = new Datacenters({ ...core, silenceMs: 90_000 });
+    const pipeline = this.#pipeline(core);
+    const ingest = this.#ingest(core, datacenters);
+    this.doors = { ...core, ...this.#acts(core), pipeline, ingest };
+    this.#supervision = supervise({
+      ...core,
+      parts: this.#parts(core, pipeline, datacenters),
+      onFailure: ({ name }, error) => this.#fault(`part ${name}`, error),
+    });
+  }
+
+  /** It is gone: what it waits for never comes. */
+  kill(): void {
+    this.isAlive = false;
+    this.doors = undefined;
+  }
+
+  /** Ends as the service does when it is asked to, then is gone. */
+  async stop(): Promise<void> {
+    const host = this.doors?.host;
+    this.doors = undefined;
+    await this.#supervision?.stop();
+    await host?.stop();
+    this.kill();
+  }
+
+  #pipeline({ host, stream, clock }: Core): SamplePipeline {
+    const { planted, machine } = this.#options;
+    return new SamplePipeline({
+      ...{ clock, stream, host: planted?.host?.('evaluator', host) ?? host },
+      history: machine.history,
+      onFault: (what, error) => this.#fault(what, error),
+    });
+  }
+
+  #ingest({ host, stream, clock }: Core, datacenters: Datacenters): Ingest {
+    const { planted } = this.#options;
+    const ingest = createIngest({
+      clock,
+      writer: new PartitionWriter({ stream: planted?.stream?.('ingest', stream) ?? stream, clock }),
+      registry: new VmRegistry({ host, clock, datacenter: DATACENTER }),
+      clocks: new ClockNotes(),
+      onRows: (datacenter) => datacenters.reported(datacenter ?? DATACENTER),
+      onSamples: () => {},
+    });
+    return planted?.ingest?.(ingest) ?? ingest;
+  }
+
+  #acts({ host: real, clock, random }: Core) {
+    const { planted, machine } = this.#options;
+    const host = planted?.host?.('people', real) ?? real;
+    return {
+      alerting: createAlerting({ host }),
+      incidents: createIncidentActs(host),
+      destinations: createDestinations({
+        ...{ host, clock, random, sealed: machine.sealed(this) },
+        refuseUrl: () => undefined,
+        makeSecret: (source) => `whsec_${Buffer.from(source.bytes(32)).toString('base64')}`,
+      }),
+    };
+  }
+
+  #parts(core: Core, pipeline: SamplePipeline, datacenters: Datacenters): Part[] {
+    const { host, clock } = core;
+    const onFault = ({ id }: { id: string }, error: unknown) => this.#fault(`timer ${id}`, error);
+    const timers = { host, clock, onFault, owns: () => true };
+    return [
+      { name: 'evaluator', run: (signal) => pipeline.run(signal) },
+      { name: 'rules', run: (signal) => keepRules(core, signal) },
+      { name: 'ticker', run: (signal) => tick(core, signal) },
+      { name: 'datacenters', run: (signal) => datacenters.run([DATACENTER], 5_000, signal) },
+      { name: 'timers', run: (signal) => runTimers(timers, signal) },
+      this.#deliverer(core),
+    ];
+  }
+
+  #deliverer({ host: real, stream, clock, random }: Core): Part {
+    const { planted, machine, outside, world } = this.#options;
+    const deliverer = new Deliverer({
+      ...{ stream, clock, random, host: planted?.host?.('deliverer', real) ?? real },
+      notifier: outside.notifier(this, clock),
+      contents: createContents({
+        ...{ clock, sealed: machine.sealed(this), bodies: machine.bodies(this) },
+        publicUrl: () => 'https://svc.example',
+        renderers: renderings(world),
+        unsubscribeUrl: (project, recipient) => `https://svc.example/${project}/${recipient}`,
+      }),
+      keepExcerpts: () => {},
+      onFault: (what, error) => this.#fault(`delivering: ${what}`, error),
+      onAttempt: () => {},
+    });
+    return { name: 'deliverer', run: (signal) => deliverer.run(signal) };
+  }
+
+  #fault(what: string, error: unknown): void {
+    this.#options.world.trace(() => `${what} failed: ${String(error)}`);
+    if (this.isAlive && !isInjected(error) && !isOfTheDeleted(error)) {
+      this.#options.onBug(what, error);
+    }
+  }
+}
+
+type Core = {
+  readonly host: RunningHost;
+  readonly stream: Stream;
+  readonly clock: ProcessClock;
+  readonly random: World['dice'];
+};
+
+/** A destination was deleted after an attempt had been opened: its address is gone with it. */
+function isOfTheDeleted(error: unknown): boolean {
+  return error instanceof Error && error.message.endsWith('is not sealed here');
+}
+
+/** Does the error, or what caused it, come from a fault of the world? */
+export function isInjected(error: unknown): boolean {
+  for (let each = error; each instanceof Error; each = each.cause) {
+    if (each instanceof DiskError || each instanceof ProcessDied || isPassing(each)) return true;
+    if (each.message === 'The host is stopped') return true;
+  }
+  return false;
+}
