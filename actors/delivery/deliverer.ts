@@ -200,7 +200,7 @@ export class Deliverer {
     try {
       const opened = await openAttempt(this.#deps, job);
       if (opened.kind === 'suppressed') onAttempt('suppressed', 0);
-      if (opened.kind !== 'open') return NOTHING_SENT;
+      if (opened.kind !== 'open') return this.#comeToNothing(job);
       const startedMs = clock.elapsed();
       const outcome = await sendAttempt(this.#deps, opened.attempt);
       onAttempt(outcome.kind, clock.elapsed() - startedMs);
@@ -209,6 +209,13 @@ export class Deliverer {
     } finally {
       this.#open.delete(job.delivery);
     }
+  }
+
+  /** It may have ended while its body was being kept: after the others were forgotten. */
+  #comeToNothing({ project, delivery }: WakeUp): Ended {
+    const row = this.#deps.host.view(project).instance('delivery', delivery);
+    if (row?.final) this.#discards.add(delivery);
+    return NOTHING_SENT;
   }
 
   /** Repeats until the stream answers: the outcome of an attempt made is not to be lost. */
@@ -248,20 +255,20 @@ export class Deliverer {
       if (this.#stopped) break;
       await this.#tellFault(attempt, () => this.#persist(() => recordLost(this.#deps, attempt)));
     }
-    return Math.min(SWEEP_MS, ...young.map((each) => this.#lostAfterMs(each)));
+    return Math.min(SWEEP_MS, ...young.map((each) => this.#lostInMs(each)));
+  }
+
+  #isLost(attempt: RecordedAttempt): boolean {
+    return this.#lostInMs(attempt) <= 0;
   }
 
   /** Another process may still be at it while it is young, on either side of now: clocks differ. */
-  #isLost(attempt: RecordedAttempt): boolean {
-    const ageMs = Math.abs(this.#deps.clock.now() - attempt.startedMs);
-    return ageMs >= this.#lostAfterMs(attempt);
-  }
-
-  /** Since its start, ms. */
-  #lostAfterMs({ project, delivery }: RecordedAttempt): number {
-    const view = this.#deps.host.view(project);
+  #lostInMs({ project, delivery, startedMs }: RecordedAttempt): number {
+    const { clock, host } = this.#deps;
+    const view = host.view(project);
     const context = view.instance('delivery', delivery)?.context as unknown as DeliveryContext;
-    return ATTEMPT_MS[kindOf(view, context)] + LOST_GRACE_MS;
+    const lostAfterMs = ATTEMPT_MS[kindOf(view, context)] + LOST_GRACE_MS;
+    return lostAfterMs - Math.abs(clock.now() - startedMs);
   }
 
   async #tellFault({ delivery }: WakeUp, work: () => void | Promise<void>): Promise<void> {

@@ -22,6 +22,7 @@ import type {
 } from '../../actors/notifier-port.ts';
 import type { AlertRuleContext, AlertRuleSpec } from '../../machines/alert-rule.ts';
 import type { DestinationContext } from '../../machines/destination.ts';
+import { SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
 import { instanceIdOf } from '../../streams/evaluation/accept.ts';
 import type { Edge } from '../../streams/evaluation/entry.ts';
 import { seededRandom } from '../../streams/random.ts';
@@ -113,10 +114,11 @@ export async function openDeliveryWorld(t: Test, options: WorldOptions = {}) {
       kept.push(rendered.length);
       for (const { deliveryId, body } of rendered) bodies.set(deliveryId, body);
     },
-    target(view, { destination }) {
+    target(view, { destination, recipient }) {
       const row = view.instance('destination', destination);
       const context = row?.context as unknown as DestinationContext;
-      const { secrets } = context;
+      const { kind, secrets } = context;
+      if (kind === 'email') return { kind, address: recipient ?? '', unsubscribeUrl: '' };
       const url = world.sealed.get(urlIdOf(destination, context)) ?? '';
       return { kind: 'webhook', url, secrets: secrets.map(({ id }) => world.sealed.get(id) ?? '') };
     },
@@ -186,9 +188,9 @@ const keyOf = (vm: string, evaluationRevision: number, place: Place) => ({
 function acts(world: World) {
   const { host, clock } = world;
   /** Sends an event to an instance of the project. */
-  const send = (machine: string, id: string, event: FreeEvent) =>
+  const send = (machine: string, id: string, event: FreeEvent, project = PROJECT) =>
     host.submit({
-      ...{ project: PROJECT, by },
+      ...{ project, by },
       decide: (draft) => draft.send(machine, id, { ...event, at: draft.at }).changed,
     });
   let atMs = clock.now();
@@ -218,10 +220,49 @@ function acts(world: World) {
     /** Sends an event of a person to the instance of a VM. */
     tell: (vm: string, event: FreeEvent) =>
       send('alertInstance', instanceIdOf(keyOf(vm, 1, {})), event),
+    /**
+     * A mail destination; its name. Recipients, persons and memberships have the ids given, each
+     * address being that of a member and confirmed by its holder.
+     */
+    addMail: (ids: readonly string[]) => addMail(world, ids),
+    /** Sends an event to an instance of the project, `_system` for persons. */
+    send,
     /** Sends an event to a destination given by its name. */
     toDestination: (name: string, event: FreeEvent) =>
       send('destination', name.slice(name.lastIndexOf('/') + 1), event),
   };
+}
+
+async function addMail({ host }: World, ids: readonly string[]): Promise<string> {
+  const project = PROJECT;
+  const destination = `dst_mail_${ids.join('_')}`;
+  for (const id of ids) {
+    await host.submit({
+      ...{ project: SYSTEM_PROJECT, by },
+      decide(draft) {
+        const person = { at: draft.at, displayName: id, email: `${id}@example.com` };
+        draft.start('person', id, { ...person, identity: null });
+      },
+    });
+  }
+  await host.submit({
+    ...{ project, by },
+    decide(draft) {
+      const { at } = draft;
+      const shown = { urlId: null, urlDigest: '', host: '', lastFour: '', secretId: null };
+      const named = { kind: 'email', displayName: 'Mail', ...shown };
+      draft.start('destination', destination, { at, project, ...named });
+      for (const id of ids) {
+        const address = `${id}@example.com`;
+        const member = { person: id, role: 'VIEWER', displayName: id, email: address, by: 'me' };
+        draft.start('membership', id, { at, project, ...member });
+        const recipient = { destination, membership: id, address, tokenHash: id };
+        draft.start('recipient', id, { at, project, ...recipient });
+        draft.send('recipient', id, { type: 'verified', at, tokenHash: id });
+      }
+    },
+  });
+  return `projects/${project}/destinations/${destination}`;
 }
 
 function ruleOf(view: ProjectView, rule: string): AlertRuleContext {
