@@ -4,7 +4,12 @@
  * where the service asks for it, and a bound in time and bytes. It invents no request id: a new one
  * after a lost answer would make a change twice.
  */
-import { type Client, createClient as clientOf, type Interceptor } from '@connectrpc/connect';
+import {
+  type Client,
+  createClient as clientOf,
+  type Interceptor,
+  type Transport,
+} from '@connectrpc/connect';
 import { createConnectTransport } from '@connectrpc/connect-node';
 import { type Clock, systemClock } from '../../streams/clock.ts';
 import { pause } from '../../streams/pause.ts';
@@ -49,15 +54,15 @@ export function createClient(options: ClientOptions): ServiceClient {
   const baseUrl = confidentialOrigin(options.baseUrl);
   const token = tokenGetter(options);
   const retries = { ...DEFAULT_RETRIES, ...options.retries };
-  const transport = createConnectTransport({
+  const connected = createConnectTransport({
     ...{ baseUrl, httpVersion: '1.1', useBinaryFormat: false, readMaxBytes: ANSWER_BYTES_MAX },
     interceptors: [
-      deadlines(timeoutMs),
       repeated({ retries, clock, random }),
       // Innermost: a try that comes later may need a newer token.
       authorised(token),
     ],
   });
+  const transport = timed(connected, timeoutMs);
   return {
     monitoring: clientOf(MonitoringService, transport),
     alerts: clientOf(AlertService, transport),
@@ -77,12 +82,12 @@ export function newRequestId(random: Random = systemRandom): string {
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 }
 
-/** A call that has no end of its own, its retries included; a watch goes on. */
-function deadlines(timeoutMs: number): Interceptor {
-  return (next) => (request) => {
-    if (request.stream) return next(request);
-    const signal = AbortSignal.any([request.signal, AbortSignal.timeout(timeoutMs)]);
-    return next({ ...request, signal });
+/** A call with its retries has an end, which the service is told; a watch goes on. */
+function timed(transport: Transport, timeoutMs: number): Transport {
+  return {
+    unary: (method, signal, callMs = timeoutMs, ...rest) =>
+      transport.unary(method, signal, callMs, ...rest),
+    stream: (...call) => transport.stream(...call),
   };
 }
 
