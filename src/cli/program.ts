@@ -18,6 +18,7 @@ import { serviceAccountsCommand } from './identity/service-accounts.ts';
 import { trustsCommand } from './identity/trusts.ts';
 import { alertsCommand } from './monitoring/alerts.ts';
 import { deliveriesCommand } from './monitoring/deliveries.ts';
+import { destinationsCommand } from './monitoring/destinations.ts';
 import { monitoringCommand } from './monitoring/monitoring.ts';
 import { recordCommand } from './record.ts';
 import { replayCommand } from './replay.ts';
@@ -58,6 +59,7 @@ export const commands: readonly Command[] = [
   vmsCommand,
   monitoringCommand,
   alertsCommand,
+  destinationsCommand,
   deliveriesCommand,
   replayCommand,
   recordCommand,

@@ -1,0 +1,249 @@
+/**
+ * `svc destinations`: where people are told of incidents. A signing secret is printed once, alone on
+ * standard output; the URL of a chat is a secret too, and comes by standard input.
+ */
+import { create } from '@bufbuild/protobuf';
+import { AlertService } from '../../gen/svc/monitoring/v1/alert_pb.ts';
+import {
+  CreateDestinationResponseSchema,
+  type Destination,
+  DestinationSchema,
+  ListDestinationsResponseSchema,
+  RotateWebhookSecretResponseSchema,
+  SendTestNotificationResponseSchema,
+  VerifyDestinationResponseSchema,
+} from '../../gen/svc/monitoring/v1/destination_pb.ts';
+import { type Action, type ActionContext, family, projectOption } from '../client/action.ts';
+import type { Api } from '../client/api.ts';
+import { projectName, requestId, resourceName } from '../client/names.ts';
+import { tellRequest, tellSecret } from '../client/once.ts';
+import { json, messageJson, shortName } from '../client/output.ts';
+import { everyPage, PAGE_SIZE } from '../client/paging.ts';
+import { EXIT_OK } from '../command.ts';
+import { change } from '../identity/changes.ts';
+import { changeOptions, nameOption } from '../identity/options.ts';
+import { destinationFacts, destinationTable } from './destination-tables.ts';
+import { KINDS, kindOf, newTarget, recipientOption, urlOption } from './destination-target.ts';
+
+const { method } = AlertService;
+const OVERLAP_SECONDS_DEFAULT = 3_600;
+const positionals = [{ name: 'DESTINATION' }] as const;
+
+function destinationName(context: ActionContext, api: Api): Promise<string> {
+  const given = context.input.positional(0);
+  return resourceName(context, api, { collection: 'destinations', given });
+}
+
+function printDestination(context: ActionContext, destination: Destination): number {
+  const document = () => json(messageJson(DestinationSchema, destination));
+  context.print(context.json ? document() : destinationFacts(destination));
+  return EXIT_OK;
+}
+
+const listAction: Action = {
+  name: 'list',
+  summary: 'List the destinations, and whether they are paused',
+  options: [projectOption],
+  async run(context) {
+    const api = context.api('any');
+    const page = { projectName: await projectName(context, api), pageSize: PAGE_SIZE };
+    const destinations = await everyPage(async (pageToken) => {
+      const answer = await api.call(method.listDestinations, { ...page, pageToken });
+      return { items: answer.destinations, nextPageToken: answer.nextPageToken };
+    });
+    if (context.json) {
+      const answer = create(ListDestinationsResponseSchema, { destinations });
+      context.print(json(messageJson(ListDestinationsResponseSchema, answer)));
+    } else context.print(destinationTable(destinations));
+    return EXIT_OK;
+  },
+};
+
+const showAction: Action = {
+  name: 'show',
+  summary: 'Show one destination and its recipients',
+  positionals,
+  options: [projectOption],
+  async run(context) {
+    const api = context.api('any');
+    const name = await destinationName(context, api);
+    return printDestination(context, await api.call(method.getDestination, { name }));
+  },
+};
+
+const createAction: Action = {
+  name: 'create',
+  summary: 'Make a destination; the secret of a webhook is printed once',
+  ...changeOptions(
+    { name: 'kind', takes: 'KIND', choices: KINDS, help: 'What it sends to' },
+    nameOption,
+    urlOption,
+    recipientOption,
+  ),
+  notes:
+    'The URL of a chat is a secret: give "--url -" and put it on standard input. Recipients of mail are\nverified addresses of members; each gets a mail, and only who presses its button is written to.',
+  async run(context) {
+    const api = context.api('any');
+    const kind = kindOf(context.input.required('kind'));
+    const displayName = context.input.required('name');
+    const target = await newTarget(context, kind);
+    const request = {
+      projectName: await projectName(context, api),
+      requestId: requestId(context),
+      destination: { displayName, target },
+    };
+    tellRequest(context, 'Making the destination', request.requestId);
+    const answer = await api.call(method.createDestination, request);
+    const { destination } = answer;
+    const document = () => json(messageJson(CreateDestinationResponseSchema, answer));
+    if (kind !== 'webhook') {
+      context.print(context.json || !destination ? document() : destinationFacts(destination));
+      return EXIT_OK;
+    }
+    return tellSigningSecret(context, answer, document);
+  },
+};
+
+const updateAction: Action = {
+  name: 'update',
+  summary: 'Give a destination another name, URL or set of recipients',
+  positionals,
+  ...changeOptions(nameOption, urlOption, recipientOption),
+  notes:
+    'Recipients are given as a whole list: who is not in it is removed, who stays stays verified.',
+  async run(context) {
+    const api = context.api('any');
+    const { input } = context;
+    const name = await destinationName(context, api);
+    const hasTarget = input.isOn('url') || input.isOn('recipient');
+    const kind = hasTarget
+      ? kindOf((await api.call(method.getDestination, { name })).target.case ?? '')
+      : undefined;
+    const request = {
+      ...{ name, requestId: requestId(context), displayName: input.text('name') ?? '' },
+      ...(kind && { target: await newTarget(context, kind) }),
+    };
+    return printDestination(context, await api.call(method.updateDestination, request));
+  },
+};
+
+const verifyAction = change({
+  name: 'verify',
+  summary: 'Mail those recipients again who have not confirmed their address',
+  positionals,
+  nameOf: destinationName,
+  send: (api, request) => api.call(method.verifyDestination, request),
+  show(context, answer) {
+    const { destination, mails } = answer;
+    context.tell(mails === 1 ? '1 mail is on its way' : `${mails} mails are on their way`);
+    if (!context.json && destination) return printDestination(context, destination);
+    context.print(json(messageJson(VerifyDestinationResponseSchema, answer)));
+    return EXIT_OK;
+  },
+});
+
+const testAction = change({
+  name: 'test',
+  summary: 'Send a test message',
+  positionals,
+  nameOf: destinationName,
+  send: (api, request) => api.call(method.sendTestNotification, request),
+  show(context, answer) {
+    const { deliveryNames } = answer;
+    if (context.json) {
+      context.print(json(messageJson(SendTestNotificationResponseSchema, answer)));
+      return EXIT_OK;
+    }
+    for (const name of deliveryNames) context.print(`${shortName(name)}\n`);
+    context.tell('What became of it: svc deliveries show DELIVERY');
+    return EXIT_OK;
+  },
+});
+
+const pauseAction = change({
+  name: 'pause',
+  summary: 'Send nothing to a destination until it is resumed',
+  positionals,
+  options: [{ name: 'reason', takes: 'TEXT', help: 'Why, for others to read' }],
+  nameOf: destinationName,
+  send: (api, request, { input }) =>
+    api.call(method.pauseDestination, { ...request, reason: input.text('reason') ?? '' }),
+  show: printDestination,
+});
+
+const resumeAction = change({
+  name: 'resume',
+  summary: 'Send to a paused destination again',
+  positionals,
+  nameOf: destinationName,
+  send: (api, request) => api.call(method.resumeDestination, request),
+  show: printDestination,
+});
+
+const rotateAction: Action = {
+  name: 'rotate-secret',
+  summary: 'Replace the signing secret of a webhook; it is printed once',
+  positionals,
+  ...changeOptions({
+    name: 'overlap',
+    takes: 'DURATION',
+    help: 'How long the old one signs too, 0 (discard it at once) to 24h; default 1h',
+  }),
+  async run(context) {
+    const api = context.api('person');
+    const name = await destinationName(context, api);
+    const request = {
+      ...{ name, requestId: requestId(context) },
+      overlapSeconds: context.input.seconds('overlap') ?? OVERLAP_SECONDS_DEFAULT,
+    };
+    tellRequest(context, `Rotating the secret of ${name}`, request.requestId);
+    const answer = await api.call(method.rotateWebhookSecret, request);
+    const document = () => json(messageJson(RotateWebhookSecretResponseSchema, answer));
+    return tellSigningSecret(context, answer, document);
+  },
+};
+
+/** The secret alone on standard output; what to do with it beside it. */
+function tellSigningSecret(
+  context: ActionContext,
+  answer: {
+    readonly destination?: Destination | undefined;
+    readonly webhookSecret: string;
+    readonly secretAvailable: boolean;
+  },
+  document: () => string,
+): number {
+  const { destination, webhookSecret: secret, secretAvailable } = answer;
+  const about = destination ? destinationFacts(destination) : '';
+  const name = shortName(destination?.name ?? '');
+  const keep =
+    'Give the secret to the receiver, which verifies signatures with it: it is not shown again';
+  return tellSecret(
+    context,
+    { secret, secretAvailable },
+    {
+      about: secretAvailable ? `${about}${keep}` : about,
+      document,
+      ifLost: `Make another one: svc destinations rotate-secret ${name} --overlap 0`,
+    },
+  );
+}
+
+const deleteAction: Action = {
+  name: 'delete',
+  summary: 'Delete a destination, with its recipients and secrets',
+  positionals,
+  ...changeOptions(),
+  async run(context) {
+    const api = context.api('any');
+    const name = await destinationName(context, api);
+    await api.call(method.deleteDestination, { name, requestId: requestId(context) });
+    context.print(context.json ? json({ name }) : `Deleted ${name}\n`);
+    return EXIT_OK;
+  },
+};
+
+export const destinationsCommand = family('destinations', 'Where people are told of incidents', [
+  ...[listAction, showAction, createAction, updateAction, verifyAction, testAction],
+  ...[pauseAction, resumeAction, rotateAction, deleteAction],
+]);
