@@ -4,6 +4,8 @@
  * kind a VM: a clock that is still wrong is noted again with its next row, also after a restart.
  */
 
+import type { VmRef } from '../streams/samples/batch.ts';
+
 export type ClockFault = 'CLOCK_AHEAD' | 'CLOCK_BACKWARDS';
 
 /** When such rows were received, first and last, Unix ms. */
@@ -30,6 +32,15 @@ export class ClockNotes {
     if (this.#spells.size <= NOTED_MAX) return;
     const [oldest = ''] = this.#spells.keys();
     this.#spells.delete(oldest);
+  }
+
+  /** VMs of which rows from the future were received since `sinceMs`, Unix ms; newest first. */
+  *ahead(sinceMs: number): Generator<VmRef> {
+    for (const [key, { lastMs }] of [...this.#spells].reverse()) {
+      if (lastMs < sinceMs) return;
+      const [fault, project = '', vm = ''] = key.split(/[ \n]/, 3);
+      if (fault === 'CLOCK_AHEAD') yield { project, vm };
+    }
   }
 
   /** Faults of the VM's latest spells that touch the stretch, both ends inclusive, Unix ms. */

@@ -6,9 +6,11 @@
  *     SAMPLES -> decode -> history.append -> fold -> edges -> commits
  */
 import type { Clock } from '../streams/clock.ts';
+import type { Census } from '../streams/evaluation/entry.ts';
 import type { SampleBatch } from '../streams/samples/batch.ts';
+import type { LatestRow } from '../streams/samples/columns.ts';
 import type { Stream } from '../streams/stream.ts';
-import { Evaluator } from './evaluator.ts';
+import { Evaluator, type EvaluatorDeps } from './evaluator.ts';
 import {
   type EvaluatorView,
   type InstancePage,
@@ -26,6 +28,8 @@ export interface HistoryWriter {
   pass(position: { partition: number; sequence: number }): void;
   /** Sequence from which a restart needs the partition's log. */
   floor(partition: number): number;
+  /** Newest row of a VM within retention. */
+  newest?(project: string, vm: string): LatestRow | undefined;
 }
 
 export interface SamplePipelineDeps {
@@ -33,6 +37,8 @@ export interface SamplePipelineDeps {
   readonly stream: Stream;
   readonly clock: Clock;
   readonly history: HistoryWriter;
+  /** See `EvaluatorDeps`. */
+  readonly clockAhead?: EvaluatorDeps['clockAhead'] & {};
   /** See `EvaluatorDeps.onFault`. */
   readonly onFault?: (what: string, error: unknown) => void;
 }
@@ -53,7 +59,8 @@ export class SamplePipeline implements EvaluatorView {
     const state = await stream.state(SAMPLES_STREAM);
     this.#caughtUpAt = state.lastSequence;
     const log = new SampleLogReader({ clock, first: (placed) => this.#store(history, placed) });
-    const evaluator = new Evaluator({ ...this.#deps, log });
+    const newest = (project: string, vm: string) => history.newest?.(project, vm);
+    const evaluator = new Evaluator({ ...this.#deps, log, newest });
     this.#evaluator = evaluator;
     await evaluator.rebuild();
     const ending = new AbortController();
@@ -75,6 +82,11 @@ export class SamplePipeline implements EvaluatorView {
 
   room(project: string): InstanceRoom {
     return this.#evaluator?.room(project) ?? NO_INSTANCES;
+  }
+
+  /** See `Evaluator.census`. */
+  census(partition: number, atMs: number): Census | undefined {
+    return this.#evaluator?.census(partition, atMs);
   }
 
   /** Position in SAMPLES through which everything has been evaluated. */

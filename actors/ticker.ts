@@ -5,6 +5,7 @@
  */
 import type { Clock } from '../streams/clock.ts';
 import { SYSTEM_PROJECT } from '../streams/commit/commit.ts';
+import type { Census } from '../streams/evaluation/entry.ts';
 import { pause } from '../streams/pause.ts';
 import { partitionOf, type Stream, StreamUnavailable } from '../streams/stream.ts';
 import type { Host } from './host-port.ts';
@@ -14,6 +15,8 @@ export interface TickerDeps {
   readonly host: Host;
   readonly stream: Stream;
   readonly clock: Clock;
+  /** What a tick says beside its time; undefined: nothing can be told now. Absent: never. */
+  readonly census?: (partition: number, atMs: number) => Census | undefined;
   /** A tick that the stream did not take. */
   readonly onLost?: (error: StreamUnavailable) => void;
 }
@@ -33,7 +36,8 @@ export async function tick(deps: TickerDeps, signal: AbortSignal): Promise<void>
 
 async function tickOne(deps: TickerDeps, partition: number, atMs: number): Promise<void> {
   try {
-    await appendEntry(deps.stream, partition, { kind: 'tick', atMs });
+    const census = deps.census?.(partition, atMs);
+    await appendEntry(deps.stream, partition, { kind: 'tick', atMs, ...(census && { census }) });
   } catch (error) {
     if (!(error instanceof StreamUnavailable)) throw error;
     deps.onLost?.(error);

@@ -99,11 +99,15 @@ export function createParts(options: PartsOptions): { start(): void } {
 
 function partsOf(options: PartsOptions): Part[] {
   const { clock, datacenters, host, lost, pipeline, settings } = options;
+  const census = (partition: number, atMs: number) => pipeline.census(partition, atMs);
   return [
     { name: 'evaluator', run: (signal) => pipeline.run(signal) },
     { name: 'rules', run: (signal) => keepRules(options, signal) },
     instanceLimitPart(options),
-    { name: 'ticker', run: (signal) => tick({ ...options, onLost: lost('ticker') }, signal) },
+    {
+      name: 'ticker',
+      run: (signal) => tick({ ...options, census, onLost: lost('ticker') }, signal),
+    },
     {
       name: 'datacenters',
       run: (signal) => datacenters.run([settings.datacenter], DATACENTER_CHECK_MS, signal),

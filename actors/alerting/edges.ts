@@ -9,7 +9,7 @@ import type { AlertRuleContext } from '../../machines/alert-rule.ts';
 import { acceptEdge, type DecidedInstance, instanceIdOf } from '../../streams/evaluation/accept.ts';
 import type { Edge } from '../../streams/evaluation/entry.ts';
 import type { Draft } from '../host-port.ts';
-import { isOfRetiredVm } from '../vm-registry.ts';
+import { isOfRetiredVm } from '../vm-body.ts';
 import { incidentWindowRecord } from './incident.ts';
 
 /** `rulePending`: to be decided once the rule, of unchanged evaluation, has been applied. */
@@ -30,10 +30,39 @@ export function decideEdge(draft: Draft, edge: Edge): EdgeDecision {
   for (const event of eventsOf(edge, accepted.incidentId, rule, draft.at)) {
     draft.send('alertInstance', id, event);
   }
-  if (edge.kind === 'fired')
+  if (edge.kind === 'fired') {
     draft.putRecord(incidentWindowRecord(accepted.incidentId, edge.window));
+    if (edge.held) recordHeld(draft, accepted.incidentId, edge.held);
+  }
   return 'applied';
 }
+
+/** VMs that are named in the record of a data center's incident; all of them are counted. */
+export const HELD_VMS_MAX = 1_000;
+
+/** Body of a record of kind `incidentHeldVms`, under the incident's id; written with the firing. */
+export interface IncidentHeldVmsBody {
+  readonly datacenter: string;
+  /** Ids of the project's VMs that were silent then, sorted; the first 1,000 of them. */
+  readonly vms: readonly string[];
+  /** How many there were. */
+  readonly count: number;
+}
+
+function recordHeld(draft: Draft, id: string, { datacenter, vms }: Held): void {
+  const body: IncidentHeldVmsBody = {
+    ...{ datacenter, count: vms.length },
+    vms: vms.slice(0, HELD_VMS_MAX),
+  };
+  draft.putRecord({ kind: 'incidentHeldVms', id, body: { ...body } });
+  const incident = draft.record('incident', id);
+  if (!incident) throw new Error(`The incident ${id} has just been recorded and is not there`);
+  const { sort } = incident;
+  const told = { ...incident.body, datacenter, heldVmCount: vms.length };
+  draft.putRecord({ kind: 'incident', id, body: told, ...(sort !== undefined && { sort }) });
+}
+
+type Held = NonNullable<Extract<Edge, { kind: 'fired' }>['held']>;
 
 /** What the row says of the instance's past; all zero when there is no row. */
 function decidedOf(context: AlertInstanceContext | undefined): DecidedInstance {

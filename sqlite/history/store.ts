@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import type { Clock } from '../../streams/clock.ts';
 import { RETENTION_MS } from '../../streams/evaluation/entry.ts';
 import type { SampleBatch } from '../../streams/samples/batch.ts';
-import type { HistoryReader } from '../../streams/samples/columns.ts';
+import type { HistoryReader, LatestRow } from '../../streams/samples/columns.ts';
 import { addReports, type CheckReport, type CheckStep, NOTHING_CHECKED } from './chunk-check.ts';
 import type { RowsRequest } from './chunk-reader.ts';
 import type { UpkeepReport } from './chunk-writer.ts';
@@ -145,6 +145,11 @@ export class History implements HistoryReader {
   /** As `read`, in this thread: for minutes of one VM, where a thread costs more than it saves. */
   readNow(request: RowsRequest): VmRows {
     return this.#view.read(this.#retained(request));
+  }
+
+  /** Newest row of a VM within retention, in this thread. Throws `HistoryError` DAMAGED. */
+  newest(project: string, vm: string): LatestRow | undefined {
+    return this.#view.newest(project, vm, this.#clock.now());
   }
 
   /** Without what is older than retention, though its chunk or its row in the head be there. */

@@ -103,7 +103,8 @@ export async function openAlertingWorld(t: Test, options: WorldOptions = {}) {
     ...seeing(host),
     run: (part: (signal: AbortSignal) => Promise<void>) => parts.start(part),
     startRules: () => parts.start((signal) => keepRules(world, signal)),
-    startEvaluator: (onFault?: EvaluatorDeps['onFault']) => startEvaluator(world, parts, onFault),
+    startEvaluator: (onFault?: EvaluatorDeps['onFault'], ports: EvaluatorPorts = {}) =>
+      startEvaluator(world, parts, { ...ports, ...(onFault && { onFault }) }),
     startTimers: () =>
       parts.start((signal) =>
         runTimers({ host, clock, owns: () => true, onFault: thrown }, signal),
@@ -177,14 +178,12 @@ interface Core {
   readonly clock: VirtualClock;
 }
 
+type EvaluatorPorts = Partial<Pick<EvaluatorDeps, 'onFault' | 'newest' | 'clockAhead'>>;
+
 /** A new evaluator and reader, from the log's first sequence; `stop` ends both. */
-async function startEvaluator(
-  { host, stream, clock }: Core,
-  parts: Parts,
-  onFault: EvaluatorDeps['onFault'],
-) {
+async function startEvaluator({ host, stream, clock }: Core, parts: Parts, ports: EvaluatorPorts) {
   const log = new SampleLogReader({ clock });
-  const evaluator = new Evaluator({ host, stream, clock, log, ...(onFault && { onFault }) });
+  const evaluator = new Evaluator({ host, stream, clock, log, ...ports });
   await evaluator.rebuild();
   const { firstSequence } = await stream.state(SAMPLES_STREAM);
   const stop = parts.start(async (signal) => {

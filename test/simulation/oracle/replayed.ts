@@ -84,6 +84,8 @@ const EVENTS_OF_EDGES: Readonly<Record<Edge['kind'], string>> = {
   recovered: 'recovered',
   dataMissing: 'dataMissing',
   dataObserved: 'dataObserved',
+  evaluatorFailed: 'evaluatorFailed',
+  evaluatorHealthy: 'evaluatorHealthy',
   corrected: 'corrected',
 };
 
