@@ -239,6 +239,7 @@ function buildCore(options: CoreOptions) {
   const edgeFaults = metrics.counter('svc_edge_faults_total', 'Edges that could not be decided');
   const pipeline = new SamplePipeline({
     ...{ host, stream, clock, history },
+    clockAhead: (sinceMs) => clocks.ahead(sinceMs),
     onFault(what, error) {
       edgeFaults.inc();
       log.error({ err: error, part: 'evaluator' }, `${what} could not be decided`);
