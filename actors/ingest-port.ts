@@ -22,6 +22,8 @@ export interface WriteRequest {
   readonly project: string;
   /** Absent: this node's own collectors, which know where their machines are. */
   readonly reach?: SenderReach;
+  /** Which of the node's own collectors, such as `libvirt`; absent: none of them. */
+  readonly source?: string;
   /** The sender's id of this batch: sent again with the same rows, it is answered the same. '' = none. */
   readonly batchId: string;
   readonly rows: readonly IngestRow[];

@@ -65,7 +65,7 @@ export function createIngest(deps: IngestDeps): Ingest {
   }
 
   /** What of a request is kept, its VMs registered. */
-  async function admit({ project, reach, rows }: WriteRequest): Promise<CheckedRows> {
+  async function admit({ project, reach, source, rows }: WriteRequest): Promise<CheckedRows> {
     const nowMs = deps.clock.now();
     const find = deps.registry.finder(project);
     const sound = checkRows(withinReach(rows, reach, find), nowMs);
@@ -74,7 +74,7 @@ export function createIngest(deps: IngestDeps): Ingest {
       const vm = reason === 'CLOCK_AHEAD' ? rows[row]?.vm : undefined;
       if (vm !== undefined) clocks?.note('CLOCK_AHEAD', project, vm, nowMs);
     }
-    const registering = deps.registry.register(project, checked.rows, reach);
+    const registering = deps.registry.register(project, checked.rows, reach, source);
     const elsewhere = registering ? await registering : undefined;
     return elsewhere ? withoutVms(checked, elsewhere) : checked;
   }

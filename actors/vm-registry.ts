@@ -9,6 +9,7 @@ import type { Commit } from '../streams/commit/commit.ts';
 import { ShardPlaces } from './export-shards.ts';
 import type { Host, ProjectView } from './host-port.ts';
 import type { IngestRow, SenderReach } from './ingest-port.ts';
+import { bodyOf, isBefore, isSame, present } from './vm-body.ts';
 
 /** Body of a record of kind `vm`. */
 export interface VmBody {
@@ -25,6 +26,8 @@ export interface VmBody {
   /** How often it was retired, and when last, Unix ms; both absent: never. */
   readonly generation?: number;
   readonly generationMs?: number;
+  /** The node's own source that tells of it, such as `libvirt`; absent: others do. */
+  readonly source?: string;
   /** Its export shard, for ever; absent until the first row after an older version registered it. */
   readonly exportShard?: number;
 }
@@ -50,6 +53,7 @@ interface Known extends RegisteredVm {
   /** Has it a place in the exports? */
   readonly placed: boolean;
   readonly retiredMs?: number;
+  readonly source?: string;
 }
 
 /** What the rows of a request tell of a VM that is to be registered. */
@@ -58,6 +62,12 @@ interface Told {
   readonly name: string;
   /** Newest observation, Unix ms. */
   readonly observedMs: number;
+}
+
+/** Who tells of VMs: a credential, or one of the node's own sources. */
+interface Sender {
+  readonly reach: SenderReach | undefined;
+  readonly source: string | undefined;
 }
 
 export class VmRegistry {
@@ -75,6 +85,13 @@ export class VmRegistry {
   finder(project: string): (vm: string) => RegisteredVm | undefined {
     const known = this.#knownOf(project);
     return (vm) => present(known.get(vm));
+  }
+
+  /** VMs of the project that this source of the node's own has told, and that are there. */
+  vmsOf(project: string, source: string): string[] {
+    return [...this.#knownOf(project)]
+      .filter(([, known]) => present(known)?.source === source)
+      .map(([vm]) => vm);
   }
 
   /**
@@ -114,6 +131,7 @@ export class VmRegistry {
     project: string,
     rows: readonly IngestRow[],
     reach?: SenderReach,
+    source?: string,
   ): Promise<ReadonlySet<string> | undefined> | undefined {
     // An agent tells nothing of its VM but samples: of the rest the enrolment decides.
     if (reach?.vm) return undefined;
@@ -123,7 +141,8 @@ export class VmRegistry {
       const before = known.get(row.vm);
       if (before && isBefore(before, row.observedMs)) continue;
       const there = present(before);
-      if (there && !tellsMore(there, row, this.#datacenterFor(there, reach))) continue;
+      const isTold = source === undefined || there?.source === source;
+      if (there && isTold && !tellsMore(there, row, this.#datacenterFor(there, reach))) continue;
       changed ??= new Map();
       const told = changed.get(row.vm);
       changed.set(row.vm, {
@@ -131,7 +150,7 @@ export class VmRegistry {
         observedMs: Math.max(row.observedMs, told?.observedMs ?? row.observedMs),
       });
     }
-    return changed && this.#store(project, [...changed], reach);
+    return changed && this.#store(project, [...changed], { reach, source });
   }
 
   /**
@@ -147,12 +166,12 @@ export class VmRegistry {
   async #store(
     project: string,
     entries: readonly (readonly [string, Told])[],
-    reach: SenderReach | undefined,
+    sender: Sender,
   ): Promise<ReadonlySet<string> | undefined> {
     const elsewhere = new Set<string>();
     for (let start = 0; start < entries.length; start += BATCH) {
       const batch = entries.slice(start, start + BATCH);
-      for (const vm of await this.#commit(project, batch, reach)) elsewhere.add(vm);
+      for (const vm of await this.#commit(project, batch, sender)) elsewhere.add(vm);
     }
     return elsewhere.size > 0 ? elsewhere : undefined;
   }
@@ -183,7 +202,7 @@ export class VmRegistry {
   async #commit(
     project: string,
     entries: readonly (readonly [string, Told])[],
-    reach: SenderReach | undefined,
+    { reach, source }: Sender,
   ): Promise<readonly string[]> {
     const { answer } = await this.#deps.host.submit({
       project,
@@ -202,6 +221,7 @@ export class VmRegistry {
           }
           const after = {
             ...bodyOf(vm, stored, name),
+            ...(source !== undefined && { source }),
             datacenter,
             registeredMs: before?.registeredMs ?? draft.at,
             exportShard: stored?.exportShard ?? places.take(),
@@ -215,52 +235,6 @@ export class VmRegistry {
     });
     return answer;
   }
-}
-
-/** A collector has told it: whatever was expected is known now. */
-function bodyOf(vm: string, stored: VmBody | undefined, name: string) {
-  return {
-    displayName: name || stored?.displayName || vm,
-    expandedMonitoring: stored?.expandedMonitoring ?? false,
-    ...(stored?.hasAgent && { hasAgent: true as const }),
-    ...(stored?.generation !== undefined && { generation: stored.generation }),
-    ...(stored?.generationMs !== undefined && { generationMs: stored.generationMs }),
-  };
-}
-
-/** The VM, unless it was retired. */
-function present<T extends Pick<VmBody, 'retiredMs'>>(vm: T | undefined): T | undefined {
-  return vm?.retiredMs === undefined ? vm : undefined;
-}
-
-/** Retired, and this was observed before: it is history alone, and brings nothing back. */
-function isBefore({ retiredMs }: Pick<VmBody, 'retiredMs'>, observedMs: number): boolean {
-  return retiredMs !== undefined && observedMs <= retiredMs;
-}
-
-/** How often a VM was retired; 0: never, or it is not known. */
-export function generationOf(view: Pick<ProjectView, 'record'>, vm: string): number {
-  const body = view.record('vm', vm)?.body as VmBody | undefined;
-  return body?.generation ?? 0;
-}
-
-/** Is it of a VM that has been retired since? `generation` as in `InstanceKey`. */
-export function isOfRetiredVm(
-  view: Pick<ProjectView, 'record'>,
-  { vm, generation = 0 }: { readonly vm: string; readonly generation?: number },
-): boolean {
-  return generation < generationOf(view, vm);
-}
-
-function isSame(before: VmBody, after: VmBody): boolean {
-  return (
-    before.displayName === after.displayName &&
-    before.datacenter === after.datacenter &&
-    before.expandedMonitoring === after.expandedMonitoring &&
-    before.hasAgent === after.hasAgent &&
-    before.isExpected === after.isExpected &&
-    before.exportShard === after.exportShard
-  );
 }
 
 /** Does a collector's row say anything that is not registered? */
@@ -285,7 +259,7 @@ function loadKnown(view: ProjectView): Map<string, Known> {
 }
 
 function knownFrom(body: VmBody): Known {
-  const { displayName, datacenter, hasAgent, isExpected, retiredMs } = body;
+  const { displayName, datacenter, hasAgent, isExpected, retiredMs, source } = body;
   return {
     displayName,
     datacenter,
@@ -293,5 +267,6 @@ function knownFrom(body: VmBody): Known {
     ...(isExpected && { isExpected }),
     placed: body.exportShard !== undefined,
     ...(retiredMs !== undefined && { retiredMs }),
+    ...(source !== undefined && { source }),
   };
 }

@@ -11,7 +11,10 @@ import { probeLibvirt } from '../actors/collectors/libvirt/virsh.ts';
 import { createLibvirtSource } from '../actors/collectors/libvirt-source.ts';
 import type { Collector, CollectorFault } from '../actors/collectors/loop.ts';
 import { startCollector } from '../actors/collectors/loop.ts';
+import type { Host } from '../actors/host-port.ts';
 import type { Ingest, IngestRow } from '../actors/ingest-port.ts';
+import type { VmRegistry } from '../actors/vm-registry.ts';
+import { RETIRE_MAX, retireVms } from '../actors/vm-retirement.ts';
 import type { Clock } from '../streams/clock.ts';
 import type { Random } from '../streams/random.ts';
 import { VM_STATES } from '../streams/samples/batch.ts';
@@ -26,6 +29,8 @@ export interface CollectingOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly ingest: Ingest;
+  readonly registry: Pick<VmRegistry, 'vmsOf'>;
+  readonly host: Pick<Host, 'submit'>;
   readonly health: Health;
   readonly log: Log;
 }
@@ -44,7 +49,8 @@ export async function startCollecting(options: CollectingOptions): Promise<Colle
     startCollector({
       project: DEMO_PROJECT,
       source,
-      sink: sinkOf(options.ingest),
+      sink: sinkOf(options, source.name),
+      knownVms: options.registry.vmsOf(DEMO_PROJECT, source.name),
       clock,
       intervalMs: settings.sampleIntervalSeconds * 1000,
       onFault: (fault) => tellOnce(log, fault),
@@ -84,10 +90,16 @@ async function openSources(
 }
 
 /** Ingest as collectors see it. Rows of a VM without readings go in too: its state was observed. */
-function sinkOf(ingest: Ingest): RowSink {
+function sinkOf({ ingest, host }: CollectingOptions, source: string): RowSink {
   return {
     async observe(project, rows) {
-      await ingest.write({ project, batchId: '', rows: rows.map(ingestRow) });
+      await ingest.write({ project, batchId: '', source, rows: rows.map(ingestRow) });
+    },
+    async retire(project, vms) {
+      const by = { kind: 'collector', name: source } as const;
+      for (let start = 0; start < vms.length; start += RETIRE_MAX) {
+        await retireVms(host, { project, by, vms: vms.slice(start, start + RETIRE_MAX) });
+      }
     },
   };
 }

@@ -134,7 +134,8 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
   const demo = settings.demo
     ? await prepareDemo({ ...demoOptions, baseUrl: http.baseUrl })
     : undefined;
-  const collecting = await startCollecting({ ...base, ingest: core.ingest });
+  const { ingest, registry } = core;
+  const collecting = await startCollecting({ ...base, ingest, registry, host });
   closers.add('collectors', () => collecting.stop());
   closers.add('readiness', () => health.stopping('The service is stopping'));
   return {
@@ -213,7 +214,7 @@ type CoreOptions = Base &
 function buildCore(options: CoreOptions) {
   const { settings, clock, host, stream, history, secrets, closers, metrics, log } = options;
   const lost = countLostWork(metrics);
-  const { ingest, datacenters, clocks, limits } = buildIngest(options, lost);
+  const { ingest, registry, datacenters, clocks, limits } = buildIngest(options, lost);
   const guard = new AddressGuard({
     hosts: settings.webhookAllow ?? [],
     http: settings.webhookAllowHttp,
@@ -257,7 +258,7 @@ function buildCore(options: CoreOptions) {
     },
   });
   return {
-    ...{ ingest, alerting, guard, sealed, datacenters, clocks, evaluator: pipeline },
+    ...{ ingest, registry, alerting, guard, sealed, datacenters, clocks, evaluator: pipeline },
     start(baseUrl: string) {
       publicUrl.current = baseUrl;
       parts.start();
@@ -290,7 +291,7 @@ function buildIngest(options: CoreOptions, lost: LostWork) {
       if (rejected.length > 0) samples.inc({ outcome: 'rejected' }, rejected.length);
     },
   });
-  return { ingest, datacenters, clocks, limits };
+  return { ingest, registry, datacenters, clocks, limits };
 }
 
 type EdgeOptions = Base &

@@ -9,7 +9,7 @@ import type { AlertRuleContext } from '../../machines/alert-rule.ts';
 import type { RetireReason } from '../../machines/effects.ts';
 import type { Host, Instance, ProjectView } from '../host-port.ts';
 import { liveInstances } from '../live-instances.ts';
-import { isOfRetiredVm } from '../vm-registry.ts';
+import { isOfRetiredVm } from '../vm-body.ts';
 import { submitInParts } from './in-parts.ts';
 
 /** Instances retired by one commit. */

@@ -34,6 +34,8 @@ export interface ObservedRow {
 /** Where rows go: ingest. Rejects when they are not durable; the same rows may come again. */
 export interface RowSink {
   observe(project: string, rows: readonly ObservedRow[]): Promise<void>;
+  /** These VMs are no more, by two complete listings. Rejects when it is not recorded. */
+  retire?(project: string, vms: readonly string[]): Promise<void>;
 }
 
 export type FaultReason =
@@ -65,6 +67,8 @@ export interface SourceFault {
 export interface Reading {
   readonly rows: readonly ObservedRow[];
   readonly faults: readonly SourceFault[];
+  /** Every VM that there is, with a row or not; absent: the source does not know, this time. */
+  readonly listed?: ReadonlySet<string>;
 }
 
 export interface Source {

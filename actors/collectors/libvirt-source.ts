@@ -97,7 +97,9 @@ class LibvirtSource implements Source {
   }
 
   async #rows(stdout: string, observedMs: number, faults: SourceFault[]): Promise<Reading> {
-    const { domains, changed, listed } = parseStatistics(stdout);
+    const { domains, changed, listed, uuids } = parseStatistics(stdout);
+    // Where virsh has complained of nothing, both lists of all domains are whole.
+    const whole = faults.length === 0 ? uuids : undefined;
     if (faults.length === 0 && domains.length === 0 && listed > 0) faults.push(noStatistics);
     for (const name of changed) faults.push(changedMeanwhile(name));
     const frozen = domains.filter((domain) => this.#isSilent(domain));
@@ -114,7 +116,8 @@ class LibvirtSource implements Source {
     );
     const running = rows.filter((row) => row.state === 'RUNNING');
     this.#guests?.watch(running);
-    return { rows, faults: [...faults, ...(this.#guests?.faults() ?? [])] };
+    const told = { rows, faults: [...faults, ...(this.#guests?.faults() ?? [])] };
+    return whole ? { ...told, listed: whole } : told;
   }
 
   #row(domain: Domain, observedMs: number): ObservedRow {

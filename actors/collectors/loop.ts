@@ -9,6 +9,7 @@
  * reading goes on meanwhile. Offering a row again is harmless: ingest ignores repeats.
  */
 import type { CancelWakeUp, Clock } from '../../streams/clock.ts';
+import { Absences } from './absence.ts';
 import type { FaultReason, ObservedRow, RowSink, Source, SourceFault } from './collector.ts';
 
 /** A fault as told outside: which source, how long it has lasted. */
@@ -28,6 +29,8 @@ export interface CollectorOptions {
   readonly sink: RowSink;
   readonly clock: Clock;
   readonly intervalMs: number;
+  /** VMs that the source has told before this start: they may be gone since. */
+  readonly knownVms?: Iterable<string>;
   /** Told of every fault each time it is seen; must not throw. */
   readonly onFault: (fault: CollectorFault) => void;
   /** Ends the collector like `stop()`. */
@@ -83,6 +86,7 @@ class CollectorLoop implements Collector {
     droppedRows: 0,
     faultCount: 0,
   };
+  readonly #absences: Absences;
   #lastRowMs: number | undefined;
   #cancelTick: CancelWakeUp = () => {};
   #round: Promise<void> = Promise.resolve();
@@ -91,6 +95,7 @@ class CollectorLoop implements Collector {
 
   constructor(options: CollectorOptions) {
     this.#options = options;
+    this.#absences = new Absences(options.clock, options.knownVms);
   }
 
   start(): void {
@@ -133,7 +138,7 @@ class CollectorLoop implements Collector {
     const { clock, intervalMs, source } = this.#options;
     const startedElapsedMs = clock.elapsed();
     const tickDelayMs = delayToTick(clock.now(), intervalMs, phaseOf(source.name, intervalMs));
-    const { rows, faults } = await this.#read();
+    const { rows, faults, listed } = await this.#read();
     this.#counts.rounds += 1;
     const before = this.#endFaults((reason) => !OF_DELIVERY.includes(reason));
     if (rows.length > 0) this.#enqueue(rows);
@@ -141,12 +146,27 @@ class CollectorLoop implements Collector {
     if (this.#abort.signal.aborted) return;
     for (const fault of faults) this.#tell(fault, before);
     void this.#deliver();
+    if (listed) await this.#retireGone(listed);
     const lateMs = clock.elapsed() - startedElapsedMs - tickDelayMs;
     if (lateMs >= 0) this.#counts.skippedTicks += 1 + Math.floor(lateMs / intervalMs);
     const next = delayToTick(clock.now(), intervalMs, phaseOf(source.name, intervalMs));
     this.#cancelTick = clock.wakeAfter(next, () => {
       this.#round = this.#runRound();
     });
+  }
+
+  /** What is not recorded now is told again by the next complete listing. */
+  async #retireGone(listed: ReadonlySet<string>): Promise<void> {
+    const { project, sink } = this.#options;
+    const gone = sink.retire ? this.#absences.take(listed) : [];
+    if (gone.length === 0) return;
+    try {
+      await sink.retire?.(project, gone);
+      this.#absences.forget(gone);
+    } catch (error) {
+      const message = `VMs that are no more were not retired: ${error}`;
+      this.#tell({ reason: 'SINK_FAILED', message });
+    }
   }
 
   async #read(): ReturnType<Source['read']> {

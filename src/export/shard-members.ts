@@ -120,8 +120,12 @@ function put(shards: Shards, project: string, record: StoredRecord | RecordChang
     return;
   }
   // Records of this kind are written by the registry alone.
-  const { displayName, datacenter, exportShard } = record.body as unknown as VmBody;
+  const { displayName, datacenter, exportShard, retiredMs } = record.body as unknown as VmBody;
   if (exportShard === undefined) return;
+  if (retiredMs !== undefined) {
+    shards.get(exportShard)?.delete(record.id);
+    return;
+  }
   const members = shards.get(exportShard) ?? new Map<string, ExportedVm>();
   shards.set(exportShard, members);
   members.set(record.id, { project, vm: record.id, displayName, datacenter });

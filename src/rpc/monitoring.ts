@@ -20,7 +20,7 @@ import type { KnownVm } from '../query/vm/inventory.ts';
 import { checkMetricIds, rangeOf } from '../query/vm/range.ts';
 import type { VmQueries } from '../query/vm/vm-queries.ts';
 import { within } from './caller.ts';
-import { listOptions, pageToken } from './paging.ts';
+import { collect, mapPage } from './paging.ts';
 import { formatOf, readyAnswer } from './ready-bytes.ts';
 import { parseName, parseProjectName } from './resource-name.ts';
 
@@ -86,6 +86,11 @@ function knownVm(datacenters: MonitoringDeps['datacenters'], { id, body }: Store
   return { id, displayName, datacenter, datacenterState, expandedMonitoring };
 }
 
+/** No more: its history is still read by its name. */
+function isRetired({ body }: StoredRecord): boolean {
+  return (body as unknown as VmBody).retiredMs !== undefined;
+}
+
 /**
  * In the order of VM names. A token names the last VM of its page, so that what comes and goes does
  * not move the others between pages, and is of its own project alone.
@@ -97,11 +102,13 @@ async function listVMMonitoring(
 ) {
   const project = within(context, parseProjectName('projectName', request.projectName));
   const kind = `vms of ${project}`;
-  const page = host.view(project).records('vm', listOptions(kind, request));
+  const { items: vms, token: nextPageToken } = collect(kind, request, (options) =>
+    mapPage(host.view(project).records('vm', options), (record) =>
+      isRetired(record) ? undefined : knownVm(datacenters, record),
+    ),
+  );
   const call = {
-    project,
-    vms: page.items.map((record) => knownVm(datacenters, record)),
-    nextPageToken: pageToken(kind, page.next),
+    ...{ project, vms, nextPageToken },
     nowMs: clock.now(),
     inventoryOnly: request.inventoryOnly,
     format: formatOf(context),

@@ -229,7 +229,11 @@ t.test(
       t.same(reading.rows, []);
       t.match(reading.faults[0], fault);
     }
-    t.same(await readOnce(''), { rows: [], faults: [] }, 'no domains is no fault');
+    t.same(
+      await readOnce(''),
+      { rows: [], faults: [], listed: new Set() },
+      'no domains is no fault',
+    );
     const clock = new VirtualClock(0);
     const run: RunCommand = async () => ({
       kind: 'missing',

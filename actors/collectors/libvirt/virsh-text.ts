@@ -31,6 +31,8 @@ export interface Statistics {
   readonly changed: readonly string[];
   /** Domains in either list, with statistics or not: 0 = libvirt has none. */
   readonly listed: number;
+  /** UUIDs of all domains; undefined: some line was none of virsh's, so that some may be missing. */
+  readonly uuids?: ReadonlySet<string>;
 }
 
 const LISTED = /^([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}) (\d+|-) (.+)$/;
@@ -43,6 +45,7 @@ export function parseStatistics(text: string): Statistics {
   const blocks = new Map<string, Map<string, string>>();
   const twice = new Set<string>();
   let block: Map<string, string> | undefined;
+  let isWhole = true;
   for (const line of text.split('\n')) {
     // Nine lines of ten are fields: they are told by their indent, without a pattern.
     if (line.startsWith('  ')) {
@@ -61,9 +64,11 @@ export function parseStatistics(text: string): Statistics {
       const list = blocks.size === 0 ? before : after;
       if (list.has(listed)) twice.add(listed);
       list.set(listed, `${uuid} ${id}`);
-    }
+    } else if (line.trim() !== '') isWhole = false;
   }
-  return match({ before, after, blocks, twice });
+  const identities = [...before.values(), ...after.values()];
+  const uuids = new Set(identities.map((identity) => identity.split(' ', 1)[0] ?? ''));
+  return { ...match({ before, after, blocks, twice }), ...(isWhole && { uuids }) };
 }
 
 function match(read: {
@@ -71,7 +76,7 @@ function match(read: {
   readonly after: ReadonlyMap<string, string>;
   readonly blocks: ReadonlyMap<string, ReadonlyMap<string, string>>;
   readonly twice: ReadonlySet<string>;
-}): Statistics {
+}): Omit<Statistics, 'uuids'> {
   const { before, after, blocks, twice } = read;
   const names = new Set([...before.keys(), ...after.keys(), ...blocks.keys()]);
   const domains: Domain[] = [];
@@ -84,7 +89,8 @@ function match(read: {
     if (!same || !fields || uuid === undefined || id === undefined) changed.push(name);
     else domains.push({ uuid, name, fields, ...(id !== '-' && { id }) });
   }
-  return { domains, changed, listed: new Set([...before.keys(), ...after.keys()]).size };
+  const listed = new Set([...before.keys(), ...after.keys()]).size;
+  return { domains, changed, listed };
 }
 
 /** Beyond what libvirt allows of vCPUs, disks or interfaces in one domain. */
