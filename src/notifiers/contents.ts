@@ -67,11 +67,17 @@ function render(deps: ContentsDeps, view: ProjectView, delivery: DeliveryContext
 
 function targetOf(deps: ContentsDeps, view: ProjectView, delivery: DeliveryContext): Target {
   const destination = destinationOf(view, delivery);
-  const { kind, secrets } = destination;
+  const { kind } = destination;
   if (kind === 'email') return recipientOf(deps, view, delivery);
   const url = unsealed(deps, urlIdOf(delivery.destination, destination));
   if (kind !== 'webhook') return { kind, url };
-  return { kind, url, secrets: secrets.map(({ id }) => unsealed(deps, id)) };
+  const secrets = signing(destination, deps.clock.now()).map(({ id }) => unsealed(deps, id));
+  return { kind, url, secrets };
+}
+
+/** The previous secret signs until its overlap ends, whenever the timer of that is heard. */
+function signing({ secrets, overlapEndsMs }: DestinationContext, nowMs: number) {
+  return overlapEndsMs !== null && nowMs >= overlapEndsMs ? secrets.slice(0, 1) : secrets;
 }
 
 function recipientOf(
