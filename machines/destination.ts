@@ -78,8 +78,8 @@ export type DestinationEvent =
       readonly overlapMs: number;
       readonly by: string;
     }
-  /** The timer of the overlap. */
-  | { readonly type: 'overlapEnded'; readonly at: number };
+  /** The timer of the overlap. `secretId`: which one signs no more; absent where version 1 set it. */
+  | { readonly type: 'overlapEnded'; readonly at: number; readonly secretId?: string };
 
 const base = setup({
   types: {
@@ -141,12 +141,15 @@ const base = setup({
 const chart = base.extend({
   actions: {
     // Not an `after`: the overlap outlasts pausing and resuming, and without one there is no timer.
-    armOverlap: base.enqueueActions(({ event, enqueue }) => {
+    // Comes after `takeSecret`: the previous secret is the second one.
+    armOverlap: base.enqueueActions(({ context, event, enqueue }) => {
       assertEvent(event, 'secretRotated');
       enqueue.cancel('overlapEnded');
-      if (event.overlapMs <= 0) return;
+      const [, previous] = context.secrets;
+      if (!previous) return;
       const delay = overlapOf(event.overlapMs);
-      enqueue.raise({ type: 'overlapEnded', at: event.at + delay }, { id: 'overlapEnded', delay });
+      const ended = { type: 'overlapEnded', at: event.at + delay, secretId: previous.id } as const;
+      enqueue.raise(ended, { id: 'overlapEnded', delay });
     }),
     disarmOverlap: base.cancel('overlapEnded'),
   },

@@ -3,6 +3,7 @@
  * confirm their addresses, and the links by which they unsubscribe.
  */
 import type { FastifyInstance } from 'fastify';
+import { forgetOverlapped } from '../actors/alerting/destination-acts.ts';
 import { createDestinations, type DestinationsDeps } from '../actors/alerting/destinations.ts';
 import type { Destinations } from '../actors/alerting/destinations-port.ts';
 import { createRecipientLinks } from '../actors/alerting/recipient-links.ts';
@@ -52,6 +53,14 @@ export function openDestinations(parts: DestinationParts): {
     makeSecret: (source) => formatSecret(source.bytes(32)),
     ...(mail && { mail: { tokens, mails: verificationMails({ ...ports, mail, displayNameOf }) } }),
   };
+  const faults = ports.metrics.counter(
+    'svc_destination_faults_total',
+    'Old secrets of destinations that could not be forgotten',
+  );
+  forgetOverlapped(ports, (error) => {
+    faults.inc();
+    ports.log.error({ err: error, part: 'destinations' }, 'An old secret could not be forgotten');
+  });
   const codes = createUnsubscribeCodes(deriveKey(UNSUBSCRIBE_PURPOSE));
   const links = createRecipientLinks({ host, tokens });
   return {

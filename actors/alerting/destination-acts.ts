@@ -83,6 +83,28 @@ export async function rotateSecret(
   return { destination, sequence };
 }
 
+/**
+ * Forgets the previous secret of each rotation when its overlap has ended. One that ends while
+ * nobody listens stays sealed, and is used by nothing. Returns its undo.
+ *
+ * @param onFault told when it cannot be forgotten
+ */
+export function forgetOverlapped(
+  { host, sealed }: Pick<DestinationsDeps, 'host' | 'sealed'>,
+  onFault: (error: unknown) => void,
+): () => void {
+  return host.onApplied(({ commit }) => {
+    for (const { machine, event } of commit.decisions.flatMap(({ steps }) => steps)) {
+      if (machine !== 'destination' || event.type !== 'overlapEnded') continue;
+      try {
+        if (typeof event.secretId === 'string') forget(sealed, [event.secretId]);
+      } catch (error) {
+        onFault(error);
+      }
+    }
+  });
+}
+
 /** Who has confirmed, and who was asked too often just now, is left out. */
 export async function verify(
   deps: DestinationsDeps,
