@@ -11,6 +11,10 @@ import { type Commit, SYSTEM_PROJECT } from '../streams/commit/commit.ts';
 import type { Closers } from './closers.ts';
 import type { Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
+import {
+  createIncidentRecomputations,
+  type IncidentRecomputations,
+} from './query/explain/incident-recomputations.ts';
 import { LIST_HEAP_BYTES_MAX } from './query/limits.ts';
 import { type AlertPreviews, createAlertPreviews } from './query/preview/alert-previews.ts';
 import { createPromqlQueries } from './query/promql-queries.ts';
@@ -34,6 +38,7 @@ export interface Queries {
   readonly promqlQueries: PromqlQueries;
   readonly vmQueries: VmQueries;
   readonly alertPreviews: AlertPreviews;
+  readonly incidentRecomputations: IncidentRecomputations;
 }
 
 /** The service is ready by then, and nobody has asked anything yet. */
@@ -70,6 +75,7 @@ export function openQueries(options: QueriesOptions): Queries {
     }),
     vmQueries: createVmQueries({ threads, listThreads, gate, clock, log, failures }),
     alertPreviews: createAlertPreviews({ threads, gate, log, failures }),
+    incidentRecomputations: createIncidentRecomputations({ threads, gate }),
   };
 }
 

@@ -39,13 +39,18 @@ export interface IncidentBody {
   readonly value: number | null;
   readonly valueMs: number | null;
   readonly dataMissingSinceMs: number | null;
-  /** Absent in records of an older version, as is all down to `repeats`. */
+  /** Absent in records of an older version, as is all down to `firedObservedMs`. */
   readonly dataMissingReason?: MissingReason | null;
   readonly evaluatorError?: string | null;
   /** The data center whose condition it is; its silent VMs are a record of their own. */
   readonly datacenter?: string;
   readonly heldVmCount?: number;
   readonly repeats?: number;
+  /** The rule's own way back, as it was when it fired. */
+  readonly recoveryThreshold?: number;
+  readonly recoverySeconds?: number;
+  /** The observation that fired it; for silence the moment. */
+  readonly firedObservedMs?: number;
   readonly acknowledged: {
     readonly by: string;
     readonly atMs: number;
@@ -83,6 +88,7 @@ export function incidentRecord(context: AlertInstanceContext, draft: Draft): Rec
     state: stateOf(incident),
     startedMs: incident.startedMs,
     firedMs: incident.firedMs,
+    firedObservedMs: incident.firedObservedMs,
     recoveredMs: incident.recoveredMs,
     retiredMs: incident.retiredMs,
     retireReason: incident.retireReason,
@@ -115,6 +121,8 @@ function ruleFacts(context: AlertInstanceContext, draft: Draft) {
     operator: spec.operator,
     threshold: spec.threshold,
     sustainedSeconds: spec.sustainedSeconds,
+    ...(spec.recoveryThreshold !== undefined && { recoveryThreshold: spec.recoveryThreshold }),
+    ...(spec.recoverySeconds !== undefined && { recoverySeconds: spec.recoverySeconds }),
   };
 }
 

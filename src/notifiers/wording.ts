@@ -1,6 +1,7 @@
 /** Quantities, times and conditions as people read them in messages. */
 
-const OPERATOR_WORDS: Readonly<Record<string, string>> = {
+/** How a value lies to a threshold, by operator. */
+export const OPERATOR_WORDS: Readonly<Record<string, string>> = {
   GREATER_THAN: 'above',
   GREATER_THAN_OR_EQUAL: 'at or above',
   LESS_THAN: 'below',

@@ -7,12 +7,13 @@ import { alertTemplateMethods } from './alert-templates.ts';
 import { type DeliveryDeps, deliveryMethods } from './deliveries.ts';
 import { type DestinationDeps, destinationMethods } from './destinations.ts';
 import { type IncidentWatchDeps, incidentWatch } from './incident-watch.ts';
-import { incidentMethods } from './incidents.ts';
+import { type IncidentDeps, incidentMethods } from './incidents.ts';
 import { noticeMethods } from './notices.ts';
 
 export type AlertDeps = AlertRulesDeps &
   AlertPreviewDeps &
   IncidentWatchDeps &
+  IncidentDeps &
   DestinationDeps &
   DeliveryDeps;
 

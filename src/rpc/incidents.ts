@@ -1,6 +1,6 @@
 /** The incidents part of `AlertService`: read, explained, acknowledged and snoozed. */
 import type { DescMessage, MessageShape } from '@bufbuild/protobuf';
-import { Code, ConnectError, type HandlerContext, type ServiceImpl } from '@connectrpc/connect';
+import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import type { IncidentBody } from '../../actors/alerting/incident.ts';
 import { createIncidentActs, type IncidentAct } from '../../actors/alerting/incident-acts.ts';
 import type { Host, StoredRecord } from '../../actors/host-port.ts';
@@ -14,14 +14,17 @@ import {
   SnoozeIncidentRequestSchema,
   UnsnoozeIncidentRequestSchema,
 } from '../gen/svc/monitoring/v1/incident_pb.ts';
-import { actorOf, requestKeyOf, within } from './caller.ts';
+import { actorOf, callerOf, mayWrite, requestKeyOf, within } from './caller.ts';
+import { type ExplainDeps, explain, heldVmsOf } from './incident-explain.ts';
 import { incidentMessage } from './incident-messages.ts';
+import { timelineOf } from './incident-timeline.ts';
 import { collect, mapPage } from './paging.ts';
-import { parseName, parseProjectName } from './resource-name.ts';
+import { nameOf, parseName, parseProjectName } from './resource-name.ts';
+import { actorForCredentials, actorsForPeople } from './transition-messages.ts';
 
-export interface IncidentDeps {
+export type IncidentDeps = ExplainDeps & {
   readonly host: Host;
-}
+};
 
 type IncidentMethods =
   | 'listIncidents'
@@ -31,14 +34,15 @@ type IncidentMethods =
   | 'snoozeIncident'
   | 'unsnoozeIncident';
 
-export function incidentMethods({
-  host,
-}: IncidentDeps): Pick<ServiceImpl<typeof AlertService>, IncidentMethods> {
+export function incidentMethods(
+  deps: IncidentDeps,
+): Pick<ServiceImpl<typeof AlertService>, IncidentMethods> {
+  const { host } = deps;
   const acts = createIncidentActs(host);
   return {
     listIncidents: (request, context) => listIncidents(host, request, context),
     getIncident: ({ name }, context) => getIncident(host, name, context),
-    explainIncident: notYet,
+    explainIncident: ({ name }, context) => explainIncident(deps, name, context),
     async acknowledgeIncident(request, context) {
       const about = aboutAct(context, AcknowledgeIncidentRequestSchema, request);
       await acts.acknowledge({ ...about, note: request.note });
@@ -73,14 +77,40 @@ function untilMsOf(untilUnix: bigint): number {
 }
 
 function getIncident(host: Host, name: string, context: HandlerContext): Incident {
-  const { project, id } = parseName('name', name, 'incidents');
-  const record = host.view(within(context, project)).record('incident', id);
-  if (!record) throw new Refusal('NOT_FOUND', `There is no ${name}`);
-  return incidentOf(record);
+  return toldIncident(host, recordOf(host, name, context), context);
 }
 
-function notYet(): never {
-  throw new ConnectError('This method is being built', Code.Unimplemented);
+function recordOf(host: Host, name: string, context: HandlerContext): StoredRecord {
+  const { project, id } = parseName('name', name, 'incidents');
+  const record = host.view(within(context, project)).record('incident', id);
+  if (record) return record;
+  throw new Refusal('NOT_FOUND', `There is no ${name}`);
+}
+
+async function explainIncident(deps: IncidentDeps, name: string, context: HandlerContext) {
+  const record = recordOf(deps.host, name, context);
+  const view = deps.host.view(record.project);
+  const body = record.body as unknown as IncidentBody;
+  const explanation = await explain(deps, view, body, context.signal);
+  // Looked at again: access may have ended while the history was read.
+  within(context, record.project);
+  return { incident: toldIncident(deps.host, record, context), ...explanation };
+}
+
+/** With what lists leave out: its timeline, and the VMs that it holds. */
+function toldIncident(host: Host, record: StoredRecord, context: HandlerContext): Incident {
+  const { project, id } = record;
+  const body = record.body as unknown as IncidentBody;
+  const view = host.view(project);
+  const isPerson = callerOf(context).kind === 'human';
+  const reader = {
+    tellActor: isPerson ? actorsForPeople(host) : actorForCredentials,
+    mayWrite: mayWrite(context, project),
+  };
+  const message = incidentOf(record);
+  message.heldVms = heldVmsOf(view, id).map((vm) => nameOf(project, 'vms', vm));
+  message.timeline = timelineOf(view, body, reader);
+  return message;
 }
 
 function listIncidents(host: Host, request: ListIncidentsRequest, context: HandlerContext) {

@@ -33,6 +33,7 @@ import { policy } from '../gen/svc/options/v1/policy_pb.ts';
 import { ProjectService } from '../gen/svc/project/v1/project_pb.ts';
 import { BODY_BYTES_MAX } from '../http/limits.ts';
 import type { Log } from '../log.ts';
+import type { IncidentRecomputations } from '../query/explain/incident-recomputations.ts';
 import { ANSWER_BYTES_MAX } from '../query/limits.ts';
 import type { AlertPreviews } from '../query/preview/alert-previews.ts';
 import type { VmQueries } from '../query/vm/vm-queries.ts';
@@ -62,6 +63,7 @@ export interface RpcDeps
   readonly ingest: Ingest;
   readonly vmQueries: VmQueries;
   readonly alertPreviews: AlertPreviews;
+  readonly incidentRecomputations: IncidentRecomputations;
   readonly clocks: Pick<ClockNotes, 'within'>;
   readonly datacenters: { stateOf(name: string): 'live' | 'stale' };
   readonly authenticator: Authenticator;

@@ -43,7 +43,7 @@ const groups: readonly Group[] = [
       ...['Monitoring/ListMetricDescriptors', 'Alert/GetAlertRule', 'Alert/ListAlertRules'],
       ...['Alert/ListAlertInstances', 'Alert/ListIncidents', 'Alert/GetIncident'],
       ...['Alert/WatchIncidents', 'Alert/ListDeliveries', 'Alert/GetDelivery'],
-      'Alert/ExplainIncident',
+      ...['Alert/ExplainIncident', 'Alert/ListNotices'],
       'Alert/ListAlertRuleTemplates',
       'Alert/PreviewAlertRule',
       ...['Audit/ListMachines', 'Audit/GetMachine', 'Audit/ListTransitions'],

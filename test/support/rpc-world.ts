@@ -33,6 +33,7 @@ import { openEnrolments } from '../../src/enrolments.ts';
 import { addFallbacks } from '../../src/http/fallbacks.ts';
 import { BODY_BYTES_MAX, HEADER_BYTES_MAX } from '../../src/http/limits.ts';
 import type { Log } from '../../src/log.ts';
+import { createIncidentRecomputations } from '../../src/query/explain/incident-recomputations.ts';
 import { createAlertPreviews } from '../../src/query/preview/alert-previews.ts';
 import { createQueryGate, type QueryGate } from '../../src/query/query-gate.ts';
 import { QueryThreads } from '../../src/query/thread/query-threads.ts';
@@ -286,6 +287,7 @@ async function startParts(t: Test) {
     pipeline,
     vmQueries,
     alertPreviews,
+    incidentRecomputations: createIncidentRecomputations({ threads, gate }),
     threads,
     gate,
     clocks,

@@ -6,6 +6,7 @@ import { HistoryView } from '../../../sqlite/history/history-view.ts';
 import { serveThread } from '../../../sqlite/history/threads/thread-port.ts';
 import { RecordReader } from '../../../sqlite/record-reader.ts';
 import { systemClock } from '../../../streams/clock.ts';
+import { explainWork } from '../explain/explain-work.ts';
 import { previewWork } from '../preview/preview-work.ts';
 import { SeriesThread } from '../series/series-thread.ts';
 import { vmWork } from '../vm/vm-work.ts';
@@ -17,7 +18,7 @@ import type { ThreadContext, ThreadWork } from './thread-work.ts';
 const NICENESS = 10;
 
 /** The areas of work, each with its own methods. */
-const AREAS: readonly ThreadWork[] = [promqlWork, vmWork, previewWork];
+const AREAS: readonly ThreadWork[] = [promqlWork, vmWork, previewWork, explainWork];
 
 serveThread(NICENESS, (data: QueryThreadData) => {
   const records = new RecordReader(data.controlPath);
