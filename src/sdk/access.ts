@@ -30,14 +30,21 @@ function assertBearer(token: string): void {
   }
 }
 
-const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
-
 /** The origin alone. Throws a `TypeError` when a credential must not be sent there. */
 export function confidentialOrigin(baseUrl: string): string {
-  const { protocol, hostname, origin, username, pathname, search } = new URL(baseUrl);
-  if (username !== '' || pathname !== '/' || search !== '') {
+  const url = new URL(baseUrl);
+  if (url.username !== '' || url.pathname !== '/' || url.search !== '') {
     throw new TypeError('baseUrl is an origin, such as https://monitoring.example.com');
   }
-  if (protocol === 'https:' || (protocol === 'http:' && LOOPBACK.test(hostname))) return origin;
-  throw new TypeError(`${origin} is not https: whoever is on the way could read the credential`);
+  if (isConfidential(url)) return url.origin;
+  throw new TypeError(
+    `${url.origin} is not https: whoever is on the way could read the credential`,
+  );
+}
+
+const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
+
+/** https, or http that does not leave this machine. */
+export function isConfidential({ protocol, hostname }: URL): boolean {
+  return protocol === 'https:' || (protocol === 'http:' && LOOPBACK.test(hostname));
 }

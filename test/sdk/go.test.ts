@@ -4,6 +4,7 @@
  * C compiler, and keeps what it compiles beside the test runner's files.
  */
 import { execFile } from 'node:child_process';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import t from 'tap';
@@ -32,6 +33,8 @@ t.test('the module is well-formed, and passes its tests and vectors', needs('go'
   const bounded = { cwd: module, env: { ...env }, timeout: 90_000 };
   const { stdout: vetted } = await run(go, ['vet', './...'], bounded);
   t.equal(vetted, '');
+  const unformatted = await run(join(dirname(go), 'gofmt'), ['-l', '.'], bounded);
+  t.equal(unformatted.stdout, '', 'formatted as gofmt does');
   const { stdout } = await run(go, ['test', '-count=1', '-v', './...'], bounded);
   t.match(stdout, /^ok\s+example\.com\/svc/m);
   const passed = stdout.match(/^ +--- PASS: TestEveryVector/gm) ?? [];

@@ -22,7 +22,7 @@ const verified = verifyWebhook(body, headers, secrets, { now: new Date(timestamp
 const deduplicator = openSqliteDeduplicator({ path: 'deliveries.db' });
 const claims = [verified, verified].map(({ deliveryId }) => deduplicator.claim(deliveryId));
 const { monitoring } = createClient({ baseUrl: 'http://127.0.0.1:9', token: 'svc_x' });
-console.log(JSON.stringify({ verified, claims, method: typeof monitoring.listVMMonitoring }));
+process.stdout.write(JSON.stringify({ verified, claims, method: typeof monitoring.listVMMonitoring }));
 `;
 
 const TYPED = `

@@ -1,7 +1,9 @@
 """Computes webhook.json, the vectors that the senders' and both receivers' tests share.
 
 In another language and from the description of the signatures alone, so that it agrees with the
-program only where both are right: python3 webhook.py > webhook.json. Standard library only.
+program only where both are right. Standard library only:
+
+    python3 webhook.py > webhook.json && npm exec -- biome format --write webhook.json
 """
 
 import base64

@@ -4,7 +4,7 @@
  * 502, 503 and 504); other platforms hand the token to the job in a variable or a command's output.
  */
 import { pause } from '../../../streams/pause.ts';
-import { isConfidential } from '../client/access.ts';
+import { isConfidential } from '../../sdk/access.ts';
 import type { ActionContext } from '../client/action.ts';
 import { Fault, UsageError } from '../client/faults.ts';
 import { askPlainly } from '../client/plain-http.ts';

@@ -4,6 +4,7 @@
  * command line. What only people may do takes the session alone: no key could do it.
  */
 import { parseKey } from '../../auth/keys.ts';
+import { isConfidential } from '../../sdk/access.ts';
 import { BadSetting, origin } from '../../setting-kinds.ts';
 import type { Surroundings } from '../command.ts';
 import { EXIT_DENIED, Fault, UsageError } from './faults.ts';
@@ -120,13 +121,6 @@ function parseEndpoint(what: string, text: string): string {
     `${what} is plain http: whoever is on the way could read the credential`,
     'Use https; plain http is for this machine alone',
   );
-}
-
-const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
-
-/** https, or http that does not leave this machine. */
-export function isConfidential({ protocol, hostname }: URL): boolean {
-  return protocol === 'https:' || (protocol === 'http:' && LOOPBACK.test(hostname));
 }
 
 /** Access tokens and keys, in what a header may carry. */
