@@ -7,7 +7,7 @@ import type { Actor } from '../../streams/commit/commit.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import type { Host } from '../host-port.ts';
 import type { RecipientLinks, RecipientTokens } from './destinations-port.ts';
-import { recipientOf } from './recipients.ts';
+import { endBounceNotice, recipientOf } from './recipients.ts';
 
 export interface RecipientLinksDeps {
   readonly host: Pick<Host, 'submit' | 'view' | 'findInstance'>;
@@ -43,6 +43,7 @@ export function createRecipientLinks({ host, tokens }: RecipientLinksDeps): Reci
           if (!row || row.final) return;
           if (row.value === 'unsubscribed' && recipientOf(row).tokenHash === null) return;
           draft.send('recipient', recipient, { type: 'unsubscribed', at: draft.at });
+          endBounceNotice(draft, recipientOf(row).destination);
         },
       });
     },

@@ -142,6 +142,7 @@ t.test('another URL is sealed before it counts, and the one before is forgotten'
   t.match(await failing, { name: 'StreamUnavailable' });
   world.faults.append = () => undefined;
   t.equal(world.sealed.get(String(contextIn(world, id).urlId)), next, 'still the one that counts');
+  t.ok(valuesIn(world).includes(url), 'and what may have been committed is kept');
   await world.destinations.update({ ...caller(), id, displayName: 'Night' });
   t.match(contextIn(world, id), { displayName: 'Night', lastFour: 'ther' });
 });

@@ -3,6 +3,7 @@
  * they end it. The mail server is a real one on 127.0.0.1, and so are the pages.
  */
 import t from 'tap';
+import { raiseNotice } from '../../actors/alerting/notices.ts';
 import { createUnsubscribeCodes } from '../../src/http/recipients/unsubscribe-codes.ts';
 import { DAY_MS, HOUR_MS, tester } from '../support/credential-world.ts';
 import { bodyOf, headerOf } from '../support/mail-server.ts';
@@ -295,4 +296,33 @@ t.test('who is no member any more is told apart, and keeps the place', async (t)
   const person = world.people.personByEmail(ADA) ?? '';
   await world.members.addMember({ by: tester, project: 'demo', person, role: 'VIEWER' });
   t.equal((await world.destinations.sendTest({ ...caller(), id })).answer.deliveries.length, 1);
+});
+
+t.test('an address that bounced is asked again, or taken off, and the notice ends', async (t) => {
+  const world = await startRecipientsWorld(t);
+  for (const email of [ADA, BOB]) await world.member(email);
+  const id = await world.mailTo([ADA, BOB]);
+  const bounce = (email: string) =>
+    world.host.submit({
+      ...{ project: 'demo', by: tester },
+      decide(draft) {
+        const recipient = world.recipient(id, email);
+        draft.send('recipient', recipient, { type: 'bounced', at: draft.at, reason: '550' });
+        const subject = { collection: 'destinations', id } as const;
+        raiseNotice(draft, { kind: 'RECIPIENT_BOUNCED', subject, text: 'A recipient bounced' });
+      },
+    });
+  const isNoticeLasting = () =>
+    world.host.view('demo').record('notice', `recipient-bounced-${id}`)?.body.endedMs === null;
+  await bounce(ADA);
+  await bounce(BOB);
+  t.same(world.states(id), { [ADA]: 'bounced', [BOB]: 'bounced' });
+  t.ok(isNoticeLasting());
+  const target = { kind: 'email', addresses: [ADA] } as const;
+  await world.destinations.update({ ...caller(), id, target });
+  t.ok(isNoticeLasting(), 'one is left that bounces');
+  t.equal((await press(world, world.tokenFor(ADA))).status, 400, 'the link from before is over');
+  await world.destinations.verify({ ...caller(), id });
+  t.same(world.states(id), { [ADA]: 'invited' });
+  t.notOk(isNoticeLasting());
 });
