@@ -131,7 +131,7 @@ export const settingsTable = {
     help: "Read filesystem usage through the guests' agents. It needs a read-write connection to libvirt; nothing is changed over it.",
   }),
   webhookAllow: optional('SVC_WEBHOOK_ALLOW', hostsAndRanges, {
-    help: 'Hosts and ranges that webhooks may reach although the address guard refuses private and loopback addresses.',
+    help: 'Hosts and ranges that webhooks and chats may reach although the address guard refuses private and loopback addresses.',
   }),
   webhookAllowHttp: setting('SVC_WEBHOOK_ALLOW_HTTP', onOff, 'off', {
     help: 'Allow plain http to the hosts and ranges of SVC_WEBHOOK_ALLOW; anything else stays https only.',
@@ -143,7 +143,7 @@ export const settingsTable = {
   }),
   smtpUrl: optional('SVC_SMTP_URL', mailServer, {
     secret: true,
-    help: 'Mail server for sign-in links and invitations. It must offer TLS, unless it is on this machine.',
+    help: 'Mail server for sign-in links, invitations and notifications. It must offer TLS, unless it is on this machine.',
   }),
   ciIssuers: setting('SVC_CI_ISSUERS', ciIssuers, 'github', {
     help: 'Issuers whose CI identity tokens can be exchanged. What is given replaces the default: name github too to keep it. The address of an issuer of your own is written as its tokens have it in iss; plain http is for loopback alone. docs/ci-claims.md tells what of their tokens is bound.',

@@ -14,6 +14,7 @@ import type { Resolve } from '../../src/notifiers/http/guarded-agent.ts';
 import { createWebhookSender } from '../../src/notifiers/webhook/sender.ts';
 import { formatSecret, signatureHeaders } from '../../src/notifiers/webhook/signature.ts';
 import { systemClock } from '../../streams/clock.ts';
+import { codeBlock } from '../support/code-blocks.ts';
 
 const body = Buffer.from('{"type":"incident.firing","data":{"vm":"vm_1","value":93.5}}');
 const secret = formatSecret(Uint8Array.from({ length: 32 }, (_, i) => i));
@@ -38,6 +39,20 @@ t.test('the three signatures agree with the published vector', async (t) => {
       'v2=2ebfe462cd5ac9bdad3038ef74ee6b9daaf45a646f3601ef255a668f2a6c1d5a',
     'svc-signature': 'sha256=bf668765a8223992905c65fc520f5f57b2a8d7a6eca39dc95778a7b3a6374d74',
   });
+});
+
+t.test('what docs/webhooks.md tells receivers to run verifies the published vector', async (t) => {
+  const code = codeBlock('webhooks.md', '// verify-webhook.js');
+  const { verifyWebhook } = await import(`data:text/javascript,${encodeURIComponent(code)}`);
+  const headers = signatureHeaders({ ...vector, secrets: [previous, secret] });
+  const { deliveryId, attemptId, timestampUnix } = vector;
+  const verify = (more: { raw?: Buffer; key?: string; now?: number } = {}) =>
+    verifyWebhook(more.raw ?? body, headers, more.key ?? secret, more.now ?? timestampUnix);
+  t.same(verify(), { deliveryId, attemptId });
+  t.same(verify({ key: previous, now: timestampUnix + 300 }), { deliveryId, attemptId });
+  t.equal(verify({ now: timestampUnix + 301 }), undefined, 'too old');
+  t.equal(verify({ raw: Buffer.from('{}') }), undefined, 'another body');
+  t.equal(verify({ key: formatSecret(new Uint8Array(32)) }), undefined, 'another secret');
 });
 
 t.test(
