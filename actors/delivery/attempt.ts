@@ -13,7 +13,7 @@ import type { Draft, Host, ProjectView } from '../host-port.ts';
 import { ATTEMPT_MS, type AttemptOutcome, type Notifier, type Target } from '../notifier-port.ts';
 import type { Bodies, BodySource } from './bodies.ts';
 import type { Excerpts } from './excerpts.ts';
-import { recheck } from './recheck.ts';
+import { isHeld, recheck } from './recheck.ts';
 import type { OpenAttempt, WakeUp } from './wake-ups.ts';
 
 /** What an attempt is made of besides its row; secrets and bodies are never in a commit. */
@@ -40,10 +40,14 @@ export interface AttemptDeps {
 
 export const delivererActor: Actor = { kind: 'service', name: 'deliverer' };
 
-/** `notDue`: ended or moved on meanwhile, or to be tried by another wake-up. */
+/**
+ * `notDue`: ended or moved on meanwhile, or to be tried by another wake-up. `held`: due when the
+ * rule's pending version is applied.
+ */
 export type Opened =
   | { readonly kind: 'open'; readonly attempt: Attempt }
   | { readonly kind: 'suppressed' }
+  | { readonly kind: 'held' }
   | { readonly kind: 'notDue' };
 
 export interface Attempt extends OpenAttempt {
@@ -65,6 +69,7 @@ export async function openAttempt(
   if (!row || row.final) return { kind: 'notDue' };
   const context = row.context as unknown as DeliveryContext;
   const isStill = recheck(view, context, activePeople(host)) === undefined;
+  if (isStill && isHeld(view, context)) return { kind: 'held' };
   const body = isStill ? await bodies.of(view, context, delivery) : undefined;
   let decidedMs = 0;
   const { answer } = await host.submit({
@@ -75,7 +80,8 @@ export async function openAttempt(
       return openInDraft(host, draft, { delivery, attemptId, bodyDigest: body?.digest });
     },
   });
-  if (answer !== 'open' || !body) return { kind: answer === 'suppressed' ? answer : 'notDue' };
+  if (answer !== 'open') return { kind: answer };
+  if (!body) return { kind: 'notDue' };
   const kind = kindOf(host.view(project), context);
   const deadlineMs = decidedMs + ATTEMPT_MS[kind];
   const attempt = { project, delivery, attemptId, context, body: body.bytes, deadlineMs };
@@ -110,6 +116,7 @@ function openInDraft(
   const { at } = draft;
   const context = delivery.context as unknown as DeliveryContext;
   const reason = recheck(draft, context, activePeople(host));
+  if (!reason && isHeld(draft, context)) return 'held';
   if (!reason && bodyDigest === undefined) return 'notDue';
   if (delivery.value === 'queued') draft.send('delivery', id, { type: 'attemptDue', at });
   const event: DeliveryEvent = reason

@@ -74,6 +74,10 @@ export class Deliverer {
   #cancelWake: (() => void) | undefined;
   #sweeping: Promise<void> = Promise.resolve();
   #cancelSweep: (() => void) | undefined;
+  /** Something waits for its rule's pending version. */
+  #isHolding = false;
+  /** A version was applied since the last sweep began: what waited for it is due. */
+  #isReleased = false;
 
   constructor(deps: DelivererDeps) {
     const { clock, contents, onFault } = deps;
@@ -200,6 +204,7 @@ export class Deliverer {
     try {
       const opened = await openAttempt(this.#deps, job);
       if (opened.kind === 'suppressed') onAttempt('suppressed', 0);
+      if (opened.kind === 'held') this.#isHolding = true;
       if (opened.kind !== 'open') return this.#comeToNothing(job);
       const startedMs = clock.elapsed();
       const outcome = await sendAttempt(this.#deps, opened.attempt);
@@ -233,7 +238,9 @@ export class Deliverer {
 
   #sweepAfter(ms: number): void {
     if (this.#stopped) return;
-    this.#cancelSweep = this.#deps.clock.wakeAfter(ms, () => {
+    this.#cancelSweep = this.#deps.clock.wakeAfter(this.#isReleased ? 0 : ms, () => {
+      this.#cancelSweep = undefined;
+      this.#isReleased = false;
       const swept = this.#sweep().catch((error: unknown) => {
         this.#deps.onFault('sweep', error);
         return SWEEP_MS;
@@ -285,10 +292,21 @@ export class Deliverer {
    */
   #forgetEnded({ project, decisions }: Commit): void {
     const nowMs = this.#deps.clock.elapsed();
-    for (const { machine, instance, final } of decisions.flatMap(({ steps }) => steps)) {
+    for (const { machine, instance, final, to } of decisions.flatMap(({ steps }) => steps)) {
       if (machine === 'delivery' && final) this.#discards.add(instance);
+      if (machine === 'alertRule' && to === 'active') this.#releaseHeld();
       if (machine === 'destination' && final) this.#lanes.retire(project, instance, nowMs);
     }
+  }
+
+  /** Sweeps soon; after the sweep under way, if there is one. */
+  #releaseHeld(): void {
+    if (!this.#isHolding) return;
+    this.#isHolding = false;
+    this.#isReleased = true;
+    if (!this.#cancelSweep) return;
+    this.#cancelSweep();
+    this.#sweepAfter(0);
   }
 
   /** Bodies of deliveries that ended while nobody looked. */

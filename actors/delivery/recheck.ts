@@ -39,6 +39,15 @@ export function recheck(
   }
 }
 
+/**
+ * Must it wait for its rule? While a version is to be applied nobody is told of the rule's firings
+ * (evaluation.md 16); an edit of names alone ends none of them.
+ */
+export function isHeld(view: ProjectView, { event, rule }: DeliveryContext): boolean {
+  if (event !== 'FIRING' && event !== 'REPEATED') return false;
+  return view.instance('alertRule', rule)?.value === 'pendingApplication';
+}
+
 function recheckRecipient(
   view: ProjectView,
   { recipient }: DeliveryContext,
