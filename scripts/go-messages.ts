@@ -45,7 +45,7 @@ function pathOf({ name }: DescFile): string {
 function fileText(file: DescFile): string {
   const comments = commentsOf(file);
   const services = file.services.filter(({ name }) => SERVICES.includes(name));
-  const methods = services.flatMap((service) => service.methods).filter(isUnary);
+  const methods = services.flatMap((service) => service.methods);
   const messages = file.messages.flatMap(withNested);
   const enums = [...file.enums, ...messages.flatMap(({ nestedEnums }) => nestedEnums)];
   const parts = [
@@ -57,11 +57,6 @@ function fileText(file: DescFile): string {
   const imports = methods.length > 0 ? 'import "context"\n\n' : '';
   const head = `// Code generated from ${file.name}.proto by "npm run generate". DO NOT EDIT.\n\n`;
   return `${head}package svc\n\n${imports}${parts.join('\n')}`;
-}
-
-/** A watch is a stream, which has no place in a client of calls and answers. */
-function isUnary({ methodKind }: DescMethod): boolean {
-  return methodKind === 'unary';
 }
 
 function withNested(message: DescMessage): DescMessage[] {
@@ -80,13 +75,24 @@ function methodText(method: DescMethod, comments: Comments): string {
     ...(access === ACCESS_NONE ? ['isAnonymous: true'] : []),
   ];
   const answer = goName(method.output);
-  const who = access === ACCESS_HUMAN ? ['For people alone: with a session, and no key.'] : [];
-  const told = docComment(method.name, comments.of(method), '', who);
-  const signature = `(ctx context.Context, request *${goName(method.input)}) (*${answer}, error)`;
-  const call = `unary[${answer}](ctx, c, method{${facts.join(', ')}}, request)`;
-  return `${told}func (c *Client) ${method.name}${signature} {\n\treturn ${call}\n}\n`;
+  const more = [
+    ...(access === ACCESS_HUMAN ? ['For people alone: with a session, and no key.'] : []),
+    ...(method.methodKind === 'server_streaming' ? [WATCHED] : []),
+  ];
+  const told = docComment(method.name, comments.of(method), '', more);
+  const facing = `func (c *Client) ${method.name}(ctx context.Context, request *${goName(method.input)}`;
+  const described = `method{${facts.join(', ')}}`;
+  if (method.methodKind === 'server_streaming') {
+    const call = `watch(ctx, c, ${described}, request, take)`;
+    return `${told}${facing}, take func(*${answer}) error) error {\n\treturn ${call}\n}\n`;
+  }
+  if (method.methodKind !== 'unary') throw new Error(`${method}: has no form in Go yet`);
+  const call = `unary[${answer}](ctx, c, ${described}, request)`;
+  return `${told}${facing}) (*${answer}, error) {\n\treturn ${call}\n}\n`;
 }
 
+/** What watch.go does. */
+const WATCHED = 'An error of take, or the end of the context, ends it too.';
 const ACCESS_NONE = 5;
 const ACCESS_HUMAN = 6;
 

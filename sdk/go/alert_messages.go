@@ -73,6 +73,13 @@ func (c *Client) UnsnoozeIncident(ctx context.Context, request *UnsnoozeIncident
 	return unary[Incident](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "UnsnoozeIncident", isMutation: true}, request)
 }
 
+// WatchIncidents: the open incidents, then every change of one from there on. Ends with an error once the caller
+// may not read any more, cannot keep up, or the service stops: watch again then.
+// An error of take, or the end of the context, ends it too.
+func (c *Client) WatchIncidents(ctx context.Context, request *WatchIncidentsRequest, take func(*WatchIncidentsResponse) error) error {
+	return watch(ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "WatchIncidents"}, request, take)
+}
+
 // CreateDestination: creates a destination. The secret is answered once.
 func (c *Client) CreateDestination(ctx context.Context, request *CreateDestinationRequest) (*CreateDestinationResponse, error) {
 	return unary[CreateDestinationResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "CreateDestination", isMutation: true}, request)

@@ -25,6 +25,7 @@ const (
 	defaultTries   = 4
 	// A service that asks for a longer wait is told about instead.
 	retryAfterMax = 30 * time.Second
+	userAgent     = "svc-sdk-go"
 )
 
 // Client calls one service as one caller. It may be used by many goroutines at once.
@@ -240,7 +241,7 @@ func (c *Client) once(ctx context.Context, e exchange) (answer, error) {
 	for name, values := range e.header {
 		request.Header[name] = values
 	}
-	request.Header.Set("User-Agent", "svc-sdk-go")
+	request.Header.Set("User-Agent", userAgent)
 	if err := c.authorise(ctx, request, e.anonymous); err != nil {
 		return answer{}, &requestError{err}
 	}

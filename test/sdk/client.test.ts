@@ -189,7 +189,7 @@ t.test('the client of the whole service', async (t) => {
   });
 
   await t.test('a watch begins with the open incidents, and ends when it is left', async (t) => {
-    const { alerts } = await clientOf(t, world, { baseUrl: world.endpoint, timeoutMs: 200 });
+    const { alerts } = await clientOf(t, world, { baseUrl: world.endpoint, timeoutMs: 1 });
     const watch = alerts.watchIncidents({ projectName });
     for await (const { kind, incidents } of watch) {
       t.equal(kind, WatchIncidentsResponse_Kind.SNAPSHOT);

@@ -48,7 +48,7 @@ t.test('the module is well-formed, and passes its tests and vectors', needs('go'
 });
 
 t.test('the programs of the guide work against the service', needs('go'), async (t) => {
-  const names = ['rules', 'job', 'people', 'receiver'];
+  const names = ['rules', 'watch', 'job', 'people', 'receiver'];
   const building = buildGoPrograms(componentPath('go'), dataFolder(t), names, env);
   const world = await startCliWorld(t);
   const { demo, endpoint } = world;
@@ -84,6 +84,13 @@ t.test('the programs of the guide work against the service', needs('go'), async 
     t.equal(saves.length, 2, 'the lost answer was asked for again');
     t.equal(saves[0]?.body, saves[1]?.body, 'with the very same request');
     t.equal(saves[0]?.headers['connect-protocol-version'], '1');
+  });
+
+  await t.test('a watch tells the open incidents, and ends for who may not read', async (t) => {
+    const settings = { SVC_ENDPOINT: endpoint, SVC_API_KEY: demo.apiKey, SVC_PROJECT: 'demo' };
+    t.same(await linesOf(program('watch'), settings), ['SNAPSHOT 0']);
+    const elsewhere = { ...settings, SVC_PROJECT: 'acme' };
+    await t.rejects(linesOf(program('watch'), elsewhere), /PROJECT_BOUNDARY/);
   });
 
   await t.test('the seventh: a CI job exchanges its identity and reads', async (t) => {
