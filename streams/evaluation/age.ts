@@ -78,15 +78,17 @@ export function isDecided({ decided }: Instance, dueMs: number): boolean {
 
 /** Time passes up to an observation. Silence that is excused, and was not told, is no firing. */
 function passTo(instance: Instance, timeline: Timeline, observedMs: number): boolean {
-  const { rule, sinceMs } = instance.rule;
-  const { dueMs } = breachAfter(timeline, rule, sinceMs);
+  // What was before is not the rule's; it begins with the last observation of then.
+  if (observedMs < instance.sinceMs) return false;
+  const { rule, breachFromMs } = instance.rule;
+  const { dueMs } = breachAfter(timeline, rule, breachFromMs);
   const isExcused = instance.lane.excused.some(
-    ({ fromMs, untilMs }) => dueMs >= fromMs && dueMs <= untilMs,
+    ({ fromMs, untilMs }) => dueMs >= fromMs && dueMs < untilMs,
   );
   const isTold = (): boolean =>
     instance.told?.incidents.some(({ firedMs }) => firedMs === dueMs) === true;
   if (isExcused && !isTold()) return false;
-  return elapse(timeline, { rule, sinceMs }, observedMs);
+  return elapse(timeline, { rule, breachFromMs }, observedMs);
 }
 
 function observationOf(row: LaneRow) {

@@ -5,7 +5,7 @@
 import { isAgeLane } from './age.ts';
 import { GAP_TOLERANCE_MS, type InstanceKey } from './entry.ts';
 import { type Instance, keyOf, openIncident } from './instance.ts';
-import { breachAfter, isPast } from './silence.ts';
+import { breachAfter } from './silence.ts';
 import type { EvaluationState, WatchedVm } from './state.ts';
 import { BREACH, GOOD } from './timeline.ts';
 
@@ -112,8 +112,8 @@ function condition(instance: Instance, nowMs: number): Pick<SoftInstance, 'state
   if (current.firing) return { state: 'SUSTAINING', sinceMs: current.startedMs };
   if (current.phase === BREACH) return { state: 'SUSTAINING', sinceMs: current.startMs };
   if (isAgeLane(lane) && current.phase === GOOD) {
-    const { startMs } = breachAfter(current, rule.rule, rule.sinceMs);
-    if (isPast(rule.rule, startMs, nowMs)) return { state: 'SUSTAINING', sinceMs: startMs };
+    const { startMs } = breachAfter(current, rule.rule, rule.breachFromMs);
+    if (nowMs > startMs) return { state: 'SUSTAINING', sinceMs: startMs };
   }
   return { state: 'IDLE' };
 }

@@ -14,6 +14,8 @@ export interface RuleInForce {
   readonly rule: EvaluationRule;
   /** Observations before it are not this rule's: it was not in force. -Infinity: since ever. */
   readonly sinceMs: number;
+  /** Of telemetry: silence is no breach before it; -Infinity: whenever it began. */
+  readonly breachFromMs: number;
   /** VM ids; undefined = every VM of the project. */
   readonly vms: ReadonlySet<string> | undefined;
 }

@@ -78,7 +78,7 @@ export interface Lane {
   excused: readonly Stretch[];
 }
 
-/** A stretch of time, both ends inclusive, Unix ms. */
+/** A stretch of time, its end exclusive, Unix ms. */
 export interface Stretch {
   readonly fromMs: number;
   readonly untilMs: number;

@@ -3,7 +3,6 @@
  * stored before: it is folded over `past` on a state of its own, and its instances then join the
  * lanes of the live state. So a condition that still holds fires promptly, with its true start.
  */
-import { AGE_METRIC } from '../metrics/catalogue.ts';
 import type { SampleBatch } from '../samples/batch.ts';
 import { advanceAge, isAgeLane, settleAge } from './age.ts';
 import { type EvaluationRule, GAP_TOLERANCE_MS, type LogEntry } from './entry.ts';
@@ -56,10 +55,10 @@ export function beginCatchUp(
   for (const rule of marker.upserts) {
     if (!isNewer(state, rule)) continue;
     removeRule(state, rule.project, rule.rule);
-    const sinceMs = sinceMsOf(state, rule, marker.atMs);
-    addRule(state, rule, sinceMs);
+    const { sinceMs, breachFromMs } = sinceOf(state, rule, marker.atMs);
+    addRule(state, rule, sinceMs, breachFromMs);
     limitInstances(scratch, { project: rule.project, instances: roomIn(state, rule.project) });
-    addRule(scratch, rule, sinceMs);
+    addRule(scratch, rule, sinceMs, breachFromMs);
   }
   state.nowMs = marker.atMs;
   const isNeeded = scratch.projects.size > 0;
@@ -90,13 +89,15 @@ function joinAll(scratch: EvaluationState, state: EvaluationState): Instance[] {
 }
 
 /** A resumed rule begins a new run; any other knows the samples that can decide it now. */
-function sinceMsOf(state: EvaluationState, rule: EvaluationRule, atMs: number): number {
+function sinceOf(state: EvaluationState, rule: EvaluationRule, atMs: number) {
   const resumed = state.paused.delete(pausedKey(rule.project, rule.rule));
-  // How long nothing has been heard is known without any sample.
-  const isAge = rule.metricId === AGE_METRIC;
-  const knownMs = isAge ? Number.NEGATIVE_INFINITY : atMs - rule.sustainedMs - GAP_TOLERANCE_MS;
-  const caughtUpMs = resumed ? atMs : knownMs;
-  return rule.fromMs ?? caughtUpMs;
+  if (resumed || rule.fromMs !== undefined) {
+    const resumedMs = rule.fromMs ?? atMs;
+    return { sinceMs: resumedMs, breachFromMs: resumedMs };
+  }
+  // How long nothing has been heard of a VM is known without any sample.
+  const breachFromMs = Number.NEGATIVE_INFINITY;
+  return { sinceMs: atMs - rule.sustainedMs - GAP_TOLERANCE_MS, breachFromMs };
 }
 
 /** Removed rules remembered; a resume of an older one says so itself (`fromMs`). */

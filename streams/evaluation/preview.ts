@@ -11,15 +11,19 @@ import type { VmColumns } from '../samples/columns.ts';
 import { rowBatches } from '../samples/row-batches.ts';
 import { type Edge, type EvaluationRule, GAP_TOLERANCE_MS } from './entry.ts';
 import { createState, fold, foldMarker } from './fold.ts';
+import { BOOT_GRACE_MS } from './silence.ts';
 import type { EvaluationState } from './state.ts';
+import { tellSilenceUnheld } from './unavailable.ts';
 
 export interface VmPreviewOptions {
   readonly rule: EvaluationRule;
   readonly vm: string;
-  /** From `previewFromMs` on to the window's end. */
+  /** From `previewFromMs` on to the window's end; of a rule on telemetry from `telemetryFromMs`. */
   readonly columns: VmColumns;
   /** Where the window begins, Unix ms; what was observed then is before it. */
   readonly fromMs: number;
+  /** Where it ends, Unix ms: until then time passes without an observation, too. */
+  readonly toMs: number;
   /** Called every few hundred rows; what it throws ends the preview. */
   readonly checkpoint: () => void;
 }
@@ -50,9 +54,25 @@ export function previewFromMs({ sustainedMs }: EvaluationRule, fromMs: number): 
   return fromMs - sustainedMs - 2 * GAP_TOLERANCE_MS;
 }
 
+/**
+ * Where the samples of a preview on telemetry must begin, Unix ms: the last observation before those
+ * of any other rule decides, however long ago it was, and whether the VM ran again shortly before.
+ *
+ * @param newestTime the VM's newest observation up to a time, Unix ms; undefined = none
+ */
+export function telemetryFromMs(
+  sampledFromMs: number,
+  newestTime: (atMs: number) => number | undefined,
+): number {
+  const lastMs = newestTime(sampledFromMs);
+  if (lastMs === undefined) return sampledFromMs;
+  const ranFromMs = lastMs - BOOT_GRACE_MS;
+  return (newestTime(ranFromMs) ?? ranFromMs) - GAP_TOLERANCE_MS;
+}
+
 /** Throws what `checkpoint` throws, and nothing else. */
 export function previewVm(options: VmPreviewOptions): VmPreview {
-  const { rule, vm, columns, fromMs, checkpoint } = options;
+  const { rule, vm, columns, fromMs, toMs, checkpoint } = options;
   const state = createState();
   const firings = new Firings();
   const lastOfCatchUp = lastUpTo(columns.timesMs, fromMs);
@@ -80,6 +100,7 @@ export function previewVm(options: VmPreviewOptions): VmPreview {
     }
     row++;
   }
+  firings.take(tellSilenceUnheld(state, toMs));
   return { firings: firings.list(), evaluatedSamples, reachesBack };
 }
 

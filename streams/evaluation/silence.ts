@@ -18,26 +18,22 @@ export const BOOT_GRACE_MS = 120_000;
 export function breachAfter(
   timeline: Timeline,
   rule: EvaluationRule,
-  sinceMs: number,
+  breachFromMs: number,
 ): { startMs: number; dueMs: number } {
-  const startMs = Math.max(timeline.lastMs + rule.threshold * 1000, timeline.graceMs, sinceMs);
+  const startMs = Math.max(timeline.lastMs + rule.threshold * 1000, timeline.graceMs, breachFromMs);
   return { startMs, dueMs: startMs + rule.sustainedMs };
-}
-
-/** Is silence breaching, or due, at `nowMs`, if it is from `fromMs` on? At it only with "equal". */
-export function isPast({ operator }: EvaluationRule, fromMs: number, nowMs: number): boolean {
-  return operator === 'GREATER_THAN_OR_EQUAL' ? nowMs >= fromMs : nowMs > fromMs;
 }
 
 /** Lets time pass up to `nowMs` without an observation. @returns does it fire now? */
 export function elapse(
   timeline: Timeline,
-  { rule, sinceMs }: { readonly rule: EvaluationRule; readonly sinceMs: number },
+  { rule, breachFromMs }: { readonly rule: EvaluationRule; readonly breachFromMs: number },
   nowMs: number,
 ): boolean {
   if (timeline.firing || timeline.phase !== GOOD) return false;
-  const { startMs, dueMs } = breachAfter(timeline, rule, sinceMs);
-  if (!isPast(rule, dueMs, nowMs)) return false;
+  const { startMs, dueMs } = breachAfter(timeline, rule, breachFromMs);
+  // At that very moment an observation may still come, of which nothing is old.
+  if (nowMs <= dueMs) return false;
   timeline.firing = true;
   timeline.firedMs = dueMs;
   timeline.startedMs = startMs;

@@ -164,7 +164,12 @@ export function emptyState(): EvaluationState {
 }
 
 /** Puts a rule in force for observations from `sinceMs` on; incidents seeded for it are open. */
-export function addRule(state: EvaluationState, rule: EvaluationRule, sinceMs: number): void {
+export function addRule(
+  state: EvaluationState,
+  rule: EvaluationRule,
+  sinceMs: number,
+  breachFromMs = Number.NEGATIVE_INFINITY,
+): void {
   let project = state.projects.get(rule.project);
   if (!project) {
     project = {
@@ -180,7 +185,7 @@ export function addRule(state: EvaluationState, rule: EvaluationRule, sinceMs: n
     state.projects.set(rule.project, project);
   }
   const vms = rule.vms === undefined ? undefined : new Set(rule.vms);
-  project.rules.set(rule.rule, { rule, sinceMs, vms });
+  project.rules.set(rule.rule, { rule, sinceMs, breachFromMs, vms });
   project.version++;
 }
 

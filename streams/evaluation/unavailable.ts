@@ -18,7 +18,7 @@ import { type Edge, GAP_TOLERANCE_MS, LATENESS_MS, type Outage } from './entry.t
 import { type FactsByVm, factsOf, type LastObservation, noteObserved } from './facts.ts';
 import { type Instance, keyOf, openIncident, type RuleInForce } from './instance.ts';
 import { type Lane, place, type Stretch } from './lane.ts';
-import { breachAfter, elapse, isPast } from './silence.ts';
+import { breachAfter, elapse } from './silence.ts';
 import {
   type EvaluationState,
   laneKey,
@@ -143,7 +143,7 @@ class Round {
   #hold(instance: Instance, outage: Outage): void {
     const { rule, lane, current } = instance;
     if (openIncident(instance) || current.phase !== GOOD) return;
-    const { startMs, dueMs } = breachAfter(current, rule.rule, rule.sinceMs);
+    const { startMs, dueMs } = breachAfter(current, rule.rule, rule.breachFromMs);
     const key = `${rule.rule.rule} ${outage.datacenter}`;
     const held = this.#held.get(key) ?? { rule, outage, vms: [], startMs, dueMs };
     held.startMs = Math.min(held.startMs, startMs);
@@ -161,13 +161,13 @@ class Round {
   #tellOne(instance: Instance): Edge[] {
     const { current, rule } = instance;
     if (openIncident(instance) || current.firing || current.phase !== GOOD) return [];
-    const { rule: evaluated, sinceMs } = rule;
-    const { dueMs } = breachAfter(current, evaluated, sinceMs);
-    if (!isPast(evaluated, dueMs, this.#atMs) || isDecided(instance, dueMs)) return [];
+    const { rule: evaluated, breachFromMs } = rule;
+    const { dueMs } = breachAfter(current, evaluated, breachFromMs);
+    if (this.#atMs <= dueMs || isDecided(instance, dueMs)) return [];
     takeOver(instance);
     const observed = emptyTimeline();
     copyTimeline(current, observed);
-    if (!elapse(current, { rule: evaluated, sinceMs }, this.#atMs)) return [];
+    if (!elapse(current, { rule: evaluated, breachFromMs }, this.#atMs)) return [];
     instance.events.push(firedByAge(instance));
     const edges = conclude(this.#state, [instance], this.#atMs);
     copyTimeline(observed, current);
@@ -177,7 +177,7 @@ class Round {
   #tellHeld({ rule, outage, vms, startMs, dueMs }: Held): Edge[] {
     const { datacenter } = outage;
     const instance = this.#ofDatacenter(rule, datacenter);
-    if (!instance || !isPast(rule.rule, dueMs, this.#atMs) || isDecided(instance, dueMs)) return [];
+    if (!instance || this.#atMs <= dueMs || isDecided(instance, dueMs)) return [];
     takeOver(instance);
     if (openIncident(instance)) return [];
     const told = remember(instance, { firedMs: dueMs, startedMs: startMs });

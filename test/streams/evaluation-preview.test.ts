@@ -229,7 +229,8 @@ class StoredWorld {
       ...{ project: PROJECT, vm, names: seriesNamesOf(rule.metricId) },
       ...{ fromMs: previewFromMs(rule, fromMs), toMs: Number.MAX_SAFE_INTEGER },
     });
-    return previewVm({ rule, vm, columns, fromMs, checkpoint });
+    const toMs = columns.timesMs.at(-1) ?? fromMs;
+    return previewVm({ rule, vm, columns, fromMs, toMs, checkpoint });
   }
 
   async close(): Promise<void> {

@@ -10,8 +10,10 @@ import {
   type PreviewedFiring,
   previewFromMs,
   previewVm,
+  telemetryFromMs,
   type VmPreview,
 } from '../../../streams/evaluation/preview.ts';
+import { AGE_METRIC } from '../../../streams/metrics/catalogue.ts';
 import { SAMPLING_INTERVAL_MS, seriesNamesOf } from '../../../streams/metrics/query.ts';
 import { Refusal } from '../../../streams/refusal.ts';
 import { PREVIEW_FIRINGS_MAX, PREVIEW_SAMPLES_MAX } from '../limits.ts';
@@ -44,6 +46,8 @@ interface VmFailure {
   readonly message: string;
 }
 
+type PreviewedHistory = Pick<HistoryView, 'read' | 'newestTime'>;
+
 /** A VM of the project, as its record says. */
 export interface PreviewedVm {
   readonly id: string;
@@ -58,7 +62,7 @@ export interface PreviewedVm {
  * @param known all VMs of the project
  */
 export function previewAlert(
-  history: Pick<HistoryView, 'read'>,
+  history: PreviewedHistory,
   { known, ...call }: AlertPreviewCall & { readonly known: readonly PreviewedVm[] },
   isCancelled: () => boolean,
 ): AlertPreview {
@@ -88,19 +92,24 @@ type Part = { readonly expectedSamples: number } & (
 );
 
 function previewOne(
-  history: Pick<HistoryView, 'read'>,
+  history: PreviewedHistory,
   call: AlertPreviewCall,
   { id: vm, registeredMs }: PreviewedVm,
   isCancelled: () => boolean,
 ): Part {
   const { rule, fromMs, toMs } = call;
   const names = seriesNamesOf(rule.metricId);
-  const readFromMs = Math.max(previewFromMs(rule, fromMs), call.retainedFromMs);
-  const request = { project: rule.project, vm, fromMs: readFromMs, toMs, names };
   const expectedSince = (knownMs: number) =>
     Math.max(0, Math.round((toMs - Math.max(fromMs, knownMs)) / SAMPLING_INTERVAL_MS));
   let columns: ReturnType<HistoryView['read']>;
   try {
+    const request = {
+      project: rule.project,
+      vm,
+      fromMs: readFromMs(history, call, vm),
+      toMs,
+      names,
+    };
     columns = history.read(request, isCancelled);
   } catch (error) {
     if (error instanceof ReadCancelled) throw error;
@@ -110,10 +119,25 @@ function previewOne(
   const checkpoint = (): void => {
     if (isCancelled()) throw new ReadCancelled();
   };
-  const preview = previewVm({ rule, vm, columns, fromMs, checkpoint });
+  const preview = previewVm({ rule, vm, columns, fromMs, toMs, checkpoint });
   // Rows that had been buffered are older than the VM's registration.
   const knownMs = Math.min(registeredMs, columns.timesMs[0] ?? registeredMs);
   return { ...preview, expectedSamples: expectedSince(knownMs) };
+}
+
+function readFromMs(
+  history: PreviewedHistory,
+  { rule, fromMs, retainedFromMs }: AlertPreviewCall,
+  vm: string,
+): number {
+  const sampledFromMs = Math.max(previewFromMs(rule, fromMs), retainedFromMs);
+  const { project } = rule;
+  if (rule.metricId !== AGE_METRIC) return sampledFromMs;
+  const request = { project, vm, notBeforeMs: retainedFromMs };
+  const neededMs = telemetryFromMs(sampledFromMs, (atMs) =>
+    history.newestTime({ ...request, atMs }),
+  );
+  return Math.max(retainedFromMs, neededMs);
 }
 
 /** The parts added up. */
