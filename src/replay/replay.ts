@@ -17,6 +17,7 @@ import { type Recording, UnreadableRecording } from './recordings.ts';
 import { evaluatorMs, LIVE_INTERVAL_MS, logOf, type Pace, paceOf } from './replay-log.ts';
 import { incidentsOf, type ReplayedDelivery, type ReplayedIncident } from './replayed.ts';
 import { UnusableRules } from './rules-file.ts';
+import { type Surroundings, surround } from './surroundings.ts';
 
 export interface ReplayOptions {
   readonly recording: Recording;
@@ -59,7 +60,9 @@ export async function replayRecording(options: ReplayOptions): Promise<ReplayRes
   const paced = rules.map((spec) => atPace(spec, intervalMs));
   const node = await ReplayNode.open(project, startMs);
   try {
-    const run = { node, project, state: createState(), rows: 0, samples: 0, lastMs: startMs };
+    const surroundings = await surround(node, project, entries);
+    const counts = { rows: 0, samples: 0, lastMs: startMs };
+    const run = { node, project, surroundings, state: createState(), ...counts };
     await putInForce(run, paced, startMs);
     for (const [i, entry] of entries.entries()) {
       await take(run, entry);
@@ -76,6 +79,7 @@ export async function replayRecording(options: ReplayOptions): Promise<ReplayRes
 interface Run {
   readonly node: ReplayNode;
   readonly project: string;
+  readonly surroundings: Surroundings;
   state: EvaluationState;
   rows: number;
   samples: number;
@@ -90,7 +94,8 @@ async function take(run: Run, entry: LogEntry): Promise<void> {
   }
   run.lastMs = Math.max(run.lastMs, atMs);
   await run.node.moveTo(atMs);
-  const { state, edges } = fold(run.state, entry);
+  const whole = run.surroundings.complete(entry, run.state);
+  const { state, edges } = fold(run.state, whole);
   run.state = state;
   await run.node.decide(edges);
 }

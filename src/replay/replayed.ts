@@ -2,6 +2,7 @@
 import type { IncidentBody } from '../../actors/alerting/incident.ts';
 import type { Instance, ProjectView, StoredRecord } from '../../actors/host-port.ts';
 import type { DeliveryContext } from '../../machines/delivery.ts';
+import { metricCatalogue } from '../../streams/metrics/catalogue.ts';
 import { type Pace, recordedMs } from './replay-log.ts';
 
 /** An incident; times are Unix ms, null = has not happened. */
@@ -58,6 +59,10 @@ export function incidentsOf(
 
 function incidentOf(body: IncidentBody, pace: Pace): ReplayedIncident {
   const at = (ms: number | null): number | null => (ms === null ? null : recordedMs(pace, ms));
+  // An age is a time too: it went by at the evaluator's pace.
+  const isAge = metricCatalogue.get(body.metricId)?.derivation.from === 'age';
+  const own = <V extends number | null>(value: V): V =>
+    isAge && value !== null ? ((value * pace.factor) as V) : value;
   return {
     rule: body.ruleDisplayName,
     severity: body.severity,
@@ -67,8 +72,8 @@ function incidentOf(body: IncidentBody, pace: Pace): ReplayedIncident {
     startedMs: recordedMs(pace, body.startedMs),
     firedMs: recordedMs(pace, body.firedMs),
     recoveredMs: at(body.recoveredMs),
-    value: body.value,
-    condition: `${body.metricId} ${body.operator} ${body.threshold}`,
+    value: own(body.value),
+    condition: `${body.metricId} ${body.operator} ${own(body.threshold)}`,
     dataMissingSinceMs: at(body.dataMissingSinceMs),
     correctedAfterNotification: body.correctedAfterNotification,
   };
