@@ -4,10 +4,11 @@
  * is retired. All of it is derived from rows, at the start for everything and then for what a commit
  * moves, so a crash loses none of it.
  */
-import type { AlertRuleContext } from '../../machines/alert-rule.ts';
+import type { AlertRuleContext, AlertRuleSpec } from '../../machines/alert-rule.ts';
 import type { Clock } from '../../streams/clock.ts';
 import type { Commit } from '../../streams/commit/commit.ts';
-import type { LogEntry, RetiredVm } from '../../streams/evaluation/entry.ts';
+import { type LogEntry, OPERATORS, type RetiredVm } from '../../streams/evaluation/entry.ts';
+import { EVALUATED_METRICS } from '../../streams/metrics/catalogue.ts';
 import { pause } from '../../streams/pause.ts';
 import { partitionOf, type Stream } from '../../streams/stream.ts';
 import type { Host } from '../host-port.ts';
@@ -163,9 +164,43 @@ async function keepRule(
   const view = host.view(project);
   const row = view.instance('alertRule', rule);
   if (!row) throw new Error(`A commit moved the rule ${rule}, which has no row`);
-  const { retiredThroughRevision } = row.context as unknown as AlertRuleContext;
-  if (row.final || row.value === 'pendingApplication') {
+  const { retiredThroughRevision, spec, version } = row.context as unknown as AlertRuleContext;
+  const reason = row.final ? undefined : whyNot(spec);
+  if (row.value === 'pendingApplication' && reason !== undefined) {
+    // What it evaluated before ends too: a rule that has failed watches nothing.
+    await mark(withoutRule(project, rule, clock.now()));
+    await fail(host, { project, rule, version, reason });
+  } else if (row.final || row.value === 'pendingApplication') {
     await mark({ ...limitsMarker(view, clock.now()), ...ruleMarker(project, row, clock.now()) });
   }
   if (row.final || retiredThroughRevision > 0) await retireInstances(host, project, rule);
+}
+
+/** Why this program cannot evaluate a rule, which another version of it accepted perhaps. */
+function whyNot({ metricId, operator }: AlertRuleSpec): string | undefined {
+  if (!EVALUATED_METRICS.has(metricId)) return 'UNKNOWN_METRIC';
+  return OPERATORS.some((known) => known === operator) ? undefined : 'UNKNOWN_OPERATOR';
+}
+
+function withoutRule(project: string, rule: string, atMs: number): LogEntry {
+  return { kind: 'rules', atMs, upserts: [], removals: [{ project, rule }] };
+}
+
+function fail(
+  host: Host,
+  failed: {
+    readonly project: string;
+    readonly rule: string;
+    readonly version: number;
+    readonly reason: string;
+  },
+): Promise<unknown> {
+  const { project, rule, version, reason } = failed;
+  return host.submit({
+    project,
+    by: { kind: 'service', name: 'rules' },
+    decide(draft) {
+      draft.send('alertRule', rule, { type: 'applicationFailed', at: draft.at, version, reason });
+    },
+  });
 }

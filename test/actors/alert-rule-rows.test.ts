@@ -1,0 +1,139 @@
+/**
+ * The rows of the interface document's section 3 that are about rules, each with a test of its own:
+ * what applies a rule, and what a pause, an edit or a deletion does to what fires.
+ */
+import t from 'tap';
+import {
+  by,
+  freshRequest,
+  openAlertingWorld,
+  PROJECT,
+  RULE,
+  ruleSpec,
+} from '../support/alerting-world.ts';
+
+t.test(
+  'Alert rule accepted: until its revision reaches the evaluator it is pending and watches no VM, then Active',
+  async (t) => {
+    const world = await openAlertingWorld(t);
+    await world.saveRule({ sustainedSeconds: 0 });
+    const { evaluator } = await world.startEvaluator();
+    await world.cpu(95);
+    await world.settle();
+    t.match(world.rule(), { value: 'pendingApplication', context: { appliedVersion: 0 } });
+    t.same([evaluator.instances(PROJECT), world.incidents()], [[], []], 'it watches nothing');
+    world.startRules();
+    await world.until('it is active', () => world.rule().value === 'active');
+    t.match(world.rule().context, { version: 1, appliedVersion: 1, syncError: null });
+    await world.until('what was stored is caught up', () => world.incidents().length === 1);
+  },
+);
+
+/** A rule that fires on one VM and has told a destination of it. */
+async function firing(t: Parameters<typeof openAlertingWorld>[0]) {
+  const world = await openAlertingWorld(t);
+  world.startRules();
+  await world.startEvaluator();
+  const hook = await world.addDestination();
+  const save = (change: Parameters<typeof ruleSpec>[0] = {}) =>
+    world.saveRule({ sustainedSeconds: 0, destinationNames: [hook], ...change });
+  await save();
+  await world.until('it is applied', () => world.rule().value === 'active');
+  await world.cpu(95);
+  await world.until('it fires', () => world.incidents().length === 1);
+  return { ...world, save };
+}
+
+type Firing = Awaited<ReturnType<typeof firing>>;
+
+const changes: readonly (readonly [string, string, (world: Firing) => Promise<unknown>])[] = [
+  ['Pause', 'RULE_PAUSED', (world) => world.save({ enabled: false })],
+  ['Edit', 'RULE_CHANGED', (world) => world.save({ threshold: 99 })],
+  [
+    'Delete',
+    'RULE_DELETED',
+    (world) =>
+      world.alerting.deleteRule({
+        ...{ project: PROJECT, by, request: freshRequest() },
+        ...{ id: RULE, expectedVersion: '1' },
+      }),
+  ],
+];
+
+for (const [name, reason, change] of changes) {
+  t.test(
+    `Active rule or firing instance: ${name} of the rule retires it explicitly, and no recovery is manufactured`,
+    async (t) => {
+      const world = await firing(t);
+      await change(world);
+      await world.until('it is retired', () => world.incidents()[0]?.state === 'RETIRED');
+      t.match(world.incidents(), [{ retireReason: reason, recoveredMs: null }]);
+      await world.pass(30_000);
+      await world.cpu(10);
+      await world.settle();
+      t.match(world.incidents(), [{ state: 'RETIRED', recoveredMs: null }], 'good data or not');
+      t.same(
+        world.deliveries().map(({ event }) => event),
+        ['FIRING'],
+        'nobody is told of an end',
+      );
+    },
+  );
+}
+
+t.test(
+  'A change of display name, destinations, severity or repeat interval keeps what fires',
+  async (t) => {
+    const world = await firing(t);
+    const changes = [
+      { displayName: 'Another name' },
+      { destinationNames: [] },
+      { severity: 'CRITICAL' },
+      { repeatIntervalSeconds: 600 },
+    ];
+    for (const [i, change] of changes.entries()) {
+      await world.save(change);
+      await world.until('it is applied', () => world.rule().value === 'active');
+      t.match(world.rule().context, { appliedVersion: i + 2, evaluationRevision: 1 });
+    }
+    await world.pass(30_000);
+    await world.cpu(96);
+    await world.settle();
+    t.match(world.incidents(), [{ state: 'FIRING', retireReason: null }]);
+  },
+);
+
+t.test('of concurrent edits of one version exactly one wins', async (t) => {
+  const world = await firing(t);
+  const edit = (threshold: number) =>
+    world.alerting.saveRule({
+      ...{ project: PROJECT, by, request: freshRequest(), id: RULE, expectedVersion: '1' },
+      spec: ruleSpec({ threshold }),
+    });
+  const settled = await Promise.allSettled(Array.from({ length: 20 }, (_, i) => edit(i)));
+  const won = settled.findIndex(({ status }) => status === 'fulfilled');
+  t.equal(settled.filter(({ status }) => status === 'fulfilled').length, 1);
+  t.equal(world.rule().context.spec.threshold, won);
+  for (const { status, ...rest } of settled) {
+    if (status === 'fulfilled') continue;
+    t.match(rest, { reason: { reason: 'STALE_VERSION', metadata: { currentVersion: '2' } } });
+  }
+});
+
+t.test('a rule that this program cannot evaluate has FAILED, and watches nothing', async (t) => {
+  const world = await firing(t);
+  // As a later version may have accepted it, before the program was put back to this one.
+  const spec = ruleSpec({ metricId: 'of_a_later_version' });
+  await world.host.submit({
+    ...{ project: PROJECT, by },
+    decide(draft) {
+      const edit = { type: 'edited', at: draft.at, spec, by: 'test', evaluationChanged: true };
+      draft.send('alertRule', RULE, edit);
+    },
+  });
+  await world.until('it has failed', () => world.rule().value === 'applicationFailed');
+  t.match(world.rule().context, { version: 2, appliedVersion: 1, syncError: 'UNKNOWN_METRIC' });
+  await world.save({ threshold: 80 });
+  await world.until('it is applied', () => world.rule().value === 'active');
+  t.match(world.rule().context, { version: 3, appliedVersion: 3, syncError: null });
+});
