@@ -50,7 +50,7 @@ export function loadConfig(
   const given: GivenByName = new Map();
   readEnvironment(environment, given, problems, warnings);
   readFlags(flags, given, problems);
-  const values = parseAll(given, problems, warnings);
+  const values = parseAll(given, problems);
   if (problems.length > 0) throw new ConfigError(problems);
   // Every value came from its own setting's parser, or is null where the setting has no default.
   const settings = complete(values as unknown as ParsedValues, given);
@@ -140,14 +140,11 @@ function splitOnce(argument: string): [string, string | undefined] {
   return at < 0 ? [argument, undefined] : [argument.slice(0, at), argument.slice(at + 1)];
 }
 
-function parseAll(given: GivenByName, problems: string[], warnings: string[]): Partial<Values> {
+function parseAll(given: GivenByName, problems: string[]): Partial<Values> {
   const values: Record<string, unknown> = {};
   for (const [key, setting] of entries) {
     const found = given.get(setting.name);
     const text = found?.text ?? setting.default;
-    if (found && setting.withoutEffect) {
-      warnings.push(`${found.as} has no effect: ${setting.withoutEffect}`);
-    }
     try {
       values[key] = text === undefined ? null : setting.parse(text);
     } catch (error) {

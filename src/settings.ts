@@ -39,8 +39,6 @@ export interface Setting<T> {
   readonly help: string;
   /** true: its value is never shown in a message. */
   readonly secret?: boolean;
-  /** A sentence: the setting is known, but nothing in this version acts on it. Giving it warns. */
-  readonly withoutEffect?: string;
   readonly parse: (text: string) => T;
 }
 
@@ -49,7 +47,6 @@ interface Described {
   readonly defaultInWords?: string;
   readonly help: string;
   readonly secret?: boolean;
-  readonly withoutEffect?: string;
 }
 
 /** A setting that always has a value. */
@@ -138,8 +135,7 @@ export const settingsTable = {
   }),
   auditRetentionDays: setting('SVC_AUDIT_RETENTION_DAYS', integer(1, 3650), '400', {
     unit: 'days',
-    help: 'How long recorded transitions stay readable.',
-    withoutEffect: 'this version keeps all of them',
+    help: 'How long commits and the transitions that audit shows are kept. What remains proves where it begins.',
   }),
   smtpUrl: optional('SVC_SMTP_URL', mailServer, {
     secret: true,

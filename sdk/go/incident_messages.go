@@ -59,8 +59,8 @@ type Incident struct {
 	// Why the evaluator cannot decide; empty = it can. Never a recovery.
 	EvaluatorError string `json:"evaluatorError,omitempty"`
 
-	// With a condition of a whole data center: which, and its VMs that are silent (at most 1,000).
-	// `vm_name` is empty then.
+	// With a condition of a whole data center: which, and its VMs that are silent (at most 1,000;
+	// lists and watches leave them out). `vm_name` is empty then.
 	Datacenter string `json:"datacenter,omitempty"`
 
 	HeldVMs []string `json:"heldVms,omitempty"`
@@ -72,7 +72,8 @@ type Incident struct {
 	// Reminders so far.
 	Repeats int32 `json:"repeats,omitempty"`
 
-	// Oldest first. In `GetIncident` and in answers to changes; lists and watches leave it out.
+	// Oldest first, at most 500: of a longer one its begin and its end, with a `leftOut` between. In
+	// `GetIncident`, `ExplainIncident` and answers to changes; lists and watches leave it out.
 	Timeline []IncidentTimelineEntry `json:"timeline,omitempty"`
 }
 
@@ -89,8 +90,8 @@ type IncidentAcknowledgement struct {
 type IncidentTimelineEntry struct {
 	AtUnix int64 `json:"atUnix,string,omitempty"`
 
-	// What the log recorded: `sustained`, `recovered`, `acknowledged`, `snoozed`, `dataMissing`...,
-	// or of a notification `sent`, `suppressed`, `expired`, `failed`.
+	// What the log recorded: `sustained`, `recovered`, `acknowledged`, `snoozed`, `snoozeEnded`,
+	// `repeated`, `dataMissing`..., or of a notification `sent`, `suppressed`, `expired`, `failed`.
 	Event string `json:"event,omitempty"`
 
 	// Resource name or part of the service that caused it.
@@ -192,7 +193,8 @@ type ExplainIncidentResponse struct {
 
 	Condition *ExplainIncidentResponseCondition `json:"condition,omitempty"`
 
-	// As they were when it fired, oldest first; thinned to at most 512, see `window_thinned`.
+	// As they were when it fired, oldest first; thinned to at most 512, see `window_thinned`. Empty
+	// where silence decided.
 	Window []ExplainIncidentResponseSample `json:"window,omitempty"`
 
 	WindowThinned bool `json:"windowThinned,omitempty"`

@@ -14,9 +14,7 @@ export function settingsHelp(): string {
     .map((setting) => {
       const head = `  --${flagOf(setting.name)}, ${setting.name}`;
       const facts = `Takes ${takes(setting)}. Default: ${defaultOf(setting)}.`;
-      return [head, ...wrap(`${effect(setting)} ${facts}`).map((line) => `      ${line}`)].join(
-        '\n',
-      );
+      return [head, ...wrap(`${setting.help} ${facts}`).map((line) => `      ${line}`)].join('\n');
     })
     .join('\n\n');
 }
@@ -26,7 +24,7 @@ export function settingsPage(): string {
   const rows = settings.map(
     (setting) =>
       `| \`${setting.name}\` | \`--${flagOf(setting.name)}\` | ${cell(defaultOf(setting))} | ` +
-      `${cell(takes(setting))} | ${cell(effect(setting))} |`,
+      `${cell(takes(setting))} | ${cell(setting.help)} |`,
   );
   const others = Object.entries(namesOfOthers).map(([name, help]) => `- \`${name}\`: ${help}`);
   return [
@@ -56,11 +54,6 @@ function takes(setting: Setting<unknown>): string {
 
 function defaultOf(setting: Setting<unknown>): string {
   return setting.default ?? setting.defaultInWords ?? 'none';
-}
-
-function effect(setting: Setting<unknown>): string {
-  const without = setting.withoutEffect;
-  return without ? `${setting.help} Without effect yet: ${without}.` : setting.help;
 }
 
 function cell(content: string): string {

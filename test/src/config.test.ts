@@ -181,11 +181,6 @@ t.test(
   },
 );
 
-t.test('a setting that nothing acts on yet says so when it is given', async (t) => {
-  const { warnings } = loadConfig([], { SVC_AUDIT_RETENTION_DAYS: '30' });
-  t.same(warnings, ['SVC_AUDIT_RETENTION_DAYS has no effect: this version keeps all of them']);
-});
-
 t.test('a service that others reach is warned when it does not know its own address', async (t) => {
   const warned = (environment: Record<string, string>) => loadConfig([], environment).warnings;
   const tls = { SVC_TLS_CERT_FILE: 'c', SVC_TLS_KEY_FILE: 'k' };
@@ -287,7 +282,7 @@ t.test(
   async (t) => {
     const { service, calls } = fakeService();
     const { out, given, signal, listeners } = surroundings({
-      SVC_AUDIT_RETENTION_DAYS: '30',
+      SVC_SERVICE_HOST: '10.0.0.1',
     });
     const started = Promise.withResolvers<void>();
     const code = createServeCommand(async ({ settings }) => {
@@ -302,7 +297,7 @@ t.test(
       /watches this host \(DC-7\) every 30 s; .*\nAPI on http:\/\/127.0.0.1:8080/,
     );
     t.match(out.stdout, `'/tmp/it'\\''s/demo.json' | curl`);
-    t.match(out.log, /SVC_AUDIT_RETENTION_DAYS has no effect/);
+    t.match(out.log, /SVC_SERVICE_HOST is ignored: Kubernetes injects it/);
     signal('SIGHUP');
     signal('SIGTERM');
     signal('SIGTERM');

@@ -17,6 +17,8 @@ export interface Demo {
   readonly projectName: string;
   readonly apiKey: string;
   readonly collectorKey: string;
+  /** While nobody has signed in yet. */
+  readonly signInUrl?: string;
 }
 
 export interface Answer {

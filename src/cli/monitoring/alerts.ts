@@ -6,13 +6,10 @@ import {
   ListAlertRulesResponseSchema,
 } from '../../gen/svc/monitoring/v1/alert_pb.ts';
 import {
-  type Incident,
-  Incident_RetireReason,
   Incident_State,
   ListIncidentsResponseSchema,
 } from '../../gen/svc/monitoring/v1/incident_pb.ts';
 import {
-  AlertInstance_DataState,
   type AlertRule,
   AlertRule_SyncStatus,
   AlertRuleSpec_Severity,
@@ -20,12 +17,14 @@ import {
 import { type Action, family, projectOption } from '../client/action.ts';
 import { UsageError } from '../client/faults.ts';
 import { projectName, resourceName } from '../client/names.ts';
-import { enumText, json, localTime, messageJson, shortName, table } from '../client/output.ts';
+import { enumText, json, messageJson, shortName, table } from '../client/output.ts';
 import { EXIT_OK } from '../command.ts';
 import { previewAction } from './alert-preview.ts';
 import { saveAction } from './alert-save.ts';
 import { templatesAction } from './alert-templates.ts';
 import { conditionText } from './condition-text.ts';
+import { incidentTable } from './incident-texts.ts';
+import { incidentActions } from './incidents.ts';
 
 const PAGE_SIZE = 500;
 const INCIDENTS_DEFAULT = 50;
@@ -129,44 +128,11 @@ function pageSizeOf(given: number | undefined): number {
   throw new UsageError(`--page-size is a whole number from 1 to 1000, not ${size}`);
 }
 
-function incidentTable(incidents: readonly Incident[]): string {
-  return table(
-    ['incident', 'state', 'severity', 'rule', 'VM', 'started', 'ended', 'data', 'attention'],
-    incidents.map((incident) => [
-      shortName(incident.name),
-      stateText(incident),
-      enumText(AlertRuleSpec_Severity, incident.severity),
-      incident.ruleDisplayName || shortName(incident.ruleName),
-      `${shortName(incident.vmName)}${labelsText(incident.labels)}`,
-      localTime(incident.startedUnix),
-      localTime(incident.recoveredUnix),
-      enumText(AlertInstance_DataState, incident.dataState),
-      attentionText(incident),
-    ]),
-    'There are no incidents of this kind',
-  );
-}
-
-function stateText({ state, retireReason }: Incident): string {
-  const why = enumText(Incident_RetireReason, retireReason);
-  return `${enumText(Incident_State, state)}${why ? ` (${why})` : ''}`;
-}
-
-function labelsText(labels: Readonly<Record<string, string>>): string {
-  const pairs = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
-  return pairs.length > 0 ? ` ${pairs.join(' ')}` : '';
-}
-
-function attentionText({ acknowledged, snoozedUntilUnix }: Incident): string {
-  const parts = [
-    acknowledged ? `acknowledged by ${acknowledged.by}` : '',
-    snoozedUntilUnix ? `snoozed until ${localTime(snoozedUntilUnix)}` : '',
-  ];
-  return parts.filter((part) => part !== '').join(', ');
-}
-
 export const alertsCommand = family(
   'alerts',
-  'Read, preview and save alert rules; list incidents',
-  [listAction, templatesAction, previewAction, saveAction, incidentsAction],
+  'Read, preview and save alert rules; read, acknowledge, snooze and explain incidents',
+  [
+    ...[listAction, templatesAction, previewAction, saveAction, incidentsAction],
+    ...incidentActions,
+  ],
 );

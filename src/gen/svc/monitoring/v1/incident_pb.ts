@@ -155,8 +155,8 @@ export type Incident = Message<"svc.monitoring.v1.Incident"> & {
   evaluatorError: string;
 
   /**
-   * With a condition of a whole data center: which, and its VMs that are silent (at most 1,000).
-   * `vm_name` is empty then.
+   * With a condition of a whole data center: which, and its VMs that are silent (at most 1,000;
+   * lists and watches leave them out). `vm_name` is empty then.
    *
    * @generated from field: string datacenter = 25;
    */
@@ -185,7 +185,8 @@ export type Incident = Message<"svc.monitoring.v1.Incident"> & {
   repeats: number;
 
   /**
-   * Oldest first. In `GetIncident` and in answers to changes; lists and watches leave it out.
+   * Oldest first, at most 500: of a longer one its begin and its end, with a `leftOut` between. In
+   * `GetIncident`, `ExplainIncident` and answers to changes; lists and watches leave it out.
    *
    * @generated from field: repeated svc.monitoring.v1.Incident.TimelineEntry timeline = 30;
    */
@@ -331,8 +332,8 @@ export type IncidentJson = {
   evaluatorError?: string;
 
   /**
-   * With a condition of a whole data center: which, and its VMs that are silent (at most 1,000).
-   * `vm_name` is empty then.
+   * With a condition of a whole data center: which, and its VMs that are silent (at most 1,000;
+   * lists and watches leave them out). `vm_name` is empty then.
    *
    * @generated from field: string datacenter = 25;
    */
@@ -361,7 +362,8 @@ export type IncidentJson = {
   repeats?: number;
 
   /**
-   * Oldest first. In `GetIncident` and in answers to changes; lists and watches leave it out.
+   * Oldest first, at most 500: of a longer one its begin and its end, with a `leftOut` between. In
+   * `GetIncident`, `ExplainIncident` and answers to changes; lists and watches leave it out.
    *
    * @generated from field: repeated svc.monitoring.v1.Incident.TimelineEntry timeline = 30;
    */
@@ -432,8 +434,8 @@ export type Incident_TimelineEntry = Message<"svc.monitoring.v1.Incident.Timelin
   atUnix: bigint;
 
   /**
-   * What the log recorded: `sustained`, `recovered`, `acknowledged`, `snoozed`, `dataMissing`...,
-   * or of a notification `sent`, `suppressed`, `expired`, `failed`.
+   * What the log recorded: `sustained`, `recovered`, `acknowledged`, `snoozed`, `snoozeEnded`,
+   * `repeated`, `dataMissing`..., or of a notification `sent`, `suppressed`, `expired`, `failed`.
    *
    * @generated from field: string event = 2;
    */
@@ -471,8 +473,8 @@ export type Incident_TimelineEntryJson = {
   atUnix?: string;
 
   /**
-   * What the log recorded: `sustained`, `recovered`, `acknowledged`, `snoozed`, `dataMissing`...,
-   * or of a notification `sent`, `suppressed`, `expired`, `failed`.
+   * What the log recorded: `sustained`, `recovered`, `acknowledged`, `snoozed`, `snoozeEnded`,
+   * `repeated`, `dataMissing`..., or of a notification `sent`, `suppressed`, `expired`, `failed`.
    *
    * @generated from field: string event = 2;
    */
@@ -1137,7 +1139,8 @@ export type ExplainIncidentResponse = Message<"svc.monitoring.v1.ExplainIncident
   condition?: ExplainIncidentResponse_Condition | undefined;
 
   /**
-   * As they were when it fired, oldest first; thinned to at most 512, see `window_thinned`.
+   * As they were when it fired, oldest first; thinned to at most 512, see `window_thinned`. Empty
+   * where silence decided.
    *
    * @generated from field: repeated svc.monitoring.v1.ExplainIncidentResponse.Sample window = 3;
    */
@@ -1181,7 +1184,8 @@ export type ExplainIncidentResponseJson = {
   condition?: ExplainIncidentResponse_ConditionJson;
 
   /**
-   * As they were when it fired, oldest first; thinned to at most 512, see `window_thinned`.
+   * As they were when it fired, oldest first; thinned to at most 512, see `window_thinned`. Empty
+   * where silence decided.
    *
    * @generated from field: repeated svc.monitoring.v1.ExplainIncidentResponse.Sample window = 3;
    */

@@ -1,0 +1,169 @@
+/** Incidents as people read them: many as a table, one with its timeline, one explained. */
+import { metricCatalogue } from '../../../streams/metrics/catalogue.ts';
+import {
+  type ExplainIncidentResponse,
+  ExplainIncidentResponse_Recomputation_Status,
+  type Incident,
+  Incident_MissingReason,
+  Incident_RetireReason,
+  Incident_State,
+} from '../../gen/svc/monitoring/v1/incident_pb.ts';
+import {
+  AlertInstance_DataState,
+  AlertRuleSpec_Operator,
+  AlertRuleSpec_Severity,
+} from '../../gen/svc/monitoring/v1/rule_pb.ts';
+import { condition, quantity } from '../../notifiers/wording.ts';
+import { enumText, facts, localTime, NOT_OBSERVED, shortName, table } from '../client/output.ts';
+import { windowChart } from './window-chart.ts';
+
+export function incidentTable(incidents: readonly Incident[]): string {
+  return table(
+    ['incident', 'state', 'severity', 'rule', 'VM', 'started', 'ended', 'data', 'attention'],
+    incidents.map((incident) => [
+      shortName(incident.name),
+      stateText(incident),
+      enumText(AlertRuleSpec_Severity, incident.severity),
+      incident.ruleDisplayName || shortName(incident.ruleName),
+      subjectText(incident),
+      localTime(incident.startedUnix),
+      localTime(incident.recoveredUnix ?? incident.retiredUnix),
+      enumText(AlertInstance_DataState, incident.dataState),
+      attentionText(incident),
+    ]),
+    'There are no incidents of this kind',
+  );
+}
+
+/** What is known of one incident, then what has happened to it. */
+export function incidentText(incident: Incident): string {
+  const { name, ruleName, ruleDisplayName, severity, startedUnix, firedUnix } = incident;
+  const told = facts([
+    ['incident', name],
+    ['state', stateText(incident)],
+    ['severity', enumText(AlertRuleSpec_Severity, severity)],
+    ['rule', `${ruleDisplayName} (${ruleName}, version ${incident.ruleVersion})`],
+    [
+      'VM',
+      incident.vmName === ''
+        ? subjectText(incident)
+        : `${incident.vmName}${labelsText(incident.labels)}`,
+    ],
+    ['condition', conditionOf(incident)],
+    [
+      'value',
+      incident.value === undefined
+        ? NOT_OBSERVED
+        : quantity(incident.value, unitOf(incident.metricId)),
+    ],
+    ['started', localTime(startedUnix)],
+    ['fired', localTime(firedUnix)],
+    ['recovered', localTime(incident.recoveredUnix)],
+    ['retired', localTime(incident.retiredUnix)],
+    ['data', dataText(incident)],
+    ['evaluator', incident.evaluatorError],
+    ['attention', attentionText(incident)],
+    ['reminders', incident.repeats > 0 ? String(incident.repeats) : ''],
+    ['note', incident.correctedAfterNotification ? 'late samples showed that it had not been' : ''],
+  ]);
+  const timeline = table(
+    ['time', 'what', 'by', ''],
+    incident.timeline.map(({ atUnix, event, by, detail }) => [
+      localTime(atUnix),
+      event,
+      by,
+      detail,
+    ]),
+    'Nothing is recorded of it any more',
+  );
+  return `${told}\n${timeline}`;
+}
+
+/** The decision in words, the window as a chart, and its samples. */
+export function explanationText(explanation: ExplainIncidentResponse): string {
+  const { incident, condition: rule, window, windowThinned, gaps, recomputation } = explanation;
+  const unit = rule?.unit ?? '';
+  const samples = window.map(({ observedUnixMs, value, breaches }) => {
+    return { atMs: Number(observedUnixMs), value, breaches };
+  });
+  const chart = windowChart({
+    ...{ samples, threshold: rule?.threshold ?? 0, unit },
+    gaps: gaps.map(({ startUnixMs, endUnixMs, tolerated }) => {
+      return { startMs: Number(startUnixMs), endMs: Number(endUnixMs), tolerated };
+    }),
+  });
+  const told = facts([
+    ['incident', incident?.name ?? ''],
+    ['condition', incident ? conditionOf(incident) : ''],
+    ['recovery', recoveryText(explanation)],
+    [
+      'decided again',
+      enumText(ExplainIncidentResponse_Recomputation_Status, recomputation?.status ?? 0),
+    ],
+    ['window', windowThinned ? 'thinned: first, last, smallest and largest are kept' : ''],
+  ]);
+  const rows = table(
+    ['observed', { title: 'value', align: 'right' }, 'breaches'],
+    samples.map(({ atMs, value, breaches }) => [
+      localTime(Math.floor(atMs / 1000)),
+      quantity(value, unit),
+      breaches ? 'yes' : 'no',
+    ]),
+    'No samples decided it: it is about their absence',
+  );
+  const parts = [explanation.summary, chart.join('\n'), told.trimEnd(), rows];
+  return parts.filter((part) => part !== '').join('\n\n');
+}
+
+function recoveryText({ condition: rule }: ExplainIncidentResponse): string {
+  if (rule?.recoveryThreshold === undefined && rule?.recoverySeconds === undefined) return '';
+  const threshold = rule.recoveryThreshold ?? rule.threshold;
+  return `past ${quantity(threshold, rule.unit)} for ${rule.recoverySeconds ?? 0} s`;
+}
+
+function conditionOf({ metricId, operator, threshold, sustainedSeconds }: Incident): string {
+  const name = enumText(AlertRuleSpec_Operator, operator);
+  return condition({
+    metricId,
+    operator: name,
+    threshold,
+    sustainedSeconds,
+    unit: unitOf(metricId),
+  });
+}
+
+function unitOf(metricId: string): string {
+  return metricCatalogue.get(metricId)?.unit ?? '';
+}
+
+function stateText({ state, retireReason }: Incident): string {
+  const why = enumText(Incident_RetireReason, retireReason);
+  return `${enumText(Incident_State, state)}${why ? ` (${why})` : ''}`;
+}
+
+/** The VM, or the data center of which many VMs are silent. */
+function subjectText({ vmName, labels, datacenter, heldVmCount }: Incident): string {
+  if (vmName !== '') return `${shortName(vmName)}${labelsText(labels)}`;
+  return `${heldVmCount} VMs of ${datacenter}`;
+}
+
+function labelsText(labels: Readonly<Record<string, string>>): string {
+  const pairs = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
+  return pairs.length > 0 ? ` ${pairs.join(' ')}` : '';
+}
+
+function dataText({ dataState, dataMissingSinceUnix, dataMissingReason }: Incident): string {
+  const state = enumText(AlertInstance_DataState, dataState);
+  if (dataMissingSinceUnix === undefined) return state;
+  const why = enumText(Incident_MissingReason, dataMissingReason);
+  return `${state} since ${localTime(dataMissingSinceUnix)}${why ? ` (${why})` : ''}`;
+}
+
+function attentionText({ acknowledged, snoozedUntilUnix }: Incident): string {
+  const note = acknowledged?.note ? `: ${acknowledged.note}` : '';
+  const parts = [
+    acknowledged ? `acknowledged by ${acknowledged.by}${note}` : '',
+    snoozedUntilUnix ? `snoozed until ${localTime(snoozedUntilUnix)}` : '',
+  ];
+  return parts.filter((part) => part !== '').join(', ');
+}

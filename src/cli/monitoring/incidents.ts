@@ -1,0 +1,124 @@
+/**
+ * The actions of `svc alerts` that are about one incident: shown with its timeline, explained, and
+ * what people do with it. The latter need a signed-in person.
+ */
+import { AlertService } from '../../gen/svc/monitoring/v1/alert_pb.ts';
+import {
+  ExplainIncidentResponseSchema,
+  type Incident,
+  IncidentSchema,
+} from '../../gen/svc/monitoring/v1/incident_pb.ts';
+import { type Action, type ActionContext, projectOption } from '../client/action.ts';
+import type { Api } from '../client/api.ts';
+import { UsageError } from '../client/faults.ts';
+import { resourceName } from '../client/names.ts';
+import { tellRequest } from '../client/once.ts';
+import { json, localTime, messageJson } from '../client/output.ts';
+import { EXIT_OK } from '../command.ts';
+import { change } from '../identity/changes.ts';
+import { explanationText, incidentText } from './incident-texts.ts';
+
+const { method } = AlertService;
+const positionals = [{ name: 'INCIDENT' }] as const;
+
+function incidentName(context: ActionContext, api: Api): Promise<string> {
+  const given = context.input.positional(0);
+  return resourceName(context, api, { collection: 'incidents', given });
+}
+
+function printIncident({ json: isJson, print }: ActionContext, incident: Incident): number {
+  print(isJson ? json(messageJson(IncidentSchema, incident)) : incidentText(incident));
+  return EXIT_OK;
+}
+
+const showAction: Action = {
+  name: 'show',
+  summary: 'Show one incident and what has happened to it',
+  positionals,
+  options: [projectOption],
+  async run(context) {
+    const api = context.api('any');
+    const name = await incidentName(context, api);
+    return printIncident(context, await api.call(method.getIncident, { name }));
+  },
+};
+
+const explainAction: Action = {
+  name: 'explain',
+  summary: 'Show what decided an incident, and whether history still says the same',
+  positionals,
+  options: [projectOption],
+  notes: 'The window is what decided it then; history is asked whether it leads to the same now.',
+  async run(context) {
+    const api = context.api('any');
+    const name = await incidentName(context, api);
+    const answer = await api.call(method.explainIncident, { name });
+    const document = () => json(messageJson(ExplainIncidentResponseSchema, answer));
+    context.print(context.json ? document() : explanationText(answer));
+    return EXIT_OK;
+  },
+};
+
+const acknowledgeAction = change({
+  name: 'ack',
+  summary: 'Take notice of a firing incident; it fires on, and reminders go on',
+  positionals,
+  options: [{ name: 'note', takes: 'TEXT', help: 'For the others, at most 1,000 characters' }],
+  nameOf: incidentName,
+  send(api, request, context) {
+    tellRequest(context, `Acknowledging ${request.name}`, request.requestId);
+    const note = context.input.text('note') ?? '';
+    return api.call(method.acknowledgeIncident, { ...request, note });
+  },
+  show: printIncident,
+});
+
+const snoozeAction = change({
+  name: 'snooze',
+  summary: 'Tell nobody of a firing incident for a while; it is evaluated all the same',
+  positionals,
+  options: [
+    { name: 'for', takes: 'DURATION', help: 'So long from now, at most 7d' },
+    { name: 'until', takes: 'TIME', help: 'Until then, in place of --for' },
+  ],
+  notes: 'At the end people are told once, if it still fires. Another snooze moves the end.',
+  nameOf: incidentName,
+  send(api, request, context) {
+    const untilUnix = endOfSnooze(context);
+    const until = `until ${localTime(untilUnix)} (--until ${untilUnix})`;
+    tellRequest(context, `Snoozing ${request.name} ${until}`, request.requestId);
+    return api.call(method.snoozeIncident, { ...request, untilUnix: BigInt(untilUnix) });
+  },
+  show: printIncident,
+});
+
+/** Unix seconds. Throws `UsageError` unless one of the two is given. */
+function endOfSnooze({ input, ports }: ActionContext): number {
+  const seconds = input.seconds('for');
+  const until = input.time('until');
+  if (until !== undefined && seconds === undefined) return until;
+  if (seconds !== undefined && until === undefined) {
+    return Math.floor(ports.clock.now() / 1000) + seconds;
+  }
+  throw new UsageError('Give either --for or --until', 'For example: --for 2h');
+}
+
+const unsnoozeAction = change({
+  name: 'unsnooze',
+  summary: 'End the snooze of an incident now; people are told once',
+  positionals,
+  nameOf: incidentName,
+  send(api, request, context) {
+    tellRequest(context, `Ending the snooze of ${request.name}`, request.requestId);
+    return api.call(method.unsnoozeIncident, request);
+  },
+  show: printIncident,
+});
+
+export const incidentActions: readonly Action[] = [
+  showAction,
+  explainAction,
+  acknowledgeAction,
+  snoozeAction,
+  unsnoozeAction,
+];

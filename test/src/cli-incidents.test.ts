@@ -1,0 +1,113 @@
+/**
+ * The actions of `svc alerts` about one incident, against the whole service: a rule that fires on
+ * stored readings, and a person who looks at it and acts. And the window's chart by itself.
+ */
+import t from 'tap';
+import { windowChart } from '../../src/cli/monitoring/window-chart.ts';
+import { startCliWorld, writeReadings } from '../support/cli-world.ts';
+import { until } from '../support/program.ts';
+
+t.test('svc alerts show, explain, ack, snooze, unsnooze', async (t) => {
+  const world = await startCliWorld(t);
+  const login = await world.svc(['login', '--link', '-'], { input: world.demo.signInUrl ?? '' });
+  t.equal(login.code, 0, login.stderr);
+  const now = Math.floor(Date.now() / 1000);
+  const agos = [150, 120, 60, 30, 1];
+  await writeReadings(
+    world,
+    agos.map((ago, index) => ({ at: now - ago, memory: 10 + index, index })),
+  );
+  const env = { SVC_PROJECT: 'demo' };
+  const svc = (...args: string[]) => world.svc(['alerts', ...args], { env });
+  const rule = ['--name', 'Memory', '--metric', 'memory_used_bytes', '--severity', 'CRITICAL'];
+  const condition = ['--operator', 'GREATER_THAN', '--threshold', '5', '--for', '90s'];
+  const saved = await svc('save', ...rule, ...condition, '--all-vms');
+  t.equal(saved.code, 0, saved.stderr);
+  const incident = await until('it fires', async () => {
+    const { incidents } = (await svc('incidents', '--json')).json;
+    return incidents[0] as { name: string } | undefined;
+  });
+  const id = incident.name.slice(incident.name.lastIndexOf('/') + 1);
+
+  await t.test('show tells what is known, then what has happened', async (t) => {
+    const { code, stdout, stderr } = await svc('show', id);
+    t.equal(code, 0, stderr);
+    t.match(stdout, /^state +FIRING$/m);
+    t.match(stdout, /^condition +memory_used_bytes above 5 B for 90 s$/m);
+    t.match(stdout, /^data +OBSERVED$/m);
+    t.match(stdout, /^time +what +by$/m);
+    t.match(stdout, / sustained +evaluator +Fired: memory_used_bytes above 5 B for 90 s, since /);
+    t.match((await svc('show', id, '--json')).json, {
+      ...{ name: incident.name, timeline: [{ event: 'sustained' }] },
+    });
+  });
+  await t.test('explain draws the window with its threshold and its gap', async (t) => {
+    const { code, stdout, stderr } = await svc('explain', incident.name);
+    t.equal(code, 0, stderr);
+    t.match(stdout, /^memory_used_bytes was above 5 B in each of 3 samples from /);
+    t.match(stdout, /^12 B \|.*\*$/m, 'the largest value on top');
+    t.match(stdout, /^ 5 B \|-{10,}$/m, 'the threshold');
+    t.match(stdout, /^ +\+-+~+-+$/m, 'the gap below');
+    t.match(stdout, /^decided again +AGREES$/m);
+    t.match(stdout, /^\S+ +10 B +yes$/m);
+    t.match((await svc('explain', id, '--json')).json, {
+      ...{ condition: { threshold: 5 }, recomputation: { status: 'AGREES' } },
+    });
+  });
+  await t.test('ack takes notice, with a note', async (t) => {
+    const { code, stdout, stderr } = await svc('ack', id, '--note', 'on it');
+    t.equal(code, 0, stderr);
+    t.match(stderr, /^Acknowledging \S+ \(request \S+\)$/m);
+    t.match(stdout, /^attention +acknowledged by people\/\S+: on it$/m);
+    t.match((await svc('incidents')).stdout, /acknowledged by people\/\S+: on it/);
+  });
+  await t.test('snooze asks for silence, unsnooze ends it', async (t) => {
+    const snoozed = await svc('snooze', id, '--for', '2h');
+    t.match(snoozed, { code: 0, stdout: /snoozed until \S+$/m, stderr: /--until \d+/ });
+    const unsnoozed = await svc('unsnooze', id);
+    t.equal(unsnoozed.code, 0, unsnoozed.stderr);
+    t.notMatch(unsnoozed.stdout, /snoozed until/);
+    t.match(unsnoozed.stdout, / snoozed +people\/\S+ +Silence was asked for until /);
+    t.match(await svc('snooze', id, '--for', '8d'), { code: 1, stderr: /seven days/ });
+    t.match(await svc('snooze', id), { code: 2, stderr: /either --for or --until/ });
+  });
+  await t.test('a key may read, and not act', async (t) => {
+    const key = { ...env, SVC_API_KEY: world.demo.apiKey };
+    const asKey = (...args: string[]) => world.svc(['alerts', ...args], { as: 'nobody', env: key });
+    t.match(await asKey('show', id), { code: 0, stdout: / human +Somebody took notice/ });
+    t.not((await asKey('ack', id)).code, 0);
+  });
+  await t.test('an incident that is not there is said not to be', async (t) => {
+    t.match(await svc('show', 'inc_none'), { stderr: /NOT_FOUND|There is no/ });
+  });
+});
+
+t.test('windowChart draws what was observed, and nothing between', async (t) => {
+  const at = (seconds: number) => seconds * 1000;
+  const sample = (seconds: number, value: number) => {
+    return { atMs: at(seconds), value, breaches: value > 90 };
+  };
+  const chart = windowChart({
+    samples: [sample(120, 95), sample(150, 100), sample(210, 92), sample(240, 91)],
+    gaps: [
+      { startMs: at(0), endMs: at(120), tolerated: false },
+      { startMs: at(150), endMs: at(210), tolerated: true },
+    ],
+    ...{ threshold: 90, unit: 'percent' },
+  });
+  t.same(chart, [
+    '100 % |               *',
+    '      |',
+    '      |',
+    '      |',
+    '      |            *',
+    '      |',
+    '      |                     *  *',
+    ' 90 % |-------------------------',
+    '      +-xxxxxxxxxxx----~~~~~----',
+    '* breaches, - threshold, ~ gap within the tolerance, x gap beyond it',
+  ]);
+  const one = windowChart({ samples: [sample(0, 95)], gaps: [], threshold: 95, unit: 'percent' });
+  t.equal(one.filter((line) => line.includes('*')).length, 2, 'the sample and the legend');
+  t.same(windowChart({ samples: [], gaps: [], threshold: 1, unit: 'percent' }), []);
+});
