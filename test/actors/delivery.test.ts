@@ -81,6 +81,71 @@ t.test('Retry-After stretches the wait, never shortens it', async (t) => {
   t.ok((only(world).nextAttemptMs ?? 0) - world.clock.now() >= 24_000);
 });
 
+t.test('Retry-After beyond the 24 hours leaves one last attempt before them', async (t) => {
+  const world = await delivering(t);
+  world.notifier.answer = () =>
+    failed({ httpStatus: 503, slows: true, retryAfterMs: 99 * HOUR_MS });
+  await world.fire(['vm-1']);
+  await world.until('it waits', () => only(world).value === 'waiting');
+  const { createdMs, nextAttemptMs } = only(world);
+  t.equal(nextAttemptMs, createdMs + 24 * HOUR_MS - 60_000);
+  await world.pass(24 * HOUR_MS - 61_000, 2 * HOUR_MS);
+  t.equal(world.notifier.requests.length, 1);
+  await world.pass(60_000, 1_000);
+  t.match(only(world), { value: 'expired', reason: 'EXPIRED' });
+  t.equal(only(world).attempts[1]?.startedMs, nextAttemptMs, 'the last one');
+  await world.pass(2 * HOUR_MS, HOUR_MS);
+  t.equal(world.notifier.requests.length, 2, 'and nothing after it');
+});
+
+t.test('an endpoint that asks for less has one attempt at a time, after its rest', async (t) => {
+  const world = await delivering(t);
+  await world.fire(Array.from({ length: 20 }, (_, i) => `vm-${i}`));
+  await world.until('all are sent', () => world.deliveries().every(sent));
+  world.notifier.answer = () => failed({ httpStatus: 429, slows: true, retryAfterMs: 60_000 });
+  world.notifier.requests.length = 0;
+  await world.fire(Array.from({ length: 20 }, (_, i) => `late-${i}`));
+  await world.until('it failed', () => world.notifier.requests.length >= 1);
+  await world.settle();
+  const asked = world.notifier.requests.length;
+  t.ok(asked <= 8, 'those that were on the wire together');
+  await world.pass(59_000, 1_000);
+  t.equal(world.notifier.requests.length, asked, 'it rests');
+  world.notifier.answer = () => undefined;
+  await world.pass(2_000, 1_000);
+  t.equal(world.notifier.hanging, 1, 'then one at a time');
+  world.notifier.answer = () => accepted;
+  world.notifier.release(accepted);
+});
+
+t.test('bodies of attempts that begin together are one write, before any commit', async (t) => {
+  const world = await openDeliveryWorld(t);
+  const hooks = [];
+  for (let i = 0; i < 5; i++) hooks.push(await world.addDestination());
+  await world.putInForce({ destinationNames: hooks });
+  await world.fire(['vm-1']);
+  world.startDeliverer();
+  await world.until('all are sent', () => world.deliveries().every(sent));
+  t.same(world.kept, [5]);
+});
+
+t.test('answers are kept together beside the rows, and are in no commit', async (t) => {
+  const world = await delivering(t);
+  world.notifier.answer = () => failed({ excerpt: 'Out of order' });
+  await world.fire(['vm-1']);
+  await world.until('it waits', () => only(world).value === 'waiting');
+  world.notifier.answer = () => accepted;
+  await world.pass(7_000, 500);
+  t.equal(only(world).value, 'sent');
+  const [first] = only(world).attempts;
+  t.same(world.excerpts, [
+    { deliveryId: only(world).id, attemptId: first?.attemptId, excerpt: 'Out of order' },
+  ]);
+  const { items } = world.host.view(PROJECT).transitions({ limit: 1_000, machine: 'delivery' });
+  t.ok(items.length > 3);
+  t.notMatch(JSON.stringify([items, only(world)]), /Out of order/);
+});
+
 t.test('a delivery that never succeeds expires after 24 hours, and its body goes', async (t) => {
   const world = await delivering(t);
   world.notifier.answer = () => failed();

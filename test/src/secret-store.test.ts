@@ -130,6 +130,34 @@ t.test('a delivery keeps the body it was given first, until it is deleted', asyn
   t.equal(text(bodies.get('dlv_2')), 'other');
 });
 
+t.test('excerpts of answers are kept sealed by attempt, and go with their delivery', async (t) => {
+  const path = join(folder(t), 'secrets.db');
+  const store = open(path);
+  const { excerpts } = store;
+  const kept = (deliveryId: string, attemptId: string, excerpt: string) => ({
+    ...{ deliveryId, attemptId, excerpt },
+  });
+  excerpts.put([kept('dlv_1', 'att_1', 'first readable'), kept('dlv_1', 'att_2', 'second')]);
+  excerpts.put([kept('dlv_1', 'att_1', 'told twice'), kept('dlv_2', 'att_3', 'other')]);
+  t.same(
+    [...excerpts.of('dlv_1')],
+    [
+      ['att_1', 'first readable'],
+      ['att_2', 'second'],
+    ],
+  );
+  store.close();
+  t.notOk(readFileSync(path).includes('first readable'));
+  const again = open(path);
+  again.excerpts.delete(['dlv_1', 'dlv_unknown']);
+  t.same([again.excerpts.of('dlv_1').size, again.excerpts.of('dlv_2').size], [0, 1]);
+  const database = new Database(path);
+  database.exec("UPDATE excerpts SET attempt_id = 'att_4'");
+  database.close();
+  t.throws(() => again.excerpts.of('dlv_2'), { name: 'SealBroken' });
+  again.close();
+});
+
 t.test('last use keeps the later time', async (t) => {
   const { lastUsed, close } = open(join(folder(t), 'secrets.db'));
   t.teardown(close);

@@ -241,3 +241,58 @@ t.test(
     t.equal(lanes.size, 0);
   },
 );
+
+t.test('attempts keep their distance, what was not sent needs none', async (t) => {
+  const lane = new Lane(1_000);
+  for (let i = 0; i < 9; i++) lane.add(job(i));
+  const first = lane.take(100);
+  t.equal(lane.take(1_099), undefined);
+  t.equal(lane.wakeAtMs(200), 1_100);
+  if (first) lane.end(first, 'healthy', 300);
+  const second = lane.take(1_100);
+  t.ok(second && lane.take(1_100) === undefined);
+  if (second) lane.end(second, 'neutral', 1_101);
+  t.equal(lane.wakeAtMs(1_101), undefined, 'nothing was sent');
+  t.ok(lane.take(1_101));
+  t.equal(lane.take(1_102), undefined);
+});
+
+t.test('an endpoint that asks for rest gets it, a quarter of an hour at most', async (t) => {
+  for (const [restMs, untilMs] of [
+    [60_000, 60_010],
+    [86_400_000, 900_010],
+  ] as const) {
+    const lane = new Lane();
+    for (let i = 0; i < 3; i++) lane.add(job(i));
+    const taken = lane.take(0);
+    if (taken) lane.end(taken, 'failing', 10, restMs);
+    t.equal(lane.wakeAtMs(10), untilMs);
+    t.equal(lane.take(untilMs - 1), undefined);
+    t.ok(lane.take(untilMs));
+  }
+});
+
+t.test('one order for each recipient: another of the same incident does not wait', async (t) => {
+  const lane = new Lane();
+  const to = (delivery: number, recipient: string): LaneJob => ({ ...job(delivery, 1), recipient });
+  lane.add({ ...job(0), incident: 'other' });
+  const other = lane.take(0);
+  if (other) lane.end(other, 'healthy', 0);
+  for (const each of [to(1, 'ann'), to(2, 'ann'), to(3, 'ben')]) lane.add(each);
+  const taken = [lane.take(0), lane.take(0), lane.take(0)].map((each) => each?.delivery);
+  t.same(taken, ['dlv_1', 'dlv_3', undefined]);
+});
+
+t.test('10,000 that wait for a slow endpoint keep no other project waiting', async (t) => {
+  const lanes = new Lanes();
+  for (let i = 0; i < 10_000; i++) lanes.add('slow', job(i, i, 'crowded'));
+  const taken = [];
+  for (let start = lanes.next(0); start; start = lanes.next(0)) taken.push(start);
+  t.equal(taken.length, 1, 'a new lane is one wide');
+  lanes.add('theirs', job(1, 1, 'other'));
+  t.equal(lanes.next(0)?.job.project, 'other', 'it starts at once');
+  // Nor does its own next one find a place in the queue by looking at all of them.
+  const startedMs = performance.now();
+  for (let i = 0; i < 1_000; i++) lanes.next(0);
+  t.ok(performance.now() - startedMs < 250, 'looking for the next one is cheap');
+});
