@@ -38,7 +38,7 @@ export interface AlertInstanceContext {
   readonly ordinal: number;
   /** Event time (Unix ms) of the last edge applied: what is not later was decided before. */
   readonly decidedThrough: number;
-  /** Between two reminders, ms; 0 = none. Of the rule as it was at the firing. */
+  /** Between two reminders, ms; 0 = none. */
   readonly repeatIntervalMs: number;
   /** The current incident while firing, else the last one; null = never fired. */
   readonly incident: Incident | null;
@@ -76,6 +76,8 @@ export type AlertInstanceEvent =
   | ({ readonly type: 'acknowledged'; readonly by: string; readonly note: string } & At)
   | ({ readonly type: 'snoozed'; readonly untilMs: number; readonly by: string } & At)
   | ({ readonly type: 'unsnoozed'; readonly by: string } & At)
+  /** Somebody saved the rule with another repeat interval; ms, 0 = no reminders. */
+  | ({ readonly type: 'repeatIntervalChanged'; readonly repeatIntervalMs: number } & At)
   /** The timer of the rule's repeat interval. */
   | ({ readonly type: 'repeatDue' } & At)
   | ({ readonly type: 'corrected' } & Decided)
@@ -150,6 +152,10 @@ const base = setup({
       return incidentWith(context, { evaluatorError: event.reason });
     }),
     noteEvaluatorHealthy: assign(({ context }) => incidentWith(context, { evaluatorError: null })),
+    adoptRepeatInterval: assign(({ event }) => {
+      assertEvent(event, 'repeatIntervalChanged');
+      return { repeatIntervalMs: event.repeatIntervalMs };
+    }),
     noteCorrection: assign(({ context, event }) => {
       assertEvent(event, 'corrected');
       return decidedWith(context, event, { correctedAfterNotification: true });
@@ -170,6 +176,8 @@ const base = setup({
       event.eventMs > (context.incident?.dataMissingSinceMs ?? Number.NEGATIVE_INFINITY),
     isStillMissing: ({ context }) => typeof context.incident?.dataMissingSinceMs === 'number',
     isNotYetCorrected: ({ context }) => context.incident?.correctedAfterNotification === false,
+    isAnotherInterval: ({ context, event }) =>
+      event.type === 'repeatIntervalChanged' && event.repeatIntervalMs !== context.repeatIntervalMs,
     endsLater: ({ event }) => event.type === 'snoozed' && event.untilMs > event.at,
   },
   delays: {

@@ -37,6 +37,13 @@ const notification = chart.createStateConfig({
           reenter: true,
           actions: ['remind', recordIncident],
         },
+        repeatIntervalChanged: {
+          description: 'The rule has another repeat interval: it runs anew from here on.',
+          guard: 'isAnotherInterval',
+          target: 'notifying',
+          reenter: true,
+          actions: 'adoptRepeatInterval',
+        },
         snoozed: {
           description: 'Somebody wants silence until a given time; evaluation goes on.',
           guard: 'endsLater',
@@ -61,6 +68,11 @@ const notification = chart.createStateConfig({
           target: 'snoozed',
           reenter: true,
           actions: ['snooze', recordIncident],
+        },
+        repeatIntervalChanged: {
+          description: 'The rule has another repeat interval, for when the snooze is over.',
+          guard: 'isAnotherInterval',
+          actions: 'adoptRepeatInterval',
         },
         unsnoozed: {
           description: 'Somebody ended the snooze early: told once, as at its end.',

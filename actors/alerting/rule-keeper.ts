@@ -17,6 +17,7 @@ import { isPassing } from '../passing.ts';
 import { appendEntry, pastEntries } from '../sample-log.ts';
 import type { VmBody } from '../vm-registry.ts';
 import { LIMITS_KIND, limitsMarker, limitsOf } from './limits.ts';
+import { adoptRepeatInterval } from './repeat-interval.ts';
 import { retireInstances, rulesWithStaleInstances } from './retire.ts';
 import { retiredVmOf, retiredVms, retirementMarker } from './retired-vms.ts';
 import { ruleMarker } from './rule-markers.ts';
@@ -174,6 +175,7 @@ async function keepRule(
     await mark({ ...limitsMarker(view, clock.now()), ...ruleMarker(project, row, clock.now()) });
   }
   if (row.final || retiredThroughRevision > 0) await retireInstances(host, project, rule);
+  if (row.value === 'active') await adoptRepeatInterval(host, project, rule);
 }
 
 /** Why this program cannot evaluate a rule, which another version of it accepted perhaps. */

@@ -103,6 +103,32 @@ t.test(
   },
 );
 
+t.test('a changed repeat interval reaches the reminders of what fires already', async (t) => {
+  const world = await firing(t);
+  world.startTimers();
+  const events = () => world.deliveries().map(({ event }) => event);
+  const setTo = async (repeatIntervalSeconds: number) => {
+    await world.save({ repeatIntervalSeconds });
+    const isAdopted = () =>
+      world.live('alertInstance')[0]?.context.repeatIntervalMs === repeatIntervalSeconds * 1000;
+    await world.until('it is adopted', isAdopted);
+  };
+  await world.pass(3_600_000, 600_000);
+  t.same(events(), ['FIRING'], 'it was saved without reminders');
+  await setTo(600);
+  await world.pass(590_000);
+  t.same(events(), ['FIRING'], 'a whole interval after the change');
+  await world.pass(20_000);
+  t.same(events(), ['FIRING', 'REPEATED']);
+  await setTo(60);
+  await world.pass(70_000);
+  t.equal(events().length, 3, 'sooner');
+  await setTo(0);
+  await world.pass(3_600_000, 600_000);
+  t.equal(events().length, 3, 'never again');
+  t.match(world.incidents(), [{ state: 'FIRING' }]);
+});
+
 t.test('of concurrent edits of one version exactly one wins', async (t) => {
   const world = await firing(t);
   const edit = (threshold: number) =>

@@ -180,7 +180,7 @@ t.test('a rename keeps what fires; what it hid while pending is decided after al
   await world.until('it fires', () => world.incidents().length === 1);
   t.match(world.incidents(), [{ startedMs: START_MS, ruleDisplayName: 'Another name' }]);
   const before = world.live('alertInstance');
-  await saved(world, { displayName: 'A third name', repeatIntervalSeconds: 600 });
+  await saved(world, { displayName: 'A third name' });
   await world.settle();
   t.same(world.live('alertInstance'), before);
   t.match(world.rule().context, { version: 3, evaluationRevision: 1 });

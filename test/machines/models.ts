@@ -92,6 +92,9 @@ const alertInstance = modelOf<AlertInstanceContext>({
       { type: 'unsnoozed', at, by },
       { type: 'xstate.after.snoozeEnd.alertInstance.firing.notification.snoozed', at },
       { type: 'repeatDue', at },
+      ...[0, HOUR].map((repeatIntervalMs) => {
+        return { type: 'repeatIntervalChanged', at, repeatIntervalMs };
+      }),
       { type: 'corrected', at, eventMs: at },
       { type: 'retired', at, reason: 'RULE_CHANGED' },
     ];
