@@ -1,0 +1,73 @@
+/**
+ * `svc deliveries` against the whole service: a firing that an endpoint answered with 500, listed
+ * and shown with its attempt and answer, and without that to a key that may only read.
+ */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import t from 'tap';
+import { startCliWorld, writeReadings } from '../support/cli-world.ts';
+import { until } from '../support/program.ts';
+
+t.test('svc deliveries', async (t) => {
+  const endpoint = createServer((_, response) => {
+    response.writeHead(500).end('The pager is out of order');
+  });
+  await new Promise<void>((resolve) => endpoint.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => void endpoint.close());
+  const { port } = endpoint.address() as AddressInfo;
+  const world = await startCliWorld(t, {
+    SVC_WEBHOOK_ALLOW: '127.0.0.1',
+    SVC_WEBHOOK_ALLOW_HTTP: 'on',
+  });
+  const env = { SVC_API_KEY: world.demo.apiKey, SVC_PROJECT: 'demo' };
+  const svc = (...args: string[]) => world.svc(args, { as: 'nobody', env });
+  const url = `http://127.0.0.1:${port}/hook`;
+  const created = await fetch(
+    `${world.endpoint}/svc.monitoring.v1.AlertService/CreateDestination`,
+    {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${world.demo.apiKey}`,
+        'content-type': 'application/json',
+        'connect-protocol-version': '1',
+      },
+      body: JSON.stringify({
+        ...{ projectName: 'projects/demo', requestId: crypto.randomUUID() },
+        destination: { displayName: 'Pager', webhook: { url } },
+      }),
+    },
+  );
+  const { destination } = (await created.json()) as { destination: { name: string } };
+  const condition = ['--metric', 'memory_used_bytes', '--operator', 'GREATER_THAN'];
+  const rule = ['--name', 'Memory', ...condition, '--threshold', '5', '--severity', 'WARNING'];
+  const at = Math.floor(Date.now() / 1000) - 1;
+  await writeReadings(world, [{ at: at - 30, memory: 1, index: 0 }]);
+  await svc('alerts', 'save', ...rule, '--all-vms', '--destination', destination.name);
+  await writeReadings(world, [{ at, memory: 9, index: 1 }]);
+  const delivery = await until('it was tried', async () => {
+    const { deliveries } = (await svc('deliveries', 'list', '--json')).json;
+    return deliveries.find(({ state }: { state: string }) => state === 'WAITING');
+  });
+  const id = delivery.name.slice(delivery.name.lastIndexOf('/') + 1);
+
+  await t.test('the list says how far each is, and is narrowed', async (t) => {
+    const hook = destination.name.slice(destination.name.lastIndexOf('/') + 1);
+    const list = await svc('deliveries', 'list', '--destination', hook);
+    t.match(list.stdout, new RegExp(`^${id} +FIRING +WAITING +${hook} +- +\\S+ +1 +\\S+`, 'm'));
+    const none = await svc('deliveries', 'list', '--incident', 'inc_none');
+    t.equal(none.stdout, 'There are no deliveries of this kind\n');
+    t.match(await svc('deliveries', 'list', '--page-size', '0'), { code: 2, stderr: /1 to 1000/ });
+  });
+
+  await t.test('one is shown with its attempts and what was answered', async (t) => {
+    const shown = await until('the answer is kept', async () => {
+      const ran = await svc('deliveries', 'show', id);
+      return ran.stdout.includes('out of order') ? ran : undefined;
+    });
+    t.match(shown.stdout, /^state +WAITING$/m);
+    t.match(shown.stdout, /^next attempt +\S+$/m);
+    t.match(shown.stdout, /^\S+ +\d+ ms +failed +500 +The endpoint answered 500$/m);
+    t.match(shown.stdout, /^answer of \S+ +The pager is out of order$/m);
+    t.match(await svc('deliveries', 'show', 'dlv_none'), { code: 4, stderr: /NOT_FOUND/ });
+  });
+});
