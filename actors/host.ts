@@ -9,7 +9,7 @@
  * and of unknown outcome are the same on a laptop as in a cluster.
  */
 import type { MachineDefinition } from '../machines/definition.ts';
-import type { EndedPage, OldCommit } from '../sqlite/instance-reads.ts';
+import type { EndedInstance, EndedPage, OldCommit } from '../sqlite/instance-reads.ts';
 import type { InstanceStore } from '../sqlite/instance-store.ts';
 import type { Clock } from '../streams/clock.ts';
 import type { Actor } from '../streams/commit/commit.ts';
@@ -56,11 +56,8 @@ export interface RunningHost extends Host {
    * instance does not have it any more.
    */
   fireTimer(timer: DueTimer, by: Actor): Promise<Committed<{ fired: boolean }>>;
-  /**
-   * Ids of the machine's instances that ended before `beforeMs`, Unix ms, and changed no more;
-   * those first whose time is over first.
-   */
-  endedBefore(project: string, machine: string, page: EndedPage): string[];
+  /** The machine's instances that have ended, those first that ended first. */
+  endedBefore(project: string, machine: string, page: EndedPage): EndedInstance[];
   /** The first commits that are left of the project's chain. */
   oldestCommits(project: string, limit: number): OldCommit[];
   dueTimers(nowMs: number, limit: number, owns?: (project: string) => boolean): DueTimer[];

@@ -1,7 +1,8 @@
 /**
- * Lets go of what is kept for a time only (interface, section 8): incidents, what belongs to them,
- * deliveries and notices 90 days after their end; commits and transitions after the audit
- * retention. What fires, waits or lasts never goes.
+ * Lets go of what is kept for a time only (interface, section 8): incidents and notices 90 days
+ * after their end; deliveries and ended alert instances so long after theirs, but not before their
+ * incident, whose recovery is for those who were told of its firing; commits and transitions after
+ * the audit retention. What fires, waits or lasts never goes.
  *
  *     what is due (reads) -> a decision that looks again and names it -> a commit -> every node alike
  *
@@ -9,13 +10,16 @@
  * decides by its own clock. Each is small, and a turn apart: nobody waits for it. A restart midway
  * finds what is left.
  */
+import type { AlertInstanceContext } from '../machines/alert-instance-setup.ts';
+import type { DeliveryContext } from '../machines/delivery.ts';
+import type { EndedInstance } from '../sqlite/instance-reads.ts';
 import type { Clock } from '../streams/clock.ts';
 import type { Actor } from '../streams/commit/commit.ts';
 import { pause } from '../streams/pause.ts';
 import type { IncidentBody } from './alerting/incident.ts';
 import type { NoticeBody } from './alerting/notices.ts';
 import type { RunningHost } from './host.ts';
-import type { Draft, ListOptions, Page, ProjectView, StoredRecord } from './host-port.ts';
+import type { Draft, Instance, ListOptions, Page, ProjectView, StoredRecord } from './host-port.ts';
 import { isPassing } from './passing.ts';
 import { nextTurn } from './turns.ts';
 
@@ -80,7 +84,6 @@ async function retainProject(
   const work = new ProjectRetention(deps, project, signal);
   await work.records('incident', incidentEnd, forgetIncident);
   await work.records('notice', noticeEnd, (draft, id) => removeRecord(draft, 'notice', id));
-  // After their incidents: a row whose incident is still told of stays.
   await work.instances('alertInstance', (draft, id) => draft.forget('alertInstance', id));
   await work.instances('delivery', forgetDelivery);
   await work.commits();
@@ -117,22 +120,30 @@ class ProjectRetention {
     });
   }
 
-  /** Ended instances of the machine. */
+  /** Ended instances of the machine whose incident, where there was one, has gone. */
   async instances(
     machine: 'alertInstance' | 'delivery',
     forget: (draft: Draft, id: string) => void,
   ): Promise<void> {
     const { host, clock, forgetExcerpts } = this.#deps;
-    while (!this.#signal.aborted) {
-      const beforeMs = clock.now() - HISTORY_KEPT_MS;
-      const due = host.endedBefore(this.#project, machine, { beforeMs, limit: BATCH });
-      if (due.length === 0) return;
+    const view = host.view(this.#project);
+    const beforeMs = clock.now() - HISTORY_KEPT_MS;
+    // An ended instance never changes again; its incident, once gone, never comes back.
+    const isDue = (from: ProjectView, id: string): boolean => {
+      const row = from.instance(machine, id);
+      return row !== undefined && !from.record('incident', incidentIn(row));
+    };
+    for (let after: EndedInstance | undefined; !this.#signal.aborted; ) {
+      const ended = host.endedBefore(this.#project, machine, { beforeMs, limit: BATCH, after });
+      after = ended.at(-1);
+      if (!after) return;
+      const due = ended.map(({ instance }) => instance).filter((id) => isDue(view, id));
       // First, so that a crash leaves none whose delivery nobody knows any more.
-      if (machine === 'delivery') forgetExcerpts(due);
+      if (machine === 'delivery' && due.length > 0) forgetExcerpts(due);
       await this.#inBatches(machine, due, (draft, id) => {
-        // An ended instance never changes again: that it is there is all there is to look at.
-        if (draft.instance(machine, id)) forget(draft, id);
+        if (isDue(draft, id)) forget(draft, id);
       });
+      await nextTurn();
     }
   }
 
@@ -220,6 +231,12 @@ function noticeEnd(body: StoredRecord['body']): number | null {
   return (body as unknown as NoticeBody).endedMs;
 }
 
+/** Id of the last incident of an alert instance, or of the one that a delivery tells of; '' = none. */
+function incidentIn({ machine, context }: Instance): string {
+  if (machine === 'delivery') return (context as unknown as DeliveryContext).incident;
+  return (context as unknown as AlertInstanceContext).incident?.id ?? '';
+}
+
 function forgetIncident(draft: Draft, id: string): void {
   for (const kind of ['incident', 'incidentWindow', 'incidentHeldVms'])
     removeRecord(draft, kind, id);
@@ -230,6 +247,6 @@ function forgetDelivery(draft: Draft, id: string): void {
   removeRecord(draft, 'delivery', id);
 }
 
-function removeRecord(draft: Draft & ProjectView, kind: string, id: string): void {
+function removeRecord(draft: Draft, kind: string, id: string): void {
   if (draft.record(kind, id)) draft.putRecord({ kind, id, body: null });
 }

@@ -43,10 +43,18 @@ export interface Position {
   readonly gapped: boolean;
 }
 
-/** Ended instances that last changed before `beforeMs`, Unix ms; at most `limit`. */
+/** An instance that has ended, and when. */
+export interface EndedInstance {
+  readonly instance: string;
+  /** Unix ms. */
+  readonly endedMs: number;
+}
+
+/** Instances that ended before `beforeMs`, Unix ms; at most `limit`, those after `after`. */
 export interface EndedPage {
   readonly beforeMs: number;
   readonly limit: number;
+  readonly after?: EndedInstance | undefined;
 }
 
 /** A commit as retention looks at it. */
@@ -82,9 +90,11 @@ export function instanceReads(database: SqliteDatabase) {
       const { fingerprint, answer, at, sequence } = row;
       return { fingerprint, answer: JSON.parse(answer), atMs: at, sequence };
     },
-    endedBefore(project: string, machine: string, { beforeMs, limit }: EndedPage): string[] {
-      const rows = statements.ended.all(project, machine, beforeMs, limit);
-      return (rows as { instance: string }[]).map(({ instance }) => instance);
+    endedBefore(project: string, machine: string, page: EndedPage): EndedInstance[] {
+      const { beforeMs, limit, after = { endedMs: 0, instance: '' } } = page;
+      const place = [after.endedMs, after.instance];
+      const rows = statements.ended.all(project, machine, beforeMs, ...place, limit);
+      return rows as EndedInstance[];
     },
     oldestCommits: (project: string, limit: number): OldCommit[] =>
       statements.oldestCommits.all(project, limit) as OldCommit[],
@@ -258,9 +268,9 @@ function prepareReads(database: SqliteDatabase) {
       WHERE project = ? AND machine = ? AND final = ? AND ${OWNER_SQL} = ?`),
     ofSubject: prepare(`SELECT * FROM instances
       WHERE ${SUBJECT_SQL} = ? AND machine = ? AND final = 0 ORDER BY project, instance`),
-    ended: prepare(`SELECT instance FROM instances
-      WHERE project = ? AND machine = ? AND final = 1 AND updated < ? ORDER BY updated, instance
-      LIMIT ?`),
+    ended: prepare(`SELECT instance, updated AS endedMs FROM instances
+      WHERE project = ? AND machine = ? AND final = 1 AND updated < ? AND (updated, instance) > (?, ?)
+      ORDER BY updated, instance LIMIT ?`),
     oldestCommits: prepare(`SELECT number, hash, header ->> 'at' AS at, sequence,
       (SELECT count(*) FROM transitions t WHERE t.id >= c.sequence * ${TRANSITION_PLACES}
         AND t.id < (c.sequence + 1) * ${TRANSITION_PLACES}) AS transitions

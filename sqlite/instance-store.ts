@@ -17,7 +17,13 @@ import {
   type RecordedRequest,
 } from '../streams/commit/projection.ts';
 import { migrate, type SqliteDatabase } from './database.ts';
-import { type EndedPage, instanceReads, type OldCommit, type Position } from './instance-reads.ts';
+import {
+  type EndedInstance,
+  type EndedPage,
+  instanceReads,
+  type OldCommit,
+  type Position,
+} from './instance-reads.ts';
 import { instanceMigrations, TRANSITION_PLACES } from './schema/instances.ts';
 
 /**
@@ -49,7 +55,7 @@ export interface InstanceStore {
   ): { readonly id: string; readonly hash: string; readonly sequence: number } | undefined;
   request(project: string, scope: string, id: string): RecordedRequest | undefined;
   /** See `RunningHost.endedBefore`. */
-  endedBefore(project: string, machine: string, page: EndedPage): string[];
+  endedBefore(project: string, machine: string, page: EndedPage): EndedInstance[];
   /** See `RunningHost.oldestCommits`. */
   oldestCommits(project: string, limit: number): OldCommit[];
   view(project: string): ProjectView;
