@@ -25,7 +25,10 @@ interface StoredMessage {
 
 const COLUMNS = 'position, subject, time_ms, message_id, data';
 
-/** Prepares them all for one connection. */
+/**
+ * Prepares them all for one connection.
+ * @internal their types cannot be named outside of better-sqlite3, nor need they be
+ */
 export function messageStatements(database: SqliteDatabase) {
   const prepare = <P extends unknown[], R = unknown>(sql: string): Statement<P, R> =>
     database.prepare<P, R>(sql);

@@ -39,7 +39,28 @@ export async function latest(): Promise<number | undefined> {
 }
 `;
 
+const REPLAY = `
+import { parseCsv, parseRules, replayRecording, reportText } from 'svc/testing';
+const minutes = [95, 96, 97, 20].map((value, i) => i * 30 + ',' + value);
+const text = ['time,svc_vm_cpu_utilization_pct', ...minutes].join('\\n');
+const rule = {
+  displayName: 'CPU', metricId: 'cpu_utilization_pct', operator: 'GREATER_THAN', threshold: 90,
+  sustainedSeconds: 60, severity: 'INFO', allVms: true,
+};
+const result = await replayRecording({
+  recording: { kind: 'rows', rows: parseCsv(text, { vm: 'vm-1', name: 'a test' }) },
+  rules: parseRules(JSON.stringify(rule)),
+});
+process.stdout.write(reportText(result));
+`;
+
 const project = await installPacked(dataFolder(t));
+
+t.test('installed from its tarball, svc/testing replays a trace', async (t) => {
+  const told = await project.runModule('replay', REPLAY);
+  t.match(told, /^Incidents: 1$/m);
+  t.match(told, /vm-1 +CPU +1970-01-01 00:00:00 +1970-01-01 00:01:00 .*RECOVERED/);
+});
 
 t.test('installed from its tarball, svc/sdk runs as JavaScript and has its types', async (t) => {
   const { exports } = JSON.parse(readFileSync(join(project.packageFolder, 'package.json'), 'utf8'));
