@@ -7,7 +7,6 @@
  *     pending rule -> marker in the log -> fold from there on -> `applied`
  */
 import { concatMap, type Subscription } from 'rxjs';
-import type { AlertRuleContext } from '../machines/alert-rule.ts';
 import type { Clock } from '../streams/clock.ts';
 import type { Actor } from '../streams/commit/commit.ts';
 import type { Census, Edge, EvaluationRule, LogEntry } from '../streams/evaluation/entry.ts';
@@ -20,17 +19,15 @@ import {
   foldMarker,
   inspect,
   inspectPage,
-  know,
 } from '../streams/evaluation/fold.ts';
 import { pause } from '../streams/pause.ts';
 import { Refusal } from '../streams/refusal.ts';
-import type { VmRef } from '../streams/samples/batch.ts';
-import type { LatestRow } from '../streams/samples/columns.ts';
 import { partitionOf, type Stream } from '../streams/stream.ts';
-import { decideEdge, HELD_VMS_MAX } from './alerting/edges.ts';
+import { decideEdge } from './alerting/edges.ts';
 import { submitInParts } from './alerting/in-parts.ts';
-import { evaluationRuleOf, seedOf } from './alerting/rule-markers.ts';
-import { Fleet } from './evaluator-fleet.ts';
+import { confirmRule, seedOf } from './alerting/rule-markers.ts';
+import { type CensusPorts, CensusTaker } from './evaluator-census.ts';
+import { type EdgeGroup, groupEdges } from './evaluator-groups.ts';
 import {
   type EvaluatorView,
   type InstancePage,
@@ -38,7 +35,7 @@ import {
   NO_INSTANCES,
   type SoftInstance,
 } from './evaluator-port.ts';
-import type { Draft, Host } from './host-port.ts';
+import type { Host } from './host-port.ts';
 import { isPassing } from './passing.ts';
 import {
   type PlacedEntry,
@@ -48,32 +45,17 @@ import {
 } from './sample-log.ts';
 import { Turns } from './turns.ts';
 
-export interface EvaluatorDeps {
+export interface EvaluatorDeps extends CensusPorts {
   readonly host: Host;
   readonly stream: Stream;
   readonly log: SampleLogReader;
   readonly clock: Clock;
   /** An edge could not be decided, by a fault of ours. Absent: the run ends with it. */
   readonly onFault?: (what: string, error: unknown) => void;
-  /** Newest row of a VM within retention: of those that fell silent before the log's floor. */
-  readonly newest?: (project: string, vm: string) => LatestRow | undefined;
-  /** VMs whose clocks are ahead, as of rows refused since then, Unix ms. */
-  readonly clockAhead?: (sinceMs: number) => Iterable<VmRef>;
 }
 
 const evaluatorActor: Actor = { kind: 'service', name: 'evaluator' };
 
-/**
- * Bytes of deciding windows and steps that one decision may add up to, estimated: about 25 edges,
- * which is some 5 ms of the main thread to decide and as much to apply.
- */
-const COMMIT_ESTIMATE_MAX = 56 * 1024;
-/** One sampling interval, ms: what telemetry has to come again after nobody listened. */
-const INTERVAL_MS = 30_000;
-/** A row refused for its clock so lately says that the clock still is ahead, ms. */
-const AHEAD_MS = 90_000;
-/** VMs whose data centers one tick tells at most; the others are told by the next ones. */
-const PLACED_MAX = 2_000;
 /** First wait after the stream did not answer, ms; doubles up to the maximum. */
 const RETRY_MS = 100;
 const RETRY_MS_MAX = 5_000;
@@ -84,18 +66,14 @@ export class Evaluator implements EvaluatorView {
   readonly #states = new Map<number, EvaluationState>();
   #evaluatedThrough = 0;
   #underWay: Promise<void> = Promise.resolve();
-  readonly #fleet: Fleet;
-  #leaveFleet: () => void = () => {};
-  /** Through here the log had been written before; until then what is silent cannot be told. */
-  #backlogThrough = 0;
-  #isFleetKnown = false;
+  readonly #census: CensusTaker;
   /** Edges of rules whose new version is pending, by rule, with the sequence of the first. */
   readonly #held = new Map<string, { readonly sequence: number; readonly edges: Edge[] }>();
 
   constructor(deps: EvaluatorDeps) {
     this.#deps = deps;
     this.#turns = new Turns(deps.clock);
-    this.#fleet = new Fleet(deps.host);
+    this.#census = new CensusTaker(deps, this.#states);
   }
 
   /** Soft instances of a project: idle, sustaining and firing, with their last observed value. */
@@ -123,10 +101,8 @@ export class Evaluator implements EvaluatorView {
     this.#states.clear();
     this.#held.clear();
     this.#evaluatedThrough = 0;
-    this.#leaveFleet();
-    this.#isFleetKnown = false;
-    this.#backlogThrough = (await this.#deps.stream.state(SAMPLES_STREAM)).lastSequence;
-    this.#leaveFleet = await this.#fleet.load();
+    const { lastSequence } = await this.#deps.stream.state(SAMPLES_STREAM);
+    await this.#census.begin(lastSequence);
     const marked = await this.#markedRules();
     for (const project of this.#deps.host.projects()) await this.#seed(project, marked);
   }
@@ -151,7 +127,7 @@ export class Evaluator implements EvaluatorView {
         { once: true },
       );
     });
-    await ended.finally(() => this.#leaveFleet());
+    await ended.finally(() => this.#census.end());
     await this.#underWay;
   }
 
@@ -174,7 +150,7 @@ export class Evaluator implements EvaluatorView {
     const { rules, firing, retired = [] } = seed;
     if (rules.length + firing.length + retired.length === 0) return;
     const partition = partitionOf(project);
-    const known = { ...seed, observed: [...this.#fleet.lastOf(project)] };
+    const known = { ...seed, observed: [...this.#census.lastOf(project)] };
     this.#states.set(partition, createState(known, this.#states.get(partition)));
   }
 
@@ -189,8 +165,7 @@ export class Evaluator implements EvaluatorView {
     const { sequence, partition, entry } = placed;
     const state = this.#states.get(partition) ?? createState();
     this.#states.set(partition, state);
-    this.#fleet.note(entry);
-    if (!this.#isFleetKnown && sequence > this.#backlogThrough) await this.#knowFleet();
+    await this.#census.note(entry, sequence);
     const folded =
       entry.kind === 'rules' ? await this.#foldMarker(state, placed, entry) : fold(state, entry);
     let edges = folded.edges;
@@ -199,40 +174,9 @@ export class Evaluator implements EvaluatorView {
     if (!signal.aborted) this.#evaluatedThrough = sequence;
   }
 
-  /**
-   * The backlog is read: VMs that it told nothing of are looked up in history, once. A census can be
-   * taken from here on, and rules on telemetry know VMs that fell silent before the log's floor.
-   */
-  async #knowFleet(): Promise<void> {
-    const { newest, onFault } = this.#deps;
-    for (const { project, vm } of [...this.#fleet.unheard()]) {
-      await this.#turns.breathe();
-      try {
-        const latest = newest?.(project, vm);
-        if (latest) this.#fleet.recall(project, vm, latest);
-      } catch (error) {
-        if (!onFault) throw error;
-        onFault(`the last observation of ${vm} in ${project}`, error);
-      }
-    }
-    for (const state of this.#states.values()) {
-      this.#fleet.adopt(state.outages?.values() ?? []);
-      for (const project of state.projects.keys()) know(state, this.#fleet.lastOf(project));
-    }
-    this.#isFleetKnown = true;
-  }
-
   /** What a tick of the partition is to say beside its time; undefined: it cannot be told now. */
   census(partition: number, atMs: number): Census | undefined {
-    const outages = this.#isFleetKnown ? this.#fleet.outages(atMs, INTERVAL_MS) : undefined;
-    const state = this.#states.get(partition);
-    if (!outages || !state) return undefined;
-    const placed = [...state.projects].flatMap(([project, { facts }]) => [
-      ...this.#fleet.unplaced(project, facts, PLACED_MAX),
-    ]);
-    const ahead = [...(this.#deps.clockAhead?.(atMs - AHEAD_MS) ?? [])];
-    const clockAhead = ahead.filter(({ project }) => partitionOf(project) === partition);
-    return { outages, placed: placed.slice(0, PLACED_MAX), clockAhead };
+    return this.#census.of(partition, atMs);
   }
 
   /** New rules catch up over the batches stored before the marker that their windows reach. */
@@ -251,7 +195,7 @@ export class Evaluator implements EvaluatorView {
       await this.#turns.breathe();
     }
     const projects = new Set(entry.upserts.map(({ project }) => project));
-    for (const project of projects) marker.know(this.#fleet.lastOf(project, entry.atMs));
+    for (const project of projects) marker.know(this.#census.lastOf(project, entry.atMs));
     return marker.finish();
   }
 
@@ -344,46 +288,10 @@ export class Evaluator implements EvaluatorView {
   }
 }
 
-/** Applies the rule's desired version when the marker brought what it evaluates; none: paused. */
-function confirmRule(draft: Draft, rule: string, folded: number | undefined): void {
-  const row = draft.instance('alertRule', rule);
-  if (row?.value !== 'pendingApplication') return;
-  const context = row.context as unknown as AlertRuleContext;
-  if (evaluationRuleOf(draft.project, context)?.evaluationRevision !== folded) return;
-  const { version } = context;
-  draft.send('alertRule', rule, { type: 'applied', at: draft.at, version });
-}
-
 function ruleKey(project: string, rule: string): string {
   return `${project}/${rule}`;
 }
 
 function markOf({ rule, evaluationRevision }: EvaluationRule): string {
   return `${rule}/${evaluationRevision}`;
-}
-
-interface EdgeGroup {
-  readonly project: string;
-  readonly edges: Edge[];
-  estimate: number;
-}
-
-/** Edges in order, by project, in groups that fit one commit. */
-function groupEdges(edges: readonly Edge[]): EdgeGroup[] {
-  const open = new Map<string, EdgeGroup>();
-  const groups: EdgeGroup[] = [];
-  for (const edge of edges) {
-    const held = edge.kind === 'fired' ? (edge.held?.vms.length ?? 0) : 0;
-    const window = 'window' in edge ? edge.window.length : 0;
-    const estimate = 2_000 + 48 * (window + Math.min(held, HELD_VMS_MAX));
-    let group = open.get(edge.key.project);
-    if (!group || group.estimate + estimate > COMMIT_ESTIMATE_MAX) {
-      group = { project: edge.key.project, edges: [], estimate: 0 };
-      open.set(edge.key.project, group);
-      groups.push(group);
-    }
-    group.edges.push(edge);
-    group.estimate += estimate;
-  }
-  return groups;
 }

@@ -12,7 +12,7 @@ import {
   type Operator,
 } from '../../streams/evaluation/entry.ts';
 import type { EvaluationSeed } from '../../streams/evaluation/fold.ts';
-import type { Instance, ProjectView } from '../host-port.ts';
+import type { Draft, Instance, ProjectView } from '../host-port.ts';
 import { liveInstances } from '../live-instances.ts';
 import { limitsOf } from './limits.ts';
 import { retiredVms } from './retired-vms.ts';
@@ -53,6 +53,16 @@ export function ruleMarker(project: string, row: Instance, atMs: number): LogEnt
     upserts: evaluated ? [{ ...evaluated, ...newRun(evaluated, context, atMs) }] : [],
     removals: evaluated ? [] : [{ project, rule: row.instance }],
   };
+}
+
+/** Applies the rule's desired version when the marker brought what it evaluates; none: paused. */
+export function confirmRule(draft: Draft, rule: string, folded: number | undefined): void {
+  const row = draft.instance('alertRule', rule);
+  if (row?.value !== 'pendingApplication') return;
+  const context = row.context as unknown as AlertRuleContext;
+  if (evaluationRuleOf(draft.project, context)?.evaluationRevision !== folded) return;
+  const { version } = context;
+  draft.send('alertRule', rule, { type: 'applied', at: draft.at, version });
 }
 
 /** A rule resumed within its own window begins a new run with what is observed from there on. */

@@ -4,8 +4,8 @@
  * destinations) is checked where it is decided, at the project's head.
  */
 import type { AlertRuleSpec } from '../../machines/alert-rule.ts';
-import { OPERATORS } from '../../streams/evaluation/entry.ts';
-import { EVALUATED_METRICS } from '../../streams/metrics/catalogue.ts';
+import { OPERATORS, type Operator } from '../../streams/evaluation/entry.ts';
+import { AGE_METRIC, EVALUATED_METRICS } from '../../streams/metrics/catalogue.ts';
 import { Refusal } from '../../streams/refusal.ts';
 
 const SEVERITIES = ['INFO', 'WARNING', 'CRITICAL'] as const;
@@ -30,6 +30,8 @@ export interface RequestedRuleSpec {
 
 const DISPLAY_NAME_MAX = 200;
 const SUSTAINED_SECONDS_MAX = 86_400;
+/** One sampling interval: younger than that no telemetry stays. */
+const AGE_SECONDS_MIN = 30;
 const REPEAT_SECONDS_MIN = 60;
 const REPEAT_SECONDS_MAX = 7 * 86_400;
 const SELECTED_VMS_MAX = 1_000;
@@ -43,6 +45,7 @@ export function validateRuleSpec(spec: RequestedRuleSpec): AlertRuleSpec {
   const operator = oneOf('operator', spec.operator, OPERATORS);
   const severity = oneOf('severity', spec.severity, SEVERITIES);
   const threshold = finite('threshold', spec.threshold);
+  if (spec.metricId === AGE_METRIC) checkTelemetry(operator, threshold, spec.recoveryThreshold);
   seconds('sustainedSeconds', spec.sustainedSeconds, SUSTAINED_SECONDS_MAX);
   checkRepeat(spec.repeatIntervalSeconds);
   checkSelection(spec);
@@ -91,6 +94,27 @@ function checkMetric(metricId: string): void {
       metricId,
     },
   );
+}
+
+/** Ages only grow until something is heard, which is once a sampling interval where all is well. */
+function checkTelemetry(
+  operator: Operator,
+  threshold: number,
+  recoveryThreshold = threshold,
+): void {
+  if (operator !== 'GREATER_THAN' && operator !== 'GREATER_THAN_OR_EQUAL') {
+    throw invalid(
+      'operator',
+      `operator is "${operator}": ${AGE_METRIC} takes GREATER_THAN or GREATER_THAN_OR_EQUAL`,
+    );
+  }
+  for (const [field, value] of [
+    ['threshold', threshold],
+    ['recoveryThreshold', recoveryThreshold],
+  ] as const) {
+    if (value >= AGE_SECONDS_MIN) continue;
+    throw invalid(field, `${field} is ${value}: ${AGE_METRIC} needs ${AGE_SECONDS_MIN} s at least`);
+  }
 }
 
 function checkRepeat(value: number): void {
