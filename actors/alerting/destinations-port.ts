@@ -114,6 +114,8 @@ export interface VerificationMail {
   readonly token: string;
   /** Unix ms. */
   readonly expiresMs: number;
+  /** Does the link work still? A newer one, or a removal, ends it. */
+  readonly isCurrent: () => boolean;
 }
 
 /** The mail server's side. */

@@ -13,7 +13,7 @@ import { endNotice } from './notices.ts';
 import { allInstances } from './rule-markers.ts';
 
 /** Of one destination: a team; a mailing list is one address. */
-export const RECIPIENTS_MAX = 50;
+const RECIPIENTS_MAX = 50;
 
 /** Why a recipient is removed, as audit shows it. */
 type RemovedReason = 'TAKEN_OFF' | 'DESTINATION_DELETED';
@@ -115,14 +115,18 @@ export function endBounceNotice(draft: Draft, destination: string): void {
 export function mailInvitation(
   mails: VerificationMails,
   view: ProjectView,
-  { id, token }: Invitation,
+  { id, token, tokenHash }: Invitation,
 ): void {
   const row = view.instance('recipient', id);
   if (!row || row.final) return;
+  const isCurrent = (): boolean => {
+    const now = view.instance('recipient', id);
+    return now !== undefined && recipientOf(now).tokenHash === tokenHash;
+  };
   const { address, destination, tokenExpiresMs, updatedMs } = recipientOf(row);
   const about = view.instance('destination', destination)?.context as { displayName?: string };
   mails.send({
-    ...{ project: row.project, address, token },
+    ...{ project: row.project, address, token, isCurrent },
     destinationDisplayName: about?.displayName ?? '',
     expiresMs: tokenExpiresMs ?? updatedMs + VERIFICATION_MS,
   });

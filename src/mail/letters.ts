@@ -34,7 +34,7 @@ export function signInLetter(link: LinkToSend): Letter {
 }
 
 /** The page at which the holder of an address confirms it; the token stays in the browser until then. */
-export function verificationAddress(origin: string, token: string): string {
+function verificationAddress(origin: string, token: string): string {
   return `${origin}/v1/recipients/verify#${token}`;
 }
 

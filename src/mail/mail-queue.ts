@@ -15,6 +15,8 @@ export interface MailJob {
   readonly kind: MailKind;
   /** Makes the mail when its turn comes; undefined = there is nothing to send. */
   readonly make: () => Promise<Mail | undefined>;
+  /** Asked before each further try: false = what it says holds no more. */
+  readonly isCurrent?: () => boolean;
 }
 
 export interface MailQueueDeps {
@@ -116,10 +118,11 @@ export class MailQueue {
     this.#idle = [];
   }
 
-  async #make({ kind, make }: MailJob): Promise<void> {
+  async #make(job: MailJob): Promise<void> {
+    const { kind, make } = job;
     try {
       const mail = await make();
-      if (mail) await this.#send(kind, mail, 0);
+      if (mail) await this.#send(job, mail, 0);
       else this.#mails.inc({ kind, outcome: 'nothing_to_send' });
     } catch (error) {
       this.#mails.inc({ kind, outcome: 'failed' });
@@ -127,8 +130,13 @@ export class MailQueue {
     }
   }
 
-  async #send(kind: MailKind, mail: Mail, tries: number): Promise<void> {
+  async #send(job: MailJob, mail: Mail, tries: number): Promise<void> {
     const { mailer, log } = this.#deps;
+    const { kind, isCurrent = () => true } = job;
+    if (tries > 0 && !isCurrent()) {
+      this.#mails.inc({ kind, outcome: 'nothing_to_send' });
+      return;
+    }
     try {
       await mailer.send(mail);
       this.#mails.inc({ kind, outcome: 'sent' });
@@ -138,7 +146,7 @@ export class MailQueue {
       const { messageId } = mail;
       log.warn({ err: error, kind, messageId, waitMs, part: 'mail' }, 'A mail was not taken');
       if (waitMs === undefined) this.#mails.inc({ kind, outcome: 'failed' });
-      else this.#retryLater(kind, waitMs, () => this.#send(kind, mail, tries + 1));
+      else this.#retryLater(kind, waitMs, () => this.#send(job, mail, tries + 1));
     }
   }
 

@@ -34,9 +34,9 @@ export function verificationMails(deps: VerificationMailDeps): VerificationMails
       if (waitMs > 0) mail.noteLimited('verification');
       return waitMs;
     },
-    send({ address, project, ...verification }) {
+    send({ address, project, isCurrent, ...verification }) {
       mail.add({
-        kind: 'verification',
+        ...{ kind: 'verification', isCurrent },
         make: async () => {
           const nowMs = clock.now();
           const projectDisplayName = displayNameOf(project);

@@ -7,6 +7,7 @@ import { raiseNotice } from '../../actors/alerting/notices.ts';
 import { createUnsubscribeCodes } from '../../src/http/recipients/unsubscribe-codes.ts';
 import { DAY_MS, HOUR_MS, tester } from '../support/credential-world.ts';
 import { bodyOf, headerOf } from '../support/mail-server.ts';
+import { until } from '../support/program.ts';
 import {
   caller,
   linkIn,
@@ -326,3 +327,26 @@ t.test('an address that bounced is asked again, or taken off, and the notice end
   t.same(world.states(id), { [ADA]: 'invited' });
   t.notOk(isNoticeLasting());
 });
+
+t.test('a mail that could not be sent is not sent later with a link that ended', async (t) => {
+  const world = await startRecipientsWorld(t);
+  await world.member(ADA);
+  world.server.refuseWith = 451;
+  const target = { kind: 'email', addresses: [ADA] } as const;
+  const creation = { ...caller(), displayName: 'On call', target };
+  const { destination } = await world.destinations.create(creation);
+  await until('it was offered', () => world.server.offered[0]);
+  await until('it waits', async () => ((await tries(world)) > 0 ? true : undefined));
+  world.server.refuseWith = undefined;
+  await world.destinations.verify({ ...caller(), id: destination.instance });
+  await until('the second came', () => world.server.mails[0]);
+  await world.clock.advance(10_000);
+  await world.signIn.mail?.settled();
+  t.equal(world.server.mails.length, 1);
+  t.equal((await press(world, world.tokenFor(ADA))).status, 200, 'the one that came works');
+});
+
+/** Mails that wait for their next try. */
+async function tries(world: RecipientsWorld): Promise<number> {
+  return Number(/^svc_mails_waiting (\d+)$/m.exec(await world.metrics())?.[1] ?? 0);
+}

@@ -33,8 +33,18 @@ function naming(method: DescMethod, project: string): string {
     GetAlertRule: `alertRules/${UUID}`,
     DeleteAlertRule: `alertRules/${UUID}`,
     GetIncident: 'incidents/inc_1',
+    ExplainIncident: 'incidents/inc_1',
+    AcknowledgeIncident: 'incidents/inc_1',
+    SnoozeIncident: 'incidents/inc_1',
+    UnsnoozeIncident: 'incidents/inc_1',
     GetDestination: 'destinations/dst_1',
+    UpdateDestination: 'destinations/dst_1',
     DeleteDestination: 'destinations/dst_1',
+    VerifyDestination: 'destinations/dst_1',
+    SendTestNotification: 'destinations/dst_1',
+    PauseDestination: 'destinations/dst_1',
+    ResumeDestination: 'destinations/dst_1',
+    RotateWebhookSecret: 'destinations/dst_1',
     GetDelivery: 'deliveries/dlv_1',
   };
   const suffix = resource[method.name];
@@ -43,12 +53,16 @@ function naming(method: DescMethod, project: string): string {
   );
 }
 
+/** Verbs of what changes something. */
+const CHANGES =
+  /^(Save|Delete|Create|Write|Update|Verify|SendTest|Pause|Resume|Rotate|Acknowledge|Snooze|Unsnooze|Retire)/;
+
 t.test('Every method declares who may call it, and a mutation by its name says so', (t) => {
   for (const method of methods) {
     const { access, mutation, role } = getOption(method, policy);
     t.not(access, Policy_Access.ACCESS_UNSPECIFIED, method.name);
     t.equal(role !== Policy_Role.ROLE_UNSPECIFIED, access === Policy_Access.HUMAN, method.name);
-    const changes = /^(Save|Delete|Create|Write)/.test(method.name);
+    const changes = CHANGES.test(method.name);
     t.equal(mutation, changes, `${method.name} changes something: ${changes}`);
   }
   t.end();
@@ -72,6 +86,15 @@ t.test('Who may call', async (t) => {
       }
       t.match(await send('{}', 'nonsense'), { status: 401, reason: 'MALFORMED_CREDENTIAL' });
     });
+    if (getOption(method, policy).access === Policy_Access.HUMAN) {
+      await t.test(`${name} is refused to every key`, async (t) => {
+        for (const key of Object.values(world.keys)) {
+          const answer = await send(naming(method, 'demo'), key);
+          t.match(answer, { status: 403, reason: 'HUMAN_OPERATION' });
+        }
+      });
+      continue;
+    }
     await t.test(
       `${name} is refused to another project's key, whether or not it exists`,
       async (t) => {
