@@ -77,7 +77,7 @@ export function messageOf(
 }
 
 /** The event in words, as titles begin. */
-export const STATE_WORDS: Readonly<Record<NotificationEvent, string>> = {
+const STATE_WORDS: Readonly<Record<NotificationEvent, string>> = {
   FIRING: 'Firing',
   REPEATED: 'Still firing',
   RECOVERED: 'Recovered',

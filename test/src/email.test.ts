@@ -5,8 +5,11 @@
 import { crc32, inflateSync } from 'node:zlib';
 import fc from 'fast-check';
 import t from 'tap';
-import type { AttemptOutcome } from '../../actors/notifier-port.ts';
+import type { AttemptOutcome, Target } from '../../actors/notifier-port.ts';
+import type { DeliveryContext } from '../../machines/delivery.ts';
 import { createMailer } from '../../src/mail/mailer.ts';
+import { renderers } from '../../src/notifiers/channels.ts';
+import { createContents } from '../../src/notifiers/contents.ts';
 import { chartInWords, drawChart, gapsOf, pictureOf } from '../../src/notifiers/email/chart.ts';
 import { encodeLetter, renderLetter } from '../../src/notifiers/email/letter.ts';
 import { createEmailSender, type OurFault } from '../../src/notifiers/email/sender.ts';
@@ -14,6 +17,8 @@ import { systemClock } from '../../streams/clock.ts';
 import { type MailServer, startMailServer, type TakenMail } from '../support/mail-server.ts';
 import { messageNamed, names, windowOf } from '../support/messages.ts';
 import { type MimePart, parseMail } from '../support/mime.ts';
+import { caller, startRecipientsWorld } from '../support/recipients-world.ts';
+import { Browser } from '../support/sign-in-world.ts';
 
 const unsubscribeUrl = `https://svc.example.com/v1/recipients/unsubscribe?code=${'k'.repeat(90)}`;
 const body = encodeLetter(
@@ -26,6 +31,7 @@ interface Sending {
   readonly incident?: string;
   readonly bytes?: Uint8Array;
   readonly deadlineMs?: number;
+  readonly target?: Target;
 }
 
 const ours: OurFault[] = [];
@@ -45,13 +51,22 @@ async function send(
   try {
     return await sender.attempt({
       ...{ deliveryId, attemptId, incident, body: bytes, event: 'incident.firing' },
-      target: { kind: 'email', address: 'ada@example.com', unsubscribeUrl },
+      target: email(sending.target),
       timestampUnix: 1_767_225_600,
       deadlineElapsedMs: systemClock.elapsed() + (sending.deadlineMs ?? 5_000),
     });
   } finally {
     await sender.close();
   }
+}
+
+/** A store in which nothing lies yet. */
+const noBodies = { putMissing: () => {}, get: () => undefined, ids: () => [], delete: () => {} };
+
+function email(target?: Target): Extract<Target, { kind: 'email' }> {
+  return target?.kind === 'email'
+    ? target
+    : { kind: 'email', address: 'ada@example.com', unsubscribeUrl };
 }
 
 function only(mails: readonly TakenMail[]): MimePart {
@@ -122,6 +137,39 @@ t.test(
     const threads = mails.map(({ headers }) => headers.get('references'));
     t.same(threads, [...Array(3).fill('<inc_1@svc.example.com>'), undefined]);
     t.same(mails[3]?.types(), ['multipart/alternative', 'text/plain', 'text/html'], 'no drawing');
+  },
+);
+
+t.test(
+  'a test reaches a recipient, and the one click in its header ends the subscription',
+  async (t) => {
+    const world = await startRecipientsWorld(t);
+    const { clock, destinations, host, sealed, server } = world;
+    await world.member('ada@example.com');
+    const id = await world.mailTo(['ada@example.com']);
+    const browser = new Browser(world);
+    const token = world.tokenFor('ada@example.com');
+    t.equal((await browser.post('/v1/recipients/verify', { token })).status, 200);
+    const { answer } = await destinations.sendTest({ ...caller(), id });
+    const [deliveryId = ''] = answer.deliveries;
+    const view = host.view('demo');
+    const delivery = view.instance('delivery', deliveryId)?.context as unknown as DeliveryContext;
+    const contents = createContents({
+      ...{ clock, renderers, bodies: noBodies, unsubscribeUrl: world.unsubscribeUrl },
+      sealed: { put: () => {}, get: (key) => sealed.get(key), delete: () => {} },
+      publicUrl: () => world.origin,
+    });
+    const { bytes } = contents.body(view, delivery, deliveryId);
+    server.mails.length = 0;
+    const target = contents.target(view, delivery);
+    t.same(await send(server, { deliveryId, incident: '', bytes, target }), { kind: 'accepted' });
+    const mail = only(server.mails);
+    t.match(mail.headers.get('subject'), /^Test: /);
+    t.match(mail.find('text/plain')?.text(), /^Destination: +On call$/m);
+    const link = new URL((mail.headers.get('list-unsubscribe') ?? '').slice(1, -1));
+    const oneClick = { form: { 'List-Unsubscribe': 'One-Click' } };
+    t.equal((await browser.send(link.pathname + link.search, oneClick)).status, 200);
+    t.same(world.states(id), { 'ada@example.com': 'unsubscribed' });
   },
 );
 
