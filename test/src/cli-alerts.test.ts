@@ -70,6 +70,22 @@ t.test('svc alerts', async (t) => {
     t.match(contradiction, { code: 2, stderr: /contradict each other/ });
   });
 
+  await t.test('a rule is made of a template, with flags on top', async (t) => {
+    const listed = await svc('alerts', 'templates');
+    t.match(listed.stdout, /^cpu +CPU is high +cpu_utilization_pct > 90 for 600 s$/m);
+    t.match(listed.stdout, /^filesystem-usage: .* A missing reading is not 0% full\.$/m);
+    const { templates } = (await svc('alerts', 'templates', '--json')).json;
+    t.equal(templates.length, 5);
+    const made = ['alerts', 'save', '--template', 'cpu', '--threshold', '70', '--vm', 'vm-1'];
+    t.match(await svc(...made), { code: 0 });
+    const { rules } = (await svc('alerts', 'list', '--json')).json;
+    const spec = { ...templates[0].spec, threshold: 70, allVms: false, vmNames: [VM] };
+    t.same(rules.at(-1).spec, spec);
+    const wrong = ['alerts', 'save', '--template', 'disk', '--vm', 'vm-1'];
+    t.match(await svc(...wrong), { code: 2, stderr: /one of cpu, guest-memory/ });
+    t.match(await svc(...made, '--id', id), { code: 2, stderr: /--template begins a rule/ });
+  });
+
   await t.test('saved is not applied: the exit code tells the difference', async (t) => {
     const gateway = await startGateway(t, world.endpoint);
     const headers = { 'content-type': 'application/json' };

@@ -1,0 +1,59 @@
+/**
+ * What the operator sets of one project, and the end of a VM: `svc admin` against a running service.
+ */
+import t from 'tap';
+import { dataFolder, runInProcess, startProgram } from '../support/program.ts';
+
+t.test('the operator sees and sets a project’s limits, and retires a VM', async (t) => {
+  const folder = dataFolder(t);
+  const program = await startProgram(t, folder, { SVC_COLLECT: 'none' });
+  const admin = (...words: string[]) => runInProcess(['admin', ...words, '--data', folder]);
+  const shown = await admin('limits', 'show', 'demo');
+  t.equal(shown.code, 0, shown.text);
+  t.match(shown.stdout, /^rules +0 +20$/m);
+  t.match(shown.stdout, /^destinations +0 +5$/m);
+  t.match(shown.stdout, /^instances +0 +10000$/m);
+
+  t.match((await admin('limits', 'set', 'demo', '--rules', '30')).stdout, /^rules +0 +30$/m);
+  const set = await admin('limits', 'set', 'projects/demo', '--instances', '7', '--json');
+  t.match(JSON.parse(set.stdout), {
+    ...{ project: 'demo', limits: { rules: 30, destinations: 5, instances: 7 } },
+    ...{ used: { rules: 0, destinations: 0, instances: 0 }, unevaluated: 0 },
+  });
+  for (const wrong of [
+    ['demo'],
+    ['demo', '--rules', '1.5'],
+    ['demo', '--instances', '200001'],
+    ['nowhere', '--rules', '5'],
+  ]) {
+    const { code, text } = await admin('limits', 'set', ...wrong);
+    t.equal(code, 1, text);
+    t.match(text, /Nothing is to be set|a whole number from 0 to|no project nowhere/);
+  }
+  t.match(
+    (await admin('limits', 'show', 'demo')).stdout,
+    /^rules +0 +30$/m,
+    'nothing of it was set',
+  );
+
+  const rows = [
+    {
+      ...{ vmName: 'vm-1', observedUnixMs: String(Date.now()), state: 'RUNNING' },
+      values: [{ series: 'svc_vm_cpu_utilization_pct', value: 1 }],
+    },
+  ];
+  const demo = JSON.parse(
+    (await admin('collector-key', 'create', '--datacenter', 'DC-1', '--json')).stdout,
+  );
+  const wrote = await program.call(
+    'ingest.v1.IngestService/WriteSamples',
+    { projectName: 'projects/demo', rows },
+    demo.key,
+  );
+  t.equal(wrote.status, 200);
+  const retired = await admin('vms', 'retire', 'demo', 'vm-1');
+  t.equal(retired.text, 'projects/demo/vms/vm-1 is retired\n');
+  const again = await admin('vms', 'retire', 'demo', 'projects/demo/vms/vm-1');
+  t.match(again, { code: 0, text: /had been retired before/ });
+  t.match(await admin('vms', 'retire', 'demo', 'vm-9'), { code: 1, text: /no VM vm-9/ });
+});
