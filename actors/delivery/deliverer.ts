@@ -9,8 +9,9 @@ import type { DestinationKind } from '../../machines/destination.ts';
 import type { Commit } from '../../streams/commit/commit.ts';
 import { pause } from '../../streams/pause.ts';
 import type { Stream } from '../../streams/stream.ts';
-import { ATTEMPT_MS, type AttemptOutcome } from '../notifier-port.ts';
+import type { AttemptOutcome } from '../notifier-port.ts';
 import { isPassing } from '../passing.ts';
+import { Turns } from '../turns.ts';
 import {
   type AttemptDeps,
   type DeliveryContents,
@@ -24,14 +25,8 @@ import { Excerpts, type ExcerptsDeps } from './excerpts.ts';
 import type { AttemptResult } from './lane.ts';
 import { Lanes, type Start } from './lanes.ts';
 import { isBounce, recordLost, recordOutcome } from './outcome.ts';
-import {
-  DELIVERIES_STREAM,
-  outstandingDeliveries,
-  parseWakeUp,
-  type RecordedAttempt,
-  type WakeUp,
-  wakeOnCommit,
-} from './wake-ups.ts';
+import { Sweeps } from './sweeps.ts';
+import { DELIVERIES_STREAM, parseWakeUp, type WakeUp, wakeOnCommit } from './wake-ups.ts';
 
 export type { DeliveryContents } from './attempt.ts';
 
@@ -43,10 +38,6 @@ export interface DelivererDeps extends Omit<AttemptDeps, 'contents' | 'bodies' |
   readonly onAttempt: (outcome: AttemptOutcome['kind'] | 'suppressed', durationMs: number) => void;
 }
 
-/** How often rows are swept for lost wake-ups and dead attempts, ms. */
-const SWEEP_MS = 30_000;
-/** With clocks that differ and its commit, an attempt is nobody's so long after its end, ms. */
-const LOST_GRACE_MS = 5_000;
 const RETRY_MS = 500;
 /** Slack takes one message a second (webhooks.md, chats), ms. */
 const SPACING_MS: Readonly<Partial<Record<DestinationKind, number>>> = { slack: 1_000 };
@@ -63,6 +54,8 @@ const NOTHING_SENT: Ended = { result: 'neutral' };
 export class Deliverer {
   readonly #deps: DelivererDeps & AttemptDeps;
   readonly #lanes = new Lanes();
+  readonly #sweeps: Sweeps;
+  readonly #turns: Turns;
   readonly #discards: Discards;
   readonly #excerpts: Excerpts;
   readonly #attempts = new Set<Promise<void>>();
@@ -72,17 +65,18 @@ export class Deliverer {
   readonly #untellable = new Set<DestinationKind>();
   #stopped = false;
   #cancelWake: (() => void) | undefined;
-  #sweeping: Promise<void> = Promise.resolve();
-  #cancelSweep: (() => void) | undefined;
-  /** Something waits for its rule's pending version. */
-  #isHolding = false;
-  /** A version was applied since the last sweep began: what waited for it is due. */
-  #isReleased = false;
 
   constructor(deps: DelivererDeps) {
     const { clock, contents, onFault } = deps;
     this.#excerpts = new Excerpts({ clock, onFault, keep: deps.keepExcerpts });
     this.#deps = { ...deps, excerpts: this.#excerpts, bodies: new Bodies(contents) };
+    this.#turns = new Turns(clock);
+    this.#sweeps = new Sweeps({
+      ...deps,
+      isOpen: (delivery) => this.#open.has(delivery),
+      onDue: (wakeUp) => this.#enqueue(wakeUp),
+      onLost: (attempt) => this.#persist(() => recordLost(this.#deps, attempt)),
+    });
     this.#discards = new Discards({ clock, onFault, discard: (ids) => contents.discard(ids) });
   }
 
@@ -100,12 +94,16 @@ export class Deliverer {
       wakeOnCommit(host, stream, (error) => onFault('wake-up', error)),
       host.onApplied(({ commit }) => this.#forgetEnded(commit)),
     ];
-    const stop = (): void => void consumer.close();
+    const stop = (): void => {
+      this.#stopped = true;
+      void this.#sweeps.stop();
+      void consumer.close();
+    };
     signal.addEventListener('abort', stop, { once: true });
     try {
       if (signal.aborted) return;
-      this.#discardLeftOver();
-      this.#sweepAfter(await this.#sweep());
+      await this.#discardLeftOver();
+      await this.#sweeps.start();
       for await (const message of consumer) {
         this.#takeWakeUp(message.data);
         message.ack().catch((error: unknown) => onFault('acknowledging a wake-up', error));
@@ -114,9 +112,8 @@ export class Deliverer {
       this.#stopped = true;
       signal.removeEventListener('abort', stop);
       this.#cancelWake?.();
-      this.#cancelSweep?.();
       await consumer.close();
-      await Promise.all([...this.#attempts, this.#sweeping]);
+      await Promise.all([...this.#attempts, this.#sweeps.stop()]);
       for (const end of undo) end();
       this.#discards.flush();
       this.#excerpts.flush();
@@ -204,7 +201,7 @@ export class Deliverer {
     try {
       const opened = await openAttempt(this.#deps, job);
       if (opened.kind === 'suppressed') onAttempt('suppressed', 0);
-      if (opened.kind === 'held') this.#isHolding = true;
+      if (opened.kind === 'held') this.#sweeps.hold();
       if (opened.kind !== 'open') return this.#comeToNothing(job);
       const startedMs = clock.elapsed();
       const outcome = await sendAttempt(this.#deps, opened.attempt);
@@ -236,56 +233,6 @@ export class Deliverer {
     }
   }
 
-  #sweepAfter(ms: number): void {
-    if (this.#stopped) return;
-    this.#cancelSweep = this.#deps.clock.wakeAfter(this.#isReleased ? 0 : ms, () => {
-      this.#cancelSweep = undefined;
-      this.#isReleased = false;
-      const swept = this.#sweep().catch((error: unknown) => {
-        this.#deps.onFault('sweep', error);
-        return SWEEP_MS;
-      });
-      this.#sweeping = swept.then((nextMs) => this.#sweepAfter(nextMs));
-    });
-  }
-
-  /**
-   * Rows are the truth: takes up what is due, and what a dead process left as being sent. A row
-   * that cannot be taken up is told and keeps no other waiting. Answers when to sweep again, ms.
-   */
-  async #sweep(): Promise<number> {
-    const { due, sending } = await outstandingDeliveries(this.#deps.host);
-    for (const wakeUp of due) await this.#tellFault(wakeUp, () => this.#enqueue(wakeUp));
-    const others = sending.filter(({ delivery }) => !this.#open.has(delivery));
-    const young = others.filter((each) => !this.#isLost(each));
-    for (const attempt of others.filter((each) => this.#isLost(each))) {
-      if (this.#stopped) break;
-      await this.#tellFault(attempt, () => this.#persist(() => recordLost(this.#deps, attempt)));
-    }
-    return Math.min(SWEEP_MS, ...young.map((each) => this.#lostInMs(each)));
-  }
-
-  #isLost(attempt: RecordedAttempt): boolean {
-    return this.#lostInMs(attempt) <= 0;
-  }
-
-  /** Another process may still be at it while it is young, on either side of now: clocks differ. */
-  #lostInMs({ project, delivery, startedMs }: RecordedAttempt): number {
-    const { clock, host } = this.#deps;
-    const view = host.view(project);
-    const context = view.instance('delivery', delivery)?.context as unknown as DeliveryContext;
-    const lostAfterMs = ATTEMPT_MS[kindOf(view, context)] + LOST_GRACE_MS;
-    return lostAfterMs - Math.abs(clock.now() - startedMs);
-  }
-
-  async #tellFault({ delivery }: WakeUp, work: () => void | Promise<void>): Promise<void> {
-    try {
-      await work();
-    } catch (error) {
-      this.#deps.onFault(`taking up ${delivery}`, error);
-    }
-  }
-
   /**
    * A body is kept for attempts to come: with the delivery's end, whatever ended it, it goes. So
    * does the lane of a destination.
@@ -294,26 +241,17 @@ export class Deliverer {
     const nowMs = this.#deps.clock.elapsed();
     for (const { machine, instance, final, to } of decisions.flatMap(({ steps }) => steps)) {
       if (machine === 'delivery' && final) this.#discards.add(instance);
-      if (machine === 'alertRule' && to === 'active') this.#releaseHeld();
+      if (machine === 'alertRule' && to === 'active') this.#sweeps.release();
       if (machine === 'destination' && final) this.#lanes.retire(project, instance, nowMs);
     }
   }
 
-  /** Sweeps soon; after the sweep under way, if there is one. */
-  #releaseHeld(): void {
-    if (!this.#isHolding) return;
-    this.#isHolding = false;
-    this.#isReleased = true;
-    if (!this.#cancelSweep) return;
-    this.#cancelSweep();
-    this.#sweepAfter(0);
-  }
-
   /** Bodies of deliveries that ended while nobody looked. */
-  #discardLeftOver(): void {
+  async #discardLeftOver(): Promise<void> {
     const { contents, host, onFault } = this.#deps;
     try {
       for (const id of contents.stored()) {
+        await this.#turns.breathe();
         if (host.findInstance('delivery', id)?.final) this.#discards.add(id);
       }
     } catch (error) {
