@@ -53,7 +53,7 @@ export interface Enrolments {
   /**
    * A token for the agent of a VM, known or yet to be made; one offered before is of no use any
    * more, an agent that is there goes on until the next comes. INVALID_FIELD (data center missing,
-   * or not the VM's), INVALID_STATE (none with expanded monitoring).
+   * or not the VM's), INVALID_STATE (none with expanded monitoring, or a VM that was retired).
    */
   offer(request: OfferEnrolment): Promise<OfferedEnrolment>;
   /** Ends expanded monitoring: token and key at once. Harmless when it is off. NOT_FOUND. */
@@ -100,7 +100,9 @@ async function offer(deps: EnrolmentsDeps, request: OfferEnrolment): Promise<Off
   const { answer, replayed } = await deps.host.submit({
     ...submission(request),
     decide(draft) {
-      const datacenter = datacenterFor(deps, vmBody(draft, vm), request.datacenter);
+      const known = vmBody(draft, vm);
+      if (known?.retiredMs !== undefined) throw retiredVm(vm);
+      const datacenter = datacenterFor(deps, known, request.datacenter);
       const facts = { at: draft.at, tokenHash: minted.hash, datacenter, by: by.name };
       if (!draft.instance('enrolment', id)) draft.start('enrolment', id, { ...facts, project, vm });
       else draft.send('enrolment', id, { type: 'offered', ...facts });
@@ -164,6 +166,13 @@ async function enrol(
 
 function submission({ project, by, request }: IdentityChange) {
   return { project, by, ...(request && { request }) };
+}
+
+function retiredVm(vm: string): Refusal {
+  return new Refusal(
+    'INVALID_STATE',
+    `The VM ${vm} was retired: it can be enrolled once a collector reports it again`,
+  );
 }
 
 /** The VM is no more: its agent's key and any token end, in the decision that retires it. */

@@ -143,3 +143,34 @@ t.test('What cannot be meant by RetireVms is refused', async (t) => {
   });
   t.equal(body.vms.length, 1, 'nothing was retired');
 });
+
+t.test('The key of an agent ends with its VM', async (t) => {
+  const world = await startRpcWorld(t);
+  const owner = await world.signedInAs('demo', 'OWNER');
+  await write(world, row('vm-1'));
+  const vmName = `${PROJECT}/vms/vm-1`;
+  const enrol = () =>
+    world.call(
+      'EnrolVm',
+      { vmName, requestId: randomUUID(), datacenter: 'DC-1' },
+      { person: owner },
+    );
+  const { enrolmentToken } = (await enrol()).body;
+  const { key } = (await world.call('EnrolAgent', { enrolmentToken, system: 'x' }, { key: null }))
+    .body;
+  const rows = [{ ...row('vm-1', 1), values: [{ series: 'svc_vm_load1', value: 1 }], state: 0 }];
+  const send = () => world.call('WriteSamples', { projectName: PROJECT, rows }, { key });
+  t.match(await send(), { status: 200, body: { accepted: '1' } });
+  const refused = await world.call('RetireVms', retirement('vm-1'), { key });
+  t.match(refused, { reason: 'MISSING_CAPABILITY' }, 'which is not its own to end');
+  const second = (await enrol()).body.enrolmentToken;
+
+  await world.call('RetireVms', retirement('vm-1'), { key: world.keys.collector });
+  t.match(await send(), { status: 401, reason: 'CREDENTIAL_REVOKED' });
+  const late = { enrolmentToken: second, system: 'x' };
+  t.match(await world.call('EnrolAgent', late, { key: null }), { status: 401 }, 'nor a token');
+  t.match(await enrol(), { status: 400, reason: 'INVALID_STATE' });
+  await world.clock.advance(30_000);
+  await write(world, row('vm-1', 30_000));
+  t.match(await enrol(), { status: 200 }, 'a VM anew may have an agent anew');
+});
