@@ -43,7 +43,10 @@ export async function startReceiver(scope: Scope): Promise<Receiver> {
     clear: () => told.clear(),
   };
   const server = createServer(async (request, response) => {
-    const message = JSON.parse(await text(request)) as OurMessage & AlertmanagerMessage;
+    // A sender that is killed breaks off in the middle: that message has not arrived.
+    const body = await text(request).catch(() => undefined);
+    if (body === undefined) return;
+    const message = JSON.parse(body) as OurMessage & AlertmanagerMessage;
     const atMs = performance.now();
     for (const vm of vmsOf(message)) {
       told.set(vm, (told.get(vm) ?? 0) + 1);

@@ -141,6 +141,7 @@ alerting: { alertmanagers: [{ static_configs: [{ targets: ['${target}'] }] }] }
     ],
     readyUrl: `${origin}/-/ready`,
   });
+  await knowsAlertmanager(origin);
   return {
     name: 'Prometheus, Alertmanager',
     write: (vms, ratio) => remoteWrite(origin, vms, ratio),
@@ -151,6 +152,17 @@ alerting: { alertmanagers: [{ static_configs: [{ targets: ['${target}'] }] }] }
     },
     cpuSeconds: () => prometheus.cpuSeconds() + alertmanager.cpuSeconds(),
   };
+}
+
+/** Its discovery takes some seconds, and what fires before is told after a minute only. */
+async function knowsAlertmanager(origin: string): Promise<void> {
+  for (let tries = 0; tries < 300; tries++) {
+    const answer = await fetch(`${origin}/api/v1/alertmanagers`);
+    const { data } = (await answer.json()) as { data: { activeAlertmanagers: unknown[] } };
+    if (data.activeAlertmanagers.length > 0) return;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  throw new Error('Prometheus has not found its Alertmanager in 30 s');
 }
 
 export async function startVmalertStack(
