@@ -4,6 +4,7 @@
  * certificate. All on the loopback; what they get is verified by three independent ways.
  */
 import { createHmac } from 'node:crypto';
+import { createSocket } from 'node:dgram';
 import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:https';
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
@@ -12,7 +13,7 @@ import t, { type Test } from 'tap';
 import type { AttemptOutcome } from '../../actors/notifier-port.ts';
 import { AddressGuard } from '../../src/notifiers/http/address-guard.ts';
 import { createHttpExchange } from '../../src/notifiers/http/exchange.ts';
-import type { Resolve } from '../../src/notifiers/http/guarded-agent.ts';
+import { createResolve, type Resolve } from '../../src/notifiers/http/resolve.ts';
 import { createWebhookSender } from '../../src/notifiers/webhook/sender.ts';
 import { formatSecret } from '../../src/notifiers/webhook/signature.ts';
 import { systemClock } from '../../streams/clock.ts';
@@ -245,7 +246,7 @@ t.test('a port that speaks no TLS has not been told', async (t) => {
   t.match(outcome, { kind: 'failed', unknown: false });
 });
 
-t.test('a body of more than 1 MiB is a fault of ours and is not sent', async (t) => {
+t.test('Webhook body bound: 1 MiB, more is a fault of ours and is not sent', async (t) => {
   const { counts, port } = await startReceiver(t);
   const guard = new AddressGuard({ hosts: ['127.0.0.1'], http: false });
   const exchange = createHttpExchange({ clock: systemClock, guard, ca });
@@ -257,4 +258,56 @@ t.test('a body of more than 1 MiB is a fault of ours and is not sent', async (t)
   await t.rejects(large, /more than 1 MiB/);
   await exchange.close();
   t.equal(counts.connections, 0);
+});
+
+t.test('endpoints that hang delay no other one on the same host', async (t) => {
+  const { got, port } = await startReceiver(t);
+  const { send } = openSender(t);
+  const hanging = Array.from({ length: 40 }, () =>
+    send(`https://hooks.lab:${port()}/hang`, { deadlineMs: 1_500 }),
+  );
+  while (got.length < 40) await new Promise((resolve) => setTimeout(resolve, 10));
+  t.match(await send(`https://hooks.lab:${port()}/204`, { deadlineMs: 1_000 }), {
+    kind: 'accepted',
+  });
+  t.match(await Promise.all(hanging), Array(40).fill({ kind: 'failed', unknown: true }));
+});
+
+/** A name server on the loopback: `there.example` is at 192.0.2.7, `hang.example` gets no answer. */
+async function startNameServer(t: Test): Promise<string> {
+  const server = createSocket('udp4');
+  server.on('message', (query, { port, address }) => {
+    const name = query.subarray(12).toString('latin1');
+    if (name.includes('hang')) return;
+    const isA = query.readUInt16BE(query.indexOf(0, 12) + 1) === 1;
+    const question = query.subarray(12, query.indexOf(0, 12) + 5);
+    const head = Buffer.from(query.subarray(0, 12));
+    const found = isA && name.includes('there') ? 1 : 0;
+    // Answer, recursion available; 3 = there is no such name.
+    head.writeUInt16BE(name.includes('there') ? 0x81_80 : 0x81_83, 2);
+    for (const [place, count] of [1, found, 0, 0].entries())
+      head.writeUInt16BE(count, 4 + 2 * place);
+    const record = Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 192, 0, 2, 7]);
+    server.send(Buffer.concat([head, question, ...(found ? [record] : [])]), port, address);
+  });
+  await new Promise<void>((resolve) => server.bind(0, '127.0.0.1', resolve));
+  t.teardown(() => server.close());
+  return `127.0.0.1:${server.address().port}`;
+}
+
+t.test('names whose servers never answer delay no other name', async (t) => {
+  const servers = [await startNameServer(t)];
+  const resolve = createResolve({ isAllowedName: (host) => host === 'localhost', servers });
+  const ask = (host: string) =>
+    new Promise<unknown>((told) =>
+      resolve(host, (error, addresses) => told(error?.code ?? addresses)),
+    );
+  const startedMs = systemClock.elapsed();
+  const hanging = Array.from({ length: 16 }, (_, i) => ask(`hang.${i}.example`));
+  t.same(await ask('there.example'), [{ address: '192.0.2.7', family: 4 }]);
+  t.equal(await ask('nowhere.example'), 'ENOTFOUND');
+  t.match(await ask('localhost'), [{ family: Number }], 'as the system knows it');
+  t.ok(systemClock.elapsed() - startedMs < 600, 'before one of the others had its first try');
+  t.same(new Set(await Promise.all(hanging)), new Set(['ETIMEOUT']));
+  t.ok(systemClock.elapsed() - startedMs < 3_500, 'within the time of a connection');
 });

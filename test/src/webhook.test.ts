@@ -10,7 +10,7 @@ import t from 'tap';
 import type { AttemptOutcome, Channel } from '../../actors/notifier-port.ts';
 import { AddressGuard, isPublicAddress } from '../../src/notifiers/http/address-guard.ts';
 import { createHttpExchange, type HttpExchangeDeps } from '../../src/notifiers/http/exchange.ts';
-import type { Resolve } from '../../src/notifiers/http/guarded-agent.ts';
+import type { Resolve } from '../../src/notifiers/http/resolve.ts';
 import { createWebhookSender } from '../../src/notifiers/webhook/sender.ts';
 import { formatSecret, signatureHeaders } from '../../src/notifiers/webhook/signature.ts';
 import { systemClock } from '../../streams/clock.ts';

@@ -56,6 +56,11 @@ export class AddressGuard {
     return this.#isExemptHost(hostOf(url));
   }
 
+  /** Is this host name, not an address, one that the operator allows? */
+  isAllowedName(host: string): boolean {
+    return this.#names.has(host.toLowerCase());
+  }
+
   #allow(entry: string): void {
     const [address = '', prefix] = entry.split('/');
     const family = isIP(address);
@@ -71,7 +76,7 @@ export class AddressGuard {
   }
 
   #isExemptHost(host: string): boolean {
-    return isIP(host) === 0 ? this.#names.has(host.toLowerCase()) : this.#isExemptAddress(host);
+    return isIP(host) === 0 ? this.isAllowedName(host) : this.#isExemptAddress(host);
   }
 
   #isExemptAddress(address: string): boolean {

@@ -2,22 +2,14 @@
  * The agent through which all that is sent by HTTP goes: it connects within 3 s, only where every
  * resolved address and the socket's own pass the guard, and follows no redirect.
  */
-import { lookup as dnsLookup, type LookupAddress } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import { Agent, buildConnector } from 'undici';
 import type { AddressGuard } from './address-guard.ts';
+import { createResolve, type Resolve } from './resolve.ts';
 
 const CONNECT_MS = 3_000;
-/** To one origin; the deliverer opens fewer for one destination. */
-const CONNECTIONS = 16;
 const KEEP_ALIVE_MS = 10_000;
 const HEADER_BYTES_MAX = 16 * 1024;
-
-/** How names become addresses: the system's resolver, or a table in tests. */
-export type Resolve = (
-  host: string,
-  done: (error: NodeJS.ErrnoException | null, addresses: readonly LookupAddress[]) => void,
-) => void;
 
 export interface GuardedAgentDeps {
   readonly guard: AddressGuard;
@@ -41,8 +33,9 @@ export class RefusedAddress extends Error {
 export function createGuardedAgent(deps: GuardedAgentDeps): Agent {
   return new Agent({
     connect: guardedConnector(deps),
+    // As many connections to one origin as there are attempts, which the deliverer bounds: a limit
+    // here would let one tenant's hanging endpoint delay another's on the same host.
     pipelining: 1,
-    connections: CONNECTIONS,
     keepAliveTimeout: KEEP_ALIVE_MS,
     maxHeaderSize: HEADER_BYTES_MAX,
   });
@@ -50,7 +43,7 @@ export function createGuardedAgent(deps: GuardedAgentDeps): Agent {
 
 function guardedConnector({
   guard,
-  resolve = resolveAll,
+  resolve = createResolve({ isAllowedName: (host) => guard.isAllowedName(host) }),
   onRefusedAddress,
   ca,
 }: GuardedAgentDeps): buildConnector.connector {
@@ -91,5 +84,3 @@ function guardedConnector({
 function noAddress(host: string): NodeJS.ErrnoException {
   return Object.assign(new Error(`${host} has no address`), { code: 'ENOTFOUND' });
 }
-
-const resolveAll: Resolve = (host, done) => dnsLookup(host, { all: true }, done);
