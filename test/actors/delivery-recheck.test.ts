@@ -63,6 +63,53 @@ t.test('what stopped being true while it waited is not sent, with the reason', a
   }
 });
 
+t.test('nor what its retired VM, or a rule that names another destination, leaves', async (t) => {
+  const cases: Readonly<Record<string, (world: DeliveryWorld) => Promise<unknown>>> = {
+    VM_DELETED: ({ host, clock }) =>
+      host.submit({
+        ...{ project: PROJECT, by },
+        decide(draft) {
+          const body = { displayName: 'One', retiredMs: clock.now() };
+          draft.putRecord({ kind: 'vm', id: 'vm-1', body });
+        },
+      }),
+    RULE_CHANGED: async ({ addDestination, putInForce }) =>
+      putInForce({ destinationNames: [await addDestination()] }),
+  };
+  for (const [reason, happen] of Object.entries(cases)) {
+    const world = await delivering(t);
+    world.notifier.answer = () => failed();
+    await world.fire(['vm-1']);
+    await world.until('it waits', () => only(world).value === 'waiting');
+    await happen(world);
+    await world.pass(7_000, 500);
+    t.match(only(world), { value: 'suppressed', reason });
+    t.equal(world.notifier.requests.length, 1, reason);
+  }
+});
+
+t.test(
+  'while its version is to be applied a rule tells nobody, and afterwards at once',
+  async (t) => {
+    const world = await openDeliveryWorld(t);
+    const hook = await world.addDestination();
+    await world.putInForce({ destinationNames: [hook] });
+    await world.fire(['vm-1']);
+    await world.saveRule({ displayName: 'Renamed', destinationNames: [hook] });
+    world.startTimers();
+    world.startDeliverer();
+    await world.pass(120_000, 5_000);
+    t.equal(only(world).value, 'queued');
+    await world.host.submit({
+      ...{ project: PROJECT, by },
+      decide: (draft) =>
+        draft.send('alertRule', RULE, { type: 'applied', at: draft.at, version: 2 }).changed,
+    });
+    await world.pass(100, 100);
+    t.equal(only(world).value, 'sent');
+  },
+);
+
 t.test('after a snooze people are told once, if it still fires', async (t) => {
   const world = await delivering(t);
   await world.fire(['vm-1']);
@@ -107,7 +154,7 @@ t.test(
   },
 );
 
-t.test('recovered before the first attempt: neither message is sent', async (t) => {
+t.test('case 21: recovered before the first attempt, neither message is sent', async (t) => {
   const world = await openDeliveryWorld(t);
   await world.putInForce({ destinationNames: [await world.addDestination()] });
   await world.fire(['vm-1']);
@@ -118,29 +165,26 @@ t.test('recovered before the first attempt: neither message is sent', async (t) 
   t.same(world.notifier.requests, []);
 });
 
-t.test(
-  'an unknown outcome may have been read: the recovery is sent, the firing no more',
-  async (t) => {
-    const world = await delivering(t);
-    world.notifier.answer = () => failed({ unknown: true });
-    await world.fire(['vm-1']);
-    await world.until('it waits', () => only(world).value === 'waiting');
-    world.notifier.answer = () => accepted;
-    await world.recover(['vm-1']);
-    await world.pass(7_000, 500);
-    t.same(world.notifier.events(), ['incident.firing of vm-1', 'incident.recovered of vm-1']);
-    t.same(
-      world
-        .deliveries()
-        .map(({ event, value }) => [event, value])
-        .sort(),
-      [
-        ['FIRING', 'suppressed'],
-        ['RECOVERED', 'sent'],
-      ],
-    );
-  },
-);
+t.test('case 21: after an unknown outcome the recovery is sent, the firing no more', async (t) => {
+  const world = await delivering(t);
+  world.notifier.answer = () => failed({ unknown: true });
+  await world.fire(['vm-1']);
+  await world.until('it waits', () => only(world).value === 'waiting');
+  world.notifier.answer = () => accepted;
+  await world.recover(['vm-1']);
+  await world.pass(7_000, 500);
+  t.same(world.notifier.events(), ['incident.firing of vm-1', 'incident.recovered of vm-1']);
+  t.same(
+    world
+      .deliveries()
+      .map(({ event, value }) => [event, value])
+      .sort(),
+    [
+      ['FIRING', 'suppressed'],
+      ['RECOVERED', 'sent'],
+    ],
+  );
+});
 
 t.test('a recovery never overtakes its firing, nor follows one that did not arrive', async (t) => {
   for (const [outcome, events] of [
@@ -162,18 +206,21 @@ t.test('a recovery never overtakes its firing, nor follows one that did not arri
   }
 });
 
-t.test('the recovery goes to those who were told, whoever the rule names by then', async (t) => {
-  const world = await delivering(t);
-  const other = await world.addDestination();
-  await world.fire(['vm-1']);
-  await world.until('it is told', () => world.notifier.requests.length === 1);
-  await world.putInForce({ destinationNames: [other] });
-  await world.recover(['vm-1']);
-  await world.until('it is told', () => world.live('delivery').length === 0);
-  const [firing, recovered] = world.notifier.requests;
-  t.equal(world.notifier.requests.length, 2);
-  t.match(recovered, { event: 'incident.recovered', target: firing?.target });
-});
+t.test(
+  'case 21: the recovery goes to those who were told, whoever the rule names by then',
+  async (t) => {
+    const world = await delivering(t);
+    const other = await world.addDestination();
+    await world.fire(['vm-1']);
+    await world.until('it is told', () => world.notifier.requests.length === 1);
+    await world.putInForce({ destinationNames: [other] });
+    await world.recover(['vm-1']);
+    await world.until('it is told', () => world.live('delivery').length === 0);
+    const [firing, recovered] = world.notifier.requests;
+    t.equal(world.notifier.requests.length, 2);
+    t.match(recovered, { event: 'incident.recovered', target: firing?.target });
+  },
+);
 
 t.test('410 ends the delivery and pauses the destination', async (t) => {
   const world = await delivering(t);
