@@ -105,6 +105,7 @@ export class CensusTaker {
       }
     }
     for (const state of this.#states.values()) {
+      state.isReplaying = false;
       this.#fleet.adopt(state.outages?.values() ?? []);
       for (const project of state.projects.keys()) know(state, this.#fleet.lastOf(project));
     }

@@ -151,7 +151,9 @@ export class Evaluator implements EvaluatorView {
     if (rules.length + firing.length + retired.length === 0) return;
     const partition = partitionOf(project);
     const known = { ...seed, observed: [...this.#census.lastOf(project)] };
-    this.#states.set(partition, createState(known, this.#states.get(partition)));
+    const state = createState(known, this.#states.get(partition));
+    state.isReplaying = true;
+    this.#states.set(partition, state);
   }
 
   #take(placed: PlacedEntry, signal: AbortSignal): Promise<void> {

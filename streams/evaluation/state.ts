@@ -125,6 +125,11 @@ export interface EvaluationState {
   /** Ticks have come without a break since then: silence before it proves nothing. */
   listeningSinceMs: number;
   lastTickMs: number;
+  /**
+   * The log is being read again, and rows may be further than it has come: the time of a tick, by a
+   * clock that may have been wrong, does not tell. Set by whoever reads, until all of it is read.
+   */
+  isReplaying: boolean;
   /** When silent VMs were last looked for, Unix ms. */
   lastSweepMs: number;
 }
@@ -159,6 +164,7 @@ export function emptyState(): EvaluationState {
     nowMs: Number.NEGATIVE_INFINITY,
     listeningSinceMs: Number.POSITIVE_INFINITY,
     lastTickMs: Number.NEGATIVE_INFINITY,
+    isReplaying: false,
     lastSweepMs: Number.NEGATIVE_INFINITY,
   };
 }

@@ -61,6 +61,7 @@ export function tellStopped({ lanes, facts }: WatchedVm): Edge[] {
 function missingAt(state: EvaluationState, instance: Instance, atMs: number): Edge | undefined {
   const { lane, decided, rule } = instance;
   // What rows have may still be to come in the log, until its time is over for sure.
+  if (decided && state.isReplaying) return undefined;
   if (decided && atMs <= decidedThroughMs(decided) + GAP_TOLERANCE_MS) return undefined;
   if (lane.vm === '') return undefined;
   const facts = factsOf(projectFacts(state, rule.rule.project), lane.vm);
