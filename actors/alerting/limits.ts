@@ -15,10 +15,10 @@ export interface ProjectLimits {
 }
 
 /** Interface, section 8. */
-export const DEFAULT_LIMITS: ProjectLimits = { rules: 20, destinations: 5, instances: 10_000 };
+const DEFAULT_LIMITS: ProjectLimits = { rules: 20, destinations: 5, instances: 10_000 };
 
 /** What an operator may set at most: what one partition's evaluator and one page are made for. */
-export const LIMITS_MAX: ProjectLimits = { rules: 1_000, destinations: 100, instances: 200_000 };
+const LIMITS_MAX: ProjectLimits = { rules: 1_000, destinations: 100, instances: 200_000 };
 
 export const LIMITS_KIND = 'projectLimits';
 const ID = 'limits';

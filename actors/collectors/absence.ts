@@ -5,7 +5,7 @@
 import type { Clock } from '../../streams/clock.ts';
 
 /** Between the first complete listing without a VM and the one that proves it gone, ms. */
-export const ABSENT_MS = 60_000;
+const ABSENT_MS = 60_000;
 
 export class Absences {
   readonly #clock: Clock;
