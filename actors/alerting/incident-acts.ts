@@ -11,9 +11,9 @@ import type { IncidentBody } from './incident.ts';
 import type { RequestKey } from './port.ts';
 
 /** A snooze ends so long from now at the latest, ms (api.md, SnoozeIncident). */
-export const SNOOZE_MS_MAX = 7 * 86_400_000;
+const SNOOZE_MS_MAX = 7 * 86_400_000;
 /** Characters of a note. */
-export const NOTE_CHARACTERS_MAX = 1_000;
+const NOTE_CHARACTERS_MAX = 1_000;
 
 export interface IncidentAct {
   /** Project id. */

@@ -3,6 +3,7 @@
  * again over history leads to the same; and all of it in words. Reads alone.
  */
 import type { MessageInitShape } from '@bufbuild/protobuf';
+import type { IncidentHeldVmsBody } from '../../actors/alerting/edges.ts';
 import type { IncidentBody, IncidentWindowBody } from '../../actors/alerting/incident.ts';
 import type { ProjectView } from '../../actors/host-port.ts';
 import type { Clock } from '../../streams/clock.ts';
@@ -55,6 +56,7 @@ export async function explain(
       ...{ rule, window, firedObservedMs, vm: incident.vm, labels: incident.labels },
       heldVms: heldVmsOf(view, incident.id).slice(0, HELD_MAX),
       startedMs: incident.startedMs,
+      firedMs: incident.firedMs,
       retainedFromMs: clock.now() - RETENTION_MS,
     },
     signal,
@@ -80,9 +82,8 @@ export async function explain(
 
 /** VMs of a data center's condition, as stored when it fired; empty for any other. */
 export function heldVmsOf(view: ProjectView, incident: string): readonly string[] {
-  // Written by the decision that fired it.
-  const held = view.record('incidentHeldVms', incident)?.body as
-    | { vms?: readonly string[] }
+  const held = view.record('incidentHeldVms', incident)?.body as unknown as
+    | IncidentHeldVmsBody
     | undefined;
   return held?.vms ?? [];
 }

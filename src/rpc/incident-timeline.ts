@@ -19,7 +19,7 @@ import { nameOf } from './resource-name.ts';
 import type { ToldActor } from './transition-messages.ts';
 
 /** Entries of one timeline; a longer one shows so many of its begin, and the rest of its end. */
-export const TIMELINE_MAX = 500;
+const TIMELINE_MAX = 500;
 const BEGIN = 100;
 const END = TIMELINE_MAX - BEGIN - 1;
 

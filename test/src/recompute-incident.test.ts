@@ -52,7 +52,7 @@ function recompute(
 ) {
   const call = {
     ...{ rule, startedMs, window, vm: key.vm, labels: key.labels, heldVms: held?.vms ?? [] },
-    ...{ firedObservedMs: observedMs ?? atMs, retainedFromMs: 0 },
+    ...{ firedObservedMs: observedMs ?? atMs, firedMs: atMs, retainedFromMs: 0 },
   };
   return recomputeIncident(view, call, isCancelled);
 }

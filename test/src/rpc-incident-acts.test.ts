@@ -325,7 +325,7 @@ t.test('A data center’s incident is explained as far as it can be', async (t) 
     window: [],
     recomputation: {
       status: 'AGREES',
-      detail: 'Nothing is stored of 2 of its silent VMs in its time',
+      detail: 'Nothing is stored of 2 of its silent VMs in the 90 s before it was decided',
     },
     summary: /^2 VMs of data center DC-1, silent together, had not been heard for 2 min at/,
   });

@@ -30,6 +30,8 @@ export interface RecomputeCall {
   readonly heldVms: readonly string[];
   readonly startedMs: number;
   readonly firedObservedMs: number;
+  /** When it was decided. */
+  readonly firedMs: number;
   readonly window: readonly ObservedValue[];
   /** Nothing older is in history. */
   readonly retainedFromMs: number;
@@ -144,25 +146,27 @@ function gapBefore(columns: VmColumns, startedMs: number): { observedMs: number 
   return undefined;
 }
 
-/** Of silence of many: was none of them heard while it lasted? */
+/** Of silence of many: was each of them silent when it was decided? */
 function recomputeDatacenter(
   history: Reader,
   call: RecomputeCall,
   isCancelled: () => boolean,
 ): Recomputation {
-  const { rule, heldVms, startedMs, firedObservedMs } = call;
+  const { rule, heldVms, startedMs, firedMs } = call;
   if (heldVms.length === 0) {
     return { status: 'NOT_POSSIBLE', detail: 'Which VMs were silent is not known any more' };
   }
   const heard = heldVms.filter((vm) => {
     if (isCancelled()) throw new ReadCancelled();
-    const range = { fromMs: startedMs, toMs: firedObservedMs };
+    const range = { fromMs: firedMs - GAP_TOLERANCE_MS + 1, toMs: firedMs };
     return history.read({ project: rule.project, vm, ...range }, isCancelled).timesMs.length > 0;
   });
+  const tolerance = duration(GAP_TOLERANCE_MS / 1000);
+  const before = `the ${tolerance} before it was decided`;
   const looked = `${heldVms.length} of its silent VMs`;
   if (heard.length === 0) {
-    return { status: 'AGREES', detail: `Nothing is stored of ${looked} in its time`, startedMs };
+    return { status: 'AGREES', detail: `Nothing is stored of ${looked} in ${before}`, startedMs };
   }
-  const detail = `Of ${looked} ${heard.length} have stored samples of its time, which came later`;
+  const detail = `Of ${looked} ${heard.length} have stored samples of ${before}`;
   return { status: 'DIFFERS', detail };
 }
