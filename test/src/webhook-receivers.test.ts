@@ -6,6 +6,7 @@
 import { createHmac } from 'node:crypto';
 import { createSocket } from 'node:dgram';
 import { readFileSync } from 'node:fs';
+import { createSecureServer } from 'node:http2';
 import { createServer, type Server } from 'node:https';
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
 import { setImmediate as immediate } from 'node:timers/promises';
@@ -273,6 +274,38 @@ t.test('endpoints that hang delay no other one on the same host', async (t) => {
     kind: 'accepted',
   });
   t.match(await Promise.all(hanging), Array(40).fill({ kind: 'failed', unknown: true }));
+});
+
+t.test('a receiver that speaks HTTP/2 alone is bounded as the others are', async (t) => {
+  let written = 0;
+  const server = createSecureServer({ key, cert: file('receiver.pem') }, (request, response) => {
+    if (request.url === '/hang') return;
+    if (request.url !== '/endless') {
+      response.writeHead(204).end();
+      return;
+    }
+    response.on('error', () => {});
+    response.writeHead(500);
+    const pour = (): void => {
+      while (!response.stream.destroyed && written < 2 ** 28) {
+        written += 65_536;
+        if (!response.write('x'.repeat(65_536))) {
+          response.once('drain', pour);
+          return;
+        }
+      }
+    };
+    pour();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => server.close());
+  const { send } = openSender(t);
+  const url = `https://hooks.lab:${(server.address() as AddressInfo).port}`;
+  const hanging = send(`${url}/hang`, { deadlineMs: 500 });
+  t.match(await send(`${url}/endless`), { kind: 'failed', excerpt: /^x{4096}$/ });
+  t.ok(written < 2 ** 24, `it got rid of ${written} bytes`);
+  t.match(await send(`${url}/ok`), { kind: 'accepted', httpStatus: 204 }, 'beside one that hangs');
+  t.match(await hanging, { kind: 'failed', unknown: true });
 });
 
 /** A name server on the loopback: `there.example` is at 192.0.2.7, `hang.example` gets no answer. */

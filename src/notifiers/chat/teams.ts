@@ -31,8 +31,9 @@ export function renderTeams(message: Message): ChatBody {
         type: 'FactSet',
         facts: [
           ...facts.map(({ name, value }) => ({
-            title: fit(name, NAME_MAX),
-            value: fit(value, VALUE_MAX),
+            // A fact without a text is not shown, or shown as a broken one.
+            title: fit(name, NAME_MAX) || '–',
+            value: fit(value, VALUE_MAX) || '–',
           })),
           ...rest,
         ],
