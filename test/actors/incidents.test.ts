@@ -69,12 +69,15 @@ t.test('Firing incident, Acknowledge: still firing; it records attention only', 
     t.same(world.notifier.events(), ['incident.firing of vm-1', ...reminders]);
     t.match(world.incidents(), [{ repeats: 2, acknowledged }]);
   });
-  await t.test('it ends with the incident: the next one is not acknowledged', async (t) => {
-    await world.recover(['vm-1']);
-    t.match(world.incidents(), [{ state: 'RECOVERED', acknowledged }]);
-    await world.fire(['vm-1']);
-    t.match(world.incidents().at(-1), { state: 'FIRING', acknowledged: null });
-  });
+  await t.test(
+    'case 20: it ends with the incident, the next one is not acknowledged',
+    async (t) => {
+      await world.recover(['vm-1']);
+      t.match(world.incidents(), [{ state: 'RECOVERED', acknowledged }]);
+      await world.fire(['vm-1']);
+      t.match(world.incidents().at(-1), { state: 'FIRING', acknowledged: null });
+    },
+  );
   await t.test('an exact resend does nothing twice; another body is refused', async (t) => {
     const act = { ...about(), note: 'once' };
     const first = await acts.acknowledge(act);
@@ -82,6 +85,19 @@ t.test('Firing incident, Acknowledge: still firing; it records attention only', 
     const other = { ...act, request: { ...act.request, fingerprint: 'another' } };
     await t.rejects(acts.acknowledge(other), { name: 'Refusal', reason: 'REQUEST_ID_REUSED' });
   });
+});
+
+t.test('In-app incidents work without external destinations', async (t) => {
+  const world = await openDeliveryWorld(t);
+  await world.putInForce({ destinationNames: [] });
+  world.startDeliverer();
+  await world.fire(['vm-1']);
+  await world.settle();
+  t.match(world.incidents(), [{ state: 'FIRING', vm: 'vm-1' }]);
+  await world.recover(['vm-1']);
+  await world.settle();
+  t.match(world.incidents(), [{ state: 'RECOVERED', vm: 'vm-1' }]);
+  t.same([world.deliveries(), world.notifier.requests], [[], []]);
 });
 
 t.test('Only a firing incident is acknowledged or snoozed', async (t) => {
@@ -136,7 +152,7 @@ t.test('Firing incident, Snooze: still evaluated; notifications are suppressed',
     await world.pass(9 * MINUTE, MINUTE);
     t.same(world.notifier.events(), ['incident.firing of vm-1']);
   });
-  await t.test('20: at its end the state is rechecked and people are told once', async (t) => {
+  await t.test('case 20: at its end the state is rechecked and people are told once', async (t) => {
     await world.pass(MINUTE);
     t.same(world.notifier.events(), ['incident.firing of vm-1', 'incident.repeated of vm-1']);
     t.match(world.incidents(), [{ state: 'FIRING', snoozedUntilMs: null, repeats: 1 }]);
@@ -202,28 +218,31 @@ t.test('Another snooze is another end', async (t) => {
   t.equal(world.notifier.requests.length, 2);
 });
 
-t.test('Snooze and reminders are kept in the database: a restart changes neither', async (t) => {
-  const folder = t.testdir();
-  const clock = new VirtualClock(START_MS);
-  await t.test('before', async (t) => {
-    const world = await openDeliveryWorld(t, { folder, clock });
-    const { snooze } = await firing(world, { repeatIntervalSeconds: 3600 });
-    await world.fire(['vm-2']);
-    await snooze(10 * MINUTE);
-    t.equal(world.incidents().filter(({ snoozedUntilMs }) => snoozedUntilMs !== null).length, 1);
-  });
-  await t.test('after', async (t) => {
-    const world = await openDeliveryWorld(t, { folder, clock });
-    const reminders = () =>
-      world.notifier.events().filter((event) => event.startsWith('incident.repeated'));
-    world.startTimers();
-    world.startDeliverer();
-    await world.pass(10 * MINUTE, MINUTE);
-    t.equal(reminders().length, 1, 'the snooze has ended at its time');
-    await world.pass(50 * MINUTE, 5 * MINUTE);
-    t.equal(reminders().length, 2, 'the other one is reminded after its interval');
-  });
-});
+t.test(
+  'case 20: snooze and reminders are kept in the database, a restart changes neither',
+  async (t) => {
+    const folder = t.testdir();
+    const clock = new VirtualClock(START_MS);
+    await t.test('before', async (t) => {
+      const world = await openDeliveryWorld(t, { folder, clock });
+      const { snooze } = await firing(world, { repeatIntervalSeconds: 3600 });
+      await world.fire(['vm-2']);
+      await snooze(10 * MINUTE);
+      t.equal(world.incidents().filter(({ snoozedUntilMs }) => snoozedUntilMs !== null).length, 1);
+    });
+    await t.test('after', async (t) => {
+      const world = await openDeliveryWorld(t, { folder, clock });
+      const reminders = () =>
+        world.notifier.events().filter((event) => event.startsWith('incident.repeated'));
+      world.startTimers();
+      world.startDeliverer();
+      await world.pass(10 * MINUTE, MINUTE);
+      t.equal(reminders().length, 1, 'the snooze has ended at its time');
+      await world.pass(50 * MINUTE, 5 * MINUTE);
+      t.equal(reminders().length, 2, 'the other one is reminded after its interval');
+    });
+  },
+);
 
 t.test('Firing incident, Missing data or evaluator error: no change', async (t) => {
   const world = await delivering(t);

@@ -134,12 +134,15 @@ t.test(
   },
 );
 
-t.test('ciVerification: 30 minutes from its start, whatever is observed meanwhile', async (t) => {
-  const open = walked('ciVerification').rows.filter(({ final }) => !final);
-  t.ok(open.some(({ value }) => value === 'observed'));
-  for (const { timers } of open) t.same([...timers.values()], [START + CI_VERIFICATION_MS]);
-  t.same(brief(changing('ciVerification', ['expiresMs', 'codeHash', 'audience'])), []);
-});
+t.test(
+  'Workflow verification validity: 30 minutes from its start, whatever is observed',
+  async (t) => {
+    const open = walked('ciVerification').rows.filter(({ final }) => !final);
+    t.ok(open.some(({ value }) => value === 'observed'));
+    for (const { timers } of open) t.same([...timers.values()], [START + CI_VERIFICATION_MS]);
+    t.same(brief(changing('ciVerification', ['expiresMs', 'codeHash', 'audience'])), []);
+  },
+);
 
 t.test('ciVerification: so many wrong codes, in whichever states, and it is closed', async (t) => {
   const guesses = edgesOf('ciVerification', 'wrongCode').filter(({ from }) => !from.final);

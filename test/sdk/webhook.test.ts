@@ -49,6 +49,19 @@ t.test('every vector is verified, or refused for its reason', async (t) => {
   }
 });
 
+t.test('Webhook clock window: 5 minutes both ways, to the second', (t) => {
+  const [vector] = webhookVectors.sent;
+  if (!vector) throw new Error('No vector');
+  const after = (seconds: number) => () => {
+    const now = new Date((vector.timestampUnix + seconds) * 1000);
+    verifyWebhook(vector.body, vector.headers, vector.secrets, { now });
+  };
+  for (const seconds of [-300, 0, 300]) t.doesNotThrow(after(seconds), `${seconds} s`);
+  t.throws(after(301), new WebhookRefused('TIMESTAMP_TOO_OLD', ''));
+  t.throws(after(-301), new WebhookRefused('TIMESTAMP_TOO_NEW', ''));
+  t.end();
+});
+
 t.test('no refusal tells a secret, a signature or the body', async (t) => {
   for (const vector of webhookVectors.received.filter(({ error }) => error)) {
     const now = new Date(vector.nowUnix * 1000);
@@ -92,7 +105,7 @@ t.test('a single secret, a body as text and the system clock will do', async (t)
   });
 });
 
-t.test('of a request without end no more is read than a body may have', async (t) => {
+t.test('Webhook body bound: 1 MiB is read, and no more of a request without end', async (t) => {
   const outcomes: unknown[] = [];
   const server = createServer(async (request, response) => {
     try {

@@ -67,7 +67,7 @@ t.test('only a token looks like one: keys and other texts do not', async (t) => 
   t.ok(tokens.looksLike('eyJhbGciOiJFZERTQSJ9.e30.c2ln'));
 });
 
-t.test('a token ends after its 15 minutes, also in the cache', async (t) => {
+t.test('Exchanged token lifetime: 15 minutes, also in the cache', async (t) => {
   const { open, claims, clock } = world();
   const tokens = await open();
   const text = await tokens.sign(claims());

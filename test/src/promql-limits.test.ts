@@ -22,7 +22,7 @@ t.test('times far outside of retention are answered, not refused', async (t) => 
 });
 
 t.test(
-  'a result of a stale data center carries a warning with its last observation time',
+  'Troubleshooting rules: a stale data center is a warning with its last observation time',
   async (t) => {
     const ask = async (query: string) => (await w.post('query', { query })).body;
     t.notOk('warnings' in (await ask(CPU)));

@@ -200,13 +200,16 @@ t.test('Saving a rule', async (t) => {
     const deletion = { name, requestId: first.requestId, expectedVersion: '1' };
     t.match(await world.call('DeleteAlertRule', deletion), { reason: 'REQUEST_ID_REUSED' });
   });
-  await t.test('a stale version is refused with the one that is current', async (t) => {
-    const stale = { ...save(), id: first.id };
-    const answer = await world.call('SaveAlertRule', stale);
-    t.match(answer, {
-      ...{ status: 409, reason: 'STALE_VERSION', metadata: { currentVersion: '1' } },
-    });
-  });
+  await t.test(
+    'Save with stale expectedVersion: refused with the version that is current',
+    async (t) => {
+      const stale = { ...save(), id: first.id };
+      const answer = await world.call('SaveAlertRule', stale);
+      t.match(answer, {
+        ...{ status: 409, reason: 'STALE_VERSION', metadata: { currentVersion: '1' } },
+      });
+    },
+  );
   await t.test(
     'an edit makes the next version; the first request still answers its own',
     async (t) => {

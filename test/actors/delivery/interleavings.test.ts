@@ -115,7 +115,7 @@ async function runStep(
   await acts[name]?.(world).catch(() => {});
 }
 
-t.test('no attempt is opened after what ends its reason was acknowledged', async (t) => {
+t.test('case 22: no attempt is opened after what ends its reason was acknowledged', async (t) => {
   let opened = 0;
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 8, maxLength: 30 }), async (steps) => {

@@ -1,0 +1,183 @@
+/**
+ * What the interface document says of endpoints and events (sections 4 and 6), rule by rule, with
+ * the tests that stand for it.
+ */
+import type { Covered } from './interface-identities.ts';
+
+const incidents = 'actors/incidents.test.ts';
+const deliveries = 'actors/delivery/interface.test.ts';
+const limited = 'src/rpc-limits.test.ts';
+const receiver = 'sdk/webhook.test.ts';
+
+/** Section 4, the rules below the table of endpoints, by number. */
+export const endpoints: readonly Covered[] = [
+  {
+    row: '1',
+    tests: [
+      [
+        'src/rpc-preview.test.ts',
+        'A preview commits nothing, puts nothing into the log and tells nobody',
+      ],
+      [
+        'src/rpc-preview.test.ts',
+        'History that cannot be read is told as PARTIAL or FAILED, not as quiet',
+      ],
+    ],
+  },
+  {
+    row: '2',
+    tests: [
+      ['src/rpc-rules.test.ts', 'the exact request sent again is answered the same, and done once'],
+      ['src/rpc-rules.test.ts', 'another body under the same request id is refused'],
+    ],
+  },
+  {
+    row: '3',
+    tests: [
+      [
+        'src/promql-routes.test.ts',
+        'every other path of a Prometheus, and every spelling that is not exact, is not there',
+      ],
+      [
+        'src/promql-tenancy-requests.test.ts',
+        '13: every other path of a Prometheus: an allow-list',
+      ],
+    ],
+  },
+  {
+    row: '4',
+    tests: [
+      ['e2e/scrape.test.ts', 'what a real Prometheus scrapes is what was written'],
+      [
+        'actors/export-shards.test.ts',
+        'a VM never changes its shard, and no shard has more than 500',
+      ],
+      [
+        'src/export.test.ts',
+        'tenancy: both routes need a bearer that may read exactly this project',
+      ],
+    ],
+  },
+  { row: '5', tests: [['e2e/reading.test.ts', 'what the guide tells people to paste works']] },
+  {
+    row: '6',
+    tests: [
+      [
+        'e2e/reading.test.ts',
+        "Grafana's data source, as the guide provisions it, passes Save & test",
+      ],
+      [
+        'src/promql-routes.test.ts',
+        'only the Authorization header of a credential of this project that may read is admitted',
+      ],
+    ],
+  },
+  { row: '7', tests: [[limited, 'Points per series: at most 10,000, both ends counted as asked']] },
+  {
+    row: '8',
+    tests: [
+      [
+        'src/authorisation.test.ts',
+        'Each method lets in whom the table says, and refuses the others as it says',
+      ],
+    ],
+  },
+];
+
+/** Section 6, by number; `6.1` is the first point below the sixth. */
+export const events: readonly Covered[] = [
+  { row: '1', tests: [[incidents, 'In-app incidents work without external destinations']] },
+  {
+    row: '2',
+    tests: [
+      [
+        'src/notifiers.test.ts',
+        'a firing incident is told by every channel, with its names and times',
+      ],
+    ],
+  },
+  {
+    row: '3',
+    tests: [
+      [deliveries, 'Section 6, rule 3: at least once, with bounded retries for up to 24 hours'],
+      [
+        'actors/delivery/interleavings.test.ts',
+        'a process that dies loses nothing, and repeats what was on the wire alone',
+      ],
+    ],
+  },
+  {
+    row: '4',
+    tests: [
+      [
+        'actors/retention.test.ts',
+        'Incident and delivery history 90 days: what has ended goes, what fires stays',
+      ],
+      [
+        'actors/retention.test.ts',
+        'Audit is kept for its retention; what is left proves where it begins',
+      ],
+    ],
+  },
+  {
+    row: '5',
+    tests: [[deliveries, 'Section 6, rule 5: a timed-out delivery may already have been accepted']],
+  },
+  {
+    row: '6',
+    tests: [
+      [
+        'sdk/package.test.ts',
+        'the receiver of the guide stores each delivery once, and refuses others',
+      ],
+    ],
+  },
+  {
+    row: '6.1',
+    tests: [[receiver, 'Webhook body bound: 1 MiB is read, and no more of a request without end']],
+  },
+  {
+    row: '6.2',
+    tests: [
+      ['sdk/go.test.ts', 'the module is well-formed, and passes its tests and vectors'],
+      [receiver, 'every vector is verified, or refused for its reason'],
+    ],
+  },
+  {
+    row: '6.3',
+    tests: [
+      [receiver, 'a delivery id is claimed once, for at least 24 h 10 min, also after a restart'],
+    ],
+  },
+  {
+    row: '6.4',
+    tests: [
+      [
+        'src/webhook.test.ts',
+        'during an overlap both secrets sign, and the legacy signature keeps the previous',
+      ],
+    ],
+  },
+  {
+    row: '6.5',
+    tests: [
+      [
+        'actors/destinations.test.ts',
+        'a rotation: at most two secrets live, each told once, old ones forgotten',
+      ],
+      [
+        'actors/destinations.test.ts',
+        'a webhook: sealed before it is committed, shown once, in no commit',
+      ],
+    ],
+  },
+  {
+    row: '7',
+    tests: [
+      [
+        'actors/delivery/recipients.test.ts',
+        'test messages are deliveries of their own, to those who may be written to',
+      ],
+    ],
+  },
+];
