@@ -145,6 +145,23 @@ t.test('a retired VM leaves silently; what was observed before is history alone'
   t.end();
 });
 
+t.test('the telemetry of a retired VM is not unavailable', (t) => {
+  const rule = cpuRule({
+    ...{ metricId: 'telemetry_age_seconds', threshold: 300, sustainedMs: 0, recoveryMs: 0 },
+  });
+  const world = new EvaluationWorld([rule]);
+  for (let at = 0; at <= 120; at += 30) {
+    observe(world, at, ['a', 'b'], LOW);
+    world.tick(at);
+  }
+  world.entry(retire(125, 'a'));
+  const lines: string[] = [];
+  for (let at = 150; at <= 900; at += 30) lines.push(...world.tick(at));
+  t.match(lines, [/^fired .* on b$/]);
+  t.same(evaluated(world), ['b']);
+  t.end();
+});
+
 t.test('a rule that is made after a VM was retired does not catch up over it', (t) => {
   const world = new EvaluationWorld([]);
   observe(world, 30, ['a', 'b'], HIGH);
