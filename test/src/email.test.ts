@@ -7,13 +7,16 @@ import fc from 'fast-check';
 import t from 'tap';
 import type { AttemptOutcome, Target } from '../../actors/notifier-port.ts';
 import type { DeliveryContext } from '../../machines/delivery.ts';
+import { createLog } from '../../src/log.ts';
 import { createMailer } from '../../src/mail/mailer.ts';
+import { createMetrics } from '../../src/metrics.ts';
 import { renderers } from '../../src/notifiers/channels.ts';
 import { createContents } from '../../src/notifiers/contents.ts';
 import { chartInWords, drawChart, gapsOf, pictureOf } from '../../src/notifiers/email/chart.ts';
 import { encodeLetter, renderLetter } from '../../src/notifiers/email/letter.ts';
+import { openEmail } from '../../src/notifiers/email/open-email.ts';
 import { createEmailSender, type OurFault } from '../../src/notifiers/email/sender.ts';
-import { systemClock } from '../../streams/clock.ts';
+import { systemClock, VirtualClock } from '../../streams/clock.ts';
 import { type MailServer, startMailServer, type TakenMail } from '../support/mail-server.ts';
 import { messageNamed, names, windowOf } from '../support/messages.ts';
 import { type MimePart, parseMail } from '../support/mime.ts';
@@ -249,6 +252,37 @@ t.test(
     t.equal(server.mails.length, 1);
   },
 );
+
+t.test('a fault of the set-up is counted each time, and logged once a minute', async (t) => {
+  const server = await startMailServer(t, { password: 'right' });
+  const clock = new VirtualClock(Date.UTC(2026, 0, 1));
+  const metrics = createMetrics({ clock, version: 'test' });
+  t.teardown(() => metrics.close());
+  const lines: string[] = [];
+  const log = createLog({
+    clock,
+    level: 'info',
+    readable: false,
+    write: (line) => lines.push(line),
+  });
+  const publicUrl = () => 'https://svc.example.com';
+  const deps = { from: 'svc@example.com', publicUrl, clock, log, metrics };
+  t.equal(openEmail({ ...deps, smtpUrl: null }), undefined, 'no server, no channel');
+  const channel = openEmail({ ...deps, smtpUrl: server.url.replace('right', 'wrong') });
+  const attempt = () =>
+    channel?.attempt({
+      ...{ deliveryId: 'dlv_1', attemptId: 'att_1', incident: '', body, event: 'test' },
+      ...{ target: email(), timestampUnix: 0, deadlineElapsedMs: clock.elapsed() + 10_000 },
+    });
+  for (let i = 0; i < 3; i++) t.match(await attempt(), { kind: 'failed', error: /operator/ });
+  await clock.advance(60_000);
+  await attempt();
+  await channel?.close();
+  t.equal(lines.length, 2);
+  t.match(lines[0], /does not let the service log in: look at the user and password/);
+  t.notMatch(lines.join(''), /ada@|wrong/, 'neither who was to get it, nor the password');
+  t.match(await metrics.text(), /svc_mail_setup_faults_total\{fault="login"\} 4/);
+});
 
 t.test(
   'whatever names hold, a letter has one line of subject and no markup of theirs',

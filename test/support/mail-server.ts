@@ -53,7 +53,7 @@ export async function startMailServer(
   };
   const server = new SMTPServer({
     ...{ authOptional: password === undefined, disabledCommands: ['STARTTLS'] },
-    ...{ allowInsecureAuth: true, logger: false },
+    ...{ allowInsecureAuth: true, logger: false, disableReverseLookup: true },
     onConnect(_session, done) {
       state.connections++;
       done();
