@@ -14,6 +14,7 @@ import {
 } from './instance.ts';
 import type { Lane, LaneRow } from './lane.ts';
 import { arrive, breachAfter, elapse } from './silence.ts';
+import { takeOver } from './take-over.ts';
 import type { Timeline } from './timeline.ts';
 
 export function isAgeLane({ derivation }: Pick<Lane, 'derivation'>): boolean {
@@ -29,8 +30,8 @@ export function appendAge(
   if (powerOf(row) !== 'STOPPED') lane.newestValueMs = row.observedMs;
   for (const instance of lane.instances) {
     const open = openIncident(instance);
-    // Time had passed beyond this observation when the firing was told.
-    if (open && open.firedMs > row.observedMs) instance.recomputedFromMs ??= beforeMs;
+    // Time had passed up to this observation, or beyond, when the firing was told.
+    if (open && open.firedMs >= row.observedMs) instance.recomputedFromMs ??= beforeMs;
     advanceAge(instance, row);
     if (open || instance.events.length > 0) touch(instance);
   }
@@ -71,9 +72,15 @@ export function firedByAge({ current }: Instance): TimelineEvent {
   return { kind: 'fired', observedMs: firedMs, startedMs, value, window: [] };
 }
 
-/** What row decisions say of a firing that is due then: was it decided before? */
-export function isDecided({ decided }: Instance, dueMs: number): boolean {
-  return decided !== undefined && dueMs <= decidedThroughMs(decided);
+/**
+ * Takes over what rows have decided, once the log has come past it. What is told of telemetry bears
+ * the time of the entry that told it, so that this is known exactly.
+ */
+export function passDecided({ instances }: Lane, nowMs: number): void {
+  for (const instance of instances) {
+    const { decided } = instance;
+    if (decided && nowMs > decidedThroughMs(decided)) takeOver(instance);
+  }
 }
 
 /** Time passes up to an observation. Silence that is excused, and was not told, is no firing. */

@@ -152,6 +152,7 @@ interface EdgeBase {
   /**
    * Event time (Unix ms) at which it is decided: the newest observation then, or some of a ms later,
    * so that times of one instance's edges grow strictly. The instance's `decidedThrough` compares it.
+   * Of rules on telemetry, which time decides: the time of the entry in the log that decided it.
    */
   readonly atMs: number;
   /** The observation that decided it, Unix ms, where there is one; earlier than `atMs` when late. */

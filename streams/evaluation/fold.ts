@@ -163,7 +163,7 @@ function foldBatch(state: EvaluationState, batch: SampleBatch, conclude: Conclus
   for (const lane of state.stale) refresh(lane, touch);
   state.stale.clear();
   const edges = conclude(state, touched, batch.receivedMs);
-  for (const vm of stopped) edges.push(...tellStopped(vm));
+  for (const vm of stopped) edges.push(...tellStopped(vm, batch.receivedMs));
   return edges;
 }
 

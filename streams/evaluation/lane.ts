@@ -17,7 +17,7 @@ import {
   powerOf,
   tellsState,
 } from '../metrics/derive.ts';
-import { advanceAge, appendAge, isAgeLane, settleAge } from './age.ts';
+import { advanceAge, appendAge, isAgeLane, passDecided, settleAge } from './age.ts';
 import { isBreach } from './condition.ts';
 import { GAP_TOLERANCE_MS, LATENESS_MS } from './entry.ts';
 import {
@@ -116,6 +116,7 @@ export function place(
 ): Placement {
   const { input, receivedMs } = arrival;
   const { observedMs } = input.row;
+  if (isAgeLane(lane)) passDecided(lane, receivedMs);
   if (observedMs > lane.newestMs) {
     append(lane, input, touch);
     lane.receivedMs = receivedMs;
@@ -170,7 +171,8 @@ function append(lane: Lane, input: LaneInput, touch: (instance: Instance) => voi
   const { observedMs } = input.row;
   for (const instance of lane.instances) {
     const { decided } = instance;
-    if (decided && observedMs > decidedThroughMs(decided)) takeOver(instance);
+    const isPast = decided && observedMs > decidedThroughMs(decided);
+    if (isPast && !isAgeLane(lane)) takeOver(instance);
   }
   const value = derive(lane.derivation, lane.rows.at(-1), input, derived);
   const beforeMs = lane.newestMs;

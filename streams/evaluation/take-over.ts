@@ -11,11 +11,15 @@ export function takeOver(instance: Instance): void {
   if (!decided) return;
   instance.decided = undefined;
   const { startedMs, firedMs = startedMs } = decided;
+  const isAge = instance.lane.derivation.from === 'age';
   const recoveredMs = decided.recoveredMs ?? Number.POSITIVE_INFINITY;
   const before = instance.told?.incidents ?? [];
   const seen = before.filter((one) => one.firedMs <= recoveredMs && firedMs <= one.recoveredMs);
   // Only what this log itself shows to have fired can it show not to have fired after all.
-  const corrected = decided.corrected === true || !seen.some((one) => one.firedMs === firedMs);
+  const isShown = isAge
+    ? instance.lane.rows.some(({ row }) => row.observedMs <= firedMs)
+    : seen.some((one) => one.firedMs === firedMs);
+  const corrected = decided.corrected === true || !isShown;
   instance.told = {
     incidents: [
       ...before.filter((one) => one.recoveredMs < startedMs),
@@ -26,7 +30,8 @@ export function takeOver(instance: Instance): void {
     failed: decided.evaluatorFailed === true,
   };
   const isOpen = decided.recoveredMs === undefined && decided.corrected !== true;
-  if (!isOpen || seen.length > 0) return;
+  // Telemetry fires by time: what its observations say follows from them alone.
+  if (!isOpen || seen.length > 0 || isAge) return;
   for (const timeline of [settled, current]) {
     if (!timeline.firing) Object.assign(timeline, { firing: true, firedMs, startedMs });
   }

@@ -73,13 +73,12 @@ export function reconcile(instance: Instance, telling: Telling): void {
 /** An open incident is without data: tells so, once for each silence and each reason of it. */
 export function tellMissing(
   instance: Instance,
-  sinceMs: number,
-  reason: MissingReason,
+  { sinceMs, reason, nowMs }: { sinceMs: number; reason: MissingReason; nowMs: number },
 ): Edge | undefined {
   const { told } = instance;
   if (!told || told.missing?.reason === reason) return undefined;
   told.missing = { reason, sinceMs };
-  const atMs = nextAt(instance, told);
+  const atMs = nextAt(instance, told, nowMs);
   return { kind: 'dataMissing', key: keyOf(instance), atMs, sinceMs, reason };
 }
 
@@ -130,7 +129,7 @@ function correct(
       telling.countUnrecorded();
       continue;
     }
-    const atMs = nextAt(instance, told);
+    const atMs = nextAt(instance, told, telling.nowMs);
     edges.push({ kind: 'corrected', key: keyOf(instance), atMs, startedMs });
   }
 }
@@ -143,7 +142,7 @@ function close(instance: Instance, { nowMs }: Telling, edges: Edge[]): void {
     ({ kind, observedMs }) => kind === 'recoverable' && observedMs > incident.firedMs,
   );
   if (!end) return;
-  edges.push(recoveredEdge(instance, told, incident, end));
+  edges.push(recoveredEdge(instance, { told, incident, end, nowMs }));
 }
 
 /** Old observations in a burst do not make telemetry live: the newest has to be fresh as of now. */
@@ -156,7 +155,7 @@ function tellSpan(instance: Instance, span: Span, telling: Telling, edges: Edge[
   const open = openIncident(instance);
   if (span.end === undefined) {
     const isPresent = isAgeLane(instance.lane) || isFresh(instance, telling.nowMs);
-    if (!open && isPresent) edges.push(...firing(instance, span));
+    if (!open && isPresent) edges.push(...firing(instance, span, telling));
     return;
   }
   const incidents = instance.told?.incidents ?? [];
@@ -164,7 +163,7 @@ function tellSpan(instance: Instance, span: Span, telling: Telling, edges: Edge[
     ({ firedMs, recoveredMs }) => firedMs <= span.endMs && span.firedMs <= recoveredMs,
   );
   if (isTold) return;
-  if (!open) edges.push(...past(instance, span, span.end));
+  if (!open) edges.push(...past(instance, { ...span, end: span.end }, telling));
   else {
     // A machine has one incident at a time: this one is known from here on, but not told.
     const { firedMs, startedMs, endMs: recoveredMs } = span;
@@ -173,28 +172,32 @@ function tellSpan(instance: Instance, span: Span, telling: Telling, edges: Edge[
   }
 }
 
-function firing(instance: Instance, span: Span): Edge[] {
+function firing(instance: Instance, span: Span, { nowMs }: Telling): Edge[] {
   const told = remember(instance, span);
   const { firedMs, startedMs, fired } = span;
   // No event: a recovery told too early turns out not to have been. What is still known is shown.
-  const known = { fromMs: startedMs, toMs: instance.lane.newestValueMs };
-  const window = fired?.window ?? observedIn(instance, known);
-  return [
-    firedEdge(instance, { told, window, value: fired?.value, firedMs, startedMs, notify: true }),
-  ];
+  const range = { fromMs: startedMs, toMs: instance.lane.newestValueMs };
+  const window = fired?.window ?? observedIn(instance, range);
+  const known = { told, window, value: fired?.value, firedMs, startedMs };
+  return [firedEdge(instance, { ...known, notify: true, nowMs })];
 }
 
 /** Fired and recovered in the past: recorded, not notified. */
-function past(instance: Instance, span: Span, end: TimelineEvent): Edge[] {
+function past(
+  instance: Instance,
+  span: Span & { readonly end: TimelineEvent },
+  { nowMs }: Telling,
+): Edge[] {
   const told = remember(instance, span);
-  const { firedMs, startedMs, fired } = span;
-  const known = { fromMs: startedMs, toMs: end.observedMs - 1 };
-  const window = fired?.window ?? observedIn(instance, known);
+  const { firedMs, startedMs, fired, end } = span;
+  const range = { fromMs: startedMs, toMs: end.observedMs - 1 };
+  const window = fired?.window ?? observedIn(instance, range);
   const incident = told.incidents.at(-1);
   if (!incident) return [];
+  const known = { told, window, value: fired?.value, firedMs, startedMs };
   return [
-    firedEdge(instance, { told, window, value: fired?.value, firedMs, startedMs, notify: false }),
-    recoveredEdge(instance, told, incident, end),
+    firedEdge(instance, { ...known, notify: false, nowMs }),
+    recoveredEdge(instance, { told, incident, end, nowMs }),
   ];
 }
 
@@ -223,13 +226,13 @@ interface Firing {
   readonly firedMs: number;
   readonly startedMs: number;
   readonly notify: boolean;
+  readonly nowMs: number;
 }
 
 function firedEdge(instance: Instance, firing: Firing): Edge {
-  const { told, window, firedMs, startedMs, notify } = firing;
+  const { told, window, firedMs, startedMs, notify, nowMs } = firing;
   const key = keyOf(instance);
-  // Of telemetry it is decided by time, later than by the newest observation.
-  const atMs = nextAt(instance, told, isAgeLane(instance.lane) ? firedMs : undefined);
+  const atMs = nextAt(instance, told, nowMs);
   const value = isAgeLane(instance.lane) ? firing.value : window.at(-1)?.value;
   const edge = {
     kind: 'fired' as const,
@@ -243,16 +246,19 @@ function firedEdge(instance: Instance, firing: Firing): Edge {
   return value === undefined ? edge : { ...edge, value };
 }
 
-function recoveredEdge(
-  instance: Instance,
-  told: Told,
-  incident: ToldIncident,
-  { observedMs, value, window }: TimelineEvent,
-): Edge {
+interface Recovery {
+  readonly told: Told;
+  readonly incident: ToldIncident;
+  readonly end: TimelineEvent;
+  readonly nowMs: number;
+}
+
+function recoveredEdge(instance: Instance, { told, incident, end, nowMs }: Recovery): Edge {
+  const { observedMs, value, window } = end;
   incident.recoveredMs = observedMs;
   told.missing = undefined;
   told.failed = false;
-  const atMs = nextAt(instance, told);
+  const atMs = nextAt(instance, told, nowMs);
   return { kind: 'recovered', key: keyOf(instance), atMs, observedMs, value, window };
 }
 
@@ -262,7 +268,7 @@ function observe(instance: Instance, { nowMs }: Telling, edges: Edge[]): void {
   if (!told?.missing || !openIncident(instance)) return;
   if (!isFresh(instance, nowMs) || lane.newestValueMs <= told.missing.sinceMs) return;
   told.missing = undefined;
-  const atMs = nextAt(instance, told);
+  const atMs = nextAt(instance, told, nowMs);
   edges.push({ kind: 'dataObserved', key: keyOf(instance), atMs, observedMs: lane.newestValueMs });
 }
 
@@ -270,7 +276,7 @@ function tellHealth(instance: Instance, telling: Telling, edges: Edge[]): void {
   const { told, failure } = instance;
   if (!told || !openIncident(instance) || !isHealthChanged(instance)) return;
   told.failed = failure !== undefined;
-  const decided = { key: keyOf(instance), atMs: nextAt(instance, told) };
+  const decided = { key: keyOf(instance), atMs: nextAt(instance, told, telling.nowMs) };
   if (failure === undefined) edges.push({ kind: 'evaluatorHealthy', ...decided });
   else {
     telling.countFailure();
@@ -291,9 +297,12 @@ function silenceSuperseded(edges: Edge[]): void {
   }
 }
 
-/** Time of the next edge: the series' newest observation, or later, so that times grow strictly. */
-export function nextAt({ lane }: Instance, told: Told, decidedMs = lane.newestMs): number {
-  told.lastAtMs = Math.max(lane.newestMs, decidedMs, told.lastAtMs + 1);
+/**
+ * Time of the next edge: the series' newest observation, or later, so that times grow strictly. What
+ * time decides is decided when it passes: `nowMs`, the time of the entry.
+ */
+export function nextAt({ lane }: Instance, told: Told, nowMs: number): number {
+  told.lastAtMs = Math.max(isAgeLane(lane) ? nowMs : lane.newestMs, told.lastAtMs + 1);
   return told.lastAtMs;
 }
 

@@ -45,13 +45,15 @@ function takeCensus(state: EvaluationState, census: Census, atMs: number): void 
 }
 
 /** Open incidents of a VM whose owner has just stopped it: nothing is evaluated, they say why. */
-export function tellStopped({ lanes, facts }: WatchedVm): Edge[] {
+export function tellStopped({ lanes, facts }: WatchedVm, nowMs: number): Edge[] {
   const edges: Edge[] = [];
   for (const lane of lanes.values()) {
     if (tellsState(lane.derivation)) continue;
     for (const instance of lane.instances) {
       const isDecided = instance.decided !== undefined || !openIncident(instance);
-      const edge = isDecided ? undefined : tellMissing(instance, facts.toldMs, 'VM_STOPPED');
+      const edge = isDecided
+        ? undefined
+        : tellMissing(instance, { sinceMs: facts.toldMs, reason: 'VM_STOPPED', nowMs });
       if (edge) edges.push(edge);
     }
   }
@@ -63,7 +65,7 @@ function missingAt(state: EvaluationState, instance: Instance, atMs: number): Ed
   // What rows have may still be to come in the log, until its time is over for sure.
   if (decided && state.isReplaying) return undefined;
   if (decided && atMs <= decidedThroughMs(decided) + GAP_TOLERANCE_MS) return undefined;
-  if (lane.vm === '') return undefined;
+  if (lane.vm === '' || (decided && isAgeLane(lane))) return undefined;
   const facts = factsOf(projectFacts(state, rule.rule.project), lane.vm);
   const sinceMs = missingSince(state, instance, facts, atMs);
   if (sinceMs === undefined) return undefined;
@@ -72,7 +74,8 @@ function missingAt(state: EvaluationState, instance: Instance, atMs: number): Ed
   if (isAgeLane(lane) && reason !== 'VM_STOPPED' && reason !== 'CLOCK_AHEAD') return undefined;
   takeOver(instance);
   const startedMs = openIncident(instance)?.startedMs ?? state.listeningSinceMs;
-  return tellMissing(instance, Math.max(sinceMs, isAgeLane(lane) ? sinceMs : startedMs), reason);
+  const missingMs = isAgeLane(lane) ? sinceMs : Math.max(sinceMs, startedMs);
+  return tellMissing(instance, { sinceMs: missingMs, reason, nowMs: atMs });
 }
 
 /** Since when the instance has no data; undefined: it has, as far as anybody listened. */

@@ -12,7 +12,7 @@
  */
 import { AGE_METRIC } from '../metrics/catalogue.ts';
 import { VM_STATES } from '../samples/batch.ts';
-import { firedByAge, isDecided } from './age.ts';
+import { firedByAge, passDecided } from './age.ts';
 import { conclude } from './conclude.ts';
 import { type Edge, GAP_TOLERANCE_MS, LATENESS_MS, type Outage } from './entry.ts';
 import { type FactsByVm, factsOf, type LastObservation, noteObserved } from './facts.ts';
@@ -28,7 +28,6 @@ import {
   type WatchedVm,
   watchedVm,
 } from './state.ts';
-import { takeOver } from './take-over.ts';
 import { nextAt, remember } from './telling.ts';
 import { copyTimeline, emptyTimeline, GOOD } from './timeline.ts';
 
@@ -128,6 +127,7 @@ class Round {
     const { deaf, outages } = this.#state;
     const outage = outages?.get(facts.datacenter);
     excuse(lane, deaf, outage, this.#atMs);
+    passDecided(lane, this.#atMs);
     if (this.#atMs - lane.newestMs <= GAP_TOLERANCE_MS) return;
     const isHeld = outage !== undefined && lane.newestMs >= outage.sinceMs;
     if (isHeld) for (const instance of lane.instances) this.#hold(instance, outage);
@@ -163,8 +163,7 @@ class Round {
     if (openIncident(instance) || current.firing || current.phase !== GOOD) return [];
     const { rule: evaluated, breachFromMs } = rule;
     const { dueMs } = breachAfter(current, evaluated, breachFromMs);
-    if (this.#atMs <= dueMs || isDecided(instance, dueMs)) return [];
-    takeOver(instance);
+    if (this.#atMs <= dueMs || instance.decided) return [];
     const observed = emptyTimeline();
     copyTimeline(current, observed);
     if (!elapse(current, { rule: evaluated, breachFromMs }, this.#atMs)) return [];
@@ -177,13 +176,13 @@ class Round {
   #tellHeld({ rule, outage, vms, startMs, dueMs }: Held): Edge[] {
     const { datacenter } = outage;
     const instance = this.#ofDatacenter(rule, datacenter);
-    if (!instance || this.#atMs <= dueMs || isDecided(instance, dueMs)) return [];
-    takeOver(instance);
-    if (openIncident(instance)) return [];
+    if (!instance || this.#atMs <= dueMs) return [];
+    passDecided(instance.lane, this.#atMs);
+    if (instance.decided || openIncident(instance)) return [];
     const told = remember(instance, { firedMs: dueMs, startedMs: startMs });
     this.#state.open.add(instance);
     const key = keyOf(instance);
-    const decided = { key, atMs: nextAt(instance, told, dueMs), observedMs: dueMs };
+    const decided = { key, atMs: nextAt(instance, told, this.#atMs), observedMs: dueMs };
     const value = rule.rule.threshold + rule.rule.sustainedMs / 1000;
     const held = { datacenter, vms: vms.sort() };
     const fired = { startedMs: startMs, window: [], notify: true, value, held };
@@ -211,8 +210,8 @@ class Round {
   }
 
   #recover(instance: Instance, datacenter: string): Edge[] {
-    if (isDecided(instance, this.#atMs)) return [];
-    takeOver(instance);
+    passDecided(instance.lane, this.#atMs);
+    if (instance.decided) return [];
     const { told } = instance;
     const incident = openIncident(instance);
     const observedMs = this.#newestOf(datacenter);

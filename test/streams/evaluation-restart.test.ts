@@ -12,102 +12,24 @@
  */
 import fc from 'fast-check';
 import t from 'tap';
-import { acceptEdge, instanceIdOf } from '../../streams/evaluation/accept.ts';
-import type { Edge, EvaluationRule, LogEntry } from '../../streams/evaluation/entry.ts';
+import type { EvaluationRule, LogEntry } from '../../streams/evaluation/entry.ts';
 import {
   createState,
   type EvaluationState,
   FLOOR_MARGIN_MS,
   fold,
   inspect,
-  type SeedIncident,
 } from '../../streams/evaluation/fold.ts';
 import { openIncident } from '../../streams/evaluation/instance.ts';
 import { type Arrivals, arrivals } from '../support/evaluation-arrivals.ts';
-import { edgeLine, PROJECT, START_MS } from '../support/evaluation-world.ts';
+import { agree, Decisions, decideAll, type Made } from '../support/evaluation-decisions.ts';
+import { PROJECT, START_MS } from '../support/evaluation-world.ts';
 
 const OPTIONS = { seed: 20_261_121, numRuns: 300 };
-
-interface Row {
-  ordinal: number;
-  decidedThrough: number;
-  firing: boolean;
-  startedMs: number;
-  firedMs: number;
-  recoveredMs: number | undefined;
-  corrected: boolean;
-  dataMissing: boolean;
-  readonly key: Edge['key'];
-}
-
-interface Made {
-  readonly incidentId: string;
-  readonly edge: Edge;
-}
-
-function agree(made: readonly Made[], expected: readonly Made[]): boolean {
-  const text = ({ edge, incidentId }: Made): string => `${edgeLine(edge)} ${incidentId}`;
-  return made.map(text).join() === expected.map(text).join();
-}
 
 /** Does a firing go on that began before `floorMs`, after a recovery that proved to be none? */
 function goesOn(expected: readonly Made[], floorMs: number): boolean {
   return expected.some(({ edge }) => edge.kind === 'fired' && edge.startedMs <= floorMs);
-}
-
-/** Instance rows, and the decisions made: what survives a restart. */
-class Decisions {
-  readonly rows = new Map<string, Row>();
-  readonly made: Made[] = [];
-
-  constructor(from?: Decisions) {
-    for (const [id, row] of from?.rows ?? []) this.rows.set(id, { ...row });
-  }
-
-  decide(edges: readonly Edge[]): void {
-    for (const edge of edges) this.#decide(edge);
-  }
-
-  incidents(): SeedIncident[] {
-    return [...this.rows.values()].map(({ recoveredMs, ...row }) => ({
-      ...row,
-      ...(recoveredMs === undefined ? {} : { recoveredMs }),
-    }));
-  }
-
-  #decide(edge: Edge): void {
-    const id = instanceIdOf(edge.key);
-    const row = this.rows.get(id) ?? {
-      key: edge.key,
-      ordinal: 0,
-      decidedThrough: 0,
-      firing: false,
-      startedMs: 0,
-      firedMs: 0,
-      recoveredMs: undefined,
-      corrected: false,
-      dataMissing: false,
-    };
-    const accepted = acceptEdge(row, edge);
-    if (!accepted) return;
-    const firing = edge.kind === 'fired' || (row.firing && edge.kind !== 'recovered');
-    this.rows.set(id, {
-      ...row,
-      firing,
-      ordinal: accepted.ordinal,
-      decidedThrough: edge.atMs,
-      startedMs: edge.kind === 'fired' ? edge.startedMs : row.startedMs,
-      firedMs: edge.kind === 'fired' ? (edge.observedMs ?? 0) : row.firedMs,
-      corrected: edge.kind === 'corrected' || (edge.kind !== 'fired' && row.corrected),
-      recoveredMs: firing ? undefined : (edge.observedMs ?? row.recoveredMs),
-      dataMissing: edge.kind === 'dataMissing' || (row.dataMissing && edge.kind === 'corrected'),
-    });
-    this.made.push({ edge, incidentId: accepted.incidentId });
-  }
-}
-
-function decideAll(state: EvaluationState, log: readonly LogEntry[], decisions: Decisions): void {
-  for (const entry of log) decisions.decide(fold(state, entry).edges);
 }
 
 t.test('case 18: stopped anywhere and rebuilt from the start, it is as if never stopped', (t) => {

@@ -81,3 +81,59 @@ export class OracleObservations {
       .sort((a, b) => a.observedMs - b.observedMs);
   }
 }
+
+export interface OracleAgeRule {
+  readonly thresholdMs: number;
+  readonly sustainedMs: number;
+  readonly recoveryMs: number;
+}
+
+/** Something was heard of the VM; of one that its owner stopped nothing more is expected. */
+export interface OracleSign {
+  readonly observedMs: number;
+  readonly isStopped: boolean;
+}
+
+const GRACE_MS = 120_000;
+
+/** Stretches in which nothing was heard for too long. @param sorted one sign a time, oldest first */
+export function oracleSilence(
+  sorted: readonly OracleSign[],
+  rule: OracleAgeRule,
+  nowMs: number,
+): OracleSpan[] {
+  const spans: OracleSpan[] = [];
+  for (const [i, sign] of sorted.entries()) {
+    const open = spans.find(({ endMs }) => endMs === Number.POSITIVE_INFINITY);
+    if (open && !sign.isStopped) {
+      const sinceMs = startOfSigns(sorted, i, rule);
+      if (sign.observedMs - sinceMs >= rule.recoveryMs) open.endMs = sign.observedMs;
+    }
+    const isOpen = spans.some(({ endMs }) => endMs === Number.POSITIVE_INFINITY);
+    if (isOpen || sign.isStopped) continue;
+    const startedMs = Math.max(sign.observedMs + rule.thresholdMs, graceAt(sorted, i));
+    const firedMs = startedMs + rule.sustainedMs;
+    const untilMs = sorted[i + 1]?.observedMs ?? nowMs;
+    if (firedMs < untilMs) spans.push({ firedMs, startedMs, endMs: Number.POSITIVE_INFINITY });
+  }
+  return spans;
+}
+
+/** First of the signs up to `end` that follow each other closely enough to recover. */
+function startOfSigns(sorted: readonly OracleSign[], end: number, rule: OracleAgeRule): number {
+  const gapMs = Math.min(TOLERANCE_MS, rule.thresholdMs);
+  let startMs = sorted[end]?.observedMs ?? Number.NaN;
+  for (let i = end - 1; i >= 0; i--) {
+    const sign = sorted[i];
+    if (!sign || sign.isStopped || startMs - sign.observedMs > gapMs) break;
+    startMs = sign.observedMs;
+  }
+  return startMs;
+}
+
+/** End of the grace after the VM's last stop before `at`; -Infinity: it was never stopped. */
+function graceAt(sorted: readonly OracleSign[], at: number): number {
+  const stop = sorted.slice(0, at + 1).findLastIndex(({ isStopped }) => isStopped);
+  const ran = stop < 0 ? undefined : sorted[stop + 1];
+  return ran ? ran.observedMs + GRACE_MS : Number.NEGATIVE_INFINITY;
+}

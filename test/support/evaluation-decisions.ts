@@ -1,0 +1,99 @@
+/**
+ * What the running evaluator keeps beside the fold: rows of instances, which say that an edge has
+ * been decided before, and the decisions that were made.
+ */
+
+import type { MissingReason } from '../../machines/incident.ts';
+import { acceptEdge, instanceIdOf } from '../../streams/evaluation/accept.ts';
+import type { Edge, LogEntry } from '../../streams/evaluation/entry.ts';
+import { type EvaluationState, fold, type SeedIncident } from '../../streams/evaluation/fold.ts';
+import { edgeLine } from './evaluation-world.ts';
+
+interface Row {
+  ordinal: number;
+  decidedThrough: number;
+  firing: boolean;
+  startedMs: number;
+  firedMs: number;
+  recoveredMs: number | undefined;
+  corrected: boolean;
+  dataMissing: boolean;
+  missing: { reason: MissingReason; sinceMs: number } | undefined;
+  readonly key: Edge['key'];
+}
+
+export interface Made {
+  readonly incidentId: string;
+  readonly edge: Edge;
+}
+
+/** Are the same edges decided, of the same incidents? */
+export function agree(made: readonly Made[], expected: readonly Made[]): boolean {
+  const text = ({ edge, incidentId }: Made): string => `${edgeLine(edge)} ${incidentId}`;
+  return made.map(text).join() === expected.map(text).join();
+}
+
+/** Instance rows, and the decisions made: what survives a restart. */
+export class Decisions {
+  readonly rows = new Map<string, Row>();
+  readonly made: Made[] = [];
+
+  constructor(from?: Decisions) {
+    for (const [id, row] of from?.rows ?? []) this.rows.set(id, { ...row });
+  }
+
+  decide(edges: readonly Edge[]): void {
+    for (const edge of edges) this.#decide(edge);
+  }
+
+  incidents(): SeedIncident[] {
+    return [...this.rows.values()].map(({ recoveredMs, missing, ...row }) => ({
+      ...row,
+      ...(missing && { missingReason: missing.reason, missingSinceMs: missing.sinceMs }),
+      ...(recoveredMs === undefined ? {} : { recoveredMs }),
+    }));
+  }
+
+  #decide(edge: Edge): void {
+    const id = instanceIdOf(edge.key);
+    const row = this.rows.get(id) ?? {
+      key: edge.key,
+      ordinal: 0,
+      decidedThrough: 0,
+      firing: false,
+      startedMs: 0,
+      firedMs: 0,
+      recoveredMs: undefined,
+      corrected: false,
+      dataMissing: false,
+      missing: undefined,
+    };
+    const known = row.missing && { missingReason: row.missing.reason };
+    const accepted = acceptEdge({ ...row, ...known }, edge);
+    if (!accepted) return;
+    const firing = edge.kind === 'fired' || (row.firing && edge.kind !== 'recovered');
+    this.rows.set(id, {
+      ...row,
+      firing,
+      ordinal: accepted.ordinal,
+      decidedThrough: edge.atMs,
+      startedMs: edge.kind === 'fired' ? edge.startedMs : row.startedMs,
+      firedMs: edge.kind === 'fired' ? (edge.observedMs ?? 0) : row.firedMs,
+      corrected: edge.kind === 'corrected' || (edge.kind !== 'fired' && row.corrected),
+      recoveredMs: firing ? undefined : (edge.observedMs ?? row.recoveredMs),
+      missing:
+        edge.kind === 'dataMissing' ? edge : edge.kind === 'corrected' ? row.missing : undefined,
+      dataMissing: edge.kind === 'dataMissing' || (row.dataMissing && edge.kind === 'corrected'),
+    });
+    this.made.push({ edge, incidentId: accepted.incidentId });
+  }
+}
+
+/** Folds `log`, and decides what comes of it. */
+export function decideAll(
+  state: EvaluationState,
+  log: readonly LogEntry[],
+  decisions: Decisions,
+): void {
+  for (const entry of log) decisions.decide(fold(state, entry).edges);
+}
