@@ -286,3 +286,40 @@ t.test('A running part looks every hour, and leaves projects of other nodes alon
   await stop();
   await others();
 });
+
+t.test(
+  'What a decision forgets is read by it no more; only what has ended is forgotten',
+  async (t) => {
+    const world = await openWorld(t);
+    await world.putInForce({});
+    await world.fire(['vm-1', 'vm-2']);
+    await world.tell('vm-1', { type: 'retired', reason: 'VM_DELETED' });
+    await world.rest();
+    const rows = world.instances('alertInstance');
+    const ended = rows.find(({ final }) => final)?.instance ?? '';
+    const live = rows.find(({ final }) => !final)?.instance ?? '';
+    const decide = (forgotten: string) =>
+      world.host.submit({
+        ...{ project: PROJECT, by },
+        decide(draft) {
+          draft.forget('alertInstance', forgotten);
+          return {
+            there: draft.instance('alertInstance', forgotten) !== undefined,
+            listed: draft
+              .instances('alertInstance', { limit: 10 })
+              .items.map((row) => row.instance),
+            ended: draft.countInstances('alertInstance', { final: true }),
+            live: draft.countInstances('alertInstance', { final: false }),
+          };
+        },
+      });
+    await t.rejects(decide(live), /has not ended: its row stays/);
+    const { answer } = await decide(ended);
+    t.same(answer, { there: false, listed: [live], ended: 0, live: 1 });
+    t.same(
+      world.instances('alertInstance').map(({ instance }) => instance),
+      [live],
+    );
+    await t.rejects(decide(ended), { name: 'Refusal', reason: 'NOT_FOUND' });
+  },
+);

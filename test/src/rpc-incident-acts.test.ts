@@ -5,6 +5,8 @@
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
 import type { IncidentBody } from '../../actors/alerting/incident.ts';
+import { endNotice, type NoticeKind, raiseNotice } from '../../actors/alerting/notices.ts';
+import type { Draft } from '../../actors/host-port.ts';
 import { openStream } from '../support/connect-stream.ts';
 import { DAY_MS, START_MS } from '../support/credential-world.ts';
 import { type RpcWorld, START_SECONDS, startRpcWorld, VM } from '../support/rpc-world.ts';
@@ -333,4 +335,37 @@ t.test('A data center’s incident is explained as far as it can be', async (t) 
   t.match((await world.call('ExplainIncident', { name })).body.recomputation, {
     ...{ status: 'DIFFERS', detail: /Of 3 of its silent VMs 1 have stored samples/ },
   });
+});
+
+t.test('Notices are listed newest first, with what they are about', async (t) => {
+  const world = await startRpcWorld(t);
+  const notice = (kind: NoticeKind, collection: 'alertRules' | 'destinations') => ({
+    ...{ kind, subject: { collection, id: 'x' }, text: `${kind} text` },
+  });
+  const decide = (change: (draft: Draft) => void) =>
+    world.host.submit({
+      ...{ project: 'demo', by: { kind: 'service', name: 'test' } },
+      decide: (draft) => change(draft),
+    });
+  await decide((draft) => raiseNotice(draft, notice('INSTANCE_LIMIT', 'alertRules')));
+  world.clock.jump(60_000);
+  await decide((draft) => raiseNotice(draft, notice('DESTINATION_PAUSED', 'destinations')));
+  await decide((draft) => endNotice(draft, notice('INSTANCE_LIMIT', 'alertRules')));
+  const list = (more: object = {}) =>
+    world.call('ListNotices', { projectName: PROJECT, ...more }, { key: world.keys.read });
+  const { notices } = (await list()).body;
+  t.match(notices, [
+    { kind: 'DESTINATION_PAUSED', subjectName: `${PROJECT}/destinations/x` },
+    {
+      ...{ kind: 'INSTANCE_LIMIT', subjectName: `${PROJECT}/alertRules/x` },
+      ...{ text: 'INSTANCE_LIMIT text', raisedUnix: String(START_SECONDS) },
+      endedUnix: String(START_SECONDS + 60),
+    },
+  ]);
+  t.notOk('endedUnix' in notices[0], 'it lasts');
+  const first = (await list({ pageSize: 1 })).body;
+  t.equal(first.notices.length, 1);
+  t.match((await list({ pageToken: first.nextPageToken })).body.notices, [
+    { kind: 'INSTANCE_LIMIT' },
+  ]);
 });
