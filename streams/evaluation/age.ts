@@ -6,6 +6,7 @@
  */
 import { powerOf } from '../metrics/derive.ts';
 import {
+  concludeEntry,
   decidedThroughMs,
   type Instance,
   isOpenInstance,
@@ -15,7 +16,7 @@ import {
 import type { Lane, LaneRow } from './lane.ts';
 import { arrive, breachAfter, elapse } from './silence.ts';
 import { takeOver } from './take-over.ts';
-import type { Timeline } from './timeline.ts';
+import { copyTimeline, emptyTimeline, type Timeline } from './timeline.ts';
 
 export function isAgeLane({ derivation }: Pick<Lane, 'derivation'>): boolean {
   return derivation.from === 'age';
@@ -63,6 +64,22 @@ export function advanceAge(instance: Instance, row: LaneRow): void {
 export function settleAge(instance: Instance, row: LaneRow): void {
   passTo(instance, instance.settled, row.observedMs);
   arrive(instance.settled, instance.rule.rule, observationOf(row), isOpenInstance(instance));
+}
+
+/** An instance joins a lane that others watch: its observations are all that counts. */
+export function followFromBase(instance: Instance): void {
+  const { lane, settled, current } = instance;
+  copyTimeline(emptyTimeline(), settled);
+  copyTimeline(settled, current);
+  for (const [i, { row }] of lane.rows.entries()) {
+    if (i >= lane.settledRows) advanceAge(instance, row);
+    else {
+      settleAge(instance, row);
+      copyTimeline(settled, current);
+    }
+  }
+  // What fired and recovered before it joined is nobody's.
+  concludeEntry(instance);
 }
 
 /** The event of a firing that time has just brought about in `current`. */

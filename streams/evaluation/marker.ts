@@ -4,7 +4,7 @@
  * lanes of the live state. So a condition that still holds fires promptly, with its true start.
  */
 import type { SampleBatch } from '../samples/batch.ts';
-import { advanceAge, isAgeLane, settleAge } from './age.ts';
+import { followFromBase, isAgeLane } from './age.ts';
 import { type EvaluationRule, GAP_TOLERANCE_MS, type LogEntry } from './entry.ts';
 import type { Instance } from './instance.ts';
 import { type Lane, settledThrough, settleInstance } from './lane.ts';
@@ -19,7 +19,7 @@ import {
   type WatchedProject,
   watchedVm,
 } from './state.ts';
-import { copyTimeline, emptyTimeline, step } from './timeline.ts';
+import { copyTimeline, step } from './timeline.ts';
 import { plantSilent } from './unavailable.ts';
 
 type RulesEntry = Extract<LogEntry, { kind: 'rules' }>;
@@ -139,26 +139,15 @@ function join(from: WatchedProject, to: WatchedProject): Instance[] {
   return joined;
 }
 
-/** Of telemetry the lane that others watch knows all that counts: its observations. */
-function watchFromHere(live: Lane, instance: Instance): void {
-  const { settled, current } = instance;
-  instance.lane = live;
-  copyTimeline(emptyTimeline(), settled);
-  for (const [i, { row }] of live.rows.entries()) {
-    if (i < live.settledRows) settleAge(instance, row);
-    if (i === live.settledRows - 1) copyTimeline(settled, current);
-    if (i >= live.settledRows) advanceAge(instance, row);
-  }
-  live.instances.push(instance);
-}
-
 /**
  * Joins an instance to a lane that other rules have been watching: settles what that lane has
  * settled, and goes on from there over that lane's buffer.
  */
 function moveInto(live: Lane, caughtUp: Lane, instance: Instance): void {
   if (isAgeLane(live)) {
-    watchFromHere(live, instance);
+    instance.lane = live;
+    followFromBase(instance);
+    live.instances.push(instance);
     return;
   }
   let throughMs = settledThrough(caughtUp);

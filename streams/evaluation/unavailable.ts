@@ -12,7 +12,7 @@
  */
 import { AGE_METRIC } from '../metrics/catalogue.ts';
 import { VM_STATES } from '../samples/batch.ts';
-import { firedByAge, passDecided } from './age.ts';
+import { firedByAge, followFromBase, passDecided } from './age.ts';
 import { conclude } from './conclude.ts';
 import { type Edge, GAP_TOLERANCE_MS, LATENESS_MS, type Outage } from './entry.ts';
 import { type FactsByVm, factsOf, type LastObservation, noteObserved } from './facts.ts';
@@ -56,12 +56,22 @@ export function noteLast(state: EvaluationState, observed: Iterable<LastObservat
 /** Gives the telemetry rules in force their VMs that are known by facts alone. */
 export function plantSilent(state: EvaluationState): void {
   for (const project of state.projects.values()) {
-    if (ageRules(project).length === 0) continue;
+    const { length: all } = ageRules(project);
+    if (all === 0) continue;
     for (const [vm, { newestMs }] of project.facts) {
-      if (!Number.isFinite(newestMs) || project.vms.get(vm)?.lanes.has(LANE)) continue;
-      const lane = laneOf(project, watchedVm(project, vm), { metricId: AGE_METRIC, labels: '' });
-      if (lane) placeLast(lane, project.facts);
+      const isPlanted = project.vms.get(vm)?.lanes.get(LANE)?.instances.length === all;
+      if (Number.isFinite(newestMs) && !isPlanted) plant(project, vm);
     }
+  }
+}
+
+/** Every rule that covers the VM gets its instance; one that is new knows what the lane knows. */
+function plant(project: WatchedProject, vm: string): void {
+  const before = new Set(project.vms.get(vm)?.lanes.get(LANE)?.instances);
+  const lane = laneOf(project, watchedVm(project, vm), { metricId: AGE_METRIC, labels: '' });
+  if (lane?.rows.length === 0) placeLast(lane, project.facts);
+  else if (lane) {
+    for (const instance of lane.instances) if (!before.has(instance)) followFromBase(instance);
   }
 }
 

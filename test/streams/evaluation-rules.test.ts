@@ -158,3 +158,94 @@ t.test('the deciding window of a long run is thinned, but keeps its ends and ext
   t.same([Math.min(...values), Math.max(...values)], [51, 99]);
   t.end();
 });
+
+t.test('a recovery threshold and a recovery duration work with every operator', (t) => {
+  // Of each: a value in breach at 50, one between the thresholds where there is such, a good one.
+  const cases = [
+    ['GREATER_THAN', 40, { breach: 51, between: 45, good: 40 }],
+    ['GREATER_THAN_OR_EQUAL', 40, { breach: 50, between: 40, good: 39 }],
+    ['LESS_THAN', 60, { breach: 49, between: 55, good: 60 }],
+    ['LESS_THAN_OR_EQUAL', 60, { breach: 50, between: 60, good: 61 }],
+    ['EQUAL', 60, { breach: 50, between: 60, good: 70 }],
+    ['NOT_EQUAL', 50, { breach: 49, between: undefined, good: 50 }],
+  ] as const;
+  for (const [operator, recoveryThreshold, { breach, between, good }] of cases) {
+    const condition = { operator, threshold: 50, sustainedMs: 30_000 };
+    const world = new EvaluationWorld([
+      cpuRule({ ...condition, recoveryThreshold, recoveryMs: 60_000 }),
+    ]);
+    t.same(world.cpu(breach, [0, 30]), ['fired at 30 since 0'], operator);
+    if (between !== undefined) {
+      t.same(world.cpu(between, seconds(60, 300)), [], `${operator}: neither breach nor recovery`);
+    }
+    t.same(world.cpu(good, [330, 360]), [], `${operator}: good for 30 of 60 s`);
+    t.same(world.cpu(breach, [390]), [], `${operator}: in breach again`);
+    t.same(world.cpu(good, [420, 450]), [], `${operator}: the recovery begins anew`);
+    t.same(world.cpu(good, [480]), ['recovered at 480'], operator);
+  }
+  t.end();
+});
+
+t.test('case 16: rules that time decides know what was heard, and are replaced silently', (t) => {
+  const silent = cpuRule({
+    ...{ rule: 'silent', metricId: 'telemetry_age_seconds', threshold: 300, sustainedMs: 0 },
+  });
+  const stopped = cpuRule({
+    ...{ rule: 'stopped', metricId: 'unexpected_stop', operator: 'EQUAL', threshold: 1 },
+    sustainedMs: 60_000,
+  });
+  const world = new EvaluationWorld([silent, stopped]);
+  const crashed = { state: 4, stateReason: 'crashed' };
+  for (const at of [0, 30, 60]) world.rows([{ at, ...crashed }]);
+  t.same(
+    world.edges.map(({ key }) => key.rule),
+    ['stopped'],
+  );
+  for (const at of seconds(75, 390, 15)) world.tick(at);
+  t.match(world.edges.at(-1), { kind: 'fired', key: { rule: 'silent' } });
+  const edited = [
+    { ...silent, evaluationRevision: 2, threshold: 200 },
+    { ...stopped, evaluationRevision: 2, sustainedMs: 30_000 },
+  ];
+  t.same(world.marker(391, { upserts: edited }), [], 'nothing of the old ones is told to end');
+  t.same(world.tick(405), ['fired at 260 since 260'], 'from the moment that the new one says');
+  t.equal(world.edges.at(-1)?.key.evaluationRevision, 2);
+  t.same(world.rows([{ at: 420, ...crashed }]), ['recovered at 420']);
+  t.same(world.rows([{ at: 450, ...crashed }]), ['fired at 450 since 420'], 'a run of its own');
+  t.end();
+});
+
+t.test('case 17: a rule on telemetry that is resumed begins a new run', (t) => {
+  const silent = cpuRule({
+    ...{ metricId: 'telemetry_age_seconds', threshold: 60, sustainedMs: 300_000 },
+  });
+  const world = new EvaluationWorld([silent]);
+  world.tick(0);
+  world.rows([{ at: 0 }]);
+  for (const at of seconds(15, 240, 15)) world.tick(at);
+  world.marker(250, { removals: ['rule-1'] });
+  t.same(
+    seconds(255, 600, 15).flatMap((at) => world.tick(at)),
+    [],
+    'paused: nothing is told',
+  );
+  world.marker(601, { upserts: [{ ...silent, evaluationRevision: 2 }] });
+  t.same(
+    seconds(615, 900, 15).flatMap((at) => world.tick(at)),
+    [],
+    'what was before is not its own',
+  );
+  t.same(world.tick(915), ['fired at 901 since 601']);
+
+  const joined = new EvaluationWorld([silent]);
+  joined.tick(0);
+  joined.rows([{ at: 0 }]);
+  for (const at of seconds(15, 120, 15)) joined.tick(at);
+  joined.marker(
+    121,
+    { upserts: [{ ...silent, rule: 'shorter', sustainedMs: 0, threshold: 90 }] },
+    [],
+  );
+  t.same(joined.tick(135), ['fired at 90 since 90'], 'it knows what the lane of others knows');
+  t.end();
+});
