@@ -38,7 +38,9 @@ export class ClockNotes {
   *ahead(sinceMs: number): Generator<VmRef> {
     for (const [key, { lastMs }] of [...this.#spells].reverse()) {
       if (lastMs < sinceMs) return;
-      const [fault, project = '', vm = ''] = key.split(/[ \n]/, 3);
+      const [head = '', ...name] = key.split('\n');
+      const [fault, project = ''] = head.split(' ');
+      const vm = name.join('\n');
       if (fault === 'CLOCK_AHEAD') yield { project, vm };
     }
   }

@@ -22,6 +22,23 @@ t.test('a fault is told of the stretches that its spell touches, and of its own 
   t.end();
 });
 
+t.test('VMs whose clocks are ahead are told as of their last refused row', (t) => {
+  const notes = new ClockNotes();
+  notes.note('CLOCK_AHEAD', 'demo', 'vm-1', 1_000);
+  notes.note('CLOCK_AHEAD', 'demo', 'a vm of two words', 2_000);
+  notes.note('CLOCK_BACKWARDS', 'demo', 'vm-3', 2_500);
+  notes.note('CLOCK_AHEAD', 'other', 'vm-4', 3_000);
+  t.same(
+    [...notes.ahead(2_000)],
+    [
+      { project: 'other', vm: 'vm-4' },
+      { project: 'demo', vm: 'a vm of two words' },
+    ],
+  );
+  t.same([...notes.ahead(3_001)], []);
+  t.end();
+});
+
 t.test('VMs noted are bounded: the one that is longest unheard of is forgotten', (t) => {
   const notes = new ClockNotes();
   for (let i = 0; i <= 50_000; i++) notes.note('CLOCK_AHEAD', 'demo', `vm-${i}`, i);

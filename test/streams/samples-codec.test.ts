@@ -199,6 +199,15 @@ t.test('every kind of log entry comes back equal, an unknown kind is refused', a
   const entries: LogEntry[] = [
     { kind: 'batch', batch },
     { kind: 'tick', atMs: 1_700_000_000_123 },
+    {
+      kind: 'tick',
+      atMs: 1_700_000_000_124,
+      census: {
+        outages: [{ datacenter: 'DC-1', sinceMs: 1_700_000_000_000 }],
+        placed: [{ project: 'demo', vm: 'vm-ä', datacenter: 'DC-1' }],
+        clockAhead: [{ project: 'demo', vm: 'vm-2' }],
+      },
+    },
     { kind: 'rules', atMs: 5, upserts: [rule, { ...rule, vms: ['a', 'b'] }], removals },
   ];
   for (const entry of entries) {
