@@ -11,7 +11,7 @@ import type { ReplayNode } from './node.ts';
 import { LIVE_INTERVAL_MS } from './replay-log.ts';
 
 /** Name of the data center that all VMs of a replay are in. */
-export const REPLAY_DATACENTER = 'replay';
+const REPLAY_DATACENTER = 'replay';
 /** VMs registered by one commit. */
 const BATCH = 200;
 
