@@ -3,6 +3,7 @@
  * recipients, take notice of incidents and silence them. Each act is a request that is sent again,
  * unchanged, until somebody answers it or its sender loses patience.
  */
+import { setLimits } from '../../actors/alerting/limits.ts';
 import type { AlertRuleContext, AlertRuleSpec } from '../../machines/alert-rule.ts';
 import type { Instance, ProjectView } from '../../streams/commit/projection.ts';
 import { actsOnDestinations } from './acts-on-destinations.ts';
@@ -39,6 +40,7 @@ export type Idea = (view: ProjectView, dice: Dice, world: World) => Act | undefi
 
 const PATIENCE_MS = 12_000;
 const TRIES_MAX = 12;
+const RUSH_MS = 120_000;
 
 export class People {
   readonly done: Done[] = [];
@@ -71,8 +73,12 @@ export class People {
   async #live(name: string): Promise<void> {
     // Without a destination and a rule nothing can happen: first things first.
     const first: Idea[] = [newDestination, newRule, newRule];
+    if (this.#dice.chance(0.3)) first.unshift(limitsAct);
     for (let i = 0; !this.#isOver; i++) {
       const pauseMs = i < first.length ? 2_000 : 2 * this.#everyMs * this.#dice.roll();
+      // Sometimes several act in the same moment.
+      const isRush = i >= first.length && this.#dice.chance(0.2);
+      if (isRush) await this.#world.wait(RUSH_MS - (this.#world.elapsedMs % RUSH_MS));
       await this.#world.wait(pauseMs);
       const idea = first[i] ?? this.#dice.pick(IDEAS);
       const view = this.#cluster.doors?.host.view(this.project);
@@ -158,6 +164,16 @@ function saveRule(id: string, version: number, spec: AlertRuleSpec, what: string
   };
 }
 
+/** The operator gives the project less room, or more. */
+const limitsAct: Idea = (_, dice) => {
+  const change = { rules: 2 + dice.below(6), destinations: 1 + dice.below(5) };
+  return {
+    what: `sets limits to ${change.rules} and ${change.destinations}`,
+    ask: ({ host }, caller) =>
+      host.submit({ ...caller, decide: (draft) => ({ ...setLimits(draft, change) }) }),
+  };
+};
+
 /** Another version of a rule that there is. */
 function editedRule(
   what: string,
@@ -221,6 +237,7 @@ const IDEAS: readonly Idea[] = [
     toIncident('snoozes', (incidents, act, untilMs) => incidents.snooze({ ...act, untilMs })),
   ),
   toIncident('unsnoozes', (incidents, act) => incidents.unsnooze(act)),
+  limitsAct,
   newDestination,
   ...Object.values(destinationIdeas),
 ];

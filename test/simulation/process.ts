@@ -74,7 +74,7 @@ export class Process implements Owner {
 
   /** Rejects when the stream does not answer: the process ends, and another one is started. */
   async start(): Promise<void> {
-    const { wire, world, machine, number, planted } = this.#options;
+    const { wire, world, machine, number } = this.#options;
     const stream: Stream = new Connection(wire, this);
     await stream.ensure(samplesSpec);
     await stream.ensure(deliveriesSpec);
@@ -82,7 +82,7 @@ export class Process implements Owner {
     const host = createHost({
       ...{ stream, random, clock: this.clock, node: `process-${number}` },
       store: machine.store(this),
-      machines: planted?.machines ?? machineDefinitions,
+      machines: machineDefinitions,
       expand: expandAlerting,
     });
     await host.start();
@@ -126,7 +126,7 @@ export class Process implements Owner {
     const { planted } = this.#options;
     const ingest = createIngest({
       clock,
-      writer: new PartitionWriter({ stream: planted?.stream?.('ingest', stream) ?? stream, clock }),
+      writer: new PartitionWriter({ stream: planted?.stream?.(stream) ?? stream, clock }),
       registry: new VmRegistry({ host, clock, datacenter: DATACENTER }),
       clocks: new ClockNotes(),
       onRows: (datacenter) => datacenters.reported(datacenter ?? DATACENTER),

@@ -31,6 +31,13 @@ export interface RequestFact {
   readonly id: string;
 }
 
+export interface LimitsFact {
+  readonly sequence: number;
+  readonly project: string;
+  readonly rules: number;
+  readonly destinations: number;
+}
+
 export interface Entry {
   readonly sequence: number;
   readonly elapsedMs: number;
@@ -43,6 +50,8 @@ export interface Facts {
   readonly steps: readonly Fact[];
   readonly requests: readonly RequestFact[];
   readonly entries: readonly Entry[];
+  /** What was set for a project, in the order of the log. */
+  readonly limits: readonly LimitsFact[];
   /** Broken links of a chain, as sentences. */
   readonly broken: readonly string[];
 }
@@ -50,6 +59,7 @@ export interface Facts {
 export function factsOf(server: LogServer): Facts {
   const steps: Fact[] = [];
   const requests: RequestFact[] = [];
+  const limits: LimitsFact[] = [];
   const heads = new Map<string, { readonly number: number; readonly hash: string }>();
   const broken: string[] = [];
   for (const { sequence, timeMs, data } of server.messages('EVENTS')) {
@@ -64,12 +74,17 @@ export function factsOf(server: LogServer): Facts {
     }
     heads.set(project, { number, hash });
     const elapsedMs = timeMs - START_MS;
-    for (const { by, request, steps: taken } of commit.decisions) {
+    for (const { by, request, steps: taken, records } of commit.decisions) {
       for (const step of taken) steps.push({ sequence, elapsedMs, atMs, project, by, step });
+      for (const { kind, body } of records) {
+        if (kind !== 'projectLimits') continue;
+        const set = body as unknown as Pick<LimitsFact, 'rules' | 'destinations'>;
+        limits.push({ ...set, sequence, project });
+      }
       if (request) requests.push({ sequence, project, scope: request.scope, id: request.id });
     }
   }
-  return { steps, requests, broken, entries: entriesOf(server) };
+  return { steps, requests, limits, broken, entries: entriesOf(server) };
 }
 
 function entriesOf(server: LogServer): Entry[] {

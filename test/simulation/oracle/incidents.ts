@@ -39,7 +39,9 @@ export function* wrongIncidents(facts: Facts, observations: Observations): Gener
         const key = instanceKey({ ...force.rule, vm, labels });
         const incidents = decided.get(key) ?? [];
         decided.delete(key);
-        yield* judged(force, lane, incidents, key);
+        // Taken out of force and put in again, it has no single timeline.
+        const isWhole = observations.forces.filter((each) => isSame(each, force)).length === 1;
+        if (isWhole) yield* judged(force, lane, incidents, key);
       }
     }
   }
@@ -47,6 +49,12 @@ export function* wrongIncidents(facts: Facts, observations: Observations): Gener
     const atMs = first?.fired.elapsedMs ?? 0;
     yield { invariant: 'one incident for each breach', text: `${key} fires unobserved`, atMs };
   }
+}
+
+function isSame({ rule: a }: Force, { rule: b }: Force): boolean {
+  return (
+    a.project === b.project && a.rule === b.rule && a.evaluationRevision === b.evaluationRevision
+  );
 }
 
 function instanceKey(of: {
@@ -88,11 +96,12 @@ function* judged(
   const own = lane.filter(
     ({ observedMs, entry }) => observedMs >= force.sinceMs && entry < force.until,
   );
-  for (const incident of incidents) yield* observedEnd(force.rule, own, incident, key);
-  if (!isInOrder(own)) {
-    for (const incident of incidents) yield* observedBegin(force.rule, own, incident, key);
-    return;
+  const isRegular = arrivedInOrder(force, lane);
+  for (const incident of incidents) {
+    yield* observedEnd(force.rule, own, incident, key);
+    if (!isRegular) yield* observedBegin(force.rule, own, incident, key);
   }
+  if (!isRegular) return;
   const spans = spansOf(force.rule, own).filter(({ endMs }) => !isBefore(force, own, endMs));
   const isEnded = force.until !== Number.POSITIVE_INFINITY;
   const text = () =>
@@ -102,6 +111,15 @@ function* judged(
   if (wrong === undefined) return;
   const atMs = incidents[wrong]?.fired.elapsedMs ?? arrival(own, spans[wrong]?.firedMs);
   yield { invariant: 'one incident for each breach', text: text(), atMs };
+}
+
+/** Late samples can change what is told although they are too old to be the revision's own. */
+const LATENESS_MS = 300_000;
+
+function arrivedInOrder({ sinceMs, until }: Force, lane: readonly Observation[]): boolean {
+  return isInOrder(
+    lane.filter(({ observedMs, entry }) => observedMs >= sinceMs - LATENESS_MS && entry < until),
+  );
 }
 
 /** Was it over when the revision came into force? Then it tells nobody of it (evaluation.md 16). */

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { verifyLog } from '../../../actors/audit/log-verifier.ts';
 import { machineDefinitions } from '../../../machines/registry.ts';
 import { CommitReader } from '../../../sqlite/commit-reader.ts';
+import type { InstanceStep } from '../../../streams/commit/commit.ts';
 import type { Run } from '../run.ts';
 import { type Facts, factsOf } from './facts.ts';
 import { wrongIncidents } from './incidents.ts';
@@ -19,25 +20,26 @@ const VERIFIED_EVERY = 8;
 
 export async function judge(run: Run): Promise<Problem[]> {
   const facts = factsOf(run.server);
+  const observations = new Observations(facts);
   const problems = [
     ...facts.broken.map((text): Problem => ({ invariant: 'the chain holds', text, atMs: 0 })),
     ...lostOrMadeUp(run, facts),
     ...overLimits(facts),
-    ...wrongIncidents(facts, new Observations(facts)),
+    ...wrongIncidents(facts, observations),
     ...wrongNotifications(run, facts),
     ...changedByRestarts(run, facts),
-    ...unrest(run, facts),
+    ...unrest(run, facts, observations),
   ];
   if (run.world.seed % VERIFIED_EVERY === 0) problems.push(...(await brokenChains(run)));
   return problems;
 }
 
-const LIMITS = { alertRule: 20, destination: 5 } as const;
+const DEFAULTS = { rules: 20, destinations: 5 };
 
-/** No project ever has more than it may, whoever asked at the same time. */
-function* overLimits({ steps }: Facts): Generator<Problem> {
+/** No project ever gets more than it may have, whoever asked at the same time. */
+function* overLimits({ steps, limits }: Facts): Generator<Problem> {
   const live = new Map<string, Set<string>>();
-  for (const { project, step, elapsedMs: atMs } of steps) {
+  for (const { project, sequence, step, elapsedMs: atMs } of steps) {
     const { machine, instance } = step;
     if (machine !== 'alertRule' && machine !== 'destination') continue;
     const key = `${project} ${machine}`;
@@ -45,21 +47,31 @@ function* overLimits({ steps }: Facts): Generator<Problem> {
     live.set(key, those);
     if (step.final) those.delete(instance);
     else those.add(instance);
-    if (step.from !== null || those.size <= LIMITS[machine]) continue;
-    const text = `${project} has ${those.size} of ${machine}; ${LIMITS[machine]} are the limit`;
+    // Those set in the same commit may have been set before or after.
+    const set = limits.filter((each) => each.project === project && each.sequence <= sequence);
+    const before = set.findLast((each) => each.sequence < sequence) ?? DEFAULTS;
+    const last = set.at(-1) ?? DEFAULTS;
+    const name = machine === 'alertRule' ? 'rules' : 'destinations';
+    const limit = Math.max(before[name], last[name]);
+    if (step.from !== null || those.size <= limit) continue;
+    const text = `${project} has ${those.size} ${name}; ${limit} are the limit`;
     yield { invariant: 'limits hold', text, atMs };
   }
 }
 
-/** With nothing wrong any more, no rule waits and no entry lies unread. */
-function* unrest({ world }: Run, { steps }: Facts): Generator<Problem> {
-  const last = new Map<string, unknown>();
-  for (const { step } of steps) {
-    if (step.machine === 'alertRule') last.set(step.instance, step.to);
-  }
-  for (const [rule, value] of last) {
-    if (value !== 'pendingApplication') continue;
-    const text = `rule ${rule} still waits to be applied`;
+/** With nothing wrong any more no rule waits, and those in force are those that are evaluated. */
+function* unrest({ world }: Run, { steps }: Facts, { forces }: Observations): Generator<Problem> {
+  const last = new Map<string, InstanceStep>();
+  for (const { step } of steps) if (step.machine === 'alertRule') last.set(step.instance, step);
+  for (const [rule, { to, context }] of last) {
+    const evaluated = forces
+      .filter((each) => each.rule.rule === rule && each.until === Number.POSITIVE_INFINITY)
+      .map((each) => each.rule.evaluationRevision);
+    const should = to === 'active' ? [context.evaluationRevision] : [];
+    if (to !== 'pendingApplication' && evaluated.join() === should.join()) continue;
+    const text = `rule ${rule} is ${String(to)}, revision ${context.evaluationRevision}; evaluated: ${
+      evaluated.join() || 'none'
+    }`;
     yield { invariant: 'it comes to rest', text, atMs: world.elapsedMs };
   }
 }

@@ -193,6 +193,9 @@ function* mustExist(
   yield { invariant: 'every notification ends', text, atMs };
 }
 
+/** A reminder may fall due in the last moments, ms. */
+const LAST_MS = 120_000;
+
 function* ends({ deliveries }: Model, { world, outside }: Run): Generator<Problem> {
   const accepted = new Set(outside.received.filter((r) => r.accepted).map((r) => r.deliveryId));
   for (const [id, { value, context }] of deliveries) {
@@ -203,6 +206,7 @@ function* ends({ deliveries }: Model, { world, outside }: Run): Generator<Proble
     });
     if (value === 'sent' && !accepted.has(id)) yield problem('is sent, and nobody accepted it');
     if (value === 'sent' || context.reason !== null) continue;
+    if (context.createdMs > world.nowMs - LAST_MS) continue;
     yield problem(`is ${JSON.stringify(value)} at the end, without a reason`);
   }
 }
