@@ -10,22 +10,13 @@
  */
 import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
 import type { FastifyInstance } from 'fastify';
-import { createAlerting } from '../actors/alerting/alerting.ts';
 import { expandAlerting } from '../actors/alerting/expand.ts';
-import { ClockNotes } from '../actors/clock-notes.ts';
-import { Datacenters } from '../actors/datacenters.ts';
 import type { HostCounters } from '../actors/host/counters.ts';
 import { createHost, type RunningHost } from '../actors/host.ts';
-import { createIngest } from '../actors/ingest.ts';
-import { IngestLimits } from '../actors/ingest-limits.ts';
-import { PartitionWriter } from '../actors/partition-writer.ts';
-import { SamplePipeline } from '../actors/sample-pipeline.ts';
-import { VmRegistry } from '../actors/vm-registry.ts';
 import { machineDefinitions } from '../machines/registry.ts';
 import { type Clock, systemClock } from '../streams/clock.ts';
 import { pause } from '../streams/pause.ts';
-import { type Random, systemRandom, ulid } from '../streams/random.ts';
-import type { Stream } from '../streams/stream.ts';
+import { systemRandom, ulid } from '../streams/random.ts';
 import { openAdminServer } from './admin/admin-server.ts';
 import { auditRoutes, transitionRoutes } from './admin/audit-routes.ts';
 import { collectorRoutes } from './admin/collector-routes.ts';
@@ -42,12 +33,13 @@ import type { RunningService } from './cli/serve.ts';
 import { programVersion } from './cli/version.ts';
 import { Closers } from './closers.ts';
 import { startCollecting } from './collecting.ts';
+import { buildCore, type ServiceBase, type ServicePorts } from './core.ts';
 import { asDataFolderFault } from './data-folder.ts';
 import { prepareDemo } from './demo.ts';
-import { openDestinations, unsubscribeLinks } from './destinations.ts';
+import { openDestinations } from './destinations.ts';
 import { openEnrolments } from './enrolments.ts';
 import { Exporter } from './export/exporter.ts';
-import { createHealth, type Health } from './health.ts';
+import { createHealth } from './health.ts';
 import { diskSpace, hostCheck, streamCheck } from './health-checks.ts';
 import { addExportRoutes } from './http/export-routes.ts';
 import { addJwksRoute } from './http/jwks-route.ts';
@@ -58,14 +50,7 @@ import { openHttpServer } from './http/server.ts';
 import { stopSignal } from './http/stop-signal.ts';
 import { openKeylessCi } from './keyless-ci.ts';
 import type { Log } from './log.ts';
-import { mailSender } from './mail/mailer.ts';
-import { createMetrics, type Metrics } from './metrics.ts';
-import { openNotifier, renderers } from './notifiers/channels.ts';
-import { createContents, sealedText } from './notifiers/contents.ts';
-import { openEmail } from './notifiers/email/open-email.ts';
-import { AddressGuard } from './notifiers/http/address-guard.ts';
-import type { Resolve } from './notifiers/http/resolve.ts';
-import { countLostWork, createParts, type LostWork } from './parts.ts';
+import { createMetrics } from './metrics.ts';
 import { openPeople } from './people.ts';
 import { openQueries } from './queries.ts';
 import { connectOptions, rpcRoutes } from './rpc/routes.ts';
@@ -77,16 +62,7 @@ import { openStorage, type Storage } from './storage.ts';
 export interface ServiceOptions {
   readonly settings: Settings;
   readonly log: Log;
-  readonly ports?: {
-    readonly clock?: Clock;
-    readonly random?: Random;
-    /** In place of the stream that the settings name; it stays the caller's to close. */
-    readonly stream?: Stream;
-    /** How webhook hosts become addresses. */
-    readonly resolve?: Resolve;
-    /** Artificial time of each embedded disk write, ms: for measurements. */
-    readonly fsyncDelayMs?: number;
-  };
+  readonly ports?: ServicePorts;
 }
 
 /** How often it is looked for whether the projection can go on, ms. */
@@ -150,18 +126,8 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
   };
 }
 
-interface Base {
-  readonly settings: Settings;
-  readonly log: Log;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly metrics: Metrics;
-  readonly health: Health;
-  readonly closers: Closers;
-}
-
 /** Operator commands are a help, not a condition: some file systems have no sockets. */
-async function startAdmin({ settings, log, clock, closers }: Base, storage: Storage) {
+async function startAdmin({ settings, log, clock, closers }: ServiceBase, storage: Storage) {
   try {
     const routes = { ...historyRoutes(storage.history), ...auditRoutes({ ...storage, clock }) };
     const admin = await openAdminServer({ folder: settings.data, routes, log });
@@ -173,7 +139,7 @@ async function startAdmin({ settings, log, clock, closers }: Base, storage: Stor
   }
 }
 
-async function startHost(base: Base, { stream, store }: Storage): Promise<RunningHost> {
+async function startHost(base: ServiceBase, { stream, store }: Storage): Promise<RunningHost> {
   const { settings, clock, random, health, closers } = base;
   const node = `node-${ulid(clock.now(), random)}`;
   const host = createHost({
@@ -191,7 +157,7 @@ async function startHost(base: Base, { stream, store }: Storage): Promise<Runnin
 }
 
 /** The host's own numbers, read at each scrape: conflicts, retries and every kind of fault. */
-function countHost({ metrics }: Base, host: RunningHost): void {
+function countHost({ metrics }: ServiceBase, host: RunningHost): void {
   const names = Object.keys(host.counters()) as (keyof HostCounters)[];
   metrics.gauge(
     'svc_host_events',
@@ -204,97 +170,7 @@ function countHost({ metrics }: Base, host: RunningHost): void {
   );
 }
 
-type CoreOptions = Base &
-  Storage & { host: RunningHost; ports: NonNullable<ServiceOptions['ports']> };
-
-/**
- * Ingest, evaluation, alerting and delivery: everything between the streams. Its parts run from
- * `start` on, and are closed after the edges, whose last requests wait for them.
- */
-function buildCore(options: CoreOptions) {
-  const { settings, clock, host, stream, history, secrets, closers, metrics, log } = options;
-  const lost = countLostWork(metrics);
-  const { ingest, registry, datacenters, clocks, limits } = buildIngest(options, lost);
-  const guard = new AddressGuard({
-    hosts: settings.webhookAllow ?? [],
-    http: settings.webhookAllowHttp,
-  });
-  const sealed = sealedText(secrets);
-  const publicUrl = { current: settings.publicUrl ?? '' };
-  const { resolve } = options.ports;
-  const email = openEmail({
-    ...{ ...options, smtpUrl: settings.smtpUrl, from: mailSender(settings) },
-    publicUrl: () => publicUrl.current,
-  });
-  const notifier = openNotifier({
-    ...{ guard, clock, ...(resolve && { resolve }), ...(email && { email }) },
-    onRefusedAddress: (sentence) => log.warn({ part: 'notifier' }, `Not called: ${sentence}`),
-  });
-  closers.add('notifier', () => notifier.close());
-  const contents = createContents({
-    ...{ sealed, clock, bodies: secrets.bodies },
-    publicUrl: () => publicUrl.current,
-    renderers,
-    unsubscribeUrl: unsubscribeLinks(options.deriveKey, () => publicUrl.current),
-  });
-  const edgeFaults = metrics.counter('svc_edge_faults_total', 'Edges that could not be decided');
-  const pipeline = new SamplePipeline({
-    ...{ host, stream, clock, history },
-    clockAhead: (sinceMs) => clocks.ahead(sinceMs),
-    onFault(what, error) {
-      edgeFaults.inc();
-      log.error({ err: error, part: 'evaluator' }, `${what} could not be decided`);
-    },
-  });
-  const parts = createParts({
-    ...{ ...options, pipeline, datacenters, lost, notifier, contents },
-    publicUrl: () => publicUrl.current,
-  });
-  const alerting = createAlerting({
-    host,
-    known: {
-      labelSets: (project, vm, metricId) => limits.labelSets(project, vm, metricId),
-      evaluated: (project) => pipeline.room(project).evaluated,
-    },
-  });
-  return {
-    ...{ ingest, registry, alerting, guard, sealed, datacenters, clocks, evaluator: pipeline },
-    start(baseUrl: string) {
-      publicUrl.current = baseUrl;
-      parts.start();
-    },
-  };
-}
-
-/** Where samples come in, and what they tell of their data center. */
-function buildIngest(options: CoreOptions, lost: LostWork) {
-  const { settings, clock, host, stream, closers, metrics } = options;
-  const datacenters = new Datacenters({
-    ...{ host, clock, onLost: lost('datacenters') },
-    silenceMs: 3 * settings.sampleIntervalSeconds * 1000,
-  });
-  const writer = new PartitionWriter({ stream, clock });
-  closers.add('sample writer', () => writer.settled());
-  const registry = new VmRegistry({ host, clock, datacenter: settings.datacenter });
-  const clocks = new ClockNotes();
-  const limits = new IngestLimits(registry);
-  const samples = metrics.counter('svc_samples_total', 'Samples received', ['outcome']);
-  const ingest = createIngest({
-    clock,
-    writer,
-    registry,
-    limits,
-    clocks,
-    onRows: (datacenter) => datacenters.reported(datacenter ?? settings.datacenter),
-    onSamples(accepted, rejected) {
-      samples.inc({ outcome: 'accepted' }, accepted);
-      if (rejected.length > 0) samples.inc({ outcome: 'rejected' }, rejected.length);
-    },
-  });
-  return { ingest, registry, datacenters, clocks, limits };
-}
-
-type EdgeOptions = Base &
+type EdgeOptions = ServiceBase &
   Pick<
     ReturnType<typeof buildCore>,
     'ingest' | 'alerting' | 'guard' | 'sealed' | 'datacenters' | 'clocks' | 'evaluator'

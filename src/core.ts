@@ -1,0 +1,138 @@
+import { createAlerting } from '../actors/alerting/alerting.ts';
+import { ClockNotes } from '../actors/clock-notes.ts';
+import { Datacenters } from '../actors/datacenters.ts';
+import type { RunningHost } from '../actors/host.ts';
+import { createIngest } from '../actors/ingest.ts';
+import { IngestLimits } from '../actors/ingest-limits.ts';
+import { PartitionWriter } from '../actors/partition-writer.ts';
+import { SamplePipeline } from '../actors/sample-pipeline.ts';
+import { VmRegistry } from '../actors/vm-registry.ts';
+import type { Clock } from '../streams/clock.ts';
+import type { Random } from '../streams/random.ts';
+import type { Stream } from '../streams/stream.ts';
+import type { Closers } from './closers.ts';
+import { unsubscribeLinks } from './destinations.ts';
+import type { Health } from './health.ts';
+import type { Log } from './log.ts';
+import { mailSender } from './mail/mailer.ts';
+import type { Metrics } from './metrics.ts';
+import { openNotifier, renderers } from './notifiers/channels.ts';
+import { createContents, sealedText } from './notifiers/contents.ts';
+import { openEmail } from './notifiers/email/open-email.ts';
+import { AddressGuard } from './notifiers/http/address-guard.ts';
+import type { Resolve } from './notifiers/http/resolve.ts';
+import { countLostWork, createParts, type LostWork } from './parts.ts';
+import type { Settings } from './settings.ts';
+import type { Storage } from './storage.ts';
+
+/** What an embedding program or a test may hand in, in place of the machine's own. */
+export interface ServicePorts {
+  readonly clock?: Clock;
+  readonly random?: Random;
+  /** In place of the stream that the settings name; it stays the caller's to close. */
+  readonly stream?: Stream;
+  /** How webhook hosts become addresses. */
+  readonly resolve?: Resolve;
+  /** Artificial time of each embedded disk write, ms: for measurements. */
+  readonly fsyncDelayMs?: number;
+}
+
+/** What every part is built on. */
+export interface ServiceBase {
+  readonly settings: Settings;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly metrics: Metrics;
+  readonly health: Health;
+  readonly closers: Closers;
+}
+
+type CoreOptions = ServiceBase & Storage & { host: RunningHost; ports: ServicePorts };
+
+/**
+ * Ingest, evaluation, alerting and delivery: everything between the streams. Its parts run from
+ * `start` on, and are closed after the edges, whose last requests wait for them.
+ */
+export function buildCore(options: CoreOptions) {
+  const { settings, clock, host, stream, history, secrets, closers, metrics, log } = options;
+  const lost = countLostWork(metrics);
+  const { ingest, registry, datacenters, clocks, limits } = buildIngest(options, lost);
+  const guard = new AddressGuard({
+    hosts: settings.webhookAllow ?? [],
+    http: settings.webhookAllowHttp,
+  });
+  const sealed = sealedText(secrets);
+  const publicUrl = { current: settings.publicUrl ?? '' };
+  const { resolve } = options.ports;
+  const email = openEmail({
+    ...{ ...options, smtpUrl: settings.smtpUrl, from: mailSender(settings) },
+    publicUrl: () => publicUrl.current,
+  });
+  const notifier = openNotifier({
+    ...{ guard, clock, ...(resolve && { resolve }), ...(email && { email }) },
+    onRefusedAddress: (sentence) => log.warn({ part: 'notifier' }, `Not called: ${sentence}`),
+  });
+  closers.add('notifier', () => notifier.close());
+  const contents = createContents({
+    ...{ sealed, clock, bodies: secrets.bodies },
+    publicUrl: () => publicUrl.current,
+    renderers,
+    unsubscribeUrl: unsubscribeLinks(options.deriveKey, () => publicUrl.current),
+  });
+  const edgeFaults = metrics.counter('svc_edge_faults_total', 'Edges that could not be decided');
+  const pipeline = new SamplePipeline({
+    ...{ host, stream, clock, history },
+    clockAhead: (sinceMs) => clocks.ahead(sinceMs),
+    onFault(what, error) {
+      edgeFaults.inc();
+      log.error({ err: error, part: 'evaluator' }, `${what} could not be decided`);
+    },
+  });
+  const parts = createParts({
+    ...{ ...options, pipeline, datacenters, lost, notifier, contents },
+    publicUrl: () => publicUrl.current,
+  });
+  const alerting = createAlerting({
+    host,
+    known: {
+      labelSets: (project, vm, metricId) => limits.labelSets(project, vm, metricId),
+      evaluated: (project) => pipeline.room(project).evaluated,
+    },
+  });
+  return {
+    ...{ ingest, registry, alerting, guard, sealed, datacenters, clocks, evaluator: pipeline },
+    start(baseUrl: string) {
+      publicUrl.current = baseUrl;
+      parts.start();
+    },
+  };
+}
+
+/** Where samples come in, and what they tell of their data center. */
+function buildIngest(options: CoreOptions, lost: LostWork) {
+  const { settings, clock, host, stream, closers, metrics } = options;
+  const datacenters = new Datacenters({
+    ...{ host, clock, onLost: lost('datacenters') },
+    silenceMs: 3 * settings.sampleIntervalSeconds * 1000,
+  });
+  const writer = new PartitionWriter({ stream, clock });
+  closers.add('sample writer', () => writer.settled());
+  const registry = new VmRegistry({ host, clock, datacenter: settings.datacenter });
+  const clocks = new ClockNotes();
+  const limits = new IngestLimits(registry);
+  const samples = metrics.counter('svc_samples_total', 'Samples received', ['outcome']);
+  const ingest = createIngest({
+    clock,
+    writer,
+    registry,
+    limits,
+    clocks,
+    onRows: (datacenter) => datacenters.reported(datacenter ?? settings.datacenter),
+    onSamples(accepted, rejected) {
+      samples.inc({ outcome: 'accepted' }, accepted);
+      if (rejected.length > 0) samples.inc({ outcome: 'rejected' }, rejected.length);
+    },
+  });
+  return { ingest, registry, datacenters, clocks, limits };
+}
