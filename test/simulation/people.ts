@@ -118,12 +118,19 @@ function live(view: ProjectView, machine: string): readonly Instance[] {
 
 const METRICS = [
   ...['cpu_utilization_pct', 'cpu_utilization_pct', 'memory_used_pct'],
-  ...['filesystem_used_pct', 'vm_running'],
+  ...['filesystem_used_pct', 'vm_running', 'unexpected_stop', 'telemetry_age_seconds'],
 ];
+
+/** When each is in breach; all others above 90 %. */
+const CONDITIONS: Readonly<Record<string, Pick<AlertRuleSpec, 'operator' | 'threshold'>>> = {
+  vm_running: { operator: 'EQUAL', threshold: 0 },
+  unexpected_stop: { operator: 'EQUAL', threshold: 1 },
+  telemetry_age_seconds: { operator: 'GREATER_THAN', threshold: 120 },
+};
 
 function specOf(view: ProjectView, dice: Dice): AlertRuleSpec {
   const metricId = dice.pick(METRICS);
-  const isState = metricId === 'vm_running';
+  const condition = CONDITIONS[metricId];
   const vms = view.records('vm', { limit: 100 }).items.map(({ id }) => id);
   const selected = vms.filter(() => dice.chance(0.5));
   const allVms = selected.length === 0 || dice.chance(0.7);
@@ -131,8 +138,7 @@ function specOf(view: ProjectView, dice: Dice): AlertRuleSpec {
   return {
     displayName: `Rule ${dice.below(1000)}`,
     metricId,
-    operator: isState ? 'EQUAL' : 'GREATER_THAN',
-    threshold: isState ? 0 : BREACH_ABOVE,
+    ...(condition ?? { operator: 'GREATER_THAN', threshold: BREACH_ABOVE }),
     sustainedSeconds: dice.pick([0, 30, 60, 120, 300]),
     severity: 'WARNING',
     allVms,
@@ -141,7 +147,7 @@ function specOf(view: ProjectView, dice: Dice): AlertRuleSpec {
     repeatIntervalSeconds: dice.pick([0, 0, 60, 300]),
     destinationNames: destinationNames(view, dice),
     ...(recoverySeconds > 0 && { recoverySeconds }),
-    ...(!isState && dice.chance(0.3) && { recoveryThreshold: GOOD_UP_TO }),
+    ...(!condition && dice.chance(0.3) && { recoveryThreshold: GOOD_UP_TO }),
   };
 }
 

@@ -88,8 +88,9 @@ export class Process implements Owner {
     await host.start();
     const core = { host, stream, random, clock: this.clock };
     const datacenters = new Datacenters({ ...core, silenceMs: 90_000 });
-    const pipeline = this.#pipeline(core);
-    const ingest = this.#ingest(core, datacenters);
+    const clocks = new ClockNotes();
+    const pipeline = this.#pipeline(core, clocks);
+    const ingest = this.#ingest(core, datacenters, clocks);
     this.doors = { ...core, ...this.#acts(core), pipeline, ingest };
     this.#supervision = supervise({
       ...core,
@@ -113,22 +114,23 @@ export class Process implements Owner {
     this.kill();
   }
 
-  #pipeline({ host, stream, clock }: Core): SamplePipeline {
+  #pipeline({ host, stream, clock }: Core, clocks: ClockNotes): SamplePipeline {
     const { planted, machine } = this.#options;
     return new SamplePipeline({
       ...{ clock, stream, host: planted?.host?.('evaluator', host) ?? host },
       history: machine.history,
+      clockAhead: (sinceMs) => clocks.ahead(sinceMs),
       onFault: (what, error) => this.#fault(what, error),
     });
   }
 
-  #ingest({ host, stream, clock }: Core, datacenters: Datacenters): Ingest {
+  #ingest({ host, stream, clock }: Core, datacenters: Datacenters, clocks: ClockNotes): Ingest {
     const { planted } = this.#options;
     const ingest = createIngest({
       clock,
       writer: new PartitionWriter({ stream: planted?.stream?.(stream) ?? stream, clock }),
       registry: new VmRegistry({ host, clock, datacenter: DATACENTER }),
-      clocks: new ClockNotes(),
+      clocks,
       onRows: (datacenter) => datacenters.reported(datacenter ?? DATACENTER),
       onSamples: () => {},
     });
@@ -152,11 +154,12 @@ export class Process implements Owner {
   #parts(core: Core, pipeline: SamplePipeline, datacenters: Datacenters): Part[] {
     const { host, clock } = core;
     const onFault = ({ id }: { id: string }, error: unknown) => this.#fault(`timer ${id}`, error);
+    const census = (partition: number, atMs: number) => pipeline.census(partition, atMs);
     const timers = { host, clock, onFault, owns: () => true };
     return [
       { name: 'evaluator', run: (signal) => pipeline.run(signal) },
       { name: 'rules', run: (signal) => keepRules(core, signal) },
-      { name: 'ticker', run: (signal) => tick(core, signal) },
+      { name: 'ticker', run: (signal) => tick({ ...core, census }, signal) },
       { name: 'datacenters', run: (signal) => datacenters.run([DATACENTER], 5_000, signal) },
       { name: 'timers', run: (signal) => runTimers(timers, signal) },
       this.#deliverer(core),

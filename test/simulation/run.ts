@@ -88,7 +88,7 @@ function createRun(
 }
 
 /** Samples that decide what is still open come after the last fault, ms. */
-const RECOVERY_MS = 8 * 60_000;
+const RECOVERY_MS = 7 * 60_000;
 /** Steps in which everything comes to rest; those to a timer that is far away are one each. */
 const STEPS_MAX = 150;
 const STEP_MS = 31_700;
@@ -97,7 +97,8 @@ async function live(run: Run, onBug: (what: string, error: unknown) => void): Pr
   const { world, cluster, fleets, people } = run;
   for (const fleet of fleets) fleet.start();
   for (const each of people) each.start(1 + world.dice.below(3));
-  await world.pass(world.dice.between(8, 45) * 60_000);
+  const minutes = world.dice.chance(0.1) ? world.dice.between(20, 60) : world.dice.between(4, 20);
+  await world.pass(minutes * 60_000);
   world.trace(() => 'no more faults from here on');
   for (const each of people) each.rest();
   for (const fleet of fleets) fleet.heal();

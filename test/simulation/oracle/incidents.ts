@@ -46,9 +46,39 @@ export function* wrongIncidents(facts: Facts, observations: Observations): Gener
     }
   }
   for (const [key, [first]] of decided) {
+    if (isOnSilence(observations, key)) {
+      yield* endedBySilence(observations, decided.get(key) ?? [], key);
+      continue;
+    }
     const atMs = first?.fired.elapsedMs ?? 0;
     yield { invariant: 'one incident for each breach', text: `${key} fires unobserved`, atMs };
   }
+}
+
+/** What was silent recovers by an observation, and by no other thing. */
+function* endedBySilence(
+  observations: Observations,
+  incidents: readonly Decided[],
+  key: string,
+): Generator<Problem> {
+  const [project = '', , , vm = ''] = key.split(' ');
+  if (vm === '') return;
+  const lane = [...observations.of(project, vm, 'vm_running').values()].flat();
+  for (const { recovered, endMs } of incidents) {
+    const atMs = recovered?.elapsedMs ?? 0;
+    if (!recovered || lane.some((o) => o.observedMs === endMs && o.elapsedMs <= atMs)) continue;
+    const text = `${key} recovers by a sample at ${endMs}, which had not been observed`;
+    yield { invariant: 'no recovery unobserved', text, atMs };
+  }
+}
+
+/** Rules on silence fire by the passing of time: the log of samples alone does not say when. */
+function isOnSilence({ forces }: Observations, key: string): boolean {
+  return forces.some(
+    ({ rule }) =>
+      rule.metricId === 'telemetry_age_seconds' &&
+      key.startsWith(`${rule.project} ${rule.rule} ${rule.evaluationRevision} `),
+  );
 }
 
 function isSame({ rule: a }: Force, { rule: b }: Force): boolean {

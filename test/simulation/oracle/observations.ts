@@ -69,6 +69,9 @@ export class Observations {
   }
 }
 
+/** Reasons of a stop that nobody asked for. */
+const UNASKED: ReadonlySet<string> = new Set(['crashed', 'failed', 'destroyed']);
+
 function* valuesOf(batch: SampleBatch, i: number) {
   const readings = new Map<string, number>();
   const series = batch.layouts[batch.layout[i] ?? 0]?.series ?? [];
@@ -88,9 +91,11 @@ function* valuesOf(batch: SampleBatch, i: number) {
     yield { metricId: 'filesystem_used_pct', labels, value: (100 * used) / size };
   }
   const state = VM_STATES[batch.state[i] ?? 0];
-  if (state !== 'UNKNOWN') {
-    yield { metricId: 'vm_running', labels: '', value: state === 'RUNNING' ? 1 : 0 };
-  }
+  if (state === 'UNKNOWN') return;
+  yield { metricId: 'vm_running', labels: '', value: state === 'RUNNING' ? 1 : 0 };
+  const reason = batch.strings[batch.stateReason[i] ?? 0] ?? '';
+  const isUnasked = state !== 'RUNNING' && (state === 'CRASHED' || UNASKED.has(reason));
+  yield { metricId: 'unexpected_stop', labels: '', value: isUnasked ? 1 : 0 };
 }
 
 /** From each marker to the one that replaces it. */

@@ -33,7 +33,8 @@ const LAST_MS = 120_000;
 
 function* edges(facts: Facts, decidedMs: number): Generator<Problem> {
   const expected = edgesOf(facts.entries);
-  const recorded = recordedEdges(facts);
+  const onSilence = rulesOnSilence(facts.entries);
+  const recorded = recordedEdges(facts, onSilence);
   const rules = rulesAtTheEnd(facts);
   for (const id of new Set([...expected.keys(), ...recorded.keys()])) {
     const should = expected.get(id)?.told ?? [];
@@ -65,9 +66,10 @@ export function edgesOf(entries: readonly Entry[]): Map<string, Expected> {
   const partitions = Map.groupBy(entries, ({ partition }) => partition);
   for (const own of partitions.values()) {
     const state = createState();
+    const onSilence = rulesOnSilence(own);
     for (const [i, each] of own.entries()) {
       for (const edge of fold(state, each.entry, pastOf(own.slice(0, i), each)).edges) {
-        if (!isCompared(edge.kind)) continue;
+        if (!isCompared(edge.kind) || onSilence.has(edge.key.rule)) continue;
         const id = instanceIdOf(edge.key);
         const { rule, evaluationRevision: revision, vm } = edge.key;
         const expected = all.get(id) ?? { key: { rule, revision, vm }, told: [] };
@@ -77,6 +79,13 @@ export function edgesOf(entries: readonly Entry[]): Map<string, Expected> {
     }
   }
   return all;
+}
+
+/** Rules on silence look at who listened, and at what rows know of VMs: not at the log alone. */
+function rulesOnSilence(entries: readonly Entry[]): Set<string> {
+  const upserts = entries.flatMap(({ entry }) => (entry.kind === 'rules' ? entry.upserts : []));
+  const found = upserts.filter(({ metricId }) => metricId === 'telemetry_age_seconds');
+  return new Set(found.map(({ rule }) => rule));
 }
 
 /** Batches stored before a marker that the windows of its rules reach. */
@@ -107,10 +116,11 @@ function line(...parts: readonly unknown[]): string {
   return parts.map((each) => (each === undefined ? '-' : String(each))).join(' ');
 }
 
-function recordedEdges({ steps }: Facts) {
+function recordedEdges({ steps }: Facts, onSilence: ReadonlySet<string>) {
   const all = new Map<string, { told: Told[]; isRetired: boolean }>();
   for (const { step, elapsedMs } of steps) {
     if (step.machine !== 'alertInstance') continue;
+    if (onSilence.has(String(step.context.rule))) continue;
     const { event, instance } = step;
     const recorded = all.get(instance) ?? { told: [], isRetired: false };
     all.set(instance, recorded);
