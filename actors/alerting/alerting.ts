@@ -5,6 +5,7 @@
 import type { AlertRuleContext, AlertRuleSpec } from '../../machines/alert-rule.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import type { Draft, Host, Instance } from '../host-port.ts';
+import { checkAudience } from './audience.ts';
 import { checkInstances, type KnownInstances } from './instance-count.ts';
 import { checkLimit } from './limits.ts';
 import type { Alerting, DeleteRule, SaveRule } from './port.ts';
@@ -87,7 +88,7 @@ function checkVersion(expected: string, current: number): void {
 
 /**
  * VMs and destinations that the rule names must be there: a misspelt one would never alert. A VM
- * that it named before may have been retired since.
+ * that it named before may have been retired since. How many are told is bounded.
  */
 function checkReferences(draft: Draft, spec: AlertRuleSpec, before?: AlertRuleSpec): void {
   for (const name of spec.vmNames) {
@@ -105,6 +106,8 @@ function checkReferences(draft: Draft, spec: AlertRuleSpec, before?: AlertRuleSp
       throw invalid('spec.destinationNames', `There is no destination ${name} in the project`);
     }
   }
+  const told = before?.destinationNames ?? [];
+  if (spec.destinationNames.some((name) => !told.includes(name))) checkAudience(draft, spec);
 }
 
 function idIn(name: string, prefix: string): string | undefined {

@@ -6,9 +6,10 @@
  */
 import type { AlertInstanceContext } from '../../machines/alert-instance-setup.ts';
 import type { AlertRuleContext } from '../../machines/alert-rule.ts';
-import type { DeliveryInput, DeliveryReason } from '../../machines/delivery.ts';
+import type { DeliveryContext, DeliveryInput, DeliveryReason } from '../../machines/delivery.ts';
 import type { Effect, NotificationEvent } from '../../machines/effects.ts';
 import type { Draft, EffectExpander, Instance } from '../host-port.ts';
+import { AUDIENCE_MAX } from './audience.ts';
 import { isMail, recipientsOf, whyNotTo } from './eligible.ts';
 import { incidentRecord } from './incident.ts';
 import { allInstances } from './rule-markers.ts';
@@ -35,21 +36,31 @@ function notify(
   const { incident, rule, evaluationRevision } = context;
   if (!incident) return;
   const isRecovery = event === 'RECOVERED';
-  // A recovery goes to those who were told, also where the rule no longer names them.
-  const destinations = isRecovery
-    ? allInstances(draft, 'destination')
-    : namedByRule(draft, context.rule);
-  for (const destination of destinations) {
-    for (const recipient of recipientsOf(draft, destination)) {
-      const audience = { incident: incident.id, destination: destination.instance, recipient };
-      if (isRecovery && !wasTold(audience, incident.repeats, draft)) continue;
-      const about = { event, occurrence, alertInstance: source.instance, rule, evaluationRevision };
-      startDelivery(draft, deliveryIdOf({ ...audience, event, occurrence }), destination, {
-        ...about,
-        ...audience,
-      });
-    }
+  const room = { left: SUPERSEDED_MAX };
+  let told = 0;
+  for (const { destination, recipient } of audienceOf(draft, context.rule, isRecovery)) {
+    const audience = { incident: incident.id, destination: destination.instance, recipient };
+    if (isRecovery && !wasTold(audience, incident.repeats, draft, room)) continue;
+    if (isRecovery && ++told > AUDIENCE_MAX) break;
+    const about = { event, occurrence, alertInstance: source.instance, rule, evaluationRevision };
+    startDelivery(draft, deliveryIdOf({ ...audience, event, occurrence }), destination, {
+      ...about,
+      ...audience,
+    });
   }
+}
+
+/**
+ * A recovery goes to those who were told, also where the rule no longer names them: they come last,
+ * since there may be more of them than fit a commit.
+ */
+function audienceOf(draft: Draft, rule: string, isRecovery: boolean) {
+  const named = namedByRule(draft, rule).filter(({ final }) => !(isRecovery && final));
+  const others = isRecovery ? allInstances(draft, 'destination') : [];
+  const byId = new Map([...named, ...others].map((row) => [row.instance, row]));
+  return [...byId.values()].flatMap((destination) =>
+    recipientsOf(draft, destination).map((recipient) => ({ destination, recipient })),
+  );
 }
 
 function namedByRule(draft: Draft, rule: string): Instance[] {
@@ -109,17 +120,28 @@ function whyNever(
   return isMail(destination) ? whyNotTo(draft, recipient) : undefined;
 }
 
+/** Rows that a recovery ends, and attempts in them: what they cost of its commit is bounded. */
+const SUPERSEDED_MAX = 60;
+
 /**
- * Was this audience told of the firing, or may it have been? Deliveries that nobody can have seen
- * end here as superseded: neither message is sent (evaluation.md 21).
+ * Was this audience told of the firing, or may it have been? If not, its deliveries end here as
+ * superseded, while there is room: neither message is sent (evaluation.md 21). Any other that waits
+ * ends at its recheck, since the incident has recovered.
  */
-function wasTold(audience: Audience, repeats: number, draft: Draft): boolean {
-  for (const delivery of firingDeliveries(draft, audience, repeats)) {
-    // Older ones that wait still end at their recheck: the incident has recovered.
-    if (mayHaveArrived(delivery)) return true;
-    if (delivery.final) continue;
-    const superseded = { type: 'suppressed', at: draft.at, reason: 'SUPERSEDED' };
-    draft.send('delivery', delivery.instance, superseded);
+function wasTold(
+  audience: Audience,
+  repeats: number,
+  draft: Draft,
+  room: { left: number },
+): boolean {
+  const deliveries = [...firingDeliveries(draft, audience, repeats)];
+  if (deliveries.some(mayHaveArrived)) return true;
+  for (const { instance, final, context } of deliveries) {
+    const { attempts } = context as unknown as DeliveryContext;
+    if (final) continue;
+    room.left -= 1 + attempts.length;
+    if (room.left < 0) break;
+    draft.send('delivery', instance, { type: 'suppressed', at: draft.at, reason: 'SUPERSEDED' });
   }
   return false;
 }

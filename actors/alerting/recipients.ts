@@ -8,6 +8,7 @@ import { type RecipientContext, VERIFICATION_MS } from '../../machines/recipient
 import { Refusal } from '../../streams/refusal.ts';
 import type { Draft, Instance, ProjectView } from '../host-port.ts';
 import { parseEmail } from '../identity/people-index.ts';
+import { checkAudiencesWith } from './audience.ts';
 import type { RecipientTokens, VerificationMails } from './destinations-port.ts';
 import { endNotice } from './notices.ts';
 import { allInstances } from './rule-markers.ts';
@@ -47,7 +48,7 @@ export function recipientOf({ context }: Pick<Instance, 'context'>): RecipientCo
 /**
  * Makes exactly these addresses the recipients: who is new is invited, who stays stays as they are,
  * who is missing is removed. Throws a `Refusal` RECIPIENT_NOT_MEMBER for new ones that are no
- * member's, with `addresses`.
+ * member's, with `addresses`; LIMIT_EXCEEDED where a rule would tell too many.
  *
  * @returns ids of who was invited
  */
@@ -67,6 +68,7 @@ export function setRecipients(
     const about = { project: draft.project, destination, membership, address, tokenHash };
     draft.start('recipient', id, { at: draft.at, ...about });
   }
+  if (added.length > gone.length) checkAudiencesWith(draft, destination);
   endBounceNotice(draft, destination);
   return added.map(([, { id }]) => id);
 }

@@ -235,7 +235,7 @@ function acts(world: World) {
 
 async function addMail({ host }: World, ids: readonly string[]): Promise<string> {
   const project = PROJECT;
-  const destination = `dst_mail_${ids.join('_')}`;
+  const destination = `dst_mail_${ids.slice(0, 2).join('_')}`;
   for (const id of ids) {
     await host.submit({
       ...{ project: SYSTEM_PROJECT, by },
