@@ -49,6 +49,11 @@ export type AttemptOutcome =
       readonly retryAfterMs?: number;
       /** It asks for less (429, 502, 503, 504): its lane goes back to one at a time at once. */
       readonly slows?: boolean;
+      /**
+       * The fault is of this service (its mail server refuses its login, its resolver is dead, what
+       * it keeps cannot be read): tried again, and said of neither the destination nor its lane.
+       */
+      readonly ours?: true;
       readonly error: string;
       /** First 4 KiB of the answer at most, without the target's address and secrets. */
       readonly excerpt?: string;
