@@ -256,17 +256,17 @@ export class Evaluator implements EvaluatorView {
     { upserts, removals }: LogEntry & { kind: 'rules' },
     signal: AbortSignal,
   ): Promise<Edge[]> {
-    const named: { project: string; rule: string; evaluationRevision?: number }[] = [
-      ...upserts,
-      ...removals,
+    const named = [
+      ...upserts.map((each) => ({ ...each, isEvaluated: true })),
+      ...removals.map((each) => ({ ...each, isEvaluated: false })),
     ];
     const released: Edge[] = [];
-    for (const { project, rule, evaluationRevision } of named) {
+    for (const { project, rule, ...folded } of named) {
       await this.#persist(signal, () =>
         this.#deps.host.submit({
           project,
           by: evaluatorActor,
-          decide: (draft) => confirmRule(draft, rule, evaluationRevision),
+          decide: (draft) => confirmRule(draft, rule, folded),
         }),
       );
       const key = ruleKey(project, rule);

@@ -11,7 +11,7 @@ import { type LogEntry, OPERATORS, type RetiredVm } from '../../streams/evaluati
 import { EVALUATED_METRICS } from '../../streams/metrics/catalogue.ts';
 import { pause } from '../../streams/pause.ts';
 import { partitionOf, type Stream } from '../../streams/stream.ts';
-import type { Host } from '../host-port.ts';
+import type { Host, Instance } from '../host-port.ts';
 import { liveInstances } from '../live-instances.ts';
 import { isPassing } from '../passing.ts';
 import { appendEntry, pastEntries } from '../sample-log.ts';
@@ -169,7 +169,7 @@ async function keepRule(
   const reason = row.final ? undefined : whyNot(spec);
   if (row.value === 'pendingApplication' && reason !== undefined) {
     // What it evaluated before ends too: a rule that has failed watches nothing.
-    await mark(withoutRule(project, rule, clock.now()));
+    await mark(withoutRule(project, row, clock.now()));
     await fail(host, { project, rule, version, reason });
   } else if (row.final || row.value === 'pendingApplication') {
     await mark({ ...limitsMarker(view, clock.now()), ...ruleMarker(project, row, clock.now()) });
@@ -184,8 +184,12 @@ function whyNot({ metricId, operator }: AlertRuleSpec): string | undefined {
   return OPERATORS.some((known) => known === operator) ? undefined : 'UNKNOWN_OPERATOR';
 }
 
-function withoutRule(project: string, rule: string, atMs: number): LogEntry {
-  return { kind: 'rules', atMs, upserts: [], removals: [{ project, rule }] };
+/** Ends what was evaluated before the version that cannot be. */
+function withoutRule(project: string, row: Instance, atMs: number): LogEntry {
+  const context = row.context as unknown as AlertRuleContext;
+  const evaluationRevision = context.evaluationRevision - 1;
+  const removals = [{ project, rule: row.instance, evaluationRevision }];
+  return { kind: 'rules', atMs, upserts: [], removals };
 }
 
 function fail(

@@ -46,22 +46,30 @@ export function evaluationRuleOf(
 /** The log entry that puts the rule's desired revision in force, or ends its evaluation. */
 export function ruleMarker(project: string, row: Instance, atMs: number): LogEntry {
   const context = row.context as unknown as AlertRuleContext;
+  const { evaluationRevision } = context;
   const evaluated = row.final ? undefined : evaluationRuleOf(project, context);
   return {
     kind: 'rules',
     atMs,
     upserts: evaluated ? [{ ...evaluated, ...newRun(evaluated, context, atMs) }] : [],
-    removals: evaluated ? [] : [{ project, rule: row.instance }],
+    removals: evaluated ? [] : [{ project, rule: row.instance, evaluationRevision }],
   };
 }
 
+/** What a marker brought of a rule; without a revision (an older version's): whichever is desired. */
+export interface FoldedRule {
+  readonly isEvaluated: boolean;
+  readonly evaluationRevision?: number;
+}
+
 /** Applies the rule's desired version when the marker brought what it evaluates; none: paused. */
-export function confirmRule(draft: Draft, rule: string, folded: number | undefined): void {
+export function confirmRule(draft: Draft, rule: string, folded: FoldedRule): void {
   const row = draft.instance('alertRule', rule);
   if (row?.value !== 'pendingApplication') return;
   const context = row.context as unknown as AlertRuleContext;
-  if (evaluationRuleOf(draft.project, context)?.evaluationRevision !== folded) return;
-  const { version } = context;
+  const { version, spec, evaluationRevision } = context;
+  if (spec.enabled !== folded.isEvaluated) return;
+  if ((folded.evaluationRevision ?? evaluationRevision) !== evaluationRevision) return;
   draft.send('alertRule', rule, { type: 'applied', at: draft.at, version });
 }
 

@@ -54,7 +54,7 @@ export type LogEntry =
       readonly kind: 'rules';
       readonly atMs: number;
       readonly upserts: readonly EvaluationRule[];
-      readonly removals: readonly { readonly project: string; readonly rule: string }[];
+      readonly removals: readonly RuleRemoval[];
       /** Instances that may be evaluated from here on; a project never named has no bound. */
       readonly limits?: readonly ProjectInstances[];
       /** VMs that are no more: what was observed of them up to `atMs` is history alone. */
@@ -75,6 +75,17 @@ export interface Outage {
   readonly datacenter: string;
   /** Oldest of the last observations of those that fell silent together, Unix ms. */
   readonly sinceMs: number;
+}
+
+/** Ends the evaluation of a rule. */
+export interface RuleRemoval {
+  readonly project: string;
+  readonly rule: string;
+  /**
+   * The last revision that it ends: markers can come late or twice, and one that was resumed since
+   * goes on. Absent in markers of an older version: whichever is in force.
+   */
+  readonly evaluationRevision?: number;
 }
 
 export interface ProjectInstances {

@@ -5,7 +5,7 @@
  */
 import type { SampleBatch } from '../samples/batch.ts';
 import { followFromBase, isAgeLane } from './age.ts';
-import { type EvaluationRule, GAP_TOLERANCE_MS, type LogEntry } from './entry.ts';
+import { type EvaluationRule, GAP_TOLERANCE_MS, type LogEntry, type RuleRemoval } from './entry.ts';
 import type { Instance } from './instance.ts';
 import { type Lane, settledThrough, settleInstance } from './lane.ts';
 import { limitInstances, retireVm } from './room.ts';
@@ -43,10 +43,7 @@ export function beginCatchUp(
   marker: RulesEntry,
   foldPast: (scratch: EvaluationState, batch: SampleBatch) => void,
 ): CatchUp {
-  for (const { project, rule } of marker.removals) {
-    removeRule(state, project, rule);
-    rememberPaused(state, pausedKey(project, rule));
-  }
+  for (const removal of marker.removals) remove(state, removal);
   for (const limit of marker.limits ?? []) limitInstances(state, limit);
   for (const retired of marker.retired ?? []) retireVm(state, retired);
   const scratch = emptyState();
@@ -103,9 +100,22 @@ function sinceOf(state: EvaluationState, rule: EvaluationRule, atMs: number) {
 /** Removed rules remembered; a resume of an older one says so itself (`fromMs`). */
 const PAUSED_MAX = 10_000;
 
-function rememberPaused({ paused }: EvaluationState, key: string): void {
-  paused.add(key);
-  const [oldest] = paused;
+/** Takes a rule out of force, unless what is in force came after what the marker ends. */
+function remove(
+  state: EvaluationState,
+  { project, rule, evaluationRevision: last }: RuleRemoval,
+): void {
+  const inForce = state.projects.get(project)?.rules.get(rule)?.rule.evaluationRevision ?? 0;
+  if (last !== undefined && inForce > last) return;
+  removeRule(state, project, rule);
+  const key = pausedKey(project, rule);
+  const before = state.paused.get(key) ?? 0;
+  rememberPaused(state, key, Math.max(before, last ?? 0));
+}
+
+function rememberPaused({ paused }: EvaluationState, key: string, revision: number): void {
+  paused.set(key, revision);
+  const [oldest] = paused.keys();
   if (paused.size > PAUSED_MAX && oldest !== undefined) paused.delete(oldest);
 }
 
@@ -115,7 +125,8 @@ function pausedKey(project: string, rule: string): string {
 
 function isNewer(state: EvaluationState, rule: EvaluationRule): boolean {
   const inForce = state.projects.get(rule.project)?.rules.get(rule.rule)?.rule;
-  return !inForce || inForce.evaluationRevision < rule.evaluationRevision;
+  const last = inForce?.evaluationRevision ?? state.paused.get(pausedKey(rule.project, rule.rule));
+  return last === undefined || last < rule.evaluationRevision;
 }
 
 /** Moves the caught-up instances into the live project's lanes. */

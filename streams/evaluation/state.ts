@@ -113,8 +113,8 @@ export interface EvaluationState {
   outages: ReadonlyMap<string, Outage> | undefined;
   /** Nobody listened, as far as telemetry rules are concerned. */
   deaf: Stretch | undefined;
-  /** Rules (`project/rule`) that a marker has removed: paused, as far as is known here. */
-  readonly paused: Set<string>;
+  /** Last removed revision of rules (`project/rule`) out of force; 0: the marker named none. */
+  readonly paused: Map<string, number>;
   /** Lanes that took a late row in, within one entry. */
   readonly stale: Set<Lane>;
   /** Seeds whose rule is not in force yet. */
@@ -149,7 +149,7 @@ export function emptyState(): EvaluationState {
     facts: new Map(),
     outages: undefined,
     deaf: undefined,
-    paused: new Set(),
+    paused: new Map(),
     stale: new Set(),
     seeds: [],
     counters: {

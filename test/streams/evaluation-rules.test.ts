@@ -35,6 +35,23 @@ t.test('case 16: a new revision replaces the old one silently and knows what was
   t.end();
 });
 
+t.test('a marker that comes late neither ends what was resumed nor brings back what ended', (t) => {
+  const world = new EvaluationWorld([cpuRule()]);
+  const ends = (evaluationRevision: number) => ({
+    ...{ kind: 'rules' as const, atMs: START_MS, upserts: [] },
+    removals: [{ project: PROJECT, rule: 'rule-1', evaluationRevision }],
+  });
+  world.entry(ends(2));
+  world.marker(20, { upserts: [cpuRule()] });
+  t.same(world.cpu(HIGH, seconds(30, 400)), [], 'revision 1 ended with the pause, revision 2');
+  world.marker(410, { upserts: [cpuRule({ evaluationRevision: 3 })] }, []);
+  world.entry(ends(2));
+  t.same(world.cpu(HIGH, seconds(430, 730)), ['fired at 730 since 430'], 'revision 3 goes on');
+  world.entry(ends(4));
+  t.same(world.cpu(LOW, [760]), [], 'and ends with its own marker');
+  t.end();
+});
+
 t.test('case 17: a filesystem rule has one instance for each mount', (t) => {
   const rule = cpuRule({ metricId: 'filesystem_used_pct', sustainedMs: 60_000 });
   const world = new EvaluationWorld([rule]);

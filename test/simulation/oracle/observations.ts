@@ -102,20 +102,23 @@ function* valuesOf(batch: SampleBatch, i: number) {
 function forcesOf(entries: readonly Entry[]): Force[] {
   const forces: Force[] = [];
   const current = new Map<string, Force>();
-  const removed = new Set<string>();
+  const removed = new Map<string, number>();
   for (const { sequence, entry } of entries) {
     if (entry.kind !== 'rules') continue;
-    for (const { project, rule } of entry.removals) {
+    for (const { project, rule, evaluationRevision: last } of entry.removals) {
       const key = `${project} ${rule}`;
       const before = current.get(key);
+      // A marker that comes late does not end what came after it.
+      if (before && last !== undefined && before.rule.evaluationRevision > last) continue;
       if (before) before.until = sequence;
       current.delete(key);
-      removed.add(key);
+      removed.set(key, Math.max(removed.get(key) ?? 0, last ?? 0));
     }
     for (const rule of entry.upserts) {
       const key = `${rule.project} ${rule.rule}`;
       const before = current.get(key);
-      if (before && before.rule.evaluationRevision >= rule.evaluationRevision) continue;
+      const last = before?.rule.evaluationRevision ?? removed.get(key) ?? 0;
+      if (last >= rule.evaluationRevision) continue;
       if (before) before.until = sequence;
       // Resumed rules begin anew; all others know what can decide them now.
       const windowMs = removed.delete(key) ? 0 : rule.sustainedMs + TOLERANCE_MS;
