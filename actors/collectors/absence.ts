@@ -1,6 +1,7 @@
 /**
  * Which VMs a source has stopped listing for good. A VM is gone when two complete listings, at least
- * a minute apart, both lack it; what could not be listed in full says nothing about any VM.
+ * a minute apart, both lack it; what could not be listed in full says nothing about any VM. Neither
+ * does an empty listing: storage that is not mounted and a daemon that has forgotten look the same.
  */
 import type { Clock } from '../../streams/clock.ts';
 
@@ -19,8 +20,9 @@ export class Absences {
     this.#known = new Set(known);
   }
 
-  /** Takes a complete listing in. Returns the VMs that are gone, each time until `forget`. */
+  /** Takes a complete listing in. Returns the VMs that it proves gone, each time until `forget`. */
   take(listed: ReadonlySet<string>): string[] {
+    if (listed.size === 0) return [];
     const now = this.#clock.elapsed();
     const gone: string[] = [];
     for (const vm of listed) {

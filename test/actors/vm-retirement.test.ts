@@ -203,6 +203,20 @@ t.test('a VM is gone by two complete listings without it, a minute apart', async
   t.same(take('a', 'b'), []);
 });
 
+t.test('an empty listing proves no VM gone; the next that holds one does', async (t) => {
+  const clock = new VirtualClock(START_MS);
+  const absences = new Absences(clock, ['a', 'b']);
+  const take = (...vms: string[]) => absences.take(new Set(vms));
+  for (let minute = 0; minute < 10; minute++) {
+    t.same(take(), [], 'storage that is not mounted looks like this');
+    await clock.advance(60_000);
+  }
+  t.same(take('a'), [], 'nor has it begun to count');
+  await clock.advance(60_000);
+  t.same(take(), []);
+  t.same(take('a'), ['b']);
+});
+
 /** A source whose listings and faults are the test's. */
 class ListedSource implements Source {
   readonly name = 'libvirt';
