@@ -5,7 +5,7 @@
 
 import { ulid } from '../../streams/random.ts';
 import { Refusal } from '../../streams/refusal.ts';
-import type { Committed, Draft, Instance } from '../host-port.ts';
+import type { Committed, Draft, Host, Instance, ProjectView } from '../host-port.ts';
 import {
   committedRow,
   destinationOf,
@@ -22,7 +22,7 @@ import type {
   RotateSecret,
   WithSecret,
 } from './destinations-port.ts';
-import { recipientsOf, whyNotTo } from './eligible.ts';
+import { activePeople, isOfMember, recipientsOf, whyNotTo } from './eligible.ts';
 import { startTestDelivery } from './expand.ts';
 import { endNotice } from './notices.ts';
 import {
@@ -105,7 +105,7 @@ export function forgetOverlapped(
   });
 }
 
-/** Who has confirmed, and who was asked too often just now, is left out. */
+/** Who has confirmed, is no member any more, or was asked too often just now, is left out. */
 export async function verify(
   deps: DestinationsDeps,
   { project, by, request, id }: OneDestination,
@@ -117,7 +117,7 @@ export async function verify(
     decide(draft) {
       const { kind } = destinationOf(livingRow(draft, id));
       if (kind !== 'email') throw invalidState(`A destination of kind ${kind} is usable at once`);
-      const unconfirmed = recipientRows(draft, id).filter(isUnconfirmed);
+      const unconfirmed = recipientRows(draft, id).filter(isAsked(deps.host, draft));
       const asked = unconfirmed.flatMap((row) => allowed.get(row.instance) ?? []);
       if (unconfirmed.length > 0 && asked.length === 0) throw tooManyMails(waitMs);
       for (const { id: recipient, tokenHash } of asked) {
@@ -129,7 +129,7 @@ export async function verify(
   });
   for (const recipient of replayed ? [] : answer.asked) {
     const invitation = allowed.get(recipient);
-    if (invitation) mailInvitation(mails, deps.host.view(project), invitation);
+    if (invitation) mailInvitation(mails, deps.host, project, invitation);
   }
   const destination = committedRow(deps.host, project, id);
   return { destination, sequence, mails: answer.asked.length };
@@ -140,7 +140,8 @@ function allowance(deps: DestinationsDeps, project: string, id: string) {
   const { tokens, mails } = mailOf(deps);
   const allowed = new Map<string, Invitation>();
   let waitMs = 0;
-  for (const row of recipientRows(deps.host.view(project), id).filter(isUnconfirmed)) {
+  const view = deps.host.view(project);
+  for (const row of recipientRows(view, id).filter(isAsked(deps.host, view))) {
     const { address } = recipientOf(row);
     const rowWaitMs = mails.take(project, address);
     waitMs = Math.max(waitMs, rowWaitMs);
@@ -149,8 +150,11 @@ function allowance(deps: DestinationsDeps, project: string, id: string) {
   return { allowed, waitMs };
 }
 
-function isUnconfirmed({ value }: Instance): boolean {
-  return value !== 'verified';
+/** Has not confirmed, and is a member who may be written to. */
+function isAsked(host: Pick<Host, 'view'>, view: ProjectView) {
+  const isPersonActive = activePeople(host);
+  return (row: Instance): boolean =>
+    row.value !== 'verified' && isOfMember(view, recipientOf(row), isPersonActive);
 }
 
 export function sendTest(
@@ -158,6 +162,7 @@ export function sendTest(
   { project, by, request, id }: OneDestination,
 ): Promise<Committed<{ readonly deliveries: readonly string[] }>> {
   const test = `tst_${ulid(clock.now(), random)}`;
+  const isPersonActive = activePeople(host);
   return host.submit({
     ...{ project, by, request },
     decide(draft) {
@@ -166,7 +171,7 @@ export function sendTest(
       if (pausedReason !== null)
         throw invalidState(`It is paused: ${pausedReason}. Resume it first`);
       const audience = recipientsOf(draft, row).filter(
-        (recipient) => kind !== 'email' || whyNotTo(draft, recipient) === undefined,
+        (recipient) => kind !== 'email' || whyNotTo(draft, recipient, isPersonActive) === undefined,
       );
       if (audience.length === 0) {
         throw invalidState('No recipient can be written to: none has confirmed the address');

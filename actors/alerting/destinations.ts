@@ -30,6 +30,7 @@ import type {
   VerificationMails,
   WithSecret,
 } from './destinations-port.ts';
+import { activePeople } from './eligible.ts';
 import { checkLimit } from './limits.ts';
 import { endNotice } from './notices.ts';
 import {
@@ -95,7 +96,7 @@ async function create(deps: DestinationsDeps, creation: CreateDestination): Prom
         checkLimit(draft, 'destinations');
         const input = { project, kind, displayName, ...address, secretId };
         draft.start('destination', id, { at: draft.at, ...input });
-        return { id, invited: setRecipients(draft, id, invitations) };
+        return { id, invited: setRecipients(draft, id, invitations, activePeople(deps.host)) };
       },
     }),
   );
@@ -125,7 +126,7 @@ async function change(deps: DestinationsDeps, update: UpdateDestination): Promis
           });
         }
         return prepared
-          ? retarget(draft, id, prepared, by.name)
+          ? retarget(deps, draft, { id, prepared, by: by.name })
           : { urlId: null, discarded: [], invited: [] };
       },
     }),
@@ -143,7 +144,11 @@ interface Retargeted {
   readonly invited: readonly string[];
 }
 
-function retarget(draft: Draft, id: string, prepared: Prepared, by: string): Retargeted {
+function retarget(
+  { host }: DestinationsDeps,
+  draft: Draft,
+  { id, prepared, by }: { readonly id: string; readonly prepared: Prepared; readonly by: string },
+): Retargeted {
   const { kind, address, invitations } = prepared;
   const before = destinationOf(livingRow(draft, id));
   if (before.kind !== kind) {
@@ -151,7 +156,8 @@ function retarget(draft: Draft, id: string, prepared: Prepared, by: string): Ret
     throw new Refusal('INVALID_FIELD', message, { field: kind });
   }
   if (kind === 'email') {
-    return { urlId: null, discarded: [], invited: setRecipients(draft, id, invitations) };
+    const invited = setRecipients(draft, id, invitations, activePeople(host));
+    return { urlId: null, discarded: [], invited };
   }
   if (before.urlDigest === address.urlDigest) return { urlId: null, discarded: [], invited: [] };
   draft.send('destination', id, { type: 'retargeted', at: draft.at, ...address, by });
@@ -210,7 +216,7 @@ function mailAll(
   for (const [address, invitation] of invitations) {
     if (!mail || !invited.includes(invitation.id)) continue;
     const { mails } = mail;
-    if (mails.take(project, address) === 0) mailInvitation(mails, host.view(project), invitation);
+    if (mails.take(project, address) === 0) mailInvitation(mails, host, project, invitation);
   }
 }
 

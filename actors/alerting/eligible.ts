@@ -1,11 +1,13 @@
 /**
  * Whether a recipient of mail may be written to: the holder confirmed the address, which is and
- * remains that of a member of the project (spec, section 3; evaluation.md 22).
+ * remains that of a member of the project who may use the service at all (spec, section 3;
+ * evaluation.md 22).
  */
 import type { DestinationContext } from '../../machines/destination.ts';
 import type { MembershipContext } from '../../machines/membership.ts';
 import type { RecipientContext } from '../../machines/recipient.ts';
-import type { Instance, ProjectView } from '../host-port.ts';
+import { SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
+import type { Host, Instance, ProjectView } from '../host-port.ts';
 import { allInstances } from './rule-markers.ts';
 
 /** Why nothing is sent to a recipient. */
@@ -23,33 +25,51 @@ const REASONS: Readonly<Record<string, RecipientReason>> = {
   removed: 'RECIPIENT_REMOVED',
 };
 
+/** May the person use the service at all? People are of no project: not in a project's view. */
+export type IsPersonActive = (person: string) => boolean;
+
+/** Asks the rows of people, as they are at each question. */
+export function activePeople(host: Pick<Host, 'view'>): IsPersonActive {
+  return (person) => host.view(SYSTEM_PROJECT).instance('person', person)?.value === 'active';
+}
+
 /** Why nothing may be sent to the recipient; undefined: it may. `null`: the destination has none. */
-export function whyNotTo(view: ProjectView, id: string | null): RecipientReason | undefined {
+export function whyNotTo(
+  view: ProjectView,
+  id: string | null,
+  isPersonActive: IsPersonActive,
+): RecipientReason | undefined {
   const recipient = id === null ? undefined : view.instance('recipient', id);
   if (!recipient) return 'RECIPIENT_REMOVED';
   const reason = REASONS[String(recipient.value)];
   if (reason) return reason;
   const context = recipient.context as unknown as RecipientContext;
-  return isOfMember(view, context) ? undefined : 'RECIPIENT_REMOVED';
+  return isOfMember(view, context, isPersonActive) ? undefined : 'RECIPIENT_REMOVED';
 }
 
-/** Is the recipient's address that of a member, still? */
+/** Is the recipient's address that of a member, still, who is not locked out? */
 export function isOfMember(
   view: ProjectView,
   { membership, address }: Pick<RecipientContext, 'membership' | 'address'>,
+  isPersonActive: IsPersonActive,
 ): boolean {
   const member = view.instance('membership', membership);
   if (member?.value !== 'active') return false;
   // Somebody's old address may be somebody else's by now.
-  const { email } = member.context as unknown as MembershipContext;
-  return email.toLowerCase() === address;
+  const { email, person } = member.context as unknown as MembershipContext;
+  return email.toLowerCase() === address && isPersonActive(person);
 }
 
-/** Person behind a recipient; undefined: there is none. */
-export function personBehind(view: ProjectView, recipient: string): string | undefined {
+/** Was the person behind the recipient locked out, or is there none? */
+export function isLockedOut(
+  view: ProjectView,
+  recipient: string,
+  isPersonActive: IsPersonActive,
+): boolean {
   const context = view.instance('recipient', recipient)?.context as RecipientContext | undefined;
   const member = context && view.instance('membership', context.membership);
-  return (member?.context as MembershipContext | undefined)?.person;
+  const person = (member?.context as MembershipContext | undefined)?.person;
+  return person === undefined || !isPersonActive(person);
 }
 
 /**

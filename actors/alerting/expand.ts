@@ -117,7 +117,8 @@ function whyNever(
   recipient: string | null,
 ): DeliveryReason | undefined {
   if (destination.final) return 'DESTINATION_DELETED';
-  return isMail(destination) ? whyNotTo(draft, recipient) : undefined;
+  // Whether the person is locked out is in no view of a project: the recheck looks.
+  return isMail(destination) ? whyNotTo(draft, recipient, () => true) : undefined;
 }
 
 /** Rows that a recovery ends, and attempts in them: what they cost of its commit is bounded. */

@@ -7,6 +7,7 @@ import type { Actor } from '../../streams/commit/commit.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import type { Host } from '../host-port.ts';
 import type { RecipientLinks, RecipientTokens } from './destinations-port.ts';
+import { activePeople, isOfMember } from './eligible.ts';
 import { endBounceNotice, recipientOf } from './recipients.ts';
 
 export interface RecipientLinksDeps {
@@ -24,10 +25,12 @@ export function createRecipientLinks({ host, tokens }: RecipientLinksDeps): Reci
       const found = id === undefined ? undefined : host.findInstance('recipient', id);
       if (id === undefined || !found) throw deadLink();
       const tokenHash = tokens.hash(token);
+      const isPersonActive = activePeople(host);
       await host.submit({
         project: found.project,
         by: byVerificationLink,
         decide(draft) {
+          if (!isOfMember(draft, recipientOf(found), isPersonActive)) throw deadLink();
           const event = { type: 'verified', at: draft.at, tokenHash };
           if (!draft.send('recipient', id, event).changed) throw deadLink();
         },

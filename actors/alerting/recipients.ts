@@ -6,10 +6,11 @@
 import type { MembershipContext } from '../../machines/membership.ts';
 import { type RecipientContext, VERIFICATION_MS } from '../../machines/recipient.ts';
 import { Refusal } from '../../streams/refusal.ts';
-import type { Draft, Instance, ProjectView } from '../host-port.ts';
+import type { Draft, Host, Instance, ProjectView } from '../host-port.ts';
 import { parseEmail } from '../identity/people-index.ts';
 import { checkAudiencesWith } from './audience.ts';
 import type { RecipientTokens, VerificationMails } from './destinations-port.ts';
+import { activePeople, type IsPersonActive, isOfMember } from './eligible.ts';
 import { endNotice } from './notices.ts';
 import { allInstances } from './rule-markers.ts';
 
@@ -56,11 +57,12 @@ export function setRecipients(
   draft: Draft,
   destination: string,
   invitations: ReadonlyMap<string, Invitation>,
+  isPersonActive: IsPersonActive,
 ): string[] {
   const before = recipientRows(draft, destination);
   const kept = new Set(before.map((row) => recipientOf(row).address));
   const added = [...invitations].filter(([address]) => !kept.has(address));
-  const memberships = membershipsOf(draft, added);
+  const memberships = membershipsOf(draft, added, isPersonActive);
   const gone = before.filter((row) => !invitations.has(recipientOf(row).address));
   removeRecipients(draft, gone, 'TAKEN_OFF');
   for (const [address, { id, tokenHash }] of added) {
@@ -73,15 +75,20 @@ export function setRecipients(
   return added.map(([, { id }]) => id);
 }
 
-/** Membership by address. Throws RECIPIENT_NOT_MEMBER. */
+/** Membership by address, of those who are not locked out. Throws RECIPIENT_NOT_MEMBER. */
 function membershipsOf(
   draft: Draft,
   wanted: readonly (readonly [string, Invitation])[],
+  isPersonActive: IsPersonActive,
 ): Map<string, string> {
   if (wanted.length === 0) return new Map();
   const members = new Map<string, string>();
   for (const row of allInstances(draft, 'membership')) {
-    if (row.value === 'active') members.set(emailOf(row), row.instance);
+    const { email, person } = row.context as unknown as MembershipContext;
+    // An empty address is that of nobody.
+    if (row.value === 'active' && isPersonActive(person)) {
+      members.set(email.toLowerCase(), row.instance);
+    }
   }
   const strangers = wanted.map(([address]) => address).filter((address) => !members.has(address));
   if (strangers.length === 0) return members;
@@ -89,11 +96,6 @@ function membershipsOf(
   throw new Refusal('RECIPIENT_NOT_MEMBER', `${message}: invite them first`, {
     addresses: strangers.join(','),
   });
-}
-
-/** '' = the person has proven none. */
-function emailOf({ context }: Instance): string {
-  return (context as unknown as MembershipContext).email.toLowerCase();
 }
 
 export function removeRecipients(
@@ -113,17 +115,21 @@ export function endBounceNotice(draft: Draft, destination: string): void {
   if (!isLeft) endNotice(draft, { kind: 'RECIPIENT_BOUNCED', subject });
 }
 
-/** Sends the mail of a recipient who has just been invited. */
+/** Sends the mail of a recipient who has just been invited, unless they are none any more. */
 export function mailInvitation(
   mails: VerificationMails,
-  view: ProjectView,
+  host: Pick<Host, 'view'>,
+  project: string,
   { id, token, tokenHash }: Invitation,
 ): void {
+  const view = host.view(project);
   const row = view.instance('recipient', id);
   if (!row || row.final) return;
+  const isPersonActive = activePeople(host);
   const isCurrent = (): boolean => {
     const now = view.instance('recipient', id);
-    return now !== undefined && recipientOf(now).tokenHash === tokenHash;
+    if (now === undefined || recipientOf(now).tokenHash !== tokenHash) return false;
+    return isOfMember(view, recipientOf(now), isPersonActive);
   };
   const { address, destination, tokenExpiresMs, updatedMs } = recipientOf(row);
   const about = view.instance('destination', destination)?.context as { displayName?: string };

@@ -6,9 +6,9 @@
 import type { DeliveryContext, DeliveryEvent } from '../../machines/delivery.ts';
 import type { DestinationContext, DestinationKind } from '../../machines/destination.ts';
 import type { Clock } from '../../streams/clock.ts';
-import { type Actor, SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
+import type { Actor } from '../../streams/commit/commit.ts';
 import { type Random, ulid } from '../../streams/random.ts';
-import { personBehind } from '../alerting/eligible.ts';
+import { activePeople, isLockedOut } from '../alerting/eligible.ts';
 import type { Draft, Host, ProjectView } from '../host-port.ts';
 import { ATTEMPT_MS, type AttemptOutcome, type Notifier, type Target } from '../notifier-port.ts';
 import type { Bodies, BodySource } from './bodies.ts';
@@ -95,11 +95,6 @@ export function kindOf(view: ProjectView, { destination }: DeliveryContext): Des
   return (row.context as unknown as DestinationContext).kind;
 }
 
-function activePeople(host: Pick<Host, 'view'>) {
-  return (person: string): boolean =>
-    host.view(SYSTEM_PROJECT).instance('person', person)?.value === 'active';
-}
-
 interface Opening {
   readonly delivery: string;
   readonly attemptId: string;
@@ -132,12 +127,15 @@ function openInDraft(
 export async function sendAttempt(deps: AttemptDeps, attempt: Attempt): Promise<AttemptOutcome> {
   const { contents, excerpts, host } = deps;
   const { project, delivery: deliveryId, attemptId, context } = attempt;
-  if (isLockedOut(host, attempt)) {
+  // People are of no project: their end may come between the decision and its commit.
+  const { recipient } = context;
+  const view = host.view(project);
+  if (recipient !== null && isLockedOut(view, recipient, activePeople(host))) {
     return { kind: 'failed', unknown: false, error: 'Not sent: the person was locked out' };
   }
   let target: Target;
   try {
-    target = contents.target(host.view(project), context);
+    target = contents.target(view, context);
   } catch (error) {
     deps.onFault(`reading the destination of ${deliveryId}`, error);
     const message = 'The address or the secret of the destination could not be read';
@@ -146,13 +144,6 @@ export async function sendAttempt(deps: AttemptDeps, attempt: Attempt): Promise<
   const outcome = await outcomeOf(deps, attempt, target);
   excerpts.add({ deliveryId, attemptId, excerpt: outcome.excerpt ?? '' });
   return outcome;
-}
-
-/** People are of no project, so that their end may come between the decision and its commit. */
-function isLockedOut(host: Host, { project, context }: Attempt): boolean {
-  if (context.recipient === null) return false;
-  const person = personBehind(host.view(project), context.recipient);
-  return person !== undefined && !activePeople(host)(person);
 }
 
 async function outcomeOf(

@@ -8,6 +8,7 @@ import { DELIVERY_LIFETIME_MS } from '../../machines/retry-schedule.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { type Actor, type Commit, SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
 import { pause } from '../../streams/pause.ts';
+import { activePeople } from '../alerting/eligible.ts';
 import type { NoticeBody } from '../alerting/notices.ts';
 import { allInstances } from '../alerting/rule-markers.ts';
 import type { Host, ProjectView } from '../host-port.ts';
@@ -130,10 +131,10 @@ function untold(view: ProjectView): Raised[] {
 
 /** Owners that can be written to: who has an address and may sign in. */
 function ownersOf(host: Host, project: string): { member: string; to: string }[] {
+  const isPersonActive = activePeople(host);
   return allInstances(host.view(project), 'membership').flatMap(({ instance, value, context }) => {
     const { role, email, person } = context as unknown as MembershipContext;
-    const isPerson = host.view(SYSTEM_PROJECT).instance('person', person)?.value === 'active';
-    const isOwner = value === 'active' && role === 'OWNER' && email !== '' && isPerson;
-    return isOwner ? [{ member: instance, to: email }] : [];
+    const isOwner = value === 'active' && role === 'OWNER' && email !== '';
+    return isOwner && isPersonActive(person) ? [{ member: instance, to: email }] : [];
   });
 }

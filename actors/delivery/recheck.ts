@@ -6,16 +6,13 @@
 import type { AlertInstanceContext } from '../../machines/alert-instance-setup.ts';
 import type { AlertRuleContext } from '../../machines/alert-rule.ts';
 import type { DeliveryContext, DeliveryReason } from '../../machines/delivery.ts';
-import { isMail, personBehind, whyNotTo } from '../alerting/eligible.ts';
+import { type IsPersonActive, isMail, whyNotTo } from '../alerting/eligible.ts';
 import { firingDeliveries, mayHaveArrived } from '../alerting/told.ts';
 import type { ProjectView } from '../host-port.ts';
 import type { VmBody } from '../vm-registry.ts';
 
 /** Why a delivery ends without (another) attempt. */
 export type SuppressedReason = Exclude<DeliveryReason, 'EXPIRED' | 'REFUSED'>;
-
-/** May the person use the service at all? Persons are of no project: not read from its view. */
-export type IsPersonActive = (person: string) => boolean;
 
 /** The reason not to send, or undefined when the attempt may be opened. */
 export function recheck(
@@ -26,7 +23,7 @@ export function recheck(
   const destination = view.instance('destination', delivery.destination);
   if (!destination || destination.final) return 'DESTINATION_DELETED';
   if (destination.value === 'paused') return 'PAUSED';
-  const reason = isMail(destination) && recheckRecipient(view, delivery, isPersonActive);
+  const reason = isMail(destination) && whyNotTo(view, delivery.recipient, isPersonActive);
   if (reason) return reason;
   switch (delivery.event) {
     case 'FIRING':
@@ -46,17 +43,6 @@ export function recheck(
 export function isHeld(view: ProjectView, { event, rule }: DeliveryContext): boolean {
   if (event !== 'FIRING' && event !== 'REPEATED') return false;
   return view.instance('alertRule', rule)?.value === 'pendingApplication';
-}
-
-function recheckRecipient(
-  view: ProjectView,
-  { recipient }: DeliveryContext,
-  isPersonActive: IsPersonActive,
-): SuppressedReason | undefined {
-  const reason = whyNotTo(view, recipient);
-  if (reason || recipient === null) return reason;
-  const person = personBehind(view, recipient);
-  return person !== undefined && isPersonActive(person) ? undefined : 'RECIPIENT_REMOVED';
 }
 
 /** What was on the wire at the recovery has an outcome since: perhaps it did not arrive. */

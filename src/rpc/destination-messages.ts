@@ -1,9 +1,9 @@
 /** From a destination's row, and those of its recipients, to its message: no URL, no secret. */
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { destinationOf } from '../../actors/alerting/destination-rows.ts';
-import { isOfMember } from '../../actors/alerting/eligible.ts';
+import { activePeople, isOfMember } from '../../actors/alerting/eligible.ts';
 import { recipientOf, recipientRows } from '../../actors/alerting/recipients.ts';
-import type { Instance, ProjectView } from '../../actors/host-port.ts';
+import type { Host, Instance } from '../../actors/host-port.ts';
 import {
   type Destination,
   Destination_State,
@@ -16,13 +16,13 @@ import { unixSeconds } from './message-fields.ts';
 import { nameOf } from './resource-name.ts';
 
 /** For those who may write: recipients' addresses are in it. */
-export function destinationMessage(view: ProjectView, row: Instance): Destination {
+export function destinationMessage(host: Pick<Host, 'view'>, row: Instance): Destination {
   const context = destinationOf(row);
   const { overlapEndsMs } = context;
   return create(DestinationSchema, {
     name: nameOf(row.project, 'destinations', row.instance),
     displayName: context.displayName,
-    target: targetOf(view, row),
+    target: targetOf(host, row),
     state: row.value === 'paused' ? Destination_State.PAUSED : Destination_State.ACTIVE,
     pausedReason: context.pausedReason ?? '',
     host: context.host,
@@ -35,10 +35,11 @@ export function destinationMessage(view: ProjectView, row: Instance): Destinatio
 
 type Target = NonNullable<MessageInitShape<typeof DestinationSchema>['target']>;
 
-function targetOf(view: ProjectView, row: Instance): Target {
+function targetOf(host: Pick<Host, 'view'>, row: Instance): Target {
   const { kind } = destinationOf(row);
   if (kind !== 'email') return { case: kind, value: {} };
-  const recipients = recipientRows(view, row.instance).map((one) => recipientMessage(view, one));
+  const rows = recipientRows(host.view(row.project), row.instance);
+  const recipients = rows.map((one) => recipientMessage(host, one));
   return { case: 'email', value: { recipients } };
 }
 
@@ -49,13 +50,13 @@ const STATES: Readonly<Record<string, EmailRecipient_State>> = {
   bounced: EmailRecipient_State.BOUNCED,
 };
 
-function recipientMessage(view: ProjectView, row: Instance): EmailRecipient {
+function recipientMessage(host: Pick<Host, 'view'>, row: Instance): EmailRecipient {
   const context = recipientOf(row);
   const { address, verifiedMs } = context;
   return create(EmailRecipientSchema, {
     address,
     state: STATES[String(row.value)] ?? EmailRecipient_State.REMOVED,
-    isMember: isOfMember(view, context),
+    isMember: isOfMember(host.view(row.project), context, activePeople(host)),
     ...(verifiedMs !== null && { verifiedUnix: unixSeconds(verifiedMs) }),
   });
 }

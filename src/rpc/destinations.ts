@@ -49,13 +49,12 @@ export function destinationMethods(deps: DestinationDeps): Methods<DestinationMe
     getDestination({ name }, context) {
       const place = { machine: 'destination', name, collection: 'destinations' } as const;
       const row = findRow(host, context, place);
-      return destinationMessage(host.view(row.project), row);
+      return destinationMessage(host, row);
     },
     listDestinations(request, context) {
       const page = listRows(host, context, 'destination', request);
-      const view = host.view(parseProjectName('projectName', request.projectName));
       return {
-        destinations: page.items.map((row) => destinationMessage(view, row)),
+        destinations: page.items.map((row) => destinationMessage(host, row)),
         nextPageToken: page.token,
       };
     },
@@ -178,7 +177,7 @@ function placeOf(context: HandlerContext, name: string) {
 }
 
 function answerOf(host: Host, { destination }: Changed): Destination {
-  return destinationMessage(host.view(destination.project), destination);
+  return destinationMessage(host, destination);
 }
 
 function secretOf(webhookSecret: string | undefined) {

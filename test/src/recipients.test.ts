@@ -299,6 +299,40 @@ t.test('who is no member any more is told apart, and keeps the place', async (t)
   t.equal((await world.destinations.sendTest({ ...caller(), id })).answer.deliveries.length, 1);
 });
 
+t.test('who is locked out is written to by nothing, and may be again afterwards', async (t) => {
+  const world = await startRecipientsWorld(t);
+  await world.member(ADA);
+  await world.member(BOB);
+  const id = await world.mailTo([ADA, BOB]);
+  await press(world, world.tokenFor(ADA));
+  const link = world.tokenFor(BOB);
+  const lockOut = async (address: string, reason: string | null) => {
+    const person = world.people.personByEmail(address) ?? '';
+    await world.people.setPersonDisabled(tester, person, reason);
+  };
+  await lockOut(ADA, 'Gone');
+  await lockOut(BOB, 'Gone');
+  const sent = world.server.mails.length;
+  t.match(await refusalOf(world.destinations.sendTest({ ...caller(), id })), {
+    reason: 'INVALID_STATE',
+  });
+  t.match(await world.destinations.verify({ ...caller(), id }), { mails: 0 });
+  await press(world, link);
+  t.same(world.states(id), { [ADA]: 'verified', [BOB]: 'invited' }, 'nor does a link work');
+  const target = { kind: 'email', addresses: [BOB] } as const;
+  const creation = { ...caller(), displayName: 'Another', target };
+  t.match(await refusalOf(world.destinations.create(creation)), {
+    ...{ reason: 'RECIPIENT_NOT_MEMBER', metadata: { addresses: BOB } },
+  });
+  await world.signIn.mail?.settled();
+  t.equal(world.server.mails.length, sent);
+
+  await lockOut(ADA, null);
+  await lockOut(BOB, null);
+  t.equal((await world.destinations.sendTest({ ...caller(), id })).answer.deliveries.length, 1);
+  t.match(await world.destinations.verify({ ...caller(), id }), { mails: 1 });
+});
+
 t.test('an address that bounced is asked again, or taken off, and the notice ends', async (t) => {
   const world = await startRecipientsWorld(t);
   for (const email of [ADA, BOB]) await world.member(email);
