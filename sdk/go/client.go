@@ -25,7 +25,9 @@ const (
 	defaultTries   = 4
 	// A service that asks for a longer wait is told about instead.
 	retryAfterMax = 30 * time.Second
-	userAgent     = "svc-sdk-go"
+	// Before the client's own next try at most, and up to a fifth more.
+	backOffMax = 30 * time.Second
+	userAgent  = "svc-sdk-go"
 )
 
 // Client calls one service as one caller. It may be used by many goroutines at once.

@@ -150,6 +150,24 @@ func TestWaitsAreTheServicesOrGrow(t *testing.T) {
 	}
 }
 
+func TestManyTriesWaitHalfAMinuteAtMost(t *testing.T) {
+	url, requests := service(t, reply{status: 503, retryAfter: "0"})
+	c, _ := client(t, url, WithTries(70))
+	if err := save(c, "r"); err == nil || len(*requests) != 70 {
+		t.Fatal(len(*requests), err)
+	}
+	url, _ = service(t, reply{status: 503})
+	c, waits := client(t, url, WithTries(70))
+	if err := save(c, "r"); err == nil || len(*waits) != 69 {
+		t.Fatal(len(*waits), err)
+	}
+	for i, wait := range *waits {
+		if wait < 500*time.Millisecond || wait > 36*time.Second {
+			t.Errorf("wait %d is %s", i, wait)
+		}
+	}
+}
+
 func TestARefusalHasCodeReasonAndMetadata(t *testing.T) {
 	url, requests := service(t, reply{status: 409, body: fmt.Sprintf(refusal, "aborted", staleVersion)})
 	c, _ := client(t, url)

@@ -14,7 +14,11 @@ import (
 // request: a change whose answer is lost may have been made, and only under the same request id is it
 // not made twice. What carries none is repeated only where the service itself said that it did nothing.
 func retryWait(e exchange, got answer, err error, tries int) (time.Duration, bool) {
-	backOff := time.Duration(1<<(tries-1)) * 500 * time.Millisecond
+	backOff := backOffMax
+	// 0.5 s, 1 s, 2 s and so on: the seventh would be above the cap.
+	if tries < 7 {
+		backOff = time.Duration(1<<(tries-1)) * 500 * time.Millisecond
+	}
 	// Up to a fifth more, so that many clients do not come back at once.
 	backOff += time.Duration(rand.Int63n(int64(backOff / 5)))
 	if err != nil {

@@ -19,6 +19,8 @@ export interface RetrySettings {
 
 export const DEFAULT_RETRIES: RetrySettings = { triesMax: 4, retryAfterMsMax: 30_000 };
 
+const BACK_OFF_MS_MAX = 30_000;
+
 /**
  * Milliseconds to wait before the call goes out again; undefined = it does not.
  *
@@ -36,8 +38,8 @@ export function retryWaitMs(
   const header = error.metadata.get('retry-after');
   const asked = header === null ? undefined : retryAfterMs(header);
   if (asked !== undefined) return asked <= retryAfterMsMax ? asked : undefined;
-  // 0.5 s, 1 s, 2 s, and up to a fifth more, so that many clients do not come back at once.
-  return 2 ** (tries - 1) * 500 * (1 + fraction(random) / 5);
+  // 0.5 s, 1 s, 2 s and so on, and up to a fifth more, so that many clients do not come back at once.
+  return Math.min(2 ** (tries - 1) * 500, BACK_OFF_MS_MAX) * (1 + fraction(random) / 5);
 }
 
 /** Seconds of a `Retry-After` in milliseconds; undefined where it is a date, which we never send. */

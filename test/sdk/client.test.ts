@@ -141,6 +141,11 @@ t.test('the client of the whole service', async (t) => {
     never.gateway.faults.push(gone);
     t.equal(await codeOf(never.monitoring.listVMMonitoring({ projectName })), 'Unavailable');
     t.equal(never.sent('ListVMMonitoring').length, 1);
+    const often = await clientOf(t, world, { retries: { triesMax: 9 } });
+    often.gateway.faults.push(...Array.from({ length: 8 }, () => gone));
+    await often.monitoring.listVMMonitoring({ projectName });
+    const [longest = 0] = often.waits.slice(-1);
+    t.ok(longest >= 30_000 && longest <= 36_000, often.waits.join());
   });
 
   await t.test('the time of a call bounds it with its tries', async (t) => {
