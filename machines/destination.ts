@@ -8,8 +8,14 @@ import { assertEvent, assign, setup } from 'xstate';
 /** Longest overlap of a rotation, ms (spec/interface.md, limits: up to 24 hours). */
 const SECRET_OVERLAP_MS_MAX = 24 * 3_600_000;
 
-/** An endpoint that has failed for so long, without a success between, is paused (webhooks). */
+/** An endpoint that fails for so long, with neither success nor silence between, is paused. */
 const FAILING_MS_MAX = 3 * 24 * 3_600_000;
+
+/**
+ * After so long without a failure it is not known that it went on failing. Attempts of one delivery
+ * are never so far apart.
+ */
+const SILENCE_MS = 24 * 3_600_000;
 
 export type DestinationKind = 'webhook' | 'email' | 'slack' | 'teams' | 'discord';
 
@@ -40,8 +46,10 @@ export interface DestinationContext extends Omit<DestinationInput, 'at' | 'secre
   readonly overlapEndsMs: number | null;
   /** Why it is paused; null = it is not. */
   readonly pausedReason: string | null;
-  /** First failed attempt since the last accepted one, Unix ms; null = none. */
+  /** First failed attempt since the last accepted one, or the last silence, Unix ms; null = none. */
   readonly failingSinceMs: number | null;
+  /** Last failed attempt of those, Unix ms; null = none. */
+  readonly lastFailedMs: number | null;
   readonly createdMs: number;
   readonly updatedMs: number;
 }
@@ -81,6 +89,8 @@ export type DestinationEvent =
   /** The timer of the overlap. `secretId`: which one signs no more; absent where version 1 set it. */
   | { readonly type: 'overlapEnded'; readonly at: number; readonly secretId?: string };
 
+const notFailing = { failingSinceMs: null, lastFailedMs: null } as const;
+
 const base = setup({
   types: {
     context: {} as DestinationContext,
@@ -93,16 +103,17 @@ const base = setup({
       return { pausedReason: event.reason, updatedMs: event.at };
     }),
     resume: assign(({ event }) => ({
+      ...notFailing,
       pausedReason: null,
-      failingSinceMs: null,
       updatedMs: event.at,
     })),
-    noteFailing: assign(({ event }) => ({ failingSinceMs: event.at })),
-    noteAccepted: assign({ failingSinceMs: null }),
+    noteFailing: assign(({ event }) => ({ failingSinceMs: event.at, lastFailedMs: event.at })),
+    noteFailed: assign(({ event }) => ({ lastFailedMs: event.at })),
+    noteAccepted: assign(notFailing),
     giveUp: assign(({ event }) => {
       assertEvent(event, 'attemptFailed');
       const pausedReason = `Every attempt of the last 3 days failed: ${event.error}`;
-      return { pausedReason, updatedMs: event.at };
+      return { pausedReason, lastFailedMs: event.at, updatedMs: event.at };
     }),
     rename: assign(({ event }) => {
       assertEvent(event, 'renamed');
@@ -111,7 +122,7 @@ const base = setup({
     retarget: assign(({ event }) => {
       assertEvent(event, 'retargeted');
       const { urlId, urlDigest, host, lastFour, at: updatedMs } = event;
-      return { urlId, urlDigest, host, lastFour, failingSinceMs: null, updatedMs };
+      return { ...notFailing, urlId, urlDigest, host, lastFour, updatedMs };
     }),
     takeSecret: assign(({ context, event }) => {
       assertEvent(event, 'secretRotated');
@@ -132,9 +143,9 @@ const base = setup({
   },
   guards: {
     isFailing: ({ context }) => context.failingSinceMs !== null,
-    isNotYetFailing: ({ context }) => context.failingSinceMs === null,
+    isNotYetFailing: ({ context, event }) => !goesOnFailing(context, event.at),
     hasFailedForDays: ({ context, event }) =>
-      context.failingSinceMs !== null && event.at - context.failingSinceMs >= FAILING_MS_MAX,
+      goesOnFailing(context, event.at) && event.at - context.failingSinceMs >= FAILING_MS_MAX,
   },
 });
 
@@ -203,9 +214,13 @@ export const destinationMachine = chart.createMachine({
             actions: 'giveUp',
           },
           {
-            description: 'An attempt failed, the first since one was accepted.',
+            description: 'An attempt failed, the first since one was accepted, or in 24 hours.',
             guard: 'isNotYetFailing',
             actions: 'noteFailing',
+          },
+          {
+            description: 'Another attempt failed.',
+            actions: 'noteFailed',
           },
         ],
         attemptAccepted: {
@@ -242,6 +257,15 @@ export const destinationMachine = chart.createMachine({
   },
 });
 
+/** It has failed before, and is not known to have done anything else since. */
+function goesOnFailing(
+  context: DestinationContext,
+  at: number,
+): context is DestinationContext & { readonly failingSinceMs: number } {
+  const { failingSinceMs, lastFailedMs } = context;
+  return failingSinceMs !== null && lastFailedMs !== null && at - lastFailedMs <= SILENCE_MS;
+}
+
 function overlapOf(overlapMs: number): number {
   return Math.min(overlapMs, SECRET_OVERLAP_MS_MAX);
 }
@@ -260,7 +284,7 @@ function initialContext(input: DestinationInput | undefined): DestinationContext
     secrets: input?.secretId ? [{ id: input.secretId, createdMs }] : [],
     overlapEndsMs: null,
     pausedReason: null,
-    failingSinceMs: null,
+    ...notFailing,
     createdMs,
     updatedMs: createdMs,
   };

@@ -77,7 +77,7 @@ const definitions: readonly MachineDefinition[] = [
   ]),
   define(
     destinationMachine,
-    2,
+    3,
     [
       'at',
       'kind',
@@ -89,7 +89,7 @@ const definitions: readonly MachineDefinition[] = [
       'createdMs',
       'updatedMs',
     ],
-    { 1: withOverlapEndAndUrlId },
+    { 1: withOverlapEndAndUrlId, 2: withLastFailure },
   ),
   define(recipientMachine, 1, [
     'at',
@@ -272,6 +272,15 @@ function withMissingReason({ value, context }: MachineRow): MachineRow {
  */
 function withOverlapEndAndUrlId({ value, context }: MachineRow): MachineRow {
   return { value, context: { ...context, overlapEndsMs: null, urlId: null } };
+}
+
+/**
+ * Version 2 of a destination did not say when it last failed: the first failure alone is known, and
+ * what came after is not taken for granted.
+ */
+function withLastFailure({ value, context }: MachineRow): MachineRow {
+  const { failingSinceMs } = context;
+  return { value, context: { ...context, lastFailedMs: failingSinceMs ?? null } };
 }
 
 /** Version 1 of a credential did not say who made it, nor was it bound to a data center or VM. */

@@ -177,6 +177,7 @@ const destination = modelOf<DestinationContext>({
     { type: 'paused', at, reason: 'HTTP 410', by },
     { type: 'resumed', at, by },
     { type: 'attemptFailed', at, error: 'HTTP 500' },
+    { type: 'attemptFailed', at: at + 23 * HOUR, error: 'HTTP 500' },
     { type: 'attemptFailed', at: at + 72 * HOUR, error: 'HTTP 500' },
     { type: 'attemptAccepted', at },
     { type: 'renamed', at, displayName: 'Night', by },
@@ -187,11 +188,11 @@ const destination = modelOf<DestinationContext>({
     { type: 'overlapEnded', at },
     { type: 'deleted', at, by },
   ],
-  key: ({ secrets, displayName, urlId, failingSinceMs }) => [
+  key: ({ secrets, displayName, urlId, failingSinceMs, lastFailedMs }) => [
     Math.min(3, secrets.length),
     displayName,
     urlId,
-    failingSinceMs !== null,
+    failingSinceMs === null || Math.floor((Number(lastFailedMs) - failingSinceMs) / (20 * HOUR)),
   ],
 });
 
