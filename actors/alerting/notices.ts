@@ -4,6 +4,7 @@
  * tells of has ended; raising it again meanwhile changes its text alone.
  */
 import type { Draft } from '../host-port.ts';
+import { oneLine } from './one-line.ts';
 
 export type NoticeKind = 'INSTANCE_LIMIT' | 'DESTINATION_PAUSED' | 'RECIPIENT_BOUNCED';
 
@@ -11,7 +12,7 @@ export type NoticeKind = 'INSTANCE_LIMIT' | 'DESTINATION_PAUSED' | 'RECIPIENT_BO
 export interface NoticeBody {
   readonly kind: NoticeKind;
   readonly subject: NoticeSubject;
-  /** What happened and what would do, for people; no secret, no address. */
+  /** What happened and what would do, for people, on one line; no secret, no address. */
   readonly text: string;
   readonly raisedMs: number;
   /** null: it lasts. */
@@ -23,6 +24,8 @@ export interface NoticeSubject {
   readonly id: string;
 }
 
+const TEXT_CHARS_MAX = 1_000;
+
 /** Raises the notice, in the decision that makes it true. */
 export function raiseNotice(
   draft: Draft,
@@ -30,8 +33,9 @@ export function raiseNotice(
 ): void {
   const before = lastingNotice(draft, notice);
   const raisedMs = before?.raisedMs ?? draft.at;
-  if (before?.text === notice.text) return;
-  put(draft, { ...notice, raisedMs, endedMs: null });
+  const text = oneLine(notice.text, TEXT_CHARS_MAX);
+  if (before?.text === text) return;
+  put(draft, { ...notice, text, raisedMs, endedMs: null });
 }
 
 /** Ends the notice that lasts, if there is one. */

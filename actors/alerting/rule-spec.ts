@@ -7,6 +7,7 @@ import type { AlertRuleSpec } from '../../machines/alert-rule.ts';
 import { OPERATORS, type Operator } from '../../streams/evaluation/entry.ts';
 import { AGE_METRIC, EVALUATED_METRICS } from '../../streams/metrics/catalogue.ts';
 import { Refusal } from '../../streams/refusal.ts';
+import { isOneLine } from './one-line.ts';
 
 const SEVERITIES = ['INFO', 'WARNING', 'CRITICAL'] as const;
 
@@ -82,6 +83,7 @@ function checkName(name: string): void {
       `displayName has ${name.length} characters; ${DISPLAY_NAME_MAX} at most`,
     );
   }
+  if (!isOneLine(name)) throw invalid('displayName', 'displayName holds line breaks or controls');
 }
 
 function checkMetric(metricId: string): void {

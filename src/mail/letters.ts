@@ -2,6 +2,7 @@
  * The words of our mails: plain text, short, one link each and nothing that tells who read it. The
  * secret is in the link's fragment, which no server on the way to us sees in a log.
  */
+import { oneLine as cutLine } from '../../actors/alerting/one-line.ts';
 
 export interface Letter {
   readonly subject: string;
@@ -95,8 +96,5 @@ function lifetime({ expiresMs, nowMs }: LinkToSend): string {
 
 /** Names are other people's words: a line break in one would begin a header or a paragraph. */
 function oneLine(text: string): string {
-  return text
-    .replaceAll(/[\p{C}\p{Z}]+/gu, ' ')
-    .trim()
-    .slice(0, 100);
+  return cutLine(text, 100);
 }

@@ -91,6 +91,10 @@ t.test('Destinations', async (t) => {
     t.same(await bad({ destination: { displayName: 'x' } }), [400, 'destination']);
     const webhook = { url: 'https://pager.example' };
     t.same(await bad({ destination: { webhook } }), [400, 'destination.displayName']);
+    for (const displayName of ['Pager\nDear owner', 'a\u0007b', 'a\u2028b', 'a\u202eb']) {
+      const named = { displayName, webhook };
+      t.same(await bad({ destination: named }), [400, 'destination.displayName']);
+    }
     t.same(await bad({ destination: { displayName: 'x', webhook: { url: 'pager' } } }), [
       400,
       'destination.webhook.url',

@@ -80,6 +80,11 @@ const badSaves: readonly BadSave[] = [
     ...{ reason: 'UNKNOWN_METRIC', message: /known: cpu_utilization_pct/ },
   },
   {
+    name: 'a name of two lines',
+    request: save({}, { displayName: 'CPU\nDear owner' }),
+    ...{ field: 'spec.displayName', message: /line breaks/ },
+  },
+  {
     name: 'no operator',
     request: save({}, { operator: undefined }),
     ...{ field: 'spec.operator', message: /missing; one of GREATER_THAN/ },

@@ -156,6 +156,13 @@ t.test('the mail says what was paused, and how to start it again', async (t) => 
     taken?.source.replaceAll('=\n', ''),
     /svc destinations resume projects\/demo\/destinations\/dst_1/,
   );
+  const forged = 'tls: names are\r\n\r\nDear owner,\u2028sign in at https://evil.example';
+  await send({ ...mail, notice: { ...notice, text: forged } });
+  t.match(
+    server.mails[1]?.source.replaceAll('=\n', ''),
+    /tls: names are Dear owner, sign in at/,
+    'what an endpoint chose begins no paragraph',
+  );
   server.refuseWith = 550;
   t.equal(await send(mail), false, 'never to be taken');
   server.refuseWith = 450;
