@@ -131,7 +131,8 @@ export async function sendAttempt(deps: AttemptDeps, attempt: Attempt): Promise<
   const { recipient } = context;
   const view = host.view(project);
   if (recipient !== null && isLockedOut(view, recipient, activePeople(host))) {
-    return { kind: 'failed', unknown: false, error: 'Not sent: the person was locked out' };
+    const message = 'Not sent: the person was locked out';
+    return { kind: 'failed', unknown: false, ours: true, error: message };
   }
   let target: Target;
   try {
@@ -139,7 +140,7 @@ export async function sendAttempt(deps: AttemptDeps, attempt: Attempt): Promise<
   } catch (error) {
     deps.onFault(`reading the destination of ${deliveryId}`, error);
     const message = 'The address or the secret of the destination could not be read';
-    return { kind: 'failed', unknown: false, error: message };
+    return { kind: 'failed', unknown: false, ours: true, error: message };
   }
   const outcome = await outcomeOf(deps, attempt, target);
   excerpts.add({ deliveryId, attemptId, excerpt: outcome.excerpt ?? '' });
@@ -160,7 +161,8 @@ async function outcomeOf(
     });
   } catch (error) {
     onFault(`sending ${deliveryId}`, error);
-    return { kind: 'failed', unknown: true, error: 'The attempt broke off by a fault of ours' };
+    const message = 'The attempt broke off by a fault of ours';
+    return { kind: 'failed', unknown: true, ours: true, error: message };
   }
 }
 

@@ -24,7 +24,7 @@ import { Discards } from './discards.ts';
 import { Excerpts, type ExcerptsDeps } from './excerpts.ts';
 import type { AttemptResult } from './lane.ts';
 import { Lanes, type Start } from './lanes.ts';
-import { isBounce, recordLost, recordOutcome } from './outcome.ts';
+import { isBounce, isOurs, recordLost, recordOutcome } from './outcome.ts';
 import { Sweeps } from './sweeps.ts';
 import { DELIVERIES_STREAM, parseWakeUp, type WakeUp, wakeOnCommit } from './wake-ups.ts';
 
@@ -262,7 +262,8 @@ export class Deliverer {
 
 function endedBy(outcome: AttemptOutcome): Ended {
   if (outcome.kind === 'accepted') return { result: 'healthy' };
-  if (isBounce(outcome)) return NOTHING_SENT;
+  // A server of ours that asks for less gets less.
+  if (isBounce(outcome) || (isOurs(outcome) && !outcome.slows)) return NOTHING_SENT;
   const restMs = outcome.kind === 'failed' && outcome.slows ? (outcome.retryAfterMs ?? 0) : 0;
   return { result: 'failing', restMs };
 }

@@ -108,8 +108,16 @@ function noteBounce(draft: Draft, context: DeliveryContext, reason: string): voi
   });
 }
 
+/** A fault of this service: it says nothing of where the delivery was to go. */
+export function isOurs(
+  outcome: AttemptOutcome,
+): outcome is Extract<AttemptOutcome, { kind: 'failed' }> {
+  return outcome.kind === 'failed' && outcome.ours === true;
+}
+
 /** 410, or days of failures: it is left alone until somebody has mended and resumed it. */
 function tellDestination(draft: Draft, id: string, outcome: AttemptOutcome): void {
+  if (isOurs(outcome)) return;
   const { at } = draft;
   if (outcome.kind === 'accepted') {
     draft.send('destination', id, { type: 'attemptAccepted', at });
