@@ -7,6 +7,7 @@ import type { AlertInstanceContext } from '../../machines/alert-instance-setup.t
 import type { AlertRuleContext } from '../../machines/alert-rule.ts';
 import type { DeliveryContext, DeliveryReason } from '../../machines/delivery.ts';
 import { type IsPersonActive, isMail, whyNotTo } from '../alerting/eligible.ts';
+import type { IncidentBody } from '../alerting/incident.ts';
 import { firingDeliveries, mayHaveArrived } from '../alerting/told.ts';
 import type { ProjectView } from '../host-port.ts';
 import type { VmBody } from '../vm-registry.ts';
@@ -47,12 +48,21 @@ export function isHeld(view: ProjectView, { event, rule }: DeliveryContext): boo
 
 /** What was on the wire at the recovery has an outcome since: perhaps it did not arrive. */
 function recheckRecovered(view: ProjectView, delivery: DeliveryContext) {
-  const { incident } = alertInstanceOf(view, delivery);
-  if (incident?.id !== delivery.incident) return undefined;
-  for (const told of firingDeliveries(view, delivery, incident.repeats)) {
+  const repeats = repeatsOf(view, delivery);
+  // Not known any more: whoever was perhaps told hears of the end.
+  if (repeats === undefined) return undefined;
+  for (const told of firingDeliveries(view, delivery, repeats)) {
     if (mayHaveArrived(told)) return undefined;
   }
   return 'SUPERSEDED';
+}
+
+/** Reminders of the delivery's incident: its instance may have fired again since. */
+function repeatsOf(view: ProjectView, delivery: DeliveryContext): number | undefined {
+  const { incident } = alertInstanceOf(view, delivery);
+  if (incident?.id === delivery.incident) return incident.repeats;
+  const record = view.record('incident', delivery.incident);
+  return (record?.body as Partial<IncidentBody> | undefined)?.repeats;
 }
 
 function alertInstanceOf(

@@ -265,3 +265,27 @@ t.test(
     t.match(state(), { value: 'active', context: { failingSinceMs: null } });
   },
 );
+
+t.test(
+  'case 21: nobody is told that something recovered of which none was told, though it fires again',
+  async (t) => {
+    const world = await delivering(t);
+    const { notifier } = world;
+    notifier.answer = () => undefined;
+    await world.fire(['vm-1']);
+    await world.until('the firing is on the wire', () => notifier.hanging === 1);
+    await world.recover(['vm-1']);
+    await world.fire(['vm-1']);
+    notifier.answer = () => accepted;
+    notifier.release(failed());
+    await world.pass(10_000, 1_000);
+    t.same(notifier.events(), ['incident.firing of vm-1', 'incident.firing of vm-1']);
+    t.same(
+      world
+        .deliveries()
+        .map(({ event, value }) => `${event} ${value}`)
+        .sort(),
+      ['FIRING sent', 'FIRING suppressed', 'RECOVERED suppressed'],
+    );
+  },
+);
