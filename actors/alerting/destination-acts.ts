@@ -5,6 +5,7 @@
 
 import { ulid } from '../../streams/random.ts';
 import { Refusal } from '../../streams/refusal.ts';
+import { Allowances } from '../allowances.ts';
 import type { Committed, Draft, Host, Instance, ProjectView } from '../host-port.ts';
 import {
   committedRow,
@@ -119,7 +120,8 @@ export async function verify(
       if (kind !== 'email') throw invalidState(`A destination of kind ${kind} is usable at once`);
       const unconfirmed = recipientRows(draft, id).filter(isAsked(deps.host, draft));
       const asked = unconfirmed.flatMap((row) => allowed.get(row.instance) ?? []);
-      if (unconfirmed.length > 0 && asked.length === 0) throw tooManyMails(waitMs);
+      if (unconfirmed.length > 0 && asked.length === 0)
+        throw tooMany('Mails were sent a moment ago', waitMs);
       for (const { id: recipient, tokenHash } of asked) {
         draft.send('recipient', recipient, { type: 'invitedAgain', at: draft.at, tokenHash });
       }
@@ -157,11 +159,30 @@ function isAsked(host: Pick<Host, 'view'>, view: ProjectView) {
     row.value !== 'verified' && isOfMember(view, recipientOf(row), isPersonActive);
 }
 
+/** Tests to one destination, whoever asks, and of one project. */
+const TESTS_TO_ONE = { burst: 10, refillMs: 60_000 };
+const TESTS_OF_PROJECT = { burst: 30, refillMs: 20_000 };
+
+export type TestAllowances = ReturnType<typeof testAllowances>;
+
+/** How often tests may be sent: each calls an endpoint of somebody's, or mails each recipient. */
+export function testAllowances(clock: DestinationsDeps['clock']) {
+  const toOne = new Allowances(clock, TESTS_TO_ONE);
+  const ofProject = new Allowances(clock, TESTS_OF_PROJECT);
+  return {
+    /** Counts a test; how long it must wait, ms: 0 = it may be sent now. */
+    take: (project: string, id: string): number =>
+      toOne.takeFrom(`${project}/${id}`) || ofProject.takeFrom(project),
+  };
+}
+
 export function sendTest(
   { host, clock, random }: DestinationsDeps,
+  allowances: TestAllowances,
   { project, by, request, id }: OneDestination,
 ): Promise<Committed<{ readonly deliveries: readonly string[] }>> {
   const test = `tst_${ulid(clock.now(), random)}`;
+  let waitMs: number | undefined;
   const isPersonActive = activePeople(host);
   return host.submit({
     ...{ project, by, request },
@@ -176,6 +197,9 @@ export function sendTest(
       if (audience.length === 0) {
         throw invalidState('No recipient can be written to: none has confirmed the address');
       }
+      // Once, though it is decided again after a conflict; what was answered before counts nothing.
+      waitMs ??= allowances.take(project, id);
+      if (waitMs > 0) throw tooMany('Tests were sent a moment ago', waitMs);
       const deliveries = audience.map((recipient) =>
         startTestDelivery(draft, { destination: id, recipient, test }),
       );
@@ -205,9 +229,9 @@ export function mailOf({ mail }: DestinationsDeps): NonNullable<DestinationsDeps
   throw invalidState('This service sends no mail: its operator sets SVC_SMTP_URL first');
 }
 
-function tooManyMails(waitMs: number): Refusal {
+function tooMany(what: string, waitMs: number): Refusal {
   const seconds = Math.ceil(waitMs / 1000);
-  const message = `Mails were sent a moment ago: ask again in ${seconds} s`;
+  const message = `${what}: ask again in ${seconds} s`;
   return new Refusal('TOO_MANY_REQUESTS', message, { retryAfterSeconds: String(seconds) });
 }
 

@@ -88,7 +88,8 @@ export interface Destinations {
   verify(act: OneDestination): Promise<Changed & { readonly mails: number }>;
   /**
    * Starts a test delivery, or one for each verified recipient. Throws INVALID_STATE where it is
-   * paused, or no recipient is verified.
+   * paused, or no recipient is verified; TOO_MANY_REQUESTS (`retryAfterSeconds`) for so many that
+   * they are no tests.
    *
    * @returns ids of the deliveries
    */

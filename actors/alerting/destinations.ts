@@ -10,7 +10,15 @@ import type { Clock } from '../../streams/clock.ts';
 import { type Random, ulid } from '../../streams/random.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import type { Committed, Draft, Host } from '../host-port.ts';
-import { mailOf, pause, resume, rotateSecret, sendTest, verify } from './destination-acts.ts';
+import {
+  mailOf,
+  pause,
+  resume,
+  rotateSecret,
+  sendTest,
+  testAllowances,
+  verify,
+} from './destination-acts.ts';
 import {
   committedRow,
   destinationOf,
@@ -59,6 +67,7 @@ export interface DestinationsDeps {
 }
 
 export function createDestinations(deps: DestinationsDeps): Destinations {
+  const tests = testAllowances(deps.clock);
   return {
     create: (creation) => create(deps, creation),
     update: (update) => change(deps, update),
@@ -67,7 +76,7 @@ export function createDestinations(deps: DestinationsDeps): Destinations {
     resume: (act) => resume(deps, act),
     rotateSecret: (rotation) => rotateSecret(deps, rotation),
     verify: (act) => verify(deps, act),
-    sendTest: (act) => sendTest(deps, act),
+    sendTest: (act) => sendTest(deps, tests, act),
   };
 }
 

@@ -240,6 +240,32 @@ t.test('pausing and resuming: what a person says, and the notice that ends', asy
   t.match(contextIn(world, id), { pausedReason: null });
 });
 
+t.test('tests are limited for each destination and project; resending one is none', async (t) => {
+  const world = await openAlertingWorld(t);
+  const ids = await Promise.all(
+    Array.from({ length: 5 }, async (_, n) => {
+      const url = `https://hooks.example.com/${n}`;
+      return (await world.destinations.create(creationOf(freshRequest(), url))).destination
+        .instance;
+    }),
+  );
+  const [id = ''] = ids;
+  const test = (to: string) => refusalOf(world.destinations.sendTest({ ...caller(), id: to }));
+  const first = { ...caller(), id };
+  for (let n = 0; n < 20; n++) await world.destinations.sendTest(first);
+  for (let n = 1; n < 10; n++) t.equal(await test(id), undefined);
+  t.match(await test(id), {
+    ...{ reason: 'TOO_MANY_REQUESTS', metadata: { retryAfterSeconds: '60' } },
+    message: 'Tests were sent a moment ago: ask again in 60 s',
+  });
+  t.equal(world.instances('delivery').length, 10, 'and nothing is sent');
+  t.match(await world.destinations.sendTest(first), { replayed: true });
+  const others = await Promise.all(ids.slice(1).flatMap((to) => Array(9).fill(to).map(test)));
+  t.equal(others.filter((refusal) => refusal === undefined).length, 20, 'of the project, 30');
+  await world.pass(60_000, 60_000);
+  t.equal(await test(id), undefined, 'later again');
+});
+
 t.test('five at once, and no race past it', async (t) => {
   const world = await openAlertingWorld(t);
   const made = await Promise.all(

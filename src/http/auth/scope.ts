@@ -1,12 +1,13 @@
 /** What the routes of signing in are built on, and what their groups share. */
+
 import type { FastifyRequest } from 'fastify';
+import type { Allowance } from '../../../actors/allowances.ts';
 import type { People } from '../../../actors/identity/people-port.ts';
 import type { Clock } from '../../../streams/clock.ts';
 import type { Random } from '../../../streams/random.ts';
 import type { Log } from '../../log.ts';
 import type { MailQueue } from '../../mail/mail-queue.ts';
 import type { Metrics } from '../../metrics.ts';
-import type { Allowance } from './address-limits.ts';
 import type { IdentityProvider } from './identity-provider.ts';
 import type { LoginStates } from './login-state.ts';
 import type { RotateCookie } from './session-cookie.ts';
