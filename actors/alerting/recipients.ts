@@ -93,7 +93,8 @@ function membershipsOf(
   const strangers = wanted.map(([address]) => address).filter((address) => !members.has(address));
   if (strangers.length === 0) return members;
   const message = `No member of the project has the verified address ${strangers.join(', ')}`;
-  throw new Refusal('RECIPIENT_NOT_MEMBER', `${message}: invite them first`, {
+  const way = 'invite them, and have them sign in by a link mailed to it or with the provider';
+  throw new Refusal('RECIPIENT_NOT_MEMBER', `${message}: ${way}`, {
     addresses: strangers.join(','),
   });
 }

@@ -54,6 +54,17 @@ t.test('svc alerts', async (t) => {
     t.match(stale, { code: 1, stderr: /STALE_VERSION[\s\S]*currentVersion: 2/ });
   });
 
+  await t.test('a rule is deleted at the version that was read', async (t) => {
+    const made = await svc(...save, '--all-vms', '--json');
+    const name = made.json.name.split('/').pop();
+    t.match(await svc('alerts', 'delete', name, '--expected-version', '7'), {
+      ...{ code: 1, stderr: /STALE_VERSION/ },
+    });
+    const ran = await svc('alerts', 'delete', name);
+    t.match(ran, { code: 0, stdout: `Deleted ${made.json.name}\n` }, ran.stderr);
+    t.match(await svc('alerts', 'delete', name), { code: 4, stderr: /NOT_FOUND/ });
+  });
+
   await t.test('a rule is made from a document, whose misspelt field is not lost', async (t) => {
     const file = join(world.folder, 'rule.json');
     const spec = { displayName: 'File', metricId: 'memory_used_bytes', operator: 'LESS_THAN' };
@@ -113,6 +124,10 @@ t.test('svc alerts', async (t) => {
       code: 0,
       stdout:
         /^query +OK\nhistory +PARTIAL\nsamples +1 evaluated of \d expected\n\nVM .*\nvm-1 .* still$/m,
+    });
+    t.match(await svc(...preview), {
+      code: 2,
+      stderr: /begins with --template, --file, or --metric/,
     });
     const quiet = await svc(...preview, ...condition, '5', '--json');
     t.match(quiet.json, { queryStatus: 'OK', evaluatedSamples: '1', wouldHaveFired: [] });

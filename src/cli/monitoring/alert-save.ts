@@ -1,5 +1,5 @@
 /**
- * `svc alerts save`: makes or edits a rule, and looks afterwards whether it is applied. Id, request
+ * `svc alerts save` and `delete`. A save looks afterwards whether the rule is applied. Id, request
  * id and version are told before the request goes out, so that an uncertain save can be sent again
  * exactly (interface, section 4, rule 2).
  */
@@ -20,7 +20,7 @@ import {
 } from '../client/action.ts';
 import type { Api } from '../client/api.ts';
 import { EXIT_NOT_FOUND, NoAnswer, toldBy, UsageError } from '../client/faults.ts';
-import { newUuid, projectName, requestId } from '../client/names.ts';
+import { newUuid, projectName, requestId, resourceName } from '../client/names.ts';
 import { enumText, facts, json, messageJson } from '../client/output.ts';
 import { EXIT_FAULT, EXIT_OK } from '../command.ts';
 import { readSpec, specOptions } from './alert-spec.ts';
@@ -74,6 +74,33 @@ async function save(context: ActionContext): Promise<number> {
   else context.print(savedText(ended));
   return ended.syncStatus === AlertRule_SyncStatus.APPLIED ? EXIT_OK : EXIT_FAULT;
 }
+
+export const deleteAction: Action = {
+  name: 'delete',
+  summary: 'Delete an alert rule; what fires of it is retired, and nobody is told of a recovery',
+  positionals: [{ name: 'RULE' }],
+  options: [
+    {
+      ...{ name: 'expected-version', takes: 'N' },
+      help: 'Version that is to be deleted; default: the present one',
+    },
+    requestIdOption,
+    projectOption,
+  ],
+  async run(context) {
+    const { input } = context;
+    const api = context.api('any');
+    const given = input.positional(0);
+    const name = await resourceName(context, api, { collection: 'alertRules', given });
+    const version = input.number('expected-version') ?? (await presentRule(api, name))?.version;
+    const request = { name, requestId: requestId(context), expectedVersion: String(version ?? 0) };
+    const about = `request ${request.requestId}, version ${request.expectedVersion}`;
+    context.tell(`Deleting ${name} (${about})`);
+    await api.call(AlertService.method.deleteAlertRule, request);
+    context.print(context.json ? json({ name }) : `Deleted ${name}\n`);
+    return EXIT_OK;
+  },
+};
 
 type SaveRequest = MessageInitShape<typeof SaveAlertRuleRequestSchema>;
 

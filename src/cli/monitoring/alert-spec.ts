@@ -1,6 +1,6 @@
 /**
  * The specification of an alert rule from the command line: a JSON document in the API's own form,
- * flags, or both, the flags on top. Nothing is made up: what is missing, the service asks for.
+ * flags, or both, the flags on top. Nothing is made up: what else is missing, the service asks for.
  */
 import { readFileSync } from 'node:fs';
 import { clone, create, fromJson, type JsonValue } from '@bufbuild/protobuf';
@@ -66,6 +66,9 @@ export async function readSpec(
   if (file !== undefined) {
     const text = file === '-' ? await ports.readInput() : readFile(file);
     return withFlags(parseSpec(text), input, project);
+  }
+  if (!base && !input.isOn('metric')) {
+    throw new UsageError('A rule begins with --template, --file, or --metric and its condition');
   }
   const spec = base ? clone(AlertRuleSpecSchema, base) : create(AlertRuleSpecSchema);
   return withFlags(spec, input, project);

@@ -20,7 +20,7 @@ import { projectName, resourceName } from '../client/names.ts';
 import { enumText, json, messageJson, shortName, table } from '../client/output.ts';
 import { EXIT_OK } from '../command.ts';
 import { previewAction } from './alert-preview.ts';
-import { saveAction } from './alert-save.ts';
+import { deleteAction, saveAction } from './alert-save.ts';
 import { templatesAction } from './alert-templates.ts';
 import { conditionText } from './condition-text.ts';
 import { incidentTable } from './incident-texts.ts';
@@ -130,9 +130,9 @@ function pageSizeOf(given: number | undefined): number {
 
 export const alertsCommand = family(
   'alerts',
-  'Read, preview and save alert rules; read, acknowledge, snooze and explain incidents',
+  'Alert rules: read, preview, save, delete; incidents: read, acknowledge, snooze and explain incidents',
   [
-    ...[listAction, templatesAction, previewAction, saveAction, incidentsAction],
-    ...incidentActions,
+    ...[listAction, templatesAction, previewAction, saveAction, deleteAction],
+    ...[incidentsAction, ...incidentActions],
   ],
 );
