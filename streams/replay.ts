@@ -5,14 +5,14 @@
  *     svc-recording 1
  *     # a comment
  *     {"rules": {"atMs": 0, "upserts": [...], "removals": []}}
- *     {"tick": 30000}
+ *     {"tick": 30000, "census": {...}}
  *     {"batch": {"receivedMs": 30000, "rows": [{"project": "demo", "vm": "vm-1", "observedMs": 30000,
  *       "values": {"svc_vm_load1": 1.5}}]}}
  *
  * One entry a line. A row may also say `sequence`, `boot`, `vcpus`, `state` and `stateReason`.
  */
 import { from, tap, VirtualTimeScheduler } from 'rxjs';
-import type { LogEntry } from './evaluation/entry.ts';
+import type { Census, LogEntry } from './evaluation/entry.ts';
 import { evaluationPipeline } from './evaluation/pipeline.ts';
 import type { PositionedEdges } from './operators/fold-log.ts';
 import { pacedByLog } from './operators/paced-by-log.ts';
@@ -55,16 +55,25 @@ export function formatRecording(entries: readonly LogEntry[]): string {
 
 /** The line of an entry, as far as it is about one project; undefined when nothing of it is. */
 export function recordingLine(entry: LogEntry, project: string): string | undefined {
-  const { batch, rules, ...tick } = formatEntry(entry);
+  const { batch, rules, tick, census } = formatEntry(entry);
+  const own = <T extends { readonly project: string }>(all: readonly T[] = []): readonly T[] =>
+    all.filter((one) => one.project === project);
   if (batch) {
-    const rows = batch.rows.filter((row) => row.project === project);
+    const rows = own(batch.rows);
     return rows.length > 0 ? JSON.stringify({ batch: { ...batch, rows } }) : undefined;
   }
-  if (!rules) return JSON.stringify(tick);
-  const upserts = rules.upserts.filter((rule) => rule.project === project);
-  const removals = rules.removals.filter((rule) => rule.project === project);
-  if (upserts.length + removals.length === 0) return undefined;
-  return JSON.stringify({ rules: { ...rules, upserts, removals } });
+  if (!rules) {
+    const { placed, clockAhead } = census ?? {};
+    const told = census && { ...census, placed: own(placed), clockAhead: own(clockAhead) };
+    return JSON.stringify({ tick, ...(told && { census: told }) });
+  }
+  const lists = {
+    ...{ upserts: own(rules.upserts), removals: own(rules.removals) },
+    ...(rules.limits && { limits: own(rules.limits) }),
+    ...(rules.retired && { retired: own(rules.retired) }),
+  };
+  if (Object.values(lists).every((list) => list.length === 0)) return undefined;
+  return JSON.stringify({ rules: { atMs: rules.atMs, ...lists } });
 }
 
 /** Edges of a log, by the position (from 1) of the entry that led to them; no time passes. */
@@ -96,13 +105,15 @@ type RulesBody = Omit<Extract<LogEntry, { kind: 'rules' }>, 'kind'>;
 
 interface RecordedEntry {
   readonly tick?: number;
+  /** With a tick alone. */
+  readonly census?: Census;
   readonly rules?: RulesBody;
   readonly batch?: { readonly receivedMs: number; readonly rows: readonly RecordedRow[] };
 }
 
 function parseEntry(parsed: RecordedEntry): LogEntry {
-  const { tick, rules, batch } = parsed;
-  if (typeof tick === 'number') return { kind: 'tick', atMs: tick };
+  const { tick, census, rules, batch } = parsed;
+  if (typeof tick === 'number') return { kind: 'tick', atMs: tick, ...(census && { census }) };
   if (rules && Array.isArray(rules.upserts) && Array.isArray(rules.removals)) {
     return { kind: 'rules', ...rules };
   }
@@ -115,10 +126,10 @@ function formatEntry(entry: LogEntry): RecordedEntry {
     case 'batch':
       return { batch: formatBatch(entry.batch) };
     case 'tick':
-      return { tick: entry.atMs };
+      return { tick: entry.atMs, ...(entry.census && { census: entry.census }) };
     case 'rules': {
-      const { atMs, upserts, removals } = entry;
-      return { rules: { atMs, upserts, removals } };
+      const { kind: _, ...rules } = entry;
+      return { rules };
     }
   }
 }

@@ -18,13 +18,20 @@ export type AdminLine =
 /** Longest body of a request, bytes: names, addresses and reasons. */
 const BODY_BYTES_MAX = 64 * 1024;
 
+/** Tells a line of progress; who tells very much waits for what was told to have gone out. */
+export interface TellProgress {
+  (progress: unknown): void;
+  /** Resolves when there is room for more, or nobody reads any more. */
+  drained(): Promise<void>;
+}
+
 /**
  * Does what a path asks for; `signal` aborts when the command has gone, or the service stops.
  * `body` is the request's JSON, {} where there is none.
  */
 export type AdminRoute = (
   signal: AbortSignal,
-  onProgress: (progress: unknown) => void,
+  onProgress: TellProgress,
   body: Readonly<Record<string, unknown>>,
 ) => Promise<unknown>;
 
@@ -111,11 +118,21 @@ async function answer(
   const tell = (line: AdminLine) => response.write(`${JSON.stringify(line)}\n`);
   response.writeHead(200, { 'content-type': 'application/x-ndjson' });
   try {
-    tell({ result: await route(signal, (progress) => tell({ progress }), body) });
+    const onProgress = Object.assign((progress: unknown) => void tell({ progress }), {
+      drained: () => roomIn(response, gone.signal),
+    });
+    tell({ result: await route(signal, onProgress, body) });
   } catch (error) {
     tell({ fault: error instanceof Error ? error.message : String(error) });
   }
   response.end();
+}
+
+async function roomIn(response: ServerResponse, gone: AbortSignal): Promise<void> {
+  if (!response.writableNeedDrain || gone.aborted) return;
+  await once(response, 'drain', { signal: gone }).catch((error: unknown) => {
+    if (!gone.aborted) throw error;
+  });
 }
 
 /** undefined: it is too long, or no JSON object. */

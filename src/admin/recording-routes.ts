@@ -8,7 +8,7 @@ import { Refusal } from '../../streams/refusal.ts';
 import { recordingLine } from '../../streams/replay.ts';
 import { decodeEntry } from '../../streams/samples/codec.ts';
 import { partitionOf, type Stream } from '../../streams/stream.ts';
-import type { AdminRoutes } from './admin-server.ts';
+import type { AdminRoutes, TellProgress } from './admin-server.ts';
 
 export const RECORDING_PATH = '/v1/samples/record';
 
@@ -33,7 +33,7 @@ export function recordingRoutes(deps: RecordingRouteDeps): AdminRoutes {
 async function record(
   { stream, clock, projects }: RecordingRouteDeps,
   signal: AbortSignal,
-  onProgress: (line: string) => void,
+  onProgress: TellProgress,
   { project, forMs, sinceMs }: Readonly<Record<string, unknown>>,
 ): Promise<RecordedStretch> {
   if (typeof project !== 'string' || !projects().includes(project)) {
@@ -57,6 +57,7 @@ async function record(
       if (line === undefined) continue;
       entries++;
       onProgress(line);
+      await onProgress.drained();
     }
   } finally {
     cancel?.();

@@ -7,6 +7,7 @@ import { createHash } from 'node:crypto';
 import { decideEdge } from '../../actors/alerting/edges.ts';
 import { expandAlerting } from '../../actors/alerting/expand.ts';
 import { submitInParts } from '../../actors/alerting/in-parts.ts';
+import { retireInstances } from '../../actors/alerting/retire.ts';
 import { type AttemptDeps, openAttempt } from '../../actors/delivery/attempt.ts';
 import { recordOutcome } from '../../actors/delivery/outcome.ts';
 import { outstandingDeliveries } from '../../actors/delivery/wake-ups.ts';
@@ -112,6 +113,12 @@ export class ReplayNode {
       );
     }
     if (edges.length > 0) await this.#deliver();
+  }
+
+  /** Ends the instances of what is no more: VMs that were retired. */
+  async retireInstances(): Promise<void> {
+    await retireInstances(this.host, this.#project);
+    await this.#deliver();
   }
 
   close(): Promise<void> {

@@ -98,6 +98,7 @@ async function take(run: Run, entry: LogEntry): Promise<void> {
   const { state, edges } = fold(run.state, whole);
   run.state = state;
   await run.node.decide(edges);
+  await run.surroundings.follow(whole);
 }
 
 /** Rules, and the destinations they name, as a project would have them at the beginning. */
@@ -150,10 +151,17 @@ function entriesOf(recording: Recording, project: string, intervalMs: number): L
     if (intervalMs !== LIVE_INTERVAL_MS) {
       throw new UnreadableRecording('A recorded log has its own ticks: it is replayed at 30 s');
     }
-    return recording.entries.filter(({ kind }) => kind !== 'rules');
+    return recording.entries.flatMap(withoutRules);
   }
   const [first] = recording.rows;
   return first ? [...logOf(project, recording.rows, paceOf(first.observedMs, intervalMs))] : [];
+}
+
+/** A recorded marker without its rules: what it says of limits and of VMs holds for any. */
+function withoutRules(entry: LogEntry): LogEntry[] {
+  if (entry.kind !== 'rules') return [entry];
+  if (!entry.limits && !entry.retired) return [];
+  return [{ ...entry, upserts: [], removals: [] }];
 }
 
 function beginningOf(

@@ -1,12 +1,14 @@
 /**
- * What a live node knows besides rows and a recording of rows does not have: that its VMs are
- * registered, all in one data center, and, with each tick, whether many of them fell silent
- * together. A recorded log has told that itself.
+ * What a live node knows besides rows: which VMs are registered, which are no more, and, with each
+ * tick, whether many of them fell silent together. A recorded log tells the last two itself; rows
+ * alone do not, so they are taken for VMs of one data center.
  */
 import { Fleet } from '../../actors/evaluator-fleet.ts';
+import type { Draft } from '../../actors/host-port.ts';
 import type { VmBody } from '../../actors/vm-registry.ts';
-import type { LogEntry } from '../../streams/evaluation/entry.ts';
+import type { LogEntry, RetiredVm } from '../../streams/evaluation/entry.ts';
 import type { EvaluationState } from '../../streams/evaluation/state.ts';
+import type { SampleBatch } from '../../streams/samples/batch.ts';
 import type { ReplayNode } from './node.ts';
 import { LIVE_INTERVAL_MS } from './replay-log.ts';
 
@@ -15,42 +17,84 @@ const REPLAY_DATACENTER = 'replay';
 /** VMs registered by one commit. */
 const BATCH = 200;
 
-/** Gives ticks what a live node would have written into them. */
 export interface Surroundings {
-  /** The entry as the log would have had it. To be called once for each, before it is folded. */
+  /**
+   * The entry as the log would have had it: ticks with their census. To be called once for each,
+   * before it is folded.
+   */
   complete(entry: LogEntry, state: EvaluationState): LogEntry;
+  /** Registers what the entry says of VMs: that they are no more, or there again. After it. */
+  follow(entry: LogEntry): Promise<void>;
 }
 
-/** Registers the VMs of the entries and takes their census from there on. */
+/** Registers the VMs of the entries, and follows what becomes of them. */
 export async function surround(
   node: ReplayNode,
   project: string,
   entries: readonly LogEntry[],
 ): Promise<Surroundings> {
-  if (entries.some((entry) => entry.kind === 'tick' && entry.census)) {
-    return { complete: (entry) => entry };
-  }
   const fleet = new Fleet(node.host);
   await fleet.load();
   const vms = [...vmsOf(project, entries)];
   for (let start = 0; start < vms.length; start += BATCH) {
     await node.submit((draft) => {
-      for (const id of vms.slice(start, start + BATCH)) {
-        const body: VmBody = {
-          ...{ displayName: id, datacenter: REPLAY_DATACENTER },
-          ...{ expandedMonitoring: false, registeredMs: draft.at },
-        };
-        draft.putRecord({ kind: 'vm', id, body: { ...body } });
-      }
+      for (const id of vms.slice(start, start + BATCH)) register(draft, id, {});
     });
   }
+  const isTold = entries.some((entry) => entry.kind === 'tick' && entry.census);
+  const gone = new Map<string, RetiredVm>();
   return {
     complete(entry, state) {
+      if (isTold) return entry;
       const whole = withCensus(fleet, project, entry, state);
       fleet.note(whole);
       return whole;
     },
+    async follow(entry) {
+      if (entry.kind === 'rules' && entry.retired) await retire(node, entry.retired, gone);
+      if (entry.kind === 'batch' && gone.size > 0) await takeBack(node, entry.batch, gone);
+    },
   };
+}
+
+function register(draft: Draft, id: string, more: Partial<VmBody>): void {
+  const body: VmBody = {
+    ...{ displayName: id, datacenter: REPLAY_DATACENTER },
+    ...{ expandedMonitoring: false, registeredMs: draft.at },
+    ...more,
+  };
+  draft.putRecord({ kind: 'vm', id, body: { ...body } });
+}
+
+/** Their instances are retired by the node, as by the part that follows records live. */
+async function retire(
+  node: ReplayNode,
+  retired: readonly RetiredVm[],
+  gone: Map<string, RetiredVm>,
+): Promise<void> {
+  await node.submit((draft) => {
+    for (const { vm, generation, atMs } of retired) {
+      register(draft, vm, { generation, generationMs: atMs, retiredMs: atMs });
+    }
+  });
+  for (const one of retired) gone.set(one.vm, one);
+  await node.retireInstances();
+}
+
+/** A VM that is observed again is there anew. */
+async function takeBack(
+  node: ReplayNode,
+  { vms }: SampleBatch,
+  gone: Map<string, RetiredVm>,
+): Promise<void> {
+  const back = vms.map(({ vm }) => gone.get(vm)).filter((one) => one !== undefined);
+  if (back.length === 0) return;
+  await node.submit((draft) => {
+    for (const { vm, generation, atMs } of back) {
+      register(draft, vm, { generation, generationMs: atMs });
+    }
+  });
+  for (const { vm } of back) gone.delete(vm);
 }
 
 function withCensus(

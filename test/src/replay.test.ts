@@ -14,9 +14,15 @@ import {
   UnreadableRecording,
   UnusableRules,
 } from '../../src/testing/index.ts';
+import { RECORDING_HEADER, recordingLine } from '../../streams/replay.ts';
 import { checkTraces, traceSets } from '../replays/trace-reports.ts';
 import { openAlertingWorld } from '../support/alerting-world.ts';
 import { componentPath, needs } from '../support/components.ts';
+import {
+  cpuRule as cpuLiveRule,
+  EvaluationWorld,
+  START_MS as LIVE_START,
+} from '../support/evaluation-world.ts';
 
 const CPU = 'svc_vm_cpu_utilization_pct';
 const START = Date.UTC(2026, 0, 1);
@@ -137,6 +143,45 @@ t.test('what is recorded of a live run, replayed, leads to the same incidents', 
     live.toSorted((a, b) => a.startedMs - b.startedMs || (a.vm < b.vm ? -1 : 1)),
   );
   t.equal(deliveries.length, 8, 'each is told as firing and as recovered');
+});
+
+t.test('what a live log tells of outages and retired VMs is replayed as it was', async (t) => {
+  const telemetry = { metricId: 'telemetry_age_seconds', threshold: 300, sustainedMs: 0 };
+  const world = new EvaluationWorld([cpuLiveRule(telemetry)]);
+  const vms = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
+  const placed = vms.map((vm) => ({ project: 'demo', vm, datacenter: 'DC-1' }));
+  // Five of seven fall silent; live, their data center has so many others that it is no outage.
+  for (let at = 0; at <= 900; at += 15) {
+    world.tick(at, { outages: [], placed: at === 0 ? placed : [], clockAhead: [] });
+    if (at % 30 === 0) world.rows((at <= 150 ? vms : ['f', 'g']).map((vm) => ({ at, vm, cpu: 1 })));
+    if (at === 600) {
+      const retired = [{ project: 'demo', vm: 'a', generation: 1, atMs: LIVE_START + at * 1000 }];
+      world.entry({
+        kind: 'rules',
+        atMs: LIVE_START + at * 1000,
+        upserts: [],
+        removals: [],
+        retired,
+      });
+    }
+  }
+  const lines = world.log.flatMap((entry) => recordingLine(entry, 'demo') ?? []);
+  const recorded = parseRecording([RECORDING_HEADER, ...lines].join('\n'));
+  t.same(
+    world.log
+      .flatMap((entry) => recordingLine(entry, 'other') ?? [])
+      .filter((line) => !/^{"tick/.test(line)),
+    [],
+    'nothing of it is told to another project',
+  );
+  const { incidents } = await replayRecording({
+    recording: { kind: 'log', entries: recorded },
+    rules: rules({ ...cpuRule, ...telemetry, sustainedSeconds: 0, sustainedMs: undefined }),
+  });
+  t.same(
+    incidents.map(({ vm, state }) => [vm, state]),
+    [['a', 'RETIRED'], ...['b', 'c', 'd', 'e'].map((vm) => [vm, 'FIRING'])],
+  );
 });
 
 t.test('what cannot be replayed is told with its place', async (t) => {
