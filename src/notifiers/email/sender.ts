@@ -35,7 +35,7 @@ export function createEmailSender(deps: EmailSenderDeps): Channel<'email'> {
 async function attempt(deps: EmailSenderDeps, request: EmailRequest): Promise<AttemptOutcome> {
   const { mailer, clock, host } = deps;
   const remainingMs = request.deadlineElapsedMs - clock.elapsed();
-  if (remainingMs <= 0) return failed('The attempt was over before it was sent');
+  if (remainingMs <= 0) return ourFailure('The attempt was over before it was sent');
   const deadline = new AbortController();
   const cancel = clock.wakeAfter(remainingMs, () => deadline.abort());
   try {
@@ -92,7 +92,7 @@ function page(body: string): string {
   return `<!doctype html>\n<html lang="en"><head><meta charset="utf-8"></head><body>\n${body}\n</body></html>\n`;
 }
 
-/** Answers by which a server says that an address takes no mail (RFC 5321, RFC 7504). */
+/** Answers to a recipient by which a server says that it takes no mail (RFC 5321, RFC 7504). */
 const BOUNCES: ReadonlySet<number> = new Set([550, 551, 553, 521]);
 /** Answers that ask for a login or an encryption first (RFC 4954, section 6). */
 const LOGINS: ReadonlySet<number> = new Set([530, 534, 535, 538]);
@@ -106,21 +106,26 @@ function outcomeOf(
 ): AttemptOutcome {
   const number = fault.enhancedStatus() ?? fault.status;
   if (fault.mayBeTaken) {
-    return { ...failed('The mail was sent, and the server did not answer'), unknown: true };
+    return { ...ourFailure('The mail was sent, and the server did not answer'), unknown: true };
   }
-  if (timedOut) return failed('The mail server did not take the mail within 30 s');
+  if (timedOut) return ourFailure('The mail server did not take the mail within 30 s');
   const ours = ourFaultOf(fault);
   if (ours) {
     onOurFault(ours, fault);
     const answered = fault.status === undefined ? '' : ` (${fault.status})`;
-    return failed(`The mail server of this service refuses it${answered}: its operator is told`);
+    return ourFailure(
+      `The mail server of this service refuses it${answered}: its operator is told`,
+    );
   }
   if (!fault.isPermanent) {
     const told = number === undefined ? '' : `: it answered ${number}`;
     const slows = fault.status === BUSY && { slows: true };
-    return { ...failed(`The mail server did not take the mail${told}`), ...slows, ...seen(fault) };
+    const ours = isOfServer(fault) && { ours: true as const };
+    const outcome = failed(`The mail server did not take the mail${told}`);
+    return { ...outcome, ...ours, ...slows, ...seen(fault) };
   }
-  const bounced = BOUNCES.has(fault.status ?? 0);
+  // The same answers to the content refuse this mail, and say nothing of the address.
+  const bounced = fault.step === 'recipient' && BOUNCES.has(fault.status ?? 0);
   const error = bounced
     ? `The mail server says that the address takes no mail (${number})`
     : `The mail server refuses the mail (${number})`;
@@ -141,6 +146,11 @@ function ourFaultOf(fault: MailFault): OurFault | undefined {
   return step === 'setup' ? 'setup' : undefined;
 }
 
+/** All destinations share the one mail server: it is away or busy, whoever the mail is for. */
+function isOfServer({ step, status }: MailFault): boolean {
+  return status === undefined || status === BUSY || (step !== 'recipient' && step !== 'content');
+}
+
 /** What the server said, for people to read. */
 function seen(fault: MailFault) {
   const excerpt = cutBytes(redact(fault.answer(), {}), EXCERPT_BYTES_MAX);
@@ -149,4 +159,8 @@ function seen(fault: MailFault) {
 
 function failed(error: string): Extract<AttemptOutcome, { kind: 'failed' }> {
   return { kind: 'failed', unknown: false, error };
+}
+
+function ourFailure(error: string): Extract<AttemptOutcome, { kind: 'failed' }> {
+  return { ...failed(error), ours: true };
 }
