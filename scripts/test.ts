@@ -67,15 +67,18 @@ async function run(file: string, report: Report): Promise<void> {
       TAP_TIMEOUT: '120',
     },
     stdio: ['ignore', 'pipe', 'inherit'],
+    // A group of its own, so that what it has started can be ended with it.
+    detached: true,
   });
   running.add(child);
   let timedOut = false;
+  let killing: NodeJS.Timeout | undefined;
   const deadline = setTimeout(() => {
     timedOut = true;
     child.kill('SIGALRM');
-    setTimeout(() => {
-      child.kill('SIGKILL');
-      // A process that the file left behind may hold it open.
+    killing = setTimeout(() => {
+      signalGroup(child, 'SIGKILL');
+      // A process in another group may hold it open.
       child.stdout.destroy();
     }, LAST_WORDS_MS);
   }, TIMEOUT_MS);
@@ -87,8 +90,18 @@ async function run(file: string, report: Report): Promise<void> {
     },
   );
   clearTimeout(deadline);
+  clearTimeout(killing);
   running.delete(child);
   told.end({ exitCode, signal, timedOut, elapsedMs: performance.now() - startedMs });
+}
+
+function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, signal);
+  } catch (error) {
+    // It has ended by itself.
+    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
+  }
 }
 
 async function main(): Promise<void> {
@@ -107,7 +120,7 @@ async function main(): Promise<void> {
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.once(signal, () => {
-    for (const child of running) child.kill(signal);
+    for (const child of running) signalGroup(child, signal);
     process.kill(process.pid, signal);
   });
 }

@@ -21,8 +21,8 @@ export interface PackedProject {
   readonly files: readonly string[];
   /** Runs a JavaScript module of the project; its standard output. Throws when it fails. */
   runModule(name: string, source: string): Promise<string>;
-  /** Checks a TypeScript module against the package's types; the findings, '' = none. */
-  findings(name: string, source: string): Promise<string>;
+  /** Checks TypeScript modules, by name, against the package's types; a finding a line, '' = none. */
+  findings(sources: Readonly<Record<string, string>>): Promise<string>;
 }
 
 /** @param folder empty, outside the checkout; becomes the project */
@@ -50,10 +50,13 @@ export async function installPacked(folder: string): Promise<PackedProject> {
       writeFileSync(file, source);
       return (await run(process.execPath, [file], { cwd: folder, ...bounded })).stdout;
     },
-    async findings(name, source) {
-      writeFileSync(join(folder, `${name}.ts`), source);
+    async findings(sources) {
+      const files = Object.keys(sources).map((name) => `${name}.ts`);
+      for (const [name, source] of Object.entries(sources)) {
+        writeFileSync(join(folder, `${name}.ts`), source);
+      }
       const options = ['--noEmit', '--strict', '--skipLibCheck', '--module', 'nodenext'];
-      const args = [...options, '--ignoreConfig', '--types', 'node', `${name}.ts`];
+      const args = [...options, '--ignoreConfig', '--types', 'node', ...files];
       return run(join(root, 'node_modules/.bin/tsc'), args, { cwd: folder, ...bounded }).then(
         () => '',
         (error: { stdout?: string }) => error.stdout || String(error),
