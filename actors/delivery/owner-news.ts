@@ -1,7 +1,8 @@
 /**
  * Tells a project's owners by mail that a destination of theirs was paused: whoever relies on it may
  * not look at notices. A notice is told once for each time it is raised, though the process dies
- * meanwhile: that it was told is a record, written after the mails were taken.
+ * meanwhile: who was told is a record, written after the mails were taken. An owner whose mail fails
+ * is tried again for a day, and keeps no other from being told.
  */
 import type { MembershipContext } from '../../machines/membership.ts';
 import { DELIVERY_LIFETIME_MS } from '../../machines/retry-schedule.ts';
@@ -30,6 +31,18 @@ export interface OwnerNewsDeps {
   readonly onFault: (what: string, error: unknown) => void;
 }
 
+/** Body of a record of kind `ownersTold`, under the notice's id. Members are ids. */
+export interface OwnersToldBody {
+  /** The raising of the notice that it speaks of, Unix ms. */
+  readonly raisedMs: number;
+  /** Nobody is tried any more. Absent in records of an older version, written when it was so. */
+  readonly isOver?: boolean;
+  /** Whose mail was taken. */
+  readonly told?: readonly string[];
+  /** Whose mail will not be taken, or was not within the day. */
+  readonly untold?: readonly string[];
+}
+
 /** How often it is looked for something to tell, ms. */
 const LOOK_MS = 5_000;
 /** Before mails that were not taken are tried again, ms. */
@@ -55,14 +68,17 @@ export async function tellOwners(deps: OwnerNewsDeps, signal: AbortSignal): Prom
 interface Raised {
   readonly project: string;
   readonly id: string;
+  readonly raisedMs: number;
   readonly body: NoticeBody;
+  /** Members that no more mail is for. */
+  readonly before: { readonly told: readonly string[]; readonly untold: readonly string[] };
 }
 
 class OwnerNews {
   readonly #deps: OwnerNewsDeps;
   /** Projects to look at, and not before when, elapsed ms. */
   readonly #due = new Map<string, number>();
-  /** Keys of mails that were taken, of notices not yet recorded as told. */
+  /** Keys of mails that were taken, and are not in a record yet. */
   readonly #taken = new Set<string>();
 
   constructor(deps: OwnerNewsDeps) {
@@ -76,44 +92,82 @@ class OwnerNews {
   }
 
   async tell(signal: AbortSignal): Promise<void> {
-    const nowMs = this.#deps.clock.elapsed();
+    const { clock, host } = this.#deps;
     for (const [project, fromMs] of [...this.#due]) {
       if (signal.aborted) return;
-      if (nowMs < fromMs) continue;
+      if (clock.elapsed() < fromMs) continue;
       this.#due.delete(project);
       if (project === SYSTEM_PROJECT) continue;
-      try {
-        for (const raised of untold(this.#deps.host.view(project))) await this.#tellOne(raised);
-      } catch (error) {
-        this.#due.set(project, nowMs + AGAIN_MS);
-        this.#deps.onFault(`telling the owners of ${project}`, error);
+      let isOver = true;
+      for (const raised of unfinished(host.view(project))) {
+        if (signal.aborted) return;
+        if (!(await this.#tryOne(raised))) isOver = false;
       }
+      // Not where another notice was raised meanwhile: that one is not to wait.
+      if (!isOver && !this.#due.has(project)) this.#due.set(project, clock.elapsed() + AGAIN_MS);
     }
   }
 
-  async #tellOne({ project, id, body }: Raised): Promise<void> {
-    const { clock, host, onFault } = this.#deps;
-    const isLate = clock.now() - body.raisedMs >= DELIVERY_LIFETIME_MS;
-    const keys: string[] = [];
-    for (const { member, to } of isLate ? [] : ownersOf(host, project)) {
-      const key = `${id}.${body.raisedMs}.${member}`;
-      keys.push(key);
-      if (this.#taken.has(key)) continue;
-      const isTaken = await this.#deps.send({ to, project, notice: body, key });
-      if (!isTaken) onFault(`telling ${member}`, new Error('The mail server takes no such mail'));
-      this.#taken.add(key);
+  /** Tells one notice as far as it goes now; true: nothing of it is left to do. */
+  async #tryOne(raised: Raised): Promise<boolean> {
+    try {
+      return await this.#tellOne(raised);
+    } catch (error) {
+      this.#deps.onFault(`telling the owners of ${raised.project}`, error);
+      return false;
     }
-    await host.submit({
-      ...{ project, by: actor },
-      decide: (draft) =>
-        draft.putRecord({ kind: 'ownersTold', id, body: { raisedMs: body.raisedMs } }),
-    });
-    for (const key of keys) this.#taken.delete(key);
+  }
+
+  async #tellOne({ project, id, raisedMs, body, before }: Raised): Promise<boolean> {
+    const { clock, host, onFault } = this.#deps;
+    const isLate = clock.now() - raisedMs >= DELIVERY_LIFETIME_MS;
+    const told = new Set(before.told);
+    const untold = new Set(before.untold);
+    let isOver = true;
+    const keyOf = (member: string) => `${id}.${raisedMs}.${member}`;
+    for (const { member, to } of ownersOf(host, project)) {
+      if (told.has(member) || untold.has(member)) continue;
+      const mail = { to, project, notice: body, key: keyOf(member) };
+      const result = isLate ? 'never' : await this.#send(mail, member);
+      if (result === 'taken') told.add(member);
+      if (result === 'never') untold.add(member);
+      if (result === 'later') isOver = false;
+      if (isLate) onFault(`telling ${member}`, new Error('No mail was taken within a day'));
+    }
+    const after = { raisedMs, isOver, told: [...told], untold: [...untold] };
+    if (
+      isOver ||
+      after.told.length + after.untold.length > before.told.length + before.untold.length
+    ) {
+      await host.submit({
+        ...{ project, by: actor },
+        decide: (draft) => draft.putRecord({ kind: 'ownersTold', id, body: after }),
+      });
+    }
+    for (const member of told) this.#taken.delete(keyOf(member));
+    return isOver;
+  }
+
+  /** One mail to one owner; what keeps it from being taken is counted. */
+  async #send(mail: OwnerMail, member: string): Promise<'taken' | 'later' | 'never'> {
+    const { onFault, send } = this.#deps;
+    if (this.#taken.has(mail.key)) return 'taken';
+    try {
+      if (await send(mail)) {
+        this.#taken.add(mail.key);
+        return 'taken';
+      }
+      onFault(`telling ${member}`, new Error('The mail server takes no such mail'));
+      return 'never';
+    } catch (error) {
+      onFault(`telling ${member}`, error);
+      return 'later';
+    }
   }
 }
 
-/** Notices of pauses that last, and of which the owners have not been told. */
-function untold(view: ProjectView): Raised[] {
+/** Notices of pauses that last, and of which not all owners have been told. */
+function unfinished(view: ProjectView): Raised[] {
   const found: Raised[] = [];
   let after: string | undefined;
   do {
@@ -121,8 +175,14 @@ function untold(view: ProjectView): Raised[] {
     for (const { project, id, body } of page.items) {
       const notice = body as unknown as NoticeBody;
       if (notice.kind !== 'DESTINATION_PAUSED' || notice.endedMs !== null) continue;
-      const isTold = view.record('ownersTold', id)?.body.raisedMs === notice.raisedMs;
-      if (!isTold) found.push({ project, id, body: notice });
+      const { raisedMs } = notice;
+      const record = view.record('ownersTold', id)?.body as OwnersToldBody | undefined;
+      const {
+        isOver = true,
+        told = [],
+        untold = [],
+      } = record?.raisedMs === raisedMs ? record : { isOver: false };
+      if (!isOver) found.push({ project, id, raisedMs, body: notice, before: { told, untold } });
     }
     after = page.next;
   } while (after !== undefined);

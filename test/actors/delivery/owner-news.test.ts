@@ -44,14 +44,14 @@ async function paused(t: Parameters<typeof delivering>[0]) {
   await withPeople(world);
   const taken: OwnerMail[] = [];
   const untaken: string[] = [];
-  const answer: { send: () => boolean } = { send: () => true };
+  const answer: { send: (mail: OwnerMail) => boolean } = { send: () => true };
   const start = () =>
     world.run((signal) =>
       tellOwners(
         {
           ...world,
           async send(mail) {
-            const isTaken = answer.send();
+            const isTaken = answer.send(mail);
             taken.push(mail);
             return isTaken;
           },
@@ -67,6 +67,14 @@ async function paused(t: Parameters<typeof delivering>[0]) {
   };
   return { ...world, taken, untaken, answer, start, pauseIt };
 }
+
+const isPaused = ({ value }: { value: unknown }): boolean => value === 'paused';
+
+const recordsOf = ({ host }: DeliveryWorld) =>
+  host
+    .view(PROJECT)
+    .records('ownersTold', { limit: 9 })
+    .items.map(({ body }) => body);
 
 const noticeOf = ({ host }: DeliveryWorld) =>
   host.view(PROJECT).records('notice', { limit: 9 }).items[0]?.body as NoticeBody | undefined;
@@ -122,7 +130,7 @@ t.test('a mail that was not taken is tried again under the same key, for a day',
   await world.pauseIt();
   await world.pass(180_000, 5_000);
   t.same(world.taken, []);
-  t.match(world.untaken, [/telling the owners of demo: Error: The mail server is away/, /./, /./]);
+  t.match(world.untaken, [/telling mem_ann: Error: The mail server is away/, /./, /./]);
   world.answer.send = () => true;
   await world.pass(65_000, 5_000);
   t.match(world.taken, [
@@ -135,6 +143,56 @@ t.test('a mail that was not taken is tried again under the same key, for a day',
   late.start();
   await late.pass(10_000, 5_000);
   t.same(late.taken, [], 'what is a day old is no news');
+  t.match(late.untaken, [/^telling mem_ann: Error: No mail was taken within a day$/]);
+  t.match(recordsOf(late), [{ isOver: true, told: [], untold: ['mem_ann'] }]);
+});
+
+t.test('an owner whose mail fails keeps neither another nor a later notice waiting', async (t) => {
+  const world = await paused(t);
+  await world.send('person', 'ben', { type: 'enabled', by: 'me' }, SYSTEM_PROJECT);
+  world.answer.send = ({ to }) => {
+    if (to.startsWith('ann')) throw new Error('Greylisted');
+    return true;
+  };
+  const stop = world.start();
+  await world.pauseIt();
+  await world.pass(70_000, 5_000);
+  const sent = () => world.taken.map(({ to }) => to);
+  t.same(sent(), ['ben@example.com'], 'once');
+  t.match(world.untaken, [/^telling mem_ann: Error: Greylisted$/, /Greylisted/]);
+  t.match(recordsOf(world), [{ isOver: false, told: ['mem_ben'], untold: [] }]);
+  await stop();
+  const more = await world.addDestination();
+  await world.putInForce({ destinationNames: [more] });
+  world.start();
+  await world.fire(['vm-more']);
+  await world.until('paused', () => world.live('destination').every(isPaused));
+  await world.pass(70_000, 5_000);
+  t.same(sent(), ['ben@example.com', 'ben@example.com'], 'of the other pause, after a restart');
+  world.answer.send = () => true;
+  await world.pass(70_000, 5_000);
+  t.same(sent().slice(2), ['ann@example.com', 'ann@example.com']);
+  const whole = { isOver: true, told: ['mem_ben', 'mem_ann'], untold: [] };
+  t.match(recordsOf(world), [whole, whole]);
+});
+
+t.test('after a day it is recorded who was told, and who was not', async (t) => {
+  const world = await paused(t);
+  await world.send('person', 'ben', { type: 'enabled', by: 'me' }, SYSTEM_PROJECT);
+  world.answer.send = ({ to }) => {
+    if (to.startsWith('ann')) throw new Error('Greylisted');
+    return true;
+  };
+  world.start();
+  await world.pauseIt();
+  await world.pass(10_000, 5_000);
+  world.clock.jump(24 * 3_600_000);
+  await world.pass(70_000, 5_000);
+  t.match(recordsOf(world), [{ isOver: true, told: ['mem_ben'], untold: ['mem_ann'] }]);
+  t.match(world.untaken.at(-1), /^telling mem_ann: Error: No mail was taken within a day$/);
+  const faults = world.untaken.length;
+  await world.pass(120_000, 5_000);
+  t.equal(world.untaken.length, faults, 'and that is the end of it');
 });
 
 t.test('the mail says what was paused, and how to start it again', async (t) => {
