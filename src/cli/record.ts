@@ -2,7 +2,7 @@
  * `svc record`: captures what comes in for one project, as a recording that `svc replay` takes. It
  * asks the service that runs on the data folder, as operators do.
  */
-import { appendFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, rmSync, writeFileSync } from 'node:fs';
 import { RECORDING_HEADER } from '../../streams/replay.ts';
 import { AdminFault, askService, NoService } from '../admin/admin-client.ts';
 import { RECORDING_PATH, type RecordedStretch } from '../admin/recording-routes.ts';
@@ -46,7 +46,11 @@ async function record(context: ActionContext): Promise<number> {
     ...(forSeconds !== undefined && { forMs: forSeconds * 1000 }),
     ...(sinceSeconds !== undefined && { sinceMs: ports.clock.now() - sinceSeconds * 1000 }),
   };
-  const told = (await asked(folder, onLine, body)) as RecordedStretch;
+  const told = (await asked(folder, onLine, body).catch((error: unknown) => {
+    // Nothing is in it, and left behind it would refuse the next try.
+    if (entries === 0) rmSync(file, { force: true });
+    throw error;
+  })) as RecordedStretch;
   print(
     context.json
       ? json({ file, ...told })
@@ -60,6 +64,9 @@ function begin(file: string): void {
   try {
     writeFileSync(file, `${RECORDING_HEADER}\n`, { flag: 'wx', mode: 0o600 });
   } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') {
+      throw new UsageError(`${file} is there already, and is not written over: give another name`);
+    }
     throw new UsageError(`${file} cannot be begun: ${(error as Error).message}`);
   }
 }

@@ -1,8 +1,8 @@
 /**
  * `svc alerts` against the whole service: rules from flags and documents, an edit on top of what is
- * there, and a saved rule that is looked at until it applies.
+ * there, and a saved rule that is looked at until it applies. What `svc record` leaves behind.
  */
-import { writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { startCliWorld, writeReadings } from '../support/cli-world.ts';
@@ -165,4 +165,16 @@ t.test('svc alerts', async (t) => {
     const failed = await svc(...args);
     t.match(failed, { code: 1, stdout: /^query +FAILED\nhistory +not told$/m });
   });
+});
+
+t.test('a recording is never written over, and one that came to nothing is not left', async (t) => {
+  const world = await startCliWorld(t);
+  const file = join(world.folder, 'taken.recording');
+  const record = (data: string) =>
+    world.svc(['record', file, '--for', '1s', '--data', data], { as: 'nobody' });
+  t.match(await record(join(world.folder, 'nowhere')), { stderr: /No service runs on/ });
+  t.notOk(existsSync(file), 'so that the same command can be run again');
+  writeFileSync(file, 'kept');
+  t.match(await record(world.folder), { code: 2, stderr: /is there already.*give another name/ });
+  t.equal(readFileSync(file, 'utf8'), 'kept');
 });
