@@ -21,6 +21,8 @@ t.test('svc alerts show, explain, ack, snooze, unsnooze', async (t) => {
   const svc = (...args: string[]) => world.svc(['alerts', ...args], { env });
   const rule = ['--name', 'Memory', '--metric', 'memory_used_bytes', '--severity', 'CRITICAL'];
   const condition = ['--operator', 'GREATER_THAN', '--threshold', '5', '--for', '90s'];
+  // As is left of a template whose threshold was lowered: what breaches never recovers.
+  condition.push('--recovery-threshold', '80', '--recovery-for', '2m');
   const saved = await svc('save', ...rule, ...condition, '--all-vms');
   t.equal(saved.code, 0, saved.stderr);
   const incident = await until('it fires', async () => {
@@ -48,6 +50,7 @@ t.test('svc alerts show, explain, ack, snooze, unsnooze', async (t) => {
     t.match(stdout, /^12 B \|.*\*$/m, 'the largest value on top');
     t.match(stdout, /^ 5 B \|-{10,}$/m, 'the threshold');
     t.match(stdout, /^ +\+-+~+-+$/m, 'the gap below');
+    t.match(stdout, /^recovery +past 5 B for 120 s$/m);
     t.match(stdout, /^decided again +AGREES$/m);
     t.match(stdout, /^\S+ +10 B +yes$/m);
     t.match((await svc('explain', id, '--json')).json, {

@@ -115,10 +115,16 @@ export function explanationText(explanation: ExplainIncidentResponse): string {
   return parts.filter((part) => part !== '').join('\n\n');
 }
 
+/** A recovery threshold on the side that breaches counts for nothing: what breaches is not good. */
 function recoveryText({ condition: rule }: ExplainIncidentResponse): string {
   if (rule?.recoveryThreshold === undefined && rule?.recoverySeconds === undefined) return '';
-  const threshold = rule.recoveryThreshold ?? rule.threshold;
-  return `past ${quantity(threshold, rule.unit)} for ${rule.recoverySeconds ?? 0} s`;
+  const { threshold, recoveryThreshold = threshold, operator, unit, recoverySeconds = 0 } = rule;
+  const levels = [threshold, recoveryThreshold] as const;
+  const name = enumText(AlertRuleSpec_Operator, operator);
+  let level = recoveryThreshold;
+  if (name.startsWith('GREATER')) level = Math.min(...levels);
+  if (name.startsWith('LESS')) level = Math.max(...levels);
+  return `past ${quantity(level, unit)} for ${recoverySeconds} s`;
 }
 
 function conditionOf({ metricId, operator, threshold, sustainedSeconds }: Incident): string {
