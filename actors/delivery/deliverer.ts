@@ -42,6 +42,9 @@ const RETRY_MS = 500;
 /** Slack takes one message a second (webhooks.md, chats), ms. */
 const SPACING_MS: Readonly<Partial<Record<DestinationKind, number>>> = { slack: 1_000 };
 
+/** Events of a destination after which its failures of before say nothing of it. */
+const MENDED: ReadonlySet<string> = new Set(['retargeted', 'resumed']);
+
 /** What the end of an attempt says to its lane. */
 interface Ended {
   readonly result: AttemptResult;
@@ -92,7 +95,7 @@ export class Deliverer {
     });
     const undo = [
       wakeOnCommit(host, stream, (error) => onFault('wake-up', error)),
-      host.onApplied(({ commit }) => this.#forgetEnded(commit)),
+      host.onApplied(({ commit }) => this.#follow(commit)),
     ];
     const stop = (): void => {
       this.#stopped = true;
@@ -147,7 +150,8 @@ export class Deliverer {
     if (!this.#canSend(kind)) return;
     const { destination, incident, recipient } = context;
     const job = { project, delivery, incident, recipient };
-    this.#lanes.add(destination, job, SPACING_MS[kind]);
+    const slots = kind === 'email' ? 'mail' : 'web';
+    this.#lanes.add(destination, job, { slots, spacingMs: SPACING_MS[kind] });
     this.#pump();
   }
 
@@ -235,14 +239,18 @@ export class Deliverer {
 
   /**
    * A body is kept for attempts to come: with the delivery's end, whatever ended it, it goes. So
-   * does the lane of a destination.
+   * does the lane of a destination; that of one that was mended begins anew.
    */
-  #forgetEnded({ project, decisions }: Commit): void {
+  #follow({ project, decisions }: Commit): void {
     const nowMs = this.#deps.clock.elapsed();
-    for (const { machine, instance, final, to } of decisions.flatMap(({ steps }) => steps)) {
+    for (const { machine, instance, event, final, to } of decisions.flatMap(({ steps }) => steps)) {
       if (machine === 'delivery' && final) this.#discards.add(instance);
       if (machine === 'alertRule' && to === 'active') this.#sweeps.release();
-      if (machine === 'destination' && final) this.#lanes.retire(project, instance, nowMs);
+      if (machine !== 'destination') continue;
+      if (final) this.#lanes.retire(project, instance, nowMs);
+      if (!MENDED.has(event.type)) continue;
+      this.#lanes.reset(project, instance);
+      this.#pump();
     }
   }
 

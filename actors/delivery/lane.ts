@@ -39,10 +39,17 @@ export class Lane {
   #last = { delivery: '', beforeMs: 0 };
   #nextStartMs = 0;
   #retired = false;
+  /** In flight since before the destination was mended: how they end says nothing of it now. */
+  readonly #outdated = new Set<string>();
 
   /** @param spacingMs between the starts of two attempts, ms; 0 = none */
   constructor(spacingMs = 0) {
     this.#spacingMs = spacingMs;
+  }
+
+  /** Attempts under way now. */
+  get inFlight(): number {
+    return this.#inFlight.size;
   }
 
   /** Queues a delivery; one that waits or is in flight already changes nothing. */
@@ -75,9 +82,10 @@ export class Lane {
       throw new Error(`${job.delivery} ended and was not under way`);
     }
     this.#ordered.delete(orderOf(job));
-    if (result === 'healthy') this.#recover();
-    if (result === 'failing') this.#fail(nowMs);
-    if (restMs > 0) this.#restUntilMs = nowMs + Math.min(restMs, BREAKER_MS_MAX);
+    const isOutdated = this.#outdated.delete(job.delivery);
+    if (!isOutdated && result === 'healthy') this.#recover();
+    if (!isOutdated && result === 'failing') this.#fail(nowMs);
+    if (!isOutdated && restMs > 0) this.#restUntilMs = nowMs + Math.min(restMs, BREAKER_MS_MAX);
     // What was not sent needs no distance from what is.
     const isLast = this.#last.delivery === job.delivery;
     if (result === 'neutral' && isLast) this.#nextStartMs = this.#last.beforeMs;
@@ -89,6 +97,16 @@ export class Lane {
    */
   retire(): void {
     this.#retired = true;
+    this.#openUntilMs = 0;
+    this.#restUntilMs = 0;
+  }
+
+  /** The destination was mended: no failure of before counts, and nothing in flight is waited for. */
+  reset(): void {
+    for (const delivery of this.#inFlight) this.#outdated.add(delivery);
+    this.#limit = Math.min(this.#inFlight.size + 1, IN_FLIGHT_MAX);
+    this.#straightFailures = 0;
+    this.#breakerMs = BREAKER_MS;
     this.#openUntilMs = 0;
     this.#restUntilMs = 0;
   }

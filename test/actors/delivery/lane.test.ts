@@ -12,6 +12,9 @@ const job = (delivery: number, incident = delivery, project = 'p'): LaneJob => (
   recipient: null,
 });
 
+const web = { slots: 'web' } as const;
+const mail = { slots: 'mail' } as const;
+
 /** What the lane is to do, written without its bookkeeping. */
 class Model {
   waiting: LaneJob[] = [];
@@ -181,7 +184,7 @@ t.test(
   },
 );
 
-t.test('slots are bounded for process and project, and projects take turns', async (t) => {
+t.test('what is beyond one a destination is bounded, and projects take turns', async (t) => {
   const lanes = new Lanes();
   const started: Start[] = [];
   const startAll = () => {
@@ -191,7 +194,7 @@ t.test('slots are bounded for process and project, and projects take turns', asy
   const flood = (project: string, destinations: number, count: number) => {
     for (let i = 0; i < count; i++) {
       const id = ++deliveries;
-      lanes.add(`${project}-${id % destinations}`, job(id, id, project));
+      lanes.add(`${project}-${id % destinations}`, job(id, id, project), web);
     }
   };
   const grow = () => {
@@ -203,20 +206,84 @@ t.test('slots are bounded for process and project, and projects take turns', asy
   };
   flood('greedy', 9, 4000);
   grow();
-  t.equal(lanes.inFlight, 32, 'of 72 that nine lanes would take');
+  t.equal(lanes.inFlight, 9 + 32, 'of 72 that nine lanes would take');
   flood('other', 9, 4000);
   grow();
-  t.equal(lanes.inFlight, 64);
+  t.equal(lanes.inFlight, 18 + 64);
   flood('small', 1, 8);
-  for (const start of started.splice(0, 3)) lanes.end(start, 'healthy', 0);
   startAll();
   const ofSmall = started.filter(({ job }) => job.project === 'small');
-  t.equal(ofSmall.length, 1, 'whoever comes late has its turn among three');
+  t.equal(ofSmall.length, 1, 'whoever comes late starts at once');
   t.equal(new Set(started.map(({ destination }) => destination)).size, 19, 'every lane has some');
   for (const start of started.splice(0)) lanes.end(start, 'neutral', 0);
   t.equal(lanes.inFlight, 0);
   const [first] = ofSmall;
   if (first) t.throws(() => lanes.end(first, 'neutral', 0), /not under way/);
+});
+
+t.test('destinations that hang keep none from its first attempt, nor webhooks mail', async (t) => {
+  const lanes = new Lanes();
+  const startAll = () => {
+    const started: Start[] = [];
+    for (let start = lanes.next(0); start; start = lanes.next(0)) started.push(start);
+    return started;
+  };
+  let deliveries = 0;
+  const addTo = (destination: string, project: string, kind: typeof web | typeof mail) =>
+    lanes.add(destination, job(++deliveries, deliveries, project), kind);
+  for (const kind of [web, mail]) {
+    for (const project of ['bad', 'worse']) {
+      for (let i = 0; i < 300; i++) addTo(`${kind.slots} ${project} ${i % 5}`, project, kind);
+    }
+  }
+  // They answer until each is as wide as can be, and then hang.
+  let hanging = startAll();
+  for (let round = 0; round < 8; round++) {
+    for (const start of hanging) lanes.end(start, 'healthy', 0);
+    hanging = startAll();
+  }
+  const count = ({ slots }: { slots: string }) =>
+    hanging.filter((start) => start.slots === slots).length;
+  t.same([count(web), count(mail)], [10 + 64, 10 + 16]);
+  addTo('theirs', 'good', web);
+  addTo('their mail', 'good', mail);
+  t.same(
+    startAll()
+      .map(({ destination }) => destination)
+      .sort(),
+    ['their mail', 'theirs'],
+  );
+  for (let i = 0; i < 600; i++) addTo(`many ${i}`, `crowd ${i % 2}`, web);
+  for (let i = 0; i < 100; i++) addTo(`many mails ${i}`, 'crowd 0', mail);
+  const crowd = startAll();
+  t.equal(lanes.inFlight, 512 + 32, 'there is an end to it');
+  addTo('last', 'late', web);
+  t.same(startAll(), []);
+  for (const start of crowd.slice(0, 3)) lanes.end(start, 'failing', 0);
+  const next = startAll();
+  t.ok(
+    next.some(({ destination }) => destination === 'last'),
+    'in its turn among three',
+  );
+});
+
+t.test('a destination that was mended is tried at once, whatever it did before', async (t) => {
+  const lanes = new Lanes();
+  for (let i = 0; i < 9; i++) lanes.add('hook', job(i), web);
+  for (let i = 0; i < 5; i++) {
+    const start = lanes.next(0);
+    if (start) lanes.end(start, 'failing', 0, 600_000);
+  }
+  t.equal(lanes.wakeAtMs(0), 600_000);
+  lanes.reset('p', 'hook');
+  const [old, second] = [lanes.next(0), lanes.next(0)];
+  t.ok(old);
+  t.equal(second, undefined, 'and carefully');
+  lanes.reset('p', 'hook');
+  t.ok(lanes.next(0), 'what was sent to the old address is not waited for');
+  if (old) lanes.end(old, 'failing', 0, 600_000);
+  t.equal(lanes.wakeAtMs(0), undefined, 'nor does its end count');
+  lanes.reset('p', 'unknown');
 });
 
 t.test(
@@ -228,13 +295,13 @@ t.test(
       if (start?.destination !== destination) throw new Error('It could not be taken');
       lanes.end(start, 'failing', nowMs);
     };
-    for (let i = 0; i < 7; i++) lanes.add('empty', job(i));
+    for (let i = 0; i < 7; i++) lanes.add('empty', job(i), web);
     for (let i = 0; i < 5; i++) fail('empty', 0);
     for (let i = 0; i < 2; i++) fail('empty', (i + 1) * 100_000);
-    lanes.add('busy', job(10));
+    lanes.add('busy', job(10), web);
     fail('busy', 0);
     t.equal(lanes.size, 2, 'failures are remembered while the destination is there');
-    lanes.add('busy', job(11));
+    lanes.add('busy', job(11), web);
     for (const destination of ['empty', 'busy', 'unknown']) lanes.retire('p', destination, 0);
     t.equal(lanes.size, 1);
     fail('busy', 0);
@@ -285,11 +352,11 @@ t.test('one order for each recipient: another of the same incident does not wait
 
 t.test('10,000 that wait for a slow endpoint keep no other project waiting', async (t) => {
   const lanes = new Lanes();
-  for (let i = 0; i < 10_000; i++) lanes.add('slow', job(i, i, 'crowded'));
+  for (let i = 0; i < 10_000; i++) lanes.add('slow', job(i, i, 'crowded'), web);
   const taken = [];
   for (let start = lanes.next(0); start; start = lanes.next(0)) taken.push(start);
   t.equal(taken.length, 1, 'a new lane is one wide');
-  lanes.add('theirs', job(1, 1, 'other'));
+  lanes.add('theirs', job(1, 1, 'other'), web);
   t.equal(lanes.next(0)?.job.project, 'other', 'it starts at once');
   // Nor does its own next one find a place in the queue by looking at all of them.
   const startedMs = performance.now();

@@ -3,7 +3,9 @@
  * of failures pause it, and after it was mended it is tried at once.
  */
 import t from 'tap';
-import { delivering, failed } from '../../support/delivery-world.ts';
+import { startTestDelivery } from '../../../actors/alerting/expand.ts';
+import { by } from '../../support/alerting-world.ts';
+import { accepted, delivering, failed } from '../../support/delivery-world.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -47,3 +49,29 @@ t.test('two failures three days apart pause nothing', async (t) => {
   t.equal(hook?.value, 'active');
   t.equal(hook?.context.failingSinceMs, hook?.context.lastFailedMs, 'it begins anew');
 });
+
+t.test('a test message goes at once to a destination that was mended', async (t) => {
+  const kept = { urlId: 'url_2', urlDigest: 'd', host: 'h', lastFour: 'abcd' };
+  for (const mend of ['retargeted', 'resumed']) {
+    const world = await delivering(t);
+    world.notifier.answer = () => failed({ slows: true, retryAfterMs: HOUR_MS });
+    await world.fire(Array.from({ length: 5 }, (_, i) => `vm-${i}`));
+    await world.until('it rests', () => world.notifier.requests.length === 1);
+    await world.settle();
+    if (mend === 'resumed') await world.toDestination(world.hook, { ...paused, by: 'me' });
+    world.notifier.answer = () => accepted;
+    await world.toDestination(world.hook, { type: mend, ...kept, by: 'me' });
+    const destination = world.hook.slice(world.hook.lastIndexOf('/') + 1);
+    await world.host.submit({
+      ...{ project: 'demo', by },
+      decide: (draft) => startTestDelivery(draft, { destination, recipient: null, test: '1' }),
+    });
+    await world.settle();
+    t.ok(
+      world.notifier.requests.some(({ event }) => event === 'test'),
+      mend,
+    );
+  }
+});
+
+const paused = { type: 'paused', reason: 'Mending it' };
