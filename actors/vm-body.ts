@@ -5,13 +5,12 @@
 import type { ProjectView } from './host-port.ts';
 import type { VmBody } from './vm-registry.ts';
 
-/** A collector has told it: whatever was expected is known now. */
+/** A collector has told it: whatever was expected is known now. Without the source that tells it. */
 export function bodyOf(vm: string, stored: VmBody | undefined, name: string) {
   return {
     displayName: name || stored?.displayName || vm,
     expandedMonitoring: stored?.expandedMonitoring ?? false,
     ...(stored?.hasAgent && { hasAgent: true as const }),
-    ...(stored?.source !== undefined && { source: stored.source }),
     ...(stored?.generation !== undefined && { generation: stored.generation }),
     ...(stored?.generationMs !== undefined && { generationMs: stored.generationMs }),
   };

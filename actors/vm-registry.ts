@@ -10,6 +10,7 @@ import { ShardPlaces } from './export-shards.ts';
 import type { Host, ProjectView } from './host-port.ts';
 import type { IngestRow, SenderReach } from './ingest-port.ts';
 import { bodyOf, isBefore, isSame, present } from './vm-body.ts';
+import { OtherSenders } from './vm-other-senders.ts';
 
 /** Body of a record of kind `vm`. */
 export interface VmBody {
@@ -75,9 +76,11 @@ export class VmRegistry {
   readonly #known = new Map<string, Map<string, Known>>();
   /** Of each project: VMs that are registered, or are being so. */
   readonly #admitted = new Map<string, Set<string>>();
+  readonly #others: OtherSenders;
 
   constructor(deps: VmRegistryDeps) {
     this.#deps = deps;
+    this.#others = new OtherSenders(deps.clock);
     deps.host.onApplied(({ commit }) => this.#follow(commit));
   }
 
@@ -87,11 +90,16 @@ export class VmRegistry {
     return (vm) => present(known.get(vm));
   }
 
-  /** VMs of the project that this source of the node's own has told, and that are there. */
-  vmsOf(project: string, source: string): string[] {
-    return [...this.#knownOf(project)]
-      .filter(([, known]) => present(known)?.source === source)
-      .map(([vm]) => vm);
+  /**
+   * VMs of the project that this source of the node's own tells, and that are there; with each, when
+   * anybody else last told of it, elapsed ms (-Infinity: never).
+   */
+  vmsOf(project: string, source: string): Map<string, number> {
+    const told = new Map<string, number>();
+    for (const [vm, known] of this.#knownOf(project)) {
+      if (present(known)?.source === source) told.set(vm, this.#others.heardMs(project, vm));
+    }
+    return told;
   }
 
   /**
@@ -133,15 +141,16 @@ export class VmRegistry {
     reach?: SenderReach,
     source?: string,
   ): Promise<ReadonlySet<string> | undefined> | undefined {
+    const known = this.#knownOf(project);
+    if (source === undefined) this.#noteOthers(project, rows, reach);
     // An agent tells nothing of its VM but samples: of the rest the enrolment decides.
     if (reach?.vm) return undefined;
-    const known = this.#knownOf(project);
     let changed: Map<string, Told> | undefined;
     for (const row of rows) {
       const before = known.get(row.vm);
       if (before && isBefore(before, row.observedMs)) continue;
       const there = present(before);
-      const isTold = source === undefined || there?.source === source;
+      const isTold = there?.source === this.#sourceOf(project, row.vm, source);
       if (there && isTold && !tellsMore(there, row, this.#datacenterFor(there, reach))) continue;
       changed ??= new Map();
       const told = changed.get(row.vm);
@@ -151,6 +160,19 @@ export class VmRegistry {
       });
     }
     return changed && this.#store(project, [...changed], { reach, source });
+  }
+
+  #noteOthers(project: string, rows: readonly IngestRow[], reach: SenderReach | undefined): void {
+    const known = this.#knownOf(project);
+    for (const { vm } of rows) {
+      if (known.get(vm)?.source === undefined && !this.#others.has(project, vm)) continue;
+      this.#others.note(project, vm, reach?.vm ? 'agent' : 'collector');
+    }
+  }
+
+  /** Whose the VM is once `source` has told it: one that other collectors tell stays theirs. */
+  #sourceOf(project: string, vm: string, source: string | undefined): string | undefined {
+    return this.#others.isTheirs(project, vm) ? undefined : source;
   }
 
   /**
@@ -185,7 +207,9 @@ export class VmRegistry {
         if (body === null) known.delete(id);
         // Records of this kind are written as `VmBody` alone.
         else known.set(id, knownFrom(body as unknown as VmBody));
-        if (!present(known.get(id))) this.#admitted.get(project)?.delete(id);
+        if (present(known.get(id))) continue;
+        this.#admitted.get(project)?.delete(id);
+        this.#others.forget(project, id);
       }
     }
   }
@@ -219,9 +243,10 @@ export class VmRegistry {
             elsewhere.push(vm);
             continue;
           }
+          const from = this.#sourceOf(project, vm, source);
           const after = {
             ...bodyOf(vm, stored, name),
-            ...(source !== undefined && { source }),
+            ...(from !== undefined && { source: from }),
             datacenter,
             registeredMs: before?.registeredMs ?? draft.at,
             exportShard: stored?.exportShard ?? places.take(),

@@ -18,6 +18,8 @@ export interface RetireVms {
   readonly vms: readonly string[];
   /** Only VMs of this data center; absent: of any. */
   readonly datacenter?: string;
+  /** Only VMs that this source of the node's own tells; absent: whoever tells them. */
+  readonly source?: string;
 }
 
 export interface RetiredVms {
@@ -26,8 +28,8 @@ export interface RetiredVms {
   readonly refused: readonly { readonly vm: string; readonly reason: RetireRefusal }[];
 }
 
-/** UNKNOWN_VM: nobody has ever told of it in this project. */
-export type RetireRefusal = 'UNKNOWN_VM' | 'OTHER_DATACENTER';
+/** UNKNOWN_VM: nobody has ever told of it in this project. OTHER_SOURCE: somebody else tells it. */
+export type RetireRefusal = 'UNKNOWN_VM' | 'OTHER_DATACENTER' | 'OTHER_SOURCE';
 
 /** VMs of one request: what fits one commit. */
 export const RETIRE_MAX = 200;
@@ -37,7 +39,7 @@ export function retireVms(
   host: Pick<Host, 'submit'>,
   request: RetireVms,
 ): Promise<Committed<RetiredVms>> {
-  const { vms, datacenter, ...submission } = request;
+  const { vms, datacenter, source, ...submission } = request;
   return host.submit({
     ...submission,
     decide(draft): RetiredVms {
@@ -49,6 +51,8 @@ export function retireVms(
         if (!body) refused.push({ vm, reason: 'UNKNOWN_VM' });
         else if (datacenter !== undefined && body.datacenter !== datacenter) {
           refused.push({ vm, reason: 'OTHER_DATACENTER' });
+        } else if (source !== undefined && body.source !== source) {
+          refused.push({ vm, reason: 'OTHER_SOURCE' });
         } else if (body.retiredMs === undefined) {
           retire(draft, vm, body, request.by.name);
           retired.push(vm);

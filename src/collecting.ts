@@ -50,7 +50,7 @@ export async function startCollecting(options: CollectingOptions): Promise<Colle
       project: DEMO_PROJECT,
       source,
       sink: sinkOf(options, source.name),
-      knownVms: options.registry.vmsOf(DEMO_PROJECT, source.name),
+      knownVms: () => options.registry.vmsOf(DEMO_PROJECT, source.name),
       clock,
       intervalMs: settings.sampleIntervalSeconds * 1000,
       onFault: (fault) => tellOnce(log, fault),
@@ -98,7 +98,8 @@ function sinkOf({ ingest, host }: CollectingOptions, source: string): RowSink {
     async retire(project, vms) {
       const by = { kind: 'collector', name: source } as const;
       for (let start = 0; start < vms.length; start += RETIRE_MAX) {
-        await retireVms(host, { project, by, vms: vms.slice(start, start + RETIRE_MAX) });
+        const some = vms.slice(start, start + RETIRE_MAX);
+        await retireVms(host, { project, by, source, vms: some });
       }
     },
   };

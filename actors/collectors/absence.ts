@@ -1,48 +1,59 @@
 /**
  * Which VMs a source has stopped listing for good. A VM is gone when two complete listings, at least
- * a minute apart, both lack it; what could not be listed in full says nothing about any VM. Neither
- * does an empty listing: storage that is not mounted and a daemon that has forgotten look the same.
+ * a minute apart, both lack it, and nobody else has told of it meanwhile. A listing that lacks all
+ * VMs, or many at once, proves nothing: storage that is not mounted and a daemon that has forgotten
+ * look the same. So many are retired by people alone.
  */
 import type { Clock } from '../../streams/clock.ts';
 
 /** Between the first complete listing without a VM and the one that proves it gone, ms. */
 const ABSENT_MS = 60_000;
+/** More of the known VMs than this share, and at least so many, do not go at once. */
+const DOUBTED_SHARE = 0.3;
+const DOUBTED_VMS = 5;
+
+/** What a complete listing says. */
+export interface Absent {
+  /** VMs that it proves gone, each time until they are not known any more. */
+  readonly gone: readonly string[];
+  /** It lacks so many of the known VMs that it proves nothing. */
+  readonly doubt?: { readonly missing: number; readonly known: number };
+}
 
 export class Absences {
   readonly #clock: Clock;
-  readonly #known: Set<string>;
   /** When each was first missed, elapsed ms. */
   readonly #missedSince = new Map<string, number>();
 
-  /** @param known VMs that the source has told before, perhaps before a restart */
-  constructor(clock: Clock, known: Iterable<string> = []) {
+  constructor(clock: Clock) {
     this.#clock = clock;
-    this.#known = new Set(known);
   }
 
-  /** Takes a complete listing in. Returns the VMs that it proves gone, each time until `forget`. */
-  take(listed: ReadonlySet<string>): string[] {
-    if (listed.size === 0) return [];
+  /**
+   * Takes a complete listing in.
+   *
+   * @param known VMs that the source has told, perhaps before a restart, and when somebody else last
+   *   told of each, elapsed ms; -Infinity: never
+   */
+  take(listed: ReadonlySet<string>, known: ReadonlyMap<string, number>): Absent {
     const now = this.#clock.elapsed();
-    const gone: string[] = [];
-    for (const vm of listed) {
-      this.#known.add(vm);
-      this.#missedSince.delete(vm);
+    for (const vm of this.#missedSince.keys()) {
+      if (listed.has(vm) || !known.has(vm)) this.#missedSince.delete(vm);
     }
-    for (const vm of this.#known) {
-      if (listed.has(vm)) continue;
+    const absent = [...known].filter(([vm]) => !listed.has(vm));
+    const missing = absent.filter(
+      ([vm, heardMs]) => heardMs < (this.#missedSince.get(vm) ?? now - ABSENT_MS),
+    ).length;
+    const isMany = missing >= DOUBTED_VMS && missing > DOUBTED_SHARE * known.size;
+    if (isMany || (missing > 0 && absent.length === known.size)) {
+      return { gone: [], doubt: { missing, known: known.size } };
+    }
+    const gone: string[] = [];
+    for (const [vm, heardMs] of absent) {
       const since = this.#missedSince.get(vm) ?? now;
       this.#missedSince.set(vm, since);
-      if (now - since >= ABSENT_MS) gone.push(vm);
+      if (now - since >= ABSENT_MS && heardMs < since) gone.push(vm);
     }
-    return gone;
-  }
-
-  /** It is recorded that these are gone. */
-  forget(vms: Iterable<string>): void {
-    for (const vm of vms) {
-      this.#known.delete(vm);
-      this.#missedSince.delete(vm);
-    }
+    return { gone };
   }
 }

@@ -50,6 +50,8 @@ export type FaultReason =
   | 'UNREADABLE'
   /** Some of the readings are missing, the others are there. */
   | 'INCOMPLETE'
+  /** All VMs that were known, or many at once, are not listed: nothing is concluded from it. */
+  | 'LISTING_DOUBTED'
   /** The sink did not take the rows; they are kept, with their times, and offered again. */
   | 'SINK_FAILED'
   /** Rows were given up because the sink refused them for too long. */

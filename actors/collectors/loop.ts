@@ -29,8 +29,8 @@ export interface CollectorOptions {
   readonly sink: RowSink;
   readonly clock: Clock;
   readonly intervalMs: number;
-  /** VMs that the source has told before this start: they may be gone since. */
-  readonly knownVms?: Iterable<string>;
+  /** VMs that the source has told, as `Absences` takes them; absent: none is ever concluded gone. */
+  readonly knownVms?: () => ReadonlyMap<string, number>;
   /** Told of every fault each time it is seen; must not throw. */
   readonly onFault: (fault: CollectorFault) => void;
   /** Ends the collector like `stop()`. */
@@ -95,7 +95,7 @@ class CollectorLoop implements Collector {
 
   constructor(options: CollectorOptions) {
     this.#options = options;
-    this.#absences = new Absences(options.clock, options.knownVms);
+    this.#absences = new Absences(options.clock);
   }
 
   start(): void {
@@ -146,7 +146,7 @@ class CollectorLoop implements Collector {
     if (this.#abort.signal.aborted) return;
     for (const fault of faults) this.#tell(fault, before);
     void this.#deliver();
-    if (listed) await this.#retireGone(listed);
+    if (listed) await this.#retireGone(listed, before);
     const lateMs = clock.elapsed() - startedElapsedMs - tickDelayMs;
     if (lateMs >= 0) this.#counts.skippedTicks += 1 + Math.floor(lateMs / intervalMs);
     const next = delayToTick(clock.now(), intervalMs, phaseOf(source.name, intervalMs));
@@ -155,14 +155,25 @@ class CollectorLoop implements Collector {
     });
   }
 
-  /** What is not recorded now is told again by the next complete listing. */
-  async #retireGone(listed: ReadonlySet<string>): Promise<void> {
-    const { project, sink } = this.#options;
-    const gone = sink.retire ? this.#absences.take(listed) : [];
+  /**
+   * What is not recorded now is told again by the next complete listing.
+   *
+   * @param before faults of the round before
+   */
+  async #retireGone(
+    listed: ReadonlySet<string>,
+    before: ReadonlyMap<string, CollectorFault>,
+  ): Promise<void> {
+    const { project, sink, knownVms } = this.#options;
+    if (!sink.retire || !knownVms) return;
+    const { gone, doubt } = this.#absences.take(listed, knownVms());
+    if (doubt) {
+      const message = `${doubt.missing} of ${doubt.known} known VMs are not listed, and none is retired for that: bring them back, or say that they are no more with "svc admin vms retire ${project} VM"`;
+      this.#tell({ reason: 'LISTING_DOUBTED', message }, before);
+    }
     if (gone.length === 0) return;
     try {
-      await sink.retire?.(project, gone);
-      this.#absences.forget(gone);
+      await sink.retire(project, gone);
     } catch (error) {
       const message = `VMs that are no more were not retired: ${error}`;
       this.#tell({ reason: 'SINK_FAILED', message });

@@ -8,6 +8,7 @@ import type { ObservedRow, Reading, Source } from '../../actors/collectors/colle
 import { startCollector } from '../../actors/collectors/loop.ts';
 import { recheck } from '../../actors/delivery/recheck.ts';
 import { createIngest } from '../../actors/ingest.ts';
+import type { SenderReach } from '../../actors/ingest-port.ts';
 import { PartitionWriter } from '../../actors/partition-writer.ts';
 import { pastEntries } from '../../actors/sample-log.ts';
 import { type VmBody, VmRegistry } from '../../actors/vm-registry.ts';
@@ -183,38 +184,90 @@ t.test('a rule cannot be made for a retired VM; one that named it may be edited'
   await t.rejects(world.saveRule(named, { id }), { name: 'Refusal', reason: 'INVALID_FIELD' });
 });
 
-t.test('a VM is gone by two complete listings without it, a minute apart', async (t) => {
+/** Listings of a source that has told of `known`; each may be heard from others. */
+function listings(known: readonly string[]) {
   const clock = new VirtualClock(START_MS);
-  const absences = new Absences(clock, ['of-before']);
-  const take = (...vms: string[]) => absences.take(new Set(vms));
-  t.same(take('a', 'b', 'of-before'), []);
+  const absences = new Absences(clock);
+  const told = new Map(known.map((vm) => [vm, Number.NEGATIVE_INFINITY]));
+  return {
+    clock,
+    told,
+    take: (...vms: string[]) => absences.take(new Set(vms), told),
+    gone: (...vms: string[]) => absences.take(new Set(vms), told).gone,
+  };
+}
+
+t.test('a VM is gone by two complete listings without it, a minute apart', async (t) => {
+  const { clock, told, gone } = listings(['a', 'b', 'of-before']);
+  t.same(gone('a', 'b', 'of-before'), []);
   await clock.advance(3_600_000);
-  t.same(take('a'), [], 'one listing proves nothing, however long ago the last was');
+  t.same(gone('a'), [], 'one listing proves nothing, however long ago the last was');
   await clock.advance(30_000);
-  t.same(take('a', 'b'), [], 'one came back');
+  t.same(gone('a', 'b'), [], 'one came back');
   await clock.advance(29_999);
-  t.same(take('a'), [], 'not a minute yet');
+  t.same(gone('a'), [], 'not a minute yet');
   await clock.advance(1);
-  t.same(take('a'), ['of-before'], 'it had been told before the start');
-  t.same(take('a'), ['of-before'], 'until that is recorded');
-  absences.forget(['of-before']);
+  t.same(gone('a'), ['of-before'], 'it had been told before the start');
+  t.same(gone('a'), ['of-before'], 'until that is recorded');
+  told.delete('of-before');
   await clock.advance(60_000);
-  t.same(take('a'), ['b']);
-  t.same(take('a', 'b'), []);
+  t.same(gone('a'), ['b']);
+  t.same(gone('a', 'b'), []);
 });
 
-t.test('an empty listing proves no VM gone; the next that holds one does', async (t) => {
-  const clock = new VirtualClock(START_MS);
-  const absences = new Absences(clock, ['a', 'b']);
-  const take = (...vms: string[]) => absences.take(new Set(vms));
+t.test('a listing without any known VM proves none gone, and is doubted', async (t) => {
+  const { clock, take } = listings(['a', 'b']);
+  t.same(listings([]).take(), { gone: [] }, 'nothing was known');
   for (let minute = 0; minute < 10; minute++) {
-    t.same(take(), [], 'storage that is not mounted looks like this');
+    const listed = minute % 2 ? [] : ['new'];
+    t.same(take(...listed), { gone: [], doubt: { missing: 2, known: 2 } }, 'empty, or others');
     await clock.advance(60_000);
   }
-  t.same(take('a'), [], 'nor has it begun to count');
+  t.same(take('a'), { gone: [] }, 'nor has it begun to count');
   await clock.advance(60_000);
-  t.same(take(), []);
-  t.same(take('a'), ['b']);
+  t.same(take(), { gone: [], doubt: { missing: 2, known: 2 } });
+  t.same(take('a'), { gone: ['b'] });
+});
+
+t.test('more than 30 % of the VMs, and 5 at least, do not go at once', async (t) => {
+  for (const [known, missing, isDoubted] of [
+    [20, 7, true],
+    [20, 6, false],
+    [16, 5, true],
+    [17, 5, false],
+    [10, 4, false],
+    [100, 30, false],
+    [100, 31, true],
+  ] as const) {
+    const vms = Array.from({ length: known }, (_, i) => `vm-${i}`);
+    const { clock, told, take, gone } = listings(vms);
+    const left = vms.slice(missing);
+    for (let round = 0; round < 4; round++) {
+      const taken = take(...left);
+      t.equal(taken.doubt !== undefined, isDoubted, `${missing} of ${known}`);
+      t.equal(taken.gone.length, !isDoubted && round >= 2 ? missing : 0);
+      await clock.advance(30_000);
+    }
+    if (!isDoubted) continue;
+    for (const vm of vms.slice(1, missing)) told.delete(vm);
+    t.same(gone(...left), [], 'the others are retired by hand');
+    await clock.advance(60_000);
+    t.same(gone(...left), ['vm-0']);
+  }
+});
+
+t.test('a VM that somebody else has told since it was first missed is not gone', async (t) => {
+  const { clock, told, take, gone } = listings(['a', 'b', 'c']);
+  t.same(gone('c'), []);
+  await clock.advance(45_000);
+  told.set('a', clock.elapsed());
+  await clock.advance(60_000);
+  t.same(gone('c'), ['b']);
+  told.delete('b');
+  await clock.advance(3_600_000);
+  t.same(gone('c'), [], 'who has fallen silent is not gone');
+  told.set('c', clock.elapsed());
+  t.same(take('new'), { gone: [] }, 'all have been heard elsewhere: nothing to doubt');
 });
 
 /** A source whose listings and faults are the test's. */
@@ -231,15 +284,17 @@ t.test(
     const clock = new VirtualClock(START_MS);
     const source = new ListedSource();
     const retired: string[][] = [];
+    const known = new Map(['vm-1', 'vm-2'].map((vm) => [vm, Number.NEGATIVE_INFINITY]));
     let isAvailable = false;
     const collector = startCollector({
       ...{ project: PROJECT, source, clock, intervalMs: 30_000, onFault: () => {} },
-      knownVms: ['vm-1', 'vm-2'],
+      knownVms: () => known,
       sink: {
         observe: async () => {},
         retire: async (_, vms) => {
           if (!isAvailable) throw new Error('no answer');
           retired.push([...vms]);
+          for (const vm of vms) known.delete(vm);
         },
       },
     });
@@ -256,6 +311,14 @@ t.test(
     source.reading = { rows, faults: [] };
     await pass(600_000);
     t.same([retired, collector.status().faults], [[], []], 'no listing is no statement');
+    source.reading = { rows, faults: [], listed: new Set() };
+    await pass(120_000);
+    t.match(collector.status(), {
+      faultCount: 23,
+      faults: [
+        { reason: 'LISTING_DOUBTED', times: 4, message: /^2 of 2 known .* vms retire demo VM/ },
+      ],
+    });
     source.reading = { rows, faults: [], listed: new Set(['vm-2']) };
     await pass(120_000);
     t.same(retired, []);
@@ -274,13 +337,49 @@ t.test('which VMs a source of this node tells is in their records', async (t) =>
   const { host, clock, ingest } = await openAlertingWorld(t);
   const rows = [cpuRow('vm-1', clock.now(), 1)];
   await ingest.write({ project: PROJECT, batchId: '', rows });
-  const registry = () => new VmRegistry({ host, clock, datacenter: 'DC-1' });
-  t.same(registry().vmsOf(PROJECT, 'libvirt'), []);
+  const told = () =>
+    [...new VmRegistry({ host, clock, datacenter: 'DC-1' }).vmsOf(PROJECT, 'libvirt')].map(
+      ([vm]) => vm,
+    );
+  t.same(told(), []);
   await ingest.write({ project: PROJECT, batchId: '', source: 'libvirt', rows });
-  t.same(registry().vmsOf(PROJECT, 'libvirt'), ['vm-1']);
+  t.same(told(), ['vm-1']);
   const sequence = host.appliedSequence();
   await ingest.write({ project: PROJECT, batchId: '', source: 'libvirt', rows });
   t.equal(host.appliedSequence(), sequence, 'told once');
   await retire({ host }, 'vm-1');
-  t.same(registry().vmsOf(PROJECT, 'libvirt'), []);
+  t.same(told(), []);
+});
+
+t.test('a VM that another collector tells is no longer this node’s to retire', async (t) => {
+  const { host, clock } = await openAlertingWorld(t);
+  const registry = new VmRegistry({ host, clock, datacenter: 'DC-1' });
+  const tell = (source?: 'libvirt', reach?: SenderReach) =>
+    registry.register(PROJECT, [cpuRow('vm-1', clock.now(), 1)], reach, source);
+  const other: SenderReach = { name: 'host-b', datacenter: 'DC-1', vm: null };
+  const told = () => [...registry.vmsOf(PROJECT, 'libvirt').keys()];
+  const retireAs = (source: string) =>
+    retireVms(host, { project: PROJECT, by, vms: ['vm-1'], source });
+  await tell('libvirt');
+  await tell(undefined, { ...other, vm: 'vm-1' });
+  t.same([...registry.vmsOf(PROJECT, 'libvirt').values()], [clock.elapsed()], 'an agent is heard');
+  await clock.advance(30_000);
+  await tell(undefined, other);
+  t.same(told(), []);
+  t.same((await retireAs('libvirt')).answer.refused, [{ vm: 'vm-1', reason: 'OTHER_SOURCE' }]);
+  const sequence = host.appliedSequence();
+  for (let round = 0; round < 10; round++) {
+    await clock.advance(30_000);
+    await tell('libvirt');
+    await tell(undefined, other);
+  }
+  t.equal(host.appliedSequence(), sequence, 'both tell it: neither takes it from the other');
+  await clock.advance(600_001);
+  await tell('libvirt');
+  t.same(told(), ['vm-1'], 'the other has stopped telling it');
+  await retireAs('libvirt');
+  await clock.advance(30_000);
+  await tell(undefined, other);
+  t.notOk(recordOf({ host }, 'vm-1')?.retiredMs);
+  t.same(told(), [], 'come back elsewhere, it is not this node’s');
 });
