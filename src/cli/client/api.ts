@@ -14,8 +14,8 @@ import {
 import { Code, ConnectError, type Transport } from '@connectrpc/connect';
 import { createConnectTransport } from '@connectrpc/connect-node';
 import { pause } from '../../../streams/pause.ts';
-import { ErrorInfoSchema } from '../../gen/svc/options/v1/error_pb.ts';
 import { policy } from '../../gen/svc/options/v1/policy_pb.ts';
+import { reasonOf } from '../../sdk/retry.ts';
 import { programVersion } from '../version.ts';
 import type { Access } from './access.ts';
 import { NoAnswer } from './faults.ts';
@@ -124,10 +124,6 @@ export function retryPauseMs(error: unknown, tries: number): number | undefined 
   const isSame = reasonOf(error) === 'IN_PROGRESS';
   const mayHaveArrived = isWithoutAnswer(error) && !isUnreached(error);
   return isSame || mayHaveArrived ? 2 ** (tries - 1) * 500 : undefined;
-}
-
-function reasonOf(error: ConnectError): string | undefined {
-  return error.findDetails(ErrorInfoSchema)[0]?.reason;
 }
 
 /** No answer of the service: the network's fault, our own patience, or a gateway in between. */
