@@ -121,8 +121,8 @@ export const recipientMachine = chart.createMachine({
       on: { unsubscribed, bounced, removed },
     },
     unsubscribed: {
-      description: 'The holder wants no mail; only a new verification changes that.',
-      on: { invitedAgain, verified, unsubscribed, bounced, removed },
+      description: 'The holder wants no mail, nor to be asked: only adding the address anew asks.',
+      on: { removed },
     },
     bounced: {
       description: 'The address takes no mail; only a new verification changes that.',

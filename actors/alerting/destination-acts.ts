@@ -21,6 +21,7 @@ import type {
   OneDestination,
   PauseDestination,
   RotateSecret,
+  Verifying,
   WithSecret,
 } from './destinations-port.ts';
 import { activePeople, isOfMember, recipientsOf, whyNotTo } from './eligible.ts';
@@ -106,11 +107,11 @@ export function forgetOverlapped(
   });
 }
 
-/** Who has confirmed, is no member any more, or was asked too often just now, is left out. */
+/** Who confirmed or unsubscribed, is locked out, or was asked too often just now is left out. */
 export async function verify(
   deps: DestinationsDeps,
   { project, by, request, id }: OneDestination,
-): Promise<Changed & { readonly mails: number }> {
+): Promise<Verifying> {
   const { mails } = mailOf(deps);
   const { allowed, waitMs } = allowance(deps, project, id);
   const { answer, replayed, sequence } = await deps.host.submit({
@@ -126,37 +127,45 @@ export async function verify(
         draft.send('recipient', recipient, { type: 'invitedAgain', at: draft.at, tokenHash });
       }
       endBounceNotice(draft, id);
-      return { asked: asked.map((invitation) => invitation.id) };
+      const left = unconfirmed.length - asked.length;
+      return { asked: asked.map((invitation) => invitation.id), left };
     },
   });
+  let untaken = 0;
   for (const recipient of replayed ? [] : answer.asked) {
     const invitation = allowed.get(recipient);
-    if (invitation) mailInvitation(mails, deps.host, project, invitation);
+    if (invitation && !mailInvitation(mails, deps.host, project, invitation)) untaken++;
   }
   const destination = committedRow(deps.host, project, id);
-  return { destination, sequence, mails: answer.asked.length };
+  const mailed = { mails: answer.asked.length - untaken, notMailed: answer.left + untaken };
+  return { destination, sequence, ...mailed };
 }
+
+/** After so long some of the mails that fill the queue have left it, ms. */
+const ROOM_MS = 60_000;
 
 /** Before the decision, because a link whose mail may not go out must not end the one before it. */
 function allowance(deps: DestinationsDeps, project: string, id: string) {
   const { tokens, mails } = mailOf(deps);
   const allowed = new Map<string, Invitation>();
+  const room = mails.room(project);
   let waitMs = 0;
   const view = deps.host.view(project);
   for (const row of recipientRows(view, id).filter(isAsked(deps.host, view))) {
     const { address } = recipientOf(row);
-    const rowWaitMs = mails.take(project, address);
+    const rowWaitMs = allowed.size < room ? mails.take(project, address) : ROOM_MS;
     waitMs = Math.max(waitMs, rowWaitMs);
     if (rowWaitMs === 0) allowed.set(row.instance, invitationTo(tokens, row.instance));
   }
   return { allowed, waitMs };
 }
 
-/** Has not confirmed, and is a member who may be written to. */
+/** Neither confirmed nor wants no mail, and is a member who may be written to. */
 function isAsked(host: Pick<Host, 'view'>, view: ProjectView) {
   const isPersonActive = activePeople(host);
   return (row: Instance): boolean =>
-    row.value !== 'verified' && isOfMember(view, recipientOf(row), isPersonActive);
+    (row.value === 'invited' || row.value === 'bounced') &&
+    isOfMember(view, recipientOf(row), isPersonActive);
 }
 
 /** Tests to one destination, whoever asks, and of one project. */

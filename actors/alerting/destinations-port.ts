@@ -61,6 +61,11 @@ export interface WithSecret extends Changed {
   readonly webhookSecret?: string;
 }
 
+export interface Verifying extends Changed {
+  readonly mails: number;
+  readonly notMailed: number;
+}
+
 /** Each throws a `Refusal`, besides those of the host: NOT_FOUND, INVALID_FIELD, INVALID_STATE. */
 export interface Destinations {
   /**
@@ -80,12 +85,12 @@ export interface Destinations {
   rotateSecret(rotation: RotateSecret): Promise<WithSecret>;
   /**
    * Sends the verification mails of those who have not confirmed their address again; earlier links
-   * end. Throws INVALID_STATE for other kinds, TOO_MANY_REQUESTS (`retryAfterSeconds`) when so many
+   * end. Who unsubscribed is left alone until the address is added anew. Throws INVALID_STATE for other kinds, TOO_MANY_REQUESTS (`retryAfterSeconds`) when so many
    * were sent that none may go out now.
    *
-   * @returns how many mails are on their way
+   * @returns how many mails are on their way, and how many are not: asked a moment ago, or no room
    */
-  verify(act: OneDestination): Promise<Changed & { readonly mails: number }>;
+  verify(act: OneDestination): Promise<Verifying>;
   /**
    * Starts a test delivery, or one for each verified recipient. Throws INVALID_STATE where it is
    * paused, or no recipient is verified; TOO_MANY_REQUESTS (`retryAfterSeconds`) for so many that
@@ -117,14 +122,18 @@ export interface VerificationMail {
   readonly expiresMs: number;
   /** Does the link work still? A newer one, or a removal, ends it. */
   readonly isCurrent: () => boolean;
+  /** Told when the mail server says, with this status, that the address takes no mail. */
+  readonly onBounced: (status: number) => Promise<void>;
 }
 
 /** The mail server's side. */
 export interface VerificationMails {
+  /** How many more of the project can be on their way now. */
+  room(project: string): number;
   /** Counts a mail that is wanted; how long it must wait, ms: 0 = it may go out now. */
   take(project: string, address: string): number;
-  /** Takes it on its way, without waiting. */
-  send(mail: VerificationMail): void;
+  /** Takes it on its way, without waiting; false: there was no room. */
+  send(mail: VerificationMail): boolean;
 }
 
 /** The secrets of verification mails: their form is known to `src` alone. */

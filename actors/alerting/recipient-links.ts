@@ -44,9 +44,10 @@ export function createRecipientLinks({ host, tokens }: RecipientLinksDeps): Reci
         decide(draft) {
           const row = draft.instance('recipient', recipient);
           if (!row || row.final) return;
-          if (row.value === 'unsubscribed' && recipientOf(row).tokenHash === null) return;
-          draft.send('recipient', recipient, { type: 'unsubscribed', at: draft.at });
-          endBounceNotice(draft, recipientOf(row).destination);
+          const { changed } = draft.send('recipient', recipient, {
+            ...{ type: 'unsubscribed', at: draft.at },
+          });
+          if (changed) endBounceNotice(draft, recipientOf(row).destination);
         },
       });
     },

@@ -5,13 +5,14 @@
  */
 import type { MembershipContext } from '../../machines/membership.ts';
 import { type RecipientContext, VERIFICATION_MS } from '../../machines/recipient.ts';
+import type { Actor } from '../../streams/commit/commit.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import type { Draft, Host, Instance, ProjectView } from '../host-port.ts';
 import { parseEmail } from '../identity/people-index.ts';
 import { checkAudiencesWith } from './audience.ts';
 import type { RecipientTokens, VerificationMails } from './destinations-port.ts';
 import { activePeople, type IsPersonActive, isOfMember } from './eligible.ts';
-import { endNotice } from './notices.ts';
+import { endNotice, raiseNotice } from './notices.ts';
 import { allInstances } from './rule-markers.ts';
 
 /** Of one destination: a team; a mailing list is one address. */
@@ -116,16 +117,37 @@ export function endBounceNotice(draft: Draft, destination: string): void {
   if (!isLeft) endNotice(draft, { kind: 'RECIPIENT_BOUNCED', subject });
 }
 
-/** Sends the mail of a recipient who has just been invited, unless they are none any more. */
+/** The address takes no mail: nothing more is sent there, and the project is told. */
+export function noteBounce(draft: Draft, recipient: string, reason: string): void {
+  const { changed, instance } = draft.send('recipient', recipient, {
+    ...{ type: 'bounced', at: draft.at, reason },
+  });
+  if (!changed) return;
+  const { destination } = recipientOf(instance);
+  const named = draft.instance('destination', destination)?.context.displayName ?? destination;
+  raiseNotice(draft, {
+    kind: 'RECIPIENT_BOUNCED',
+    subject: { collection: 'destinations', id: destination },
+    text: `A recipient of "${String(named)}" gets no more mail: the mail server says that the address takes none. Take the address off, or verify it again.`,
+  });
+}
+
+const byVerificationMail: Actor = { kind: 'service', name: 'verification mail' };
+
+/**
+ * Sends the mail of a recipient who has just been invited, unless they are none any more.
+ *
+ * @returns whether it is on its way
+ */
 export function mailInvitation(
   mails: VerificationMails,
-  host: Pick<Host, 'view'>,
+  host: Pick<Host, 'view' | 'submit'>,
   project: string,
   { id, token, tokenHash }: Invitation,
-): void {
+): boolean {
   const view = host.view(project);
   const row = view.instance('recipient', id);
-  if (!row || row.final) return;
+  if (!row || row.final) return false;
   const isPersonActive = activePeople(host);
   const isCurrent = (): boolean => {
     const now = view.instance('recipient', id);
@@ -134,8 +156,18 @@ export function mailInvitation(
   };
   const { address, destination, tokenExpiresMs, updatedMs } = recipientOf(row);
   const about = view.instance('destination', destination)?.context as { displayName?: string };
-  mails.send({
+  return mails.send({
     ...{ project: row.project, address, token, isCurrent },
+    async onBounced(status) {
+      const reason = `The mail server says that the address takes no mail (${status})`;
+      await host.submit({
+        ...{ project, by: byVerificationMail },
+        decide(draft) {
+          const now = draft.instance('recipient', id);
+          if (now && recipientOf(now).tokenHash === tokenHash) noteBounce(draft, id, reason);
+        },
+      });
+    },
     destinationDisplayName: about?.displayName ?? '',
     expiresMs: tokenExpiresMs ?? updatedMs + VERIFICATION_MS,
   });

@@ -8,6 +8,7 @@ import type { DestinationContext } from '../../machines/destination.ts';
 import { retryDelayMs } from '../../machines/retry-schedule.ts';
 import { fraction } from '../../streams/random.ts';
 import { raiseNotice } from '../alerting/notices.ts';
+import { noteBounce } from '../alerting/recipients.ts';
 import type { Draft } from '../host-port.ts';
 import type { AttemptOutcome } from '../notifier-port.ts';
 import { type AttemptDeps, delivererActor } from './attempt.ts';
@@ -32,7 +33,7 @@ export async function recordOutcome(
       const event = outcomeEvent(outcome, context, draft.at, jitter);
       const { changed } = draft.send('delivery', delivery, { ...event, attemptId });
       if (!changed) return;
-      if (isBounce(outcome)) noteBounce(draft, context, outcome.error);
+      if (isBounce(outcome)) tellBounce(draft, context, outcome.error);
       else tellDestination(draft, context.destination, outcome);
     },
   });
@@ -95,17 +96,8 @@ function delayOf(
   return retryDelayMs({ attempt, jitter, ageMs: at - context.createdMs, retryAfterMs }) ?? null;
 }
 
-function noteBounce(draft: Draft, context: DeliveryContext, reason: string): void {
-  const { destination, recipient } = context;
-  if (recipient === null) return;
-  const { changed } = draft.send('recipient', recipient, { type: 'bounced', at: draft.at, reason });
-  if (!changed) return;
-  const name = displayNameOf(draft, destination);
-  raiseNotice(draft, {
-    kind: 'RECIPIENT_BOUNCED',
-    subject: { collection: 'destinations', id: destination },
-    text: `A recipient of ${name} gets no more mail: the mail server says that the address takes none. Take the address off, or verify it again.`,
-  });
+function tellBounce(draft: Draft, { recipient }: DeliveryContext, reason: string): void {
+  if (recipient !== null) noteBounce(draft, recipient, reason);
 }
 
 /** A fault of this service: it says nothing of where the delivery was to go. */

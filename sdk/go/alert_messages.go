@@ -105,7 +105,7 @@ func (c *Client) DeleteDestination(ctx context.Context, request *DeleteDestinati
 	return unary[DeleteDestinationResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "DeleteDestination", isMutation: true}, request)
 }
 
-// VerifyDestination: sends the mails again by which recipients confirm their addresses.
+// VerifyDestination: sends the mails again by which recipients confirm their addresses. Who unsubscribed is not asked.
 // For people alone: with a session, and no key.
 func (c *Client) VerifyDestination(ctx context.Context, request *VerifyDestinationRequest) (*VerifyDestinationResponse, error) {
 	return unary[VerifyDestinationResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "VerifyDestination", isMutation: true}, request)

@@ -164,6 +164,10 @@ type VerifyDestinationResponse struct {
 
 	// Recipients to whom a mail is on its way.
 	Mails int32 `json:"mails,omitempty"`
+
+	// Recipients who are to confirm and are not mailed now: they were a moment ago, or too many mails
+	// wait. Their present links go on working; ask again later.
+	NotMailed int32 `json:"notMailed,omitempty"`
 }
 
 // SendTestNotificationRequest is a message of the API.

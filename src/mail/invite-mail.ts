@@ -34,7 +34,7 @@ export function inviteMail({
       return false;
     }
     return mail.add({
-      kind: 'invitation',
+      ...{ kind: 'invitation', project },
       make: async () => {
         const nowMs = clock.now();
         const letter = invitationLetter({ ...invitation, origin: origin(), nowMs });

@@ -15,6 +15,9 @@ interface About {
   readonly answer: string;
 }
 
+/** Answers by which a server says that an address takes no mail (RFC 5321, RFC 7504). */
+const BOUNCES: ReadonlySet<number> = new Set([550, 551, 553, 521]);
+
 /** The server did not take a mail. Neither the message nor its fields hold anything of the mail. */
 export class MailFault extends Error {
   /** true: this mail will not be taken later either (RFC 5321, section 4.2.1: 5yz). */
@@ -43,6 +46,12 @@ export class MailFault extends Error {
   /** The server's answer as it came: it may repeat the address. '' where it gave none. */
   answer(): string {
     return this.#answer;
+  }
+
+  /** Does the server say that the address takes no mail? 5.7.x is its policy (RFC 3463). */
+  isBounce(): boolean {
+    const isOfAddress = this.step === 'recipient' && BOUNCES.has(this.status ?? 0);
+    return isOfAddress && this.enhancedStatus()?.startsWith('5.7.') !== true;
   }
 
   /** The enhanced status of the answer, such as 5.1.1 (RFC 3463). */

@@ -13,10 +13,14 @@ export type MailKind = 'sign-in' | 'invitation' | 'verification';
 
 export interface MailJob {
   readonly kind: MailKind;
+  /** Whose members it is for; undefined: it is no project's. */
+  readonly project?: string;
   /** Makes the mail when its turn comes; undefined = there is nothing to send. */
   readonly make: () => Promise<Mail | undefined>;
-  /** Asked before each further try: false = what it says holds no more. */
+  /** Asked before each try: false = what it says holds no more. */
   readonly isCurrent?: () => boolean;
+  /** Told when the server will not take it, now or later. */
+  readonly onRefused?: (fault: MailFault) => Promise<void>;
 }
 
 export interface MailQueueDeps {
@@ -34,6 +38,10 @@ const WAITING_MAX_OF: Readonly<Record<MailKind, number>> = {
   invitation: 100,
   verification: 100,
 };
+interface Waiting {
+  readonly kind: MailKind;
+  readonly project?: string | undefined;
+}
 const AT_ONCE = 2;
 /** Waits before the second and the third try, ms: a dropped connection, a server's greylist. */
 const RETRY_MS = [5_000, 90_000] as const;
@@ -41,8 +49,8 @@ const RETRY_MS = [5_000, 90_000] as const;
 export class MailQueue {
   readonly #deps: MailQueueDeps;
   readonly #mails: ReturnType<Metrics['counter']>;
-  readonly #waiting: { readonly kind: MailKind; readonly run: () => Promise<void> }[] = [];
-  readonly #retries = new Map<CancelWakeUp, MailKind>();
+  readonly #waiting: (Waiting & { readonly run: () => Promise<void> })[] = [];
+  readonly #retries = new Map<CancelWakeUp, Waiting>();
   #running = 0;
   #isClosed = false;
   #idle: (() => void)[] = [];
@@ -58,15 +66,29 @@ export class MailQueue {
 
   /** Takes a job. false: the queue is full, and the job is dropped and counted. Never waits. */
   add(job: MailJob): boolean {
-    const { kind } = job;
-    if (this.#isClosed || this.#isFull(kind)) {
+    const { kind, project } = job;
+    if (this.room(job) === 0) {
       this.#mails.inc({ kind, outcome: 'dropped' });
       this.#deps.log.warn({ kind, part: 'mail' }, 'A mail was dropped: too many are waiting');
       return false;
     }
-    this.#waiting.push({ kind, run: () => this.#make(job) });
+    this.#waiting.push({ kind, project, run: () => this.#make(job) });
     this.#next();
     return true;
+  }
+
+  /**
+   * How many more of a kind, for a project, are taken now. A project never has more waiting than
+   * is left to all others: alone it fills half, and one that asks when the queue is busy finds room.
+   */
+  room({ kind, project }: Waiting): number {
+    if (this.#isClosed) return 0;
+    const all = [...this.#waiting, ...this.#retries.values()];
+    const ofKind = all.filter((each) => each.kind === kind);
+    const free = Math.min(WAITING_MAX - all.length, WAITING_MAX_OF[kind] - ofKind.length);
+    if (project === undefined) return Math.max(0, free);
+    const ofProject = ofKind.filter((each) => each.project === project).length;
+    return Math.max(0, Math.ceil((free - ofProject) / 2));
   }
 
   /** Counts a mail that is not sent, because too many of its kind were asked for. */
@@ -95,12 +117,6 @@ export class MailQueue {
 
   #underWay(): number {
     return this.#waiting.length + this.#running + this.#retries.size;
-  }
-
-  #isFull(kind: MailKind): boolean {
-    const kinds = [...this.#waiting.map((each) => each.kind), ...this.#retries.values()];
-    const ofKind = kinds.filter((each) => each === kind).length;
-    return kinds.length >= WAITING_MAX || ofKind >= WAITING_MAX_OF[kind];
   }
 
   #next(): void {
@@ -133,7 +149,7 @@ export class MailQueue {
   async #send(job: MailJob, mail: Mail, tries: number): Promise<void> {
     const { mailer, log } = this.#deps;
     const { kind, isCurrent = () => true } = job;
-    if (tries > 0 && !isCurrent()) {
+    if (!isCurrent()) {
       this.#mails.inc({ kind, outcome: 'nothing_to_send' });
       return;
     }
@@ -146,16 +162,25 @@ export class MailQueue {
       const { messageId } = mail;
       log.warn({ err: error, kind, messageId, waitMs, part: 'mail' }, 'A mail was not taken');
       if (waitMs === undefined) this.#mails.inc({ kind, outcome: 'failed' });
-      else this.#retryLater(kind, waitMs, () => this.#send(job, mail, tries + 1));
+      else this.#retryLater(job, waitMs, () => this.#send(job, mail, tries + 1));
+      if (error.isPermanent) await this.#tellRefused(job, error);
     }
   }
 
-  #retryLater(kind: MailKind, waitMs: number, run: () => Promise<void>): void {
+  async #tellRefused({ kind, onRefused }: MailJob, fault: MailFault): Promise<void> {
+    try {
+      await onRefused?.(fault);
+    } catch (error) {
+      this.#deps.log.error({ err: error, kind, part: 'mail' }, 'A refused mail could not be noted');
+    }
+  }
+
+  #retryLater({ kind, project }: Waiting, waitMs: number, run: () => Promise<void>): void {
     const cancel = this.#deps.clock.wakeAfter(waitMs, () => {
       this.#retries.delete(cancel);
-      this.#waiting.push({ kind, run });
+      this.#waiting.push({ kind, project, run });
       this.#next();
     });
-    this.#retries.set(cancel, kind);
+    this.#retries.set(cancel, { kind, project });
   }
 }

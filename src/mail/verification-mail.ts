@@ -16,7 +16,7 @@ const MAILS_TO_ONE = { burst: 3, refillMs: 300_000 };
 const MAILS_OF_PROJECT = { burst: 50, refillMs: 60_000 };
 
 export interface VerificationMailDeps {
-  readonly mail: Pick<MailQueue, 'add' | 'noteLimited'>;
+  readonly mail: Pick<MailQueue, 'add' | 'room' | 'noteLimited'>;
   readonly origin: () => string;
   /** How people call a project. */
   readonly displayNameOf: (project: string) => string;
@@ -29,14 +29,18 @@ export function verificationMails(deps: VerificationMailDeps): VerificationMails
   const toOne = new AddressLimits(clock, MAILS_TO_ONE);
   const ofProject = new AddressLimits(clock, MAILS_OF_PROJECT);
   return {
+    room: (project) => mail.room({ kind: 'verification', project }),
     take(project, address) {
       const waitMs = toOne.takeFrom(address) || ofProject.takeFrom(project);
       if (waitMs > 0) mail.noteLimited('verification');
       return waitMs;
     },
-    send({ address, project, isCurrent, ...verification }) {
-      mail.add({
-        ...{ kind: 'verification', isCurrent },
+    send({ address, project, isCurrent, onBounced, ...verification }) {
+      return mail.add({
+        ...{ kind: 'verification', project, isCurrent },
+        onRefused: async (fault) => {
+          if (fault.isBounce()) await onBounced(fault.status ?? 0);
+        },
         make: async () => {
           const nowMs = clock.now();
           const projectDisplayName = displayNameOf(project);

@@ -81,8 +81,11 @@ function actMethods(
     async verifyDestination(request, context) {
       const place = placeOf(context, request.name);
       const key = requestKeyOf(context, VerifyDestinationRequestSchema, request);
-      const { mails, ...changed } = await destinations.verify({ ...place, request: key });
-      return { destination: answerOf(host, changed), mails };
+      const { mails, notMailed, ...changed } = await destinations.verify({
+        ...place,
+        request: key,
+      });
+      return { destination: answerOf(host, changed), mails, notMailed };
     },
     async sendTestNotification(request, context) {
       const place = placeOf(context, request.name);

@@ -32,7 +32,7 @@ async function withMails(t: Parameters<typeof openDeliveryWorld>[0]) {
         parse: () => undefined,
         hash: (text) => text,
       },
-      mails: { take: () => 0, send: () => {} },
+      mails: { room: () => 50, take: () => 0, send: () => true },
     },
   });
   return { ...world, mails, destinations };

@@ -359,6 +359,63 @@ t.test('invitations leave half of the queue to those who sign in', async (t) => 
   t.match(await outcomes(), { dropped: /^\d+$/ });
 });
 
+t.test('a project never has more mails waiting than it leaves to the others', async (t) => {
+  const { queue } = queueOver(t, () => new Promise<void>(() => {}));
+  const takenOf = (project: string) =>
+    Array.from({ length: 205 }, () => queue.add({ ...job, kind: 'verification', project })).filter(
+      (isTaken) => isTaken,
+    ).length;
+  t.equal(queue.room({ kind: 'verification', project: 'p1' }), 50);
+  t.same(['p1', 'p2', 'p3'].map(takenOf), [52, 25, 13], 'two of the first are being sent');
+  t.equal(queue.room({ kind: 'verification', project: 'p4' }), 6);
+  t.equal(queue.room({ kind: 'verification', project: 'p1' }), 0);
+});
+
+t.test('a mail whose words do not hold when its turn comes is not sent', async (t) => {
+  const { queue, outcomes } = queueOver(t, async () => {});
+  queue.add({ ...job, isCurrent: () => false });
+  await queue.settled();
+  t.same(await outcomes(), { nothing_to_send: '1' });
+});
+
+t.test('a refusal for good is told once, and a fault in telling it is logged', async (t) => {
+  const told: MailFault[] = [];
+  const never = new MailFault('never', { isPermanent: true, status: 550, step: 'recipient' });
+  let refuse: () => MailFault = temporary;
+  const { clock, queue, outcomes, lines } = queueOver(t, async () => {
+    throw refuse();
+  });
+  const onRefused = async (fault: MailFault): Promise<void> => {
+    told.push(fault);
+    throw new Error('The stream is away');
+  };
+  queue.add({ ...job, onRefused });
+  await settle();
+  t.same(told, [], 'not while it may be taken later');
+  refuse = () => never;
+  await clock.advance(5_000);
+  await queue.settled();
+  t.same(told, [never]);
+  t.same(await outcomes(), { failed: '1' });
+  t.ok(lines.some((line) => line.includes('A refused mail could not be noted')));
+});
+
+t.test('only a refused recipient has bounced', async (t) => {
+  const refused = (status: number, more: object = {}) =>
+    new MailFault('', { isPermanent: true, status, step: 'recipient', ...more }).isBounce();
+  t.same(
+    [550, 551, 553, 521].map((status) => refused(status)),
+    [true, true, true, true],
+  );
+  t.same(
+    [552, 530].map((status) => refused(status)),
+    [false, false],
+  );
+  t.equal(refused(550, { step: 'sender' }), false);
+  t.equal(refused(550, { answer: '550 5.7.1 Relaying denied' }), false, 'a policy');
+  t.equal(refused(550, { answer: '550 5.1.1 No such user' }), true);
+});
+
 t.test('nobody fills a mailbox by inviting it, nor sends without end', async (t) => {
   const sent: string[] = [];
   const { clock, queue, outcomes } = queueOver(t, async ({ to }) => void sent.push(to));

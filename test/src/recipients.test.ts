@@ -244,18 +244,20 @@ t.test(
     t.same(world.states(id), { [ADA]: 'unsubscribed', [BOB]: 'unsubscribed' });
 
     world.clock.jump(HOUR_MS);
-    t.equal((await world.destinations.verify({ ...caller(), id })).mails, 2);
+    const taken = world.server.mails.length;
+    const asking = await world.destinations.verify({ ...caller(), id });
+    t.match(asking, { mails: 0, notMailed: 0 }, 'who wants none is not asked');
+    for (const addresses of [[BOB], [BOB, ADA]]) {
+      const target = { kind: 'email', addresses } as const;
+      await world.destinations.update({ ...caller(), id, target });
+    }
     await world.signIn.mail?.settled();
-    t.same(world.states(id), { [ADA]: 'unsubscribed', [BOB]: 'unsubscribed' }, 'until they agree');
+    t.equal(world.server.mails.length, taken + 1, 'but for who was added anew');
+    t.same(world.states(id), { [ADA]: 'invited', [BOB]: 'unsubscribed' });
     const token = world.tokenFor(ADA);
-    await browser.send(linkOf(BOB), oneClick);
-    t.equal(
-      (await press(world, world.tokenFor(BOB))).status,
-      400,
-      'a no ends the link that is out',
-    );
-    t.equal((await press(world, token)).status, 200);
-    t.same(world.states(id), { [ADA]: 'verified', [BOB]: 'unsubscribed' });
+    await browser.send(linkOf(ADA), oneClick);
+    t.equal((await press(world, token)).status, 400, 'a no ends the link that is out');
+    t.same(world.states(id), { [ADA]: 'unsubscribed', [BOB]: 'unsubscribed' });
     const link = linkOf(ADA);
     await world.destinations.delete({ ...caller(), id });
     t.equal((await browser.send(link, oneClick)).status, 200, 'nor for one who is none any more');
@@ -378,6 +380,52 @@ t.test('a mail that could not be sent is not sent later with a link that ended',
   await world.signIn.mail?.settled();
   t.equal(world.server.mails.length, 1);
   t.equal((await press(world, world.tokenFor(ADA))).status, 200, 'the one that came works');
+});
+
+t.test('an address of which the server says no to the mail that asks has bounced', async (t) => {
+  const world = await startRecipientsWorld(t);
+  await world.member(ADA);
+  world.server.refuseWith = 550;
+  const id = await world.mailTo([ADA]);
+  t.same(world.states(id), { [ADA]: 'bounced' });
+  const notice = () => world.host.view('demo').record('notice', `recipient-bounced-${id}`)?.body;
+  t.match(notice(), { text: /^A recipient of "On call" gets no more mail/, endedMs: null });
+  world.server.refuseWith = undefined;
+  t.equal((await world.destinations.verify({ ...caller(), id })).mails, 1);
+  await world.signIn.mail?.settled();
+  t.match(notice()?.endedMs, Number);
+  t.equal((await press(world, world.tokenFor(ADA))).status, 200);
+});
+
+t.test('mails of one project leave room to others, and asking tells how many wait', async (t) => {
+  const world = await startRecipientsWorld(t);
+  const queue = world.signIn.mail;
+  if (!queue) throw new Error('There is no mail server');
+  for (const email of [ADA, BOB]) await world.member(email);
+  await world.member('cy@example.com', { project: 'other' });
+  const id = await world.mailTo([ADA, BOB]);
+  const there = await world.mailTo(['cy@example.com'], 'other');
+  // The connections are taken, and half of the places of the kind.
+  const held: (() => void)[] = [];
+  const make = () => new Promise<undefined>((resolve) => held.push(() => resolve(undefined)));
+  const mail = { kind: 'verification', project: 'demo', make } as const;
+  const fill = (places: number) => {
+    for (let n = 0; n < places; n++) t.equal(queue.add(mail), true);
+  };
+  fill(51);
+  t.match(await world.destinations.verify({ ...caller(), id }), { mails: 1, notMailed: 1 });
+  t.match(await refusalOf(world.destinations.verify({ ...caller(), id })), {
+    ...{ reason: 'TOO_MANY_REQUESTS', metadata: { retryAfterSeconds: '60' } },
+  });
+  t.equal(queue.add(mail), false);
+  t.match(await world.destinations.verify({ ...caller('other'), id: there }), { mails: 1 });
+  const before = world.server.mails.length;
+  while (queue.room(mail) < 50 || held.length > 0) {
+    held.shift()?.();
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+  await queue.settled();
+  t.equal(world.server.mails.length, before + 2);
 });
 
 /** Mails that wait for their next try. */

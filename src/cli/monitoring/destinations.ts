@@ -134,8 +134,9 @@ const verifyAction = change({
   nameOf: destinationName,
   send: (api, request) => api.call(method.verifyDestination, request),
   show(context, answer) {
-    const { destination, mails } = answer;
+    const { destination, mails, notMailed } = answer;
     context.tell(mails === 1 ? '1 mail is on its way' : `${mails} mails are on their way`);
+    if (notMailed > 0) context.tell(`${notMailed} more cannot be sent now: ask again later`);
     if (!context.json && destination) return printDestination(context, destination);
     context.print(json(messageJson(VerifyDestinationResponseSchema, answer)));
     return EXIT_OK;

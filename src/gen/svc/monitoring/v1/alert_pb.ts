@@ -1309,7 +1309,7 @@ export const AlertService: GenService<{
     output: typeof DeleteDestinationResponseSchema;
   },
   /**
-   * Sends the mails again by which recipients confirm their addresses.
+   * Sends the mails again by which recipients confirm their addresses. Who unsubscribed is not asked.
    *
    * @generated from rpc svc.monitoring.v1.AlertService.VerifyDestination
    */
