@@ -8,10 +8,16 @@
  *     history, once     -+
  */
 import type { Commit } from '../streams/commit/commit.ts';
-import { GAP_TOLERANCE_MS, type LogEntry, type Outage } from '../streams/evaluation/entry.ts';
+import {
+  GAP_TOLERANCE_MS,
+  type LogEntry,
+  type Outage,
+  TOGETHER_MS,
+} from '../streams/evaluation/entry.ts';
 import {
   type FactsByVm,
   factsOf,
+  fellSilentIn,
   type LastObservation,
   noteObserved,
   type VmFacts,
@@ -26,8 +32,6 @@ import type { VmBody } from './vm-registry.ts';
 /** More of a data center's VMs than this share, and at least so many, are an outage of it. */
 const OUTAGE_SHARE = 0.3;
 const OUTAGE_VMS = 5;
-/** VMs whose last observations lie no further apart fell silent together, ms. */
-const TOGETHER_MS = 120_000;
 /** VMs registered are read a page a turn. */
 const PAGE = 1_000;
 
@@ -196,8 +200,12 @@ function begun(datacenter: string, live: number, silentMs: number[]): Outage | u
   return { datacenter, sinceMs };
 }
 
-/** It ends by rows alone: some are heard, and of all that were, few are still silent. */
+/**
+ * It ends when some are heard and few of all that were are still silent, or when none of those is
+ * left. That alone recovers nothing: who was held has to be heard (`datacenter.ts`).
+ */
 function lasting(outage: Outage, live: number, silentMs: readonly number[]): Outage | undefined {
-  const count = silentMs.filter((newestMs) => newestMs >= outage.sinceMs).length;
-  return live > 0 && count <= OUTAGE_SHARE * (count + live) ? undefined : outage;
+  const count = silentMs.filter((newestMs) => fellSilentIn(outage, newestMs)).length;
+  const isOver = count === 0 || (live > 0 && count <= OUTAGE_SHARE * (count + live));
+  return isOver ? undefined : outage;
 }

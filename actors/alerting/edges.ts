@@ -16,9 +16,11 @@ import { incidentWindowRecord } from './incident.ts';
 export type EdgeDecision = 'applied' | 'alreadyDecided' | 'ruleNotInForce' | 'rulePending';
 
 /** Decides one edge inside `draft`. Doing it twice is a no-op. */
-export function decideEdge(draft: Draft, edge: Edge): EdgeDecision {
-  const rule = ruleInForce(draft, edge);
+export function decideEdge(draft: Draft, told: Edge): EdgeDecision {
+  const rule = ruleInForce(draft, told);
   if (typeof rule === 'string') return rule;
+  const edge = told.key.vm === '' ? ofDatacenter(draft, told) : told;
+  if (!edge) return 'alreadyDecided';
   if (isOfRetiredVm(draft, edge.key)) return 'ruleNotInForce';
   const id = instanceIdOf(edge.key);
   const existing = draft.instance('alertInstance', id);
@@ -34,7 +36,40 @@ export function decideEdge(draft: Draft, edge: Edge): EdgeDecision {
     draft.putRecord(incidentWindowRecord(accepted.incidentId, edge.window));
     if (edge.held) recordHeld(draft, accepted.incidentId, edge.held);
   }
+  if (edge.kind === 'retired') beginGeneration(draft, told);
   return 'applied';
+}
+
+/**
+ * Body of a record of kind `datacenterCondition`, under the id of a rule's first alert instance for
+ * the data center. One whose VMs are all gone is retired for good; what comes later is another.
+ */
+interface DatacenterConditionBody {
+  /** How often it was retired. */
+  readonly generation: number;
+  /** Time of the edge that retired it last: all up to it has been decided. */
+  readonly throughMs: number;
+}
+
+/** The edge as one of the condition's present instance; undefined: it was decided before. */
+function ofDatacenter(draft: Draft, edge: Edge): Edge | undefined {
+  const body = conditionOf(draft, edge);
+  if (!body) return edge;
+  if (edge.atMs <= body.throughMs) return undefined;
+  return { ...edge, key: { ...edge.key, generation: body.generation } };
+}
+
+function beginGeneration(draft: Draft, edge: Edge): void {
+  const { generation } = conditionOf(draft, edge) ?? { generation: 0 };
+  const body: DatacenterConditionBody = { generation: generation + 1, throughMs: edge.atMs };
+  draft.putRecord({ kind: 'datacenterCondition', id: instanceIdOf(edge.key), body: { ...body } });
+}
+
+function conditionOf(draft: Draft, { key }: Edge): DatacenterConditionBody | undefined {
+  // Records of this kind are written above alone.
+  return draft.record('datacenterCondition', instanceIdOf(key))?.body as
+    | DatacenterConditionBody
+    | undefined;
 }
 
 /** VMs that are named in the record of a data center's incident; all of them are counted. */
@@ -115,6 +150,8 @@ function eventsOf(
         { type: 'sustained', ...fired },
       ];
     }
+    case 'retired':
+      return [{ type: 'retired', at, reason: 'VM_DELETED' }];
     case 'recovered':
       return [{ type: 'recovered', ...observed, notify: edge.notify ?? true }];
     case 'dataMissing':

@@ -14,6 +14,7 @@ import {
 import type { EvaluationSeed } from '../../streams/evaluation/fold.ts';
 import type { Draft, Instance, ProjectView } from '../host-port.ts';
 import { liveInstances } from '../live-instances.ts';
+import type { IncidentHeldVmsBody } from './edges.ts';
 import { limitsOf } from './limits.ts';
 import { retiredVms } from './retired-vms.ts';
 
@@ -101,8 +102,9 @@ export async function seedOf(
   const limits = [{ project, instances: limitsOf(view).instances }];
   const firing: EvaluationSeed['firing'][number][] = [];
   for await (const { context } of liveInstances(view, 'alertInstance')) {
-    const seed = seedIncidentOf(project, context as unknown as AlertInstanceContext);
-    if (seed) firing.push(seed);
+    const alert = context as unknown as AlertInstanceContext;
+    const seed = seedIncidentOf(project, alert);
+    if (seed) firing.push({ ...seed, ...heldOf(view, alert) });
   }
   return { rules, firing, limits, retired: await retiredVms(view) };
 }
@@ -128,6 +130,14 @@ function seedIncidentOf(
     corrected: incident.correctedAfterNotification,
     decidedThrough,
   };
+}
+
+/** Of a data center's incident: the VMs that it stands for. */
+function heldOf(view: ProjectView, { incident }: AlertInstanceContext) {
+  const record = incident ? view.record('incidentHeldVms', incident.id) : undefined;
+  // Records of this kind are written as `IncidentHeldVmsBody` alone.
+  const body = record?.body as IncidentHeldVmsBody | undefined;
+  return body ? { heldVms: body.vms } : {};
 }
 
 function missingOf({ dataMissingSinceMs, dataMissingReason }: Incident) {

@@ -46,6 +46,7 @@ function follows({ ordinal, firing, ...row }: DecidedInstance, edge: Edge): bool
     case 'fired':
       return !firing;
     case 'recovered':
+    case 'retired':
       return firing;
     case 'dataMissing':
       return firing && (row.dataMissing !== true || isOther(row.missingReason, edge.reason));

@@ -73,7 +73,10 @@ export interface Census {
 
 export interface Outage {
   readonly datacenter: string;
-  /** Oldest of the last observations of those that fell silent together, Unix ms. */
+  /**
+   * Oldest of the last observations of those that fell silent together, Unix ms. The others' lie no
+   * more than `TOGETHER_MS` behind it.
+   */
   readonly sinceMs: number;
 }
 
@@ -147,6 +150,8 @@ export type Edge = EdgeBase &
         readonly reason: MissingReason;
       }
     | { readonly kind: 'dataObserved' }
+    /** A firing data center's condition, and none of the VMs that it holds is left: no recovery. */
+    | { readonly kind: 'retired' }
     /** Firing, and its rule cannot be evaluated, for `reason`. Never leads to recovery. */
     | { readonly kind: 'evaluatorFailed'; readonly reason: string }
     | { readonly kind: 'evaluatorHealthy' }
@@ -174,6 +179,8 @@ interface EdgeBase {
 
 /** Gap tolerance: three sampling intervals of 30 s. */
 export const GAP_TOLERANCE_MS = 90_000;
+/** VMs whose last observations lie no further apart fell silent together, ms. */
+export const TOGETHER_MS = 120_000;
 /** How late a sample may be behind its own series' watermark and still change decisions. */
 export const LATENESS_MS = 300_000;
 /** How far ahead of the receiver's clock a sample may be before it is refused. */

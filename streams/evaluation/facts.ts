@@ -7,7 +7,7 @@
 import type { MissingReason } from '../../machines/incident.ts';
 import type { Power } from '../metrics/derive.ts';
 import type { VmRef } from '../samples/batch.ts';
-import { GAP_TOLERANCE_MS, type Outage } from './entry.ts';
+import { GAP_TOLERANCE_MS, type Outage, TOGETHER_MS } from './entry.ts';
 
 export interface VmFacts {
   /** Newest observation of anything, Unix ms; -Infinity = never. */
@@ -76,5 +76,10 @@ export function missingReason(
 ): MissingReason {
   if (facts.power === 'STOPPED') return 'VM_STOPPED';
   if (nowMs - facts.aheadMs <= AHEAD_MS) return 'CLOCK_AHEAD';
-  return outage && facts.newestMs >= outage.sinceMs ? 'DATACENTER_STALE' : 'NO_DATA';
+  return outage && fellSilentIn(outage, facts.newestMs) ? 'DATACENTER_STALE' : 'NO_DATA';
+}
+
+/** Did a VM last heard at `newestMs`, Unix ms, fall silent with the others? Later ones are alone. */
+export function fellSilentIn({ sinceMs }: Outage, newestMs: number): boolean {
+  return newestMs >= sinceMs && newestMs <= sinceMs + TOGETHER_MS;
 }

@@ -67,6 +67,8 @@ export interface DecidedIncident {
   readonly evaluatorFailed?: boolean;
   /** Late samples showed it not to have been. */
   readonly corrected?: boolean;
+  /** Of a data center: its silent VMs when it fired, as far as they are known by name. */
+  readonly heldVms?: readonly string[];
   /** `atMs` of the instance's last edge. Default: the start of the incident. */
   readonly decidedThrough?: number;
 }
@@ -88,6 +90,8 @@ export interface Instance {
    * of it has been; from there on this is what was told.
    */
   decided: DecidedIncident | undefined;
+  /** Of a data center: VMs that its open incident stands for; undefined: there is none. */
+  held: Set<string> | undefined;
   /** What fired `current`, while that is not told: its run may be forgotten before it is fresh. */
   untold: TimelineEvent | undefined;
   /** Of this entry, not yet reconciled with `told`. */
@@ -111,6 +115,7 @@ export function createInstance(rule: RuleInForce, lane: Lane): Instance {
     window: undefined,
     told: undefined,
     decided: undefined,
+    held: undefined,
     untold: undefined,
     events: [],
     before: undefined,

@@ -224,13 +224,14 @@ export function plantSeeds(state: EvaluationState): void {
     const project = state.projects.get(key.project);
     const rule = project?.rules.get(key.rule);
     if (!project || rule?.rule.evaluationRevision !== key.evaluationRevision) return true;
-    if (gone < (key.generation ?? 0)) return true;
+    if (key.vm !== '' && gone < (key.generation ?? 0)) return true;
     // People have been told of it: it is evaluated, whatever room there is.
     const place = { metricId: rule.rule.metricId, labels: key.labels, isKept: true };
     const lane = laneOf(project, watchedVm(project, key.vm), place);
     const instance = lane?.instances.find((candidate) => candidate.rule === rule);
     if (!instance) return true;
     instance.decided = seed;
+    if (seed.heldVms && seed.recoveredMs === undefined) instance.held = new Set(seed.heldVms);
     if (seed.recoveredMs === undefined) state.open.add(instance);
     return false;
   });

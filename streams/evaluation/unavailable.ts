@@ -4,8 +4,7 @@
  *     a VM is silent until its rule's moment has passed        -> its instance fires
  *     ... with many of its data center that fell silent, too   -> the data center's instance fires,
  *                                                                 one for each rule, the VMs held
- *     the data center's census is no longer one of an outage   -> that one recovers; VMs that are
- *                                                                 silent still fire by themselves
+ *                                                                 and goes on (`datacenter.ts`)
  *
  * Nobody is told before a whole data center could have been seen to be silent, nor before telemetry
  * had the time to come again after nobody had listened (evaluation.md 19).
@@ -14,21 +13,34 @@ import { AGE_METRIC } from '../metrics/catalogue.ts';
 import { VM_STATES } from '../samples/batch.ts';
 import { firedByAge, followFromBase, passDecided } from './age.ts';
 import { conclude } from './conclude.ts';
+import {
+  AGE_LANE,
+  endHeld,
+  type Held,
+  isHeldBy,
+  type ToldHeld,
+  tellHeld,
+  toldHeld,
+} from './datacenter.ts';
 import { type Edge, GAP_TOLERANCE_MS, LATENESS_MS, type Outage } from './entry.ts';
-import { type FactsByVm, factsOf, type LastObservation, noteObserved } from './facts.ts';
-import { type Instance, keyOf, openIncident, type RuleInForce } from './instance.ts';
+import {
+  type FactsByVm,
+  factsOf,
+  fellSilentIn,
+  type LastObservation,
+  noteObserved,
+} from './facts.ts';
+import { type Instance, openIncident, type RuleInForce } from './instance.ts';
 import { type Lane, place, type Stretch } from './lane.ts';
 import { breachAfter, elapse } from './silence.ts';
 import {
   type EvaluationState,
-  laneKey,
   laneOf,
   projectFacts,
   type WatchedProject,
   type WatchedVm,
   watchedVm,
 } from './state.ts';
-import { nextAt, remember } from './telling.ts';
 import { copyTimeline, emptyTimeline, GOOD } from './timeline.ts';
 
 /** One sampling interval, ms: what telemetry has to come again after nobody listened. */
@@ -37,7 +49,6 @@ const INTERVAL_MS = 30_000;
 const SILENCE_MS = GAP_TOLERANCE_MS + INTERVAL_MS;
 /** An outage that is over excuses silence of its time for so long: until rows of it settle, ms. */
 const RETAINED_MS = 2 * LATENESS_MS;
-const LANE = laneKey({ metricId: AGE_METRIC, labels: '' });
 
 /** Where nobody listened until `atMs`: what fell due meanwhile is nobody's incident. */
 export function deafUntil(lastTickMs: number, atMs: number): Stretch {
@@ -59,7 +70,7 @@ export function plantSilent(state: EvaluationState): void {
     const { length: all } = ageRules(project);
     if (all === 0) continue;
     for (const [vm, { newestMs }] of project.facts) {
-      const isPlanted = project.vms.get(vm)?.lanes.get(LANE)?.instances.length === all;
+      const isPlanted = project.vms.get(vm)?.lanes.get(AGE_LANE)?.instances.length === all;
       if (Number.isFinite(newestMs) && !isPlanted) plant(project, vm);
     }
   }
@@ -67,7 +78,7 @@ export function plantSilent(state: EvaluationState): void {
 
 /** Every rule that covers the VM gets its instance; one that is new knows what the lane knows. */
 function plant(project: WatchedProject, vm: string): void {
-  const before = new Set(project.vms.get(vm)?.lanes.get(LANE)?.instances);
+  const before = new Set(project.vms.get(vm)?.lanes.get(AGE_LANE)?.instances);
   const lane = laneOf(project, watchedVm(project, vm), { metricId: AGE_METRIC, labels: '' });
   if (lane?.rows.length === 0) placeLast(lane, project.facts);
   else if (lane) {
@@ -90,6 +101,7 @@ export function tellSilence(state: EvaluationState, atMs: number): Edge[] {
   for (const project of state.projects.values()) {
     const rules = ageRules(project);
     if (rules.length === 0) continue;
+    edges.push(...endHeld(state, project, atMs));
     const round = new Round(state, project, atMs);
     for (const vm of project.vms.values()) round.look(vm);
     edges.push(...round.edges());
@@ -108,15 +120,6 @@ function ageRules({ rules }: WatchedProject): RuleInForce[] {
   return [...rules.values()].filter(({ rule }) => rule.metricId === AGE_METRIC);
 }
 
-/** VMs of one data center that a rule holds in place of telling each. */
-interface Held {
-  readonly rule: RuleInForce;
-  readonly outage: Outage;
-  readonly vms: string[];
-  startMs: number;
-  dueMs: number;
-}
-
 /** One project's telemetry at one tick. */
 class Round {
   readonly #state: EvaluationState;
@@ -124,24 +127,31 @@ class Round {
   readonly #atMs: number;
   readonly #held = new Map<string, Held>();
   readonly #fired: Instance[] = [];
+  readonly #told: readonly ToldHeld[];
 
   constructor(state: EvaluationState, project: WatchedProject, atMs: number) {
     this.#state = state;
     this.#project = project;
     this.#atMs = atMs;
+    this.#told = [...toldHeld(project)];
   }
 
   look({ lanes, facts }: WatchedVm): void {
-    const lane = lanes.get(LANE);
+    const lane = lanes.get(AGE_LANE);
     if (!lane || lane.vm === '') return;
     const { deaf, outages } = this.#state;
-    const outage = outages?.get(facts.datacenter);
-    excuse(lane, deaf, outage, this.#atMs);
+    const named = outages?.get(facts.datacenter);
+    const outage = named && fellSilentIn(named, lane.newestMs) ? named : undefined;
+    const told = this.#told.filter((one) => isHeldBy(one, lane));
+    excuse(lane, deaf, excuseOf(outage, told), this.#atMs);
     passDecided(lane, this.#atMs);
     if (this.#atMs - lane.newestMs <= GAP_TOLERANCE_MS) return;
-    const isHeld = outage !== undefined && lane.newestMs >= outage.sinceMs;
-    if (isHeld) for (const instance of lane.instances) this.#hold(instance, outage);
-    else if (this.#isHeardBy(lane)) this.#fired.push(...lane.instances);
+    if (outage) for (const instance of lane.instances) this.#hold(instance, outage);
+    else if (this.#isHeardBy(lane)) {
+      const isAlone = ({ rule }: Instance): boolean =>
+        !told.some(({ instance }) => instance.rule === rule);
+      this.#fired.push(...lane.instances.filter(isAlone));
+    }
   }
 
   /** Could its silence have been told from that of all of them, and did somebody listen? */
@@ -163,9 +173,9 @@ class Round {
   }
 
   edges(): Edge[] {
-    const held = [...this.#held.values()].flatMap((each) => this.#tellHeld(each));
-    const ended = this.#ended();
-    return [...held, ...ended, ...this.#fired.flatMap((instance) => this.#tellOne(instance))];
+    const place = { state: this.#state, project: this.#project, atMs: this.#atMs };
+    const held = [...this.#held.values()].flatMap((each) => tellHeld(place, each));
+    return [...held, ...this.#fired.flatMap((instance) => this.#tellOne(instance))];
   }
 
   #tellOne(instance: Instance): Edge[] {
@@ -182,77 +192,24 @@ class Round {
     copyTimeline(observed, current);
     return edges;
   }
+}
 
-  #tellHeld({ rule, outage, vms, startMs, dueMs }: Held): Edge[] {
-    const { datacenter } = outage;
-    const instance = this.#ofDatacenter(rule, datacenter);
-    if (!instance || this.#atMs <= dueMs) return [];
-    passDecided(instance.lane, this.#atMs);
-    if (instance.decided || openIncident(instance)) return [];
-    const told = remember(instance, { firedMs: dueMs, startedMs: startMs });
-    this.#state.open.add(instance);
-    const key = keyOf(instance);
-    const decided = { key, atMs: nextAt(instance, told, this.#atMs), observedMs: dueMs };
-    const value = rule.rule.threshold + rule.rule.sustainedMs / 1000;
-    const held = { datacenter, vms: vms.sort() };
-    const fired = { startedMs: startMs, window: [], notify: true, value, held };
-    return [{ kind: 'fired', ...decided, ...fired }];
-  }
-
-  #ofDatacenter(rule: RuleInForce, datacenter: string): Instance | undefined {
-    const labels = `{datacenter="${datacenter}"}`;
-    const place = { metricId: AGE_METRIC, labels, isKept: true };
-    const lane = laneOf(this.#project, watchedVm(this.#project, ''), place);
-    return lane?.instances.find((instance) => instance.rule === rule);
-  }
-
-  /** Incidents of data centers that a census no longer names. */
-  #ended(): Edge[] {
-    const { outages } = this.#state;
-    if (!outages) return [];
-    const edges: Edge[] = [];
-    for (const { labels, instances } of this.#project.vms.get('')?.lanes.values() ?? []) {
-      const datacenter = /^\{datacenter="(.*)"\}$/.exec(labels)?.[1] ?? '';
-      if (outages.has(datacenter)) continue;
-      for (const instance of instances) edges.push(...this.#recover(instance, datacenter));
-    }
-    return edges;
-  }
-
-  #recover(instance: Instance, datacenter: string): Edge[] {
-    passDecided(instance.lane, this.#atMs);
-    if (instance.decided) return [];
-    const { told } = instance;
-    const incident = openIncident(instance);
-    const observedMs = this.#newestOf(datacenter);
-    if (!told || !incident) return [];
-    incident.recoveredMs = Math.max(observedMs, incident.firedMs);
-    told.missing = undefined;
-    this.#state.open.delete(instance);
-    const atMs = nextAt(instance, told, this.#atMs);
-    const recovered = { kind: 'recovered' as const, key: keyOf(instance), atMs, window: [] };
-    return [Number.isFinite(observedMs) ? { ...recovered, observedMs } : recovered];
-  }
-
-  /** Newest observation of the project's VMs there. */
-  #newestOf(datacenter: string): number {
-    let newestMs = Number.NEGATIVE_INFINITY;
-    for (const facts of this.#project.facts.values()) {
-      if (facts.datacenter === datacenter) newestMs = Math.max(newestMs, facts.newestMs);
-    }
-    return newestMs;
-  }
+/** Silence of this time is told with a whole data center, or was. */
+function excuseOf(outage: Outage | undefined, told: readonly ToldHeld[]): Stretch | undefined {
+  const untilMs = Number.POSITIVE_INFINITY;
+  if (outage) return { fromMs: outage.sinceMs, untilMs };
+  if (told.length === 0) return undefined;
+  return { fromMs: Math.min(...told.map(({ incident }) => incident.startedMs)), untilMs };
 }
 
 /** Silence that becomes due while nobody listens, or with a whole data center, is not the VM's. */
 function excuse(
   lane: Lane,
   deaf: Stretch | undefined,
-  outage: Outage | undefined,
+  ongoing: Stretch | undefined,
   atMs: number,
 ): void {
   const before = lane.excused.find((one) => one !== deaf && one.untilMs >= atMs - RETAINED_MS);
-  const ongoing = outage && { fromMs: outage.sinceMs, untilMs: Number.POSITIVE_INFINITY };
   const ended =
     before?.untilMs === Number.POSITIVE_INFINITY ? { ...before, untilMs: atMs } : before;
   const stretch = ongoing ?? ended;

@@ -8,6 +8,7 @@ import type { IncidentHeldVmsBody } from '../../actors/alerting/edges.ts';
 import type { EvaluatorDeps } from '../../actors/evaluator.ts';
 import { SAMPLES_STREAM } from '../../actors/sample-log.ts';
 import { tick } from '../../actors/ticker.ts';
+import { retireVms } from '../../actors/vm-retirement.ts';
 import { partitionOf } from '../../streams/stream.ts';
 import { openAlertingWorld, PROJECT, RULE, START_MS } from '../support/alerting-world.ts';
 
@@ -99,6 +100,65 @@ t.test('case 19: fewer than five, or no more than 30 %, are each their own', asy
     ['vm-10', ...vms(6, 9)].map((vm) => `${vm} FIRING`),
     '5 of 18',
   );
+});
+
+t.test('case 19: an incident recovers by a VM that it holds, heard since it fired', async (t) => {
+  const world = await watching(t);
+  await world.hear(3, { [PROJECT]: vms(1, 2), [OTHER]: vms(5, 12) });
+  await world.hear(14, { [OTHER]: vms(5, 5) });
+  const held = { vm: '', state: 'FIRING', since: 360, datacenter: 'DC-1', heldVmCount: 2 };
+  t.match(told(world), [held]);
+  await world.hear(3, { [OTHER]: vms(5, 12) });
+  t.match(told(world, OTHER), [{ state: 'RECOVERED' }]);
+  t.match(told(world), [held], 'VMs of another project say nothing of it, and it is told once');
+  await world.restart();
+  await world.hear(30, { [OTHER]: vms(5, 12) });
+  t.match(told(world), [held], 'for as long as it lasts');
+  await world.hear(1, { [PROJECT]: vms(1, 1), [OTHER]: vms(5, 12) });
+  const alone = { vm: 'vm-2', state: 'FIRING', since: 360 };
+  t.match(told(world), [{ ...held, state: 'RECOVERED' }, alone], 'the other is by itself then');
+  await world.hear(2, { [PROJECT]: vms(1, 2), [OTHER]: vms(5, 12) });
+  t.match(told(world), [{ state: 'RECOVERED' }, { state: 'RECOVERED' }]);
+});
+
+t.test('case 19: VMs of an outage that are retired recover nothing', async (t) => {
+  const world = await watching(t);
+  const retire = (names: readonly string[]) =>
+    retireVms(world.host, { project: PROJECT, by: { kind: 'user', name: 'ada' }, vms: names });
+  await world.hear(3, { [PROJECT]: vms(1, 8) });
+  await world.hear(14, { [PROJECT]: vms(1, 2) });
+  const held = { vm: '', state: 'FIRING', since: 360, datacenter: 'DC-1', heldVmCount: 6 };
+  t.match(told(world), [held]);
+  await retire(vms(4, 8));
+  await world.hear(3, { [PROJECT]: vms(1, 2) });
+  t.match(told(world), [held], 'one of three is still silent, and nobody was heard');
+  await retire(['vm-3']);
+  await world.hear(3, { [PROJECT]: vms(1, 2) });
+  const gone = { state: 'RETIRED', retireReason: 'VM_DELETED', recoveredMs: null };
+  t.match(world.incidents(), [gone]);
+  await world.restart();
+  await world.hear(3, { [PROJECT]: [...vms(1, 2), ...vms(11, 16)] });
+  t.match(world.incidents(), [gone], 'a restart tells nothing of it anew');
+  await world.hear(14, { [PROJECT]: vms(1, 2) });
+  t.match(told(world), [{ state: 'RETIRED' }, { ...held, since: 1050 }], 'the next outage is told');
+  await world.restart();
+  await world.hear(2, { [PROJECT]: [...vms(1, 2), ...vms(11, 16)] });
+  t.match(told(world), [{ state: 'RETIRED' }, { state: 'RECOVERED' }], 'and ends');
+});
+
+t.test('case 19: a VM that dies by itself during an outage is told by itself', async (t) => {
+  const world = await watching(t);
+  await world.hear(3, { [PROJECT]: vms(1, 10) });
+  await world.hear(14, { [PROJECT]: vms(1, 5) });
+  t.match(told(world), [{ vm: '', heldVmCount: 5 }]);
+  await world.hear(14, { [PROJECT]: vms(1, 4) });
+  const alone = { vm: 'vm-5', state: 'FIRING', since: 30 * 16 + 300 };
+  t.match(told(world), [{ vm: '', state: 'FIRING' }, alone]);
+  await world.hear(2, { [PROJECT]: vms(1, 5) });
+  t.match(told(world), [
+    { vm: '', state: 'FIRING' },
+    { ...alone, state: 'RECOVERED' },
+  ]);
 });
 
 t.test('case 18: a restart at any moment of an outage changes nothing of it', async (t) => {
