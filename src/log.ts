@@ -76,8 +76,9 @@ export function scrubSecrets(text: string): string {
       .replaceAll(/\bwhsec_[A-Za-z0-9+/=]+/g, 'whsec_[redacted]')
       .replaceAll(/\b(Bearer\s+)(?!svc_)[^\s"'\\,]+/gi, '$1[redacted]')
       // A JWT: a header's beginning, and the two parts after it; of a sealed one (JWE, RFC 7516) four,
-      // the first of which is empty where the key is the service's own.
-      .replaceAll(/\beyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){2,4}/g, '[redacted token]')
+      // the first of which is empty where the key is the service's own. It begins no word's middle:
+      // from each `eyJ` of a long run the whole rest would be read.
+      .replaceAll(/(?<![\w-])eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){2,4}/g, '[redacted token]')
       .replaceAll(/([a-z][a-z0-9+.-]{0,30}:\/\/)[^\s/@"'\\]+@/gi, '$1[redacted]@')
   );
 }

@@ -52,7 +52,9 @@ t.test('a chat destination has a URL of its own service, and of no other', async
     ['discord', `${DISCORD}/slack`, /Discord URL/],
     ['discord', 'https://discord.com/api/webhooks/../../x/y', /Discord URL/],
     ['discord', 'https://discord.com.evil.example/api/webhooks/1/x', /Discord URL/],
-    ['discord', 'https://discord.com/api/webhooks/1/x y', /ASCII/],
+    ['discord', 'https://discord.com/api/webhooks/1/x y', /printable/],
+    ['discord', 'https://discord.com/api/webhooks/1/ü', /ASCII/],
+    ['discord', `${DISCORD}${'x'.repeat(2_048)}`, /at most 2048/],
     ['discord', 'nonsense', /not a URL/],
     ['discord', 'https://10.0.0.1/api/webhooks/1/x', /not a public address/],
   ];

@@ -16,6 +16,9 @@ export interface AddressAllowance {
   readonly http: boolean;
 }
 
+/** Characters of a URL: what every receiver reads, and what an answer can be searched for. */
+const URL_LENGTH_MAX = 2_048;
+
 export class AddressGuard {
   readonly #names = new Set<string>();
   readonly #ranges = new BlockList();
@@ -27,8 +30,15 @@ export class AddressGuard {
     for (const entry of allowance.hosts) this.#allow(entry);
   }
 
-  /** Why this URL must not be called, as a sentence; undefined when it may be looked up. */
+  /**
+   * Why this URL must not be called, as a sentence that tells nothing of the URL; undefined when it
+   * may be looked up.
+   */
   refuseUrl(text: string): string | undefined {
+    // White space and what draws nothing: the parser takes some of it for nothing at all.
+    if (text.length > URL_LENGTH_MAX || /[\p{C}\p{Z}]/u.test(text)) {
+      return `The URL must be at most ${URL_LENGTH_MAX} printable characters`;
+    }
     if (!URL.canParse(text)) return 'The address is not a URL';
     const url = new URL(text);
     if (url.username !== '' || url.password !== '')
@@ -39,11 +49,14 @@ export class AddressGuard {
       return 'The URL must begin with https';
     if (url.protocol !== 'https:' && url.protocol !== 'http:')
       return 'The URL must begin with https';
-    if (isIP(host) !== 0) return this.refuseAddress(host, host);
-    return undefined;
+    const isRefused = isIP(host) !== 0 && this.refuseAddress(host, host) !== undefined;
+    return isRefused ? "The URL's host is not a public address" : undefined;
   }
 
-  /** Why a socket must not be opened to this address for `host`; undefined when it may. */
+  /**
+   * Why a socket must not be opened to this address for `host`, as a sentence for the operator;
+   * undefined when it may.
+   */
   refuseAddress(address: string, host: string): string | undefined {
     if (this.#isExemptHost(host) || this.#isExemptAddress(address)) return undefined;
     return isPublicAddress(address)
@@ -92,15 +105,21 @@ function hostOf(url: URL): string {
 /**
  * Is this an address of the public internet? Mapped (::ffff:a.b.c.d), NAT64 (64:ff9b::/96, RFC
  * 6052), 6to4 (RFC 3056) and IPv4-compatible (::/96) forms count as the IPv4 address they carry;
- * Teredo (RFC 4380) never is.
+ * Teredo (RFC 4380) never is, nor are the addresses at which clouds answer their own machines.
  */
 export function isPublicAddress(text: string): boolean {
   if (!ipaddr.isValid(text)) return false;
   const address = ipaddr.parse(text);
-  if (address instanceof ipaddr.IPv4) return address.range() === 'unicast';
+  if (address instanceof ipaddr.IPv4) return isPublicIPv4(address);
   const carried = carriedIPv4(address);
-  if (carried !== undefined) return carried.range() === 'unicast';
-  return address.range() === 'unicast';
+  return carried === undefined ? address.range() === 'unicast' : isPublicIPv4(carried);
+}
+
+/** Azure's host service, which has a public address, and Alibaba Cloud's metadata service. */
+const CLOUD_SERVICES: ReadonlySet<string> = new Set(['168.63.129.16', '100.100.100.200']);
+
+function isPublicIPv4(address: ipaddr.IPv4): boolean {
+  return address.range() === 'unicast' && !CLOUD_SERVICES.has(address.toString());
 }
 
 function carriedIPv4(address: ipaddr.IPv6): ipaddr.IPv4 | undefined {

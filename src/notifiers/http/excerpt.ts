@@ -28,20 +28,27 @@ export function excerptOf(answer: Uint8Array, redactions: Redactions, isCut: boo
   const text = redact(Buffer.from(answer).toString('utf8'), redactions);
   const kept = cutBytes(text, EXCERPT_BYTES_MAX);
   // Where the reading stopped a secret may have lost its end, and with it what tells it.
-  return isCut && kept.length === text.length ? kept.replace(/\S{1,2048}$/, '…') : kept;
+  return isCut && kept.length === text.length ? withoutLastWord(kept) : kept;
 }
 
-/** The text without secrets, and without characters that draw nothing. */
+/** Longer ones are cut in their middle: no secret is that long. */
+const LAST_WORD_CHARS_MAX = 2_048;
+
+function withoutLastWord(text: string): string {
+  const endMin = Math.max(0, text.length - LAST_WORD_CHARS_MAX);
+  let end = text.length;
+  while (end > endMin && /\S/.test(text.charAt(end - 1))) end--;
+  return end === text.length ? text : `${text.slice(0, end)}…`;
+}
+
+/** The text without secrets, and without characters that draw nothing. Never throws. */
 export function redact(text: string, { url, secrets = [] }: Redactions): string {
-  const parts = [
+  const known = [
     ...(url === undefined ? [] : secretParts(url)),
     ...secrets.flatMap((secret) => [secret, secret.slice(6)]),
-  ];
-  const known = parts.flatMap(spellings).sort((a, b) => b.length - a.length);
-  const pattern = [...new Set(known)].map(escapeForPattern).join('|');
+  ].flatMap(spellings);
   const printable = text.replaceAll(/[^\P{C}\n\t]/gu, ' ');
-  const withoutKnown =
-    pattern === '' ? printable : printable.replaceAll(new RegExp(pattern, 'gi'), REDACTED);
+  const withoutKnown = without(printable, known);
   return scrubSecrets(withoutKnown)
     .replaceAll(/\b(Basic\s{1,4})[^\s"'\\,]{6,}/gi, `$1${REDACTED}`)
     .replaceAll(
@@ -57,8 +64,38 @@ function isOpaque(word: string): boolean {
   return word.length >= OPAQUE_CHARS_MIN && isMixed && !UUID.test(word);
 }
 
-/** Path and query of an address, whole and in parts. */
+/**
+ * Leaves out each place of each part, in capitals or not. No pattern is made of them: one that
+ * cannot be compiled is told in full by its error.
+ */
+function without(text: string, parts: readonly string[]): string {
+  const folded = foldCase(text);
+  const isSecret = new Uint8Array(text.length);
+  for (const part of new Set(parts.map(foldCase))) {
+    if (part === '') continue;
+    for (let at = folded.indexOf(part); at >= 0; at = folded.indexOf(part, at + part.length)) {
+      isSecret.fill(1, at, at + part.length);
+    }
+  }
+  let kept = '';
+  for (let from = 0; from < text.length; ) {
+    const start = isSecret.indexOf(1, from);
+    if (start < 0) return kept + text.slice(from);
+    kept += text.slice(from, start) + REDACTED;
+    const end = isSecret.indexOf(0, start);
+    from = end < 0 ? text.length : end;
+  }
+  return kept;
+}
+
+/** Of ASCII alone, so that each character stays where it is. */
+function foldCase(text: string): string {
+  return text.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase());
+}
+
+/** Path and query of an address, whole and in parts; all of what is no address. */
 function secretParts(text: string): string[] {
+  if (!URL.canParse(text)) return [text];
   const target = requestTarget(text);
   const { pathname, search, searchParams } = new URL(text);
   const [path = ''] = target.split('?', 1);
@@ -71,7 +108,6 @@ function secretParts(text: string): string[] {
 
 /** As an answer may spell it: as it is, encoded, decoded, in JSON, in HTML. */
 function spellings(part: string): string[] {
-  if (part === '') return [];
   return [
     part,
     decoded(part),
@@ -89,8 +125,4 @@ function decoded(part: string): string {
     // A stray % is no encoding: the text stands for itself.
     return part;
   }
-}
-
-function escapeForPattern(text: string): string {
-  return text.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
 }
