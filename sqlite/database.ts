@@ -27,6 +27,8 @@ export interface OpenDatabaseOptions {
   readonly area?: string;
   /** A connection for reads only: the file must exist and have every migration. */
   readonly readonly?: boolean;
+  /** What is deleted is overwritten with zeros in the file (not in the log before a checkpoint). */
+  readonly secureDelete?: boolean;
   /** How long a statement waits for a lock, blocking its thread, ms. Default 250. */
   readonly busyTimeoutMs?: number;
 }
@@ -53,6 +55,7 @@ export function openDatabase(options: OpenDatabaseOptions): SqliteDatabase {
     database.pragma(`synchronous = ${options.synchronous}`);
     database.pragma(`wal_autocheckpoint = ${WAL_AUTOCHECKPOINT_PAGES}`);
     database.pragma('foreign_keys = ON');
+    if (options.secureDelete) database.pragma('secure_delete = ON');
     const area = options.area ?? 'main';
     if (readonly) assertMigrated(database, options.migrations, area);
     else migrate(database, options.migrations, area);

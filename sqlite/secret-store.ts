@@ -2,14 +2,16 @@
  * `secrets.db`: what is never in a commit. Sealed values (webhook secrets, URLs that carry one) and
  * rendered bodies and answers of deliveries, encrypted under a key that lies outside the database; and the lossy
  * "last used" of credentials, which is off the commit path. Deleting a row ends the secret, which
- * an append-only log cannot do.
+ * an append-only log cannot do: its bytes are overwritten, and SQLite's log is emptied after it.
  *
  * A value is AES-256-GCM: version byte, 12-byte nonce, 16-byte tag, ciphertext. Purpose and id are
  * authenticated with it, so that a value moved to another row does not open.
  */
 import { createCipheriv, createDecipheriv } from 'node:crypto';
+import type { Statement } from 'better-sqlite3';
 import type { Random } from '../streams/random.ts';
 import { type Migration, openDatabase, type SqliteDatabase } from './database.ts';
+import { type Later, LogEmptier } from './log-emptier.ts';
 
 export const MASTER_KEY_BYTES = 32;
 
@@ -20,6 +22,8 @@ export interface SecretStoreOptions {
   readonly masterKey: Uint8Array;
   /** For nonces: must be the system's generator outside tests. */
   readonly random: Random;
+  /** For emptying the log once for many deletions; absent: with each. */
+  readonly later?: Later;
 }
 
 /** Every write is on disk when it returns (WAL, synchronous FULL). */
@@ -28,7 +32,7 @@ export interface SecretStore {
   put(id: string, purpose: string, value: Uint8Array): void;
   /** The value; undefined when there is none. Throws `SealBroken` when it does not open. */
   get(id: string, purpose: string): Uint8Array | undefined;
-  /** Harmless when there is none. */
+  /** When it returns no file has the value any more, bar who reads the file just then. Harmless when there is none. */
   delete(id: string, purpose: string): void;
   readonly bodies: BodyStore;
   readonly excerpts: ExcerptStore;
@@ -43,7 +47,7 @@ export interface BodyStore {
   get(deliveryId: string): Uint8Array | undefined;
   /** Deliveries that have a body. */
   ids(): string[];
-  /** One disk write, none where there is nothing to delete. */
+  /** One disk write, none where there is nothing; no file has them 10 s later, or after a start. */
   delete(deliveryIds: readonly string[]): void;
 }
 
@@ -53,7 +57,7 @@ export interface ExcerptStore {
   put(excerpts: readonly KeptExcerpt[]): void;
   /** By attempt id; empty where nothing is kept. */
   of(deliveryId: string): ReadonlyMap<string, string>;
-  /** Of all attempts of these deliveries: one disk write, none where there is nothing to delete. */
+  /** Of all attempts of these deliveries, as `BodyStore.delete`. */
   delete(deliveryIds: readonly string[]): void;
 }
 
@@ -116,17 +120,24 @@ export function openSecretStore(options: SecretStoreOptions): SecretStore {
       `The master key has ${options.masterKey.length} bytes: give ${MASTER_KEY_BYTES}`,
     );
   }
-  const database = openDatabase({ path: options.path, synchronous: 'FULL', migrations });
+  const { path } = options;
+  const database = openDatabase({ path, synchronous: 'FULL', migrations, secureDelete: true });
+  const log = new LogEmptier(database, options.later);
   try {
+    // What a process deleted that died before it emptied the log.
+    log.now();
     const seal = createSeal(options);
-    const values = sealedValues(database, seal);
+    const values = sealedValues(database, seal, log);
     checkKey(values, options.path);
     return {
       ...values,
-      bodies: bodyStore(database, seal),
-      excerpts: excerptStore(database, seal),
+      bodies: bodyStore(database, seal, log),
+      excerpts: excerptStore(database, seal, log),
       lastUsed: lastUsedStore(database),
-      close: () => void database.close(),
+      close() {
+        log.close();
+        database.close();
+      },
     };
   } catch (error) {
     database.close();
@@ -149,7 +160,7 @@ function checkKey(values: Values, path: string): void {
   values.put(CANARY.id, CANARY.purpose, new TextEncoder().encode('ok'));
 }
 
-function sealedValues(database: SqliteDatabase, seal: Seal): Values {
+function sealedValues(database: SqliteDatabase, seal: Seal, log: LogEmptier): Values {
   const put = database.prepare<[string, string, Uint8Array]>(
     'INSERT INTO sealed (id, purpose, value) VALUES (?, ?, ?) ' +
       'ON CONFLICT DO UPDATE SET value = excluded.value',
@@ -166,11 +177,13 @@ function sealedValues(database: SqliteDatabase, seal: Seal): Values {
       const row = get.get(id, purpose);
       return row && seal.open(id, purpose, row.value);
     },
-    delete: (id, purpose) => void remove.run(id, purpose),
+    delete: (id, purpose) => {
+      if (remove.run(id, purpose).changes > 0) log.now();
+    },
   };
 }
 
-function bodyStore(database: SqliteDatabase, seal: Seal): BodyStore {
+function bodyStore(database: SqliteDatabase, seal: Seal, log: LogEmptier): BodyStore {
   const put = database.prepare<[string, Uint8Array]>(
     'INSERT INTO bodies (delivery_id, value) VALUES (?, ?) ON CONFLICT DO NOTHING',
   );
@@ -190,13 +203,21 @@ function bodyStore(database: SqliteDatabase, seal: Seal): BodyStore {
       return row && seal.open(deliveryId, BODY, row.value);
     },
     ids: () => ids.all(),
-    delete: database.transaction((deliveryIds) => {
-      for (const deliveryId of deliveryIds) remove.run(deliveryId);
-    }),
+    delete: removal(database, remove, log),
   };
 }
 
-function excerptStore(database: SqliteDatabase, seal: Seal): ExcerptStore {
+/** Deletes the rows of all ids in one transaction, and soon from the log. */
+function removal(database: SqliteDatabase, remove: Statement<[string]>, log: LogEmptier) {
+  const removeAll = database.transaction((ids: readonly string[]) =>
+    ids.reduce((removed, id) => removed + remove.run(id).changes, 0),
+  );
+  return (ids: readonly string[]): void => {
+    if (removeAll(ids) > 0) log.soon();
+  };
+}
+
+function excerptStore(database: SqliteDatabase, seal: Seal, log: LogEmptier): ExcerptStore {
   const put = database.prepare<[string, string, Uint8Array]>(
     'INSERT INTO excerpts (delivery_id, attempt_id, value) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
   );
@@ -217,9 +238,7 @@ function excerptStore(database: SqliteDatabase, seal: Seal): ExcerptStore {
     }),
     of: (deliveryId) =>
       new Map(of.all(deliveryId).map((row) => [row.attempt_id, opened(row.attempt_id, row.value)])),
-    delete: database.transaction((deliveryIds) => {
-      for (const deliveryId of deliveryIds) remove.run(deliveryId);
-    }),
+    delete: removal(database, remove, log),
   };
 }
 

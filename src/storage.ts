@@ -116,7 +116,7 @@ async function openClaims(options: StorageOptions, stream: Stream): Promise<Clai
   return claims;
 }
 
-function openSecrets({ settings, random, log }: StorageOptions) {
+function openSecrets({ settings, clock, random, log }: StorageOptions) {
   const path = join(settings.data, SECRETS_FILE);
   const masterKey = loadMasterKey({
     file: settings.masterKeyFile,
@@ -125,8 +125,10 @@ function openSecrets({ settings, random, log }: StorageOptions) {
     random,
     log,
   });
+  const onFault = (error: unknown): void =>
+    log.error({ err: error, part: 'secrets' }, 'What was deleted is still in the log of the file');
   return {
-    secrets: openSecretStore({ path, masterKey, random }),
+    secrets: openSecretStore({ path, masterKey, random, later: { clock, onFault } }),
     deriveOwn: (purpose: string) => deriveKey(masterKey, purpose),
   };
 }

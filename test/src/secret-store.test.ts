@@ -27,7 +27,7 @@ import {
 import { writeFileDurably } from '../../src/durable-file.ts';
 import { createLog } from '../../src/log.ts';
 import { loadMasterKey } from '../../src/master-key.ts';
-import { systemClock } from '../../streams/clock.ts';
+import { systemClock, VirtualClock } from '../../streams/clock.ts';
 import { seededRandom } from '../../streams/random.ts';
 
 function folder(t: Test): string {
@@ -78,6 +78,69 @@ t.test('no secret is readable in the files of the store', async (t) => {
   for (const name of readdirSync(where)) {
     t.notOk(readFileSync(join(where, name)).includes('readable'), name);
   }
+});
+
+t.test('nothing of what was deleted is left in the files of the store', async (t) => {
+  const where = folder(t);
+  const path = join(where, 'secrets.db');
+  const clock = new VirtualClock(Date.UTC(2026, 0, 1));
+  const faults: unknown[] = [];
+  const later = { clock, onFault: (error: unknown) => void faults.push(error) };
+  const store = openSecretStore({ path, masterKey: keyA, random: seededRandom(7), later });
+  const ids = Array.from({ length: 64 }, (_, i) => `dlv_${i}`);
+  // A long one, whose row has pages of its own.
+  const long = 'x'.repeat(20_000);
+  for (const id of ids) store.put(id, 'webhook', bytes(`whsec_${id}`));
+  store.bodies.putMissing(ids.map((deliveryId) => ({ deliveryId, body: bytes(long) })));
+  store.excerpts.put(
+    ids.map((deliveryId) => ({ deliveryId, attemptId: `att_${deliveryId}`, excerpt: 'no' })),
+  );
+  const reader = new Database(path, { readonly: true });
+  const sealed = ['sealed', 'bodies', 'excerpts'].flatMap((table) =>
+    reader.prepare<[], Buffer>(`SELECT value FROM ${table}`).pluck().all(),
+  );
+  reader.close();
+  const left = () => {
+    const files = readdirSync(where).map((name) => readFileSync(join(where, name)));
+    return sealed.filter((value) => files.some((file) => file.includes(value.subarray(0, 32))));
+  };
+  t.equal(left().length, 3 * ids.length + 1);
+  store.delete('dlv_0', 'webhook');
+  t.equal(left().length, 3 * ids.length, 'a secret at once');
+  for (const id of ids) store.bodies.delete([id]);
+  store.excerpts.delete(ids);
+  t.equal(left().length, 3 * ids.length, 'bodies and answers together');
+  const blocker = new Database(path, { readonly: true });
+  blocker.exec('BEGIN; SELECT count(*) FROM bodies');
+  await clock.advance(10_000);
+  t.equal(left().length, 3 * ids.length, 'while somebody reads');
+  blocker.close();
+  await clock.advance(10_000);
+  t.equal(left().length, ids.length);
+  for (const id of ids) store.delete(id, 'webhook');
+  t.equal(left().length, 1, 'only what tells a wrong key');
+  t.same(faults, []);
+  store.put('sec_1', 'webhook', bytes('whsec_later'));
+  t.equal(text(store.get('sec_1', 'webhook')), 'whsec_later');
+  store.close();
+});
+
+t.test('what a process deleted that died before its log was emptied goes at the start', (t) => {
+  const where = folder(t);
+  const path = join(where, 'secrets.db');
+  open(path).close();
+  const raw = new Database(path);
+  raw.pragma('wal_autocheckpoint = 0');
+  raw.pragma('secure_delete = ON');
+  raw.exec("INSERT INTO bodies VALUES ('dlv_1', CAST('left over' AS BLOB)); DELETE FROM bodies");
+  const files = () =>
+    readdirSync(where).filter((name) => readFileSync(join(where, name)).includes('left over'));
+  t.same(files(), ['secrets.db-wal']);
+  const store = open(path);
+  t.same(files(), []);
+  store.close();
+  raw.close();
+  t.end();
 });
 
 t.test('a store does not open under another key, and says what would do', async (t) => {
