@@ -107,11 +107,11 @@ t.test('nothing of what was deleted is left in the files of the store', async (t
   t.equal(left().length, 3 * ids.length + 1);
   store.delete('dlv_0', 'webhook');
   t.equal(left().length, 3 * ids.length, 'a secret at once');
+  const blocker = new Database(path, { readonly: true });
+  blocker.exec('BEGIN; SELECT count(*) FROM bodies');
   for (const id of ids) store.bodies.delete([id]);
   store.excerpts.delete(ids);
   t.equal(left().length, 3 * ids.length, 'bodies and answers together');
-  const blocker = new Database(path, { readonly: true });
-  blocker.exec('BEGIN; SELECT count(*) FROM bodies');
   await clock.advance(10_000);
   t.equal(left().length, 3 * ids.length, 'while somebody reads');
   blocker.close();
