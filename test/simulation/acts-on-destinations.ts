@@ -1,43 +1,128 @@
 /** What people do with destinations and the recipients of mail. */
-import type { Draft, Instance } from '../../actors/host-port.ts';
-import { Refusal } from '../../streams/refusal.ts';
+
+import type { Draft, Instance, ProjectView } from '../../actors/host-port.ts';
+import { memberIdOf } from '../../actors/identity/names.ts';
+import type { MembershipContext } from '../../machines/membership.ts';
+import { SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
+import type { Dice } from './dice.ts';
 import type { Act, CallerOf, Idea } from './people.ts';
 import type { Doors } from './process.ts';
 
 const newDestination: Idea = (_, dice) => {
   const url = `https://hook-${dice.below(1e9)}.example/`;
-  const target = { kind: 'webhook', url } as const;
+  const kind = dice.pick(['webhook', 'webhook', 'slack', 'teams', 'discord'] as const);
   return {
     what: `a new destination ${url}`,
     ask: ({ destinations }, caller) =>
-      destinations.create({ ...caller, displayName: 'Hook', target }),
+      destinations.create({ ...caller, displayName: 'Hook', target: { kind, url } }),
   };
 };
 
-const deleteDestination: Idea = (view, dice) => {
-  const all = view.instances('destination', { limit: 100, final: false }).items;
-  if (all.length < 2) return undefined;
-  const { instance: id } = dice.pick(all);
+const PEOPLE = ['ada', 'ben', 'cora'];
+
+/** People become members of the project; those who are it already stay so. */
+const newMembers: Idea = ({ project }) => {
+  const join = submitted('new members', (draft) => {
+    for (const person of PEOPLE) {
+      const id = memberIdOf(project, person);
+      if (draft.instance('membership', id)) continue;
+      const named = { displayName: person, email: `${person}@example.org` };
+      const role = { role: 'EDITOR', by: 'people' };
+      draft.start('membership', id, { at: draft.at, project, person, ...named, ...role });
+    }
+  });
   return {
-    what: `deletes destination ${id}`,
-    ask: ({ destinations }, caller) => destinations.delete({ ...caller, id }),
+    ...join,
+    async ask(doors, caller) {
+      await doors.host.submit({ project: SYSTEM_PROJECT, by: caller.by, decide: addPeople });
+      return join.ask(doors, caller);
+    },
   };
 };
 
-/** An event of a person to a destination that there is. */
-function toDestination(what: string, eventOf: (row: Instance) => { readonly type: string }): Idea {
+function addPeople(draft: Draft): void {
+  for (const person of PEOPLE) {
+    if (draft.instance('person', person)) continue;
+    const named = { displayName: person, email: `${person}@example.org`, identity: null };
+    draft.start('person', person, { at: draft.at, ...named });
+  }
+}
+
+const newMail: Idea = (_, dice) => {
+  const addresses = PEOPLE.filter(() => dice.chance(0.6)).map((name) => `${name}@example.org`);
+  if (addresses.length === 0) return undefined;
+  return {
+    what: `a new destination of mail to ${addresses.join(', ')}`,
+    ask: ({ destinations }, caller) =>
+      destinations.create({ ...caller, displayName: 'Mail', target: { kind: 'email', addresses } }),
+  };
+};
+
+/** Something done to a destination that there is. */
+function toDestination(
+  what: string,
+  ask: (
+    destinations: Doors['destinations'],
+    act: CallerOf & { id: string },
+    dice: Dice,
+  ) => Promise<{ readonly sequence: number }>,
+): Idea {
   return (view, dice) => {
-    const all = view.instances('destination', { limit: 100, final: false }).items;
-    if (all.length === 0) return undefined;
-    const row = dice.pick(all);
-    const event = { ...eventOf(row), by: 'people' };
-    return submitted(`${what} destination ${row.instance}`, (draft) => {
-      const present = draft.instance('destination', row.instance);
-      if (!present || present.final) throw new Refusal('NOT_FOUND', 'It is gone');
-      draft.send('destination', row.instance, { ...event, at: draft.at });
-    });
+    const row = oneOf(view, 'destination', dice);
+    if (!row) return undefined;
+    const { instance: id } = row;
+    // The same request is asked for in the same way each time.
+    const own = dice.fork(id);
+    return {
+      what: `${what} destination ${id}`,
+      ask: ({ destinations }, caller) => ask(destinations, { ...caller, id }, own),
+    };
   };
 }
+
+function oneOf(view: ProjectView, machine: string, dice: Dice): Instance | undefined {
+  const { items } = view.instances(machine, { limit: 100, final: false });
+  return items.length === 0 ? undefined : dice.pick(items);
+}
+
+/** The holder of an address opens the link of a verification mail. */
+const confirm: Idea = (_, dice, { mailbox }) => {
+  if (mailbox.tokens.length === 0) return undefined;
+  const token = dice.pick(mailbox.tokens);
+  return {
+    what: 'confirms an address',
+    async ask({ links }) {
+      await links.confirm(token);
+      return undefined;
+    },
+  };
+};
+
+const unsubscribe: Idea = (view, dice) => {
+  const recipient = oneOf(view, 'recipient', dice)?.instance;
+  if (recipient === undefined) return undefined;
+  return {
+    what: `unsubscribes ${recipient}`,
+    async ask({ links }, { project }) {
+      await links.unsubscribe({ project, recipient });
+      return undefined;
+    },
+  };
+};
+
+/** Somebody leaves the project, or comes back. */
+const comeOrGo: Idea = (view, dice) => {
+  const row = oneOf(view, 'membership', dice);
+  if (!row) return undefined;
+  const { displayName } = row.context as unknown as MembershipContext;
+  const isThere = row.value === 'active';
+  const event = isThere
+    ? { type: 'removed', reason: 'left' }
+    : { type: 'rejoined', role: 'EDITOR' };
+  return submitted(`${displayName} ${isThere ? 'leaves' : 'comes back'}`, (draft) => {
+    draft.send('membership', row.instance, { ...event, at: draft.at, by: 'people' });
+  });
+};
 
 function submitted(what: string, decide: (draft: Draft) => void): Act {
   return {
@@ -55,7 +140,22 @@ function submitted(what: string, decide: (draft: Draft) => void): Act {
 
 export const actsOnDestinations = {
   newDestination,
-  deleteDestination,
-  pause: toDestination('pauses', () => ({ type: 'paused', reason: 'People want silence' })),
-  resume: toDestination('resumes', () => ({ type: 'resumed' })),
+  newMembers,
+  newMail,
+  pause: toDestination('pauses', (destinations, act) =>
+    destinations.pause({ ...act, reason: 'People want silence' }),
+  ),
+  resume: toDestination('resumes', (destinations, act) => destinations.resume(act)),
+  rotate: toDestination('rotates the secret of', (destinations, act) =>
+    destinations.rotateSecret({ ...act, overlapMs: 600_000 }),
+  ),
+  verify: toDestination('asks again for addresses of', (destinations, act) =>
+    destinations.verify(act),
+  ),
+  test: toDestination('tests', (destinations, act) => destinations.sendTest(act)),
+  delete: toDestination('deletes', (destinations, act) => destinations.delete(act)),
+  confirm,
+  confirmAgain: confirm,
+  unsubscribe,
+  comeOrGo,
 } as const;

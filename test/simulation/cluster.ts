@@ -11,6 +11,7 @@ import type { Dice } from './dice.ts';
 import type { Outside } from './endpoints.ts';
 import { type FaultRates, NO_FAULTS } from './faults.ts';
 import { Machine } from './machine.ts';
+import type { Mailbox } from './mailbox.ts';
 import type { Planted } from './planted.ts';
 import { type Doors, isInjected, Process } from './process.ts';
 import type { World } from './world.ts';
@@ -25,6 +26,7 @@ export interface ClusterOptions {
   readonly world: World;
   readonly wire: Wire;
   readonly outside: Outside;
+  readonly mailbox: Mailbox;
   readonly planted: Planted | undefined;
   readonly onBug: (what: string, error: unknown) => void;
 }

@@ -9,6 +9,7 @@ import type { Instance, ProjectView } from '../../streams/commit/projection.ts';
 import { actsOnDestinations } from './acts-on-destinations.ts';
 import type { Cluster } from './cluster.ts';
 import type { Dice } from './dice.ts';
+import type { Mailbox } from './mailbox.ts';
 import type { Doors } from './process.ts';
 import { BREACH_ABOVE, GOOD_UP_TO } from './signal.ts';
 import type { World } from './world.ts';
@@ -26,7 +27,7 @@ export interface Done {
 /** An act: what it is called, and how it is asked for. Asked again with the same request. */
 export interface Act {
   readonly what: string;
-  ask(doors: Doors, caller: CallerOf): Promise<{ readonly sequence: number }>;
+  ask(doors: Doors, caller: CallerOf): Promise<{ readonly sequence: number } | undefined>;
 }
 
 export interface CallerOf {
@@ -36,7 +37,12 @@ export interface CallerOf {
 }
 
 /** Makes an act of what is seen now; undefined: there is nothing to do it to. */
-export type Idea = (view: ProjectView, dice: Dice, world: World) => Act | undefined;
+export type Idea = (view: ProjectView, dice: Dice, around: Around) => Act | undefined;
+
+export interface Around {
+  readonly world: World;
+  readonly mailbox: Mailbox;
+}
 
 const PATIENCE_MS = 12_000;
 const TRIES_MAX = 12;
@@ -48,12 +54,18 @@ export class People {
   readonly #world: World;
   readonly #cluster: Cluster;
   readonly #dice: Dice;
+  readonly #mailbox: Mailbox;
   readonly #everyMs: number;
   #requests = 0;
   #isOver = false;
 
-  constructor(world: World, cluster: Cluster, project: string) {
+  constructor(
+    world: World,
+    cluster: Cluster,
+    { project, mailbox }: { readonly project: string; readonly mailbox: Mailbox },
+  ) {
     this.project = project;
+    this.#mailbox = mailbox;
     this.#world = world;
     this.#cluster = cluster;
     this.#dice = world.dice.fork(`people of ${project}`);
@@ -72,7 +84,7 @@ export class People {
 
   async #live(name: string): Promise<void> {
     // Without a destination and a rule nothing can happen: first things first.
-    const first: Idea[] = [newDestination, newRule, newRule];
+    const first: Idea[] = [newMembers, newDestination, newRule, newMail, newRule];
     if (this.#dice.chance(0.3)) first.unshift(limitsAct);
     for (let i = 0; !this.#isOver; i++) {
       const pauseMs = i < first.length ? 2_000 : 2 * this.#everyMs * this.#dice.roll();
@@ -82,7 +94,7 @@ export class People {
       await this.#world.wait(pauseMs);
       const idea = first[i] ?? this.#dice.pick(IDEAS);
       const view = this.#cluster.doors?.host.view(this.project);
-      const act = view && idea(view, this.#dice, this.#world);
+      const act = view && idea(view, this.#dice, { world: this.#world, mailbox: this.#mailbox });
       if (act) await this.#carryOut(act, name);
     }
   }
@@ -102,6 +114,8 @@ export class People {
       }
       if (answer.kind === 'answered') {
         const { elapsedMs } = this.#world;
+        // What is done by a link is no request, and safe to do again.
+        if (!answer.value) return;
         const { sequence } = answer.value;
         this.done.push({ project, requestId: id, what: act.what, elapsedMs, sequence });
         this.#world.trace(() => `${id} is answered: ${act.what} at ${sequence}`);
@@ -213,7 +227,7 @@ function toIncident(
     untilMs: number,
   ) => ReturnType<Doors['incidents']['unsnooze']>,
 ): Idea {
-  return (view, dice, world) => {
+  return (view, dice, { world }) => {
     const open = view
       .records('incident', { limit: 1000 })
       .items.filter(({ body }) => body.state === 'FIRING');
@@ -227,7 +241,7 @@ function toIncident(
   };
 }
 
-const { newDestination, ...destinationIdeas } = actsOnDestinations;
+const { newDestination, newMembers, newMail, ...destinationIdeas } = actsOnDestinations;
 
 const IDEAS: readonly Idea[] = [
   newRule,
@@ -245,5 +259,6 @@ const IDEAS: readonly Idea[] = [
   toIncident('unsnoozes', (incidents, act) => incidents.unsnooze(act)),
   limitsAct,
   newDestination,
+  newMail,
   ...Object.values(destinationIdeas),
 ];

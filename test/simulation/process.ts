@@ -7,6 +7,7 @@ import { createAlerting } from '../../actors/alerting/alerting.ts';
 import { createDestinations } from '../../actors/alerting/destinations.ts';
 import { expandAlerting } from '../../actors/alerting/expand.ts';
 import { createIncidentActs } from '../../actors/alerting/incident-acts.ts';
+import { createRecipientLinks } from '../../actors/alerting/recipient-links.ts';
 import { keepRules } from '../../actors/alerting/rule-keeper.ts';
 import { ClockNotes } from '../../actors/clock-notes.ts';
 import { Datacenters } from '../../actors/datacenters.ts';
@@ -30,6 +31,7 @@ import { Connection, type Wire } from './connection.ts';
 import type { Outside } from './endpoints.ts';
 import { DiskError, ProcessDied } from './faults.ts';
 import type { Machine } from './machine.ts';
+import { type Mailbox, tokensOf } from './mailbox.ts';
 import type { Planted } from './planted.ts';
 import { renderings } from './renderings.ts';
 import { type Owner, ProcessClock, type World } from './world.ts';
@@ -41,6 +43,7 @@ export interface ProcessOptions {
   readonly wire: Wire;
   readonly outside: Outside;
   readonly machine: Machine;
+  readonly mailbox: Mailbox;
   /** Number of this process, from 1. */
   readonly number: number;
   readonly planted: Planted | undefined;
@@ -55,6 +58,7 @@ export interface Doors {
   readonly alerting: ReturnType<typeof createAlerting>;
   readonly destinations: ReturnType<typeof createDestinations>;
   readonly incidents: ReturnType<typeof createIncidentActs>;
+  readonly links: ReturnType<typeof createRecipientLinks>;
   readonly pipeline: SamplePipeline;
 }
 
@@ -138,14 +142,17 @@ export class Process implements Owner {
   }
 
   #acts({ host: real, clock, random }: Core) {
-    const { planted, machine } = this.#options;
+    const { planted, machine, mailbox } = this.#options;
     const host = planted?.host?.('people', real) ?? real;
+    const tokens = tokensOf(random.fork('tokens'));
     return {
+      links: createRecipientLinks({ host, tokens }),
       alerting: createAlerting({ host }),
       incidents: createIncidentActs(host),
       destinations: createDestinations({
         ...{ host, clock, random, sealed: machine.sealed(this) },
         refuseUrl: () => undefined,
+        mail: { tokens, mails: mailbox },
         makeSecret: (source) => `whsec_${Buffer.from(source.bytes(32)).toString('base64')}`,
       }),
     };

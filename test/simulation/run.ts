@@ -8,6 +8,7 @@ import { Outside } from './endpoints.ts';
 import { faultsOf } from './faults.ts';
 import { Fleet } from './fleet.ts';
 import { LogServer } from './log-server.ts';
+import { Mailbox } from './mailbox.ts';
 import { judge } from './oracle/judge.ts';
 import type { Problem } from './oracle/problem.ts';
 import { People } from './people.ts';
@@ -79,11 +80,12 @@ function createRun(
   const faults = faultsOf(world.dice.fork('faults'));
   const wire: Wire = { world, server, dice, faults, outageUntilMs: 0 };
   const outside = new Outside(world);
-  const cluster = new Cluster({ world, wire, outside, planted, onBug });
+  const mailbox = new Mailbox();
+  const cluster = new Cluster({ world, wire, outside, mailbox, planted, onBug });
   cluster.start(faults);
   const projects = PROJECTS.slice(0, world.dice.chance(0.3) ? 2 : 1);
   const fleets = projects.map((project) => new Fleet(world, cluster, project));
-  const people = projects.map((project) => new People(world, cluster, project));
+  const people = projects.map((project) => new People(world, cluster, { project, mailbox }));
   return { world, server, outside, cluster, fleets, people };
 }
 

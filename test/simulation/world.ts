@@ -179,6 +179,7 @@ export class ProcessClock implements Clock {
   }
 
   wakeAfter(delayMs: number, wake: () => void): CancelWakeUp {
-    return this.#world.in(delayMs, wake, this.#owner);
+    // As the machine's timers do: whole milliseconds, and never in no time at all.
+    return this.#world.in(Math.max(1, Math.ceil(delayMs)), wake, this.#owner);
   }
 }

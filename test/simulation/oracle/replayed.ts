@@ -2,10 +2,6 @@
  * A restart changes nothing: what was decided over all crashes and restarts equals what one
  * evaluator decides that reads the same log once, from its begin to its end (evaluation.md 18); and
  * a projection made from the log of decisions equals the one that lived through the run.
- *
- * Compared are firings, recoveries and corrections, in their order, with the observations that
- * decided them. When silence was noticed is not: it is measured against the clock of whoever
- * listened, and the machine's may have been wrong then.
  */
 import { openInstanceStore } from '../../../sqlite/instance-store.ts';
 import { decodeCommit } from '../../../streams/commit/codec.ts';
@@ -69,7 +65,7 @@ export function edgesOf(entries: readonly Entry[]): Map<string, Expected> {
     const onSilence = rulesOnSilence(own);
     for (const [i, each] of own.entries()) {
       for (const edge of fold(state, each.entry, pastOf(own.slice(0, i), each)).edges) {
-        if (!isCompared(edge.kind) || onSilence.has(edge.key.rule)) continue;
+        if (onSilence.has(edge.key.rule)) continue;
         const id = instanceIdOf(edge.key);
         const { rule, evaluationRevision: revision, vm } = edge.key;
         const expected = all.get(id) ?? { key: { rule, revision, vm }, told: [] };
@@ -97,16 +93,14 @@ function pastOf(before: readonly Entry[], { entry, storedMs }: Entry) {
   return past.map((each) => each.entry);
 }
 
-function isCompared(kind: Edge['kind']): boolean {
-  return kind === 'fired' || kind === 'recovered' || kind === 'corrected';
-}
-
 function edgeLine(edge: Edge): string {
   switch (edge.kind) {
     case 'fired':
       return line('sustained', edge.startedMs, edge.observedMs ?? edge.atMs, edge.notify);
     case 'recovered':
       return line('recovered', undefined, edge.observedMs ?? edge.atMs, edge.notify ?? true);
+    case 'dataMissing':
+      return line(edge.kind, edge.reason);
     default:
       return line(edge.kind);
   }
@@ -116,6 +110,14 @@ function line(...parts: readonly unknown[]): string {
   return parts.map((each) => (each === undefined ? '-' : String(each))).join(' ');
 }
 
+/** Edges that have nothing to compare but that they are. */
+const EDGES: ReadonlySet<string> = new Set([
+  'dataObserved',
+  'corrected',
+  'evaluatorFailed',
+  'evaluatorHealthy',
+]);
+
 function recordedEdges({ steps }: Facts, onSilence: ReadonlySet<string>) {
   const all = new Map<string, { told: Told[]; isRetired: boolean }>();
   for (const { step, elapsedMs } of steps) {
@@ -124,12 +126,13 @@ function recordedEdges({ steps }: Facts, onSilence: ReadonlySet<string>) {
     const { event, instance } = step;
     const recorded = all.get(instance) ?? { told: [], isRetired: false };
     all.set(instance, recorded);
-    const { type, startedMs, observedMs, notify } = event;
+    const { type, startedMs, observedMs, notify, reason } = event;
     if (type === 'retired') recorded.isRetired = true;
-    if (type === 'corrected') recorded.told.push({ line: line(type), elapsedMs });
-    else if (type === 'sustained' || type === 'recovered') {
+    if (type === 'sustained' || type === 'recovered') {
       recorded.told.push({ line: line(type, startedMs, observedMs, notify), elapsedMs });
-    }
+    } else if (type === 'dataMissing') {
+      recorded.told.push({ line: line(type, reason), elapsedMs });
+    } else if (EDGES.has(type)) recorded.told.push({ line: line(type), elapsedMs });
   }
   return all;
 }
