@@ -344,12 +344,18 @@ function isClockBackwards(
 function beginAgain(lane: Lane, touch: (instance: Instance) => void): void {
   refresh(lane, touch);
   for (const instance of lane.instances) {
+    const incident = openIncident(instance);
     interrupt(instance.current);
+    // What fired before has no place in the new time: whatever is observed comes after it.
+    if (incident) {
+      incident.firedMs = Number.NEGATIVE_INFINITY;
+      instance.current.firedMs = Number.NEGATIVE_INFINITY;
+    }
+    if (instance.told) instance.told.incidents = incident ? [incident] : [];
     copyTimeline(instance.current, instance.settled);
     instance.window = undefined;
-    for (const incident of instance.told?.incidents ?? []) {
-      incident.firedMs = Number.NEGATIVE_INFINITY;
-    }
+    // The rule was in force before the clock went back.
+    instance.sinceMs = Number.NEGATIVE_INFINITY;
   }
   lane.rows.length = 0;
   lane.values.length = 0;

@@ -124,7 +124,7 @@ t.test('case 19: an incident recovers by a VM that it holds, heard since it fire
 t.test('case 19: VMs of an outage that are retired recover nothing', async (t) => {
   const world = await watching(t);
   const retire = (names: readonly string[]) =>
-    retireVms(world.host, { project: PROJECT, by: { kind: 'user', name: 'ada' }, vms: names });
+    retireVms(world.host, { project: PROJECT, by: { kind: 'human', name: 'ada' }, vms: names });
   await world.hear(3, { [PROJECT]: vms(1, 8) });
   await world.hear(14, { [PROJECT]: vms(1, 2) });
   const held = { vm: '', state: 'FIRING', since: 360, datacenter: 'DC-1', heldVmCount: 6 };

@@ -197,6 +197,29 @@ t.test('case 9: a sample from the future is refused; a clock going back is order
   t.equal(back.state.counters.clockBackwards, 1, 'flagged once');
   t.equal(back.state.counters.late, 0);
 
+  const firing = new EvaluationWorld([cpuRule({ sustainedMs: 0 })]);
+  t.same(firing.rows([{ at: 7200, cpu: HIGH, sequence: 1 }]), ['fired at 7200 since 7200']);
+  t.same(firing.rows([{ at: 3600, cpu: HIGH, sequence: 2 }], 7230), []);
+  t.same(firing.rows([{ at: 3630, cpu: LOW, sequence: 3 }], 7260), ['recovered at 3630'], 'once');
+
+  const over = new EvaluationWorld([cpuRule({ sustainedMs: 0 })]);
+  over.rows([{ at: 7200, cpu: HIGH, sequence: 1 }]);
+  over.rows([{ at: 7230, cpu: LOW, sequence: 2 }]);
+  t.same(
+    over.rows([HIGH, LOW].map((cpu, i) => ({ at: 3640 + i, cpu, sequence: 4 + i }))),
+    ['fired at 3640 since 3640 unnotified', 'recovered at 3641'],
+    'nothing is taken for what was told of a later time',
+  );
+
+  const saved = new EvaluationWorld([cpuRule({ rule: 'older' })]);
+  saved.rows([{ at: 7200, cpu: LOW, sequence: 1 }]);
+  saved.marker(7210, { upserts: [cpuRule({ sustainedMs: 0, vms: ['vm-1'] })] });
+  t.same(
+    saved.rows([{ at: 3600, cpu: HIGH, sequence: 2 }], 3600),
+    ['fired at 3600 since 3600'],
+    'a rule saved before is not blind until the clock is where it was',
+  );
+
   const rebooted = new EvaluationWorld([cpuRule({ sustainedMs: 0 })]);
   rebooted.cpu(LOW, [3600]);
   const early = [10, 40].map((at) => ({ at, cpu: HIGH, boot: 'boot-2' }));
