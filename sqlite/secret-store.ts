@@ -34,6 +34,8 @@ export interface SecretStore {
   get(id: string, purpose: string): Uint8Array | undefined;
   /** When it returns no file has the value any more, bar who reads the file just then. Harmless when there is none. */
   delete(id: string, purpose: string): void;
+  /** Of what is sealed for the purpose. */
+  ids(purpose: string): string[];
   readonly bodies: BodyStore;
   readonly excerpts: ExcerptStore;
   readonly lastUsed: LastUsedStore;
@@ -145,7 +147,7 @@ export function openSecretStore(options: SecretStoreOptions): SecretStore {
   }
 }
 
-type Values = Pick<SecretStore, 'put' | 'get' | 'delete'>;
+type Values = Pick<SecretStore, 'put' | 'get' | 'delete' | 'ids'>;
 
 function checkKey(values: Values, path: string): void {
   try {
@@ -171,7 +173,9 @@ function sealedValues(database: SqliteDatabase, seal: Seal, log: LogEmptier): Va
   const remove = database.prepare<[string, string]>(
     'DELETE FROM sealed WHERE id = ? AND purpose = ?',
   );
+  const ids = database.prepare<[string], string>('SELECT id FROM sealed WHERE purpose = ?').pluck();
   return {
+    ids: (purpose) => ids.all(purpose),
     put: (id, purpose, value) => void put.run(id, purpose, seal.close(id, purpose, value)),
     get: (id, purpose) => {
       const row = get.get(id, purpose);

@@ -7,7 +7,8 @@ import { forgetOverlapped } from '../actors/alerting/destination-acts.ts';
 import { createDestinations, type DestinationsDeps } from '../actors/alerting/destinations.ts';
 import type { Destinations } from '../actors/alerting/destinations-port.ts';
 import { createRecipientLinks } from '../actors/alerting/recipient-links.ts';
-import type { SealedValues } from '../actors/alerting/sealed-values.ts';
+import { forgetOrphans } from '../actors/alerting/sealed-orphans.ts';
+import type { ListedValues } from '../actors/alerting/sealed-values.ts';
 import type { Host } from '../actors/host-port.ts';
 import type { Clock } from '../streams/clock.ts';
 import type { Random } from '../streams/random.ts';
@@ -29,7 +30,7 @@ export interface DestinationParts {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly guard: AddressGuard;
-  readonly sealed: SealedValues;
+  readonly sealed: ListedValues;
   readonly deriveKey: (purpose: string) => Uint8Array;
   /** Origin for clients, asked while the server listens. */
   readonly origin: () => string;
@@ -37,6 +38,7 @@ export interface DestinationParts {
   readonly mail: MailQueue | undefined;
 }
 
+/** Also forgets what no destination refers to: the host has caught up by now. */
 export function openDestinations(parts: DestinationParts): {
   readonly destinations: Destinations;
   /** Adds the pages behind the links of mails. */
@@ -61,6 +63,8 @@ export function openDestinations(parts: DestinationParts): {
     faults.inc();
     ports.log.error({ err: error, part: 'destinations' }, 'An old secret could not be forgotten');
   });
+  const count = forgetOrphans(ports);
+  if (count > 0) ports.log.info({ count, part: 'destinations' }, 'Orphaned secrets were forgotten');
   const codes = createUnsubscribeCodes(deriveKey(UNSUBSCRIBE_PURPOSE));
   const links = createRecipientLinks({ host, tokens });
   return {

@@ -8,6 +8,10 @@ export interface SealedValues {
   delete(id: string): void;
 }
 
+export interface ListedValues extends SealedValues {
+  ids(): readonly string[];
+}
+
 /**
  * Where a destination's URL lies in the sealed store: under an id of its own, so that another URL
  * is sealed before the commit that names it; rows of version 1 sealed it under the destination's.

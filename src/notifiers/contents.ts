@@ -3,7 +3,11 @@
  * and secrets unsealed when an attempt opens, so that a rotation counts from the next attempt on.
  */
 import { createHash } from 'node:crypto';
-import { type SealedValues, urlIdOf } from '../../actors/alerting/sealed-values.ts';
+import {
+  type ListedValues,
+  type SealedValues,
+  urlIdOf,
+} from '../../actors/alerting/sealed-values.ts';
 import type { DeliveryContents } from '../../actors/delivery/deliverer.ts';
 import type { ProjectView } from '../../actors/host-port.ts';
 import type { Target } from '../../actors/notifier-port.ts';
@@ -104,7 +108,9 @@ function unsealed({ sealed }: ContentsDeps, id: string): string {
 }
 
 /** Sealed text under one purpose, as alerting keeps it. */
-export function sealedText(store: Pick<SecretStore, 'put' | 'get' | 'delete'>): SealedValues {
+export function sealedText(
+  store: Pick<SecretStore, 'put' | 'get' | 'delete' | 'ids'>,
+): ListedValues {
   const purpose = 'destination';
   return {
     put: (id, value) => store.put(id, purpose, Buffer.from(value, 'utf8')),
@@ -113,5 +119,6 @@ export function sealedText(store: Pick<SecretStore, 'put' | 'get' | 'delete'>): 
       return value && Buffer.from(value).toString('utf8');
     },
     delete: (id) => store.delete(id, purpose),
+    ids: () => store.ids(purpose),
   };
 }

@@ -7,7 +7,9 @@ import { join } from 'node:path';
 import t from 'tap';
 import { forgetOverlapped } from '../../actors/alerting/destination-acts.ts';
 import { raiseNotice } from '../../actors/alerting/notices.ts';
+import { forgetOrphans } from '../../actors/alerting/sealed-orphans.ts';
 import type { DestinationContext } from '../../machines/destination.ts';
+import { ulid } from '../../streams/random.ts';
 import {
   type AlertingWorld,
   by,
@@ -185,6 +187,36 @@ t.test('a rotation: at most two secrets live, each told once, old ones forgotten
     },
   );
   t.same(valuesIn(world), [url, fourth].sort());
+});
+
+t.test('what a crash left sealed is forgotten at the next start, and nothing else', async (t) => {
+  const world = await openAlertingWorld(t);
+  const sealed = {
+    put: (key: string, value: string) => void world.sealed.set(key, value),
+    get: (key: string) => world.sealed.get(key),
+    delete: (key: string) => void world.sealed.delete(key),
+    ids: () => [...world.sealed.keys()],
+  };
+  const sweep = () => forgetOrphans({ host: world.host, clock: world.clock, sealed });
+  const idOf = (kind: string) => `${kind}_${ulid(world.clock.now(), world.random)}`;
+  const orphans = [idOf('url'), idOf('whs'), `${idOf('dst')}/url`];
+  for (const id of orphans) world.sealed.set(id, 'left');
+  world.sealed.set('of another form', 'kept');
+  world.clock.jump(2 * HOUR_MS);
+  t.equal(sweep(), 0, 'without any destination the log may be lost');
+  t.equal(world.sealed.size, 4);
+  const { id, url, secret } = await withHook(world);
+  await world.destinations.rotateSecret({ ...caller(), id, overlapMs: HOUR_MS });
+  await world.destinations.pause({ ...caller(), id, reason: 'Moving' });
+  world.clock.jump(HOUR_MS - 60_000);
+  const young = idOf('url');
+  world.sealed.set(young, 'under way');
+  world.clock.jump(HOUR_MS - 60_000);
+  t.equal(sweep(), 3);
+  for (const orphan of orphans) t.notOk(world.sealed.has(orphan));
+  t.ok(world.sealed.has(young) && world.sealed.has('of another form'));
+  t.ok(valuesIn(world).includes(url) && valuesIn(world).includes(secret), 'both secrets sign');
+  t.equal(world.sealed.size, 5);
 });
 
 t.test('a chat has no secret of its own, is usable at once, and signs nothing', async (t) => {

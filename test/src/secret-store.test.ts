@@ -55,6 +55,7 @@ t.test(
     store.put('sec_1', 'url', bytes('https://hooks/T/secret'));
     store.put('sec_1', 'webhook', bytes('whsec_two'));
     store.put('sec_2', 'webhook', bytes(''));
+    t.same(store.ids('webhook'), ['sec_1', 'sec_2']);
     store.close();
     const again = open(path);
     t.teardown(() => again.close());

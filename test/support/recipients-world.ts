@@ -42,6 +42,7 @@ export async function startRecipientsWorld(t: Test) {
           put: (id, value) => void sealed.set(id, value),
           get: (id) => sealed.get(id),
           delete: (id) => void sealed.delete(id),
+          ids: () => [...sealed.keys()],
         },
       });
       made.destinations = opened.destinations;
