@@ -87,7 +87,7 @@ export async function rotateSecret(
 
 /**
  * Forgets the previous secret of each rotation when its overlap has ended. One that ends while
- * nobody listens stays sealed, and is used by nothing. Returns its undo.
+ * nobody listens is forgotten at the next start (`forgetOrphans`). Returns its undo.
  *
  * @param onFault told when it cannot be forgotten
  */

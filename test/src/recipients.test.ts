@@ -210,7 +210,7 @@ t.test(
 );
 
 t.test(
-  'one click unsubscribes, from mail programs and from the page; a new mail leads back',
+  'one click unsubscribes, from mail programs and from the page; nobody is asked again after it',
   async (t) => {
     const world = await startRecipientsWorld(t);
     for (const email of [ADA, BOB]) await world.member(email);
