@@ -27,5 +27,5 @@ export function createNotifier(channels: Channels): Notifier {
 
 function withoutChannel({ target }: AttemptRequest): AttemptOutcome {
   const error = `This service is not set up to send to ${target.kind}`;
-  return { kind: 'failed', unknown: false, error };
+  return { kind: 'failed', unknown: false, ours: true, error };
 }

@@ -4,7 +4,7 @@
  * private network. Receivers are real servers on the loopback, allowed by name.
  */
 import { createServer, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 import t from 'tap';
 import type { AttemptOutcome, Channel } from '../../actors/notifier-port.ts';
@@ -53,6 +53,7 @@ t.test('what docs/webhooks.md tells receivers to run verifies the published vect
   t.equal(verify({ now: timestampUnix + 301 }), undefined, 'too old');
   t.equal(verify({ raw: Buffer.from('{}') }), undefined, 'another body');
   t.equal(verify({ key: formatSecret(new Uint8Array(32)) }), undefined, 'another secret');
+  t.equal(verifyWebhook(body, {}, secret, timestampUnix), undefined, 'no signature');
 });
 
 t.test(
@@ -220,8 +221,8 @@ t.test('a name that resolves to one private address among public ones is not cal
     called = true;
   });
   const outcome = await sender.attempt(request(`https://hooks.example:${port(server)}/`));
-  const error = 'hooks.example resolves to an address that is not public: fix the URL';
-  t.match(outcome, { kind: 'refused', error }, 'its tenant does not learn the address');
+  const error = 'The host name is at an address that is not public: fix the URL';
+  t.same(outcome, { kind: 'failed', unknown: false, error }, 'nobody learns the address');
   t.match(logged, [/hooks\.example is at 127\.0\.0\.1/], 'the log does');
   t.equal(called, false);
   await sender.close();
@@ -241,17 +242,107 @@ t.test(
     const resolve: Resolve = (_host, done) => done(null, [{ address: '127.0.0.1', family: 4 }]);
     const sender = openSender({ guard, clock: systemClock, resolve });
     const outcome = await sender.attempt(request(`http://hooks.example:${port(server)}/`));
-    t.match(outcome, { kind: 'refused', error: /not public: fix the URL/ });
+    t.match(outcome, { kind: 'failed', error: /not public: fix the URL/ });
     t.equal(bytes, 0);
     await sender.close();
   },
 );
 
-t.test('what the outside words is cut: an error goes into a commit', async (t) => {
-  const resolve: Resolve = (_host, done) => done(new Error('x'.repeat(275_000)), []);
-  const sender = strictSender(resolve);
-  const outcome = await sender.attempt(request('https://hooks.example/'));
-  t.match(outcome, { kind: 'failed', error: /^x{299}…$/ });
+t.test('an error tells what is wrong, whose fault it is, and not where', async (t) => {
+  const fault = (code: string, syscall?: string) =>
+    Object.assign(new Error(`${syscall} ${code} hooks.example 10.1.2.3:443`), { code, syscall });
+  const cases: readonly (readonly [Error, object])[] = [
+    [fault('ENOTFOUND', 'queryA'), { unknown: false, error: 'The host name has no address' }],
+    [fault('ENODATA', 'queryA'), { unknown: false, error: 'The host name has no address' }],
+    [
+      fault('ESERVFAIL', 'queryA'),
+      { unknown: false, error: 'The name servers of the host name fail' },
+    ],
+    ...[
+      fault('EAI_AGAIN', 'getaddrinfo'),
+      fault('ETIMEOUT', 'queryA'),
+      fault('ECONNREFUSED', 'queryA'),
+    ].map(
+      (error) =>
+        [error, { unknown: false, ours: true, error: /^The name server of this service/ }] as const,
+    ),
+    [fault('ECONNREFUSED', 'connect'), { unknown: false, error: 'Connection refused' }],
+    [fault('EHOSTUNREACH', 'connect'), { unknown: false, error: 'The host cannot be reached' }],
+    [
+      fault('ERR_SSL_NO_CIPHER'),
+      { unknown: false, error: 'TLS: no connection came about (ERR_SSL_NO_CIPHER)' },
+    ],
+    [
+      fault('ECONNRESET', 'read'),
+      { unknown: true, error: 'The connection ended before an answer' },
+    ],
+    [fault('EWHATEVER'), { unknown: true, error: 'The request failed (EWHATEVER)' }],
+    [fault('hooks.example'), { unknown: true, error: 'The request failed' }],
+    [new Error('x'.repeat(275_000)), { unknown: true, error: 'The request failed' }],
+  ];
+  for (const [error, told] of cases) {
+    const sender = strictSender((_host, done) => done(error, []));
+    const outcome = await sender.attempt(request('https://hooks.example/'));
+    t.match(outcome, { kind: 'failed', ...told });
+    t.equal('ours' in outcome, 'ours' in told, 'and ours alone is told as ours');
+    await sender.close();
+  }
+});
+
+t.test('a URL that is not allowed any more is tried again: it can be mended', async (t) => {
+  const sender = strictSender((_host, done) => done(null, []));
+  const outcome = await sender.attempt(request('https://10.0.0.1/'));
+  const error = "The URL's host is not a public address: fix the URL";
+  t.same(outcome, { kind: 'failed', unknown: false, error });
+  await sender.close();
+});
+
+t.test('a row of interim answers without an end is given up, a few are not', async (t) => {
+  const answering = async (interim: number) => {
+    let sent = 0;
+    const server = createTcpServer((socket) => {
+      socket.on('error', () => {});
+      socket.once('data', () => {
+        const pour = (): void => {
+          if (socket.destroyed) return;
+          if (sent >= interim) {
+            socket.end('HTTP/1.1 204 No Content\r\n\r\n');
+            return;
+          }
+          socket.write('HTTP/1.1 103 Early Hints\r\n\r\n');
+          sent++;
+          setImmediate(pour);
+        };
+        pour();
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    t.teardown(() => server.close());
+    const sender = lenientSender();
+    const { port } = server.address() as AddressInfo;
+    const outcome = await sender.attempt(request(`http://127.0.0.1:${port}/`, 2_000));
+    await sender.close();
+    return outcome;
+  };
+  t.match(await answering(3), { kind: 'accepted', httpStatus: 204 });
+  const given = { kind: 'failed', unknown: true, error: 'It answers without an end (1xx)' };
+  t.match(await answering(Number.POSITIVE_INFINITY), given);
+});
+
+t.test('a connection is kept as long as we like, not as long as the receiver does', async (t) => {
+  const server = await listen(t, (_request, response) => response.writeHead(204).end());
+  // Told to clients in each answer: `keep-alive: timeout=600`.
+  server.keepAliveTimeout = 600_000;
+  const closed = new Promise<string>((resolve) =>
+    server.on('connection', (socket) => socket.on('close', () => resolve('closed'))),
+  );
+  const guard = new AddressGuard({ hosts: ['127.0.0.1'], http: true });
+  const sender = openSender({ guard, clock: systemClock, keepAliveMs: 50 });
+  t.match(await sender.attempt(request(`http://127.0.0.1:${port(server)}/`)), { kind: 'accepted' });
+  const late = new Promise<string>((resolve) =>
+    systemClock.wakeAfter(10_000, () => resolve('open')),
+  );
+  t.equal(await Promise.race([closed, late]), 'closed');
   await sender.close();
 });
 
@@ -262,11 +353,12 @@ t.test(
     const url = `http://127.0.0.1:${port(server)}/`;
     await new Promise((resolve) => server.close(resolve));
     const sender = lenientSender();
-    t.match(await sender.attempt(request(url)), { kind: 'failed', unknown: false });
+    const error = 'Connection refused';
+    t.same(await sender.attempt(request(url)), { kind: 'failed', unknown: false, error });
     const late = { ...request(url), deadlineElapsedMs: systemClock.elapsed() - 1 };
     t.match(await sender.attempt(late), {
       kind: 'failed',
-      unknown: false,
+      ...{ unknown: false, ours: true },
       error: /before it was sent/,
     });
     await sender.close();

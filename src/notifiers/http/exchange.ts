@@ -6,15 +6,15 @@
 import type { Agent, Dispatcher } from 'undici';
 import type { AttemptOutcome } from '../../../actors/notifier-port.ts';
 import type { Clock } from '../../../streams/clock.ts';
-import { cutText } from '../cut.ts';
-import { excerptOf, type Redactions, redact } from './excerpt.ts';
-import { createGuardedAgent, type GuardedAgentDeps, RefusedAddress } from './guarded-agent.ts';
+import { excerptOf, type Redactions } from './excerpt.ts';
+import { GivenUp, outcomeOfFault } from './faults.ts';
+import { createGuardedAgent, type GuardedAgentDeps } from './guarded-agent.ts';
 import { requestTarget } from './request-target.ts';
 import { parseRetryAfter } from './retry-after.ts';
 
 const ANSWER_BYTES_READ_MAX = 16 * 1024;
-/** Code points of an error that are kept: it goes into a commit. */
-const ERROR_LENGTH_MAX = 300;
+/** Interim answers (1xx) before the one that counts: some servers send a few, an endless row none. */
+const INTERIM_ANSWERS_MAX = 16;
 
 export interface Post extends Redactions {
   readonly url: string;
@@ -56,23 +56,29 @@ export function createHttpExchange(deps: HttpExchangeDeps): HttpExchange {
   };
 }
 
+const NO_ANSWER = 'No answer within the time of an attempt';
+
 async function post(
   { guard, clock }: HttpExchangeDeps,
   agent: Agent,
   request: Post,
 ): Promise<Exchanged> {
   const refusal = guard.refuseUrl(request.url);
-  if (refusal) return unanswered(refused(refusal));
+  if (refusal) {
+    const error = `${refusal}: fix the URL`;
+    return unanswered({ kind: 'failed', unknown: false, error });
+  }
   const remainingMs = request.deadlineElapsedMs - clock.elapsed();
   if (remainingMs <= 0) {
-    return unanswered(failed('The attempt was over before it was sent', { unknown: false }));
+    const error = 'The attempt was over before it was sent';
+    return unanswered({ kind: 'failed', unknown: false, ours: true, error });
   }
-  const deadline = new AbortController();
-  const cancel = clock.wakeAfter(remainingMs, () => deadline.abort());
+  const end = new AbortController();
+  const cancel = clock.wakeAfter(remainingMs, () => end.abort(new GivenUp(NO_ANSWER)));
   try {
-    return await exchange(agent, request, deadline.signal, clock.now());
+    return await exchange(agent, request, end, clock.now());
   } catch (error) {
-    return unanswered(outcomeOfError(error, request, deadline.signal.aborted));
+    return unanswered(outcomeOfFault(end.signal.aborted ? end.signal.reason : error));
   } finally {
     cancel();
   }
@@ -81,9 +87,11 @@ async function post(
 async function exchange(
   agent: Agent,
   request: Post,
-  signal: AbortSignal,
+  end: AbortController,
   nowMs: number,
 ): Promise<Answer> {
+  const { signal } = end;
+  let interim = 0;
   const { statusCode, headers, body } = await agent.request({
     origin: new URL(request.url).origin,
     path: requestTarget(request.url),
@@ -95,6 +103,10 @@ async function exchange(
     },
     body: Buffer.from(request.body),
     signal,
+    onInfo: () => {
+      if (++interim > INTERIM_ANSWERS_MAX)
+        end.abort(new GivenUp('It answers without an end (1xx)'));
+    },
     headersTimeout: 0,
     bodyTimeout: 0,
   } satisfies Dispatcher.RequestOptions);
@@ -134,54 +146,6 @@ function single(value: string | string[] | undefined): string | undefined {
   return Array.isArray(value) ? value[0] : value;
 }
 
-/** Before the connection stood nothing can have been accepted; after that nobody knows. */
-const NOT_SENT: ReadonlySet<unknown> = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'ENODATA',
-  'ESERVFAIL',
-  'EREFUSED',
-  'ETIMEOUT',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'EPROTO',
-  'UND_ERR_CONNECT_TIMEOUT',
-]);
-
-function outcomeOfError(error: unknown, request: Post, timedOut: boolean): AttemptOutcome {
-  if (error instanceof RefusedAddress) return refused(error.message);
-  if (timedOut) return failed('No answer within the time of an attempt', { unknown: true });
-  const { code, message } = error as NodeJS.ErrnoException;
-  const told = redact(message || String(code), request);
-  if (isCertificateError(code)) {
-    return failed(`TLS: ${told}; fix the URL or the certificate`, { unknown: false });
-  }
-  return failed(told, { unknown: !NOT_SENT.has(code) && !isTlsError(code) });
-}
-
-function isCertificateError(code: string | undefined): boolean {
-  return code !== undefined && /^(ERR_TLS_CERT|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_)/.test(code);
-}
-
-/** The handshake failed: no byte of the request was sent. */
-function isTlsError(code: string | undefined): boolean {
-  return code !== undefined && /^(ERR_SSL_|ERR_TLS_)/.test(code);
-}
-
 function unanswered(outcome: AttemptOutcome): Exchanged {
   return { kind: 'unanswered', outcome };
-}
-
-function refused(error: string): AttemptOutcome {
-  return { kind: 'refused', error: cutError(error), pauseDestination: false };
-}
-
-function failed(error: string, { unknown }: { unknown: boolean }): AttemptOutcome {
-  return { kind: 'failed', unknown, error: cutError(error) };
-}
-
-/** The outside words some errors (a certificate lists its names). */
-function cutError(error: string): string {
-  return cutText(error, ERROR_LENGTH_MAX);
 }

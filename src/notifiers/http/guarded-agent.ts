@@ -21,22 +21,26 @@ export interface GuardedAgentDeps {
   readonly onRefusedAddress?: (sentence: string) => void;
   /** Extra trusted certificates (PEM), for receivers with a private authority. */
   readonly ca?: string;
+  /** How long a connection without a request is kept, ms; a receiver's wish for longer is not heard. */
+  readonly keepAliveMs?: number;
 }
 
-/** An address that must not be called: the owner has to mend the URL, trying again cannot help. */
+/** An address that must not be called: tried again, for the URL or the name can be mended. */
 export class RefusedAddress extends Error {
-  constructor(host: string) {
-    super(`${host} resolves to an address that is not public: fix the URL`);
+  constructor() {
+    super('The host name is at an address that is not public: fix the URL');
   }
 }
 
 export function createGuardedAgent(deps: GuardedAgentDeps): Agent {
+  const { keepAliveMs = KEEP_ALIVE_MS } = deps;
   return new Agent({
     connect: guardedConnector(deps),
     // As many connections to one origin as there are attempts, which the deliverer bounds: a limit
     // here would let one tenant's hanging endpoint delay another's on the same host.
     pipelining: 1,
-    keepAliveTimeout: KEEP_ALIVE_MS,
+    keepAliveTimeout: keepAliveMs,
+    keepAliveMaxTimeout: keepAliveMs,
     maxHeaderSize: HEADER_BYTES_MAX,
   });
 }
@@ -47,9 +51,9 @@ function guardedConnector({
   onRefusedAddress,
   ca,
 }: GuardedAgentDeps): buildConnector.connector {
-  const refusedAddress = (sentence: string, host: string): RefusedAddress => {
+  const refusedAddress = (sentence: string): RefusedAddress => {
     onRefusedAddress?.(sentence);
-    return new RefusedAddress(host);
+    return new RefusedAddress();
   };
   const lookup: LookupFunction = (host, options, done) => {
     resolve(host, (error, addresses) => {
@@ -57,7 +61,7 @@ function guardedConnector({
       const refusal = addresses
         .map(({ address }) => guard.refuseAddress(address, host))
         .find((sentence) => sentence !== undefined);
-      if (refusal) return done(refusedAddress(refusal, host), '', 0);
+      if (refusal) return done(refusedAddress(refusal), '', 0);
       const first = addresses[0];
       if (!first) return done(noAddress(host), '', 0);
       if (options.all) done(null, [...addresses]);
@@ -75,7 +79,7 @@ function guardedConnector({
       const refusal = guard.refuseAddress(socket.remoteAddress ?? 'unknown', options.hostname);
       if (!refusal) return done(null, socket);
       socket.destroy();
-      done(refusedAddress(refusal, options.hostname), null);
+      done(refusedAddress(refusal), null);
     });
   };
 }

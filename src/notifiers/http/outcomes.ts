@@ -10,7 +10,7 @@ export function accepted({ httpStatus, excerpt }: Answer): AttemptOutcome {
 }
 
 /** Trying again can help. */
-export function failed(answer: Answer, error: string): AttemptOutcome {
+export function failed(answer: Answer, error: string): Extract<AttemptOutcome, { kind: 'failed' }> {
   const { httpStatus, excerpt, retryAfterMs } = answer;
   return {
     ...{ kind: 'failed', unknown: false, httpStatus, error },
