@@ -238,6 +238,11 @@ function startService(t: Test) {
   });
   const guard = new AddressGuard({ hosts: ['127.0.0.1'], http: true });
   const exchange = createHttpExchange({ guard, clock: systemClock });
+  const senders = {
+    slack: createChatSender('slack', { exchange, guard }),
+    teams: createChatSender('teams', { exchange, guard }),
+    discord: createChatSender('discord', { exchange, guard }),
+  };
   t.teardown(async () => {
     await exchange.close();
     server.close();
@@ -258,7 +263,7 @@ function startService(t: Test) {
           got.length = 0;
           answers.splice(0, answers.length, ...script);
           const url = `http://127.0.0.1:${port}${path}`;
-          return createChatSender(kind, { exchange, guard }).attempt({
+          return senders[kind].attempt({
             ...{ deliveryId: 'dlv_1', attemptId: 'att_1', incident: 'inc_1', timestampUnix: 0 },
             body: encodeChatBody(DIALECTS[kind].render(messageNamed('web-1'))),
             ...{ event: 'incident.firing', target: { kind, url } },
@@ -317,6 +322,12 @@ t.test('each answer of each service leads where its service means it to', async 
       { status: 429, text: '<html>', headers: { 'retry-after': '5' } },
       { ...retry, retryAfterMs: 5_000 },
     ],
+    [
+      'discord',
+      { status: 429, text: '{"retry_after":64,"global":true}' },
+      { ...retry, slows: true, retryAfterMs: 64_000, rests: 'kind' },
+    ],
+    ['discord', { status: 429, text: 'null' }, { ...retry, slows: true }],
     ['discord', { status: 400, text: '{"code":50006}' }, final],
     ['discord', { status: 401 }, pauses],
     ['discord', { status: 403 }, pauses],
@@ -334,7 +345,7 @@ t.test('each answer of each service leads where its service means it to', async 
 });
 
 t.test(
-  'a message refused for its size is sent once more, shorter, and then given up',
+  'a message refused for its size is shorter in the next attempt, and then given up',
   async (t) => {
     const { got, send } = await startService(t);
     const tooLarge = {
@@ -344,22 +355,24 @@ t.test(
     };
     for (const kind of ['slack', 'teams', 'discord'] as const) {
       const { full, short } = DIALECTS[kind].render(messageNamed('web-1'));
-      t.match(
-        await send(kind, [tooLarge[kind], { status: kind === 'teams' ? 202 : 200, text: 'ok' }]),
-        { kind: 'accepted' },
-      );
-      t.same(
-        got.map(({ body }) => body),
-        [full, short],
-        kind,
-      );
-      t.match(await send(kind, [tooLarge[kind], tooLarge[kind]]), {
-        kind: 'refused',
-        pauseDestination: false,
-        error: /size/,
-      });
-      t.equal(got.length, 2, 'no third form');
-      t.match(await send(kind, [tooLarge[kind], { status: 503 }]), { kind: 'failed' });
+      const ok = { status: kind === 'teams' ? 202 : 200, text: 'ok' };
+      const refusedFull = {
+        kind: 'failed',
+        unknown: false,
+        error: /size: a short form is sent next/,
+      };
+      const sent: (string | undefined)[] = [];
+      const attempt = async (answer: Scripted, outcome: object) => {
+        t.match(await send(kind, [answer]), outcome, kind);
+        t.equal(got.length, 1, 'one message for each attempt: a service grants one a second');
+        sent.push(got[0]?.body);
+      };
+      await attempt(tooLarge[kind], refusedFull);
+      await attempt({ status: 503 }, { kind: 'failed' });
+      await attempt(ok, { kind: 'accepted' });
+      t.same(sent, [full, short, short], kind);
+      await attempt(tooLarge[kind], refusedFull);
+      await attempt(tooLarge[kind], { kind: 'refused', pauseDestination: false, error: /size/ });
     }
   },
 );

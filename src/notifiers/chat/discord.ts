@@ -93,22 +93,22 @@ export function judgeDiscord(answer: Answer): Judgement {
     return judgement.tooLarge;
   }
   const judged = judgeCommon('Discord', answer, { pausing: [401, 403, 404, 410] });
-  const retryAfterMs = httpStatus === 429 ? retryAfterOf(text) : undefined;
-  return judged.kind === 'failed' && retryAfterMs !== undefined
-    ? { ...judged, retryAfterMs }
-    : judged;
+  return judged.kind === 'failed' && httpStatus === 429 ? { ...judged, ...limitOf(text) } : judged;
 }
 
-/** `{"retry_after": 0.65}`: seconds, with a fraction. */
-function retryAfterOf(text: string): number | undefined {
+/** `{"retry_after": 0.65, "global": true}`: seconds, with a fraction; `global`: of all our requests. */
+function limitOf(text: string): { retryAfterMs?: number; rests?: 'kind' } {
+  let answer: unknown;
   try {
-    const answer: unknown = JSON.parse(text);
-    if (typeof answer !== 'object' || answer === null || !('retry_after' in answer))
-      return undefined;
-    const seconds = answer.retry_after;
-    return typeof seconds === 'number' && seconds >= 0 ? Math.ceil(seconds * 1000) : undefined;
+    answer = JSON.parse(text);
   } catch {
     // An edge in front of Discord answers in HTML: its header is what counts then.
-    return undefined;
+    return {};
   }
+  const { retry_after: seconds, global } = Object(answer) as Record<string, unknown>;
+  const isWait = typeof seconds === 'number' && seconds >= 0;
+  return {
+    ...(isWait && { retryAfterMs: Math.ceil(seconds * 1000) }),
+    ...(global === true && { rests: 'kind' }),
+  };
 }

@@ -1,6 +1,7 @@
 /**
  * Sends one attempt to a chat service. The service's host is checked again, the full form is sent,
- * and where it is refused for its size the short one, once, within the same attempt.
+ * and where it is refused for its size the short one in the next attempt: both at once would be two
+ * messages within the time that a service grants for one.
  */
 import type { AttemptOutcome, AttemptRequest } from '../../../actors/notifier-port.ts';
 import type { AddressGuard } from '../http/address-guard.ts';
@@ -34,6 +35,9 @@ export interface ChatSenderDeps {
   readonly guard: Pick<AddressGuard, 'refuseUrl' | 'isExempt'>;
 }
 
+/** Deliveries to be sent in short at most: an older one is sent in full again, and refused again. */
+const SHORTENED_MAX = 1_000;
+
 const HEADERS = { 'user-agent': 'svc-chat/1' };
 
 type ChatRequest = AttemptRequest & { readonly target: { readonly url: string } };
@@ -44,23 +48,34 @@ export function createChatSender(
   { exchange, guard }: ChatSenderDeps,
 ): { attempt(request: ChatRequest): Promise<AttemptOutcome>; close(): Promise<void> } {
   const { judge, url: urlOf = (text) => text } = DIALECTS[kind];
+  /** Soft state: by delivery, those whose full form was refused for its size, oldest first. */
+  const shortened = new Set<string>();
   return {
-    async attempt({ target, body, deadlineElapsedMs }) {
+    async attempt({ target, body, deadlineElapsedMs, deliveryId }) {
       const refusal = refuseChatUrl(kind, target.url, guard);
-      if (refusal) return { kind: 'refused', error: refusal, pauseDestination: false };
+      if (refusal) return { kind: 'failed', unknown: false, error: `${refusal}: fix the URL` };
       const url = urlOf(target.url);
-      const forms = decodeChatBody(body);
-      const send = (form: string) =>
-        exchange.post({ url, headers: HEADERS, body: Buffer.from(form), deadlineElapsedMs });
-      const answer = await send(forms.full);
+      const { full, short } = decodeChatBody(body);
+      const isShort = shortened.has(deliveryId);
+      const form = Buffer.from(isShort ? short : full);
+      const answer = await exchange.post({ url, headers: HEADERS, body: form, deadlineElapsedMs });
       if (answer.kind === 'unanswered') return answer.outcome;
       const judged = judge(answer);
-      if (judged.kind !== 'tooLarge') return outcomeOf(answer, judged);
-      const second = await send(forms.short);
-      return second.kind === 'unanswered' ? second.outcome : outcomeOf(second, judge(second));
+      if (judged.kind === 'tooLarge' && !isShort) {
+        remember(shortened, deliveryId);
+        return failed(answer, 'It refuses the message for its size: a short form is sent next');
+      }
+      if (judged.kind !== 'failed') shortened.delete(deliveryId);
+      return outcomeOf(answer, judged);
     },
     close: () => Promise.resolve(),
   };
+}
+
+function remember(shortened: Set<string>, deliveryId: string): void {
+  shortened.add(deliveryId);
+  const [oldest] = shortened;
+  if (shortened.size > SHORTENED_MAX && oldest !== undefined) shortened.delete(oldest);
 }
 
 function outcomeOf(answer: Answer, judged: Judgement): AttemptOutcome {
@@ -76,10 +91,10 @@ function outcomeOf(answer: Answer, judged: Judgement): AttemptOutcome {
     case 'failed': {
       const waits = [answer.retryAfterMs, judged.retryAfterMs].filter((ms) => ms !== undefined);
       const retryAfterMs = waits.length === 0 ? undefined : Math.max(...waits);
-      return failed(
-        { ...answer, ...(retryAfterMs !== undefined && { retryAfterMs }) },
-        judged.error,
-      );
+      return {
+        ...failed({ ...answer, ...(retryAfterMs !== undefined && { retryAfterMs }) }, judged.error),
+        ...(judged.rests && { rests: judged.rests }),
+      };
     }
   }
 }
