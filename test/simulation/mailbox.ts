@@ -14,12 +14,17 @@ export class Mailbox implements VerificationMails {
   /** Tokens that were mailed, oldest first. */
   readonly tokens: string[] = [];
 
+  room(): number {
+    return Infinity;
+  }
+
   take(): number {
     return 0;
   }
 
-  send({ token }: VerificationMail): void {
+  send({ token }: VerificationMail): boolean {
     this.tokens.push(token);
+    return true;
   }
 }
 
