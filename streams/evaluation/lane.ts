@@ -350,7 +350,7 @@ function beginAgain(lane: Lane, touch: (instance: Instance) => void): void {
     if (incident) {
       incident.firedMs = Number.NEGATIVE_INFINITY;
       instance.current.firedMs = Number.NEGATIVE_INFINITY;
-    }
+    } else instance.current.firing = false;
     if (instance.told) instance.told.incidents = incident ? [incident] : [];
     copyTimeline(instance.current, instance.settled);
     instance.window = undefined;

@@ -7,13 +7,13 @@
  *     an open told incident, good observations after its firing        -> recovered
  *     a told incident, not firing then according to the timeline       -> corrected
  *
- * A firing is told once its run reaches into the freshness horizon (now minus the gap tolerance).
+ * A firing is told once what breaches reaches into the freshness horizon (now minus the tolerance).
  * One that is over before is recorded without notification (evaluation.md 6); one that is neither
  * fresh nor over waits for the observation that decides which of the two it is.
  */
 import type { MissingReason } from '../../machines/incident.ts';
 import { isAgeLane } from './age.ts';
-import { isGood } from './condition.ts';
+import { isBreach, isGood } from './condition.ts';
 import { type Edge, GAP_TOLERANCE_MS, LATENESS_MS, type ObservedValue } from './entry.ts';
 import {
   concludeEntry,
@@ -27,6 +27,7 @@ import {
   type ToldIncident,
 } from './instance.ts';
 import { settledThrough } from './lane.ts';
+import { BREACH } from './timeline.ts';
 
 /** A stretch of firing in the timeline; `endMs` Infinity while it lasts. */
 interface Span {
@@ -154,8 +155,8 @@ function isHeard({ lane, rule, current }: Instance, nowMs: number): boolean {
 function tellSpan(instance: Instance, span: Span, telling: Telling, edges: Edge[]): void {
   const open = openIncident(instance);
   if (span.end === undefined) {
-    const isPresent = isAgeLane(instance.lane) || isFresh(instance, telling.nowMs);
-    if (!open && isPresent) edges.push(...firing(instance, span, telling));
+    const present = open ? undefined : presentOf(instance, span, telling.nowMs);
+    if (present) edges.push(...firing(instance, present, telling));
     return;
   }
   const incidents = instance.told?.incidents ?? [];
@@ -172,10 +173,24 @@ function tellSpan(instance: Instance, span: Span, telling: Telling, edges: Edge[
   }
 }
 
+/** What to tell of a firing that lasts; undefined: nothing, as of now. */
+function presentOf(instance: Instance, span: Span, nowMs: number): Span | undefined {
+  if (isAgeLane(instance.lane)) return span;
+  if (!isBreachFresh(instance, nowMs)) return undefined;
+  const last = instance.told?.incidents.at(-1);
+  if (!last || span.firedMs > last.recoveredMs) return span;
+  // Late observations broke a recovery that was told. It stands: what breaches since is an incident.
+  const { phase, startMs, lastMs } = instance.current;
+  const { sustainedMs } = instance.rule.rule;
+  if (phase !== BREACH || lastMs - startMs < sustainedMs) return undefined;
+  const run = observedIn(instance, { fromMs: startMs, toMs: lastMs });
+  const decided = run.find(({ observedMs }) => observedMs - startMs >= sustainedMs);
+  return { ...span, firedMs: decided?.observedMs ?? lastMs, startedMs: startMs, fired: undefined };
+}
+
 function firing(instance: Instance, span: Span, { nowMs }: Telling): Edge[] {
   const told = remember(instance, span);
   const { firedMs, startedMs, fired } = span;
-  // No event: a recovery told too early turns out not to have been. What is still known is shown.
   const range = { fromMs: startedMs, toMs: instance.lane.newestValueMs };
   const window = fired?.window ?? observedIn(instance, range);
   const known = { told, window, value: fired?.value, firedMs, startedMs };
@@ -288,6 +303,17 @@ function isFresh({ lane }: Instance, nowMs: number): boolean {
   return lane.newestValueMs >= nowMs - GAP_TOLERANCE_MS;
 }
 
+/** Did it breach lately? A run that ended before, in samples that are good, is not the present. */
+function isBreachFresh({ lane, rule }: Instance, nowMs: number): boolean {
+  for (let i = lane.rows.length - 1; i >= 0; i--) {
+    const observedMs = lane.rows[i]?.row.observedMs ?? 0;
+    if (observedMs < nowMs - GAP_TOLERANCE_MS) return false;
+    const value = lane.values[i] ?? Number.NaN;
+    if (!Number.isNaN(value) && isBreach(rule.rule, value)) return true;
+  }
+  return false;
+}
+
 /** Of one entry only the final transition notifies: a recovery before a told firing does not. */
 function silenceSuperseded(edges: Edge[]): void {
   const last = edges.findLastIndex((edge) => edge.kind === 'fired' && edge.notify);
@@ -311,7 +337,11 @@ function forget(instance: Instance): void {
   const { told } = instance;
   if (!told) return;
   const settledMs = settledThrough(instance.lane);
-  told.incidents = told.incidents.filter(({ recoveredMs }) => recoveredMs > settledMs);
+  const last = told.incidents.at(-1);
+  // While the timeline fires on, its last one says up to where that has been told.
+  const isKept = (incident: ToldIncident): boolean =>
+    incident.recoveredMs > settledMs || (incident === last && instance.current.firing);
+  told.incidents = told.incidents.filter(isKept);
   const nothingLeft = told.incidents.length === 0 && told.lastAtMs < settledMs;
   if (nothingLeft && !instance.current.firing) instance.told = undefined;
 }

@@ -4,7 +4,7 @@
  * when it is observed unless the test says otherwise.
  */
 import t from 'tap';
-import { cpuRule, EvaluationWorld, seconds } from '../support/evaluation-world.ts';
+import { cpuRule, EvaluationWorld, START_MS, seconds } from '../support/evaluation-world.ts';
 
 /** A line of a transition that another one of the same batch supersedes. */
 function unnotified(line: string): string {
@@ -135,6 +135,37 @@ t.test('case 6: a late breach that completes a run notifies only if the run is f
   over.rows(backlog, 1000);
   const end = over.rows([{ at: 990, cpu: LOW }], 1000);
   t.same(end, ['fired at 300 since 0 unnotified', 'recovered at 990']);
+
+  const good = new EvaluationWorld([cpuRule({ recoveryMs: 300_000 })]);
+  good.cpu(HIGH, [...seconds(0, 180), 330]);
+  good.cpu(LOW, seconds(360, 450));
+  const late = seconds(210, 300).map((at) => ({ at, cpu: HIGH }));
+  t.same(good.rows(late, 451), [], 'people see it good: it is nothing of the present');
+  t.same(
+    good.cpu(LOW, seconds(480, 660)),
+    ['fired at 300 since 0 unnotified', 'recovered at 660'],
+    'it is recorded once it is over',
+  );
+  t.end();
+});
+
+t.test('a late breach that breaks a recovery told already begins nothing by itself', (t) => {
+  const world = new EvaluationWorld([cpuRule({ sustainedMs: 30_000, recoveryMs: 90_000 })]);
+  t.same(world.cpu(HIGH, [0, 30]), ['fired at 30 since 0']);
+  t.same(world.cpu(LOW, seconds(60, 150)), ['recovered at 150']);
+  t.same(world.rows([{ at: 100, cpu: HIGH }], 151), [], 'the recovery stands');
+  t.same(world.cpu(HIGH, [180]), [], 'what breaches since has to last');
+  t.same(world.cpu(HIGH, [210]), ['fired at 210 since 180'], 'and is an incident of its own');
+  const { window } = world.edges.at(-1) as { window?: unknown };
+  const values = [180, 210].map((at) => ({ observedMs: START_MS + at * 1000, value: HIGH }));
+  t.same(window, values, 'by the samples that decided it');
+  t.same(world.cpu(LOW, seconds(240, 330)), ['recovered at 330']);
+
+  const later = new EvaluationWorld([cpuRule({ sustainedMs: 30_000, recoveryMs: 90_000 })]);
+  later.cpu(HIGH, [0, 30]);
+  later.cpu(LOW, seconds(60, 150));
+  later.rows([{ at: 100, cpu: HIGH }], 151);
+  t.same(later.cpu(HIGH, [600, 630]), ['fired at 630 since 600'], 'however long it is silent');
   t.end();
 });
 
