@@ -246,9 +246,10 @@ t.test('a target whose channel is not set up fails, and is tried again', async (
     ...{ body: new Uint8Array(), deadlineElapsedMs: 10_000 },
     target: { kind: 'email', address: 'ada@example.com', unsubscribeUrl: '' },
   } satisfies AttemptRequest;
-  t.match(await notifier.attempt(request), { kind: 'failed', unknown: false, error: /not set up/ });
+  const ours = { kind: 'failed', unknown: false, ours: true, error: /not set up/ };
+  t.match(await notifier.attempt(request), ours);
   const foreign = { ...request, target: { kind: 'slack' as const, url: 'https://evil.example/' } };
-  t.match(await notifier.attempt(foreign), { kind: 'refused', error: /Slack URL/ });
+  t.match(await notifier.attempt(foreign), { kind: 'failed', error: /Slack URL.*fix the URL/ });
   await notifier.close();
 });
 
