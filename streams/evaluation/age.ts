@@ -116,5 +116,5 @@ function passTo(instance: Instance, timeline: Timeline, observedMs: number): boo
 }
 
 function observationOf(row: LaneRow) {
-  return { observedMs: row.observedMs, isStopped: powerOf(row) === 'STOPPED' };
+  return { observedMs: row.observedMs, told: powerOf(row) };
 }

@@ -5,7 +5,7 @@
  */
 
 import type { MissingReason } from '../../machines/incident.ts';
-import type { Power } from '../metrics/derive.ts';
+import { type Power, powerAfter, type ToldPower } from '../metrics/derive.ts';
 import type { VmRef } from '../samples/batch.ts';
 import { GAP_TOLERANCE_MS, type Outage, TOGETHER_MS } from './entry.ts';
 
@@ -46,7 +46,8 @@ export function factsOf(facts: FactsByVm, vm: string): VmFacts {
  * Notes an observation. One that does not tell the power leaves what is known of it, until the
  * hypervisor has been silent for longer than the tolerance.
  */
-export function noteObserved(facts: VmFacts, observedMs: number, power: Power): void {
+export function noteObserved(facts: VmFacts, observedMs: number, told: ToldPower): void {
+  const power = powerAfter(facts.power === 'DOWN', told);
   if (observedMs > facts.newestMs) facts.newestMs = observedMs;
   const isOld = observedMs - facts.toldMs > GAP_TOLERANCE_MS;
   if (observedMs < facts.toldMs || (power === 'UNTOLD' && !isOld)) return;
@@ -59,7 +60,7 @@ export function noteObserved(facts: VmFacts, observedMs: number, power: Power): 
  * Does a row observed then say nothing of a running VM? Its state comes from the hypervisor: rows
  * of others, and readings repeated while it is off, are not its present (evaluation.md 24).
  */
-export function isAway(facts: VmFacts, observedMs: number, power: Power): boolean {
+export function isAway(facts: VmFacts, observedMs: number, power: ToldPower): boolean {
   if (power !== 'UNTOLD') return power !== 'RUNNING';
   const toldForMs = observedMs - facts.toldMs;
   return facts.power === 'STOPPED' && toldForMs > 0 && toldForMs <= GAP_TOLERANCE_MS;

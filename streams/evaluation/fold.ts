@@ -9,7 +9,7 @@
  *     rules  instances of replaced rules go; new ones catch up over `past`
  */
 import type { Derivation } from '../metrics/catalogue.ts';
-import { isObserved, type Power, powerOf, tellsState } from '../metrics/derive.ts';
+import { isObserved, powerOf, type ToldPower, tellsState } from '../metrics/derive.ts';
 import type { SampleBatch } from '../samples/batch.ts';
 import { conclude } from './conclude.ts';
 import { type Edge, FUTURE_MS, type LogEntry } from './entry.ts';
@@ -201,12 +201,12 @@ function foldRow(context: RowContext, i: number): void {
 }
 
 /** Of a VM that does not run, its state is evaluated, and that somebody tells it. */
-function isEvaluatedAway(derivation: Derivation, power: Power): boolean {
+function isEvaluatedAway(derivation: Derivation, power: ToldPower): boolean {
   if (derivation.from === 'age') return power !== 'UNTOLD';
   return tellsState(derivation);
 }
 
-function powerIn({ state, stateReason, strings }: SampleBatch, i: number): Power {
+function powerIn({ state, stateReason, strings }: SampleBatch, i: number): ToldPower {
   return powerOf({ state: state[i] ?? 0, stateReason: strings[stateReason[i] ?? 0] ?? '' });
 }
 

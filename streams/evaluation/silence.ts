@@ -7,6 +7,7 @@
  * Ticks and later observations find that moment passed; when they come does not move it. While its
  * owner keeps the VM stopped nothing is expected of it, and for a while after it runs again.
  */
+import { powerAfter, type ToldPower } from '../metrics/derive.ts';
 import { isGood } from './condition.ts';
 import { type EvaluationRule, GAP_TOLERANCE_MS } from './entry.ts';
 import { GOOD, STOPPED, type Timeline } from './timeline.ts';
@@ -44,12 +45,14 @@ export function elapse(
 export function arrive(
   timeline: Timeline,
   rule: EvaluationRule,
-  { observedMs, isStopped }: { readonly observedMs: number; readonly isStopped: boolean },
+  { observedMs, told }: { readonly observedMs: number; readonly told: ToldPower },
   tracksGood: boolean,
 ): boolean {
   const silentMs = observedMs - timeline.lastMs;
   timeline.lastMs = observedMs;
-  if (isStopped) {
+  const power = powerAfter(timeline.isDown, told);
+  if (power !== 'UNTOLD') timeline.isDown = power === 'DOWN';
+  if (power === 'STOPPED') {
     timeline.phase = STOPPED;
     return false;
   }

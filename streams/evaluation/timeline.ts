@@ -30,6 +30,8 @@ export interface Timeline {
   startedMs: number;
   /** Of telemetry alone: silence is no breach before it, Unix ms. */
   graceMs: number;
+  /** Of telemetry alone: it went down without its owner's doing, and has not run since. */
+  isDown: boolean;
 }
 
 /** What a step brought about. RECOVERABLE: good samples span enough to end a firing. */
@@ -47,6 +49,7 @@ export function emptyTimeline(): Timeline {
     firedMs: 0,
     startedMs: 0,
     graceMs: 0,
+    isDown: false,
   };
 }
 
@@ -58,6 +61,7 @@ export function copyTimeline(from: Timeline, to: Timeline): void {
   to.firedMs = from.firedMs;
   to.startedMs = from.startedMs;
   to.graceMs = from.graceMs;
+  to.isDown = from.isDown;
 }
 
 /**

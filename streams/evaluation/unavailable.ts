@@ -10,6 +10,7 @@
  * had the time to come again after nobody had listened (evaluation.md 19).
  */
 import { AGE_METRIC } from '../metrics/catalogue.ts';
+import type { Power } from '../metrics/derive.ts';
 import { VM_STATES } from '../samples/batch.ts';
 import { firedByAge, followFromBase, passDecided } from './age.ts';
 import { conclude } from './conclude.ts';
@@ -88,11 +89,26 @@ function plant(project: WatchedProject, vm: string): void {
 
 function placeLast(lane: Lane, known: FactsByVm): void {
   const { newestMs: observedMs, power } = factsOf(known, lane.vm);
-  const state = VM_STATES.indexOf(power === 'STOPPED' ? 'STOPPED' : 'UNKNOWN');
-  const row = { observedMs, sequence: 0, boot: '', vcpus: Number.NaN, state, values: [] };
+  const row = {
+    observedMs,
+    sequence: 0,
+    boot: '',
+    vcpus: Number.NaN,
+    values: [],
+    ...stateOf(power),
+  };
   const input = { row, input: { labels: '', slots: [], keys: [] } };
   // Nothing can come of one observation but that time passes from it on.
   place(lane, { input, receivedMs: observedMs }, () => {});
+}
+
+/** A row's words for a power that is known. */
+function stateOf(power: Power): { readonly state: number; readonly stateReason: string } {
+  const [name, stateReason] =
+    power === 'STOPPED'
+      ? (['STOPPED', 'shutdown'] as const)
+      : ([power === 'DOWN' ? 'CRASHED' : 'UNKNOWN', ''] as const);
+  return { state: VM_STATES.indexOf(name), stateReason };
 }
 
 /** Edges of all telemetry rules at a tick. */

@@ -10,7 +10,7 @@
 import { splitSeriesKey } from '../evaluation/entry.ts';
 import { type SeriesKey, VM_STATES } from '../samples/batch.ts';
 import type { Derivation } from './catalogue.ts';
-import { rateOver, read, utilizationOver } from './intervals.ts';
+import { isResized, rateOver, read, utilizationOver } from './intervals.ts';
 
 /** One row of a VM, as far as a derivation looks. NaN = not observed. */
 export interface ObservedRow {
@@ -111,7 +111,8 @@ export function deviceInputsOf(
 /** Does the row carry a reading of the metric? Only such rows are observations of it. */
 export function isObserved(derivation: Derivation, { row, input }: InputRow): boolean {
   if (derivation.from === 'age') return true;
-  if (tellsState(derivation) && row.state !== UNKNOWN) return true;
+  if (derivation.from === 'unexpectedStop') return !Number.isNaN(unexpectedStop(row));
+  if (derivation.from === 'running' && row.state !== UNKNOWN) return true;
   for (const slot of input.slots) if (Number.isFinite(read(row, slot))) return true;
   return false;
 }
@@ -170,7 +171,9 @@ function weigh(
       rateOver(before, after, out);
       break;
     case 'utilization':
-      if (Number.isFinite(first)) reading(first, out);
+      // Also one that the source has worked out: part of it is of the capacity before.
+      if (isResized(before, after)) out.capacityChanged = true;
+      else if (Number.isFinite(first)) reading(first, out);
       else utilizationOver(before, after, out);
       break;
     case 'memoryUsed':
@@ -199,25 +202,57 @@ export function tellsState({ from }: Derivation): boolean {
 /** The hypervisor's word: STOPPED by its owner (or paused), DOWN otherwise, or UNTOLD. */
 export type Power = 'RUNNING' | 'STOPPED' | 'DOWN' | 'UNTOLD';
 
-/** What the row says of the VM's power. A stop is the owner's unless its reason says otherwise. */
-export function powerOf(row: Pick<ObservedRow, 'state' | 'stateReason'>): Power {
+/** OFF: it does not run, and no reason is told: still DOWN if it was before, else STOPPED. */
+export type ToldPower = Power | 'OFF';
+
+/** What the row alone says of the VM's power. */
+export function powerOf(row: Pick<ObservedRow, 'state' | 'stateReason'>): ToldPower {
   if (row.state === RUNNING) return 'RUNNING';
   if (row.state === UNKNOWN) return 'UNTOLD';
-  return isUndeclared(row) ? 'DOWN' : 'STOPPED';
+  if (isUndeclared(row)) return 'DOWN';
+  return isReasonTold(row) ? 'STOPPED' : 'OFF';
 }
 
-/** Reasons of a stop that nobody asked the guest for. Any other one declares the stop. */
-const UNDECLARED: ReadonlySet<string> = new Set(['crashed', 'failed', 'destroyed']);
+/** The power after a row that says `told`, of a VM that was DOWN before it or not. */
+export function powerAfter(wasDown: boolean, told: ToldPower): Power {
+  if (told !== 'OFF') return told;
+  return wasDown ? 'DOWN' : 'STOPPED';
+}
 
-/** 1 where the VM is down and nobody declared it, NaN where its state was not told. */
+/**
+ * Reasons of a stop that nobody asked the guest for; those of a pause are the hypervisor's own, for
+ * a disk that fails, a guest that hangs, a migration that broke. Any other one declares the stop.
+ */
+const UNDECLARED: ReadonlySet<string> = new Set([
+  'crashed',
+  'failed',
+  'destroyed',
+  'ioerror',
+  'watchdog',
+  'postcopy_failed',
+  'api_error',
+]);
+
+/**
+ * Words that tell no reason. A daemon that was started anew knows why nothing is off, also of what
+ * had crashed: neither a stop that was declared nor one that was not.
+ */
+const NO_REASON: ReadonlySet<string> = new Set(['', 'unknown', 'daemon', 'from_snapshot']);
+
+/** 1 where the VM is down and nobody declared it, NaN where its state or the reason was not told. */
 function unexpectedStop(row: ObservedRow): number {
-  const power = powerOf(row);
-  if (power === 'UNTOLD') return Number.NaN;
-  return power === 'DOWN' ? 1 : 0;
+  if (row.state === UNKNOWN) return Number.NaN;
+  if (row.state === RUNNING) return 0;
+  if (isUndeclared(row)) return 1;
+  return isReasonTold(row) ? 0 : Number.NaN;
 }
 
 function isUndeclared({ state, stateReason = '' }: Pick<ObservedRow, 'state' | 'stateReason'>) {
   return state === CRASHED || UNDECLARED.has(stateReason);
+}
+
+function isReasonTold({ stateReason = '' }: Pick<ObservedRow, 'stateReason'>): boolean {
+  return !NO_REASON.has(stateReason);
 }
 
 function oneInput(slots: number[], keys: SeriesKey[]): MetricInput[] {

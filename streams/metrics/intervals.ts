@@ -64,15 +64,19 @@ function readPaired(
   return read(before.row, at < 0 ? -1 : (before.input.slots[at] ?? -1));
 }
 
-/** Cpu-seconds over interval x vCPUs observed then; an interval with a resize in it has none. */
+/** Do the vCPUs told with the two rows differ, with no gap between them? */
+export function isResized(before: InputRow | undefined, after: InputRow): boolean {
+  if (!before || intervalSeconds(before, after) === 0) return false;
+  const difference = after.row.vcpus - before.row.vcpus;
+  return Number.isFinite(difference) && difference !== 0;
+}
+
+/** Cpu-seconds over interval x vCPUs observed then; NaN where they were not told both times. */
 export function utilizationOver(before: InputRow | undefined, after: InputRow, out: Derived): void {
   const seconds = intervalSeconds(before, after);
   if (!before || seconds === 0) return;
   const { vcpus } = after.row;
-  if (vcpus !== before.row.vcpus) {
-    out.capacityChanged = Number.isFinite(vcpus) && Number.isFinite(before.row.vcpus);
-    return;
-  }
+  if (vcpus !== before.row.vcpus) return;
   const boot = { before: before.row.boot, after: after.row.boot };
   const used = counterIncrease(
     read(before.row, before.input.slots[1] ?? -1),

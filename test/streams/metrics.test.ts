@@ -174,15 +174,26 @@ t.test('a stop is unexpected where nobody declared it: crashed, failed, destroye
     { at: 360, state: 'PAUSED', reason: 'crashed' },
     { at: 420, reason: 'destroyed' },
     { at: 480, state: 'STOPPED', reason: '' },
+    ...['unknown', 'daemon', 'from_snapshot', 'shutdown'].map((reason, i) => {
+      return { at: 540 + 60 * i, state: 'STOPPED' as const, reason };
+    }),
+    ...['ioerror', 'watchdog', 'postcopy_failed', 'api_error', '', 'suspended'].map((reason, i) => {
+      return { at: 780 + 60 * i, state: 'PAUSED' as const, reason };
+    }),
   ];
-  t.same(points(query('unexpected_stop', rows, { endMs: 480_000 })), [
+  t.same(points(query('unexpected_stop', rows, { endMs: 1080_000 })), [
     [60, 0],
     [120, 1],
     [180, 0],
     [240, 1],
     [300, 0],
     [360, 1],
-    [480, 0],
+    [720, 0],
+    [780, 1],
+    [840, 1],
+    [900, 1],
+    [960, 1],
+    [1080, 0],
   ]);
   const [half] = points(query('unexpected_stop', rows, { stepMs: 120_000, startMs: 120_000 }));
   t.same(half, [120, 0.5], 'a coarser step holds the share of its observations');
@@ -229,13 +240,22 @@ t.test('a utilization that the source worked out weighs its interval and its vCP
   const rows: Row[] = [
     { at: 30, vcpus: 1, [ready]: 80 },
     { at: 60, vcpus: 1, [ready]: 80 },
+    { at: 90, vcpus: 4, [ready]: 20.1 },
     { at: 120, vcpus: 4, [ready]: 20.1 },
   ];
   const range = { startMs: 120_000, endMs: 120_000, stepMs: 120_000 };
   const [point] = points(query('cpu_utilization_pct', rows, range));
-  t.equal(point?.[1], (80 * 60 + 20.1 * 240) / 300);
-  const [, second] = points(query('cpu_utilization_pct', rows));
-  t.same(second, [120, 20.1], 'one reading is told as it was read');
+  t.equal(point?.[1], (80 * 60 + 20.1 * 120) / 180);
+  const { series, flags } = query('cpu_utilization_pct', rows, { stepMs: 30_000 });
+  t.same(
+    series[0]?.points.map(({ timeMs, value }) => [timeMs / 1000, value]),
+    [
+      [60, 80],
+      [120, 20.1],
+    ],
+    'one reading is told as it was read; where the vCPUs changed there is none',
+  );
+  t.same(flags, ['CAPACITY_CHANGED']);
   t.end();
 });
 
