@@ -49,8 +49,6 @@ export type AttemptOutcome =
       readonly retryAfterMs?: number;
       /** It asks for less (429, 502, 503, 504): its lane goes back to one at a time at once. */
       readonly slows?: boolean;
-      /** Who is to rest for `retryAfterMs` where it slows: all of its kind (a limit of our address), or it. */
-      readonly rests?: 'destination' | 'kind';
       /**
        * The fault is of this service (its mail server refuses its login, its resolver is dead, what
        * it keeps cannot be read): tried again, and said of neither the destination nor its lane.

@@ -32,7 +32,10 @@ export interface SecretStore {
   put(id: string, purpose: string, value: Uint8Array): void;
   /** The value; undefined when there is none. Throws `SealBroken` when it does not open. */
   get(id: string, purpose: string): Uint8Array | undefined;
-  /** When it returns no file has the value any more, bar who reads the file just then. Harmless when there is none. */
+  /**
+   * When it returns no file has the value any more; up to 10 s later where somebody else reads the
+   * file just then. Harmless when there is none.
+   */
   delete(id: string, purpose: string): void;
   /** Of what is sealed for the purpose. */
   ids(purpose: string): string[];

@@ -324,8 +324,8 @@ t.test('each answer of each service leads where its service means it to', async 
     ],
     [
       'discord',
-      { status: 429, text: '{"retry_after":64,"global":true}' },
-      { ...retry, slows: true, retryAfterMs: 64_000, rests: 'kind' },
+      { status: 429, text: '{"retry_after":64}' },
+      { ...retry, slows: true, retryAfterMs: 64_000 },
     ],
     ['discord', { status: 429, text: 'null' }, { ...retry, slows: true }],
     ['discord', { status: 400, text: '{"code":50006}' }, final],

@@ -96,8 +96,8 @@ export function judgeDiscord(answer: Answer): Judgement {
   return judged.kind === 'failed' && httpStatus === 429 ? { ...judged, ...limitOf(text) } : judged;
 }
 
-/** `{"retry_after": 0.65, "global": true}`: seconds, with a fraction; `global`: of all our requests. */
-function limitOf(text: string): { retryAfterMs?: number; rests?: 'kind' } {
+/** `{"retry_after": 0.65}`: seconds, with a fraction. */
+function limitOf(text: string): { retryAfterMs?: number } {
   let answer: unknown;
   try {
     answer = JSON.parse(text);
@@ -105,10 +105,7 @@ function limitOf(text: string): { retryAfterMs?: number; rests?: 'kind' } {
     // An edge in front of Discord answers in HTML: its header is what counts then.
     return {};
   }
-  const { retry_after: seconds, global } = Object(answer) as Record<string, unknown>;
+  const { retry_after: seconds } = Object(answer) as Record<string, unknown>;
   const isWait = typeof seconds === 'number' && seconds >= 0;
-  return {
-    ...(isWait && { retryAfterMs: Math.ceil(seconds * 1000) }),
-    ...(global === true && { rests: 'kind' }),
-  };
+  return isWait ? { retryAfterMs: Math.ceil(seconds * 1000) } : {};
 }

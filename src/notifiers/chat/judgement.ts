@@ -5,15 +5,11 @@ export type Judgement =
   | { readonly kind: 'accepted' }
   /** The full form is too large for the service: the short one may pass. */
   | { readonly kind: 'tooLarge' }
-  /**
-   * `retryAfterMs`: as the body tells it; the header counts as well. `rests`: the limit is of all
-   * that we send to the service, or of this URL.
-   */
+  /** `retryAfterMs`: as the body tells it; the header counts as well. */
   | {
       readonly kind: 'failed';
       readonly error: string;
       readonly retryAfterMs?: number;
-      readonly rests?: 'destination' | 'kind';
     }
   | { readonly kind: 'refused'; readonly error: string; readonly pauses: boolean };
 

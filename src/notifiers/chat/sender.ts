@@ -91,10 +91,10 @@ function outcomeOf(answer: Answer, judged: Judgement): AttemptOutcome {
     case 'failed': {
       const waits = [answer.retryAfterMs, judged.retryAfterMs].filter((ms) => ms !== undefined);
       const retryAfterMs = waits.length === 0 ? undefined : Math.max(...waits);
-      return {
-        ...failed({ ...answer, ...(retryAfterMs !== undefined && { retryAfterMs }) }, judged.error),
-        ...(judged.rests && { rests: judged.rests }),
-      };
+      return failed(
+        { ...answer, ...(retryAfterMs !== undefined && { retryAfterMs }) },
+        judged.error,
+      );
     }
   }
 }
