@@ -60,12 +60,13 @@ function ruleOf(project: string, requested: AlertRuleSpec): EvaluationRule {
   return rule;
 }
 
-/** A misspelt VM would be one that never fires. */
+/** A misspelt VM would be one that never fires, and so is one that was retired. */
 function checkVms(host: Pick<Host, 'view'>, project: string, names: readonly string[]): void {
   const view = host.view(project);
   const prefix = nameOf(project, 'vms', '');
   for (const name of names) {
-    if (name.startsWith(prefix) && view.record('vm', name.slice(prefix.length))) continue;
+    const vm = name.startsWith(prefix) ? view.record('vm', name.slice(prefix.length)) : undefined;
+    if (vm && vm.body.retiredMs === undefined) continue;
     throw invalid('spec.vmNames', `There is no VM ${name.slice(0, 200)} in the project`);
   }
 }

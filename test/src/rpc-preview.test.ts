@@ -5,6 +5,7 @@
 import Database from 'better-sqlite3';
 import t from 'tap';
 import { samplesSpec } from '../../actors/sample-log.ts';
+import { retireVms } from '../../actors/vm-retirement.ts';
 import { START_MS } from '../support/credential-world.ts';
 import {
   type RpcWorld,
@@ -319,4 +320,36 @@ t.test('Previews are queries: 10 seconds each, and as many at once', async (t) =
   t.equal(timedOut.length, 8);
   t.match(timedOut[0], { status: 504, body: { message: /longer than 10 seconds/ } });
   t.ok(signals.every((signal) => signal.aborted));
+});
+
+t.test('A preview looks at a VM for as long as it was there', async (t) => {
+  const world = await startRpcWorld(t);
+  const silence = { metricId: 'telemetry_age_seconds', threshold: 300, sustainedSeconds: 0 };
+  const by = { kind: 'service', name: 'test' } as const;
+  const retire = () => retireVms(world.host, { project: 'demo', by, vms: ['vm-1'] });
+  await world.write(rows(1800, 0, () => 95));
+  await world.write(rows(1800, 0, () => 95, 'vm-2'));
+  await retire();
+  const retiredMs = world.clock.now();
+  await world.clock.advance(1_200_000);
+  const ofVm = async (change: object) => {
+    const { body } = await preview(world, change);
+    return body.wouldHaveFired.filter((one: { vmName: string }) => one.vmName === VM);
+  };
+  t.same(await ofVm(silence), [], 'its silence since is nobody’s alert');
+  const end = String(Math.floor(retiredMs / 1000));
+  t.match(await ofVm({}), [{ startUnix: ago(1800), endUnix: end }], 'its alerts end with it');
+  const named = await preview(world, { allVms: false, vmNames: [VM] });
+  t.equal(named.status, 400, 'refused as a save is');
+
+  await world.write([
+    { vm: 'vm-1', observedUnixMs: world.clock.now(), state: 'RUNNING', vcpus: 2, values: [] },
+  ]);
+  t.same(await ofVm(silence), [], 'come back, it was not silent before');
+  t.same(await ofVm({}), [], 'what was observed of the VM before is not its own');
+  await world.clock.advance(30_000);
+  await retire();
+  await world.clock.advance(3_600_000);
+  const { body } = await preview(world, silence);
+  t.equal(body.expectedSamples, '120', 'of vm-2 alone: the other was retired before the window');
 });

@@ -53,6 +53,10 @@ export interface PreviewedVm {
   readonly id: string;
   /** When its first row came, Unix ms. */
   readonly registeredMs: number;
+  /** When it was retired, Unix ms: it is no more. */
+  readonly retiredMs?: number;
+  /** When it was last retired, Unix ms; what was observed until then is of the VM before. */
+  readonly generationMs?: number;
 }
 
 /**
@@ -67,12 +71,15 @@ export function previewAlert(
   isCancelled: () => boolean,
 ): AlertPreview {
   const chosen = call.rule.vms && new Set(call.rule.vms);
-  const vms = known.filter(({ id }) => chosen === undefined || chosen.has(id));
+  const vms = known.filter(
+    ({ id, retiredMs = Number.POSITIVE_INFINITY }) =>
+      retiredMs > call.fromMs && (chosen === undefined || chosen.has(id)),
+  );
   checkSize(vms.length, call);
   const sum = new Sum(vms.length);
   for (const vm of vms) {
     if (isCancelled()) throw new ReadCancelled();
-    sum.add(vm.id, previewOne(history, call, vm, isCancelled));
+    sum.add(vm.id, previewOne(history, lifeOf(call, vm), vm, isCancelled));
   }
   return sum.answer();
 }
@@ -86,6 +93,16 @@ function checkSize(vms: number, { fromMs, toMs }: AlertPreviewCall): void {
   throw new Refusal('TOO_MANY_POINTS', message, { points: String(samples), limit });
 }
 
+/** As far as the VM was there: nothing from before it came back, nothing from after it went. */
+function lifeOf(
+  call: AlertPreviewCall,
+  { retiredMs, generationMs }: PreviewedVm,
+): AlertPreviewCall {
+  if (retiredMs !== undefined) return { ...call, toMs: Math.min(call.toMs, retiredMs) };
+  const bornMs = (generationMs ?? Number.NEGATIVE_INFINITY) + 1;
+  return { ...call, retainedFromMs: Math.max(call.retainedFromMs, bornMs) };
+}
+
 type Part = { readonly expectedSamples: number } & (
   | VmPreview
   | { readonly failure: string; readonly firings?: never }
@@ -94,7 +111,7 @@ type Part = { readonly expectedSamples: number } & (
 function previewOne(
   history: PreviewedHistory,
   call: AlertPreviewCall,
-  { id: vm, registeredMs }: PreviewedVm,
+  { id: vm, registeredMs, retiredMs }: PreviewedVm,
   isCancelled: () => boolean,
 ): Part {
   const { rule, fromMs, toMs } = call;
@@ -122,7 +139,12 @@ function previewOne(
   const preview = previewVm({ rule, vm, columns, fromMs, toMs, checkpoint });
   // Rows that had been buffered are older than the VM's registration.
   const knownMs = Math.min(registeredMs, columns.timesMs[0] ?? registeredMs);
-  return { ...preview, expectedSamples: expectedSince(knownMs) };
+  // With the VM end its alerts.
+  const firings =
+    toMs === retiredMs
+      ? preview.firings.map((one) => ({ endedMs: toMs, ...one }))
+      : preview.firings;
+  return { ...preview, firings, expectedSamples: expectedSince(knownMs) };
 }
 
 function readFromMs(

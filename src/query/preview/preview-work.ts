@@ -1,4 +1,5 @@
 /** What a query thread does for `PreviewAlertRule`; the VMs' records are read there too. */
+import type { VmBody } from '../../../actors/vm-registry.ts';
 import { Refusal, type RefusalReason } from '../../../streams/refusal.ts';
 import type { ThreadWork } from '../thread/thread-work.ts';
 import { type AlertPreview, type AlertPreviewCall, previewAlert } from './alert-preview.ts';
@@ -17,7 +18,12 @@ export const previewWork: ThreadWork = ({ history, records }) => ({
   alertPreview: (call: AlertPreviewCall, isCancelled) => {
     // Records of this kind are written by the registry alone.
     const known = records.read(call.rule.project, 'vm').map(({ id, body }) => {
-      return { id, registeredMs: Number(body.registeredMs) };
+      const { registeredMs, retiredMs, generationMs } = body as unknown as VmBody;
+      return {
+        ...{ id, registeredMs },
+        ...(retiredMs !== undefined && { retiredMs }),
+        ...(generationMs !== undefined && { generationMs }),
+      };
     });
     return { result: replyOf(() => previewAlert(history, { ...call, known }, isCancelled)) };
   },
