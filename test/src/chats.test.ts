@@ -131,7 +131,8 @@ t.test('Teams: whatever names hold, its limits hold and nothing of a name is mar
       const [attachment, second] = body.attachments as { content: { version: string; body: [] } }[];
       insist(second === undefined && attachment?.content.version === '1.2', 'one card of 1.2');
       for (const text of textsOf((attachment?.content.body ?? []).map(namesIn))) {
-        const unescaped = text.replaceAll(/\\[\\`*_~{}[\]()#<>&|!:@.+-]/g, '');
+        // A letter in its place: what follows an escaped character does not begin the text.
+        const unescaped = text.replaceAll(/\\[\\`*_~{}[\]()#<>&|!:@.+-]/g, 'x');
         insist(!/[\\`*_~{}[\]()#<>&|!:@]|^(?:[-+]|\d+\.)/.test(unescaped), `unescaped: ${text}`);
       }
     }),
