@@ -113,6 +113,7 @@ type ListIncidentsRequest struct {
 
 	RuleName string `json:"ruleName,omitempty"`
 
+	// Also data centers' incidents that hold the VM (the 1,000 that are kept of each).
 	VMName string `json:"vmName,omitempty"`
 
 	// Fired in this range, Unix seconds; 0 = open.

@@ -3,7 +3,7 @@ import type { DescMessage, MessageShape } from '@bufbuild/protobuf';
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import type { IncidentBody } from '../../actors/alerting/incident.ts';
 import { createIncidentActs, type IncidentAct } from '../../actors/alerting/incident-acts.ts';
-import type { Host, StoredRecord } from '../../actors/host-port.ts';
+import type { Host, ProjectView, StoredRecord } from '../../actors/host-port.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import type { AlertService } from '../gen/svc/monitoring/v1/alert_pb.ts';
 import {
@@ -120,7 +120,8 @@ function listIncidents(host: Host, request: ListIncidentsRequest, context: Handl
   const page = collect('incidents', request, (options) =>
     mapPage(view.records('incident', { ...options, descending: true }), (record) => {
       const incident = incidentOf(record);
-      return wanted(incident) ? incident : undefined;
+      const isOf = isOfVm(view, record, request.vmName);
+      return isOf && wanted(incident) ? incident : undefined;
     }),
   );
   return { incidents: page.items, nextPageToken: page.token };
@@ -140,9 +141,16 @@ function incidentFilter(
   return (incident) =>
     (state === Incident_State.STATE_UNSPECIFIED || incident.state === state) &&
     (ruleName === '' || incident.ruleName === ruleName) &&
-    (vmName === '' || incident.vmName === vmName) &&
     incident.firedUnix >= startTimeUnix &&
     (endTimeUnix === 0n || incident.firedUnix <= endTimeUnix);
+}
+
+/** Is it the VM's, or of a data center and holds it? '' = any VM. */
+function isOfVm(view: ProjectView, { id, project, body }: StoredRecord, vmName: string): boolean {
+  const { vm, datacenter } = body as unknown as IncidentBody;
+  if (vmName === '' || nameOf(project, 'vms', vm) === vmName) return true;
+  if (datacenter === undefined) return false;
+  return heldVmsOf(view, id).some((held) => nameOf(project, 'vms', held) === vmName);
 }
 
 function incidentOf({ project, body }: StoredRecord): Incident {

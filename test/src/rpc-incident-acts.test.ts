@@ -322,6 +322,14 @@ t.test('A data center’s incident is explained as far as it can be', async (t) 
   t.same(got.heldVms, [VM, `${PROJECT}/vms/vm-2`]);
   const listed = (await world.call('ListIncidents', { projectName: PROJECT })).body.incidents;
   t.match(listed[0], { datacenter: 'DC-1', heldVms: [], timeline: [] }, 'lists leave them out');
+  for (const [vm, found] of [
+    ['vm-2', 1],
+    ['vm-3', 0],
+  ] as const) {
+    const of = { projectName: PROJECT, vmName: `${PROJECT}/vms/${vm}` };
+    const { incidents } = (await world.call('ListIncidents', of)).body;
+    t.equal(incidents.length, found, `${vm}: one that holds a VM is among the VM's`);
+  }
   const explained = (await world.call('ExplainIncident', { name })).body;
   t.match(explained, {
     window: [],

@@ -672,6 +672,8 @@ export type ListIncidentsRequest = Message<"svc.monitoring.v1.ListIncidentsReque
   ruleName: string;
 
   /**
+   * Also data centers' incidents that hold the VM (the 1,000 that are kept of each).
+   *
    * @generated from field: string vm_name = 4;
    */
   vmName: string;
@@ -721,6 +723,8 @@ export type ListIncidentsRequestJson = {
   ruleName?: string;
 
   /**
+   * Also data centers' incidents that hold the VM (the 1,000 that are kept of each).
+   *
    * @generated from field: string vm_name = 4;
    */
   vmName?: string;
