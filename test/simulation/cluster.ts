@@ -36,7 +36,7 @@ export class Cluster {
   readonly #options: ClusterOptions;
   readonly #dice: Dice;
   #process: Process | undefined;
-  #started = 0;
+  readonly #started: Process[] = [];
   #isWell = false;
 
   constructor(options: ClusterOptions) {
@@ -92,6 +92,16 @@ export class Cluster {
     return Promise.race([answer, silence]);
   }
 
+  /** Forgets every process, once all is judged. */
+  async discard(): Promise<void> {
+    for (const process of this.#started) {
+      process.kill();
+      process.discard();
+    }
+    for (let i = 0; i < 3; i++) await new Promise<void>((resolve) => setImmediate(resolve));
+    this.machine.close();
+  }
+
   #refusal<T>(error: unknown): Answer<T> {
     if (error instanceof Refusal) {
       const comesBack = error.reason === 'NOT_READY' || error.reason === 'TOO_MANY_REQUESTS';
@@ -119,12 +129,14 @@ export class Cluster {
     const process = new Process({
       ...this.#options,
       machine: this.machine,
-      number: ++this.#started,
+      number: this.#started.length + 1,
     });
     this.#process = process;
-    world.trace(() => `process ${this.#started} starts`);
+    this.#started.push(process);
+    const { length: number } = this.#started;
+    world.trace(() => `process ${number} starts`);
     process.start().then(
-      () => world.trace(() => `process ${this.#started} is up`),
+      () => world.trace(() => `process ${number} is up`),
       (error: unknown) => {
         if (error instanceof HistoryMismatch || !isInjected(error)) {
           this.#options.onBug('the start', error);

@@ -69,6 +69,7 @@ export class Process implements Owner {
   doors: Doors | undefined;
   readonly clock: ProcessClock;
   readonly #options: ProcessOptions;
+  readonly #endings = new Set<AbortController>();
   #supervision: Supervision | undefined;
 
   constructor(options: ProcessOptions) {
@@ -98,7 +99,7 @@ export class Process implements Owner {
     this.doors = { ...core, ...this.#acts(core), pipeline, ingest };
     this.#supervision = supervise({
       ...core,
-      parts: this.#parts(core, pipeline, datacenters),
+      parts: this.#parts(core, pipeline, datacenters).map((part) => this.#endable(part)),
       onFailure: ({ name }, error) => this.#fault(`part ${name}`, error),
     });
   }
@@ -107,6 +108,24 @@ export class Process implements Owner {
   kill(): void {
     this.isAlive = false;
     this.doors = undefined;
+  }
+
+  /** Lets go of what the runtime would keep of a process that was killed: signals it listened to. */
+  discard(): void {
+    for (const ending of this.#endings) ending.abort();
+    this.#endings.clear();
+  }
+
+  #endable({ name, run }: Part): Part {
+    return {
+      name,
+      run: (signal) => {
+        const ending = new AbortController();
+        this.#endings.add(ending);
+        signal.addEventListener('abort', () => ending.abort(), { once: true });
+        return run(ending.signal).finally(() => void this.#endings.delete(ending));
+      },
+    };
   }
 
   /** Ends as the service does when it is asked to, then is gone. */

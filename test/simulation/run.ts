@@ -62,7 +62,7 @@ export async function runSeed(seed: number, options: SeedOptions = {}): Promise<
     const run = createRun(world, options.planted, bug);
     problems.push(...(await live(run, bug)));
     problems.push(...(await judge(run)));
-    run.cluster.machine.close();
+    await run.cluster.discard();
     const { faults, lines, happenings, elapsedMs: virtualMs } = world;
     return { seed, problems, faults, virtualMs, happenings, lines, counts: countsOf(run) };
   } finally {

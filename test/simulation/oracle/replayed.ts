@@ -2,6 +2,9 @@
  * A restart changes nothing: what was decided over all crashes and restarts equals what one
  * evaluator decides that reads the same log once, from its begin to its end (evaluation.md 18); and
  * a projection made from the log of decisions equals the one that lived through the run.
+ *
+ * Compared are firings, recoveries and corrections, in their order, with the observations that
+ * decided them. Silences are not: one that began and ended while nobody evaluated may go untold.
  */
 import { openInstanceStore } from '../../../sqlite/instance-store.ts';
 import { decodeCommit } from '../../../streams/commit/codec.ts';
@@ -65,7 +68,7 @@ export function edgesOf(entries: readonly Entry[]): Map<string, Expected> {
     const onSilence = rulesOnSilence(own);
     for (const [i, each] of own.entries()) {
       for (const edge of fold(state, each.entry, pastOf(own.slice(0, i), each)).edges) {
-        if (onSilence.has(edge.key.rule)) continue;
+        if (!EVENTS.has(eventOf(edge)) || onSilence.has(edge.key.rule)) continue;
         const id = instanceIdOf(edge.key);
         const { rule, evaluationRevision: revision, vm } = edge.key;
         const expected = all.get(id) ?? { key: { rule, revision, vm }, told: [] };
@@ -93,14 +96,19 @@ function pastOf(before: readonly Entry[], { entry, storedMs }: Entry) {
   return past.map((each) => each.entry);
 }
 
+/** What machines are told of the edges that are compared. */
+const EVENTS: ReadonlySet<string> = new Set(['sustained', 'recovered', 'corrected']);
+
+function eventOf({ kind }: Edge): string {
+  return kind === 'fired' ? 'sustained' : kind;
+}
+
 function edgeLine(edge: Edge): string {
   switch (edge.kind) {
     case 'fired':
       return line('sustained', edge.startedMs, edge.observedMs ?? edge.atMs, edge.notify);
     case 'recovered':
       return line('recovered', undefined, edge.observedMs ?? edge.atMs, edge.notify ?? true);
-    case 'dataMissing':
-      return line(edge.kind, edge.reason);
     default:
       return line(edge.kind);
   }
@@ -110,14 +118,6 @@ function line(...parts: readonly unknown[]): string {
   return parts.map((each) => (each === undefined ? '-' : String(each))).join(' ');
 }
 
-/** Edges that have nothing to compare but that they are. */
-const EDGES: ReadonlySet<string> = new Set([
-  'dataObserved',
-  'corrected',
-  'evaluatorFailed',
-  'evaluatorHealthy',
-]);
-
 function recordedEdges({ steps }: Facts, onSilence: ReadonlySet<string>) {
   const all = new Map<string, { told: Told[]; isRetired: boolean }>();
   for (const { step, elapsedMs } of steps) {
@@ -126,13 +126,11 @@ function recordedEdges({ steps }: Facts, onSilence: ReadonlySet<string>) {
     const { event, instance } = step;
     const recorded = all.get(instance) ?? { told: [], isRetired: false };
     all.set(instance, recorded);
-    const { type, startedMs, observedMs, notify, reason } = event;
+    const { type, startedMs, observedMs, notify } = event;
     if (type === 'retired') recorded.isRetired = true;
     if (type === 'sustained' || type === 'recovered') {
       recorded.told.push({ line: line(type, startedMs, observedMs, notify), elapsedMs });
-    } else if (type === 'dataMissing') {
-      recorded.told.push({ line: line(type, reason), elapsedMs });
-    } else if (EDGES.has(type)) recorded.told.push({ line: line(type), elapsedMs });
+    } else if (EVENTS.has(type)) recorded.told.push({ line: line(type), elapsedMs });
   }
   return all;
 }
