@@ -17,6 +17,7 @@ import {
   type Folded,
   fold,
   foldMarker,
+  foldTick,
   inspect,
   inspectPage,
 } from '../streams/evaluation/fold.ts';
@@ -168,9 +169,7 @@ export class Evaluator implements EvaluatorView {
     const state = this.#states.get(partition) ?? createState();
     this.#states.set(partition, state);
     await this.#census.note(entry, sequence);
-    const folded =
-      entry.kind === 'rules' ? await this.#foldMarker(state, placed, entry) : fold(state, entry);
-    let edges = folded.edges;
+    let { edges } = await this.#fold(state, placed);
     if (entry.kind === 'rules') edges = [...(await this.#confirmRules(entry, signal)), ...edges];
     await this.#commitEdges(edges, sequence, signal);
     if (!signal.aborted) this.#evaluatedThrough = sequence;
@@ -181,6 +180,12 @@ export class Evaluator implements EvaluatorView {
     return this.#census.of(partition, atMs);
   }
 
+  #fold(state: EvaluationState, placed: PlacedEntry): Promise<Folded> | Folded {
+    const { entry } = placed;
+    if (entry.kind === 'rules') return this.#foldMarker(state, placed, entry);
+    return entry.kind === 'tick' ? this.#turns.walk(foldTick(state, entry)) : fold(state, entry);
+  }
+
   /** New rules catch up over the batches stored before the marker that their windows reach. */
   async #foldMarker(
     state: EvaluationState,
@@ -188,7 +193,7 @@ export class Evaluator implements EvaluatorView {
     entry: LogEntry & { kind: 'rules' },
   ): Promise<Folded> {
     const marker = foldMarker(state, entry);
-    if (!marker.isNeeded) return marker.finish();
+    if (!marker.isNeeded) return this.#turns.walk(marker.finish());
     const windowMs = Math.max(...entry.upserts.map(({ sustainedMs }) => sustainedMs));
     const from = { timeMs: storedMs - windowMs - GAP_TOLERANCE_MS - LATENESS_MS };
     for await (const before of pastEntries(this.#deps.stream, from, { partition, kind: 'batch' })) {
@@ -198,7 +203,7 @@ export class Evaluator implements EvaluatorView {
     }
     const projects = new Set(entry.upserts.map(({ project }) => project));
     for (const project of projects) marker.know(this.#census.lastOf(project, entry.atMs));
-    return marker.finish();
+    return this.#turns.walk(marker.finish());
   }
 
   /** Each project by itself and in order; one that is at fault keeps no other from its edges. */

@@ -32,6 +32,15 @@ export class Turns {
   async breathe(): Promise<void> {
     while (this.isSpent()) await nextTurn();
   }
+
+  /** Takes all of the steps, each in a turn that is not spent. @returns what they lead to */
+  async walk<T>(steps: Generator<undefined, T, undefined>): Promise<T> {
+    for (;;) {
+      const { done, value } = steps.next();
+      if (done) return value;
+      if (this.isSpent()) await nextTurn();
+    }
+  }
 }
 
 /** Lets everything else that is waiting go first. */

@@ -32,7 +32,8 @@ import {
   type WatchedVm,
   watchedVm,
 } from './state.ts';
-import { foldTick, tellStopped } from './tick.ts';
+import { allAtOnce, type Steps } from './steps.ts';
+import { tellStopped, tickEdges } from './tick.ts';
 import { noteLast, plantSilent } from './unavailable.ts';
 
 export type { LastObservation } from './facts.ts';
@@ -66,7 +67,7 @@ export function createState(seed?: EvaluationSeed, into = emptyState()): Evaluat
   for (const retired of seed?.retired ?? []) retireVm(into, retired);
   for (const rule of seed?.rules ?? []) addRule(into, rule, Number.NEGATIVE_INFINITY);
   noteLast(into, seed?.observed ?? []);
-  plantSilent(into);
+  allAtOnce(plantSilent(into));
   into.seeds = [...into.seeds, ...(seed?.firing ?? [])];
   plantSeeds(into);
   return into;
@@ -85,13 +86,21 @@ export function fold(
     case 'batch':
       return { state, edges: foldBatch(state, entry.batch, conclude) };
     case 'tick':
-      return { state, edges: foldTick(state, entry) };
+      return allAtOnce(foldTick(state, entry));
     case 'rules': {
       const marker = foldMarker(state, entry);
       if (marker.isNeeded) for (const before of past) marker.take(before);
-      return marker.finish();
+      return allAtOnce(marker.finish());
     }
   }
+}
+
+/** Folds a tick in steps: until the last the state belongs to it alone. */
+export function* foldTick(
+  state: EvaluationState,
+  tick: Extract<LogEntry, { kind: 'tick' }>,
+): Steps<Folded> {
+  return { state, edges: yield* tickEdges(state, tick) };
 }
 
 /**
@@ -100,7 +109,7 @@ export function fold(
  */
 export function know(state: EvaluationState, observed: Iterable<LastObservation>): void {
   noteLast(state, observed);
-  plantSilent(state);
+  allAtOnce(plantSilent(state));
 }
 
 /** A marker being folded: `take` what is stored before it, oldest first, then `finish`. */
@@ -110,7 +119,7 @@ export interface FoldingMarker {
   /** Of VMs that may have no row in the log: what rows and history know of them. */
   know(observed: Iterable<LastObservation>): void;
   take(before: LogEntry): void;
-  finish(): Folded;
+  finish(): Steps<Folded>;
 }
 
 /**
@@ -128,8 +137,21 @@ export function foldMarker(
     isNeeded,
     take,
     know: (observed) => noteLast(state, observed),
-    finish: () => ({ state, edges: conclude(state, join(), entry.atMs) }),
+    finish: () => finishMarker(state, join(), entry.atMs),
   };
+}
+
+function* finishMarker(
+  state: EvaluationState,
+  join: Steps<Instance[]>,
+  nowMs: number,
+): Steps<Folded> {
+  const edges: Edge[] = [];
+  for (const instance of yield* join) {
+    edges.push(...conclude(state, [instance], nowMs));
+    yield;
+  }
+  return { state, edges };
 }
 
 type Conclusion = (state: EvaluationState, touched: readonly Instance[], nowMs: number) => Edge[];

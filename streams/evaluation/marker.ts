@@ -19,6 +19,7 @@ import {
   type WatchedProject,
   watchedVm,
 } from './state.ts';
+import type { Steps } from './steps.ts';
 import { copyTimeline, step } from './timeline.ts';
 import { plantSilent } from './unavailable.ts';
 
@@ -30,7 +31,7 @@ export interface CatchUp {
   readonly isNeeded: boolean;
   take(past: LogEntry): void;
   /** Joins the new rules to the live state. Returns their instances that are firing already. */
-  join(): Instance[];
+  join(): Steps<Instance[]>;
 }
 
 /**
@@ -64,7 +65,7 @@ export function beginCatchUp(
     take: (past) => {
       if (isNeeded && past.kind === 'batch') foldPast(scratch, past.batch);
     },
-    join: () => (isNeeded ? joinAll(scratch, state) : []),
+    join: () => joinAll(scratch, state, isNeeded),
   };
 }
 
@@ -74,13 +75,18 @@ function roomIn({ projects }: EvaluationState, id: string): number {
   return project ? Math.max(0, project.instancesMax - project.instances) : 0;
 }
 
-function joinAll(scratch: EvaluationState, state: EvaluationState): Instance[] {
+function* joinAll(
+  scratch: EvaluationState,
+  state: EvaluationState,
+  isNeeded: boolean,
+): Steps<Instance[]> {
   const joined: Instance[] = [];
+  if (!isNeeded) return joined;
   for (const [id, from] of scratch.projects) {
     const to = state.projects.get(id);
-    if (to) joined.push(...join(from, to));
+    if (to) yield* join(from, to, joined);
   }
-  plantSilent(state);
+  yield* plantSilent(state);
   plantSeeds(state);
   return joined.filter(({ current }) => current.firing);
 }
@@ -129,9 +135,8 @@ function isNewer(state: EvaluationState, rule: EvaluationRule): boolean {
   return last === undefined || last < rule.evaluationRevision;
 }
 
-/** Moves the caught-up instances into the live project's lanes. */
-function join(from: WatchedProject, to: WatchedProject): Instance[] {
-  const joined: Instance[] = [];
+/** Moves the caught-up instances into the live project's lanes, VM by VM, and into `joined`. */
+function* join(from: WatchedProject, to: WatchedProject, joined: Instance[]): Steps<void> {
   for (const { vm, lanes } of from.vms.values()) {
     const target = watchedVm(to, vm);
     for (const lane of lanes.values()) {
@@ -146,8 +151,8 @@ function join(from: WatchedProject, to: WatchedProject): Instance[] {
       to.instances += lane.instances.length;
       joined.push(...lane.instances);
     }
+    yield;
   }
-  return joined;
 }
 
 /**

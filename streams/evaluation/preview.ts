@@ -13,6 +13,7 @@ import { type Edge, type EvaluationRule, GAP_TOLERANCE_MS } from './entry.ts';
 import { createState, fold, foldMarker } from './fold.ts';
 import { BOOT_GRACE_MS } from './silence.ts';
 import type { EvaluationState } from './state.ts';
+import { allAtOnce } from './steps.ts';
 import { tellSilenceUnheld } from './unavailable.ts';
 
 export interface VmPreviewOptions {
@@ -82,7 +83,7 @@ export function previewVm(options: VmPreviewOptions): VmPreview {
   const atMs = fromMs;
   const marker = foldMarker(state, { kind: 'rules', atMs, upserts: [rule], removals: [] });
   const finish = (): void => {
-    firings.take(marker.finish().edges);
+    firings.take(allAtOnce(marker.finish()).edges);
     reachesBack = hasValueSince(state, rule.project, Number.MIN_SAFE_INTEGER);
   };
   if (lastOfCatchUp < 0) finish();

@@ -6,7 +6,7 @@
 import type { VmColumns } from '../samples/columns.ts';
 import { rowBatches } from '../samples/row-batches.ts';
 import { type Edge, type EvaluationRule, GAP_TOLERANCE_MS, type ObservedValue } from './entry.ts';
-import { createState, fold, foldMarker } from './fold.ts';
+import { createState, fold } from './fold.ts';
 import { tellSilenceUnheld } from './unavailable.ts';
 
 export interface RecomputeOptions {
@@ -51,7 +51,7 @@ export function recomputeFirings(options: RecomputeOptions): RecomputedFiring[] 
     }
   };
   const atMs = rule.fromMs ?? columns.timesMs[0] ?? untilMs;
-  take(foldMarker(state, { kind: 'rules', atMs, upserts: [rule], removals: [] }).finish().edges);
+  take(fold(state, { kind: 'rules', atMs, upserts: [rule], removals: [] }).edges);
   let row = 0;
   for (const batch of rowBatches(columns, { project: rule.project, vm })) {
     if (row++ % CHECKPOINT_ROWS === 0) checkpoint();

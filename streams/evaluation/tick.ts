@@ -9,15 +9,16 @@ import { factsOf, missingReason, type VmFacts } from './facts.ts';
 import { decidedThroughMs, type Instance, openIncident } from './instance.ts';
 import { dropLane, dropVm } from './room.ts';
 import { type EvaluationState, projectFacts, type WatchedVm } from './state.ts';
+import type { Steps } from './steps.ts';
 import { takeOver } from './take-over.ts';
 import { tellMissing } from './telling.ts';
 import { deafUntil, noteLast, tellSilence } from './unavailable.ts';
 
-/** Folds a tick. */
-export function foldTick(
+/** Edges of a tick. */
+export function* tickEdges(
   state: EvaluationState,
   { atMs, census }: Extract<LogEntry, { kind: 'tick' }>,
-): Edge[] {
+): Steps<Edge[]> {
   const silentFor = atMs - state.lastTickMs;
   // Nobody listened between ticks that are far apart: silence counts from here on only.
   if (silentFor < 0 || silentFor > GAP_TOLERANCE_MS) {
@@ -27,10 +28,11 @@ export function foldTick(
   state.lastTickMs = atMs;
   state.nowMs = atMs;
   if (census) takeCensus(state, census, atMs);
-  const edges = tellSilence(state, atMs);
+  const edges = yield* tellSilence(state, atMs);
   for (const instance of state.open) {
     const edge = missingAt(state, instance, atMs);
     if (edge) edges.push(edge);
+    yield;
   }
   sweep(state, atMs);
   return edges;

@@ -42,6 +42,7 @@ import {
   type WatchedVm,
   watchedVm,
 } from './state.ts';
+import { allAtOnce, type Steps } from './steps.ts';
 import { copyTimeline, emptyTimeline, GOOD } from './timeline.ts';
 
 /** One sampling interval, ms: what telemetry has to come again after nobody listened. */
@@ -66,13 +67,15 @@ export function noteLast(state: EvaluationState, observed: Iterable<LastObservat
 }
 
 /** Gives the telemetry rules in force their VMs that are known by facts alone. */
-export function plantSilent(state: EvaluationState): void {
+export function* plantSilent(state: EvaluationState): Steps<void> {
   for (const project of state.projects.values()) {
     const { length: all } = ageRules(project);
     if (all === 0) continue;
     for (const [vm, { newestMs }] of project.facts) {
       const isPlanted = project.vms.get(vm)?.lanes.get(AGE_LANE)?.instances.length === all;
-      if (Number.isFinite(newestMs) && !isPlanted) plant(project, vm);
+      if (!Number.isFinite(newestMs) || isPlanted) continue;
+      plant(project, vm);
+      yield;
     }
   }
 }
@@ -112,15 +115,21 @@ function stateOf(power: Power): { readonly state: number; readonly stateReason: 
 }
 
 /** Edges of all telemetry rules at a tick. */
-export function tellSilence(state: EvaluationState, atMs: number): Edge[] {
+export function* tellSilence(state: EvaluationState, atMs: number): Steps<Edge[]> {
   const edges: Edge[] = [];
   for (const project of state.projects.values()) {
     const rules = ageRules(project);
     if (rules.length === 0) continue;
     edges.push(...endHeld(state, project, atMs));
     const round = new Round(state, project, atMs);
-    for (const vm of project.vms.values()) round.look(vm);
-    edges.push(...round.edges());
+    for (const vm of project.vms.values()) {
+      round.look(vm);
+      yield;
+    }
+    for (const edge of round.edges()) {
+      edges.push(edge);
+      yield;
+    }
   }
   return edges;
 }
@@ -129,7 +138,7 @@ export function tellSilence(state: EvaluationState, atMs: number): Edge[] {
 export function tellSilenceUnheld(state: EvaluationState, atMs: number): Edge[] {
   state.outages = undefined;
   state.deaf = undefined;
-  return tellSilence(state, atMs);
+  return allAtOnce(tellSilence(state, atMs));
 }
 
 function ageRules({ rules }: WatchedProject): RuleInForce[] {
@@ -188,10 +197,10 @@ class Round {
     this.#held.set(key, held);
   }
 
-  edges(): Edge[] {
+  *edges(): Generator<Edge> {
     const place = { state: this.#state, project: this.#project, atMs: this.#atMs };
-    const held = [...this.#held.values()].flatMap((each) => tellHeld(place, each));
-    return [...held, ...this.#fired.flatMap((instance) => this.#tellOne(instance))];
+    for (const held of this.#held.values()) yield* tellHeld(place, held);
+    for (const instance of this.#fired) yield* this.#tellOne(instance);
   }
 
   #tellOne(instance: Instance): Edge[] {

@@ -5,6 +5,8 @@
 import t from 'tap';
 import { acceptEdge, incidentIdOf, instanceIdOf } from '../../streams/evaluation/accept.ts';
 import type { EvaluationRule } from '../../streams/evaluation/entry.ts';
+import { type Folded, foldMarker, foldTick } from '../../streams/evaluation/fold.ts';
+import type { Steps } from '../../streams/evaluation/steps.ts';
 import {
   cpuRule,
   EvaluationWorld,
@@ -264,5 +266,44 @@ t.test('case 17: a rule on telemetry that is resumed begins a new run', (t) => {
     [],
   );
   t.same(joined.tick(135), ['fired at 90 since 90'], 'it knows what the lane of others knows');
+  t.end();
+});
+
+t.test('a marker and a tick are folded in steps of one VM, to the same end', (t) => {
+  const silent = cpuRule({ metricId: 'telemetry_age_seconds', threshold: 300, sustainedMs: 0 });
+  const vms = Array.from({ length: 200 }, (_, i) => `vm-${i}`);
+  const heard = () => {
+    const world = new EvaluationWorld([cpuRule({ rule: 'other' })]);
+    world.tick(0);
+    world.rows(vms.map((vm) => ({ at: 0, vm, cpu: 95 })));
+    return world;
+  };
+  /** How many steps it takes, and the largest number of instances that appear in one. */
+  const walk = (world: EvaluationWorld, steps: Steps<Folded>) => {
+    for (let count = 1, largest = 0; ; count++) {
+      const before = world.instances().length;
+      const { done, value } = steps.next();
+      largest = Math.max(largest, world.instances().length - before);
+      if (done) return { count, largest, edges: value.edges };
+    }
+  };
+  const upserts = [cpuRule({ sustainedMs: 0 }), { ...silent, rule: 'silent' }];
+  const world = heard();
+  const entry = { kind: 'rules' as const, atMs: START_MS + 1000, upserts, removals: [] };
+  const marker = foldMarker(world.state, entry);
+  for (const before of world.log) marker.take(before);
+  const joined = walk(world, marker.finish());
+  t.ok(joined.count > vms.length, `${joined.count} steps`);
+  t.ok(joined.largest <= 3, `${joined.largest} instances in one`);
+  const whole = heard();
+  whole.marker(1, { upserts });
+  t.same(joined.edges, whole.edges, 'all of them fire');
+  t.equal(joined.edges.length, vms.length);
+  for (const each of [world, whole]) for (const at of seconds(15, 300, 15)) each.tick(at);
+  const ticked = walk(world, foldTick(world.state, { kind: 'tick', atMs: START_MS + 315_000 }));
+  t.ok(ticked.count > 2 * vms.length, `${ticked.count} steps`);
+  whole.tick(315);
+  t.same(ticked.edges, whole.edges.slice(-vms.length));
+  t.equal(ticked.edges[0]?.kind, 'fired');
   t.end();
 });
