@@ -187,7 +187,7 @@ export const webhooks: readonly Covered[] = [
     row: 'Chats - Truncate on code points',
     tests: [
       [chats, 'a long name is cut between code points, and it is told how much was left out'],
-      [chats, 'a message refused for its size is sent once more, shorter, and then given up'],
+      [chats, 'a message refused for its size is shorter in the next attempt, and then given up'],
     ],
   },
   {
@@ -202,7 +202,7 @@ export const webhooks: readonly Covered[] = [
       [recipients, 'a link ends after 24 hours, with a newer mail, and with the recipient'],
       [
         recipients,
-        'one click unsubscribes, from mail programs and from the page; a new mail leads back',
+        'one click unsubscribes, from mail programs and from the page; nobody is asked again after it',
       ],
     ],
   },
