@@ -11,6 +11,7 @@
 import { AGE_METRIC } from '../metrics/catalogue.ts';
 import { passDecided } from './age.ts';
 import type { Edge, Outage } from './entry.ts';
+import { nextAt, remember } from './incident-edges.ts';
 import {
   type Instance,
   keyOf,
@@ -20,7 +21,6 @@ import {
 } from './instance.ts';
 import type { Lane } from './lane.ts';
 import { type EvaluationState, laneKey, laneOf, type WatchedProject, watchedVm } from './state.ts';
-import { nextAt, remember } from './telling.ts';
 
 /** Key of a VM's lane of telemetry. */
 export const AGE_LANE = laneKey({ metricId: AGE_METRIC, labels: '' });

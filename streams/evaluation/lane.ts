@@ -18,31 +18,11 @@ import {
   tellsState,
 } from '../metrics/derive.ts';
 import { advanceAge, appendAge, isAgeLane, passDecided, settleAge } from './age.ts';
-import { isBreach } from './condition.ts';
 import { GAP_TOLERANCE_MS, LATENESS_MS } from './entry.ts';
-import {
-  decidedThroughMs,
-  type Instance,
-  isHealthChanged,
-  isOpenInstance,
-  observedIn,
-  openIncident,
-  type TimelineEvent,
-} from './instance.ts';
+import { decidedThroughMs, type Instance, isHealthChanged, openIncident } from './instance.ts';
+import { advanceReading, settleReading } from './reading.ts';
 import { takeOver } from './take-over.ts';
-import {
-  BREACH,
-  copyTimeline,
-  FIRED,
-  GOOD,
-  interrupt,
-  NONE,
-  type StepOutcome,
-  step,
-  type Timeline,
-  UNCHANGED,
-} from './timeline.ts';
-import { RunWindow } from './window.ts';
+import { copyTimeline, interrupt } from './timeline.ts';
 
 /** A row as lanes keep it. */
 export interface LaneRow extends ObservedRow {
@@ -156,7 +136,7 @@ function advanceOverBuffer(lane: Lane, instance: Instance): void {
   for (let i = lane.settledRows; i < lane.rows.length; i++) {
     const row = lane.rows[i]?.row;
     if (row && isAgeLane(lane)) advanceAge(instance, row);
-    else attempt(instance, row?.observedMs ?? 0, lane.values[i] ?? Number.NaN);
+    else advanceReading(instance, row?.observedMs ?? 0, lane.values[i] ?? Number.NaN);
   }
 }
 
@@ -188,58 +168,12 @@ function append(lane: Lane, input: LaneInput, touch: (instance: Instance) => voi
   lane.newestValueMs = observedMs;
   for (const instance of lane.instances) {
     const { current, told } = instance;
-    if (!attempt(instance, observedMs, value)) continue;
+    if (!advanceReading(instance, observedMs, value)) continue;
     const untold = current.firing && openIncident(instance) === undefined;
     const missing = told?.missing !== undefined;
     const changed = untold || missing || isHealthChanged(instance);
     if (changed || instance.events.length > 0) touch(instance);
   }
-}
-
-/**
- * Moves `current` on by one observation unless nothing can come of it; false: nothing did. A rule
- * that cannot be evaluated keeps no other from it: it stays as it was, and says why.
- */
-function attempt(instance: Instance, observedMs: number, value: number): boolean {
-  const { current, rule } = instance;
-  try {
-    const quiet = current.phase === NONE && !current.firing && !isOpenOrTold(instance);
-    if (quiet && !isBreach(rule.rule, value)) return false;
-    advance(instance, observedMs, value);
-    instance.failure = undefined;
-  } catch (error) {
-    instance.failure = error instanceof Error ? error.message : String(error);
-  }
-  return true;
-}
-
-/** Moves `current` on by one observation and notes what that brought about. */
-function advance(instance: Instance, observedMs: number, value: number): void {
-  if (Number.isNaN(value) || observedMs < instance.sinceMs) return;
-  const { current, rule, events } = instance;
-  const open = isOpenInstance(instance);
-  const { firing, firedMs, startedMs } = current;
-  const outcome = step(current, rule.rule, { observedMs, value }, open);
-  if (outcome === UNCHANGED) return;
-  if (events.length === 0 && instance.recomputedFromMs === undefined) {
-    instance.before = firing ? { firedMs, startedMs } : undefined;
-  }
-  events.push(eventOf(instance, outcome, { observedMs, value }));
-}
-
-function eventOf(
-  instance: Instance,
-  outcome: StepOutcome,
-  { observedMs, value }: { observedMs: number; value: number },
-): TimelineEvent {
-  const { startMs } = instance.current;
-  return {
-    kind: outcome === FIRED ? 'fired' : 'recoverable',
-    observedMs,
-    startedMs: startMs,
-    value,
-    window: observedIn(instance, { fromMs: startMs, toMs: observedMs }),
-  };
 }
 
 /** Lets observations before `limitMs` settle; nothing can come before them any more. */
@@ -263,31 +197,7 @@ function settle(lane: Lane, row: LaneRow, value: number): void {
 /** Moves `settled` on by one observation and keeps the values of its run. */
 export function settleInstance(instance: Instance, row: LaneRow, value: number): void {
   if (isAgeLane(instance.lane)) settleAge(instance, row);
-  // A rule that cannot be evaluated says so when an observation comes, not when it settles.
-  else if (!Number.isNaN(value) && instance.failure === undefined) {
-    settleValue(instance, row.observedMs, value);
-  }
-}
-
-function settleValue(instance: Instance, observedMs: number, value: number): void {
-  const { settled, rule } = instance;
-  const quiet = settled.phase === NONE && !settled.firing && !isOpenOrTold(instance);
-  if ((quiet && !isBreach(rule.rule, value)) || observedMs < instance.sinceMs) return;
-  const open = isOpenInstance(instance);
-  step(settled, rule.rule, { observedMs, value }, open);
-  if (!keepsValues(settled, open)) {
-    instance.window = undefined;
-    return;
-  }
-  if (instance.window === undefined || settled.startMs === observedMs) {
-    instance.window = new RunWindow();
-  }
-  instance.window.add(observedMs, value);
-}
-
-/** Values are kept of a run that may still fire or be told, and of one that may recover. */
-function keepsValues({ phase }: Timeline, open: boolean): boolean {
-  return phase === GOOD || (phase === BREACH && !open);
+  else settleReading(instance, row.observedMs, value);
 }
 
 function insert(lane: Lane, input: LaneInput): Placement {
@@ -361,8 +271,4 @@ function beginAgain(lane: Lane, touch: (instance: Instance) => void): void {
   lane.values.length = 0;
   lane.settledRows = 0;
   lane.newestValueMs = Number.NEGATIVE_INFINITY;
-}
-
-function isOpenOrTold({ told, decided }: Instance): boolean {
-  return told !== undefined || decided !== undefined;
 }

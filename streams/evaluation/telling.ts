@@ -11,10 +11,10 @@
  * One that is over before is recorded without notification (evaluation.md 6); one that is neither
  * fresh nor over waits for the observation that decides which of the two it is.
  */
-import type { MissingReason } from '../../machines/incident.ts';
 import { isAgeLane } from './age.ts';
 import { isBreach, isGood } from './condition.ts';
-import { type Edge, GAP_TOLERANCE_MS, LATENESS_MS, type ObservedValue } from './entry.ts';
+import { type Edge, GAP_TOLERANCE_MS, LATENESS_MS } from './entry.ts';
+import { firedEdge, nextAt, recoveredEdge, remember } from './incident-edges.ts';
 import {
   concludeEntry,
   type Instance,
@@ -23,7 +23,6 @@ import {
   observedIn,
   openIncident,
   type TimelineEvent,
-  type Told,
   type ToldIncident,
 } from './instance.ts';
 import { settledThrough } from './lane.ts';
@@ -69,18 +68,6 @@ export function reconcile(instance: Instance, telling: Telling): void {
   if (instance.decided === undefined) for (const edge of edges) telling.tell(edge);
   concludeEntry(instance);
   forget(instance);
-}
-
-/** An open incident is without data: tells so, once for each silence and each reason of it. */
-export function tellMissing(
-  instance: Instance,
-  { sinceMs, reason, nowMs }: { sinceMs: number; reason: MissingReason; nowMs: number },
-): Edge | undefined {
-  const { told } = instance;
-  if (!told || told.missing?.reason === reason) return undefined;
-  told.missing = { reason, sinceMs };
-  const atMs = nextAt(instance, told, nowMs);
-  return { kind: 'dataMissing', key: keyOf(instance), atMs, sinceMs, reason };
 }
 
 /** Firing stretches of this entry's part of the timeline, oldest first. */
@@ -216,67 +203,6 @@ function past(
   ];
 }
 
-/** Notes a firing as told from here on. */
-export function remember(
-  instance: Instance,
-  { firedMs, startedMs }: Pick<Span, 'firedMs' | 'startedMs'>,
-): Told {
-  instance.told ??= {
-    incidents: [],
-    lastAtMs: Number.NEGATIVE_INFINITY,
-    missing: undefined,
-    failed: false,
-  };
-  const recoveredMs = Number.POSITIVE_INFINITY;
-  instance.told.incidents.push({ firedMs, startedMs, recoveredMs, corrected: false });
-  instance.told.missing = undefined;
-  instance.told.failed = false;
-  return instance.told;
-}
-
-interface Firing {
-  readonly told: Told;
-  readonly window: readonly ObservedValue[];
-  readonly value: number | undefined;
-  readonly firedMs: number;
-  readonly startedMs: number;
-  readonly notify: boolean;
-  readonly nowMs: number;
-}
-
-function firedEdge(instance: Instance, firing: Firing): Edge {
-  const { told, window, firedMs, startedMs, notify, nowMs } = firing;
-  const key = keyOf(instance);
-  const atMs = nextAt(instance, told, nowMs);
-  const value = isAgeLane(instance.lane) ? firing.value : window.at(-1)?.value;
-  const edge = {
-    kind: 'fired' as const,
-    key,
-    atMs,
-    observedMs: firedMs,
-    startedMs,
-    window,
-    notify,
-  };
-  return value === undefined ? edge : { ...edge, value };
-}
-
-interface Recovery {
-  readonly told: Told;
-  readonly incident: ToldIncident;
-  readonly end: TimelineEvent;
-  readonly nowMs: number;
-}
-
-function recoveredEdge(instance: Instance, { told, incident, end, nowMs }: Recovery): Edge {
-  const { observedMs, value, window } = end;
-  incident.recoveredMs = observedMs;
-  told.missing = undefined;
-  told.failed = false;
-  const atMs = nextAt(instance, told, nowMs);
-  return { kind: 'recovered', key: keyOf(instance), atMs, observedMs, value, window };
-}
-
 /** Data is back when an observation is fresh by its own time: a burst of old ones is not. */
 function observe(instance: Instance, { nowMs }: Telling, edges: Edge[]): void {
   const { told, lane } = instance;
@@ -321,15 +247,6 @@ function silenceSuperseded(edges: Edge[]): void {
     const edge = edges[i];
     if (edge?.kind === 'recovered') edges[i] = { ...edge, notify: false };
   }
-}
-
-/**
- * Time of the next edge: the series' newest observation, or later, so that times grow strictly. What
- * time decides is decided when it passes: `nowMs`, the time of the entry.
- */
-export function nextAt({ lane }: Instance, told: Told, nowMs: number): number {
-  told.lastAtMs = Math.max(isAgeLane(lane) ? nowMs : lane.newestMs, told.lastAtMs + 1);
-  return told.lastAtMs;
 }
 
 /** Closed incidents that no late observation reaches any more are forgotten. */

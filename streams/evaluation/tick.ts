@@ -6,12 +6,12 @@ import { tellsState } from '../metrics/derive.ts';
 import { isAgeLane } from './age.ts';
 import { type Census, type Edge, GAP_TOLERANCE_MS, LATENESS_MS, type LogEntry } from './entry.ts';
 import { factsOf, missingReason, type VmFacts } from './facts.ts';
+import { tellMissing } from './incident-edges.ts';
 import { decidedThroughMs, type Instance, openIncident } from './instance.ts';
 import { dropLane, dropVm } from './room.ts';
 import { type EvaluationState, projectFacts, type WatchedVm } from './state.ts';
 import type { Steps } from './steps.ts';
 import { takeOver } from './take-over.ts';
-import { tellMissing } from './telling.ts';
 import { deafUntil, noteLast, tellSilence } from './unavailable.ts';
 
 /** Edges of a tick. */
