@@ -20,7 +20,8 @@ import {
   type ToldIncident,
 } from './instance.ts';
 import type { Lane } from './lane.ts';
-import { type EvaluationState, laneKey, laneOf, type WatchedProject, watchedVm } from './state.ts';
+import { laneKey, laneOf } from './routes.ts';
+import { type EvaluationState, type WatchedProject, watchedVm } from './state.ts';
 
 /** Key of a VM's lane of telemetry. */
 export const AGE_LANE = laneKey({ metricId: AGE_METRIC, labels: '' });

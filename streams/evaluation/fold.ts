@@ -19,15 +19,13 @@ import { type LaneRow, type Placement, place, refresh } from './lane.ts';
 import { beginCatchUp } from './marker.ts';
 import { inArrivalOrder } from './order.ts';
 import { isBeforeRetirement, limitInstances, retireVm } from './room.ts';
+import { planOf, plantSeeds, routesOf } from './routes.ts';
 import {
   addRule,
   type EvaluationSeed,
   type EvaluationState,
   emptyState,
   type LayoutPlan,
-  planOf,
-  plantSeeds,
-  routesOf,
   type WatchedProject,
   type WatchedVm,
   watchedVm,

@@ -9,12 +9,11 @@ import { type EvaluationRule, GAP_TOLERANCE_MS, type LogEntry, type RuleRemoval 
 import type { Instance } from './instance.ts';
 import { type Lane, settledThrough, settleInstance } from './lane.ts';
 import { limitInstances, retireVm } from './room.ts';
+import { laneKey, plantSeeds } from './routes.ts';
 import {
   addRule,
   type EvaluationState,
   emptyState,
-  laneKey,
-  plantSeeds,
   removeRule,
   type WatchedProject,
   watchedVm,

@@ -33,10 +33,10 @@ import {
 } from './facts.ts';
 import { type Instance, openIncident, type RuleInForce } from './instance.ts';
 import { type Lane, place, type Stretch } from './lane.ts';
+import { laneOf } from './routes.ts';
 import { breachAfter, elapse } from './silence.ts';
 import {
   type EvaluationState,
-  laneOf,
   projectFacts,
   type WatchedProject,
   type WatchedVm,
