@@ -207,5 +207,12 @@ function begun(datacenter: string, live: number, silentMs: number[]): Outage | u
 function lasting(outage: Outage, live: number, silentMs: readonly number[]): Outage | undefined {
   const count = silentMs.filter((newestMs) => fellSilentIn(outage, newestMs)).length;
   const isOver = count === 0 || (live > 0 && count <= OUTAGE_SHARE * (count + live));
-  return isOver ? undefined : outage;
+  return isOver ? undefined : grown(outage, live, silentMs);
+}
+
+/** It comes in steps: many others who fall silent together while it lasts belong to it. */
+function grown(outage: Outage, live: number, silentMs: readonly number[]): Outage {
+  const others = silentMs.filter((newestMs) => !fellSilentIn(outage, newestMs));
+  const later = begun(outage.datacenter, live, others);
+  return later ? { ...outage, laterMs: [...(outage.laterMs ?? []), later.sinceMs] } : outage;
 }

@@ -30,7 +30,8 @@ export const AGE_LANE = laneKey({ metricId: AGE_METRIC, labels: '' });
 export interface Held {
   readonly rule: RuleInForce;
   readonly outage: Outage;
-  readonly vms: string[];
+  /** When each was last heard. */
+  readonly vms: Map<string, number>;
   startMs: number;
   dueMs: number;
 }
@@ -39,7 +40,7 @@ export interface Held {
 export interface ToldHeld {
   readonly instance: Instance;
   readonly incident: ToldIncident;
-  readonly vms: ReadonlySet<string>;
+  readonly vms: ReadonlyMap<string, number>;
 }
 
 interface Tick {
@@ -56,17 +57,19 @@ export function tellHeld({ state, project, atMs }: Tick, held: Held): Edge[] {
   if (!instance || atMs <= dueMs) return [];
   passDecided(instance.lane, atMs);
   if (instance.decided || openIncident(instance)) {
-    instance.held ??= new Set();
-    for (const vm of vms) instance.held.add(vm);
+    instance.held ??= new Map();
+    for (const [vm, newestMs] of vms) instance.held.set(vm, newestMs);
     return [];
   }
-  instance.held = new Set(vms);
+  instance.held = new Map(vms);
   const told = remember(instance, { firedMs: dueMs, startedMs: startMs });
   state.open.add(instance);
   const decided = { key: keyOf(instance), atMs: nextAt(instance, told, atMs), observedMs: dueMs };
   const value = rule.rule.threshold + rule.rule.sustainedMs / 1000;
   const fired = { startedMs: startMs, window: [], notify: true, value };
-  return [{ kind: 'fired', ...decided, ...fired, held: { datacenter, vms: vms.sort() } }];
+  return [
+    { kind: 'fired', ...decided, ...fired, held: { datacenter, vms: [...vms.keys()].sort() } },
+  ];
 }
 
 /** Incidents of a project's data centers that end with this tick. */
@@ -93,14 +96,16 @@ export function* toldHeld(project: WatchedProject): Generator<ToldHeld> {
 
 /** Does it stand for this VM, silent ever since? */
 export function isHeldBy({ vms, incident }: ToldHeld, { vm, newestMs }: Lane): boolean {
-  return vms.has(vm) && newestMs <= incident.firedMs;
+  const heldMs = vms.get(vm);
+  return heldMs !== undefined && newestMs <= Math.max(incident.firedMs, heldMs);
 }
 
-function endOf(tick: Tick, { instance, incident, vms }: ToldHeld): Edge | undefined {
+function endOf(tick: Tick, told: ToldHeld): Edge | undefined {
+  const { instance, incident, vms } = told;
   const { state, project, atMs } = tick;
   const isLeft = (vm: string): boolean =>
     (project.retired.get(vm)?.atMs ?? Number.NEGATIVE_INFINITY) <= incident.startedMs;
-  const left = [...vms].filter(isLeft);
+  const left = [...vms.keys()].filter(isLeft);
   if (left.length === 0) {
     const edge = { kind: 'retired' as const, key: keyOf(instance), atMs: close(tick, instance) };
     incident.recoveredMs = Math.max(atMs, incident.firedMs);
@@ -111,7 +116,7 @@ function endOf(tick: Tick, { instance, incident, vms }: ToldHeld): Edge | undefi
   let observedMs = Number.NEGATIVE_INFINITY;
   for (const vm of left) {
     const lane = project.vms.get(vm)?.lanes.get(AGE_LANE);
-    observedMs = Math.max(observedMs, lane?.newestMs ?? observedMs);
+    if (lane && !isHeldBy(told, lane)) observedMs = Math.max(observedMs, lane.newestMs);
   }
   if (observedMs <= incident.firedMs) return undefined;
   incident.recoveredMs = observedMs;

@@ -78,6 +78,8 @@ export interface Outage {
    * more than `TOGETHER_MS` behind it.
    */
   readonly sinceMs: number;
+  /** The same of others that fell silent together while it lasted, oldest first. */
+  readonly laterMs?: readonly number[];
 }
 
 /** Ends the evaluation of a rule. */

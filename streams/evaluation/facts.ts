@@ -80,7 +80,9 @@ export function missingReason(
   return outage && fellSilentIn(outage, facts.newestMs) ? 'DATACENTER_STALE' : 'NO_DATA';
 }
 
-/** Did a VM last heard at `newestMs`, Unix ms, fall silent with the others? Later ones are alone. */
-export function fellSilentIn({ sinceMs }: Outage, newestMs: number): boolean {
-  return newestMs >= sinceMs && newestMs <= sinceMs + TOGETHER_MS;
+/** Did a VM last heard at `newestMs`, Unix ms, fall silent with many others? Else it is alone. */
+export function fellSilentIn({ sinceMs, laterMs = [] }: Outage, newestMs: number): boolean {
+  return [sinceMs, ...laterMs].some(
+    (fromMs) => newestMs >= fromMs && newestMs <= fromMs + TOGETHER_MS,
+  );
 }

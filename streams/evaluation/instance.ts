@@ -91,7 +91,7 @@ export interface Instance {
    */
   decided: DecidedIncident | undefined;
   /** Of a data center: VMs that its open incident stands for; undefined: there is none. */
-  held: Set<string> | undefined;
+  held: Map<string, number> | undefined;
   /** What fired `current`, while that is not told: its run may be forgotten before it is fresh. */
   untold: TimelineEvent | undefined;
   /** Of this entry, not yet reconciled with `told`. */

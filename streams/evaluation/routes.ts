@@ -37,7 +37,9 @@ export function plantSeeds(state: EvaluationState): void {
     const instance = lane?.instances.find((candidate) => candidate.rule === rule);
     if (!instance) return true;
     instance.decided = seed;
-    if (seed.heldVms && seed.recoveredMs === undefined) instance.held = new Set(seed.heldVms);
+    if (seed.heldVms && seed.recoveredMs === undefined) {
+      instance.held = new Map(seed.heldVms.map((vm) => [vm, seed.firedMs ?? seed.startedMs]));
+    }
     if (seed.recoveredMs === undefined) state.open.add(instance);
     return false;
   });

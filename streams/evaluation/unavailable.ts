@@ -190,10 +190,10 @@ class Round {
     if (openIncident(instance) || current.phase !== GOOD) return;
     const { startMs, dueMs } = breachAfter(current, rule.rule, rule.breachFromMs);
     const key = `${rule.rule.rule} ${outage.datacenter}`;
-    const held = this.#held.get(key) ?? { rule, outage, vms: [], startMs, dueMs };
+    const held = this.#held.get(key) ?? { rule, outage, vms: new Map(), startMs, dueMs };
     held.startMs = Math.min(held.startMs, startMs);
     held.dueMs = Math.min(held.dueMs, dueMs);
-    held.vms.push(lane.vm);
+    held.vms.set(lane.vm, lane.newestMs);
     this.#held.set(key, held);
   }
 

@@ -161,6 +161,20 @@ t.test('case 19: a VM that dies by itself during an outage is told by itself', a
   ]);
 });
 
+t.test('case 19: an outage that comes in steps stays one incident', async (t) => {
+  const world = await watching(t);
+  await world.hear(3, { [PROJECT]: vms(1, 16) });
+  await world.hear(14, { [PROJECT]: vms(1, 10) });
+  const held = { vm: '', state: 'FIRING', datacenter: 'DC-1' };
+  t.match(told(world), [held], 'six of sixteen');
+  await world.hear(14, { [PROJECT]: vms(1, 4) });
+  t.match(told(world), [held]);
+  t.equal(told(world).length, 1, 'six more of the ten that were left');
+  await world.hear(2, { [PROJECT]: vms(1, 15) });
+  const ended = told(world).map(({ vm, state }) => `${vm} ${state}`);
+  t.same(ended.sort(), [' RECOVERED', 'vm-16 FIRING'], 'who is still silent is told then');
+});
+
 t.test('case 18: a restart at any moment of an outage changes nothing of it', async (t) => {
   const undisturbed = await watching(t);
   await outage(undisturbed);
