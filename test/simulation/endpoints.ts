@@ -139,7 +139,7 @@ export class Outside {
 }
 
 /** Where an attempt goes, as the oracles name it. */
-export function addressOf(target: Target): string {
+function addressOf(target: Target): string {
   return target.kind === 'email' ? target.address : target.url;
 }
 

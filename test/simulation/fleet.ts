@@ -10,7 +10,7 @@ import type { Dice } from './dice.ts';
 import { Signal, Spells } from './signal.ts';
 import type { World } from './world.ts';
 
-export const SAMPLE_MS = 30_000;
+const SAMPLE_MS = 30_000;
 
 /** How a collector misbehaves, and its VMs; drawn for each seed. */
 interface Manners {

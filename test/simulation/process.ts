@@ -36,7 +36,7 @@ import type { Planted } from './planted.ts';
 import { renderings } from './renderings.ts';
 import { type Owner, ProcessClock, type World } from './world.ts';
 
-export const DATACENTER = 'DC-1';
+const DATACENTER = 'DC-1';
 
 export interface ProcessOptions {
   readonly world: World;

@@ -60,7 +60,7 @@ interface Expected {
   readonly told: Told[];
 }
 
-export function edgesOf(entries: readonly Entry[]): Map<string, Expected> {
+function edgesOf(entries: readonly Entry[]): Map<string, Expected> {
   const all = new Map<string, Expected>();
   const partitions = Map.groupBy(entries, ({ partition }) => partition);
   for (const own of partitions.values()) {
