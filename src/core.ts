@@ -1,3 +1,7 @@
+/**
+ * The core between the streams, put together: ingest, the sample pipeline, alerting and delivery.
+ * What clients reach is put together in `service.ts`, what runs all the time in `parts.ts`.
+ */
 import { createAlerting } from '../actors/alerting/alerting.ts';
 import { ClockNotes } from '../actors/clock-notes.ts';
 import { Datacenters } from '../actors/datacenters.ts';

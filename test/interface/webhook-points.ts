@@ -2,6 +2,7 @@
 import type { Covered } from './interface-identities.ts';
 
 const signing = 'src/webhook.test.ts';
+const guard = 'src/address-guard.test.ts';
 const receivers = 'src/webhook-receivers.test.ts';
 const receiver = 'sdk/webhook.test.ts';
 const delivery = 'actors/delivery.test.ts';
@@ -149,10 +150,10 @@ export const webhooks: readonly Covered[] = [
         signing,
         'only addresses of the public internet are public, in whatever form they are written',
       ],
-      [signing, 'a URL is refused for what it says, with a sentence'],
+      [guard, 'a URL is refused for what it says, with a sentence'],
       [signing, 'a name that resolves to one private address among public ones is not called'],
       [signing, 'a name looked up as public whose socket lands elsewhere gets no request byte'],
-      [signing, 'what the operator allows is exempt, and nothing beside it'],
+      [guard, 'what the operator allows is exempt, and nothing beside it'],
       [receivers, 'a name whose address changes is judged by the address that is dialled'],
     ],
   },

@@ -125,7 +125,7 @@ async function rest(run: Run): Promise<Problem[]> {
     if (steps > STEPS_MAX) return [{ invariant: 'it comes to rest', text: why, atMs }];
     const nextMs = cluster.doors?.host.nextTimerDueMs() ?? 0;
     const idleMs = nextMs - world.nowMs - STEP_MS;
-    if (idleMs > 0) world.skip(idleMs);
+    if (idleMs > 0) world.leap(idleMs);
     await world.pass(STEP_MS);
   }
 }

@@ -109,7 +109,7 @@ export class World {
   }
 
   /** Time goes by in which nothing happens at all: what falls due meanwhile happens afterwards. */
-  skip(ms: number): void {
+  leap(ms: number): void {
     this.#elapsedMs += ms;
   }
 

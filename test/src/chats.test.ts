@@ -391,10 +391,8 @@ t.test(
     t.match(outcome, { kind: 'failed', excerpt: 'POST [redacted] failed, token=[redacted]' });
     const [request] = got;
     t.equal(request?.path, `/api/webhooks/1/${secret}?wait=true`);
-    t.match(request?.headers, {
-      'content-type': 'application/json',
-      'accept-encoding': 'identity',
-    });
+    const headers = { 'content-type': 'application/json', 'accept-encoding': 'identity' };
+    t.match(request?.headers, headers);
     t.equal(request?.body, DIALECTS.discord.render(messageNamed('web-1')).full);
     t.throws(() => decodeChatBody(Buffer.from('{"full":"{}"}')), /both of its forms/);
   },
