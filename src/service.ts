@@ -6,7 +6,7 @@
  *
  *     collectors, WriteSamples -> ingest -> SAMPLES -> history + evaluator -> edges
  *     edges, RPC, timers       -> host   -> EVENTS  -> projection -> deliveries due
- *     deliveries due           -> DELIVERIES -> deliverer -> webhook
+ *     deliveries due           -> DELIVERIES -> deliverer -> webhook, chat, mail
  */
 import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
 import type { FastifyInstance } from 'fastify';
