@@ -1,33 +1,77 @@
 /**
- * How many rules, destinations and evaluated instances a project may have: defaults, and what the
- * operator has set for one project, a record in its own chain. Read and checked inside the decision
- * that adds one, so that concurrent requests cannot pass a limit together.
+ * The limits of a project, in one table: name, unit, default and the most that an operator may set.
+ * The admin commands, `GetProjectLimits` and the checks are made from it. What an operator has set is
+ * a record in the project's own chain. Limits on what is created (rules, destinations) are read and
+ * checked inside the decision that adds one, so that concurrent requests cannot pass a limit
+ * together; limits on the use of the service bound what a moment may bring.
  */
 import type { LogEntry } from '../../streams/evaluation/entry.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import type { Draft, ProjectView } from '../host-port.ts';
 
-export interface ProjectLimits {
-  readonly rules: number;
-  readonly destinations: number;
-  /** Instances evaluated at once: rules × VMs × label sets. */
-  readonly instances: number;
+export interface LimitDeclaration {
+  /** What is counted: `rules`, `samples/s`, `bytes`. */
+  readonly unit: string;
+  readonly default: number;
+  /** What an operator may set at least and at most. */
+  readonly min: number;
+  readonly max: number;
+  /** One phrase, for help texts and documents. */
+  readonly help: string;
 }
 
-/** Interface, section 8. */
-const DEFAULT_LIMITS: ProjectLimits = { rules: 20, destinations: 5, instances: 10_000 };
+const MIB = 1024 * 1024;
 
-/** What an operator may set at most: what one partition's evaluator and one page are made for. */
-const LIMITS_MAX: ProjectLimits = { rules: 1_000, destinations: 100, instances: 200_000 };
+/** Defaults of the first three: interface, section 8. */
+export const PROJECT_LIMITS = {
+  rules: { unit: 'rules', default: 20, min: 0, max: 1_000, help: 'Alert rules' },
+  destinations: { unit: 'destinations', default: 5, min: 0, max: 100, help: 'Destinations' },
+  instances: {
+    ...{ unit: 'instances', default: 10_000, min: 0, max: 200_000 },
+    help: 'Alert instances evaluated at once: rules × VMs × label sets',
+  },
+  concurrency: {
+    ...{ unit: 'calls', default: 8, min: 1, max: 256 },
+    help: 'Calls of one class that run at once; eight times as many wait',
+  },
+  openStreams: {
+    ...{ unit: 'streams', default: 100, min: 0, max: 1_000 },
+    help: 'Streams of incidents open at once, half of them for one caller',
+  },
+  samplesPerSecond: {
+    // 10,000 VMs with 30 series send 10,000 a second; one process takes several million.
+    ...{ unit: 'samples/s', default: 200_000, min: 0, max: 10_000_000 },
+    help: 'Samples written, on average over ten seconds',
+  },
+  ingestBytesPerSecond: {
+    ...{ unit: 'bytes/s', default: 32 * MIB, min: 0, max: 1024 * MIB },
+    help: 'Bytes of WriteSamples requests, on average over ten seconds',
+  },
+} as const satisfies Readonly<Record<string, LimitDeclaration>>;
+
+export type LimitName = keyof typeof PROJECT_LIMITS;
+
+export type ProjectLimits = Readonly<Record<LimitName, number>>;
+
+/** In the order in which they are shown. */
+export const LIMIT_NAMES = Object.keys(PROJECT_LIMITS) as readonly LimitName[];
+
+const DEFAULT_LIMITS = Object.fromEntries(
+  LIMIT_NAMES.map((name) => [name, PROJECT_LIMITS[name].default]),
+) as ProjectLimits;
 
 export const LIMITS_KIND = 'projectLimits';
 const ID = 'limits';
 
 /** What holds for a project: what was set for it, else the defaults. */
 export function limitsOf(view: ProjectView): ProjectLimits {
+  return { ...DEFAULT_LIMITS, ...setOf(view) };
+}
+
+/** What was set for a project, and nothing else: a default may change with the program. */
+function setOf(view: ProjectView): Partial<ProjectLimits> | undefined {
   // Records of this kind are written by `setLimits` alone.
-  const body = view.record(LIMITS_KIND, ID)?.body as Partial<ProjectLimits> | undefined;
-  return { ...DEFAULT_LIMITS, ...body };
+  return view.record(LIMITS_KIND, ID)?.body as Partial<ProjectLimits> | undefined;
 }
 
 /**
@@ -38,14 +82,13 @@ export function limitsOf(view: ProjectView): ProjectLimits {
  */
 export function setLimits(draft: Draft, change: Partial<ProjectLimits>): ProjectLimits {
   for (const [name, value] of Object.entries(change)) {
-    const max = LIMITS_MAX[name as keyof ProjectLimits];
-    if (Number.isInteger(value) && value >= 0 && value <= max) continue;
-    const message = `${name} is ${value}: a whole number from 0 to ${max}`;
+    const { min, max } = PROJECT_LIMITS[name as LimitName];
+    if (Number.isInteger(value) && value >= min && value <= max) continue;
+    const message = `${name} is ${value}: a whole number from ${min} to ${max}`;
     throw new Refusal('INVALID_FIELD', message, { field: name });
   }
-  const after = { ...limitsOf(draft), ...change };
-  draft.putRecord({ kind: LIMITS_KIND, id: ID, body: after });
-  return after;
+  draft.putRecord({ kind: LIMITS_KIND, id: ID, body: { ...setOf(draft), ...change } });
+  return limitsOf(draft);
 }
 
 /** The log entry that brings the project's bound on instances to the evaluator. */
@@ -79,7 +122,7 @@ export function checkLimit(draft: Draft, of: keyof typeof COUNTED): void {
 export function limitExceeded(
   sentence: string,
   facts: {
-    readonly of: keyof ProjectLimits;
+    readonly of: LimitName;
     readonly limit: number;
     readonly current: number;
     readonly wanted?: number;

@@ -2,7 +2,13 @@
  * Limits of a project, and VMs that are no more, by the operator: what a project may take up, and
  * the end of a VM that no collector can tell of any more.
  */
-import { limitsOf, type ProjectLimits, setLimits } from '../../actors/alerting/limits.ts';
+import {
+  LIMIT_NAMES,
+  type LimitName,
+  limitsOf,
+  type ProjectLimits,
+  setLimits,
+} from '../../actors/alerting/limits.ts';
 import type { EvaluatorView } from '../../actors/evaluator-port.ts';
 import type { Host } from '../../actors/host-port.ts';
 import { projectRecord } from '../../actors/identity/members.ts';
@@ -21,7 +27,8 @@ export const PROJECT_LIMIT_PATHS = {
 export interface ToldLimits {
   readonly project: string;
   readonly limits: ProjectLimits;
-  readonly used: ProjectLimits;
+  /** Of the limits whose use is counted; none of a limit that is not here. */
+  readonly used: Partial<ProjectLimits>;
   /** Instances that are not evaluated, because the limit is reached. */
   readonly unevaluated: number;
 }
@@ -64,17 +71,15 @@ function told({ host, evaluator }: ProjectLimitRouteDeps, project: string): Told
   return { project, limits: limitsOf(view), used, unevaluated: without };
 }
 
-const NAMES = ['rules', 'destinations', 'instances'] as const;
-
 async function set(deps: ProjectLimitRouteDeps, body: Body): Promise<ToldLimits> {
   const project = projectOf(deps.host, body);
-  const change: Partial<Record<keyof ProjectLimits, number>> = {};
-  for (const name of NAMES) {
+  const change: Partial<Record<LimitName, number>> = {};
+  for (const name of LIMIT_NAMES) {
     const given = optionalText(body, name);
     if (given !== undefined) change[name] = Number(given);
   }
   if (Object.keys(change).length === 0) {
-    const message = 'Nothing is to be set: give --rules, --destinations or --instances';
+    const message = 'Nothing is to be set: give a limit, such as --rules 30';
     throw new Refusal('INVALID_FIELD', message, { field: 'rules' });
   }
   await deps.host.submit({

@@ -1,18 +1,19 @@
 /** Acts of `svc admin` about what a project may have, and about VMs that are no more. */
+import { LIMIT_NAMES, type LimitName, PROJECT_LIMITS } from '../../actors/alerting/limits.ts';
 import {
   PROJECT_LIMIT_PATHS,
   type RetiredVmAnswer,
   type ToldLimits,
 } from '../admin/project-limit-routes.ts';
 import type { AdminAct } from './admin-act.ts';
-import { table } from './client/output.ts';
+import { NOT_OBSERVED, table } from './client/output.ts';
 
 const project = { name: 'PROJECT' } as const;
 
 export const limitActs: readonly AdminAct[] = [
   {
     name: 'limits show',
-    summary: 'Show how many rules, destinations and evaluated instances a project may have',
+    summary: 'Show what a project may take up, and what it takes up now',
     positionals: [project],
     path: PROJECT_LIMIT_PATHS.show,
     ask: (input) => ({ project: input.positional(0) }),
@@ -22,21 +23,16 @@ export const limitActs: readonly AdminAct[] = [
     name: 'limits set',
     summary: 'Set limits of a project; those not given stay',
     positionals: [project],
-    options: [
-      { name: 'rules', takes: 'N', help: 'Alert rules; default 20, at most 1,000' },
-      { name: 'destinations', takes: 'N', help: 'Destinations; default 5, at most 100' },
-      {
-        ...{ name: 'instances', takes: 'N' },
-        help: 'Alert instances evaluated at once; default 10,000, at most 200,000',
-      },
-    ],
+    options: LIMIT_NAMES.map((name) => {
+      const { default: byDefault, max, help } = PROJECT_LIMITS[name];
+      const bounds = `default ${byDefault.toLocaleString('en')}, at most ${max.toLocaleString('en')}`;
+      return { name: optionOf(name), takes: 'N', help: `${help}; ${bounds}` };
+    }),
     isChange: true,
     path: PROJECT_LIMIT_PATHS.set,
     ask: (input) => ({
       project: input.positional(0),
-      rules: input.text('rules') ?? '',
-      destinations: input.text('destinations') ?? '',
-      instances: input.text('instances') ?? '',
+      ...Object.fromEntries(LIMIT_NAMES.map((name) => [name, input.text(optionOf(name)) ?? ''])),
     }),
     tell: (answer) => limitTable(answer as ToldLimits),
   },
@@ -54,10 +50,15 @@ export const limitActs: readonly AdminAct[] = [
   },
 ];
 
+/** `samplesPerSecond` → `samples-per-second`. */
+function optionOf(name: LimitName): string {
+  return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+}
+
 function limitTable({ limits, used, unevaluated }: ToldLimits): string {
-  const rows = (['rules', 'destinations', 'instances'] as const).map((name) => [
+  const rows = LIMIT_NAMES.map((name) => [
     name,
-    String(used[name]),
+    String(used[name] ?? NOT_OBSERVED),
     String(limits[name]),
   ]);
   const text = table(['OF', 'USED', 'LIMIT'], rows, '');
