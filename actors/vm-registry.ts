@@ -6,9 +6,11 @@
  */
 import type { Clock } from '../streams/clock.ts';
 import type { Commit } from '../streams/commit/commit.ts';
+import type { ProjectLimits } from './alerting/limits.ts';
 import { ShardPlaces } from './export-shards.ts';
 import type { Host, ProjectView } from './host-port.ts';
 import type { IngestRow, SenderReach } from './ingest-port.ts';
+import { ProjectLimitsReader } from './project-limits.ts';
 import { bodyOf, isBefore, isSame, present } from './vm-body.ts';
 import { OtherSenders } from './vm-other-senders.ts';
 
@@ -38,15 +40,13 @@ export interface VmRegistryDeps {
   readonly clock: Clock;
   /** Data center of the VMs that this node's collectors and senders report. */
   readonly datacenter: string;
-  /** VMs of a project. Default `PROJECT_VMS_MAX`. */
-  readonly vmsMax?: number;
+  /** How many VMs each project may have; absent: what the operator has set, or the default. */
+  readonly limits?: { of(project: string): Pick<ProjectLimits, 'vms'> };
 }
 
 /** What is remembered of a VM. */
 export type RegisteredVm = Pick<VmBody, 'displayName' | 'datacenter' | 'hasAgent' | 'isExpected'>;
 
-/** VMs that a project may register: what one partition's evaluator and history are made for. */
-const PROJECT_VMS_MAX = 50_000;
 /** VMs registered by one commit. */
 const BATCH = 200;
 
@@ -77,9 +77,11 @@ export class VmRegistry {
   /** Of each project: VMs that are registered, or are being so. */
   readonly #admitted = new Map<string, Set<string>>();
   readonly #others: OtherSenders;
+  readonly #limits: VmRegistryDeps['limits'] & {};
 
   constructor(deps: VmRegistryDeps) {
     this.#deps = deps;
+    this.#limits = deps.limits ?? new ProjectLimitsReader(deps.host);
     this.#others = new OtherSenders(deps.clock);
     deps.host.onApplied(({ commit }) => this.#follow(commit));
   }
@@ -115,7 +117,7 @@ export class VmRegistry {
       for (const [vm, known] of this.#knownOf(project)) if (present(known)) admitted.add(vm);
       this.#admitted.set(project, admitted);
     }
-    const { vmsMax = PROJECT_VMS_MAX } = this.#deps;
+    const { vms: vmsMax } = this.#limits.of(project);
     let refused: Set<string> | undefined;
     for (const { vm } of rows) {
       if (admitted.has(vm)) continue;

@@ -30,6 +30,19 @@ export const PROJECT_LIMITS = {
     ...{ unit: 'instances', default: 10_000, min: 0, max: 200_000 },
     help: 'Alert instances evaluated at once: rules × VMs × label sets',
   },
+  vms: {
+    ...{ unit: 'VMs', default: 10_000, min: 0, max: 50_000 },
+    help: 'VMs that are registered and not retired',
+  },
+  series: {
+    ...{ unit: 'series', default: 250_000, min: 0, max: 2_000_000 },
+    help: 'Series of all VMs together that were reported within retention',
+  },
+  headBytes: {
+    // 10,000 VMs with 13 series and an hour of rows take 165 MiB.
+    ...{ unit: 'bytes', default: 256 * MIB, min: 0, max: 1024 * MIB },
+    help: 'Memory for rows that are in no chunk yet, and for their texts',
+  },
   concurrency: {
     ...{ unit: 'calls', default: 8, min: 1, max: 256 },
     help: 'Calls of one class that run at once; eight times as many wait',

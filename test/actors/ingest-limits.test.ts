@@ -22,7 +22,11 @@ t.test('a project has room for so many VMs; those it has go on being stored', as
     createIngest({
       clock: world.clock,
       writer: new PartitionWriter(world),
-      registry: new VmRegistry({ ...world, datacenter: 'DC-1', vmsMax: 2 }),
+      registry: new VmRegistry({
+        ...world,
+        datacenter: 'DC-1',
+        limits: { of: () => ({ vms: 2 }) },
+      }),
       onRows: () => {},
       onSamples: (_, rejected) => void told.push(rejected.length),
     });

@@ -160,7 +160,12 @@ t.test(
 
 t.test('a retired VM leaves the room that its project has for VMs', async (t) => {
   const { host, clock, stream } = await openAlertingWorld(t);
-  const registry = new VmRegistry({ host, clock, datacenter: 'DC-1', vmsMax: 1 });
+  const registry = new VmRegistry({
+    host,
+    clock,
+    datacenter: 'DC-1',
+    limits: { of: () => ({ vms: 1 }) },
+  });
   const writer = new PartitionWriter({ stream, clock });
   const ingest = createIngest({ clock, writer, registry, onRows() {}, onSamples() {} });
   const write = async (vm: string) => {

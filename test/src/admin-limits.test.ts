@@ -13,6 +13,7 @@ t.test('the operator sees and sets a project’s limits, and retires a VM', asyn
   t.match(shown.stdout, /^rules +0 +20$/m);
   t.match(shown.stdout, /^destinations +0 +5$/m);
   t.match(shown.stdout, /^instances +0 +10000$/m);
+  t.match(shown.stdout, /^vms .*10000$/m);
 
   t.match((await admin('limits', 'set', 'demo', '--rules', '30')).stdout, /^rules +0 +30$/m);
   const set = await admin('limits', 'set', 'projects/demo', '--instances', '7', '--json');
@@ -24,6 +25,8 @@ t.test('the operator sees and sets a project’s limits, and retires a VM', asyn
     ['demo'],
     ['demo', '--rules', '1.5'],
     ['demo', '--instances', '200001'],
+    ['demo', '--vms', '50001'],
+    ['demo', '--head-bytes', '1g'],
     ['nowhere', '--rules', '5'],
   ]) {
     const { code, text } = await admin('limits', 'set', ...wrong);
