@@ -19,8 +19,7 @@ import type { Clock } from '../streams/clock.ts';
 import type { Random } from '../streams/random.ts';
 import { VM_STATES } from '../streams/samples/batch.ts';
 import { DEMO_PROJECT } from './demo.ts';
-import type { Health } from './health.ts';
-import { ready } from './health.ts';
+import { type Health, type PartHealth, ready } from './health.ts';
 import type { Log } from './log.ts';
 import type { Settings } from './settings.ts';
 
@@ -57,7 +56,8 @@ export async function startCollecting(options: CollectingOptions): Promise<Colle
     }),
   );
   for (const collector of collectors) {
-    health.watch(`collector ${collector.status().source}`, () => healthOf(collector));
+    const name = `collector ${collector.status().source}`;
+    health.watch({ kind: 'collector', name }, () => healthOf(collector));
   }
   return {
     watches: sources.map(({ words }) => words),
@@ -120,14 +120,17 @@ function ingestRow(row: ObservedRow): IngestRow {
   };
 }
 
-/** A fault is told when it is new; how long it lasts is seen in `/readyz`. */
+/** A fault is logged when it is new; how long it lasts is seen in `/readyz`. */
 function tellOnce(log: Log, fault: CollectorFault): void {
   if (fault.times > 1) return;
   const { source, reason, vm } = fault;
   log.warn({ part: `collector ${source}`, reason, ...(vm && { vm }) }, fault.message);
 }
 
-function healthOf(collector: Collector) {
+function healthOf(collector: Collector): PartHealth {
   const [fault] = collector.status().faults;
-  return fault ? ({ state: 'degraded', reason: fault.message } as const) : ready;
+  if (!fault) return ready;
+  // The message may quote what virsh or ssh printed: hosts, users, paths of keys.
+  const summary = 'A collector cannot read all of its source';
+  return { state: 'degraded', reason: fault.message, summary };
 }

@@ -1,19 +1,24 @@
 /**
  * How the parts' own states read in `/readyz`: one check for each kind of part, so that the parts
- * need not know what a load balancer makes of them.
+ * need not know what a load balancer makes of them. Each fault has the operator's reason and a
+ * summary for callers, which names nothing of this host.
  */
 import { statfsSync } from 'node:fs';
 import type { ApplierHealth } from '../actors/host/applier.ts';
 import type { Supervision } from '../actors/supervision.ts';
 import type { Stream } from '../streams/stream.ts';
-import { type HealthCheck, ready } from './health.ts';
+import { type HealthCheck, type PartHealth, ready } from './health.ts';
 
 /** Without the stream nothing can be acknowledged. */
 export function streamCheck(stream: Pick<Stream, 'health'>): HealthCheck {
   return () => {
     const health = stream.health();
     if (health.state === 'available') return ready;
-    return { state: 'notReady', reason: `The stream is unavailable: ${health.reason}` };
+    return {
+      state: 'notReady',
+      reason: `The stream is unavailable: ${health.reason}`,
+      summary: 'The stream is unavailable: nothing can be acknowledged',
+    };
   };
 }
 
@@ -25,14 +30,19 @@ export function hostCheck(host: { health(): ApplierHealth }): HealthCheck {
       case 'ready':
         return ready;
       case 'starting':
-        return { state: 'notReady', reason: 'Commits are being read: this ends by itself' };
+        return faulty('notReady', 'Commits are being read: this ends by itself');
       case 'retrying':
         return {
           state: 'notReady',
           reason: `Commits cannot be read or applied (control.db), tried again soon: ${health.reason}`,
+          summary: 'Commits cannot be read or applied, tried again soon',
         };
       case 'stopped':
-        return { state: 'notReady', reason: `Applying commits has stopped: ${health.reason}` };
+        return {
+          state: 'notReady',
+          reason: `Applying commits has stopped: ${health.reason}`,
+          summary: 'Applying commits has stopped: the service needs a restart',
+        };
     }
   };
 }
@@ -48,12 +58,13 @@ export function partCheck(
   const fault = part.essential ? 'notReady' : 'degraded';
   return () => {
     const health = supervision.health().find(({ name }) => name === part.name);
-    if (!health) return { state: fault, reason: `${part.name} has not started yet` };
+    if (!health) return faulty(fault, `${part.name} has not started yet`);
     if (health.state === 'running') return ready;
     const cause = health.lastError ? `: ${health.lastError}` : '';
     return {
       state: fault,
       reason: `${part.name} is ${health.state} (restarts: ${health.restarts})${cause}`,
+      summary: `${part.name} is ${health.state}`,
     };
   };
 }
@@ -64,11 +75,15 @@ export function historyCheck(history: {
 }): HealthCheck {
   return () => {
     const { fault, refused } = history.stats();
-    if (fault !== undefined) return { state: 'degraded', reason: fault };
+    if (fault !== undefined) {
+      const summary = 'History cannot be written: what is stored stays readable';
+      return { state: 'degraded', reason: fault, summary };
+    }
     if (refused === 0) return ready;
     return {
       state: 'degraded',
       reason: `History had no room in memory for ${refused} rows: a restart reads them from the log`,
+      summary: 'History had no room in memory for some rows',
     };
   };
 }
@@ -87,12 +102,17 @@ export function diskSpace(folder: string, statfs = statfsSync): HealthCheck {
     const sentence = `${folder} has ${freeMib} MiB free`;
     if (freeMib < FREE_MIB_MIN) {
       const reason = `${sentence}, less than ${FREE_MIB_MIN}: free some space`;
-      return { state: 'notReady', reason };
+      return { state: 'notReady', reason, summary: 'The data disk is full' };
     }
     if (freeMib < FREE_MIB_LOW) {
       const reason = `${sentence}, less than ${FREE_MIB_LOW}: it will be full before long`;
-      return { state: 'degraded', reason };
+      return { state: 'degraded', reason, summary: 'The data disk is nearly full' };
     }
     return ready;
   };
+}
+
+/** A fault whose sentence names nothing of this host: operators and callers read the same. */
+export function faulty(state: 'degraded' | 'notReady', sentence: string): PartHealth {
+  return { state, reason: sentence, summary: sentence };
 }

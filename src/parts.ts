@@ -22,7 +22,7 @@ import type { Random } from '../streams/random.ts';
 import type { Stream } from '../streams/stream.ts';
 import type { Closers } from './closers.ts';
 import { type Health, ready } from './health.ts';
-import { historyCheck, partCheck } from './health-checks.ts';
+import { faulty, historyCheck, partCheck } from './health-checks.ts';
 import type { Log } from './log.ts';
 import { createMailer, mailSender } from './mail/mailer.ts';
 import { ownerMails } from './mail/owner-mail.ts';
@@ -76,14 +76,14 @@ export function createParts(options: PartsOptions): { start(): void } {
   closers.add('parts', () => supervision?.stop());
   const running = { health: () => supervision?.health() ?? [] };
   for (const { name } of parts) {
-    health.watch(name, partCheck(running, { name, essential: true }));
+    health.watch({ kind: name }, partCheck(running, { name, essential: true }));
   }
-  health.watch('sample log', () =>
+  health.watch({ kind: 'sample log' }, () =>
     pipeline.isCaughtUp()
       ? ready
-      : { state: 'notReady', reason: 'The sample log is being read: this ends by itself' },
+      : faulty('notReady', 'The sample log is being read: this ends by itself'),
   );
-  health.watch('history', historyCheck(history));
+  health.watch({ kind: 'history' }, historyCheck(history));
   return {
     start() {
       supervision = supervise({

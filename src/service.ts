@@ -46,6 +46,7 @@ import { addJwksRoute } from './http/jwks-route.ts';
 import { openConfiguredMetricsServer } from './http/metrics-server.ts';
 import { addPromqlRoutes } from './http/promql/routes.ts';
 import { createReadGate } from './http/read-gate.ts';
+import { createPositions, SEQUENCE_PURPOSE } from './http/sequence.ts';
 import { openHttpServer } from './http/server.ts';
 import { stopSignal } from './http/stop-signal.ts';
 import { openKeylessCi } from './keyless-ci.ts';
@@ -147,9 +148,9 @@ async function startHost(base: ServiceBase, { stream, store }: Storage): Promise
     machines: machineDefinitions,
     expand: expandAlerting,
   });
-  health.watch('stream', streamCheck(stream));
-  health.watch('commits', hostCheck(host));
-  health.watch('disk', diskSpace(settings.data));
+  health.watch({ kind: 'stream' }, streamCheck(stream));
+  health.watch({ kind: 'commits' }, hostCheck(host));
+  health.watch({ kind: 'disk' }, diskSpace(settings.data));
   closers.add('host', () => host.stop());
   await host.start();
   countHost(base, host);
@@ -181,7 +182,7 @@ type EdgeOptions = ServiceBase &
 
 /** What clients reach: the API, and the service's own metrics. */
 async function startEdges(options: EdgeOptions) {
-  const { host, clock, log, closers, metrics, settings, secrets } = options;
+  const { host, clock, log, closers, settings, secrets } = options;
   const lastUsed = createLastUsed({ store: secrets.lastUsed, clock, log });
   closers.add('last used', () => lastUsed.close());
   const served = { origin: () => settings.publicUrl ?? '' };
@@ -192,7 +193,7 @@ async function startEdges(options: EdgeOptions) {
     ...{ host, clock, tokens, sessions, noteUse: lastUsed.note },
   });
   closers.add('authenticator', () => authenticator.close());
-  const metricsServer = await openConfiguredMetricsServer({ settings, metrics, log });
+  const metricsServer = await openConfiguredMetricsServer(options);
   if (metricsServer) closers.add('metrics listener', () => metricsServer.close());
   const exporter = new Exporter(options);
   closers.add('exports', () => exporter.close());
@@ -208,10 +209,19 @@ async function startEdges(options: EdgeOptions) {
     ...{ ...options, origin, mail: people.mail },
   });
   const enrolments = openEnrolments({ ...options, datacenters: settings.expandedDatacenters });
-  const rpc = { ...parts, ...keylessCi, destinations, enrolments, ...openQueries(options) };
+  const positions = createPositions({ ...options, key: options.deriveKey(SEQUENCE_PURPOSE) });
+  const rpc = {
+    ...parts,
+    ...keylessCi,
+    destinations,
+    enrolments,
+    ...openQueries(options),
+    positions,
+  };
   const http = await openHttpServer({
     ...options,
-    ...(settings.metricsOnApi && { readGate: createReadGate(authenticator) }),
+    readGate: createReadGate(authenticator),
+    hasMetrics: settings.metricsOnApi,
     addRoutes: async (app: FastifyInstance, servedOrigin) => {
       served.origin = servedOrigin;
       await addSignInRoutes(app);

@@ -86,7 +86,7 @@ export const settingsTable = {
     help: 'Addresses of the proxy that ends TLS in front of the API. Its X-Forwarded-For and X-Forwarded-Proto are believed, and the API may listen beyond loopback without a certificate.',
   }),
   metricsListen: setting('SVC_METRICS_LISTEN', listenAddressOrOff, '127.0.0.1:9464', {
-    help: "Where the service's own metrics are readable without a credential: loopback only. When the default port is taken, a warning says so and the service starts without this listener.",
+    help: "Where the service's own metrics, and the reasons in /readyz in full, are readable without a credential: loopback only. When the default port is taken, a warning says so and the service starts without this listener.",
   }),
   metricsOnApi: setting('SVC_METRICS_ON_API', onOff, 'off', {
     help: 'Whether the API shows the same at /metrics, to every credential that may read, of whatever project: the figures are of the whole service, so only where all projects are one owner’s.',

@@ -93,6 +93,7 @@ class Keys implements IssuerKeys {
     return {
       state: 'degraded',
       reason: `Keys of ${name} cannot be read (${this.#fault}): ${used}`,
+      summary: 'Keys of a CI issuer cannot be read',
     };
   }
 

@@ -43,7 +43,7 @@ export function openCiIssuers(options: OpenIssuersOptions): CiIssuers {
       fetchKeys: (signal) => fetcher.fetch(keysUrl, signal),
       onFetched: (outcome) => fetches.inc({ issuer: name, outcome }),
     });
-    health.watch(`CI issuer ${name}`, () => keys.health());
+    health.watch({ kind: 'CI issuer', name: `CI issuer ${name}` }, () => keys.health());
     return { issuer, keys };
   });
   tellAges(metrics, issuers);

@@ -12,6 +12,7 @@ import { scrapeTargets } from '../export/scrape-targets.ts';
 import { goneSignal } from './gone-signal.ts';
 import { formatFor, negotiateEncoding } from './negotiation.ts';
 import { admitReader, type ReaderAccess } from './project-access.ts';
+import { SEQUENCE_HEADER } from './sequence.ts';
 
 export interface ExportRoutesDeps extends ReaderAccess {
   readonly exporter: Exporter;
@@ -25,11 +26,11 @@ const OTHER_METHODS: HTTPMethods[] = ['HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 
 type ProjectRequest = FastifyRequest<{ Params: { project: string } }>;
 
 export function addExportRoutes(app: FastifyInstance, deps: ExportRoutesDeps): void {
-  const { exporter, origin } = deps;
+  const { exporter, origin, positions } = deps;
   route(app, 'scrape-targets', async (request, reply) => {
     const { project } = request.params;
     await admitReader(deps, project, request.raw.rawHeaders);
-    reply.header('cache-control', 'no-store');
+    reply.header('cache-control', 'no-store').header(SEQUENCE_HEADER, positions.current());
     return reply.send(scrapeTargets(project, exporter.shardCount(project), origin()));
   });
   route(app, 'export', async (request, reply) => {
@@ -42,6 +43,7 @@ export function addExportRoutes(app: FastifyInstance, deps: ExportRoutesDeps): v
     const body = await exporter.shard({ project, shard, format, gzip }, goneSignal(reply));
     if (gzip) reply.header('content-encoding', 'gzip');
     reply.header('vary', 'accept, accept-encoding').header('cache-control', 'no-store');
+    reply.header(SEQUENCE_HEADER, positions.current());
     return reply.type(CONTENT_TYPE[format]).send(body);
   });
 }

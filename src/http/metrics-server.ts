@@ -1,10 +1,12 @@
 /**
- * The metrics listener: `/metrics` without a credential, on loopback alone (the settings see to
- * that). A server of its own, so that a scrape works while the API's is saturated or stopping.
+ * The operator's listener: `/metrics`, and `/readyz` with its reasons, without a credential and on
+ * loopback alone (the settings see to that). A server of its own, so that both work while the API's
+ * is saturated or stopping.
  */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { ConfigError } from '../config.ts';
+import { type Health, operatorReport } from '../health.ts';
 import type { Log } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import type { ListenAddress } from '../setting-kinds.ts';
@@ -25,12 +27,13 @@ export interface MetricsServer {
 export async function openConfiguredMetricsServer(options: {
   readonly settings: Pick<Settings, 'metricsListen' | 'metricsListenGiven'>;
   readonly metrics: Metrics;
+  readonly health: Pick<Health, 'report'>;
   readonly log: Log;
 }): Promise<MetricsServer | undefined> {
-  const { settings, metrics, log } = options;
+  const { settings, metrics, health, log } = options;
   if (!settings.metricsListen) return undefined;
   try {
-    return await openMetricsServer({ address: settings.metricsListen, metrics });
+    return await openMetricsServer({ address: settings.metricsListen, metrics, health });
   } catch (error) {
     if (settings.metricsListenGiven || !(error instanceof ConfigError)) throw error;
     log.warn({ part: 'metrics' }, `${error.message}; SVC_METRICS_ON_API shows the same to keys`);
@@ -42,8 +45,9 @@ export async function openConfiguredMetricsServer(options: {
 export async function openMetricsServer(options: {
   readonly address: ListenAddress;
   readonly metrics: Metrics;
+  readonly health: Pick<Health, 'report'>;
 }): Promise<MetricsServer> {
-  const { address, metrics } = options;
+  const { address, metrics, health } = options;
   const server = createServer(
     {
       maxHeaderSize: HEADER_BYTES_MAX,
@@ -53,8 +57,16 @@ export async function openMetricsServer(options: {
     },
     (request, response) => {
       const [path] = (request.url ?? '').split('?', 1);
-      if (path !== '/metrics' || !['GET', 'HEAD'].includes(request.method ?? '')) {
-        response.writeHead(404, { 'content-type': 'text/plain' }).end('Try GET /metrics\n');
+      const isRead = ['GET', 'HEAD'].includes(request.method ?? '');
+      if (isRead && (path === '/readyz' || path === '/-/ready')) {
+        const report = operatorReport(health.report());
+        const headers = { 'content-type': 'application/json', 'cache-control': 'no-store' };
+        response.writeHead(report.ready ? 200 : 503, headers).end(JSON.stringify(report));
+        return;
+      }
+      if (path !== '/metrics' || !isRead) {
+        const tryThese = 'Try GET /metrics or GET /readyz\n';
+        response.writeHead(404, { 'content-type': 'text/plain' }).end(tryThese);
         return;
       }
       metrics.text().then(

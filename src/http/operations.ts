@@ -1,36 +1,42 @@
 /**
  * What operators and orchestrators ask: alive, ready, the service's own metrics. `/healthz` says
- * only that the process answers, so that a restart is never the cure for a stream that is away;
- * `/readyz` says what is wrong.
+ * only that the process answers, so that a restart is never the cure for a stream that is away.
+ * `/readyz` says to anybody which kind of part is how, to a caller that may read also what is wrong
+ * in general. What is wrong in particular stands in the log and on the metrics listener.
  */
 import type { FastifyInstance } from 'fastify';
-import type { Health } from '../health.ts';
+import { callerReport, type Health, publicReport } from '../health.ts';
 import type { Metrics } from '../metrics.ts';
 import type { ReadGate } from './read-gate.ts';
 
 export interface OperationsOptions {
   readonly health: Health;
   readonly metrics: Metrics;
-  /** Who may read `/metrics` here; absent: it is not here. */
-  readonly readGate?: ReadGate;
+  /** Who may read reasons in `/readyz`, and `/metrics`. */
+  readonly readGate: ReadGate;
+  /** Whether `/metrics` is here too; by default it is not. */
+  readonly hasMetrics?: boolean;
 }
 
 /** Paths in two spellings: Kubernetes's and Prometheus's. */
 export function addOperations(app: FastifyInstance, options: OperationsOptions): void {
-  const { health, metrics, readGate } = options;
+  const { health, metrics, readGate, hasMetrics = false } = options;
   for (const path of ['/healthz', '/-/healthy']) {
     app.get(path, (_request, reply) => reply.type('text/plain').send('alive\n'));
   }
   for (const path of ['/readyz', '/-/ready']) {
-    app.get(path, (_request, reply) => {
+    app.get(path, async (request, reply) => {
+      const { authorization } = request.headers;
+      // A probe whose key has ended still learns whether the service is ready.
+      const mayRead = authorization !== undefined && (await readGate(authorization)) === undefined;
       const report = health.report();
       return reply
         .code(report.ready ? 200 : 503)
         .header('cache-control', 'no-store')
-        .send(report);
+        .send(mayRead ? callerReport(report) : publicReport(report));
     });
   }
-  if (!readGate) return;
+  if (!hasMetrics) return;
   app.get('/metrics', async (request, reply) => {
     const refused = await readGate(request.headers.authorization);
     if (refused) {

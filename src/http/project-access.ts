@@ -6,7 +6,7 @@ import { Refusal } from '../../streams/refusal.ts';
 import type { Authenticator } from '../auth/authenticator.ts';
 import { admitTo, enterProject, READ_POLICY } from '../auth/authorize.ts';
 import type { CredentialPrincipal } from '../auth/principal.ts';
-import { SEQUENCE_HEADER, type SequenceDeps, waitForSequence } from './sequence.ts';
+import { SEQUENCE_HEADER, type SequenceDeps } from './sequence.ts';
 
 export interface ReaderAccess extends SequenceDeps {
   readonly authenticator: Pick<Authenticator, 'authenticate' | 'again'>;
@@ -33,7 +33,7 @@ export async function admitReader(
   const again = (): void => enter(authenticator.again(principal), project);
   const [wanted] = valuesOf(rawHeaders, SEQUENCE_HEADER);
   if (wanted !== undefined) {
-    await waitForSequence(access, wanted);
+    await access.positions.waitFor(wanted);
     again();
   }
   return again;

@@ -5,7 +5,6 @@
  */
 import type { Server as HttpsServer } from 'node:https';
 import { type FastifyInstance, fastify } from 'fastify';
-import type { Host } from '../../actors/host-port.ts';
 import type { Clock } from '../../streams/clock.ts';
 import type { Random } from '../../streams/random.ts';
 import type { Health } from '../health.ts';
@@ -18,7 +17,6 @@ import * as limits from './limits.ts';
 import { listenOn, originOf } from './listening.ts';
 import { addOperations } from './operations.ts';
 import type { ReadGate } from './read-gate.ts';
-import { SEQUENCE_HEADER } from './sequence.ts';
 import { loadTls, type TlsMaterial } from './tls.ts';
 
 export interface HttpServerOptions {
@@ -27,14 +25,14 @@ export interface HttpServerOptions {
     'listen' | 'publicUrl' | 'tlsCertFile' | 'tlsKeyFile' | 'trustedProxy'
   >;
   readonly log: Log;
-  /** Whose position every answer tells. */
-  readonly host: Pick<Host, 'appliedSequence'>;
   readonly health: Health;
   readonly metrics: Metrics;
   readonly clock: Clock;
   readonly random: Random;
-  /** Who may read `/metrics` on this listener; absent: it is not there. */
-  readonly readGate?: ReadGate;
+  /** Who may read reasons in `/readyz`, and `/metrics`. */
+  readonly readGate: ReadGate;
+  /** Whether `/metrics` is on this listener too; by default it is not. */
+  readonly hasMetrics?: boolean;
   /** Adds the API's routes, before the server listens; `origin` may be asked once it does. */
   readonly addRoutes: (app: FastifyInstance, origin: () => string) => Promise<void>;
   /** How long requests in flight may go on at a stop, ms. */
@@ -64,7 +62,6 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
   const app = createApp(options, tlsFiles && loadTls(tlsFiles));
   const state = { isStopping: false };
   addRequestRecords(app, options);
-  tellPosition(app, options);
   endConnectionsAtStop(app, state);
   addFallbacks(app, log);
   addOperations(app, options);
@@ -119,11 +116,12 @@ function createApp(options: HttpServerOptions, tls: TlsMaterial | undefined): Fa
   return app;
 }
 
-/** Short ids, unique over restarts: eight random characters for the process, then a count. */
+/**
+ * Random alone, 72 bits: strangers read them, and neither a count nor a mark of the process may
+ * tell how much others ask for or when the service was started.
+ */
 function requestIds(random: Random): () => string {
-  const prefix = Buffer.from(random.bytes(6)).toString('base64url');
-  let count = 0;
-  return () => `${prefix}-${(++count).toString(36)}`;
+  return () => Buffer.from(random.bytes(9)).toString('base64url');
 }
 
 /** Counts and times each request by route and status, and tells its id to the caller. */
@@ -144,14 +142,6 @@ function addRequestRecords(app: FastifyInstance, { metrics, log }: HttpServerOpt
     seconds.observe({ route }, reply.elapsedTime / 1000);
     log.debug({ requestId: request.id, method: request.method, route, status }, 'Answered');
     done();
-  });
-}
-
-/** At the end of the work, so that a change that it made is within what it tells. */
-function tellPosition(app: FastifyInstance, { host }: HttpServerOptions): void {
-  app.addHook('onSend', (_request, reply, payload, done) => {
-    if (!reply.hasHeader(SEQUENCE_HEADER)) reply.header(SEQUENCE_HEADER, host.appliedSequence());
-    done(null, payload);
   });
 }
 

@@ -10,7 +10,7 @@ import type { Authenticator } from '../auth/authenticator.ts';
 import { admitTo } from '../auth/authorize.ts';
 import type { HumanPrincipal } from '../auth/principal.ts';
 import { Policy_Access, policy } from '../gen/svc/options/v1/policy_pb.ts';
-import { SEQUENCE_HEADER, type SequenceDeps, waitForSequence } from '../http/sequence.ts';
+import { SEQUENCE_HEADER, type SequenceDeps } from '../http/sequence.ts';
 import type { Log } from '../log.ts';
 import { callerKey } from './caller.ts';
 import { asConnectError } from './told-errors.ts';
@@ -33,7 +33,7 @@ export function requestGate(deps: GateDeps): (context: HandlerContext) => Promis
       const isAdmitted = await admit(deps, context);
       const wanted = context.requestHeader.get(SEQUENCE_HEADER);
       // Whom nobody knows must not hold a connection here for as long as a wait takes.
-      if (isAdmitted && wanted !== null) await waitForSequence(deps, wanted);
+      if (isAdmitted && wanted !== null) await deps.positions.waitFor(wanted);
     } catch (error) {
       throw asConnectError(error, context.method.name, deps.log);
     }

@@ -54,7 +54,7 @@ export interface RpcDeps
   extends AutomationDeps,
     ProjectDeps,
     IncidentWatchDeps,
-    Pick<GateDeps, 'rotateCookie'> {
+    Pick<GateDeps, 'rotateCookie' | 'positions'> {
   readonly host: Host;
   readonly alerting: Alerting;
   readonly destinations: Destinations;
@@ -98,7 +98,7 @@ export function rpcRoutes(deps: RpcDeps): (router: ConnectRouter) => void {
     register(router, AutomationService, automationService(deps));
     register(router, ProjectService, projectService(deps));
     passReadyBytes(router);
-    tellResponses(router, { position: () => deps.host.appliedSequence(), log: deps.log });
+    tellResponses(router, deps);
   };
 }
 

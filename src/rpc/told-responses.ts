@@ -1,11 +1,11 @@
 /**
- * The last hand on every answer: the position in the log, and a reason on the errors that the
- * framework makes by itself. It reads and parses a body before any interceptor runs, so malformed
+ * The last hand on every answer: the position in the log for callers who were let in, and a reason
+ * on the errors that the framework makes by itself. It reads and parses a body before any interceptor runs, so malformed
  * JSON, wrong types and too much data would leave without one, some of them with a status that is
  * kept for "back off" (429). Done on the handlers' responses, the only place they all pass.
  */
 import type { DescMethod } from '@bufbuild/protobuf';
-import { Code, ConnectError, type ConnectRouter } from '@connectrpc/connect';
+import { Code, ConnectError, type ConnectRouter, createContextValues } from '@connectrpc/connect';
 import {
   createAsyncIterable,
   type UniversalHandlerFn,
@@ -20,8 +20,9 @@ import {
 import { Refusal } from '../../streams/refusal.ts';
 import { toConnectError } from '../errors.ts';
 import { ErrorInfoSchema } from '../gen/svc/options/v1/error_pb.ts';
-import { SEQUENCE_HEADER } from '../http/sequence.ts';
+import { type Positions, SEQUENCE_HEADER } from '../http/sequence.ts';
 import type { Log } from '../log.ts';
+import { callerKey } from './caller.ts';
 import { parseProblem } from './field-path.ts';
 import { decompressed, readBytes } from './message-bytes.ts';
 import { enumCheck } from './request-enums.ts';
@@ -29,15 +30,17 @@ import { enumCheck } from './request-enums.ts';
 /** Puts itself around every handler registered so far: call it once, after the last. */
 export function tellResponses(
   router: ConnectRouter,
-  { position, log }: { readonly position: () => number; readonly log: Log },
+  { positions, log }: { readonly positions: Positions; readonly log: Log },
 ): void {
   for (const [i, handler] of router.handlers.entries()) {
     const { method } = handler;
     const withCheckedEnums = enumCheck(method);
     const told: UniversalHandlerFn = async (request) => {
-      const response = await handler(withCheckedEnums(request));
+      const contextValues = request.contextValues ?? createContextValues();
+      const response = await handler(withCheckedEnums({ ...request, contextValues }));
       const answer = await withReason(response, { request, method, log });
-      answer.header?.set(SEQUENCE_HEADER, String(position()));
+      // After the work, so that a change that it made is within the position.
+      if (contextValues.get(callerKey)) answer.header?.set(SEQUENCE_HEADER, positions.current());
       // Secrets are in some, and what may be read ends with the caller's access in all.
       answer.header?.set('cache-control', 'no-store');
       return answer;

@@ -21,17 +21,17 @@ import type { Authenticator } from '../auth/authenticator.ts';
 import type { CredentialPrincipal } from '../auth/principal.ts';
 import { WriteSamplesResponseSchema } from '../gen/svc/ingest/v1/ingest_pb.ts';
 import { BODY_BYTES_MAX } from '../http/limits.ts';
-import { SEQUENCE_HEADER } from '../http/sequence.ts';
+import { SEQUENCE_HEADER, type SequenceDeps } from '../http/sequence.ts';
 import type { Log } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import { type PlainWrite, WriteSamplesDecoder } from './fast/write-samples-decoder.ts';
 import { projectExists, reachOf, writesAnywhere } from './ingest-reach.ts';
 import { asConnectError } from './told-errors.ts';
 
-export interface FastWriteDeps {
+export interface FastWriteDeps extends SequenceDeps {
   readonly ingest: Ingest;
   readonly authenticator: Authenticator;
-  readonly host: Pick<Host, 'appliedSequence' | 'view'>;
+  readonly host: Pick<Host, 'view'>;
   readonly metrics: Metrics;
   readonly log: Log;
 }
@@ -167,7 +167,7 @@ class FastWriteSamples {
       'content-length': bytes.length,
       'cache-control': 'no-store',
       'x-request-id': this.#requestId(response.req),
-      [SEQUENCE_HEADER]: this.#deps.host.appliedSequence(),
+      [SEQUENCE_HEADER]: this.#deps.positions.current(),
       ...(this.#stopping && { connection: 'close' }),
     });
     response.end(bytes, 'latin1');

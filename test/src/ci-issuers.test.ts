@@ -147,7 +147,8 @@ t.test('configured issuers: health, metrics and log tell an outage and a new cla
     const token = await platform.mint({ aud: AUDIENCE, brand_new: '1' });
     return issuers.verify(token, { issuer: 'github', audience: AUDIENCE });
   };
-  const state = () => health.report().parts.find(({ name }) => name === 'CI issuer github')?.state;
+  const state = () =>
+    health.report().parts.find(({ name }) => name === 'CI issuer github')?.health.state;
   t.equal(state(), 'ready', 'nothing is fetched before it is needed');
   t.notMatch(await metrics.text(), /svc_ci_keys_age_seconds\{/, 'no age before there is one');
 

@@ -253,7 +253,7 @@ t.test('a key revoked by what it waited to read from reads nothing', async (t) =
   const world = await startExportWorld(t);
   const key = await world.issue('demo', ['monitoring.read']);
   const id = parseKey(key)?.id ?? '';
-  const next = String(world.host.appliedSequence() + 1);
+  const next = world.positions.tokenOf(world.host.appliedSequence() + 1);
   const request = { key, headers: { 'svc-sequence': next } };
   const waiting = ['scrape-targets', 'export?shard=0'].map((path) =>
     get(world, `${BASE}/${path}`, request),

@@ -4,7 +4,14 @@
  */
 import { tmpdir } from 'node:os';
 import t from 'tap';
-import { createHealth, type PartHealth, ready } from '../../src/health.ts';
+import {
+  callerReport,
+  createHealth,
+  operatorReport,
+  type PartHealth,
+  publicReport,
+  ready,
+} from '../../src/health.ts';
 import {
   diskSpace,
   historyCheck,
@@ -23,7 +30,7 @@ t.test('a check that throws is not ready; changes are logged without anybody ask
   const health = createHealth({ clock, log });
   t.teardown(() => health.close());
   const broken = { is: true };
-  const forget = health.watch('database', () => {
+  const forget = health.watch({ kind: 'database' }, () => {
     if (broken.is) throw new Error('database is locked');
     return ready;
   });
@@ -32,7 +39,7 @@ t.test('a check that throws is not ready; changes are logged without anybody ask
   broken.is = false;
   await clock.advance(2_000);
   t.match(logged.join(''), /database is ready again/);
-  t.throws(() => health.watch('database', () => ready), /already watched/);
+  t.throws(() => health.watch({ kind: 'database' }, () => ready), /already watched/);
   forget();
   t.same(health.report(), { ready: true, parts: [] });
 });
@@ -92,3 +99,42 @@ t.test(
     t.match(diskSpace(tmpdir())().state, /ready|degraded|notReady/, 'a real file system answers');
   },
 );
+
+t.test('a report leaves out names and reasons for callers, and all but states for anybody', (t) => {
+  const log = createLog({
+    level: 'silent',
+    readable: false,
+    clock: new VirtualClock(0),
+    write: () => {},
+  });
+  const health = createHealth({ clock: new VirtualClock(0), log });
+  t.teardown(() => health.close());
+  const stderr = 'root@hv-7.corp: Permission denied (publickey /root/.ssh/id_ed25519)';
+  const summary = 'A collector cannot read all of its source';
+  health.watch({ kind: 'stream' }, () => ready);
+  health.watch({ kind: 'collector', name: 'collector host' }, () => ready);
+  health.watch({ kind: 'collector', name: 'collector qemu+ssh://root@hv-7.corp' }, () => ({
+    ...{ state: 'degraded', reason: stderr, summary },
+  }));
+  health.watch({ kind: 'disk' }, () => {
+    throw new Error('ENOENT /srv/secret');
+  });
+  const report = health.report();
+  t.same(publicReport(report), {
+    ready: false,
+    parts: [
+      { name: 'stream', state: 'ready' },
+      { name: 'collector', state: 'degraded' },
+      { name: 'disk', state: 'notReady' },
+    ],
+  });
+  t.same(callerReport(report).parts.slice(1), [
+    { name: 'collector', state: 'degraded', reason: summary },
+    { name: 'disk', state: 'notReady', reason: 'The check of this part failed' },
+  ]);
+  t.same(operatorReport(report).parts.slice(2), [
+    { name: 'collector qemu+ssh://root@hv-7.corp', state: 'degraded', reason: stderr },
+    { name: 'disk', state: 'notReady', reason: 'ENOENT /srv/secret' },
+  ]);
+  t.end();
+});

@@ -49,15 +49,13 @@ async function run(t: Test, options: RunOptions = {}): Promise<Running> {
   const server = await openHttpServer({
     settings,
     log,
-    host: { appliedSequence: () => 42 },
     health,
     metrics,
     clock: systemClock,
     random: seededRandom(1),
-    ...(options.hasMetrics !== false && {
-      readGate: async (authorization: string | undefined) =>
-        authorization === 'Bearer good' ? undefined : { status: 401, message: 'Send a key' },
-    }),
+    readGate: async (authorization) =>
+      authorization === 'Bearer good' ? undefined : { status: 401, message: 'Send a key' },
+    hasMetrics: options.hasMetrics !== false,
     addRoutes: options.addRoutes ?? (async () => {}),
     ...(options.stopWaitMs !== undefined && { stopWaitMs: options.stopWaitMs }),
   });
@@ -77,37 +75,55 @@ function logInto(lines: string[]): Log {
 t.test('health, readiness and metrics answer what the parts say, in both spellings', async (t) => {
   const { server, health, logged } = await run(t);
   const state: { stream: PartHealth } = { stream: ready };
-  health.watch('stream', () => state.stream);
-  health.watch('collector', () => ({ state: 'degraded', reason: 'virsh gives no answer' }));
+  health.watch({ kind: 'stream' }, () => state.stream);
   for (const path of ['/healthz', '/-/healthy', '/readyz', '/-/ready']) {
     const answer = await fetch(server.baseUrl + path);
     t.equal(answer.status, 200, path);
     t.ok(answer.headers.get('x-request-id'));
-    t.equal(answer.headers.get('svc-sequence'), '42');
+    t.notOk(answer.headers.has('svc-sequence'), 'nothing of the log');
     await answer.text();
   }
-  state.stream = { state: 'notReady', reason: 'The NATS servers give no answer' };
+  const reason = 'The NATS servers give no answer: nats://svc@10.0.0.7:4222';
+  state.stream = { state: 'notReady', reason, summary: 'The stream is unavailable' };
   const answer = await fetch(`${server.baseUrl}/readyz`);
   t.equal(answer.status, 503);
   t.same(await answer.json(), {
     ready: false,
-    parts: [
-      { name: 'stream', state: 'notReady', reason: 'The NATS servers give no answer' },
-      { name: 'collector', state: 'degraded', reason: 'virsh gives no answer' },
-    ],
+    parts: [{ name: 'stream', state: 'notReady' }],
   });
+  const headers = { authorization: 'Bearer good' };
+  const told = await fetch(`${server.baseUrl}/readyz`, { headers });
+  t.equal(told.status, 503);
+  const part = { name: 'stream', state: 'notReady', reason: 'The stream is unavailable' };
+  t.same(await told.json(), { ready: false, parts: [part] });
+  const bad = { authorization: 'Bearer bad' };
+  const stranger = await fetch(`${server.baseUrl}/readyz`, { headers: bad });
+  t.equal(stranger.status, 503, 'a bad key does not change what a probe learns');
+  t.notMatch(await stranger.text(), /reason/);
   t.equal((await fetch(`${server.baseUrl}/healthz`)).status, 200, 'alive all the same');
-  await fetch(`${server.baseUrl}/readyz`);
-  const told = logged.filter((line) => line.includes('The NATS servers give no answer'));
-  t.equal(told.length, 1, 'a change is logged once');
+  const lines = logged.filter((line) => line.includes('The NATS servers give no answer'));
+  t.equal(lines.length, 1, 'a change is logged once');
 
   const refused = await fetch(`${server.baseUrl}/metrics`);
   t.equal(refused.status, 401);
   t.equal(refused.headers.get('www-authenticate'), 'Bearer');
-  const headers = { authorization: 'Bearer good' };
   const text = await (await fetch(`${server.baseUrl}/metrics`, { headers })).text();
-  t.match(text, /svc_http_requests_total\{route="\/readyz",status="503"\} 2/);
+  t.match(text, /svc_http_requests_total\{route="\/readyz",status="503"\} 3/);
   t.match(text, /svc_build_info\{version="1.2.3"/);
+});
+
+t.test('request ids share nothing: no count, no mark of the process', async (t) => {
+  const { server } = await run(t);
+  const ids: string[] = [];
+  for (let i = 0; i < 3; i++) {
+    const { headers } = await fetch(`${server.baseUrl}/nothing`);
+    ids.push(headers.get('x-request-id') ?? '');
+  }
+  for (const id of ids) t.match(id, /^[\w-]{12}$/);
+  for (let length = 2; length <= 12; length++) {
+    const starts = new Set(ids.map((id) => id.slice(0, length)));
+    t.equal(starts.size, ids.length, `the first ${length} characters differ`);
+  }
 });
 
 t.test('the figures of the whole service are not on the API unless it is said so', async (t) => {
@@ -230,7 +246,7 @@ t.test(
     await inside.promise;
     const closed = server.close();
     t.equal(health.report().ready, false);
-    t.match(health.report().parts.at(-1), { name: 'service', reason: /stopping/ });
+    t.match(health.report().parts.at(-1), { name: 'service', health: { reason: /stopping/ } });
     await t.rejects(fetch(`${server.baseUrl}/healthz`), 'no new connection is accepted');
     goOn.resolve();
     t.equal(await slow, 'done');
@@ -273,24 +289,31 @@ t.test('an address that cannot be bound is refused with what would do', async (t
 });
 
 t.test(
-  'the metrics listener shows the metrics without a credential and nothing else',
+  'the metrics listener shows metrics and reasons without a credential and nothing else',
   async (t) => {
-    const { metrics } = await run(t);
+    const { metrics, health } = await run(t);
     const address = { host: '127.0.0.1', port: 0 };
-    const own = await openMetricsServer({ address, metrics });
+    const own = await openMetricsServer({ address, metrics, health });
     t.teardown(() => own.close());
     const answer = await fetch(own.url);
     t.equal(answer.status, 200);
     t.match(answer.headers.get('content-type'), /^text\/plain; version=0.0.4/);
     t.match(await answer.text(), /process_resident_memory_bytes \d/);
-    t.equal((await fetch(own.url.replace('/metrics', '/readyz'))).status, 404);
+    const part = { name: 'collector', state: 'degraded', reason: 'ssh: root@hv-7: no route' };
+    health.watch({ kind: 'collector' }, () => ({ ...part, state: 'degraded', summary: 'x' }));
+    for (const path of ['/readyz', '/-/ready']) {
+      const shown = await fetch(new URL(path, own.url));
+      t.equal(shown.status, 200);
+      t.same(await shown.json(), { ready: true, parts: [part] });
+    }
+    t.equal((await fetch(new URL('/nothing', own.url))).status, 404);
     t.equal((await fetch(own.url, { method: 'POST' })).status, 404);
     const taken = { host: '127.0.0.1', port: Number(new URL(own.url).port) };
     const logged: string[] = [];
     const open = (metricsListen: typeof taken | null, metricsListenGiven: boolean) =>
       openConfiguredMetricsServer({
         settings: { metricsListen, metricsListenGiven },
-        metrics,
+        ...{ metrics, health },
         log: logInto(logged),
       });
     await t.rejects(open(taken, true), /SVC_METRICS_LISTEN .* is taken/);

@@ -1,25 +1,33 @@
-/** Positions in the log, told and waited for on the PromQL routes. */
+/** Positions in the log on the PromQL routes: given to readers, waited for, kept from strangers. */
 import t from 'tap';
 import { startPromqlRoutes } from '../support/promql-routes.ts';
 
 t.test(
-  'a position in the log is told in each answer, and waited for by those let in',
+  'a reader gets the position in the log and may wait for one, a stranger neither',
   async (t) => {
-    const { send, host, clock, requests, issue } = await startPromqlRoutes(t);
+    const { send, host, positions, clock, requests, issue } = await startPromqlRoutes(t);
     const url = '/api/v1/query?query=up';
-    const position = () => String(host.appliedSequence());
-    t.equal((await send(url)).headers['svc-sequence'], position());
-    t.equal((await send('/nothing', { key: null })).headers['svc-sequence'], position());
+    const position = () => host.appliedSequence();
+    const positionIn = ({ headers }: { headers: Readonly<Record<string, string | undefined>> }) =>
+      positions.sequenceOf(headers['svc-sequence'] ?? '');
+    t.equal(positionIn(await send(url)), position());
+    for (const path of ['/nothing', url, '/-/healthy']) {
+      const { headers } = await send(path, { key: null });
+      t.notOk('svc-sequence' in headers, `${path} gives a stranger none`);
+    }
 
-    const next = String(Number(position()) + 1);
+    const sequence = position() + 1;
+    const next = positions.tokenOf(sequence);
     const before = requests.length;
     const waiting = send(url, { headers: { 'svc-sequence': next } });
     await send('/-/healthy');
     t.equal(requests.length, before, 'a later one is waited for');
     await issue('demo', 'monitoring.read');
-    t.match(await waiting, { status: 200, headers: { 'svc-sequence': next } }, 'and read from');
+    const answer = await waiting;
+    t.equal(answer.status, 200);
+    t.equal(positionIn(answer), sequence, 'and read from');
 
-    const far = { 'svc-sequence': '999999' };
+    const far = { 'svc-sequence': positions.tokenOf(999_999) };
     t.equal((await send(url, { key: null, headers: far })).status, 401, 'strangers do not wait');
     const never = send(url, { headers: far });
     await send('/-/healthy');

@@ -178,7 +178,8 @@ t.test('Saving a rule', async (t) => {
     status: 200,
     body: { name, version: '1', appliedVersion: '1', syncStatus: 'APPLIED', syncError: '' },
   });
-  t.equal(created.headers['svc-sequence'], String(world.host.appliedSequence()));
+  const token = String(created.headers['svc-sequence']);
+  t.equal(world.positions.sequenceOf(token), world.host.appliedSequence());
 
   await t.test('it can be read back, with what was left out', async (t) => {
     const { body } = await world.call('GetAlertRule', { name });

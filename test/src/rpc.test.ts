@@ -291,18 +291,21 @@ t.test('Positions in the log', async (t) => {
   const world = await startRpcWorld(t);
   const list = (headers: Record<string, string> = {}) =>
     world.call('ListAlertRules', { projectName: 'projects/demo' }, { headers });
-  const position = () => String(world.host.appliedSequence());
+  const { tokenOf, sequenceOf, current } = world.positions;
+  const position = () => world.host.appliedSequence();
+  const positionIn = (answer: { headers: Readonly<Record<string, unknown>> }) =>
+    sequenceOf(String(answer.headers['svc-sequence']));
 
-  t.equal((await list()).headers['svc-sequence'], position(), 'answers tell it');
+  t.equal(positionIn(await list()), position(), 'answers carry it');
   const refused = await world.send(QUERY, '{"bad', {});
-  t.equal(refused.headers['svc-sequence'], position(), 'and so do errors');
-  t.equal(
-    (await list({ 'svc-sequence': position() })).status,
-    200,
-    'what is reached is not awaited',
-  );
+  t.equal(positionIn(refused), position(), 'and so do errors');
+  const reached = await list({ 'svc-sequence': current() });
+  t.equal(reached.status, 200, 'what is reached is not awaited');
+  const digits = await list({ 'svc-sequence': String(position()) });
+  t.match(digits, { status: 400, reason: 'INVALID_FIELD' }, 'a position in the clear is none');
 
-  const next = String(Number(position()) + 1);
+  const sequence = position() + 1;
+  const next = tokenOf(sequence);
   let isAnswered = false;
   const waiting = list({ 'svc-sequence': next }).then((answer) => {
     isAnswered = true;
@@ -311,17 +314,20 @@ t.test('Positions in the log', async (t) => {
   await world.clock.advance(1_000);
   t.notOk(isAnswered, 'a later one is waited for');
   await world.issue('demo', ['monitoring.read']);
-  t.equal((await waiting).headers['svc-sequence'], next, 'and read from');
+  t.equal(positionIn(await waiting), sequence, 'and read from');
 
-  const never = list({ 'svc-sequence': '999999' });
+  const never = list({ 'svc-sequence': tokenOf(999_999) });
   for (let i = 0; i < 10; i++) await world.clock.advance(1_000);
   const answer = await never;
   t.match(answer, { status: 503, reason: 'NOT_READY' }, 'but not for ever');
   t.ok(answer.headers['retry-after']);
 
-  const stranger = { key: null, headers: { 'svc-sequence': '999999' } };
+  const stranger = { key: null, headers: { 'svc-sequence': tokenOf(999_999) } };
   const unknown = await world.call('EnrolAgent', { enrolmentToken: 'x' }, stranger);
   t.match(unknown, { status: 401 }, 'whom nobody has let in does not wait at all');
+  for (const answer of [unknown, await world.send(QUERY, '{}', { key: null })]) {
+    t.notOk('svc-sequence' in answer.headers, 'and is given none');
+  }
 });
 
 t.test('No answer may be kept by a cache, be it data, a refusal or a secret', async (t) => {

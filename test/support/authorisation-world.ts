@@ -188,6 +188,7 @@ function addPlainRoutes(
   addOperations(app, {
     ...{ metrics, health: { ...health, ...unused } },
     readGate: createReadGate(authenticator),
+    hasMetrics: true,
   });
 }
 

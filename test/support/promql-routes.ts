@@ -18,6 +18,7 @@ import { systemClock } from '../../streams/clock.ts';
 import { seededRandom } from '../../streams/random.ts';
 import { authenticator, startWorld } from './credential-world.ts';
 import { identitiesOf, type TestCapability } from './identities.ts';
+import { testPositions } from './positions.ts';
 
 export interface Answered {
   readonly status: number;
@@ -53,9 +54,10 @@ export async function startPromqlRoutes(
   const log = { debug: () => {}, info: note, warn: note, error: note, child: () => log };
   const metrics = createMetrics({ clock: systemClock, version: '1.2.3' });
   const health = { isReady: true };
+  const positions = testPositions({ host, clock });
   const server = await openHttpServer({
     settings: loadConfig([], { SVC_LISTEN: '127.0.0.1:0' }).settings,
-    ...{ log, metrics, host, clock: systemClock, random: seededRandom(1) },
+    ...{ log, metrics, clock: systemClock, random: seededRandom(1) },
     health: {
       report: () => ({ ready: health.isReady, parts: [] }),
       watch: () => () => {},
@@ -65,7 +67,7 @@ export async function startPromqlRoutes(
     readGate: async () => undefined,
     addRoutes: (app) =>
       addPromqlRoutes(app, {
-        ...{ clock, host, log },
+        ...{ clock, log, positions },
         authenticator: authenticator(t, world).made,
         health: { report: () => ({ ready: health.isReady }) },
         queries: {
@@ -103,7 +105,12 @@ export async function startPromqlRoutes(
   }
   /** A form in a POST. */
   const post = (path: string, form: string) => send(path, { method: 'POST', ...formBody(form) });
-  return { ...{ clock, host, server, requests, lines, metrics, keys, health }, issue, send, post };
+  return {
+    ...{ clock, host, positions, server, requests, lines, metrics, keys, health },
+    issue,
+    send,
+    post,
+  };
 }
 
 export const BASE = '/v1/monitoring/projects/demo/promql';

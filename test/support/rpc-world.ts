@@ -44,6 +44,7 @@ import { VirtualClock } from '../../streams/clock.ts';
 import { type Random, seededRandom } from '../../streams/random.ts';
 import { START_MS } from './credential-world.ts';
 import { identitiesOf, type TestCapability } from './identities.ts';
+import { testPositions } from './positions.ts';
 import { callsOf, ORIGIN } from './rpc-calls.ts';
 import { readTestCookie, testAccessTokens } from './sign-in-ports.ts';
 
@@ -98,6 +99,7 @@ export async function startRpcWorld(
     ...{ ...parts, ...alerting, authenticator, tokens, evaluator: pipeline },
     ...createServiceIdentities({ host, clock, random }),
     ...signIn,
+    positions: testPositions(parts),
     enrolments: openEnrolments({ host, clock, random, datacenters: ['DC-1'] }),
     projectCreation: 'operator',
     publicUrl: () => ORIGIN,
@@ -132,6 +134,7 @@ export async function startRpcWorld(
     datacenterStates,
     sealedValues,
     authenticator,
+    positions: real.positions,
     tokens,
     people: signIn.people,
     members: signIn.members,

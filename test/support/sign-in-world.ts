@@ -81,7 +81,7 @@ export async function startSignInWorld(
   const base = { settings, clock, random, log, metrics, closers };
   const signIn = openSignIn({ ...base, people, deriveKey, origin: () => address.current });
   const server = await openHttpServer({
-    ...{ ...base, host, health },
+    ...{ ...base, health },
     readGate: async () => undefined,
     async addRoutes(app) {
       await signIn.addRoutes(app);

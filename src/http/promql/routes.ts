@@ -5,6 +5,7 @@
  * decided before a body is read.
  */
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Clock } from '../../../streams/clock.ts';
 import { Refusal } from '../../../streams/refusal.ts';
 import type { Log } from '../../log.ts';
 import { PromqlError } from '../../promql/errors.ts';
@@ -13,12 +14,14 @@ import type { PromqlQueries } from '../../query/promql-request.ts';
 import { goneSignal } from '../gone-signal.ts';
 import { negotiateEncoding } from '../negotiation.ts';
 import { type AskAgain, admitReader, type ReaderAccess } from '../project-access.ts';
+import { SEQUENCE_HEADER } from '../sequence.ts';
 import { type Endpoint, endpoints } from './endpoints.ts';
 import { Parameters } from './parameters.ts';
 import { tell, tellBadRequest, tellGone, tellPromqlError, tellRefusal } from './refusals.ts';
 
 export interface PromqlRoutesDeps extends ReaderAccess {
   readonly queries: PromqlQueries;
+  readonly clock: Clock;
   readonly log: Log;
   /** Whether the service can answer; told at `/-/ready`. */
   readonly health: { report(): { readonly ready: boolean } };
@@ -50,7 +53,7 @@ export async function addPromqlRoutes(app: FastifyInstance, deps: PromqlRoutesDe
 type PromqlHttpRequest = FastifyRequest<{ Params: { project: string; label?: string } }>;
 
 function addEndpoint(scope: FastifyInstance, endpoint: Endpoint, deps: PromqlRoutesDeps): void {
-  const { queries, clock } = deps;
+  const { queries, clock, positions } = deps;
   /** Of each request that was let in. */
   const admitted = new WeakMap<FastifyRequest, AskAgain>();
   scope.route<{ Params: { project: string; label?: string } }>({
@@ -76,6 +79,7 @@ function addEndpoint(scope: FastifyInstance, endpoint: Endpoint, deps: PromqlRou
         signal,
       });
       if (answer.encoding !== 'identity') reply.header('content-encoding', answer.encoding);
+      reply.header(SEQUENCE_HEADER, positions.current());
       return tell(reply, answer);
     },
   });

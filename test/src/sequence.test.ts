@@ -1,0 +1,48 @@
+/** Position tokens: what they hold, that they show nothing of it, and what is taken for one. */
+import fc from 'fast-check';
+import t from 'tap';
+import { createPositions } from '../../src/http/sequence.ts';
+import { VirtualClock } from '../../streams/clock.ts';
+import { seededRandom } from '../../streams/random.ts';
+
+const host = { appliedSequence: () => 1_000, waitFor: async () => {} };
+const positionsOf = (key: number, seed = key) =>
+  createPositions({
+    ...{ host, clock: new VirtualClock(0), random: seededRandom(seed) },
+    key: new Uint8Array(32).fill(key),
+  });
+
+t.test('a token holds its position on every node with the key, and on no other', async (t) => {
+  const [here, there, elsewhere] = [positionsOf(1), positionsOf(1, 9), positionsOf(2)];
+  fc.assert(
+    fc.property(fc.nat(2 ** 31), (sequence) => {
+      const token = here.tokenOf(sequence);
+      t.equal(there.sequenceOf(token), sequence);
+      t.equal(elsewhere.sequenceOf(token), undefined);
+    }),
+    { numRuns: 50, seed: 1 },
+  );
+  t.equal(here.sequenceOf(here.current()), 1_000);
+});
+
+t.test('tokens of one position have nothing in common', async (t) => {
+  const positions = positionsOf(1);
+  const tokens = Array.from({ length: 100 }, () => positions.tokenOf(7));
+  t.equal(new Set(tokens.map((token) => token.slice(0, 6))).size, 100);
+  t.equal(new Set(tokens.map((token) => token.slice(-6))).size, 100);
+});
+
+t.test('what was made up or changed is refused before anything waits', async (t) => {
+  const positions = positionsOf(1);
+  const token = positions.tokenOf(2_000);
+  const changed = Array.from({ length: 128 }, (_, bit) => {
+    const bytes = Buffer.from(token, 'base64url');
+    bytes.writeUInt8(bytes.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3);
+    return bytes.toString('base64url');
+  });
+  const madeUp = ['', '42', '-3', 'x', `${token}A`, token.slice(1), `${token.slice(1)}=`, '\u0662'];
+  for (const wrong of [...changed, ...madeUp]) {
+    await t.rejects(positions.waitFor(wrong), { name: 'Refusal', message: /is not a position/ }, wrong);
+  }
+  await t.resolves(positions.waitFor(token));
+});
