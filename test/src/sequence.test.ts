@@ -42,7 +42,11 @@ t.test('what was made up or changed is refused before anything waits', async (t)
   });
   const madeUp = ['', '42', '-3', 'x', `${token}A`, token.slice(1), `${token.slice(1)}=`, '\u0662'];
   for (const wrong of [...changed, ...madeUp]) {
-    await t.rejects(positions.waitFor(wrong), { name: 'Refusal', message: /is not a position/ }, wrong);
+    await t.rejects(
+      positions.waitFor(wrong),
+      { name: 'Refusal', message: /is not a position/ },
+      wrong,
+    );
   }
   await t.resolves(positions.waitFor(token));
 });
