@@ -26,14 +26,17 @@ export interface OpenIssuersOptions {
 const NAMES_TOLD_MAX = 200;
 const NAME_LENGTH_MAX = 100;
 
-/** Closed by `closers`. Nothing is fetched before a token asks for it. */
+/**
+ * Closed by `closers`. Nothing is fetched before a first token asks for it: a service without
+ * keyless CI calls nobody. From then on the keys are read every 5 minutes.
+ */
 export function openCiIssuers(options: OpenIssuersOptions): CiIssuers {
   const { settings, clock, log, metrics, health, closers } = options;
   const fetcher = createKeyFetcher();
   closers.add('CI issuers', () => fetcher.close());
   const fetches = metrics.counter(
     'svc_ci_keys_fetches_total',
-    'Readings of the keys of a CI issuer',
+    'Readings of the keys of a CI issuer: ok, no_key (it lists none to trust), failed',
     ['issuer', 'outcome'],
   );
   const issuers = settings.ciIssuers.map((issuer) => {
@@ -44,13 +47,14 @@ export function openCiIssuers(options: OpenIssuersOptions): CiIssuers {
       onFetched: (outcome) => fetches.inc({ issuer: name, outcome }),
     });
     health.watch({ kind: 'CI issuer', name: `CI issuer ${name}` }, () => keys.health());
+    closers.add(`keys of CI issuer ${name}`, () => keys.close());
     return { issuer, keys };
   });
-  tellAges(metrics, issuers);
+  exposeKeys(metrics, issuers);
   return createCiIssuers({ issuers, clock, onUnknownClaim: unknownClaims(options) });
 }
 
-function tellAges(
+function exposeKeys(
   metrics: Metrics,
   issuers: readonly { readonly issuer: { readonly name: string }; readonly keys: IssuerKeys }[],
 ): void {
@@ -62,6 +66,17 @@ function tellAges(
       for (const { issuer, keys } of issuers) {
         const ageMs = keys.ageMs();
         if (ageMs !== undefined) gauge.set({ issuer: issuer.name }, ageMs / 1000);
+      }
+    },
+  );
+  metrics.gauge(
+    'svc_ci_keys_trusted',
+    'Keys of a CI issuer that are trusted; 0 = all of its tokens are refused, absent = none are known',
+    ['issuer'],
+    (gauge) => {
+      for (const { issuer, keys } of issuers) {
+        const trusted = keys.trusted();
+        if (trusted !== undefined) gauge.set({ issuer: issuer.name }, trusted);
       }
     },
   );

@@ -9,8 +9,10 @@ import { createCiIssuers } from '../../src/ci/assertions.ts';
 import { createKeyFetcher } from '../../src/ci/fetch-keys.ts';
 import { ciIssuers } from '../../src/ci/issuers.ts';
 import {
+  BACKGROUND_RETRY_MS,
   createIssuerKeys,
   FETCH_MS,
+  RENEW_MS,
   RETRY_PAUSE_MS,
   UNKNOWN_KEY_PAUSE_MS,
 } from '../../src/ci/jwks.ts';
@@ -21,7 +23,7 @@ import { type Log, silentLog } from '../../src/log.ts';
 import { createMetrics } from '../../src/metrics.ts';
 import { BadSetting } from '../../src/setting-kinds.ts';
 import { systemClock, VirtualClock } from '../../streams/clock.ts';
-import { startCiIssuer } from '../support/ci-issuer.ts';
+import { type Behaviour, startCiIssuer } from '../support/ci-issuer.ts';
 
 const START_MS = Date.UTC(2026, 10, 1);
 const AUDIENCE = 'https://monitoring.example.com/projects/demo';
@@ -174,6 +176,66 @@ t.test('configured issuers: health, metrics and log tell an outage and a new cla
   t.match(text, 'svc_ci_keys_age_seconds{issuer="github"} 60');
 });
 
+t.test('over HTTP: what an issuer states ends trust, and what fails ends none', async (t) => {
+  const clock = new VirtualClock(START_MS);
+  const platform = await startCiIssuer({ now: () => clock.now() });
+  const metrics = createMetrics({ clock, version: 'test' });
+  const health = createHealth({ clock, log: silentLog });
+  const closers = new Closers(silentLog);
+  t.teardown(async () => {
+    await closers.closeAll();
+    health.close();
+    metrics.close();
+    await platform.close();
+  });
+  const settings = { ciIssuers: [platform.issuer] };
+  const parts = { settings, clock, log: silentLog, metrics, health, closers };
+  const issuers = openCiIssuers(parts);
+  /** What becomes of a fresh token that names this key. */
+  const causeOf = async (kid: string) => {
+    const token = await platform.mint({ aud: AUDIENCE }, { header: { kid } });
+    return issuers.verify(token, { issuer: 'github', audience: AUDIENCE }).then(
+      () => 'holds',
+      ({ reason, metadata }) => metadata.cause ?? reason,
+    );
+  };
+  const { kid } = platform.key();
+  const told = () => {
+    const part = health.report().parts.find(({ name }) => name === 'CI issuer github');
+    if (part?.health.state !== 'degraded') return part?.health.state;
+    return /cannot be read|lists no key/.exec(part.health.reason)?.[0];
+  };
+  /** What becomes of a token that held, once the issuer has been read again in the background. */
+  const after = async (behaviour: Behaviour): Promise<readonly unknown[]> => {
+    platform.keySet.behaviour = behaviour;
+    await clock.advance(told() === 'cannot be read' ? BACKGROUND_RETRY_MS : RENEW_MS);
+    await causeOf('never listed'); // Waits for the reading that is under way.
+    return [await causeOf(kid), told()];
+  };
+  t.equal(await causeOf(kid), 'holds');
+  const said = (body: string): Behaviour => ({ kind: 'status', status: 200, body });
+  const whole = await platform.fetchKeys();
+  const failures: readonly Behaviour[] = [
+    { kind: 'status', status: 503, body: '{"keys":[]}' },
+    { kind: 'status', status: 302, headers: { location: platform.issuer.keysUrl } },
+    { kind: 'reset' },
+    said('{}'),
+    said('{"keys":"x"}'),
+    said(whole.slice(0, -9)),
+    said('{"keys":[]}'.padEnd(300 * 1024)),
+  ];
+  for (const failure of failures) {
+    const what = JSON.stringify(failure).slice(0, 60);
+    t.same(await after(failure), ['holds', 'cannot be read'], what);
+  }
+  t.same(await after({ kind: 'answer' }), ['holds', 'ready']);
+  t.same(await after(said('{"keys":[]}')), ['UNKNOWN_KEY', 'lists no key']);
+  t.match(await metrics.text(), 'svc_ci_keys_trusted{issuer="github"} 0');
+  t.same(await after({ kind: 'answer' }), ['holds', 'ready']);
+  await platform.rotate({ keepOld: false });
+  t.same(await after({ kind: 'answer' }), ['UNKNOWN_KEY', 'ready'], 'one key was taken away');
+});
+
 t.test('an issuer that is away takes its own tokens down, and no others', async (t) => {
   const clock = new VirtualClock(START_MS);
   const [away, here] = await Promise.all([
@@ -236,6 +298,7 @@ async function running(t: Test) {
     ...{ name: 'github', clock: systemClock, log: silentLog },
     fetchKeys: platform.fetchKeys,
   });
+  t.teardown(() => keys.close());
   const checked = createCiIssuers({
     issuers: [{ issuer: platform.issuer, keys }],
     clock: systemClock,

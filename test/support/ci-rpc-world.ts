@@ -39,6 +39,7 @@ export async function startCiRpcWorld(t: Test) {
     const fetchKeys = () =>
       outage.keysAway ? Promise.reject(new Error('The issuer is away')) : platform.fetchKeys();
     const keys = createIssuerKeys({ name: 'github', fetchKeys, clock, log });
+    closers.add('keys', () => keys.close());
     const assertions = createCiIssuers({ clock, issuers: [{ issuer: platform.issuer, keys }] });
     keyless = openKeylessCi({
       ...{ host, clock, random, log, metrics, closers },
