@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // The command `svc`. Plain JavaScript that any Node can parse: it hands over to the Node that the
-// project pins (node_modules/.bin/node), so that a machine with another Node still works, and
+// project pins (an optional dependency for each processor), so that a machine with another Node still works, and
 // says in one sentence what to do when that is not possible.
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -8,7 +8,9 @@ import module from 'node:module';
 import { fileURLToPath } from 'node:url';
 
 const [major, minor] = process.versions.node.split('.').map(Number);
-const pinned = fileURLToPath(new URL('../node_modules/.bin/node', import.meta.url));
+const pinned = fileURLToPath(
+  new URL(`../node_modules/node-linux-${process.arch}/bin/node`, import.meta.url),
+);
 
 if (!existsSync(new URL('../src/main.ts', import.meta.url))) {
   process.stderr.write(
@@ -42,7 +44,7 @@ if (!existsSync(new URL('../src/main.ts', import.meta.url))) {
 } else {
   process.stderr.write(
     `svc needs Node 24.12 or newer; this is ${process.versions.node}. ` +
-      'Run "npm ci" in the project folder: it installs the right one beside the program\n',
+      'Run "npm ci" in the project folder, without --omit=optional: it installs the right one\n',
   );
   process.exitCode = 1;
 }

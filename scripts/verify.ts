@@ -4,6 +4,7 @@
  */
 import { spawnSync } from 'node:child_process';
 import { styleFindings } from './style.ts';
+import { supplyFindings } from './supply/findings.ts';
 
 interface Check {
   readonly name: string;
@@ -13,7 +14,8 @@ interface Check {
 const checks: readonly Check[] = [
   { name: 'types', run: () => command('tsc') },
   { name: 'lint, format and import direction', run: () => command('biome', 'check', '.') },
-  { name: 'style', run: style },
+  { name: 'style', run: () => none(styleFindings(process.cwd())) },
+  { name: 'dependencies', run: () => none(supplyFindings(process.cwd())) },
   { name: 'unused code and dependencies', run: () => command('knip') },
   {
     name: 'generated code is current',
@@ -33,8 +35,7 @@ function command(program: string, ...args: string[]): boolean {
   return spawnSync(program, args, { stdio: ['ignore', 'inherit', 'inherit'] }).status === 0;
 }
 
-function style(): boolean {
-  const findings = styleFindings(process.cwd());
+function none(findings: readonly string[]): boolean {
   for (const finding of findings) process.stdout.write(`${finding}\n`);
   return findings.length === 0;
 }

