@@ -16,6 +16,7 @@ import { membersCommand } from './identity/members.ts';
 import { projectsCommand } from './identity/projects.ts';
 import { serviceAccountsCommand } from './identity/service-accounts.ts';
 import { trustsCommand } from './identity/trusts.ts';
+import { installCommand } from './install.ts';
 import { alertsCommand } from './monitoring/alerts.ts';
 import { deliveriesCommand } from './monitoring/deliveries.ts';
 import { destinationsCommand } from './monitoring/destinations.ts';
@@ -44,6 +45,7 @@ const helpCommand: Command = {
 /** All of them, in the order of the list. */
 export const commands: readonly Command[] = [
   serveCommand,
+  installCommand,
   agentCommand,
   historyCommand,
   auditCommand,

@@ -1,0 +1,93 @@
+/**
+ * `svc install`, and the part of it that `svc agent install` shares: a systemd unit, written and
+ * started, or shown with --dry-run.
+ */
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { hiddenPath, UNIT_FOLDER, type UnitKind, units, unitText } from '../unit/unit.ts';
+import { type ActionContext, single } from './client/action.ts';
+import type { Option } from './client/arguments.ts';
+import { Fault } from './client/faults.ts';
+import { EXIT_FAULT, EXIT_OK } from './command.ts';
+
+const PROGRAM = fileURLToPath(new URL('../../bin/svc.js', import.meta.url));
+/** There where systemd is what runs the machine (sd_booted(3)). */
+const BOOTED = '/run/systemd/system';
+
+export const installOptions: readonly Option[] = [
+  { name: 'dry-run', help: 'Print the unit, and change nothing' },
+  { name: 'unit-folder', takes: 'FOLDER', help: `Where the unit goes; default ${UNIT_FOLDER}` },
+];
+
+export const installCommand = single({
+  name: 'install',
+  summary: 'Install the systemd unit of the service, and start it',
+  options: installOptions,
+  notes: `
+Run it again after the program has moved: the unit holds its path. The service runs as a user of its
+own in a sandbox, keeps its data in /var/lib/svc and reads its settings from /etc/svc/svc.env, a line
+NAME=value each. After a change there: "systemctl restart svc". Without a setting it listens on this
+machine alone, and there is no demo project.
+`,
+  run: (context) => installUnit(context, 'service'),
+});
+
+/**
+ * Writes the unit and starts it; with `--dry-run` prints it, with `--unit-folder` only writes it.
+ * Resolves to the exit code. Throws a `Fault` when the unit cannot be written or could not work.
+ */
+export async function installUnit(
+  context: ActionContext,
+  kind: UnitKind,
+  flags: readonly string[] = [],
+): Promise<number> {
+  const { input, print, tell: report } = context;
+  const command = [process.execPath, PROGRAM];
+  const text = unitText(kind, { command, flags });
+  const hidden = hiddenPath(command);
+  if (hidden !== undefined) {
+    const sentence = `${hidden} is in a folder that the unit's sandbox hides`;
+    const hint = 'Install the program elsewhere, such as in /opt/svc';
+    if (!input.isOn('dry-run')) throw new Fault(sentence, { hint });
+    report(`${sentence}. ${hint}`);
+  }
+  if (input.isOn('dry-run')) {
+    print(text);
+    return EXIT_OK;
+  }
+  const path = join(input.text('unit-folder') ?? UNIT_FOLDER, units[kind].name);
+  write(path, text);
+  report(`Installed ${path}`);
+  return input.text('unit-folder') === undefined ? start(context, units[kind].name) : EXIT_OK;
+}
+
+function write(path: string, text: string): void {
+  try {
+    writeFileSync(path, text, { mode: 0o644 });
+  } catch (error) {
+    const problem = error instanceof Error ? error.message : String(error);
+    throw new Fault(`The unit could not be written: ${problem}`, { hint: 'Run this as root' });
+  }
+}
+
+/** `enable` works on a disk image too, where no systemd runs. */
+async function start(
+  { ports, surroundings, tell: report }: ActionContext,
+  unit: string,
+): Promise<number> {
+  const { environment, onSignal } = surroundings;
+  const isBooted = existsSync(BOOTED);
+  const enable = ['enable', unit];
+  const steps = isBooted ? [['daemon-reload'], enable, ['restart', unit]] : [enable];
+  for (const words of steps) {
+    const ended = await ports.runChild({ command: ['systemctl', ...words], environment, onSignal });
+    if ('problem' in ended) throw new Fault(`systemctl could not be run: ${ended.problem}`);
+    if (ended.exitCode !== 0) {
+      report(`"systemctl ${words.join(' ')}" ended with ${ended.exitCode}`);
+      return EXIT_FAULT;
+    }
+  }
+  if (!isBooted) report(`systemd does not run here: ${unit} starts with the machine`);
+  return EXIT_OK;
+}
