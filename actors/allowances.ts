@@ -46,4 +46,12 @@ export class Allowances {
     }
     return isAllowed ? 0 : Math.max(1, (1 - tokens) * refillMs);
   }
+
+  /** Undoes one count under the key: what it was for turned out to cost nothing. */
+  giveBackTo(key: string): void {
+    const bucket = this.#buckets.get(key);
+    if (bucket === undefined) return;
+    const tokens = Math.min(this.#allowance.burst, bucket.tokens + 1);
+    this.#buckets.set(key, { ...bucket, tokens });
+  }
 }

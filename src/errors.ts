@@ -30,7 +30,11 @@ export const errorCatalogue: Readonly<Record<RefusalReason, CatalogueEntry>> = {
     code: Code.InvalidArgument,
     explanation: 'The answer would exceed 4 MiB: ask for less',
   },
-  REQUEST_TOO_LARGE: { code: Code.InvalidArgument, explanation: 'The request body exceeds 1 MiB' },
+  REQUEST_TOO_LARGE: {
+    code: Code.InvalidArgument,
+    explanation:
+      'The request body exceeds 1 MiB; 24 KiB of methods that ask for no credential. Unpacked bytes count too',
+  },
   UNKNOWN_METRIC: {
     code: Code.InvalidArgument,
     explanation: 'No metric of that id; ListMetricDescriptors lists them',

@@ -41,6 +41,7 @@ import { openEnrolments } from './enrolments.ts';
 import { Exporter } from './export/exporter.ts';
 import { createHealth } from './health.ts';
 import { diskSpace, hostCheck, streamCheck } from './health-checks.ts';
+import { createAnonymousLimits } from './http/anonymous-limits.ts';
 import { addExportRoutes } from './http/export-routes.ts';
 import { addJwksRoute } from './http/jwks-route.ts';
 import { openConfiguredMetricsServer } from './http/metrics-server.ts';
@@ -51,7 +52,7 @@ import { openHttpServer } from './http/server.ts';
 import { stopSignal } from './http/stop-signal.ts';
 import { openKeylessCi } from './keyless-ci.ts';
 import type { Log } from './log.ts';
-import { createMetrics } from './metrics.ts';
+import { createMetrics, type Metrics } from './metrics.ts';
 import { openPeople } from './people.ts';
 import { openQueries } from './queries.ts';
 import { connectOptions, rpcRoutes } from './rpc/routes.ts';
@@ -208,19 +209,16 @@ async function startEdges(options: EdgeOptions) {
   const { addRecipientRoutes, destinations } = openDestinations({
     ...{ ...options, origin, mail: people.mail },
   });
+  const anonymousLimits = createAnonymousLimits(options);
   const enrolments = openEnrolments({ ...options, datacenters: settings.expandedDatacenters });
   const positions = createPositions({ ...options, key: options.deriveKey(SEQUENCE_PURPOSE) });
   const rpc = {
-    ...parts,
-    ...keylessCi,
-    destinations,
-    enrolments,
-    ...openQueries(options),
-    positions,
+    ...{ ...parts, ...keylessCi, destinations, enrolments, anonymousLimits, positions },
+    ...{ ...openQueries(options), noteBrokenBody: countBrokenBodies(options.metrics) },
   };
   const http = await openHttpServer({
     ...options,
-    readGate: createReadGate(authenticator),
+    readGate: createReadGate(rpc),
     hasMetrics: settings.metricsOnApi,
     addRoutes: async (app: FastifyInstance, servedOrigin) => {
       served.origin = servedOrigin;
@@ -236,6 +234,15 @@ async function startEdges(options: EdgeOptions) {
   });
   closers.add('http', () => http.close());
   return { http, lastUsed, metricsUrl: metricsServer?.url, ...people };
+}
+
+function countBrokenBodies(metrics: Metrics): (encoding: string) => void {
+  const broken = metrics.counter(
+    'svc_http_broken_bodies_total',
+    'Compressed request bodies that did not unpack',
+    ['encoding'],
+  );
+  return (encoding) => broken.inc({ encoding });
 }
 
 /** Resolves once the projection has stopped for good: only a restart can help then. */

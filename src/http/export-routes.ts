@@ -29,14 +29,14 @@ export function addExportRoutes(app: FastifyInstance, deps: ExportRoutesDeps): v
   const { exporter, origin, positions } = deps;
   route(app, 'scrape-targets', async (request, reply) => {
     const { project } = request.params;
-    await admitReader(deps, project, request.raw.rawHeaders);
+    await admitReader(deps, project, request);
     reply.header('cache-control', 'no-store').header(SEQUENCE_HEADER, positions.current());
     return reply.send(scrapeTargets(project, exporter.shardCount(project), origin()));
   });
   route(app, 'export', async (request, reply) => {
     const { project } = request.params;
     const { accept, 'accept-encoding': encodings } = request.headers;
-    await admitReader(deps, project, request.raw.rawHeaders);
+    await admitReader(deps, project, request);
     const shard = shardOf(request.query);
     const format = formatFor(accept);
     const gzip = negotiateEncoding(encodings?.toString(), ['gzip']) === 'gzip';

@@ -14,7 +14,7 @@ import type { Log } from '../log.ts';
 const RPC_PATH = /^\/[A-Za-z_]\w*(\.[A-Za-z_]\w*)+\/[A-Za-z_]\w*$/;
 
 export function addFallbacks(app: FastifyInstance, log: Log): void {
-  app.setNotFoundHandler((request, reply) => {
+  const refusePath = (request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     const path = pathOf(request);
     if (!isRpc(request)) return plain(reply, 404, `There is nothing at ${path}`);
     if (request.method !== 'POST' && app.hasRoute({ method: 'POST', url: path })) {
@@ -22,6 +22,12 @@ export function addFallbacks(app: FastifyInstance, log: Log): void {
       return rpc(reply, 405, unimplemented(`${path} takes POST, not ${request.method}`));
     }
     return rpc(reply, 404, unimplemented(`${path} is not a method of this service`));
+  };
+  app.setNotFoundHandler(refusePath);
+  // Before the body is read: what nobody takes is not to be parsed.
+  app.addHook('preParsing', (request, reply, payload, done) => {
+    if (request.is404) refusePath(request, reply);
+    else done(null, payload);
   });
   app.setErrorHandler((error: FastifyError, request, reply) => {
     const refusal = refusalOf(error);

@@ -26,9 +26,9 @@ export function addOperations(app: FastifyInstance, options: OperationsOptions):
   }
   for (const path of ['/readyz', '/-/ready']) {
     app.get(path, async (request, reply) => {
-      const { authorization } = request.headers;
+      const hasCredential = request.headers.authorization !== undefined;
       // A probe whose key has ended still learns whether the service is ready.
-      const mayRead = authorization !== undefined && (await readGate(authorization)) === undefined;
+      const mayRead = hasCredential && (await readGate(request)) === undefined;
       const report = health.report();
       return reply
         .code(report.ready ? 200 : 503)
@@ -38,9 +38,10 @@ export function addOperations(app: FastifyInstance, options: OperationsOptions):
   }
   if (!hasMetrics) return;
   app.get('/metrics', async (request, reply) => {
-    const refused = await readGate(request.headers.authorization);
+    const refused = await readGate(request);
     if (refused) {
       if (refused.status === 401) reply.header('www-authenticate', 'Bearer');
+      if (refused.retryAfterSeconds) reply.header('retry-after', refused.retryAfterSeconds);
       return reply.code(refused.status).type('text/plain').send(`${refused.message}\n`);
     }
     reply.header('cache-control', 'no-store');

@@ -2,14 +2,17 @@
  * Access of the plain HTTP routes below `/v1/monitoring/projects/<project>/`: a bearer that may
  * read exactly this project. A key of another one is told so whether or not this one exists.
  */
+import type { FastifyRequest } from 'fastify';
 import { Refusal } from '../../streams/refusal.ts';
 import type { Authenticator } from '../auth/authenticator.ts';
 import { admitTo, enterProject, READ_POLICY } from '../auth/authorize.ts';
 import type { CredentialPrincipal } from '../auth/principal.ts';
+import type { AnonymousLimits } from './anonymous-limits.ts';
 import { SEQUENCE_HEADER, type SequenceDeps } from './sequence.ts';
 
 export interface ReaderAccess extends SequenceDeps {
   readonly authenticator: Pick<Authenticator, 'authenticate' | 'again'>;
+  readonly anonymousLimits: Pick<AnonymousLimits, 'authenticated'>;
 }
 
 /** Asks whether the reader may still read: throws a `Refusal` where it may not. */
@@ -20,15 +23,17 @@ export type AskAgain = () => void;
  * What is answered is to be asked for again when time has passed since: a body that comes slowly
  * must not outlive a revocation. Rejects with a `Refusal`.
  *
- * @param rawHeaders names and values of the headers by turns, as they came
+ * Reads of the request its address, and its headers as they came.
  */
 export async function admitReader(
   access: ReaderAccess,
   project: string,
-  rawHeaders: readonly string[],
+  { ip, raw: { rawHeaders } }: Pick<FastifyRequest, 'ip' | 'raw'>,
 ): Promise<AskAgain> {
-  const { authenticator } = access;
-  const principal = await authenticator.authenticate(authorizationOf(rawHeaders));
+  const { authenticator, anonymousLimits } = access;
+  const principal = await anonymousLimits.authenticated(ip, async () =>
+    authenticator.authenticate(authorizationOf(rawHeaders)),
+  );
   enter(principal, project);
   const again = (): void => enter(authenticator.again(principal), project);
   const [wanted] = valuesOf(rawHeaders, SEQUENCE_HEADER);

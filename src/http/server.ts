@@ -104,7 +104,8 @@ function createApp(options: HttpServerOptions, tls: TlsMaterial | undefined): Fa
     logger: false,
     trustProxy: options.settings.trustedProxy ? [...options.settings.trustedProxy] : false,
     genReqId: requestIds(options.random),
-    bodyLimit: limits.BODY_BYTES_MAX,
+    // Routes that take more say so: one that is forgotten is small.
+    bodyLimit: limits.ANONYMOUS_BODY_BYTES_MAX,
     requestTimeout: limits.REQUEST_TIMEOUT_MS,
     keepAliveTimeout: limits.KEEP_ALIVE_MS,
     forceCloseConnections: 'idle',

@@ -4,12 +4,13 @@
  * body, because a caller without access must not make us read, decompress or parse anything.
  */
 import { getOption } from '@bufbuild/protobuf';
-import type { HandlerContext } from '@connectrpc/connect';
+import { createContextKey, type HandlerContext, type Interceptor } from '@connectrpc/connect';
 import { Refusal } from '../../streams/refusal.ts';
 import type { Authenticator } from '../auth/authenticator.ts';
 import { admitTo } from '../auth/authorize.ts';
 import type { HumanPrincipal } from '../auth/principal.ts';
 import { Policy_Access, policy } from '../gen/svc/options/v1/policy_pb.ts';
+import type { AnonymousLimits } from '../http/anonymous-limits.ts';
 import { SEQUENCE_HEADER, type SequenceDeps } from '../http/sequence.ts';
 import type { Log } from '../log.ts';
 import { callerKey } from './caller.ts';
@@ -18,7 +19,16 @@ import { asConnectError } from './told-errors.ts';
 /** The one version of the Connect protocol (interface, section 9); absent is taken as it. */
 const PROTOCOL_VERSION = '1';
 
+/** Address of the caller: behind a trusted proxy the one that it forwards for. */
+export const addressKey = createContextKey('', { description: 'address of the caller' });
+
+/** What to call when a call without a credential has succeeded. */
+const admissionKey = createContextKey<(() => void) | undefined>(undefined, {
+  description: 'admission of a caller without a credential',
+});
+
 export interface GateDeps extends SequenceDeps {
+  readonly anonymousLimits: AnonymousLimits;
   readonly authenticator: Authenticator;
   /** The Set-Cookie value with a session's new secret, when it is due. Absent: nobody signs in. */
   readonly rotateCookie?: (session: HumanPrincipal) => Promise<string | undefined>;
@@ -40,6 +50,13 @@ export function requestGate(deps: GateDeps): (context: HandlerContext) => Promis
   };
 }
 
+/** Gives what a call without a credential spent back to its address when it succeeds. */
+export const noteAnonymousSuccess: Interceptor = (next) => async (request) => {
+  const answer = await next(request);
+  request.contextValues.get(admissionKey)?.();
+  return answer;
+};
+
 function checkVersion(version: string | null): void {
   if (version === null || version === PROTOCOL_VERSION) return;
   throw new Refusal(
@@ -54,15 +71,22 @@ function checkVersion(version: string | null): void {
  * for none.
  */
 async function admit(deps: GateDeps, context: HandlerContext): Promise<boolean> {
-  const { authenticator, rotateCookie } = deps;
+  const { authenticator, rotateCookie, anonymousLimits } = deps;
   const declared = getOption(context.method, policy);
-  if (declared.access === Policy_Access.NONE) return false;
+  const address = context.values.get(addressKey);
+  if (declared.access === Policy_Access.NONE) {
+    context.values.set(admissionKey, anonymousLimits.admit(address));
+    return false;
+  }
   const header = (field: string) => context.requestHeader.get(field) ?? undefined;
-  const principal = await authenticator.identify({
+  const shown = {
     authorization: header('authorization'),
     cookie: header('cookie'),
     origin: header('origin'),
-  });
+  };
+  const principal = await anonymousLimits.authenticated(address, () =>
+    authenticator.identify(shown),
+  );
   admitTo(context.method.name, declared, principal);
   context.values.set(callerKey, { principal, authenticator });
   if (principal.kind !== 'human') return true;

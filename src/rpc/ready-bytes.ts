@@ -74,7 +74,7 @@ async function withBytes(
   const header = new Headers(response.header);
   header.delete('content-encoding');
   const compression = compressionNegotiate(
-    COMPRESSIONS,
+    [...COMPRESSIONS],
     asked.get('content-encoding'),
     asked.get('accept-encoding'),
     'accept-encoding',

@@ -5,12 +5,15 @@
  */
 import type { DescEnum, DescMethod } from '@bufbuild/protobuf';
 import { getOption } from '@bufbuild/protobuf';
-import { readAllBytes, type UniversalServerRequest } from '@connectrpc/connect/protocol';
+import {
+  type Compression,
+  readAllBytes,
+  type UniversalServerRequest,
+} from '@connectrpc/connect/protocol';
 import { Refusal } from '../../streams/refusal.ts';
 import { toConnectError } from '../errors.ts';
 import { policy } from '../gen/svc/options/v1/policy_pb.ts';
-import { BODY_BYTES_MAX } from '../http/limits.ts';
-import { decompressed } from './message-bytes.ts';
+import { bodyBytesMaxOf, decompressed } from './message-bytes.ts';
 
 interface EnumField {
   readonly names: readonly string[];
@@ -21,9 +24,11 @@ interface EnumField {
 /** Gives a request of the method a body that throws INVALID_FIELD for an unknown enum value. */
 export function enumCheck(
   method: DescMethod,
+  compressions: readonly Compression[],
 ): (request: UniversalServerRequest) => UniversalServerRequest {
   const fields = enumFieldsOf(method);
   if (fields.length === 0) return (request) => request;
+  const bounds = { compressions, bytesMax: bodyBytesMaxOf(method) };
   return (request) => {
     const { body, header } = request;
     const isJson = header.get('content-type')?.startsWith('application/json') ?? false;
@@ -31,18 +36,22 @@ export function enumCheck(
     const plain = new Headers(header);
     plain.delete('content-encoding');
     plain.delete('content-length');
-    return { ...request, header: plain, body: checked(body, header, fields) };
+    return { ...request, header: plain, body: checked(body, header, { fields, ...bounds }) };
   };
 }
 
 async function* checked(
   body: AsyncIterable<Uint8Array>,
   header: Headers,
-  fields: readonly EnumField[],
+  check: {
+    readonly fields: readonly EnumField[];
+    readonly compressions: readonly Compression[];
+    readonly bytesMax: number;
+  },
 ): AsyncIterable<Uint8Array> {
-  const sent = await readAllBytes(body, BODY_BYTES_MAX, header.get('content-length'));
-  const bytes = await decompressed(sent, header.get('content-encoding'));
-  checkFields(parsed(bytes), fields);
+  const sent = await readAllBytes(body, check.bytesMax, header.get('content-length'));
+  const bytes = await decompressed(sent, header.get('content-encoding'), check);
+  checkFields(parsed(bytes), check.fields);
   yield bytes;
 }
 

@@ -39,12 +39,12 @@ import type { AlertPreviews } from '../query/preview/alert-previews.ts';
 import type { VmQueries } from '../query/vm/vm-queries.ts';
 import { alertService } from './alerts.ts';
 import { auditService } from './audit.ts';
-import { type GateDeps, requestGate } from './gate.ts';
+import { addressKey, type GateDeps, noteAnonymousSuccess, requestGate } from './gate.ts';
 import { type AutomationDeps, automationService } from './identity/automation.ts';
 import { type ProjectDeps, projectService } from './identity/projects.ts';
 import { cutOffKey, type IncidentWatchDeps } from './incident-watch.ts';
 import { ingestService } from './ingest.ts';
-import { COMPRESSIONS } from './message-bytes.ts';
+import { bodyBytesMaxOf, requestCompressions } from './message-bytes.ts';
 import { monitoringService } from './monitoring.ts';
 import { passReadyBytes } from './ready-bytes.ts';
 import { errorsAsTold } from './told-errors.ts';
@@ -54,7 +54,9 @@ export interface RpcDeps
   extends AutomationDeps,
     ProjectDeps,
     IncidentWatchDeps,
-    Pick<GateDeps, 'rotateCookie' | 'positions'> {
+    Pick<GateDeps, 'rotateCookie' | 'positions' | 'anonymousLimits'> {
+  /** Called with the encoding of each body that does not unpack. */
+  readonly noteBrokenBody: (encoding: string) => void;
   readonly host: Host;
   readonly alerting: Alerting;
   readonly destinations: Destinations;
@@ -78,11 +80,13 @@ const PROTOCOLS = { grpc: false, grpcWeb: false } as const;
 export function connectOptions(deps: RpcDeps) {
   return {
     ...PROTOCOLS,
-    contextValues: ({ raw }: FastifyRequest) =>
-      createContextValues().set(cutOffKey, () => void raw.destroy()),
+    contextValues: ({ raw, ip }: FastifyRequest) =>
+      createContextValues()
+        .set(cutOffKey, () => void raw.destroy())
+        .set(addressKey, ip),
     requestGate: requestGate(deps),
-    interceptors: [errorsAsTold(deps.log)],
-    acceptCompression: COMPRESSIONS,
+    interceptors: [errorsAsTold(deps.log), noteAnonymousSuccess],
+    acceptCompression: [...requestCompressions(deps.noteBrokenBody)],
     readMaxBytes: BODY_BYTES_MAX,
     writeMaxBytes: ANSWER_BYTES_MAX,
   };
@@ -114,6 +118,7 @@ function register<S extends DescService>(
     const options: ConnectRouterOptions = {
       // Said again: options of a method replace the router's choice of protocols.
       ...PROTOCOLS,
+      readMaxBytes: bodyBytesMaxOf(method),
       jsonOptions: { alwaysEmitImplicit: true, ignoreUnknownFields: !isMutation },
     };
     router.rpc(method, implement as MethodImpl<typeof method>, options);

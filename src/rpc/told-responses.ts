@@ -24,17 +24,27 @@ import { type Positions, SEQUENCE_HEADER } from '../http/sequence.ts';
 import type { Log } from '../log.ts';
 import { callerKey } from './caller.ts';
 import { parseProblem } from './field-path.ts';
-import { decompressed, readBytes } from './message-bytes.ts';
+import { bodyBytesMaxOf, decompressed, readBytes, requestCompressions } from './message-bytes.ts';
 import { enumCheck } from './request-enums.ts';
 
 /** Puts itself around every handler registered so far: call it once, after the last. */
 export function tellResponses(
   router: ConnectRouter,
-  { positions, log }: { readonly positions: Positions; readonly log: Log },
+  {
+    positions,
+    log,
+    noteBrokenBody,
+  }: {
+    readonly positions: Positions;
+    readonly log: Log;
+    /** Called with the encoding of each body that does not unpack. */
+    readonly noteBrokenBody: (encoding: string) => void;
+  },
 ): void {
+  const compressions = requestCompressions(noteBrokenBody);
   for (const [i, handler] of router.handlers.entries()) {
     const { method } = handler;
-    const withCheckedEnums = enumCheck(method);
+    const withCheckedEnums = enumCheck(method, compressions);
     const told: UniversalHandlerFn = async (request) => {
       const contextValues = request.contextValues ?? createContextValues();
       const response = await handler(withCheckedEnums({ ...request, contextValues }));
@@ -91,7 +101,7 @@ function refusalOf(
     case Code.ResourceExhausted:
       return rawMessage.includes('writeMaxBytes')
         ? new Refusal('RESPONSE_TOO_LARGE', 'The answer exceeds 4 MiB: ask for less')
-        : new Refusal('REQUEST_TOO_LARGE', 'The request body exceeds 1 MiB');
+        : new Refusal('REQUEST_TOO_LARGE', `The request body exceeds ${bodySizeMaxOf(method)}`);
     case Code.InvalidArgument: {
       const { field, message } = parseProblem(rawMessage, method.input);
       return new Refusal('INVALID_FIELD', message, field === undefined ? {} : { field });
@@ -111,6 +121,11 @@ function refusalOf(
     default:
       return undefined;
   }
+}
+
+function bodySizeMaxOf(method: DescMethod): string {
+  const kib = bodyBytesMaxOf(method) / 1024;
+  return kib < 1024 ? `${kib} KiB` : `${kib / 1024} MiB`;
 }
 
 function notAllowed({ request, method }: Call): UniversalServerResponse {

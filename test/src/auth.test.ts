@@ -15,6 +15,7 @@ import { silentLog } from '../../src/log.ts';
 import { VirtualClock } from '../../streams/clock.ts';
 import { type Random, seededRandom, systemRandom } from '../../streams/random.ts';
 import { Refusal } from '../../streams/refusal.ts';
+import { testAnonymousLimits } from '../support/anonymous-limits.ts';
 import {
   authenticator,
   DAY_MS,
@@ -292,13 +293,18 @@ t.test(
     const capabilities = ['collector'] as const;
     const bare = { ...credential, kind: 'col', capabilities } as const;
     const collector = await issueCredential(world, tester, bare);
-    const gate = createReadGate(authenticator(t, world).made);
+    const readGate = createReadGate({
+      authenticator: authenticator(t, world).made,
+      anonymousLimits: testAnonymousLimits(t, world.clock),
+    });
+    const gate = (authorization?: string) =>
+      readGate({ ip: '192.0.2.1', headers: { authorization } });
     t.equal(await gate(`Bearer ${reader.key}`), undefined);
     t.match(await gate(`Bearer ${collector.key}`), {
       status: 403,
       message: /needs monitoring.read, which/,
     });
-    t.match(await gate(undefined), { status: 401, message: /no Authorization header/ });
+    t.match(await gate(), { status: 401, message: /no Authorization header/ });
   },
 );
 

@@ -53,8 +53,8 @@ async function run(t: Test, options: RunOptions = {}): Promise<Running> {
     metrics,
     clock: systemClock,
     random: seededRandom(1),
-    readGate: async (authorization) =>
-      authorization === 'Bearer good' ? undefined : { status: 401, message: 'Send a key' },
+    readGate: async ({ headers }) =>
+      headers.authorization === 'Bearer good' ? undefined : { status: 401, message: 'Send a key' },
     hasMetrics: options.hasMetrics !== false,
     addRoutes: options.addRoutes ?? (async () => {}),
     ...(options.stopWaitMs !== undefined && { stopWaitMs: options.stopWaitMs }),

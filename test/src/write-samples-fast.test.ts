@@ -18,6 +18,7 @@ import {
   WriteSamplesResponseSchema,
 } from '../../src/gen/svc/ingest/v1/ingest_pb.ts';
 import { createHealth } from '../../src/health.ts';
+import { createAnonymousLimits } from '../../src/http/anonymous-limits.ts';
 import { type HttpServer, openHttpServer } from '../../src/http/server.ts';
 import { silentLog } from '../../src/log.ts';
 import { createMetrics, type Metrics } from '../../src/metrics.ts';
@@ -76,8 +77,10 @@ async function openSide(t: Test, fast: boolean): Promise<Side> {
   const submit = async () => Promise.reject(new Error('Nothing is submitted here'));
   const host = { appliedSequence: () => 42, waitFor: async () => {}, view, submit };
   const positions = testPositions({ host, clock: systemClock });
+  const anonymousLimits = createAnonymousLimits({ clock: systemClock, metrics });
   const deps = {
-    ...{ ingest, authenticator, host, positions, metrics },
+    ...{ ingest, authenticator, host, positions, metrics, anonymousLimits },
+    noteBrokenBody: () => {},
     ...{ clock: systemClock, log: silentLog },
   };
   const server = await openHttpServer({
@@ -93,7 +96,7 @@ async function openSide(t: Test, fast: boolean): Promise<Side> {
         grpcWeb: false,
         requestGate: requestGate(deps),
         interceptors: [errorsAsTold(silentLog)],
-        acceptCompression: COMPRESSIONS,
+        acceptCompression: [...COMPRESSIONS],
         readMaxBytes: 1024 * 1024,
         routes: (router) => {
           router.service(IngestService, ingestService({ ingest, host }));

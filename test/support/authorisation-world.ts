@@ -175,7 +175,7 @@ function addPlainRoutes(
   app: Parameters<typeof addExportRoutes>[0],
   parts: WorldParts,
 ): void {
-  const { authenticator, clock } = parts;
+  const { clock } = parts;
   const exporter = new Exporter(parts);
   t.teardown(() => exporter.close());
   addExportRoutes(app, { ...parts, exporter, origin: () => 'http://127.0.0.1' });
@@ -187,7 +187,7 @@ function addPlainRoutes(
   const unused = { watch: () => () => {}, stopping: () => {}, close: () => {} };
   addOperations(app, {
     ...{ metrics, health: { ...health, ...unused } },
-    readGate: createReadGate(authenticator),
+    readGate: createReadGate(parts),
     hasMetrics: true,
   });
 }

@@ -16,6 +16,7 @@ import { encodeData } from '../../src/query/promql-json.ts';
 import type { PromqlAnswer, PromqlQueries, PromqlRequest } from '../../src/query/promql-request.ts';
 import { systemClock } from '../../streams/clock.ts';
 import { seededRandom } from '../../streams/random.ts';
+import { testAnonymousLimits } from './anonymous-limits.ts';
 import { authenticator, startWorld } from './credential-world.ts';
 import { identitiesOf, type TestCapability } from './identities.ts';
 import { testPositions } from './positions.ts';
@@ -46,8 +47,7 @@ export async function startPromqlRoutes(
 ) {
   const world = await startWorld(t);
   const { clock, host, random } = world;
-  const requests: PromqlRequest[] = [];
-  const lines: string[] = [];
+  const [requests, lines]: [PromqlRequest[], string[]] = [[], []];
   const note = (facts: object, message: string) => {
     lines.push(`${message} ${'err' in facts ? String(facts.err) : ''}`);
   };
@@ -60,14 +60,13 @@ export async function startPromqlRoutes(
     ...{ log, metrics, clock: systemClock, random: seededRandom(1) },
     health: {
       report: () => ({ ready: health.isReady, parts: [] }),
-      watch: () => () => {},
-      stopping: () => {},
-      close: () => {},
+      ...{ watch: () => () => {}, stopping: () => {}, close: () => {} },
     },
     readGate: async () => undefined,
     addRoutes: (app) =>
       addPromqlRoutes(app, {
-        ...{ clock, log, positions },
+        ...{ clock, log, anonymousLimits: testAnonymousLimits(t, clock) },
+        positions,
         authenticator: authenticator(t, world).made,
         health: { report: () => ({ ready: health.isReady }) },
         queries: {

@@ -33,6 +33,8 @@ export interface CallOptions {
   /** Calls as this person in place of a key: with the cookie of the session, and the Origin. */
   readonly person?: Pick<SignedIn, 'secret'>;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Where the request comes from; default 127.0.0.1. */
+  readonly address?: string;
 }
 
 /** Ways to call the API as a client does, below the socket. */
@@ -45,12 +47,12 @@ export function callsOf(
   async function send(
     path: string,
     payload: string | Buffer,
-    { key = keys.write, person, headers = {} }: CallOptions = {},
+    { key = keys.write, person, headers = {}, address = '127.0.0.1' }: CallOptions = {},
   ): Promise<Answer> {
     const bearer = key === null ? {} : { authorization: `Bearer ${key}` };
     const credential = person ? cookieHeaders(person) : bearer;
     const response = await app.inject({
-      ...{ method: 'POST', url: path, payload },
+      ...{ method: 'POST', url: path, payload, remoteAddress: address },
       headers: { 'content-type': 'application/json', ...credential, ...headers },
     });
     return answerOf(response);

@@ -42,6 +42,7 @@ import { connectOptions, type RpcDeps, rpcRoutes } from '../../src/rpc/routes.ts
 import { createServiceIdentities } from '../../src/service-identities.ts';
 import { VirtualClock } from '../../streams/clock.ts';
 import { type Random, seededRandom } from '../../streams/random.ts';
+import { testAnonymousLimits } from './anonymous-limits.ts';
 import { START_MS } from './credential-world.ts';
 import { identitiesOf, type TestCapability } from './identities.ts';
 import { testPositions } from './positions.ts';
@@ -93,6 +94,7 @@ export async function startRpcWorld(
     sessions: { people: signIn.people, readCookie: readTestCookie, origin: () => ORIGIN },
   });
   const identities = identitiesOf({ host, clock, random, people: signIn.people });
+  const brokenBodies: string[] = [];
   const datacenterStates = new Map<string, 'live' | 'stale'>();
   const { sealedValues, ...alerting } = inMemoryAlerting(parts);
   const real: WorldParts = {
@@ -102,6 +104,8 @@ export async function startRpcWorld(
     positions: testPositions(parts),
     enrolments: openEnrolments({ host, clock, random, datacenters: ['DC-1'] }),
     projectCreation: 'operator',
+    anonymousLimits: testAnonymousLimits(t, clock),
+    noteBrokenBody: (encoding) => void brokenBodies.push(encoding),
     publicUrl: () => ORIGIN,
     ...noKeylessCi({ host, clock, random }),
     lastUsed: { of: (credential) => used.get(credential) },
@@ -124,16 +128,14 @@ export async function startRpcWorld(
   });
   const settled = () => untilEvaluated(parts);
   const seen = {
-    clock,
-    host,
-    app,
-    keys,
+    ...{ clock, host, app, keys },
     stream: parts.stream,
     history: parts.history,
     lines: parts.lines,
     datacenterStates,
-    sealedValues,
-    authenticator,
+    /** Encodings of the bodies that did not unpack. */
+    brokenBodies,
+    ...{ sealedValues, authenticator },
     positions: real.positions,
     tokens,
     people: signIn.people,

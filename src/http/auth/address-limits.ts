@@ -11,17 +11,20 @@ export class AddressLimits extends Allowances {
   /** Counts a request from an address. Throws TOO_MANY_REQUESTS with `retryAfterSeconds`. */
   assertAllowed(address: string): void {
     const waitMs = this.takeFrom(networkOf(address));
-    if (waitMs === 0) return;
-    const seconds = Math.ceil(waitMs / 1000);
-    throw new Refusal(
-      'TOO_MANY_REQUESTS',
-      `Too many requests from your address: try again in ${seconds} s`,
-      { retryAfterSeconds: String(seconds) },
-    );
+    if (waitMs > 0) throw tooManyRequests('Too many requests from your address', waitMs);
   }
 }
 
-function networkOf(address: string): string {
+/** The refusal, with when to try again. */
+export function tooManyRequests(sentence: string, waitMs: number): Refusal {
+  const seconds = Math.ceil(waitMs / 1000);
+  return new Refusal('TOO_MANY_REQUESTS', `${sentence}: try again in ${seconds} s`, {
+    retryAfterSeconds: String(seconds),
+  });
+}
+
+/** What is counted as one address: an IPv4 address, an IPv6 network of 64 bits. */
+export function networkOf(address: string): string {
   if (!ipaddr.isValid(address)) return address;
   const parsed = ipaddr.process(address);
   if (parsed.kind() === 'ipv4') return parsed.toString();

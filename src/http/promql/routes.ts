@@ -12,6 +12,7 @@ import { PromqlError } from '../../promql/errors.ts';
 import { encodeError } from '../../query/promql-json.ts';
 import type { PromqlQueries } from '../../query/promql-request.ts';
 import { goneSignal } from '../gone-signal.ts';
+import { BODY_BYTES_MAX } from '../limits.ts';
 import { negotiateEncoding } from '../negotiation.ts';
 import { type AskAgain, admitReader, type ReaderAccess } from '../project-access.ts';
 import { SEQUENCE_HEADER } from '../sequence.ts';
@@ -62,7 +63,7 @@ function addEndpoint(scope: FastifyInstance, endpoint: Endpoint, deps: PromqlRou
     exposeHeadRoute: false,
     async onRequest(request) {
       const { project } = request.params;
-      admitted.set(request, await admitReader(deps, project, request.raw.rawHeaders));
+      admitted.set(request, await admitReader(deps, project, request));
       checkBodyHeaders(request);
     },
     async handler(request, reply) {
@@ -165,9 +166,9 @@ function refusePath(
 
 function readFormsOnly(scope: FastifyInstance): void {
   scope.removeAllContentTypeParsers();
-  scope.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => {
-    done(null, body);
-  });
+  // Who sends one was let in before.
+  const options = { parseAs: 'string', bodyLimit: BODY_BYTES_MAX } as const;
+  scope.addContentTypeParser('*', options, (_request, body, done) => done(null, body));
 }
 
 /** Each error in the envelope; what nobody foresaw goes to the log and to nobody else. */
