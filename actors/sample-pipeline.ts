@@ -63,6 +63,8 @@ export class SamplePipeline implements EvaluatorView {
     const evaluator = new Evaluator({ ...this.#deps, log, newest });
     this.#evaluator = evaluator;
     await evaluator.rebuild();
+    // Aborted meanwhile: a listener that is added now would never hear of it.
+    if (signal.aborted) return;
     const ending = new AbortController();
     const end = (): void => ending.abort();
     signal.addEventListener('abort', end, { once: true });

@@ -70,13 +70,17 @@ class EmbeddedStream implements Stream {
       if (row === undefined) file.messages.create(spec, identity);
       return row?.spec;
     });
-    const losses = existing === undefined ? [] : streamLosses(existing, spec);
-    if (losses.length > 0) {
-      const where = `Stream ${spec.name} in ${file.database.name}`;
-      throw new StreamMisconfigured(`${where} differs: ${losses.join('; ')}`);
-    }
+    if (existing !== undefined) assertKeeps(file, existing, spec);
     const ageMs = existing === undefined ? spec.maxAgeMs : existing.maxAgeMs;
     if (ageMs !== undefined) this.#checkAge(file, spec.name, ageMs);
+    return this.state(spec.name);
+  }
+
+  async compare(spec: StreamSpec): Promise<StreamState | undefined> {
+    const file = this.#file(spec.name);
+    const existing = file.reading(() => file.messages.find(spec.name))?.spec;
+    if (existing === undefined) return undefined;
+    assertKeeps(file, existing, spec);
     return this.state(spec.name);
   }
 
@@ -169,4 +173,11 @@ class EmbeddedStream implements Stream {
     }
     return file;
   }
+}
+
+function assertKeeps(file: StreamFile, existing: StreamSpec, spec: StreamSpec): void {
+  const losses = streamLosses(existing, spec);
+  if (losses.length === 0) return;
+  const where = `Stream ${spec.name} in ${file.database.name}`;
+  throw new StreamMisconfigured(`${where} differs: ${losses.join('; ')}`);
 }

@@ -4,7 +4,8 @@
  * every node; no rule and no clock is here. EVENTS is the truth: this file may lag behind it (after
  * a power loss too) and is caught up from the position it has recorded.
  */
-
+import { existsSync } from 'node:fs';
+import Database from 'better-sqlite3';
 import { type Head, HistoryMismatch, judge } from '../streams/commit/chain.ts';
 import { decisionLine, type EncodedCommit } from '../streams/commit/codec.ts';
 import type { ChainStart, Commit, Decision, InstanceStep } from '../streams/commit/commit.ts';
@@ -113,17 +114,41 @@ export function openInstanceStore(database: SqliteDatabase): InstanceStore {
   };
 }
 
+/**
+ * Identity of the stream that the projection in this file was made from, without changing the file;
+ * undefined where there is none yet. Throws what SQLite throws.
+ */
+export function boundStream(path: string): string | undefined {
+  if (!existsSync(path)) return undefined;
+  const database = new Database(path, { fileMustExist: true });
+  try {
+    const table = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'position'");
+    if (table.get() === undefined) return undefined;
+    const identity = database
+      .prepare<[], string>('SELECT stream_identity FROM position')
+      .pluck()
+      .get();
+    return identity || undefined;
+  } finally {
+    database.close();
+  }
+}
+
+/** Throws `HistoryMismatch` when the projection was made from another stream than this one. */
+export function assertMadeFrom(bound: string, identity: string | undefined): void {
+  if (bound === identity) return;
+  throw new HistoryMismatch(
+    'otherStream',
+    `The projection was made from stream ${bound}, EVENTS is now ${identity ?? 'missing'}: ` +
+      'restore that stream, or start with an empty control.db',
+  );
+}
+
 type Writes = ReturnType<typeof prepareWrites>;
 
 function bind(position: Position, identity: string, writes: Writes): void {
   if (position.streamIdentity === '') writes.bind.run(identity, COMMIT_FORMAT);
-  else if (position.streamIdentity !== identity) {
-    throw new HistoryMismatch(
-      'otherStream',
-      `The projection was made from stream ${position.streamIdentity}, EVENTS is now ${identity}: ` +
-        'restore that stream, or start with an empty control.db',
-    );
-  }
+  else assertMadeFrom(position.streamIdentity, identity);
 }
 
 function applyCommit(writes: Writes, encoded: EncodedCommit, sequence: number): void {

@@ -4,12 +4,19 @@
  * another container or a later boot may have given to something else. The id in `svc.pid` is for
  * the sentence alone.
  */
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { hash } from 'node:crypto';
+import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { makePrivate } from './private-file.ts';
 
 export interface FolderLock {
+  /**
+   * Names the lock as long as this machine runs: whoever reads it in a record of an earlier holder,
+   * and has the lock, knows that the earlier one has ended. Absent where the system cannot tell
+   * one of its runs from the next.
+   */
+  readonly identity?: string;
   /** Lets go of the folder. Harmless on a second call. */
   release(): void;
 }
@@ -41,7 +48,9 @@ export function lockFolder(folder: string): FolderLock {
   }
   held.add(database);
   writeFileSync(pidFile, `${process.pid}\n`, { mode: 0o600 });
+  const identity = identityOf(path);
   return {
+    ...(identity !== undefined && { identity }),
     release: () => {
       if (!database.open) return;
       rmSync(pidFile, { force: true });
@@ -53,6 +62,17 @@ export function lockFolder(folder: string): FolderLock {
 
 /** A connection that is collected as garbage closes, and its lock goes: these must not be. */
 const held = new Set<Database.Database>();
+
+/** A kernel's locks are of one run of it and of one file: its number, not its name. */
+function identityOf(path: string): string | undefined {
+  try {
+    const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+    const { dev, ino } = statSync(path, { bigint: true });
+    return hash('sha256', `${boot} ${dev} ${ino}`);
+  } catch {
+    return undefined;
+  }
+}
 
 function holder(pidFile: string): string {
   try {

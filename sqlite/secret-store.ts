@@ -8,7 +8,8 @@
  * authenticated with it, so that a value moved to another row does not open.
  */
 import { createCipheriv, createDecipheriv } from 'node:crypto';
-import type { Statement } from 'better-sqlite3';
+import { existsSync } from 'node:fs';
+import Database, { type Statement } from 'better-sqlite3';
 import type { Random } from '../streams/random.ts';
 import { type Migration, openDatabase, type SqliteDatabase } from './database.ts';
 import { type Later, LogEmptier } from './log-emptier.ts';
@@ -133,7 +134,9 @@ export function openSecretStore(options: SecretStoreOptions): SecretStore {
     log.now();
     const seal = createSeal(options);
     const values = sealedValues(database, seal, log);
-    checkKey(values, options.path);
+    if (!hasCanary(values, path)) {
+      values.put(CANARY.id, CANARY.purpose, new TextEncoder().encode('ok'));
+    }
     return {
       ...values,
       bodies: bodyStore(database, seal, log),
@@ -150,11 +153,28 @@ export function openSecretStore(options: SecretStoreOptions): SecretStore {
   }
 }
 
+/**
+ * Compares an existing store with the key, and changes nothing; a missing one is not made.
+ * Throws `WrongMasterKey`, and what SQLite throws.
+ */
+export function assertSealedUnder(options: Omit<SecretStoreOptions, 'later'>): void {
+  if (!existsSync(options.path)) return;
+  const database = new Database(options.path, { fileMustExist: true });
+  try {
+    const table = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'sealed'");
+    if (table.get() === undefined) return;
+    hasCanary(sealedValues(database, createSeal(options)), options.path);
+  } finally {
+    database.close();
+  }
+}
+
 type Values = Pick<SecretStore, 'put' | 'get' | 'delete' | 'ids'>;
 
-function checkKey(values: Values, path: string): void {
+/** Throws `WrongMasterKey` where there is one that the key does not open. */
+function hasCanary(values: Pick<Values, 'get'>, path: string): boolean {
   try {
-    if (values.get(CANARY.id, CANARY.purpose)) return;
+    return values.get(CANARY.id, CANARY.purpose) !== undefined;
   } catch (error) {
     if (!(error instanceof SealBroken)) throw error;
     throw new WrongMasterKey(
@@ -162,10 +182,9 @@ function checkKey(values: Values, path: string): void {
         'with, or move the file away to start without the secrets in it',
     );
   }
-  values.put(CANARY.id, CANARY.purpose, new TextEncoder().encode('ok'));
 }
 
-function sealedValues(database: SqliteDatabase, seal: Seal, log: LogEmptier): Values {
+function sealedValues(database: SqliteDatabase, seal: Seal, log?: Pick<LogEmptier, 'now'>): Values {
   const put = database.prepare<[string, string, Uint8Array]>(
     'INSERT INTO sealed (id, purpose, value) VALUES (?, ?, ?) ' +
       'ON CONFLICT DO UPDATE SET value = excluded.value',
@@ -185,7 +204,7 @@ function sealedValues(database: SqliteDatabase, seal: Seal, log: LogEmptier): Va
       return row && seal.open(id, purpose, row.value);
     },
     delete: (id, purpose) => {
-      if (remove.run(id, purpose).changes > 0) log.now();
+      if (remove.run(id, purpose).changes > 0) log?.now();
     },
   };
 }

@@ -22,22 +22,32 @@ export interface MasterKeyOptions {
   readonly log: Log;
 }
 
+/**
+ * The key as it is, changing nothing; undefined where it is missing and may be made. Throws
+ * `ConfigError` with what would do.
+ */
+export function findMasterKey(
+  options: Pick<MasterKeyOptions, 'file' | 'mustExist' | 'storePath'>,
+): Uint8Array | undefined {
+  const { file, mustExist, storePath } = options;
+  if (existsSync(file)) return read(file);
+  if (mustExist) {
+    throw new ConfigError([
+      `SVC_MASTER_KEY_FILE ${file} does not exist: make it with "head -c 32 /dev/urandom | base64"`,
+    ]);
+  }
+  if (!existsSync(storePath)) return undefined;
+  throw new ConfigError([
+    `The master key ${file} is missing, and the secrets in ${storePath} cannot be read ` +
+      'without it: put it back, name it in SVC_MASTER_KEY_FILE, or move the store away to ' +
+      'start without its secrets',
+  ]);
+}
+
 /** The key, made when it may be. Throws `ConfigError` with what would do. */
 export function loadMasterKey(options: MasterKeyOptions): Uint8Array {
-  const { file, mustExist, storePath, random, log } = options;
-  if (!existsSync(file)) {
-    if (mustExist) {
-      throw new ConfigError([
-        `SVC_MASTER_KEY_FILE ${file} does not exist: make it with "head -c 32 /dev/urandom | base64"`,
-      ]);
-    }
-    if (existsSync(storePath)) {
-      throw new ConfigError([
-        `The master key ${file} is missing, and the secrets in ${storePath} cannot be read ` +
-          'without it: put it back, name it in SVC_MASTER_KEY_FILE, or move the store away to ' +
-          'start without its secrets',
-      ]);
-    }
+  const { file, random, log } = options;
+  if (findMasterKey(options) === undefined) {
     create(file, random);
     log.warn(
       { file },

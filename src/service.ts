@@ -122,7 +122,7 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
     watches: collecting.watches,
     demoFile: demo?.path,
     hasSignInUrl: demo?.hasSignInUrl ?? false,
-    fault: watchForFault(host, clock, closers),
+    fault: firstFault(host, storage, closers, clock),
     reload: () => http.reloadCertificate(),
     stop: () => closers.closeAll(),
   };
@@ -243,6 +243,17 @@ function countBrokenBodies(metrics: Metrics): (encoding: string) => void {
     ['encoding'],
   );
   return (encoding) => broken.inc({ encoding });
+}
+
+/** Resolves when only a restart, or nothing any more, can help. */
+function firstFault(
+  host: RunningHost,
+  { lost }: Pick<Storage, 'lost'>,
+  closers: Closers,
+  clock: Clock,
+): Promise<Error> {
+  const stopped = watchForFault(host, clock, closers);
+  return lost === undefined ? stopped : Promise.race([stopped, lost]);
 }
 
 /** Resolves once the projection has stopped for good: only a restart can help then. */

@@ -71,14 +71,16 @@ function openMail(options: SignInOptions): MailQueue | undefined {
 function openProvider(options: SignInOptions): IdentityProvider | undefined {
   const { oidcIssuer, oidcClientId, oidcClientSecretFile } = options.settings;
   if (oidcIssuer === null || oidcClientId === null) return undefined;
-  const clientSecret = oidcClientSecretFile === null ? undefined : readSecret(oidcClientSecretFile);
+  const clientSecret =
+    oidcClientSecretFile === null ? undefined : readClientSecret(oidcClientSecretFile);
   const { clock } = options;
   return createIdentityProvider({
     ...{ issuer: oidcIssuer, clientId: oidcClientId, clientSecret, clock },
   });
 }
 
-function readSecret(file: string): string {
+/** Throws `ConfigError` when there is none in the file. */
+export function readClientSecret(file: string): string {
   let secret: string;
   try {
     secret = readFileSync(file, 'utf8').trim();

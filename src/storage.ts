@@ -7,7 +7,8 @@
  *     events.db   EVENTS, DELIVERIES         samples.db  SAMPLES    history.db  chunks
  *     claims.db   what may happen once (on NATS: a stream)
  */
-import { join } from 'node:path';
+import { hostname } from 'node:os';
+import { join, resolve } from 'node:path';
 import { deliveriesSpec } from '../actors/delivery/wake-ups.ts';
 import { SAMPLES_STREAM, samplesSpec } from '../actors/sample-log.ts';
 import { openClaimStore } from '../sqlite/claim-store.ts';
@@ -15,14 +16,21 @@ import { openDatabase } from '../sqlite/database.ts';
 import { openEmbeddedStream } from '../sqlite/embedded-stream.ts';
 import { HISTORY_FILE } from '../sqlite/history/history-file.ts';
 import { type History, openHistory } from '../sqlite/history/store.ts';
-import { type InstanceStore, openInstanceStore } from '../sqlite/instance-store.ts';
-import { lockFolder } from '../sqlite/lock-file.ts';
+import {
+  assertMadeFrom,
+  boundStream,
+  type InstanceStore,
+  openInstanceStore,
+} from '../sqlite/instance-store.ts';
+import { type FolderLock, lockFolder } from '../sqlite/lock-file.ts';
 import { openSecretStore, type SecretStore } from '../sqlite/secret-store.ts';
 import type { Claims } from '../streams/claims.ts';
 import type { Clock } from '../streams/clock.ts';
-import { openStreamClaims } from '../streams/jetstream/claims.ts';
+import { eventsStream } from '../streams/commit/events.ts';
+import { claimsSpec, openStreamClaims } from '../streams/jetstream/claims.ts';
 import { openJetStream } from '../streams/jetstream/jetstream-stream.ts';
-import type { Random } from '../streams/random.ts';
+import { type Random, systemRandom } from '../streams/random.ts';
+import { becomeSoleProcess } from '../streams/sole-process.ts';
 import type { Stream } from '../streams/stream.ts';
 import type { Closers } from './closers.ts';
 import { asDataFolderFault } from './data-folder.ts';
@@ -30,8 +38,7 @@ import { tellHistoryGap } from './history-gap.ts';
 import type { Log } from './log.ts';
 import { deriveKey, loadMasterKey } from './master-key.ts';
 import type { Settings } from './settings.ts';
-
-const SECRETS_FILE = 'secrets.db';
+import { assertStartable, SECRETS_FILE } from './start-checks.ts';
 
 /** Samples have a file, and a writer, of their own: the largest part, truncated by itself. */
 function fileOf(folder: string, stream: string): string {
@@ -52,6 +59,8 @@ export interface StorageOptions {
 
 export interface Storage {
   readonly stream: Stream;
+  /** Resolves when another process has taken over the stream; absent: none can. */
+  readonly lost?: Promise<Error>;
   readonly store: InstanceStore;
   readonly secrets: SecretStore;
   /** A key of 32 bytes for one purpose, from the master key. */
@@ -63,22 +72,23 @@ export interface Storage {
 }
 
 /**
- * All of it, open; what was opened is closed by `closers`, in reverse. Throws
- * `DataFolderUnusable` with the file that cannot be used, and the faults of its parts.
+ * All of it, open; what was opened is closed by `closers`, in reverse. Whatever may refuse the start
+ * is looked at before anything is made or written. Throws `DataFolderUnusable` with the file that
+ * cannot be used, `StreamsInUse`, and the faults of its parts.
  */
 export async function openStorage(options: StorageOptions): Promise<Storage> {
   const { settings, clock, closers } = options;
   const folder = settings.data;
   const lock = await using(folder, () => lockFolder(folder));
   closers.add('folder lock', () => lock.release());
+  await assertStartable(settings, options.random);
+  const path = join(folder, 'control.db');
+  const { stream, lost } = await openSoleStream(options, lock, path);
   const { secrets, deriveOwn } = await using(join(folder, SECRETS_FILE), () =>
     openSecrets(options),
   );
   closers.add('secrets', () => secrets.close());
-  const path = join(folder, 'control.db');
   const store = await using(path, () => openProjection(path, closers));
-  const stream = options.stream ?? (await openStream(options));
-  if (!options.stream) closers.add('stream', () => stream.close());
   const samples = await using(fileOf(folder, SAMPLES_STREAM), () => stream.ensure(samplesSpec));
   await using(fileOf(folder, deliveriesSpec.name), () => stream.ensure(deliveriesSpec));
   const claims = await openClaims(options, stream);
@@ -87,7 +97,45 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
   );
   closers.add('history', () => history.close());
   await tellHistoryGap({ history, stream, samples }, options.log);
-  return { stream, store, secrets, deriveKey: deriveOwn, history, claims, controlPath: path };
+  const opened = { stream, store, secrets, history, claims, controlPath: path };
+  return { ...opened, deriveKey: deriveOwn, ...(lost && { lost }) };
+}
+
+/**
+ * The stream, for this process alone. Embedded, the folder's lock sees to that; a shared one is
+ * compared with what is needed, and taken, before anything is made on it.
+ */
+async function openSoleStream(
+  options: StorageOptions,
+  lock: FolderLock,
+  controlPath: string,
+): Promise<{ readonly stream: Stream; readonly lost?: Promise<Error> }> {
+  const { settings, clock, closers, log } = options;
+  const stream = options.stream ?? (await openStream(options));
+  if (!options.stream) closers.add('stream', () => stream.close());
+  if (!isShared(options)) return { stream };
+  const events = await stream.compare(eventsStream());
+  for (const spec of [samplesSpec, deliveriesSpec, claimsSpec]) await stream.compare(spec);
+  const bound = await using(controlPath, () => boundStream(controlPath));
+  if (bound !== undefined) assertMadeFrom(bound, events?.identity);
+  const sole = await becomeSoleProcess({
+    // Not the port's: services that are handed one seed are still two.
+    ...{ stream, clock, random: systemRandom },
+    self: {
+      ...{ host: hostname(), pid: process.pid, startedMs: clock.now() },
+      ...{ dataFolder: resolve(settings.data), publicUrl: settings.publicUrl },
+      ...(lock.identity !== undefined && { lock: lock.identity }),
+    },
+    where: settings.natsUrl ? `NATS at ${settings.natsUrl.join(', ')}` : 'The stream',
+    onWait: (sentence) => log.warn({ part: 'stream' }, sentence),
+  });
+  closers.add('lease of the stream', () => sole.release());
+  return sole;
+}
+
+/** Several processes could reach it; embedded, the data folder's lock keeps all but one away. */
+function isShared({ settings, stream }: Pick<StorageOptions, 'settings' | 'stream'>): boolean {
+  return settings.natsUrl !== null || stream !== undefined;
 }
 
 /** What `use` gives, its faults of files and databases told with the path. */
@@ -108,8 +156,7 @@ function openProjection(path: string, closers: Closers): InstanceStore {
 /** Where the nodes share a stream they share what is claimed; one alone has a file for it. */
 async function openClaims(options: StorageOptions, stream: Stream): Promise<Claims> {
   const { settings, clock, closers } = options;
-  const isShared = settings.natsUrl !== null || options.stream !== undefined;
-  if (isShared) return openStreamClaims({ stream, clock });
+  if (isShared(options)) return openStreamClaims({ stream, clock });
   const path = join(settings.data, 'claims.db');
   const claims = await using(path, () => openClaimStore({ path, clock }));
   closers.add('claims', () => claims.close());

@@ -143,6 +143,8 @@ export interface Stream {
    * stream differs in a way that would lose something (older servers ignore options silently).
    */
   ensure(spec: StreamSpec): Promise<StreamState>;
+  /** Compares an existing stream as `ensure` does; undefined where there is none. Makes nothing. */
+  compare(spec: StreamSpec): Promise<StreamState | undefined>;
   state(stream: string): Promise<StreamState>;
   /**
    * Durable when it resolves: on disk (embedded: WAL, synchronous FULL; JetStream: as the

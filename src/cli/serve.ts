@@ -9,6 +9,7 @@ import { type Clock, systemClock } from '../../streams/clock.ts';
 import { HistoryMismatch } from '../../streams/commit/chain.ts';
 import { UnknownCommitFormat } from '../../streams/commit/codec.ts';
 import { type Random, systemRandom } from '../../streams/random.ts';
+import { StreamsInUse } from '../../streams/sole-process.ts';
 import { StreamMisconfigured, StreamUnavailable } from '../../streams/stream.ts';
 import { type Config, ConfigError, loadConfig } from '../config.ts';
 import { DataFolderUnusable } from '../data-folder.ts';
@@ -54,6 +55,7 @@ const faultsWithSentence = [
   SchemaMismatch,
   StreamMisconfigured,
   StreamUnavailable,
+  StreamsInUse,
   HistoryMismatch,
   UnknownCommitFormat,
 ];

@@ -102,6 +102,8 @@ class JetStreamConsumer implements Consumer {
         try {
           const pull = await consumer.fetch(PULL);
           this.#interrupt = () => void pull.close();
+          // Closed while the pull was asked for: nothing else would end it before it expires.
+          if (this.#closed) this.#interrupt();
           for await (const message of pull) {
             const delivery = this.#deliveryOf(message);
             if (!this.#closed) yield delivery;

@@ -80,7 +80,16 @@ class JetStreamStream implements Stream {
   }
 
   async ensure(spec: StreamSpec): Promise<StreamState> {
-    const info = await this.#findOrAdd(spec);
+    const found = await this.compare(spec);
+    if (found !== undefined) return found;
+    const info = await this.#add(spec);
+    assertKeeps(info.config, spec);
+    return this.#recognised(info);
+  }
+
+  async compare(spec: StreamSpec): Promise<StreamState | undefined> {
+    const info = await this.#find(spec.name);
+    if (info === undefined) return undefined;
     assertKeeps(info.config, spec);
     return this.#recognised(info);
   }
@@ -160,20 +169,27 @@ class JetStreamStream implements Stream {
     await this.#connection.close();
   }
 
-  async #findOrAdd(spec: StreamSpec): Promise<StreamInfo> {
+  async #find(name: string): Promise<StreamInfo | undefined> {
     const { streams } = this.#connection.manager;
-    const find = () => this.#connection.requestLeader(() => streams.info(spec.name));
     try {
-      return await find();
+      return await this.#connection.requestLeader(() => streams.info(name));
     } catch (error) {
-      if (!isStreamAbsent(error)) throw error;
+      if (isStreamAbsent(error)) return undefined;
+      throw error;
     }
+  }
+
+  async #add(spec: StreamSpec): Promise<StreamInfo> {
+    const { streams } = this.#connection.manager;
     const config = configOf(spec, ulid(this.#connection.clock.now(), this.#random));
     try {
       return await this.#connection.requestLeader(() => streams.add(config));
     } catch (error) {
       // Another node made it first.
-      if (error instanceof JetStreamApiError && error.code === CODES.nameInUse) return find();
+      if (error instanceof JetStreamApiError && error.code === CODES.nameInUse) {
+        const info = await this.#find(spec.name);
+        if (info !== undefined) return info;
+      }
       if (!(error instanceof JetStreamApiError)) throw error;
       const message = `The server refuses stream ${spec.name}: ${error.message} (${error.code})`;
       throw new StreamMisconfigured(message, { cause: error });

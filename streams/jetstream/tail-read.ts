@@ -92,6 +92,8 @@ export class JetStreamRead implements StreamRead {
       while (!this.#closed && !(untilEnd && pending === 0)) {
         const fetched = await consumer.fetch(fetchOptions(untilEnd));
         this.#interrupt = () => void fetched.close();
+        // Closed while the fetch was asked for: nothing else would end it before it expires.
+        if (this.#closed) this.#interrupt();
         for await (const message of fetched) {
           const { streamSequence, deliverySequence, pending: left } = message.info;
           // A gap: something was lost on the way, and is asked for again.

@@ -53,6 +53,10 @@ export class Connection implements Stream {
     return this.#wire.server.ensure(spec).state();
   }
 
+  async compare(): Promise<StreamState> {
+    throw new Error('Nothing is compared in a simulation');
+  }
+
   async state(stream: string): Promise<StreamState> {
     await this.#roundTrip();
     return this.#wire.server.get(stream).state();

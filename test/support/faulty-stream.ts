@@ -188,6 +188,10 @@ class FaultyConnection implements Stream {
     return this.#log.state();
   }
 
+  compare(): Promise<StreamState> {
+    return this.ensure();
+  }
+
   async state(): Promise<StreamState> {
     await this.#world?.turn();
     return this.#log.state();

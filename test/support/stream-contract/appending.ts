@@ -11,6 +11,7 @@ export const appendingContracts: readonly Contract[] = [
       t.match(identity, /^\w{20,}$/);
       t.same(empty, { firstSequence: 1, lastSequence: 0, messages: 0 });
       await append('a', 'one');
+      t.same(await harness.stream.compare(spec), await harness.stream.ensure(spec));
       const again = await harness.stream.ensure(spec);
       t.same(again, { identity, firstSequence: 1, lastSequence: 1, messages: 1 });
       const asked: Partial<StreamSpec>[] = [
@@ -20,6 +21,7 @@ export const appendingContracts: readonly Contract[] = [
       ];
       for (const changes of asked) {
         await t.rejects(harness.stream.ensure({ ...spec, ...changes }), StreamMisconfigured);
+        await t.rejects(harness.stream.compare({ ...spec, ...changes }), StreamMisconfigured);
       }
       const lessAsked = await harness.stream.ensure({ ...spec, duplicateWindowMs: 30_000 });
       t.equal(lessAsked.identity, identity, 'a stream that keeps more is fine');
@@ -35,6 +37,9 @@ export const appendingContracts: readonly Contract[] = [
       );
       const absent = { stream: 'ABSENT', subject: 'absent.a', data: new Uint8Array(1) };
       await t.rejects(harness.stream.append(absent), StreamMisconfigured, 'no such stream');
+      await t.rejects(harness.stream.state('ABSENT'), StreamMisconfigured);
+      const unmade = { ...spec, name: 'ABSENT', subjects: ['absent.*'] };
+      t.equal(await harness.stream.compare(unmade), undefined, 'comparing makes nothing');
       await t.rejects(harness.stream.state('ABSENT'), StreamMisconfigured);
       await t.rejects(collect(harness.stream, { stream: 'ABSENT' }), StreamMisconfigured);
     },
