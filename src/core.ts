@@ -65,6 +65,7 @@ export function buildCore(options: CoreOptions) {
   const guard = new AddressGuard({
     hosts: settings.webhookAllow ?? [],
     http: settings.webhookAllowHttp,
+    ports: settings.webhookPorts ?? undefined,
   });
   const sealed = sealedText(secrets);
   const publicUrl = { current: settings.publicUrl ?? '' };
@@ -75,7 +76,7 @@ export function buildCore(options: CoreOptions) {
   });
   const notifier = openNotifier({
     ...{ guard, clock, ...(resolve && { resolve }), ...(email && { email }) },
-    onRefusedAddress: (sentence) => log.warn({ part: 'notifier' }, `Not called: ${sentence}`),
+    onNoAddress: (sentence) => log.warn({ part: 'notifier' }, `Not called: ${sentence}`),
   });
   closers.add('notifier', () => notifier.close());
   const contents = createContents({

@@ -224,6 +224,20 @@ export const hostsAndRanges: Kind<readonly string[]> = {
     }),
 };
 
+/** Ports and ranges of ports, comma-separated. */
+export const ports: Kind<readonly { readonly from: number; readonly to: number }[]> = {
+  takes: 'ports and ranges of ports from 1 to 65535, comma-separated, such as 443, 8443-8445',
+  parse: (text) =>
+    items(text).map((item) => {
+      const [, first = '', last = first] = /^(\d{1,5})(?:-(\d{1,5}))?$/.exec(item) ?? [];
+      const [from, to] = [Number(first), Number(last)];
+      if (from < 1 || to > 65_535 || to < from) {
+        throw new BadSetting(`has ${JSON.stringify(item)}, which is neither`);
+      }
+      return { from, to };
+    }),
+};
+
 /** Any text; for settings that another part reads. */
 export const text: Kind<string> = { takes: 'text', parse: (value) => value };
 

@@ -19,6 +19,7 @@ import {
   onOff,
   origin,
   path,
+  ports,
   ranges,
   sender,
   serverUrls,
@@ -132,6 +133,9 @@ export const settingsTable = {
   }),
   webhookAllowHttp: setting('SVC_WEBHOOK_ALLOW_HTTP', onOff, 'off', {
     help: 'Allow plain http to the hosts and ranges of SVC_WEBHOOK_ALLOW; anything else stays https only.',
+  }),
+  webhookPorts: optional('SVC_WEBHOOK_PORTS', ports, {
+    help: 'Ports that webhooks may have, hosts of SVC_WEBHOOK_ALLOW included. Unset: every port but those of other protocols, such as 22, 25 or 587, which browsers refuse too.',
   }),
   auditRetentionDays: setting('SVC_AUDIT_RETENTION_DAYS', integer(1, 3650), '400', {
     unit: 'days',

@@ -34,7 +34,7 @@ t.test('a chat destination has a URL of its own service, and of no other', async
     ['discord', DISCORD],
     ['discord', `${DISCORD}?thread_id=1`],
     ['discord', 'https://discord.com/api/v10/webhooks/1/x'],
-    ['slack', 'http://127.0.0.1:9/any'],
+    ['slack', 'http://127.0.0.1:9090/any'],
     ['teams', 'https://chat.lab/any'],
   ];
   const refused: readonly (readonly [ChatKind, string, RegExp])[] = [

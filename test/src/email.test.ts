@@ -212,6 +212,13 @@ t.test('what a server answers decides whose fault it is', async (t) => {
     ...([550, 551, 553, 521] as const).map(
       (status) => ['content', status, 'not this', { kind: 'refused', bounced: false }] as const,
     ),
+    [
+      ...['recipient', 450],
+      '4.4.1 relay-7.corp.internal[10.1.2.3]:25 and [IPv6:fd00::7]: refused by mx1.corp, 4.4.1',
+      {
+        excerpt: /4\.4\.1 \[host\]\[\[address\]\]:25 and \[address\]: refused by \[host\], 4\.4\.1/,
+      },
+    ] as const,
     ['content', 452, 'no room now', { ...ofUs, ours: undefined }],
     ['content', 421, 'closing', { ...ofUs, slows: true }],
   ];

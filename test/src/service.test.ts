@@ -255,7 +255,7 @@ t.test('what a service takes as ports is used, and stays the caller’s', async 
       .flatMap(({ attempts = [] }) => attempts)
       .find(({ outcome }) => outcome === 'failed');
   });
-  const error = 'The host name is at an address that is not public: fix the URL';
+  const error = 'The host name has no public address: fix the URL, or the records of the name';
   t.match(failed, { error }, 'whoever reads it learns no address');
   t.match(service.lines.join(), /inside\.test is at 10\.1\.2\.3/, 'the log knows the address');
 

@@ -94,9 +94,9 @@ function openSender(t: Test, addresses: () => readonly string[] = () => ['127.0.
     );
   };
   const exchange = createHttpExchange({
-    ...{ clock: systemClock, resolve, ca },
+    ...{ clock: systemClock, resolve, ca, noAddressMs: 0 },
     guard: new AddressGuard({ hosts: ['127.0.0.1'], http: false }),
-    onRefusedAddress: (sentence) => void logged.push(sentence),
+    onNoAddress: (sentence) => void logged.push(sentence),
   });
   t.teardown(() => exchange.close());
   const sender = createWebhookSender(exchange);
@@ -209,7 +209,7 @@ t.test('a name whose address changes is judged by the address that is dialled', 
   const url = (at: { port(): number }) => `https://hooks.lab:${at.port()}/204`;
   t.match(await send(url({ port })), { kind: 'accepted' }, 'public at the first look-up');
   t.equal(lookUps(), 1, 'one look-up, whose answer is dialled');
-  const error = 'The host name is at an address that is not public: fix the URL';
+  const error = 'The host name has no public address: fix the URL, or the records of the name';
   t.match(await send(url(inside)), { kind: 'failed', unknown: false, error });
   answers = [['127.0.0.1', '127.0.0.2']];
   t.match(await send(url(inside)), { kind: 'failed', error }, 'one private address among others');

@@ -54,7 +54,7 @@ export async function startPromqlRoutes(
   const log = { debug: () => {}, info: note, warn: note, error: note, child: () => log };
   const metrics = createMetrics({ clock: systemClock, version: '1.2.3' });
   const health = { isReady: true };
-  const positions = testPositions({ host, clock });
+  const positions = testPositions(world);
   const server = await openHttpServer({
     settings: loadConfig([], { SVC_LISTEN: '127.0.0.1:0' }).settings,
     ...{ log, metrics, clock: systemClock, random: seededRandom(1) },
@@ -106,9 +106,7 @@ export async function startPromqlRoutes(
   const post = (path: string, form: string) => send(path, { method: 'POST', ...formBody(form) });
   return {
     ...{ clock, host, positions, server, requests, lines, metrics, keys, health },
-    issue,
-    send,
-    post,
+    ...{ issue, send, post },
   };
 }
 

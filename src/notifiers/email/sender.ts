@@ -151,10 +151,23 @@ function isOfServer({ step, status }: MailFault): boolean {
   return status === undefined || status === BUSY || (step !== 'recipient' && step !== 'content');
 }
 
-/** What the server said, for people to read. */
+/** What the server said, for people to read: they may be told of the mail, not of its network. */
 function seen(fault: MailFault) {
-  const excerpt = cutBytes(redact(fault.answer(), {}), EXCERPT_BYTES_MAX);
+  const excerpt = cutBytes(withoutHosts(redact(fault.answer(), {})), EXCERPT_BYTES_MAX);
   return excerpt === '' ? {} : { excerpt };
+}
+
+/**
+ * The text without host names and addresses: relays name the machines that they spoke to, inside as
+ * well. Enhanced status codes (5.1.1) have dots too, and no letter.
+ */
+function withoutHosts(text: string): string {
+  return text
+    .replaceAll(
+      /\b(?:\d{1,3}\.){3}\d{1,3}\b|\[?(?:IPv6:)?(?:[\da-f]{0,4}:){2,7}[\da-f.]{0,15}\]?/gi,
+      '[address]',
+    )
+    .replaceAll(/\b[\w-]+(?:\.[\w-]+)*\.[a-z][\w-]*\b/gi, '[host]');
 }
 
 function failed(error: string): Extract<AttemptOutcome, { kind: 'failed' }> {

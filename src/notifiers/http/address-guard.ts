@@ -6,7 +6,8 @@
  * literal addresses, which is why the URL check treats those itself.
  */
 import { BlockList, isIP } from 'node:net';
-import ipaddr from 'ipaddr.js';
+import { type PortRange, refusePort } from './ports.ts';
+import { isPublicAddress } from './public-address.ts';
 
 /** Addresses exempt from the guard, and whether plain http is allowed for them: labs and tests. */
 export interface AddressAllowance {
@@ -14,6 +15,8 @@ export interface AddressAllowance {
   readonly hosts: readonly string[];
   /** `SVC_WEBHOOK_ALLOW_HTTP`: plain http, for those hosts only. */
   readonly http: boolean;
+  /** `SVC_WEBHOOK_PORTS`, for those hosts too; default: all but those of other protocols. */
+  readonly ports?: readonly PortRange[] | undefined;
 }
 
 /** Characters of a URL: what every receiver reads, and what an answer can be searched for. */
@@ -23,16 +26,18 @@ export class AddressGuard {
   readonly #names = new Set<string>();
   readonly #ranges = new BlockList();
   readonly #allowHttp: boolean;
+  readonly #ports: readonly PortRange[] | undefined;
 
   /** Throws a `RangeError` naming an entry that is neither a host, an address nor a range. */
   constructor(allowance: AddressAllowance) {
     this.#allowHttp = allowance.http;
+    this.#ports = allowance.ports;
     for (const entry of allowance.hosts) this.#allow(entry);
   }
 
   /**
-   * Why this URL must not be called, as a sentence that tells nothing of the URL; undefined when it
-   * may be looked up.
+   * Why this URL must not be called, as a sentence that names nothing of the URL but its port;
+   * undefined when it may be looked up.
    */
   refuseUrl(text: string): string | undefined {
     // White space and what draws nothing: the parser takes some of it for nothing at all.
@@ -49,6 +54,9 @@ export class AddressGuard {
       return 'The URL must begin with https';
     if (url.protocol !== 'https:' && url.protocol !== 'http:')
       return 'The URL must begin with https';
+    const port = Number(url.port || (url.protocol === 'https:' ? 443 : 80));
+    const refusedPort = refusePort(port, this.#ports);
+    if (refusedPort !== undefined) return refusedPort;
     const isRefused = isIP(host) !== 0 && this.refuseAddress(host, host) !== undefined;
     return isRefused ? "The URL's host is not a public address" : undefined;
   }
@@ -100,35 +108,4 @@ export class AddressGuard {
 /** Host of a URL without the brackets of an IPv6 literal. The URL parser has resolved 0x7f000001. */
 function hostOf(url: URL): string {
   return url.hostname.replace(/^\[|\]$/g, '');
-}
-
-/**
- * Is this an address of the public internet? Mapped (::ffff:a.b.c.d), NAT64 (64:ff9b::/96, RFC
- * 6052), 6to4 (RFC 3056) and IPv4-compatible (::/96) forms count as the IPv4 address they carry;
- * Teredo (RFC 4380) never is, nor are the addresses at which clouds answer their own machines.
- */
-export function isPublicAddress(text: string): boolean {
-  if (!ipaddr.isValid(text)) return false;
-  const address = ipaddr.parse(text);
-  if (address instanceof ipaddr.IPv4) return isPublicIPv4(address);
-  const carried = carriedIPv4(address);
-  return carried === undefined ? address.range() === 'unicast' : isPublicIPv4(carried);
-}
-
-/** Azure's host service, which has a public address, and Alibaba Cloud's metadata service. */
-const CLOUD_SERVICES: ReadonlySet<string> = new Set(['168.63.129.16', '100.100.100.200']);
-
-function isPublicIPv4(address: ipaddr.IPv4): boolean {
-  return address.range() === 'unicast' && !CLOUD_SERVICES.has(address.toString());
-}
-
-function carriedIPv4(address: ipaddr.IPv6): ipaddr.IPv4 | undefined {
-  if (address.isIPv4MappedAddress()) return address.toIPv4Address();
-  const bytes = address.toByteArray();
-  const of = (start: number) => new ipaddr.IPv4(bytes.slice(start, start + 4));
-  if (address.range() === '6to4') return of(2);
-  if (address.range() === 'rfc6052') return of(12);
-  // IPv4-compatible, deprecated: ::a.b.c.d, of which :: and ::1 are told by their own range.
-  const compatible = bytes.slice(0, 12).every((byte) => byte === 0);
-  return compatible && address.range() === 'unicast' ? of(12) : undefined;
 }

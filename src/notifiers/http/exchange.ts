@@ -6,9 +6,15 @@
 import type { Agent, Dispatcher } from 'undici';
 import type { AttemptOutcome } from '../../../actors/notifier-port.ts';
 import type { Clock } from '../../../streams/clock.ts';
+import { pause } from '../../../streams/pause.ts';
 import { excerptOf, type Redactions } from './excerpt.ts';
 import { GivenUp, outcomeOfFault } from './faults.ts';
-import { createGuardedAgent, type GuardedAgentDeps } from './guarded-agent.ts';
+import {
+  createGuardedAgent,
+  type GuardedAgentDeps,
+  NoPublicAddress,
+  ResolverSilent,
+} from './guarded-agent.ts';
 import { requestTarget } from './request-target.ts';
 import { parseRetryAfter } from './retry-after.ts';
 
@@ -46,7 +52,16 @@ export interface HttpExchange {
 
 export interface HttpExchangeDeps extends GuardedAgentDeps {
   readonly clock: Clock;
+  /** For tests: how long an attempt lasts whose name has no address; default 3 s. */
+  readonly noAddressMs?: number;
 }
+
+/**
+ * How long an attempt lasts whose host name has no address that may be called: longer than any
+ * look-up takes. An answer at once would tell a name inside, which the resolver knows, from one that
+ * is nowhere.
+ */
+const NO_ADDRESS_MS = 3_000;
 
 export function createHttpExchange(deps: HttpExchangeDeps): HttpExchange {
   const agent = createGuardedAgent(deps);
@@ -59,7 +74,7 @@ export function createHttpExchange(deps: HttpExchangeDeps): HttpExchange {
 const NO_ANSWER = 'No answer within the time of an attempt';
 
 async function post(
-  { guard, clock }: HttpExchangeDeps,
+  { guard, clock, noAddressMs = NO_ADDRESS_MS }: HttpExchangeDeps,
   agent: Agent,
   request: Post,
 ): Promise<Exchanged> {
@@ -68,7 +83,8 @@ async function post(
     const error = `${refusal}: fix the URL`;
     return unanswered({ kind: 'failed', unknown: false, error });
   }
-  const remainingMs = request.deadlineElapsedMs - clock.elapsed();
+  const startedMs = clock.elapsed();
+  const remainingMs = request.deadlineElapsedMs - startedMs;
   if (remainingMs <= 0) {
     const error = 'The attempt was over before it was sent';
     return unanswered({ kind: 'failed', unknown: false, ours: true, error });
@@ -78,7 +94,11 @@ async function post(
   try {
     return await exchange(agent, request, end, clock.now());
   } catch (error) {
-    return unanswered(outcomeOfFault(end.signal.aborted ? end.signal.reason : error));
+    const fault: unknown = end.signal.aborted ? end.signal.reason : error;
+    if (fault instanceof NoPublicAddress || fault instanceof ResolverSilent) {
+      await pause(clock, startedMs + noAddressMs - clock.elapsed(), end.signal);
+    }
+    return unanswered(outcomeOfFault(fault));
   } finally {
     cancel();
   }

@@ -4,7 +4,7 @@
  * name hosts and addresses, and who reads about an attempt need not know where it went.
  */
 import type { AttemptOutcome } from '../../../actors/notifier-port.ts';
-import { RefusedAddress } from './guarded-agent.ts';
+import { NoPublicAddress, ResolverSilent } from './guarded-agent.ts';
 
 type Failed = Extract<AttemptOutcome, { kind: 'failed' }>;
 
@@ -13,11 +13,12 @@ export class GivenUp extends Error {}
 
 /** Never throws. */
 export function outcomeOfFault(error: unknown): Failed {
-  if (error instanceof RefusedAddress) return failed(error.message);
+  if (error instanceof NoPublicAddress) return failed(error.message);
+  if (error instanceof ResolverSilent) return { ...failed(error.message), ours: true };
   if (error instanceof GivenUp) return { ...failed(error.message), unknown: true };
-  const { code, syscall } = error as NodeJS.ErrnoException;
-  if (isOfResolver(code, syscall)) {
-    return { ...failed('The name server of this service does not answer'), ours: true };
+  const { code } = error as NodeJS.ErrnoException;
+  if (OF_THIS_HOST.has(code)) {
+    return { ...failed('This service could not open a connection'), ours: true };
   }
   const sentence = NOT_SENT.get(code);
   if (sentence !== undefined) return failed(sentence);
@@ -30,13 +31,14 @@ export function outcomeOfFault(error: unknown): Failed {
   return { ...failed(told), unknown: true };
 }
 
+/** No more files, ports or memory, or a firewall of this machine: its operator's to mend. */
+const OF_THIS_HOST: ReadonlySet<unknown> = new Set([
+  ...['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'EADDRNOTAVAIL', 'EACCES', 'EPERM'],
+]);
+
 /** Before the connection stood nothing can have been accepted; after that nobody knows. */
 const NOT_SENT: ReadonlyMap<unknown, string> = new Map([
   ['ECONNREFUSED', 'Connection refused'],
-  ['ENOTFOUND', 'The host name has no address'],
-  ['ENODATA', 'The host name has no address'],
-  ['ESERVFAIL', 'The name servers of the host name fail'],
-  ['EREFUSED', 'The name servers of the host name refuse to answer'],
   ['EHOSTUNREACH', 'The host cannot be reached'],
   ['ENETUNREACH', 'The host cannot be reached'],
   ['UND_ERR_CONNECT_TIMEOUT', 'No connection within 3 s'],
@@ -59,12 +61,6 @@ const BROKEN: ReadonlyMap<unknown, string> = new Map([
   ['UND_ERR_SOCKET', 'The connection ended before an answer'],
   ['UND_ERR_HEADERS_OVERFLOW', 'The headers of the answer are too long'],
 ]);
-
-/** No answer to a question for a name, or nobody to ask: an answer "there is none" is another. */
-function isOfResolver(code: unknown, syscall: string | undefined): boolean {
-  const isQuestion = syscall !== undefined && /^(?:query|getaddrinfo)/.test(syscall);
-  return code === 'EAI_AGAIN' || code === 'ETIMEOUT' || (isQuestion && code === 'ECONNREFUSED');
-}
 
 function isCertificateFault(code: unknown): boolean {
   return /^(?:ERR_TLS_CERT|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_)/.test(String(code));

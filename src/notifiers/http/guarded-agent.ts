@@ -15,20 +15,31 @@ export interface GuardedAgentDeps {
   readonly guard: AddressGuard;
   readonly resolve?: Resolve;
   /**
-   * Told why an address was refused, with the address, which its tenant must not learn: where an
-   * internal name leads is the operator's business.
+   * Called with why a name could not be called, for the operator: which addresses it has, if any,
+   * its tenant must not learn.
    */
-  readonly onRefusedAddress?: (sentence: string) => void;
+  readonly onNoAddress?: (sentence: string) => void;
   /** Extra trusted certificates (PEM), for receivers with a private authority. */
   readonly ca?: string;
   /** How long a connection without a request is kept, ms; a receiver's wish for longer is not heard. */
   readonly keepAliveMs?: number;
 }
 
-/** An address that must not be called: tried again, for the URL or the name can be mended. */
-export class RefusedAddress extends Error {
+/**
+ * The host name leads nowhere that may be called: it has no address, its name servers fail, or it is
+ * at an address inside. One error for all of them, or whoever sets URLs could ask this service which
+ * names exist inside. Tried again, for the URL or the name can be mended.
+ */
+export class NoPublicAddress extends Error {
   constructor() {
-    super('The host name is at an address that is not public: fix the URL');
+    super('The host name has no public address: fix the URL, or the records of the name');
+  }
+}
+
+/** The name servers that this service asks do not answer: its operator's to mend. */
+export class ResolverSilent extends Error {
+  constructor() {
+    super('The name server of this service does not answer');
   }
 }
 
@@ -48,22 +59,25 @@ export function createGuardedAgent(deps: GuardedAgentDeps): Agent {
 function guardedConnector({
   guard,
   resolve = createResolve({ isAllowedName: (host) => guard.isAllowedName(host) }),
-  onRefusedAddress,
+  onNoAddress = () => {},
   ca,
 }: GuardedAgentDeps): buildConnector.connector {
-  const refusedAddress = (sentence: string): RefusedAddress => {
-    onRefusedAddress?.(sentence);
-    return new RefusedAddress();
+  const noPublicAddress = (sentence: string): NoPublicAddress => {
+    onNoAddress(sentence);
+    return new NoPublicAddress();
   };
   const lookup: LookupFunction = (host, options, done) => {
     resolve(host, (error, addresses) => {
-      if (error) return done(error, '', 0);
+      if (error && isSilence(error)) return done(new ResolverSilent(), '', 0);
+      if (error) {
+        return done(noPublicAddress(`${host} has no address (${error.code ?? 'no code'})`), '', 0);
+      }
       const refusal = addresses
         .map(({ address }) => guard.refuseAddress(address, host))
         .find((sentence) => sentence !== undefined);
-      if (refusal) return done(refusedAddress(refusal), '', 0);
+      if (refusal) return done(noPublicAddress(refusal), '', 0);
       const first = addresses[0];
-      if (!first) return done(noAddress(host), '', 0);
+      if (!first) return done(noPublicAddress(`${host} has no address`), '', 0);
       if (options.all) done(null, [...addresses]);
       else done(null, first.address, first.family);
     });
@@ -79,12 +93,12 @@ function guardedConnector({
       const refusal = guard.refuseAddress(socket.remoteAddress ?? 'unknown', options.hostname);
       if (!refusal) return done(null, socket);
       socket.destroy();
-      done(refusedAddress(refusal), null);
+      done(noPublicAddress(refusal), null);
     });
   };
 }
 
-/** As the system's resolver calls it: a name may be given an address yet. */
-function noAddress(host: string): NodeJS.ErrnoException {
-  return Object.assign(new Error(`${host} has no address`), { code: 'ENOTFOUND' });
+/** No answer to a question for a name, or nobody to ask: an answer "there is none" is another. */
+function isSilence({ code }: NodeJS.ErrnoException): boolean {
+  return code === 'EAI_AGAIN' || code === 'ETIMEOUT' || code === 'ECONNREFUSED';
 }
