@@ -1,15 +1,13 @@
 /**
  * One verification of a CI workflow's identity: a pairing code proves that whoever runs the
  * workflow was shown it, the platform's signed token proves which workflow ran. It grants nothing;
- * only an approval of exactly what was observed makes a connection. A second observation replaces
- * the first: the two never merge.
+ * only an approval of exactly what was observed makes a connection. The code is good for one
+ * observation: another one needs a new verification, with a code of its own.
  */
 import { assertEvent, assign, setup } from 'xstate';
 
 /** How long a verification waits for proof and review, ms (interface, section 8: 30 minutes). */
 export const CI_VERIFICATION_MS = 30 * 60_000;
-/** Wrong pairing codes that a verification bears before it is closed. */
-export const CI_CODE_ATTEMPTS_MAX = 5;
 
 /** Claims as observed, by name; a claim that the token did not have is null. */
 export type ObservedClaims = Readonly<Record<string, string | null>>;
@@ -56,6 +54,7 @@ export interface CiVerificationContext extends Omit<CiVerificationInput, 'at'> {
   readonly createdMs: number;
   /** End of both waits, Unix ms. */
   readonly expiresMs: number;
+  /** Wrong pairing codes that were noted: those of the last minute may be missing. */
   readonly wrongCodes: number;
   readonly observation: CiObservation | null;
   readonly observedMs: number | null;
@@ -70,7 +69,7 @@ export interface CiVerificationContext extends Omit<CiVerificationInput, 'at'> {
 /** Times in Unix ms. */
 export type CiVerificationEvent =
   | ({ readonly type: 'proofSubmitted'; readonly at: number } & CiObservation)
-  | { readonly type: 'wrongCode'; readonly at: number }
+  | { readonly type: 'wrongCodesSent'; readonly at: number; readonly codes: number }
   | {
       readonly type: 'proofRefused';
       readonly at: number;
@@ -105,16 +104,15 @@ const chart = setup({
       const observation = { bound, recorded, digest, warnings };
       return { observation, observedMs: at, updatedMs: at };
     }),
-    countWrongCode: assign(({ context, event }) => ({
-      wrongCodes: context.wrongCodes + 1,
-      updatedMs: event.at,
-    })),
+    countWrongCodes: assign(({ context, event }) => {
+      assertEvent(event, 'wrongCodesSent');
+      return { wrongCodes: context.wrongCodes + event.codes, updatedMs: event.at };
+    }),
     noteRefused: assign(({ event }) => {
       assertEvent(event, 'proofRefused');
       const { code, claims, at } = event;
       return { lastRefusal: { code, claims, atMs: at }, updatedMs: at };
     }),
-    noteClosed: assign({ reason: 'Too many wrong pairing codes' }),
     noteApproved: assign(({ event }) => {
       assertEvent(event, 'approved');
       return { connection: event.connection, updatedMs: event.at };
@@ -125,7 +123,6 @@ const chart = setup({
     }),
   },
   guards: {
-    isLastAttempt: ({ context }) => context.wrongCodes + 1 >= CI_CODE_ATTEMPTS_MAX,
     isWhatWasReviewed: ({ context, event }) =>
       event.type === 'approved' && event.digest === context.observation?.digest,
   },
@@ -138,21 +135,6 @@ const chart = setup({
 
 const waiting = {
   after: { deadline: { description: '30 minutes have passed.', target: 'expired' } },
-} as const;
-
-const wrongCode = [
-  {
-    description: 'One wrong pairing code too many: nobody can go on guessing.',
-    guard: 'isLastAttempt',
-    target: 'closed',
-    actions: ['countWrongCode', 'noteClosed'],
-  },
-  { description: 'Somebody sent a wrong pairing code.', actions: 'countWrongCode' },
-] as const;
-
-const proofRefused = {
-  description: 'The pairing code was right and the identity token was not: kept for the reviewer.',
-  actions: 'noteRefused',
 } as const;
 
 const rejected = {
@@ -176,21 +158,23 @@ export const ciVerificationMachine = chart.createMachine({
           target: 'observed',
           actions: 'keepObservation',
         },
-        proofRefused,
-        wrongCode,
+        proofRefused: {
+          description:
+            'The pairing code was right and the identity token was not: kept for the reviewer.',
+          actions: 'noteRefused',
+        },
+        wrongCodesSent: {
+          description:
+            'Somebody sent wrong pairing codes: kept for the reviewer, locks nobody out.',
+          actions: 'countWrongCodes',
+        },
         rejected,
       },
     },
     observed: {
       ...waiting,
-      description: 'An identity was observed and waits for review.',
+      description: 'An identity was observed and waits for review. The pairing code is used up.',
       on: {
-        proofSubmitted: {
-          description: 'The step ran again: what it showed now replaces what it showed before.',
-          actions: 'keepObservation',
-        },
-        proofRefused,
-        wrongCode,
         approved: {
           description: 'A person approved exactly what was observed.',
           guard: 'isWhatWasReviewed',
@@ -203,7 +187,6 @@ export const ciVerificationMachine = chart.createMachine({
     approved: { description: 'It became a connection.', type: 'final' },
     rejected: { description: 'It was refused.', type: 'final' },
     expired: { description: 'It was not approved in time.', type: 'final' },
-    closed: { description: 'Its pairing code was guessed at too often.', type: 'final' },
   },
 });
 

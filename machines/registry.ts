@@ -139,28 +139,34 @@ const definitions: readonly MachineDefinition[] = [
     'updatedMs',
     'by',
   ]),
-  define(ciVerificationMachine, 1, [
-    'at',
-    'serviceAccount',
-    'displayName',
-    'capabilities',
-    'issuer',
-    'audience',
-    'createdBy',
-    'bound',
-    'recorded',
-    'digest',
-    'warnings',
-    'connection',
-    'code',
-    'claims',
-    'reason',
-    'createdMs',
-    'expiresMs',
-    'observedMs',
-    'wrongCodes',
-    'by',
-  ]),
+  define(
+    ciVerificationMachine,
+    2,
+    [
+      'at',
+      'serviceAccount',
+      'displayName',
+      'capabilities',
+      'issuer',
+      'audience',
+      'createdBy',
+      'bound',
+      'recorded',
+      'digest',
+      'warnings',
+      'connection',
+      'code',
+      'codes',
+      'claims',
+      'reason',
+      'createdMs',
+      'expiresMs',
+      'observedMs',
+      'wrongCodes',
+      'by',
+    ],
+    { 1: withoutClosed },
+  ),
   define(ciConnectionMachine, 1, [
     'at',
     'serviceAccount',
@@ -286,4 +292,12 @@ function withLastFailure({ value, context }: MachineRow): MachineRow {
 /** Version 1 of a credential did not say who made it, nor was it bound to a data center or VM. */
 function withCreatorAndReach({ value, context }: MachineRow): MachineRow {
   return { value, context: { ...context, createdBy: '', datacenter: null, vm: null } };
+}
+
+/**
+ * Version 1 of a verification was closed by five wrong codes of anybody; its reason says so. The
+ * row is over either way.
+ */
+function withoutClosed({ value, context }: MachineRow): MachineRow {
+  return { value: value === 'closed' ? 'rejected' : value, context };
 }

@@ -43,6 +43,11 @@ export function openKeylessCi(options: KeylessCiOptions): Pick<CiDeps, 'ci' | 'i
     'svc_ci_refusals_unnoted_total',
     'Refused exchanges that could not be recorded',
   );
+  const wrongCodes = metrics.counter(
+    'svc_ci_wrong_codes_total',
+    'Wrong pairing codes of verifications, and tries of sources that are locked for them',
+    ['outcome'],
+  );
   const ci = createKeylessCi({
     ...options,
     codes: {
@@ -50,6 +55,7 @@ export function openKeylessCi(options: KeylessCiOptions): Pick<CiDeps, 'ci' | 'i
       hash: hashKey,
     },
     count: (outcome) => exchanges.inc({ outcome }),
+    countWrongCode: (outcome) => wrongCodes.inc({ outcome }),
     onLost(refusals, error) {
       unnoted.inc(refusals);
       log.error({ err: error, part: 'ci', refusals }, 'Refused exchanges could not be recorded');

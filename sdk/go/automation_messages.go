@@ -545,13 +545,15 @@ type CiVerification struct {
 	// Of the approved connection.
 	ConnectionName string `json:"connectionName,omitempty"`
 
-	AttemptsLeft int32 `json:"attemptsLeft,omitempty"`
-
 	// Absent: none was refused.
 	LastRefusal *CiRefusedProof `json:"lastRefusal,omitempty"`
 
 	// What the issuer's name stood for when it was started: `iss` of its tokens.
 	IssuerURL string `json:"issuerUrl,omitempty"`
+
+	// Wrong pairing codes that were noted while it waited for proof; those of the last minute may be
+	// missing. Five lock their source out for ten minutes, and nobody else.
+	WrongCodes int32 `json:"wrongCodes,omitempty"`
 }
 
 // GetCiVerificationRequest is a message of the API.
@@ -781,9 +783,6 @@ const (
 	CiVerificationStateRejected CiVerificationState = "REJECTED"
 
 	CiVerificationStateExpired CiVerificationState = "EXPIRED"
-
-	// Too many wrong pairing codes.
-	CiVerificationStateClosed CiVerificationState = "CLOSED"
 )
 
 // CiConnectionState is one of the CiConnectionState constants.

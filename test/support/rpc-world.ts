@@ -196,6 +196,7 @@ function noKeylessCi(
     codes: { mint: nothing, hash: hashKey },
     publicUrl: () => ORIGIN,
     count: () => {},
+    countWrongCode: () => {},
     onLost: nothing,
   });
   return { ci, issuerKind: () => undefined };

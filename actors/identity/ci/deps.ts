@@ -5,6 +5,7 @@ import type { Random } from '../../../streams/random.ts';
 import type { Host } from '../../host-port.ts';
 import type { AssertionChecks, ExchangeOutcome, PairingCodes, TokenSigner } from './port.ts';
 import type { RefusalNotes } from './refusal-notes.ts';
+import type { WrongCodes } from './wrong-codes.ts';
 
 export interface KeylessCiDeps {
   readonly host: Host;
@@ -16,7 +17,10 @@ export interface KeylessCiDeps {
   readonly tokens: TokenSigner;
   readonly codes: PairingCodes;
   readonly notes: RefusalNotes;
+  readonly wrongCodes: WrongCodes;
   readonly audienceOf: (project: string) => string;
   /** Told of every exchange what became of it. */
   readonly count: (outcome: ExchangeOutcome) => void;
+  /** Called for each wrong pairing code, and each try of a source that is locked. */
+  readonly countWrongCode: (outcome: 'WRONG' | 'LOCKED') => void;
 }

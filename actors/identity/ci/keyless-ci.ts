@@ -11,8 +11,9 @@ import type { KeylessCi } from './port.ts';
 import { RefusalNotes, type RefusalNotesDeps } from './refusal-notes.ts';
 import { submitProof } from './submit-proof.ts';
 import { approveVerification, rejectVerification, startVerification } from './verifications.ts';
+import { WrongCodes } from './wrong-codes.ts';
 
-export type KeylessCiOptions = Omit<KeylessCiDeps, 'notes' | 'audienceOf'> &
+export type KeylessCiOptions = Omit<KeylessCiDeps, 'notes' | 'wrongCodes' | 'audienceOf'> &
   Pick<RefusalNotesDeps, 'onLost'> & {
     /** Origin under which the service is reached, without a slash at its end. */
     readonly publicUrl: () => string;
@@ -23,7 +24,8 @@ export function createKeylessCi(options: KeylessCiOptions): KeylessCi {
   // Unique for each deployment and project: a token made for one is of no use in another.
   const audienceOf = (project: string): string => `${options.publicUrl()}/projects/${project}`;
   const notes = new RefusalNotes(options);
-  const deps: KeylessCiDeps = { ...options, notes, audienceOf };
+  const wrongCodes = new WrongCodes(options.clock);
+  const deps: KeylessCiDeps = { ...options, notes, wrongCodes, audienceOf };
   return {
     audienceOf,
     start: (request) => startVerification(deps, request),

@@ -105,6 +105,8 @@ export interface SubmittedProof {
   readonly setupId: string;
   readonly pairingCode: string;
   readonly assertion: string;
+  /** Where it came from: an IPv4 address, or an IPv6 network of 64 bits. */
+  readonly network: string;
 }
 
 /** What a workflow has shown: its claims, and the digest that an approval must name. */
@@ -162,8 +164,9 @@ export interface KeylessCi {
   start(request: StartVerification): Promise<Committed<StartedVerification>>;
   /**
    * Proves an identity and grants nothing. Throws MALFORMED_CREDENTIAL for a setup id or a code
-   * that is not ours, alike for both; INVALID_STATE once it is over; BAD_ASSERTION;
-   * EXCHANGE_DENIED for a run of a kind that is never trusted.
+   * that is not ours, alike for both; TOO_MANY_REQUESTS (`retryAfterSeconds`) for a source of too
+   * many of them; INVALID_STATE once it is over or the code was used; BAD_ASSERTION;
+   * EXCHANGE_DENIED for a run of a kind that is never trusted; NOT_READY.
    */
   submitProof(proof: SubmittedProof): Promise<ObservedProof>;
   /** Id of the connection that it makes. */

@@ -1,4 +1,4 @@
-/** A verification's row: what it holds, and whether it still waits. */
+/** A verification's row: what it holds, whether it still waits, and for what. */
 import type { CiVerificationContext } from '../../../machines/ci-verification.ts';
 import { Refusal } from '../../../streams/refusal.ts';
 import type { Instance } from '../../host-port.ts';
@@ -11,11 +11,26 @@ export function assertWaiting(row: Instance, nowMs: number): void {
   const told: Readonly<Record<string, string>> = {
     approved: `was approved before, as connection ${connection}`,
     rejected: `was rejected${reason ? `: ${reason}` : ''}`,
-    closed: 'was closed after too many wrong pairing codes: start a new one',
   };
   const state = row.final ? String(row.value) : 'expired';
   const sentence = told[state] ?? 'has expired after 30 minutes: start a new one';
   throw new Refusal('INVALID_STATE', `The verification ${sentence}`, { state });
+}
+
+/** Does it take a proof still? */
+export function isAwaiting(row: Instance, nowMs: number): boolean {
+  return row.value === 'awaitingProof' && nowMs < contextOf(row).expiresMs;
+}
+
+/** Throws INVALID_STATE when it takes no proof any more: it is over, or its code was used. */
+export function assertUnused(row: Instance, nowMs: number): void {
+  assertWaiting(row, nowMs);
+  if (isAwaiting(row, nowMs)) return;
+  throw new Refusal(
+    'INVALID_STATE',
+    'The pairing code was used: it is good for one observation, which waits for review. To have another one observed, reject this verification and start a new one',
+    { state: String(row.value) },
+  );
 }
 
 export function contextOf({ context }: Instance): CiVerificationContext {

@@ -62,6 +62,7 @@ function verificationText(verification: CiVerification): string {
     ['started', `${localTime(verification.createdUnix)} by ${verification.createdBy}`],
     ['observed', localTime(verification.observedUnix) || 'not yet'],
     ['refused', refusedText(verification)],
+    ['wrong codes', verification.wrongCodes === 0 ? '' : String(verification.wrongCodes)],
     ['expires', localTime(verification.expiresUnix)],
     ['digest', verification.claimsDigest],
     ['trust', verification.connectionName],
@@ -102,7 +103,7 @@ export const approveAction: Action = {
     },
   ),
   notes: `On a terminal each claim is shown and you are asked. Elsewhere --digest must name what "svc trusts
-review" showed. If the workflow shows itself again in between, the approval is refused.`,
+review" showed.`,
   async run(context) {
     const { input } = context;
     const api = context.api('person');

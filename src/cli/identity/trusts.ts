@@ -127,7 +127,7 @@ async function listVerifications(
 
 function verificationTable(verifications: readonly CiVerification[]): string {
   return table(
-    ['verification', 'name', 'state', 'account', 'platform', 'expires', 'wrong codes left'],
+    ['verification', 'name', 'state', 'account', 'platform', 'expires', 'wrong codes'],
     verifications.map((one) => [
       shortName(one.name),
       one.displayName,
@@ -135,7 +135,7 @@ function verificationTable(verifications: readonly CiVerification[]): string {
       shortName(one.serviceAccountName),
       one.issuer,
       localTime(one.expiresUnix),
-      String(one.attemptsLeft),
+      String(one.wrongCodes),
     ]),
     'There are no verifications in this project',
   );

@@ -3,11 +3,10 @@ import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import type { Instance } from '../../../actors/host-port.ts';
 import { type Grants, within } from '../../../actors/identity/grants.ts';
 import type { CiConnectionContext } from '../../../machines/ci-connection.ts';
-import {
-  CI_CODE_ATTEMPTS_MAX,
-  type CiRefusedProof,
-  type CiVerificationContext,
-  type ObservedClaims,
+import type {
+  CiRefusedProof,
+  CiVerificationContext,
+  ObservedClaims,
 } from '../../../machines/ci-verification.ts';
 import {
   type CiClaimSchema,
@@ -26,7 +25,6 @@ const VERIFICATION_STATES: Readonly<Record<string, CiVerification_State>> = {
   approved: CiVerification_State.APPROVED,
   rejected: CiVerification_State.REJECTED,
   expired: CiVerification_State.EXPIRED,
-  closed: CiVerification_State.CLOSED,
 };
 
 const CONNECTION_STATES: Readonly<Record<string, CiConnection_State>> = {
@@ -58,7 +56,7 @@ export function verificationMessage(row: Instance, nowMs: number): CiVerificatio
     claimsDigest: observation?.digest ?? '',
     warnings: [...(observation?.warnings ?? [])],
     connectionName: connection === null ? '' : nameOf(project, 'ciConnections', connection),
-    attemptsLeft: Math.max(0, CI_CODE_ATTEMPTS_MAX - context.wrongCodes),
+    wrongCodes: context.wrongCodes,
     ...(lastRefusal !== null && { lastRefusal: refusalMessage(lastRefusal) }),
   });
 }

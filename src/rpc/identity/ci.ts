@@ -24,7 +24,9 @@ import {
   type SubmitCiVerificationRequest,
   UpdateCiConnectionRequestSchema,
 } from '../../gen/svc/iam/v1/automation_pb.ts';
+import { networkOf } from '../../http/auth/address-limits.ts';
 import { actorOf, requestKeyOf, within } from '../caller.ts';
+import { addressKey } from '../gate.ts';
 import { findRow, listRows } from '../instance-rows.ts';
 import { listOptions, pageToken } from '../paging.ts';
 import { parseName, parseProjectName } from '../resource-name.ts';
@@ -95,7 +97,8 @@ async function submitProof(
   checkGiven('setupId', setupId, 'the one that the verification shows');
   checkGiven('pairingCode', pairingCode, 'the value of the secret SVC_SETUP_CODE');
   checkGiven('assertion', assertion, 'the identity token that the CI platform gave to the job');
-  const observed = await ci.submitProof({ setupId, pairingCode, assertion });
+  const network = networkOf(context.values.get(addressKey));
+  const observed = await ci.submitProof({ setupId, pairingCode, assertion, network });
   return { claims: claimMessages(observed), claimsDigest: observed.digest };
 }
 
