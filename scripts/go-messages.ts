@@ -133,8 +133,9 @@ function goType(field: DescField): string {
   }
   if (field.fieldKind === 'list') {
     if (field.listKind === 'message') return `[]${goName(field.message)}`;
+    if (field.listKind === 'enum') return `[]${goName(field.enum)}`;
     // A list of int64 would be one of strings, for which encoding/json has no option.
-    if (field.listKind === 'enum' || isInt64(field)) throw unknown(field);
+    if (isInt64(field)) throw unknown(field);
     return `[]${scalar(field)}`;
   }
   if (field.fieldKind === 'message') return `*${goName(field.message)}`;

@@ -1,11 +1,12 @@
 /**
  * Identities of automation, put together: their decisions, with secrets of our keys' form, and the
- * part that finishes what a crash left of an account's end.
+ * part that finishes what a crash left of an account's end, or an older version of people's claims.
  */
 import type { Host } from '../actors/host-port.ts';
 import { finishLeftovers } from '../actors/identity/account-aftermath.ts';
 import { createAccounts } from '../actors/identity/accounts.ts';
 import type { Accounts } from '../actors/identity/accounts-port.ts';
+import { completeClaimIndex } from '../actors/identity/claim-index.ts';
 import { createKeys } from '../actors/identity/keys.ts';
 import type { Keys } from '../actors/identity/keys-port.ts';
 import type { Clock } from '../streams/clock.ts';
@@ -34,30 +35,50 @@ export function createServiceIdentities({
   };
 }
 
-/** How often it is looked for ends of accounts that are not whole, ms; the first time at once. */
+/** How often it is looked for rows that are not whole, ms; the first time at once. */
 const LEFTOVERS_EVERY_MS = 10 * 60_000;
+
+interface Leftovers<H> {
+  readonly host: H;
+  readonly clock: Clock;
+  readonly log: Log;
+}
 
 /**
  * Revokes the keys and connections that a crash, or an outage, left of accounts that have ended.
  * Nothing of them works meanwhile, but they are listed as if it did. Returns what stops it.
  */
-export function keepFinishingAccounts({
-  host,
-  clock,
-  log,
-}: {
-  readonly host: Pick<Host, 'submit' | 'view' | 'projects'>;
-  readonly clock: Clock;
-  readonly log: Log;
-}): () => Promise<void> {
+export function keepFinishingAccounts(
+  parts: Leftovers<Pick<Host, 'submit' | 'view' | 'projects'>>,
+): () => Promise<void> {
+  return keepFinishing(parts, {
+    finish: () => finishLeftovers(parts.host),
+    onFault: 'Ends of service accounts are not whole yet',
+  });
+}
+
+/** Marks people whose unproven address an older version did not note. Returns what stops it. */
+export function keepMarkingClaims(
+  parts: Leftovers<Pick<Host, 'submit' | 'view' | 'projects' | 'findInstancesOf'>>,
+): () => Promise<void> {
+  return keepFinishing(parts, {
+    finish: () => completeClaimIndex(parts.host),
+    onFault: 'Marks of unproven addresses are not whole yet',
+  });
+}
+
+function keepFinishing(
+  { clock, log }: Pick<Leftovers<unknown>, 'clock' | 'log'>,
+  work: { readonly finish: () => Promise<void>; readonly onFault: string },
+): () => Promise<void> {
   const stopping = new AbortController();
   const { signal } = stopping;
   const run = async (): Promise<void> => {
     while (!signal.aborted) {
       try {
-        await finishLeftovers(host);
+        await work.finish();
       } catch (error) {
-        log.warn({ err: error, part: 'accounts' }, 'Ends of service accounts are not whole yet');
+        log.warn({ err: error, part: 'accounts' }, work.onFault);
       }
       await pause(clock, LEFTOVERS_EVERY_MS, signal);
     }

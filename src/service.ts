@@ -57,7 +57,11 @@ import { openPeople } from './people.ts';
 import { openQueries } from './queries.ts';
 import { connectOptions, rpcRoutes } from './rpc/routes.ts';
 import { addFastWriteSamples } from './rpc/write-samples-fast.ts';
-import { createServiceIdentities, keepFinishingAccounts } from './service-identities.ts';
+import {
+  createServiceIdentities,
+  keepFinishingAccounts,
+  keepMarkingClaims,
+} from './service-identities.ts';
 import type { Settings } from './settings.ts';
 import { openStorage, type Storage } from './storage.ts';
 
@@ -200,6 +204,7 @@ async function startEdges(options: EdgeOptions) {
   closers.add('exports', () => exporter.close());
   const identities = createServiceIdentities(options);
   closers.add('account ends', keepFinishingAccounts(options));
+  closers.add('claim marks', keepMarkingClaims(options));
   const { projectCreation } = settings;
   const parts = { ...options, ...identities, ...people, projectCreation, lastUsed, authenticator };
   const keylessCi = openKeylessCi({

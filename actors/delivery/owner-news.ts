@@ -1,8 +1,9 @@
 /**
- * Tells a project's owners by mail that a destination of theirs was paused: whoever relies on it may
- * not look at notices. A notice is told once for each time it is raised, though the process dies
- * meanwhile: who was told is a record, written after the mails were taken. An owner whose mail fails
- * is tried again for a day, and keeps no other from being told.
+ * Mails notices to people who may not look at them: to a project's owners that a destination of
+ * theirs was paused, and who can get in since; to a member what was done to a key of theirs. A notice
+ * is mailed once for each time it is raised, though the process dies meanwhile: who was told is a
+ * record, written after the mails were taken. Somebody whose mail fails is tried again for a day, and
+ * keeps no other from being told.
  */
 import type { MembershipContext } from '../../machines/membership.ts';
 import { DELIVERY_LIFETIME_MS } from '../../machines/retry-schedule.ts';
@@ -13,12 +14,18 @@ import { activePeople } from '../alerting/eligible.ts';
 import type { NoticeBody } from '../alerting/notices.ts';
 import { allInstances } from '../alerting/rule-markers.ts';
 import type { Host, ProjectView } from '../host-port.ts';
+import { type AccessNotice, type NoticeReader, shownTo } from '../identity/access-notices.ts';
+
+/** What is mailed; of an `AccessNotice` what is for the one it goes to. */
+export type MailedNotice = NoticeBody | AccessNotice;
 
 export interface OwnerMail {
   readonly to: string;
   /** Project id. */
   readonly project: string;
-  readonly notice: NoticeBody;
+  readonly notice: MailedNotice;
+  /** Is it to an owner of the project? */
+  readonly isOwner: boolean;
   /** Names this mail among all: the same for each try. */
   readonly key: string;
 }
@@ -69,7 +76,7 @@ interface Raised {
   readonly project: string;
   readonly id: string;
   readonly raisedMs: number;
-  readonly body: NoticeBody;
+  readonly body: MailedNotice;
   /** Members that no more mail is for. */
   readonly before: { readonly told: readonly string[]; readonly untold: readonly string[] };
 }
@@ -99,12 +106,15 @@ class OwnerNews {
       this.#due.delete(project);
       if (project === SYSTEM_PROJECT) continue;
       let isOver = true;
+      let waitMs = AGAIN_MS;
       for (const raised of unfinished(host.view(project))) {
         if (signal.aborted) return;
-        if (!(await this.#tryOne(raised))) isOver = false;
+        const closesInMs = closeOf(raised.body) - clock.now();
+        if (closesInMs > 0) waitMs = Math.min(waitMs, closesInMs);
+        if (closesInMs > 0 || !(await this.#tryOne(raised))) isOver = false;
       }
       // Not where another notice was raised meanwhile: that one is not to wait.
-      if (!isOver && !this.#due.has(project)) this.#due.set(project, clock.elapsed() + AGAIN_MS);
+      if (!isOver && !this.#due.has(project)) this.#due.set(project, clock.elapsed() + waitMs);
     }
   }
 
@@ -125,9 +135,9 @@ class OwnerNews {
     const untold = new Set(before.untold);
     let isOver = true;
     const keyOf = (member: string) => `${id}.${raisedMs}.${member}`;
-    for (const { member, to } of ownersOf(host, project)) {
+    for (const { member, to, notice, isOwner } of readersOf(host, project, body)) {
       if (told.has(member) || untold.has(member)) continue;
-      const mail = { to, project, notice: body, key: keyOf(member) };
+      const mail = { to, project, notice, isOwner, key: keyOf(member) };
       const result = isLate ? 'never' : await this.#send(mail, member);
       if (result === 'taken') told.add(member);
       if (result === 'never') untold.add(member);
@@ -166,15 +176,21 @@ class OwnerNews {
   }
 }
 
-/** Notices of pauses that last, and of which not all owners have been told. */
+/** Until when a notice collects more: it is not mailed before, Unix ms. */
+function closeOf(notice: MailedNotice): number {
+  return notice.kind === 'ACCESS_CHANGED' ? notice.closesMs : 0;
+}
+
+/** Notices of pauses that last, and of access, of which not everybody has been told. */
 function unfinished(view: ProjectView): Raised[] {
   const found: Raised[] = [];
   let after: string | undefined;
   do {
     const page = view.records('notice', { limit: PAGE, ...(after === undefined ? {} : { after }) });
     for (const { project, id, body } of page.items) {
-      const notice = body as unknown as NoticeBody;
-      if (notice.kind !== 'DESTINATION_PAUSED' || notice.endedMs !== null) continue;
+      const notice = body as unknown as MailedNotice;
+      const isPause = notice.kind === 'DESTINATION_PAUSED' && notice.endedMs === null;
+      if (!isPause && notice.kind !== 'ACCESS_CHANGED') continue;
       const { raisedMs } = notice;
       const record = view.record('ownersTold', id)?.body as OwnersToldBody | undefined;
       const {
@@ -189,12 +205,19 @@ function unfinished(view: ProjectView): Raised[] {
   return found;
 }
 
-/** Owners that can be written to: who has an address and may sign in. */
-function ownersOf(host: Host, project: string): { member: string; to: string }[] {
+/** Who a notice is for and can be written to: who has a proven address and may sign in. */
+function readersOf(host: Host, project: string, body: MailedNotice) {
   const isPersonActive = activePeople(host);
   return allInstances(host.view(project), 'membership').flatMap(({ instance, value, context }) => {
     const { role, email, person } = context as unknown as MembershipContext;
-    const isOwner = value === 'active' && role === 'OWNER' && email !== '';
-    return isOwner && isPersonActive(person) ? [{ member: instance, to: email }] : [];
+    if (value !== 'active' || email === '' || !isPersonActive(person)) return [];
+    const isOwner = role === 'OWNER';
+    const notice = noticeFor(body, { member: instance, isOwner });
+    return notice ? [{ member: instance, to: email, notice, isOwner }] : [];
   });
+}
+
+function noticeFor(body: MailedNotice, reader: NoticeReader): MailedNotice | undefined {
+  if (body.kind === 'ACCESS_CHANGED') return shownTo(body, reader);
+  return reader.isOwner ? body : undefined;
 }

@@ -89,6 +89,9 @@ export class DecisionDraft implements Draft {
 
   putRecord(change: RecordChange): void {
     const { kind, id, body, sort = '' } = change;
+    // Nobody sees between the steps of a decision: of several changes of a record the last counts.
+    const before = this.changes.findIndex((each) => each.kind === kind && each.id === id);
+    if (before >= 0) this.changes.splice(before, 1);
     this.changes.push(change);
     this.#assertBounded();
     const record = body === null ? null : { project: this.project, kind, id, body, sort };

@@ -1,6 +1,7 @@
 /** Making a credential of any kind inside a decision: lifetimes are bounded here and nowhere else. */
 import type { CredentialInput } from '../../machines/credential.ts';
 import type { Draft } from '../host-port.ts';
+import { noteAccessChange, shownActor, shownOwner } from './access-notices.ts';
 import type { MintedKey } from './keys-port.ts';
 
 /** Longest and usual lifetime of a key, ms (interface, section 2). */
@@ -23,7 +24,10 @@ export interface NewCredential {
   readonly lifetimeMs?: number;
 }
 
-/** Adds a minted key to a decision; returns the end of its lifetime, Unix ms. */
+/**
+ * Adds a minted key to a decision, with the notice of it for the project's owners; returns the end
+ * of its lifetime, Unix ms.
+ */
 export function startCredential(
   draft: Draft,
   minted: Omit<MintedKey, 'text'>,
@@ -50,5 +54,31 @@ export function startCredential(
     expiresMs: draft.at + lifetimeMs,
   };
   draft.start('credential', minted.id, { ...input });
+  // The service's own keys (of the demo) are nobody's act.
+  if (!/^service(\/|$)/.test(input.createdBy)) noteNewKey(draft, input);
   return input.expiresMs;
+}
+
+function noteNewKey(draft: Draft, input: CredentialInput): void {
+  const { createdBy, owner, capabilities, expiresMs } = input;
+  const until = new Date(expiresMs).toISOString().slice(0, 10);
+  const what = `The ${describeCredential(input)} of ${shownOwner(draft, owner)}`;
+  const text = `${what} was made by ${shownActor(draft, createdBy)}: for ${capabilities.join(' and ')}, until ${until}`;
+  noteAccessChange(draft, { text, isForOwners: true, member: null });
+}
+
+const KINDS: Readonly<Record<CredentialInput['kind'], string>> = {
+  pk: 'personal key',
+  sk: 'service-account key',
+  col: 'collector key',
+  vm: 'agent key',
+};
+
+/** A credential for people to read: kind, name and the last characters of its secret. */
+export function describeCredential({
+  kind,
+  displayName,
+  lastFour,
+}: Pick<CredentialInput, 'kind' | 'displayName' | 'lastFour'>): string {
+  return `${KINDS[kind]} "${displayName}" (…${lastFour})`;
 }

@@ -9,6 +9,7 @@ import { type Actor, SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import type { RequestKey } from '../alerting/port.ts';
 import type { Draft, Host, Instance, ProjectView } from '../host-port.ts';
+import { noteAccessChange, shownActor } from './access-notices.ts';
 import {
   higher,
   isOutdated,
@@ -131,6 +132,10 @@ async function invite({ host, secrets }: InvitationDeps, asked: Invite): Promise
       }
       const offer = { email, role, tokenHash: minted.hash, invitedBy: by.name };
       draft.start('invitation', minted.id, { at: draft.at, project, ...offer });
+      if (role === 'OWNER') {
+        const text = `${email} was invited to be an OWNER by ${shownActor(draft, by.name)}`;
+        noteAccessChange(draft, { text, isForOwners: true, member: null });
+      }
       const body = { invitation: minted.id };
       draft.putRecord({ kind: TO_ADDRESS, id: emailKey(email), body });
       return body;
@@ -207,7 +212,11 @@ function end(
   }
 }
 
-async function noteName(host: Host, person: string): Promise<void> {
+/** Brings a person's name and address to their memberships, where those have older ones. */
+export async function noteName(
+  host: Pick<Host, 'submit' | 'view' | 'findInstancesOf'>,
+  person: string,
+): Promise<void> {
   const system = host.view(SYSTEM_PROJECT);
   const told = toldOf(system, person, contextOfPerson(personRow(system, person)));
   for (const row of host.findInstancesOf('membership', person)) {

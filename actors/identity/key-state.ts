@@ -26,7 +26,7 @@ export function isKeyLive(key: Instance, nowMs: number): boolean {
 }
 
 /** When a live key stops working, Unix ms: with its lifetime, or before that with its overlap. */
-function keyEndMs({ context }: Pick<Instance, 'context'>): number {
+export function keyEndMs({ context }: Pick<Instance, 'context'>): number {
   const { expiresMs, overlapEndsMs } = context as unknown as CredentialContext;
   return Math.min(expiresMs, overlapEndsMs ?? Number.POSITIVE_INFINITY);
 }

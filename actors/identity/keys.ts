@@ -5,10 +5,13 @@
  * time, learns the key's id alone.
  */
 import type { CredentialContext } from '../../machines/credential.ts';
+import type { Actor } from '../../streams/commit/commit.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import type { Committed, Draft, Host, Instance } from '../host-port.ts';
+import { noteAccessChange, shownActor } from './access-notices.ts';
 import { checkDisplayName, checkReason, invalid, someCapabilities } from './checks.ts';
 import {
+  describeCredential,
   KEY_LIFETIME_MS_DEFAULT,
   KEY_LIFETIME_MS_MAX,
   type NewCredential,
@@ -95,12 +98,23 @@ function revokeKey(deps: KeysDeps, revocation: RevokeKey): Promise<Committed<{ k
     ...{ project, by },
     ...(request && { request }),
     decide(draft) {
-      ownedKey(draft, owner, key);
+      const before = ownedKey(draft, owner, key);
       const revoked = { type: 'revoked', at: draft.at, reason: reason.trim() || 'REVOKED' };
-      draft.send('credential', key, { ...revoked, by: by.name });
+      const { changed } = draft.send('credential', key, { ...revoked, by: by.name });
+      if (changed) noteRevokedByOther(draft, owner, before, by);
       return { key };
     },
   });
+}
+
+/** A member whose key somebody else has ended hears of it, and from whom. */
+function noteRevokedByOther(draft: Draft, owner: KeyOwner, key: Instance, by: Actor): void {
+  if (owner.machine !== 'membership') return;
+  const person = draft.instance('membership', owner.id)?.context.person;
+  if (by.name === `people/${String(person)}`) return;
+  const what = describeCredential(key.context as unknown as CredentialContext);
+  const text = `Your ${what} was revoked by ${shownActor(draft, by.name)}`;
+  noteAccessChange(draft, { text, isForOwners: false, member: owner.id });
 }
 
 function issued(

@@ -6,6 +6,7 @@ import type { MembershipContext, Role } from '../../machines/membership.ts';
 import type { Actor } from '../../streams/commit/commit.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import type { Draft, Instance, ProjectView } from '../host-port.ts';
+import { noteAccessChange, shownActor } from './access-notices.ts';
 import { memberIdOf, ownerName } from './names.ts';
 
 /** Memberships of a project at most, those of people who left included. */
@@ -39,10 +40,12 @@ export function join(draft: Draft, facts: MemberFacts, role: Role, by: Actor): s
       });
     }
     draft.start('membership', id, { at, project, ...facts, role, by: by.name });
+    if (role === 'OWNER') noteNewOwner(draft, id, by);
     return id;
   }
   if (row.value === 'removed') {
     draft.send('membership', id, { type: 'rejoined', at, role, by: by.name });
+    if (role === 'OWNER') noteNewOwner(draft, id, by);
   } else {
     changeRole(draft, id, role, by);
   }
@@ -72,6 +75,17 @@ export function changeRole(draft: Draft, id: string, role: Role, by: Actor): voi
   if (membershipOf(before).role === role) return;
   if (membershipOf(before).role === 'OWNER') assertAnotherOwner(draft, id);
   draft.send('membership', id, { type: 'roleChanged', at: draft.at, role, by: by.name });
+  if (role === 'OWNER') noteNewOwner(draft, id, by);
+}
+
+/** For the owners that there are; of a project's first owner nobody needs to hear. */
+function noteNewOwner(draft: Draft, id: string, by: Actor): void {
+  const member = draft.instance('membership', id);
+  if (!member || !hasOtherOwner(draft, id)) return;
+  const { displayName, email, person } = membershipOf(member);
+  const address = email === '' ? '' : `, ${email}`;
+  const text = `${displayName} (people/${person}${address}) became an OWNER, by ${shownActor(draft, by.name)}`;
+  noteAccessChange(draft, { text, isForOwners: true, member: null });
 }
 
 /**
@@ -106,12 +120,15 @@ function activeMember(draft: Draft, id: string): Instance {
   throw new Refusal('NOT_FOUND', `There is no member ${id} in the project`);
 }
 
-function assertAnotherOwner(view: Pick<ProjectView, 'instances'>, id: string): void {
+function hasOtherOwner(view: Pick<ProjectView, 'instances'>, id: string): boolean {
   const { items } = view.instances('membership', { final: false, limit: MEMBERS_MAX });
-  const isAnother = items.some(
+  return items.some(
     (row) => row.instance !== id && row.value === 'active' && membershipOf(row).role === 'OWNER',
   );
-  if (isAnother) return;
+}
+
+function assertAnotherOwner(view: Pick<ProjectView, 'instances'>, id: string): void {
+  if (hasOtherOwner(view, id)) return;
   throw new Refusal(
     'INVALID_STATE',
     'The project would have no OWNER left: make somebody else an OWNER first',

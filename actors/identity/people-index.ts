@@ -4,7 +4,9 @@
  * two sign-ins at once cannot become two people.
  *
  * An address is *verified* when an identity provider, an emailed link or the operator vouches for
- * it; one that only an invitation names is *claimed*: whoever held the link need not own it.
+ * it; one that only an invitation names is *claimed*: whoever held the link need not own it. One
+ * person at most has an address verified; any number may claim it, and each is shown with the mark
+ * that it is not proven.
  */
 import { createHash } from 'node:crypto';
 import type { LinkedIdentity, PersonContext } from '../../machines/person.ts';
@@ -22,6 +24,11 @@ const BY_IDENTITY = 'personOfIdentity';
 const BY_EMAIL = 'personOfEmail';
 const BY_CLAIM = 'personOfClaim';
 const CLAIM_OF = 'claimOfPerson';
+/**
+ * Claimants that are listed by their address: each costs an invitation and its acceptance. One beyond
+ * them is marked like all others, and is found by its address once another is not there any more.
+ */
+const CLAIMANTS_MAX = 100;
 
 type Records = Pick<ProjectView, 'record'>;
 
@@ -67,15 +74,33 @@ export function personByEmail(view: Records, email: string): string | undefined 
   return email === '' ? undefined : personIn(view, BY_EMAIL, emailKey(email));
 }
 
-/** Whoever joined by an invitation to that address, and has not been seen to own it. */
+/** The first who joined by an invitation to that address and has not been seen to own it. */
 export function personByClaim(view: Records, email: string): string | undefined {
-  return email === '' ? undefined : personIn(view, BY_CLAIM, emailKey(email));
+  return claimantsOf(view, email)[0];
+}
+
+/** Everybody who claims an address and has not been seen to own it, the first one first. */
+export function claimantsOf(view: Records, email: string): readonly string[] {
+  const body = email === '' ? undefined : view.record(BY_CLAIM, emailKey(email))?.body;
+  // An older version wrote the first alone.
+  const others = Array.isArray(body?.others) ? body.others.map(String) : [];
+  return typeof body?.person === 'string' ? [body.person, ...others] : [];
 }
 
 /** The address that a person claims; undefined when none, or it is verified by now. */
 export function claimOf(view: Records, person: string): string | undefined {
   const email = view.record(CLAIM_OF, person)?.body.email;
   return typeof email === 'string' ? email : undefined;
+}
+
+/** The address to show with the mark that it is not proven; '' = none. */
+export function unprovenEmailOf(view: Records, person: string, verifiedEmail: string): string {
+  return verifiedEmail === '' ? (claimOf(view, person) ?? '') : '';
+}
+
+/** Id of the person that the link of an invitation makes: the same at each try. */
+export function invitedPersonId(invitation: string): string {
+  return createHash('sha256').update(`invited ${invitation}`).digest('hex').slice(0, 26);
 }
 
 export function personRow(view: Pick<ProjectView, 'instance'>, person: string): Instance {
@@ -144,11 +169,29 @@ export function linkIdentity(draft: Draft, person: string, identity: LinkedIdent
   putIdentity(draft, person, identity);
 }
 
-/** Notes the address that an invitation names; the first who claims it stays. */
+/** Notes the address that an invitation names, whoever else claims or owns it. */
 export function claimEmail(draft: Draft, person: string, email: string): void {
-  if (personByEmail(draft, email) ?? personByClaim(draft, email)) return;
-  put(draft, BY_CLAIM, emailKey(email), person);
+  if (personByEmail(draft, email) === person || claimOf(draft, person) === email) return;
+  dropClaim(draft, person);
+  putClaimants(draft, email, [...claimantsOf(draft, email), person].slice(0, CLAIMANTS_MAX));
   draft.putRecord({ kind: CLAIM_OF, id: person, body: { email } });
+}
+
+function dropClaim(draft: Draft, person: string): void {
+  const email = claimOf(draft, person);
+  if (email === undefined) return;
+  remove(draft, CLAIM_OF, person);
+  putClaimants(
+    draft,
+    email,
+    claimantsOf(draft, email).filter((one) => one !== person),
+  );
+}
+
+function putClaimants(draft: Draft, email: string, claimants: readonly string[]): void {
+  const [person, ...others] = claimants;
+  const body = person === undefined ? null : { person, ...(others.length > 0 && { others }) };
+  draft.putRecord({ kind: BY_CLAIM, id: emailKey(email), body });
 }
 
 /**
@@ -170,11 +213,7 @@ export function rename(
   if (email === before.email) return;
   if (before.email !== '') remove(draft, BY_EMAIL, emailKey(before.email));
   put(draft, BY_EMAIL, emailKey(email), person);
-  const claimed = claimOf(draft, person);
-  if (claimed !== undefined) {
-    remove(draft, CLAIM_OF, person);
-    remove(draft, BY_CLAIM, emailKey(claimed));
-  }
+  dropClaim(draft, person);
 }
 
 function putIdentity(draft: Draft, person: string, { issuer, subject }: LinkedIdentity): void {

@@ -29,6 +29,18 @@ export interface LiveSession {
   readonly isRotationDue: boolean;
 }
 
+/** A session as its person sees it. Times are Unix ms. */
+export interface ListedSession {
+  readonly session: string;
+  readonly method: SignInMethod;
+  /** What signed in, in its own words; '' = it did not say. */
+  readonly agent: string;
+  readonly createdMs: number;
+  /** Coarse: lossy by a few minutes. */
+  readonly lastUsedMs: number;
+  readonly expiresMs: number;
+}
+
 export interface IssuedLink {
   /** Id of the link. */
   readonly link: string;
@@ -108,6 +120,17 @@ export interface People {
   rotate(session: string): Promise<StartedSession>;
   /** With the unused codes for the command line that it confirmed. */
   endSession(session: string, reason: string): Promise<void>;
+  /** Those of a person that go on, the oldest first; 50 at most. */
+  sessionsOf(person: string): readonly ListedSession[];
+  /**
+   * Ends one session of the person who asks, with the codes that it confirmed; harmless when it is
+   * over. Throws a `Refusal`: NOT_FOUND.
+   */
+  endOwnSession(request: {
+    readonly person: string;
+    readonly session: string;
+    readonly request: RequestKey;
+  }): Promise<void>;
   /** Every session of a person, and every unused link; how many sessions there were. */
   endAllSessions(
     person: string,

@@ -7,7 +7,6 @@
  *     invitation link:   person (_system) -> accepted, member (project) -> session (_system)
  *     verified address:  person and session (_system) -> accepted, member (project)
  */
-import { createHash } from 'node:crypto';
 import type { InvitationContext } from '../../machines/invitation.ts';
 import type { LinkedIdentity, PersonContext } from '../../machines/person.ts';
 import type { SignInMethod } from '../../machines/session.ts';
@@ -20,6 +19,7 @@ import {
   assertActive,
   claimEmail,
   emailOrNone,
+  invitedPersonId,
   linkIdentity,
   personByClaim,
   personByEmail,
@@ -108,7 +108,7 @@ async function personOfInvitation(
 ): Promise<string> {
   const { email, invitedBy, person: acceptedBy } = invitationOf(row);
   const isVouched = isByOperator(invitedBy);
-  const id = createHash('sha256').update(`invited ${row.instance}`).digest('hex').slice(0, 26);
+  const id = invitedPersonId(row.instance);
   if (acceptedBy !== null) {
     if (acceptedBy === presenter) return acceptedBy;
     const isOwn = acceptedBy === id && presenter === undefined;
@@ -147,7 +147,7 @@ function isSomebody(
 }
 
 /** The operator's invitation makes a person whose address counts as proven from the start. */
-function isByOperator(invitedBy: string): boolean {
+export function isByOperator(invitedBy: string): boolean {
   return invitedBy.startsWith('operator/');
 }
 

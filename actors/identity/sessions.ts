@@ -24,9 +24,9 @@ import { Refusal } from '../../streams/refusal.ts';
 import type { Draft, Instance } from '../host-port.ts';
 import type { PeopleDeps } from './people-deps.ts';
 import { assertActive } from './people-index.ts';
-import type { LiveSession, People, StartedSession } from './people-port.ts';
+import type { ListedSession, LiveSession, People, StartedSession } from './people-port.ts';
 import { sameDigest } from './sign-in-secrets.ts';
-import { endSignIns, noteSignIn, revokeLinks } from './sign-ins.ts';
+import { endSignIns, noteSignIn, revokeLinks, signInsOf } from './sign-ins.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -46,7 +46,10 @@ const AGENT_LENGTH_MAX = 200;
 
 const SERVICE: Actor = { kind: 'service', name: 'service/sessions' };
 
-export type Sessions = Pick<People, 'sessionOf' | 'rotate' | 'endSession' | 'endAllSessions'>;
+export type Sessions = Pick<
+  People,
+  'sessionOf' | 'sessionsOf' | 'rotate' | 'endSession' | 'endOwnSession' | 'endAllSessions'
+>;
 
 /** A session that a decision begins. */
 export interface NewSession {
@@ -94,6 +97,7 @@ export function createSessions(deps: PeopleDeps): Sessions {
   };
   return {
     sessionOf: (secret) => sessionOf(deps, secret, { endSoon, noteSeen }),
+    sessionsOf: (person) => sessionsOf(deps, person),
     rotate(session) {
       const begin = () => rotate(deps, session);
       const running = rotations.get(session) ?? sights.get(session)?.then(begin) ?? begin();
@@ -103,6 +107,19 @@ export function createSessions(deps: PeopleDeps): Sessions {
     async endSession(session, reason) {
       const row = host.view(SYSTEM_PROJECT).instance('session', session);
       if (row) await end(deps, session, reason, actorOf(row));
+    },
+    async endOwnSession({ person, session, request }) {
+      await host.submit({
+        ...{ project: SYSTEM_PROJECT, by: { kind: 'human', name: `people/${person}` }, request },
+        decide(draft) {
+          const row = draft.instance('session', session);
+          if (!row || contextOf(row).person !== person) {
+            throw new Refusal('NOT_FOUND', `You have no session ${session}`);
+          }
+          endIn(draft, row, 'SIGNED_OUT');
+          return {};
+        },
+      });
     },
     async endAllSessions(person, reason, { by, request } = {}) {
       const { answer } = await host.submit({
@@ -225,9 +242,27 @@ async function end({ host }: PeopleDeps, id: string, reason: string, by: Actor):
     by,
     decide(draft) {
       const row = draft.instance('session', id);
-      if (row) revokeLinks(draft, contextOf(row).person, reason, id);
-      return draft.send('session', id, { type: 'ended', at: draft.at, reason }).changed;
+      return row ? endIn(draft, row, reason) : false;
     },
+  });
+}
+
+/** Ends a session in a decision of `_system`, with its codes; false: it was over. */
+function endIn(draft: Draft, row: Instance, reason: string): boolean {
+  revokeLinks(draft, contextOf(row).person, reason, row.instance);
+  return draft.send('session', row.instance, { type: 'ended', at: draft.at, reason }).changed;
+}
+
+function sessionsOf({ host, clock, lastSeen }: PeopleDeps, person: string): ListedSession[] {
+  const view = host.view(SYSTEM_PROJECT);
+  const nowMs = clock.now();
+  return signInsOf(view, person).sessions.flatMap((session) => {
+    const row = view.instance('session', session);
+    if (!row) return [];
+    const { method, agent, createdMs, rotatedMs, expiresMs } = contextOf(row);
+    const lastUsedMs = Math.max(rotatedMs, lastSeen.of(session) ?? 0);
+    const isOver = nowMs >= expiresMs || nowMs - lastUsedMs >= idleMaxMs(method);
+    return isOver ? [] : [{ session, method, agent, createdMs, lastUsedMs, expiresMs }];
   });
 }
 

@@ -328,7 +328,7 @@ type Notice struct {
 
 	Kind NoticeKind `json:"kind,omitempty"`
 
-	// Full name of the rule or destination that it is about.
+	// Full name of the rule or destination that it is about, or of the project.
 	SubjectName string `json:"subjectName,omitempty"`
 
 	// What happened and what would do, in a sentence or two.
@@ -387,6 +387,10 @@ const (
 
 	// Mail to a recipient came back for good.
 	NoticeKindRecipientBounced NoticeKind = "RECIPIENT_BOUNCED"
+
+	// Keys, CI connections or owners were added, or a credential was ended because it leaked or by
+	// an owner. Only for the project's owners, and for the member whose key it was.
+	NoticeKindAccessChanged NoticeKind = "ACCESS_CHANGED"
 )
 
 func (r *SaveAlertRuleRequest) requestID() string { return r.RequestID }

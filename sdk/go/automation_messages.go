@@ -68,7 +68,7 @@ func (c *Client) RotateKey(ctx context.Context, request *RotateKeyRequest) (*Rot
 	return unary[RotateKeyResponse](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "RotateKey", isMutation: true}, request)
 }
 
-// RevokeKey is a message of the API.
+// RevokeKey: a member whose personal key an owner revokes is notified.
 // For people alone: with a session, and no key.
 func (c *Client) RevokeKey(ctx context.Context, request *RevokeKeyRequest) (*Key, error) {
 	return unary[Key](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "RevokeKey", isMutation: true}, request)
@@ -84,6 +84,12 @@ func (c *Client) ListKeys(ctx context.Context, request *ListKeysRequest) (*ListK
 // For people alone: with a session, and no key.
 func (c *Client) GetKey(ctx context.Context, request *GetKeyRequest) (*Key, error) {
 	return unary[Key](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "GetKey"}, request)
+}
+
+// ListCredentials: everything that can get into the project by itself: keys of every kind, and CI connections.
+// For people alone: with a session, and no key.
+func (c *Client) ListCredentials(ctx context.Context, request *ListCredentialsRequest) (*ListCredentialsResponse, error) {
+	return unary[ListCredentialsResponse](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "ListCredentials"}, request)
 }
 
 // StartCiVerification: answers a pairing code, once, and the step to paste into the workflow.
@@ -432,6 +438,70 @@ type GetKeyRequest struct {
 	Name string `json:"name,omitempty"`
 }
 
+// Credential: one way into a project that needs nobody to sign in; without its secret.
+type Credential struct {
+	// As the method that ends it takes it: `.../keys/k`, `projects/p/ciConnections/c`.
+	Name string `json:"name,omitempty"`
+
+	Kind CredentialKind `json:"kind,omitempty"`
+
+	DisplayName string `json:"displayName,omitempty"`
+
+	State CredentialState `json:"state,omitempty"`
+
+	// The member, service account, collector or VM that it acts for.
+	OwnerName string `json:"ownerName,omitempty"`
+
+	OwnerDisplayName string `json:"ownerDisplayName,omitempty"`
+
+	// Of a member who has proven no address: the one that the invitation named; else empty.
+	OwnerUnprovenEmail string `json:"ownerUnprovenEmail,omitempty"`
+
+	// Last four characters of the secret; empty for a CI connection, which has none.
+	Last4 string `json:"last4,omitempty"`
+
+	// Those it was made with.
+	Capabilities []string `json:"capabilities,omitempty"`
+
+	// What it can do now.
+	EffectiveCapabilities []string `json:"effectiveCapabilities,omitempty"`
+
+	CreatedUnix int64 `json:"createdUnix,string,omitempty"`
+
+	CreatedBy string `json:"createdBy,omitempty"`
+
+	// When it stops by itself; absent = it does not.
+	EndsUnix *int64 `json:"endsUnix,string,omitempty"`
+
+	// Coarse, up to 15 minutes late, also by tokens of a CI connection; absent = never.
+	LastUsedUnix *int64 `json:"lastUsedUnix,string,omitempty"`
+
+	// Why it was revoked; empty otherwise.
+	RevokedReason string `json:"revokedReason,omitempty"`
+}
+
+// ListCredentialsRequest is a message of the API.
+type ListCredentialsRequest struct {
+	ProjectName string `json:"projectName,omitempty"`
+
+	PageSize int32 `json:"pageSize,omitempty"`
+
+	PageToken string `json:"pageToken,omitempty"`
+
+	// Only of these kinds; empty = all.
+	Kinds []CredentialKind `json:"kinds,omitempty"`
+
+	// true: also those that let nobody in any more.
+	IncludeEnded bool `json:"includeEnded,omitempty"`
+}
+
+// ListCredentialsResponse is a message of the API.
+type ListCredentialsResponse struct {
+	Credentials []Credential `json:"credentials,omitempty"`
+
+	NextPageToken string `json:"nextPageToken,omitempty"`
+}
+
 // CiClaim: one claim of a CI identity, as observed.
 type CiClaim struct {
 	// E.g. `repository_id`.
@@ -765,6 +835,50 @@ const (
 	KeyExpiryWarningWithin7Days KeyExpiryWarning = "WITHIN_7_DAYS"
 
 	KeyExpiryWarningWithin1Day KeyExpiryWarning = "WITHIN_1_DAY"
+)
+
+// CredentialKind is one of the CredentialKind constants.
+type CredentialKind string
+
+// Values of CredentialKind.
+const (
+	CredentialKindUnspecified CredentialKind = "KIND_UNSPECIFIED"
+
+	// A member's.
+	CredentialKindPersonalKey CredentialKind = "PERSONAL_KEY"
+
+	CredentialKindServiceAccountKey CredentialKind = "SERVICE_ACCOUNT_KEY"
+
+	// Writes samples of a data center.
+	CredentialKindCollectorKey CredentialKind = "COLLECTOR_KEY"
+
+	// Of the agent inside one VM.
+	CredentialKindVMKey CredentialKind = "VM_KEY"
+
+	// A CI workflow, which exchanges its identity for tokens of 15 minutes.
+	CredentialKindCIConnection CredentialKind = "CI_CONNECTION"
+)
+
+// CredentialState is one of the CredentialState constants.
+type CredentialState string
+
+// Values of CredentialState.
+const (
+	CredentialStateUnspecified CredentialState = "STATE_UNSPECIFIED"
+
+	CredentialStateActive CredentialState = "ACTIVE"
+
+	// Replaced, and working until `ends_unix`.
+	CredentialStateRotating CredentialState = "ROTATING"
+
+	// It is in force, and lets nobody in now: it, or whom it acts for, is disabled or gone.
+	CredentialStateDisabled CredentialState = "DISABLED"
+
+	CredentialStateRevoked CredentialState = "REVOKED"
+
+	CredentialStateExpired CredentialState = "EXPIRED"
+
+	CredentialStateDeleted CredentialState = "DELETED"
 )
 
 // CiVerificationState is one of the CiVerificationState constants.

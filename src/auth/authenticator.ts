@@ -61,7 +61,7 @@ export interface SessionPorts {
 export interface AuthenticatorOptions {
   readonly host: Pick<Host, 'findInstance' | 'onApplied' | 'view'>;
   readonly clock: Clock;
-  /** Told the id of each credential that was accepted. */
+  /** Told the id of each credential that was accepted; of an access token, its connection's. */
   readonly noteUse: (credential: string) => void;
   /** Absent: no access token is known. */
   readonly tokens?: Pick<AccessTokens, 'looksLike' | 'verify'>;
@@ -154,10 +154,13 @@ class Verifier {
   }
 
   async #token(text: string): Promise<CredentialPrincipal> {
-    const { tokens, clock } = this.#options;
+    const { tokens, clock, noteUse } = this.#options;
     const claims = await tokens?.verify(text);
     if (!claims) throw unknownKey();
-    return tokenStanding(this.#rows, claims, clock.now());
+    const principal = tokenStanding(this.#rows, claims, clock.now());
+    // Tokens live for minutes: what an owner wants to see is when their connection was used.
+    noteUse(claims.connection);
+    return principal;
   }
 
   async session(

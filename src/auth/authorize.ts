@@ -101,13 +101,18 @@ export function enterProject(caller: Principal, declared: Policy, target: CallTa
   }
   const place = caller.memberOf(target.project);
   if (!place) throw new Refusal('PROJECT_BOUNDARY', 'You are not a member of this project');
-  const isOwn = target.member !== undefined && place.member === target.member;
-  if (isAllowed(declared, place.role, { isOwn, isMembers: target.member !== undefined })) return;
-  throw new Refusal(
-    'MISSING_CAPABILITY',
-    `${target.name} is not for the role ${place.role}: ${whoMay(declared)}`,
-    { role: place.role },
-  );
+  const isMembers = target.member !== undefined;
+  const isOwn = isMembers && place.member === target.member;
+  if (isAllowed(declared, place.role, { isOwn, isMembers })) return;
+  const message = isForMemberAlone(declared, isMembers)
+    ? `${target.name} is for the member whose it is alone: no role may do it for them`
+    : `${target.name} is not for the role ${place.role}: ${whoMay(declared)}`;
+  throw new Refusal('MISSING_CAPABILITY', message, { role: place.role });
+}
+
+/** Then the caller's role is not what is missing: no other one would do. */
+function isForMemberAlone({ role }: Policy, isMembers: boolean): boolean {
+  return role === Policy_Role.SELF || (role === Policy_Role.OWNER_OR_SELF && isMembers);
 }
 
 function isAllowed(
@@ -127,6 +132,7 @@ function isAllowed(
       if (role === Policy_Role.OWNER) return has === 'OWNER';
       if (role === Policy_Role.SELF) return isOwn;
       if (role === Policy_Role.OWNER_OR_SELF) return isMembers ? isOwn : has === 'OWNER';
+      if (role === Policy_Role.OWNER_AND_SELF) return isOwn || has === 'OWNER';
       return false;
     default:
       return false;
@@ -136,7 +142,6 @@ function isAllowed(
 function whoMay({ access, role }: Policy): string {
   if (access === Policy_Access.WRITE) return 'an EDITOR or an OWNER may';
   if (role === Policy_Role.EDITOR) return 'an EDITOR or an OWNER may';
-  if (role === Policy_Role.SELF) return 'the member whose it is may';
-  if (role === Policy_Role.OWNER_OR_SELF) return 'an OWNER, or the member whose it is, may';
+  if (role === Policy_Role.OWNER_AND_SELF) return 'an OWNER, or the member whose it is, may';
   return 'an OWNER may';
 }

@@ -11,6 +11,7 @@ import { beforeDashes } from './client/action.ts';
 import { type Command, EXIT_FAULT, EXIT_OK, EXIT_USAGE, type Surroundings } from './command.ts';
 import { createCompletionCommand } from './completion.ts';
 import { historyCommand } from './history.ts';
+import { credentialsCommand } from './identity/credentials.ts';
 import { keysCommand } from './identity/keys.ts';
 import { membersCommand } from './identity/members.ts';
 import { projectsCommand } from './identity/projects.ts';
@@ -26,6 +27,7 @@ import { replayCommand } from './replay.ts';
 import { serveCommand } from './serve.ts';
 import { loginCommand } from './session/login.ts';
 import { logoutCommand } from './session/logout.ts';
+import { sessionsCommand } from './session/sessions.ts';
 import { whoamiCommand } from './session/whoami.ts';
 import { versionCommand } from './version.ts';
 import { vmsCommand } from './vms.ts';
@@ -53,9 +55,11 @@ export const commands: readonly Command[] = [
   loginCommand,
   logoutCommand,
   whoamiCommand,
+  sessionsCommand,
   projectsCommand,
   membersCommand,
   keysCommand,
+  credentialsCommand,
   serviceAccountsCommand,
   trustsCommand,
   vmsCommand,

@@ -1,6 +1,7 @@
 /** Transitions as people read them: one a line, as `svc audit list` and `svc admin transitions` tell. */
 import type { Transition } from '../gen/svc/audit/v1/audit_pb.ts';
 import { localTime, table } from './client/output.ts';
+import { addressText } from './identity/options.ts';
 
 const COLUMNS = ['time', 'by', 'machine', 'instance', 'event', 'from → to', 'request id'];
 
@@ -10,14 +11,20 @@ export function transitionTable(transitions: readonly Transition[], none: string
 }
 
 function rowOf(transition: Transition): string[] {
-  const { atUnixMs, by, byDisplayName, machine, instance, event, requestId } = transition;
+  const { atUnixMs, machine, instance, event, requestId } = transition;
   return [
     localTime(atUnixMs / 1000n),
-    byDisplayName === '' ? by : `${by} (${byDisplayName})`,
+    actorText(transition),
     ...[machine, instance, event],
     `${stateText(transition.fromJson)} → ${stateText(transition.toJson)}`,
     requestId === '' ? '-' : requestId,
   ];
+}
+
+function actorText({ by, byDisplayName, byUnprovenEmail }: Transition): string {
+  if (byDisplayName === '') return by;
+  const mark = byUnprovenEmail === '' ? '' : `, ${addressText('', byUnprovenEmail)}`;
+  return `${by} (${byDisplayName}${mark})`;
 }
 
 /** A state's name; of one with parts, its JSON. Before the first step there is none. */

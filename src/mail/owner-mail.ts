@@ -1,9 +1,12 @@
 /**
- * Mails to a project's owners about notices: what the service has to say of alerting itself, in the
- * words of the notice, with the commands that show and mend it.
+ * Mails about a project's notices: what the service has to say of alerting itself, and of who can get
+ * in, in the words of the notice, with the commands that show and mend it.
  */
+import type { NoticeBody } from '../../actors/alerting/notices.ts';
 import { oneLine } from '../../actors/alerting/one-line.ts';
 import type { OwnerMail } from '../../actors/delivery/owner-news.ts';
+import { type AccessNotice, sentencesOf } from '../../actors/identity/access-notices.ts';
+import type { Letter } from './letters.ts';
 import { type Mailer, MailFault } from './mailer.ts';
 
 export interface OwnerMailDeps {
@@ -16,26 +19,50 @@ const NOTICE_CHARS_MAX = 1_000;
 
 /** Sends one; false where the server will never take it. Rejects with a passing `MailFault`. */
 export function ownerMails({ mailer, origin }: OwnerMailDeps) {
-  return async ({ to, project, notice, key }: OwnerMail): Promise<boolean> => {
+  return async (mail: OwnerMail): Promise<boolean> => {
     const { hostname, host } = new URL(origin());
-    const { id, collection } = notice.subject;
-    const name = `projects/${project}/${collection}/${id}`;
-    const text = [
-      // It repeats names, and errors in which an endpoint may have chosen words.
-      oneLine(notice.text, NOTICE_CHARS_MAX),
-      `It is ${name} on ${host}. What became of its messages:\n  svc deliveries list --destination ${name}`,
-      `To start it again, once it is mended:\n  svc destinations resume ${name}`,
-      'You get this mail because you own the project. Nothing else is told this way.',
-    ];
+    const { to, notice, key } = mail;
+    const letter =
+      notice.kind === 'ACCESS_CHANGED'
+        ? accessLetter(mail, notice, host)
+        : pauseLetter(mail, notice, host);
     try {
-      await mailer.send({
-        ...{ to, text: `${text.join('\n\n')}\n`, messageId: `<${key}@${hostname}>` },
-        subject: `Notifications of ${project} are paused`,
-      });
+      await mailer.send({ to, ...letter, messageId: `<${key}@${hostname}>` });
       return true;
     } catch (error) {
       if (error instanceof MailFault && error.isPermanent) return false;
       throw error;
     }
   };
+}
+
+function pauseLetter({ project }: OwnerMail, { subject, text }: NoticeBody, host: string): Letter {
+  const name = `projects/${project}/${subject.collection}/${subject.id}`;
+  return {
+    subject: `Notifications of ${project} are paused`,
+    text: paragraphs(
+      // It repeats names, and errors in which an endpoint may have chosen words.
+      oneLine(text, NOTICE_CHARS_MAX),
+      `It is ${name} on ${host}. What became of its messages:\n  svc deliveries list --destination ${name}`,
+      `To start it again, once it is mended:\n  svc destinations resume ${name}`,
+      'You get this mail because you own the project.',
+    ),
+  };
+}
+
+/** No link: whoever forges such a mail would put one there. */
+function accessLetter({ project, isOwner }: OwnerMail, notice: AccessNotice, host: string): Letter {
+  const changes = sentencesOf(notice).map((text) => `- ${oneLine(text, NOTICE_CHARS_MAX)}`);
+  const show = isOwner
+    ? `Everything that can get in:\n  svc credentials --project ${project}\nThe members:\n  svc members list --project ${project}\nWhat is not yours to know of, end at once:\n  svc keys revoke NAME, svc trusts disable NAME, svc members remove MEMBER`
+    : `Your keys:\n  svc keys list --project ${project} --all`;
+  const why = isOwner ? 'you own the project' : 'the key was yours';
+  return {
+    subject: `Access to ${project} on ${host} has changed`,
+    text: paragraphs(changes.join('\n'), show, `You get this mail because ${why}.`),
+  };
+}
+
+function paragraphs(...parts: readonly string[]): string {
+  return `${parts.join('\n\n')}\n`;
 }

@@ -54,7 +54,7 @@ export function credentialOf(context: HandlerContext): CredentialPrincipal {
  * admitted may have ended while the body came in. Throws PROJECT_BOUNDARY otherwise,
  * MISSING_CAPABILITY for a role that is not enough, and what authentication throws.
  *
- * @param member of OWNER_OR_SELF methods: the member whose the resource is, if it is one's
+ * @param member of OWNER_OR_SELF and OWNER_AND_SELF methods: the member whose the resource is, if it is one's
  */
 export function within(context: HandlerContext, project: string, member?: string): string {
   const { principal, authenticator } = admitted(context);

@@ -1,13 +1,19 @@
-/** The notices part of `AlertService`: what the service says of alerting itself. */
+/** The notices part of `AlertService`: what the service says of alerting itself, and of access. */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import type { NoticeBody } from '../../actors/alerting/notices.ts';
 import type { Host, StoredRecord } from '../../actors/host-port.ts';
+import {
+  type AccessNotice,
+  type NoticeReader,
+  sentencesOf,
+  shownTo,
+} from '../../actors/identity/access-notices.ts';
 import {
   type AlertService,
   type ListNoticesRequest,
   Notice_Kind,
 } from '../gen/svc/monitoring/v1/alert_pb.ts';
-import { within } from './caller.ts';
+import { callerOf, within } from './caller.ts';
 import { collect, mapPage } from './paging.ts';
 import { nameOf, parseProjectName } from './resource-name.ts';
 
@@ -21,19 +27,37 @@ export function noticeMethods({
 
 function listNotices(host: Host, request: ListNoticesRequest, context: HandlerContext) {
   const project = within(context, parseProjectName('projectName', request.projectName));
+  const reader = readerOf(context, project);
   const page = collect('notices', request, (options) =>
-    mapPage(host.view(project).records('notice', { ...options, descending: true }), noticeMessage),
+    mapPage(host.view(project).records('notice', { ...options, descending: true }), (record) =>
+      noticeMessage(record, reader),
+    ),
   );
   return { notices: page.items, nextPageToken: page.token };
 }
 
-function noticeMessage({ project, id, body }: StoredRecord) {
-  const { kind, subject, text, raisedMs, endedMs } = body as unknown as NoticeBody;
+/** As whom the caller reads what is for people alone; undefined: it is a credential. */
+function readerOf(context: HandlerContext, project: string): NoticeReader | undefined {
+  const caller = callerOf(context);
+  const place = caller.kind === 'human' ? caller.memberOf(project) : undefined;
+  return place && { member: place.member, isOwner: place.role === 'OWNER' };
+}
+
+/** undefined: it is not for the reader. */
+function noticeMessage({ project, id, body }: StoredRecord, reader: NoticeReader | undefined) {
+  // Records of this kind are of these two forms alone.
+  const notice = body as unknown as NoticeBody | AccessNotice;
+  const shown = notice.kind === 'ACCESS_CHANGED' ? reader && shownTo(notice, reader) : notice;
+  if (!shown) return undefined;
+  const { kind, raisedMs, endedMs } = shown;
+  const isAccess = shown.kind === 'ACCESS_CHANGED';
   return {
     name: nameOf(project, 'notices', id),
     kind: Notice_Kind[kind],
-    subjectName: nameOf(project, subject.collection, subject.id),
-    text,
+    subjectName: isAccess
+      ? `projects/${project}`
+      : nameOf(project, shown.subject.collection, shown.subject.id),
+    text: isAccess ? sentencesOf(shown).join('\n') : shown.text,
     raisedUnix: BigInt(Math.floor(raisedMs / 1000)),
     ...(endedMs === null ? {} : { endedUnix: BigInt(Math.floor(endedMs / 1000)) }),
   };

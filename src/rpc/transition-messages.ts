@@ -1,5 +1,6 @@
 /** Recorded transitions as audit tells them: public fields alone, and who caused them. */
-import type { Host, RecordedTransition } from '../../actors/host-port.ts';
+import type { Host, ProjectView, RecordedTransition } from '../../actors/host-port.ts';
+import { contextOfPerson, unprovenEmailOf } from '../../actors/identity/people-index.ts';
 import { machineDefinitions } from '../../machines/registry.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
 
@@ -7,12 +8,16 @@ import { type Actor, SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
 export interface ToldActor {
   readonly by: string;
   readonly byDisplayName: string;
+  /** Of a person who has proven no address; '' otherwise. */
+  readonly byUnprovenEmail: string;
 }
+
+const UNNAMED = { byDisplayName: '', byUnprovenEmail: '' } as const;
 
 /** People and operators are told as such, and not by name. */
 export function actorForCredentials({ kind, name }: Actor): ToldActor {
   const isPerson = kind === 'human' || kind === 'operator';
-  return { by: isPerson ? kind : name, byDisplayName: '' };
+  return { by: isPerson ? kind : name, ...UNNAMED };
 }
 
 const PERSON_NAME = /^people\/(.+)$/;
@@ -20,18 +25,21 @@ const PERSON_NAME = /^people\/(.+)$/;
 /** Names of people are looked up once an answer: a page may be the work of one of them. */
 export function actorsForPeople(host: Pick<Host, 'view'>): (actor: Actor) => ToldActor {
   const people = host.view(SYSTEM_PROJECT);
-  const names = new Map<string, string>();
+  const known = new Map<string, Omit<ToldActor, 'by'>>();
   return ({ name: by }) => {
     const person = PERSON_NAME.exec(by)?.[1];
-    if (person === undefined) return { by, byDisplayName: '' };
-    let byDisplayName = names.get(person);
-    if (byDisplayName === undefined) {
-      const shown = people.instance('person', person)?.context.displayName;
-      byDisplayName = typeof shown === 'string' ? shown : '';
-      names.set(person, byDisplayName);
-    }
-    return { by, byDisplayName };
+    if (person === undefined) return { by, ...UNNAMED };
+    const shown = known.get(person) ?? shownPerson(people, person);
+    known.set(person, shown);
+    return { by, ...shown };
   };
+}
+
+function shownPerson(people: ProjectView, person: string): Omit<ToldActor, 'by'> {
+  const row = people.instance('person', person);
+  if (!row) return UNNAMED;
+  const { displayName, email } = contextOfPerson(row);
+  return { byDisplayName: displayName, byUnprovenEmail: unprovenEmailOf(people, person, email) };
 }
 
 /** A `svc.audit.v1.Transition`. */

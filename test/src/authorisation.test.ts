@@ -97,7 +97,7 @@ const groups: readonly Group[] = [
     name: 'whoever is signed in',
     methods: [
       ...['Project/GetSelf', 'Project/SignOutEverywhere', 'Project/ListProjects'],
-      'Project/CreateProject',
+      ...['Project/CreateProject', 'Project/ListSessions', 'Project/EndSession'],
     ],
     //   nobody  personal reader writer ci    collector agent VIEWER EDITOR OWNER stranger self
     who: 'sign-in human   human  human  human human     human yes    yes    yes   yes      yes',
@@ -133,6 +133,7 @@ const groups: readonly Group[] = [
       ...['Automation/ListCiVerifications', 'Automation/ApproveCiVerification'],
       ...['Automation/RejectCiVerification', 'Automation/ListCiConnections'],
       ...['Automation/GetCiConnection', 'Automation/UpdateCiConnection'],
+      'Automation/ListCredentials',
       ...['Automation/DisableCiConnection', 'Automation/EnableCiConnection'],
       'Automation/DeleteCiConnection',
     ],
@@ -140,19 +141,19 @@ const groups: readonly Group[] = [
     who: 'sign-in human   human  human  human human     human role   role   yes   boundary role',
   },
   {
-    name: 'keys of a member: theirs alone',
+    name: 'making keys of a member: theirs alone',
     about: 'self',
-    methods: [
-      ...['Automation/CreateKey', 'Automation/ListKeys', 'Automation/RotateKey'],
-      ...['Automation/RevokeKey', 'Automation/GetKey'],
-    ],
+    methods: ['Automation/CreateKey', 'Automation/RotateKey'],
     //   nobody  personal reader writer ci    collector agent VIEWER EDITOR OWNER stranger self
     who: 'sign-in human   human  human  human human     human role   role   role  boundary yes',
   },
   {
-    name: 'leaving, and being removed',
+    name: 'seeing and revoking keys of a member; leaving, and being removed',
     about: 'self',
-    methods: ['Project/RemoveMember'],
+    methods: [
+      ...['Automation/ListKeys', 'Automation/GetKey', 'Automation/RevokeKey'],
+      'Project/RemoveMember',
+    ],
     //   nobody  personal reader writer ci    collector agent VIEWER EDITOR OWNER stranger self
     who: 'sign-in human   human  human  human human     human role   role   yes   boundary yes',
   },

@@ -358,7 +358,7 @@ t.test(
 );
 
 t.test('A personal key acts within its owner’s current access', async (t) => {
-  const { as, signedInAs, call, reads, host } = await startKeysWorld(t);
+  const { as, signedInAs, reads, host } = await startKeysWorld(t);
   const editor = await signedInAs('demo', 'EDITOR');
   const member = memberIdOf('demo', editor.person);
   const parent = `${PROJECT}/members/${member}`;
@@ -367,8 +367,6 @@ t.test('A personal key acts within its owner’s current access', async (t) => {
   const made = await asEditor('CreateKey', { parent, displayName: 'k', capabilities: both });
   t.match(made.body.key, { effectiveCapabilities: both });
   t.equal((await asEditor('ListKeys', { parent })).body.keys.length, 1);
-  t.match(await call('ListKeys', { parent }), { status: 403 }, 'not even an owner looks at it');
-  t.match(await call('RevokeKey', { name: made.body.key.name }), { status: 403 });
   await host.submit({
     ...{ project: 'demo', by: tester },
     decide: (draft) => {

@@ -122,6 +122,7 @@ const OWNED: Readonly<Record<string, readonly [field: string, below: string]>> =
 const PROJECTLESS: ReadonlySet<string> = new Set([
   ...['ExchangeCiToken', 'SubmitCiVerification', 'EnrolAgent'],
   ...['GetSelf', 'SignOutEverywhere', 'ListProjects', 'CreateProject'],
+  ...['ListSessions', 'EndSession'],
 ]);
 
 /** @param owner of what the request is about, below the project: `/members/m` */

@@ -11,6 +11,7 @@ import type {
 import { ulid } from '../../../streams/random.ts';
 import { Refusal } from '../../../streams/refusal.ts';
 import type { Committed, Draft, Instance, ProjectView } from '../../host-port.ts';
+import { noteAccessChange, shownActor, shownOwner } from '../access-notices.ts';
 import { checkDisplayName, checkReason } from '../checks.ts';
 import type { KeylessCiDeps } from './deps.ts';
 import { choosePermissions, grantsOfActive } from './permissions.ts';
@@ -99,6 +100,7 @@ export async function approveVerification(
       assertRoom(draft, 'ciConnection', CONNECTIONS_MAX);
       const { capabilities, digest } = input;
       draft.start('ciConnection', connection, { ...input });
+      noteNewTrust(draft, connection, input);
       draft.send(MACHINE, verification, {
         ...{ type: 'approved', at: draft.at, by: by.name },
         ...{ connection, capabilities, digest },
@@ -106,6 +108,17 @@ export async function approveVerification(
       return { connection };
     },
   });
+}
+
+function noteNewTrust(draft: Draft, connection: string, input: CiConnectionInput): void {
+  const { displayName, serviceAccount, capabilities, createdBy, bound } = input;
+  const name = `projects/${draft.project}/ciConnections/${connection}`;
+  const repository = bound.repository === undefined ? '' : `, of ${bound.repository}`;
+  const account = `projects/${draft.project}/serviceAccounts/${serviceAccount}`;
+  const text =
+    `The CI connection "${displayName}" (${name})${repository} was approved by ` +
+    `${shownActor(draft, createdBy)}: for ${capabilities.join(' and ')}, as ${shownOwner(draft, account)}`;
+  noteAccessChange(draft, { text, isForOwners: true, member: null });
 }
 
 function connectionInput(

@@ -35,6 +35,7 @@ import {
   capabilitiesOf,
   capabilityOption,
   changeOptions,
+  memberOption,
   nameOption,
   reasonOption,
   serviceAccountOption,
@@ -43,11 +44,18 @@ import {
 const OVERLAP_SECONDS_DEFAULT = 3_600;
 const { method } = AutomationService;
 
-/** Whose keys: the service account's, or the person's own in the project. */
+/** Whose keys: the service account's, the member's, or the person's own in the project. */
 async function ownerOf(context: ActionContext, api: Api): Promise<string> {
   const given = context.input.text('service-account');
+  const member = context.input.text('member');
+  if (given !== undefined && member !== undefined) {
+    throw new UsageError('--service-account or --member: a key has one owner');
+  }
   if (given !== undefined) {
     return resourceName(context, api, { collection: 'serviceAccounts', given });
+  }
+  if (member !== undefined) {
+    return resourceName(context, api, { collection: 'members', given: member });
   }
   const name = await projectName(context, api);
   const { memberName } = await api.call(ProjectService.method.getProject, { name });
@@ -70,6 +78,7 @@ const listAction: Action = {
   summary: 'List keys, those that end soon marked',
   options: [
     serviceAccountOption,
+    memberOption,
     { name: 'all', help: 'Also those that do not work any more' },
     projectOption,
   ],
@@ -172,7 +181,7 @@ const showAction: Action = {
   name: 'show',
   summary: 'Show one key, without its secret',
   positionals: [{ name: 'KEY' }],
-  options: [serviceAccountOption, projectOption],
+  options: [serviceAccountOption, memberOption, projectOption],
   async run(context) {
     const api = context.api('person');
     return printKey(context, await api.call(method.getKey, { name: await keyName(context, api) }));
@@ -251,7 +260,7 @@ const revokeAction = change({
   name: 'revoke',
   summary: 'End a key at once',
   positionals: [{ name: 'KEY' }],
-  options: [serviceAccountOption, reasonOption],
+  options: [serviceAccountOption, memberOption, reasonOption],
   nameOf: keyName,
   send: (api, request, { input }) =>
     api.call(method.revokeKey, { ...request, reason: input.text('reason') ?? '' }),

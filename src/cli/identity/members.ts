@@ -28,7 +28,7 @@ import {
 import { everyPage, PAGE_SIZE } from '../client/paging.ts';
 import { EXIT_OK } from '../command.ts';
 import { change, removal } from './changes.ts';
-import { changeOptions } from './options.ts';
+import { addressText, changeOptions } from './options.ts';
 
 const { method } = ProjectService;
 const ROLES = ['VIEWER', 'EDITOR', 'OWNER'] as const;
@@ -76,10 +76,10 @@ const listAction: Action = {
 function memberTable(members: readonly Member[], mine = ''): string {
   return table(
     ['member', 'name', 'email', 'role', 'joined', ''],
-    members.map(({ name, displayName, email, role, joinedUnix }) => [
+    members.map(({ name, displayName, email, unprovenEmail, role, joinedUnix }) => [
       shortName(name),
       displayName,
-      email,
+      addressText(email, unprovenEmail),
       enumText(Role, role),
       localTime(joinedUnix),
       name === mine ? 'you' : '',
@@ -102,15 +102,16 @@ async function listInvitations(
     context.print(json(messageJson(ListInvitationsResponseSchema, answer)));
     return EXIT_OK;
   }
-  const rows = invitations.map(({ name, email, role, state, invitedBy, expiresUnix }) => [
-    shortName(name),
-    email,
-    enumText(Role, role),
-    enumText(Invitation_State, state),
-    invitedBy,
-    localTime(expiresUnix),
+  const rows = invitations.map((each) => [
+    shortName(each.name),
+    each.acceptedBy === '' || each.emailProven ? each.email : addressText('', each.email),
+    enumText(Role, each.role),
+    enumText(Invitation_State, each.state),
+    each.invitedBy,
+    localTime(each.expiresUnix),
+    each.acceptedBy === '' ? '-' : shortName(each.acceptedBy),
   ]);
-  const columns = ['invitation', 'email', 'role', 'state', 'invited by', 'expires'];
+  const columns = ['invitation', 'email', 'role', 'state', 'invited by', 'expires', 'accepted by'];
   context.print(table(columns, rows, 'There are no invitations'));
   return EXIT_OK;
 }

@@ -26,6 +26,17 @@ export const serviceAccountOption: Option = {
   help: 'Of this service account; without it, your own',
 };
 
+export const memberOption: Option = {
+  name: 'member',
+  takes: 'MEMBER',
+  help: "Of this member, for the project's owners; without it, your own",
+};
+
+/** An address for people to read; one that nobody has proven to own never stands without the mark. */
+export function addressText(email: string, unprovenEmail: string): string {
+  return unprovenEmail === '' ? email : `${unprovenEmail} (not proven)`;
+}
+
 export const nameOption: Option = { name: 'name', takes: 'TEXT', help: 'Display name' };
 export const reasonOption: Option = { name: 'reason', takes: 'TEXT', help: 'Why, for the audit' };
 

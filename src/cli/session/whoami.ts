@@ -3,6 +3,7 @@ import { PersonSchema, ProjectService, Role } from '../../gen/svc/project/v1/pro
 import { single } from '../client/action.ts';
 import { enumText, facts, json, localTime, messageJson } from '../client/output.ts';
 import { EXIT_OK } from '../command.ts';
+import { addressText } from '../identity/options.ts';
 
 const PAGE_SIZE = 500;
 
@@ -26,7 +27,7 @@ export const whoamiCommand = single({
         ['service', endpoint],
         ['person', person.name],
         ['name', person.displayName],
-        ['email', person.email],
+        ['email', addressText(person.email, person.unprovenEmail)],
         ['signed in by', person.signInMethod],
         ['until', localTime(person.sessionExpiresUnix)],
         ...projects.map(

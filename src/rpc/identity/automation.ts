@@ -3,6 +3,7 @@ import type { ServiceImpl } from '@connectrpc/connect';
 import type { AutomationService } from '../../gen/svc/iam/v1/automation_pb.ts';
 import { type AccountsDeps, accountMethods } from './accounts.ts';
 import { type CiDeps, ciMethods } from './ci.ts';
+import { credentialMethods } from './credentials.ts';
 import { type KeysDeps, keyMethods } from './keys.ts';
 import { templateMethods } from './templates.ts';
 import { agentMethods, type EnrolmentDeps } from './vm-enrolments.ts';
@@ -18,6 +19,7 @@ export function automationService(deps: AutomationDeps): ServiceImpl<typeof Auto
     ...templateMethods(),
     ...accountMethods(deps),
     ...keyMethods(deps),
+    ...credentialMethods(deps),
     ...ciMethods(deps),
     ...agentMethods(deps),
   };

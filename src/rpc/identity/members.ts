@@ -77,7 +77,7 @@ function listMembers({ host }: MemberDeps, request: ListMembersRequest, context:
   const view = host.view(project);
   const page = collect('members', request, (options) =>
     mapPage(view.instances('membership', options), (row) =>
-      row.value === 'active' ? memberMessage(row) : undefined,
+      row.value === 'active' ? memberMessage(host, row) : undefined,
     ),
   );
   return { members: page.items, nextPageToken: page.token };
@@ -93,7 +93,7 @@ async function inviteMember(
     ...{ project, by: actorOf(context), email: request.email, role: roleOf(request.role) },
     request: requestKeyOf(context, InviteMemberRequestSchema, request),
   });
-  const message = invitationMessage(invitation, deps.clock.now());
+  const message = invitationMessage(deps.host, invitation, deps.clock.now());
   if (token === null) {
     return { invitation: message, link: '', secretAvailable: false, emailed: false };
   }
@@ -117,7 +117,7 @@ function listInvitations(
   const options = { ...listOptions('invitations', request), descending: true };
   const page = host.view(project).instances('invitation', options);
   return {
-    invitations: page.items.map((row) => invitationMessage(row, clock.now())),
+    invitations: page.items.map((row) => invitationMessage(host, row, clock.now())),
     nextPageToken: pageToken('invitations', page.next),
   };
 }
@@ -134,7 +134,7 @@ async function revokeInvitation(
   });
   const row = host.view(project).instance('invitation', id);
   if (!row) throw new Error(`Invitation ${id} was revoked and is not there`);
-  return invitationMessage(row, clock.now());
+  return invitationMessage(host, row, clock.now());
 }
 
 /** An OWNER removes anybody, everybody oneself. */
@@ -146,7 +146,7 @@ async function removeMember(
   const { project, id } = parseName('name', request.name, 'members');
   const isOwn = personOf(context).memberOf(project)?.member === id;
   await members.removeMember({
-    project: within(context, project, isOwn ? id : undefined),
+    project: within(context, project, id),
     ...{ by: actorOf(context), member: id, reason: isOwn ? 'LEFT' : 'REMOVED' },
     request: requestKeyOf(context, RemoveMemberRequestSchema, request),
   });
@@ -166,5 +166,5 @@ async function setMemberRole(
   });
   const row = host.view(project).instance('membership', id);
   if (!row) throw new Refusal('NOT_FOUND', `There is no ${request.name}`);
-  return memberMessage(row);
+  return memberMessage(host, row);
 }

@@ -4,8 +4,11 @@ import type { Host, Instance } from '../../../actors/host-port.ts';
 import { invitationOf } from '../../../actors/identity/invitations.ts';
 import type { ProjectBody } from '../../../actors/identity/members.ts';
 import { membershipOf } from '../../../actors/identity/membership-changes.ts';
+import { memberIdOf } from '../../../actors/identity/names.ts';
+import { personByEmail, unprovenEmailOf } from '../../../actors/identity/people-index.ts';
 import type { Place } from '../../../actors/identity/people-port.ts';
 import type { Role as RoleName } from '../../../machines/membership.ts';
+import { SYSTEM_PROJECT } from '../../../streams/commit/commit.ts';
 import { Refusal } from '../../../streams/refusal.ts';
 import {
   Invitation_State,
@@ -50,18 +53,25 @@ export function projectFacts(
   return { displayName: body?.displayName ?? project, createdMs };
 }
 
-export function memberMessage(row: Instance): MessageInitShape<typeof MemberSchema> {
-  const { displayName, email, role, joinedMs } = membershipOf(row);
-  const name = nameOf(row.project, 'members', row.instance);
-  return { name, displayName, email, role: Role[role], joinedUnix: unixSeconds(joinedMs) };
+export function memberMessage(
+  host: Pick<Host, 'view'>,
+  row: Instance,
+): MessageInitShape<typeof MemberSchema> {
+  const { person, displayName, email, role, joinedMs } = membershipOf(row);
+  return {
+    name: nameOf(row.project, 'members', row.instance),
+    ...{ displayName, email, role: Role[role], joinedUnix: unixSeconds(joinedMs) },
+    unprovenEmail: unprovenEmailOf(host.view(SYSTEM_PROJECT), person, email),
+  };
 }
 
 /** `nowMs`: one that is past its time is shown so before its timer has run. */
 export function invitationMessage(
+  host: Pick<Host, 'view'>,
   row: Instance,
   nowMs: number,
 ): MessageInitShape<typeof InvitationSchema> {
-  const { email, role, invitedBy, createdMs, expiresMs } = invitationOf(row);
+  const { email, role, invitedBy, createdMs, expiresMs, person } = invitationOf(row);
   const isOver = row.value === 'pending' && nowMs >= expiresMs;
   return {
     name: nameOf(row.project, 'invitations', row.instance),
@@ -70,6 +80,9 @@ export function invitationMessage(
     state: isOver ? Invitation_State.EXPIRED : stateOf(String(row.value)),
     createdUnix: unixSeconds(createdMs),
     expiresUnix: unixSeconds(expiresMs),
+    acceptedBy:
+      person === null ? '' : nameOf(row.project, 'members', memberIdOf(row.project, person)),
+    emailProven: person !== null && personByEmail(host.view(SYSTEM_PROJECT), email) === person,
   };
 }
 

@@ -5,6 +5,7 @@
  */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import { personOf as personIn } from '../../../actors/identity/people.ts';
+import { unprovenEmailOf } from '../../../actors/identity/people-index.ts';
 import type { People } from '../../../actors/identity/people-port.ts';
 import type { SessionContext } from '../../../machines/session.ts';
 import { SYSTEM_PROJECT } from '../../../streams/commit/commit.ts';
@@ -12,6 +13,8 @@ import { Refusal } from '../../../streams/refusal.ts';
 import {
   type CreateProjectRequest,
   CreateProjectRequestSchema,
+  type EndSessionRequest,
+  EndSessionRequestSchema,
   type ListProjectsRequest,
   type ProjectService,
   type SignOutEverywhereRequest,
@@ -19,7 +22,7 @@ import {
 } from '../../gen/svc/project/v1/project_pb.ts';
 import { actorOf, personOf, requestKeyOf, within } from '../caller.ts';
 import { listOptions, pageToken } from '../paging.ts';
-import { parseProjectName } from '../resource-name.ts';
+import { ID, parseProjectName } from '../resource-name.ts';
 import { type MemberDeps, memberMethods } from './members.ts';
 import { projectMessage, unixSeconds } from './project-messages.ts';
 import { type EnrolmentDeps, enrolmentMethods } from './vm-enrolments.ts';
@@ -38,6 +41,8 @@ export function projectService(deps: ProjectDeps): Service {
 
 type CallerMethods =
   | 'getSelf'
+  | 'listSessions'
+  | 'endSession'
   | 'signOutEverywhere'
   | 'listProjects'
   | 'createProject'
@@ -46,6 +51,8 @@ type CallerMethods =
 function callerMethods(deps: ProjectDeps): Pick<Service, CallerMethods> {
   return {
     getSelf: (_request, context) => getSelf(deps, context),
+    listSessions: (_request, context) => listSessions(deps, context),
+    endSession: (request, context) => endSession(deps, request, context),
     signOutEverywhere: (request, context) => signOutEverywhere(deps, request, context),
     listProjects: (request, context) => listProjects(deps, request, context),
     createProject: (request, context) => createProject(deps, request, context),
@@ -66,7 +73,39 @@ function getSelf({ host }: ProjectDeps, context: HandlerContext) {
   const { method, expiresMs } = row.context as unknown as SessionContext;
   const { displayName, email } = known;
   const sessionExpiresUnix = unixSeconds(expiresMs);
-  return { name, displayName, email, signInMethod: method, sessionExpiresUnix };
+  const unprovenEmail = unprovenEmailOf(host.view(SYSTEM_PROJECT), person, email);
+  return { name, displayName, email, unprovenEmail, signInMethod: method, sessionExpiresUnix };
+}
+
+function listSessions({ people }: ProjectDeps, context: HandlerContext) {
+  const { person, session: current, name } = personOf(context);
+  const sessions = people.sessionsOf(person).map((each) => ({
+    name: `${name}/sessions/${each.session}`,
+    ...{ signInMethod: each.method, agent: each.agent, current: each.session === current },
+    createdUnix: unixSeconds(each.createdMs),
+    lastUsedUnix: unixSeconds(each.lastUsedMs),
+    expiresUnix: unixSeconds(each.expiresMs),
+  }));
+  return { sessions };
+}
+
+const SESSION = new RegExp(`^people/(${ID})/sessions/(${ID})$`);
+
+async function endSession(
+  { people }: ProjectDeps,
+  request: EndSessionRequest,
+  context: HandlerContext,
+) {
+  const key = requestKeyOf(context, EndSessionRequestSchema, request);
+  const { person } = personOf(context);
+  const [, of, session] = SESSION.exec(request.name) ?? [];
+  if (of === undefined || session === undefined) {
+    const message = 'name is not that of a session: a name like people/.../sessions/... is needed';
+    throw new Refusal('INVALID_FIELD', message, { field: 'name' });
+  }
+  if (of !== person) throw new Refusal('NOT_FOUND', 'The session is not one of yours');
+  await people.endOwnSession({ person, session, request: key });
+  return {};
 }
 
 async function signOutEverywhere(

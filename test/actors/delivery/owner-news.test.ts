@@ -5,6 +5,11 @@
 import t from 'tap';
 import type { NoticeBody } from '../../../actors/alerting/notices.ts';
 import { type OwnerMail, tellOwners } from '../../../actors/delivery/owner-news.ts';
+import {
+  type AccessNotice,
+  noteAccessChange,
+  sentencesOf,
+} from '../../../actors/identity/access-notices.ts';
 import { createMailer } from '../../../src/mail/mailer.ts';
 import { ownerMails } from '../../../src/mail/owner-mail.ts';
 import { SYSTEM_PROJECT } from '../../../streams/commit/commit.ts';
@@ -204,7 +209,8 @@ t.test('the mail says what was paused, and how to start it again', async (t) => 
     ...{ kind: 'DESTINATION_PAUSED', text: 'Nothing is sent to "Hook" any more. Gone.' },
     ...{ subject: { collection: 'destinations', id: 'dst_1' }, raisedMs: 1, endedMs: null },
   };
-  const mail = { to: 'ann@example.com', project: 'demo', notice, key: 'k.1.mem_1' };
+  const about = { to: 'ann@example.com', project: 'demo', isOwner: true };
+  const mail = { ...about, notice, key: 'k.1.mem_1' };
   t.equal(await send(mail), true);
   const [taken] = server.mails;
   t.same(taken?.to, ['ann@example.com']);
@@ -225,4 +231,75 @@ t.test('the mail says what was paused, and how to start it again', async (t) => 
   t.equal(await send(mail), false, 'never to be taken');
   server.refuseWith = 450;
   await t.rejects(send(mail), { name: 'MailFault' });
+});
+
+t.test('who can get in is mailed to owners once, and to the member whose key it was', async (t) => {
+  const world = await delivering(t);
+  await withPeople(world);
+  const { host } = world;
+  const taken: OwnerMail[] = [];
+  const start = (isTaken: () => boolean) =>
+    world.run((signal) =>
+      tellOwners(
+        {
+          ...world,
+          async send(mail) {
+            if (!isTaken()) throw new Error('The mail server is away');
+            taken.push(mail);
+            return true;
+          },
+          onFault: () => {},
+        },
+        signal,
+      ),
+    );
+  const note = (change: Parameters<typeof noteAccessChange>[1]) =>
+    host.submit({
+      ...{ project: PROJECT, by },
+      decide: (draft) => noteAccessChange(draft, change),
+    });
+  const stop = start(() => false);
+  await note({ text: 'A key was made', isForOwners: true, member: null });
+  await note({ text: 'Your key was revoked', isForOwners: false, member: 'mem_dan' });
+  await world.pass(30_000, 5_000);
+  t.same(taken, [], 'further changes are waited for');
+  await world.pass(60_000, 5_000);
+  await stop();
+  start(() => true);
+  await world.pass(120_000, 5_000);
+  t.same(
+    taken.map(({ to, notice }) => [to, 'changes' in notice && sentencesOf(notice)]),
+    [
+      ['ann@example.com', ['A key was made']],
+      ['dan@example.com', ['Your key was revoked']],
+    ],
+    'after a restart, each what is for them, and nobody who is locked out',
+  );
+  await world.pass(3_600_000, 60_000);
+  t.equal(taken.length, 2, 'once');
+  await note({ text: 'A key leaked', isForOwners: true, member: null, isLeak: true });
+  await world.pass(10_000, 5_000);
+  t.equal(taken.length, 3, 'a leak waits for nothing');
+});
+
+t.test('the mail about access says how to see and end it, and has no link', async (t) => {
+  const server = await startMailServer(t);
+  const mailer = createMailer({ url: server.url, from: 'svc@example.com' });
+  t.teardown(() => mailer.close());
+  const send = ownerMails({ mailer, origin: () => 'https://svc.example.com' });
+  const change = { atMs: 1, isForOwners: true, member: null };
+  const notice: AccessNotice = {
+    ...{ kind: 'ACCESS_CHANGED', more: 3, moreFor: [], raisedMs: 1, endedMs: 1 },
+    ...{ changes: [{ ...change, text: 'A key\r\n\r\nhas come' }], closesMs: 2, beforeMs: 0 },
+  };
+  const mail = { to: 'ann@example.com', project: 'demo', notice, key: 'k' };
+  await send({ ...mail, isOwner: true });
+  await send({ ...mail, isOwner: false });
+  const [owner = '', member = ''] = server.mails.map(({ source }) => source.replaceAll('=\n', ''));
+  t.match(owner, /Subject: Access to demo on svc\.example\.com has changed/);
+  t.match(owner, /- A key has come/);
+  t.match(owner, /- 3 further changes/);
+  t.match(owner, /svc credentials --project demo/);
+  t.match(member, /because the key was yours/);
+  t.notMatch(owner + member, /https?:/);
 });

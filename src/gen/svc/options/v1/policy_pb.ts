@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file svc/options/v1/policy.proto.
  */
 export const file_svc_options_v1_policy: GenFile = /*@__PURE__*/
-  fileDesc("ChtzdmMvb3B0aW9ucy92MS9wb2xpY3kucHJvdG8SDnN2Yy5vcHRpb25zLnYxIsUCCgZQb2xpY3kSLQoGYWNjZXNzGAEgASgOMh0uc3ZjLm9wdGlvbnMudjEuUG9saWN5LkFjY2VzcxIQCghtdXRhdGlvbhgCIAEoCBIpCgRyb2xlGAMgASgOMhsuc3ZjLm9wdGlvbnMudjEuUG9saWN5LlJvbGUiYgoGQWNjZXNzEhYKEkFDQ0VTU19VTlNQRUNJRklFRBAAEggKBFJFQUQQARIJCgVXUklURRACEg0KCUNPTExFQ1RPUhADEgcKA0FOWRAEEggKBE5PTkUQBRIJCgVIVU1BThAGImsKBFJvbGUSFAoQUk9MRV9VTlNQRUNJRklFRBAAEgoKBlZJRVdFUhABEgoKBkVESVRPUhACEgkKBU9XTkVSEAMSCAoEU0VMRhAEEhEKDU9XTkVSX09SX1NFTEYQBRINCglTSUdORURfSU4QBjpQCgZwb2xpY3kSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjRhgMgASgLMhYuc3ZjLm9wdGlvbnMudjEuUG9saWN5UgZwb2xpY3liBnByb3RvMw", [file_google_protobuf_descriptor]);
+  fileDesc("ChtzdmMvb3B0aW9ucy92MS9wb2xpY3kucHJvdG8SDnN2Yy5vcHRpb25zLnYxItkCCgZQb2xpY3kSLQoGYWNjZXNzGAEgASgOMh0uc3ZjLm9wdGlvbnMudjEuUG9saWN5LkFjY2VzcxIQCghtdXRhdGlvbhgCIAEoCBIpCgRyb2xlGAMgASgOMhsuc3ZjLm9wdGlvbnMudjEuUG9saWN5LlJvbGUiYgoGQWNjZXNzEhYKEkFDQ0VTU19VTlNQRUNJRklFRBAAEggKBFJFQUQQARIJCgVXUklURRACEg0KCUNPTExFQ1RPUhADEgcKA0FOWRAEEggKBE5PTkUQBRIJCgVIVU1BThAGIn8KBFJvbGUSFAoQUk9MRV9VTlNQRUNJRklFRBAAEgoKBlZJRVdFUhABEgoKBkVESVRPUhACEgkKBU9XTkVSEAMSCAoEU0VMRhAEEhEKDU9XTkVSX09SX1NFTEYQBRINCglTSUdORURfSU4QBhISCg5PV05FUl9BTkRfU0VMRhAHOlAKBnBvbGljeRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNGGAyABKAsyFi5zdmMub3B0aW9ucy52MS5Qb2xpY3lSBnBvbGljeWIGcHJvdG8z", [file_google_protobuf_descriptor]);
 
 /**
  * Who may call a method. Declared on every method; an undeclared one is refused.
@@ -189,6 +189,13 @@ export const Policy_Role = {
    * @generated from enum value: SIGNED_IN = 6;
    */
   SIGNED_IN: 6,
+
+  /**
+   * An OWNER, whatever the resource belongs to; and the member whose it is.
+   *
+   * @generated from enum value: OWNER_AND_SELF = 7;
+   */
+  OWNER_AND_SELF: 7,
 } as const;
 
 /**
@@ -203,7 +210,7 @@ export type Policy_Role = (typeof Policy_Role)[keyof typeof Policy_Role] | Unkno
  *
  * @generated from enum svc.options.v1.Policy.Role
  */
-export type Policy_RoleJson = "ROLE_UNSPECIFIED" | "VIEWER" | "EDITOR" | "OWNER" | "SELF" | "OWNER_OR_SELF" | "SIGNED_IN";
+export type Policy_RoleJson = "ROLE_UNSPECIFIED" | "VIEWER" | "EDITOR" | "OWNER" | "SELF" | "OWNER_OR_SELF" | "SIGNED_IN" | "OWNER_AND_SELF";
 
 /**
  * Describes the enum svc.options.v1.Policy.Role.

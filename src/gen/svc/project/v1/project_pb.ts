@@ -13,7 +13,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file svc/project/v1/project.proto.
  */
 export const file_svc_project_v1_project: GenFile = /*@__PURE__*/
-  fileDesc("ChxzdmMvcHJvamVjdC92MS9wcm9qZWN0LnByb3RvEg5zdmMucHJvamVjdC52MSIQCg5HZXRTZWxmUmVxdWVzdCJxCgZQZXJzb24SDAoEbmFtZRgBIAEoCRIUCgxkaXNwbGF5X25hbWUYAiABKAkSDQoFZW1haWwYAyABKAkSFgoOc2lnbl9pbl9tZXRob2QYBCABKAkSHAoUc2Vzc2lvbl9leHBpcmVzX3VuaXgYBSABKAMiLgoYU2lnbk91dEV2ZXJ5d2hlcmVSZXF1ZXN0EhIKCnJlcXVlc3RfaWQYASABKAkiLQoZU2lnbk91dEV2ZXJ5d2hlcmVSZXNwb25zZRIQCghzZXNzaW9ucxgBIAEoBSJ8CgdQcm9qZWN0EgwKBG5hbWUYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEhQKDGNyZWF0ZWRfdW5peBgDIAEoAxIiCgRyb2xlGAQgASgOMhQuc3ZjLnByb2plY3QudjEuUm9sZRITCgttZW1iZXJfbmFtZRgFIAEoCSI8ChNMaXN0UHJvamVjdHNSZXF1ZXN0EhEKCXBhZ2Vfc2l6ZRgBIAEoBRISCgpwYWdlX3Rva2VuGAIgASgJIloKFExpc3RQcm9qZWN0c1Jlc3BvbnNlEikKCHByb2plY3RzGAEgAygLMhcuc3ZjLnByb2plY3QudjEuUHJvamVjdBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiVAoUQ3JlYXRlUHJvamVjdFJlcXVlc3QSEgoKcmVxdWVzdF9pZBgBIAEoCRISCgpwcm9qZWN0X2lkGAIgASgJEhQKDGRpc3BsYXlfbmFtZRgDIAEoCSIhChFHZXRQcm9qZWN0UmVxdWVzdBIMCgRuYW1lGAEgASgJInQKBk1lbWJlchIMCgRuYW1lGAEgASgJEhQKDGRpc3BsYXlfbmFtZRgCIAEoCRINCgVlbWFpbBgDIAEoCRIiCgRyb2xlGAQgASgOMhQuc3ZjLnByb2plY3QudjEuUm9sZRITCgtqb2luZWRfdW5peBgFIAEoAyJRChJMaXN0TWVtYmVyc1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJIlcKE0xpc3RNZW1iZXJzUmVzcG9uc2USJwoHbWVtYmVycxgBIAMoCzIWLnN2Yy5wcm9qZWN0LnYxLk1lbWJlchIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkikwIKCkludml0YXRpb24SDAoEbmFtZRgBIAEoCRINCgVlbWFpbBgCIAEoCRIiCgRyb2xlGAMgASgOMhQuc3ZjLnByb2plY3QudjEuUm9sZRIvCgVzdGF0ZRgEIAEoDjIgLnN2Yy5wcm9qZWN0LnYxLkludml0YXRpb24uU3RhdGUSEgoKaW52aXRlZF9ieRgFIAEoCRIUCgxjcmVhdGVkX3VuaXgYBiABKAMSFAoMZXhwaXJlc191bml4GAcgASgDIlMKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASCwoHUEVORElORxABEgwKCEFDQ0VQVEVEEAISCwoHUkVWT0tFRBADEgsKB0VYUElSRUQQBCJyChNJbnZpdGVNZW1iZXJSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEg0KBWVtYWlsGAMgASgJEiIKBHJvbGUYBCABKA4yFC5zdmMucHJvamVjdC52MS5Sb2xlIn8KFEludml0ZU1lbWJlclJlc3BvbnNlEi4KCmludml0YXRpb24YASABKAsyGi5zdmMucHJvamVjdC52MS5JbnZpdGF0aW9uEgwKBGxpbmsYAiABKAkSGAoQc2VjcmV0X2F2YWlsYWJsZRgDIAEoCBIPCgdlbWFpbGVkGAQgASgIIlUKFkxpc3RJbnZpdGF0aW9uc1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJImMKF0xpc3RJbnZpdGF0aW9uc1Jlc3BvbnNlEi8KC2ludml0YXRpb25zGAEgAygLMhouc3ZjLnByb2plY3QudjEuSW52aXRhdGlvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiOwoXUmV2b2tlSW52aXRhdGlvblJlcXVlc3QSDAoEbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJIjcKE1JlbW92ZU1lbWJlclJlcXVlc3QSDAoEbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJIhYKFFJlbW92ZU1lbWJlclJlc3BvbnNlIlwKFFNldE1lbWJlclJvbGVSZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIiCgRyb2xlGAMgASgOMhQuc3ZjLnByb2plY3QudjEuUm9sZSJJCg5FbnJvbFZtUmVxdWVzdBIPCgd2bV9uYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSEgoKZGF0YWNlbnRlchgDIAEoCSKEAQoPRW5yb2xWbVJlc3BvbnNlEg8KB3ZtX25hbWUYASABKAkSFwoPZW5yb2xtZW50X3Rva2VuGAIgASgJEhgKEHNlY3JldF9hdmFpbGFibGUYAyABKAgSFAoMZXhwaXJlc191bml4GAQgASgDEhcKD2luc3RhbGxfY29tbWFuZBgFIAEoCSI3ChBVbmVucm9sVm1SZXF1ZXN0Eg8KB3ZtX25hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSITChFVbmVucm9sVm1SZXNwb25zZSo/CgRSb2xlEhQKEFJPTEVfVU5TUEVDSUZJRUQQABIKCgZWSUVXRVIQARIKCgZFRElUT1IQAhIJCgVPV05FUhADMvwJCg5Qcm9qZWN0U2VydmljZRJLCgdHZXRTZWxmEh4uc3ZjLnByb2plY3QudjEuR2V0U2VsZlJlcXVlc3QaFi5zdmMucHJvamVjdC52MS5QZXJzb24iCIq1GAQIBhgGEnQKEVNpZ25PdXRFdmVyeXdoZXJlEiguc3ZjLnByb2plY3QudjEuU2lnbk91dEV2ZXJ5d2hlcmVSZXF1ZXN0Gikuc3ZjLnByb2plY3QudjEuU2lnbk91dEV2ZXJ5d2hlcmVSZXNwb25zZSIKirUYBggGEAEYBhJjCgxMaXN0UHJvamVjdHMSIy5zdmMucHJvamVjdC52MS5MaXN0UHJvamVjdHNSZXF1ZXN0GiQuc3ZjLnByb2plY3QudjEuTGlzdFByb2plY3RzUmVzcG9uc2UiCIq1GAQIBhgGEloKDUNyZWF0ZVByb2plY3QSJC5zdmMucHJvamVjdC52MS5DcmVhdGVQcm9qZWN0UmVxdWVzdBoXLnN2Yy5wcm9qZWN0LnYxLlByb2plY3QiCoq1GAYIBhABGAYSUgoKR2V0UHJvamVjdBIhLnN2Yy5wcm9qZWN0LnYxLkdldFByb2plY3RSZXF1ZXN0Ghcuc3ZjLnByb2plY3QudjEuUHJvamVjdCIIirUYBAgGGAESYAoLTGlzdE1lbWJlcnMSIi5zdmMucHJvamVjdC52MS5MaXN0TWVtYmVyc1JlcXVlc3QaIy5zdmMucHJvamVjdC52MS5MaXN0TWVtYmVyc1Jlc3BvbnNlIgiKtRgECAYYARJlCgxJbnZpdGVNZW1iZXISIy5zdmMucHJvamVjdC52MS5JbnZpdGVNZW1iZXJSZXF1ZXN0GiQuc3ZjLnByb2plY3QudjEuSW52aXRlTWVtYmVyUmVzcG9uc2UiCoq1GAYIBhABGAMSbAoPTGlzdEludml0YXRpb25zEiYuc3ZjLnByb2plY3QudjEuTGlzdEludml0YXRpb25zUmVxdWVzdBonLnN2Yy5wcm9qZWN0LnYxLkxpc3RJbnZpdGF0aW9uc1Jlc3BvbnNlIgiKtRgECAYYAxJjChBSZXZva2VJbnZpdGF0aW9uEicuc3ZjLnByb2plY3QudjEuUmV2b2tlSW52aXRhdGlvblJlcXVlc3QaGi5zdmMucHJvamVjdC52MS5JbnZpdGF0aW9uIgqKtRgGCAYQARgDEmUKDFJlbW92ZU1lbWJlchIjLnN2Yy5wcm9qZWN0LnYxLlJlbW92ZU1lbWJlclJlcXVlc3QaJC5zdmMucHJvamVjdC52MS5SZW1vdmVNZW1iZXJSZXNwb25zZSIKirUYBggGEAEYBRJZCg1TZXRNZW1iZXJSb2xlEiQuc3ZjLnByb2plY3QudjEuU2V0TWVtYmVyUm9sZVJlcXVlc3QaFi5zdmMucHJvamVjdC52MS5NZW1iZXIiCoq1GAYIBhABGAMSVgoHRW5yb2xWbRIeLnN2Yy5wcm9qZWN0LnYxLkVucm9sVm1SZXF1ZXN0Gh8uc3ZjLnByb2plY3QudjEuRW5yb2xWbVJlc3BvbnNlIgqKtRgGCAYQARgCElwKCVVuZW5yb2xWbRIgLnN2Yy5wcm9qZWN0LnYxLlVuZW5yb2xWbVJlcXVlc3QaIS5zdmMucHJvamVjdC52MS5VbmVucm9sVm1SZXNwb25zZSIKirUYBggGEAEYAmIGcHJvdG8z", [file_svc_options_v1_policy]);
+  fileDesc("ChxzdmMvcHJvamVjdC92MS9wcm9qZWN0LnByb3RvEg5zdmMucHJvamVjdC52MSIQCg5HZXRTZWxmUmVxdWVzdCKJAQoGUGVyc29uEgwKBG5hbWUYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEg0KBWVtYWlsGAMgASgJEhYKDnNpZ25faW5fbWV0aG9kGAQgASgJEhwKFHNlc3Npb25fZXhwaXJlc191bml4GAUgASgDEhYKDnVucHJvdmVuX2VtYWlsGAYgASgJIi4KGFNpZ25PdXRFdmVyeXdoZXJlUmVxdWVzdBISCgpyZXF1ZXN0X2lkGAEgASgJIi0KGVNpZ25PdXRFdmVyeXdoZXJlUmVzcG9uc2USEAoIc2Vzc2lvbnMYASABKAUikwEKB1Nlc3Npb24SDAoEbmFtZRgBIAEoCRIWCg5zaWduX2luX21ldGhvZBgCIAEoCRINCgVhZ2VudBgDIAEoCRIUCgxjcmVhdGVkX3VuaXgYBCABKAMSFgoObGFzdF91c2VkX3VuaXgYBSABKAMSFAoMZXhwaXJlc191bml4GAYgASgDEg8KB2N1cnJlbnQYByABKAgiFQoTTGlzdFNlc3Npb25zUmVxdWVzdCJBChRMaXN0U2Vzc2lvbnNSZXNwb25zZRIpCghzZXNzaW9ucxgBIAMoCzIXLnN2Yy5wcm9qZWN0LnYxLlNlc3Npb24iNQoRRW5kU2Vzc2lvblJlcXVlc3QSDAoEbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJIhQKEkVuZFNlc3Npb25SZXNwb25zZSJ8CgdQcm9qZWN0EgwKBG5hbWUYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEhQKDGNyZWF0ZWRfdW5peBgDIAEoAxIiCgRyb2xlGAQgASgOMhQuc3ZjLnByb2plY3QudjEuUm9sZRITCgttZW1iZXJfbmFtZRgFIAEoCSI8ChNMaXN0UHJvamVjdHNSZXF1ZXN0EhEKCXBhZ2Vfc2l6ZRgBIAEoBRISCgpwYWdlX3Rva2VuGAIgASgJIloKFExpc3RQcm9qZWN0c1Jlc3BvbnNlEikKCHByb2plY3RzGAEgAygLMhcuc3ZjLnByb2plY3QudjEuUHJvamVjdBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiVAoUQ3JlYXRlUHJvamVjdFJlcXVlc3QSEgoKcmVxdWVzdF9pZBgBIAEoCRISCgpwcm9qZWN0X2lkGAIgASgJEhQKDGRpc3BsYXlfbmFtZRgDIAEoCSIhChFHZXRQcm9qZWN0UmVxdWVzdBIMCgRuYW1lGAEgASgJIowBCgZNZW1iZXISDAoEbmFtZRgBIAEoCRIUCgxkaXNwbGF5X25hbWUYAiABKAkSDQoFZW1haWwYAyABKAkSIgoEcm9sZRgEIAEoDjIULnN2Yy5wcm9qZWN0LnYxLlJvbGUSEwoLam9pbmVkX3VuaXgYBSABKAMSFgoOdW5wcm92ZW5fZW1haWwYBiABKAkiUQoSTGlzdE1lbWJlcnNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCSJXChNMaXN0TWVtYmVyc1Jlc3BvbnNlEicKB21lbWJlcnMYASADKAsyFi5zdmMucHJvamVjdC52MS5NZW1iZXISFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIr4CCgpJbnZpdGF0aW9uEgwKBG5hbWUYASABKAkSDQoFZW1haWwYAiABKAkSIgoEcm9sZRgDIAEoDjIULnN2Yy5wcm9qZWN0LnYxLlJvbGUSLwoFc3RhdGUYBCABKA4yIC5zdmMucHJvamVjdC52MS5JbnZpdGF0aW9uLlN0YXRlEhIKCmludml0ZWRfYnkYBSABKAkSFAoMY3JlYXRlZF91bml4GAYgASgDEhQKDGV4cGlyZXNfdW5peBgHIAEoAxITCgthY2NlcHRlZF9ieRgIIAEoCRIUCgxlbWFpbF9wcm92ZW4YCSABKAgiUwoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABILCgdQRU5ESU5HEAESDAoIQUNDRVBURUQQAhILCgdSRVZPS0VEEAMSCwoHRVhQSVJFRBAEInIKE0ludml0ZU1lbWJlclJlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSDQoFZW1haWwYAyABKAkSIgoEcm9sZRgEIAEoDjIULnN2Yy5wcm9qZWN0LnYxLlJvbGUifwoUSW52aXRlTWVtYmVyUmVzcG9uc2USLgoKaW52aXRhdGlvbhgBIAEoCzIaLnN2Yy5wcm9qZWN0LnYxLkludml0YXRpb24SDAoEbGluaxgCIAEoCRIYChBzZWNyZXRfYXZhaWxhYmxlGAMgASgIEg8KB2VtYWlsZWQYBCABKAgiVQoWTGlzdEludml0YXRpb25zUmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkiYwoXTGlzdEludml0YXRpb25zUmVzcG9uc2USLwoLaW52aXRhdGlvbnMYASADKAsyGi5zdmMucHJvamVjdC52MS5JbnZpdGF0aW9uEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSI7ChdSZXZva2VJbnZpdGF0aW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkiNwoTUmVtb3ZlTWVtYmVyUmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkiFgoUUmVtb3ZlTWVtYmVyUmVzcG9uc2UiXAoUU2V0TWVtYmVyUm9sZVJlcXVlc3QSDAoEbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEiIKBHJvbGUYAyABKA4yFC5zdmMucHJvamVjdC52MS5Sb2xlIkkKDkVucm9sVm1SZXF1ZXN0Eg8KB3ZtX25hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRISCgpkYXRhY2VudGVyGAMgASgJIoQBCg9FbnJvbFZtUmVzcG9uc2USDwoHdm1fbmFtZRgBIAEoCRIXCg9lbnJvbG1lbnRfdG9rZW4YAiABKAkSGAoQc2VjcmV0X2F2YWlsYWJsZRgDIAEoCBIUCgxleHBpcmVzX3VuaXgYBCABKAMSFwoPaW5zdGFsbF9jb21tYW5kGAUgASgJIjcKEFVuZW5yb2xWbVJlcXVlc3QSDwoHdm1fbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJIhMKEVVuZW5yb2xWbVJlc3BvbnNlKj8KBFJvbGUSFAoQUk9MRV9VTlNQRUNJRklFRBAAEgoKBlZJRVdFUhABEgoKBkVESVRPUhACEgkKBU9XTkVSEAMywgsKDlByb2plY3RTZXJ2aWNlEksKB0dldFNlbGYSHi5zdmMucHJvamVjdC52MS5HZXRTZWxmUmVxdWVzdBoWLnN2Yy5wcm9qZWN0LnYxLlBlcnNvbiIIirUYBAgGGAYSdAoRU2lnbk91dEV2ZXJ5d2hlcmUSKC5zdmMucHJvamVjdC52MS5TaWduT3V0RXZlcnl3aGVyZVJlcXVlc3QaKS5zdmMucHJvamVjdC52MS5TaWduT3V0RXZlcnl3aGVyZVJlc3BvbnNlIgqKtRgGCAYQARgGEmMKDExpc3RTZXNzaW9ucxIjLnN2Yy5wcm9qZWN0LnYxLkxpc3RTZXNzaW9uc1JlcXVlc3QaJC5zdmMucHJvamVjdC52MS5MaXN0U2Vzc2lvbnNSZXNwb25zZSIIirUYBAgGGAYSXwoKRW5kU2Vzc2lvbhIhLnN2Yy5wcm9qZWN0LnYxLkVuZFNlc3Npb25SZXF1ZXN0GiIuc3ZjLnByb2plY3QudjEuRW5kU2Vzc2lvblJlc3BvbnNlIgqKtRgGCAYQARgGEmMKDExpc3RQcm9qZWN0cxIjLnN2Yy5wcm9qZWN0LnYxLkxpc3RQcm9qZWN0c1JlcXVlc3QaJC5zdmMucHJvamVjdC52MS5MaXN0UHJvamVjdHNSZXNwb25zZSIIirUYBAgGGAYSWgoNQ3JlYXRlUHJvamVjdBIkLnN2Yy5wcm9qZWN0LnYxLkNyZWF0ZVByb2plY3RSZXF1ZXN0Ghcuc3ZjLnByb2plY3QudjEuUHJvamVjdCIKirUYBggGEAEYBhJSCgpHZXRQcm9qZWN0EiEuc3ZjLnByb2plY3QudjEuR2V0UHJvamVjdFJlcXVlc3QaFy5zdmMucHJvamVjdC52MS5Qcm9qZWN0IgiKtRgECAYYARJgCgtMaXN0TWVtYmVycxIiLnN2Yy5wcm9qZWN0LnYxLkxpc3RNZW1iZXJzUmVxdWVzdBojLnN2Yy5wcm9qZWN0LnYxLkxpc3RNZW1iZXJzUmVzcG9uc2UiCIq1GAQIBhgBEmUKDEludml0ZU1lbWJlchIjLnN2Yy5wcm9qZWN0LnYxLkludml0ZU1lbWJlclJlcXVlc3QaJC5zdmMucHJvamVjdC52MS5JbnZpdGVNZW1iZXJSZXNwb25zZSIKirUYBggGEAEYAxJsCg9MaXN0SW52aXRhdGlvbnMSJi5zdmMucHJvamVjdC52MS5MaXN0SW52aXRhdGlvbnNSZXF1ZXN0Gicuc3ZjLnByb2plY3QudjEuTGlzdEludml0YXRpb25zUmVzcG9uc2UiCIq1GAQIBhgDEmMKEFJldm9rZUludml0YXRpb24SJy5zdmMucHJvamVjdC52MS5SZXZva2VJbnZpdGF0aW9uUmVxdWVzdBoaLnN2Yy5wcm9qZWN0LnYxLkludml0YXRpb24iCoq1GAYIBhABGAMSZQoMUmVtb3ZlTWVtYmVyEiMuc3ZjLnByb2plY3QudjEuUmVtb3ZlTWVtYmVyUmVxdWVzdBokLnN2Yy5wcm9qZWN0LnYxLlJlbW92ZU1lbWJlclJlc3BvbnNlIgqKtRgGCAYQARgHElkKDVNldE1lbWJlclJvbGUSJC5zdmMucHJvamVjdC52MS5TZXRNZW1iZXJSb2xlUmVxdWVzdBoWLnN2Yy5wcm9qZWN0LnYxLk1lbWJlciIKirUYBggGEAEYAxJWCgdFbnJvbFZtEh4uc3ZjLnByb2plY3QudjEuRW5yb2xWbVJlcXVlc3QaHy5zdmMucHJvamVjdC52MS5FbnJvbFZtUmVzcG9uc2UiCoq1GAYIBhABGAISXAoJVW5lbnJvbFZtEiAuc3ZjLnByb2plY3QudjEuVW5lbnJvbFZtUmVxdWVzdBohLnN2Yy5wcm9qZWN0LnYxLlVuZW5yb2xWbVJlc3BvbnNlIgqKtRgGCAYQARgCYgZwcm90bzM", [file_svc_options_v1_policy]);
 
 /**
  * @generated from message svc.project.v1.GetSelfRequest
@@ -66,6 +66,13 @@ export type Person = Message<"svc.project.v1.Person"> & {
    * @generated from field: int64 session_expires_unix = 5;
    */
   sessionExpiresUnix: bigint;
+
+  /**
+   * The address that an invitation named and nobody has proven to own; empty = none.
+   *
+   * @generated from field: string unproven_email = 6;
+   */
+  unprovenEmail: string;
 };
 
 /**
@@ -100,6 +107,13 @@ export type PersonJson = {
    * @generated from field: int64 session_expires_unix = 5;
    */
   sessionExpiresUnix?: string;
+
+  /**
+   * The address that an invitation named and nobody has proven to own; empty = none.
+   *
+   * @generated from field: string unproven_email = 6;
+   */
+  unprovenEmail?: string;
 };
 
 /**
@@ -162,6 +176,227 @@ export type SignOutEverywhereResponseJson = {
  */
 export const SignOutEverywhereResponseSchema: GenMessage<SignOutEverywhereResponse, {jsonType: SignOutEverywhereResponseJson}> = /*@__PURE__*/
   messageDesc(file_svc_project_v1_project, 3);
+
+/**
+ * One browser or command line in which the caller is signed in.
+ *
+ * @generated from message svc.project.v1.Session
+ */
+export type Session = Message<"svc.project.v1.Session"> & {
+  /**
+   * `people/p/sessions/s`.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * How it began: `oidc`, `link`, `email` or `cli`.
+   *
+   * @generated from field: string sign_in_method = 2;
+   */
+  signInMethod: string;
+
+  /**
+   * What signed in, in its own words; cut short.
+   *
+   * @generated from field: string agent = 3;
+   */
+  agent: string;
+
+  /**
+   * @generated from field: int64 created_unix = 4;
+   */
+  createdUnix: bigint;
+
+  /**
+   * Coarse: a few minutes may be missing.
+   *
+   * @generated from field: int64 last_used_unix = 5;
+   */
+  lastUsedUnix: bigint;
+
+  /**
+   * When it ends if it is used until then.
+   *
+   * @generated from field: int64 expires_unix = 6;
+   */
+  expiresUnix: bigint;
+
+  /**
+   * true: the one that asks.
+   *
+   * @generated from field: bool current = 7;
+   */
+  current: boolean;
+};
+
+/**
+ * One browser or command line in which the caller is signed in.
+ *
+ * @generated from message svc.project.v1.Session
+ */
+export type SessionJson = {
+  /**
+   * `people/p/sessions/s`.
+   *
+   * @generated from field: string name = 1;
+   */
+  name?: string;
+
+  /**
+   * How it began: `oidc`, `link`, `email` or `cli`.
+   *
+   * @generated from field: string sign_in_method = 2;
+   */
+  signInMethod?: string;
+
+  /**
+   * What signed in, in its own words; cut short.
+   *
+   * @generated from field: string agent = 3;
+   */
+  agent?: string;
+
+  /**
+   * @generated from field: int64 created_unix = 4;
+   */
+  createdUnix?: string;
+
+  /**
+   * Coarse: a few minutes may be missing.
+   *
+   * @generated from field: int64 last_used_unix = 5;
+   */
+  lastUsedUnix?: string;
+
+  /**
+   * When it ends if it is used until then.
+   *
+   * @generated from field: int64 expires_unix = 6;
+   */
+  expiresUnix?: string;
+
+  /**
+   * true: the one that asks.
+   *
+   * @generated from field: bool current = 7;
+   */
+  current?: boolean;
+};
+
+/**
+ * Describes the message svc.project.v1.Session.
+ * Use `create(SessionSchema)` to create a new message.
+ */
+export const SessionSchema: GenMessage<Session, {jsonType: SessionJson}> = /*@__PURE__*/
+  messageDesc(file_svc_project_v1_project, 4);
+
+/**
+ * @generated from message svc.project.v1.ListSessionsRequest
+ */
+export type ListSessionsRequest = Message<"svc.project.v1.ListSessionsRequest"> & {
+};
+
+/**
+ * @generated from message svc.project.v1.ListSessionsRequest
+ */
+export type ListSessionsRequestJson = {
+};
+
+/**
+ * Describes the message svc.project.v1.ListSessionsRequest.
+ * Use `create(ListSessionsRequestSchema)` to create a new message.
+ */
+export const ListSessionsRequestSchema: GenMessage<ListSessionsRequest, {jsonType: ListSessionsRequestJson}> = /*@__PURE__*/
+  messageDesc(file_svc_project_v1_project, 5);
+
+/**
+ * @generated from message svc.project.v1.ListSessionsResponse
+ */
+export type ListSessionsResponse = Message<"svc.project.v1.ListSessionsResponse"> & {
+  /**
+   * Oldest first; a person has 50 at most.
+   *
+   * @generated from field: repeated svc.project.v1.Session sessions = 1;
+   */
+  sessions: Session[];
+};
+
+/**
+ * @generated from message svc.project.v1.ListSessionsResponse
+ */
+export type ListSessionsResponseJson = {
+  /**
+   * Oldest first; a person has 50 at most.
+   *
+   * @generated from field: repeated svc.project.v1.Session sessions = 1;
+   */
+  sessions?: SessionJson[];
+};
+
+/**
+ * Describes the message svc.project.v1.ListSessionsResponse.
+ * Use `create(ListSessionsResponseSchema)` to create a new message.
+ */
+export const ListSessionsResponseSchema: GenMessage<ListSessionsResponse, {jsonType: ListSessionsResponseJson}> = /*@__PURE__*/
+  messageDesc(file_svc_project_v1_project, 6);
+
+/**
+ * @generated from message svc.project.v1.EndSessionRequest
+ */
+export type EndSessionRequest = Message<"svc.project.v1.EndSessionRequest"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string request_id = 2;
+   */
+  requestId: string;
+};
+
+/**
+ * @generated from message svc.project.v1.EndSessionRequest
+ */
+export type EndSessionRequestJson = {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name?: string;
+
+  /**
+   * @generated from field: string request_id = 2;
+   */
+  requestId?: string;
+};
+
+/**
+ * Describes the message svc.project.v1.EndSessionRequest.
+ * Use `create(EndSessionRequestSchema)` to create a new message.
+ */
+export const EndSessionRequestSchema: GenMessage<EndSessionRequest, {jsonType: EndSessionRequestJson}> = /*@__PURE__*/
+  messageDesc(file_svc_project_v1_project, 7);
+
+/**
+ * @generated from message svc.project.v1.EndSessionResponse
+ */
+export type EndSessionResponse = Message<"svc.project.v1.EndSessionResponse"> & {
+};
+
+/**
+ * @generated from message svc.project.v1.EndSessionResponse
+ */
+export type EndSessionResponseJson = {
+};
+
+/**
+ * Describes the message svc.project.v1.EndSessionResponse.
+ * Use `create(EndSessionResponseSchema)` to create a new message.
+ */
+export const EndSessionResponseSchema: GenMessage<EndSessionResponse, {jsonType: EndSessionResponseJson}> = /*@__PURE__*/
+  messageDesc(file_svc_project_v1_project, 8);
 
 /**
  * @generated from message svc.project.v1.Project
@@ -240,7 +475,7 @@ export type ProjectJson = {
  * Use `create(ProjectSchema)` to create a new message.
  */
 export const ProjectSchema: GenMessage<Project, {jsonType: ProjectJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 4);
+  messageDesc(file_svc_project_v1_project, 9);
 
 /**
  * @generated from message svc.project.v1.ListProjectsRequest
@@ -277,7 +512,7 @@ export type ListProjectsRequestJson = {
  * Use `create(ListProjectsRequestSchema)` to create a new message.
  */
 export const ListProjectsRequestSchema: GenMessage<ListProjectsRequest, {jsonType: ListProjectsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 5);
+  messageDesc(file_svc_project_v1_project, 10);
 
 /**
  * @generated from message svc.project.v1.ListProjectsResponse
@@ -314,7 +549,7 @@ export type ListProjectsResponseJson = {
  * Use `create(ListProjectsResponseSchema)` to create a new message.
  */
 export const ListProjectsResponseSchema: GenMessage<ListProjectsResponse, {jsonType: ListProjectsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 6);
+  messageDesc(file_svc_project_v1_project, 11);
 
 /**
  * @generated from message svc.project.v1.CreateProjectRequest
@@ -365,7 +600,7 @@ export type CreateProjectRequestJson = {
  * Use `create(CreateProjectRequestSchema)` to create a new message.
  */
 export const CreateProjectRequestSchema: GenMessage<CreateProjectRequest, {jsonType: CreateProjectRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 7);
+  messageDesc(file_svc_project_v1_project, 12);
 
 /**
  * @generated from message svc.project.v1.GetProjectRequest
@@ -392,7 +627,7 @@ export type GetProjectRequestJson = {
  * Use `create(GetProjectRequestSchema)` to create a new message.
  */
 export const GetProjectRequestSchema: GenMessage<GetProjectRequest, {jsonType: GetProjectRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 8);
+  messageDesc(file_svc_project_v1_project, 13);
 
 /**
  * @generated from message svc.project.v1.Member
@@ -411,6 +646,8 @@ export type Member = Message<"svc.project.v1.Member"> & {
   displayName: string;
 
   /**
+   * Proven; empty = none.
+   *
    * @generated from field: string email = 3;
    */
   email: string;
@@ -424,6 +661,13 @@ export type Member = Message<"svc.project.v1.Member"> & {
    * @generated from field: int64 joined_unix = 5;
    */
   joinedUnix: bigint;
+
+  /**
+   * The address that the invitation named and nobody has proven to own; empty = none.
+   *
+   * @generated from field: string unproven_email = 6;
+   */
+  unprovenEmail: string;
 };
 
 /**
@@ -443,6 +687,8 @@ export type MemberJson = {
   displayName?: string;
 
   /**
+   * Proven; empty = none.
+   *
    * @generated from field: string email = 3;
    */
   email?: string;
@@ -456,6 +702,13 @@ export type MemberJson = {
    * @generated from field: int64 joined_unix = 5;
    */
   joinedUnix?: string;
+
+  /**
+   * The address that the invitation named and nobody has proven to own; empty = none.
+   *
+   * @generated from field: string unproven_email = 6;
+   */
+  unprovenEmail?: string;
 };
 
 /**
@@ -463,7 +716,7 @@ export type MemberJson = {
  * Use `create(MemberSchema)` to create a new message.
  */
 export const MemberSchema: GenMessage<Member, {jsonType: MemberJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 9);
+  messageDesc(file_svc_project_v1_project, 14);
 
 /**
  * @generated from message svc.project.v1.ListMembersRequest
@@ -510,7 +763,7 @@ export type ListMembersRequestJson = {
  * Use `create(ListMembersRequestSchema)` to create a new message.
  */
 export const ListMembersRequestSchema: GenMessage<ListMembersRequest, {jsonType: ListMembersRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 10);
+  messageDesc(file_svc_project_v1_project, 15);
 
 /**
  * @generated from message svc.project.v1.ListMembersResponse
@@ -547,7 +800,7 @@ export type ListMembersResponseJson = {
  * Use `create(ListMembersResponseSchema)` to create a new message.
  */
 export const ListMembersResponseSchema: GenMessage<ListMembersResponse, {jsonType: ListMembersResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 11);
+  messageDesc(file_svc_project_v1_project, 16);
 
 /**
  * @generated from message svc.project.v1.Invitation
@@ -589,6 +842,20 @@ export type Invitation = Message<"svc.project.v1.Invitation"> & {
    * @generated from field: int64 expires_unix = 7;
    */
   expiresUnix: bigint;
+
+  /**
+   * The member who accepted it: `projects/p/members/m`; empty = nobody yet.
+   *
+   * @generated from field: string accepted_by = 8;
+   */
+  acceptedBy: string;
+
+  /**
+   * true: who accepted it is known to own the address.
+   *
+   * @generated from field: bool email_proven = 9;
+   */
+  emailProven: boolean;
 };
 
 /**
@@ -631,6 +898,20 @@ export type InvitationJson = {
    * @generated from field: int64 expires_unix = 7;
    */
   expiresUnix?: string;
+
+  /**
+   * The member who accepted it: `projects/p/members/m`; empty = nobody yet.
+   *
+   * @generated from field: string accepted_by = 8;
+   */
+  acceptedBy?: string;
+
+  /**
+   * true: who accepted it is known to own the address.
+   *
+   * @generated from field: bool email_proven = 9;
+   */
+  emailProven?: boolean;
 };
 
 /**
@@ -638,7 +919,7 @@ export type InvitationJson = {
  * Use `create(InvitationSchema)` to create a new message.
  */
 export const InvitationSchema: GenMessage<Invitation, {jsonType: InvitationJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 12);
+  messageDesc(file_svc_project_v1_project, 17);
 
 /**
  * @generated from enum svc.project.v1.Invitation.State
@@ -684,7 +965,7 @@ export type Invitation_StateJson = "STATE_UNSPECIFIED" | "PENDING" | "ACCEPTED" 
  * Describes the enum svc.project.v1.Invitation.State.
  */
 export const Invitation_StateSchema: GenEnum<Invitation_State, Invitation_StateJson> = /*@__PURE__*/
-  enumDesc(file_svc_project_v1_project, 12, 0);
+  enumDesc(file_svc_project_v1_project, 17, 0);
 
 /**
  * @generated from message svc.project.v1.InviteMemberRequest
@@ -741,7 +1022,7 @@ export type InviteMemberRequestJson = {
  * Use `create(InviteMemberRequestSchema)` to create a new message.
  */
 export const InviteMemberRequestSchema: GenMessage<InviteMemberRequest, {jsonType: InviteMemberRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 13);
+  messageDesc(file_svc_project_v1_project, 18);
 
 /**
  * @generated from message svc.project.v1.InviteMemberResponse
@@ -806,7 +1087,7 @@ export type InviteMemberResponseJson = {
  * Use `create(InviteMemberResponseSchema)` to create a new message.
  */
 export const InviteMemberResponseSchema: GenMessage<InviteMemberResponse, {jsonType: InviteMemberResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 14);
+  messageDesc(file_svc_project_v1_project, 19);
 
 /**
  * @generated from message svc.project.v1.ListInvitationsRequest
@@ -853,7 +1134,7 @@ export type ListInvitationsRequestJson = {
  * Use `create(ListInvitationsRequestSchema)` to create a new message.
  */
 export const ListInvitationsRequestSchema: GenMessage<ListInvitationsRequest, {jsonType: ListInvitationsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 15);
+  messageDesc(file_svc_project_v1_project, 20);
 
 /**
  * @generated from message svc.project.v1.ListInvitationsResponse
@@ -890,7 +1171,7 @@ export type ListInvitationsResponseJson = {
  * Use `create(ListInvitationsResponseSchema)` to create a new message.
  */
 export const ListInvitationsResponseSchema: GenMessage<ListInvitationsResponse, {jsonType: ListInvitationsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 16);
+  messageDesc(file_svc_project_v1_project, 21);
 
 /**
  * @generated from message svc.project.v1.RevokeInvitationRequest
@@ -927,7 +1208,7 @@ export type RevokeInvitationRequestJson = {
  * Use `create(RevokeInvitationRequestSchema)` to create a new message.
  */
 export const RevokeInvitationRequestSchema: GenMessage<RevokeInvitationRequest, {jsonType: RevokeInvitationRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 17);
+  messageDesc(file_svc_project_v1_project, 22);
 
 /**
  * @generated from message svc.project.v1.RemoveMemberRequest
@@ -964,7 +1245,7 @@ export type RemoveMemberRequestJson = {
  * Use `create(RemoveMemberRequestSchema)` to create a new message.
  */
 export const RemoveMemberRequestSchema: GenMessage<RemoveMemberRequest, {jsonType: RemoveMemberRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 18);
+  messageDesc(file_svc_project_v1_project, 23);
 
 /**
  * @generated from message svc.project.v1.RemoveMemberResponse
@@ -983,7 +1264,7 @@ export type RemoveMemberResponseJson = {
  * Use `create(RemoveMemberResponseSchema)` to create a new message.
  */
 export const RemoveMemberResponseSchema: GenMessage<RemoveMemberResponse, {jsonType: RemoveMemberResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 19);
+  messageDesc(file_svc_project_v1_project, 24);
 
 /**
  * @generated from message svc.project.v1.SetMemberRoleRequest
@@ -1030,7 +1311,7 @@ export type SetMemberRoleRequestJson = {
  * Use `create(SetMemberRoleRequestSchema)` to create a new message.
  */
 export const SetMemberRoleRequestSchema: GenMessage<SetMemberRoleRequest, {jsonType: SetMemberRoleRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 20);
+  messageDesc(file_svc_project_v1_project, 25);
 
 /**
  * @generated from message svc.project.v1.EnrolVmRequest
@@ -1085,7 +1366,7 @@ export type EnrolVmRequestJson = {
  * Use `create(EnrolVmRequestSchema)` to create a new message.
  */
 export const EnrolVmRequestSchema: GenMessage<EnrolVmRequest, {jsonType: EnrolVmRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 21);
+  messageDesc(file_svc_project_v1_project, 26);
 
 /**
  * @generated from message svc.project.v1.EnrolVmResponse
@@ -1160,7 +1441,7 @@ export type EnrolVmResponseJson = {
  * Use `create(EnrolVmResponseSchema)` to create a new message.
  */
 export const EnrolVmResponseSchema: GenMessage<EnrolVmResponse, {jsonType: EnrolVmResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 22);
+  messageDesc(file_svc_project_v1_project, 27);
 
 /**
  * @generated from message svc.project.v1.UnenrolVmRequest
@@ -1197,7 +1478,7 @@ export type UnenrolVmRequestJson = {
  * Use `create(UnenrolVmRequestSchema)` to create a new message.
  */
 export const UnenrolVmRequestSchema: GenMessage<UnenrolVmRequest, {jsonType: UnenrolVmRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 23);
+  messageDesc(file_svc_project_v1_project, 28);
 
 /**
  * @generated from message svc.project.v1.UnenrolVmResponse
@@ -1216,7 +1497,7 @@ export type UnenrolVmResponseJson = {
  * Use `create(UnenrolVmResponseSchema)` to create a new message.
  */
 export const UnenrolVmResponseSchema: GenMessage<UnenrolVmResponse, {jsonType: UnenrolVmResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 24);
+  messageDesc(file_svc_project_v1_project, 29);
 
 /**
  * What a member may do; each more than the one before it.
@@ -1290,6 +1571,26 @@ export const ProjectService: GenService<{
     methodKind: "unary";
     input: typeof SignOutEverywhereRequestSchema;
     output: typeof SignOutEverywhereResponseSchema;
+  },
+  /**
+   * The caller's own, those that are over not among them.
+   *
+   * @generated from rpc svc.project.v1.ProjectService.ListSessions
+   */
+  listSessions: {
+    methodKind: "unary";
+    input: typeof ListSessionsRequestSchema;
+    output: typeof ListSessionsResponseSchema;
+  },
+  /**
+   * Ends one session of the caller's own, with the answers it keeps open.
+   *
+   * @generated from rpc svc.project.v1.ProjectService.EndSession
+   */
+  endSession: {
+    methodKind: "unary";
+    input: typeof EndSessionRequestSchema;
+    output: typeof EndSessionResponseSchema;
   },
   /**
    * The projects that the caller is a member of.

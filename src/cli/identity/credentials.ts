@@ -1,0 +1,83 @@
+/** `svc credentials`: everything that can get into a project without anybody signing in. */
+import { create } from '@bufbuild/protobuf';
+import {
+  AutomationService,
+  type Credential,
+  Credential_Kind,
+  Credential_State,
+  ListCredentialsResponseSchema,
+} from '../../gen/svc/iam/v1/automation_pb.ts';
+import { projectOption, single } from '../client/action.ts';
+import { projectName } from '../client/names.ts';
+import { enumText, json, localTime, messageJson, table } from '../client/output.ts';
+import { everyPage, PAGE_SIZE } from '../client/paging.ts';
+import { EXIT_OK } from '../command.ts';
+import { addressText } from './options.ts';
+
+const KINDS = [
+  ...(['PERSONAL_KEY', 'SERVICE_ACCOUNT_KEY', 'COLLECTOR_KEY', 'VM_KEY'] as const),
+  'CI_CONNECTION',
+] as const;
+
+export const credentialsCommand = single({
+  name: 'credentials',
+  summary: 'List everything that can get into a project: keys of all kinds, and CI trusts',
+  options: [
+    { name: 'kind', takes: 'KIND', choices: KINDS, multiple: true, help: 'Only of this kind' },
+    { name: 'all', help: 'Also those that do not work any more' },
+    projectOption,
+  ],
+  notes: `For owners. The full name in the first column is what "svc keys revoke", "svc trusts disable" and
+"svc admin revoke-key" take. People who sign in are in "svc members list".`,
+  async run(context) {
+    const api = context.api('person');
+    const given = context.input.list('kind');
+    const asked = {
+      projectName: await projectName(context, api),
+      kinds: KINDS.filter((kind) => given.includes(kind)).map((kind) => Credential_Kind[kind]),
+      includeEnded: context.input.isOn('all'),
+      pageSize: PAGE_SIZE,
+    };
+    const credentials = await everyPage(async (pageToken) => {
+      const answer = await api.call(AutomationService.method.listCredentials, {
+        ...asked,
+        pageToken,
+      });
+      return { items: answer.credentials, nextPageToken: answer.nextPageToken };
+    });
+    if (context.json) {
+      const answer = create(ListCredentialsResponseSchema, { credentials });
+      context.print(json(messageJson(ListCredentialsResponseSchema, answer)));
+    } else context.print(credentialTable(credentials));
+    return EXIT_OK;
+  },
+});
+
+function credentialTable(credentials: readonly Credential[]): string {
+  return table(
+    [
+      ...['credential', 'kind', 'name', 'of', 'state', 'can do', 'last four'],
+      ...['made', 'by', 'works until', 'last used'],
+    ],
+    credentials.map((each) => [
+      ...[each.name, enumText(Credential_Kind, each.kind), each.displayName, ownerText(each)],
+      stateText(each),
+      each.effectiveCapabilities.join(' ') || 'nothing',
+      each.last4 === '' ? '-' : `…${each.last4}`,
+      ...[localTime(each.createdUnix), each.createdBy],
+      localTime(each.endsUnix) || 'somebody ends it',
+      localTime(each.lastUsedUnix) || 'never',
+    ]),
+    'Nothing can get in: there are no keys and no CI trusts',
+  );
+}
+
+function ownerText({ ownerName, ownerDisplayName, ownerUnprovenEmail }: Credential): string {
+  const shown = [ownerDisplayName || ownerName, addressText('', ownerUnprovenEmail)];
+  return shown.filter(Boolean).join(', ');
+}
+
+function stateText({ state, revokedReason }: Credential): string {
+  const name = enumText(Credential_State, state);
+  return revokedReason === '' ? name : `${name}: ${revokedReason}`;
+}
