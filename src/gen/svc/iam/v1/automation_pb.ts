@@ -13,7 +13,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file svc/iam/v1/automation.proto.
  */
 export const file_svc_iam_v1_automation: GenFile = /*@__PURE__*/
-  fileDesc("ChtzdmMvaWFtL3YxL2F1dG9tYXRpb24ucHJvdG8SCnN2Yy5pYW0udjEiPwoWRXhjaGFuZ2VDaVRva2VuUmVxdWVzdBISCgp0cnVzdF9uYW1lGAEgASgJEhEKCWFzc2VydGlvbhgCIAEoCSJhChdFeGNoYW5nZUNpVG9rZW5SZXNwb25zZRIUCgxhY2Nlc3NfdG9rZW4YASABKAkSFAoMcHJvamVjdF9uYW1lGAIgASgJEhoKEmV4cGlyZXNfaW5fc2Vjb25kcxgDIAEoBSI2Ch5MaXN0UGVybWlzc2lvblRlbXBsYXRlc1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJIlQKH0xpc3RQZXJtaXNzaW9uVGVtcGxhdGVzUmVzcG9uc2USMQoJdGVtcGxhdGVzGAEgAygLMh4uc3ZjLmlhbS52MS5QZXJtaXNzaW9uVGVtcGxhdGUiZwoSUGVybWlzc2lvblRlbXBsYXRlEhAKCHRlbXBsYXRlGAEgASgJEhQKDGRpc3BsYXlfbmFtZRgCIAEoCRITCgtkZXNjcmlwdGlvbhgDIAEoCRIUCgxjYXBhYmlsaXRpZXMYBCADKAki3gIKDlNlcnZpY2VBY2NvdW50EgwKBG5hbWUYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEi8KBXN0YXRlGAMgASgOMiAuc3ZjLmlhbS52MS5TZXJ2aWNlQWNjb3VudC5TdGF0ZRIUCgxjYXBhYmlsaXRpZXMYBCADKAkSEAoIdGVtcGxhdGUYBSABKAkSFAoMY3JlYXRlZF91bml4GAYgASgDEhQKDHVwZGF0ZWRfdW5peBgHIAEoAxISCgpjcmVhdGVkX2J5GAggASgJEhMKC2FjdGl2ZV9rZXlzGAkgASgFEhoKEmFjdGl2ZV9jb25uZWN0aW9ucxgKIAEoBRIXCg9kaXNhYmxlZF9yZWFzb24YCyABKAkiRQoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABIKCgZBQ1RJVkUQARIMCghESVNBQkxFRBACEgsKB0RFTEVURUQQAyKFAQobQ3JlYXRlU2VydmljZUFjY291bnRSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEhQKDGRpc3BsYXlfbmFtZRgDIAEoCRIQCgh0ZW1wbGF0ZRgEIAEoCRIUCgxjYXBhYmlsaXRpZXMYBSADKAkiWQoaTGlzdFNlcnZpY2VBY2NvdW50c1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJImwKG0xpc3RTZXJ2aWNlQWNjb3VudHNSZXNwb25zZRI0ChBzZXJ2aWNlX2FjY291bnRzGAEgAygLMhouc3ZjLmlhbS52MS5TZXJ2aWNlQWNjb3VudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiKAoYR2V0U2VydmljZUFjY291bnRSZXF1ZXN0EgwKBG5hbWUYASABKAkinQEKG1VwZGF0ZVNlcnZpY2VBY2NvdW50UmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSGQoMZGlzcGxheV9uYW1lGAMgASgJSACIAQESMAoMY2FwYWJpbGl0aWVzGAQgASgLMhouc3ZjLmlhbS52MS5DYXBhYmlsaXR5TGlzdEIPCg1fZGlzcGxheV9uYW1lIiAKDkNhcGFiaWxpdHlMaXN0Eg4KBnZhbHVlcxgBIAMoCSJQChxEaXNhYmxlU2VydmljZUFjY291bnRSZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIOCgZyZWFzb24YAyABKAkiPwobRW5hYmxlU2VydmljZUFjY291bnRSZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSI/ChtEZWxldGVTZXJ2aWNlQWNjb3VudFJlcXVlc3QSDAoEbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJIh4KHERlbGV0ZVNlcnZpY2VBY2NvdW50UmVzcG9uc2Ui5AQKA0tleRIMCgRuYW1lGAEgASgJEhQKDGRpc3BsYXlfbmFtZRgCIAEoCRIkCgVzdGF0ZRgDIAEoDjIVLnN2Yy5pYW0udjEuS2V5LlN0YXRlEhQKDGNhcGFiaWxpdGllcxgEIAMoCRIeChZlZmZlY3RpdmVfY2FwYWJpbGl0aWVzGAUgAygJEg0KBWxhc3Q0GAYgASgJEhIKCmNyZWF0ZWRfYnkYByABKAkSFAoMY3JlYXRlZF91bml4GAggASgDEhQKDGV4cGlyZXNfdW5peBgJIAEoAxI1Cg5leHBpcnlfd2FybmluZxgKIAEoDjIdLnN2Yy5pYW0udjEuS2V5LkV4cGlyeVdhcm5pbmcSGwoObGFzdF91c2VkX3VuaXgYCyABKANIAIgBARIRCglzdWNjZXNzb3IYDCABKAkSHgoRb3ZlcmxhcF9lbmRzX3VuaXgYDSABKANIAYgBARIWCg5yZXZva2VkX3JlYXNvbhgOIAEoCSJSCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEgoKBkFDVElWRRABEgwKCFJPVEFUSU5HEAISCwoHUkVWT0tFRBADEgsKB0VYUElSRUQQBCJyCg1FeHBpcnlXYXJuaW5nEh4KGkVYUElSWV9XQVJOSU5HX1VOU1BFQ0lGSUVEEAASCAoETk9ORRABEhIKDldJVEhJTl8xNF9EQVlTEAISEQoNV0lUSElOXzdfREFZUxADEhAKDFdJVEhJTl8xX0RBWRAEQhEKD19sYXN0X3VzZWRfdW5peEIUChJfb3ZlcmxhcF9lbmRzX3VuaXgifAoQQ3JlYXRlS2V5UmVxdWVzdBIOCgZwYXJlbnQYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIUCgxkaXNwbGF5X25hbWUYAyABKAkSFAoMY2FwYWJpbGl0aWVzGAQgAygJEhgKEGxpZmV0aW1lX3NlY29uZHMYBSABKAUiWwoRQ3JlYXRlS2V5UmVzcG9uc2USHAoDa2V5GAEgASgLMg8uc3ZjLmlhbS52MS5LZXkSDgoGc2VjcmV0GAIgASgJEhgKEHNlY3JldF9hdmFpbGFibGUYAyABKAgiZwoQUm90YXRlS2V5UmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSFwoPb3ZlcmxhcF9zZWNvbmRzGAMgASgFEhgKEGxpZmV0aW1lX3NlY29uZHMYBCABKAUiWwoRUm90YXRlS2V5UmVzcG9uc2USHAoDa2V5GAEgASgLMg8uc3ZjLmlhbS52MS5LZXkSDgoGc2VjcmV0GAIgASgJEhgKEHNlY3JldF9hdmFpbGFibGUYAyABKAgiRAoQUmV2b2tlS2V5UmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSDgoGcmVhc29uGAMgASgJIl8KD0xpc3RLZXlzUmVxdWVzdBIOCgZwYXJlbnQYASABKAkSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkSFQoNaW5jbHVkZV9lbmRlZBgEIAEoCCJKChBMaXN0S2V5c1Jlc3BvbnNlEh0KBGtleXMYASADKAsyDy5zdmMuaWFtLnYxLktleRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiHQoNR2V0S2V5UmVxdWVzdBIMCgRuYW1lGAEgASgJIkUKB0NpQ2xhaW0SDQoFY2xhaW0YASABKAkSEgoFdmFsdWUYAiABKAlIAIgBARINCgVib3VuZBgDIAEoCEIICgZfdmFsdWUiigEKGlN0YXJ0Q2lWZXJpZmljYXRpb25SZXF1ZXN0EhwKFHNlcnZpY2VfYWNjb3VudF9uYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSFAoMZGlzcGxheV9uYW1lGAMgASgJEhQKDGNhcGFiaWxpdGllcxgEIAMoCRIOCgZpc3N1ZXIYBSABKAki0AEKG1N0YXJ0Q2lWZXJpZmljYXRpb25SZXNwb25zZRIwCgx2ZXJpZmljYXRpb24YASABKAsyGi5zdmMuaWFtLnYxLkNpVmVyaWZpY2F0aW9uEhAKCHNldHVwX2lkGAIgASgJEhQKDHBhaXJpbmdfY29kZRgDIAEoCRIYChBzZWNyZXRfYXZhaWxhYmxlGAQgASgIEhAKCGF1ZGllbmNlGAUgASgJEhQKDGV4cGlyZXNfdW5peBgGIAEoAxIVCg13b3JrZmxvd19zdGVwGAcgASgJIlgKG1N1Ym1pdENpVmVyaWZpY2F0aW9uUmVxdWVzdBIQCghzZXR1cF9pZBgBIAEoCRIUCgxwYWlyaW5nX2NvZGUYAiABKAkSEQoJYXNzZXJ0aW9uGAMgASgJIloKHFN1Ym1pdENpVmVyaWZpY2F0aW9uUmVzcG9uc2USIwoGY2xhaW1zGAEgAygLMhMuc3ZjLmlhbS52MS5DaUNsYWltEhUKDWNsYWltc19kaWdlc3QYAiABKAkiRAoOQ2lSZWZ1c2VkUHJvb2YSDAoEY29kZRgBIAEoCRIUCgxyZWZ1c2VkX3VuaXgYAiABKAMSDgoGY2xhaW1zGAMgAygJIvkECg5DaVZlcmlmaWNhdGlvbhIMCgRuYW1lGAEgASgJEhQKDGRpc3BsYXlfbmFtZRgCIAEoCRIvCgVzdGF0ZRgDIAEoDjIgLnN2Yy5pYW0udjEuQ2lWZXJpZmljYXRpb24uU3RhdGUSHAoUc2VydmljZV9hY2NvdW50X25hbWUYBCABKAkSFAoMY2FwYWJpbGl0aWVzGAUgAygJEg4KBmlzc3VlchgGIAEoCRIQCghhdWRpZW5jZRgHIAEoCRIUCgxjcmVhdGVkX3VuaXgYCCABKAMSFAoMZXhwaXJlc191bml4GAkgASgDEhIKCmNyZWF0ZWRfYnkYCiABKAkSGgoNb2JzZXJ2ZWRfdW5peBgLIAEoA0gAiAEBEiMKBmNsYWltcxgMIAMoCzITLnN2Yy5pYW0udjEuQ2lDbGFpbRIVCg1jbGFpbXNfZGlnZXN0GA0gASgJEhAKCHdhcm5pbmdzGA4gAygJEhcKD2Nvbm5lY3Rpb25fbmFtZRgPIAEoCRIwCgxsYXN0X3JlZnVzYWwYESABKAsyGi5zdmMuaWFtLnYxLkNpUmVmdXNlZFByb29mEhIKCmlzc3Vlcl91cmwYEiABKAkSEwoLd3JvbmdfY29kZXMYEyABKAUidwoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABISCg5BV0FJVElOR19QUk9PRhABEgwKCE9CU0VSVkVEEAISDAoIQVBQUk9WRUQQAxIMCghSRUpFQ1RFRBAEEgsKB0VYUElSRUQQBSIECAYQBioGQ0xPU0VEQhAKDl9vYnNlcnZlZF91bml4SgQIEBARUg1hdHRlbXB0c19sZWZ0IigKGEdldENpVmVyaWZpY2F0aW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJIlkKGkxpc3RDaVZlcmlmaWNhdGlvbnNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCSJpChtMaXN0Q2lWZXJpZmljYXRpb25zUmVzcG9uc2USMQoNdmVyaWZpY2F0aW9ucxgBIAMoCzIaLnN2Yy5pYW0udjEuQ2lWZXJpZmljYXRpb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIoMBChxBcHByb3ZlQ2lWZXJpZmljYXRpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIUCgxkaXNwbGF5X25hbWUYAyABKAkSFAoMY2FwYWJpbGl0aWVzGAQgAygJEhUKDWNsYWltc19kaWdlc3QYBSABKAkiTwobUmVqZWN0Q2lWZXJpZmljYXRpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIOCgZyZWFzb24YAyABKAkigAQKDENpQ29ubmVjdGlvbhIMCgRuYW1lGAEgASgJEhQKDGRpc3BsYXlfbmFtZRgCIAEoCRItCgVzdGF0ZRgDIAEoDjIeLnN2Yy5pYW0udjEuQ2lDb25uZWN0aW9uLlN0YXRlEhwKFHNlcnZpY2VfYWNjb3VudF9uYW1lGAQgASgJEhQKDGNhcGFiaWxpdGllcxgFIAMoCRIeChZlZmZlY3RpdmVfY2FwYWJpbGl0aWVzGAYgAygJEg4KBmlzc3VlchgHIAEoCRIQCghhdWRpZW5jZRgIIAEoCRIjCgZjbGFpbXMYCSADKAsyEy5zdmMuaWFtLnYxLkNpQ2xhaW0SFAoMY3JlYXRlZF91bml4GAogASgDEhQKDHVwZGF0ZWRfdW5peBgLIAEoAxISCgpjcmVhdGVkX2J5GAwgASgJEhMKC3Rva2VuX2Vwb2NoGA0gASgDEh8KEmxhc3RfZXhjaGFuZ2VfdW5peBgOIAEoA0gAiAEBEhkKEXZlcmlmaWNhdGlvbl9uYW1lGA8gASgJEhIKCmlzc3Vlcl91cmwYECABKAkiRgoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABILCgdFTkFCTEVEEAESDAoIRElTQUJMRUQQAhILCgdERUxFVEVEEANCFQoTX2xhc3RfZXhjaGFuZ2VfdW5peCJXChhMaXN0Q2lDb25uZWN0aW9uc1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJImMKGUxpc3RDaUNvbm5lY3Rpb25zUmVzcG9uc2USLQoLY29ubmVjdGlvbnMYASADKAsyGC5zdmMuaWFtLnYxLkNpQ29ubmVjdGlvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiJgoWR2V0Q2lDb25uZWN0aW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJIpsBChlVcGRhdGVDaUNvbm5lY3Rpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIZCgxkaXNwbGF5X25hbWUYAyABKAlIAIgBARIwCgxjYXBhYmlsaXRpZXMYBCABKAsyGi5zdmMuaWFtLnYxLkNhcGFiaWxpdHlMaXN0Qg8KDV9kaXNwbGF5X25hbWUiTgoaRGlzYWJsZUNpQ29ubmVjdGlvblJlcXVlc3QSDAoEbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEg4KBnJlYXNvbhgDIAEoCSI9ChlFbmFibGVDaUNvbm5lY3Rpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSI9ChlEZWxldGVDaUNvbm5lY3Rpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSIcChpEZWxldGVDaUNvbm5lY3Rpb25SZXNwb25zZSI8ChFFbnJvbEFnZW50UmVxdWVzdBIXCg9lbnJvbG1lbnRfdG9rZW4YASABKAkSDgoGc3lzdGVtGAIgASgJIl4KEkVucm9sQWdlbnRSZXNwb25zZRIUCgxwcm9qZWN0X25hbWUYASABKAkSDwoHdm1fbmFtZRgCIAEoCRILCgNrZXkYAyABKAkSFAoMZXhwaXJlc191bml4GAQgASgDMrIVChFBdXRvbWF0aW9uU2VydmljZRJkCg9FeGNoYW5nZUNpVG9rZW4SIi5zdmMuaWFtLnYxLkV4Y2hhbmdlQ2lUb2tlblJlcXVlc3QaIy5zdmMuaWFtLnYxLkV4Y2hhbmdlQ2lUb2tlblJlc3BvbnNlIgiKtRgECAUQARJ6ChdMaXN0UGVybWlzc2lvblRlbXBsYXRlcxIqLnN2Yy5pYW0udjEuTGlzdFBlcm1pc3Npb25UZW1wbGF0ZXNSZXF1ZXN0Gisuc3ZjLmlhbS52MS5MaXN0UGVybWlzc2lvblRlbXBsYXRlc1Jlc3BvbnNlIgaKtRgCCAQSZwoUQ3JlYXRlU2VydmljZUFjY291bnQSJy5zdmMuaWFtLnYxLkNyZWF0ZVNlcnZpY2VBY2NvdW50UmVxdWVzdBoaLnN2Yy5pYW0udjEuU2VydmljZUFjY291bnQiCoq1GAYIBhABGAMScAoTTGlzdFNlcnZpY2VBY2NvdW50cxImLnN2Yy5pYW0udjEuTGlzdFNlcnZpY2VBY2NvdW50c1JlcXVlc3QaJy5zdmMuaWFtLnYxLkxpc3RTZXJ2aWNlQWNjb3VudHNSZXNwb25zZSIIirUYBAgGGAMSXwoRR2V0U2VydmljZUFjY291bnQSJC5zdmMuaWFtLnYxLkdldFNlcnZpY2VBY2NvdW50UmVxdWVzdBoaLnN2Yy5pYW0udjEuU2VydmljZUFjY291bnQiCIq1GAQIBhgDEmcKFFVwZGF0ZVNlcnZpY2VBY2NvdW50Eicuc3ZjLmlhbS52MS5VcGRhdGVTZXJ2aWNlQWNjb3VudFJlcXVlc3QaGi5zdmMuaWFtLnYxLlNlcnZpY2VBY2NvdW50IgqKtRgGCAYQARgDEmkKFURpc2FibGVTZXJ2aWNlQWNjb3VudBIoLnN2Yy5pYW0udjEuRGlzYWJsZVNlcnZpY2VBY2NvdW50UmVxdWVzdBoaLnN2Yy5pYW0udjEuU2VydmljZUFjY291bnQiCoq1GAYIBhABGAMSZwoURW5hYmxlU2VydmljZUFjY291bnQSJy5zdmMuaWFtLnYxLkVuYWJsZVNlcnZpY2VBY2NvdW50UmVxdWVzdBoaLnN2Yy5pYW0udjEuU2VydmljZUFjY291bnQiCoq1GAYIBhABGAMSdQoURGVsZXRlU2VydmljZUFjY291bnQSJy5zdmMuaWFtLnYxLkRlbGV0ZVNlcnZpY2VBY2NvdW50UmVxdWVzdBooLnN2Yy5pYW0udjEuRGVsZXRlU2VydmljZUFjY291bnRSZXNwb25zZSIKirUYBggGEAEYAxJUCglDcmVhdGVLZXkSHC5zdmMuaWFtLnYxLkNyZWF0ZUtleVJlcXVlc3QaHS5zdmMuaWFtLnYxLkNyZWF0ZUtleVJlc3BvbnNlIgqKtRgGCAYQARgFElQKCVJvdGF0ZUtleRIcLnN2Yy5pYW0udjEuUm90YXRlS2V5UmVxdWVzdBodLnN2Yy5pYW0udjEuUm90YXRlS2V5UmVzcG9uc2UiCoq1GAYIBhABGAUSRgoJUmV2b2tlS2V5Ehwuc3ZjLmlhbS52MS5SZXZva2VLZXlSZXF1ZXN0Gg8uc3ZjLmlhbS52MS5LZXkiCoq1GAYIBhABGAUSTwoITGlzdEtleXMSGy5zdmMuaWFtLnYxLkxpc3RLZXlzUmVxdWVzdBocLnN2Yy5pYW0udjEuTGlzdEtleXNSZXNwb25zZSIIirUYBAgGGAUSPgoGR2V0S2V5Ehkuc3ZjLmlhbS52MS5HZXRLZXlSZXF1ZXN0Gg8uc3ZjLmlhbS52MS5LZXkiCIq1GAQIBhgFEnIKE1N0YXJ0Q2lWZXJpZmljYXRpb24SJi5zdmMuaWFtLnYxLlN0YXJ0Q2lWZXJpZmljYXRpb25SZXF1ZXN0Gicuc3ZjLmlhbS52MS5TdGFydENpVmVyaWZpY2F0aW9uUmVzcG9uc2UiCoq1GAYIBhABGAMScwoUU3VibWl0Q2lWZXJpZmljYXRpb24SJy5zdmMuaWFtLnYxLlN1Ym1pdENpVmVyaWZpY2F0aW9uUmVxdWVzdBooLnN2Yy5pYW0udjEuU3VibWl0Q2lWZXJpZmljYXRpb25SZXNwb25zZSIIirUYBAgFEAESXwoRR2V0Q2lWZXJpZmljYXRpb24SJC5zdmMuaWFtLnYxLkdldENpVmVyaWZpY2F0aW9uUmVxdWVzdBoaLnN2Yy5pYW0udjEuQ2lWZXJpZmljYXRpb24iCIq1GAQIBhgDEnAKE0xpc3RDaVZlcmlmaWNhdGlvbnMSJi5zdmMuaWFtLnYxLkxpc3RDaVZlcmlmaWNhdGlvbnNSZXF1ZXN0Gicuc3ZjLmlhbS52MS5MaXN0Q2lWZXJpZmljYXRpb25zUmVzcG9uc2UiCIq1GAQIBhgDEmcKFUFwcHJvdmVDaVZlcmlmaWNhdGlvbhIoLnN2Yy5pYW0udjEuQXBwcm92ZUNpVmVyaWZpY2F0aW9uUmVxdWVzdBoYLnN2Yy5pYW0udjEuQ2lDb25uZWN0aW9uIgqKtRgGCAYQARgDEmcKFFJlamVjdENpVmVyaWZpY2F0aW9uEicuc3ZjLmlhbS52MS5SZWplY3RDaVZlcmlmaWNhdGlvblJlcXVlc3QaGi5zdmMuaWFtLnYxLkNpVmVyaWZpY2F0aW9uIgqKtRgGCAYQARgDEmoKEUxpc3RDaUNvbm5lY3Rpb25zEiQuc3ZjLmlhbS52MS5MaXN0Q2lDb25uZWN0aW9uc1JlcXVlc3QaJS5zdmMuaWFtLnYxLkxpc3RDaUNvbm5lY3Rpb25zUmVzcG9uc2UiCIq1GAQIBhgDElkKD0dldENpQ29ubmVjdGlvbhIiLnN2Yy5pYW0udjEuR2V0Q2lDb25uZWN0aW9uUmVxdWVzdBoYLnN2Yy5pYW0udjEuQ2lDb25uZWN0aW9uIgiKtRgECAYYAxJhChJVcGRhdGVDaUNvbm5lY3Rpb24SJS5zdmMuaWFtLnYxLlVwZGF0ZUNpQ29ubmVjdGlvblJlcXVlc3QaGC5zdmMuaWFtLnYxLkNpQ29ubmVjdGlvbiIKirUYBggGEAEYAxJjChNEaXNhYmxlQ2lDb25uZWN0aW9uEiYuc3ZjLmlhbS52MS5EaXNhYmxlQ2lDb25uZWN0aW9uUmVxdWVzdBoYLnN2Yy5pYW0udjEuQ2lDb25uZWN0aW9uIgqKtRgGCAYQARgDEmEKEkVuYWJsZUNpQ29ubmVjdGlvbhIlLnN2Yy5pYW0udjEuRW5hYmxlQ2lDb25uZWN0aW9uUmVxdWVzdBoYLnN2Yy5pYW0udjEuQ2lDb25uZWN0aW9uIgqKtRgGCAYQARgDEm8KEkRlbGV0ZUNpQ29ubmVjdGlvbhIlLnN2Yy5pYW0udjEuRGVsZXRlQ2lDb25uZWN0aW9uUmVxdWVzdBomLnN2Yy5pYW0udjEuRGVsZXRlQ2lDb25uZWN0aW9uUmVzcG9uc2UiCoq1GAYIBhABGAMSVQoKRW5yb2xBZ2VudBIdLnN2Yy5pYW0udjEuRW5yb2xBZ2VudFJlcXVlc3QaHi5zdmMuaWFtLnYxLkVucm9sQWdlbnRSZXNwb25zZSIIirUYBAgFEAFiBnByb3RvMw", [file_svc_options_v1_policy]);
+  fileDesc("ChtzdmMvaWFtL3YxL2F1dG9tYXRpb24ucHJvdG8SCnN2Yy5pYW0udjEiPwoWRXhjaGFuZ2VDaVRva2VuUmVxdWVzdBISCgp0cnVzdF9uYW1lGAEgASgJEhEKCWFzc2VydGlvbhgCIAEoCSJhChdFeGNoYW5nZUNpVG9rZW5SZXNwb25zZRIUCgxhY2Nlc3NfdG9rZW4YASABKAkSFAoMcHJvamVjdF9uYW1lGAIgASgJEhoKEmV4cGlyZXNfaW5fc2Vjb25kcxgDIAEoBSI2Ch5MaXN0UGVybWlzc2lvblRlbXBsYXRlc1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJIlQKH0xpc3RQZXJtaXNzaW9uVGVtcGxhdGVzUmVzcG9uc2USMQoJdGVtcGxhdGVzGAEgAygLMh4uc3ZjLmlhbS52MS5QZXJtaXNzaW9uVGVtcGxhdGUiZwoSUGVybWlzc2lvblRlbXBsYXRlEhAKCHRlbXBsYXRlGAEgASgJEhQKDGRpc3BsYXlfbmFtZRgCIAEoCRITCgtkZXNjcmlwdGlvbhgDIAEoCRIUCgxjYXBhYmlsaXRpZXMYBCADKAki3gIKDlNlcnZpY2VBY2NvdW50EgwKBG5hbWUYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEi8KBXN0YXRlGAMgASgOMiAuc3ZjLmlhbS52MS5TZXJ2aWNlQWNjb3VudC5TdGF0ZRIUCgxjYXBhYmlsaXRpZXMYBCADKAkSEAoIdGVtcGxhdGUYBSABKAkSFAoMY3JlYXRlZF91bml4GAYgASgDEhQKDHVwZGF0ZWRfdW5peBgHIAEoAxISCgpjcmVhdGVkX2J5GAggASgJEhMKC2FjdGl2ZV9rZXlzGAkgASgFEhoKEmFjdGl2ZV9jb25uZWN0aW9ucxgKIAEoBRIXCg9kaXNhYmxlZF9yZWFzb24YCyABKAkiRQoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABIKCgZBQ1RJVkUQARIMCghESVNBQkxFRBACEgsKB0RFTEVURUQQAyKFAQobQ3JlYXRlU2VydmljZUFjY291bnRSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEhQKDGRpc3BsYXlfbmFtZRgDIAEoCRIQCgh0ZW1wbGF0ZRgEIAEoCRIUCgxjYXBhYmlsaXRpZXMYBSADKAkiWQoaTGlzdFNlcnZpY2VBY2NvdW50c1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJImwKG0xpc3RTZXJ2aWNlQWNjb3VudHNSZXNwb25zZRI0ChBzZXJ2aWNlX2FjY291bnRzGAEgAygLMhouc3ZjLmlhbS52MS5TZXJ2aWNlQWNjb3VudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiKAoYR2V0U2VydmljZUFjY291bnRSZXF1ZXN0EgwKBG5hbWUYASABKAkinQEKG1VwZGF0ZVNlcnZpY2VBY2NvdW50UmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSGQoMZGlzcGxheV9uYW1lGAMgASgJSACIAQESMAoMY2FwYWJpbGl0aWVzGAQgASgLMhouc3ZjLmlhbS52MS5DYXBhYmlsaXR5TGlzdEIPCg1fZGlzcGxheV9uYW1lIiAKDkNhcGFiaWxpdHlMaXN0Eg4KBnZhbHVlcxgBIAMoCSJQChxEaXNhYmxlU2VydmljZUFjY291bnRSZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIOCgZyZWFzb24YAyABKAkiPwobRW5hYmxlU2VydmljZUFjY291bnRSZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSI/ChtEZWxldGVTZXJ2aWNlQWNjb3VudFJlcXVlc3QSDAoEbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJIh4KHERlbGV0ZVNlcnZpY2VBY2NvdW50UmVzcG9uc2Ui5AQKA0tleRIMCgRuYW1lGAEgASgJEhQKDGRpc3BsYXlfbmFtZRgCIAEoCRIkCgVzdGF0ZRgDIAEoDjIVLnN2Yy5pYW0udjEuS2V5LlN0YXRlEhQKDGNhcGFiaWxpdGllcxgEIAMoCRIeChZlZmZlY3RpdmVfY2FwYWJpbGl0aWVzGAUgAygJEg0KBWxhc3Q0GAYgASgJEhIKCmNyZWF0ZWRfYnkYByABKAkSFAoMY3JlYXRlZF91bml4GAggASgDEhQKDGV4cGlyZXNfdW5peBgJIAEoAxI1Cg5leHBpcnlfd2FybmluZxgKIAEoDjIdLnN2Yy5pYW0udjEuS2V5LkV4cGlyeVdhcm5pbmcSGwoObGFzdF91c2VkX3VuaXgYCyABKANIAIgBARIRCglzdWNjZXNzb3IYDCABKAkSHgoRb3ZlcmxhcF9lbmRzX3VuaXgYDSABKANIAYgBARIWCg5yZXZva2VkX3JlYXNvbhgOIAEoCSJSCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEgoKBkFDVElWRRABEgwKCFJPVEFUSU5HEAISCwoHUkVWT0tFRBADEgsKB0VYUElSRUQQBCJyCg1FeHBpcnlXYXJuaW5nEh4KGkVYUElSWV9XQVJOSU5HX1VOU1BFQ0lGSUVEEAASCAoETk9ORRABEhIKDldJVEhJTl8xNF9EQVlTEAISEQoNV0lUSElOXzdfREFZUxADEhAKDFdJVEhJTl8xX0RBWRAEQhEKD19sYXN0X3VzZWRfdW5peEIUChJfb3ZlcmxhcF9lbmRzX3VuaXgifAoQQ3JlYXRlS2V5UmVxdWVzdBIOCgZwYXJlbnQYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIUCgxkaXNwbGF5X25hbWUYAyABKAkSFAoMY2FwYWJpbGl0aWVzGAQgAygJEhgKEGxpZmV0aW1lX3NlY29uZHMYBSABKAUiWwoRQ3JlYXRlS2V5UmVzcG9uc2USHAoDa2V5GAEgASgLMg8uc3ZjLmlhbS52MS5LZXkSDgoGc2VjcmV0GAIgASgJEhgKEHNlY3JldF9hdmFpbGFibGUYAyABKAgiZwoQUm90YXRlS2V5UmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSFwoPb3ZlcmxhcF9zZWNvbmRzGAMgASgFEhgKEGxpZmV0aW1lX3NlY29uZHMYBCABKAUiWwoRUm90YXRlS2V5UmVzcG9uc2USHAoDa2V5GAEgASgLMg8uc3ZjLmlhbS52MS5LZXkSDgoGc2VjcmV0GAIgASgJEhgKEHNlY3JldF9hdmFpbGFibGUYAyABKAgiRAoQUmV2b2tlS2V5UmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSDgoGcmVhc29uGAMgASgJIl8KD0xpc3RLZXlzUmVxdWVzdBIOCgZwYXJlbnQYASABKAkSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkSFQoNaW5jbHVkZV9lbmRlZBgEIAEoCCJKChBMaXN0S2V5c1Jlc3BvbnNlEh0KBGtleXMYASADKAsyDy5zdmMuaWFtLnYxLktleRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiHQoNR2V0S2V5UmVxdWVzdBIMCgRuYW1lGAEgASgJIp0FCgpDcmVkZW50aWFsEgwKBG5hbWUYASABKAkSKQoEa2luZBgCIAEoDjIbLnN2Yy5pYW0udjEuQ3JlZGVudGlhbC5LaW5kEhQKDGRpc3BsYXlfbmFtZRgDIAEoCRIrCgVzdGF0ZRgEIAEoDjIcLnN2Yy5pYW0udjEuQ3JlZGVudGlhbC5TdGF0ZRISCgpvd25lcl9uYW1lGAUgASgJEhoKEm93bmVyX2Rpc3BsYXlfbmFtZRgGIAEoCRIcChRvd25lcl91bnByb3Zlbl9lbWFpbBgHIAEoCRINCgVsYXN0NBgIIAEoCRIUCgxjYXBhYmlsaXRpZXMYCSADKAkSHgoWZWZmZWN0aXZlX2NhcGFiaWxpdGllcxgKIAMoCRIUCgxjcmVhdGVkX3VuaXgYCyABKAMSEgoKY3JlYXRlZF9ieRgMIAEoCRIWCgllbmRzX3VuaXgYDSABKANIAIgBARIbCg5sYXN0X3VzZWRfdW5peBgOIAEoA0gBiAEBEhYKDnJldm9rZWRfcmVhc29uGA8gASgJInkKBEtpbmQSFAoQS0lORF9VTlNQRUNJRklFRBAAEhAKDFBFUlNPTkFMX0tFWRABEhcKE1NFUlZJQ0VfQUNDT1VOVF9LRVkQAhIRCg1DT0xMRUNUT1JfS0VZEAMSCgoGVk1fS0VZEAQSEQoNQ0lfQ09OTkVDVElPThAFIm0KBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASCgoGQUNUSVZFEAESDAoIUk9UQVRJTkcQAhIMCghESVNBQkxFRBADEgsKB1JFVk9LRUQQBBILCgdFWFBJUkVEEAUSCwoHREVMRVRFRBAGQgwKCl9lbmRzX3VuaXhCEQoPX2xhc3RfdXNlZF91bml4IpgBChZMaXN0Q3JlZGVudGlhbHNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCRIqCgVraW5kcxgEIAMoDjIbLnN2Yy5pYW0udjEuQ3JlZGVudGlhbC5LaW5kEhUKDWluY2x1ZGVfZW5kZWQYBSABKAgiXwoXTGlzdENyZWRlbnRpYWxzUmVzcG9uc2USKwoLY3JlZGVudGlhbHMYASADKAsyFi5zdmMuaWFtLnYxLkNyZWRlbnRpYWwSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIkUKB0NpQ2xhaW0SDQoFY2xhaW0YASABKAkSEgoFdmFsdWUYAiABKAlIAIgBARINCgVib3VuZBgDIAEoCEIICgZfdmFsdWUiigEKGlN0YXJ0Q2lWZXJpZmljYXRpb25SZXF1ZXN0EhwKFHNlcnZpY2VfYWNjb3VudF9uYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSFAoMZGlzcGxheV9uYW1lGAMgASgJEhQKDGNhcGFiaWxpdGllcxgEIAMoCRIOCgZpc3N1ZXIYBSABKAki0AEKG1N0YXJ0Q2lWZXJpZmljYXRpb25SZXNwb25zZRIwCgx2ZXJpZmljYXRpb24YASABKAsyGi5zdmMuaWFtLnYxLkNpVmVyaWZpY2F0aW9uEhAKCHNldHVwX2lkGAIgASgJEhQKDHBhaXJpbmdfY29kZRgDIAEoCRIYChBzZWNyZXRfYXZhaWxhYmxlGAQgASgIEhAKCGF1ZGllbmNlGAUgASgJEhQKDGV4cGlyZXNfdW5peBgGIAEoAxIVCg13b3JrZmxvd19zdGVwGAcgASgJIlgKG1N1Ym1pdENpVmVyaWZpY2F0aW9uUmVxdWVzdBIQCghzZXR1cF9pZBgBIAEoCRIUCgxwYWlyaW5nX2NvZGUYAiABKAkSEQoJYXNzZXJ0aW9uGAMgASgJIloKHFN1Ym1pdENpVmVyaWZpY2F0aW9uUmVzcG9uc2USIwoGY2xhaW1zGAEgAygLMhMuc3ZjLmlhbS52MS5DaUNsYWltEhUKDWNsYWltc19kaWdlc3QYAiABKAkiRAoOQ2lSZWZ1c2VkUHJvb2YSDAoEY29kZRgBIAEoCRIUCgxyZWZ1c2VkX3VuaXgYAiABKAMSDgoGY2xhaW1zGAMgAygJIvkECg5DaVZlcmlmaWNhdGlvbhIMCgRuYW1lGAEgASgJEhQKDGRpc3BsYXlfbmFtZRgCIAEoCRIvCgVzdGF0ZRgDIAEoDjIgLnN2Yy5pYW0udjEuQ2lWZXJpZmljYXRpb24uU3RhdGUSHAoUc2VydmljZV9hY2NvdW50X25hbWUYBCABKAkSFAoMY2FwYWJpbGl0aWVzGAUgAygJEg4KBmlzc3VlchgGIAEoCRIQCghhdWRpZW5jZRgHIAEoCRIUCgxjcmVhdGVkX3VuaXgYCCABKAMSFAoMZXhwaXJlc191bml4GAkgASgDEhIKCmNyZWF0ZWRfYnkYCiABKAkSGgoNb2JzZXJ2ZWRfdW5peBgLIAEoA0gAiAEBEiMKBmNsYWltcxgMIAMoCzITLnN2Yy5pYW0udjEuQ2lDbGFpbRIVCg1jbGFpbXNfZGlnZXN0GA0gASgJEhAKCHdhcm5pbmdzGA4gAygJEhcKD2Nvbm5lY3Rpb25fbmFtZRgPIAEoCRIwCgxsYXN0X3JlZnVzYWwYESABKAsyGi5zdmMuaWFtLnYxLkNpUmVmdXNlZFByb29mEhIKCmlzc3Vlcl91cmwYEiABKAkSEwoLd3JvbmdfY29kZXMYEyABKAUidwoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABISCg5BV0FJVElOR19QUk9PRhABEgwKCE9CU0VSVkVEEAISDAoIQVBQUk9WRUQQAxIMCghSRUpFQ1RFRBAEEgsKB0VYUElSRUQQBSIECAYQBioGQ0xPU0VEQhAKDl9vYnNlcnZlZF91bml4SgQIEBARUg1hdHRlbXB0c19sZWZ0IigKGEdldENpVmVyaWZpY2F0aW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJIlkKGkxpc3RDaVZlcmlmaWNhdGlvbnNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCSJpChtMaXN0Q2lWZXJpZmljYXRpb25zUmVzcG9uc2USMQoNdmVyaWZpY2F0aW9ucxgBIAMoCzIaLnN2Yy5pYW0udjEuQ2lWZXJpZmljYXRpb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIoMBChxBcHByb3ZlQ2lWZXJpZmljYXRpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIUCgxkaXNwbGF5X25hbWUYAyABKAkSFAoMY2FwYWJpbGl0aWVzGAQgAygJEhUKDWNsYWltc19kaWdlc3QYBSABKAkiTwobUmVqZWN0Q2lWZXJpZmljYXRpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIOCgZyZWFzb24YAyABKAkigAQKDENpQ29ubmVjdGlvbhIMCgRuYW1lGAEgASgJEhQKDGRpc3BsYXlfbmFtZRgCIAEoCRItCgVzdGF0ZRgDIAEoDjIeLnN2Yy5pYW0udjEuQ2lDb25uZWN0aW9uLlN0YXRlEhwKFHNlcnZpY2VfYWNjb3VudF9uYW1lGAQgASgJEhQKDGNhcGFiaWxpdGllcxgFIAMoCRIeChZlZmZlY3RpdmVfY2FwYWJpbGl0aWVzGAYgAygJEg4KBmlzc3VlchgHIAEoCRIQCghhdWRpZW5jZRgIIAEoCRIjCgZjbGFpbXMYCSADKAsyEy5zdmMuaWFtLnYxLkNpQ2xhaW0SFAoMY3JlYXRlZF91bml4GAogASgDEhQKDHVwZGF0ZWRfdW5peBgLIAEoAxISCgpjcmVhdGVkX2J5GAwgASgJEhMKC3Rva2VuX2Vwb2NoGA0gASgDEh8KEmxhc3RfZXhjaGFuZ2VfdW5peBgOIAEoA0gAiAEBEhkKEXZlcmlmaWNhdGlvbl9uYW1lGA8gASgJEhIKCmlzc3Vlcl91cmwYECABKAkiRgoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABILCgdFTkFCTEVEEAESDAoIRElTQUJMRUQQAhILCgdERUxFVEVEEANCFQoTX2xhc3RfZXhjaGFuZ2VfdW5peCJXChhMaXN0Q2lDb25uZWN0aW9uc1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJImMKGUxpc3RDaUNvbm5lY3Rpb25zUmVzcG9uc2USLQoLY29ubmVjdGlvbnMYASADKAsyGC5zdmMuaWFtLnYxLkNpQ29ubmVjdGlvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiJgoWR2V0Q2lDb25uZWN0aW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJIpsBChlVcGRhdGVDaUNvbm5lY3Rpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIZCgxkaXNwbGF5X25hbWUYAyABKAlIAIgBARIwCgxjYXBhYmlsaXRpZXMYBCABKAsyGi5zdmMuaWFtLnYxLkNhcGFiaWxpdHlMaXN0Qg8KDV9kaXNwbGF5X25hbWUiTgoaRGlzYWJsZUNpQ29ubmVjdGlvblJlcXVlc3QSDAoEbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEg4KBnJlYXNvbhgDIAEoCSI9ChlFbmFibGVDaUNvbm5lY3Rpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSI9ChlEZWxldGVDaUNvbm5lY3Rpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSIcChpEZWxldGVDaUNvbm5lY3Rpb25SZXNwb25zZSI8ChFFbnJvbEFnZW50UmVxdWVzdBIXCg9lbnJvbG1lbnRfdG9rZW4YASABKAkSDgoGc3lzdGVtGAIgASgJIl4KEkVucm9sQWdlbnRSZXNwb25zZRIUCgxwcm9qZWN0X25hbWUYASABKAkSDwoHdm1fbmFtZRgCIAEoCRILCgNrZXkYAyABKAkSFAoMZXhwaXJlc191bml4GAQgASgDMpgWChFBdXRvbWF0aW9uU2VydmljZRJkCg9FeGNoYW5nZUNpVG9rZW4SIi5zdmMuaWFtLnYxLkV4Y2hhbmdlQ2lUb2tlblJlcXVlc3QaIy5zdmMuaWFtLnYxLkV4Y2hhbmdlQ2lUb2tlblJlc3BvbnNlIgiKtRgECAUQARJ6ChdMaXN0UGVybWlzc2lvblRlbXBsYXRlcxIqLnN2Yy5pYW0udjEuTGlzdFBlcm1pc3Npb25UZW1wbGF0ZXNSZXF1ZXN0Gisuc3ZjLmlhbS52MS5MaXN0UGVybWlzc2lvblRlbXBsYXRlc1Jlc3BvbnNlIgaKtRgCCAQSZwoUQ3JlYXRlU2VydmljZUFjY291bnQSJy5zdmMuaWFtLnYxLkNyZWF0ZVNlcnZpY2VBY2NvdW50UmVxdWVzdBoaLnN2Yy5pYW0udjEuU2VydmljZUFjY291bnQiCoq1GAYIBhABGAMScAoTTGlzdFNlcnZpY2VBY2NvdW50cxImLnN2Yy5pYW0udjEuTGlzdFNlcnZpY2VBY2NvdW50c1JlcXVlc3QaJy5zdmMuaWFtLnYxLkxpc3RTZXJ2aWNlQWNjb3VudHNSZXNwb25zZSIIirUYBAgGGAMSXwoRR2V0U2VydmljZUFjY291bnQSJC5zdmMuaWFtLnYxLkdldFNlcnZpY2VBY2NvdW50UmVxdWVzdBoaLnN2Yy5pYW0udjEuU2VydmljZUFjY291bnQiCIq1GAQIBhgDEmcKFFVwZGF0ZVNlcnZpY2VBY2NvdW50Eicuc3ZjLmlhbS52MS5VcGRhdGVTZXJ2aWNlQWNjb3VudFJlcXVlc3QaGi5zdmMuaWFtLnYxLlNlcnZpY2VBY2NvdW50IgqKtRgGCAYQARgDEmkKFURpc2FibGVTZXJ2aWNlQWNjb3VudBIoLnN2Yy5pYW0udjEuRGlzYWJsZVNlcnZpY2VBY2NvdW50UmVxdWVzdBoaLnN2Yy5pYW0udjEuU2VydmljZUFjY291bnQiCoq1GAYIBhABGAMSZwoURW5hYmxlU2VydmljZUFjY291bnQSJy5zdmMuaWFtLnYxLkVuYWJsZVNlcnZpY2VBY2NvdW50UmVxdWVzdBoaLnN2Yy5pYW0udjEuU2VydmljZUFjY291bnQiCoq1GAYIBhABGAMSdQoURGVsZXRlU2VydmljZUFjY291bnQSJy5zdmMuaWFtLnYxLkRlbGV0ZVNlcnZpY2VBY2NvdW50UmVxdWVzdBooLnN2Yy5pYW0udjEuRGVsZXRlU2VydmljZUFjY291bnRSZXNwb25zZSIKirUYBggGEAEYAxJUCglDcmVhdGVLZXkSHC5zdmMuaWFtLnYxLkNyZWF0ZUtleVJlcXVlc3QaHS5zdmMuaWFtLnYxLkNyZWF0ZUtleVJlc3BvbnNlIgqKtRgGCAYQARgFElQKCVJvdGF0ZUtleRIcLnN2Yy5pYW0udjEuUm90YXRlS2V5UmVxdWVzdBodLnN2Yy5pYW0udjEuUm90YXRlS2V5UmVzcG9uc2UiCoq1GAYIBhABGAUSRgoJUmV2b2tlS2V5Ehwuc3ZjLmlhbS52MS5SZXZva2VLZXlSZXF1ZXN0Gg8uc3ZjLmlhbS52MS5LZXkiCoq1GAYIBhABGAcSTwoITGlzdEtleXMSGy5zdmMuaWFtLnYxLkxpc3RLZXlzUmVxdWVzdBocLnN2Yy5pYW0udjEuTGlzdEtleXNSZXNwb25zZSIIirUYBAgGGAcSPgoGR2V0S2V5Ehkuc3ZjLmlhbS52MS5HZXRLZXlSZXF1ZXN0Gg8uc3ZjLmlhbS52MS5LZXkiCIq1GAQIBhgHEmQKD0xpc3RDcmVkZW50aWFscxIiLnN2Yy5pYW0udjEuTGlzdENyZWRlbnRpYWxzUmVxdWVzdBojLnN2Yy5pYW0udjEuTGlzdENyZWRlbnRpYWxzUmVzcG9uc2UiCIq1GAQIBhgDEnIKE1N0YXJ0Q2lWZXJpZmljYXRpb24SJi5zdmMuaWFtLnYxLlN0YXJ0Q2lWZXJpZmljYXRpb25SZXF1ZXN0Gicuc3ZjLmlhbS52MS5TdGFydENpVmVyaWZpY2F0aW9uUmVzcG9uc2UiCoq1GAYIBhABGAMScwoUU3VibWl0Q2lWZXJpZmljYXRpb24SJy5zdmMuaWFtLnYxLlN1Ym1pdENpVmVyaWZpY2F0aW9uUmVxdWVzdBooLnN2Yy5pYW0udjEuU3VibWl0Q2lWZXJpZmljYXRpb25SZXNwb25zZSIIirUYBAgFEAESXwoRR2V0Q2lWZXJpZmljYXRpb24SJC5zdmMuaWFtLnYxLkdldENpVmVyaWZpY2F0aW9uUmVxdWVzdBoaLnN2Yy5pYW0udjEuQ2lWZXJpZmljYXRpb24iCIq1GAQIBhgDEnAKE0xpc3RDaVZlcmlmaWNhdGlvbnMSJi5zdmMuaWFtLnYxLkxpc3RDaVZlcmlmaWNhdGlvbnNSZXF1ZXN0Gicuc3ZjLmlhbS52MS5MaXN0Q2lWZXJpZmljYXRpb25zUmVzcG9uc2UiCIq1GAQIBhgDEmcKFUFwcHJvdmVDaVZlcmlmaWNhdGlvbhIoLnN2Yy5pYW0udjEuQXBwcm92ZUNpVmVyaWZpY2F0aW9uUmVxdWVzdBoYLnN2Yy5pYW0udjEuQ2lDb25uZWN0aW9uIgqKtRgGCAYQARgDEmcKFFJlamVjdENpVmVyaWZpY2F0aW9uEicuc3ZjLmlhbS52MS5SZWplY3RDaVZlcmlmaWNhdGlvblJlcXVlc3QaGi5zdmMuaWFtLnYxLkNpVmVyaWZpY2F0aW9uIgqKtRgGCAYQARgDEmoKEUxpc3RDaUNvbm5lY3Rpb25zEiQuc3ZjLmlhbS52MS5MaXN0Q2lDb25uZWN0aW9uc1JlcXVlc3QaJS5zdmMuaWFtLnYxLkxpc3RDaUNvbm5lY3Rpb25zUmVzcG9uc2UiCIq1GAQIBhgDElkKD0dldENpQ29ubmVjdGlvbhIiLnN2Yy5pYW0udjEuR2V0Q2lDb25uZWN0aW9uUmVxdWVzdBoYLnN2Yy5pYW0udjEuQ2lDb25uZWN0aW9uIgiKtRgECAYYAxJhChJVcGRhdGVDaUNvbm5lY3Rpb24SJS5zdmMuaWFtLnYxLlVwZGF0ZUNpQ29ubmVjdGlvblJlcXVlc3QaGC5zdmMuaWFtLnYxLkNpQ29ubmVjdGlvbiIKirUYBggGEAEYAxJjChNEaXNhYmxlQ2lDb25uZWN0aW9uEiYuc3ZjLmlhbS52MS5EaXNhYmxlQ2lDb25uZWN0aW9uUmVxdWVzdBoYLnN2Yy5pYW0udjEuQ2lDb25uZWN0aW9uIgqKtRgGCAYQARgDEmEKEkVuYWJsZUNpQ29ubmVjdGlvbhIlLnN2Yy5pYW0udjEuRW5hYmxlQ2lDb25uZWN0aW9uUmVxdWVzdBoYLnN2Yy5pYW0udjEuQ2lDb25uZWN0aW9uIgqKtRgGCAYQARgDEm8KEkRlbGV0ZUNpQ29ubmVjdGlvbhIlLnN2Yy5pYW0udjEuRGVsZXRlQ2lDb25uZWN0aW9uUmVxdWVzdBomLnN2Yy5pYW0udjEuRGVsZXRlQ2lDb25uZWN0aW9uUmVzcG9uc2UiCoq1GAYIBhABGAMSVQoKRW5yb2xBZ2VudBIdLnN2Yy5pYW0udjEuRW5yb2xBZ2VudFJlcXVlc3QaHi5zdmMuaWFtLnYxLkVucm9sQWdlbnRSZXNwb25zZSIIirUYBAgFEAFiBnByb3RvMw", [file_svc_options_v1_policy]);
 
 /**
  * @generated from message svc.iam.v1.ExchangeCiTokenRequest
@@ -1540,6 +1540,444 @@ export const GetKeyRequestSchema: GenMessage<GetKeyRequest, {jsonType: GetKeyReq
   messageDesc(file_svc_iam_v1_automation, 24);
 
 /**
+ * One way into a project that needs nobody to sign in; without its secret.
+ *
+ * @generated from message svc.iam.v1.Credential
+ */
+export type Credential = Message<"svc.iam.v1.Credential"> & {
+  /**
+   * As the method that ends it takes it: `.../keys/k`, `projects/p/ciConnections/c`.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: svc.iam.v1.Credential.Kind kind = 2;
+   */
+  kind: Credential_Kind;
+
+  /**
+   * @generated from field: string display_name = 3;
+   */
+  displayName: string;
+
+  /**
+   * @generated from field: svc.iam.v1.Credential.State state = 4;
+   */
+  state: Credential_State;
+
+  /**
+   * The member, service account, collector or VM that it acts for.
+   *
+   * @generated from field: string owner_name = 5;
+   */
+  ownerName: string;
+
+  /**
+   * @generated from field: string owner_display_name = 6;
+   */
+  ownerDisplayName: string;
+
+  /**
+   * Of a member who has proven no address: the one that the invitation named; else empty.
+   *
+   * @generated from field: string owner_unproven_email = 7;
+   */
+  ownerUnprovenEmail: string;
+
+  /**
+   * Last four characters of the secret; empty for a CI connection, which has none.
+   *
+   * @generated from field: string last4 = 8;
+   */
+  last4: string;
+
+  /**
+   * Those it was made with.
+   *
+   * @generated from field: repeated string capabilities = 9;
+   */
+  capabilities: string[];
+
+  /**
+   * What it can do now.
+   *
+   * @generated from field: repeated string effective_capabilities = 10;
+   */
+  effectiveCapabilities: string[];
+
+  /**
+   * @generated from field: int64 created_unix = 11;
+   */
+  createdUnix: bigint;
+
+  /**
+   * @generated from field: string created_by = 12;
+   */
+  createdBy: string;
+
+  /**
+   * When it stops by itself; absent = it does not.
+   *
+   * @generated from field: optional int64 ends_unix = 13;
+   */
+  endsUnix?: bigint | undefined;
+
+  /**
+   * Coarse, up to 15 minutes late, also by tokens of a CI connection; absent = never.
+   *
+   * @generated from field: optional int64 last_used_unix = 14;
+   */
+  lastUsedUnix?: bigint | undefined;
+
+  /**
+   * Why it was revoked; empty otherwise.
+   *
+   * @generated from field: string revoked_reason = 15;
+   */
+  revokedReason: string;
+};
+
+/**
+ * One way into a project that needs nobody to sign in; without its secret.
+ *
+ * @generated from message svc.iam.v1.Credential
+ */
+export type CredentialJson = {
+  /**
+   * As the method that ends it takes it: `.../keys/k`, `projects/p/ciConnections/c`.
+   *
+   * @generated from field: string name = 1;
+   */
+  name?: string;
+
+  /**
+   * @generated from field: svc.iam.v1.Credential.Kind kind = 2;
+   */
+  kind?: Credential_KindJson;
+
+  /**
+   * @generated from field: string display_name = 3;
+   */
+  displayName?: string;
+
+  /**
+   * @generated from field: svc.iam.v1.Credential.State state = 4;
+   */
+  state?: Credential_StateJson;
+
+  /**
+   * The member, service account, collector or VM that it acts for.
+   *
+   * @generated from field: string owner_name = 5;
+   */
+  ownerName?: string;
+
+  /**
+   * @generated from field: string owner_display_name = 6;
+   */
+  ownerDisplayName?: string;
+
+  /**
+   * Of a member who has proven no address: the one that the invitation named; else empty.
+   *
+   * @generated from field: string owner_unproven_email = 7;
+   */
+  ownerUnprovenEmail?: string;
+
+  /**
+   * Last four characters of the secret; empty for a CI connection, which has none.
+   *
+   * @generated from field: string last4 = 8;
+   */
+  last4?: string;
+
+  /**
+   * Those it was made with.
+   *
+   * @generated from field: repeated string capabilities = 9;
+   */
+  capabilities?: string[];
+
+  /**
+   * What it can do now.
+   *
+   * @generated from field: repeated string effective_capabilities = 10;
+   */
+  effectiveCapabilities?: string[];
+
+  /**
+   * @generated from field: int64 created_unix = 11;
+   */
+  createdUnix?: string;
+
+  /**
+   * @generated from field: string created_by = 12;
+   */
+  createdBy?: string;
+
+  /**
+   * When it stops by itself; absent = it does not.
+   *
+   * @generated from field: optional int64 ends_unix = 13;
+   */
+  endsUnix?: string;
+
+  /**
+   * Coarse, up to 15 minutes late, also by tokens of a CI connection; absent = never.
+   *
+   * @generated from field: optional int64 last_used_unix = 14;
+   */
+  lastUsedUnix?: string;
+
+  /**
+   * Why it was revoked; empty otherwise.
+   *
+   * @generated from field: string revoked_reason = 15;
+   */
+  revokedReason?: string;
+};
+
+/**
+ * Describes the message svc.iam.v1.Credential.
+ * Use `create(CredentialSchema)` to create a new message.
+ */
+export const CredentialSchema: GenMessage<Credential, {jsonType: CredentialJson}> = /*@__PURE__*/
+  messageDesc(file_svc_iam_v1_automation, 25);
+
+/**
+ * @generated from enum svc.iam.v1.Credential.Kind
+ */
+export const Credential_Kind = {
+  /**
+   * @generated from enum value: KIND_UNSPECIFIED = 0;
+   */
+  KIND_UNSPECIFIED: 0,
+
+  /**
+   * A member's.
+   *
+   * @generated from enum value: PERSONAL_KEY = 1;
+   */
+  PERSONAL_KEY: 1,
+
+  /**
+   * @generated from enum value: SERVICE_ACCOUNT_KEY = 2;
+   */
+  SERVICE_ACCOUNT_KEY: 2,
+
+  /**
+   * Writes samples of a data center.
+   *
+   * @generated from enum value: COLLECTOR_KEY = 3;
+   */
+  COLLECTOR_KEY: 3,
+
+  /**
+   * Of the agent inside one VM.
+   *
+   * @generated from enum value: VM_KEY = 4;
+   */
+  VM_KEY: 4,
+
+  /**
+   * A CI workflow, which exchanges its identity for tokens of 15 minutes.
+   *
+   * @generated from enum value: CI_CONNECTION = 5;
+   */
+  CI_CONNECTION: 5,
+} as const;
+
+/**
+ * @generated from enum svc.iam.v1.Credential.Kind
+ */
+export type Credential_Kind = (typeof Credential_Kind)[keyof typeof Credential_Kind] | UnknownEnum;
+
+/**
+ * @generated from enum svc.iam.v1.Credential.Kind
+ */
+export type Credential_KindJson = "KIND_UNSPECIFIED" | "PERSONAL_KEY" | "SERVICE_ACCOUNT_KEY" | "COLLECTOR_KEY" | "VM_KEY" | "CI_CONNECTION";
+
+/**
+ * Describes the enum svc.iam.v1.Credential.Kind.
+ */
+export const Credential_KindSchema: GenEnum<Credential_Kind, Credential_KindJson> = /*@__PURE__*/
+  enumDesc(file_svc_iam_v1_automation, 25, 0);
+
+/**
+ * @generated from enum svc.iam.v1.Credential.State
+ */
+export const Credential_State = {
+  /**
+   * @generated from enum value: STATE_UNSPECIFIED = 0;
+   */
+  STATE_UNSPECIFIED: 0,
+
+  /**
+   * @generated from enum value: ACTIVE = 1;
+   */
+  ACTIVE: 1,
+
+  /**
+   * Replaced, and working until `ends_unix`.
+   *
+   * @generated from enum value: ROTATING = 2;
+   */
+  ROTATING: 2,
+
+  /**
+   * It is in force, and lets nobody in now: it, or whom it acts for, is disabled or gone.
+   *
+   * @generated from enum value: DISABLED = 3;
+   */
+  DISABLED: 3,
+
+  /**
+   * @generated from enum value: REVOKED = 4;
+   */
+  REVOKED: 4,
+
+  /**
+   * @generated from enum value: EXPIRED = 5;
+   */
+  EXPIRED: 5,
+
+  /**
+   * @generated from enum value: DELETED = 6;
+   */
+  DELETED: 6,
+} as const;
+
+/**
+ * @generated from enum svc.iam.v1.Credential.State
+ */
+export type Credential_State = (typeof Credential_State)[keyof typeof Credential_State] | UnknownEnum;
+
+/**
+ * @generated from enum svc.iam.v1.Credential.State
+ */
+export type Credential_StateJson = "STATE_UNSPECIFIED" | "ACTIVE" | "ROTATING" | "DISABLED" | "REVOKED" | "EXPIRED" | "DELETED";
+
+/**
+ * Describes the enum svc.iam.v1.Credential.State.
+ */
+export const Credential_StateSchema: GenEnum<Credential_State, Credential_StateJson> = /*@__PURE__*/
+  enumDesc(file_svc_iam_v1_automation, 25, 1);
+
+/**
+ * @generated from message svc.iam.v1.ListCredentialsRequest
+ */
+export type ListCredentialsRequest = Message<"svc.iam.v1.ListCredentialsRequest"> & {
+  /**
+   * @generated from field: string project_name = 1;
+   */
+  projectName: string;
+
+  /**
+   * @generated from field: int32 page_size = 2;
+   */
+  pageSize: number;
+
+  /**
+   * @generated from field: string page_token = 3;
+   */
+  pageToken: string;
+
+  /**
+   * Only of these kinds; empty = all.
+   *
+   * @generated from field: repeated svc.iam.v1.Credential.Kind kinds = 4;
+   */
+  kinds: Credential_Kind[];
+
+  /**
+   * true: also those that let nobody in any more.
+   *
+   * @generated from field: bool include_ended = 5;
+   */
+  includeEnded: boolean;
+};
+
+/**
+ * @generated from message svc.iam.v1.ListCredentialsRequest
+ */
+export type ListCredentialsRequestJson = {
+  /**
+   * @generated from field: string project_name = 1;
+   */
+  projectName?: string;
+
+  /**
+   * @generated from field: int32 page_size = 2;
+   */
+  pageSize?: number;
+
+  /**
+   * @generated from field: string page_token = 3;
+   */
+  pageToken?: string;
+
+  /**
+   * Only of these kinds; empty = all.
+   *
+   * @generated from field: repeated svc.iam.v1.Credential.Kind kinds = 4;
+   */
+  kinds?: Credential_KindJson[];
+
+  /**
+   * true: also those that let nobody in any more.
+   *
+   * @generated from field: bool include_ended = 5;
+   */
+  includeEnded?: boolean;
+};
+
+/**
+ * Describes the message svc.iam.v1.ListCredentialsRequest.
+ * Use `create(ListCredentialsRequestSchema)` to create a new message.
+ */
+export const ListCredentialsRequestSchema: GenMessage<ListCredentialsRequest, {jsonType: ListCredentialsRequestJson}> = /*@__PURE__*/
+  messageDesc(file_svc_iam_v1_automation, 26);
+
+/**
+ * @generated from message svc.iam.v1.ListCredentialsResponse
+ */
+export type ListCredentialsResponse = Message<"svc.iam.v1.ListCredentialsResponse"> & {
+  /**
+   * @generated from field: repeated svc.iam.v1.Credential credentials = 1;
+   */
+  credentials: Credential[];
+
+  /**
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * @generated from message svc.iam.v1.ListCredentialsResponse
+ */
+export type ListCredentialsResponseJson = {
+  /**
+   * @generated from field: repeated svc.iam.v1.Credential credentials = 1;
+   */
+  credentials?: CredentialJson[];
+
+  /**
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken?: string;
+};
+
+/**
+ * Describes the message svc.iam.v1.ListCredentialsResponse.
+ * Use `create(ListCredentialsResponseSchema)` to create a new message.
+ */
+export const ListCredentialsResponseSchema: GenMessage<ListCredentialsResponse, {jsonType: ListCredentialsResponseJson}> = /*@__PURE__*/
+  messageDesc(file_svc_iam_v1_automation, 27);
+
+/**
  * One claim of a CI identity, as observed.
  *
  * @generated from message svc.iam.v1.CiClaim
@@ -1600,7 +2038,7 @@ export type CiClaimJson = {
  * Use `create(CiClaimSchema)` to create a new message.
  */
 export const CiClaimSchema: GenMessage<CiClaim, {jsonType: CiClaimJson}> = /*@__PURE__*/
-  messageDesc(file_svc_iam_v1_automation, 25);
+  messageDesc(file_svc_iam_v1_automation, 28);
 
 /**
  * @generated from message svc.iam.v1.StartCiVerificationRequest
@@ -1677,7 +2115,7 @@ export type StartCiVerificationRequestJson = {
  * Use `create(StartCiVerificationRequestSchema)` to create a new message.
  */
 export const StartCiVerificationRequestSchema: GenMessage<StartCiVerificationRequest, {jsonType: StartCiVerificationRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_iam_v1_automation, 26);
+  messageDesc(file_svc_iam_v1_automation, 29);
 
 /**
  * @generated from message svc.iam.v1.StartCiVerificationResponse
@@ -1776,7 +2214,7 @@ export type StartCiVerificationResponseJson = {
  * Use `create(StartCiVerificationResponseSchema)` to create a new message.
  */
 export const StartCiVerificationResponseSchema: GenMessage<StartCiVerificationResponse, {jsonType: StartCiVerificationResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_iam_v1_automation, 27);
+  messageDesc(file_svc_iam_v1_automation, 30);
 
 /**
  * @generated from message svc.iam.v1.SubmitCiVerificationRequest
@@ -1823,7 +2261,7 @@ export type SubmitCiVerificationRequestJson = {
  * Use `create(SubmitCiVerificationRequestSchema)` to create a new message.
  */
 export const SubmitCiVerificationRequestSchema: GenMessage<SubmitCiVerificationRequest, {jsonType: SubmitCiVerificationRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_iam_v1_automation, 28);
+  messageDesc(file_svc_iam_v1_automation, 31);
 
 /**
  * @generated from message svc.iam.v1.SubmitCiVerificationResponse
@@ -1864,7 +2302,7 @@ export type SubmitCiVerificationResponseJson = {
  * Use `create(SubmitCiVerificationResponseSchema)` to create a new message.
  */
 export const SubmitCiVerificationResponseSchema: GenMessage<SubmitCiVerificationResponse, {jsonType: SubmitCiVerificationResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_iam_v1_automation, 29);
+  messageDesc(file_svc_iam_v1_automation, 32);
 
 /**
  * A proof with the right pairing code that was not accepted; one a minute is kept.
@@ -1923,7 +2361,7 @@ export type CiRefusedProofJson = {
  * Use `create(CiRefusedProofSchema)` to create a new message.
  */
 export const CiRefusedProofSchema: GenMessage<CiRefusedProof, {jsonType: CiRefusedProofJson}> = /*@__PURE__*/
-  messageDesc(file_svc_iam_v1_automation, 30);
+  messageDesc(file_svc_iam_v1_automation, 33);
 
 /**
  * @generated from message svc.iam.v1.CiVerification
@@ -2154,7 +2592,7 @@ export type CiVerificationJson = {
  * Use `create(CiVerificationSchema)` to create a new message.
  */
 export const CiVerificationSchema: GenMessage<CiVerification, {jsonType: CiVerificationJson}> = /*@__PURE__*/
-  messageDesc(file_svc_iam_v1_automation, 31);
+  messageDesc(file_svc_iam_v1_automation, 34);
 
 /**
  * @generated from enum svc.iam.v1.CiVerification.State
@@ -2205,7 +2643,7 @@ export type CiVerification_StateJson = "STATE_UNSPECIFIED" | "AWAITING_PROOF" | 
  * Describes the enum svc.iam.v1.CiVerification.State.
  */
 export const CiVerification_StateSchema: GenEnum<CiVerification_State, CiVerification_StateJson> = /*@__PURE__*/
-  enumDesc(file_svc_iam_v1_automation, 31, 0);
+  enumDesc(file_svc_iam_v1_automation, 34, 0);
 
 /**
  * @generated from message svc.iam.v1.GetCiVerificationRequest
@@ -2232,7 +2670,7 @@ export type GetCiVerificationRequestJson = {
  * Use `create(GetCiVerificationRequestSchema)` to create a new message.
  */
 export const GetCiVerificationRequestSchema: GenMessage<GetCiVerificationRequest, {jsonType: GetCiVerificationRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_iam_v1_automation, 32);
+  messageDesc(file_svc_iam_v1_automation, 35);
 
 /**
  * @generated from message svc.iam.v1.ListCiVerificationsRequest
@@ -2279,7 +2717,7 @@ export type ListCiVerificationsRequestJson = {
  * Use `create(ListCiVerificationsRequestSchema)` to create a new message.
  */
 export const ListCiVerificationsRequestSchema: GenMessage<ListCiVerificationsRequest, {jsonType: ListCiVerificationsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_iam_v1_automation, 33);
+  messageDesc(file_svc_iam_v1_automation, 36);
 
 /**
  * @generated from message svc.iam.v1.ListCiVerificationsResponse
@@ -2316,7 +2754,7 @@ export type ListCiVerificationsResponseJson = {
  * Use `create(ListCiVerificationsResponseSchema)` to create a new message.
  */
 export const ListCiVerificationsResponseSchema: GenMessage<ListCiVerificationsResponse, {jsonType: ListCiVerificationsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_iam_v1_automation, 34);
+  messageDesc(file_svc_iam_v1_automation, 37);
 
 /**
  * @generated from message svc.iam.v1.ApproveCiVerificationRequest
@@ -2387,7 +2825,7 @@ export type ApproveCiVerificationRequestJson = {
  * Use `create(ApproveCiVerificationRequestSchema)` to create a new message.
  */
 export const ApproveCiVerificationRequestSchema: GenMessage<ApproveCiVerificationRequest, {jsonType: ApproveCiVerificationRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_iam_v1_automation, 35);
+  messageDesc(file_svc_iam_v1_automation, 38);
 
 /**
  * @generated from message svc.iam.v1.RejectCiVerificationRequest
@@ -2434,7 +2872,7 @@ export type RejectCiVerificationRequestJson = {
  * Use `create(RejectCiVerificationRequestSchema)` to create a new message.
  */
 export const RejectCiVerificationRequestSchema: GenMessage<RejectCiVerificationRequest, {jsonType: RejectCiVerificationRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_iam_v1_automation, 36);
+  messageDesc(file_svc_iam_v1_automation, 39);
 
 /**
  * An approved connection: `SVC_TRUST` is its name.
@@ -2635,7 +3073,7 @@ export type CiConnectionJson = {
  * Use `create(CiConnectionSchema)` to create a new message.
  */
 export const CiConnectionSchema: GenMessage<CiConnection, {jsonType: CiConnectionJson}> = /*@__PURE__*/
-  messageDesc(file_svc_iam_v1_automation, 37);
+  messageDesc(file_svc_iam_v1_automation, 40);
 
 /**
  * @generated from enum svc.iam.v1.CiConnection.State
@@ -2676,7 +3114,7 @@ export type CiConnection_StateJson = "STATE_UNSPECIFIED" | "ENABLED" | "DISABLED
  * Describes the enum svc.iam.v1.CiConnection.State.
  */
 export const CiConnection_StateSchema: GenEnum<CiConnection_State, CiConnection_StateJson> = /*@__PURE__*/
-  enumDesc(file_svc_iam_v1_automation, 37, 0);
+  enumDesc(file_svc_iam_v1_automation, 40, 0);
 
 /**
  * @generated from message svc.iam.v1.ListCiConnectionsRequest
@@ -2723,7 +3161,7 @@ export type ListCiConnectionsRequestJson = {
  * Use `create(ListCiConnectionsRequestSchema)` to create a new message.
  */
 export const ListCiConnectionsRequestSchema: GenMessage<ListCiConnectionsRequest, {jsonType: ListCiConnectionsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_iam_v1_automation, 38);
+  messageDesc(file_svc_iam_v1_automation, 41);
 
 /**
  * @generated from message svc.iam.v1.ListCiConnectionsResponse
@@ -2760,7 +3198,7 @@ export type ListCiConnectionsResponseJson = {
  * Use `create(ListCiConnectionsResponseSchema)` to create a new message.
  */
 export const ListCiConnectionsResponseSchema: GenMessage<ListCiConnectionsResponse, {jsonType: ListCiConnectionsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_iam_v1_automation, 39);
+  messageDesc(file_svc_iam_v1_automation, 42);
 
 /**
  * @generated from message svc.iam.v1.GetCiConnectionRequest
@@ -2787,7 +3225,7 @@ export type GetCiConnectionRequestJson = {
  * Use `create(GetCiConnectionRequestSchema)` to create a new message.
  */
 export const GetCiConnectionRequestSchema: GenMessage<GetCiConnectionRequest, {jsonType: GetCiConnectionRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_iam_v1_automation, 40);
+  messageDesc(file_svc_iam_v1_automation, 43);
 
 /**
  * @generated from message svc.iam.v1.UpdateCiConnectionRequest
@@ -2852,7 +3290,7 @@ export type UpdateCiConnectionRequestJson = {
  * Use `create(UpdateCiConnectionRequestSchema)` to create a new message.
  */
 export const UpdateCiConnectionRequestSchema: GenMessage<UpdateCiConnectionRequest, {jsonType: UpdateCiConnectionRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_iam_v1_automation, 41);
+  messageDesc(file_svc_iam_v1_automation, 44);
 
 /**
  * @generated from message svc.iam.v1.DisableCiConnectionRequest
@@ -2899,7 +3337,7 @@ export type DisableCiConnectionRequestJson = {
  * Use `create(DisableCiConnectionRequestSchema)` to create a new message.
  */
 export const DisableCiConnectionRequestSchema: GenMessage<DisableCiConnectionRequest, {jsonType: DisableCiConnectionRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_iam_v1_automation, 42);
+  messageDesc(file_svc_iam_v1_automation, 45);
 
 /**
  * @generated from message svc.iam.v1.EnableCiConnectionRequest
@@ -2936,7 +3374,7 @@ export type EnableCiConnectionRequestJson = {
  * Use `create(EnableCiConnectionRequestSchema)` to create a new message.
  */
 export const EnableCiConnectionRequestSchema: GenMessage<EnableCiConnectionRequest, {jsonType: EnableCiConnectionRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_iam_v1_automation, 43);
+  messageDesc(file_svc_iam_v1_automation, 46);
 
 /**
  * @generated from message svc.iam.v1.DeleteCiConnectionRequest
@@ -2973,7 +3411,7 @@ export type DeleteCiConnectionRequestJson = {
  * Use `create(DeleteCiConnectionRequestSchema)` to create a new message.
  */
 export const DeleteCiConnectionRequestSchema: GenMessage<DeleteCiConnectionRequest, {jsonType: DeleteCiConnectionRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_iam_v1_automation, 44);
+  messageDesc(file_svc_iam_v1_automation, 47);
 
 /**
  * @generated from message svc.iam.v1.DeleteCiConnectionResponse
@@ -2992,7 +3430,7 @@ export type DeleteCiConnectionResponseJson = {
  * Use `create(DeleteCiConnectionResponseSchema)` to create a new message.
  */
 export const DeleteCiConnectionResponseSchema: GenMessage<DeleteCiConnectionResponse, {jsonType: DeleteCiConnectionResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_iam_v1_automation, 45);
+  messageDesc(file_svc_iam_v1_automation, 48);
 
 /**
  * @generated from message svc.iam.v1.EnrolAgentRequest
@@ -3033,7 +3471,7 @@ export type EnrolAgentRequestJson = {
  * Use `create(EnrolAgentRequestSchema)` to create a new message.
  */
 export const EnrolAgentRequestSchema: GenMessage<EnrolAgentRequest, {jsonType: EnrolAgentRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_iam_v1_automation, 46);
+  messageDesc(file_svc_iam_v1_automation, 49);
 
 /**
  * @generated from message svc.iam.v1.EnrolAgentResponse
@@ -3094,7 +3532,7 @@ export type EnrolAgentResponseJson = {
  * Use `create(EnrolAgentResponseSchema)` to create a new message.
  */
 export const EnrolAgentResponseSchema: GenMessage<EnrolAgentResponse, {jsonType: EnrolAgentResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_iam_v1_automation, 47);
+  messageDesc(file_svc_iam_v1_automation, 50);
 
 /**
  * Narrow, revocable access for programs. All but `ExchangeCiToken`, `SubmitCiVerification`,
@@ -3206,6 +3644,8 @@ export const AutomationService: GenService<{
     output: typeof RotateKeyResponseSchema;
   },
   /**
+   * A member whose personal key an owner revokes is notified.
+   *
    * @generated from rpc svc.iam.v1.AutomationService.RevokeKey
    */
   revokeKey: {
@@ -3228,6 +3668,16 @@ export const AutomationService: GenService<{
     methodKind: "unary";
     input: typeof GetKeyRequestSchema;
     output: typeof KeySchema;
+  },
+  /**
+   * Everything that can get into the project by itself: keys of every kind, and CI connections.
+   *
+   * @generated from rpc svc.iam.v1.AutomationService.ListCredentials
+   */
+  listCredentials: {
+    methodKind: "unary";
+    input: typeof ListCredentialsRequestSchema;
+    output: typeof ListCredentialsResponseSchema;
   },
   /**
    * Answers a pairing code, once, and the step to paste into the workflow.
