@@ -19,6 +19,7 @@ import {
   type SoftInstance,
 } from './evaluator-port.ts';
 import type { Host } from './host-port.ts';
+import { type RowRecovery, recoverRows } from './row-recovery.ts';
 import { type PlacedEntry, SAMPLES_STREAM, SampleLogReader } from './sample-log.ts';
 
 /** What the pipeline needs of history. */
@@ -37,6 +38,8 @@ export interface SamplePipelineDeps {
   readonly stream: Stream;
   readonly clock: Clock;
   readonly history: HistoryWriter;
+  /** Rows that history had no room for; see `recoverRows`. Absent: it always has room. */
+  readonly recovery?: RowRecovery;
   /** See `EvaluatorDeps`. */
   readonly clockAhead?: EvaluatorDeps['clockAhead'] & {};
   /** See `EvaluatorDeps.onFault`. */
@@ -55,7 +58,7 @@ export class SamplePipeline implements EvaluatorView {
 
   /** Runs until `signal`; rejects on a fault, after which it may be run again. */
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, stream, history } = this.#deps;
+    const { clock, stream, history, recovery } = this.#deps;
     const state = await stream.state(SAMPLES_STREAM);
     this.#caughtUpAt = state.lastSequence;
     const log = new SampleLogReader({ clock, first: (placed) => this.#store(history, placed) });
@@ -69,12 +72,15 @@ export class SamplePipeline implements EvaluatorView {
     const end = (): void => ending.abort();
     signal.addEventListener('abort', end, { once: true });
     const evaluating = evaluator.run(ending.signal);
+    const recovering = recovery && recoverRows({ clock, stream, recovery }, ending.signal);
     try {
-      await Promise.race([evaluating, log.run(stream, state.firstSequence, ending.signal)]);
+      const reading = log.run(stream, state.firstSequence, ending.signal);
+      await Promise.race([evaluating, reading, ...(recovering ? [recovering] : [])]);
     } finally {
       end();
       signal.removeEventListener('abort', end);
       await evaluating.catch(() => {});
+      await recovering?.catch(() => {});
     }
   }
 

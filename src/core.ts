@@ -9,6 +9,7 @@ import type { RunningHost } from '../actors/host.ts';
 import { createIngest } from '../actors/ingest.ts';
 import { IngestLimits } from '../actors/ingest-limits.ts';
 import { PartitionWriter } from '../actors/partition-writer.ts';
+import { ProjectLimitsReader } from '../actors/project-limits.ts';
 import { SamplePipeline } from '../actors/sample-pipeline.ts';
 import { VmRegistry } from '../actors/vm-registry.ts';
 import type { Clock } from '../streams/clock.ts';
@@ -61,6 +62,8 @@ type CoreOptions = ServiceBase & Storage & { host: RunningHost; ports: ServicePo
 export function buildCore(options: CoreOptions) {
   const { settings, clock, host, stream, history, secrets, closers, metrics, log } = options;
   const lost = countLostWork(metrics);
+  const projectLimits = new ProjectLimitsReader(host);
+  history.boundProjects((project) => projectLimits.of(project).headBytes);
   const { ingest, registry, datacenters, clocks, limits } = buildIngest(options, lost);
   const guard = new AddressGuard({
     hosts: settings.webhookAllow ?? [],
@@ -87,7 +90,7 @@ export function buildCore(options: CoreOptions) {
   });
   const edgeFaults = metrics.counter('svc_edge_faults_total', 'Edges that could not be decided');
   const pipeline = new SamplePipeline({
-    ...{ host, stream, clock, history },
+    ...{ host, stream, clock, history, recovery: history },
     clockAhead: (sinceMs) => clocks.ahead(sinceMs),
     onFault(what, error) {
       edgeFaults.inc();

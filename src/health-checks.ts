@@ -71,18 +71,19 @@ export function partCheck(
 
 /** What history could not take in or put on disk: what there is stays readable. */
 export function historyCheck(history: {
-  stats(): { readonly refused: number; readonly fault?: string };
+  stats(): { readonly incompleteProjects: number; readonly fault?: string };
 }): HealthCheck {
   return () => {
-    const { fault, refused } = history.stats();
+    const { fault, incompleteProjects: count } = history.stats();
     if (fault !== undefined) {
       const summary = 'History cannot be written: what is stored stays readable';
       return { state: 'degraded', reason: fault, summary };
     }
-    if (refused === 0) return ready;
+    if (count === 0) return ready;
+    const projects = count === 1 ? 'one project' : `${count} projects`;
     return {
       state: 'degraded',
-      reason: `History had no room in memory for ${refused} rows: a restart reads them from the log`,
+      reason: `History had no room in memory for rows of ${projects}: reads of them fail until they are taken in from the log`,
       summary: 'History had no room in memory for some rows',
     };
   };

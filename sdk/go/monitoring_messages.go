@@ -97,7 +97,7 @@ type Quality struct {
 	// All that is to be known, each once: `FROZEN` (an hour of identical readings),
 	// `CONFLICTING_SAMPLES`, `CLOCK_BACKWARDS`, `CLOCK_AHEAD`, `OUT_OF_RANGE`, `CAPACITY_CHANGED`,
 	// `NOT_REPORTED`, `NOT_REPORTED_BY_GUEST`, `EXPANDED_MONITORING_OFF`, `DATACENTER_STALE`,
-	// `READ_FAILED`.
+	// `READ_FAILED`, `STORE_FULL` (samples that were accepted cannot be read yet).
 	Reasons []string `json:"reasons,omitempty"`
 }
 
@@ -259,4 +259,7 @@ const (
 	TelemetryStateStale TelemetryState = "STALE"
 
 	TelemetryStateNever TelemetryState = "NEVER"
+
+	// Its newest observation could not be read: nothing is known of it now.
+	TelemetryStateError TelemetryState = "ERROR"
 )

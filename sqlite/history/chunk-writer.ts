@@ -119,8 +119,10 @@ export class ChunkWriter {
   }
 
   #flushVm(target: FlushTarget): FlushedVm {
-    const { rows, lastSequence } = this.#head.read(target.slot, { unflushed: true });
     const { project, refusedSequence: refused } = target;
+    const place = this.#head.find(project, target.vm);
+    if (place === undefined) throw new Error(`VM ${target.vm} is not in the head`);
+    const { rows, lastSequence } = this.#head.read(place, { unflushed: true });
     const stored = refused > 0 ? Math.min(lastSequence, refused - 1) : lastSequence;
     const vm = this.#statements.vm.get(project, target.vm, stored);
     if (vm === undefined) throw new Error(`VM ${target.vm} was not stored`);

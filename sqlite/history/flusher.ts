@@ -20,6 +20,13 @@ const GROUP = 64;
 const LOOKS_A_FLEET = 30;
 /** A VM with so many pending rows is due before its time: one a second for a quarter of an hour. */
 const ROWS_DUE = 1024;
+/**
+ * A project that has taken so much of what it may have is flushed before its time: more than a fleet
+ * of the default size ever takes, less than where ingest refuses.
+ */
+const PRESSED_SHARE = 2 / 3;
+/** VMs of pressed projects that a look flushes: a second of the writing thread. */
+const PRESSED_A_LOOK = 1024;
 
 export interface FlusherOptions {
   readonly clock: Clock;
@@ -161,7 +168,21 @@ export class Flusher {
     const due = head
       .pending()
       .filter((vm) => vm.pendingSinceMs <= beforeMs || vm.pendingRows >= ROWS_DUE);
-    return due.slice(0, Math.max(GROUP, Math.ceil(head.vms.length / LOOKS_A_FLEET)));
+    const inTime = due.slice(0, Math.max(GROUP, Math.ceil(head.vms.length / LOOKS_A_FLEET)));
+    const pressed = this.#pressed(new Set(inTime));
+    return [...inTime, ...pressed];
+  }
+
+  /** VMs with the most pending rows of projects that are short of room, those left out given. */
+  #pressed(besides: ReadonlySet<HeadVm>): HeadVm[] {
+    const { head } = this.#options;
+    const pending = head.pending().filter((vm) => !besides.has(vm) && this.#isPressed(vm.project));
+    return pending.sort((a, b) => b.pendingRows - a.pendingRows).slice(0, PRESSED_A_LOOK);
+  }
+
+  #isPressed(project: string): boolean {
+    const { used, bound } = this.#options.head.room(project);
+    return used > bound * PRESSED_SHARE;
   }
 
   async #flush(vms: readonly HeadVm[]): Promise<void> {
@@ -177,7 +198,9 @@ export class Flusher {
       const flushed = (await this.#thread.call('flush', targets)) as readonly FlushedVm[];
       for (const { slot, sequence } of flushed) {
         const vm = head.vmAt(slot);
-        if (vm !== undefined) head.endFlush(vm, sequence);
+        if (vm === undefined) continue;
+        head.endFlush(vm, sequence);
+        if (this.#isPressed(vm.project)) vm.slab.dropFlushed();
       }
       this.#counts.flushedVms += flushed.length;
     } catch (error) {

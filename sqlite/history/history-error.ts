@@ -8,7 +8,8 @@
  * `OVERLOADED`: too many reads wait. `CLOSED`: the store is closed, or closing. `OUT_OF_MEMORY`: a
  * thread has ended because its work took more memory than a thread may have. `FAULT`: a thread's
  * code threw what it should not; the error has the stack of where it did, and is told to nobody
- * outside.
+ * outside. `INCOMPLETE`: rows that were accepted are in the log and not readable yet, because the
+ * memory for new rows was full.
  */
 export type HistoryErrorReason =
   | 'DAMAGED'
@@ -16,6 +17,7 @@ export type HistoryErrorReason =
   | 'OVERLOADED'
   | 'CLOSED'
   | 'OUT_OF_MEMORY'
+  | 'INCOMPLETE'
   | 'FAULT';
 
 export class HistoryError extends Error {
@@ -27,6 +29,6 @@ export class HistoryError extends Error {
     super(message, options);
     this.name = 'HistoryError';
     this.reason = reason;
-    this.retryable = reason === 'UNAVAILABLE' || reason === 'OVERLOADED';
+    this.retryable = ['UNAVAILABLE', 'OVERLOADED', 'INCOMPLETE'].includes(reason);
   }
 }

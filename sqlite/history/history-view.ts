@@ -10,6 +10,8 @@ import { type CheckStep, checkSomeChunks } from './chunk-check.ts';
 import { ChunkReader, type RowsRequest } from './chunk-reader.ts';
 import { HeadReader } from './head/head-reader.ts';
 import type { HeadShare } from './head/memory.ts';
+import { MissingRows } from './head/missing.ts';
+import type { HeadPlace } from './head/shared-head.ts';
 import { openHistoryFileForReading } from './history-file.ts';
 import { LATEST_ROWS, NewestRows } from './newest-rows.ts';
 import { type NewestTimeRequest, NewestTimes } from './newest-times.ts';
@@ -25,6 +27,7 @@ export interface HistoryShare {
 
 export class HistoryView {
   readonly #head: HeadReader;
+  readonly #missing: MissingRows;
   readonly #database;
   readonly #chunks: ChunkReader;
   readonly #newestRows: NewestRows;
@@ -32,6 +35,7 @@ export class HistoryView {
 
   constructor(share: HistoryShare) {
     this.#head = new HeadReader(share.head);
+    this.#missing = new MissingRows(share.head.missing);
     this.#database = openHistoryFileForReading(share.path);
     this.#chunks = new ChunkReader(this.#database);
     this.#newestRows = new NewestRows({
@@ -42,10 +46,16 @@ export class HistoryView {
   }
 
   /**
-   * Rows observed in [fromMs, toMs], both inclusive, each exactly once. Throws `HistoryError`
-   * DAMAGED when a chunk it needs is, and `ReadCancelled` when `isCancelled` answers true.
+   * Rows observed in [fromMs, toMs], both inclusive, each exactly once. Throws `HistoryError`:
+   * DAMAGED when a chunk it needs is, INCOMPLETE when rows that were accepted are not readable yet;
+   * and `ReadCancelled` when `isCancelled` answers true.
    */
   read(request: RowsRequest, isCancelled: () => boolean = () => false): VmRows {
+    const { project, fromMs, toMs } = request;
+    return this.#missing.whole(project, fromMs, toMs, () => this.#read(request, isCancelled));
+  }
+
+  #read(request: RowsRequest, isCancelled: () => boolean): VmRows {
     const { fromMs, toMs, names } = request;
     const slot = this.#head.find(request.project, request.vm);
     const selection = { fromMs, toMs, ...(names && { names: new Set(names) }) };
@@ -56,9 +66,14 @@ export class HistoryView {
 
   /**
    * Rows observed at or after a time of the last minutes. As `read`, but of a head that holds hours
-   * only what it takes is copied.
+   * only what it takes is copied. Throws `HistoryError` DAMAGED and INCOMPLETE.
    */
-  recent({ project, vm, fromMs }: Omit<RowsRequest, 'toMs' | 'names'>): VmRows {
+  recent(request: Omit<RowsRequest, 'toMs' | 'names'>): VmRows {
+    const { project, fromMs } = request;
+    return this.#missing.whole(project, fromMs, Infinity, () => this.#recent(request));
+  }
+
+  #recent({ project, vm, fromMs }: Omit<RowsRequest, 'toMs' | 'names'>): VmRows {
     const toMs = Number.MAX_SAFE_INTEGER;
     const slot = this.#head.find(project, vm);
     const head = slot === undefined ? [] : [this.#newestSince(slot, fromMs)];
@@ -67,7 +82,7 @@ export class HistoryView {
     return mergeRows([...chunks, ...head]);
   }
 
-  #newestSince(slot: number, fromMs: number): VmRows {
+  #newestSince(slot: HeadPlace, fromMs: number): VmRows {
     for (let newest = LATEST_ROWS; ; newest *= 4) {
       const { rows } = this.#head.read(slot, { newest });
       const firstMs = rows.timesMs[0];
@@ -77,13 +92,26 @@ export class HistoryView {
     }
   }
 
-  /** Newest row of a VM within retention, wherever it is. Throws `HistoryError` DAMAGED. */
+  /**
+   * Newest row of a VM within retention, wherever it is. Throws `HistoryError`: DAMAGED, INCOMPLETE
+   * when a newer one may have been accepted.
+   */
   newest(project: string, vm: string, nowMs: number): LatestRow | undefined {
-    return this.#newestRows.of(project, vm, nowMs);
+    const latest = () => this.#newestRows.of(project, vm, nowMs);
+    return this.#missing.newest(project, latest, (found) => found?.observedMs);
   }
 
-  /** When a VM was last observed in [notBeforeMs, atMs], Unix ms. Throws `HistoryError` DAMAGED. */
+  /** When a VM was last observed in [notBeforeMs, atMs], Unix ms. Throws as `newest`. */
   newestTime(request: NewestTimeRequest): number | undefined {
+    const { project } = request;
+    return this.#missing.newest(
+      project,
+      () => this.#newestTime(request),
+      (found) => found,
+    );
+  }
+
+  #newestTime(request: NewestTimeRequest): number | undefined {
     const { project, vm, atMs, notBeforeMs } = request;
     const slot = this.#head.find(project, vm);
     const selection = { fromMs: notBeforeMs, toMs: atMs, names: new Set<string>() };

@@ -16,7 +16,13 @@ import { addReports, type CheckReport, type CheckStep, NOTHING_CHECKED } from '.
 import type { RowsRequest } from './chunk-reader.ts';
 import type { UpkeepReport } from './chunk-writer.ts';
 import { Flusher } from './flusher.ts';
-import { Head, type HeadCounts, type LogPosition } from './head/head.ts';
+import {
+  Head,
+  type HeadCounts,
+  type HeadRoom,
+  type LogPosition,
+  type RefusedRows,
+} from './head/head.ts';
 import { HISTORY_FILE, loadProgress, openHistoryFile } from './history-file.ts';
 import { type HistoryShare, HistoryView } from './history-view.ts';
 import type { VmRows } from './rows.ts';
@@ -35,8 +41,10 @@ export interface HistoryOptions {
   readonly flushAfterMs?: number;
   /** Reading threads. Default 2. */
   readonly readers?: number;
-  /** Bound of the memory for the head's rows, bytes. Default 1 GiB. */
+  /** Bound of the memory for the head's rows and texts, bytes. Default 1 GiB. */
   readonly headBytesMax?: number;
+  /** Bound of what one project may take of it, bytes. Default: all of it; see `boundProjects`. */
+  readonly projectHeadBytesMax?: (project: string) => number;
   /** false: nothing happens by itself; the caller flushes and keeps up. Default true. */
   readonly background?: boolean;
 }
@@ -45,8 +53,10 @@ export interface HistoryStats extends HeadCounts {
   readonly vms: number;
   /** VMs with rows that are in no chunk yet. */
   readonly pendingVms: number;
-  /** Memory of the head taken from the system, and in use, bytes. */
-  readonly headBytes: { readonly reserved: number; readonly used: number };
+  /** Memory of the head taken from the system, in use, and its bound, bytes. */
+  readonly headBytes: { readonly reserved: number; readonly used: number; readonly max: number };
+  /** Projects with rows that were accepted and are not readable yet. */
+  readonly incompleteProjects: number;
   /** `history.db` and its write-ahead file, bytes. */
   readonly fileBytes: number;
   readonly flushedVms: number;
@@ -77,6 +87,7 @@ export class History implements HistoryReader {
   readonly #pool: ReadPool;
   readonly #flusher: Flusher;
   readonly #retentionMs: number;
+  #projectHeadBytesMax: (project: string) => number;
 
   /** Use `openHistory`. */
   constructor(options: HistoryOptions) {
@@ -85,7 +96,9 @@ export class History implements HistoryReader {
     const database = openHistoryFile(this.#path);
     const progress = loadProgress(database, options.logIdentity);
     database.close();
+    this.#projectHeadBytesMax = options.projectHeadBytesMax ?? (() => Infinity);
     this.#head = new Head({
+      projectBytesMax: (project) => this.#projectHeadBytesMax(project),
       ...(options.headBytesMax !== undefined && { bytesMax: options.headBytesMax }),
       flushedSequenceOf: (project, vm) => progress.flushedSequences.get(`${project}\n${vm}`) ?? 0,
     });
@@ -112,6 +125,31 @@ export class History implements HistoryReader {
    */
   append(batch: SampleBatch, position: LogPosition): void {
     this.#head.append(batch, position);
+  }
+
+  /** From here on no project takes more of the head than this says, bytes. */
+  boundProjects(bytesMax: (project: string) => number): void {
+    this.#projectHeadBytesMax = bytesMax;
+  }
+
+  /** What the project takes of the head and may take now, bytes. */
+  room(project: string): HeadRoom {
+    return this.#head.room(project);
+  }
+
+  /** Rows that were accepted and found no room: `takeAgain` is to be called for their entries. */
+  refused(): readonly RefusedRows[] {
+    return this.#head.refused();
+  }
+
+  /** See `Head.takeAgain`. */
+  takeAgain(project: string, batch: SampleBatch, position: LogPosition): boolean {
+    return this.#head.takeAgain(project, batch, position);
+  }
+
+  /** See `Head.tookThrough`. */
+  tookThrough(project: string, sequence: number): void {
+    this.#head.tookThrough(project, sequence);
   }
 
   /** Notes an entry of the log that holds no samples, so that the floor can pass it. */
@@ -162,6 +200,11 @@ export class History implements HistoryReader {
     await this.#flusher.flushAll();
   }
 
+  /** Gives back memory of what is in chunks, and of VMs that were silent for all of retention. */
+  release(): void {
+    this.#head.release(this.#clock.now() - this.#retentionMs);
+  }
+
   /** Drops whole chunks that ended before retention, and merges days that are over. */
   async retain(nowMs: number): Promise<UpkeepReport> {
     return await this.#flusher.upkeep(nowMs);
@@ -201,6 +244,7 @@ export class History implements HistoryReader {
       vms: this.#head.vms.length,
       pendingVms: this.#head.vms.filter((vm) => vm.pendingSequence > 0).length,
       headBytes: this.#head.bytes,
+      incompleteProjects: this.#head.refused().length,
       fileBytes: sizeOf(this.#path) + sizeOf(`${this.#path}-wal`),
       ...this.#flusher.counts(),
       threadCrashes: this.#pool.crashes + this.#flusher.threadCrashes,

@@ -126,6 +126,7 @@ function refusalOf(error: HistoryError): Error {
   switch (error.reason) {
     case 'UNAVAILABLE':
     case 'CLOSED':
+    case 'INCOMPLETE':
       return new Refusal('NOT_READY', message);
     case 'OVERLOADED':
       return new Refusal('TOO_MANY_REQUESTS', message);

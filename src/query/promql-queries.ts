@@ -87,6 +87,7 @@ function faultAnswer(error: unknown, log: Log): PromqlAnswer {
     case 'OUT_OF_MEMORY':
       return { ...errorAnswer(OUT_OF_MEMORY), encoding: 'identity' };
     case 'CLOSED':
+    case 'INCOMPLETE':
       throw new Refusal('NOT_READY', error.message);
     case 'OVERLOADED':
       throw new Refusal('TOO_MANY_REQUESTS', error.message, { retryAfterSeconds: '2' });

@@ -30,6 +30,8 @@ export function asConnectError(error: unknown, method: string, log: Log): Connec
   }
   if (error instanceof HistoryError && error.reason === 'FAULT')
     return unforeseen(error, method, log);
+  if (error instanceof HistoryError && error.reason === 'INCOMPLETE')
+    return toConnectError(new Refusal('NOT_READY', error.message));
   const isLost = error instanceof StreamMisconfigured;
   if (isLost || error instanceof HistoryError || isDatabaseFault(error)) {
     log.error({ err: error, method }, 'A call failed on storage');

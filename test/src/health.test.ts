@@ -68,13 +68,13 @@ t.test(
         streamCheck({ health: () => unavailable })(),
         { state: 'notReady', reason: /unavailable: disk is full/ },
       ],
-      [historyCheck({ stats: () => ({ refused: 0 }) })(), ready],
+      [historyCheck({ stats: () => ({ incompleteProjects: 0 }) })(), ready],
       [
-        historyCheck({ stats: () => ({ refused: 7 }) })(),
-        { state: 'degraded', reason: /no room in memory for 7 rows/ },
+        historyCheck({ stats: () => ({ incompleteProjects: 7 }) })(),
+        { state: 'degraded', reason: /no room in memory for rows of 7 projects/ },
       ],
       [
-        historyCheck({ stats: () => ({ refused: 7, fault: 'disk is full' }) })(),
+        historyCheck({ stats: () => ({ incompleteProjects: 7, fault: 'disk is full' }) })(),
         { state: 'degraded', reason: /disk is full/ },
       ],
       [hostCheck({ health: () => ({ state: 'ready' }) })(), ready],

@@ -27,7 +27,7 @@ const ALWAYS = { alwaysEmitImplicit: true } as const;
 const unixMs = fc.integer({ min: 0, max: 4_000_000 }).map((n) => n * 1_000_000 + (n % 1000));
 const text = fc.string({ unit: 'grapheme', maxLength: 8 });
 const metric: fc.Arbitrary<MetricAnswer> = fc.oneof(
-  fc.record({ metricId: text, failed: fc.constant(true as const) }),
+  fc.record({ metricId: text, failed: fc.constant('READ_FAILED' as const) }),
   fc.record({
     metricId: text,
     series: fc.array(

@@ -170,7 +170,7 @@ t.test('The inventory', async (t) => {
     t.same(failures, [{ vm: 'bad', message: 'Chunk 7: checksum' }]);
     const [good, bad, unseen] = JSON.parse(Buffer.from(bytes).toString()).vms;
     t.match(good, { state: 'RUNNING', vcpus: 2, telemetry: { state: 'LIVE' } });
-    t.same(bad.telemetry, { state: 'STALE' });
+    t.same(bad.telemetry, { state: 'ERROR' });
     t.match([bad, unseen], [{ state: 'UNKNOWN' }, { telemetry: { state: 'NEVER' } }]);
     t.end();
   });

@@ -6,6 +6,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { HeadReader } from '../../sqlite/history/head/head-reader.ts';
 import type { HeadShare } from '../../sqlite/history/head/memory.ts';
+import type { HeadPlace } from '../../sqlite/history/head/shared-head.ts';
 
 export interface HammerReport {
   readonly reads: number;
@@ -19,8 +20,8 @@ const faults: string[] = [];
 let [reads, rows, newest] = [0, 0, 0];
 
 /** Rows are numbered by their time; every value of a row is its number, in every column it has. */
-function look(slot: number): void {
-  const { timesMs, series, vcpus, boot, strings } = reader.read(slot).rows;
+function look(place: HeadPlace): void {
+  const { timesMs, series, vcpus, boot, strings } = reader.read(place).rows;
   for (const [i, number] of timesMs.entries()) {
     const before = timesMs[i - 1] ?? -1;
     if (number <= before) faults.push(`row ${number} after ${before}`);
@@ -43,7 +44,7 @@ function look(slot: number): void {
 }
 
 while (Atomics.load(control, 0) === 0 && faults.length < 5) {
-  const slot = reader.find('demo', 'vm');
-  if (slot !== undefined) look(slot);
+  const place = reader.find('demo', 'vm');
+  if (place !== undefined) look(place);
 }
 parentPort?.postMessage({ reads, rows, faults } satisfies HammerReport);

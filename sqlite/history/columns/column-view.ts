@@ -8,6 +8,7 @@
  */
 import type { SqliteDatabase } from '../../database.ts';
 import { HeadColumns } from '../head/head-columns.ts';
+import { MissingRows } from '../head/missing.ts';
 import { openHistoryFileForReading } from '../history-file.ts';
 import type { HistoryShare } from '../history-view.ts';
 import { ChunkColumns, ChunkGone } from './chunk-columns.ts';
@@ -31,6 +32,8 @@ const NOBODY: ReadonlyMap<string, VmHistory> = new Map();
 export class ColumnView {
   readonly texts = new TextIds();
   readonly cache: ColumnCache;
+  /** What is missing of what the head should have: every read is made within `missing.whole`. */
+  readonly missing: MissingRows;
   readonly #database: SqliteDatabase;
   readonly #head: HeadColumns;
   readonly #directory: ChunkDirectory;
@@ -43,6 +46,7 @@ export class ColumnView {
     this.#database = openHistoryFileForReading(share.path);
     this.cache = new ColumnCache(cacheBytesMax);
     this.#head = new HeadColumns(share.head);
+    this.missing = new MissingRows(share.head.missing);
     this.#days = { chunks: new ChunkColumns(this.#database, this.texts), cache: this.cache };
     this.#directory = new ChunkDirectory(this.#database, {
       onVm: (id, project, vm) => this.#onVm(id, project, vm),
@@ -55,8 +59,11 @@ export class ColumnView {
 
   /** The project's VMs by id, those included that the head has met since the last call. */
   vmsOf(project: string): ReadonlyMap<string, VmHistory> {
-    this.#head.catchUp((slot, of, vm) => {
-      this.#vm(of, vm).setSlot(slot, { head: this.#head, texts: this.texts });
+    this.#head.catchUp({
+      onVm: (of, vm, place) => {
+        this.#vm(of, vm).setPlace(place, { head: this.#head, texts: this.texts });
+      },
+      onGone: (of, vm) => this.#projects.get(of)?.get(vm)?.leaveHead(),
     });
     return this.#projects.get(project) ?? NOBODY;
   }

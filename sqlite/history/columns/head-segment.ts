@@ -10,6 +10,7 @@ import {
   type HeadLayout,
 } from '../head/head-columns.ts';
 import { unpackCodes } from '../head/memory.ts';
+import type { HeadPlace } from '../head/shared-head.ts';
 import { type ColumnLayout, type PickColumns, ROW_COLUMNS } from './chunk-columns.ts';
 import { type ColumnRun, runOf } from './column-run.ts';
 import type { Segment } from './segment.ts';
@@ -24,7 +25,7 @@ export interface HeadDeps {
 const layouts = new WeakMap<HeadLayout, ColumnLayout>();
 
 export class HeadSegment implements Segment {
-  readonly #slot: number;
+  readonly #place: HeadPlace;
   readonly #deps: HeadDeps;
   readonly #runs = new Map<string, ColumnRun | undefined>();
   readonly #computed = new Map<string, { inputs: number; run: ColumnRun | undefined }>();
@@ -33,8 +34,8 @@ export class HeadSegment implements Segment {
   /** Count of the VM's lock when the rows were cut. */
   version = -1;
 
-  constructor(slot: number, deps: HeadDeps) {
-    this.#slot = slot;
+  constructor(place: HeadPlace, deps: HeadDeps) {
+    this.#place = place;
     this.#deps = deps;
   }
 
@@ -53,12 +54,12 @@ export class HeadSegment implements Segment {
   /** Brings it up to date, and has the picked columns ready: all as of one moment. */
   refresh(pick: PickColumns): void {
     const { head } = this.#deps;
-    if (this.#layout !== undefined && head.version(this.#slot) === this.version) {
+    if (this.#layout !== undefined && head.version(this.#place) === this.version) {
       const layout = columnLayout(this.#layout);
       if (pick(layout).every((column) => this.#runs.has(column))) return;
     }
     let columns: readonly string[] = [];
-    const cut = head.cut(this.#slot, this.#layout, (layout) => {
+    const cut = head.cut(this.#place, this.#layout, (layout) => {
       columns = pick(columnLayout(layout));
       return columns.map((column) => cellOf(layout, column));
     });
@@ -71,7 +72,7 @@ export class HeadSegment implements Segment {
     this.#layout = cut.layout;
     for (const [i, column] of columns.entries()) {
       if (this.#runs.has(column)) continue;
-      this.#runs.set(column, this.#finished(column, cut.columns[i] as Float64Array));
+      this.#runs.set(column, this.#finished(column, cut.columns[i] as Float64Array, cut.texts));
     }
   }
 
@@ -100,7 +101,7 @@ export class HeadSegment implements Segment {
     return run;
   }
 
-  #finished(column: string, cells: Float64Array): ColumnRun | undefined {
+  #finished(column: string, cells: Float64Array, texts: readonly string[]): ColumnRun | undefined {
     const timesMs = this.#timesMs;
     switch (column) {
       case ROW_COLUMNS.observed:
@@ -116,16 +117,16 @@ export class HeadSegment implements Segment {
       case ROW_COLUMNS.boot:
         return runOf(
           timesMs,
-          cells.map((codes) => this.#bootOf(codes)),
+          cells.map((codes) => this.#bootOf(codes, texts)),
         );
       default:
         return runOf(timesMs, cells);
     }
   }
 
-  #bootOf(codes: number): number {
-    const { boot } = unpackCodes(codes);
-    return boot === 0 ? Number.NaN : this.#deps.texts.idOf(this.#deps.head.textOf(boot));
+  #bootOf(codes: number, texts: readonly string[]): number {
+    const text = texts[unpackCodes(codes).boot] ?? '';
+    return text === '' ? Number.NaN : this.#deps.texts.idOf(text);
   }
 }
 

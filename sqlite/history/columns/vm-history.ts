@@ -4,6 +4,7 @@
  */
 
 import { GAP_TOLERANCE_MS } from '../../../streams/evaluation/entry.ts';
+import type { HeadPlace } from '../head/shared-head.ts';
 import type { PickColumns } from './chunk-columns.ts';
 import type { ChunkPlace } from './chunk-directory.ts';
 import { DayColumns, type DayDeps } from './day-columns.ts';
@@ -39,8 +40,14 @@ export class VmHistory {
     return Math.max(stored, this.#head?.endMs ?? Number.NEGATIVE_INFINITY);
   }
 
-  setSlot(slot: number, deps: HeadDeps): void {
-    this.#head = new HeadSegment(slot, deps);
+  setPlace(place: HeadPlace, deps: HeadDeps): void {
+    this.#head = new HeadSegment(place, deps);
+  }
+
+  /** The VM has left the head. */
+  leaveHead(): void {
+    this.#head = undefined;
+    this.#merged = undefined;
   }
 
   setDay(day: number, chunks: readonly ChunkPlace[], deps: DayDeps): void {

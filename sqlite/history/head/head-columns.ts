@@ -6,15 +6,13 @@
 import type { SeriesKey } from '../../../streams/samples/batch.ts';
 import {
   COLUMNS,
-  entryOf,
   FIRST_PAGE,
   FLUSHED_SEQUENCE,
+  GENERATION,
   HEADER,
   HEADER_CELLS,
   type HeadShare,
-  LOCK,
   PAGE_CELLS,
-  PROJECT,
   ROW_CELLS,
   ROW_CODES,
   ROW_SEQUENCE,
@@ -22,14 +20,12 @@ import {
   ROW_VCPUS,
   ROWS,
   STRIDE,
-  VM,
-  VM_COUNT,
 } from './memory.ts';
-import { StringReader } from './shared-strings.ts';
+import { type HeadPlace, type Look, type PlaceListener, SharedHead } from './shared-head.ts';
+import { textsOf } from './text-table.ts';
 
-/** Tries without a pause, then with one of a millisecond each: a write takes microseconds. */
-const QUICK_TRIES = 100;
-const SLOW_TRIES = 2000;
+/** Layouts remembered; beyond it they are made again. */
+const LAYOUTS_KEPT_MAX = 20_000;
 
 /** Cells of a row that are no series. */
 export const HEAD_TIME = ROW_TIME;
@@ -39,7 +35,7 @@ export const HEAD_CODES = ROW_CODES;
 /** Which series a VM's rows have, and in which cell of a row each is. */
 export interface HeadLayout {
   readonly cells: ReadonlyMap<SeriesKey, number>;
-  /** Numbers of the keys, in the order of their cells. */
+  /** Ids of the keys, in the order of their cells. */
   readonly ids: Float64Array;
 }
 
@@ -52,113 +48,84 @@ export interface HeadCut {
   readonly timesMs: Float64Array;
   /** For each cell asked for, one value a row; NaN = not observed. */
   readonly columns: readonly Float64Array[];
+  /** Texts by the number that a row's codes have; only when the codes were asked for. */
+  readonly texts: readonly string[];
 }
 
 export class HeadColumns {
-  readonly #share: HeadShare;
-  readonly #strings: StringReader;
-  readonly #pause = new Int32Array(new SharedArrayBuffer(4));
+  readonly #head: SharedHead;
   /** Layouts by the ids of their keys. */
   readonly #layouts = new Map<string, HeadLayout>();
-  #directory: Int32Array;
-  #cells: Float64Array;
-  #known = 0;
 
   constructor(share: HeadShare) {
-    this.#share = share;
-    this.#strings = new StringReader(share.strings);
-    this.#directory = new Int32Array(share.directory, 0, share.directory.byteLength / 4);
-    this.#cells = cellsOf(share);
+    this.#head = new SharedHead(share);
   }
 
-  /** Tells each VM that was not told yet, with its place. */
-  catchUp(onVm: (slot: number, project: string, vm: string) => void): void {
-    const count = Atomics.load(this.#directory, VM_COUNT);
-    if (count === this.#known) return;
-    const memory = this.#share.directory;
-    if (this.#directory.byteLength < memory.byteLength) {
-      this.#directory = new Int32Array(memory, 0, memory.byteLength / 4);
-    }
-    for (; this.#known < count; this.#known++) {
-      const entry = entryOf(this.#known);
-      const project = this.textOf(this.#directory[entry + PROJECT] as number);
-      onVm(this.#known, project, this.textOf(this.#directory[entry + VM] as number));
-    }
+  /** Reports which VMs have come and gone since the last call. */
+  catchUp(listener: PlaceListener): void {
+    this.#head.catchUp(listener);
   }
 
   /** Changes whenever the VM's rows do; odd while they are being changed. */
-  version(slot: number): number {
-    return Atomics.load(this.#directory, entryOf(slot) + LOCK);
+  version(place: HeadPlace): number {
+    return this.#head.version(place);
   }
 
   /**
    * Cuts out columns. `wanted` names the cells of the row that are wanted, given the layout; it
    * may be asked again when the rows were changed meanwhile. `known`: a layout seen before of this
-   * VM, which is looked at first.
+   * VM, which is looked at first. A VM that has left the head has no rows.
    */
   cut(
-    slot: number,
+    { slot, generation }: HeadPlace,
     known: HeadLayout | undefined,
     wanted: (layout: HeadLayout) => readonly number[],
   ): HeadCut {
-    const entry = entryOf(slot);
-    for (let tries = 0; tries < QUICK_TRIES + SLOW_TRIES; tries++) {
-      if (tries >= QUICK_TRIES) Atomics.wait(this.#pause, 0, 0, 1);
-      const lock = Atomics.load(this.#directory, entry + LOCK);
-      if (lock % 2 !== 0) continue;
-      const ids = this.#idsAt(entry);
-      // Nothing read is believed before the lock was looked at again: names least of all.
-      if (ids === undefined || !this.#isStill(entry, lock)) continue;
-      const layout = this.#layoutOf(ids, known);
-      const cut = this.#rowsAt(entry, wanted(layout));
-      if (cut !== undefined && this.#isStill(entry, lock)) return { version: lock, layout, ...cut };
-    }
-    throw new Error('A VM of the head stayed locked for seconds: its writer has stopped midway');
+    const { version, value } = this.#head.look(slot, (look) => {
+      const isHere = this.#head.number(look, GENERATION) === generation;
+      const header = isHere ? this.#headerAt(look) : NO_HEADER;
+      if (header === undefined) return undefined;
+      const layout = this.#layoutOf(header, look, known);
+      if (layout === undefined) return undefined;
+      const cells = wanted(layout);
+      const rows = this.#rowsAt(look, header, cells);
+      const texts =
+        header !== NO_HEADER && cells.includes(HEAD_CODES) ? textsOf(this.#head, header) : [];
+      return rows && texts && { layout, ...rows, texts };
+    });
+    return { version, ...value };
   }
 
-  /** The text of a number out of the head. */
-  textOf(id: number): string {
-    const text = this.#strings.text(id);
-    if (text === undefined) throw new Error(`The head has no text ${id}`);
-    return text;
-  }
-
-  /** A read-modify-write, so that no load before it can happen after it. */
-  #isStill(entry: number, lock: number): boolean {
-    return Atomics.or(this.#directory, entry + LOCK, 0) === lock;
-  }
-
-  #idsAt(entry: number): Float64Array | undefined {
-    const header = this.#directory[entry + HEADER] as number;
-    if (header < 0) return new Float64Array(0);
-    const columns = this.#directory[entry + COLUMNS] as number;
-    const end = header + HEADER_CELLS + columns;
-    if (!(columns >= 0) || !this.#reaches(end)) return undefined;
-    return this.#cells.slice(header + HEADER_CELLS, end);
+  /** Without rows and columns where the VM has none. */
+  #headerAt(look: Look): Float64Array | undefined {
+    const start = this.#head.number(look, HEADER);
+    if (start < 0) return NO_HEADER;
+    return this.#head.slice(start, HEADER_CELLS + 2 * this.#head.number(look, COLUMNS));
   }
 
   /** The rows' times and wanted cells; undefined when what is found makes no sense. */
   #rowsAt(
-    entry: number,
+    look: Look,
+    header: Float64Array,
     wanted: readonly number[],
   ): { timesMs: Float64Array; columns: Float64Array[] } | undefined {
-    const number = (offset: number) => this.#directory[entry + offset] as number;
-    const header = number(HEADER);
-    const [rows, stride, pageCells] = [number(ROWS), number(STRIDE), number(PAGE_CELLS)];
+    const head = this.#head;
+    const number = (offset: number) => head.number(look, offset);
+    const rows = header === NO_HEADER ? 0 : number(ROWS);
+    const [stride, pageCells] = [number(STRIDE), number(PAGE_CELLS)];
     const timesMs = new Float64Array(Math.max(0, rows));
     const columns = wanted.map(() => new Float64Array(timesMs.length));
-    if (header < 0 || rows === 0) return { timesMs, columns };
+    if (rows === 0) return { timesMs, columns };
     const perPage = Math.floor((pageCells - 1) / stride);
-    if (!(perPage > 0) || !this.#reaches(header + HEADER_CELLS)) return undefined;
-    const flushed = this.#cells[header + FLUSHED_SEQUENCE] as number;
+    if (!(perPage > 0)) return undefined;
+    const flushed = header[FLUSHED_SEQUENCE] as number;
     let taken = 0;
     let page = number(FIRST_PAGE);
     for (let first = 0; first < rows; first += perPage) {
       const count = Math.min(perPage, rows - first);
-      if (!Number.isInteger(page) || page < 0 || !this.#reaches(page + 1 + count * stride)) {
-        return undefined;
-      }
-      const cells = this.#cells;
+      const isPlace = Number.isInteger(page) && page >= 0;
+      if (!isPlace || !head.reaches(page + 1 + count * stride)) return undefined;
+      const { cells } = head;
       for (let i = 0; i < count; i++) {
         const row = page + 1 + i * stride;
         if ((cells[row + ROW_SEQUENCE] as number) <= flushed) continue;
@@ -174,31 +141,37 @@ export class HeadColumns {
     return { timesMs: timesMs.slice(0, taken), columns: columns.map((one) => one.slice(0, taken)) };
   }
 
-  #reaches(end: number): boolean {
-    if (end > this.#cells.length) this.#cells = cellsOf(this.#share);
-    return end <= this.#cells.length;
-  }
-
-  #layoutOf(ids: Float64Array, known: HeadLayout | undefined): HeadLayout {
+  /** undefined: what the header says is not to be believed. */
+  #layoutOf(
+    header: Float64Array,
+    look: Look,
+    known: HeadLayout | undefined,
+  ): HeadLayout | undefined {
+    const columns = (header.length - HEADER_CELLS) / 2;
+    const ids = header.subarray(HEADER_CELLS, HEADER_CELLS + columns);
     if (known !== undefined && isEqual(known.ids, ids)) return known;
     const key = ids.join();
-    let layout = this.#layouts.get(key);
-    if (layout === undefined) {
-      const cells = new Map<SeriesKey, number>();
-      for (const [i, id] of ids.entries()) cells.set(this.textOf(id), ROW_CELLS + i);
-      layout = { cells, ids: Float64Array.from(ids) };
-      this.#layouts.set(key, layout);
+    const found = this.#layouts.get(key);
+    if (found !== undefined) return found;
+    const cells = new Map<SeriesKey, number>();
+    for (const [i, id] of ids.entries()) {
+      const text = this.#head.text(id, header[HEADER_CELLS + columns + i] as number);
+      if (text === undefined) return undefined;
+      cells.set(text, ROW_CELLS + i);
     }
+    // Before anything is made of it, and remembered.
+    if (!this.#head.isStill(look)) return undefined;
+    const layout = { cells, ids: Float64Array.from(ids) };
+    if (this.#layouts.size >= LAYOUTS_KEPT_MAX) this.#layouts.clear();
+    this.#layouts.set(key, layout);
     return layout;
   }
 }
+
+const NO_HEADER = new Float64Array(HEADER_CELLS);
 
 function isEqual(a: Float64Array, b: Float64Array): boolean {
   if (a.length !== b.length) return false;
   for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
   return true;
-}
-
-function cellsOf(share: HeadShare): Float64Array {
-  return new Float64Array(share.cells, 0, Math.floor(share.cells.byteLength / 8));
 }

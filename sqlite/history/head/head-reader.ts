@@ -9,16 +9,14 @@ import type { SeriesKey } from '../../../streams/samples/batch.ts';
 import { conflictsOf, cutRows, type VmRows } from '../rows.ts';
 import {
   COLUMNS,
-  entryOf,
   FIRST_PAGE,
   FLUSHED_SEQUENCE,
+  GENERATION,
   HEADER,
   HEADER_CELLS,
   type HeadShare,
   LAST_SEQUENCE,
-  LOCK,
   PAGE_CELLS,
-  PROJECT,
   ROW_CELLS,
   ROW_CODES,
   ROW_SEQUENCE,
@@ -27,14 +25,9 @@ import {
   ROWS,
   STRIDE,
   unpackCodes,
-  VM,
-  VM_COUNT,
 } from './memory.ts';
-import { StringReader } from './shared-strings.ts';
-
-/** Tries without a pause, then with one of a millisecond each: a write takes microseconds. */
-const QUICK_TRIES = 100;
-const SLOW_TRIES = 2000;
+import { type HeadPlace, type Look, SharedHead } from './shared-head.ts';
+import { textsOf } from './text-table.ts';
 
 export interface HeadSelection {
   /** Both inclusive, Unix ms; absent = all. */
@@ -60,48 +53,48 @@ interface Copy {
   /** Row after row, `stride` cells each. */
   readonly rows: Float64Array;
   readonly stride: number;
+  /** Series of the columns. */
+  readonly keys: readonly SeriesKey[];
+  /** Texts by the number that a row's codes have. */
+  readonly texts: readonly string[];
 }
 
+const NO_ROWS = new Float64Array(0);
+
 export class HeadReader {
-  readonly #share: HeadShare;
-  readonly #strings: StringReader;
-  readonly #slots = new Map<string, number>();
-  readonly #pause = new Int32Array(new SharedArrayBuffer(4));
-  #directory: Int32Array;
-  #cells: Float64Array;
-  #known = 0;
+  readonly #head: SharedHead;
+  readonly #places = new Map<string, HeadPlace>();
 
   constructor(share: HeadShare) {
-    this.#share = share;
-    this.#strings = new StringReader(share.strings);
-    this.#directory = new Int32Array(share.directory, 0, share.directory.byteLength / 4);
-    this.#cells = cellsOf(share);
+    this.#head = new SharedHead(share);
   }
 
   /** Place of a VM in the head; undefined when it has none. */
-  find(project: string, vm: string): number | undefined {
-    const count = Atomics.load(this.#directory, VM_COUNT);
-    if (count > this.#known) this.#catchUp(count);
-    return this.#slots.get(`${project}\n${vm}`);
+  find(project: string, vm: string): HeadPlace | undefined {
+    this.#head.catchUp({
+      onVm: (ofProject, id, place) => this.#places.set(`${ofProject}\n${id}`, place),
+      onGone: (ofProject, id) => this.#places.delete(`${ofProject}\n${id}`),
+    });
+    return this.#places.get(`${project}\n${vm}`);
   }
 
-  /** A VM's rows as they were at one moment, sorted by time. */
-  read(slot: number, selection: HeadSelection = {}): HeadSnapshot {
-    const { header, rows, stride } = this.#copy(slot, selection.newest);
+  /** A VM's rows as they were at one moment, sorted by time. None of a VM that has left the head. */
+  read(place: HeadPlace, selection: HeadSelection = {}): HeadSnapshot {
+    const copy = this.#copy(place, selection.newest);
+    const { header, rows, stride } = copy;
     const flushed = header[FLUSHED_SEQUENCE] as number;
     const taken: number[] = [];
     for (let at = 0; at < rows.length; at += stride) {
       if (selection.unflushed && (rows[at + ROW_SEQUENCE] as number) <= flushed) continue;
       taken.push(at);
     }
-    const all = this.#decode(header, rows, taken, selection.names);
+    const all = this.#decode(copy, taken, selection.names);
     const { fromMs = Number.NEGATIVE_INFINITY, toMs = Number.POSITIVE_INFINITY } = selection;
     return { rows: cutRows(all, fromMs, toMs), lastSequence: header[LAST_SEQUENCE] as number };
   }
 
   #decode(
-    header: Float64Array,
-    cells: Float64Array,
+    { rows: cells, keys, texts }: Copy,
     taken: number[],
     names: ReadonlySet<string> | undefined,
   ): VmRows {
@@ -113,20 +106,21 @@ export class HeadReader {
       return values;
     };
     const series = new Map<SeriesKey, Float64Array>();
-    for (let i = HEADER_CELLS; i < header.length; i++) {
-      const key = this.#textOf(header[i] as number);
+    for (const [i, key] of keys.entries()) {
       if (names && !names.has(splitSeriesKey(key).name)) continue;
-      const values = column(ROW_CELLS + i - HEADER_CELLS);
+      const values = column(ROW_CELLS + i);
       if (!values.every(Number.isNaN)) series.set(key, values);
     }
     const codes = taken.map((at) => unpackCodes(cells[at + ROW_CODES] as number));
     const strings = [''];
     const numbers = new Map([[0, 0]]);
-    const local = (id: number): number => {
-      const known = numbers.get(id);
+    const local = (number: number): number => {
+      const known = numbers.get(number);
       if (known !== undefined) return known;
-      numbers.set(id, strings.length);
-      return strings.push(this.#textOf(id)) - 1;
+      const text = texts[number];
+      if (text === undefined) throw new Error(`A row of the head names text ${number} of none`);
+      numbers.set(number, strings.length);
+      return strings.push(text) - 1;
     };
     return {
       timesMs: column(ROW_TIME),
@@ -140,75 +134,51 @@ export class HeadReader {
     };
   }
 
-  #copy(slot: number, newest = Number.POSITIVE_INFINITY): Copy {
-    const entry = entryOf(slot);
-    if (entry >= this.#directory.length) this.#catchUp(Atomics.load(this.#directory, VM_COUNT));
-    for (let tries = 0; tries < QUICK_TRIES + SLOW_TRIES; tries++) {
-      if (tries >= QUICK_TRIES) Atomics.wait(this.#pause, 0, 0, 1);
-      const lock = Atomics.load(this.#directory, entry + LOCK);
-      if (lock % 2 !== 0) continue;
-      const copy = this.#tryCopy(entry, newest);
-      // A read-modify-write, so that no load above can happen after it.
-      if (Atomics.or(this.#directory, entry + LOCK, 0) === lock && copy !== undefined) return copy;
-    }
-    throw new Error('A VM of the head stayed locked for seconds: its writer has stopped midway');
+  #copy({ slot, generation }: HeadPlace, newest = Number.POSITIVE_INFINITY): Copy {
+    return this.#head.look(slot, (look) => this.#tryCopy(look, generation, newest)).value;
   }
 
   /** One attempt; undefined when what it found makes no sense, because it is being changed. */
-  #tryCopy(entry: number, newest: number): Copy | undefined {
-    const number = (offset: number) => this.#directory[entry + offset] as number;
-    const header = number(HEADER);
-    if (header < 0) {
-      return { header: new Float64Array(HEADER_CELLS), rows: new Float64Array(0), stride: 1 };
+  #tryCopy(look: Look, generation: number, newest: number): Copy | undefined {
+    const head = this.#head;
+    const number = (offset: number) => head.number(look, offset);
+    const start = number(HEADER);
+    if (start < 0 || number(GENERATION) !== generation) {
+      const header = new Float64Array(HEADER_CELLS);
+      return { header, rows: NO_ROWS, stride: 1, keys: [], texts: [''] };
     }
-    const headerCopy = this.#slice(header, HEADER_CELLS + number(COLUMNS));
+    const columns = number(COLUMNS);
+    const header = head.slice(start, HEADER_CELLS + 2 * columns);
     const rows = number(ROWS);
     const stride = number(STRIDE);
     const perPage = Math.floor((number(PAGE_CELLS) - 1) / stride);
-    if (headerCopy === undefined || !(perPage > 0)) return undefined;
+    if (header === undefined || !(perPage > 0) || !(rows >= 0)) return undefined;
+    const keys = this.#keysIn(header, columns);
+    const texts = textsOf(head, header);
+    if (keys === undefined || texts === undefined) return undefined;
     const skipped = Math.max(0, rows - newest);
     const copy = new Float64Array((rows - skipped) * stride);
     let page = number(FIRST_PAGE);
     for (let row = 0; row < rows; row += perPage) {
       const from = Math.max(0, Math.min(perPage, skipped - row));
       const to = Math.min(perPage, rows - row);
-      const part = this.#slice(page, to > from ? 1 + to * stride : 1);
+      const part = head.slice(page, to > from ? 1 + to * stride : 1);
       if (part === undefined) return undefined;
       if (to > from) {
         copy.set(part.subarray(1 + from * stride), Math.max(0, row - skipped) * stride);
       }
       page = part[0] as number;
     }
-    return { header: headerCopy, rows: copy, stride };
+    return { header, rows: copy, stride, keys, texts };
   }
 
-  #slice(start: number, length: number): Float64Array | undefined {
-    if (start + length > this.#cells.length) this.#cells = cellsOf(this.#share);
-    const inside = Number.isInteger(start) && start >= 0 && length >= 0;
-    if (!inside || start + length > this.#cells.length) return undefined;
-    return this.#cells.slice(start, start + length);
-  }
-
-  #catchUp(count: number): void {
-    const memory = this.#share.directory;
-    if (this.#directory.byteLength < memory.byteLength) {
-      this.#directory = new Int32Array(memory, 0, memory.byteLength / 4);
+  #keysIn(header: Float64Array, columns: number): readonly SeriesKey[] | undefined {
+    const keys: SeriesKey[] = [];
+    for (let i = HEADER_CELLS; i < HEADER_CELLS + columns; i++) {
+      const key = this.#head.text(header[i] as number, header[i + columns] as number);
+      if (key === undefined) return undefined;
+      keys.push(key);
     }
-    for (; this.#known < count; this.#known++) {
-      const entry = entryOf(this.#known);
-      const project = this.#textOf(this.#directory[entry + PROJECT] as number);
-      const vm = this.#textOf(this.#directory[entry + VM] as number);
-      this.#slots.set(`${project}\n${vm}`, this.#known);
-    }
+    return keys;
   }
-
-  #textOf(id: number): string {
-    const text = this.#strings.text(id);
-    if (text === undefined) throw new Error(`The head has no text ${id}`);
-    return text;
-  }
-}
-
-function cellsOf(share: HeadShare): Float64Array {
-  return new Float64Array(share.cells, 0, Math.floor(share.cells.byteLength / 8));
 }

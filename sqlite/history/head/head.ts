@@ -4,8 +4,14 @@
  * a restart has to read again.
  */
 import type { SampleBatch } from '../../../streams/samples/batch.ts';
-import { HEAD_BYTES_MAX, HeadMemory, type HeadShare } from './memory.ts';
-import { HeadFull } from './shared-strings.ts';
+import {
+  type HeadAccount,
+  HeadFull,
+  HeadMemory,
+  type HeadMemoryOptions,
+  type HeadShare,
+} from './memory.ts';
+import { publishMissing } from './missing.ts';
 import { Slab, type SlabOutcome } from './slab.ts';
 
 /** Where in the log a batch stands. */
@@ -19,6 +25,7 @@ export interface HeadVm {
   readonly project: string;
   readonly vm: string;
   readonly partition: number;
+  readonly account: HeadAccount;
   readonly slab: Slab;
   /** Oldest sequence with rows that are in no chunk; 0 = none. */
   pendingSequence: number;
@@ -26,7 +33,7 @@ export interface HeadVm {
   /** Rows since then, in no chunk. */
   pendingRows: number;
   newestReceivedMs: number;
-  /** Oldest sequence with a row that found no room, 0 = none: a restart must take it in again. */
+  /** Oldest sequence with a row that found no room, 0 = none: it must be taken in again. */
   refusedSequence: number;
   /** While a flush is under way: sequences that came in since it began, in order. */
   sinceFlush: number[] | undefined;
@@ -45,32 +52,49 @@ export interface HeadCounts {
   conflict: number;
   /** No room in the head: they stay in the log, and the floor stays before them. */
   refused: number;
+  /** Rows refused before that have been taken in from the log since. */
+  recovered: number;
 }
 
-interface Partition {
+/** Rows of one project that found no room, and are to be read from the log again. */
+export interface RefusedRows {
+  readonly project: string;
+  readonly partition: number;
+  /** Entries of the log that have some: from the first that is still to be read to the last. */
+  firstSequence: number;
   lastSequence: number;
-  /** Sequence of a row that found no room; the floor does not pass it until a restart. */
-  refusedSequence: number;
+  /** Times of the rows, Unix ms, inclusive. */
+  fromMs: number;
+  toMs: number;
 }
 
-export interface HeadOptions {
-  /** Bound of the memory for rows, bytes. Default 1 GiB. */
-  readonly bytesMax?: number;
+/** What a project has of the head, and may have, bytes. */
+export interface HeadRoom {
+  readonly used: number;
+  readonly bound: number;
+}
+
+export interface HeadOptions extends HeadMemoryOptions {
   /** Sequence up to which a VM's rows are in chunks on disk; 0 = none. */
   readonly flushedSequenceOf: (project: string, vm: string) => number;
 }
 
 export class Head {
-  readonly counts: HeadCounts = { added: 0, filled: 0, duplicate: 0, conflict: 0, refused: 0 };
+  readonly counts: HeadCounts = {
+    ...{ added: 0, filled: 0, duplicate: 0, conflict: 0 },
+    ...{ refused: 0, recovered: 0 },
+  };
   readonly #memory: HeadMemory;
   readonly #options: HeadOptions;
   readonly #vms = new Map<string, HeadVm>();
-  readonly #bySlot: HeadVm[] = [];
-  readonly #partitions = new Map<number, Partition>();
+  readonly #bySlot: (HeadVm | undefined)[] = [];
+  /** Newest sequence of each partition seen. */
+  readonly #partitions = new Map<number, number>();
+  readonly #refused = new Map<string, RefusedRows>();
 
   constructor(options: HeadOptions) {
     this.#options = options;
-    this.#memory = new HeadMemory(options.bytesMax ?? HEAD_BYTES_MAX);
+    this.#memory = new HeadMemory(options);
   }
 
   /** What another thread needs to read this head. */
@@ -79,40 +103,85 @@ export class Head {
   }
 
   get vms(): readonly HeadVm[] {
-    return this.#bySlot;
+    return [...this.#vms.values()];
   }
 
-  get bytes(): { readonly reserved: number; readonly used: number } {
+  get bytes(): { readonly reserved: number; readonly used: number; readonly max: number } {
     return this.#memory.bytes;
+  }
+
+  /** What the project has and may have. */
+  room(project: string): HeadRoom {
+    const memory = this.#memory;
+    return { used: memory.usedBy(project), bound: memory.boundOf(project) };
+  }
+
+  /** Rows that found no room, by project. */
+  refused(): readonly RefusedRows[] {
+    return [...this.#refused.values()];
   }
 
   /**
    * Takes in a batch that is durable in the log at `position`. Repeating one is harmless. Rows that
-   * find no room are counted as refused and hold the floor; nothing is thrown for them.
+   * find no room are refused: they hold the floor and readers of their times get an error, until
+   * `takeAgain` has them. Nothing is thrown for them.
    */
   append(batch: SampleBatch, position: LogPosition): void {
     this.pass(position);
     const vms = batch.vms.map((ref) => this.#vmOf(ref.project, ref.vm, position.partition));
     for (let i = 0; i < batch.count; i++) {
       const vm = vms[batch.vm[i] as number];
-      if (vm === undefined) this.#refuse(position);
-      else this.#put(vm, batch, i, position);
+      const isIn = vm !== undefined && this.#put(vm, batch, i, position.sequence);
+      if (!isIn) this.#refuse(batch, i, position);
     }
     // Only now: a flush that runs between two rows of a batch must not call the batch whole.
     for (const vm of vms) vm?.slab.finish(position.sequence);
   }
 
+  /**
+   * Takes in what of a batch is of a project whose rows were refused. Call it for one entry after
+   * the other, from `firstSequence` on.
+   *
+   * @returns false: there is no room yet, or a flush of the project is under way; try this entry
+   * again later
+   */
+  takeAgain(project: string, batch: SampleBatch, position: LogPosition): boolean {
+    const refused = this.#refused.get(project);
+    if (refused === undefined || position.sequence < refused.firstSequence) return true;
+    const partitionSequence = this.#partitions.get(position.partition) ?? position.sequence;
+    const before = this.counts.added + this.counts.filled;
+    for (let i = 0; i < batch.count; i++) {
+      const ref = batch.vms[batch.vm[i] as number];
+      if (ref?.project !== project) continue;
+      const vm = this.#vmOf(project, ref.vm, position.partition);
+      if (vm === undefined || vm.sinceFlush !== undefined) return false;
+      // Marked as of the newest entry: what is older counts as flushed where later rows were.
+      vm.slab.reopen(partitionSequence);
+      if (!this.#put(vm, batch, i, partitionSequence)) return false;
+      vm.slab.finish(partitionSequence);
+      // The floor stays before the entry in which the row really is.
+      if (vm.pendingSequence > position.sequence) vm.pendingSequence = position.sequence;
+    }
+    this.counts.recovered += this.counts.added + this.counts.filled - before;
+    this.#advance(refused, position.sequence + 1);
+    return true;
+  }
+
+  /** No entry of the log before `sequence` has refused rows of the project any more. */
+  tookThrough(project: string, sequence: number): void {
+    const refused = this.#refused.get(project);
+    if (refused !== undefined) this.#advance(refused, sequence + 1);
+  }
+
   /** Notes an entry of the log without rows, so that the floor can pass it. */
   pass({ partition, sequence }: LogPosition): void {
     const known = this.#partitions.get(partition);
-    if (known === undefined) {
-      this.#partitions.set(partition, { lastSequence: sequence, refusedSequence: 0 });
-    } else if (sequence > known.lastSequence) known.lastSequence = sequence;
+    if (known === undefined || sequence > known) this.#partitions.set(partition, sequence);
   }
 
   /** VMs with rows that are in no chunk, none of which is being flushed. */
   pending(): HeadVm[] {
-    return this.#bySlot.filter((vm) => vm.pendingSequence > 0 && vm.sinceFlush === undefined);
+    return this.vms.filter((vm) => vm.pendingSequence > 0 && vm.sinceFlush === undefined);
   }
 
   beginFlush(vms: readonly HeadVm[]): void {
@@ -136,15 +205,14 @@ export class Head {
 
   /**
    * Gives back memory that is not needed: of flushed rows all but the newest few, and everything of
-   * VMs whose newest row was observed before `expiredBeforeMs`, Unix ms.
+   * VMs whose newest row was observed before `expiredBeforeMs`, Unix ms: those leave the head.
    */
   release(expiredBeforeMs: number): void {
-    for (const { slab, pendingSequence, sinceFlush } of this.#bySlot) {
-      if (pendingSequence > 0 || sinceFlush !== undefined) continue;
-      const { newestMs } = slab;
-      if (newestMs === undefined) continue;
-      if (newestMs < expiredBeforeMs) slab.clear();
-      else slab.dropFlushed();
+    for (const vm of this.vms) {
+      if (vm.pendingSequence > 0 || vm.sinceFlush !== undefined) continue;
+      const { newestMs } = vm.slab;
+      if (newestMs === undefined || newestMs < expiredBeforeMs) this.#remove(vm);
+      else vm.slab.dropFlushed();
     }
   }
 
@@ -155,40 +223,42 @@ export class Head {
   /** For each partition seen: oldest sequence that is not wholly in chunks. */
   floors(): Map<number, number> {
     const floors = new Map<number, number>();
-    for (const [partition, { lastSequence, refusedSequence }] of this.#partitions) {
-      floors.set(partition, refusedSequence > 0 ? refusedSequence : lastSequence + 1);
+    for (const [partition, last] of this.#partitions) floors.set(partition, last + 1);
+    const hold = (partition: number, sequence: number) => {
+      const floor = floors.get(partition);
+      if (floor !== undefined && sequence < floor) floors.set(partition, sequence);
+    };
+    for (const { partition, firstSequence } of this.#refused.values()) {
+      hold(partition, firstSequence);
     }
-    for (const vm of this.#bySlot) {
-      const floor = floors.get(vm.partition);
-      if (vm.pendingSequence > 0 && floor !== undefined && vm.pendingSequence < floor) {
-        floors.set(vm.partition, vm.pendingSequence);
-      }
+    for (const vm of this.#vms.values()) {
+      if (vm.pendingSequence > 0) hold(vm.partition, vm.pendingSequence);
     }
     return floors;
   }
 
-  #put(vm: HeadVm, batch: SampleBatch, i: number, position: LogPosition): void {
+  /** false: there is no room for the row. */
+  #put(vm: HeadVm, batch: SampleBatch, i: number, sequence: number): boolean {
     const layout = batch.layouts[batch.layout[i] as number];
     if (layout === undefined) throw new RangeError(`Row ${i} has no layout`);
     vm.newestReceivedMs = Math.max(vm.newestReceivedMs, batch.receivedMs);
     try {
       const outcome = vm.slab.put({
         timeMs: batch.observedMs[i] as number,
-        sequence: position.sequence,
+        sequence,
         vcpus: batch.vcpus[i] as number,
         state: batch.state[i] as number,
-        boot: this.#textOf(batch, batch.boot[i] as number),
-        stateReason: this.#textOf(batch, batch.stateReason[i] as number),
-        conflicted: false,
-        columns: vm.slab.columnsOf(layout),
+        boot: batch.strings[batch.boot[i] as number] ?? '',
+        stateReason: batch.strings[batch.stateReason[i] as number] ?? '',
+        layout,
         values: batch.values,
         from: batch.valueOffset[i] as number,
       });
-      this.#count(vm, outcome, position.sequence);
+      this.#count(vm, outcome, sequence);
+      return true;
     } catch (error) {
       if (!(error instanceof HeadFull)) throw error;
-      if (vm.refusedSequence === 0) vm.refusedSequence = position.sequence;
-      this.#refuse(position);
+      return false;
     }
   }
 
@@ -203,14 +273,48 @@ export class Head {
     if (vm.sinceFlush && vm.sinceFlush.at(-1) !== sequence) vm.sinceFlush.push(sequence);
   }
 
-  #refuse({ partition, sequence }: LogPosition): void {
+  /** The row stays in the log; until it is taken in again, readers of its time get an error. */
+  #refuse(batch: SampleBatch, i: number, { partition, sequence }: LogPosition): void {
+    const ref = batch.vms[batch.vm[i] as number];
+    if (ref === undefined) throw new RangeError(`Row ${i} has no VM`);
     this.counts.refused++;
-    const known = this.#partitions.get(partition);
-    if (known && known.refusedSequence === 0) known.refusedSequence = sequence;
+    const vm = this.#vms.get(`${ref.project}\n${ref.vm}`);
+    if (vm?.refusedSequence === 0) vm.refusedSequence = sequence;
+    const timeMs = batch.observedMs[i] as number;
+    const known = this.#refused.get(ref.project);
+    if (known === undefined) {
+      const span = {
+        fromMs: timeMs,
+        toMs: timeMs,
+        firstSequence: sequence,
+        lastSequence: sequence,
+      };
+      this.#refused.set(ref.project, { project: ref.project, partition, ...span });
+      this.#publishRefused();
+      return;
+    }
+    known.firstSequence = Math.min(known.firstSequence, sequence);
+    known.lastSequence = Math.max(known.lastSequence, sequence);
+    if (timeMs >= known.fromMs && timeMs <= known.toMs) return;
+    known.fromMs = Math.min(known.fromMs, timeMs);
+    known.toMs = Math.max(known.toMs, timeMs);
+    this.#publishRefused();
   }
 
-  #textOf(batch: SampleBatch, index: number): number {
-    return index === 0 ? 0 : this.#memory.strings.idOf(batch.strings[index] ?? '');
+  /** What was refused before `sequence` is in. */
+  #advance(refused: RefusedRows, sequence: number): void {
+    refused.firstSequence = Math.max(refused.firstSequence, sequence);
+    if (refused.firstSequence <= refused.lastSequence) return;
+    for (const vm of this.#vms.values()) {
+      if (vm.project === refused.project) vm.refusedSequence = 0;
+    }
+    this.#refused.delete(refused.project);
+    this.#publishRefused();
+  }
+
+  #publishRefused(): void {
+    const spans = this.refused().map(({ project, fromMs, toMs }) => ({ project, fromMs, toMs }));
+    publishMissing(this.share.missing, spans);
   }
 
   /** The VM, made when it is new; undefined when there is no room for one more. */
@@ -218,19 +322,29 @@ export class Head {
     const key = `${project}\n${vm}`;
     const known = this.#vms.get(key);
     if (known !== undefined) return known;
-    let slot: number;
+    let place: { readonly slot: number; readonly account: HeadAccount };
     try {
-      slot = this.#memory.addVm(project, vm);
+      place = this.#memory.addVm(project, vm);
     } catch (error) {
       if (error instanceof HeadFull) return undefined;
       throw error;
     }
-    const slab = new Slab(this.#memory, slot, this.#options.flushedSequenceOf(project, vm));
+    const slab = new Slab(this.#memory, place, this.#options.flushedSequenceOf(project, vm));
     const idle = { pendingSequence: 0, pendingSinceMs: 0, pendingRows: 0, newestReceivedMs: 0 };
     const whole = { refusedSequence: 0, sinceFlush: undefined };
-    const made: HeadVm = { project, vm, partition, slab, ...idle, ...whole };
+    const made: HeadVm = {
+      ...{ project, vm, partition, slab, account: place.account },
+      ...{ ...idle, ...whole },
+    };
     this.#vms.set(key, made);
-    this.#bySlot.push(made);
+    this.#bySlot[place.slot] = made;
     return made;
+  }
+
+  #remove(vm: HeadVm): void {
+    vm.slab.clear();
+    this.#memory.removeVm(vm.slab.slot, vm.vm, vm.account);
+    this.#vms.delete(`${vm.project}\n${vm.vm}`);
+    this.#bySlot[vm.slab.slot] = undefined;
   }
 }

@@ -1,27 +1,49 @@
 /**
  * The memory that the head's threads share: a directory with one entry a VM, and cells (doubles)
- * in pages. Pages come in few sizes and go back to a free list, so that the memory a fleet needs
- * follows its unflushed rows up and down without moving them; everything grows in small steps.
+ * in blocks for everything else. What is no longer needed goes back and is used again, so that the
+ * memory a fleet needs follows its unflushed rows up and down; everything grows in small steps.
  *
- *   VM header (cells): last sequence · flushed sequence · number of each column's series key
+ *   VM header (cells): last sequence · flushed sequence · text table and its length
+ *                      · for each column the id of its series key · the cells where those are
  *   page (cells): next page · rows; a row: time · sequence · vCPUs · codes · value of each column
+ *   text table (cells): for each number of a row's codes the id of a text, 0 = none · its cell
+ *   text (cells): id · length in bytes · UTF-8
+ *
+ * Every block is counted for one project. A text is held by the VMs whose rows, columns or name it
+ * is, and is freed with the last of them. A reader finds texts between the same two looks at the VM's
+ * lock as its rows: while the lock is still, the VM holds them. Ids of texts are never used twice,
+ * so that a reader may remember what one stands for.
  */
-import { createStringMemory, HeadFull, StringWriter } from './shared-strings.ts';
+import { Buffer } from 'node:buffer';
+import { CellBlocks, orderOf } from './cells.ts';
+import { createMissingMemory } from './missing.ts';
 
 /** What a thread needs to read the head; goes through `postMessage` without copying. */
 export interface HeadShare {
   readonly directory: SharedArrayBuffer;
   readonly cells: SharedArrayBuffer;
-  readonly strings: SharedArrayBuffer;
+  /** Which rows are in the log and not here; see `missing.ts`. */
+  readonly missing: SharedArrayBuffer;
 }
 
-/** Index of the number of VMs in the directory. */
+/** Memory set aside for the head, or for one project of it, is used up; the rows stay in the log. */
+export class HeadFull extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'HeadFull';
+  }
+}
+
+/** Index of the number of entries ever used in the directory. */
 export const VM_COUNT = 0;
+/** Index of a counter that rises whenever an entry is taken or given back. */
+export const VM_CHANGES = 1;
 const DIRECTORY_HEADER = 4;
 /** Numbers of an entry, and what each is. */
 const ENTRY_LENGTH = 12;
-/** Even = at rest; odd = being written. Grows with every write. */
+/** Even = at rest; odd = being written. Grows with every write, whoever's the entry is. */
 export const LOCK = 0;
+/** Cells of the texts that name it. */
 export const PROJECT = 1;
 export const VM = 2;
 /** Cell of the VM header. */
@@ -32,25 +54,65 @@ export const FIRST_PAGE = 5;
 export const PAGE_CELLS = 6;
 export const STRIDE = 7;
 export const ROWS = 8;
+/** Odd = a VM's; even = free. Rises each time: who remembers it knows whether it is still the same. */
+export const GENERATION = 9;
 
 /** Cells of a VM header before its columns. */
 export const LAST_SEQUENCE = 0;
 export const FLUSHED_SEQUENCE = 1;
-export const HEADER_CELLS = 2;
+/** Cell of the text table, and how many numbers it has room for. */
+export const TEXT_TABLE = 2;
+export const TEXT_COUNT = 3;
+export const HEADER_CELLS = 4;
 /** Cells of a row before its values. */
 export const ROW_TIME = 0;
 export const ROW_SEQUENCE = 1;
 export const ROW_VCPUS = 2;
 export const ROW_CODES = 3;
 export const ROW_CELLS = 4;
+/** Cells of a text before its bytes. */
+export const TEXT_CELLS = 2;
 
-const CELL_BYTES = 8;
+export const CELL_BYTES = 8;
 const DIRECTORY_GROWTH = 4096 * ENTRY_LENGTH * 4;
 /** A million VMs on one host: twenty times the largest project. */
 const DIRECTORY_BYTES_MAX = 2 ** 20 * ENTRY_LENGTH * 4;
 const CELLS_GROWTH_BYTES = 1024 * 1024;
 /** 50,000 VMs with an hour of 13 series each take 870 MB. */
-export const HEAD_BYTES_MAX = 2 ** 30;
+const HEAD_BYTES_MAX = 2 ** 30;
+/**
+ * Once three quarters of all memory are taken, a project that has more than an eighth of what is free
+ * gets no more. So the rest is never used up: each further project that takes all it can leaves eight
+ * ninths of it to the others. (Buffers that many queues share are divided so: Choudhury and Hahne,
+ * "Dynamic queue length thresholds", 1998.)
+ */
+const TIGHT_SHARE = 3 / 4;
+const SHARE_OF_FREE = 1 / 8;
+
+/** A project's part of the head. */
+export interface HeadAccount {
+  readonly project: string;
+  /** Of blocks that are its own. */
+  bytes: number;
+  vms: number;
+  readonly texts: Map<string, HeadText>;
+}
+
+/** A text in the cells, held by `uses` VMs and columns. */
+export interface HeadText {
+  readonly text: string;
+  readonly id: number;
+  readonly start: number;
+  readonly cells: number;
+  uses: number;
+}
+
+export interface HeadMemoryOptions {
+  /** Bound of the cells, bytes. Default 1 GiB. */
+  readonly bytesMax?: number;
+  /** Bound of what one project may take of them, bytes. */
+  readonly projectBytesMax?: (project: string) => number;
+}
 
 /** Place of a VM's entry in the directory. */
 export function entryOf(slot: number): number {
@@ -60,68 +122,161 @@ export function entryOf(slot: number): number {
 /** The writing side of the memory; one per head. */
 export class HeadMemory {
   readonly share: HeadShare;
-  readonly strings: StringWriter;
   /** All cells there are; replaced when they grow, so read it anew after an allocation. */
   cells: Float64Array;
   /** All entries there are; replaced when a VM is added. */
   directory: Int32Array;
-  readonly #free = new Map<number, number[]>();
-  #cellsUsed = 0;
-  #cellsFree = 0;
+  readonly #projectBytesMax: (project: string) => number;
+  readonly #blocks = new CellBlocks();
+  readonly #accounts = new Map<string, HeadAccount>();
+  readonly #freeSlots: number[] = [];
+  #lastTextId = 0;
 
-  /** @param bytesMax bound of the cells, which `allocate` enforces */
-  constructor(bytesMax = HEAD_BYTES_MAX) {
+  constructor({ bytesMax = HEAD_BYTES_MAX, projectBytesMax }: HeadMemoryOptions = {}) {
     this.share = {
       directory: new SharedArrayBuffer(DIRECTORY_GROWTH, { maxByteLength: DIRECTORY_BYTES_MAX }),
       cells: new SharedArrayBuffer(0, { maxByteLength: bytesMax }),
-      strings: createStringMemory(),
+      missing: createMissingMemory(),
     };
-    this.strings = new StringWriter(this.share.strings);
+    this.#projectBytesMax = projectBytesMax ?? (() => bytesMax);
     this.cells = new Float64Array(this.share.cells, 0, 0);
     this.directory = new Int32Array(this.share.directory, 0, DIRECTORY_GROWTH / 4);
   }
 
-  /** Bytes taken from the system for cells, and those of them that hold something. */
-  get bytes(): { readonly reserved: number; readonly used: number } {
-    const used = (this.#cellsUsed - this.#cellsFree) * CELL_BYTES;
-    return { reserved: this.share.cells.byteLength, used };
+  /** Bytes taken from the system for cells, those of them that hold something, and the bound. */
+  get bytes(): { readonly reserved: number; readonly used: number; readonly max: number } {
+    const { byteLength: reserved, maxByteLength: max } = this.share.cells;
+    return { reserved, used: this.#blocks.taken * CELL_BYTES, max };
+  }
+
+  /** Projects with VMs in the head. */
+  get projects(): number {
+    return this.#accounts.size;
+  }
+
+  /** Bytes that the project's rows and texts take. */
+  usedBy(project: string): number {
+    return this.#accounts.get(project)?.bytes ?? 0;
+  }
+
+  /** What the project may take now, bytes: its own bound, and no more than what is free allows. */
+  boundOf(project: string): number {
+    const { used, max } = this.bytes;
+    const own = Math.min(max, this.#projectBytesMax(project));
+    return used < TIGHT_SHARE * max ? own : Math.min(own, SHARE_OF_FREE * (max - used));
   }
 
   /** First of `length` cells with whatever they held before. Throws `HeadFull`. */
-  allocate(length: number): number {
-    const reused = this.#free.get(length)?.pop();
-    if (reused !== undefined) {
-      this.#cellsFree -= length;
-      return reused;
+  allocate(length: number, account: HeadAccount): number {
+    const order = orderOf(length);
+    const bytes = 2 ** order * CELL_BYTES;
+    const bound = this.boundOf(account.project);
+    if (account.bytes + bytes > bound) {
+      const { project } = account;
+      throw new HeadFull(`projects/${project} has ${bound} bytes of the head, and they are taken`);
     }
-    const start = this.#cellsUsed;
-    this.#grow((start + length) * CELL_BYTES);
-    this.#cellsUsed = start + length;
+    const { max } = this.bytes;
+    const start = this.#blocks.take(order, Math.floor(max / CELL_BYTES));
+    if (start === undefined) throw new HeadFull(`The head is limited to ${max} bytes`);
+    this.#reach((start + 2 ** order) * CELL_BYTES);
+    account.bytes += bytes;
     return start;
   }
 
   /** As `allocate` for each of the lengths; when one finds no room, none is taken. */
-  allocateAll(lengths: readonly number[]): number[] {
+  allocateAll(lengths: readonly number[], account: HeadAccount): number[] {
     const starts: number[] = [];
     try {
-      for (const length of lengths) starts.push(this.allocate(length));
+      for (const length of lengths) starts.push(this.allocate(length, account));
       return starts;
     } catch (error) {
-      for (const [i, start] of starts.entries()) this.free(start, lengths[i] as number);
+      for (const [i, start] of starts.entries()) this.free(start, lengths[i] as number, account);
       throw error;
     }
   }
 
   /** Gives cells back. A reader may still be looking at them: its lock check makes it try again. */
-  free(start: number, length: number): void {
-    const list = this.#free.get(length);
-    if (list === undefined) this.#free.set(length, [start]);
-    else list.push(start);
-    this.#cellsFree += length;
+  free(start: number, length: number, account: HeadAccount): void {
+    const order = orderOf(length);
+    this.#blocks.give(start, order);
+    account.bytes -= 2 ** order * CELL_BYTES;
   }
 
-  /** A new entry of the directory, published without rows. Throws `HeadFull`. */
-  addVm(project: string, vm: string): number {
+  /** The text, held once more; written when the project has none like it. Throws `HeadFull`. */
+  hold(text: string, account: HeadAccount): HeadText {
+    const known = account.texts.get(text);
+    if (known !== undefined) {
+      known.uses++;
+      return known;
+    }
+    const bytes = Buffer.from(text, 'utf8');
+    const cells = TEXT_CELLS + Math.ceil(bytes.length / CELL_BYTES);
+    const start = this.allocate(cells, account);
+    const id = ++this.#lastTextId;
+    this.cells[start] = id;
+    this.cells[start + 1] = bytes.length;
+    const place = (start + TEXT_CELLS) * CELL_BYTES;
+    new Uint8Array(this.share.cells, place, bytes.length).set(bytes);
+    const made = { text, id, start, cells, uses: 1 };
+    account.texts.set(text, made);
+    return made;
+  }
+
+  /** As `hold` for each of the texts; when one finds no room, none is held. */
+  holdAll(texts: readonly string[], account: HeadAccount): HeadText[] {
+    const held: HeadText[] = [];
+    try {
+      for (const text of texts) held.push(this.hold(text, account));
+      return held;
+    } catch (error) {
+      for (const text of held) this.release(text, account);
+      throw error;
+    }
+  }
+
+  /** Holds it once less. Call it after the VM's lock has moved: nothing may point to it then. */
+  release(text: HeadText, account: HeadAccount): void {
+    if (--text.uses > 0) return;
+    account.texts.delete(text.text);
+    this.free(text.start, text.cells, account);
+  }
+
+  /** An entry of the directory for a VM, published without rows. Throws `HeadFull`. */
+  addVm(project: string, vm: string): { readonly slot: number; readonly account: HeadAccount } {
+    const slot = this.#freeSlots.at(-1) ?? this.#newSlot();
+    const account = this.#accounts.get(project) ?? {
+      ...{ project, bytes: 0, vms: 0, texts: new Map() },
+    };
+    this.#accounts.set(project, account);
+    try {
+      const [ofProject, ofVm] = this.holdAll([project, vm], account);
+      this.#publishVm(slot, ofProject?.start ?? 0, ofVm?.start ?? 0);
+    } catch (error) {
+      if (account.vms === 0) this.#accounts.delete(project);
+      throw error;
+    }
+    if (this.#freeSlots.at(-1) === slot) this.#freeSlots.pop();
+    account.vms++;
+    return { slot, account };
+  }
+
+  /** Gives a VM's entry back, which has no header and pages any more. */
+  removeVm(slot: number, vm: string, account: HeadAccount): void {
+    const { directory } = this;
+    const entry = entryOf(slot);
+    Atomics.add(directory, entry + LOCK, 1);
+    directory[entry + GENERATION] = (directory[entry + GENERATION] as number) + 1;
+    Atomics.add(directory, entry + LOCK, 1);
+    Atomics.add(directory, VM_CHANGES, 1);
+    for (const name of [account.project, vm]) {
+      const text = account.texts.get(name);
+      if (text !== undefined) this.release(text, account);
+    }
+    this.#freeSlots.push(slot);
+    if (--account.vms === 0) this.#accounts.delete(account.project);
+  }
+
+  #newSlot(): number {
     const slot = this.directory[VM_COUNT] as number;
     const needed = (entryOf(slot) + ENTRY_LENGTH) * 4;
     const memory = this.share.directory;
@@ -130,21 +285,27 @@ export class HeadMemory {
       memory.grow(Math.min(DIRECTORY_BYTES_MAX, memory.byteLength + DIRECTORY_GROWTH));
       this.directory = new Int32Array(memory, 0, memory.byteLength / 4);
     }
-    const entry = entryOf(slot);
-    this.directory[entry + PROJECT] = this.strings.idOf(project);
-    this.directory[entry + VM] = this.strings.idOf(vm);
-    this.directory[entry + HEADER] = -1;
-    this.directory[entry + FIRST_PAGE] = -1;
-    Atomics.store(this.directory, VM_COUNT, slot + 1);
     return slot;
   }
 
-  #grow(bytes: number): void {
+  #publishVm(slot: number, project: number, vm: number): void {
+    const { directory } = this;
+    const entry = entryOf(slot);
+    Atomics.add(directory, entry + LOCK, 1);
+    directory[entry + PROJECT] = project;
+    directory[entry + VM] = vm;
+    directory[entry + HEADER] = -1;
+    directory[entry + FIRST_PAGE] = -1;
+    directory[entry + ROWS] = 0;
+    directory[entry + GENERATION] = (directory[entry + GENERATION] as number) + 1;
+    Atomics.add(directory, entry + LOCK, 1);
+    if (slot === directory[VM_COUNT]) Atomics.store(directory, VM_COUNT, slot + 1);
+    Atomics.add(directory, VM_CHANGES, 1);
+  }
+
+  #reach(bytes: number): void {
     const memory = this.share.cells;
     if (bytes <= memory.byteLength) return;
-    if (bytes > memory.maxByteLength) {
-      throw new HeadFull(`The head is limited to ${memory.maxByteLength} bytes`);
-    }
     memory.grow(Math.min(memory.maxByteLength, bytes + CELLS_GROWTH_BYTES));
     this.cells = new Float64Array(memory, 0, Math.floor(memory.byteLength / CELL_BYTES));
   }
@@ -152,7 +313,7 @@ export class HeadMemory {
 
 const CODE = 2 ** 24;
 
-/** What a row says besides numbers. Texts by their number. */
+/** What a row says besides numbers. Texts by their number in the VM's table. */
 export interface RowCodes {
   readonly state: number;
   readonly conflicted: boolean;

@@ -1,6 +1,6 @@
 /**
- * One VM's rows in the head's memory, sorted by time, over a list of pages. Only the writing thread
- * touches it; every change is made between `beginWrite` and `endWrite` of the VM's sequence lock
+ * One VM's rows in the head's memory, sorted by time, over a list of pages, and the texts that they
+ * name. Only the writing thread touches it; every change is made between `beginWrite` and `endWrite` of the VM's sequence lock
  * (a counter that is odd meanwhile), so that a reader notices and tries again.
  */
 import type { Layout } from '../../../streams/samples/batch.ts';
@@ -12,21 +12,22 @@ import {
   FLUSHED_SEQUENCE,
   HEADER,
   HEADER_CELLS,
+  type HeadAccount,
   type HeadMemory,
+  type HeadText,
   LAST_SEQUENCE,
   LOCK,
   PAGE_CELLS,
-  packCodes,
   ROW_CELLS,
   ROW_CODES,
   ROW_SEQUENCE,
   ROW_TIME,
-  ROW_VCPUS,
   ROWS,
-  type RowCodes,
   STRIDE,
   unpackCodes,
 } from './memory.ts';
+import { compareRow, fillRow, type NewRow, type SlabRow, writeRow } from './slab-rows.ts';
+import { SlabTexts, type TextChanges } from './slab-texts.ts';
 
 /** A page holds about 30 rows of a dozen values; wider rows take pages of twice, four times … */
 const PAGE_CELLS_MIN = 512;
@@ -34,16 +35,8 @@ const PAGE_ROWS_MIN = 4;
 /** Newest rows that stay although flushed: `latest` and rates need more than one. */
 const ROWS_KEPT = 4;
 const EMPTY = new ColumnSet();
-
-/** A row on its way in. `columns[i]` is where `values[from + i]` goes. */
-export interface SlabRow extends RowCodes {
-  readonly timeMs: number;
-  readonly sequence: number;
-  readonly vcpus: number;
-  readonly columns: Uint32Array;
-  readonly values: Float64Array;
-  readonly from: number;
-}
+/** So many texts of a VM are not worth the look at which of them its rows still have. */
+const TEXTS_USUAL = 2;
 
 /** `added`: a new row. `filled`: a row of that time got values it lacked. */
 export type SlabOutcome = 'added' | 'filled' | 'duplicate' | 'conflict';
@@ -51,6 +44,7 @@ export type SlabOutcome = 'added' | 'filled' | 'duplicate' | 'conflict';
 export class Slab {
   readonly slot: number;
   readonly #memory: HeadMemory;
+  readonly #account: HeadAccount;
   readonly #entry: number;
   #set = EMPTY;
   #header = -1;
@@ -61,10 +55,26 @@ export class Slab {
   #rowsPerPage = 1;
   #rows = 0;
   #flushedSequence: number;
+  /** Series keys of the columns, held. */
+  #keys: readonly HeadText[] = [];
+  readonly #texts: SlabTexts;
+  readonly #changes: TextChanges = {
+    write: (change) => this.#writeTexts(change),
+    used: () => this.#usedTexts(),
+  };
+  /** Of the newest row: nearly always also those of the next one. */
+  #boot = { text: '', number: 0 };
+  #stateReason = { text: '', number: 0 };
 
-  constructor(memory: HeadMemory, slot: number, flushedSequence: number) {
+  constructor(
+    memory: HeadMemory,
+    { slot, account }: { readonly slot: number; readonly account: HeadAccount },
+    flushedSequence: number,
+  ) {
     this.slot = slot;
     this.#memory = memory;
+    this.#account = account;
+    this.#texts = new SlabTexts(memory, account);
     this.#entry = entryOf(slot);
     this.#flushedSequence = flushedSequence;
   }
@@ -84,7 +94,7 @@ export class Slab {
   }
 
   /** Columns of the layout's series, made where they are missing. Throws `HeadFull`. */
-  columnsOf(layout: Layout): Uint32Array {
+  #columnsOf(layout: Layout): Uint32Array {
     const known = this.#set.mapping(layout);
     // A row may carry a state and no value: even then the VM needs its header and pages.
     if (known !== undefined && this.#header >= 0) return known;
@@ -93,7 +103,21 @@ export class Slab {
   }
 
   /** Puts the row in its place by time, or into the row of the same time. Throws `HeadFull`. */
-  put(row: SlabRow): SlabOutcome {
+  put(given: NewRow): SlabOutcome {
+    const columns = this.#columnsOf(given.layout);
+    if (given.boot !== this.#boot.text) {
+      this.#boot = { text: given.boot, number: this.#texts.numberOf(given.boot, this.#changes) };
+    }
+    if (given.stateReason !== this.#stateReason.text) {
+      const number = this.#texts.numberOf(given.stateReason, this.#changes);
+      this.#stateReason = { text: given.stateReason, number };
+    }
+    const [boot, stateReason] = [this.#boot.number, this.#stateReason.number];
+    const { timeMs, sequence, vcpus, state, values, from } = given;
+    const row = {
+      ...{ timeMs, sequence, vcpus, state, boot, stateReason, conflicted: false },
+      ...{ columns, values, from },
+    };
     const place = this.#placeOf(row.timeMs);
     if (place < this.#rows && this.#timeAt(place) === row.timeMs) return this.#fill(place, row);
     const lastPage = this.#makeRoom();
@@ -103,7 +127,7 @@ export class Slab {
     const at = this.#placeOf(row.timeMs);
     this.#openPlace(at);
     this.#rows++;
-    this.#writeRow(this.#cellOf(at), row);
+    writeRow(this.#memory.cells, this.#cellOf(at), this.#stride, row);
     this.#memory.directory[this.#entry + ROWS] = this.#rows;
     this.#endWrite();
     return 'added';
@@ -128,33 +152,74 @@ export class Slab {
     this.#endWrite();
   }
 
-  /** Gives back the pages of flushed rows, the newest few excepted. */
+  /** Rows of before come again, as of the entry `sequence`: they are in no chunk. */
+  reopen(sequence: number): void {
+    if (sequence > this.#flushedSequence) return;
+    this.#flushedSequence = sequence - 1;
+    if (this.#header < 0) return;
+    this.#beginWrite();
+    this.#memory.cells[this.#header + FLUSHED_SEQUENCE] = this.#flushedSequence;
+    this.#endWrite();
+  }
+
+  /** Gives back the pages of flushed rows, the newest few excepted, and texts no row has any more. */
   dropFlushed(): void {
+    const pages: number[] = [];
     while (this.#pages.length > 1 && this.#rows - this.#rowsPerPage >= ROWS_KEPT) {
-      for (let i = 0; i < this.#rowsPerPage; i++) {
-        const sequence = this.#memory.cells[this.#cellOf(i) + ROW_SEQUENCE] as number;
-        if (sequence > this.#flushedSequence) return;
-      }
+      if (!this.#isFirstPageFlushed()) break;
       this.#beginWrite();
-      this.#memory.free(this.#pages.shift() as number, this.#pageCells);
+      pages.push(this.#pages.shift() as number);
       this.#rows -= this.#rowsPerPage;
       this.#publish();
       this.#endWrite();
     }
+    for (const page of pages) this.#memory.free(page, this.#pageCells, this.#account);
+    if (pages.length > 0 && this.#texts.count > TEXTS_USUAL) this.#texts.keepOnly(this.#changes);
+  }
+
+  #isFirstPageFlushed(): boolean {
+    for (let i = 0; i < this.#rowsPerPage; i++) {
+      const sequence = this.#memory.cells[this.#cellOf(i) + ROW_SEQUENCE] as number;
+      if (sequence > this.#flushedSequence) return false;
+    }
+    return true;
   }
 
   /** Gives back everything, as of a VM that has never had a row. All rows must be flushed. */
   clear(): void {
     if (this.#header < 0) return;
+    const [header, pages, keys] = [this.#header, this.#pages, this.#keys];
+    const cells = { header: this.#headerCells, page: this.#pageCells };
     this.#beginWrite();
-    for (const page of this.#pages) this.#memory.free(page, this.#pageCells);
-    this.#memory.free(this.#header, this.#headerCells);
     this.#pages = [];
     this.#header = -1;
     this.#headerCells = 0;
     this.#set = EMPTY;
     this.#rows = 0;
     this.#publish();
+    this.#endWrite();
+    this.#keys = [];
+    this.#boot = { text: '', number: 0 };
+    this.#stateReason = { text: '', number: 0 };
+    this.#texts.clear();
+    for (const page of pages) this.#memory.free(page, cells.page, this.#account);
+    this.#memory.free(header, cells.header, this.#account);
+    for (const key of keys) this.#memory.release(key, this.#account);
+  }
+
+  #usedTexts(): ReadonlySet<number> {
+    const used = new Set([this.#boot.number, this.#stateReason.number]);
+    for (let row = 0; row < this.#rows; row++) {
+      const codes = unpackCodes(this.#memory.cells[this.#cellOf(row) + ROW_CODES] as number);
+      used.add(codes.boot).add(codes.stateReason);
+    }
+    return used;
+  }
+
+  #writeTexts(change: () => void): void {
+    this.#beginWrite();
+    change();
+    this.#texts.publish(this.#header);
     this.#endWrite();
   }
 
@@ -163,7 +228,7 @@ export class Slab {
     const isFull = () => this.#rows >= this.#pages.length * this.#rowsPerPage;
     if (isFull()) this.dropFlushed();
     if (!isFull()) return -1;
-    return this.#memory.allocate(this.#pageCells);
+    return this.#memory.allocate(this.#pageCells, this.#account);
   }
 
   #appendPage(page: number): void {
@@ -177,59 +242,14 @@ export class Slab {
 
   /** Same time again: what the row lacks is filled, what contradicts it is refused and marked. */
   #fill(place: number, row: SlabRow): SlabOutcome {
-    const cells = this.#memory.cells;
+    const { cells } = this.#memory;
     const cell = this.#cellOf(place);
-    const codes = unpackCodes(cells[cell + ROW_CODES] as number);
-    let [fills, contradicts] = [false, false];
-    const compare = (kept: number, given: number, none: number) => {
-      if (Object.is(given, none) || Object.is(kept, given)) return;
-      if (Object.is(kept, none)) fills = true;
-      else contradicts = true;
-    };
-    for (const [i, column] of row.columns.entries()) {
-      const kept = cells[cell + ROW_CELLS + column] as number;
-      compare(kept, row.values[row.from + i] as number, Number.NaN);
-    }
-    compare(cells[cell + ROW_VCPUS] as number, row.vcpus, Number.NaN);
-    for (const name of ['state', 'boot', 'stateReason'] as const)
-      compare(codes[name], row[name], 0);
-    const marks = contradicts && !codes.conflicted;
-    if (!fills && !marks) return contradicts ? 'conflict' : 'duplicate';
+    const { fills, contradicts, marked } = compareRow(cells, cell, row);
+    if (!fills && (marked || !contradicts)) return contradicts ? 'conflict' : 'duplicate';
     this.#beginWrite();
-    this.#fillRow(cell, row, codes, contradicts || codes.conflicted);
+    fillRow(cells, cell, row, contradicts);
     this.#endWrite();
     return contradicts ? 'conflict' : 'filled';
-  }
-
-  #fillRow(cell: number, row: SlabRow, codes: RowCodes, conflicted: boolean): void {
-    const cells = this.#memory.cells;
-    for (const [i, column] of row.columns.entries()) {
-      const at = cell + ROW_CELLS + column;
-      if (Number.isNaN(cells[at])) cells[at] = row.values[row.from + i] as number;
-    }
-    if (Number.isNaN(cells[cell + ROW_VCPUS])) cells[cell + ROW_VCPUS] = row.vcpus;
-    cells[cell + ROW_CODES] = packCodes({
-      state: codes.state || row.state,
-      boot: codes.boot || row.boot,
-      stateReason: codes.stateReason || row.stateReason,
-      conflicted,
-    });
-    // As new as its newest part, so that a flush takes it (again).
-    const sequence = cells[cell + ROW_SEQUENCE] as number;
-    cells[cell + ROW_SEQUENCE] = Math.max(sequence, row.sequence);
-  }
-
-  #writeRow(cell: number, row: SlabRow): void {
-    const cells = this.#memory.cells;
-    cells.fill(Number.NaN, cell + ROW_CELLS, cell + this.#stride);
-    cells[cell + ROW_TIME] = row.timeMs;
-    cells[cell + ROW_SEQUENCE] = row.sequence;
-    cells[cell + ROW_VCPUS] = row.vcpus;
-    cells[cell + ROW_CODES] = packCodes(row);
-    const { columns, values, from } = row;
-    for (let i = 0; i < columns.length; i++) {
-      cells[cell + ROW_CELLS + (columns[i] as number)] = values[from + i] as number;
-    }
   }
 
   /** Moves to pages with a column for every series of the layout; columns without values go. */
@@ -243,18 +263,19 @@ export class Slab {
     let pageCells = PAGE_CELLS_MIN;
     while ((pageCells - 1) / stride < PAGE_ROWS_MIN) pageCells *= 2;
     const rowsPerPage = Math.floor((pageCells - 1) / stride);
-    const headerCells = HEADER_CELLS + set.keys.length;
+    const headerCells = HEADER_CELLS + 2 * set.keys.length;
     // Names and room first: when either runs out, the VM must be as it was.
-    const ids = set.keys.map((key) => this.#memory.strings.idOf(key));
+    const held = this.#memory.holdAll(set.keys, this.#account);
     const pageCount = Math.ceil(this.#rows / rowsPerPage);
     const sizes = [headerCells, ...new Array<number>(pageCount).fill(pageCells)];
-    const [header = -1, ...pages] = this.#memory.allocateAll(sizes);
+    const [header = -1, ...pages] = this.#allocateOrRelease(sizes, held);
+    const before = { header: this.#header, cells: this.#headerCells, keys: this.#keys };
+    const [pagesBefore, pageCellsBefore] = [this.#pages, this.#pageCells];
     this.#beginWrite();
     this.#copyRows(pages, rowsPerPage, stride, kept);
-    this.#writeHeader(header, ids);
-    for (const page of this.#pages) this.#memory.free(page, this.#pageCells);
-    if (this.#header >= 0) this.#memory.free(this.#header, this.#headerCells);
+    this.#writeHeader(header, held);
     this.#pages = pages;
+    this.#keys = held;
     this.#header = header;
     this.#headerCells = headerCells;
     this.#set = set;
@@ -263,6 +284,18 @@ export class Slab {
     this.#rowsPerPage = rowsPerPage;
     this.#publish();
     this.#endWrite();
+    for (const page of pagesBefore) this.#memory.free(page, pageCellsBefore, this.#account);
+    if (before.header >= 0) this.#memory.free(before.header, before.cells, this.#account);
+    for (const key of before.keys) this.#memory.release(key, this.#account);
+  }
+
+  #allocateOrRelease(sizes: readonly number[], held: readonly HeadText[]): number[] {
+    try {
+      return this.#memory.allocateAll(sizes, this.#account);
+    } catch (error) {
+      for (const key of held) this.#memory.release(key, this.#account);
+      throw error;
+    }
   }
 
   #copyRows(pages: number[], rowsPerPage: number, stride: number, kept: number[]): void {
@@ -280,12 +313,16 @@ export class Slab {
     }
   }
 
-  #writeHeader(header: number, ids: number[]): void {
+  #writeHeader(header: number, keys: readonly HeadText[]): void {
     const cells = this.#memory.cells;
     cells[header + LAST_SEQUENCE] =
       this.#header < 0 ? 0 : (cells[this.#header + LAST_SEQUENCE] as number);
     cells[header + FLUSHED_SEQUENCE] = this.#flushedSequence;
-    cells.set(ids, header + HEADER_CELLS);
+    this.#texts.publish(header);
+    for (const [i, { id, start }] of keys.entries()) {
+      cells[header + HEADER_CELLS + i] = id;
+      cells[header + HEADER_CELLS + keys.length + i] = start;
+    }
   }
 
   #publish(): void {

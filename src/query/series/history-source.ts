@@ -48,7 +48,17 @@ export class HistorySeriesSource implements SeriesSource {
     return this.#used;
   }
 
-  select({ matchers, afterMs, throughMs }: Selection, budget: Budget): readonly StoredSeries[] {
+  /** Throws `HistoryError` INCOMPLETE, as all that reads samples here. */
+  select(selection: Selection, budget: Budget): readonly StoredSeries[] {
+    const { afterMs, throughMs } = selection;
+    return this.#whole(afterMs, throughMs, () => this.#select(selection, budget));
+  }
+
+  #whole<T>(fromMs: number, toMs: number, read: () => T): T {
+    return this.#view.missing.whole(this.#project.project, fromMs, toMs, read);
+  }
+
+  #select({ matchers, afterMs, throughMs }: Selection, budget: Budget): readonly StoredSeries[] {
     const selector = this.#project.plan(matchers);
     const found: StoredSeries[] = [];
     const stretch = { fromMs: afterMs, toMs: throughMs };
@@ -69,6 +79,15 @@ export class HistorySeriesSource implements SeriesSource {
    * VM has rows of a chunk that touches it.
    */
   labelSets(
+    matchers: readonly Matcher[],
+    stretch: { readonly fromMs: number; readonly toMs: number },
+    budget: Budget,
+  ): readonly Labels[] {
+    const { fromMs, toMs } = stretch;
+    return this.#whole(fromMs, toMs, () => this.#labelSets(matchers, stretch, budget));
+  }
+
+  #labelSets(
     matchers: readonly Matcher[],
     stretch: { readonly fromMs: number; readonly toMs: number },
     budget: Budget,
@@ -97,6 +116,15 @@ export class HistorySeriesSource implements SeriesSource {
     budget: Budget,
   ): ReadonlySet<string> | undefined {
     if (!VM_LABELS.has(label)) return undefined;
+    const { fromMs, toMs } = stretch;
+    return this.#whole(fromMs, toMs, () => this.#vmLabelValues(label, stretch, budget));
+  }
+
+  #vmLabelValues(
+    label: string,
+    stretch: { readonly fromMs: number; readonly toMs: number },
+    budget: Budget,
+  ): ReadonlySet<string> {
     const values = new Set<string>();
     for (const vm of this.#matching(this.#project.plan([]).plan, budget)) {
       const touching = this.#view.reading(vm.history, () => this.#touching(vm, stretch));

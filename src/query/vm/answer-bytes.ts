@@ -16,6 +16,7 @@ import { ANSWER_BYTES_MAX } from '../limits.ts';
 import type { VmAnswer } from './answer.ts';
 import type { InventoryEntry } from './inventory.ts';
 import { answerMessage, inventoryMessage, qualityMessage } from './messages.ts';
+import type { FailureReason } from './quality.ts';
 
 export type AnswerFormat = 'json' | 'binary';
 
@@ -67,7 +68,7 @@ function answerJson(answer: VmAnswer): string {
   );
 }
 
-type Series = Exclude<VmAnswer['metrics'][number], { readonly failed: true }>;
+type Series = Exclude<VmAnswer['metrics'][number], { readonly failed: FailureReason }>;
 
 function seriesJson({ metricId, series }: Series): string[] {
   return series.map(({ unit, labels, points }) => {

@@ -4,6 +4,7 @@
  * not in history (what the VM's record, its data center and its clock say) comes with the request.
  */
 import { ReadCancelled, type RowsRequest } from '../../../sqlite/history/chunk-reader.ts';
+import { HistoryError } from '../../../sqlite/history/history-error.ts';
 import type { HistoryView } from '../../../sqlite/history/history-view.ts';
 import { FUTURE_MS, GAP_TOLERANCE_MS, RETENTION_MS } from '../../../streams/evaluation/entry.ts';
 import {
@@ -51,7 +52,8 @@ export type VmHistory = Pick<HistoryView, 'read' | 'newestTime'>;
 
 /**
  * Throws what reading throws when no metric could be answered, and `ReadCancelled` when
- * `isCancelled` answers true; one metric's failure alone is part of the answer.
+ * `isCancelled` answers true; one metric's failure alone is part of the answer, and so are samples
+ * that are not readable yet.
  */
 export function answerVmQuery(
   history: VmHistory,
@@ -62,7 +64,7 @@ export function answerVmQuery(
   const reader = new RangeReader(history, query, isCancelled);
   const { metrics, failures } = answerMetrics(reader, query, isCancelled);
   const bounds = { atMs: nowMs + FUTURE_MS, notBeforeMs: nowMs - RETENTION_MS };
-  const lastObservedMs = history.newestTime({ project, vm, ...bounds });
+  const lastObservedMs = known(() => history.newestTime({ project, vm, ...bounds }));
   const frozen = reader.isFrozen() ? (['FROZEN'] as const) : [];
   const vmReasons: VmReason[] = [...frozen, ...clockReasons];
   const facts = { nowMs, lastObservedMs, datacenter, expandedMonitoring, vmReasons };
@@ -87,12 +89,27 @@ function answerMetrics(
     } catch (error) {
       if (error instanceof ReadCancelled) throw error;
       fault = error;
-      metrics.push({ metricId, failed: true });
+      metrics.push({ metricId, failed: isIncomplete(error) ? 'STORE_FULL' : 'READ_FAILED' });
       failures.push({ metricId, message: error instanceof Error ? error.message : String(error) });
     }
   }
-  if (failures.length === metricIds.length) throw fault;
+  if (failures.length === metricIds.length && !isIncomplete(fault)) throw fault;
   return { metrics, failures };
+}
+
+/** Samples were accepted and are not readable yet: an answer, unlike storage that fails. */
+function isIncomplete(error: unknown): boolean {
+  return error instanceof HistoryError && error.reason === 'INCOMPLETE';
+}
+
+/** undefined also where it cannot be known yet: the metrics say so. */
+function known<T>(find: () => T | undefined): T | undefined {
+  try {
+    return find();
+  } catch (error) {
+    if (!isIncomplete(error)) throw error;
+    return undefined;
+  }
 }
 
 const AGE = 'telemetry_age_seconds';

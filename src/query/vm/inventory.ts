@@ -17,7 +17,7 @@ export interface InventoryEntry {
   readonly datacenter: string;
   readonly expandedMonitoring: boolean;
   readonly state: VmState;
-  readonly telemetry: 'LIVE' | 'STALE' | 'NEVER';
+  readonly telemetry: 'LIVE' | 'STALE' | 'NEVER' | 'ERROR';
   /** Unix ms. */
   readonly lastObservedMs?: number;
   readonly vcpus?: number;
@@ -44,7 +44,7 @@ export function inventoryEntry(
   { nowMs, inventoryOnly }: { readonly nowMs: number; readonly inventoryOnly: boolean },
 ): InventoryEntry {
   if (!latest) return { ...named, state: 'UNKNOWN', telemetry: 'NEVER' };
-  if (latest === 'unreadable') return { ...named, state: 'UNKNOWN', telemetry: 'STALE' };
+  if (latest === 'unreadable') return { ...named, state: 'UNKNOWN', telemetry: 'ERROR' };
   const { vcpus, observedMs: lastObservedMs } = latest;
   const live = isLive({ nowMs, lastObservedMs, datacenter: datacenterState });
   const state = datacenterState === 'stale' ? undefined : VM_STATES[latest.state];

@@ -13,8 +13,11 @@ export type QualityState = 'LIVE' | 'STALE' | 'PARTIAL' | 'NO_DATA' | 'ERROR';
 /** What became of one metric of a query. */
 export type MetricAnswer =
   | (MetricRange & { readonly metricId: string })
-  /** It could not be read or worked out; the others could. */
-  | { readonly metricId: string; readonly failed: true };
+  /** It could not be read or worked out. */
+  | { readonly metricId: string; readonly failed: FailureReason };
+
+/** `STORE_FULL`: samples that were accepted are not readable yet. `READ_FAILED`: anything else. */
+export type FailureReason = 'READ_FAILED' | 'STORE_FULL';
 
 /** Reasons that hold for the VM as a whole, beside those that follow from its samples. */
 export type VmReason = 'FROZEN' | 'CLOCK_BACKWARDS' | 'CLOCK_AHEAD';
@@ -95,8 +98,9 @@ function always({ vmReasons, datacenter }: Freshness): string[] {
 function judge(answer: MetricAnswer, range: QueryRange, freshness: Freshness) {
   const { metricId } = answer;
   if ('failed' in answer) {
-    const quality: MetricQuality = { metricId, state: 'ERROR', reason: 'READ_FAILED' };
-    return { gaps: [], observedSamples: 0, reasons: ['READ_FAILED'], quality };
+    const reason = answer.failed;
+    const quality: MetricQuality = { metricId, state: 'ERROR', reason };
+    return { gaps: [], observedSamples: 0, reasons: [reason], quality };
   }
   const missing = missingReason(metricId, freshness);
   const gaps = answer.gaps.flatMap((gap) => withinRetention(gap, range, missing));

@@ -105,8 +105,10 @@ t.test(
     const request = { project: 'demo', vm: 'vm', fromMs: 0, toMs: 1e9 };
     const { timesMs } = view.read(request, overtake);
     t.equal(flushes, 1);
+    const reader = new HeadReader(head.share);
+    const place = reader.find('demo', 'vm');
     t.ok(
-      new HeadReader(head.share).read(0).rows.timesMs.length < 100,
+      place !== undefined && reader.read(place).rows.timesMs.length < 100,
       'the head has let go of most',
     );
     t.same(

@@ -1,0 +1,76 @@
+/**
+ * Takes rows into history that it had no room for when they came: their entries are still in the log
+ * (the floor waits for them) and are read again once a look finds room. Until then every read of their
+ * times fails, so that nobody takes what is left for what was observed.
+ */
+import type { Clock } from '../streams/clock.ts';
+import { pause } from '../streams/pause.ts';
+import type { SampleBatch } from '../streams/samples/batch.ts';
+import type { Stream } from '../streams/stream.ts';
+import { pastEntries } from './sample-log.ts';
+import { Turns } from './turns.ts';
+
+/** Rows of one project that history had no room for. */
+interface RefusedRows {
+  readonly project: string;
+  readonly partition: number;
+  /** Entries of the log that have some: from the first to the last. */
+  readonly firstSequence: number;
+  readonly lastSequence: number;
+}
+
+/** History as far as this needs it; `sqlite/history` implements it. */
+export interface RowRecovery {
+  refused(): readonly RefusedRows[];
+  /** What the project's rows and texts take in memory, and may take, bytes. */
+  room(project: string): { readonly used: number; readonly bound: number };
+  /**
+   * Takes in what of the entry is of the project. false: not now, and the entry is to come again.
+   */
+  takeAgain(
+    project: string,
+    batch: SampleBatch,
+    position: { readonly partition: number; readonly sequence: number },
+  ): boolean;
+  /** Everything of the project up to this sequence was taken in, or is in the log no more. */
+  tookThrough(project: string, sequence: number): void;
+}
+
+export interface RowRecoveryDeps {
+  readonly clock: Clock;
+  readonly stream: Stream;
+  readonly recovery: RowRecovery;
+}
+
+/** How often is looked whether rows wait and there is room, ms. */
+const LOOK_MS = 5_000;
+/** Reading again begins when so much of a project's memory is free: with less it would soon stop. */
+const FREE_SHARE = 1 / 4;
+
+/** Runs until `signal`. Rejects with what broke the stream. */
+export async function recoverRows(deps: RowRecoveryDeps, signal: AbortSignal): Promise<void> {
+  const turns = new Turns(deps.clock);
+  while (!signal.aborted) {
+    await pause(deps.clock, LOOK_MS, signal);
+    for (const refused of deps.recovery.refused()) {
+      if (signal.aborted) return;
+      const { used, bound } = deps.recovery.room(refused.project);
+      if (used <= bound * (1 - FREE_SHARE)) await recover(deps, refused, turns);
+    }
+  }
+}
+
+async function recover(
+  { stream, recovery }: RowRecoveryDeps,
+  { project, partition, firstSequence, lastSequence }: RefusedRows,
+  turns: Turns,
+): Promise<void> {
+  const filter = { partition, kind: 'batch' } as const;
+  for await (const placed of pastEntries(stream, { sequence: firstSequence }, filter)) {
+    const { entry, sequence } = placed;
+    if (entry.kind !== 'batch' || sequence > lastSequence) break;
+    await turns.breathe();
+    if (!recovery.takeAgain(project, entry.batch, { partition, sequence })) return;
+  }
+  recovery.tookThrough(project, lastSequence);
+}

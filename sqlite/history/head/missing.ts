@@ -1,0 +1,124 @@
+/**
+ * Which rows are in the log and cannot be read: the head had no room for them. Every reader looks
+ * here, on whatever thread, so that it answers with an error and never with what is left. One entry a
+ * project with the times that the rows span; written by the head, read under a sequence lock.
+ *
+ *   lock (4) · length (4) · UTF-8 of a JSON list
+ */
+import { Buffer } from 'node:buffer';
+import { HistoryError } from '../history-error.ts';
+
+/** Rows of a project that are missing: times of the first and last of them, Unix ms, inclusive. */
+export interface MissingSpan {
+  readonly project: string;
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+const HEADER_BYTES = 8;
+/** Some 10,000 projects at once. Beyond it every project's reads fail rather than any be wrong. */
+const BYTES_MAX = 1024 * 1024;
+const EVERY_PROJECT = '*';
+const TRIES = 2000;
+
+export function createMissingMemory(): SharedArrayBuffer {
+  return new SharedArrayBuffer(HEADER_BYTES, { maxByteLength: HEADER_BYTES + BYTES_MAX });
+}
+
+/** Replaces what readers see. One writer. */
+export function publishMissing(memory: SharedArrayBuffer, spans: readonly MissingSpan[]): void {
+  let bytes = Buffer.from(JSON.stringify(spans));
+  if (bytes.length > BYTES_MAX) {
+    const fromMs = spans.reduce((least, span) => Math.min(least, span.fromMs), Infinity);
+    const toMs = spans.reduce((most, span) => Math.max(most, span.toMs), -Infinity);
+    bytes = Buffer.from(JSON.stringify([{ project: EVERY_PROJECT, fromMs, toMs }]));
+  }
+  const end = HEADER_BYTES + bytes.length;
+  if (end > memory.byteLength) memory.grow(end);
+  const header = new Int32Array(memory, 0, 2);
+  Atomics.add(header, 0, 1);
+  header[1] = bytes.length;
+  new Uint8Array(memory, HEADER_BYTES, bytes.length).set(bytes);
+  Atomics.add(header, 0, 1);
+}
+
+/** A reading side, on any thread. */
+export class MissingRows {
+  readonly #memory: SharedArrayBuffer;
+  readonly #header: Int32Array;
+  readonly #pause = new Int32Array(new SharedArrayBuffer(4));
+  #version = 0;
+  #spans: readonly MissingSpan[] = [];
+
+  constructor(memory: SharedArrayBuffer) {
+    this.#memory = memory;
+    this.#header = new Int32Array(memory, 0, 2);
+  }
+
+  /**
+   * What `read` answers, once it is certain that none of the project's rows of the stretch was
+   * missing meanwhile; both ends inclusive, Unix ms. Throws `HistoryError` INCOMPLETE.
+   */
+  whole<T>(project: string, fromMs: number, toMs: number, read: () => T): T {
+    return this.#certain(project, read, (span) => span.fromMs <= toMs && span.toMs >= fromMs);
+  }
+
+  /**
+   * As `whole`, for what is newest of a VM: what is older than a row that is missing is no answer.
+   * @param timeOf when the answer was observed, Unix ms; undefined = there is none
+   */
+  newest<T>(project: string, read: () => T, timeOf: (answer: T) => number | undefined): T {
+    return this.#certain(
+      project,
+      read,
+      (span, answer) => span.toMs > (timeOf(answer) ?? -Infinity),
+    );
+  }
+
+  #certain<T>(
+    project: string,
+    read: () => T,
+    isTouched: (span: MissingSpan, answer: T) => boolean,
+  ): T {
+    for (let tries = 0; tries < TRIES; tries++) {
+      const span = this.#of(project);
+      const version = this.#version;
+      const answer = read();
+      if (span !== undefined && isTouched(span, answer)) throw incomplete(project);
+      // Rows may have been refused, and taken in again, between the two looks.
+      if (Atomics.load(this.#header, 0) === version) return answer;
+    }
+    throw incomplete(project);
+  }
+
+  /** What is missing of the project now; undefined = nothing. */
+  #of(project: string): MissingSpan | undefined {
+    if (Atomics.load(this.#header, 0) !== this.#version) this.#readAgain();
+    return this.#spans.find((one) => one.project === project || one.project === EVERY_PROJECT);
+  }
+
+  #readAgain(): void {
+    for (let tries = 0; tries < TRIES; tries++) {
+      const version = Atomics.load(this.#header, 0);
+      if (version % 2 === 0) {
+        const length = this.#header[1] as number;
+        const inside = HEADER_BYTES + length <= this.#memory.byteLength;
+        // Copied first: a decoder refuses shared memory.
+        const bytes = inside && Buffer.from(new Uint8Array(this.#memory, HEADER_BYTES, length));
+        if (bytes && Atomics.or(this.#header, 0, 0) === version) {
+          // Written by `publishMissing` alone.
+          this.#spans = length === 0 ? [] : (JSON.parse(bytes.toString()) as MissingSpan[]);
+          this.#version = version;
+          return;
+        }
+      }
+      Atomics.wait(this.#pause, 0, 0, 1);
+    }
+    throw new HistoryError('UNAVAILABLE', 'What is missing of the head stayed locked for seconds');
+  }
+}
+
+function incomplete(project: string): HistoryError {
+  const message = `Rows of projects/${project} that were accepted are not readable yet: the memory for new rows was full. They are in the log and are taken in again once there is room`;
+  return new HistoryError('INCOMPLETE', message);
+}
