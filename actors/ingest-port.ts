@@ -34,6 +34,7 @@ export interface WriteRequest {
  * OTHER_DATACENTER: the VM belongs to a data center that the sender does not report.
  * OTHER_VM: an agent sends for its own VM alone. NOT_EXPANDED: and of it expanded series alone,
  * which nobody else sends. TOLD_BY_AGENT: a collector sends one of a VM whose agent sends it.
+ * BAD_LABEL: the value of a label has line breaks, controls or bidirectional controls.
  */
 export type RejectReason =
   | 'NOT_FINITE'
@@ -43,6 +44,7 @@ export type RejectReason =
   | 'OTHER_DATACENTER'
   | 'OTHER_VM'
   | 'NOT_EXPANDED'
+  | 'BAD_LABEL'
   | 'TOLD_BY_AGENT';
 
 export interface RejectedSample {

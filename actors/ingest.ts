@@ -8,6 +8,7 @@ import type { Clock } from '../streams/clock.ts';
 import { FUTURE_MS, RETENTION_MS } from '../streams/evaluation/entry.ts';
 import { Refusal } from '../streams/refusal.ts';
 import type { SeriesKey } from '../streams/samples/batch.ts';
+import { hasPlainValues } from '../streams/samples/labels.ts';
 import { partitionOf } from '../streams/stream.ts';
 import { BatchAnswers } from './batch-answers.ts';
 import { type CheckedRows, checkedRows, type PlacedRow } from './checked-rows.ts';
@@ -20,6 +21,7 @@ import type {
   WriteAnswer,
   WriteRequest,
 } from './ingest-port.ts';
+import { oneLine } from './one-line.ts';
 import type { PartitionWriter } from './partition-writer.ts';
 import { withinReach, withoutVms } from './sender-reach.ts';
 import type { VmRegistry } from './vm-registry.ts';
@@ -99,7 +101,8 @@ export function createIngest(deps: IngestDeps): Ingest {
 
 /**
  * Keeps what is sound. A row too far in the future would poison the watermark of its series, one
- * older than retention can be neither stored nor judged; a value that is not finite is missing.
+ * older than retention can be neither stored nor judged; a value that is not finite is missing, and
+ * a label that is not one line would break every text that shows it.
  */
 function checkRows(within: CheckedRows, nowMs: number): CheckedRows {
   const isAllSound = within.rows.every(
@@ -119,7 +122,7 @@ function keepSound(within: CheckedRows, nowMs: number): CheckedRows {
       continue;
     }
     assertRow(content, index);
-    kept.push({ row: withoutBadValues(content, index, rejected), index });
+    kept.push({ row: withoutBadSamples(content, index, rejected), index });
   }
   return checkedRows(kept, rejected);
 }
@@ -143,7 +146,18 @@ function timeProblem(observedMs: number, nowMs: number): RejectedSample['reason'
 }
 
 function isSound(row: IngestRow): boolean {
-  return row.vm !== '' && row.series.length === row.values.length && !hasBadValue(row);
+  const { vm, series, values } = row;
+  return vm !== '' && series.length === values.length && !hasBadValue(row) && hasPlainKeys(series);
+}
+
+/** Lists of series whose labels are in order: rows of one layout share one list. */
+const plainLists = new WeakSet<readonly SeriesKey[]>();
+
+function hasPlainKeys(series: readonly SeriesKey[]): boolean {
+  if (plainLists.has(series)) return true;
+  const isPlain = series.every(hasPlainValues);
+  if (isPlain) plainLists.add(series);
+  return isPlain;
 }
 
 function hasBadValue({ values }: IngestRow): boolean {
@@ -151,17 +165,21 @@ function hasBadValue({ values }: IngestRow): boolean {
   return false;
 }
 
-function withoutBadValues(content: IngestRow, row: number, rejected: RejectedSample[]): IngestRow {
-  if (!hasBadValue(content)) return content;
+function withoutBadSamples(content: IngestRow, row: number, rejected: RejectedSample[]): IngestRow {
+  if (!hasBadValue(content) && hasPlainKeys(content.series)) return content;
   const { series, values } = content;
   const soundSeries: SeriesKey[] = [];
   const soundValues: number[] = [];
   for (const [i, key] of series.entries()) {
     const value = values[i];
-    if (value !== undefined && Number.isFinite(value)) {
+    if (value === undefined || !Number.isFinite(value)) {
+      rejected.push({ row, series: key, reason: 'NOT_FINITE' });
+    } else if (!hasPlainValues(key)) {
+      rejected.push({ row, series: oneLine(key, key.length), reason: 'BAD_LABEL' });
+    } else {
       soundSeries.push(key);
       soundValues.push(value);
-    } else rejected.push({ row, series: key, reason: 'NOT_FINITE' });
+    }
   }
   return { ...content, series: soundSeries, values: soundValues };
 }

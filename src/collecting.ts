@@ -13,6 +13,7 @@ import type { Collector, CollectorFault } from '../actors/collectors/loop.ts';
 import { startCollector } from '../actors/collectors/loop.ts';
 import type { Host } from '../actors/host-port.ts';
 import type { Ingest, IngestRow } from '../actors/ingest-port.ts';
+import { asOneLine } from '../actors/one-line.ts';
 import type { VmRegistry } from '../actors/vm-registry.ts';
 import { RETIRE_MAX, retireVms } from '../actors/vm-retirement.ts';
 import type { Clock } from '../streams/clock.ts';
@@ -108,13 +109,13 @@ function sinkOf({ ingest, host }: CollectingOptions, source: string): RowSink {
 function ingestRow(row: ObservedRow): IngestRow {
   return {
     vm: row.vm,
-    displayName: row.displayName,
+    displayName: asOneLine(row.displayName),
     observedMs: row.observedMs,
     sequence: row.sequence,
     boot: row.bootId,
     vcpus: row.vcpus ?? Number.NaN,
     state: VM_STATES.indexOf(row.state),
-    stateReason: row.stateReason,
+    stateReason: asOneLine(row.stateReason),
     series: row.values.map(([key]) => key),
     values: row.values.map(([, value]) => value),
   };

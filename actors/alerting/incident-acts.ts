@@ -7,6 +7,7 @@ import type { AlertInstanceContext } from '../../machines/alert-instance-setup.t
 import type { Actor } from '../../streams/commit/commit.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import type { Committed, Draft, Host } from '../host-port.ts';
+import { isPlainText } from '../one-line.ts';
 import type { IncidentBody } from './incident.ts';
 import type { RequestKey } from './port.ts';
 
@@ -85,6 +86,10 @@ function firingInstance(draft: Draft, id: string, verb: string): string {
 }
 
 function checkNote(note: string): void {
+  if (!isPlainText(note)) {
+    const message = 'note holds controls or invisible characters: plain text is needed';
+    throw new Refusal('INVALID_FIELD', message, { field: 'note' });
+  }
   const characters = [...note].length;
   if (characters <= NOTE_CHARACTERS_MAX) return;
   const message = `note has ${characters} characters: ${NOTE_CHARACTERS_MAX} at most`;

@@ -4,7 +4,7 @@
  * tells of has ended; raising it again meanwhile changes its text alone.
  */
 import type { Draft } from '../host-port.ts';
-import { oneLine } from './one-line.ts';
+import { oneLine } from '../one-line.ts';
 
 export type NoticeKind = 'INSTANCE_LIMIT' | 'DESTINATION_PAUSED' | 'RECIPIENT_BOUNCED';
 

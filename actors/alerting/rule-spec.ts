@@ -7,7 +7,8 @@ import type { AlertRuleSpec } from '../../machines/alert-rule.ts';
 import { OPERATORS, type Operator } from '../../streams/evaluation/entry.ts';
 import { AGE_METRIC, EVALUATED_METRICS } from '../../streams/metrics/catalogue.ts';
 import { Refusal } from '../../streams/refusal.ts';
-import { isOneLine } from './one-line.ts';
+import { isFreeLabelName } from '../../streams/samples/labels.ts';
+import { isOneLine, NOT_ONE_LINE } from '../one-line.ts';
 
 const SEVERITIES = ['INFO', 'WARNING', 'CRITICAL'] as const;
 
@@ -83,7 +84,7 @@ function checkName(name: string): void {
       `displayName has ${name.length} characters; ${DISPLAY_NAME_MAX} at most`,
     );
   }
-  if (!isOneLine(name)) throw invalid('displayName', 'displayName holds line breaks or controls');
+  if (!isOneLine(name)) throw invalid('displayName', `displayName ${NOT_ONE_LINE}`);
 }
 
 function checkMetric(metricId: string): void {
@@ -154,6 +155,14 @@ function checkLabels(labels: Readonly<Record<string, string>>): void {
     if (name.length > LABEL_LENGTH_MAX || value.length > LABEL_LENGTH_MAX) {
       throw invalid('labels', `A label is longer than ${LABEL_LENGTH_MAX} characters`);
     }
+    if (!isFreeLabelName(name)) {
+      const seen = JSON.stringify(name);
+      throw invalid(
+        'labels',
+        `labels has ${seen}: letters, digits and underscores, without __ in front, and none of ours`,
+      );
+    }
+    if (!isOneLine(value)) throw invalid('labels', `labels.${name} ${NOT_ONE_LINE}`);
   }
 }
 

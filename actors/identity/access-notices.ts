@@ -8,8 +8,8 @@
  * notices with leaks are a minute apart. Of a notice's changes 20 are listed and the others counted.
  */
 import { SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
-import { oneLine } from '../alerting/one-line.ts';
 import type { Draft, ProjectView } from '../host-port.ts';
+import { oneLine } from '../one-line.ts';
 import { memberIdOf, parseOwner } from './names.ts';
 
 /** Body of a record of kind `notice`. Times are Unix ms. */

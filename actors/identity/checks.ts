@@ -1,5 +1,6 @@
 /** What is checked of a request about identities whatever the head is: texts and capabilities. */
 import { Refusal } from '../../streams/refusal.ts';
+import { isOneLine, NOT_ONE_LINE } from '../one-line.ts';
 import { CAPABILITIES } from './grants.ts';
 
 const DISPLAY_NAME_LENGTH_MAX = 200;
@@ -9,19 +10,18 @@ export function invalid(field: string, message: string): Refusal {
   return new Refusal('INVALID_FIELD', message, { field });
 }
 
-/** Throws INVALID_FIELD for a name that is empty, too long, or would move a terminal's cursor. */
+/** Throws INVALID_FIELD for a name that is empty, too long, or not one line of plain text. */
 export function checkDisplayName(name: string): void {
   if (name.trim() === '') throw invalid('displayName', 'displayName is empty: give it a name');
-  if (/\p{Cc}/u.test(name)) {
-    throw invalid('displayName', 'displayName has control characters: one line of text is needed');
-  }
+  if (!isOneLine(name)) throw invalid('displayName', `displayName ${NOT_ONE_LINE}`);
   if (name.length <= DISPLAY_NAME_LENGTH_MAX) return;
   const message = `displayName has ${name.length} characters; ${DISPLAY_NAME_LENGTH_MAX} at most`;
   throw invalid('displayName', message);
 }
 
-/** A reason for people to read; throws INVALID_FIELD for one that is too long. */
+/** A reason for people to read; throws INVALID_FIELD for one that is too long, or not one line. */
 export function checkReason(reason: string): void {
+  if (!isOneLine(reason)) throw invalid('reason', `reason ${NOT_ONE_LINE}`);
   if (reason.length <= REASON_LENGTH_MAX) return;
   const message = `reason has ${reason.length} characters; ${REASON_LENGTH_MAX} at most`;
   throw invalid('reason', message);

@@ -7,6 +7,7 @@ import { type Actor, SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import type { RequestKey } from '../alerting/port.ts';
 import type { Draft, Host, ProjectView, StoredRecord } from '../host-port.ts';
+import { isOneLine, NOT_ONE_LINE } from '../one-line.ts';
 import { createInvitations, type InvitationDeps, revokeAllKeys } from './invitations.ts';
 import { changeRole, join, leave, membershipOf } from './membership-changes.ts';
 import { assertActive, shownName, toldOf } from './people-index.ts';
@@ -166,6 +167,9 @@ function checkProject(project: string, displayName: string): void {
     const message =
       'A project id has lower-case letters, digits and dashes, at most 63, and begins';
     throw new Refusal('INVALID_FIELD', `${message} with a letter or digit`, { field: 'projectId' });
+  }
+  if (!isOneLine(displayName)) {
+    throw new Refusal('INVALID_FIELD', `displayName ${NOT_ONE_LINE}`, { field: 'displayName' });
   }
   if (shownName(displayName, '') !== '') return;
   throw new Refusal('INVALID_FIELD', 'displayName is missing: say how people call the project', {

@@ -12,6 +12,7 @@ import { createHash } from 'node:crypto';
 import type { LinkedIdentity, PersonContext } from '../../machines/person.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import type { Draft, Instance, ProjectView } from '../host-port.ts';
+import { isOneLine, oneLine } from '../one-line.ts';
 
 /** Accounts of identity providers that one person may have. */
 const IDENTITIES_MAX = 10;
@@ -35,7 +36,7 @@ type Records = Pick<ProjectView, 'record'>;
 /** The address as it is compared: trimmed, lower case. Throws INVALID_FIELD. */
 export function parseEmail(field: string, text: string): string {
   const email = text.trim().toLowerCase();
-  if (email.length <= EMAIL_LENGTH_MAX && EMAIL.test(email)) return email;
+  if (isEmail(email)) return email;
   const seen = email === '' ? 'missing' : 'no email address';
   throw new Refusal('INVALID_FIELD', `${field} is ${seen}: say one like ann@example.org`, {
     field,
@@ -45,15 +46,16 @@ export function parseEmail(field: string, text: string): string {
 /** The same for an address that somebody else tells, who need not hear of it: '' when it is none. */
 export function emailOrNone(text: string): string {
   const email = text.trim().toLowerCase();
-  return email.length <= EMAIL_LENGTH_MAX && EMAIL.test(email) ? email : '';
+  return isEmail(email) ? email : '';
+}
+
+function isEmail(text: string): boolean {
+  return text.length <= EMAIL_LENGTH_MAX && EMAIL.test(text) && isOneLine(text);
 }
 
 /** A name fit to be shown: one line, not too long; `otherwise` when nothing is left. */
 export function shownName(text: string, otherwise: string): string {
-  const name = text
-    .replace(/\p{Cc}+/gu, ' ')
-    .trim()
-    .slice(0, DISPLAY_NAME_LENGTH_MAX);
+  const name = oneLine(text, DISPLAY_NAME_LENGTH_MAX);
   return name === '' ? otherwise : name;
 }
 

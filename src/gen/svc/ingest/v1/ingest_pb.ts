@@ -533,7 +533,8 @@ export type Rejected = Message<"svc.ingest.v1.Rejected"> & {
   /**
    * `NOT_FINITE`, `CLOCK_AHEAD`, `OLDER_THAN_RETENTION`, `LIMIT_EXCEEDED`, `OTHER_DATACENTER`,
    * `OTHER_VM`, `NOT_EXPANDED` (an agent's are expanded series alone, and nobody else's are),
-   * `TOLD_BY_AGENT` (a collector sends an expanded one of a VM that has an agent).
+   * `TOLD_BY_AGENT` (a collector sends an expanded one of a VM that has an agent), `BAD_LABEL` (the
+   * value of a label has line breaks, controls or bidirectional controls).
    *
    * @generated from field: string reason = 3;
    */
@@ -562,7 +563,8 @@ export type RejectedJson = {
   /**
    * `NOT_FINITE`, `CLOCK_AHEAD`, `OLDER_THAN_RETENTION`, `LIMIT_EXCEEDED`, `OTHER_DATACENTER`,
    * `OTHER_VM`, `NOT_EXPANDED` (an agent's are expanded series alone, and nobody else's are),
-   * `TOLD_BY_AGENT` (a collector sends an expanded one of a VM that has an agent).
+   * `TOLD_BY_AGENT` (a collector sends an expanded one of a VM that has an agent), `BAD_LABEL` (the
+   * value of a label has line breaks, controls or bidirectional controls).
    *
    * @generated from field: string reason = 3;
    */
