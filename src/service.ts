@@ -53,6 +53,7 @@ import { stopSignal } from './http/stop-signal.ts';
 import { openKeylessCi } from './keyless-ci.ts';
 import type { Log } from './log.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
+import { watchPermissions } from './open-permissions.ts';
 import { openPeople } from './people.ts';
 import { openQueries } from './queries.ts';
 import { connectOptions, rpcRoutes } from './rpc/routes.ts';
@@ -97,6 +98,7 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
   closers.add('health', () => health.close());
   const base = { settings, log, clock, random, metrics, health, closers };
 
+  watchPermissions(base);
   const storage = await openStorage({ ...base, ...ports });
   const admin = await startAdmin(base, storage);
   const host = await startHost(base, storage);
