@@ -288,6 +288,8 @@ t.test('a genuine signature over a form that can be read in two ways is refused'
       Buffer.concat([Buffer.from('{"x":"'), Buffer.from([0xff]), Buffer.from(`",${inside}`)]),
     ),
     'text after the object': await signed(`${payload}{}`),
+    'a byte order mark': await signed(`\ufeff${payload}`),
+    'a byte order mark in the header': await signed(payload, `\ufeff${header}`),
   };
   for (const [what, token] of Object.entries(cases)) {
     t.equal(await causeOf(token), 'MALFORMED', what);
