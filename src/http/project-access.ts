@@ -3,7 +3,6 @@
  * read exactly this project. A key of another one is told so whether or not this one exists.
  */
 import type { FastifyRequest } from 'fastify';
-import { Refusal } from '../../streams/refusal.ts';
 import type { Authenticator } from '../auth/authenticator.ts';
 import { admitTo, enterProject, READ_POLICY } from '../auth/authorize.ts';
 import type { CredentialPrincipal } from '../auth/principal.ts';
@@ -23,21 +22,21 @@ export type AskAgain = () => void;
  * What is answered is to be asked for again when time has passed since: a body that comes slowly
  * must not outlive a revocation. Rejects with a `Refusal`.
  *
- * Reads of the request its address, and its headers as they came.
+ * Reads of the request its address and its headers.
  */
 export async function admitReader(
   access: ReaderAccess,
   project: string,
-  { ip, raw: { rawHeaders } }: Pick<FastifyRequest, 'ip' | 'raw'>,
+  { ip, headers }: Pick<FastifyRequest, 'ip' | 'headers'>,
 ): Promise<AskAgain> {
   const { authenticator, anonymousLimits } = access;
   const principal = await anonymousLimits.authenticated(ip, async () =>
-    authenticator.authenticate(authorizationOf(rawHeaders)),
+    authenticator.authenticate(headers.authorization),
   );
   enter(principal, project);
   const again = (): void => enter(authenticator.again(principal), project);
-  const [wanted] = valuesOf(rawHeaders, SEQUENCE_HEADER);
-  if (wanted !== undefined) {
+  const wanted = headers[SEQUENCE_HEADER];
+  if (typeof wanted === 'string') {
     await access.positions.waitFor(wanted);
     again();
   }
@@ -48,16 +47,4 @@ function enter(principal: CredentialPrincipal, project: string): void {
   const name = 'This URL';
   admitTo(name, READ_POLICY, principal);
   enterProject(principal, READ_POLICY, { name, project });
-}
-
-/** Two headers may be two people's, and one of them a gateway's: neither is taken. */
-function authorizationOf(rawHeaders: readonly string[]): string | undefined {
-  const given = valuesOf(rawHeaders, 'authorization');
-  if (given.length <= 1) return given[0];
-  const message = 'The request has more than one Authorization header: send one';
-  throw new Refusal('MALFORMED_CREDENTIAL', message);
-}
-
-function valuesOf(rawHeaders: readonly string[], name: string): string[] {
-  return rawHeaders.filter((_, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === name);
 }
