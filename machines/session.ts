@@ -57,7 +57,7 @@ export type SessionEvent =
   | {
       readonly type: 'ended';
       readonly at: number;
-      /** SIGNED_OUT, SIGNED_OUT_EVERYWHERE, IDLE, PERSON_DISABLED, SECRET_REUSED, LEAKED, RESTORED. */
+      /** SIGNED_OUT, SIGNED_OUT_EVERYWHERE, IDLE, PERSON_DISABLED, SECRET_REUSED, RESTORED. */
       readonly reason: string;
     };
 
@@ -147,8 +147,7 @@ export const sessionMachine = chart.createMachine({
           actions: 'noteSeen',
         },
         ended: {
-          description:
-            'The person signed out, was idle too long or locked out, or the secret leaked.',
+          description: 'The person signed out, was idle too long, or was locked out.',
           target: 'ended',
           actions: 'noteEnded',
         },

@@ -293,8 +293,7 @@ t.test(
   async (t) => {
     const { metrics, health } = await run(t);
     const address = { host: '127.0.0.1', port: 0 };
-    const hosts = { publicUrl: null, allowedHosts: null };
-    const own = await openMetricsServer({ address, metrics, health, hosts });
+    const own = await openMetricsServer({ address, metrics, health });
     t.teardown(() => own.close());
     const answer = await fetch(own.url);
     t.equal(answer.status, 200);
@@ -313,7 +312,7 @@ t.test(
     const logged: string[] = [];
     const open = (metricsListen: typeof taken | null, metricsListenGiven: boolean) =>
       openConfiguredMetricsServer({
-        settings: { metricsListen, metricsListenGiven, ...hosts },
+        settings: { metricsListen, metricsListenGiven },
         ...{ metrics, health },
         log: logInto(logged),
       });

@@ -1,0 +1,113 @@
+/** What an attack has: the program, who attacks whom, and ways to try things and judge them. */
+import type { Dice } from '../simulation/dice.ts';
+import { type Forbidden, problemOf, sentText } from './judge.ts';
+import type { Tally } from './tally.ts';
+import type { Target } from './target.ts';
+import type { Tenant } from './tenants.ts';
+import type { Header, SendOptions, WireAnswer, WireRequest } from './wire.ts';
+
+export interface Arena {
+  readonly target: Target;
+  readonly attacker: Tenant;
+  readonly victim: Tenant;
+  readonly dice: Dice;
+  readonly tally: Tally;
+  readonly forbidden: Forbidden;
+  /** Is the time of this class over? */
+  readonly isOver: () => boolean;
+}
+
+/** What the answers to the attacker may not show. */
+export function forbiddenTo(target: Target, others: readonly Tenant[]): Forbidden {
+  return {
+    secrets: target.secrets,
+    texts: others.flatMap(({ texts }) => texts),
+    paths: [target.folder],
+  };
+}
+
+/** Runs `job` over the items, `width` at a time, in order of their beginning. */
+export async function inParallel<T>(
+  items: Iterable<T>,
+  width: number,
+  job: (item: T, number: number) => Promise<void>,
+): Promise<void> {
+  const iterator = items[Symbol.iterator]();
+  let number = 0;
+  const worker = async (): Promise<void> => {
+    for (let next = iterator.next(); !next.done; next = iterator.next()) {
+      await job(next.value, number++);
+    }
+  };
+  await Promise.all(Array.from({ length: width }, worker));
+}
+
+const SOURCES = 200;
+
+/** Addresses that an attacker with many machines would have: limits by address are met elsewhere. */
+export function sourceOf(number: number): string {
+  return `127.0.1.${1 + (number % SOURCES)}`;
+}
+
+/** The first line, the headers every client sends, and what is given. */
+export function rpcRequest(
+  { target }: Pick<Arena, 'target'>,
+  path: string,
+  body: unknown,
+  headers: readonly Header[],
+): WireRequest {
+  const { host } = new URL(target.origin);
+  return {
+    ...{ method: 'POST', path, body: typeof body === 'string' ? body : JSON.stringify(body) },
+    headers: [['host', host], ['content-type', 'application/json'], ...headers],
+  };
+}
+
+export function getRequest(
+  { target }: Pick<Arena, 'target'>,
+  path: string,
+  headers: readonly Header[],
+  method = 'GET',
+): WireRequest {
+  return { method, path, headers: [['host', new URL(target.origin).host], ...headers] };
+}
+
+/** Longest wait that a limit is given before the try counts as answered by it. */
+const LIMIT_WAIT_MS_MAX = 2_000;
+
+/** Sends; where a rate limit answers, once more after the wait that it asks for, if that is short. */
+export async function sendPatiently(
+  { target }: Pick<Arena, 'target'>,
+  request: WireRequest,
+  options: SendOptions = {},
+): Promise<WireAnswer> {
+  const answer = await target.wire.send(request, options);
+  if (answer.status !== 429) return answer;
+  const waitMs = Number(answer.headers.get('retry-after') ?? 1) * 1000;
+  if (!(waitMs <= LIMIT_WAIT_MS_MAX)) return answer;
+  await new Promise((resolve) => setTimeout(resolve, waitMs));
+  return target.wire.send(request, options);
+}
+
+/**
+ * Sends and judges one try: what every answer must be, then what `judge` says of this one. Resolves
+ * with the answer.
+ */
+export async function attempt(
+  arena: Arena,
+  name: string,
+  request: WireRequest,
+  judge: (answer: WireAnswer) => string | undefined,
+  options: SendOptions = {},
+): Promise<WireAnswer> {
+  const answer = await sendPatiently(arena, request, options);
+  const sent = sentText(request);
+  const isLimited = answer.status === 429;
+  const why = problemOf(answer, sent, arena.forbidden) ?? (isLimited ? undefined : judge(answer));
+  arena.tally.note({ name, why, isLimited, request: sent, answer: shown(answer) });
+  return answer;
+}
+
+export function shown({ status, text, failure }: WireAnswer): string {
+  return `${failure ?? status} ${text}`;
+}

@@ -1,0 +1,170 @@
+/**
+ * Fuzzing: mutated requests, several at a time, over connections that stay. The process lives on;
+ * every answer is one that the service has; no secret and no word of another tenant is in an answer
+ * or in the log; once warm, memory stays where it is.
+ */
+import { type Arena, inParallel, shown, sourceOf } from './arena.ts';
+import { type Corpus, draftOf } from './corpus.ts';
+import { forbiddenIn, problemOf } from './judge.ts';
+import { memoryVerdict, type Reading } from './memory.ts';
+import { mutated, written } from './mutations.ts';
+import { createTenant } from './tenants.ts';
+import { bytesOf, type WireAnswer } from './wire.ts';
+
+/** Requests in flight: more wait in the service's queues, and tell no more. */
+const WIDTH = 24;
+/** After so many, what ends things gets a new tenant to end things of. */
+const CHAFF_EVERY = 100_000;
+const READING_EVERY_MS = 2_000;
+const PROGRESS_EVERY_MS = 15_000;
+/** A stream that is let in is looked at for so long. */
+const STREAM_MS = 100;
+/** Below this share of accepted requests the fuzzer would knock at a closed door. */
+const ACCEPTED_SHARE_MIN = 0.1;
+/** Above this share of 429 it would measure the limits. */
+const LIMITED_SHARE_MAX = 0.3;
+
+interface Progress {
+  readonly beganMs: number;
+  readonly statuses: Map<string, number>;
+  readonly readings: Reading[];
+  done: number;
+}
+
+export async function attackByFuzzing(
+  arena: Arena,
+  { requests, progress }: { readonly requests: number; readonly progress: (line: string) => void },
+): Promise<void> {
+  const { target, attacker, tally } = arena;
+  const counts: Progress = {
+    beganMs: performance.now(),
+    statuses: new Map(),
+    readings: [],
+    done: 0,
+  };
+  const watching = setInterval(() => {
+    const bytes = target.residentBytes();
+    if (bytes !== undefined) counts.readings.push({ atMs: performance.now(), bytes });
+  }, READING_EVERY_MS);
+  const telling = setInterval(() => progress(`fuzz: ${lineOf(counts)}`), PROGRESS_EVERY_MS);
+  try {
+    for (let epoch = 0; counts.done < requests && !arena.isOver() && isAlive(arena); epoch++) {
+      const chaff = await createTenant(target, `chaff${epoch}`);
+      const { host } = new URL(target.origin);
+      const corpus = { host, origin: target.origin, tenant: attacker, chaff };
+      const until = Math.min(requests, counts.done + CHAFF_EVERY);
+      await inParallel(numbersTo(arena, counts, until), WIDTH, (number) =>
+        fuzzOnce(arena, corpus, counts, number),
+      );
+    }
+  } finally {
+    clearInterval(watching);
+    clearInterval(telling);
+  }
+  judgeWhole(arena, counts);
+  tally.figure(lineOf(counts));
+}
+
+function* numbersTo(arena: Arena, counts: Progress, until: number): Generator<number> {
+  while (counts.done < until && !arena.isOver() && isAlive(arena)) yield counts.done++;
+}
+
+function isAlive({ target }: Arena): boolean {
+  return target.residentBytes() !== undefined;
+}
+
+async function fuzzOnce(
+  arena: Arena,
+  corpus: Corpus,
+  counts: Progress,
+  number: number,
+): Promise<void> {
+  const { target, tally, forbidden } = arena;
+  // Of its own, so that the same request comes of the same seed whatever the others did meanwhile.
+  const dice = arena.dice.fork(`request ${number}`);
+  const draft = mutated(draftOf(corpus, dice), dice);
+  const request = written(draft);
+  const isStream = draft.path.includes('WatchIncidents');
+  const options = {
+    source: sourceOf(number),
+    isLast: draft.isRaw === true,
+    ...(isStream && { timeoutMs: STREAM_MS }),
+  };
+  const answer = await target.wire.send(request, options);
+  const { status, failure } = answer;
+  count(counts.statuses, failure === undefined ? String(status) : failure);
+  const judged = isStream ? cutOff(answer) : answer;
+  const sent = bytesOf(request).toString('utf8');
+  const why = problemOf(judged, sentInFull(sent), forbidden);
+  tally.note({
+    ...{ name: `request ${number}`, why, isLimited: status === 429 },
+    ...(why !== undefined && { request: sent, answer: shown(answer) }),
+  });
+}
+
+/** A stream is cut off by the fuzzer: what has come until then is all there is to judge. */
+export function cutOff(answer: WireAnswer): WireAnswer {
+  const { failure, status, ...rest } = answer;
+  return failure === 'timeout' ? { ...rest, status: status === 0 ? 200 : status } : answer;
+}
+
+/** What was percent-encoded may come back as it was meant. */
+function sentInFull(sent: string): string {
+  if (!sent.includes('%')) return sent;
+  return `${sent}\n${sent.replaceAll(/(?:%[0-9a-f]{2})+/gi, (text) => Buffer.from(text.replaceAll('%', ''), 'hex').toString('utf8'))}`;
+}
+
+function judgeWhole(arena: Arena, counts: Progress): void {
+  const { target, tally, attacker, forbidden } = arena;
+  const sum = (wanted: RegExp) =>
+    [...counts.statuses].reduce(
+      (total, [status, number]) => total + (wanted.test(status) ? number : 0),
+      0,
+    );
+  const accepted = sum(/^2/) / counts.done;
+  const limited = sum(/^429$/) / counts.done;
+  const note = (name: string, isFine: boolean, why: string) =>
+    tally.note({ name, why: isFine ? undefined : why });
+  note('the process lives', isAlive(arena), 'it has ended');
+  note(
+    'requests come past the door',
+    accepted >= ACCEPTED_SHARE_MIN,
+    `only ${percent(accepted)} were accepted`,
+  );
+  note(
+    'limits do not stand in the way',
+    limited <= LIMITED_SHARE_MAX,
+    `${percent(limited)} were answered 429`,
+  );
+  const log = target.program.log();
+  const secrets = {
+    texts: [],
+    paths: [],
+    secrets: [...target.secrets, ...Object.values(attacker.secrets), ...forbidden.secrets],
+  };
+  const leak = secrets.secrets.find((secret) => log.includes(secret));
+  note('no secret is in the log', leak === undefined, `${forbiddenIn(leak ?? '', '', secrets)}`);
+  const { why, figure } = memoryVerdict(counts.readings, counts.done);
+  tally.note({ name: 'memory is flat in the second half', why });
+  tally.figure(figure);
+  tally.figure(
+    `the log got ${(log.length / 1e6).toFixed(1)} MB, ${log.split('"level":"error"').length - 1} lines of level error`,
+  );
+}
+
+function count(counts: Map<string, number>, name: string): void {
+  counts.set(name, (counts.get(name) ?? 0) + 1);
+}
+
+function lineOf({ done, beganMs, statuses, readings }: Progress): string {
+  const seconds = (performance.now() - beganMs) / 1000;
+  const list = [...statuses]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([status, number]) => `${status}: ${number}`);
+  const bytes = readings.at(-1)?.bytes ?? 0;
+  return `${done} requests, ${Math.round(done / seconds)} a second, ${Math.round(bytes / 2 ** 20)} MiB; ${list.join(', ')}`;
+}
+
+function percent(share: number): string {
+  return `${(share * 100).toFixed(1)} %`;
+}

@@ -1,0 +1,71 @@
+/**
+ * `npm run attack -- [--long] [--requests N] [--minutes M] [--seed S] [--only CLASS] [--json]`:
+ * starts the program as a user does and attacks it, class by class. Ends with a table
+ * class | tries | held; the exit status is 1 when anything did not hold, and 2 for a wrong argument.
+ */
+import { parseArgs } from 'node:util';
+import { ATTACKS, runAttacks } from './run.ts';
+import { hasHeld, reportOf } from './tally.ts';
+
+const USAGE = `npm run attack -- [options]
+  --minutes M     all classes, in at most about M minutes (default 5)
+  --long          one million mutated requests, however long they take
+  --requests N    so many mutated requests at the most
+  --seed S        of everything that is drawn (default 1)
+  --only CLASS    one class, or several with commas: ${Object.keys(ATTACKS).join(', ')}
+  --json          the results as one JSON document`;
+
+const LONG_REQUESTS = 1_000_000;
+
+/** Throws what is wrong with the arguments. */
+function optionsOf(args: readonly string[]) {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      minutes: { type: 'string' },
+      long: { type: 'boolean', default: false },
+      requests: { type: 'string' },
+      seed: { type: 'string', default: '1' },
+      only: { type: 'string' },
+      json: { type: 'boolean', default: false },
+    },
+  });
+  const only = values.only?.split(',') ?? Object.keys(ATTACKS);
+  const unknown = only.find((name) => !(name in ATTACKS));
+  if (unknown !== undefined) throw new Error(`There is no class ${unknown}`);
+  const requests = values.requests ?? (values.long ? String(LONG_REQUESTS) : 'Infinity');
+  return {
+    ...{
+      only: only as (keyof typeof ATTACKS)[],
+      json: values.json,
+      seed: numberOf('seed', values.seed),
+    },
+    requests: numberOf('requests', requests),
+    minutes: numberOf(
+      'minutes',
+      values.minutes ?? (values.long || values.requests ? 'Infinity' : '5'),
+    ),
+  };
+}
+
+function numberOf(name: string, text: string): number {
+  const number = Number(text);
+  if (text.trim() !== '' && number >= 0) return number;
+  throw new Error(`--${name} is ${JSON.stringify(text)}: a number, 0 or more`);
+}
+
+let options: ReturnType<typeof optionsOf>;
+try {
+  options = optionsOf(process.argv.slice(2));
+  const { json, only, seed } = options;
+  const progress = (line: string) => void process.stderr.write(`${line}\n`);
+  const results = await runAttacks({ ...options, progress });
+  const replay = `npm run attack -- --seed ${seed} --only ${only.join(',')}`;
+  process.stdout.write(json ? `${JSON.stringify(results, null, 2)}\n` : reportOf(results, replay));
+  process.exitCode = hasHeld(results) ? 0 : 1;
+} catch (error) {
+  process.stderr.write(
+    `${error instanceof Error ? (error.stack ?? error.message) : error}\n\n${USAGE}\n`,
+  );
+  process.exitCode = 2;
+}

@@ -1,0 +1,105 @@
+/**
+ * Runs classes of attack, one after the other. All but one meet a program whose rates are set wide,
+ * so that limits hide nothing; abuse meets the program as it comes.
+ */
+import { Dice } from '../simulation/dice.ts';
+import { attackByAbuse } from './abuse.ts';
+import { attackAddresses } from './addresses.ts';
+import { type Arena, forbiddenTo } from './arena.ts';
+import { attackCi } from './ci.ts';
+import { attackCredentials } from './credentials.ts';
+import { attackByFuzzing } from './fuzz.ts';
+import { type ClassResult, Tally } from './tally.ts';
+import { startTarget, Undo } from './target.ts';
+import { attackTenancy } from './tenancy.ts';
+import { createTenant } from './tenants.ts';
+
+type Attack = (arena: Arena, options: RunOptions) => Promise<void>;
+
+/** In the order of a run; what is left of its time is fuzzed. */
+export const ATTACKS = {
+  tenancy: attackTenancy,
+  credentials: attackCredentials,
+  ci: attackCi,
+  addresses: attackAddresses,
+  abuse: attackByAbuse,
+  fuzz: attackByFuzzing,
+} as const satisfies Readonly<Record<string, Attack>>;
+
+/** What is bounded by time alone gets so much of it, however long the others took. */
+const LEAST_MS = 60_000;
+
+type ClassName = keyof typeof ATTACKS;
+
+export interface RunOptions {
+  readonly only: readonly ClassName[];
+  readonly seed: number;
+  /** Mutated requests, at most. */
+  readonly requests: number;
+  /** For everything. */
+  readonly minutes: number;
+  readonly progress: (line: string) => void;
+}
+
+/** Rates that an attacker from one machine does not meet. */
+const WIDE_LIMITS: Readonly<Record<string, string>> = {};
+
+/** Classes that attack a program, together: they share its tenants. */
+const PROGRAMS: readonly {
+  readonly classes: readonly ClassName[];
+  readonly limits: Readonly<Record<string, string>>;
+}[] = [
+  { classes: ['tenancy', 'credentials', 'ci', 'addresses'], limits: WIDE_LIMITS },
+  { classes: ['abuse'], limits: {} },
+  { classes: ['fuzz'], limits: WIDE_LIMITS },
+];
+
+export async function runAttacks(options: RunOptions): Promise<ClassResult[]> {
+  const endMs = performance.now() + options.minutes * 60_000;
+  const results: ClassResult[] = [];
+  for (const { classes, limits } of PROGRAMS) {
+    const wanted = classes.filter((name) => options.only.includes(name));
+    if (wanted.length > 0)
+      results.push(...(await attackProgram(wanted, limits, { ...options, endMs })));
+  }
+  return results;
+}
+
+/** Starts a program, runs the classes against it, and looks how it ends. */
+async function attackProgram(
+  classes: readonly ClassName[],
+  limits: Readonly<Record<string, string>>,
+  options: RunOptions & { readonly endMs: number },
+): Promise<ClassResult[]> {
+  const { seed, progress, endMs } = options;
+  const undo = new Undo();
+  const tallies: Tally[] = [];
+  try {
+    const target = await startTarget(undo, limits);
+    const attacker = await createTenant(target, 'acme');
+    const victim = await createTenant(target, 'umbra');
+    const forbidden = forbiddenTo(target, [victim]);
+    for (const name of classes) {
+      const tally = new Tally(name);
+      tallies.push(tally);
+      const startMs = performance.now();
+      const isOver = () => performance.now() > Math.max(endMs, startMs + LEAST_MS);
+      const dice = new Dice(seed).fork(name);
+      const attack: Attack = ATTACKS[name];
+      await attack({ target, attacker, victim, tally, forbidden, isOver, dice }, options);
+      const { tries, held } = tally.result();
+      const seconds = ((performance.now() - startMs) / 1000).toFixed(1);
+      progress(`${name}: ${tries} tries, ${held} held, in ${seconds} s`);
+    }
+    const code = await target.stop();
+    const why = code === 0 ? undefined : `it ended with ${code}`;
+    tallies.at(-1)?.note({
+      name: 'the program stops as it should',
+      why,
+      answer: target.program.log().slice(-600),
+    });
+  } finally {
+    await undo.all();
+  }
+  return tallies.map((tally) => tally.result());
+}
