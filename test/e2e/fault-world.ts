@@ -8,6 +8,8 @@ export const faultSettings = {
   SVC_COLLECT: 'none',
   SVC_WEBHOOK_ALLOW: '127.0.0.2',
   SVC_WEBHOOK_ALLOW_HTTP: 'on',
+  // Where `/readyz` says why.
+  SVC_METRICS_LISTEN: '127.0.0.1:0',
 } as const;
 
 const SERIES = 'svc_vm_memory_used_bytes';
@@ -129,8 +131,11 @@ interface Readiness {
 }
 
 export async function readiness(program: Program): Promise<Readiness> {
-  const { status, text } = await program.get('/readyz');
-  const { parts } = JSON.parse(text) as { parts: { name: string; reason?: string }[] };
+  const [metricsUrl] = /http:\/\/127\.0\.0\.1:\d+\/metrics/.exec(program.log()) ?? [];
+  if (metricsUrl === undefined) throw new Error('The program did not say where its metrics are');
+  const answer = await fetch(new URL('/readyz', metricsUrl));
+  const { status } = answer;
+  const { parts } = (await answer.json()) as { parts: { name: string; reason?: string }[] };
   const faulty = parts.flatMap(({ name, reason }) => (reason ? [[name, reason] as const] : []));
   return { status, reasons: Object.fromEntries(faulty) };
 }
