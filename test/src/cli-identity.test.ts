@@ -24,6 +24,8 @@ t.test('identities from the command line', async (t) => {
     });
   });
 
+  await t.test('what can get in', (t) => waysIn(t, world));
+
   await t.test('a key printed once is printed nowhere else', async (t) => {
     const secrets = world.printed.join('').match(/svc_(pk|sk|inv)_\w+/g) ?? [];
     t.ok(secrets.length > 3);
@@ -32,6 +34,40 @@ t.test('identities from the command line', async (t) => {
     for (const secret of secrets) t.notOk(log.includes(secret));
   });
 });
+
+async function waysIn(t: Test, { svc, endpoint }: CliWorld): Promise<void> {
+  const made = await svc([
+    ...['keys', 'create', '--name', 'found', '--capability', 'monitoring.read'],
+  ]);
+  const secret = made.stdout.trim();
+  const listed = await svc(['credentials', '--kind', 'PERSONAL_KEY']);
+  t.equal(listed.code, 0, listed.stderr);
+  const line = new RegExp(
+    `^projects/acme/members/.* PERSONAL_KEY +found .*ACTIVE.*…${secret.slice(-4)}`,
+    'm',
+  );
+  t.match(listed.stdout, line);
+  const { credentials } = (await svc(['credentials', '--json'])).json;
+  const { name, ownerName } = credentials.find(
+    (each: { displayName: string }) => each.displayName === 'found',
+  );
+  const own = await svc(['keys', 'list', '--member', ownerName]);
+  t.match(own.stdout, /found +ACTIVE/, 'an owner names the member');
+  t.equal((await svc(['keys', 'list', '--member', 'x', '--service-account', 'y'])).code, 2);
+
+  const body = JSON.stringify({ key: secret });
+  const headers = { 'content-type': 'application/json' };
+  const report = await fetch(`${endpoint}/v1/leaked-keys`, { method: 'POST', body, headers });
+  t.same(await report.json(), { results: [{ revoked: true }] });
+  t.match((await svc(['keys', 'show', name])).stdout, /^revoked +LEAKED$/m);
+  t.match((await svc(['credentials', '--all'])).stdout, /found .*REVOKED: LEAKED/);
+
+  const sessions = await svc(['sessions', 'list']);
+  t.match(sessions.stdout, /^session +signed in by +with .*\n\w+ .* this one$/m);
+  const { json } = await svc(['sessions', 'list', '--json']);
+  t.match(json.sessions, [{ current: true }]);
+  t.equal((await svc(['sessions', 'end', secret])).code, 2, 'never by a secret');
+}
 
 async function accounts(t: Test, { svc }: CliWorld): Promise<void> {
   await t.test('templates tell what accounts can be made from', async (t) => {
