@@ -53,7 +53,7 @@ export type CiConnectionEvent =
   | { readonly type: 'enabled'; readonly at: number; readonly by: string }
   /** Its service account was disabled. */
   | { readonly type: 'accountDisabled'; readonly at: number; readonly by: string }
-  /** Tokens given out before are not to be trusted: a backup was restored. */
+  /** Tokens given out before are not to be trusted: one leaked, or a backup was restored. */
   | {
       readonly type: 'tokensEnded';
       readonly at: number;
@@ -125,7 +125,8 @@ const always = {
     actions: 'endTokens',
   },
   tokensEnded: {
-    description: 'A backup was restored: tokens end, also those that it knows nothing of.',
+    description:
+      'A token leaked, or a backup was restored: tokens end, also those that it knows nothing of.',
     actions: 'leaveEpochs',
   },
   exchangeRefused: {

@@ -138,7 +138,7 @@ const waiting = {
 } as const;
 
 const rejected = {
-  description: 'A person looked at it and refused.',
+  description: 'A person looked at it and refused, or its pairing code leaked.',
   target: 'rejected',
   actions: 'noteRejected',
 } as const;

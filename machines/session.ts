@@ -57,7 +57,7 @@ export type SessionEvent =
   | {
       readonly type: 'ended';
       readonly at: number;
-      /** SIGNED_OUT, SIGNED_OUT_EVERYWHERE, IDLE, PERSON_DISABLED, SECRET_REUSED, RESTORED. */
+      /** SIGNED_OUT, SIGNED_OUT_EVERYWHERE, IDLE, PERSON_DISABLED, SECRET_REUSED, LEAKED, RESTORED. */
       readonly reason: string;
     };
 
@@ -147,7 +147,8 @@ export const sessionMachine = chart.createMachine({
           actions: 'noteSeen',
         },
         ended: {
-          description: 'The person signed out, was idle too long, or was locked out.',
+          description:
+            'The person signed out, was idle too long or locked out, or the secret leaked.',
           target: 'ended',
           actions: 'noteEnded',
         },

@@ -89,6 +89,11 @@ export const errorCatalogue: Readonly<Record<RefusalReason, CatalogueEntry>> = {
     code: Code.PermissionDenied,
     explanation: 'Only people who have signed in may do this; no credential can',
   },
+  INSECURE_TRANSPORT: {
+    code: Code.PermissionDenied,
+    explanation:
+      'The request came over plain http past the proxy that ends TLS: ask at the https address',
+  },
   EXCHANGE_DENIED: {
     code: Code.PermissionDenied,
     explanation:

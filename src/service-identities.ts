@@ -9,6 +9,7 @@ import type { Accounts } from '../actors/identity/accounts-port.ts';
 import { completeClaimIndex } from '../actors/identity/claim-index.ts';
 import { createKeys } from '../actors/identity/keys.ts';
 import type { Keys } from '../actors/identity/keys-port.ts';
+import { noteLeaksOfPeople } from '../actors/identity/leaks.ts';
 import type { Clock } from '../streams/clock.ts';
 import { pause } from '../streams/pause.ts';
 import type { Random } from '../streams/random.ts';
@@ -64,6 +65,16 @@ export function keepMarkingClaims(
   return keepFinishing(parts, {
     finish: () => completeClaimIndex(parts.host),
     onFault: 'Marks of unproven addresses are not whole yet',
+  });
+}
+
+/** Notifies the projects of people whose leaked session a crash left unsaid. Returns what stops it. */
+export function keepNotingLeaks(
+  parts: Leftovers<Pick<Host, 'submit' | 'view' | 'findInstancesOf'>>,
+): () => Promise<void> {
+  return keepFinishing(parts, {
+    finish: () => noteLeaksOfPeople(parts.host),
+    onFault: 'Projects were not notified of a leaked session yet',
   });
 }
 

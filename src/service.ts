@@ -28,6 +28,7 @@ import { restoredRoutes } from './admin/restored-routes.ts';
 import { openAccessTokens } from './auth/access-tokens.ts';
 import { createAuthenticator } from './auth/authenticator.ts';
 import { createLastUsed } from './auth/last-used.ts';
+import { createLeakReports } from './auth/leak-reports.ts';
 import { openCiIssuers } from './ci/open-issuers.ts';
 import type { RunningService } from './cli/serve.ts';
 import { programVersion } from './cli/version.ts';
@@ -44,6 +45,7 @@ import { diskSpace, hostCheck, streamCheck } from './health-checks.ts';
 import { createAnonymousLimits } from './http/anonymous-limits.ts';
 import { addExportRoutes } from './http/export-routes.ts';
 import { addJwksRoute } from './http/jwks-route.ts';
+import { addLeakedKeysRoute } from './http/leaked-keys-route.ts';
 import { openConfiguredMetricsServer } from './http/metrics-server.ts';
 import { addPromqlRoutes } from './http/promql/routes.ts';
 import { createReadGate } from './http/read-gate.ts';
@@ -53,6 +55,7 @@ import { stopSignal } from './http/stop-signal.ts';
 import { openKeylessCi } from './keyless-ci.ts';
 import type { Log } from './log.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
+import { watchPermissions } from './open-permissions.ts';
 import { openPeople } from './people.ts';
 import { openQueries } from './queries.ts';
 import { connectOptions, rpcRoutes } from './rpc/routes.ts';
@@ -61,6 +64,7 @@ import {
   createServiceIdentities,
   keepFinishingAccounts,
   keepMarkingClaims,
+  keepNotingLeaks,
 } from './service-identities.ts';
 import type { Settings } from './settings.ts';
 import { openStorage, type Storage } from './storage.ts';
@@ -97,6 +101,7 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
   closers.add('health', () => health.close());
   const base = { settings, log, clock, random, metrics, health, closers };
 
+  watchPermissions(base);
   const storage = await openStorage({ ...base, ...ports });
   const admin = await startAdmin(base, storage);
   const host = await startHost(base, storage);
@@ -205,6 +210,8 @@ async function startEdges(options: EdgeOptions) {
   const identities = createServiceIdentities(options);
   closers.add('account ends', keepFinishingAccounts(options));
   closers.add('claim marks', keepMarkingClaims(options));
+  closers.add('leak notices', keepNotingLeaks(options));
+  const leaks = createLeakReports({ ...options, tokens });
   const { projectCreation } = settings;
   const parts = { ...options, ...identities, ...people, projectCreation, lastUsed, authenticator };
   const keylessCi = openKeylessCi({
@@ -229,6 +236,7 @@ async function startEdges(options: EdgeOptions) {
       served.origin = servedOrigin;
       await addSignInRoutes(app);
       await addRecipientRoutes(app);
+      await addLeakedKeysRoute(app, { ...options, leaks, anonymousLimits });
       addFastWriteSamples(app, rpc);
       addExportRoutes(app, { ...rpc, exporter, origin });
       addJwksRoute(app, tokens);
@@ -238,7 +246,7 @@ async function startEdges(options: EdgeOptions) {
     },
   });
   closers.add('http', () => http.close());
-  return { http, lastUsed, metricsUrl: metricsServer?.url, ...people };
+  return { http, lastUsed, metricsUrl: metricsServer?.url, leaks, ...people };
 }
 
 function countBrokenBodies(metrics: Metrics): (encoding: string) => void {

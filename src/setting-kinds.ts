@@ -200,13 +200,46 @@ export const sender: Kind<string> = {
   },
 };
 
-/** Addresses and ranges in CIDR form: `10.0.0.5`, `10.0.0.0/8`, `fd00::/8`. */
-export const ranges: Kind<readonly string[]> = {
+/**
+ * Addresses of proxies and ranges of them in CIDR form: `10.0.0.5`, `10.0.0.0/8`, `fd00::/8`. A
+ * range that holds strangers would let each of them choose the address that they are counted by.
+ */
+export const proxyRanges: Kind<readonly string[]> = {
   takes: 'addresses and ranges, comma-separated, such as 10.0.0.5 or 10.0.0.0/8',
   parse: (text) =>
     items(text).map((item) => {
       if (!isRange(item)) throw new BadSetting(`has ${JSON.stringify(item)}, which is neither`);
+      if (isTooWide(item)) {
+        throw new BadSetting(
+          `has ${item}, which trusts strangers too: anybody there could say to come from any ` +
+            'address. Name the proxy itself, or the network that nothing but proxies is in',
+        );
+      }
       return item;
+    }),
+};
+
+/** The widest private networks there are: 10.0.0.0/8 and fc00::/7. */
+const PREFIX_MIN = { ipv4: 8, ipv6: 7 } as const;
+
+function isTooWide(range: string): boolean {
+  const [address = '', prefix] = range.split('/');
+  if (prefix === undefined) return false;
+  const parsed = ipaddr.parse(address);
+  // ::ffff:0:0/96 is all of IPv4.
+  const isMapped = parsed instanceof ipaddr.IPv6 && parsed.isIPv4MappedAddress();
+  const min = isMapped ? 96 + PREFIX_MIN.ipv4 : PREFIX_MIN[parsed.kind()];
+  return Number(prefix) < min;
+}
+
+/** Host names as a Host header has them, without a port; in lower case. */
+export const hostNames: Kind<readonly string[]> = {
+  takes: 'host names, comma-separated, such as monitoring.lan, svc.monitoring.svc.cluster.local',
+  parse: (text) =>
+    items(text).map((item) => {
+      const name = item.toLowerCase();
+      if (isHostName(name)) return name;
+      throw new BadSetting(`has ${JSON.stringify(item)}, which is none: give it without a port`);
     }),
 };
 
@@ -217,9 +250,7 @@ export const hostsAndRanges: Kind<readonly string[]> = {
     items(text).map((item) => {
       const name = item.toLowerCase();
       if (isRange(name)) return name;
-      // A name that ends in a number is an address to URL parsers: it would never match as a name.
-      const isName = /^(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]{0,62})(\.[a-z0-9_][a-z0-9_-]{0,62})*$/;
-      if (isName.test(name) && !/(^|\.)(\d+|0x[0-9a-f]*)$/.test(name)) return name;
+      if (isHostName(name)) return name;
       throw new BadSetting(`has ${JSON.stringify(item)}, which is none of these`);
     }),
 };
@@ -250,6 +281,12 @@ export function isLoopback(host: string): boolean {
 export function isLoopbackHost(hostname: string): boolean {
   const host = hostname.replace(/^\[|\]$/g, '');
   return host === 'localhost' || (isIP(host) !== 0 && isLoopback(host));
+}
+
+/** A name that ends in a number is an address to URL parsers: it would never match as a name. */
+function isHostName(name: string): boolean {
+  const form = /^(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]{0,62})(\.[a-z0-9_][a-z0-9_-]{0,62})*$/;
+  return form.test(name) && !/(^|\.)(\d+|0x[0-9a-f]*)$/.test(name);
 }
 
 function isRange(item: string): boolean {

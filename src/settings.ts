@@ -7,6 +7,7 @@ import { ciIssuers } from './ci/issuers.ts';
 import {
   choice,
   choices,
+  hostNames,
   hostsAndRanges,
   integer,
   issuer,
@@ -20,7 +21,7 @@ import {
   origin,
   path,
   ports,
-  ranges,
+  proxyRanges,
   sender,
   serverUrls,
   text,
@@ -83,8 +84,15 @@ export const settingsTable = {
   tlsKeyFile: optional('SVC_TLS_KEY_FILE', path, {
     help: 'Private key of the certificate, in PEM form without a passphrase.',
   }),
-  trustedProxy: optional('SVC_TRUSTED_PROXY', ranges, {
-    help: 'Addresses of the proxy that ends TLS in front of the API. Its X-Forwarded-For and X-Forwarded-Proto are believed, and the API may listen beyond loopback without a certificate.',
+  trustedProxy: optional('SVC_TRUSTED_PROXY', proxyRanges, {
+    help: 'Addresses of the proxy that ends TLS in front of the API. Its X-Forwarded-For and X-Forwarded-Proto are believed, and the API may listen beyond loopback without a certificate; but for probes of its health it then answers the proxy and this machine alone.',
+  }),
+  allowedHosts: optional('SVC_ALLOWED_HOSTS', hostNames, {
+    help: 'Further names that clients reach the service by, as their Host header has them. The host of SVC_PUBLIC_URL, localhost and every address are taken without being named; any other Host is refused with 421, so that no page of another site can have a name of its own answered from here.',
+  }),
+  connectionsPerAddress: setting('SVC_CONNECTIONS_PER_ADDRESS', integer(8, 10_000), '256', {
+    unit: 'connections',
+    help: 'How many connections one address (IPv6: one network of 64 bits) may hold open at a time. Those of SVC_TRUSTED_PROXY are not counted: they are many people’s.',
   }),
   metricsListen: setting('SVC_METRICS_LISTEN', listenAddressOrOff, '127.0.0.1:9464', {
     help: "Where the service's own metrics, and the reasons in /readyz in full, are readable without a credential: loopback only. When the default port is taken, a warning says so and the service starts without this listener.",

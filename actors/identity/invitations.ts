@@ -99,7 +99,7 @@ export function createInvitations(deps: InvitationDeps): Invitations {
           if (row.value === 'accepted') {
             throw new Refusal('INVALID_STATE', 'The invitation was accepted: remove the member');
           }
-          end(draft, row, { type: 'revoked', at: draft.at, by: by.name });
+          endInvitation(draft, row, { type: 'revoked', at: draft.at, by: by.name });
           return {};
         },
       });
@@ -122,7 +122,7 @@ async function invite({ host, secrets }: InvitationDeps, asked: Invite): Promise
     decide(draft) {
       assertNoMember(host.view(SYSTEM_PROJECT), draft, email);
       const before = openTo(draft, email);
-      if (before) end(draft, before, { type: 'revoked', at: draft.at, by: by.name });
+      if (before) endInvitation(draft, before, { type: 'revoked', at: draft.at, by: by.name });
       else if (draft.countInstances('invitation', { final: false }) >= INVITATIONS_MAX) {
         throw new Refusal(
           'LIMIT_EXCEEDED',
@@ -190,7 +190,7 @@ async function accept(
       }
       const system = host.view(SYSTEM_PROJECT);
       const told = toldOf(system, person, assertActive(system, person));
-      end(draft, row, { type: 'accepted', at: draft.at, person });
+      endInvitation(draft, row, { type: 'accepted', at: draft.at, person });
       // An invitation offers something: whoever has a higher role already keeps it.
       const present = draft.instance('membership', memberIdOf(project, person));
       const has = present?.value === 'active' ? membershipOf(present).role : role;
@@ -200,7 +200,7 @@ async function accept(
 }
 
 /** The invitation waits no more; nor does its address. */
-function end(
+export function endInvitation(
   draft: Draft,
   row: Instance,
   event: { type: string; at: number } & Readonly<Record<string, unknown>>,

@@ -248,7 +248,7 @@ async function end({ host }: PeopleDeps, id: string, reason: string, by: Actor):
 }
 
 /** Ends a session in a decision of `_system`, with its codes; false: it was over. */
-function endIn(draft: Draft, row: Instance, reason: string): boolean {
+export function endIn(draft: Draft, row: Instance, reason: string): boolean {
   revokeLinks(draft, contextOf(row).person, reason, row.instance);
   return draft.send('session', row.instance, { type: 'ended', at: draft.at, reason }).changed;
 }

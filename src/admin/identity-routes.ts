@@ -19,10 +19,11 @@ import { signInsOf } from '../../actors/identity/sign-ins.ts';
 import type { Role } from '../../machines/membership.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
 import { Refusal } from '../../streams/refusal.ts';
+import type { LeakReports } from '../auth/leak-reports.ts';
 import { linkAddress } from '../mail/letters.ts';
 import { projectFacts } from '../rpc/identity/project-messages.ts';
 import type { AdminRoutes } from './admin-server.ts';
-import { type Body, changeOf, type OperatorChange, text } from './operator.ts';
+import { type Body, changeOf, type OperatorChange, operatorOf, text } from './operator.ts';
 
 export const IDENTITY_PATHS = {
   createProject: '/v1/projects/create',
@@ -34,6 +35,7 @@ export const IDENTITY_PATHS = {
   enablePerson: '/v1/people/enable',
   endSessions: '/v1/people/end-sessions',
   revokeKey: '/v1/keys/revoke',
+  leaked: '/v1/keys/leaked',
 } as const;
 
 /** Times in Unix ms, in all answers. */
@@ -93,7 +95,13 @@ export interface RevokedKey {
   readonly isNew: boolean;
 }
 
+export interface ReportedLeaks {
+  /** For each line, in order: the resource name of what was ended; null = nothing that lets anybody in. */
+  readonly ended: readonly (string | null)[];
+}
+
 export interface IdentityRouteDeps {
+  readonly leaks: LeakReports;
   readonly host: Host;
   readonly people: People;
   readonly members: Members;
@@ -106,6 +114,7 @@ export function identityRoutes(deps: IdentityRouteDeps): AdminRoutes {
   return {
     [IDENTITY_PATHS.listProjects]: async () => listProjects(deps.host),
     [IDENTITY_PATHS.listPeople]: async () => listPeople(deps),
+    [IDENTITY_PATHS.leaked]: async (_signal, _onProgress, body) => reportLeaks(deps, body),
     ...change('createProject', createProject),
     ...change('invite', invite),
     ...change('loginLink', loginLink),
@@ -286,6 +295,13 @@ async function revokeKey(
     decide: (draft) => revokeInDraft(draft, id, change.by),
   });
   return { key, ...answer };
+}
+
+/** Texts of secrets, one a line. Harmless when it is sent again: what has ended stays so. */
+async function reportLeaks({ leaks }: IdentityRouteDeps, body: Body): Promise<ReportedLeaks> {
+  const texts = text(body, 'texts').split(/\s+/);
+  const ended = await leaks.report(operatorOf(body), texts);
+  return { ended: ended.map((each) => each?.name ?? null) };
 }
 
 /** A key's end by the operator; `isNew` false: it had ended before. */

@@ -15,7 +15,12 @@ export type KeyKind = 'pk' | 'sk' | 'col' | 'vm';
  * Keys; sign-in link, invitation, session, enrolment of a VM, pairing code of a CI verification,
  * verification of a mail recipient.
  */
-export type SecretKind = KeyKind | 'link' | 'inv' | 'session' | 'enrol' | 'pair' | 'verify';
+export type SecretKind = (typeof SECRET_KINDS)[number];
+
+const SECRET_KINDS = [
+  ...(['pk', 'sk', 'col', 'vm'] as const),
+  ...(['link', 'inv', 'session', 'enrol', 'pair', 'verify'] as const),
+] as const;
 
 /** A new secret. `text` is shown once, and stored nowhere. */
 export interface MintedSecret {
@@ -75,6 +80,13 @@ export function parseKey(text: string): ParsedKey | undefined {
   const parsed = parse(text);
   if (!parsed || !KEY_KINDS.has(parsed.kind)) return undefined;
   return { kind: parsed.kind as KeyKind, id: parsed.id };
+}
+
+/** Kind and id of any well-formed secret of ours; undefined when form or checksum is wrong. */
+export function parseAnySecret(text: string): { kind: SecretKind; id: string } | undefined {
+  const parsed = parse(text);
+  const kind = SECRET_KINDS.find((one) => one === parsed?.kind);
+  return parsed && kind && { kind, id: parsed.id };
 }
 
 function parse(text: string): { kind: string; id: string } | undefined {

@@ -14,8 +14,14 @@ export interface AdminAct {
   readonly ifLost?: (answer: unknown) => string;
   /** Path of the service's route. */
   readonly path: string;
-  /** What the route is asked with. Throws `UsageError`. */
-  readonly ask: (input: Input) => Readonly<Record<string, string>>;
+  /** true: it reads standard input to its end, where what must not be in an argument is. */
+  readonly readsInput?: boolean;
+  /**
+   * What the route is asked with. Throws `UsageError`.
+   *
+   * @param text of standard input; '' where it is not read
+   */
+  readonly ask: (input: Input, text: string) => Readonly<Record<string, string>>;
   /** The answer for people, ending with a line end. It is of the type that the route tells. */
   readonly tell: (answer: unknown) => string;
 }

@@ -6,11 +6,12 @@ import {
   type ListedPerson,
   type ListedProject,
   type MadeLink,
+  type ReportedLeaks,
   type RevokedKey,
 } from '../admin/identity-routes.ts';
 import type { AdminAct } from './admin-act.ts';
 import type { Option } from './client/arguments.ts';
-import { printable } from './client/faults.ts';
+import { printable, UsageError } from './client/faults.ts';
 import { localTime, table } from './client/output.ts';
 
 const roleOption: Option = {
@@ -23,6 +24,38 @@ const roleOption: Option = {
 const ANOTHER_LINK = 'The same command under a new request id makes another link';
 
 const PERSON = { name: 'EMAIL|PERSON' } as const;
+
+const LEAKED_LINES_MAX = 500;
+
+const leakedAct: AdminAct = {
+  name: 'leaked',
+  summary: 'End secrets that leaked: reads their texts from standard input, one a line',
+  readsInput: true,
+  path: IDENTITY_PATHS.leaked,
+  ask(_input, text) {
+    const lines = text.split('\n').filter((line) => line.trim() !== '');
+    const isOneEach = lines.every((line) => !/\s/.test(line.trim()));
+    if (lines.length > 0 && lines.length <= LEAKED_LINES_MAX && isOneEach) {
+      return { texts: lines.map((line) => line.trim()).join('\n') };
+    }
+    const seen = isOneEach ? `${lines.length} lines` : 'a line with white space in it';
+    throw new UsageError(
+      `Standard input has ${seen}: 1 to ${LEAKED_LINES_MAX} secrets, one a line`,
+      'Never as an argument: every process of the machine can read those. svc admin leaked < FILE',
+    );
+  },
+  tell(answer) {
+    const { ended } = answer as ReportedLeaks;
+    const lines = ended.map((name, place) =>
+      name === null
+        ? `line ${place + 1}: nothing that lets anybody in: unknown, over, or not copied whole`
+        : `line ${place + 1}: ended ${name}`,
+    );
+    const hint =
+      'The signing secret of a webhook cannot be recognised: "svc destinations rotate-secret" replaces one';
+    return `${lines.join('\n')}\n${ended.includes(null) ? `${hint}\n` : ''}`;
+  },
+};
 
 export const identityActs: readonly AdminAct[] = [
   {
@@ -125,6 +158,7 @@ export const identityActs: readonly AdminAct[] = [
       return isNew ? `${key} is revoked\n` : `${key} had ended before: it is ${state}\n`;
     },
   },
+  leakedAct,
 ];
 
 function personIn(input: Parameters<AdminAct['ask']>[0]): { readonly person: string } {

@@ -89,8 +89,9 @@ async function perform(
   const options = optionsOf(act);
   const input = parseInput(args, { options, positionals: act.positionals ?? [] });
   const requestId = act.isChange ? (input.text('request-id') ?? newUuid(client.random)) : '';
+  const text = act.readsInput ? await client.readInput() : '';
   const body = {
-    ...act.ask(input),
+    ...act.ask(input, text),
     ...(act.isChange && { requestId }),
     operator: operatorName(environment),
   };

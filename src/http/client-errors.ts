@@ -4,7 +4,6 @@
  * counts them, and never throws on a socket that has gone.
  */
 import type { Socket } from 'node:net';
-import type { Metrics } from '../metrics.ts';
 
 const statusLines: Readonly<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
@@ -12,24 +11,23 @@ const statusLines: Readonly<Record<string, string>> = {
   HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Content Too Large',
 };
 
-/** The listener of a server's `clientError`; counts by Node's error code. */
+/**
+ * The listener of a server's `clientError`.
+ * @param note counts one, by Node's error code
+ */
 export function clientErrorListener(
-  metrics: Metrics,
+  note: (code: string) => void,
 ): (error: NodeJS.ErrnoException, socket: Socket) => void {
-  const count = metrics.counter(
-    'svc_http_client_errors_total',
-    'Connections ended because what arrived was no acceptable HTTP request',
-    ['code'],
-  );
   return (error, socket) => {
     const code = error.code ?? 'unknown';
-    count.inc({ code });
+    note(code);
     // A reset connection has nobody to answer; one with bytes on the way must not get a second head.
     if (code === 'ECONNRESET' || !socket.writable || socket.bytesWritten > 0) {
       socket.destroy();
       return;
     }
     const status = statusLines[code] ?? '400 Bad Request';
-    socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
+    const headers = 'connection: close\r\ncontent-length: 0\r\nx-content-type-options: nosniff';
+    socket.end(`HTTP/1.1 ${status}\r\n${headers}\r\n\r\n`);
   };
 }

@@ -68,7 +68,12 @@ function plain(reply: FastifyReply, status: number, message: string): FastifyRep
 }
 
 function isRpc(request: FastifyRequest): boolean {
-  return RPC_PATH.test(pathOf(request));
+  return isRpcPath(pathOf(request));
+}
+
+/** Is it written as the path of a method, be there one or not? */
+export function isRpcPath(path: string): boolean {
+  return RPC_PATH.test(path);
 }
 
 /** The path without its query: a query may carry what must not be logged or echoed. */

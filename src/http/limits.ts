@@ -17,6 +17,10 @@ export const REQUEST_TIMEOUT_MS = 30_000;
 export const TIMEOUT_CHECK_MS = 2_000;
 /** An idle connection is kept longer than common proxies keep theirs (60 s), so they close first. */
 export const KEEP_ALIVE_MS = 75_000;
+/** An idle connection while nearly all that may be open are: long enough for a reader's next request. */
+export const KEEP_ALIVE_BUSY_MS = 5_000;
+/** Until a TLS handshake is done: Node's own 120 s would let one be held open for nothing. */
+export const HANDSHAKE_TIMEOUT_MS = 10_000;
 /** Open connections: each costs some 10 KiB; an evaluator and a hundred dashboards need few. */
 export const CONNECTIONS_MAX = 10_000;
 /** At a stop, how long requests in flight may go on. */

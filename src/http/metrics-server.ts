@@ -11,8 +11,11 @@ import type { Log } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import type { ListenAddress } from '../setting-kinds.ts';
 import type { Settings } from '../settings.ts';
+import { clientErrorListener } from './client-errors.ts';
+import type { HostNames } from './hosts.ts';
 import { HEADER_BYTES_MAX, HEADERS_TIMEOUT_MS, TIMEOUT_CHECK_MS } from './limits.ts';
 import { listenOn, originOf } from './listening.ts';
+import { guardRequests } from './request-guard.ts';
 
 export interface MetricsServer {
   /** Where metrics are readable: `http://127.0.0.1:9464/metrics`. */
@@ -25,7 +28,10 @@ export interface MetricsServer {
  * taken, which is told in the log rather than keeping the service from starting.
  */
 export async function openConfiguredMetricsServer(options: {
-  readonly settings: Pick<Settings, 'metricsListen' | 'metricsListenGiven'>;
+  readonly settings: Pick<
+    Settings,
+    'metricsListen' | 'metricsListenGiven' | 'publicUrl' | 'allowedHosts'
+  >;
   readonly metrics: Metrics;
   readonly health: Pick<Health, 'report'>;
   readonly log: Log;
@@ -33,7 +39,12 @@ export async function openConfiguredMetricsServer(options: {
   const { settings, metrics, health, log } = options;
   if (!settings.metricsListen) return undefined;
   try {
-    return await openMetricsServer({ address: settings.metricsListen, metrics, health });
+    return await openMetricsServer({
+      address: settings.metricsListen,
+      hosts: settings,
+      metrics,
+      health,
+    });
   } catch (error) {
     if (settings.metricsListenGiven || !(error instanceof ConfigError)) throw error;
     log.warn({ part: 'metrics' }, `${error.message}; SVC_METRICS_ON_API shows the same to keys`);
@@ -46,14 +57,16 @@ export async function openMetricsServer(options: {
   readonly address: ListenAddress;
   readonly metrics: Metrics;
   readonly health: Pick<Health, 'report'>;
+  readonly hosts: HostNames;
 }): Promise<MetricsServer> {
-  const { address, metrics, health } = options;
+  const { address, metrics, health, hosts } = options;
   const server = createServer(
     {
       maxHeaderSize: HEADER_BYTES_MAX,
       headersTimeout: HEADERS_TIMEOUT_MS,
       requestTimeout: HEADERS_TIMEOUT_MS,
       connectionsCheckingInterval: TIMEOUT_CHECK_MS,
+      requireHostHeader: false,
     },
     (request, response) => {
       const [path] = (request.url ?? '').split('?', 1);
@@ -75,11 +88,21 @@ export async function openMetricsServer(options: {
       );
     },
   );
+  let refused: ReturnType<typeof metrics.counter<'cause'>> | undefined;
+  const noteRefused = (cause: string) => refused?.inc({ cause });
+  guardRequests(server, { settings: { ...hosts, trustedProxy: null }, noteRefused });
+  server.on('clientError', clientErrorListener(noteRefused));
   server.maxConnections = 100;
   await listenOn('SVC_METRICS_LISTEN', address, async () => {
     server.listen({ ...address });
     await once(server, 'listening');
   });
+  // Once it listens: when the port is taken, another listener may have the metric.
+  refused = metrics.counter(
+    'svc_metrics_listener_refused_total',
+    'Requests that the metrics listener refused',
+    ['cause'],
+  );
   return {
     url: `${originOf(server, 'http', address)}/metrics`,
     close: () =>

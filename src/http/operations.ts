@@ -19,12 +19,17 @@ export interface OperationsOptions {
 }
 
 /** Paths in two spellings: Kubernetes's and Prometheus's. */
+const ALIVE = ['/healthz', '/-/healthy'];
+const READY = ['/readyz', '/-/ready'];
+/** What whoever watches the process may ask, whichever way they come. */
+export const PROBE_PATHS: ReadonlySet<string> = new Set([...ALIVE, ...READY]);
+
 export function addOperations(app: FastifyInstance, options: OperationsOptions): void {
   const { health, metrics, readGate, hasMetrics = false } = options;
-  for (const path of ['/healthz', '/-/healthy']) {
+  for (const path of ALIVE) {
     app.get(path, (_request, reply) => reply.type('text/plain').send('alive\n'));
   }
-  for (const path of ['/readyz', '/-/ready']) {
+  for (const path of READY) {
     app.get(path, async (request, reply) => {
       const hasCredential = request.headers.authorization !== undefined;
       // A probe whose key has ended still learns whether the service is ready.

@@ -12,18 +12,27 @@ import type { Health } from '../health.ts';
 import type { Log } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Settings } from '../settings.ts';
+import { createAddressList } from './address-list.ts';
 import { clientErrorListener } from './client-errors.ts';
+import { boundConnections } from './connections.ts';
 import { addFallbacks } from './fallbacks.ts';
 import * as limits from './limits.ts';
 import { listenOn, originOf } from './listening.ts';
 import { addOperations } from './operations.ts';
 import type { ReadGate } from './read-gate.ts';
+import { guardRequests } from './request-guard.ts';
 import { loadTls, type TlsMaterial } from './tls.ts';
 
 export interface HttpServerOptions {
   readonly settings: Pick<
     Settings,
-    'listen' | 'publicUrl' | 'tlsCertFile' | 'tlsKeyFile' | 'trustedProxy'
+    | 'listen'
+    | 'publicUrl'
+    | 'allowedHosts'
+    | 'tlsCertFile'
+    | 'tlsKeyFile'
+    | 'trustedProxy'
+    | 'connectionsPerAddress'
   >;
   readonly log: Log;
   readonly health: Health;
@@ -73,6 +82,7 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
   try {
     await app.register((scope) => options.addRoutes(scope, origin));
     await app.ready();
+    guardEdge(app, options, tlsFiles !== undefined);
     await listenOn('SVC_LISTEN', settings.listen, () => app.listen({ ...settings.listen }));
   } catch (error) {
     await app.close();
@@ -97,11 +107,18 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
 }
 
 function createApp(options: HttpServerOptions, tls: TlsMaterial | undefined): FastifyInstance {
+  const clientErrors = options.metrics.counter(
+    'svc_http_client_errors_total',
+    'Connections ended because what arrived was no acceptable HTTP request',
+    ['code'],
+  );
   const bounds = {
     maxHeaderSize: limits.HEADER_BYTES_MAX,
     headersTimeout: limits.HEADERS_TIMEOUT_MS,
     connectionsCheckingInterval: limits.TIMEOUT_CHECK_MS,
+    requireHostHeader: false,
   };
+  const handshakeTimeout = limits.HANDSHAKE_TIMEOUT_MS;
   const app = fastify({
     logger: false,
     trustProxy: options.settings.trustedProxy ? [...options.settings.trustedProxy] : false,
@@ -111,12 +128,28 @@ function createApp(options: HttpServerOptions, tls: TlsMaterial | undefined): Fa
     requestTimeout: limits.REQUEST_TIMEOUT_MS,
     keepAliveTimeout: limits.KEEP_ALIVE_MS,
     forceCloseConnections: 'idle',
-    clientErrorHandler: clientErrorListener(options.metrics),
-    ...(tls ? { https: { ...bounds, ...tls, minVersion: 'TLSv1.2' } } : { http: bounds }),
+    clientErrorHandler: clientErrorListener((code) => clientErrors.inc({ code })),
+    ...(tls
+      ? { https: { ...bounds, ...tls, handshakeTimeout, minVersion: 'TLSv1.2' } }
+      : { http: bounds }),
     // The instance's type depends on the kind of server; nothing above this line uses the server.
   }) as unknown as FastifyInstance;
-  app.server.maxConnections = limits.CONNECTIONS_MAX;
   return app;
+}
+
+/** Around all of the routes: which requests are looked at, and how many connections there are. */
+function guardEdge(app: FastifyInstance, options: HttpServerOptions, isTls: boolean): void {
+  const { settings, metrics, clock } = options;
+  const refused = metrics.counter(
+    'svc_http_refused_total',
+    'Requests refused before any route, by what was wrong with how they came',
+    ['cause'],
+  );
+  guardRequests(app.server, { settings, noteRefused: (cause) => refused.inc({ cause }) });
+  boundConnections(app.server, {
+    ...{ isTls, clock, metrics, perAddressMax: settings.connectionsPerAddress },
+    proxies: settings.trustedProxy ? createAddressList(settings.trustedProxy) : undefined,
+  });
 }
 
 /**

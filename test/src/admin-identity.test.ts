@@ -345,3 +345,24 @@ t.test('the program as a user starts it: from a folder to a signed-in owner', as
   t.notMatch(program.log(), link.slice(-40));
   t.equal(await program.stop(), 0);
 });
+
+t.test(
+  'svc admin leaked ends what it reads, and says of each line what became of it',
+  async (t) => {
+    const { world, withInput, admin } = await startAdmin(t);
+    const ann = await world.person('ann@x.org');
+    const { secret, session } = await world.signedIn(ann);
+    const told = await withInput(`${secret}\nsvc_pk_x\n`, 'leaked');
+    t.equal(told.code, 0, told.stderr);
+    t.match(told.stdout, `line 1: ended people/${ann}/sessions/${session}`);
+    t.match(told.stdout, /line 2: nothing that lets anybody in/);
+    t.match(told.stdout, /svc destinations rotate-secret/);
+    t.notMatch(told.stdout + told.stderr, secret);
+    t.match(world.host.findInstance('session', session)?.context, { endedReason: 'LEAKED' });
+    t.match((await admin('transitions')).stdout, /operator\/.*session .*ended/);
+    const asArgument = await admin('leaked', secret);
+    t.equal(asArgument.code, 2);
+    t.notMatch(asArgument.stderr, secret, 'a secret given as an argument is not repeated');
+    t.equal((await withInput('a b', 'leaked')).code, 2);
+  },
+);

@@ -32,6 +32,8 @@ t.test('without flags and environment every setting has its documented default',
   t.same(warnings, []);
   t.match(settings, {
     listen: { host: '127.0.0.1', port: 8080 },
+    allowedHosts: null,
+    connectionsPerAddress: 256,
     metricsListen: { host: '127.0.0.1', port: 9464 },
     data: './data',
     masterKeyFile: 'data/master.key',

@@ -293,7 +293,8 @@ t.test(
   async (t) => {
     const { metrics, health } = await run(t);
     const address = { host: '127.0.0.1', port: 0 };
-    const own = await openMetricsServer({ address, metrics, health });
+    const hosts = { publicUrl: null, allowedHosts: null };
+    const own = await openMetricsServer({ address, metrics, health, hosts });
     t.teardown(() => own.close());
     const answer = await fetch(own.url);
     t.equal(answer.status, 200);
@@ -312,7 +313,7 @@ t.test(
     const logged: string[] = [];
     const open = (metricsListen: typeof taken | null, metricsListenGiven: boolean) =>
       openConfiguredMetricsServer({
-        settings: { metricsListen, metricsListenGiven },
+        settings: { metricsListen, metricsListenGiven, ...hosts },
         ...{ metrics, health },
         log: logInto(logged),
       });

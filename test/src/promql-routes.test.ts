@@ -56,7 +56,7 @@ t.test(
     const { send, keys, server, requests } = await startPromqlRoutes(t);
     const doubled = await rawRequest(
       server.baseUrl,
-      `GET ${BASE}/api/v1/query?query=up HTTP/1.1\r\nhost: a\r\n` +
+      `GET ${BASE}/api/v1/query?query=up HTTP/1.1\r\nhost: 127.0.0.1\r\n` +
         `authorization: Bearer ${keys.read}\r\nauthorization: Bearer ${keys.other}\r\n`,
     );
     t.match(doubled, /^HTTP\/1.1 401 .*MALFORMED_CREDENTIAL/s);
@@ -357,7 +357,7 @@ t.test('a client that hangs up cancels its query', async (t) => {
   });
   const socket = connect(Number(new URL(server.baseUrl).port), '127.0.0.1');
   socket.write(
-    `POST ${BASE}/api/v1/query HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${keys.read}\r\n` +
+    `POST ${BASE}/api/v1/query HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${keys.read}\r\n` +
       'content-type: application/x-www-form-urlencoded\r\ncontent-length: 8\r\n\r\nquery=up',
   );
   await started.promise;

@@ -204,7 +204,7 @@ t.test('15: tenant headers injected or doubled', async (t) => {
   for (const pair of [keys, keys.toReversed()]) {
     const text = await rawRequest(
       tenants.shared.baseUrl,
-      `GET ${url} HTTP/1.1\r\nhost: a\r\n${pair.join('')}`,
+      `GET ${url} HTTP/1.1\r\nhost: 127.0.0.1\r\n${pair.join('')}`,
     );
     t.match(text, /^HTTP\/1.1 401 /);
     t.notMatch(text, /666/);

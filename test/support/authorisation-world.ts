@@ -224,7 +224,7 @@ export async function everyCaller(world: AuthorisationWorld) {
 
 /** An access token of a connection, as it stands now. */
 export function tokenOf(
-  world: AuthorisationWorld,
+  world: Pick<AuthorisationWorld, 'row' | 'tokens' | 'clock'>,
   connection: string,
   { lifetimeMs = 15 * 60_000 } = {},
 ): Promise<string> {

@@ -92,7 +92,7 @@ function checkedValue(
     throw new UsageError(`--${name} needs a value: ${takes}`);
   }
   if (choices && !choices.includes(value)) {
-    throw new UsageError(`--${name} is one of ${choices.join(', ')}, not ${JSON.stringify(value)}`);
+    throw new UsageError(`--${name} is one of ${choices.join(', ')}, not ${quoted(value)}`);
   }
   return value;
 }
@@ -101,8 +101,7 @@ function checkPositionals(given: readonly string[], declared: readonly Positiona
   const missing = declared.find(({ optional }, place) => !optional && given[place] === undefined);
   if (missing) throw new UsageError(`${missing.name} is missing`);
   const extra = given[declared.length];
-  if (extra !== undefined)
-    throw new UsageError(`${JSON.stringify(extra)} is one argument too many`);
+  if (extra !== undefined) throw new UsageError(`${quoted(extra)} is one argument too many`);
 }
 
 /** What was given. Names are those of the shape: an unknown one is never found. */
@@ -146,7 +145,7 @@ export class Input {
     if (value === undefined) return undefined;
     const number = Number(value);
     if (value.trim() === '' || !Number.isFinite(number)) {
-      throw new UsageError(`--${name} is a number, not ${JSON.stringify(value)}`);
+      throw new UsageError(`--${name} is a number, not ${quoted(value)}`);
     }
     return number;
   }
@@ -182,7 +181,7 @@ function parseDuration(what: string, value: string): number {
   const unit = UNIT_SECONDS[match?.[2] ?? ''];
   if (!match || unit === undefined) {
     throw new UsageError(
-      `${what} is a duration such as 90s, 15m, 24h or 90d, not ${JSON.stringify(value)}`,
+      `${what} is a duration such as 90s, 15m, 24h or 90d, not ${quoted(value)}`,
     );
   }
   return Number(match[1]) * unit;
@@ -193,8 +192,13 @@ function parseTime(what: string, value: string): number {
   const timeMs = /^\d{4}-\d\d-\d\d/.test(value) ? Date.parse(value) : Number.NaN;
   if (Number.isNaN(timeMs)) {
     throw new UsageError(
-      `${what} is a time such as 2026-11-21T12:00:00Z, or Unix seconds, not ${JSON.stringify(value)}`,
+      `${what} is a time such as 2026-11-21T12:00:00Z, or Unix seconds, not ${quoted(value)}`,
     );
   }
   return Math.floor(timeMs / 1000);
+}
+
+/** What was typed, for a message; a secret of ours that was given by mistake is not repeated. */
+function quoted(value: string): string {
+  return JSON.stringify(value.replaceAll(/(svc_[a-z]{2,7}_)\w{20,}/g, '$1…'));
 }

@@ -52,7 +52,7 @@ export function tellErrors(
   scope: FastifyInstance,
   log: Log,
   noteRefused: NoteRefused,
-  part: 'sign-in' | 'recipients' = 'sign-in',
+  part: 'sign-in' | 'recipients' | 'leaks' = 'sign-in',
 ): void {
   scope.setErrorHandler((error: AuthError, request, reply) => {
     if (error instanceof SignInFailed) {

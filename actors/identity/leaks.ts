@@ -1,0 +1,246 @@
+/**
+ * Ends what leaked. A secret's text is itself the proof: whoever has it could use it, so that whoever
+ * reports it may end it. Each is looked up by the id in it, compared by digest, and ended at its
+ * project's head in one decision with the notice for those whom it concerns.
+ *
+ *     key, access token, pairing code, enrolment token, invitation   their project
+ *     session, sign-in link                                          _system, then the person's projects
+ */
+import type { CiVerificationContext } from '../../machines/ci-verification.ts';
+import type { CredentialContext } from '../../machines/credential.ts';
+import type { MembershipContext } from '../../machines/membership.ts';
+import type { SessionContext } from '../../machines/session.ts';
+import { type Actor, SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
+import type { Draft, Host, Instance } from '../host-port.ts';
+import { noteAccessChange, shownOwner } from './access-notices.ts';
+import { describeCredential } from './credentials.ts';
+import { endInvitation, invitationOf } from './invitations.ts';
+import { isKeyLive } from './key-state.ts';
+import { parseOwner } from './names.ts';
+import { endIn } from './sessions.ts';
+import { sameDigest } from './sign-in-secrets.ts';
+
+/** A secret that somebody has found, recognised by its form. */
+export type FoundSecret =
+  | {
+      readonly kind: 'key' | 'session' | 'link' | 'inv' | 'enrol' | 'pair';
+      /** In the text: of the thing that it opens. */
+      readonly id: string;
+      /** SHA-256 of the text, hex. */
+      readonly hash: string;
+    }
+  /** An access token of a CI workflow, whose signature and times hold. */
+  | {
+      readonly kind: 'token';
+      readonly project: string;
+      readonly connection: string;
+      readonly tokenEpoch: number;
+    };
+
+/** What a report has ended. */
+export interface EndedSecret {
+  /** Resource name. */
+  readonly name: string;
+  readonly kind: FoundSecret['kind'];
+}
+
+const REASON = 'LEAKED';
+
+type LeakHost = Pick<Host, 'submit' | 'view' | 'findInstance' | 'findInstancesOf'>;
+
+/** How one kind of secret is found and ended. */
+interface Ending {
+  readonly machine: string;
+  /** Does the row stand for this very secret, and is it good for something still? */
+  isOpen(row: Instance, found: FoundSecret, nowMs: number): boolean;
+  /** Ends it in a decision of its project. */
+  end(draft: Draft, row: Instance, by: Actor): void;
+  nameOf(row: Instance): string;
+}
+
+/**
+ * Ends a secret at once; undefined when it is none of this service, or lets nobody in any more: one
+ * answer for both, and no commit. Throws what `Host.submit` throws.
+ *
+ * @param nowMs Unix ms
+ */
+export async function endLeaked(
+  host: LeakHost,
+  found: FoundSecret,
+  { by, nowMs }: { readonly by: Actor; readonly nowMs: number },
+): Promise<EndedSecret | undefined> {
+  const ending = ENDINGS[found.kind];
+  const row =
+    found.kind === 'token'
+      ? host.view(found.project).instance(ending.machine, found.connection)
+      : host.findInstance(ending.machine, found.id);
+  if (!row || !ending.isOpen(row, found, nowMs)) return undefined;
+  const { answer } = await host.submit({
+    project: row.project,
+    by,
+    decide(draft) {
+      const head = draft.instance(ending.machine, row.instance);
+      if (!head || !ending.isOpen(head, found, draft.at)) return false;
+      ending.end(draft, head, by);
+      return true;
+    },
+  });
+  if (!answer) return undefined;
+  if (row.project === SYSTEM_PROJECT) await noteLeaksOfPeople(host);
+  return { name: ending.nameOf(row), kind: found.kind };
+}
+
+/** Record of `_system`: a leak of which a person's projects are to be notified. */
+const TO_NOTE = 'leakToNote';
+
+/**
+ * Notifies the projects of people whose session or link leaked; what a crash has left too. Throws what
+ * `Host.submit` throws.
+ */
+export async function noteLeaksOfPeople(
+  host: Pick<Host, 'submit' | 'view' | 'findInstancesOf'>,
+): Promise<void> {
+  for (;;) {
+    const [record] = host.view(SYSTEM_PROJECT).records(TO_NOTE, { limit: 1 }).items;
+    if (!record) return;
+    const { person, what } = record.body;
+    const places = host.findInstancesOf('membership', String(person));
+    for (const { project, instance: member, value, context } of places) {
+      if (value !== 'active') continue;
+      const { displayName } = context as unknown as MembershipContext;
+      const text = `${String(what)} of ${displayName} (people/${String(person)}) leaked, and was ended`;
+      await host.submit({
+        ...{ project, by: SERVICE },
+        decide: (draft) => noteLeak(draft, text, member),
+      });
+    }
+    await host.submit({
+      ...{ project: SYSTEM_PROJECT, by: SERVICE },
+      decide: (draft) => draft.putRecord({ kind: TO_NOTE, id: record.id, body: null }),
+    });
+  }
+}
+
+const SERVICE: Actor = { kind: 'service', name: 'service/leak-report' };
+
+function noteLeak(draft: Draft, text: string, member: string | null): void {
+  noteAccessChange(draft, { text, isForOwners: true, member, isLeak: true });
+}
+
+/** The same in the decision of `_system` that ends what is a person's. */
+function noteLeakOf(draft: Draft, row: Instance, what: string): void {
+  const body = { person: String(row.context.person), what };
+  draft.putRecord({ kind: TO_NOTE, id: row.instance, body });
+}
+
+function isHash(stored: unknown, found: FoundSecret): boolean {
+  return found.kind !== 'token' && sameDigest(stored, found.hash);
+}
+
+const ENDINGS: Readonly<Record<FoundSecret['kind'], Ending>> = {
+  key: {
+    machine: 'credential',
+    isOpen: (row, found, nowMs) => isHash(row.context.hash, found) && isKeyLive(row, nowMs),
+    end(draft, row, by) {
+      const key = row.context as unknown as CredentialContext;
+      draft.send('credential', row.instance, {
+        ...{ type: 'revoked', at: draft.at, reason: REASON, by: by.name },
+      });
+      const owner = parseOwner(key.owner);
+      const member = owner?.machine === 'membership' ? owner.id : null;
+      const what = `The ${describeCredential(key)} of ${shownOwner(draft, key.owner)}`;
+      noteLeak(draft, `${what} leaked, and was revoked`, member);
+    },
+    nameOf: ({ context, instance }) => `${String(context.owner)}/keys/${instance}`,
+  },
+  token: {
+    machine: 'ciConnection',
+    isOpen: (row, found) =>
+      found.kind === 'token' &&
+      row.value === 'enabled' &&
+      row.context.tokenEpoch === found.tokenEpoch,
+    end(draft, row, by) {
+      draft.send('ciConnection', row.instance, {
+        ...{ type: 'tokensEnded', at: draft.at, reason: REASON, by: by.name },
+      });
+      const name = ENDINGS.token.nameOf(row);
+      const what = `An access token of the CI connection "${String(row.context.displayName)}"`;
+      noteLeak(draft, `${what} (${name}) leaked: all that were given out were ended`, null);
+    },
+    nameOf: ({ project, instance }) => `projects/${project}/ciConnections/${instance}`,
+  },
+  pair: {
+    machine: 'ciVerification',
+    // A code that was used is good for nothing, but what it had observed is not to be approved.
+    isOpen: (row, found, nowMs) =>
+      isHash(row.context.codeHash, found) &&
+      !row.final &&
+      nowMs < (row.context as unknown as CiVerificationContext).expiresMs,
+    end(draft, row, by) {
+      draft.send('ciVerification', row.instance, {
+        ...{ type: 'rejected', at: draft.at, reason: REASON, by: by.name },
+      });
+      const name = ENDINGS.pair.nameOf(row);
+      noteLeak(
+        draft,
+        `The pairing code of ${name} leaked, and the verification was rejected`,
+        null,
+      );
+    },
+    nameOf: ({ project, instance }) => `projects/${project}/ciVerifications/${instance}`,
+  },
+  enrol: {
+    machine: 'enrolment',
+    isOpen: (row, found, nowMs) =>
+      isHash(row.context.tokenHash, found) &&
+      row.value === 'offered' &&
+      nowMs < Number(row.context.expiresMs),
+    end(draft, row, by) {
+      draft.send('enrolment', row.instance, {
+        ...{ type: 'tokenWithdrawn', at: draft.at, reason: REASON, by: by.name },
+      });
+      const name = ENDINGS.enrol.nameOf(row);
+      noteLeak(draft, `The enrolment token of ${name} leaked, and was withdrawn`, null);
+    },
+    nameOf: ({ project, context }) => `projects/${project}/vms/${String(context.vm)}`,
+  },
+  inv: {
+    machine: 'invitation',
+    isOpen: (row, found, nowMs) =>
+      isHash(row.context.tokenHash, found) &&
+      row.value === 'pending' &&
+      nowMs < invitationOf(row).expiresMs,
+    end(draft, row, by) {
+      endInvitation(draft, row, { type: 'revoked', at: draft.at, by: by.name });
+      const { email } = invitationOf(row);
+      noteLeak(draft, `The invitation of ${email} leaked, and was taken back`, null);
+    },
+    nameOf: ({ project, instance }) => `projects/${project}/invitations/${instance}`,
+  },
+  session: {
+    machine: 'session',
+    isOpen(row, found, nowMs) {
+      const { hash, previous, givenUp, expiresMs } = row.context as unknown as SessionContext;
+      const known = [hash, previous?.hash, ...givenUp];
+      const isKnown = known.some((each) => isHash(each, found));
+      return isKnown && row.value === 'active' && nowMs < expiresMs;
+    },
+    end(draft, row) {
+      endIn(draft, row, REASON);
+      noteLeakOf(draft, row, 'A session');
+    },
+    nameOf: ({ context, instance }) => `people/${String(context.person)}/sessions/${instance}`,
+  },
+  link: {
+    machine: 'signInLink',
+    isOpen: (row, found, nowMs) =>
+      isHash(row.context.tokenHash, found) &&
+      row.value === 'issued' &&
+      nowMs < Number(row.context.expiresMs),
+    end(draft, row) {
+      draft.send('signInLink', row.instance, { type: 'revoked', at: draft.at, reason: REASON });
+      noteLeakOf(draft, row, 'A sign-in link');
+    },
+    nameOf: ({ context, instance }) => `people/${String(context.person)}/links/${instance}`,
+  },
+};

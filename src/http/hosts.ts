@@ -1,0 +1,99 @@
+/**
+ * Under which names the service may be asked. A page of another site can make a name of its own
+ * resolve to an address of this network (DNS rebinding) and would then read what is answered here;
+ * its browser sends that name as the Host. Addresses cannot be rebound, so every one of them will
+ * do, and health checks need no setting.
+ *
+ * RFC 9112, sections 3.2 and 3.2.2
+ */
+import type { IncomingMessage } from 'node:http';
+import { isIPv4, isIPv6 } from 'node:net';
+
+export interface HostProblem {
+  readonly cause: 'two_hosts' | 'no_host' | 'bad_host' | 'unknown_host';
+  readonly status: 400 | 421;
+  readonly message: string;
+}
+
+export interface HostNames {
+  readonly publicUrl: string | null;
+  /** In lower case. */
+  readonly allowedHosts: readonly string[] | null;
+}
+
+type Asked = Pick<IncomingMessage, 'rawHeaders' | 'url' | 'httpVersionMinor'>;
+
+/** Name or address without the port; an IPv6 address is in brackets. */
+const HOST = /^(\[[0-9a-f:.]+\]|[^\s:/?#@[\]]+)(?::\d{1,5})?$/i;
+const ABSOLUTE_FORM = /^https?:\/\/([^/?#]*)(.*)$/is;
+
+/** What is wrong with the host that a request asks for; undefined: it is one of the service's. */
+export function createHostCheck({
+  publicUrl,
+  allowedHosts,
+}: HostNames): (request: Asked) => HostProblem | undefined {
+  const names = new Set(allowedHosts);
+  if (publicUrl !== null) names.add(new URL(publicUrl).hostname);
+  return (request) => {
+    const [host, second] = hostsOf(request.rawHeaders);
+    if (second !== undefined) {
+      return bad('two_hosts', 'The request has more than one Host header: send one');
+    }
+    if (host === undefined) {
+      // Health checks of old proxies; a browser, which alone can be misled, always sends one.
+      if (request.httpVersionMinor === 0) return undefined;
+      return bad('no_host', 'The request has no Host header: send the name it was asked by');
+    }
+    const authority = ABSOLUTE_FORM.exec(request.url ?? '')?.[1];
+    if (authority !== undefined && authority.toLowerCase() !== host.toLowerCase()) {
+      return bad('bad_host', 'The request names one host in its target and another as its Host');
+    }
+    const name = nameOf(host);
+    if (name === undefined) return bad('bad_host', 'The Host header is no host name and port');
+    return isAddress(name) || isLocalName(name) || names.has(name) ? undefined : unknown(name);
+  };
+}
+
+/** Is it this machine by name, for whoever asks? No name server is asked for it (RFC 6761, 6.3). */
+export function isLocalName(name: string): boolean {
+  return name === 'localhost' || name.endsWith('.localhost');
+}
+
+/** The name or address of a Host header, in lower case; undefined = it is none. */
+export function nameOf(host: string): string | undefined {
+  return HOST.exec(host)?.[1]?.toLowerCase().replace(/\.$/, '');
+}
+
+/** The target as a path: an absolute form is what proxies are sent, and servers must take it. */
+export function originForm(url: string): string {
+  const rest = ABSOLUTE_FORM.exec(url)?.[2];
+  if (rest === undefined) return url;
+  return rest.startsWith('/') ? rest : `/${rest}`;
+}
+
+function hostsOf(rawHeaders: readonly string[]): string[] {
+  const hosts: string[] = [];
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] ?? '';
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts.push(rawHeaders[i + 1] ?? '');
+  }
+  return hosts;
+}
+
+function isAddress(name: string): boolean {
+  return name.startsWith('[') ? isIPv6(name.slice(1, -1)) : isIPv4(name);
+}
+
+function bad(cause: HostProblem['cause'], message: string): HostProblem {
+  return { cause, status: 400, message };
+}
+
+function unknown(name: string): HostProblem {
+  return {
+    cause: 'unknown_host',
+    status: 421,
+    message:
+      `This service is not known as ${name.slice(0, 100)}: ask for it by its address or by ` +
+      'SVC_PUBLIC_URL, or name the host in SVC_ALLOWED_HOSTS',
+  };
+}
