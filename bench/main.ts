@@ -5,6 +5,7 @@
 import { availableParallelism, cpus, loadavg } from 'node:os';
 import { run as alertLatency } from './alert-latency.ts';
 import { run as alertingPeers } from './alerting-peers.ts';
+import { run as anonymousCost } from './anonymous-cost.ts';
 import { run as authentication } from './authentication.ts';
 import { run as ciTokens } from './ci-tokens.ts';
 import { run as commits } from './commits.ts';
@@ -36,6 +37,7 @@ const benches: Readonly<Record<string, () => Promise<void>>> = {
   streams,
   commits,
   'ci-tokens': ciTokens,
+  'anonymous-cost': anonymousCost,
   authentication,
 };
 
