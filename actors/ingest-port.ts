@@ -30,7 +30,8 @@ export interface WriteRequest {
 }
 
 /**
- * LIMIT_EXCEEDED: the project has no room for another VM, or the VM none for another series.
+ * LIMIT_EXCEEDED: the project has no room for another VM, series or row, or the VM none for another
+ * series, boot id or state reason.
  * OTHER_DATACENTER: the VM belongs to a data center that the sender does not report.
  * OTHER_VM: an agent sends for its own VM alone. NOT_EXPANDED: and of it expanded series alone,
  * which nobody else sends. TOLD_BY_AGENT: a collector sends one of a VM whose agent sends it.
@@ -50,7 +51,10 @@ export type RejectReason =
 export interface RejectedSample {
   /** Index of the row in the request. */
   readonly row: number;
-  /** The series refused, or the field of the row: `vcpus`, `state`, `displayName`; '' = the row. */
+  /**
+   * The series refused, or the field of the row: `vcpus`, `state`, `displayName`; '' = the row, which
+   * is refused for its `bootId` or `stateReason` too.
+   */
   readonly series: string;
   readonly reason: RejectReason;
 }

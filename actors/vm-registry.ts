@@ -104,24 +104,28 @@ export class VmRegistry {
     return told;
   }
 
+  /** VMs of the project that are registered and not retired. */
+  countOf(project: string): number {
+    return this.#admittedOf(project).size;
+  }
+
   /**
    * Admits the VMs of `rows` as far as the project has room; undefined when it has for all, as
-   * nearly always.
+   * nearly always. `admitsNew` false: it has none for VMs that it does not have yet.
    *
    * @returns those it has no room for: their rows are not to be registered
    */
-  withoutRoom(project: string, rows: readonly IngestRow[]): ReadonlySet<string> | undefined {
-    let admitted = this.#admitted.get(project);
-    if (!admitted) {
-      admitted = new Set();
-      for (const [vm, known] of this.#knownOf(project)) if (present(known)) admitted.add(vm);
-      this.#admitted.set(project, admitted);
-    }
+  withoutRoom(
+    project: string,
+    rows: readonly IngestRow[],
+    admitsNew = true,
+  ): ReadonlySet<string> | undefined {
+    const admitted = this.#admittedOf(project);
     const { vms: vmsMax } = this.#limits.of(project);
     let refused: Set<string> | undefined;
     for (const { vm } of rows) {
       if (admitted.has(vm)) continue;
-      if (admitted.size < vmsMax) admitted.add(vm);
+      if (admitsNew && admitted.size < vmsMax) admitted.add(vm);
       else {
         refused ??= new Set();
         refused.add(vm);
@@ -185,6 +189,16 @@ export class VmRegistry {
     const own = reach?.datacenter ?? this.#deps.datacenter;
     const isMoved = !before || !reach || before.isExpected;
     return isMoved ? own : before.datacenter;
+  }
+
+  #admittedOf(project: string): Set<string> {
+    let admitted = this.#admitted.get(project);
+    if (!admitted) {
+      admitted = new Set();
+      for (const [vm, known] of this.#knownOf(project)) if (present(known)) admitted.add(vm);
+      this.#admitted.set(project, admitted);
+    }
+    return admitted;
   }
 
   async #store(

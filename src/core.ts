@@ -64,7 +64,11 @@ export function buildCore(options: CoreOptions) {
   const lost = countLostWork(metrics);
   const projectLimits = new ProjectLimitsReader(host);
   history.boundProjects((project) => projectLimits.of(project).headBytes);
-  const { ingest, registry, datacenters, clocks, limits } = buildIngest(options, lost);
+  const { ingest, registry, datacenters, clocks, limits } = buildIngest(
+    options,
+    lost,
+    projectLimits,
+  );
   const guard = new AddressGuard({
     hosts: settings.webhookAllow ?? [],
     http: settings.webhookAllowHttp,
@@ -118,18 +122,25 @@ export function buildCore(options: CoreOptions) {
 }
 
 /** Where samples come in, and what they tell of their data center. */
-function buildIngest(options: CoreOptions, lost: LostWork) {
-  const { settings, clock, host, stream, closers, metrics } = options;
+function buildIngest(options: CoreOptions, lost: LostWork, projectLimits: ProjectLimitsReader) {
+  const { settings, clock, host, stream, closers, metrics, history } = options;
   const datacenters = new Datacenters({
     ...{ host, clock, onLost: lost('datacenters') },
     silenceMs: 3 * settings.sampleIntervalSeconds * 1000,
   });
   const writer = new PartitionWriter({ stream, clock });
   closers.add('sample writer', () => writer.settled());
-  const registry = new VmRegistry({ host, clock, datacenter: settings.datacenter });
+  const registry = new VmRegistry({
+    ...{ host, clock, datacenter: settings.datacenter, limits: projectLimits },
+  });
   const clocks = new ClockNotes();
-  const limits = new IngestLimits(registry);
+  const limits = new IngestLimits(registry, { limits: projectLimits, memory: history });
   const samples = metrics.counter('svc_samples_total', 'Samples received', ['outcome']);
+  const refused = metrics.counter(
+    'svc_samples_rejected_total',
+    'Samples and rows refused, by the reason that their sender was given',
+    ['reason'],
+  );
   const ingest = createIngest({
     clock,
     writer,
@@ -140,6 +151,7 @@ function buildIngest(options: CoreOptions, lost: LostWork) {
     onSamples(accepted, rejected) {
       samples.inc({ outcome: 'accepted' }, accepted);
       if (rejected.length > 0) samples.inc({ outcome: 'rejected' }, rejected.length);
+      for (const { reason } of rejected) refused.inc({ reason });
     },
   });
   return { ingest, registry, datacenters, clocks, limits };

@@ -29,6 +29,8 @@ export interface Row {
 
 /** Layouts remembered across batches; beyond it the memory starts anew. */
 const LAYOUTS_KEPT_MAX = 20_000;
+/** And characters of their series keys: usual layouts of a fleet take a few thousand. */
+const LAYOUT_CHARACTERS_MAX = 4 * 1024 * 1024;
 /** No series key holds this character, which therefore joins them unambiguously. */
 const SEPARATOR = '\n';
 
@@ -44,6 +46,7 @@ export class BatchBuilder {
   readonly #layoutIndex = new Map<Layout, number>();
   readonly #stringIndex = new Map<string, number>([['', 0]]);
   readonly #layoutByKey = new Map<string, Layout>();
+  #layoutCharacters = 0;
   #layoutBySeries = new WeakMap<readonly SeriesKey[], Layout>();
 
   /** Rows so far. */
@@ -169,9 +172,12 @@ export class BatchBuilder {
     const key = series.join(SEPARATOR);
     let layout = this.#layoutByKey.get(key);
     if (layout === undefined) {
-      if (this.#layoutByKey.size >= LAYOUTS_KEPT_MAX) {
+      this.#layoutCharacters += key.length;
+      const isMuch = this.#layoutCharacters > LAYOUT_CHARACTERS_MAX;
+      if (isMuch || this.#layoutByKey.size >= LAYOUTS_KEPT_MAX) {
         this.#layoutByKey.clear();
         this.#layoutBySeries = new WeakMap();
+        this.#layoutCharacters = key.length;
       }
       layout = { series: [...series] };
       this.#layoutByKey.set(key, layout);

@@ -1,6 +1,7 @@
 /** What is over a limit of ingest is refused by name and counted; what is known goes on. */
 import t from 'tap';
 import { createIngest } from '../../actors/ingest.ts';
+import { IngestLimits, type RowMemory } from '../../actors/ingest-limits.ts';
 import type { IngestRow } from '../../actors/ingest-port.ts';
 import { PartitionWriter } from '../../actors/partition-writer.ts';
 import { VmRegistry } from '../../actors/vm-registry.ts';
@@ -73,3 +74,83 @@ t.test('a VM has room for 512 series within retention; those it has go on', asyn
   await world.clock.advance(8 * 86_400_000);
   t.match(await write(world, [disks(600, 12)]), { accepted: 12 }, 'what is long gone makes room');
 });
+
+/** An ingest whose projects may have so much. */
+function bounded(world: AlertingWorld, series: number, memory?: RowMemory) {
+  const limits = { of: () => ({ vms: 100, series }) };
+  const registry = new VmRegistry({ ...world, datacenter: 'DC-1', limits });
+  const ingest = createIngest({
+    ...{ clock: world.clock, writer: new PartitionWriter(world), registry },
+    limits: new IngestLimits(registry, { limits, ...(memory && { memory }) }),
+    onRows: () => {},
+    onSamples: () => {},
+  });
+  return (project: string, ...rows: IngestRow[]) => ingest.write({ project, batchId: '', rows });
+}
+
+t.test('a project has room for so many series; known ones and neighbours go on', async (t) => {
+  const world = await openAlertingWorld(t);
+  const write = bounded(world, 3);
+  const row = (vm: string, ...series: string[]): IngestRow => ({
+    ...{ ...cpuRow(vm, world.clock.now(), 1), series, values: series.map(() => 1) },
+  });
+  t.match(await write(PROJECT, row('vm-1', 'a', 'b'), row('vm-2', 'a', 'b')), {
+    accepted: 3,
+    rejected: [{ row: 1, series: 'b', reason: 'LIMIT_EXCEEDED' }],
+  });
+  t.match(await write(PROJECT, row('vm-1', 'a', 'b'), row('vm-3', 'a')), { accepted: 2 });
+  t.match(await write('other', row('vm-3', 'a', 'b', 'c')), { accepted: 3, rejected: [] });
+  await world.clock.advance(8 * 86_400_000);
+  await write(PROJECT, row('vm-4'));
+  await world.clock.advance(60_000);
+  await write(PROJECT, row('vm-4'));
+  t.match(
+    await write(PROJECT, row('vm-5', 'a', 'b', 'c')),
+    { accepted: 3 },
+    'what left makes room',
+  );
+});
+
+t.test('a VM with ever new boot ids or reasons is refused by row, and comes back', async (t) => {
+  const world = await openAlertingWorld(t);
+  const write = bounded(world, 1000);
+  for (const field of ['boot', 'stateReason'] as const) {
+    const row = (i: number, vm = field): IngestRow => ({
+      ...{ ...cpuRow(vm, world.clock.now() + i, 1), [field]: `text ${i}` },
+    });
+    const many = await write(PROJECT, ...Array.from({ length: 70 }, (_, i) => row(i)));
+    const named = field === 'boot' ? 'bootId' : 'stateReason';
+    t.equal(many.accepted, 64);
+    t.match(many.rejected, Array(6).fill({ series: named, reason: 'LIMIT_EXCEEDED' }));
+    t.match(await write(PROJECT, row(63), row(7), row(200, 'neighbour' as never)), { accepted: 3 });
+    await world.clock.advance(2 * 3_600_000 + 1000);
+    t.match(await write(PROJECT, row(300)), { accepted: 1 }, 'two hours later there is room');
+  }
+});
+
+t.test(
+  'a project that has little memory left gets nothing new, and without any no row',
+  async (t) => {
+    const world = await openAlertingWorld(t);
+    const used = new Map<string, number>();
+    const room = (project: string) => ({ used: used.get(project) ?? 0, bound: 100 });
+    const write = bounded(world, 1000, { room });
+    const row = (vm: string, ...series: string[]): IngestRow => ({
+      ...{ ...cpuRow(vm, world.clock.now(), 1), series, values: series.map(() => 1) },
+    });
+    t.match(await write(PROJECT, row('vm-1', 'a')), { accepted: 1 });
+    used.set(PROJECT, 80);
+    t.match(await write(PROJECT, row('vm-1', 'a', 'b'), row('vm-2', 'a')), {
+      accepted: 1,
+      rejected: [
+        { row: 0, series: 'b', reason: 'LIMIT_EXCEEDED' },
+        { row: 1, series: '', reason: 'LIMIT_EXCEEDED' },
+      ],
+    });
+    used.set(PROJECT, 90);
+    t.match(await write(PROJECT, row('vm-1', 'a')), { accepted: 0, rejected: [{ row: 0 }] });
+    t.match(await write('other', row('vm-2', 'a')), { accepted: 1 }, 'a neighbour has its own');
+    used.set(PROJECT, 10);
+    t.match(await write(PROJECT, row('vm-1', 'a', 'b')), { accepted: 2, rejected: [] });
+  },
+);

@@ -524,7 +524,8 @@ export type Rejected = Message<"svc.ingest.v1.Rejected"> & {
 
   /**
    * The series refused, or a field that the sender may not tell: `vcpus`, `state`, `displayName`;
-   * empty = the whole row.
+   * empty = the whole row. `bootId` and `stateReason` refuse the whole row too: the VM has too many
+   * within two hours (LIMIT_EXCEEDED).
    *
    * @generated from field: string series = 2;
    */
@@ -554,7 +555,8 @@ export type RejectedJson = {
 
   /**
    * The series refused, or a field that the sender may not tell: `vcpus`, `state`, `displayName`;
-   * empty = the whole row.
+   * empty = the whole row. `bootId` and `stateReason` refuse the whole row too: the VM has too many
+   * within two hours (LIMIT_EXCEEDED).
    *
    * @generated from field: string series = 2;
    */
