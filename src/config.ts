@@ -194,6 +194,11 @@ function conflicts(settings: Settings, given: GivenByName): string[] {
         'with a credential that may read',
     );
   }
+  if (settings.auditSinkRequired && settings.auditSink === null) {
+    problems.push(
+      `${as('SVC_AUDIT_SINK_REQUIRED')} needs SVC_AUDIT_SINK: the file that must take the records`,
+    );
+  }
   if (settings.webhookAllowHttp && !settings.webhookAllow) {
     problems.push(
       `${as('SVC_WEBHOOK_ALLOW_HTTP')} needs SVC_WEBHOOK_ALLOW: it allows plain http for those ` +

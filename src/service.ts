@@ -25,6 +25,7 @@ import { identityRoutes } from './admin/identity-routes.ts';
 import { projectLimitRoutes } from './admin/project-limit-routes.ts';
 import { recordingRoutes } from './admin/recording-routes.ts';
 import { restoredRoutes } from './admin/restored-routes.ts';
+import { withAuditExport } from './audit/open-audit-export.ts';
 import { openAccessTokens } from './auth/access-tokens.ts';
 import { createAuthenticator } from './auth/authenticator.ts';
 import { createLastUsed } from './auth/last-used.ts';
@@ -104,7 +105,7 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
   watchPermissions(base);
   const storage = await openStorage({ ...base, ...ports });
   const admin = await startAdmin(base, storage);
-  const host = await startHost(base, storage);
+  const host = withAuditExport({ ...base, ...storage, host: await startHost(base, storage) });
   const core = buildCore({ ...base, ...storage, host, ports });
   const edges = await startEdges({ ...base, ...storage, ...core, host });
   const { http, metricsUrl } = edges;

@@ -103,6 +103,13 @@ export const settingsTable = {
   data: setting('SVC_DATA', path, './data', {
     help: 'Folder of the databases, the master key and demo.json. Made when missing. One process at a time.',
   }),
+  auditSink: optional('SVC_AUDIT_SINK', path, {
+    defaultInWords: 'none',
+    help: 'File to which the recorded history is exported as it grows, a JSON line for each commit: for another disk, or for what ships logs. Rename it to rotate it.',
+  }),
+  auditSinkRequired: setting('SVC_AUDIT_SINK_REQUIRED', onOff, 'off', {
+    help: 'Whether changes by people and keys are refused while SVC_AUDIT_SINK cannot take records. Monitoring, alerts and reads go on.',
+  }),
   masterKeyFile: optional('SVC_MASTER_KEY_FILE', path, {
     defaultInWords: 'master.key in SVC_DATA, made at first start',
     help: 'Key under which webhook secrets are sealed: 32 bytes in base64. Keep it outside the data folder and its backups; without it the sealed secrets are lost.',

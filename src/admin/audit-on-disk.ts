@@ -9,6 +9,7 @@ import { machineDefinitions } from '../../machines/registry.ts';
 import { CommitReader } from '../../sqlite/commit-reader.ts';
 import { StreamOnDisk } from '../../sqlite/embedded-stream/stream-on-disk.ts';
 import { EVENTS_STREAM } from '../../streams/commit/events.ts';
+import { compareSink, type SinkComparison } from '../audit/compare-sink.ts';
 
 /** Changes nothing; without `events` the log is on a server. Throws `SqliteError`, `SchemaMismatch`, `StreamMisconfigured`. */
 export async function verifyOnDisk(
@@ -24,6 +25,19 @@ export async function verifyOnDisk(
     } finally {
       bodies?.close();
     }
+  } finally {
+    reader.close();
+  }
+}
+
+/** Compares the files of an audit sink with the projection. Throws as `verifyOnDisk`, and for a file that cannot be read. */
+export async function compareOnDisk(
+  sinks: readonly string[],
+  control: string,
+): Promise<SinkComparison> {
+  const reader = new CommitReader(control);
+  try {
+    return await compareSink(sinks, reader);
   } finally {
     reader.close();
   }

@@ -4,6 +4,7 @@ import type {
   LogVerification,
   ProjectVerification,
 } from '../../actors/audit/log-verifier.ts';
+import type { SinkComparison } from '../audit/compare-sink.ts';
 import { tableLines } from './table.ts';
 
 export function verificationText(verification: LogVerification): string {
@@ -25,6 +26,22 @@ export function verificationText(verification: LogVerification): string {
 /** Does everything hold, and was the log there to prove it by? */
 export function isProven({ projects, hasLog }: LogVerification): boolean {
   return projects.every(({ broken }) => broken === null) && (hasLog || projects.length === 0);
+}
+
+/** Does the sink hold commits, each as the log has it, with none missing in between? */
+export function isWholeSink({ faults, same, letGo }: SinkComparison): boolean {
+  return faults.length === 0 && same + letGo > 0;
+}
+
+export function sinkText(comparison: SinkComparison): string {
+  const { lines, same, letGo, cutOff, faults } = comparison;
+  const counts = `${inGroups(lines)} lines: ${inGroups(same)} commits as the log has them, ${inGroups(letGo)} older than the log, ${inGroups(cutOff)} cut off`;
+  if (faults.length > 0)
+    return [counts, ...faults.map((fault) => `BROKEN: ${fault}`), ''].join('\n');
+  const result = isWholeSink(comparison)
+    ? 'Proven: between the first and the last of these commits none is missing.'
+    : 'The sink holds no commits: nothing is proven.';
+  return [counts, result, ''].join('\n');
 }
 
 function rowOf(project: ProjectVerification, hasLog: boolean): string[] {

@@ -12,12 +12,12 @@ import { AUDIT_VERIFY_PATH } from '../admin/audit-routes.ts';
 import { ConfigError, loadConfig } from '../config.ts';
 import { asDataFolderFault, DataFolderUnusable } from '../data-folder.ts';
 import { auditListAction } from './audit-list.ts';
-import { isProven, verificationText } from './audit-report.ts';
+import { isProven, isWholeSink, sinkText, verificationText } from './audit-report.ts';
 import { type ClientCommand, family } from './client/action.ts';
 import { processPorts } from './client/ports.ts';
 import { EXIT_FAULT, EXIT_OK, EXIT_USAGE, type Surroundings } from './command.ts';
 
-const USAGE = `Usage: svc audit verify [--data FOLDER] [--json]
+const USAGE = `Usage: svc audit verify [--data FOLDER] [--sink FILE]... [--json]
        svc audit list [flags]
 
   list    Show who did what in a project, newest first: "svc help audit list" has its flags.
@@ -28,6 +28,9 @@ const USAGE = `Usage: svc audit verify [--data FOLDER] [--json]
           when something does not hold, with the first commit that does not, and when the log is
           elsewhere, so that no more than the chain could be proven.
 
+  --sink  Compare the files of an audit sink (SVC_AUDIT_SINK), rotated ones too, with control.db
+          instead: each line is the commit of its place, and between the first and the last none is
+          missing. Exit code 1 when that does not hold.
   --data  Folder of the databases, as of "svc serve". Default: SVC_DATA, or ./data.
   --json  The result as one JSON document, for programs.
 
@@ -62,6 +65,8 @@ export const auditCommand: ClientCommand = {
 interface Asked {
   readonly folder: string;
   readonly json: boolean;
+  /** Files of an audit sink; none: the log is verified. */
+  readonly sinks: readonly string[];
 }
 
 function parseArguments(
@@ -72,21 +77,63 @@ function parseArguments(
     const seen = what === undefined ? 'nothing is asked for' : `${JSON.stringify(what)} is unknown`;
     return { problem: `${seen}: say list or verify` };
   }
-  const flags = rest.filter((argument) => argument !== '--json');
+  const { sinks, others } = takeSinks(rest);
+  if (sinks.includes('')) return { problem: '--sink has no value: give a file' };
+  const flags = others.filter((argument) => argument !== '--json');
   const isData = flags.length === 0 || /^--data(=|$)/.test(flags[0] ?? '');
   if (!isData || flags.length > 2) {
     return { problem: `${JSON.stringify(flags.find((flag) => !/^--data/.test(flag)))} is unknown` };
   }
   try {
     const { settings } = loadConfig(flags, environment);
-    return { folder: settings.data, json: flags.length < rest.length };
+    return { folder: settings.data, json: flags.length < others.length, sinks };
   } catch (error) {
     if (error instanceof ConfigError) return { problem: error.problems.join('\n') };
     throw error;
   }
 }
 
-async function verify({ folder, json }: Asked, surroundings: Surroundings): Promise<number> {
+/** `--sink FILE` and `--sink=FILE`, and what remains without them. */
+function takeSinks(given: readonly string[]): { sinks: string[]; others: string[] } {
+  const sinks: string[] = [];
+  const others: string[] = [];
+  for (let i = 0; i < given.length; i++) {
+    const argument = given[i] ?? '';
+    if (argument === '--sink') sinks.push(given[++i] ?? '');
+    else if (argument.startsWith('--sink=')) sinks.push(argument.slice('--sink='.length));
+    else others.push(argument);
+  }
+  return { sinks, others };
+}
+
+/** Read where it lies, whether or not a service runs: nothing is changed. */
+async function verifySink(
+  { folder, json, sinks }: Asked,
+  { stdout }: Surroundings,
+): Promise<number> {
+  const control = controlIn(folder);
+  const { compareOnDisk } = await import('../admin/audit-on-disk.ts');
+  try {
+    const result = await compareOnDisk(sinks, control);
+    stdout(json ? `${JSON.stringify(result, null, 2)}\n` : sinkText(result));
+    return isWholeSink(result) ? EXIT_OK : EXIT_FAULT;
+  } catch (error) {
+    throw asDataFolderFault(error, control);
+  }
+}
+
+/** Path of the projection. Throws `DataFolderUnusable` when it is not there. */
+function controlIn(folder: string): string {
+  const control = join(folder, 'control.db');
+  if (existsSync(control)) return control;
+  throw new DataFolderUnusable(
+    `There is no ${control}: give the data folder of the service with --data or SVC_DATA`,
+  );
+}
+
+async function verify(asked: Asked, surroundings: Surroundings): Promise<number> {
+  if (asked.sinks.length > 0) return verifySink(asked, surroundings);
+  const { folder, json } = asked;
   const progress = new ProgressLine(surroundings);
   const result = await askOrRead(folder, surroundings, (told) => progress.show(told));
   progress.end();
@@ -107,12 +154,7 @@ async function askOrRead(
   } catch (error) {
     if (!(error instanceof NoService)) throw error;
   }
-  const paths = { control: join(folder, 'control.db'), events: join(folder, 'events.db') };
-  if (!existsSync(paths.control)) {
-    throw new DataFolderUnusable(
-      `There is no ${paths.control}: give the data folder of the service with --data or SVC_DATA`,
-    );
-  }
+  const paths = { control: controlIn(folder), events: join(folder, 'events.db') };
   stderr(`No service runs on ${folder}: reading control.db and events.db themselves\n`);
   if (!existsSync(paths.events)) stderr('There is no events.db: only the chain itself is proven\n');
   const { verifyOnDisk } = await import('../admin/audit-on-disk.ts');

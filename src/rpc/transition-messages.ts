@@ -66,7 +66,7 @@ export function transitionMessage(
  * Only what the machine declares public, in the event and in what an instance was created with: the
  * rest may name people, addresses or secrets.
  */
-function publicFields(machine: string, event: Readonly<Record<string, unknown>>) {
+export function publicFields(machine: string, event: Readonly<Record<string, unknown>>) {
   const shown = new Set(machineDefinitions.get(machine)?.publicFields);
   const isShown = ([field]: [string, unknown]): boolean => field === 'type' || shown.has(field);
   const fields = Object.fromEntries(Object.entries(event).filter(isShown));

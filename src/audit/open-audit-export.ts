@@ -1,0 +1,87 @@
+/** The audit sink of the settings, running, with what operators see of it; and the host behind it. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { RunningHost } from '../../actors/host.ts';
+import { CommitReader } from '../../sqlite/commit-reader.ts';
+import type { Clock } from '../../streams/clock.ts';
+import type { Closers } from '../closers.ts';
+import { writeFileDurably } from '../durable-file.ts';
+import type { Health } from '../health.ts';
+import type { Log } from '../log.ts';
+import type { Metrics } from '../metrics.ts';
+import type { Settings } from '../settings.ts';
+import { AuditExport, type CursorStore, type ExportedUpTo } from './audit-export.ts';
+import { fileSink } from './file-sink.ts';
+
+export interface OpenAuditExportOptions {
+  readonly settings: Pick<Settings, 'auditSink' | 'auditSinkRequired' | 'data'>;
+  readonly controlPath: string;
+  readonly host: RunningHost;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly health: Health;
+  readonly closers: Closers;
+}
+
+/** The host that everybody is given: the same one where no sink is set. Closed by `closers`. */
+export function withAuditExport(options: OpenAuditExportOptions): RunningHost {
+  const { settings, host, clock, log, metrics, health, closers } = options;
+  const { auditSink: path, auditSinkRequired: isRequired } = settings;
+  if (path === null) return host;
+  const commits = metrics.counter(
+    'svc_audit_export_commits_total',
+    'Commits that the audit sink took',
+  );
+  const failures = metrics.counter(
+    'svc_audit_export_failures_total',
+    'Times that the audit sink could not take records',
+  );
+  const refused = metrics.counter(
+    'svc_audit_export_refused_total',
+    'Changes that were refused because the audit sink could not take records',
+  );
+  const reader = new CommitReader(options.controlPath);
+  closers.add('audit reader', () => reader.close());
+  const exporter = new AuditExport({
+    ...{ reader, isRequired, clock, log },
+    sink: fileSink(path),
+    cursor: cursorIn(join(settings.data, 'audit-export.json')),
+    onExported: (count) => commits.inc({}, count),
+    onFailed: () => failures.inc({}),
+    onRefused: () => refused.inc({}),
+  });
+  closers.add('audit sink', () => exporter.close());
+  closers.add(
+    'audit sink news',
+    host.onApplied(() => exporter.noteApplied()),
+  );
+  health.watch({ kind: 'audit sink' }, () => exporter.health());
+  metrics.gauge('svc_audit_export_lag_commits', 'Commits that the audit sink lacks', [], (gauge) =>
+    gauge.set(exporter.lag()),
+  );
+  return {
+    ...host,
+    submit: async (submission) => {
+      exporter.assertTaking(submission.by);
+      return host.submit(submission);
+    },
+  };
+}
+
+/** A small file. One that cannot be read is as none: everything is exported again. */
+export function cursorIn(path: string): CursorStore {
+  return {
+    load() {
+      try {
+        const { sequence, id } = JSON.parse(readFileSync(path, 'utf8')) as Partial<ExportedUpTo>;
+        return Number.isSafeInteger(sequence) && typeof id === 'string'
+          ? { sequence: Number(sequence), id }
+          : undefined;
+      } catch {
+        return undefined;
+      }
+    },
+    save: (cursor) => writeFileDurably({ path, content: JSON.stringify(cursor), exclusive: false }),
+  };
+}

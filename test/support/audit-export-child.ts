@@ -1,0 +1,29 @@
+/**
+ * Exports the projection in argv[2] to the file in argv[3], with the cursor in argv[4], and tells of
+ * each batch; for tests that kill it in the middle. The first batch after the first is never done.
+ */
+
+import { CommitReader } from '../../sqlite/commit-reader.ts';
+import { AuditExport } from '../../src/audit/audit-export.ts';
+import { fileSink } from '../../src/audit/file-sink.ts';
+import { cursorIn } from '../../src/audit/open-audit-export.ts';
+import { silentLog } from '../../src/log.ts';
+import { systemClock } from '../../streams/clock.ts';
+
+const [control = '', path = '', cursor = ''] = process.argv.slice(2);
+const file = fileSink(path);
+let batches = 0;
+const exporter = new AuditExport({
+  ...{ reader: new CommitReader(control), cursor: cursorIn(cursor), isRequired: false },
+  ...{ clock: systemClock, log: silentLog },
+  sink: {
+    async append(lines) {
+      batches++;
+      // The second batch reaches the disk in part, and no answer ever comes.
+      await file.append(batches === 1 ? lines : lines.slice(0, lines.length / 2));
+      process.stdout.write(`batch ${batches}\n`);
+      if (batches > 1) await new Promise(() => {});
+    },
+  },
+});
+await exporter.settled();
