@@ -147,12 +147,14 @@ export const webhooks: readonly Covered[] = [
     row: 'Address guard',
     tests: [
       [
-        signing,
+        guard,
         'only addresses of the public internet are public, in whatever form they are written',
       ],
       [guard, 'a URL is refused for what it says, with a sentence'],
       [signing, 'a name that resolves to one private address among public ones is not called'],
       [signing, 'a name looked up as public whose socket lands elsewhere gets no request byte'],
+      [guard, 'no address of a special block is public, nor any IPv6 form that carries one'],
+      [guard, 'a port of another protocol is refused, and with a list every port beside it'],
       [guard, 'what the operator allows is exempt, and nothing beside it'],
       [receivers, 'a name whose address changes is judged by the address that is dialled'],
     ],
