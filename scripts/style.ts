@@ -53,6 +53,18 @@ const bans: readonly Ban[] = [
     message: 'skips a test: declare what it needs',
     except: /^scripts\/style\.ts$/,
   },
+  {
+    // In running text a space, a comma or the end of the sentence follows; in a longer address not.
+    pattern:
+      /[a-z] (at |by |to )?\$\{(?!shownUrl\()[\w.]*([uU]rl|[uU]ri|URL|servers)\}([ ,;:`']|$)/,
+    message: 'shows an address with whatever login is in it: use shownUrl (streams/shown-url.ts)',
+    except: /^(test\/|bench\/|scripts\/)/,
+  },
+  {
+    pattern: /BadSetting\(`.*JSON\.stringify/,
+    message: 'quotes a value that may hold a password: take quote (src/setting-kinds.ts)',
+    except: /^scripts\/style\.ts$/,
+  },
 ];
 
 const badNames = /(^|\/)(utils?|helpers?|common|misc|manager)(\.|\/)/;

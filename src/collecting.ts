@@ -19,6 +19,7 @@ import { RETIRE_MAX, retireVms } from '../actors/vm-retirement.ts';
 import type { Clock } from '../streams/clock.ts';
 import type { Random } from '../streams/random.ts';
 import { VM_STATES } from '../streams/samples/batch.ts';
+import { shownUrl } from '../streams/shown-url.ts';
 import { DEMO_PROJECT } from './demo.ts';
 import { type Health, type PartHealth, ready } from './health.ts';
 import type { Log } from './log.ts';
@@ -85,7 +86,7 @@ async function openSources(
     const intervalMs = settings.sampleIntervalSeconds * 1000;
     const fileSystems = settings.libvirtFilesystems;
     const source = createLibvirtSource({ uri, clock, intervalMs, fileSystems });
-    sources.push({ source, words: `the libvirt domains at ${uri}` });
+    sources.push({ source, words: `the libvirt domains at ${shownUrl(uri)}` });
   }
   return sources;
 }

@@ -4,8 +4,9 @@
  * told at once, each with what would do. Order: flag, environment, default.
  */
 import { join } from 'node:path';
+import { shownUrl } from '../streams/shown-url.ts';
 import { closestName } from './closest-name.ts';
-import { BadSetting, isLoopback } from './setting-kinds.ts';
+import { BadSetting, HIDDEN_PART, isLoopback } from './setting-kinds.ts';
 import { flagOf, namesOfOthers, type Setting, type Settings, settingsTable } from './settings.ts';
 
 export interface Config {
@@ -128,7 +129,7 @@ function readFlags(flags: readonly string[], given: GivenByName, problems: strin
 
 function unknownArgument(argument: string, flag: string, known: readonly string[]): string {
   if (!argument.startsWith('-')) {
-    return `${JSON.stringify(argument)} is not expected: settings are flags, such as --listen`;
+    return `${JSON.stringify(shownUrl(argument))} is not expected: settings are flags, such as --listen`;
   }
   const closest = closestName(flag, known);
   const hint = closest ? `did you mean ${closest}? ` : '';
@@ -149,13 +150,19 @@ function parseAll(given: GivenByName, problems: string[]): Partial<Values> {
       values[key] = text === undefined ? null : setting.parse(text);
     } catch (error) {
       if (!(error instanceof BadSetting)) throw error;
-      const shown = setting.secret ? 'its value' : JSON.stringify(text);
-      problems.push(
-        `${found?.as ?? setting.name} must be ${setting.kind.takes}: ${shown} ${error.message}`,
-      );
+      const name = found?.as ?? setting.name;
+      problems.push(`${name} must be ${setting.kind.takes}: ${whyBad(setting, text, error)}`);
     }
   }
   return values;
+}
+
+/** Where a part of the value may be of a password, no part of it is quoted. */
+function whyBad({ secret, kind }: Setting<unknown>, text = '', error: BadSetting): string {
+  const shown = (kind.shown ?? shownUrl)(text);
+  const isWhole = !secret && shown === text;
+  const phrase = error.phrase((part) => (isWhole ? JSON.stringify(part) : HIDDEN_PART));
+  return `${secret ? 'its value' : JSON.stringify(shown)} ${phrase}`;
 }
 
 function complete(values: ParsedValues, given: GivenByName): Settings {
@@ -206,6 +213,7 @@ function conflicts(settings: Settings, given: GivenByName): string[] {
     );
   }
   problems.push(...collectConflicts(settings, given, as), ...signInConflicts(settings, as));
+  problems.push(...natsConflicts(settings, as));
   return problems;
 }
 
@@ -238,6 +246,55 @@ function signInConflicts(settings: Settings, as: (name: string) => string): stri
   if (smtpFrom !== null && smtpUrl === null) {
     problems.push(`${as('SVC_SMTP_FROM')} needs SVC_SMTP_URL: the server to send mail by`);
   }
+  return problems;
+}
+
+function natsConflicts(settings: Settings, as: (name: string) => string): string[] {
+  const { natsUrl, natsUser, natsPasswordFile, natsCertFile, natsKeyFile } = settings;
+  const logins = {
+    SVC_NATS_USER: natsUser,
+    SVC_NATS_TOKEN_FILE: settings.natsTokenFile,
+    SVC_NATS_NKEY_FILE: settings.natsNkeyFile,
+    SVC_NATS_CREDENTIALS_FILE: settings.natsCredentialsFile,
+  };
+  const files = {
+    SVC_NATS_PASSWORD_FILE: natsPasswordFile,
+    SVC_NATS_CA_FILE: settings.natsCaFile,
+    SVC_NATS_CERT_FILE: natsCertFile,
+    SVC_NATS_KEY_FILE: natsKeyFile,
+  };
+  const problems: string[] = [];
+  if (natsUrl === null) {
+    for (const [name, value] of Object.entries({ ...logins, ...files })) {
+      if (value === null) continue;
+      problems.push(`${as(name)} needs SVC_NATS_URL: the stream is embedded without it`);
+    }
+    return problems;
+  }
+  for (const [[one, has], [other, lacks]] of [
+    [
+      ['SVC_NATS_USER', natsUser],
+      ['SVC_NATS_PASSWORD_FILE', natsPasswordFile],
+    ],
+    [
+      ['SVC_NATS_PASSWORD_FILE', natsPasswordFile],
+      ['SVC_NATS_USER', natsUser],
+    ],
+    [
+      ['SVC_NATS_CERT_FILE', natsCertFile],
+      ['SVC_NATS_KEY_FILE', natsKeyFile],
+    ],
+    [
+      ['SVC_NATS_KEY_FILE', natsKeyFile],
+      ['SVC_NATS_CERT_FILE', natsCertFile],
+    ],
+  ] as const) {
+    if (has !== null && lacks === null) problems.push(`${as(one)} needs ${other} beside it`);
+  }
+  const given = Object.entries(logins).filter(([, value]) => value !== null);
+  const ways = given.map(([name]) => as(name));
+  if (natsUrl.login) ways.unshift(`a login in ${as('SVC_NATS_URL')}`);
+  if (ways.length > 1) problems.push(`${ways.join(' and ')} are two logins at NATS: give one`);
   return problems;
 }
 

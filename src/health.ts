@@ -8,6 +8,7 @@
  * `publicReport` leave of a report.
  */
 import type { CancelWakeUp, Clock } from '../streams/clock.ts';
+import { withoutLogins } from '../streams/shown-url.ts';
 import type { Log } from './log.ts';
 
 export type PartHealth =
@@ -63,7 +64,7 @@ export function createHealth({ clock, log }: { clock: Clock; log: Log }): Health
   const report = (): HealthReport => {
     const parts: PartReport[] = [...checks].map(([name, { kind, check }]) => ({
       ...{ kind, name },
-      health: ask(check),
+      health: withoutLoginsIn(ask(check)),
     }));
     // What stops on request is no news: the log has the stop already.
     if (stop === undefined) for (const part of parts) logChange(part, told, log);
@@ -144,6 +145,12 @@ function stoppingPart(reason: string): PartReport {
     ...{ kind: 'service', name: 'service' },
     health: { state: 'notReady', reason, summary: 'The service is stopping' },
   };
+}
+
+/** Reasons quote what libraries and programs printed. */
+function withoutLoginsIn(health: PartHealth): PartHealth {
+  if (health.state === 'ready') return health;
+  return { ...health, reason: withoutLogins(health.reason) };
 }
 
 function ask(check: HealthCheck): PartHealth {

@@ -5,6 +5,7 @@
  */
 import { type DestinationStream, destination, pino } from 'pino';
 import type { Clock } from '../streams/clock.ts';
+import { withoutLogins } from '../streams/shown-url.ts';
 
 /** Facts first, then the sentence: `log.warn({ part: 'stream' }, 'The stream gives no answer')`. */
 export interface Log {
@@ -67,7 +68,7 @@ export const silentLog: Log = {
  * key keeps its kind and id: they name it, and do not open anything.
  */
 export function scrubSecrets(text: string): string {
-  return (
+  return withoutLogins(
     text
       .replaceAll(
         /\b(svc_(?:pk|sk|col|vm|link|inv|session|enrol|pair)_[A-Za-z0-9]+_)[A-Za-z0-9]{8,}/g,
@@ -78,8 +79,7 @@ export function scrubSecrets(text: string): string {
       // A JWT: a header's beginning, and the two parts after it; of a sealed one (JWE, RFC 7516) four,
       // the first of which is empty where the key is the service's own. It begins no word's middle:
       // from each `eyJ` of a long run the whole rest would be read.
-      .replaceAll(/(?<![\w-])eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){2,4}/g, '[redacted token]')
-      .replaceAll(/([a-z][a-z0-9+.-]{0,30}:\/\/)[^\s/@"'\\]+@/gi, '$1[redacted]@')
+      .replaceAll(/(?<![\w-])eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){2,4}/g, '[redacted token]'),
   );
 }
 

@@ -14,15 +14,26 @@ export interface Kind<T> {
   readonly isSwitch?: boolean;
   /** Throws `BadSetting`. The text is trimmed and never empty. */
   readonly parse: (text: string) => T;
+  /** The text as a message may show it. Default: `shownUrl`. */
+  readonly shown?: (text: string) => string;
 }
 
-/** A value that will not do; the message says why in a phrase without the setting's name. */
+/**
+ * A value that will not do; the message says why in a phrase without the setting's name. Parts of
+ * the value stand in it by `quote` alone, which leaves out what may belong to a password.
+ */
 export class BadSetting extends Error {
-  constructor(message: string) {
-    super(message);
+  readonly phrase: (quote: (part: string) => string) => string;
+  constructor(phrase: string | BadSetting['phrase']) {
+    const asFunction = typeof phrase === 'string' ? () => phrase : phrase;
+    super(asFunction(() => HIDDEN_PART));
     this.name = 'BadSetting';
+    this.phrase = asFunction;
   }
 }
+
+/** In place of a part of a value that may not be shown. */
+export const HIDDEN_PART = 'a part that is not shown';
 
 /** Where a server listens. `host` is an address without brackets; port 0 = any free one. */
 export interface ListenAddress {
@@ -73,7 +84,7 @@ export function choices<T extends string>(...values: readonly T[]): Kind<readonl
       const given = new Set<string>();
       for (const item of items(text)) {
         const found = oneOf(values, item);
-        if (!found) throw new BadSetting(`has ${JSON.stringify(item)}, which is not`);
+        if (!found) throw new BadSetting((quote) => `has ${quote(item)}, which is not`);
         given.add(found);
       }
       return values.filter((value) => given.has(value));
@@ -135,25 +146,64 @@ export const origin: Kind<string> = {
     const url = parseUrl(text);
     if (url.protocol !== 'https:' && url.protocol !== 'http:') throw new BadSetting('is not');
     const rest = url.pathname.replace(/\/$/, '') + url.search + url.hash;
-    if (rest !== '') throw new BadSetting(`has more than scheme, host and port (${rest})`);
+    if (rest !== '') {
+      throw new BadSetting((quote) => `has more than scheme, host and port (${quote(rest)})`);
+    }
     if (url.username || url.password) throw new BadSetting('carries a user name or password');
     return url.origin;
   },
 };
 
-/** One or more servers, comma-separated; credentials in them are secrets. */
-export function serverUrls(...schemes: readonly string[]): Kind<readonly string[]> {
-  return {
-    takes: `one or more addresses, comma-separated, beginning with ${schemes.map((s) => `${s}://`).join(' or ')}`,
-    parse: (text) =>
-      items(text).map((item) => {
-        const url = parseUrl(item);
-        if (!schemes.includes(url.protocol.slice(0, -1)) || url.hostname === '') {
-          throw new BadSetting('is not');
-        }
-        return item;
-      }),
-  };
+/** Where NATS is, and who the addresses say that we are. */
+export interface NatsServers {
+  /** `nats://host:port` or `tls://host:port` each, without a user. */
+  readonly servers: readonly string[];
+  /** true: an address begins with `tls://`, so no connection goes unencrypted. */
+  readonly tls: boolean;
+  readonly login?:
+    | { readonly user: string; readonly password: string }
+    | { readonly token: string };
+}
+
+/** Servers of one NATS, comma-separated. Logins in them are secrets, and the same in all of them. */
+export const natsServers: Kind<NatsServers> = {
+  takes:
+    'one or more addresses, comma-separated, beginning with nats:// or tls://, with user:password@ ' +
+    'or token@ (percent-encoded) where the servers want them',
+  parse: (text) => {
+    const urls = items(text).map(natsServer);
+    const logins = new Set(urls.map(({ username, password }) => `${username}:${password}`));
+    logins.delete(':');
+    if (logins.size > 1)
+      throw new BadSetting('has different logins: give the same in all addresses');
+    const [login] = urls.flatMap(loginOf);
+    return {
+      servers: urls.map(({ protocol, host }) => `${protocol}//${host}`),
+      tls: urls.some(({ protocol }) => protocol === 'tls:'),
+      ...(login && { login }),
+    };
+  },
+};
+
+function natsServer(item: string): URL {
+  const url = parseUrl(item);
+  const { protocol, hostname, pathname, search, hash } = url;
+  if ((protocol !== 'nats:' && protocol !== 'tls:') || hostname === '')
+    throw new BadSetting('is not');
+  if (pathname.replace(/^\/$/, '') + search + hash !== '') {
+    throw new BadSetting('has more than a host, a port and a login');
+  }
+  return url;
+}
+
+function loginOf({ username, password }: URL): NonNullable<NatsServers['login']>[] {
+  if (username === '' && password === '') return [];
+  try {
+    const user = decodeURIComponent(username);
+    return [password === '' ? { token: user } : { user, password: decodeURIComponent(password) }];
+  } catch {
+    throw new BadSetting('has a login that is not percent-encoded');
+  }
 }
 
 /** One mail server. Its password may be in it: a secret. Everything else of an address is refused. */
@@ -208,7 +258,7 @@ export const proxyRanges: Kind<readonly string[]> = {
   takes: 'addresses and ranges, comma-separated, such as 10.0.0.5 or 10.0.0.0/8',
   parse: (text) =>
     items(text).map((item) => {
-      if (!isRange(item)) throw new BadSetting(`has ${JSON.stringify(item)}, which is neither`);
+      if (!isRange(item)) throw new BadSetting((quote) => `has ${quote(item)}, which is neither`);
       if (isTooWide(item)) {
         throw new BadSetting(
           `has ${item}, which trusts strangers too: anybody there could say to come from any ` +
@@ -239,7 +289,7 @@ export const hostNames: Kind<readonly string[]> = {
     items(text).map((item) => {
       const name = item.toLowerCase();
       if (isHostName(name)) return name;
-      throw new BadSetting(`has ${JSON.stringify(item)}, which is none: give it without a port`);
+      throw new BadSetting((quote) => `has ${quote(item)}, which is none: give it without a port`);
     }),
 };
 
@@ -251,7 +301,7 @@ export const hostsAndRanges: Kind<readonly string[]> = {
       const name = item.toLowerCase();
       if (isRange(name)) return name;
       if (isHostName(name)) return name;
-      throw new BadSetting(`has ${JSON.stringify(item)}, which is none of these`);
+      throw new BadSetting((quote) => `has ${quote(item)}, which is none of these`);
     }),
 };
 
@@ -263,7 +313,7 @@ export const ports: Kind<readonly { readonly from: number; readonly to: number }
       const [, first = '', last = first] = /^(\d{1,5})(?:-(\d{1,5}))?$/.exec(item) ?? [];
       const [from, to] = [Number(first), Number(last)];
       if (from < 1 || to > 65_535 || to < from) {
-        throw new BadSetting(`has ${JSON.stringify(item)}, which is neither`);
+        throw new BadSetting((quote) => `has ${quote(item)}, which is neither`);
       }
       return { from, to };
     }),

@@ -17,13 +17,13 @@ import {
   listenAddress,
   listenAddressOrOff,
   mailServer,
+  natsServers,
   onOff,
   origin,
   path,
   ports,
   proxyRanges,
   sender,
-  serverUrls,
   text,
 } from './setting-kinds.ts';
 
@@ -114,10 +114,35 @@ export const settingsTable = {
     defaultInWords: 'master.key in SVC_DATA, made at first start',
     help: 'Key under which webhook secrets are sealed: 32 bytes in base64. Keep it outside the data folder and its backups; without it the sealed secrets are lost.',
   }),
-  natsUrl: optional('SVC_NATS_URL', serverUrls('nats', 'tls'), {
+  natsUrl: optional('SVC_NATS_URL', natsServers, {
     defaultInWords: 'none: the stream is embedded',
     secret: true,
-    help: 'NATS servers with JetStream (2.10.27 or newer) to use as the stream.',
+    help: 'NATS servers with JetStream (2.10.27 or newer) to use as the stream, by one process at a time. With tls:// nothing is sent unencrypted. A login may stand in the address, or in one of the files below.',
+  }),
+  natsUser: optional('SVC_NATS_USER', text, {
+    help: 'User name at NATS; needs SVC_NATS_PASSWORD_FILE.',
+  }),
+  natsPasswordFile: optional('SVC_NATS_PASSWORD_FILE', path, {
+    help: 'File with the password of SVC_NATS_USER. This and the other files of a login are read again whenever NATS is connected anew.',
+  }),
+  natsTokenFile: optional('SVC_NATS_TOKEN_FILE', path, {
+    help: 'File with the token, where NATS asks for one.',
+  }),
+  natsNkeyFile: optional('SVC_NATS_NKEY_FILE', path, {
+    help: 'File with the seed of a user’s nkey (SU…).',
+  }),
+  natsCredentialsFile: optional('SVC_NATS_CREDENTIALS_FILE', path, {
+    help: 'Credentials file (.creds): a user’s JWT and the seed of its nkey.',
+  }),
+  natsCaFile: optional('SVC_NATS_CA_FILE', path, {
+    defaultInWords: 'the authorities that Node.js knows',
+    help: 'Certificate authorities, in PEM form, that sign the certificates of the NATS servers. With it nothing is sent unencrypted.',
+  }),
+  natsCertFile: optional('SVC_NATS_CERT_FILE', path, {
+    help: 'Certificate of this client in PEM form, where NATS asks for one; needs SVC_NATS_KEY_FILE.',
+  }),
+  natsKeyFile: optional('SVC_NATS_KEY_FILE', path, {
+    help: 'Private key of SVC_NATS_CERT_FILE, in PEM form without a passphrase.',
   }),
   roles: setting('SVC_ROLES', choices('all'), 'all', {
     help: 'What this process does. One process does everything.',

@@ -28,7 +28,6 @@ import type { Claims } from '../streams/claims.ts';
 import type { Clock } from '../streams/clock.ts';
 import { eventsStream } from '../streams/commit/events.ts';
 import { claimsSpec, openStreamClaims } from '../streams/jetstream/claims.ts';
-import { openJetStream } from '../streams/jetstream/jetstream-stream.ts';
 import { type Random, systemRandom } from '../streams/random.ts';
 import { becomeSoleProcess } from '../streams/sole-process.ts';
 import type { Stream } from '../streams/stream.ts';
@@ -37,6 +36,7 @@ import { asDataFolderFault } from './data-folder.ts';
 import { tellHistoryGap } from './history-gap.ts';
 import type { Log } from './log.ts';
 import { deriveKey, loadMasterKey } from './master-key.ts';
+import { openNats } from './nats.ts';
 import type { Settings } from './settings.ts';
 import { assertStartable, SECRETS_FILE } from './start-checks.ts';
 
@@ -126,7 +126,7 @@ async function openSoleStream(
       ...{ dataFolder: resolve(settings.data), publicUrl: settings.publicUrl },
       ...(lock.identity !== undefined && { lock: lock.identity }),
     },
-    where: settings.natsUrl ? `NATS at ${settings.natsUrl.join(', ')}` : 'The stream',
+    where: settings.natsUrl ? `NATS at ${settings.natsUrl.servers.join(', ')}` : 'The stream',
     onWait: (sentence) => log.warn({ part: 'stream' }, sentence),
   });
   closers.add('lease of the stream', () => sole.release());
@@ -182,7 +182,7 @@ function openSecrets({ settings, clock, random, log }: StorageOptions) {
 
 async function openStream(options: StorageOptions): Promise<Stream> {
   const { settings, clock, random, fsyncDelayMs } = options;
-  if (settings.natsUrl) return openJetStream({ url: settings.natsUrl, clock, random });
+  if (settings.natsUrl) return openNats(settings, { clock, random });
   return openEmbeddedStream({
     storage: (name) => fileOf(settings.data, name),
     clock,

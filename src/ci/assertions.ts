@@ -11,6 +11,7 @@ import { hash } from 'node:crypto';
 import { type CryptoKey, errors, jwtVerify } from 'jose';
 import type { Clock } from '../../streams/clock.ts';
 import { Refusal } from '../../streams/refusal.ts';
+import { shownUrl } from '../../streams/shown-url.ts';
 import { readIdentity, unknownClaims } from './claim-map.ts';
 import { type Issuer, type IssuerKind, issuerKinds } from './issuers.ts';
 import type { IssuerKeys } from './jwks.ts';
@@ -166,7 +167,7 @@ function assertClaims(
   const nbf = lacks.includes('nbf') && !('nbf' in payload) ? iat : requiredTime(payload, 'nbf');
   if (!lacks.includes('jti') || 'jti' in payload) requiredText(payload, 'jti');
   if (iss !== issuer.url) {
-    throw fault('WRONG_ISSUER', `The token is of another issuer than ${issuer.url}`);
+    throw fault('WRONG_ISSUER', `The token is of another issuer than ${shownUrl(issuer.url)}`);
   }
   if (aud !== audience) {
     throw fault(

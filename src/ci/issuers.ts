@@ -4,6 +4,7 @@
  * keys are (nothing is discovered while a request waits), what its claims mean.
  */
 import { isIP } from 'node:net';
+import { shownUrl } from '../../streams/shown-url.ts';
 import { BadSetting, isLoopback, type Kind } from '../setting-kinds.ts';
 import type { ClaimMap } from './claim-map.ts';
 import { buildkiteClaims } from './kinds/buildkite.ts';
@@ -76,18 +77,31 @@ export const ciIssuers: Kind<readonly Issuer[]> = {
     const issuers = text.split(',').map((item) => parseIssuer(item.trim()));
     for (const [i, { name, url }] of issuers.entries()) {
       const others = issuers.slice(0, i);
-      if (others.some((other) => other.name === name)) throw new BadSetting(`names ${name} twice`);
-      if (others.some((other) => other.url === url)) throw new BadSetting(`has ${url} twice`);
+      if (others.some((other) => other.name === name))
+        throw new BadSetting((quote) => `names ${quote(name)} twice`);
+      if (others.some((other) => other.url === url))
+        throw new BadSetting((quote) => `has ${quote(url)} twice`);
     }
     return issuers;
   },
+  shown: shownIssuers,
 };
+
+/** An `@` is a login's only behind an address's scheme; one item may hold half of it. */
+function shownIssuers(text: string): string {
+  const items = text.split(',').map((item) => item.trim());
+  const isPlain = items.every((item) => /^[^@]*$|^[a-z0-9-]+=[a-z]+@[^@]*$/.test(item));
+  if (!isPlain && !text.includes('://')) return shownUrl(text);
+  const shown = isPlain ? text : text.replace(/(:\/\/).*@/s, '$1[redacted]@');
+  return shown.replaceAll(/[?#][^,]+/g, '?[redacted]');
+}
 
 function parseIssuer(item: string): Issuer {
   const own = /^([^=@;]*)=([^=@;]*)@([^;]*)(?:;keys=(.*))?$/.exec(item);
   const [name = '', kindName = '', url, keys] = own ? own.slice(1) : [item, item];
   const kind = kindNames.find((known) => known === kindName);
-  if (!NAME.test(name) || !kind) throw new BadSetting(`has ${JSON.stringify(item)}, which is none`);
+  if (!NAME.test(name) || !kind)
+    throw new BadSetting((quote) => `has ${quote(item)}, which is none`);
   const known: IssuerKind = issuerKinds[kind];
   const issuerUrl = url ?? known.publicUrl;
   if (issuerUrl === undefined) {
@@ -101,17 +115,22 @@ function parseIssuer(item: string): Issuer {
 
 /** `iss` is compared as text, so what a parser would change is refused here. */
 function assertExactUrl(text: string): void {
-  if (!URL.canParse(text)) throw new BadSetting(`has ${JSON.stringify(text)}, which is no address`);
+  if (!URL.canParse(text))
+    throw new BadSetting((quote) => `has ${quote(text)}, which is no address`);
   const url = new URL(text);
   const isHttp = url.protocol === 'http:' && isLoopbackHost(url.hostname);
   if (url.protocol !== 'https:' && !isHttp) {
-    throw new BadSetting(`has ${text}: issuers are reached by https (http on loopback alone)`);
+    throw new BadSetting(
+      (quote) => `has ${quote(text)}: issuers are reached by https (http on loopback alone)`,
+    );
   }
   if (url.search || url.hash || url.username || url.password) {
-    throw new BadSetting(`has ${url.origin} with more than a path behind it`);
+    throw new BadSetting((quote) => `has ${quote(url.origin)} with more than a path behind it`);
   }
   if (text !== url.href && `${text}/` !== url.href) {
-    throw new BadSetting(`has ${JSON.stringify(text)}: write it as its tokens do, ${url.href}`);
+    throw new BadSetting(
+      (quote) => `has ${quote(text)}: write it as its tokens do, ${quote(url.href)}`,
+    );
   }
 }
 

@@ -3,6 +3,7 @@
  * the keys are, and a command to try that works as it stands and prints no secret.
  */
 import { resolve } from 'node:path';
+import { shownUrl } from '../../streams/shown-url.ts';
 
 export interface BannerFacts {
   readonly version: string;
@@ -24,7 +25,7 @@ export function banner(facts: BannerFacts): string {
     watches.length > 0
       ? `watches ${watches.join(' and ')} (${datacenter}) every ${sampleIntervalSeconds} s; CPU and rates from the second reading on`
       : 'collects nothing itself: readings come over WriteSamples';
-  const metrics = metricsUrl ? `, own metrics on ${metricsUrl}` : '';
+  const metrics = metricsUrl ? `, own metrics on ${shownUrl(metricsUrl)}` : '';
   return [
     `svc ${version} ${watching}`,
     `API on ${baseUrl}${metrics}`,

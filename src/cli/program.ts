@@ -2,6 +2,7 @@
  * The command `svc`: the table of commands, and the choice among them. `help` lives here because it
  * describes the table itself; a further command is one file and one line in `commands`.
  */
+import { withoutLogins } from '../../streams/shown-url.ts';
 import { closestName } from '../closest-name.ts';
 import { adminCommand } from './admin.ts';
 import { agentCommand } from './agent.ts';
@@ -109,7 +110,9 @@ export async function runCommand(
     return await command.run(args, surroundings);
   } catch (error) {
     const told = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    surroundings.stderr(`svc ${command.name} met a fault it does not know: ${told}\n`);
+    surroundings.stderr(
+      `svc ${command.name} met a fault it does not know: ${withoutLogins(told)}\n`,
+    );
     return EXIT_FAULT;
   }
 }

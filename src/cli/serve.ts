@@ -9,6 +9,7 @@ import { type Clock, systemClock } from '../../streams/clock.ts';
 import { HistoryMismatch } from '../../streams/commit/chain.ts';
 import { UnknownCommitFormat } from '../../streams/commit/codec.ts';
 import { type Random, systemRandom } from '../../streams/random.ts';
+import { withoutLogins } from '../../streams/shown-url.ts';
 import { StreamsInUse } from '../../streams/sole-process.ts';
 import { StreamMisconfigured, StreamUnavailable } from '../../streams/stream.ts';
 import { type Config, ConfigError, loadConfig } from '../config.ts';
@@ -145,7 +146,7 @@ function bannerOf(service: RunningService, settings: Settings): string {
 }
 
 function refusal(problems: readonly string[]): string {
-  return `svc serve does not start:\n${problems.map((problem) => `  ${problem}\n`).join('')}`;
+  return `svc serve does not start:\n${problems.map((problem) => `  ${withoutLogins(problem)}\n`).join('')}`;
 }
 
 function reload(service: RunningService, log: Log): void {

@@ -18,6 +18,7 @@ import {
   type NodeConnectionOptions,
 } from '@nats-io/transport-node';
 import type { Clock } from '../clock.ts';
+import { shownUrl } from '../shown-url.ts';
 import { type StreamHealth, StreamMisconfigured, StreamUnavailable } from '../stream.ts';
 import { assertServer } from './server-check.ts';
 
@@ -71,10 +72,11 @@ export class JetStreamConnection {
         maxReconnectAttempts: -1,
         reconnectTimeWait: RECONNECT_WAIT_MS,
         pingInterval: PING_INTERVAL_MS,
+        // A password that is changed on both sides must not need a restart here.
+        ignoreAuthErrorAbort: true,
       });
     } catch (error) {
-      const message = `Cannot connect to ${servers.join(', ')}: ${messageOf(error)}`;
-      throw new StreamUnavailable(message, 'refused', { cause: error });
+      throw connectFailure(error, servers.join(', '));
     }
     try {
       assertServer(nats);
@@ -194,9 +196,16 @@ export class JetStreamConnection {
   }
 
   async #watch(): Promise<void> {
+    // A refused login breaks the connection too: what came first says more.
+    let isRefused = false;
     for await (const status of this.nats.status()) {
-      if (status.type === 'disconnect' || status.type === 'staleConnection') {
-        this.#breakOff(`Not connected to ${this.nats.getServer()}, reconnecting`);
+      const server = this.nats.getServer();
+      if (status.type === 'error' && isLoginError(status.error)) {
+        isRefused = true;
+        this.#breakOff(`NATS at ${server} refuses the login, trying again`);
+      } else if (status.type === 'disconnect' || status.type === 'staleConnection') {
+        if (!isRefused) this.#breakOff(`Not connected to ${server}, reconnecting`);
+        isRefused = false;
       } else if (status.type === 'reconnect') {
         this.#reconnected();
       }
@@ -251,8 +260,71 @@ export function isStreamAbsent(error: unknown): boolean {
   return cause instanceof JetStreamApiError && cause.code === STREAM_NOT_FOUND;
 }
 
+/**
+ * Why a NATS server that answers lets nobody in. `login`: user, password, token, key or credentials.
+ * `serverCertificate`: it is not trusted here. `clientCertificate`: ours is wanted, or not trusted.
+ * `unencrypted`: it offers no TLS, and we insist.
+ */
+export type NatsRefusal = 'login' | 'serverCertificate' | 'clientCertificate' | 'unencrypted';
+
+/** The server answers and does not let this program in: trying again would not help. */
+export class NatsRefused extends Error {
+  readonly reason: NatsRefusal;
+  constructor(reason: NatsRefusal, servers: string, cause: unknown) {
+    super(`NATS at ${shownUrl(servers)} refuses the connection (${messageOf(cause)})`, { cause });
+    this.name = 'NatsRefused';
+    this.reason = reason;
+  }
+}
+
+function connectFailure(error: unknown, servers: string): Error {
+  const reason = refusalOf(error);
+  if (reason !== undefined) return new NatsRefused(reason, servers, error);
+  const message = `Cannot connect to ${shownUrl(servers)}: ${messageOf(error)}`;
+  return new StreamUnavailable(message, 'refused', { cause: error });
+}
+
+function refusalOf(error: unknown): NatsRefusal | undefined {
+  if (isLoginError(error)) return 'login';
+  if (!(error instanceof Error)) return undefined;
+  // The client has no class for it.
+  if (/does not support 'tls'/.test(error.message)) return 'unencrypted';
+  const { code } = error as { readonly code?: unknown };
+  if (typeof code !== 'string') return undefined;
+  if (/^ERR_SSL_.*ALERT/.test(code)) return 'clientCertificate';
+  // Names of OpenSSL's verification results, as Node.js gives them.
+  const isUntrusted =
+    /^(CERT_|SELF_SIGNED|DEPTH_ZERO|UNABLE_TO_|INVALID_|HOSTNAME_|ERR_TLS_CERT_|ERR_SSL_)/.test(
+      code,
+    );
+  return isUntrusted ? 'serverCertificate' : undefined;
+}
+
+function isLoginError(error: unknown): boolean {
+  return (
+    error instanceof errors.AuthorizationError ||
+    error instanceof errors.UserAuthenticationExpiredError
+  );
+}
+
+/** The user may connect and may not do what it asks. */
+function permissionError(
+  error: unknown,
+): InstanceType<typeof errors.PermissionViolationError> | undefined {
+  if (error instanceof errors.PermissionViolationError) return error;
+  const cause = error instanceof Error ? error.cause : undefined;
+  return cause instanceof errors.PermissionViolationError ? cause : undefined;
+}
+
 function asUnavailable(error: unknown): unknown {
   if (error instanceof StreamUnavailable) return error;
+  const forbidden = permissionError(error);
+  if (forbidden) {
+    const message =
+      `The NATS user may not ${forbidden.operation} ${forbidden.subject}: give it the permissions ` +
+      'that docs/streams.md names';
+    return new StreamMisconfigured(message, { cause: error });
+  }
   if (error instanceof JetStreamApiError) {
     if (error.code === STREAM_NOT_FOUND) {
       const message =

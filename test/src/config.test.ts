@@ -67,7 +67,7 @@ t.test(
       [
         [],
         { SVC_NATS_URL: 'nats://a:4222, tls://b' },
-        { natsUrl: ['nats://a:4222', 'tls://b'], demo: false },
+        { natsUrl: { servers: ['nats://a:4222', 'tls://b'], tls: true }, demo: false },
       ],
       [[], { SVC_COLLECT: 'libvirt,host' }, { collect: ['host', 'libvirt'] }],
       [[], { SVC_COLLECT: 'none' }, { collect: [] }],
@@ -124,7 +124,7 @@ t.test('a bad value, name or combination is refused with what would do', async (
     [[], { SVC_AUDIT_RETENTION_DAYS: '-5' }, /whole number from 1 to 3650/],
     [[], { SVC_DEMO: 'maybe' }, /SVC_DEMO must be on or off: "maybe" is neither/],
     [[], { SVC_NATS_URL: 'http://a' }, /beginning with nats:\/\/ or tls:\/\//],
-    [[], { SVC_PUBLIC_URL: 'https://a.b/c' }, /more than scheme, host and port \(\/c\)/],
+    [[], { SVC_PUBLIC_URL: 'https://a.b/c' }, /more than scheme, host and port \("\/c"\)/],
     [[], { SVC_ROLES: 'api' }, /"api", which is not/],
     [[], { SVC_LOG_LEVEL: 'loud' }, /one of debug, info, warn, error/],
     [[], { SVC_DATACENTER: 'a "b"' }, /^SVC_DATACENTER must be up to 63/],

@@ -3,6 +3,7 @@
  * on every libvirt host, speaks to old and remote daemons, and a hung call ends with its process.
  */
 import type { Clock } from '../../../streams/clock.ts';
+import { shownUrl, withoutLogins } from '../../../streams/shown-url.ts';
 import type { SourceFault } from '../collector.ts';
 import type { CommandOutcome, RunCommand } from '../command.ts';
 
@@ -41,14 +42,15 @@ export function virshFault(libvirt: Libvirt, outcome: CommandOutcome): SourceFau
     case 'killed':
       return { reason: 'TIMED_OUT', message: `virsh was ended (${outcome.because})` };
     case 'exited':
-      return complaint(libvirt, outcome);
+      return complaintOf(libvirt, outcome);
   }
 }
 
 /** Bound on what libvirt's message may add to a log line or `/readyz`. */
 const MESSAGE_LENGTH_MAX = 300;
 
-function complaint(
+/** What it printed, as a sentence; undefined: it has nothing to complain of. */
+export function complaintOf(
   libvirt: Libvirt,
   outcome: CommandOutcome & { kind: 'exited' },
 ): SourceFault | undefined {
@@ -58,12 +60,13 @@ function complaint(
     .split(/\s*\n\s*/)
     .join(': ');
   if (outcome.code === 0 && said === '') return undefined;
-  const text = said.slice(0, MESSAGE_LENGTH_MAX) || `exit code ${outcome.code}`;
+  const where = `libvirt at ${shownUrl(libvirt.uri)}`;
+  const text = withoutLogins(said).slice(0, MESSAGE_LENGTH_MAX) || `exit code ${outcome.code}`;
   if (/permission denied|access denied|authentication|read only access/i.test(said)) {
-    const message = `libvirt at ${libvirt.uri} refuses this user: ${text}; see docs/sources.md`;
+    const message = `${where} refuses this user: ${text}; see docs/sources.md`;
     return { reason: 'ACCESS_DENIED', message };
   }
-  return { reason: 'SOURCE_FAILED', message: `libvirt at ${libvirt.uri}: ${text}` };
+  return { reason: 'SOURCE_FAILED', message: `${where}: ${text}` };
 }
 
 /**

@@ -5,6 +5,7 @@
  * one is told how the connection stands.
  */
 import type { CiConnectionContext } from '../../../machines/ci-connection.ts';
+import { shownUrl } from '../../../streams/shown-url.ts';
 import type { Instance } from '../../host-port.ts';
 import { type Grants, within } from '../grants.ts';
 import { type ClaimDifference, compareClaims } from './match.ts';
@@ -48,7 +49,7 @@ export function issuerDenial(
   if (meant.issuerUrl === issuerUrl) return undefined;
   return {
     cause: 'ISSUER_CHANGED',
-    message: `The issuer ${meant.issuer} is ${issuerUrl} now, and was ${meant.issuerUrl || 'another one'} when the trust was set up: the operator can put SVC_CI_ISSUERS back, or give the other issuer a name of its own; to trust the present one start a new verification`,
+    message: `The issuer ${meant.issuer} is ${shownUrl(issuerUrl)} now, and was ${shownUrl(meant.issuerUrl) || 'another one'} when the trust was set up: the operator can put SVC_CI_ISSUERS back, or give the other issuer a name of its own; to trust the present one start a new verification`,
     claims: [],
   };
 }
