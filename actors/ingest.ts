@@ -21,6 +21,7 @@ import type {
   WriteAnswer,
   WriteRequest,
 } from './ingest-port.ts';
+import type { IngestRates } from './ingest-rates.ts';
 import { oneLine } from './one-line.ts';
 import type { PartitionWriter } from './partition-writer.ts';
 import { withinReach, withoutVms } from './sender-reach.ts';
@@ -32,6 +33,8 @@ export interface IngestDeps {
   readonly registry: VmRegistry;
   /** Absent: of its own. */
   readonly limits?: IngestLimits;
+  /** How much a project may write; absent: without a bound. */
+  readonly rates?: Pick<IngestRates, 'takeSamples'>;
   /** Where it is noted that a source's clock is wrong; absent: nowhere. */
   readonly clocks?: Pick<ClockNotes, 'note'>;
   /**
@@ -83,6 +86,7 @@ export function createIngest(deps: IngestDeps): Ingest {
 
   async function store(request: WriteRequest): Promise<WriteAnswer> {
     const { project, reach } = request;
+    deps.rates?.takeSamples(project, sampleCount(request.rows));
     const checked = await admit(request);
     const times = reach?.vm ? seenOfAgents : seen;
     const duplicates = times.count(project, checked.rows);
@@ -97,6 +101,13 @@ export function createIngest(deps: IngestDeps): Ingest {
     write: (request) =>
       request.batchId === '' ? store(request) : answers.answer(request, () => store(request)),
   };
+}
+
+/** Of a row without a value too: its state is stored. */
+function sampleCount(rows: readonly IngestRow[]): number {
+  let count = 0;
+  for (const { values } of rows) count += Math.max(1, values.length);
+  return count;
 }
 
 /**

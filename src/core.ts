@@ -8,6 +8,7 @@ import { Datacenters } from '../actors/datacenters.ts';
 import type { RunningHost } from '../actors/host.ts';
 import { createIngest } from '../actors/ingest.ts';
 import { IngestLimits } from '../actors/ingest-limits.ts';
+import type { IngestRates } from '../actors/ingest-rates.ts';
 import { PartitionWriter } from '../actors/partition-writer.ts';
 import { ProjectLimitsReader } from '../actors/project-limits.ts';
 import { SamplePipeline } from '../actors/sample-pipeline.ts';
@@ -53,7 +54,8 @@ export interface ServiceBase {
   readonly closers: Closers;
 }
 
-type CoreOptions = ServiceBase & Storage & { host: RunningHost; ports: ServicePorts };
+type CoreOptions = ServiceBase &
+  Storage & { host: RunningHost; ports: ServicePorts; ingestRates: IngestRates };
 
 /**
  * Ingest, evaluation, alerting and delivery: everything between the streams. Its parts run from
@@ -146,6 +148,7 @@ function buildIngest(options: CoreOptions, lost: LostWork, projectLimits: Projec
     writer,
     registry,
     limits,
+    rates: options.ingestRates,
     clocks,
     onRows: (datacenter) => datacenters.reported(datacenter ?? settings.datacenter),
     onSamples(accepted, rejected) {

@@ -1,5 +1,5 @@
 /**
- * Everything that answers queries: the threads, the one gate before them, and what the threads have
+ * Everything that answers queries: the threads, and what the threads have
  * to be told because only the main thread knows it: which VM records have changed, which data
  * centers are stale.
  */
@@ -19,7 +19,6 @@ import { LIST_HEAP_BYTES_MAX } from './query/limits.ts';
 import { type AlertPreviews, createAlertPreviews } from './query/preview/alert-previews.ts';
 import { createPromqlQueries } from './query/promql-queries.ts';
 import type { PromqlQueries } from './query/promql-request.ts';
-import { createQueryGate } from './query/query-gate.ts';
 import { QueryThreads } from './query/thread/query-threads.ts';
 import { createVmQueries, type VmQueries } from './query/vm/vm-queries.ts';
 
@@ -64,18 +63,17 @@ export function openQueries(options: QueriesOptions): Queries {
   const cancel = clock.wakeAfter(START_AFTER_MS, () => threads.start());
   closers.add('start of query threads', () => cancel());
   countThreads({ query: threads, list: listThreads }, options.metrics);
-  const gate = createQueryGate(clock);
   const news = new ProjectionNews(host);
   closers.add('query news', () => news.close());
   return {
     promqlQueries: createPromqlQueries({
-      ...{ threads, gate, clock, log },
+      ...{ threads, clock, log },
       recordsRevision: (project) => news.vmRevision(project),
       staleDatacenters: () => news.staleDatacenters(),
     }),
-    vmQueries: createVmQueries({ threads, listThreads, gate, clock, log, failures }),
-    alertPreviews: createAlertPreviews({ threads, gate, log, failures }),
-    incidentRecomputations: createIncidentRecomputations({ threads, gate }),
+    vmQueries: createVmQueries({ threads, listThreads, clock, log, failures }),
+    alertPreviews: createAlertPreviews({ threads, clock, log, failures }),
+    incidentRecomputations: createIncidentRecomputations({ threads, clock }),
   };
 }
 

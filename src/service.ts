@@ -41,6 +41,7 @@ import { prepareDemo } from './demo.ts';
 import { openDestinations } from './destinations.ts';
 import { openEnrolments } from './enrolments.ts';
 import { Exporter } from './export/exporter.ts';
+import { openProjectBounds, type ProjectBounds } from './gate/open-gate.ts';
 import { createHealth } from './health.ts';
 import { diskSpace, hostCheck, streamCheck } from './health-checks.ts';
 import { createAnonymousLimits } from './http/anonymous-limits.ts';
@@ -106,8 +107,9 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
   const storage = await openStorage({ ...base, ...ports });
   const admin = await startAdmin(base, storage);
   const host = withAuditExport({ ...base, ...storage, host: await startHost(base, storage) });
-  const core = buildCore({ ...base, ...storage, host, ports });
-  const edges = await startEdges({ ...base, ...storage, ...core, host });
+  const bounds = openProjectBounds({ ...base, host });
+  const core = buildCore({ ...base, ...storage, ...bounds, host, ports });
+  const edges = await startEdges({ ...base, ...storage, ...core, ...bounds, host });
   const { http, metricsUrl } = edges;
   // Only now is it known under which address notifications link to the service.
   core.start(http.baseUrl);
@@ -189,7 +191,7 @@ type EdgeOptions = ServiceBase &
   > &
   Pick<Storage, 'history' | 'secrets' | 'deriveKey' | 'claims' | 'controlPath'> & {
     host: RunningHost;
-  };
+  } & ProjectBounds;
 
 /** What clients reach: the API, and the service's own metrics. */
 async function startEdges(options: EdgeOptions) {

@@ -69,7 +69,8 @@ export type ProjectLimits = Readonly<Record<LimitName, number>>;
 /** In the order in which they are shown. */
 export const LIMIT_NAMES = Object.keys(PROJECT_LIMITS) as readonly LimitName[];
 
-const DEFAULT_LIMITS = Object.fromEntries(
+/** Of a project that nothing was set for. */
+export const DEFAULT_LIMITS = Object.fromEntries(
   LIMIT_NAMES.map((name) => [name, PROJECT_LIMITS[name].default]),
 ) as ProjectLimits;
 

@@ -1,7 +1,7 @@
 /**
  * Exports of a project's newest samples, shard by shard. Decides whose samples may be shown as the
  * present; the text is written in a thread of its own, one shard at a time, the projects in turn.
- * As many of a project are admitted at once as queries of it, and are bounded like those.
+ * Each may take as long as a query.
  */
 import { shardCount } from '../../actors/export-shards.ts';
 import type { Host } from '../../actors/host-port.ts';
@@ -10,7 +10,7 @@ import type { HistoryShare } from '../../sqlite/history/history-view.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import type { Log } from '../log.ts';
-import { createQueryGate, type QueryGate } from '../query/query-gate.ts';
+import { withDeadline } from '../query/query-deadline.ts';
 import { QueryThreads } from '../query/thread/query-threads.ts';
 import type { ShardRequest } from './export-thread.ts';
 import type { ExportedVm, ExpositionFormat } from './exposition.ts';
@@ -42,13 +42,11 @@ export interface ShardQuery {
 export class Exporter {
   readonly #deps: ExporterDeps;
   readonly #members: ShardMembers;
-  readonly #gate: QueryGate;
   readonly #threads: QueryThreads;
 
   constructor(deps: ExporterDeps) {
     this.#deps = deps;
     this.#members = new ShardMembers(deps);
-    this.#gate = createQueryGate(deps.clock);
     const { clock, history, controlPath, log, entry = threadFile() } = deps;
     this.#threads = new QueryThreads({
       ...{ clock, history: history.share, controlPath, entry },
@@ -78,7 +76,8 @@ export class Exporter {
     if (!this.#deps.evaluator.isCaughtUp()) {
       throw new Refusal('NOT_READY', 'The sample log is being read: this ends by itself');
     }
-    return await this.#gate.run(project, signal, (ended) => this.#write(query, ended));
+    const { clock } = this.#deps;
+    return await withDeadline({ clock, signal }, (ended) => this.#write(query, ended));
   }
 
   async close(): Promise<void> {

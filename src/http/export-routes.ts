@@ -9,6 +9,7 @@ import { httpStatusOf } from '../errors.ts';
 import type { Exporter } from '../export/exporter.ts';
 import { CONTENT_TYPE } from '../export/exposition.ts';
 import { scrapeTargets } from '../export/scrape-targets.ts';
+import type { CallClass } from '../gate/call-classes.ts';
 import { goneSignal } from './gone-signal.ts';
 import { formatFor, negotiateEncoding } from './negotiation.ts';
 import { admitReader, type ReaderAccess } from './project-access.ts';
@@ -27,20 +28,19 @@ type ProjectRequest = FastifyRequest<{ Params: { project: string } }>;
 
 export function addExportRoutes(app: FastifyInstance, deps: ExportRoutesDeps): void {
   const { exporter, origin, positions } = deps;
-  route(app, 'scrape-targets', async (request, reply) => {
+  const scrapeTargetsRoute = { name: 'scrape-targets', kind: 'call' } as const;
+  route(app, deps, scrapeTargetsRoute, async (request, reply) => {
     const { project } = request.params;
-    await admitReader(deps, project, request);
     reply.header('cache-control', 'no-store').header(SEQUENCE_HEADER, positions.current());
     return reply.send(scrapeTargets(project, exporter.shardCount(project), origin()));
   });
-  route(app, 'export', async (request, reply) => {
+  route(app, deps, { name: 'export', kind: 'export' }, async (request, reply, signal) => {
     const { project } = request.params;
     const { accept, 'accept-encoding': encodings } = request.headers;
-    await admitReader(deps, project, request);
     const shard = shardOf(request.query);
     const format = formatFor(accept);
     const gzip = negotiateEncoding(encodings?.toString(), ['gzip']) === 'gzip';
-    const body = await exporter.shard({ project, shard, format, gzip }, goneSignal(reply));
+    const body = await exporter.shard({ project, shard, format, gzip }, signal);
     if (gzip) reply.header('content-encoding', 'gzip');
     reply.header('vary', 'accept, accept-encoding').header('cache-control', 'no-store');
     reply.header(SEQUENCE_HEADER, positions.current());
@@ -48,12 +48,30 @@ export function addExportRoutes(app: FastifyInstance, deps: ExportRoutesDeps): v
   });
 }
 
-/** A GET route whose refusals are told in plain text, and that takes no other method. */
+/**
+ * A GET route for readers of the project, as many at once as its class allows. Its refusals are in
+ * plain text, and it takes no other method.
+ */
 function route(
   app: FastifyInstance,
-  name: string,
-  handler: (request: ProjectRequest, reply: FastifyReply) => Promise<FastifyReply>,
+  access: ReaderAccess,
+  { name, kind }: { readonly name: string; readonly kind: CallClass },
+  answer: (
+    request: ProjectRequest,
+    reply: FastifyReply,
+    signal: AbortSignal,
+  ) => Promise<FastifyReply>,
 ): void {
+  const handler = async (request: ProjectRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const signal = goneSignal(reply);
+    const { project } = request.params;
+    const { release } = await admitReader(access, { project, request, kind, signal });
+    try {
+      return await answer(request, reply, signal);
+    } finally {
+      release();
+    }
+  };
   const url = `${PROJECT}/${name}`;
   app.route<{ Params: { project: string } }>({
     ...{ method: 'GET', url, exposeHeadRoute: false, handler },

@@ -4,9 +4,10 @@
  * `/readyz` says to anybody which kind of part is how, to a caller that may read also what is wrong
  * in general. What is wrong in particular stands in the log and on the metrics listener.
  */
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { callerReport, type Health, publicReport } from '../health.ts';
 import type { Metrics } from '../metrics.ts';
+import { goneSignal } from './gone-signal.ts';
 import type { ReadGate } from './read-gate.ts';
 
 export interface OperationsOptions {
@@ -33,7 +34,7 @@ export function addOperations(app: FastifyInstance, options: OperationsOptions):
     app.get(path, async (request, reply) => {
       const hasCredential = request.headers.authorization !== undefined;
       // A probe whose key has ended still learns whether the service is ready.
-      const mayRead = hasCredential && (await readGate(request)) === undefined;
+      const mayRead = hasCredential && (await mayReadNow(readGate, request, reply));
       const report = health.report();
       return reply
         .code(report.ready ? 200 : 503)
@@ -43,13 +44,25 @@ export function addOperations(app: FastifyInstance, options: OperationsOptions):
   }
   if (!hasMetrics) return;
   app.get('/metrics', async (request, reply) => {
-    const refused = await readGate(request);
-    if (refused) {
-      if (refused.status === 401) reply.header('www-authenticate', 'Bearer');
-      if (refused.retryAfterSeconds) reply.header('retry-after', refused.retryAfterSeconds);
-      return reply.code(refused.status).type('text/plain').send(`${refused.message}\n`);
+    const answer = await readGate(request, goneSignal(reply));
+    if (!('release' in answer)) {
+      if (answer.status === 401) reply.header('www-authenticate', 'Bearer');
+      if (answer.retryAfterSeconds) reply.header('retry-after', answer.retryAfterSeconds);
+      return reply.code(answer.status).type('text/plain').send(`${answer.message}\n`);
     }
     reply.header('cache-control', 'no-store');
-    return reply.type(metrics.contentType).send(await metrics.text());
+    const text = await metrics.text().finally(answer.release);
+    return reply.type(metrics.contentType).send(text);
   });
+}
+
+async function mayReadNow(
+  readGate: ReadGate,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<boolean> {
+  const answer = await readGate(request, goneSignal(reply));
+  if (!('release' in answer)) return false;
+  answer.release();
+  return true;
 }

@@ -6,41 +6,60 @@ import type { FastifyRequest } from 'fastify';
 import type { Authenticator } from '../auth/authenticator.ts';
 import { admitTo, enterProject, READ_POLICY } from '../auth/authorize.ts';
 import type { CredentialPrincipal } from '../auth/principal.ts';
+import type { CallClass } from '../gate/call-classes.ts';
+import type { GateCaller, Pass, ProjectGate } from '../gate/project-gate.ts';
 import type { AnonymousLimits } from './anonymous-limits.ts';
 import { SEQUENCE_HEADER, type SequenceDeps } from './sequence.ts';
 
 export interface ReaderAccess extends SequenceDeps {
   readonly authenticator: Pick<Authenticator, 'authenticate' | 'again'>;
   readonly anonymousLimits: Pick<AnonymousLimits, 'authenticated'>;
+  readonly gate: ProjectGate;
 }
 
-/** Asks whether the reader may still read: throws a `Refusal` where it may not. */
-export type AskAgain = () => void;
+/** A request that was let in, and holds a place of its project until that is released. */
+export interface AdmittedReader extends Pass {
+  /** Throws a `Refusal` where the reader may not read any more. */
+  readonly assertStillAdmitted: () => void;
+}
+
+export interface ReaderRequest {
+  /** Id of the project in the URL. */
+  readonly project: string;
+  /** Its address and its headers. */
+  readonly request: Pick<FastifyRequest, 'ip' | 'headers'>;
+  readonly kind: CallClass;
+  /** The client has gone. */
+  readonly signal: AbortSignal;
+}
 
 /**
- * Lets a request in to read the project, once this node has applied the position that it sends.
- * What is answered is to be asked for again when time has passed since: a body that comes slowly
- * must not outlive a revocation. Rejects with a `Refusal`.
- *
- * Reads of the request its address and its headers.
+ * Lets a request in to read the project, once this node has applied the position that it sends and
+ * the project has a place for it. Whoever answers asserts once more when time has passed since: a
+ * body that comes slowly must not outlive a revocation. Rejects with a `Refusal`, or the reason of
+ * `signal`.
  */
 export async function admitReader(
   access: ReaderAccess,
-  project: string,
-  { ip, headers }: Pick<FastifyRequest, 'ip' | 'headers'>,
-): Promise<AskAgain> {
-  const { authenticator, anonymousLimits } = access;
+  { project, request: { ip, headers }, kind, signal }: ReaderRequest,
+): Promise<AdmittedReader> {
+  const { authenticator, anonymousLimits, gate } = access;
   const principal = await anonymousLimits.authenticated(ip, async () =>
     authenticator.authenticate(headers.authorization),
   );
   enter(principal, project);
-  const again = (): void => enter(authenticator.again(principal), project);
+  const caller: GateCaller = { party: `projects/${project}`, name: principal.name };
   const wanted = headers[SEQUENCE_HEADER];
-  if (typeof wanted === 'string') {
-    await access.positions.waitFor(wanted);
-    again();
+  if (typeof wanted === 'string') await access.positions.waitFor(wanted, { caller, signal });
+  const { release } = await gate.enter(caller, kind, signal);
+  const assertStillAdmitted = (): void => enter(authenticator.again(principal), project);
+  try {
+    assertStillAdmitted();
+  } catch (error) {
+    release();
+    throw error;
   }
-  return again;
+  return { assertStillAdmitted, release };
 }
 
 function enter(principal: CredentialPrincipal, project: string): void {

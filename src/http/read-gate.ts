@@ -7,6 +7,7 @@ import { Refusal } from '../../streams/refusal.ts';
 import type { Authenticator } from '../auth/authenticator.ts';
 import { admitTo, READ_POLICY } from '../auth/authorize.ts';
 import { httpStatusOf } from '../errors.ts';
+import { gateCallerOf, type Pass } from '../gate/project-gate.ts';
 import type { ReaderAccess } from './project-access.ts';
 
 interface GateRefusal {
@@ -16,25 +17,30 @@ interface GateRefusal {
   readonly retryAfterSeconds?: string;
 }
 
-/** Undefined: may read. */
+/**
+ * A place of the reader's project, to be released when the page is made. `signal`: the client has
+ * gone; rejects with its reason then.
+ */
 export type ReadGate = (
   request: Pick<FastifyRequest, 'ip' | 'headers'>,
-) => Promise<GateRefusal | undefined>;
+  signal: AbortSignal,
+) => Promise<GateRefusal | Pass>;
 
 /** The gate over the keys of the service: any project's key that may read. */
 export function createReadGate({
   authenticator,
   anonymousLimits,
-}: Pick<ReaderAccess, 'anonymousLimits'> & {
+  gate,
+}: Pick<ReaderAccess, 'anonymousLimits' | 'gate'> & {
   readonly authenticator: Pick<Authenticator, 'authenticate'>;
 }): ReadGate {
-  return async ({ ip, headers }) => {
+  return async ({ ip, headers }, signal) => {
     try {
       const principal = await anonymousLimits.authenticated(ip, () =>
         authenticator.authenticate(headers.authorization),
       );
       admitTo('This page', READ_POLICY, principal);
-      return undefined;
+      return await gate.enter(gateCallerOf(principal), 'call', signal);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       const { retryAfterSeconds } = error.metadata;

@@ -9,6 +9,7 @@ import type { Host } from '../../actors/host-port.ts';
 import type { Clock } from '../../streams/clock.ts';
 import type { Random } from '../../streams/random.ts';
 import { Refusal } from '../../streams/refusal.ts';
+import type { GateCaller, ProjectGate } from '../gate/project-gate.ts';
 
 /** Header with a position token: in answers to callers who were let in, and in their requests. */
 export const SEQUENCE_HEADER = 'svc-sequence';
@@ -30,14 +31,24 @@ export interface Positions {
   sequenceOf(token: string): number | undefined;
   /**
    * Waits until this node has applied a token's position; for callers who were let in alone,
-   * because a wait holds their connection. Rejects with a `Refusal`: INVALID_FIELD, NOT_READY.
+   * because a wait holds their connection. Rejects with a `Refusal` (INVALID_FIELD, NOT_READY,
+   * TOO_MANY_REQUESTS), or the reason of the waiter's signal.
    */
-  waitFor(token: string): Promise<void>;
+  waitFor(token: string, waiter: PositionWaiter): Promise<void>;
+}
+
+/** Who waits for a position. */
+export interface PositionWaiter {
+  readonly caller: GateCaller;
+  /** The client has gone. */
+  readonly signal: AbortSignal;
 }
 
 export interface PositionsOptions {
   readonly host: Pick<Host, 'appliedSequence' | 'waitFor'>;
   readonly clock: Clock;
+  /** Bounds how many of a project wait at once. */
+  readonly gate: ProjectGate;
   readonly random: Random;
   /** 32 bytes, derived for `SEQUENCE_PURPOSE`. */
   readonly key: Uint8Array;
@@ -50,13 +61,15 @@ export function createPositions(options: PositionsOptions): Positions {
     tokenOf: (sequence) => tokens.seal(sequence),
     current: () => tokens.seal(host.appliedSequence()),
     sequenceOf: (token) => tokens.open(token),
-    async waitFor(token) {
+    async waitFor(token, waiter) {
       const sequence = tokens.open(token);
       if (sequence === undefined) {
         const message = `${SEQUENCE_HEADER} is not a position: send back what an answer carried`;
         throw new Refusal('INVALID_FIELD', message, { field: SEQUENCE_HEADER });
       }
-      if (host.appliedSequence() < sequence) await waitUntilApplied(options, sequence);
+      if (host.appliedSequence() >= sequence) return;
+      const { release } = await options.gate.enter(waiter.caller, 'position', waiter.signal);
+      await waitUntilApplied(options, sequence, waiter.signal).finally(release);
     },
   };
 }
@@ -64,11 +77,12 @@ export function createPositions(options: PositionsOptions): Positions {
 async function waitUntilApplied(
   { host, clock }: PositionsOptions,
   sequence: number,
+  signal: AbortSignal,
 ): Promise<void> {
   const patience = new AbortController();
   const cancel = clock.wakeAfter(SEQUENCE_WAIT_MS, () => patience.abort());
   try {
-    await host.waitFor(sequence, patience.signal);
+    await host.waitFor(sequence, AbortSignal.any([patience.signal, signal]));
   } catch (error) {
     throw patience.signal.aborted
       ? new Refusal('NOT_READY', 'This node has not reached the position sent yet: try again')

@@ -1,6 +1,5 @@
 /**
- * Reads of the PromQL URL as the main thread sees them: admitted a few at once for each project,
- * run in a query thread, given up when the asker has gone or the time is over. What a query may
+ * Reads of the PromQL URL as the main thread sees them: run in a query thread, given up when the asker has gone or the time is over. What a query may
  * take is bounded in the thread (`thread/promql-work.ts`).
  */
 import { HistoryError } from '../../sqlite/history/history-error.ts';
@@ -11,14 +10,12 @@ import type { Log } from '../log.ts';
 import { QUERY_MS_MAX } from './limits.ts';
 import { errorAnswer } from './promql-error-answer.ts';
 import type { PromqlAnswer, PromqlQueries, PromqlRequest } from './promql-request.ts';
-import type { QueryGate } from './query-gate.ts';
+import { withDeadline } from './query-deadline.ts';
 import type { PromqlWork } from './thread/promql-work.ts';
 import type { QueryThreads } from './thread/query-threads.ts';
 
 export interface PromqlQueriesDeps {
   readonly threads: Pick<QueryThreads, 'call'>;
-  /** Of all queries of a project, whatever they are asked through. */
-  readonly gate: QueryGate;
   readonly clock: Clock;
   /** Changes whenever a record of one of the project's VMs does. */
   readonly recordsRevision: (project: string) => number;
@@ -47,7 +44,7 @@ export function createPromqlQueries(deps: PromqlQueriesDeps): PromqlQueries {
       const { timeoutMs = QUERY_MS_MAX } = request;
       const work = (ended: AbortSignal) => ask(deps, { ...request, timeoutMs }, ended);
       try {
-        return await deps.gate.run(request.project, signal, work, timeoutMs);
+        return await withDeadline({ clock: deps.clock, signal, timeoutMs }, work);
       } catch (error) {
         if (signal.aborted) throw error;
         return faultAnswer(error, deps.log);

@@ -49,8 +49,8 @@ export function alertRuleMethods(
     saveAlertRule: (request, context) => saveAlertRule(deps, request, context),
     getAlertRule: ({ name }, context) =>
       told(findRow(host, context, { machine: 'alertRule', name, collection: 'alertRules' })),
-    listAlertRules(request, context) {
-      const page = listRows(host, context, 'alertRule', request);
+    async listAlertRules(request, context) {
+      const page = await listRows(host, context, 'alertRule', request);
       return { rules: page.items.map(told), nextPageToken: page.token };
     },
     deleteAlertRule: (request, context) => deleteAlertRule(deps, request, context),

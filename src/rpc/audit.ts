@@ -4,7 +4,7 @@
  * are told nothing of people but that they are people.
  */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
-import type { Host } from '../../actors/host-port.ts';
+import type { Host, ListOptions } from '../../actors/host-port.ts';
 import { enrolmentIdOf } from '../../actors/identity/names.ts';
 import type { MachineDefinition } from '../../machines/definition.ts';
 import { machineDefinitions } from '../../machines/registry.ts';
@@ -12,10 +12,16 @@ import { Refusal } from '../../streams/refusal.ts';
 import { OWNER_POLICY, WRITE_POLICY } from '../auth/authorize.ts';
 import { toMermaid } from '../drawing/mermaid.ts';
 import { toSvg } from '../drawing/svg.ts';
-import type { AuditService, ListTransitionsRequest } from '../gen/svc/audit/v1/audit_pb.ts';
+import {
+  type AuditService,
+  type ListTransitionsRequest,
+  ListTransitionsResponseSchema,
+} from '../gen/svc/audit/v1/audit_pb.ts';
 import type { Policy } from '../gen/svc/options/v1/policy_pb.ts';
 import { assertMay, callerOf, may, mayWrite, within } from './caller.ts';
+import { listAnswer } from './list-answer.ts';
 import { collect, mapPage } from './paging.ts';
+import { turnsOf } from './places.ts';
 import { type Collection, ID, parseName, parseProjectName } from './resource-name.ts';
 import { actorForCredentials, actorsForPeople, transitionMessage } from './transition-messages.ts';
 
@@ -98,7 +104,11 @@ export function definitionOf(machine: string): MachineDefinition {
 }
 
 /** Newest first. */
-function listTransitions(host: Host, request: ListTransitionsRequest, context: HandlerContext) {
+async function listTransitions(
+  host: Host,
+  request: ListTransitionsRequest,
+  context: HandlerContext,
+) {
   const project = within(context, parseProjectName('projectName', request.projectName));
   const filter = instanceFilter(context, request);
   const { machine } = filter;
@@ -114,12 +124,15 @@ function listTransitions(host: Host, request: ListTransitionsRequest, context: H
   const tellActor =
     callerOf(context).kind === 'human' ? actorsForPeople(host) : actorForCredentials;
   const view = host.view(project);
-  const page = collect('transitions', request, (options) =>
+  const read = (options: ListOptions) =>
     mapPage(view.transitions({ ...options, ...filter, descending: true }), (transition) =>
       isHidden(transition.machine) ? undefined : transitionMessage(transition, tellActor),
-    ),
-  );
-  return { transitions: page.items, nextPageToken: page.token };
+    );
+  const page = await collect('transitions', request, read, turnsOf(context));
+  return await listAnswer(context, {
+    ...{ schema: ListTransitionsResponseSchema, field: 'transitions', items: page.items },
+    nextPageToken: page.token,
+  });
 }
 
 /** What the path of a machine needs beyond `monitoring.read`. */

@@ -3,18 +3,27 @@
  * alone who may also change where people are told.
  */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
-import type { Host, Instance, ProjectView, StoredRecord } from '../../actors/host-port.ts';
+import type {
+  Host,
+  Instance,
+  ListOptions,
+  ProjectView,
+  StoredRecord,
+} from '../../actors/host-port.ts';
 import type { DeliveryContext } from '../../machines/delivery.ts';
 import type { SecretStore } from '../../sqlite/secret-store.ts';
 import type { AlertService } from '../gen/svc/monitoring/v1/alert_pb.ts';
-import type {
-  GetDeliveryRequest,
-  ListDeliveriesRequest,
+import {
+  type GetDeliveryRequest,
+  type ListDeliveriesRequest,
+  ListDeliveriesResponseSchema,
 } from '../gen/svc/monitoring/v1/delivery_pb.ts';
 import { mayWrite, within } from './caller.ts';
 import { deliveryMessage, recipientAddress } from './delivery-messages.ts';
 import { findRow } from './instance-rows.ts';
+import { listAnswer } from './list-answer.ts';
 import { collect, mapPage } from './paging.ts';
+import { turnsOf } from './places.ts';
 import { type Collection, parseName, parseProjectName } from './resource-name.ts';
 
 export interface DeliveryDeps {
@@ -50,7 +59,7 @@ interface Filter {
   readonly destination: string | undefined;
 }
 
-function listDeliveries(
+async function listDeliveries(
   { host }: DeliveryDeps,
   request: ListDeliveriesRequest,
   context: HandlerContext,
@@ -61,16 +70,17 @@ function listDeliveries(
     destination: idIn(context, 'destinations', { destinationName: request.destinationName }),
   };
   const view = host.view(project);
-  const page = collect('deliveries', request, (options) =>
-    mapPage(view.records('delivery', { ...options, descending: true }), (record) =>
-      deliveryOf(view, record, filter),
-    ),
-  );
   const isShown = mayWrite(context, project);
-  const messages = page.items.map((row) =>
-    deliveryMessage(row, isShown ? { recipient: recipientAddress(view, row) } : {}),
-  );
-  return { deliveries: messages, nextPageToken: page.token };
+  const read = (options: ListOptions) =>
+    mapPage(view.records('delivery', { ...options, descending: true }), (record) => {
+      const row = deliveryOf(view, record, filter);
+      return row && deliveryMessage(row, isShown ? { recipient: recipientAddress(view, row) } : {});
+    });
+  const page = await collect('deliveries', request, read, turnsOf(context));
+  return await listAnswer(context, {
+    ...{ schema: ListDeliveriesResponseSchema, field: 'deliveries', items: page.items },
+    nextPageToken: page.token,
+  });
 }
 
 /** Id in a name given as `{field: name}`, of a project that the caller may read; '' is none. */

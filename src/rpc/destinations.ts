@@ -52,8 +52,8 @@ export function destinationMethods(deps: DestinationDeps): Methods<DestinationMe
       const row = findRow(host, context, place);
       return destinationMessage(host, row);
     },
-    listDestinations(request, context) {
-      const page = listRows(host, context, 'destination', request);
+    async listDestinations(request, context) {
+      const page = await listRows(host, context, 'destination', request);
       return {
         destinations: page.items.map((row) => destinationMessage(host, row)),
         nextPageToken: page.token,

@@ -1,19 +1,30 @@
 /**
  * What every call passes before its body is read: the protocol's version, access by the method's
- * declared policy, and the position in the log that the caller wants to read from. Before the
- * body, because a caller without access must not make us read, decompress or parse anything.
+ * declared policy, the position in the log that the caller wants to read from, and its project's
+ * place for one more call. Before the body, because a caller without access must not make us read, decompress or parse anything.
  */
 import { getOption } from '@bufbuild/protobuf';
-import { createContextKey, type HandlerContext, type Interceptor } from '@connectrpc/connect';
+import {
+  Code,
+  ConnectError,
+  createContextKey,
+  type HandlerContext,
+  type Interceptor,
+} from '@connectrpc/connect';
+import type { IngestRates } from '../../actors/ingest-rates.ts';
+import { SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import type { Authenticator } from '../auth/authenticator.ts';
 import { admitTo } from '../auth/authorize.ts';
-import type { HumanPrincipal } from '../auth/principal.ts';
+import type { HumanPrincipal, Principal } from '../auth/principal.ts';
+import { gateCallerOf, type ProjectGate } from '../gate/project-gate.ts';
 import { Policy_Access, policy } from '../gen/svc/options/v1/policy_pb.ts';
 import type { AnonymousLimits } from '../http/anonymous-limits.ts';
+import { BODY_BYTES_MAX } from '../http/limits.ts';
 import { SEQUENCE_HEADER, type SequenceDeps } from '../http/sequence.ts';
 import type { Log } from '../log.ts';
 import { callerKey } from './caller.ts';
+import { takePlace } from './places.ts';
 import { asConnectError } from './told-errors.ts';
 
 /** The one version of the Connect protocol (interface, section 9); absent is taken as it. */
@@ -30,6 +41,8 @@ const admissionKey = createContextKey<(() => void) | undefined>(undefined, {
 export interface GateDeps extends SequenceDeps {
   readonly anonymousLimits: AnonymousLimits;
   readonly authenticator: Authenticator;
+  readonly gate: ProjectGate;
+  readonly ingestRates: Pick<IngestRates, 'checkBytes' | 'spendBytes'>;
   /** The Set-Cookie value with a session's new secret, when it is due. Absent: nobody signs in. */
   readonly rotateCookie?: (session: HumanPrincipal) => Promise<string | undefined>;
   readonly log: Log;
@@ -40,11 +53,18 @@ export function requestGate(deps: GateDeps): (context: HandlerContext) => Promis
   return async (context) => {
     try {
       checkVersion(context.requestHeader.get('connect-protocol-version'));
-      const isAdmitted = await admit(deps, context);
-      const wanted = context.requestHeader.get(SEQUENCE_HEADER);
+      const principal = await admit(deps, context);
       // Whom nobody knows must not hold a connection here for as long as a wait takes.
-      if (isAdmitted && wanted !== null) await deps.positions.waitFor(wanted);
+      if (principal === undefined) return;
+      const { signal, requestHeader } = context;
+      const wanted = requestHeader.get(SEQUENCE_HEADER);
+      const waiter = { caller: gateCallerOf(principal), signal };
+      if (wanted !== null) await deps.positions.waitFor(wanted, waiter);
+      if (context.method.name === 'WriteSamples') takeBytes(deps, context, principal);
+      await takePlace(deps.gate, context, principal);
     } catch (error) {
+      // Nobody is there to be answered, and nothing is wrong here.
+      if (context.signal.aborted) throw new ConnectError('The client has gone', Code.Canceled);
       throw asConnectError(error, context.method.name, deps.log);
     }
   };
@@ -57,6 +77,21 @@ export const noteAnonymousSuccess: Interceptor = (next) => async (request) => {
   return answer;
 };
 
+/**
+ * Counts a body of samples against the rate of the project before it is read. One of unknown length
+ * counts as the largest; a collector for all projects is known by what its bodies hold alone.
+ */
+function takeBytes(
+  { ingestRates }: GateDeps,
+  { requestHeader }: HandlerContext,
+  principal: Principal,
+): void {
+  if (principal.kind === 'human' || principal.project === SYSTEM_PROJECT) return;
+  const bytes = Number(requestHeader.get('content-length') ?? BODY_BYTES_MAX);
+  ingestRates.checkBytes(principal.project, bytes);
+  ingestRates.spendBytes(principal.project, bytes);
+}
+
 function checkVersion(version: string | null): void {
   if (version === null || version === PROTOCOL_VERSION) return;
   throw new Refusal(
@@ -67,16 +102,16 @@ function checkVersion(version: string | null): void {
 }
 
 /**
- * Puts the caller into the call's context, where `callerOf` finds it; false for methods that ask
- * for none.
+ * Puts the caller into the call's context, where `callerOf` finds it; undefined for methods that
+ * ask for none.
  */
-async function admit(deps: GateDeps, context: HandlerContext): Promise<boolean> {
+async function admit(deps: GateDeps, context: HandlerContext): Promise<Principal | undefined> {
   const { authenticator, rotateCookie, anonymousLimits } = deps;
   const declared = getOption(context.method, policy);
   const address = context.values.get(addressKey);
   if (declared.access === Policy_Access.NONE) {
     context.values.set(admissionKey, anonymousLimits.admit(address));
-    return false;
+    return undefined;
   }
   const header = (field: string) => context.requestHeader.get(field) ?? undefined;
   const shown = {
@@ -89,8 +124,8 @@ async function admit(deps: GateDeps, context: HandlerContext): Promise<boolean> 
   );
   admitTo(context.method.name, declared, principal);
   context.values.set(callerKey, { principal, authenticator });
-  if (principal.kind !== 'human') return true;
+  if (principal.kind !== 'human') return principal;
   const cookie = await rotateCookie?.(principal);
   if (cookie !== undefined) context.responseHeader.append('set-cookie', cookie);
-  return true;
+  return principal;
 }

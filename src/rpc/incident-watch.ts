@@ -16,6 +16,7 @@ import { nextTurn } from '../../actors/turns.ts';
 import type { AlertInstanceContext } from '../../machines/alert-instance-setup.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { Refusal } from '../../streams/refusal.ts';
+import type { ProjectGate } from '../gate/project-gate.ts';
 import type { AlertService } from '../gen/svc/monitoring/v1/alert_pb.ts';
 import {
   type Incident,
@@ -26,11 +27,13 @@ import type { Log } from '../log.ts';
 import { watchAccess, within } from './caller.ts';
 import { IncidentFeed } from './incident-feed.ts';
 import { incidentMessage } from './incident-messages.ts';
+import { openStream } from './places.ts';
 import { parseProjectName } from './resource-name.ts';
 import { asConnectError } from './told-errors.ts';
 
 export interface IncidentWatchDeps {
   readonly host: Host;
+  readonly gate: ProjectGate;
   readonly clock: Clock;
   readonly log: Log;
   /** Fires when the service stops: open answers end. */
@@ -46,20 +49,17 @@ export const cutOffKey = createContextKey<(() => void) | undefined>(undefined, {
 const PART = 200;
 /** A reader hears so often at least that nothing has changed, ms: silence may be a dead connection. */
 export const HEARTBEAT_MS = 30_000;
-/** Open watches of a project. */
-export const WATCHES_MAX = 100;
 /** How long an ended watch may take to hand over its reason before it is cut off, ms. */
 const LAST_WORD_MS = 500;
 
-/** The method, and how many watch each project. */
+/** The method. */
 export function incidentWatch(
   deps: IncidentWatchDeps,
 ): Pick<ServiceImpl<typeof AlertService>, 'watchIncidents'> {
-  const open = new Map<string, number>();
   return {
     async *watchIncidents(request, context) {
       try {
-        yield* watchIncidents(deps, open, request, context);
+        yield* watchIncidents(deps, request, context);
       } catch (error) {
         throw asConnectError(error, context.method.name, deps.log);
       }
@@ -76,17 +76,11 @@ interface Told {
 
 async function* watchIncidents(
   deps: IncidentWatchDeps,
-  open: Map<string, number>,
   { projectName }: WatchIncidentsRequest,
   context: HandlerContext,
 ): AsyncGenerator<Told, void, undefined> {
   const project = within(context, parseProjectName('projectName', projectName));
-  const count = open.get(project) ?? 0;
-  if (count >= WATCHES_MAX) {
-    const message = `${WATCHES_MAX} watch the incidents of this project: close one`;
-    throw new Refusal('TOO_MANY_REQUESTS', message);
-  }
-  open.set(project, count + 1);
+  const place = await openStream(deps.gate, context, project);
   const feed = new IncidentFeed(deps.host, project);
   const undo = endWhenOver(deps, feed, project, context);
   try {
@@ -96,9 +90,7 @@ async function* watchIncidents(
   } finally {
     undo();
     feed.close();
-    const left = (open.get(project) ?? 1) - 1;
-    if (left > 0) open.set(project, left);
-    else open.delete(project);
+    place.release();
   }
 }
 

@@ -3,7 +3,7 @@ import type { DescMessage, MessageShape } from '@bufbuild/protobuf';
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import type { IncidentBody } from '../../actors/alerting/incident.ts';
 import { createIncidentActs, type IncidentAct } from '../../actors/alerting/incident-acts.ts';
-import type { Host, ProjectView, StoredRecord } from '../../actors/host-port.ts';
+import type { Host, ListOptions, ProjectView, StoredRecord } from '../../actors/host-port.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import type { AlertService } from '../gen/svc/monitoring/v1/alert_pb.ts';
 import {
@@ -11,6 +11,7 @@ import {
   type Incident,
   Incident_State,
   type ListIncidentsRequest,
+  ListIncidentsResponseSchema,
   SnoozeIncidentRequestSchema,
   UnsnoozeIncidentRequestSchema,
 } from '../gen/svc/monitoring/v1/incident_pb.ts';
@@ -18,7 +19,9 @@ import { actorOf, callerOf, mayWrite, requestKeyOf, within } from './caller.ts';
 import { type ExplainDeps, explain, heldVmsOf } from './incident-explain.ts';
 import { incidentMessage } from './incident-messages.ts';
 import { timelineOf } from './incident-timeline.ts';
+import { listAnswer } from './list-answer.ts';
 import { collect, mapPage } from './paging.ts';
+import { turnsOf } from './places.ts';
 import { nameOf, parseName, parseProjectName } from './resource-name.ts';
 import { actorForCredentials, actorsForPeople } from './transition-messages.ts';
 
@@ -113,18 +116,21 @@ function toldIncident(host: Host, record: StoredRecord, context: HandlerContext)
   return message;
 }
 
-function listIncidents(host: Host, request: ListIncidentsRequest, context: HandlerContext) {
+async function listIncidents(host: Host, request: ListIncidentsRequest, context: HandlerContext) {
   const project = within(context, parseProjectName('projectName', request.projectName));
   const wanted = incidentFilter(request, context);
   const view = host.view(project);
-  const page = collect('incidents', request, (options) =>
+  const read = (options: ListOptions) =>
     mapPage(view.records('incident', { ...options, descending: true }), (record) => {
       const incident = incidentOf(record);
       const isOf = isOfVm(view, record, request.vmName);
       return isOf && wanted(incident) ? incident : undefined;
-    }),
-  );
-  return { incidents: page.items, nextPageToken: page.token };
+    });
+  const page = await collect('incidents', request, read, turnsOf(context));
+  return await listAnswer(context, {
+    ...{ schema: ListIncidentsResponseSchema, field: 'incidents', items: page.items },
+    nextPageToken: page.token,
+  });
 }
 
 function incidentFilter(

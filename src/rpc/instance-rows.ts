@@ -1,22 +1,23 @@
 /** Instances by resource name and in pages: what get and list methods of every kind share. */
 import type { HandlerContext } from '@connectrpc/connect';
-import type { Host, Instance } from '../../actors/host-port.ts';
+import type { Host, Instance, ListOptions } from '../../actors/host-port.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import { within } from './caller.ts';
-import { listOptions, pageToken } from './paging.ts';
+import { collect } from './paging.ts';
+import { turnsOf } from './places.ts';
 import { type Collection, parseName, parseProjectName } from './resource-name.ts';
 
 /** A page of the machine's instances that are not final, oldest first. */
-export function listRows(
+export async function listRows(
   host: Pick<Host, 'view'>,
   context: HandlerContext,
   machine: string,
   request: { projectName: string; pageSize: number; pageToken: string },
-): { items: readonly Instance[]; token: string } {
+): Promise<{ items: readonly Instance[]; token: string }> {
   const project = within(context, parseProjectName('projectName', request.projectName));
-  const options = { ...listOptions(machine, request), final: false };
-  const page = host.view(project).instances(machine, options);
-  return { items: page.items, token: pageToken(machine, page.next) };
+  const read = (options: ListOptions) =>
+    host.view(project).instances(machine, { ...options, final: false });
+  return await collect(machine, request, read, turnsOf(context));
 }
 
 /** The named instance. Throws a `Refusal`: PROJECT_BOUNDARY, NOT_FOUND (a deleted one too). */

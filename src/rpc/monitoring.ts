@@ -4,7 +4,7 @@
  */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import type { ClockNotes } from '../../actors/clock-notes.ts';
-import type { Host, StoredRecord } from '../../actors/host-port.ts';
+import type { Host, ListOptions, StoredRecord } from '../../actors/host-port.ts';
 import type { VmBody } from '../../actors/vm-registry.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { metricCatalogue } from '../../streams/metrics/catalogue.ts';
@@ -21,6 +21,7 @@ import { checkMetricIds, rangeOf } from '../query/vm/range.ts';
 import type { VmQueries } from '../query/vm/vm-queries.ts';
 import { within } from './caller.ts';
 import { collect, mapPage } from './paging.ts';
+import { turnsOf } from './places.ts';
 import { formatOf, readyAnswer } from './ready-bytes.ts';
 import { parseName, parseProjectName } from './resource-name.ts';
 
@@ -102,11 +103,12 @@ async function listVMMonitoring(
 ) {
   const project = within(context, parseProjectName('projectName', request.projectName));
   const kind = `vms of ${project}`;
-  const { items: vms, token: nextPageToken } = collect(kind, request, (options) =>
+  const read = (options: ListOptions) =>
     mapPage(host.view(project).records('vm', options), (record) =>
       isRetired(record) ? undefined : knownVm(datacenters, record),
-    ),
-  );
+    );
+  const page = await collect(kind, request, read, turnsOf(context));
+  const { items: vms, token: nextPageToken } = page;
   const call = {
     ...{ project, vms, nextPageToken },
     nowMs: clock.now(),

@@ -1,7 +1,7 @@
 /** The notices part of `AlertService`: what the service says of alerting itself, and of access. */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import type { NoticeBody } from '../../actors/alerting/notices.ts';
-import type { Host, StoredRecord } from '../../actors/host-port.ts';
+import type { Host, ListOptions, StoredRecord } from '../../actors/host-port.ts';
 import {
   type AccessNotice,
   type NoticeReader,
@@ -15,6 +15,7 @@ import {
 } from '../gen/svc/monitoring/v1/alert_pb.ts';
 import { callerOf, within } from './caller.ts';
 import { collect, mapPage } from './paging.ts';
+import { turnsOf } from './places.ts';
 import { nameOf, parseProjectName } from './resource-name.ts';
 
 export function noticeMethods({
@@ -25,14 +26,14 @@ export function noticeMethods({
   return { listNotices: (request, context) => listNotices(host, request, context) };
 }
 
-function listNotices(host: Host, request: ListNoticesRequest, context: HandlerContext) {
+async function listNotices(host: Host, request: ListNoticesRequest, context: HandlerContext) {
   const project = within(context, parseProjectName('projectName', request.projectName));
   const reader = readerOf(context, project);
-  const page = collect('notices', request, (options) =>
+  const read = (options: ListOptions) =>
     mapPage(host.view(project).records('notice', { ...options, descending: true }), (record) =>
       noticeMessage(record, reader),
-    ),
-  );
+    );
+  const page = await collect('notices', request, read, turnsOf(context));
   return { notices: page.items, nextPageToken: page.token };
 }
 

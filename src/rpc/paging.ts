@@ -61,6 +61,8 @@ export function decodeJson(text: string): unknown {
 
 /** Rows that one page of a filtered list looks at: a filter that fits nothing must end too. */
 const LOOKED_AT_MAX = 1_000;
+/** Rows that are read in one turn of the main thread: some milliseconds of the largest ones. */
+const TURN_ROWS = 100;
 
 interface SomePage<T> {
   readonly items: readonly T[];
@@ -71,18 +73,23 @@ interface SomePage<T> {
  * A page of those rows that a filter keeps (`undefined` = left out): pages of the list are read
  * until enough are found, each as large as what is still missing, so that a token is always the
  * position of the last row looked at. After 1,000 rows the page ends as it is, with a token.
+ *
+ * @param turn awaited before every hundred rows but the first: nothing read is held open meanwhile
  */
-export function collect<T>(
+export async function collect<T>(
   kind: string,
   request: { readonly pageSize: number; readonly pageToken: string },
   read: (options: { limit: number; after?: string }) => SomePage<T | undefined>,
-): { items: T[]; token: string } {
+  turn: () => Promise<void>,
+): Promise<{ items: T[]; token: string }> {
   const { limit, after: start } = listOptions(kind, request);
   const items: T[] = [];
   let after = start;
   let lookedAt = 0;
   do {
-    const page = read({ limit: limit - items.length, ...(after === undefined ? {} : { after }) });
+    if (lookedAt > 0) await turn();
+    const rows = Math.min(limit - items.length, TURN_ROWS);
+    const page = read({ limit: rows, ...(after === undefined ? {} : { after }) });
     items.push(...page.items.filter((item) => item !== undefined));
     lookedAt += Math.max(page.items.length, 1);
     after = page.next;

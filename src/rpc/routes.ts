@@ -3,7 +3,7 @@
  * does with fields it does not know follows from its declared policy: a mutation refuses them (a
  * misspelt selection must not be lost), a read ignores them.
  *
- *   request -> gate (version, access, position) -> body -> handler -> reason and position
+ *   request -> gate (version, access, position, place) -> body -> handler -> reason and position
  */
 import type { DescService } from '@bufbuild/protobuf';
 import { getOption } from '@bufbuild/protobuf';
@@ -21,9 +21,11 @@ import type { ClockNotes } from '../../actors/clock-notes.ts';
 import type { EvaluatorView } from '../../actors/evaluator-port.ts';
 import type { Host } from '../../actors/host-port.ts';
 import type { Ingest } from '../../actors/ingest-port.ts';
+import type { IngestRates } from '../../actors/ingest-rates.ts';
 import type { SecretStore } from '../../sqlite/secret-store.ts';
 import type { Clock } from '../../streams/clock.ts';
 import type { Authenticator } from '../auth/authenticator.ts';
+import type { ProjectGate } from '../gate/project-gate.ts';
 import { AuditService } from '../gen/svc/audit/v1/audit_pb.ts';
 import { AutomationService } from '../gen/svc/iam/v1/automation_pb.ts';
 import { IngestService } from '../gen/svc/ingest/v1/ingest_pb.ts';
@@ -46,6 +48,7 @@ import { cutOffKey, type IncidentWatchDeps } from './incident-watch.ts';
 import { ingestService } from './ingest.ts';
 import { bodyBytesMaxOf, requestCompressions } from './message-bytes.ts';
 import { monitoringService } from './monitoring.ts';
+import { placesOfPeople, releasePlaces } from './places.ts';
 import { passReadyBytes } from './ready-bytes.ts';
 import { errorsAsTold } from './told-errors.ts';
 import { tellResponses } from './told-responses.ts';
@@ -69,6 +72,8 @@ export interface RpcDeps
   readonly clocks: Pick<ClockNotes, 'within'>;
   readonly datacenters: { stateOf(name: string): 'live' | 'stale' };
   readonly authenticator: Authenticator;
+  readonly gate: ProjectGate;
+  readonly ingestRates: IngestRates;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -85,7 +90,7 @@ export function connectOptions(deps: RpcDeps) {
         .set(cutOffKey, () => void raw.destroy())
         .set(addressKey, ip),
     requestGate: requestGate(deps),
-    interceptors: [errorsAsTold(deps.log), noteAnonymousSuccess],
+    interceptors: [errorsAsTold(deps.log), placesOfPeople(deps.gate), noteAnonymousSuccess],
     acceptCompression: [...requestCompressions(deps.noteBrokenBody)],
     readMaxBytes: BODY_BYTES_MAX,
     writeMaxBytes: ANSWER_BYTES_MAX,
@@ -102,6 +107,7 @@ export function rpcRoutes(deps: RpcDeps): (router: ConnectRouter) => void {
     register(router, AutomationService, automationService(deps));
     register(router, ProjectService, projectService(deps));
     passReadyBytes(router);
+    releasePlaces(router, deps.gate);
     tellResponses(router, deps);
   };
 }

@@ -17,6 +17,7 @@ import { codeToHttpStatus, errorToJson } from '@connectrpc/connect/protocol-conn
 import type { FastifyInstance } from 'fastify';
 import type { Host } from '../../actors/host-port.ts';
 import type { Ingest, WriteAnswer } from '../../actors/ingest-port.ts';
+import type { IngestRates } from '../../actors/ingest-rates.ts';
 import type { Authenticator } from '../auth/authenticator.ts';
 import type { CredentialPrincipal } from '../auth/principal.ts';
 import { WriteSamplesResponseSchema } from '../gen/svc/ingest/v1/ingest_pb.ts';
@@ -31,6 +32,7 @@ import { asConnectError } from './told-errors.ts';
 export interface FastWriteDeps extends SequenceDeps {
   readonly ingest: Ingest;
   readonly authenticator: Authenticator;
+  readonly ingestRates: IngestRates;
   readonly host: Pick<Host, 'view'>;
   readonly metrics: Metrics;
   readonly log: Log;
@@ -83,6 +85,9 @@ class FastWriteSamples {
       this.#framework(request, response as Parameters<RequestListener>[1]);
       return;
     }
+    const bytes = Number(request.headers['content-length']);
+    // A collector for all projects says only in its body for which one it writes.
+    if (!writesAnywhere(principal) && !this.#hasRoomFor(bytes, principal.project, response)) return;
     readBody(request, (body) => {
       const write = this.#decoder.decode(body);
       const project = write && this.#isStill(principal) && this.#projectOf(principal, write);
@@ -90,8 +95,23 @@ class FastWriteSamples {
         request.pause();
         request.unshift(body);
         this.#framework(request, response as Parameters<RequestListener>[1]);
-      } else void this.#write(principal, project, write, response);
+        return;
+      }
+      if (writesAnywhere(principal) && !this.#hasRoomFor(bytes, project, response)) return;
+      this.#deps.ingestRates.spendBytes(project, bytes);
+      void this.#write(principal, project, write, response);
     });
+  }
+
+  /** May the project send so many bytes more? Answers where it may not: 429, the body unread. */
+  #hasRoomFor(bytes: number, project: string, response: ServerResponse): boolean {
+    try {
+      this.#deps.ingestRates.checkBytes(project, bytes);
+      return true;
+    } catch (error) {
+      this.#refuse(error, response);
+      return false;
+    }
   }
 
   #takes({ method, url, headers }: IncomingMessage): boolean {
@@ -147,12 +167,16 @@ class FastWriteSamples {
       this.#answered.written++;
       this.#send(response, 200, { 'content-type': CONTENT_TYPE }, encodeAnswer(answer));
     } catch (error) {
-      this.#answered.failed++;
-      const told = asConnectError(error, METHOD, this.#deps.log);
-      const headers = { 'content-type': 'application/json', ...Object.fromEntries(told.metadata) };
-      const body = Buffer.from(JSON.stringify(errorToJson(told, undefined)));
-      this.#send(response, codeToHttpStatus(told.code), headers, body.toString('latin1'));
+      this.#refuse(error, response);
     }
+  }
+
+  #refuse(error: unknown, response: ServerResponse): void {
+    this.#answered.failed++;
+    const told = asConnectError(error, METHOD, this.#deps.log);
+    const headers = { 'content-type': 'application/json', ...Object.fromEntries(told.metadata) };
+    const body = Buffer.from(JSON.stringify(errorToJson(told, undefined)));
+    this.#send(response, codeToHttpStatus(told.code), headers, body.toString('latin1'));
   }
 
   /** @param bytes the body as one character a byte: Node sends it with the headers in one piece */

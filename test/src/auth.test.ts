@@ -16,6 +16,7 @@ import { VirtualClock } from '../../streams/clock.ts';
 import { type Random, seededRandom, systemRandom } from '../../streams/random.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import { testAnonymousLimits } from '../support/anonymous-limits.ts';
+import { testBounds } from '../support/bounds.ts';
 import {
   authenticator,
   DAY_MS,
@@ -296,10 +297,11 @@ t.test(
     const readGate = createReadGate({
       authenticator: authenticator(t, world).made,
       anonymousLimits: testAnonymousLimits(t, world.clock),
+      ...testBounds(world.clock),
     });
     const gate = (authorization?: string) =>
-      readGate({ ip: '192.0.2.1', headers: { authorization } });
-    t.equal(await gate(`Bearer ${reader.key}`), undefined);
+      readGate({ ip: '192.0.2.1', headers: { authorization } }, new AbortController().signal);
+    t.match(await gate(`Bearer ${reader.key}`), { release: Function });
     t.match(await gate(`Bearer ${collector.key}`), {
       status: 403,
       message: /needs monitoring.read, which/,

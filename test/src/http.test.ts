@@ -54,7 +54,9 @@ async function run(t: Test, options: RunOptions = {}): Promise<Running> {
     clock: systemClock,
     random: seededRandom(1),
     readGate: async ({ headers }) =>
-      headers.authorization === 'Bearer good' ? undefined : { status: 401, message: 'Send a key' },
+      headers.authorization === 'Bearer good'
+        ? { release: () => {} }
+        : { status: 401, message: 'Send a key' },
     hasMetrics: options.hasMetrics !== false,
     addRoutes: options.addRoutes ?? (async () => {}),
     ...(options.stopWaitMs !== undefined && { stopWaitMs: options.stopWaitMs }),

@@ -6,9 +6,10 @@ import { setImmediate as breathe } from 'node:timers/promises';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import t, { type Test } from 'tap';
 import { HistoryError } from '../../sqlite/history/history-error.ts';
+import { FairQueue } from '../../src/gate/fair-queue.ts';
 import type { PromqlCall, PromqlRequest } from '../../src/query/promql-request.ts';
-import { FairQueue } from '../../src/query/thread/fair-queue.ts';
 import { Refusal } from '../../streams/refusal.ts';
+import { testBounds } from '../support/bounds.ts';
 import { START } from '../support/history-world.ts';
 import { envelopeOf, openQueryWorld, type QueryWorld } from '../support/query-world.ts';
 
@@ -264,9 +265,18 @@ t.test(
     t.equal((await world.run(instant('quick'))).status, 200);
     const gone = new AbortController();
     const order: string[] = [];
-    const first = world.run(instant('slow'), { project: 'loud' }, gone.signal);
+    const { gate } = testBounds(world.clock);
+    const run = async (
+      kind: 'quick' | 'slow',
+      project: string,
+      signal = new AbortController().signal,
+    ) => {
+      const { release } = await gate.enter({ party: project, name: 'key' }, 'query', signal);
+      return await world.run(instant(kind), { project }, signal).finally(release);
+    };
+    const first = run('slow', 'loud', gone.signal);
     const others = Array.from({ length: 71 }, (_, n) =>
-      world.run(instant('quick'), { project: 'loud' }).then(
+      run('quick', 'loud').then(
         () => order.push('loud'),
         (error: unknown) => {
           if (!(error instanceof Refusal)) throw error;
@@ -274,8 +284,8 @@ t.test(
         },
       ),
     );
-    t.equal(await reasonOf(world.run(instant('quick'), { project: 'loud' })), 'TOO_MANY_REQUESTS');
-    const quiet = world.run(instant('quick'), { project: 'quiet' }).then(() => order.push('quiet'));
+    t.equal(await reasonOf(run('quick', 'loud')), 'TOO_MANY_REQUESTS');
+    const quiet = run('quick', 'quiet').then(() => order.push('quiet'));
     await until(() => world.threads.counts.waiting === 8);
     await world.clock.advance(4_999);
     t.same(order, []);

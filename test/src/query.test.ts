@@ -1,117 +1,49 @@
-/** Bounds of queries on a virtual clock: how many run, how many wait, how long each may take. */
+/** Queries on a virtual clock: how long each may take, and how its failures are told. */
 import t from 'tap';
 import { HistoryError } from '../../sqlite/history/history-error.ts';
-import { createQueryGate, type QueryGate } from '../../src/query/query-gate.ts';
+import { withDeadline } from '../../src/query/query-deadline.ts';
 import { VirtualClock } from '../../streams/clock.ts';
 import { START_MS } from '../support/credential-world.ts';
 import { START_SECONDS, startRpcWorld, VM, withThreads } from '../support/rpc-world.ts';
 
 const never = new AbortController().signal;
-
-/** Queries that run until they are let go. */
-function heldQueries(gate: QueryGate) {
-  const held: { project: string; finish: () => void; signal: AbortSignal }[] = [];
-  const outcomes: string[] = [];
-  const start = async (project: string, signal = never) => {
-    const name = `${project} ${outcomes.length}`;
-    const place = outcomes.push(`${name} waits`) - 1;
-    try {
-      await gate.run(project, signal, (ended) => {
-        outcomes[place] = `${name} runs`;
-        const { promise, resolve } = Promise.withResolvers<void>();
-        held.push({ project, finish: resolve, signal: ended });
-        return promise;
-      });
-      outcomes[place] = `${name} ends`;
-    } catch (error) {
-      outcomes[place] = `${name}: ${(error as { reason?: string }).reason ?? error}`;
-    }
-  };
-  const count = (what: string) => outcomes.filter((outcome) => outcome.endsWith(what)).length;
-  return { held, start, count, outcomes };
-}
-
 const turns = () => new Promise<void>((resolve) => setImmediate(resolve));
-
-t.test(
-  'Concurrency: limited per project, 8 queries run, 64 wait, more are to back off',
-  async (t) => {
-    const clock = new VirtualClock(START_MS);
-    const { held, start, count, outcomes } = heldQueries(createQueryGate(clock));
-    for (let i = 0; i < 73; i++) void start('demo');
-    await turns();
-    t.same([count('runs'), count('waits'), count('TOO_MANY_REQUESTS')], [8, 64, 1]);
-    t.equal(outcomes[72], 'demo 72: TOO_MANY_REQUESTS', 'the last to come');
-
-    void start('other');
-    await turns();
-    t.equal(outcomes.at(-1), 'other 73 runs', 'another project is not delayed');
-
-    held[0]?.finish();
-    await turns();
-    t.same([count('runs'), count('waits')], [9, 63], 'a place is handed on');
-    t.equal(outcomes[8], 'demo 8 runs', 'to the one that waits longest');
-
-    await clock.advance(4_999);
-    t.equal(count('waits'), 63);
-    await clock.advance(1);
-    t.same([count('waits'), count('TOO_MANY_REQUESTS')], [0, 64], 'nobody waits longer than 5 s');
-
-    for (const { finish } of held) finish();
-    await turns();
-    for (let i = 0; i < 8; i++) void start('demo');
-    await turns();
-    t.equal(count('runs'), 8, 'no place was lost on the way');
-  },
-);
 
 t.test(
   'Query gateway upstream timeout: 10 seconds, also when the work does not notice',
   async (t) => {
     const clock = new VirtualClock(START_MS);
-    const { held, start, outcomes } = heldQueries(createQueryGate(clock));
-    void start('demo');
-    await clock.advance(9_999);
-    t.equal(outcomes[0], 'demo 0 runs');
-    await clock.advance(1);
-    await turns();
-    t.equal(outcomes[0], 'demo 0: QUERY_TIMEOUT');
-    t.ok(held[0]?.signal.aborted, 'the work is told');
+    for (const timeoutMs of [undefined, 1_500]) {
+      const ended: AbortSignal[] = [];
+      const forever = (signal: AbortSignal) => {
+        ended.push(signal);
+        return new Promise<void>(() => {});
+      };
+      const options = { clock, signal: never, ...(timeoutMs !== undefined && { timeoutMs }) };
+      const run = withDeadline(options, forever);
+      const message = timeoutMs === undefined ? /10 seconds/ : /1\.5 seconds/;
+      const refused = t.rejects(run, { reason: 'QUERY_TIMEOUT', message });
+      await clock.advance((timeoutMs ?? 10_000) - 1);
+      t.notOk(ended[0]?.aborted);
+      await clock.advance(1);
+      await refused;
+      t.ok(ended[0]?.aborted, 'the work is told');
+    }
   },
 );
 
-t.test('A query may ask for less time than that', async (t) => {
+t.test('An asker that has gone ends its work', async (t) => {
   const clock = new VirtualClock(START_MS);
+  const gone = new AbortController();
   const ended: AbortSignal[] = [];
-  const forever = (signal: AbortSignal) => {
+  const run = withDeadline({ clock, signal: gone.signal }, (signal) => {
     ended.push(signal);
     return new Promise<void>(() => {});
-  };
-  const run = createQueryGate(clock).run('demo', never, forever, 1_500);
-  const refused = t.rejects(run, { reason: 'QUERY_TIMEOUT', message: /1\.5 seconds/ });
-  await clock.advance(1_499);
-  t.notOk(ended[0]?.aborted);
-  await clock.advance(1);
+  });
+  const refused = t.rejects(run, { message: 'hung up' });
+  gone.abort(new Error('hung up'));
   await refused;
   t.ok(ended[0]?.aborted);
-});
-
-t.test('An asker that has gone leaves the queue, or ends its work', async (t) => {
-  const clock = new VirtualClock(START_MS);
-  const { held, start, count, outcomes } = heldQueries(createQueryGate(clock));
-  const gone = new AbortController();
-  void start('demo', gone.signal);
-  for (let i = 0; i < 7; i++) void start('demo');
-  void start('demo', gone.signal);
-  await turns();
-  t.same([count('runs'), count('waits')], [8, 1]);
-  gone.abort(new Error('hung up'));
-  await turns();
-  t.ok(held[0]?.signal.aborted);
-  t.same([outcomes[0], outcomes[8]], ['demo 0: Error: hung up', 'demo 8: Error: hung up']);
-  void start('demo');
-  await turns();
-  t.equal(count('runs'), 8, 'and its place is free');
 });
 
 const query = {
@@ -165,6 +97,8 @@ t.test('Too many requests: a 429 that says when to come again', async (t) => {
   const refused = await Promise.race(asked);
   t.match(refused, { status: 429, reason: 'TOO_MANY_REQUESTS' });
   t.match(refused.headers['retry-after'], /^[1-9][0-9]*$/);
+  while (signals.length < 8) await turns();
+  await turns();
   t.equal(signals.length, 8);
   const other = await world.call('ListVMMonitoring', { projectName: 'projects/demo' });
   t.equal(other.status, 200, 'what is no query goes on');

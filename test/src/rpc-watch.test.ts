@@ -9,12 +9,7 @@ import { AlertService } from '../../src/gen/svc/monitoring/v1/alert_pb.ts';
 import { silentLog } from '../../src/log.ts';
 import { callerKey } from '../../src/rpc/caller.ts';
 import { IncidentFeed, WAITING_MAX } from '../../src/rpc/incident-feed.ts';
-import {
-  cutOffKey,
-  HEARTBEAT_MS,
-  incidentWatch,
-  WATCHES_MAX,
-} from '../../src/rpc/incident-watch.ts';
+import { cutOffKey, HEARTBEAT_MS, incidentWatch } from '../../src/rpc/incident-watch.ts';
 import type { Commit } from '../../streams/commit/commit.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import { cookieHeaders, startRpcWorld } from '../support/rpc-world.ts';
@@ -94,10 +89,16 @@ t.test('A stopping service ends its watches with a reason to come again', async 
 
 t.test('A project has a bound on its watches, and a closed one makes room', async (t) => {
   const world = await startWatched(t);
-  const open = () => world.watch(bearer(world.keys.read));
-  const streams = await Promise.all(Array.from({ length: WATCHES_MAX }, open));
+  const open = (key = world.keys.read) => world.watch(bearer(key));
+  const ofOne = Array.from({ length: 50 }, () => open());
+  const streams = await Promise.all(ofOne);
   await Promise.all(streams.map((stream) => stream.received(1)));
-  t.equal((await (await open()).ended).reason, 'TOO_MANY_REQUESTS');
+  const refused = await (await open()).ended;
+  t.match(refused, { reason: 'TOO_MANY_REQUESTS' }, 'half of them are for one caller');
+  streams.push(...(await Promise.all(ofOne.map(() => open(world.keys.write)))));
+  await Promise.all(streams.map((stream) => stream.received(1)));
+  const third = await world.issue('demo', ['monitoring.read']);
+  t.equal((await (await open(third)).ended).reason, 'TOO_MANY_REQUESTS');
   streams[0]?.close();
   await t.resolves(
     until(async () => {
@@ -134,8 +135,8 @@ t.test(
         ...{ service: AlertService, method, contextValues, url: WATCH_PATH },
         ...{ protocolName: 'connect', requestMethod: 'POST' },
       });
-      const { host, clock } = world;
-      const { watchIncidents } = incidentWatch({ host, clock, log: silentLog });
+      const { host, clock, gate } = world;
+      const { watchIncidents } = incidentWatch({ host, clock, gate, log: silentLog });
       const request = create(method.input, { projectName: PROJECT });
       const told = watchIncidents(request, context)[Symbol.asyncIterator]();
       t.match((await told.next()).value, { snapshotContinues: false });

@@ -4,11 +4,17 @@ import t from 'tap';
 import { createPositions } from '../../src/http/sequence.ts';
 import { VirtualClock } from '../../streams/clock.ts';
 import { seededRandom } from '../../streams/random.ts';
+import { testBounds } from '../support/bounds.ts';
 
 const host = { appliedSequence: () => 1_000, waitFor: async () => {} };
+const clock = new VirtualClock(0);
+const waiter = {
+  caller: { party: 'projects/demo', name: 'key' },
+  signal: new AbortController().signal,
+};
 const positionsOf = (key: number, seed = key) =>
   createPositions({
-    ...{ host, clock: new VirtualClock(0), random: seededRandom(seed) },
+    ...{ host, clock, random: seededRandom(seed), gate: testBounds(clock).gate },
     key: new Uint8Array(32).fill(key),
   });
 
@@ -43,10 +49,10 @@ t.test('what was made up or changed is refused before anything waits', async (t)
   const madeUp = ['', '42', '-3', 'x', `${token}A`, token.slice(1), `${token.slice(1)}=`, '\u0662'];
   for (const wrong of [...changed, ...madeUp]) {
     await t.rejects(
-      positions.waitFor(wrong),
+      positions.waitFor(wrong, waiter),
       { name: 'Refusal', message: /is not a position/ },
       wrong,
     );
   }
-  await t.resolves(positions.waitFor(token));
+  await t.resolves(positions.waitFor(token, waiter));
 });

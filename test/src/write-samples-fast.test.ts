@@ -25,12 +25,14 @@ import { createMetrics, type Metrics } from '../../src/metrics.ts';
 import { requestGate } from '../../src/rpc/gate.ts';
 import { ingestService } from '../../src/rpc/ingest.ts';
 import { COMPRESSIONS } from '../../src/rpc/message-bytes.ts';
+import { releasePlaces } from '../../src/rpc/places.ts';
 import { errorsAsTold } from '../../src/rpc/told-errors.ts';
 import { tellResponses } from '../../src/rpc/told-responses.ts';
 import { addFastWriteSamples } from '../../src/rpc/write-samples-fast.ts';
 import { systemClock } from '../../streams/clock.ts';
 import { seededRandom } from '../../streams/random.ts';
 import { Refusal } from '../../streams/refusal.ts';
+import { testBounds } from '../support/bounds.ts';
 import { testPositions } from '../support/positions.ts';
 import { authenticator, view } from '../support/write-callers.ts';
 import { anyRequest, damagedOf, encoded, type RequestInit } from '../support/write-requests.ts';
@@ -78,10 +80,11 @@ async function openSide(t: Test, fast: boolean): Promise<Side> {
   const host = { appliedSequence: () => 42, waitFor: async () => {}, view, submit };
   const positions = testPositions({ host, clock: systemClock });
   const anonymousLimits = createAnonymousLimits({ clock: systemClock, metrics });
+  const bounds = testBounds(systemClock);
   const deps = {
     ...{ ingest, authenticator, host, positions, metrics, anonymousLimits },
     noteBrokenBody: () => {},
-    ...{ clock: systemClock, log: silentLog },
+    ...{ clock: systemClock, log: silentLog, ...bounds },
   };
   const server = await openHttpServer({
     ...deps,
@@ -100,6 +103,7 @@ async function openSide(t: Test, fast: boolean): Promise<Side> {
         readMaxBytes: 1024 * 1024,
         routes: (router) => {
           router.service(IngestService, ingestService({ ingest, host }));
+          releasePlaces(router, bounds.gate);
           tellResponses(router, deps);
         },
       });

@@ -1,10 +1,16 @@
 /** Position tokens for test worlds: the real ones, under a key that is no secret. */
+import type { ProjectBounds } from '../../src/gate/open-gate.ts';
 import { createPositions, type Positions, type PositionsOptions } from '../../src/http/sequence.ts';
 import { seededRandom } from '../../streams/random.ts';
+import { testBounds } from './bounds.ts';
 
 export function testPositions({
   host,
   clock,
-}: Pick<PositionsOptions, 'host' | 'clock'>): Positions {
-  return createPositions({ host, clock, random: seededRandom(7), key: new Uint8Array(32) });
+  bounds = testBounds(clock),
+}: Pick<PositionsOptions, 'host' | 'clock'> & {
+  readonly bounds?: Pick<ProjectBounds, 'gate'>;
+}): Positions {
+  const { gate } = bounds;
+  return createPositions({ host, clock, gate, random: seededRandom(7), key: new Uint8Array(32) });
 }

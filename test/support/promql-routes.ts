@@ -17,6 +17,7 @@ import type { PromqlAnswer, PromqlQueries, PromqlRequest } from '../../src/query
 import { systemClock } from '../../streams/clock.ts';
 import { seededRandom } from '../../streams/random.ts';
 import { testAnonymousLimits } from './anonymous-limits.ts';
+import { testBounds } from './bounds.ts';
 import { authenticator, startWorld } from './credential-world.ts';
 import { identitiesOf, type TestCapability } from './identities.ts';
 import { testPositions } from './positions.ts';
@@ -62,11 +63,11 @@ export async function startPromqlRoutes(
       report: () => ({ ready: health.isReady, parts: [] }),
       ...{ watch: () => () => {}, stopping: () => {}, close: () => {} },
     },
-    readGate: async () => undefined,
+    readGate: async () => ({ release: () => {} }),
     addRoutes: (app) =>
       addPromqlRoutes(app, {
         ...{ clock, log, anonymousLimits: testAnonymousLimits(t, clock) },
-        positions,
+        ...{ positions, gate: testBounds(clock).gate },
         authenticator: authenticator(t, world).made,
         health: { report: () => ({ ready: health.isReady }) },
         queries: {

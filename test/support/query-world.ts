@@ -17,7 +17,6 @@ import type {
   PromqlQueries,
   PromqlRequest,
 } from '../../src/query/promql-request.ts';
-import { createQueryGate } from '../../src/query/query-gate.ts';
 import { SeriesThread } from '../../src/query/series/series-thread.ts';
 import { promqlWork } from '../../src/query/thread/promql-work.ts';
 import { QueryThreads } from '../../src/query/thread/query-threads.ts';
@@ -111,7 +110,7 @@ export function openQueryWorld(options: {
   let revision = 0;
   let sequence = 0;
   const queries = createPromqlQueries({
-    ...{ threads: inline ?? threads, clock, log, gate: createQueryGate(clock) },
+    ...{ threads: inline ?? threads, clock, log },
     recordsRevision: () => revision,
     staleDatacenters: () => stale,
   });

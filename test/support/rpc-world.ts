@@ -16,6 +16,7 @@ import { createHost } from '../../actors/host.ts';
 import { createKeylessCi } from '../../actors/identity/ci/keyless-ci.ts';
 import { createIngest } from '../../actors/ingest.ts';
 import { PartitionWriter } from '../../actors/partition-writer.ts';
+import { ProjectLimitsReader } from '../../actors/project-limits.ts';
 import { samplesSpec } from '../../actors/sample-log.ts';
 import { SamplePipeline } from '../../actors/sample-pipeline.ts';
 import { VmRegistry } from '../../actors/vm-registry.ts';
@@ -35,7 +36,6 @@ import { BODY_BYTES_MAX, HEADER_BYTES_MAX } from '../../src/http/limits.ts';
 import type { Log } from '../../src/log.ts';
 import { createIncidentRecomputations } from '../../src/query/explain/incident-recomputations.ts';
 import { createAlertPreviews } from '../../src/query/preview/alert-previews.ts';
-import { createQueryGate, type QueryGate } from '../../src/query/query-gate.ts';
 import { QueryThreads } from '../../src/query/thread/query-threads.ts';
 import { createVmQueries } from '../../src/query/vm/vm-queries.ts';
 import { connectOptions, type RpcDeps, rpcRoutes } from '../../src/rpc/routes.ts';
@@ -43,6 +43,7 @@ import { createServiceIdentities } from '../../src/service-identities.ts';
 import { VirtualClock } from '../../streams/clock.ts';
 import { type Random, seededRandom } from '../../streams/random.ts';
 import { testAnonymousLimits } from './anonymous-limits.ts';
+import { testBounds } from './bounds.ts';
 import { START_MS } from './credential-world.ts';
 import { identitiesOf, type TestCapability } from './identities.ts';
 import { testPositions } from './positions.ts';
@@ -67,7 +68,6 @@ export type WorldParts = RpcDeps & {
   readonly history: History;
   readonly evaluator: SamplePipeline;
   readonly threads: QueryThreads;
-  readonly gate: QueryGate;
   readonly controlPath: string;
   readonly secrets: SecretStore;
   readonly random: Random;
@@ -84,7 +84,7 @@ export async function startRpcWorld(
   addRoutes: (app: FastifyInstance, parts: WorldParts) => void = () => {},
 ) {
   const parts = await startParts(t);
-  const { clock, random, host, pipeline, log } = parts;
+  const { clock, random, host, pipeline, log, bounds } = parts;
   const tokens = await testAccessTokens(clock);
   const used = new Map<string, number>();
   const signIn = testPeople({ host, clock, random });
@@ -98,10 +98,10 @@ export async function startRpcWorld(
   const datacenterStates = new Map<string, 'live' | 'stale'>();
   const { sealedValues, ...alerting } = inMemoryAlerting(parts);
   const real: WorldParts = {
-    ...{ ...parts, ...alerting, authenticator, tokens, evaluator: pipeline },
+    ...{ ...parts, ...alerting, ...bounds, authenticator, tokens, evaluator: pipeline },
     ...createServiceIdentities({ host, clock, random }),
     ...signIn,
-    positions: testPositions(parts),
+    positions: testPositions({ ...parts, bounds }),
     enrolments: openEnrolments({ host, clock, random, datacenters: ['DC-1'] }),
     projectCreation: 'operator',
     anonymousLimits: testAnonymousLimits(t, clock),
@@ -129,9 +129,7 @@ export async function startRpcWorld(
   const settled = () => untilEvaluated(parts);
   const seen = {
     ...{ clock, host, app, keys },
-    stream: parts.stream,
-    history: parts.history,
-    lines: parts.lines,
+    ...{ stream: parts.stream, history: parts.history, lines: parts.lines, ...bounds },
     datacenterStates,
     /** Encodings of the bodies that did not unpack. */
     brokenBodies,
@@ -210,9 +208,9 @@ export function withThreads(
   const threads: Pick<QueryThreads, 'call'> = {
     call: (_project, method, _argument, signal) => call(signal, method),
   };
-  const common = { threads, gate: createQueryGate(clock), log, failures: { inc() {} } };
+  const common = { threads, clock, log, failures: { inc() {} } };
   return {
-    vmQueries: createVmQueries({ ...common, listThreads: threads, clock }),
+    vmQueries: createVmQueries({ ...common, listThreads: threads }),
     alertPreviews: createAlertPreviews(common),
   };
 }
@@ -254,15 +252,16 @@ async function startParts(t: Test) {
   const registry = new VmRegistry({ host, clock, datacenter: 'DC-1' });
   const writer = new PartitionWriter({ stream, clock });
   const clocks = new ClockNotes();
-  const unheard = { onRows: () => {}, onSamples: () => {} };
+  const limits = new ProjectLimitsReader(host);
+  const bounds = testBounds(clock, (party) => limits.of(party.replace(/^projects\//, '')));
+  const unheard = { onRows: () => {}, onSamples: () => {}, rates: bounds.ingestRates };
   const ingest = createIngest({ clock, writer, registry, clocks, ...unheard });
   const pipeline = new SamplePipeline({ host, stream, clock, history });
   const told = collectingLog();
   const secrets = openSecretStore({ path: ':memory:', masterKey: Buffer.alloc(32, 7), random });
   const threads = new QueryThreads({ clock, history: history.share, controlPath });
-  const gate = createQueryGate(clock);
-  const common = { threads, gate, log: told.log, failures: { inc() {} } };
-  const vmQueries = createVmQueries({ ...common, listThreads: threads, clock });
+  const common = { threads, clock, log: told.log, failures: { inc() {} } };
+  const vmQueries = createVmQueries({ ...common, listThreads: threads });
   const alertPreviews = createAlertPreviews(common);
   const stopping = new AbortController();
   const rulesStopping = new AbortController();
@@ -293,10 +292,10 @@ async function startParts(t: Test) {
     pipeline,
     vmQueries,
     alertPreviews,
-    incidentRecomputations: createIncidentRecomputations({ threads, gate }),
+    incidentRecomputations: createIncidentRecomputations({ threads, clock }),
     threads,
-    gate,
     clocks,
+    bounds,
     ...told,
   };
   return { ...made, stop, stopRules: () => rulesStopping.abort() };

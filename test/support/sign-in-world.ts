@@ -82,7 +82,7 @@ export async function startSignInWorld(
   const signIn = openSignIn({ ...base, people, deriveKey, origin: () => address.current });
   const server = await openHttpServer({
     ...{ ...base, health },
-    readGate: async () => undefined,
+    readGate: async () => ({ release: () => {} }),
     async addRoutes(app) {
       await signIn.addRoutes(app);
       const origin = () => address.current;

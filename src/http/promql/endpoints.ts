@@ -3,6 +3,8 @@
  * Whatever a Prometheus has beside these (writing, administration, configuration, federation) is
  * not here and so does not exist.
  */
+
+import type { CallClass } from '../../gate/call-classes.ts';
 import { PromqlError } from '../../promql/errors.ts';
 import { encodeData } from '../../query/promql-json.ts';
 import type { PromqlAnswer, PromqlQueries, PromqlRequest } from '../../query/promql-request.ts';
@@ -35,6 +37,8 @@ export interface Endpoint {
   /** Below `/api/v1/`. */
   readonly path: string;
   readonly methods: readonly ('GET' | 'POST')[];
+  /** `query`: it needs the query threads. */
+  readonly kind: CallClass;
   /** Throws `PromqlError`, and what `PromqlQueries.run` throws. */
   readonly answer: (request: EndpointRequest) => Promise<PromqlAnswer> | PromqlAnswer;
 }
@@ -63,12 +67,12 @@ export const endpoints: readonly Endpoint[] = [
   { ...asking('label/:label/values', labelValuesQuestion), methods: GET },
   asking('format_query', ({ parameters }) => textQuestion('format', parameters)),
   asking('parse_query', ({ parameters }) => textQuestion('parse', parameters)),
-  { path: 'metadata', methods: GET, answer: metadata },
+  { path: 'metadata', methods: GET, kind: 'query', answer: metadata },
   // No exemplars are stored, and rules are another API's: told as empty, because clients ask.
-  { path: 'query_exemplars', methods: GET_POST, answer: () => answerOf([]) },
-  { path: 'rules', methods: GET, answer: () => answerOf({ groups: [] }) },
-  { path: 'alerts', methods: GET, answer: () => answerOf({ alerts: [] }) },
-  { path: 'status/buildinfo', methods: GET, answer: () => answerOf(BUILD) },
+  { path: 'query_exemplars', methods: GET_POST, kind: 'call', answer: () => answerOf([]) },
+  { path: 'rules', methods: GET, kind: 'call', answer: () => answerOf({ groups: [] }) },
+  { path: 'alerts', methods: GET, kind: 'call', answer: () => answerOf({ alerts: [] }) },
+  { path: 'status/buildinfo', methods: GET, kind: 'call', answer: () => answerOf(BUILD) },
 ];
 
 /** An endpoint that one question to the query threads answers. */
@@ -76,6 +80,7 @@ function asking(path: string, questionOf: (request: EndpointRequest) => PromqlQu
   return {
     path,
     methods: GET_POST,
+    kind: 'query',
     answer: (request) => {
       const { project, encoding, queries, signal } = request;
       return queries.run({ ...questionOf(request), project, encoding }, signal);

@@ -14,7 +14,7 @@ import type { PromqlQueries } from '../../query/promql-request.ts';
 import { goneSignal } from '../gone-signal.ts';
 import { BODY_BYTES_MAX } from '../limits.ts';
 import { negotiateEncoding } from '../negotiation.ts';
-import { type AskAgain, admitReader, type ReaderAccess } from '../project-access.ts';
+import { type AdmittedReader, admitReader, type ReaderAccess } from '../project-access.ts';
 import { SEQUENCE_HEADER } from '../sequence.ts';
 import { type Endpoint, endpoints } from './endpoints.ts';
 import { Parameters } from './parameters.ts';
@@ -56,34 +56,51 @@ type PromqlHttpRequest = FastifyRequest<{ Params: { project: string; label?: str
 function addEndpoint(scope: FastifyInstance, endpoint: Endpoint, deps: PromqlRoutesDeps): void {
   const { queries, clock, positions } = deps;
   /** Of each request that was let in. */
-  const admitted = new WeakMap<FastifyRequest, AskAgain>();
+  const admitted = new WeakMap<FastifyRequest, AdmittedReader>();
   scope.route<{ Params: { project: string; label?: string } }>({
     method: [...endpoint.methods],
     url: API + endpoint.path,
     exposeHeadRoute: false,
-    async onRequest(request) {
+    async onRequest(request, reply) {
       const { project } = request.params;
-      admitted.set(request, await admitReader(deps, project, request));
+      const signal = goneSignal(reply);
+      const { kind } = endpoint;
+      const reader = await admitReader(deps, { project, request, kind, signal });
+      admitted.set(request, reader);
+      // Of a request that never comes to its handler: a body that breaks off, or is too large.
+      reply.raw.once('close', reader.release);
       checkBodyHeaders(request);
     },
     async handler(request, reply) {
-      // The body may have taken its time.
-      admitted.get(request)?.();
       const signal = goneSignal(reply);
-      const answer = await endpoint.answer({
-        project: request.params.project,
-        parameters: parametersOf(request),
-        label: request.params.label ?? '',
-        encoding: negotiateEncoding(request.headers['accept-encoding']?.toString(), ENCODINGS),
-        nowMs: clock.now(),
-        queries,
-        signal,
-      });
-      if (answer.encoding !== 'identity') reply.header('content-encoding', answer.encoding);
-      reply.header(SEQUENCE_HEADER, positions.current());
-      return tell(reply, answer);
+      try {
+        // The body may have taken its time.
+        admitted.get(request)?.assertStillAdmitted();
+        return await answered(request, reply, signal);
+      } finally {
+        admitted.get(request)?.release();
+      }
     },
   });
+
+  async function answered(
+    request: PromqlHttpRequest,
+    reply: FastifyReply,
+    signal: AbortSignal,
+  ): Promise<FastifyReply> {
+    const answer = await endpoint.answer({
+      project: request.params.project,
+      parameters: parametersOf(request),
+      label: request.params.label ?? '',
+      encoding: negotiateEncoding(request.headers['accept-encoding']?.toString(), ENCODINGS),
+      nowMs: clock.now(),
+      queries,
+      signal,
+    });
+    if (answer.encoding !== 'identity') reply.header('content-encoding', answer.encoding);
+    reply.header(SEQUENCE_HEADER, positions.current());
+    return tell(reply, answer);
+  }
 }
 
 /** The body of a GET is not read: it has no meaning (RFC 9110, section 9.3.1). */

@@ -1,10 +1,11 @@
 /**
  * Previews of alert rules as the main thread sees them: a checked question in, an answer out. They
- * are queries like any other: behind the same gate, in the same threads, 10 s each.
+ * are queries like any other: in the same threads, 10 s each.
  */
+import type { Clock } from '../../../streams/clock.ts';
 import { Refusal } from '../../../streams/refusal.ts';
 import type { Log } from '../../log.ts';
-import type { QueryGate } from '../query-gate.ts';
+import { withDeadline } from '../query-deadline.ts';
 import { withinMemory } from '../thread/memory-refusal.ts';
 import type { QueryThreads } from '../thread/query-threads.ts';
 import type { AlertPreview, AlertPreviewCall } from './alert-preview.ts';
@@ -12,7 +13,7 @@ import type { PreviewReply } from './preview-work.ts';
 
 export interface AlertPreviews {
   /**
-   * Throws a `Refusal` (TOO_MANY_POINTS, RESPONSE_TOO_LARGE, QUERY_TIMEOUT, TOO_MANY_REQUESTS), a
+   * Throws a `Refusal` (TOO_MANY_POINTS, RESPONSE_TOO_LARGE, QUERY_TIMEOUT), a
    * `HistoryError`, or the reason of `signal`.
    */
   preview(call: AlertPreviewCall, signal: AbortSignal): Promise<AlertPreview>;
@@ -20,19 +21,18 @@ export interface AlertPreviews {
 
 export interface AlertPreviewsDeps {
   readonly threads: Pick<QueryThreads, 'call'>;
-  /** Of all queries of a project, whatever they are asked through. */
-  readonly gate: QueryGate;
+  readonly clock: Clock;
   readonly log: Log;
   /** Counts VMs whose history could not be read. */
   readonly failures: { inc(count?: number): void };
 }
 
 export function createAlertPreviews(deps: AlertPreviewsDeps): AlertPreviews {
-  const { threads, gate, log, failures } = deps;
+  const { threads, clock, log, failures } = deps;
   return {
     async preview(call, signal) {
       const { project } = call.rule;
-      const reply = await gate.run(project, signal, (ended) =>
+      const reply = await withDeadline({ clock, signal }, (ended) =>
         withinMemory(threads.call(project, 'alertPreview', () => call, ended)),
       );
       // The threads run our own file, whose method answers so.

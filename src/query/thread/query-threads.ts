@@ -12,10 +12,10 @@ import {
   type ThreadEnd,
 } from '../../../sqlite/history/threads/supervised-thread.ts';
 import type { Clock } from '../../../streams/clock.ts';
+import { FairQueue } from '../../gate/fair-queue.ts';
 import { HEAP_BYTES_MAX, THREADS } from '../limits.ts';
-import { FairQueue } from './fair-queue.ts';
 
-/** Queries that wait in all at most; each project's own share is bounded before (`QueryGate`). */
+/** Queries that wait in all at most; each project's own share is bounded before (`ProjectGate`). */
 const WAITING_MAX = 4096;
 /** An evaluation looks at least once a series whether it is still wanted: milliseconds. */
 const HARD_STOP_MS = 2_000;

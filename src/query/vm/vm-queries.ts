@@ -1,13 +1,12 @@
 /**
  * The RPCs on VMs as the main thread sees them: a checked question in, bytes out. Reading, working
- * out and encoding happen in query threads, behind a bound for each project (interface, sections 7
- * and 8): a few at once, 10 s each. Lists of VMs are no queries: they have a gate and a thread of
- * their own, so that they wait behind nobody's slow ones.
+ * out and encoding happen in query threads, 10 s each (interface, section 8). Lists of VMs are no
+ * queries: they have a thread of their own, so that they wait behind nobody's slow ones.
  */
 import type { Clock } from '../../../streams/clock.ts';
 import { Refusal } from '../../../streams/refusal.ts';
 import type { Log } from '../../log.ts';
-import { createQueryGate, type QueryGate } from '../query-gate.ts';
+import { withDeadline } from '../query-deadline.ts';
 import { withinMemory } from '../thread/memory-refusal.ts';
 import type { QueryThreads } from '../thread/query-threads.ts';
 import type { VmInventoryCall, VmQueryCall, VmReply } from './vm-work.ts';
@@ -15,7 +14,7 @@ import type { VmInventoryCall, VmQueryCall, VmReply } from './vm-work.ts';
 export interface VmQueries {
   /**
    * `QueryVMMonitoringResponse` in the format asked for. Throws a `Refusal` (RESPONSE_TOO_LARGE,
-   * QUERY_TIMEOUT, TOO_MANY_REQUESTS), a `HistoryError`, or the reason of `signal`.
+   * QUERY_TIMEOUT), a `HistoryError`, or the reason of `signal`.
    */
   query(call: VmQueryCall, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
   /** `ListVMMonitoringResponse`; throws the same. */
@@ -26,8 +25,6 @@ export interface VmQueriesDeps {
   readonly threads: Pick<QueryThreads, 'call'>;
   /** Of lists alone. */
   readonly listThreads: Pick<QueryThreads, 'call'>;
-  /** Of all queries of a project, whatever they are asked through. */
-  readonly gate: QueryGate;
   readonly clock: Clock;
   readonly log: Log;
   /** Counts metrics and VMs that an answer tells as failed. */
@@ -35,19 +32,18 @@ export interface VmQueriesDeps {
 }
 
 export function createVmQueries(deps: VmQueriesDeps): VmQueries {
-  const { threads, listThreads, gate, clock } = deps;
-  const listGate = createQueryGate(clock);
+  const { threads, listThreads, clock } = deps;
   return {
     async query(call, signal) {
       const { project } = call.query;
-      const reply = await gate.run(project, signal, (ended) =>
+      const reply = await withDeadline({ clock, signal }, (ended) =>
         withinMemory(threads.call(project, 'vmQuery', () => call, ended)),
       );
       return bytesOf(reply as VmReply, deps);
     },
     async inventory(call, signal) {
       const { project } = call;
-      const reply = await listGate.run(project, signal, (ended) =>
+      const reply = await withDeadline({ clock, signal }, (ended) =>
         withinMemory(listThreads.call(project, 'vmInventory', () => call, ended)),
       );
       return bytesOf(reply as VmReply, deps);

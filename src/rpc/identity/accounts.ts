@@ -41,8 +41,8 @@ type Methods<Names extends AccountMethods> = Pick<ServiceImpl<typeof AutomationS
 
 function readMethods({ host }: AccountsDeps): Methods<'listServiceAccounts' | 'getServiceAccount'> {
   return {
-    listServiceAccounts(request, context) {
-      const page = listRows(host, context, 'serviceAccount', request);
+    async listServiceAccounts(request, context) {
+      const page = await listRows(host, context, 'serviceAccount', request);
       const serviceAccounts = page.items.map((row) => accountMessage(host, row));
       return { serviceAccounts, nextPageToken: page.token };
     },

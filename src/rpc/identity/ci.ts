@@ -196,8 +196,8 @@ function connectionMethods({ ci, host }: CiDeps) {
     return { project: within(context, project), id };
   };
   return {
-    listCiConnections(request, context) {
-      const page = listRows(host, context, 'ciConnection', request);
+    async listCiConnections(request, context) {
+      const page = await listRows(host, context, 'ciConnection', request);
       const connections = page.items.map((row) => messageOf(host, row));
       return { connections, nextPageToken: page.token };
     },

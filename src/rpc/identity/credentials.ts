@@ -5,7 +5,7 @@
  */
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
-import type { Host, Instance } from '../../../actors/host-port.ts';
+import type { Host, Instance, ListOptions } from '../../../actors/host-port.ts';
 import { within as bounded, type Grants, grantsOf } from '../../../actors/identity/grants.ts';
 import { isKeyLive, keyEndMs, keyStateAt } from '../../../actors/identity/key-state.ts';
 import {
@@ -29,6 +29,7 @@ import {
 } from '../../gen/svc/iam/v1/automation_pb.ts';
 import { within } from '../caller.ts';
 import { collect, mapPage } from '../paging.ts';
+import { turnsOf } from '../places.ts';
 import { nameOf, parseProjectName } from '../resource-name.ts';
 import { unixSeconds } from './project-messages.ts';
 
@@ -52,7 +53,7 @@ export function credentialMethods(
 /** The two machines that the list is made of, in its order. */
 const MACHINES = ['credential', 'ciConnection'] as const;
 
-function listCredentials(
+async function listCredentials(
   deps: CredentialListDeps,
   request: ListCredentialsRequest,
   context: HandlerContext,
@@ -68,7 +69,7 @@ function listCredentials(
       message.state === State.ROTATING ||
       message.state === State.DISABLED);
   const kind = JSON.stringify(['credentials', project, kinds, includeEnded]);
-  const { items, token } = collect(kind, request, ({ limit, after = `${MACHINES[0]} ` }) => {
+  const read = ({ limit, after = `${MACHINES[0]} ` }: ListOptions) => {
     // A position is a machine and, behind a space, the place in its list.
     const machine = after.startsWith(MACHINES[0]) ? MACHINES[0] : MACHINES[1];
     const place = after.slice(machine.length + 1);
@@ -85,7 +86,8 @@ function listCredentials(
       return isAsked(message) ? message : undefined;
     });
     return { ...shown, ...(next === false ? {} : { next }) };
-  });
+  };
+  const { items, token } = await collect(kind, request, read, turnsOf(context));
   return { credentials: items, nextPageToken: token };
 }
 

@@ -4,7 +4,7 @@
  * that made it and nowhere else.
  */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
-import type { Host, Instance } from '../../../actors/host-port.ts';
+import type { Host, Instance, ListOptions } from '../../../actors/host-port.ts';
 import type { IssuedKey, Keys } from '../../../actors/identity/keys-port.ts';
 import { type KeyOwner, ownerName } from '../../../actors/identity/names.ts';
 import type { Clock } from '../../../streams/clock.ts';
@@ -18,6 +18,7 @@ import {
 } from '../../gen/svc/iam/v1/automation_pb.ts';
 import { actorOf, requestKeyOf, within } from '../caller.ts';
 import { collect, mapPage } from '../paging.ts';
+import { turnsOf } from '../places.ts';
 import { isShownLive, type KeyView, keyMessage } from './key-messages.ts';
 import { parseKeyName, parseOwnerName } from './owner-names.ts';
 
@@ -102,7 +103,7 @@ function keyRow({ host }: KeysDeps, owner: KeyOwner, key: string): Instance {
 }
 
 /** Oldest first; those that have ended only when they are asked for. */
-function listKeys(deps: KeysDeps, request: ListKeysRequest, context: HandlerContext) {
+async function listKeys(deps: KeysDeps, request: ListKeysRequest, context: HandlerContext) {
   const owner = entered(context, parseOwnerName('parent', request.parent));
   const view = deps.host.view(owner.project);
   const row = view.instance(owner.machine, owner.id);
@@ -110,10 +111,10 @@ function listKeys(deps: KeysDeps, request: ListKeysRequest, context: HandlerCont
   const { includeEnded } = request;
   const filter = { owner: ownerName(owner), ...(includeEnded ? {} : { final: false }) };
   const kind = JSON.stringify(['keys', filter]);
-  const { items, token } = collect(kind, request, (page) =>
+  const read = (page: ListOptions) =>
     mapPage(view.instances('credential', { ...page, ...filter }), (key) =>
       includeEnded || isShownLive(deps, key) ? key : undefined,
-    ),
-  );
+    );
+  const { items, token } = await collect(kind, request, read, turnsOf(context));
   return { keys: items.map((key) => keyMessage(deps, owner, key)), nextPageToken: token };
 }

@@ -1,6 +1,6 @@
 /** The members part of `ProjectService`: who belongs to a project, and who is invited to it. */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
-import type { Host } from '../../../actors/host-port.ts';
+import type { Host, ListOptions } from '../../../actors/host-port.ts';
 import { invitationOf } from '../../../actors/identity/invitations.ts';
 import { personOf as personIn } from '../../../actors/identity/people.ts';
 import type { Members } from '../../../actors/identity/people-port.ts';
@@ -22,6 +22,7 @@ import {
 import { linkAddress } from '../../mail/letters.ts';
 import { actorOf, personOf, requestKeyOf, within } from '../caller.ts';
 import { collect, listOptions, mapPage, pageToken } from '../paging.ts';
+import { turnsOf } from '../places.ts';
 import { parseName, parseProjectName } from '../resource-name.ts';
 import { invitationMessage, memberMessage, projectFacts, roleOf } from './project-messages.ts';
 
@@ -72,14 +73,18 @@ export function memberMethods(
   };
 }
 
-function listMembers({ host }: MemberDeps, request: ListMembersRequest, context: HandlerContext) {
+async function listMembers(
+  { host }: MemberDeps,
+  request: ListMembersRequest,
+  context: HandlerContext,
+) {
   const project = within(context, parseProjectName('projectName', request.projectName));
   const view = host.view(project);
-  const page = collect('members', request, (options) =>
+  const read = (options: ListOptions) =>
     mapPage(view.instances('membership', options), (row) =>
       row.value === 'active' ? memberMessage(host, row) : undefined,
-    ),
-  );
+    );
+  const page = await collect('members', request, read, turnsOf(context));
   return { members: page.items, nextPageToken: page.token };
 }
 
