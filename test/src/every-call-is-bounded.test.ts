@@ -7,7 +7,7 @@
 import { getOption } from '@bufbuild/protobuf';
 import type { FastifyInstance } from 'fastify';
 import t, { type Test } from 'tap';
-import { DEFAULT_LIMITS } from '../../actors/alerting/limits.ts';
+import { DEFAULT_LIMITS, setLimits } from '../../actors/alerting/limits.ts';
 import { Exporter } from '../../src/export/exporter.ts';
 import { CALL_CLASSES, classOfMethod, classRules } from '../../src/gate/call-classes.ts';
 import type { Pass, ProjectGate } from '../../src/gate/project-gate.ts';
@@ -225,3 +225,39 @@ t.test('A collector for all projects is a party of its own', async (t) => {
   });
   t.not(answer.statusCode, 429, answer.body);
 });
+
+t.test(
+  'Samples over the rate of a project are refused whole, and taken once they fit',
+  async (t) => {
+    const world = await startRpcWorld(t);
+    const limit = (samplesPerSecond: number) =>
+      world.host.submit({
+        ...{ project: 'demo', by: { kind: 'operator', name: 'test' } },
+        decide: (draft) => ({ ...setLimits(draft, { samplesPerSecond }) }),
+      });
+    const write = () =>
+      world.app.inject({
+        ...{ method: 'POST', url: '/svc.ingest.v1.IngestService/WriteSamples' },
+        headers: { authorization: `Bearer ${world.keys.collector}` },
+        payload: {
+          ...{ projectName: 'projects/demo', batchId: 'one' },
+          rows: [
+            {
+              ...{ vmName: 'vm-1', observedUnixMs: String(world.clock.now()) },
+              values: [{ series: 'svc_vm_memory_total_bytes', value: 1 }],
+            },
+          ],
+        },
+      });
+    await limit(0);
+    const refused = await write();
+    t.equal(refused.statusCode, 429, refused.body);
+    t.equal(refused.headers['retry-after'], '600');
+    t.match(refused.json().details[0].debug, { metadata: { limit: 'samplesPerSecond' } });
+    t.equal(world.host.view('demo').record('vm', 'vm-1'), undefined, 'nothing of it is stored');
+    await limit(10);
+    const taken = await write();
+    t.equal(taken.statusCode, 200, 'the same batch under the same id');
+    t.match(taken.json(), { accepted: '1', duplicates: '0' });
+  },
+);
