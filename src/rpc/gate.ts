@@ -63,8 +63,11 @@ export function requestGate(deps: GateDeps): (context: HandlerContext) => Promis
       if (context.method.name === 'WriteSamples') takeBytes(deps, context, principal);
       await takePlace(deps.gate, context, principal);
     } catch (error) {
+      const { aborted, reason } = context.signal;
+      // The time that the client gave is over: it is there, and is told so.
+      if (aborted && ConnectError.from(reason).code === Code.DeadlineExceeded) throw reason;
       // Nobody is there to be answered, and nothing is wrong here.
-      if (context.signal.aborted) throw new ConnectError('The client has gone', Code.Canceled);
+      if (aborted) throw new ConnectError('The client has gone', Code.Canceled);
       throw asConnectError(error, context.method.name, deps.log);
     }
   };

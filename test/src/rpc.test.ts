@@ -326,6 +326,10 @@ t.test('Positions in the log', async (t) => {
   t.match(answer, { status: 503, reason: 'NOT_READY' }, 'but not for ever');
   t.ok(answer.headers['retry-after']);
 
+  const patience = { 'svc-sequence': tokenOf(999_999), 'connect-timeout-ms': '1' };
+  const impatient = await list(patience);
+  t.match(impatient, { status: 504, reason: 'QUERY_TIMEOUT' }, 'nor longer than the client wants');
+
   const stranger = { key: null, headers: { 'svc-sequence': tokenOf(999_999) } };
   const unknown = await world.call('EnrolAgent', { enrolmentToken: 'x' }, stranger);
   t.match(unknown, { status: 401 }, 'whom nobody has let in does not wait at all');
