@@ -3,6 +3,7 @@
  * over real history, listening on 127.0.0.1 because paths and hang-ups are a part of what is tested.
  */
 import type { AddressInfo } from 'node:net';
+import type { FastifyInstance } from 'fastify';
 import type { Test } from 'tap';
 import { addPromqlRoutes } from '../../src/http/promql/routes.ts';
 import { createPromqlQueries } from '../../src/query/promql-queries.ts';
@@ -13,8 +14,14 @@ import { type SampleRow, startRpcWorld, type WorldParts } from './rpc-world.ts';
 
 export type PromqlWorld = Awaited<ReturnType<typeof startPromqlWorld>>;
 
-/** Started; ends with the test. Its clock stands still at `START_MS` until it is advanced. */
-export async function startPromqlWorld(t: Test) {
+/**
+ * Started; ends with the test. Its clock stands still at `START_MS` until it is advanced.
+ * `addMore` adds routes beside those of PromQL.
+ */
+export async function startPromqlWorld(
+  t: Test,
+  addMore: (app: FastifyInstance, parts: WorldParts) => void = () => {},
+) {
   const stale = new Set<string>();
   let threads: Pick<QueryThreads, 'counts'> | undefined;
   const world = await startRpcWorld(
@@ -27,6 +34,7 @@ export async function startPromqlWorld(t: Test) {
         queries: queriesOf(parts, stale),
         health: { report: () => ({ ready: true }) },
       });
+      addMore(app, parts);
     },
   );
   const { app, issue, call, settled, keys } = world;

@@ -28,7 +28,7 @@ export interface VmQuery {
   readonly datacenter: 'live' | 'stale';
   readonly expandedMonitoring: boolean;
   /** What its clock did in the range. */
-  readonly clockReasons: readonly Exclude<VmReason, 'FROZEN'>[];
+  readonly clockReasons: readonly Exclude<VmReason, 'FROZEN' | 'STORE_FULL'>[];
 }
 
 export interface VmAnswer {
@@ -36,7 +36,7 @@ export interface VmAnswer {
   readonly metrics: readonly MetricAnswer[];
   readonly quality: RangeQuality;
   readonly datacenter: 'live' | 'stale';
-  /** Newest observation of the VM, Unix ms; absent = none within retention. */
+  /** Newest observation of the VM, Unix ms; absent = none within retention, or not known. */
   readonly lastObservedMs: number | undefined;
   /** Why metrics are answered as failed: for the log, not for the caller. */
   readonly failures: readonly MetricFailure[];
@@ -64,9 +64,11 @@ export function answerVmQuery(
   const reader = new RangeReader(history, query, isCancelled);
   const { metrics, failures } = answerMetrics(reader, query, isCancelled);
   const bounds = { atMs: nowMs + FUTURE_MS, notBeforeMs: nowMs - RETENTION_MS };
-  const lastObservedMs = known(() => history.newestTime({ project, vm, ...bounds }));
+  const newest = known(() => history.newestTime({ project, vm, ...bounds }));
+  const lastObservedMs = newest === 'unknown' ? undefined : newest;
+  const full = newest === 'unknown' ? (['STORE_FULL'] as const) : [];
   const frozen = reader.isFrozen() ? (['FROZEN'] as const) : [];
-  const vmReasons: VmReason[] = [...frozen, ...clockReasons];
+  const vmReasons: VmReason[] = [...full, ...frozen, ...clockReasons];
   const facts = { nowMs, lastObservedMs, datacenter, expandedMonitoring, vmReasons };
   const quality = qualityOf(metrics, range, facts);
   return { range, metrics, quality, datacenter, lastObservedMs, failures };
@@ -102,13 +104,13 @@ function isIncomplete(error: unknown): boolean {
   return error instanceof HistoryError && error.reason === 'INCOMPLETE';
 }
 
-/** undefined also where it cannot be known yet: the metrics say so. */
-function known<T>(find: () => T | undefined): T | undefined {
+/** `unknown`: rows that were accepted and cannot be read yet may be newer. */
+function known<T>(find: () => T): T | 'unknown' {
   try {
     return find();
   } catch (error) {
     if (!isIncomplete(error)) throw error;
-    return undefined;
+    return 'unknown';
   }
 }
 

@@ -19,13 +19,16 @@ export type MetricAnswer =
 /** `STORE_FULL`: samples that were accepted are not readable yet. `READ_FAILED`: anything else. */
 export type FailureReason = 'READ_FAILED' | 'STORE_FULL';
 
-/** Reasons that hold for the VM as a whole, beside those that follow from its samples. */
-export type VmReason = 'FROZEN' | 'CLOCK_BACKWARDS' | 'CLOCK_AHEAD';
+/**
+ * Reasons that hold for the VM as a whole, beside those that follow from its samples. `STORE_FULL`:
+ * newer rows may have been accepted than can be read, so that it is not known how fresh it is.
+ */
+export type VmReason = 'STORE_FULL' | 'FROZEN' | 'CLOCK_BACKWARDS' | 'CLOCK_AHEAD';
 
 /** Facts on the VM, whatever the range. */
 export interface Freshness {
   readonly nowMs: number;
-  /** Unix ms; absent = never observed. */
+  /** Unix ms; absent = never observed, or not known (`STORE_FULL`). */
   readonly lastObservedMs: number | undefined;
   readonly datacenter: 'live' | 'stale';
   readonly expandedMonitoring: boolean;
@@ -132,6 +135,7 @@ function stateOf(
   freshness: Freshness,
 ): QualityState {
   if (series.length === 0) return 'NO_DATA';
+  if (freshness.vmReasons.includes('STORE_FULL')) return 'ERROR';
   // Before PARTIAL: old samples must not be read as live, whatever else is to be said of them.
   if (!isLive(freshness)) return 'STALE';
   return gaps.length > 0 ? 'PARTIAL' : 'LIVE';
