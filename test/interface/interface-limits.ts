@@ -7,6 +7,7 @@ import type { Covered } from './interface-identities.ts';
 const ci = 'actors/identity-ci.test.ts';
 const deliveries = 'actors/delivery/interface.test.ts';
 const quality = 'src/rpc-quality.test.ts';
+const gate = 'src/project-gate.test.ts';
 const queries = 'src/query.test.ts';
 const limited = 'src/rpc-limits.test.ts';
 const promql = 'src/promql-limits.test.ts';
@@ -154,7 +155,7 @@ export const limits: readonly Covered[] = [
   {
     row: '| Concurrency |',
     tests: [
-      [queries, 'Concurrency: limited per project, 8 queries run, 64 wait, more are to back off'],
+      [gate, 'Concurrency: limited per project, 8 calls run, 64 wait, more are to back off'],
       [
         promql,
         'Concurrency: limited per project, 429 with Retry-After, and others are not held up',

@@ -28,6 +28,8 @@ const PROJECT = 'projects/demo';
 const TRIES = 1_000;
 /** Requests with a key that are under way while it is revoked. */
 const LOAD = 2;
+/** Refused credentials are limited by address: the tries come from a fleet. */
+const ADDRESSES = 20;
 
 /** A listening world with an owner and a service account, and calls over kept connections. */
 async function startRevoking(t: Test) {
@@ -37,9 +39,10 @@ async function startRevoking(t: Test) {
   t.teardown(() => agent.destroy());
   const owner = cookieHeaders(await world.signedInAs('demo', 'OWNER'));
   const account = await world.account('demo', ['monitoring.read', 'monitoring.write']);
+  let begun = 0;
   const begin = (path: string, headers: Headers): ClientRequest =>
     request(new URL(path, url), {
-      ...{ method: 'POST', agent },
+      ...{ method: 'POST', agent, localAddress: `127.0.0.${1 + (begun++ % ADDRESSES)}` },
       headers: { 'content-type': 'application/json', ...headers },
     });
   const call = async (path: string, headers: Headers, body: object) => {
