@@ -182,7 +182,7 @@ function addRequestRecords(app: FastifyInstance, { metrics, log }: HttpServerOpt
 }
 
 /** Two may be two people's, and one of them a gateway's: neither is taken, by any route. */
-function refuseTwoCredentials(app: FastifyInstance): void {
+export function refuseTwoCredentials(app: FastifyInstance): void {
   app.addHook('onRequest', (request, _reply, done) => {
     const { rawHeaders } = request.raw;
     const isCredential = (name: string, i: number) =>

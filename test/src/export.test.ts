@@ -236,6 +236,12 @@ t.test('tenancy: both routes need a bearer that may read exactly this project', 
     const inUrl = path.includes('?') ? '&' : '?';
     const key = `${BASE}/${path}${inUrl}access_token=${world.keys.read}`;
     t.match(await get(world, key, { key: null }), { status: 401 }, 'never from a URL');
+    const twice = await world.app.inject({
+      ...{ url: `${BASE}/${path}`, method: 'GET' },
+      headers: { Authorization: [`Bearer ${world.keys.read}`, `Bearer ${world.keys.other}`] },
+    });
+    t.match(twice.body, 'more than one Authorization header', 'nor one of two');
+    t.equal(twice.statusCode, 401);
   }
   const own = await get(world, '/v1/monitoring/projects/other/export?shard=0', {
     key: world.keys.other,

@@ -33,6 +33,7 @@ import type { AccessTokens } from '../../src/auth/ports.ts';
 import { openEnrolments } from '../../src/enrolments.ts';
 import { addFallbacks } from '../../src/http/fallbacks.ts';
 import { BODY_BYTES_MAX, HEADER_BYTES_MAX } from '../../src/http/limits.ts';
+import { refuseTwoCredentials } from '../../src/http/server.ts';
 import type { Log } from '../../src/log.ts';
 import { createIncidentRecomputations } from '../../src/query/explain/incident-recomputations.ts';
 import { createAlertPreviews } from '../../src/query/preview/alert-previews.ts';
@@ -116,6 +117,7 @@ export async function startRpcWorld(
     bodyLimit: BODY_BYTES_MAX,
     http: { maxHeaderSize: HEADER_BYTES_MAX },
   });
+  refuseTwoCredentials(app);
   addFallbacks(app, log);
   addRoutes(app, real);
   await app.register(fastifyConnectPlugin, { ...connectOptions(deps), routes: rpcRoutes(deps) });
