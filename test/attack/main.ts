@@ -54,6 +54,11 @@ function numberOf(name: string, text: string): number {
   throw new Error(`--${name} is ${JSON.stringify(text)}: a number, 0 or more`);
 }
 
+// Whoever stops the attack stops the program, too: what it started ends with this process's exit.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.once(signal, () => process.exit(130));
+}
+
 let options: ReturnType<typeof optionsOf>;
 try {
   options = optionsOf(process.argv.slice(2));
