@@ -91,6 +91,8 @@ function takeBytes(
 ): void {
   if (principal.kind === 'human' || principal.project === SYSTEM_PROJECT) return;
   const bytes = Number(requestHeader.get('content-length') ?? BODY_BYTES_MAX);
+  // Refused as too large, without being read: what a header claims has cost nothing.
+  if (bytes > BODY_BYTES_MAX) return;
   ingestRates.checkBytes(principal.project, bytes);
   ingestRates.spendBytes(principal.project, bytes);
 }

@@ -2,6 +2,7 @@
  * `PreviewAlertRule` on the wire: what a rule would have done over stored history, how complete
  * that is, and that nothing comes of it but the answer.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import t from 'tap';
 import { samplesSpec } from '../../actors/sample-log.ts';
@@ -312,6 +313,8 @@ t.test('Previews are queries: 10 seconds each, and as many at once', async (t) =
   await world.write(rows(0, 0, () => 10));
   const asked = Array.from({ length: 73 }, () => preview(world));
   t.match(await Promise.race(asked), { status: 429, reason: 'TOO_MANY_REQUESTS' });
+  while (signals.length < 8) await nextTurn();
+  await nextTurn();
   t.equal(signals.length, 8);
   await world.clock.advance(5_000);
   await world.clock.advance(5_000);

@@ -140,6 +140,7 @@ export type AuthorisationWorld = Awaited<ReturnType<typeof startAuthorisationWor
 export async function startAuthorisationWorld(t: Test) {
   const world = await startRpcWorld(t, undefined, (app, parts) => addPlainRoutes(t, app, parts));
   const url = await world.app.listen({ host: '127.0.0.1', port: 0 });
+  let calls = 0;
   /** @param owner as in `requestOf` */
   async function call(
     method: DescMethod,
@@ -154,7 +155,11 @@ export async function startAuthorisationWorld(t: Test) {
       stream.close();
       return outcomeOf(end ? end.reason : undefined, {});
     }
-    const answer = await world.send(path, JSON.stringify(request), { key: null, headers });
+    // Refused credentials are limited by address.
+    const address = `10.0.${calls++ >> 7}.1`;
+    const options = { key: null, headers, address };
+    const answer = await world.send(path, JSON.stringify(request), options);
+    if (answer.status === 429) throw new Error(`${method.name}: ${answer.body.message}`);
     if (answer.status >= 500) throw new Error(`${method.name}: ${JSON.stringify(answer.body)}`);
     return outcomeOf(answer.reason, answer.metadata);
   }
