@@ -4,6 +4,7 @@ import { cliPage } from '../src/cli/cli-page.ts';
 import { commands } from '../src/cli/program.ts';
 import { settingsPage } from '../src/cli/settings-page.ts';
 import { errorsPage } from '../src/errors.ts';
+import { limitsPage } from '../src/gate/limits-page.ts';
 
 export interface Page {
   readonly path: string;
@@ -14,5 +15,6 @@ export const pages: readonly Page[] = [
   { path: 'docs/configuration.md', text: settingsPage },
   { path: 'docs/cli.md', text: () => cliPage(commands) },
   { path: 'docs/errors.md', text: errorsPage },
+  { path: 'docs/limits.md', text: limitsPage },
   { path: 'docs/ci-claims.md', text: claimsPage },
 ];

@@ -8,7 +8,6 @@ import { Datacenters } from '../actors/datacenters.ts';
 import type { RunningHost } from '../actors/host.ts';
 import { createIngest } from '../actors/ingest.ts';
 import { IngestLimits } from '../actors/ingest-limits.ts';
-import type { IngestRates } from '../actors/ingest-rates.ts';
 import { PartitionWriter } from '../actors/partition-writer.ts';
 import { ProjectLimitsReader } from '../actors/project-limits.ts';
 import { SamplePipeline } from '../actors/sample-pipeline.ts';
@@ -18,6 +17,8 @@ import type { Random } from '../streams/random.ts';
 import type { Stream } from '../streams/stream.ts';
 import type { Closers } from './closers.ts';
 import { unsubscribeLinks } from './destinations.ts';
+import { ProjectLimitUse } from './gate/limit-use.ts';
+import type { ProjectBounds } from './gate/open-gate.ts';
 import type { Health } from './health.ts';
 import type { Log } from './log.ts';
 import { mailSender } from './mail/mailer.ts';
@@ -55,7 +56,8 @@ export interface ServiceBase {
 }
 
 type CoreOptions = ServiceBase &
-  Storage & { host: RunningHost; ports: ServicePorts; ingestRates: IngestRates };
+  Storage &
+  Pick<ProjectBounds, 'gate' | 'ingestRates'> & { host: RunningHost; ports: ServicePorts };
 
 /**
  * Ingest, evaluation, alerting and delivery: everything between the streams. Its parts run from
@@ -114,8 +116,12 @@ export function buildCore(options: CoreOptions) {
       evaluated: (project) => pipeline.room(project).evaluated,
     },
   });
+  const limitUse = new ProjectLimitUse({
+    ...{ ...options, registry, evaluator: pipeline, ingestLimits: limits, memory: history },
+  });
   return {
     ...{ ingest, registry, alerting, guard, sealed, datacenters, clocks, evaluator: pipeline },
+    limitUse,
     start(baseUrl: string) {
       publicUrl.current = baseUrl;
       parts.start();

@@ -117,7 +117,7 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
   admin?.add(collectorRoutes({ ...base, ...edges, host }));
   admin?.add(transitionRoutes(host));
   admin?.add(restoredRoutes(host));
-  admin?.add(projectLimitRoutes({ host, evaluator: core.evaluator }));
+  admin?.add(projectLimitRoutes({ ...core, host }));
   admin?.add(recordingRoutes({ ...base, ...storage, projects: () => host.projects() }));
 
   const demoOptions = { ...base, ...edges, host, dataFolder: settings.data };
@@ -187,7 +187,7 @@ function countHost({ metrics }: ServiceBase, host: RunningHost): void {
 type EdgeOptions = ServiceBase &
   Pick<
     ReturnType<typeof buildCore>,
-    'ingest' | 'alerting' | 'guard' | 'sealed' | 'datacenters' | 'clocks' | 'evaluator'
+    'ingest' | 'alerting' | 'guard' | 'sealed' | 'datacenters' | 'clocks' | 'evaluator' | 'limitUse'
   > &
   Pick<Storage, 'history' | 'secrets' | 'deriveKey' | 'claims' | 'controlPath'> & {
     host: RunningHost;

@@ -18,47 +18,72 @@ export interface LimitDeclaration {
   readonly max: number;
   /** One phrase, for help texts and documents. */
   readonly help: string;
+  /** What happens to what would exceed it, one phrase for documents. */
+  readonly beyond: string;
 }
 
 const MIB = 1024 * 1024;
 
+const RATE_REFUSAL =
+  'the whole write is refused before anything of it is stored: `TOO_MANY_REQUESTS` (429) with `Retry-After`, when it fits';
+const ROW_REFUSAL = 'known ones go on; `LIMIT_EXCEEDED` in `rejected` names each row or series';
+
 /** Defaults of the first three: interface, section 8. */
 export const PROJECT_LIMITS = {
-  rules: { unit: 'rules', default: 20, min: 0, max: 1_000, help: 'Alert rules' },
-  destinations: { unit: 'destinations', default: 5, min: 0, max: 100, help: 'Destinations' },
+  rules: {
+    ...{ unit: 'rules', default: 20, min: 0, max: 1_000 },
+    help: 'Alert rules',
+    beyond: 'one more is not saved: `LIMIT_EXCEEDED` (400)',
+  },
+  destinations: {
+    ...{ unit: 'destinations', default: 5, min: 0, max: 100 },
+    help: 'Destinations',
+    beyond: 'one more is not created: `LIMIT_EXCEEDED` (400)',
+  },
   instances: {
     ...{ unit: 'instances', default: 10_000, min: 0, max: 200_000 },
     help: 'Alert instances evaluated at once: rules × VMs × label sets',
+    beyond:
+      'a rule that needs more is not saved: `LIMIT_EXCEEDED` (400); what grows beyond by itself is not evaluated, and the rule and a notice say so',
   },
   vms: {
     ...{ unit: 'VMs', default: 10_000, min: 0, max: 50_000 },
     help: 'VMs that are registered and not retired',
+    beyond: ROW_REFUSAL,
   },
   series: {
     ...{ unit: 'series', default: 250_000, min: 0, max: 2_000_000 },
-    help: 'Series of all VMs together that were reported within retention',
+    help: 'Series of all VMs together that were reported within retention, counted from the start of the node',
+    beyond: ROW_REFUSAL,
   },
   headBytes: {
     // 10,000 VMs with 13 series and an hour of rows take 165 MiB.
     ...{ unit: 'bytes', default: 256 * MIB, min: 0, max: 1024 * MIB },
     help: 'Memory for rows that are in no chunk yet, and for their texts',
+    beyond:
+      'from three quarters on no new VM and no new series, from seven eighths on no row: `LIMIT_EXCEEDED` in `rejected`',
   },
   concurrency: {
     ...{ unit: 'calls', default: 8, min: 1, max: 256 },
     help: 'Calls of one class that run at once; eight times as many wait',
+    beyond:
+      'who waits longer than 5 s, or finds no place to wait: `TOO_MANY_REQUESTS` (429) with `Retry-After`',
   },
   openStreams: {
     ...{ unit: 'streams', default: 100, min: 0, max: 1_000 },
     help: 'Streams of incidents open at once, half of them for one caller',
+    beyond: 'one more is not opened: `TOO_MANY_REQUESTS` (429) with `Retry-After`',
   },
   samplesPerSecond: {
     // 10,000 VMs with 30 series send 10,000 a second; one process takes several million.
     ...{ unit: 'samples/s', default: 200_000, min: 0, max: 10_000_000 },
     help: 'Samples written, on average over ten seconds',
+    beyond: RATE_REFUSAL,
   },
   ingestBytesPerSecond: {
     ...{ unit: 'bytes/s', default: 32 * MIB, min: 0, max: 1024 * MIB },
     help: 'Bytes of WriteSamples requests, on average over ten seconds',
+    beyond: RATE_REFUSAL,
   },
 } as const satisfies Readonly<Record<string, LimitDeclaration>>;
 

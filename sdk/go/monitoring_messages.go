@@ -19,6 +19,11 @@ func (c *Client) ListMetricDescriptors(ctx context.Context, request *ListMetricD
 	return unary[ListMetricDescriptorsResponse](ctx, c, method{service: "svc.monitoring.v1.MonitoringService", name: "ListMetricDescriptors"}, request)
 }
 
+// GetProjectLimits: the limits that hold for the project now, each with what is used of it.
+func (c *Client) GetProjectLimits(ctx context.Context, request *GetProjectLimitsRequest) (*GetProjectLimitsResponse, error) {
+	return unary[GetProjectLimitsResponse](ctx, c, method{service: "svc.monitoring.v1.MonitoringService", name: "GetProjectLimits"}, request)
+}
+
 // QueryVMMonitoringRequest is a message of the API.
 type QueryVMMonitoringRequest struct {
 	// Full VM resource name, `projects/p/vms/v`.
@@ -203,6 +208,37 @@ type MetricDescriptor struct {
 
 	// Only with expanded guest monitoring.
 	Expanded bool `json:"expanded,omitempty"`
+}
+
+// GetProjectLimitsRequest is a message of the API.
+type GetProjectLimitsRequest struct {
+	// `projects/p`.
+	ProjectName string `json:"projectName,omitempty"`
+}
+
+// GetProjectLimitsResponse is a message of the API.
+type GetProjectLimitsResponse struct {
+	// Every limit, in a fixed order.
+	Limits []ProjectLimit `json:"limits,omitempty"`
+}
+
+// ProjectLimit: a limit of a project. The operator sets it; what would exceed it is refused.
+type ProjectLimit struct {
+	// `rules`, `destinations`, `instances`, `vms`, `series`, `headBytes`, `concurrency`,
+	// `openStreams`, `samplesPerSecond` or `ingestBytesPerSecond`; more may come.
+	Name string `json:"name,omitempty"`
+
+	// At most so many, in `unit`.
+	Limit int64 `json:"limit,string,omitempty"`
+
+	// Of that now, of a rate on average over the last ten seconds; absent = not measured, which is
+	// not zero. May be above `limit` where that was lowered.
+	Used *int64 `json:"used,string,omitempty"`
+
+	// `rules`, `bytes`, `samples/s` and so on.
+	Unit string `json:"unit,omitempty"`
+
+	Description string `json:"description,omitempty"`
 }
 
 // QualityState is one of the QualityState constants.

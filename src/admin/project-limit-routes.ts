@@ -14,6 +14,7 @@ import type { Host } from '../../actors/host-port.ts';
 import { projectRecord } from '../../actors/identity/members.ts';
 import { retireVms } from '../../actors/vm-retirement.ts';
 import { Refusal } from '../../streams/refusal.ts';
+import type { ProjectLimitUse } from '../gate/limit-use.ts';
 import type { AdminRoutes } from './admin-server.ts';
 import { type Body, changeOf, optionalText, text } from './operator.ts';
 
@@ -27,7 +28,7 @@ export const PROJECT_LIMIT_PATHS = {
 export interface ToldLimits {
   readonly project: string;
   readonly limits: ProjectLimits;
-  /** Of the limits whose use is counted; none of a limit that is not here. */
+  /** Of the limits whose use is known; absent is not zero. */
   readonly used: Partial<ProjectLimits>;
   /** Instances that are not evaluated, because the limit is reached. */
   readonly unevaluated: number;
@@ -42,6 +43,7 @@ export interface RetiredVmAnswer {
 export interface ProjectLimitRouteDeps {
   readonly host: Host;
   readonly evaluator: Pick<EvaluatorView, 'room'>;
+  readonly limitUse: Pick<ProjectLimitUse, 'of'>;
 }
 
 export function projectLimitRoutes(deps: ProjectLimitRouteDeps): AdminRoutes {
@@ -59,16 +61,13 @@ function projectOf(host: Host, body: Body): string {
   return project;
 }
 
-function told({ host, evaluator }: ProjectLimitRouteDeps, project: string): ToldLimits {
-  const view = host.view(project);
-  const { evaluated, unevaluated } = evaluator.room(project);
-  const used = {
-    rules: view.countInstances('alertRule', { final: false }),
-    destinations: view.countInstances('destination', { final: false }),
-    instances: evaluated,
-  };
+function told({ host, evaluator, limitUse }: ProjectLimitRouteDeps, project: string): ToldLimits {
+  const used = Object.fromEntries(
+    limitUse.of(project).flatMap(({ name, used }) => (used === undefined ? [] : [[name, used]])),
+  );
+  const { unevaluated } = evaluator.room(project);
   const without = [...unevaluated.values()].reduce((sum, count) => sum + count, 0);
-  return { project, limits: limitsOf(view), used, unevaluated: without };
+  return { project, limits: limitsOf(host.view(project)), used, unevaluated: without };
 }
 
 async function set(deps: ProjectLimitRouteDeps, body: Body): Promise<ToldLimits> {

@@ -22,6 +22,7 @@ import { installCommand } from './install.ts';
 import { alertsCommand } from './monitoring/alerts.ts';
 import { deliveriesCommand } from './monitoring/deliveries.ts';
 import { destinationsCommand } from './monitoring/destinations.ts';
+import { limitsCommand } from './monitoring/limits.ts';
 import { monitoringCommand } from './monitoring/monitoring.ts';
 import { recordCommand } from './record.ts';
 import { replayCommand } from './replay.ts';
@@ -65,6 +66,7 @@ export const commands: readonly Command[] = [
   trustsCommand,
   vmsCommand,
   monitoringCommand,
+  limitsCommand,
   alertsCommand,
   destinationsCommand,
   deliveriesCommand,

@@ -5,11 +5,14 @@ import { IngestRates } from '../../actors/ingest-rates.ts';
 import { ProjectLimitsReader } from '../../actors/project-limits.ts';
 import type { Clock } from '../../streams/clock.ts';
 import type { Metrics } from '../metrics.ts';
+import type { CallClass } from './call-classes.ts';
 import { createProjectGate, type ProjectGate } from './project-gate.ts';
 
 export interface ProjectBounds {
   readonly gate: ProjectGate;
   readonly ingestRates: IngestRates;
+  /** Counts a call that a limit of its project refused. */
+  readonly noteRefusal: (limit: string, kind: CallClass) => void;
 }
 
 /** Over the limits that hold for each project now. */
@@ -22,13 +25,16 @@ export function openProjectBounds(options: {
   const limits = new ProjectLimitsReader(host);
   const refusals = metrics.counter(
     'svc_limit_refusals_total',
-    'Requests answered 429 because a project had reached a limit',
+    'Calls refused because a project had reached a limit',
     ['limit', 'class'],
   );
+  const noteRefusal = (limit: string, kind: CallClass): void => {
+    refusals.inc({ limit, class: kind });
+  };
   const gate = createProjectGate({
     clock,
     limits: (party) => limitsOfParty(limits, party),
-    onRefusal: (limit, kind) => refusals.inc({ limit, class: kind }),
+    onRefusal: noteRefusal,
   });
   metrics.gauge(
     'svc_gate_calls',
@@ -44,9 +50,9 @@ export function openProjectBounds(options: {
   const ingestRates = new IngestRates({
     clock,
     limits: (project) => limits.of(project),
-    onRefusal: (limit) => refusals.inc({ limit, class: 'write' }),
+    onRefusal: (limit) => noteRefusal(limit, 'write'),
   });
-  return { gate, ingestRates };
+  return { gate, ingestRates, noteRefusal };
 }
 
 const PROJECT_PARTY = /^projects\/([^/]+)$/;

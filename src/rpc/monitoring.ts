@@ -9,6 +9,7 @@ import type { VmBody } from '../../actors/vm-registry.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { metricCatalogue } from '../../streams/metrics/catalogue.ts';
 import { Refusal } from '../../streams/refusal.ts';
+import type { ProjectLimitUse } from '../gate/limit-use.ts';
 import {
   type ListVMMonitoringRequest,
   ListVMMonitoringResponseSchema,
@@ -31,6 +32,7 @@ export interface MonitoringDeps {
   readonly datacenters: { stateOf(name: string): 'live' | 'stale' };
   /** What ingest knows of the sources' clocks. */
   readonly clocks: Pick<ClockNotes, 'within'>;
+  readonly limitUse: Pick<ProjectLimitUse, 'of'>;
   readonly clock: Clock;
 }
 
@@ -46,6 +48,14 @@ export function monitoringService(deps: MonitoringDeps): ServiceImpl<typeof Moni
         },
       );
       return { descriptors };
+    },
+    getProjectLimits({ projectName }, context) {
+      const project = within(context, parseProjectName('projectName', projectName));
+      const limits = deps.limitUse.of(project).map(({ limit, used, ...rest }) => ({
+        ...{ ...rest, limit: BigInt(limit) },
+        ...(used !== undefined && { used: BigInt(used) }),
+      }));
+      return { limits };
     },
   };
 }

@@ -25,6 +25,8 @@ import type { IngestRates } from '../../actors/ingest-rates.ts';
 import type { SecretStore } from '../../sqlite/secret-store.ts';
 import type { Clock } from '../../streams/clock.ts';
 import type { Authenticator } from '../auth/authenticator.ts';
+import type { ProjectLimitUse } from '../gate/limit-use.ts';
+import type { ProjectBounds } from '../gate/open-gate.ts';
 import type { ProjectGate } from '../gate/project-gate.ts';
 import { AuditService } from '../gen/svc/audit/v1/audit_pb.ts';
 import { AutomationService } from '../gen/svc/iam/v1/automation_pb.ts';
@@ -74,6 +76,8 @@ export interface RpcDeps
   readonly authenticator: Authenticator;
   readonly gate: ProjectGate;
   readonly ingestRates: IngestRates;
+  readonly noteRefusal: ProjectBounds['noteRefusal'];
+  readonly limitUse: Pick<ProjectLimitUse, 'of'>;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -90,7 +94,11 @@ export function connectOptions(deps: RpcDeps) {
         .set(cutOffKey, () => void raw.destroy())
         .set(addressKey, ip),
     requestGate: requestGate(deps),
-    interceptors: [errorsAsTold(deps.log), placesOfPeople(deps.gate), noteAnonymousSuccess],
+    interceptors: [
+      errorsAsTold(deps.log, deps.noteRefusal),
+      placesOfPeople(deps.gate),
+      noteAnonymousSuccess,
+    ],
     acceptCompression: [...requestCompressions(deps.noteBrokenBody)],
     readMaxBytes: BODY_BYTES_MAX,
     writeMaxBytes: ANSWER_BYTES_MAX,

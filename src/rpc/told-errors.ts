@@ -3,18 +3,30 @@
  * again", anything unforeseen goes to the log and to nobody else.
  */
 import { Code, ConnectError, type Interceptor } from '@connectrpc/connect';
+import { LIMIT_NAMES } from '../../actors/alerting/limits.ts';
 import { HistoryError } from '../../sqlite/history/history-error.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import { StreamMisconfigured, StreamUnavailable } from '../../streams/stream.ts';
 import { toConnectError } from '../errors.ts';
+import { classOfMethod } from '../gate/call-classes.ts';
+import type { ProjectBounds } from '../gate/open-gate.ts';
 import type { Log } from '../log.ts';
 
-/** Around every handler. */
-export function errorsAsTold(log: Log): Interceptor {
+/**
+ * Around every handler.
+ *
+ * @param noteRefusal counts a call that would have exceeded a limit of its project
+ */
+export function errorsAsTold(log: Log, noteRefusal?: ProjectBounds['noteRefusal']): Interceptor {
   return (next) => async (request) => {
     try {
       return await next(request);
     } catch (error) {
+      if (error instanceof Refusal && error.reason === 'LIMIT_EXCEEDED') {
+        const { of } = error.metadata;
+        const limit = LIMIT_NAMES.find((name) => name === of) ?? 'other';
+        noteRefusal?.(limit, classOfMethod(request.method));
+      }
       throw asConnectError(error, request.method.name, log);
     }
   };

@@ -46,6 +46,7 @@ const groups: readonly Group[] = [
       ...['Alert/ExplainIncident', 'Alert/ListNotices'],
       'Alert/ListAlertRuleTemplates',
       'Alert/PreviewAlertRule',
+      'Monitoring/GetProjectLimits',
       ...['Audit/ListMachines', 'Audit/GetMachine', 'Audit/ListTransitions'],
     ],
     //   nobody  personal reader writer ci  collector  agent      VIEWER EDITOR OWNER stranger self

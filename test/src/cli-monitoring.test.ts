@@ -41,6 +41,16 @@ t.test('svc monitoring', async (t) => {
     t.match(page.json, { vms: [{ name: VM }], nextPageToken: '' });
   });
 
+  await t.test('a member sees the limits of the project, and what is used', async (t) => {
+    const ran = await svc('limits');
+    t.equal(ran.code, 0, ran.stderr);
+    t.match(ran.stdout, /^limit +used +at most +unit +of$/m);
+    t.match(ran.stdout, /^rules +0 +20 +rules +Alert rules$/m);
+    t.match(ran.stdout, /^vms +1 +10000 +VMs /m);
+    const { limits } = (await svc('limits', '--json')).json;
+    t.match(limits[0], { name: 'rules', limit: '20', used: '0', unit: 'rules' });
+  });
+
   await t.test('a query shows its quality first, and each hole as one', async (t) => {
     const ran = await svc('monitoring', 'query', 'vm-1', '--metric', 'memory_used_bytes', ...range);
     t.equal(ran.code, 0, ran.stderr);

@@ -11,6 +11,7 @@ export function testBounds(
   limits: (party: string) => ProjectLimits = () => DEFAULT_LIMITS,
 ): ProjectBounds {
   return {
+    noteRefusal: () => {},
     gate: createProjectGate({ clock, limits }),
     ingestRates: new IngestRates({ clock, limits }),
   };

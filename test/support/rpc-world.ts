@@ -15,6 +15,7 @@ import { ClockNotes } from '../../actors/clock-notes.ts';
 import { createHost } from '../../actors/host.ts';
 import { createKeylessCi } from '../../actors/identity/ci/keyless-ci.ts';
 import { createIngest } from '../../actors/ingest.ts';
+import { IngestLimits } from '../../actors/ingest-limits.ts';
 import { PartitionWriter } from '../../actors/partition-writer.ts';
 import { ProjectLimitsReader } from '../../actors/project-limits.ts';
 import { samplesSpec } from '../../actors/sample-log.ts';
@@ -31,6 +32,7 @@ import { hashKey } from '../../src/auth/keys.ts';
 import { createIdentities } from '../../src/auth/people.ts';
 import type { AccessTokens } from '../../src/auth/ports.ts';
 import { openEnrolments } from '../../src/enrolments.ts';
+import { ProjectLimitUse } from '../../src/gate/limit-use.ts';
 import { addFallbacks } from '../../src/http/fallbacks.ts';
 import { BODY_BYTES_MAX, HEADER_BYTES_MAX } from '../../src/http/limits.ts';
 import { refuseTwoCredentials } from '../../src/http/server.ts';
@@ -251,14 +253,8 @@ async function startParts(t: Test) {
     expand: expandAlerting,
   });
   await host.start();
-  const registry = new VmRegistry({ host, clock, datacenter: 'DC-1' });
-  const writer = new PartitionWriter({ stream, clock });
-  const clocks = new ClockNotes();
-  const limits = new ProjectLimitsReader(host);
-  const bounds = testBounds(clock, (party) => limits.of(party.replace(/^projects\//, '')));
-  const unheard = { onRows: () => {}, onSamples: () => {}, rates: bounds.ingestRates };
-  const ingest = createIngest({ clock, writer, registry, clocks, ...unheard });
   const pipeline = new SamplePipeline({ host, stream, clock, history });
+  const ingestParts = openIngest({ host, stream, clock, history, evaluator: pipeline });
   const told = collectingLog();
   const secrets = openSecretStore({ path: ':memory:', masterKey: Buffer.alloc(32, 7), random });
   const threads = new QueryThreads({ clock, history: history.share, controlPath });
@@ -290,17 +286,40 @@ async function startParts(t: Test) {
     controlPath,
     secrets,
     host,
-    ingest,
     pipeline,
     vmQueries,
     alertPreviews,
     incidentRecomputations: createIncidentRecomputations({ threads, clock }),
     threads,
-    clocks,
-    bounds,
+    ...ingestParts,
     ...told,
   };
   return { ...made, stop, stopRules: () => rulesStopping.abort() };
+}
+
+/** Ingest over the limits of the projects, and what is used of them. */
+function openIngest(
+  parts: Pick<ConstructorParameters<typeof SamplePipeline>[0], 'host' | 'stream'> & {
+    readonly clock: VirtualClock;
+    readonly history: History;
+    readonly evaluator: SamplePipeline;
+  },
+) {
+  const { host, stream, clock, history } = parts;
+  const limits = new ProjectLimitsReader(host);
+  const registry = new VmRegistry({ host, clock, limits, datacenter: 'DC-1' });
+  const bounds = testBounds(clock, (party) => limits.of(party.replace(/^projects\//, '')));
+  const ingestLimits = new IngestLimits(registry, { limits, memory: history });
+  const writer = new PartitionWriter({ stream, clock });
+  const clocks = new ClockNotes();
+  const ingest = createIngest({
+    ...{ clock, writer, registry, clocks, limits: ingestLimits, rates: bounds.ingestRates },
+    ...{ onRows: () => {}, onSamples: () => {} },
+  });
+  const limitUse = new ProjectLimitUse({
+    ...{ ...parts, ...bounds, registry, ingestLimits, memory: history },
+  });
+  return { ingest, clocks, bounds, limitUse };
 }
 
 /** Alerting whose sealed values can be looked at. */

@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file svc/monitoring/v1/monitoring.proto.
  */
 export const file_svc_monitoring_v1_monitoring: GenFile = /*@__PURE__*/
-  fileDesc("CiJzdmMvbW9uaXRvcmluZy92MS9tb25pdG9yaW5nLnByb3RvEhFzdmMubW9uaXRvcmluZy52MSKyAQoYUXVlcnlWTU1vbml0b3JpbmdSZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKbWV0cmljX2lkcxgCIAMoCRIcCg9zdGFydF90aW1lX3VuaXgYAyABKANIAIgBARIaCg1lbmRfdGltZV91bml4GAQgASgDSAGIAQESFAoMc3RlcF9zZWNvbmRzGAUgASgFQhIKEF9zdGFydF90aW1lX3VuaXhCEAoOX2VuZF90aW1lX3VuaXgiuQEKGVF1ZXJ5Vk1Nb25pdG9yaW5nUmVzcG9uc2USFwoPc3RhcnRfdGltZV91bml4GAEgASgDEhUKDWVuZF90aW1lX3VuaXgYAiABKAMSFAoMc3RlcF9zZWNvbmRzGAMgASgFEisKB3F1YWxpdHkYBCABKAsyGi5zdmMubW9uaXRvcmluZy52MS5RdWFsaXR5EikKBnNlcmllcxgFIAMoCzIZLnN2Yy5tb25pdG9yaW5nLnYxLlNlcmllcyK5AQoGU2VyaWVzEhEKCW1ldHJpY19pZBgBIAEoCRIMCgR1bml0GAIgASgJEjUKBmxhYmVscxgDIAMoCzIlLnN2Yy5tb25pdG9yaW5nLnYxLlNlcmllcy5MYWJlbHNFbnRyeRIoCgZwb2ludHMYBCADKAsyGC5zdmMubW9uaXRvcmluZy52MS5Qb2ludBotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIjgKBVBvaW50EhEKCXRpbWVfdW5peBgBIAEoAxISCgV2YWx1ZRgCIAEoAUgAiAEBQggKBl92YWx1ZSKEAwoHUXVhbGl0eRIvCgVzdGF0ZRgBIAEoDjIgLnN2Yy5tb25pdG9yaW5nLnYxLlF1YWxpdHkuU3RhdGUSHwoSbGFzdF9vYnNlcnZlZF91bml4GAIgASgDSACIAQESGAoQZGF0YWNlbnRlcl9zdGF0ZRgDIAEoCRIYChBleHBlY3RlZF9zYW1wbGVzGAQgASgDEhgKEG9ic2VydmVkX3NhbXBsZXMYBSABKAMSJAoEZ2FwcxgGIAMoCzIWLnN2Yy5tb25pdG9yaW5nLnYxLkdhcBIxCgdtZXRyaWNzGAcgAygLMiAuc3ZjLm1vbml0b3JpbmcudjEuTWV0cmljUXVhbGl0eRIPCgdyZWFzb25zGAggAygJIlgKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASCAoETElWRRABEgkKBVNUQUxFEAISCwoHUEFSVElBTBADEgsKB05PX0RBVEEQBBIJCgVFUlJPUhAFQhUKE19sYXN0X29ic2VydmVkX3VuaXgiOwoDR2FwEhIKCnN0YXJ0X3VuaXgYASABKAMSEAoIZW5kX3VuaXgYAiABKAMSDgoGcmVhc29uGAMgASgJImMKDU1ldHJpY1F1YWxpdHkSEQoJbWV0cmljX2lkGAEgASgJEi8KBXN0YXRlGAIgASgOMiAuc3ZjLm1vbml0b3JpbmcudjEuUXVhbGl0eS5TdGF0ZRIOCgZyZWFzb24YAyABKAkibgoXTGlzdFZNTW9uaXRvcmluZ1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRIWCg5pbnZlbnRvcnlfb25seRgDIAEoCBISCgpwYWdlX3Rva2VuGAQgASgJImEKGExpc3RWTU1vbml0b3JpbmdSZXNwb25zZRIsCgN2bXMYASADKAsyHy5zdmMubW9uaXRvcmluZy52MS5WTU1vbml0b3JpbmcSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIrgDCgxWTU1vbml0b3JpbmcSDAoEbmFtZRgBIAEoCRIUCgxkaXNwbGF5X25hbWUYAiABKAkSNAoFc3RhdGUYAyABKA4yJS5zdmMubW9uaXRvcmluZy52MS5WTU1vbml0b3JpbmcuU3RhdGUSEgoKZGF0YWNlbnRlchgEIAEoCRISCgV2Y3B1cxgFIAEoBUgAiAEBEi8KCXRlbGVtZXRyeRgGIAEoCzIcLnN2Yy5tb25pdG9yaW5nLnYxLlRlbGVtZXRyeRIbChNleHBhbmRlZF9tb25pdG9yaW5nGAcgASgIEiAKE2NwdV91dGlsaXphdGlvbl9wY3QYCCABKAFIAYgBARIeChFtZW1vcnlfdXNlZF9ieXRlcxgJIAEoAUgCiAEBIl4KBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASCwoHUlVOTklORxABEgoKBlBBVVNFRBACEgsKB1NUT1BQRUQQAxILCgdDUkFTSEVEEAQSCwoHVU5LTk9XThAFQggKBl92Y3B1c0IWChRfY3B1X3V0aWxpemF0aW9uX3BjdEIUChJfbWVtb3J5X3VzZWRfYnl0ZXMiwQEKCVRlbGVtZXRyeRIxCgVzdGF0ZRgBIAEoDjIiLnN2Yy5tb25pdG9yaW5nLnYxLlRlbGVtZXRyeS5TdGF0ZRIfChJsYXN0X29ic2VydmVkX3VuaXgYAiABKANIAIgBASJJCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEggKBExJVkUQARIJCgVTVEFMRRACEgkKBU5FVkVSEAMSCQoFRVJST1IQBEIVChNfbGFzdF9vYnNlcnZlZF91bml4IjQKHExpc3RNZXRyaWNEZXNjcmlwdG9yc1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJIlkKHUxpc3RNZXRyaWNEZXNjcmlwdG9yc1Jlc3BvbnNlEjgKC2Rlc2NyaXB0b3JzGAEgAygLMiMuc3ZjLm1vbml0b3JpbmcudjEuTWV0cmljRGVzY3JpcHRvciJ+ChBNZXRyaWNEZXNjcmlwdG9yEhEKCW1ldHJpY19pZBgBIAEoCRIMCgR1bml0GAIgASgJEg4KBnNvdXJjZRgDIAEoCRITCgtwcm9tcWxfbmFtZRgEIAEoCRISCgpsaW1pdGF0aW9uGAUgASgJEhAKCGV4cGFuZGVkGAYgASgIMoUDChFNb25pdG9yaW5nU2VydmljZRJ2ChFRdWVyeVZNTW9uaXRvcmluZxIrLnN2Yy5tb25pdG9yaW5nLnYxLlF1ZXJ5Vk1Nb25pdG9yaW5nUmVxdWVzdBosLnN2Yy5tb25pdG9yaW5nLnYxLlF1ZXJ5Vk1Nb25pdG9yaW5nUmVzcG9uc2UiBoq1GAIIARJzChBMaXN0Vk1Nb25pdG9yaW5nEiouc3ZjLm1vbml0b3JpbmcudjEuTGlzdFZNTW9uaXRvcmluZ1JlcXVlc3QaKy5zdmMubW9uaXRvcmluZy52MS5MaXN0Vk1Nb25pdG9yaW5nUmVzcG9uc2UiBoq1GAIIARKCAQoVTGlzdE1ldHJpY0Rlc2NyaXB0b3JzEi8uc3ZjLm1vbml0b3JpbmcudjEuTGlzdE1ldHJpY0Rlc2NyaXB0b3JzUmVxdWVzdBowLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RNZXRyaWNEZXNjcmlwdG9yc1Jlc3BvbnNlIgaKtRgCCAFiBnByb3RvMw", [file_svc_options_v1_policy]);
+  fileDesc("CiJzdmMvbW9uaXRvcmluZy92MS9tb25pdG9yaW5nLnByb3RvEhFzdmMubW9uaXRvcmluZy52MSKyAQoYUXVlcnlWTU1vbml0b3JpbmdSZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKbWV0cmljX2lkcxgCIAMoCRIcCg9zdGFydF90aW1lX3VuaXgYAyABKANIAIgBARIaCg1lbmRfdGltZV91bml4GAQgASgDSAGIAQESFAoMc3RlcF9zZWNvbmRzGAUgASgFQhIKEF9zdGFydF90aW1lX3VuaXhCEAoOX2VuZF90aW1lX3VuaXgiuQEKGVF1ZXJ5Vk1Nb25pdG9yaW5nUmVzcG9uc2USFwoPc3RhcnRfdGltZV91bml4GAEgASgDEhUKDWVuZF90aW1lX3VuaXgYAiABKAMSFAoMc3RlcF9zZWNvbmRzGAMgASgFEisKB3F1YWxpdHkYBCABKAsyGi5zdmMubW9uaXRvcmluZy52MS5RdWFsaXR5EikKBnNlcmllcxgFIAMoCzIZLnN2Yy5tb25pdG9yaW5nLnYxLlNlcmllcyK5AQoGU2VyaWVzEhEKCW1ldHJpY19pZBgBIAEoCRIMCgR1bml0GAIgASgJEjUKBmxhYmVscxgDIAMoCzIlLnN2Yy5tb25pdG9yaW5nLnYxLlNlcmllcy5MYWJlbHNFbnRyeRIoCgZwb2ludHMYBCADKAsyGC5zdmMubW9uaXRvcmluZy52MS5Qb2ludBotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIjgKBVBvaW50EhEKCXRpbWVfdW5peBgBIAEoAxISCgV2YWx1ZRgCIAEoAUgAiAEBQggKBl92YWx1ZSKEAwoHUXVhbGl0eRIvCgVzdGF0ZRgBIAEoDjIgLnN2Yy5tb25pdG9yaW5nLnYxLlF1YWxpdHkuU3RhdGUSHwoSbGFzdF9vYnNlcnZlZF91bml4GAIgASgDSACIAQESGAoQZGF0YWNlbnRlcl9zdGF0ZRgDIAEoCRIYChBleHBlY3RlZF9zYW1wbGVzGAQgASgDEhgKEG9ic2VydmVkX3NhbXBsZXMYBSABKAMSJAoEZ2FwcxgGIAMoCzIWLnN2Yy5tb25pdG9yaW5nLnYxLkdhcBIxCgdtZXRyaWNzGAcgAygLMiAuc3ZjLm1vbml0b3JpbmcudjEuTWV0cmljUXVhbGl0eRIPCgdyZWFzb25zGAggAygJIlgKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASCAoETElWRRABEgkKBVNUQUxFEAISCwoHUEFSVElBTBADEgsKB05PX0RBVEEQBBIJCgVFUlJPUhAFQhUKE19sYXN0X29ic2VydmVkX3VuaXgiOwoDR2FwEhIKCnN0YXJ0X3VuaXgYASABKAMSEAoIZW5kX3VuaXgYAiABKAMSDgoGcmVhc29uGAMgASgJImMKDU1ldHJpY1F1YWxpdHkSEQoJbWV0cmljX2lkGAEgASgJEi8KBXN0YXRlGAIgASgOMiAuc3ZjLm1vbml0b3JpbmcudjEuUXVhbGl0eS5TdGF0ZRIOCgZyZWFzb24YAyABKAkibgoXTGlzdFZNTW9uaXRvcmluZ1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRIWCg5pbnZlbnRvcnlfb25seRgDIAEoCBISCgpwYWdlX3Rva2VuGAQgASgJImEKGExpc3RWTU1vbml0b3JpbmdSZXNwb25zZRIsCgN2bXMYASADKAsyHy5zdmMubW9uaXRvcmluZy52MS5WTU1vbml0b3JpbmcSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIrgDCgxWTU1vbml0b3JpbmcSDAoEbmFtZRgBIAEoCRIUCgxkaXNwbGF5X25hbWUYAiABKAkSNAoFc3RhdGUYAyABKA4yJS5zdmMubW9uaXRvcmluZy52MS5WTU1vbml0b3JpbmcuU3RhdGUSEgoKZGF0YWNlbnRlchgEIAEoCRISCgV2Y3B1cxgFIAEoBUgAiAEBEi8KCXRlbGVtZXRyeRgGIAEoCzIcLnN2Yy5tb25pdG9yaW5nLnYxLlRlbGVtZXRyeRIbChNleHBhbmRlZF9tb25pdG9yaW5nGAcgASgIEiAKE2NwdV91dGlsaXphdGlvbl9wY3QYCCABKAFIAYgBARIeChFtZW1vcnlfdXNlZF9ieXRlcxgJIAEoAUgCiAEBIl4KBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASCwoHUlVOTklORxABEgoKBlBBVVNFRBACEgsKB1NUT1BQRUQQAxILCgdDUkFTSEVEEAQSCwoHVU5LTk9XThAFQggKBl92Y3B1c0IWChRfY3B1X3V0aWxpemF0aW9uX3BjdEIUChJfbWVtb3J5X3VzZWRfYnl0ZXMiwQEKCVRlbGVtZXRyeRIxCgVzdGF0ZRgBIAEoDjIiLnN2Yy5tb25pdG9yaW5nLnYxLlRlbGVtZXRyeS5TdGF0ZRIfChJsYXN0X29ic2VydmVkX3VuaXgYAiABKANIAIgBASJJCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEggKBExJVkUQARIJCgVTVEFMRRACEgkKBU5FVkVSEAMSCQoFRVJST1IQBEIVChNfbGFzdF9vYnNlcnZlZF91bml4IjQKHExpc3RNZXRyaWNEZXNjcmlwdG9yc1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJIlkKHUxpc3RNZXRyaWNEZXNjcmlwdG9yc1Jlc3BvbnNlEjgKC2Rlc2NyaXB0b3JzGAEgAygLMiMuc3ZjLm1vbml0b3JpbmcudjEuTWV0cmljRGVzY3JpcHRvciJ+ChBNZXRyaWNEZXNjcmlwdG9yEhEKCW1ldHJpY19pZBgBIAEoCRIMCgR1bml0GAIgASgJEg4KBnNvdXJjZRgDIAEoCRITCgtwcm9tcWxfbmFtZRgEIAEoCRISCgpsaW1pdGF0aW9uGAUgASgJEhAKCGV4cGFuZGVkGAYgASgIIi8KF0dldFByb2plY3RMaW1pdHNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCSJLChhHZXRQcm9qZWN0TGltaXRzUmVzcG9uc2USLwoGbGltaXRzGAEgAygLMh8uc3ZjLm1vbml0b3JpbmcudjEuUHJvamVjdExpbWl0ImoKDFByb2plY3RMaW1pdBIMCgRuYW1lGAEgASgJEg0KBWxpbWl0GAIgASgDEhEKBHVzZWQYAyABKANIAIgBARIMCgR1bml0GAQgASgJEhMKC2Rlc2NyaXB0aW9uGAUgASgJQgcKBV91c2VkMvoDChFNb25pdG9yaW5nU2VydmljZRJ2ChFRdWVyeVZNTW9uaXRvcmluZxIrLnN2Yy5tb25pdG9yaW5nLnYxLlF1ZXJ5Vk1Nb25pdG9yaW5nUmVxdWVzdBosLnN2Yy5tb25pdG9yaW5nLnYxLlF1ZXJ5Vk1Nb25pdG9yaW5nUmVzcG9uc2UiBoq1GAIIARJzChBMaXN0Vk1Nb25pdG9yaW5nEiouc3ZjLm1vbml0b3JpbmcudjEuTGlzdFZNTW9uaXRvcmluZ1JlcXVlc3QaKy5zdmMubW9uaXRvcmluZy52MS5MaXN0Vk1Nb25pdG9yaW5nUmVzcG9uc2UiBoq1GAIIARKCAQoVTGlzdE1ldHJpY0Rlc2NyaXB0b3JzEi8uc3ZjLm1vbml0b3JpbmcudjEuTGlzdE1ldHJpY0Rlc2NyaXB0b3JzUmVxdWVzdBowLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RNZXRyaWNEZXNjcmlwdG9yc1Jlc3BvbnNlIgaKtRgCCAEScwoQR2V0UHJvamVjdExpbWl0cxIqLnN2Yy5tb25pdG9yaW5nLnYxLkdldFByb2plY3RMaW1pdHNSZXF1ZXN0Gisuc3ZjLm1vbml0b3JpbmcudjEuR2V0UHJvamVjdExpbWl0c1Jlc3BvbnNlIgaKtRgCCAFiBnByb3RvMw", [file_svc_options_v1_policy]);
 
 /**
  * @generated from message svc.monitoring.v1.QueryVMMonitoringRequest
@@ -1099,6 +1099,159 @@ export const MetricDescriptorSchema: GenMessage<MetricDescriptor, {jsonType: Met
   messageDesc(file_svc_monitoring_v1_monitoring, 13);
 
 /**
+ * @generated from message svc.monitoring.v1.GetProjectLimitsRequest
+ */
+export type GetProjectLimitsRequest = Message<"svc.monitoring.v1.GetProjectLimitsRequest"> & {
+  /**
+   * `projects/p`.
+   *
+   * @generated from field: string project_name = 1;
+   */
+  projectName: string;
+};
+
+/**
+ * @generated from message svc.monitoring.v1.GetProjectLimitsRequest
+ */
+export type GetProjectLimitsRequestJson = {
+  /**
+   * `projects/p`.
+   *
+   * @generated from field: string project_name = 1;
+   */
+  projectName?: string;
+};
+
+/**
+ * Describes the message svc.monitoring.v1.GetProjectLimitsRequest.
+ * Use `create(GetProjectLimitsRequestSchema)` to create a new message.
+ */
+export const GetProjectLimitsRequestSchema: GenMessage<GetProjectLimitsRequest, {jsonType: GetProjectLimitsRequestJson}> = /*@__PURE__*/
+  messageDesc(file_svc_monitoring_v1_monitoring, 14);
+
+/**
+ * @generated from message svc.monitoring.v1.GetProjectLimitsResponse
+ */
+export type GetProjectLimitsResponse = Message<"svc.monitoring.v1.GetProjectLimitsResponse"> & {
+  /**
+   * Every limit, in a fixed order.
+   *
+   * @generated from field: repeated svc.monitoring.v1.ProjectLimit limits = 1;
+   */
+  limits: ProjectLimit[];
+};
+
+/**
+ * @generated from message svc.monitoring.v1.GetProjectLimitsResponse
+ */
+export type GetProjectLimitsResponseJson = {
+  /**
+   * Every limit, in a fixed order.
+   *
+   * @generated from field: repeated svc.monitoring.v1.ProjectLimit limits = 1;
+   */
+  limits?: ProjectLimitJson[];
+};
+
+/**
+ * Describes the message svc.monitoring.v1.GetProjectLimitsResponse.
+ * Use `create(GetProjectLimitsResponseSchema)` to create a new message.
+ */
+export const GetProjectLimitsResponseSchema: GenMessage<GetProjectLimitsResponse, {jsonType: GetProjectLimitsResponseJson}> = /*@__PURE__*/
+  messageDesc(file_svc_monitoring_v1_monitoring, 15);
+
+/**
+ * A limit of a project. The operator sets it; what would exceed it is refused.
+ *
+ * @generated from message svc.monitoring.v1.ProjectLimit
+ */
+export type ProjectLimit = Message<"svc.monitoring.v1.ProjectLimit"> & {
+  /**
+   * `rules`, `destinations`, `instances`, `vms`, `series`, `headBytes`, `concurrency`,
+   * `openStreams`, `samplesPerSecond` or `ingestBytesPerSecond`; more may come.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * At most so many, in `unit`.
+   *
+   * @generated from field: int64 limit = 2;
+   */
+  limit: bigint;
+
+  /**
+   * Of that now, of a rate on average over the last ten seconds; absent = not measured, which is
+   * not zero. May be above `limit` where that was lowered.
+   *
+   * @generated from field: optional int64 used = 3;
+   */
+  used?: bigint | undefined;
+
+  /**
+   * `rules`, `bytes`, `samples/s` and so on.
+   *
+   * @generated from field: string unit = 4;
+   */
+  unit: string;
+
+  /**
+   * @generated from field: string description = 5;
+   */
+  description: string;
+};
+
+/**
+ * A limit of a project. The operator sets it; what would exceed it is refused.
+ *
+ * @generated from message svc.monitoring.v1.ProjectLimit
+ */
+export type ProjectLimitJson = {
+  /**
+   * `rules`, `destinations`, `instances`, `vms`, `series`, `headBytes`, `concurrency`,
+   * `openStreams`, `samplesPerSecond` or `ingestBytesPerSecond`; more may come.
+   *
+   * @generated from field: string name = 1;
+   */
+  name?: string;
+
+  /**
+   * At most so many, in `unit`.
+   *
+   * @generated from field: int64 limit = 2;
+   */
+  limit?: string;
+
+  /**
+   * Of that now, of a rate on average over the last ten seconds; absent = not measured, which is
+   * not zero. May be above `limit` where that was lowered.
+   *
+   * @generated from field: optional int64 used = 3;
+   */
+  used?: string;
+
+  /**
+   * `rules`, `bytes`, `samples/s` and so on.
+   *
+   * @generated from field: string unit = 4;
+   */
+  unit?: string;
+
+  /**
+   * @generated from field: string description = 5;
+   */
+  description?: string;
+};
+
+/**
+ * Describes the message svc.monitoring.v1.ProjectLimit.
+ * Use `create(ProjectLimitSchema)` to create a new message.
+ */
+export const ProjectLimitSchema: GenMessage<ProjectLimit, {jsonType: ProjectLimitJson}> = /*@__PURE__*/
+  messageDesc(file_svc_monitoring_v1_monitoring, 16);
+
+/**
  * Metric history and the inventory of virtual machines. Read only.
  *
  * @generated from service svc.monitoring.v1.MonitoringService
@@ -1133,6 +1286,16 @@ export const MonitoringService: GenService<{
     methodKind: "unary";
     input: typeof ListMetricDescriptorsRequestSchema;
     output: typeof ListMetricDescriptorsResponseSchema;
+  },
+  /**
+   * The limits that hold for the project now, each with what is used of it.
+   *
+   * @generated from rpc svc.monitoring.v1.MonitoringService.GetProjectLimits
+   */
+  getProjectLimits: {
+    methodKind: "unary";
+    input: typeof GetProjectLimitsRequestSchema;
+    output: typeof GetProjectLimitsResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_svc_monitoring_v1_monitoring, 0);
