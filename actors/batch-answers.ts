@@ -5,8 +5,9 @@
  */
 import { hash } from 'node:crypto';
 import type { IngestRow, WriteAnswer, WriteRequest } from './ingest-port.ts';
+import { ProjectShares } from './project-shares.ts';
 
-/** Answers kept, of all projects. */
+/** Answers kept, of all projects: each has its equal part of them at least. */
 const ANSWERS_KEPT = 10_000;
 
 interface Kept {
@@ -14,32 +15,23 @@ interface Kept {
   readonly answer: Promise<WriteAnswer>;
 }
 
-/** Answers by project, what the sender may report, and batch id; the oldest forgotten first. */
+/** Answers by project, what the sender may report, and batch id; a project's oldest go first. */
 export class BatchAnswers {
-  readonly #kept = new Map<string, Kept>();
+  readonly #kept = new ProjectShares<Kept>(ANSWERS_KEPT);
 
   /** The kept answer of this batch; otherwise that of `store`, kept unless it rejects. */
   answer(request: WriteRequest, store: () => Promise<WriteAnswer>): Promise<WriteAnswer> {
     const { project, reach, batchId } = request;
-    const key = JSON.stringify([project, reach?.datacenter, reach?.vm, batchId]);
+    const key = JSON.stringify([reach?.datacenter, reach?.vm, batchId]);
     const digest = digestOf(request.rows);
-    const before = this.#kept.get(key);
+    const before = this.#kept.get(project, key);
     if (before?.digest === digest) return before.answer;
     const kept = { digest, answer: store() };
-    this.#kept.delete(key);
-    this.#kept.set(key, kept);
+    this.#kept.put(project, key, kept);
     kept.answer.catch(() => {
-      if (this.#kept.get(key) === kept) this.#kept.delete(key);
+      if (this.#kept.get(project, key) === kept) this.#kept.delete(project, key);
     });
-    if (this.#kept.size > ANSWERS_KEPT) this.#forgetOldest();
     return kept.answer;
-  }
-
-  #forgetOldest(): void {
-    for (const oldest of this.#kept.keys()) {
-      this.#kept.delete(oldest);
-      return;
-    }
   }
 }
 

@@ -5,6 +5,7 @@
  */
 
 import type { VmRef } from '../streams/samples/batch.ts';
+import { ProjectShares } from './project-shares.ts';
 
 export type ClockFault = 'CLOCK_AHEAD' | 'CLOCK_BACKWARDS';
 
@@ -16,39 +17,38 @@ interface Spell {
 
 /** Without such a row for so long, the next one begins another spell, ms. */
 const SPELL_PAUSE_MS = 300_000;
-/** VMs noted at most, the oldest forgotten first: names of rows that are refused cost nothing else. */
+/** Spells of all projects at most: names of rows that are refused cost nothing else. */
 const NOTED_MAX = 50_000;
 
 export class ClockNotes {
-  /** By project, VM and kind; the longest unheard first. */
-  readonly #spells = new Map<string, Spell>();
+  /** By kind and VM; a project's longest unheard first. */
+  readonly #spells = new ProjectShares<Spell>(NOTED_MAX);
 
   note(fault: ClockFault, project: string, vm: string, nowMs: number): void {
-    const key = keyOf(fault, project, vm);
-    const known = this.#spells.get(key);
+    const key = keyOf(fault, vm);
+    const known = this.#spells.get(project, key);
     const goesOn = known !== undefined && nowMs - known.lastMs <= SPELL_PAUSE_MS;
-    this.#spells.delete(key);
-    this.#spells.set(key, { sinceMs: goesOn ? known.sinceMs : nowMs, lastMs: nowMs });
-    if (this.#spells.size <= NOTED_MAX) return;
-    const [oldest = ''] = this.#spells.keys();
-    this.#spells.delete(oldest);
+    const sinceMs = goesOn ? known.sinceMs : nowMs;
+    this.#spells.put(project, key, { sinceMs, lastMs: nowMs });
   }
 
   /** VMs of which rows from the future were received since `sinceMs`, Unix ms; newest first. */
   *ahead(sinceMs: number): Generator<VmRef> {
-    for (const [key, { lastMs }] of [...this.#spells].reverse()) {
-      if (lastMs < sinceMs) return;
-      const [head = '', ...name] = key.split('\n');
-      const [fault, project = ''] = head.split(' ');
-      const vm = name.join('\n');
-      if (fault === 'CLOCK_AHEAD') yield { project, vm };
+    const found: { readonly ref: VmRef; readonly lastMs: number }[] = [];
+    for (const [project, spells] of this.#spells.shares()) {
+      for (const [key, { lastMs }] of [...spells].reverse()) {
+        if (lastMs < sinceMs) break;
+        const [fault, ...name] = key.split(' ');
+        if (fault === 'CLOCK_AHEAD') found.push({ ref: { project, vm: name.join(' ') }, lastMs });
+      }
     }
+    for (const { ref } of found.sort((a, b) => b.lastMs - a.lastMs)) yield ref;
   }
 
   /** Faults of the VM's latest spells that touch the stretch, both ends inclusive, Unix ms. */
   within(project: string, vm: string, fromMs: number, toMs: number): ClockFault[] {
     return FAULTS.filter((fault) => {
-      const spell = this.#spells.get(keyOf(fault, project, vm));
+      const spell = this.#spells.get(project, keyOf(fault, vm));
       return spell !== undefined && spell.sinceMs <= toMs && spell.lastMs >= fromMs;
     });
   }
@@ -56,6 +56,6 @@ export class ClockNotes {
 
 const FAULTS: readonly ClockFault[] = ['CLOCK_BACKWARDS', 'CLOCK_AHEAD'];
 
-function keyOf(fault: ClockFault, project: string, vm: string): string {
-  return `${fault} ${project}\n${vm}`;
+function keyOf(fault: ClockFault, vm: string): string {
+  return `${fault} ${vm}`;
 }

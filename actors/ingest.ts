@@ -48,6 +48,8 @@ export interface IngestDeps {
 
 /** Observation times remembered per VM to tell a repeated row. */
 const TIMES_KEPT = 16;
+/** Every so often VMs of a project that were not heard within retention are forgotten, ms. */
+const SWEEP_MS = 60_000;
 
 export function createIngest(deps: IngestDeps): Ingest {
   const answers = new BatchAnswers();
@@ -91,7 +93,7 @@ export function createIngest(deps: IngestDeps): Ingest {
     const times = reach?.vm ? seenOfAgents : seen;
     const duplicates = times.count(project, checked.rows);
     await deps.writer.write(knownPartition(project), project, checked.rows);
-    times.note(project, checked.rows);
+    times.note(project, checked.rows, deps.clock.now());
     if (checked.rows.length > 0 && !reach?.vm) deps.onRows(reach?.datacenter ?? undefined);
     deps.onSamples(checked.samples, checked.rejected);
     return { accepted: checked.samples, duplicates, rejected: checked.rejected };
@@ -203,18 +205,28 @@ interface Times {
   newestMs: number;
   boot: string;
   sequence: number;
+  /** When its last row came, Unix ms. */
+  heardMs: number;
 }
 
 /**
- * The last observation times of each VM: tells repeated rows, as a courtesy to the sender, and
+ * The last observation times of each VM that reported within retention: tells repeated rows, as a courtesy to the sender, and
  * clocks that go back: of one boot a later row that was observed earlier.
  */
-class RecentTimes {
+export class RecentTimes {
   readonly #projects = new Map<string, Map<string, Times>>();
   readonly #onClockBackwards: (project: string, vm: string) => void;
+  #sweptMs = 0;
 
   constructor(onClockBackwards: (project: string, vm: string) => void) {
     this.#onClockBackwards = onClockBackwards;
+  }
+
+  /** VMs of all projects. */
+  get size(): number {
+    let size = 0;
+    for (const vms of this.#projects.values()) size += vms.size;
+    return size;
   }
 
   count(project: string, rows: readonly IngestRow[]): number {
@@ -230,7 +242,8 @@ class RecentTimes {
     return repeated;
   }
 
-  note(project: string, rows: readonly IngestRow[]): void {
+  note(project: string, rows: readonly IngestRow[], nowMs: number): void {
+    this.#sweep(nowMs);
     let vms = this.#projects.get(project);
     if (vms === undefined) {
       vms = new Map();
@@ -240,9 +253,10 @@ class RecentTimes {
       let times = vms.get(vm);
       if (times === undefined) {
         const ring = new Float64Array(TIMES_KEPT).fill(Number.NaN);
-        times = { ring, next: 0, newestMs: observedMs, boot, sequence };
+        times = { ring, next: 0, newestMs: observedMs, boot, sequence, heardMs: nowMs };
         vms.set(vm, times);
       }
+      times.heardMs = nowMs;
       times.ring[times.next] = observedMs;
       times.next = (times.next + 1) % TIMES_KEPT;
       if (observedMs > times.newestMs) {
@@ -253,5 +267,17 @@ class RecentTimes {
         this.#onClockBackwards(project, vm);
       }
     }
+  }
+
+  /** One project after the other. */
+  #sweep(nowMs: number): void {
+    if (nowMs - this.#sweptMs < SWEEP_MS) return;
+    this.#sweptMs = nowMs;
+    const [next] = this.#projects;
+    if (next === undefined) return;
+    const [project, vms] = next;
+    for (const [vm, { heardMs }] of vms) if (heardMs < nowMs - RETENTION_MS) vms.delete(vm);
+    this.#projects.delete(project);
+    if (vms.size > 0) this.#projects.set(project, vms);
   }
 }

@@ -19,6 +19,8 @@ import {
 
 /** Shapes and routes remembered; beyond it they are computed again. */
 const PLANS_MAX = 10_000;
+/** And characters of their series keys: usual ones take a few thousand in all. */
+const PLAN_CHARACTERS_MAX = 4 * 1024 * 1024;
 const ROUTES_MAX = 16;
 
 /** Opens the incidents that rows have open for rules now in force, and keeps the other seeds. */
@@ -52,7 +54,11 @@ export function planOf(state: EvaluationState, series: readonly SeriesKey[]): La
   const key = series.join('\n');
   let plan = state.plans.get(key);
   if (!plan) {
-    if (state.plans.size >= PLANS_MAX) state.plans.clear();
+    state.planCharacters += key.length;
+    if (state.plans.size >= PLANS_MAX || state.planCharacters > PLAN_CHARACTERS_MAX) {
+      state.plans.clear();
+      state.planCharacters = key.length;
+    }
     plan = { series, inputs: new Map() };
     state.plans.set(key, plan);
   }

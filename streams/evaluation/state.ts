@@ -93,6 +93,8 @@ export interface WatchedProject {
 export interface EvaluationState {
   readonly projects: Map<string, WatchedProject>;
   readonly plans: Map<string, LayoutPlan>;
+  /** Of the keys of `plans`, since they were begun anew. */
+  planCharacters: number;
   /** The same by the list itself, where one comes again and again. */
   readonly plansByList: WeakMap<readonly SeriesKey[], LayoutPlan>;
   /** Instances with an open incident: what ticks look at. */
@@ -132,6 +134,7 @@ export function emptyState(): EvaluationState {
   return {
     projects: new Map(),
     plans: new Map(),
+    planCharacters: 0,
     plansByList: new WeakMap(),
     open: new Set(),
     limits: new Map(),

@@ -9,7 +9,8 @@ import type { SqliteDatabase } from '../../database.ts';
 import { Chunk } from '../chunk/chunk-codec.ts';
 import { HistoryError } from '../history-error.ts';
 import { SeriesNames } from '../series-names.ts';
-import type { TextIds } from './text-ids.ts';
+import { WeakValues } from '../weak-values.ts';
+import { bootNumber } from './boot-number.ts';
 
 /** What a row says besides its series, as columns of their own; no series key looks like these. */
 export const ROW_COLUMNS = {
@@ -18,7 +19,7 @@ export const ROW_COLUMNS = {
   vcpus: '\nvcpus',
   /** Index into `VM_STATES`, where the source told. */
   state: '\nstate',
-  /** Number of `TextIds`, where the source told. */
+  /** See `bootNumber`. */
   boot: '\nboot',
 } as const;
 
@@ -50,17 +51,19 @@ export interface DecodedChunk {
 export class ChunkColumns {
   readonly #data: Statement<[number], Buffer>;
   readonly #names: SeriesNames;
-  readonly #texts: TextIds;
-  readonly #layouts = new Map<string, ChunkLayout>();
+  /** Reads a chunk and the names of its series as of one moment: they go soon after it. */
+  readonly #atOnce: (read: () => DecodedChunk) => DecodedChunk;
+  /** Each as long as a day or a plan has it. */
+  readonly #layouts = new WeakValues<string, ChunkLayout>();
   readonly #verified = new Set<number>();
 
-  constructor(database: SqliteDatabase, texts: TextIds) {
+  constructor(database: SqliteDatabase) {
     const data: Statement<[number], Buffer> = database.prepare(
       'SELECT data FROM chunks WHERE id = ?',
     );
     this.#data = data.pluck();
+    this.#atOnce = database.transaction((read: () => DecodedChunk) => read());
     this.#names = new SeriesNames(database);
-    this.#texts = texts;
   }
 
   /**
@@ -69,6 +72,10 @@ export class ChunkColumns {
    * @param timesMs the chunk's times when they are at hand
    */
   decode(id: number, pick: PickColumns, timesMs?: Float64Array): DecodedChunk {
+    return this.#atOnce(() => this.#decode(id, pick, timesMs));
+  }
+
+  #decode(id: number, pick: PickColumns, timesMs: Float64Array | undefined): DecodedChunk {
     const bytes = this.#data.get(id);
     if (bytes === undefined) throw new ChunkGone(`Chunk ${id} is gone`);
     try {
@@ -101,10 +108,11 @@ export class ChunkColumns {
       case ROW_COLUMNS.state:
         return Float64Array.from(chunk.states(), (state) => state || Number.NaN);
       case ROW_COLUMNS.boot: {
-        const ids = chunk.strings.map((text) =>
-          text === '' ? Number.NaN : this.#texts.idOf(text),
-        );
-        return Float64Array.from(chunk.boots(), (code) => ids[code] as number);
+        const numbers: number[] = [];
+        return Float64Array.from(chunk.boots(), (code) => {
+          numbers[code] ??= bootNumber(chunk.strings[code] as string);
+          return numbers[code];
+        });
       }
       default: {
         const id = layout.ids.get(column);

@@ -62,6 +62,11 @@ export class ChunkDirectory {
     this.#version = version;
   }
 
+  /** Whose a VM's number is; undefined = nobody's any more. */
+  vmOf(id: number): { readonly project: string; readonly vm: string } | undefined {
+    return this.#statements.vmOf.get(id);
+  }
+
   /** Reads a day again whose chunk was found to be gone. */
   reread(vm: number, day: number): void {
     this.#listener.onDay(vm, day, this.#statements.chunksOf.all(day, vm));
@@ -111,6 +116,9 @@ function statementsOf(database: SqliteDatabase) {
     ),
     newerVms: database.prepare<[number], { id: number; project: string; vm: string }>(
       'SELECT id, project, vm FROM vms WHERE id > ? ORDER BY id',
+    ),
+    vmOf: database.prepare<[number], { project: string; vm: string }>(
+      'SELECT project, vm FROM vms WHERE id = ?',
     ),
     chunksOf: database.prepare<[number, number], ChunkPlace>(
       `SELECT id, start_ms AS startMs, end_ms AS endMs, rows FROM chunks

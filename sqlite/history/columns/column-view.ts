@@ -15,7 +15,6 @@ import { ChunkColumns, ChunkGone } from './chunk-columns.ts';
 import { ChunkDirectory, type ChunkPlace } from './chunk-directory.ts';
 import { ColumnCache } from './column-cache.ts';
 import type { DayDeps } from './day-columns.ts';
-import { TextIds } from './text-ids.ts';
 import { VmHistory } from './vm-history.ts';
 
 /** How often a read begins again because chunks were merged under it: seconds apart in fact. */
@@ -30,7 +29,6 @@ export interface ColumnViewOptions {
 const NOBODY: ReadonlyMap<string, VmHistory> = new Map();
 
 export class ColumnView {
-  readonly texts = new TextIds();
   readonly cache: ColumnCache;
   /** What is missing of what the head should have: every read is made within `missing.whole`. */
   readonly missing: MissingRows;
@@ -41,18 +39,22 @@ export class ColumnView {
   /** By project, then by VM: whoever asks for one project never meets another's VMs. */
   readonly #projects = new Map<string, Map<string, VmHistory>>();
   readonly #byId = new Map<number, VmHistory>();
+  #forgotten = 0;
 
   constructor({ share, cacheBytesMax }: ColumnViewOptions) {
     this.#database = openHistoryFileForReading(share.path);
     this.cache = new ColumnCache(cacheBytesMax);
     this.#head = new HeadColumns(share.head);
     this.missing = new MissingRows(share.head.missing);
-    this.#days = { chunks: new ChunkColumns(this.#database, this.texts), cache: this.cache };
+    this.#days = { chunks: new ChunkColumns(this.#database), cache: this.cache };
     this.#directory = new ChunkDirectory(this.#database, {
       onVm: (id, project, vm) => this.#onVm(id, project, vm),
       onDay: (vm, day, chunks) => this.#onDay(vm, day, chunks),
       onFirstDay: (day) => {
-        for (const vm of this.#byId.values()) vm.dropDaysBefore(day);
+        for (const vm of this.#byId.values()) {
+          vm.dropDaysBefore(day);
+          if (vm.isGone) this.#forget(vm);
+        }
       },
     });
   }
@@ -61,11 +63,27 @@ export class ColumnView {
   vmsOf(project: string): ReadonlyMap<string, VmHistory> {
     this.#head.catchUp({
       onVm: (of, vm, place) => {
-        this.#vm(of, vm).setPlace(place, { head: this.#head, texts: this.texts });
+        this.#vm(of, vm).setPlace(place, { head: this.#head });
       },
-      onGone: (of, vm) => this.#projects.get(of)?.get(vm)?.leaveHead(),
+      onGone: (of, vm) => {
+        const known = this.#projects.get(of)?.get(vm);
+        known?.leaveHead();
+        if (known?.isGone) this.#forget(known);
+      },
     });
     return this.#projects.get(project) ?? NOBODY;
+  }
+
+  /** How often a VM was forgotten because nothing of it is left: `vmsOf` lacks it since. */
+  get forgotten(): number {
+    return this.#forgotten;
+  }
+
+  /** VMs of all projects that have rows, or had until the last call. */
+  get vmCount(): number {
+    let count = 0;
+    for (const vms of this.#projects.values()) count += vms.size;
+    return count;
   }
 
   /** Takes in the chunks that were committed before the call. */
@@ -111,6 +129,21 @@ export class ColumnView {
   }
 
   #onDay(vm: number, day: number, chunks: readonly ChunkPlace[]): void {
+    if (!this.#byId.has(vm) && chunks.length > 0) this.#comeBack(vm);
     this.#byId.get(vm)?.setDay(day, chunks, this.#days);
+  }
+
+  /** It was forgotten while the file still had its number, and has rows again. */
+  #comeBack(id: number): void {
+    const named = this.#directory.vmOf(id);
+    if (named !== undefined) this.#onVm(id, named.project, named.vm);
+  }
+
+  #forget({ project, vm, id }: VmHistory): void {
+    this.#forgotten++;
+    if (id !== undefined) this.#byId.delete(id);
+    const vms = this.#projects.get(project);
+    vms?.delete(vm);
+    if (vms?.size === 0) this.#projects.delete(project);
   }
 }

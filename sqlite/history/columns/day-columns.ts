@@ -95,6 +95,12 @@ export class DayColumns implements Segment {
     this.version = ++versions;
   }
 
+  /** Its chunks are gone: forgets all that is known of them. */
+  end(): void {
+    this.clear();
+    for (const { id } of this.#chunks) this.#deps.chunks.forget(id);
+  }
+
   /** Forgets all columns. */
   clear(): void {
     this.#readAhead.clear();

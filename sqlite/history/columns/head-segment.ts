@@ -11,14 +11,13 @@ import {
 } from '../head/head-columns.ts';
 import { unpackCodes } from '../head/memory.ts';
 import type { HeadPlace } from '../head/shared-head.ts';
+import { bootNumber } from './boot-number.ts';
 import { type ColumnLayout, type PickColumns, ROW_COLUMNS } from './chunk-columns.ts';
 import { type ColumnRun, runOf } from './column-run.ts';
 import type { Segment } from './segment.ts';
-import type { TextIds } from './text-ids.ts';
 
 export interface HeadDeps {
   readonly head: HeadColumns;
-  readonly texts: TextIds;
 }
 
 /** A layout of the head as readers of columns see it, made once for each. */
@@ -115,19 +114,21 @@ export class HeadSegment implements Segment {
           cells.map((codes) => unpackCodes(codes).state || Number.NaN),
         );
       case ROW_COLUMNS.boot:
-        return runOf(
-          timesMs,
-          cells.map((codes) => this.#bootOf(codes, texts)),
-        );
+        return runOf(timesMs, bootNumbers(cells, texts));
       default:
         return runOf(timesMs, cells);
     }
   }
+}
 
-  #bootOf(codes: number, texts: readonly string[]): number {
-    const text = texts[unpackCodes(codes).boot] ?? '';
-    return text === '' ? Number.NaN : this.#deps.texts.idOf(text);
-  }
+/** Of rows by their codes; a VM has few boots in its rows of an hour. */
+function bootNumbers(cells: Float64Array, texts: readonly string[]): Float64Array {
+  const numbers: number[] = [];
+  return cells.map((codes) => {
+    const { boot } = unpackCodes(codes);
+    numbers[boot] ??= bootNumber(texts[boot] ?? '');
+    return numbers[boot];
+  });
 }
 
 function columnLayout(layout: HeadLayout): ColumnLayout {

@@ -40,6 +40,11 @@ export class VmHistory {
     return Math.max(stored, this.#head?.endMs ?? Number.NEGATIVE_INFINITY);
   }
 
+  /** Has it no rows, neither stored nor in the head? */
+  get isGone(): boolean {
+    return this.#head === undefined && this.#days.length === 0;
+  }
+
   setPlace(place: HeadPlace, deps: HeadDeps): void {
     this.#head = new HeadSegment(place, deps);
   }
@@ -105,6 +110,7 @@ export class VmHistory {
   }
 
   #drop(from: number, count: number): void {
-    for (const day of this.#days.splice(from, count)) day.clear();
+    for (const day of this.#days.splice(from, count)) day.end();
+    if (count > 0) this.#merged = undefined;
   }
 }

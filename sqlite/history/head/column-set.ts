@@ -4,11 +4,12 @@
  * from each layout instead of one a VM.
  */
 import type { Layout, SeriesKey } from '../../../streams/samples/batch.ts';
+import { WeakValues } from '../weak-values.ts';
 
 export class ColumnSet {
   readonly keys: readonly SeriesKey[];
   readonly #index: ReadonlyMap<SeriesKey, number>;
-  readonly #next = new Map<SeriesKey, WeakRef<ColumnSet>>();
+  readonly #next = new WeakValues<SeriesKey, ColumnSet>();
   readonly #mappings = new WeakMap<Layout, Uint32Array | 'incomplete'>();
 
   constructor(keys: readonly SeriesKey[] = []) {
@@ -37,10 +38,10 @@ export class ColumnSet {
   }
 
   #extended(key: SeriesKey): ColumnSet {
-    const known = this.#next.get(key)?.deref();
+    const known = this.#next.get(key);
     if (known !== undefined) return known;
     const extended = new ColumnSet([...this.keys, key]);
-    this.#next.set(key, new WeakRef(extended));
+    this.#next.set(key, extended);
     return extended;
   }
 }

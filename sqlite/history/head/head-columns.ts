@@ -4,6 +4,7 @@
  * count tells whether anything has changed since, so that most reads need no more than that.
  */
 import type { SeriesKey } from '../../../streams/samples/batch.ts';
+import { WeakValues } from '../weak-values.ts';
 import {
   COLUMNS,
   FIRST_PAGE,
@@ -23,9 +24,6 @@ import {
 } from './memory.ts';
 import { type HeadPlace, type Look, type PlaceListener, SharedHead } from './shared-head.ts';
 import { textsOf } from './text-table.ts';
-
-/** Layouts remembered; beyond it they are made again. */
-const LAYOUTS_KEPT_MAX = 20_000;
 
 /** Cells of a row that are no series. */
 export const HEAD_TIME = ROW_TIME;
@@ -54,8 +52,8 @@ export interface HeadCut {
 
 export class HeadColumns {
   readonly #head: SharedHead;
-  /** Layouts by the ids of their keys. */
-  readonly #layouts = new Map<string, HeadLayout>();
+  /** Layouts by the ids of their keys, each as long as a VM's reader has it. */
+  readonly #layouts = new WeakValues<string, HeadLayout>();
 
   constructor(share: HeadShare) {
     this.#head = new SharedHead(share);
@@ -162,7 +160,6 @@ export class HeadColumns {
     // Before anything is made of it, and remembered.
     if (!this.#head.isStill(look)) return undefined;
     const layout = { cells, ids: Float64Array.from(ids) };
-    if (this.#layouts.size >= LAYOUTS_KEPT_MAX) this.#layouts.clear();
     this.#layouts.set(key, layout);
     return layout;
   }

@@ -190,7 +190,7 @@ export class HistorySeriesSource implements SeriesSource {
     budget.check();
     const fromMs = Math.max(stretch.fromMs, this.#retainedFromMs);
     const first = segments.findIndex(({ endMs }) => endMs >= fromMs);
-    const deps: RunDeps = { texts: this.#view.texts, take: (bytes) => budget.takeBytes(bytes) };
+    const deps: RunDeps = { take: (bytes) => budget.takeBytes(bytes) };
     const runs = new Map<ReadableKey, ColumnRun[]>();
     let columnBytes = 0;
     for (let i = first; i < segments.length; i++) {

@@ -77,6 +77,7 @@ export class ProjectSeries {
   readonly #vms = new Map<VmHistory, LabelledVm>();
   #names: ReadonlyMap<string, VmNames> = new Map();
   #revision: number | undefined;
+  #forgotten = 0;
   #labelSets = 0;
 
   constructor(project: string, deps: ProjectSeriesDeps) {
@@ -103,7 +104,15 @@ export class ProjectSeries {
 
   /** All VMs that have rows. */
   vms(): Iterable<LabelledVm> {
-    const histories = this.#deps.view.vmsOf(this.project);
+    const { view } = this.#deps;
+    const histories = view.vmsOf(this.project);
+    if (view.forgotten !== this.#forgotten) {
+      this.#forgotten = view.forgotten;
+      for (const vm of this.#vms.values()) {
+        if (histories.get(vm.history.vm) !== vm.history) this.#drop(vm);
+      }
+      this.#deps.plans.recount();
+    }
     if (histories.size !== this.#vms.size) {
       for (const history of histories.values()) {
         if (this.#vms.has(history)) continue;

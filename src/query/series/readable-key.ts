@@ -5,6 +5,7 @@
  */
 import type { ColumnLayout } from '../../../sqlite/history/columns/chunk-columns.ts';
 import { ROW_COLUMNS } from '../../../sqlite/history/columns/chunk-columns.ts';
+import { WeakValues } from '../../../sqlite/history/weak-values.ts';
 import { splitSeriesKey } from '../../../streams/evaluation/entry.ts';
 import type { SeriesKey } from '../../../streams/samples/batch.ts';
 import { parseLabels } from '../../../streams/samples/series-key.ts';
@@ -48,9 +49,9 @@ const computedKeys: ReadonlyMap<SeriesKey, ReadableKey> = new Map([
 
 const rowColumns: ReadonlySet<string> = new Set(Object.values(ROW_COLUMNS));
 
-/** Keys by their text, each made once a thread: label sets are grouped by identity. */
+/** Keys by their text, each the same as long as anybody has it: label sets are grouped by identity. */
 export class ReadableKeys {
-  readonly #stored = new Map<SeriesKey, ReadableKey>();
+  readonly #stored = new WeakValues<SeriesKey, ReadableKey>();
 
   /** What can be read of rows with these columns. */
   of({ keys }: ColumnLayout): ReadableKey[] {

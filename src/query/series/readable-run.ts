@@ -10,7 +10,6 @@ import {
   runOf,
 } from '../../../sqlite/history/columns/column-run.ts';
 import type { Segment, TakeBytes } from '../../../sqlite/history/columns/segment.ts';
-import type { TextIds } from '../../../sqlite/history/columns/text-ids.ts';
 import { GAP_TOLERANCE_MS } from '../../../streams/evaluation/entry.ts';
 import { metricCatalogue } from '../../../streams/metrics/catalogue.ts';
 import { type Derived, derive, type InputRow } from '../../../streams/metrics/derive.ts';
@@ -26,7 +25,6 @@ export interface Place {
 }
 
 export interface RunDeps {
-  readonly texts: TextIds;
   readonly take: TakeBytes;
 }
 
@@ -89,7 +87,7 @@ function utilizationRun(
       const runs = [tail && runFrom(tail, fromMs), segment.run(column)];
       return mergeRuns(runs.filter((run) => run !== undefined));
     });
-    const run = utilization(inputs, segment.startMs, deps.texts);
+    const run = utilization(inputs, segment.startMs);
     if (run) deps.take(run.values.byteLength * 2);
     return run;
   });
@@ -115,7 +113,6 @@ function newRow(input: InputRow['input']): Row {
 function utilization(
   inputs: readonly (ColumnRun | undefined)[],
   fromMs: number,
-  texts: TextIds,
 ): ColumnRun | undefined {
   const derivation = metricCatalogue.get('cpu_utilization_pct')?.derivation;
   if (derivation === undefined) throw new Error('The catalogue has no cpu_utilization_pct');
@@ -135,13 +132,19 @@ function utilization(
     row.values[0] = gaugeAt.valueAt(timeMs);
     row.values[1] = counterAt.valueAt(timeMs);
     row.vcpus = vcpus ? vcpusAt.valueAt(timeMs) : Number.NaN;
-    row.boot = boot ? texts.textOf(bootAt.valueAt(timeMs)) : '';
+    row.boot = boot ? bootText(bootAt.valueAt(timeMs), earlier?.row.boot ?? '') : '';
     const value = derive(derivation, earlier, after, out);
     if (timeMs >= fromMs) values[i] = value;
     earlier = after;
     [before, after] = [after, before];
   }
   return runOf(timesMs, values);
+}
+
+/** As a derivation compares boots: the same text for the same number, '' for none. */
+function bootText(boot: number, before: string): string {
+  if (Number.isNaN(boot)) return '';
+  return Number(before) === boot ? before : String(boot);
 }
 
 /** Times at which one of the two was observed. */

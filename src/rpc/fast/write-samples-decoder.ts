@@ -35,10 +35,13 @@ const STATE_REASON = 0x3a;
 const DISPLAY_NAME = 0x4a;
 
 const INT32_MAX = 2 ** 31 - 1;
-/** Remembered of senders; beyond it the memory starts anew. */
-const PROJECTS_MAX = 1_000;
-const VMS_MAX = 20_000;
+/**
+ * Remembered of all senders, before anything of what they send is checked; beyond it the memory
+ * starts anew: names of VMs, layouts, and bytes of those layouts.
+ */
+const VMS_MAX = 200_000;
 const LAYOUTS_MAX = 10_000;
+const LAYOUT_BYTES_MAX = 64 * 1024 * 1024;
 const ID_ALONE = new RegExp(`^${ID}$`);
 
 /** What is remembered of a VM: its id, and the layout of its last row. */
@@ -56,10 +59,18 @@ export class WriteSamplesDecoder {
   /** By project name and name of the VM, both as sent. */
   readonly #vms = new Map<string, Map<string, KnownVm>>();
   readonly #layouts = new Map<string, RowLayout>();
+  #vmCount = 0;
+  #layoutBytes = 0;
+
+  /** What is remembered now. */
+  get remembered(): { readonly vms: number; readonly layouts: number; readonly bytes: number } {
+    return { vms: this.#vmCount, layouts: this.#layouts.size, bytes: this.#layoutBytes };
+  }
 
   /** The request; undefined when it is not of the plain form. */
   decode(bytes: Buffer): PlainWrite | undefined {
     this.#wire.open(bytes);
+    if (this.#vmCount > VMS_MAX || this.#layoutBytes > LAYOUT_BYTES_MAX) this.#beginAnew();
     try {
       return this.#request(bytes.length);
     } catch (error) {
@@ -148,15 +159,21 @@ export class WriteSamplesDecoder {
     const key = layout.prefixes.toString('latin1');
     const known = this.#layouts.get(key);
     if (known?.series.length === layout.series.length) return known;
-    if (this.#layouts.size >= LAYOUTS_MAX) this.#layouts.clear();
-    this.#layouts.set(key, layout);
+    this.#layoutBytes += key.length;
+    if (this.#layouts.size < LAYOUTS_MAX) this.#layouts.set(key, layout);
     return layout;
+  }
+
+  #beginAnew(): void {
+    this.#vms.clear();
+    this.#layouts.clear();
+    this.#vmCount = 0;
+    this.#layoutBytes = 0;
   }
 
   #vmsOf(projectName: string): Map<string, KnownVm> {
     let vms = this.#vms.get(projectName);
     if (vms === undefined) {
-      if (this.#vms.size >= PROJECTS_MAX) this.#vms.clear();
       vms = new Map();
       this.#vms.set(projectName, vms);
     }
@@ -169,7 +186,7 @@ export class WriteSamplesDecoder {
     const prefix = `${projectName}/vms/`;
     const id = name.startsWith(prefix) ? name.slice(prefix.length) : name;
     if (!ID_ALONE.test(id)) throw new NotPlain('a VM of another project, or a name that is none');
-    if (vms.size >= VMS_MAX) vms.clear();
+    this.#vmCount++;
     const vm = { id, layout: NO_VALUES };
     vms.set(name, vm);
     return vm;

@@ -1,0 +1,34 @@
+/**
+ * Objects by key, each the same one for as long as anybody has it: what many share is made once, and
+ * goes with the last who needs it. The map itself holds nothing: keys whose object is gone are
+ * removed whenever it has grown to twice what was left the last time.
+ */
+
+/** Below so many keys it is not looked through. */
+const PRUNED_MIN = 256;
+
+export class WeakValues<K, V extends WeakKey> {
+  readonly #references = new Map<K, WeakRef<V>>();
+  #pruneAt = PRUNED_MIN;
+
+  /** Keys, those included whose object is gone and was not noticed yet. */
+  get size(): number {
+    return this.#references.size;
+  }
+
+  get(key: K): V | undefined {
+    return this.#references.get(key)?.deref();
+  }
+
+  set(key: K, value: V): void {
+    this.#references.set(key, new WeakRef(value));
+    if (this.#references.size >= this.#pruneAt) this.#prune();
+  }
+
+  #prune(): void {
+    for (const [key, reference] of this.#references) {
+      if (reference.deref() === undefined) this.#references.delete(key);
+    }
+    this.#pruneAt = Math.max(PRUNED_MIN, 2 * this.#references.size);
+  }
+}
