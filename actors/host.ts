@@ -146,9 +146,8 @@ class Committers {
   }
 
   #assertReady(): void {
-    const health = this.#options.applier.health();
     if (!this.#open) throw new Refusal('NOT_READY', 'This node is starting or stopping');
-    if (health.state !== 'stopped') return;
-    throw new Refusal('NOT_READY', `This node takes no changes: ${health.reason}`);
+    if (this.#options.applier.health().state !== 'stopped') return;
+    throw new Refusal('NOT_READY', 'This node takes no changes any more: it has to be restarted');
   }
 }

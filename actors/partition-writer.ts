@@ -149,5 +149,7 @@ export class PartitionWriter {
 
 function asRefusal(error: unknown): unknown {
   if (!(error instanceof StreamUnavailable)) return error;
-  return new Refusal('NOT_READY', `${error.message}; send the same batch again`);
+  // Its words are the operator's: they name hosts, folders and servers. Health repeats them.
+  const message = 'The sample log does not answer at the moment: send the same batch again';
+  return new Refusal('NOT_READY', message);
 }

@@ -3,9 +3,11 @@
  * line passes a scrub that knows what our secrets look like, because a path list alone misses the
  * secret that sits inside an error's message.
  */
+
 import { type DestinationStream, destination, pino } from 'pino';
 import type { Clock } from '../streams/clock.ts';
 import { withoutLogins } from '../streams/shown-url.ts';
+import { SECRET_KINDS } from './auth/keys.ts';
 
 /** Facts first, then the sentence: `log.warn({ part: 'stream' }, 'The stream gives no answer')`. */
 export interface Log {
@@ -63,6 +65,11 @@ export const silentLog: Log = {
   child: () => silentLog,
 };
 
+const OUR_SECRETS = new RegExp(
+  `\\b(svc_(?:${SECRET_KINDS.join('|')})_[A-Za-z0-9]+_)[A-Za-z0-9]{8,}`,
+  'g',
+);
+
 /**
  * The text without our keys' and webhooks' secrets, tokens and passwords in addresses. A
  * key keeps its kind and id: they name it, and do not open anything.
@@ -70,10 +77,7 @@ export const silentLog: Log = {
 export function scrubSecrets(text: string): string {
   return withoutLogins(
     text
-      .replaceAll(
-        /\b(svc_(?:pk|sk|col|vm|link|inv|session|enrol|pair)_[A-Za-z0-9]+_)[A-Za-z0-9]{8,}/g,
-        '$1[redacted]',
-      )
+      .replaceAll(OUR_SECRETS, '$1[redacted]')
       .replaceAll(/\bwhsec_[A-Za-z0-9+/=]+/g, 'whsec_[redacted]')
       .replaceAll(/\b(Bearer\s+)(?!svc_)[^\s"'\\,]+/gi, '$1[redacted]')
       // A JWT: a header's beginning, and the two parts after it; of a sealed one (JWE, RFC 7516) four,

@@ -17,7 +17,8 @@ export type KeyKind = 'pk' | 'sk' | 'col' | 'vm';
  */
 export type SecretKind = (typeof SECRET_KINDS)[number];
 
-const SECRET_KINDS = [
+/** The kinds by the word that a secret's text has for them. */
+export const SECRET_KINDS = [
   ...(['pk', 'sk', 'col', 'vm'] as const),
   ...(['link', 'inv', 'session', 'enrol', 'pair', 'verify'] as const),
 ] as const;

@@ -12,6 +12,8 @@ import { classOfMethod } from '../gate/call-classes.ts';
 import type { ProjectBounds } from '../gate/open-gate.ts';
 import type { Log } from '../log.ts';
 
+const STREAM_AWAY = 'The stream does not answer at the moment: send the same request again';
+
 /**
  * Around every handler.
  *
@@ -37,8 +39,8 @@ export function asConnectError(error: unknown, method: string, log: Log): Connec
   if (error instanceof Refusal) return toConnectError(error);
   if (error instanceof ConnectError) return error;
   if (error instanceof StreamUnavailable) {
-    const message = `${error.message}; send the same request again`;
-    return toConnectError(new Refusal('NOT_READY', message));
+    // Its words are the operator's: they name hosts, folders and servers. Health repeats them.
+    return toConnectError(new Refusal('NOT_READY', STREAM_AWAY));
   }
   if (error instanceof HistoryError && error.reason === 'FAULT')
     return unforeseen(error, method, log);

@@ -207,7 +207,8 @@ t.test('while the stream takes nothing, nothing is acknowledged', async (t) => {
   await write(world, rows);
   for (const fault of ['refused', 'unknown'] as const) {
     world.faults.append = ({ stream }) => (stream === 'SAMPLES_0' ? fault : undefined);
-    const refusal = { name: 'Refusal', reason: 'NOT_READY', message: /send the same batch again/ };
+    const message = 'The sample log does not answer at the moment: send the same batch again';
+    const refusal = { name: 'Refusal', reason: 'NOT_READY', message };
     await t.rejects(write(world, rows, fault), refusal);
     world.faults.append = () => undefined;
     await world.pass(10);

@@ -104,6 +104,14 @@ t.test('client commands', async (t) => {
         env: withKey,
       });
       t.match(away, { code: 5, stderr: /nothing answers there \(ECONNREFUSED\)/ });
+      for (const endpoint of ['https://me:hunter2@h', 'me:hunter2@h', 'https://h/?key=hunter2']) {
+        const flagged = await svc(['monitoring', 'vms', '--endpoint', endpoint]);
+        const set = await svc(['monitoring', 'vms'], { env: { SVC_ENDPOINT: endpoint } });
+        for (const { code, stdout, stderr } of [flagged, set]) {
+          t.equal(code, 2, endpoint);
+          t.notMatch(stdout + stderr, /hunter2/, 'a password in an address is not repeated');
+        }
+      }
     },
   );
 

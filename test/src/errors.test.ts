@@ -62,7 +62,9 @@ t.test('What fails besides refusals', (t) => {
   const reasonOf = (error: unknown) => told(error).findDetails(ErrorInfoSchema)[0]?.reason;
 
   t.equal(reasonOf(new StreamUnavailable('No answer', 'unknown')), 'NOT_READY');
-  t.match(told(new StreamUnavailable('No answer', 'unknown')).rawMessage, /same request again/);
+  const away = told(new StreamUnavailable('Not connected to host-of-ours', 'unknown')).rawMessage;
+  t.match(away, /same request again/);
+  t.notMatch(away, /host-of-ours/, 'the words of a stream are the operator’s');
   t.same(logged, [], 'the stream tells its own state in /readyz');
   t.equal(reasonOf(new HistoryError('OVERLOADED', 'x')), 'NOT_READY');
   t.equal(reasonOf(Object.assign(new Error('locked'), { code: 'SQLITE_BUSY' })), 'NOT_READY');

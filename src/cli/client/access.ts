@@ -3,6 +3,8 @@
  * session, in this order; the credential from SVC_API_KEY or the stored session, never from the
  * command line. What only people may do takes the session alone: no key could do it.
  */
+
+import { shownUrl } from '../../../streams/shown-url.ts';
 import { parseKey } from '../../auth/keys.ts';
 import { isConfidential } from '../../sdk/access.ts';
 import { BadSetting, origin } from '../../setting-kinds.ts';
@@ -114,7 +116,7 @@ function parseEndpoint(what: string, text: string): string {
     endpoint = origin.parse(text);
   } catch (error) {
     if (!(error instanceof BadSetting) && !(error instanceof TypeError)) throw error;
-    throw new UsageError(`${what} is ${origin.takes}, not ${JSON.stringify(text)}`);
+    throw new UsageError(`${what} is ${origin.takes}, not ${JSON.stringify(shownUrl(text))}`);
   }
   if (isConfidential(new URL(endpoint))) return endpoint;
   throw new UsageError(
