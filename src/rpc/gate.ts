@@ -20,10 +20,10 @@ import type { HumanPrincipal, Principal } from '../auth/principal.ts';
 import { gateCallerOf, type ProjectGate } from '../gate/project-gate.ts';
 import { Policy_Access, policy } from '../gen/svc/options/v1/policy_pb.ts';
 import type { AnonymousLimits } from '../http/anonymous-limits.ts';
-import { BODY_BYTES_MAX } from '../http/limits.ts';
 import { SEQUENCE_HEADER, type SequenceDeps } from '../http/sequence.ts';
 import type { Log } from '../log.ts';
 import { callerKey } from './caller.ts';
+import { takeBodyBytes } from './ingest-reach.ts';
 import { takePlace } from './places.ts';
 import { asConnectError } from './told-errors.ts';
 
@@ -81,8 +81,8 @@ export const noteAnonymousSuccess: Interceptor = (next) => async (request) => {
 };
 
 /**
- * Counts a body of samples against the rate of the project before it is read. One of unknown length
- * counts as the largest; a collector for all projects is known by what its bodies hold alone.
+ * Counts a body of samples against the rate of the project before it is read. Only the body of a
+ * collector for all projects says which project that is: the handler counts it.
  */
 function takeBytes(
   { ingestRates }: GateDeps,
@@ -90,11 +90,7 @@ function takeBytes(
   principal: Principal,
 ): void {
   if (principal.kind === 'human' || principal.project === SYSTEM_PROJECT) return;
-  const bytes = Number(requestHeader.get('content-length') ?? BODY_BYTES_MAX);
-  // Refused as too large, without being read: what a header claims has cost nothing.
-  if (bytes > BODY_BYTES_MAX) return;
-  ingestRates.checkBytes(principal.project, bytes);
-  ingestRates.spendBytes(principal.project, bytes);
+  takeBodyBytes(ingestRates, principal.project, requestHeader);
 }
 
 function checkVersion(version: string | null): void {

@@ -4,8 +4,10 @@
  */
 import type { Host } from '../../actors/host-port.ts';
 import type { SenderReach } from '../../actors/ingest-port.ts';
+import type { IngestRates } from '../../actors/ingest-rates.ts';
 import { SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
 import type { CredentialPrincipal } from '../auth/principal.ts';
+import { BODY_BYTES_MAX } from '../http/limits.ts';
 
 /** The machines that a credential reports. */
 export function reachOf({ name, kind, datacenter, vm }: CredentialPrincipal): SenderReach {
@@ -16,6 +18,22 @@ export function reachOf({ name, kind, datacenter, vm }: CredentialPrincipal): Se
 /** Is it a collector for all projects, which names the one it writes into? */
 export function writesAnywhere({ kind, project }: CredentialPrincipal): boolean {
   return kind === 'col' && project === SYSTEM_PROJECT;
+}
+
+/**
+ * Counts a body against the rate of bytes of the project; one of unknown length counts as the
+ * largest. Throws a `Refusal` TOO_MANY_REQUESTS, counting nothing.
+ */
+export function takeBodyBytes(
+  ingestRates: Pick<IngestRates, 'checkBytes' | 'spendBytes'>,
+  project: string,
+  requestHeader: Headers,
+): void {
+  const bytes = Number(requestHeader.get('content-length') ?? BODY_BYTES_MAX);
+  // Refused as too large, without being read: what a header claims has cost nothing.
+  if (bytes > BODY_BYTES_MAX) return;
+  ingestRates.checkBytes(project, bytes);
+  ingestRates.spendBytes(project, bytes);
 }
 
 /** Has somebody made this project? A collector for all projects must not make one by writing. */

@@ -6,6 +6,7 @@
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import type { Host } from '../../actors/host-port.ts';
 import type { Ingest, IngestRow } from '../../actors/ingest-port.ts';
+import type { IngestRates } from '../../actors/ingest-rates.ts';
 import { asOneLine } from '../../actors/one-line.ts';
 import { RETIRE_MAX, retireVms } from '../../actors/vm-retirement.ts';
 import { Refusal } from '../../streams/refusal.ts';
@@ -21,7 +22,7 @@ import {
   type Value,
 } from '../gen/svc/ingest/v1/ingest_pb.ts';
 import { credentialOf, requestKeyOf, within } from './caller.ts';
-import { projectExists, reachOf, writesAnywhere } from './ingest-reach.ts';
+import { projectExists, reachOf, takeBodyBytes, writesAnywhere } from './ingest-reach.ts';
 import { ID, nameOf, parseName, parseProjectName } from './resource-name.ts';
 
 export const BATCH_ID_LENGTH_MAX = 128;
@@ -33,15 +34,20 @@ const LABELS_MAX = 8;
 export function ingestService({
   ingest,
   host,
+  ingestRates,
 }: {
   readonly ingest: Ingest;
+  readonly ingestRates: Pick<IngestRates, 'checkBytes' | 'spendBytes'>;
   readonly host: Pick<Host, 'view' | 'submit'>;
 }): ServiceImpl<typeof IngestService> {
   return {
     async writeSamples(request, context) {
       const project = within(context, parseProjectName('projectName', request.projectName));
       const sender = credentialOf(context);
-      if (writesAnywhere(sender) && !projectExists(host, project)) throw noProject(project);
+      if (writesAnywhere(sender)) {
+        if (!projectExists(host, project)) throw noProject(project);
+        takeBodyBytes(ingestRates, project, context.requestHeader);
+      }
       checkText('batchId', request.batchId, BATCH_ID_LENGTH_MAX);
       const rows = decodeRows(project, request.rows);
       const { batchId } = request;

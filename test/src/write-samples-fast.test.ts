@@ -102,7 +102,7 @@ async function openSide(t: Test, fast: boolean): Promise<Side> {
         acceptCompression: [...COMPRESSIONS],
         readMaxBytes: 1024 * 1024,
         routes: (router) => {
-          router.service(IngestService, ingestService({ ingest, host }));
+          router.service(IngestService, ingestService({ ingest, host, ...bounds }));
           releasePlaces(router, bounds.gate);
           tellResponses(router, deps);
         },
