@@ -4,6 +4,7 @@
  * history had no room for come from the log by themselves.
  */
 import t from 'tap';
+import { PROJECT_LIMITS } from '../../actors/alerting/limits.ts';
 import { createIngest } from '../../actors/ingest.ts';
 import { IngestLimits } from '../../actors/ingest-limits.ts';
 import type { IngestRow } from '../../actors/ingest-port.ts';
@@ -15,19 +16,29 @@ import { cpuRow, openAlertingWorld, START_MS } from '../support/alerting-world.t
 
 const MIB = 2 ** 20;
 const ROUNDS = 12;
-const ROWS = 300;
+
+interface Bounds {
+  readonly vms: number;
+  readonly series: number;
+  readonly headBytes: number;
+  /** Of the head, for all projects. */
+  readonly headBytesMax: number;
+}
+
+const SMALL: Bounds = { vms: 1000, series: 5_000, headBytes: MIB, headBytesMax: 8 * MIB };
+const DEFAULTS: Bounds = {
+  ...{ vms: PROJECT_LIMITS.vms.default, series: PROJECT_LIMITS.series.default },
+  ...{ headBytes: PROJECT_LIMITS.headBytes.default, headBytesMax: 1024 * MIB },
+};
 
 /** Everything from a request to history and evaluator, over the world's log. */
-async function openNode(
-  t: Parameters<typeof openAlertingWorld>[0],
-  bounds: { readonly vms: number; readonly headBytes: number },
-) {
+async function openNode(t: Parameters<typeof openAlertingWorld>[0], bounds: Bounds) {
   const world = await openAlertingWorld(t);
   const { host, stream, clock } = world;
-  const limits = { of: () => ({ vms: bounds.vms, series: 5_000 }) };
+  const limits = { of: () => bounds };
   const history = openHistory({
     ...{ folder: t.testdir(), clock, logIdentity: 'log-1', background: false },
-    headBytesMax: 8 * MIB,
+    headBytesMax: bounds.headBytesMax,
   });
   const room = { headBytes: bounds.headBytes };
   history.boundProjects(() => room.headBytes);
@@ -53,9 +64,9 @@ async function openNode(
   };
 }
 
-function hostileRows(round: number, nowMs: number): IngestRow[] {
-  return Array.from({ length: ROWS }, (_, i) => {
-    const n = round * ROWS + i;
+function hostileRows(round: number, count: number, nowMs: number): IngestRow[] {
+  return Array.from({ length: count }, (_, i) => {
+    const n = round * count + i;
     const vm = i % 2 === 0 ? `vm-${n}` : 'vm-known';
     const series = [`svc_vm_x{n="${n}"}`];
     const texts = {
@@ -66,18 +77,25 @@ function hostileRows(round: number, nowMs: number): IngestRow[] {
   });
 }
 
-async function watched(t: Parameters<typeof openAlertingWorld>[0], isAttacked: boolean) {
-  const { world, history, write, stop } = await openNode(t, { vms: 1000, headBytes: MIB });
+/** `rows`: of each round of the attack; 0 = there is none. */
+async function watched(
+  t: Parameters<typeof openAlertingWorld>[0],
+  { rows: hostile, bounds }: { readonly rows: number; readonly bounds: Bounds },
+) {
+  const { world, history, write, stop } = await openNode(t, bounds);
+  world.startRules();
+  await world.saveRule({}, { project: 'neighbour' });
   let rejected = 0;
   const reads: unknown[] = [];
   for (let round = 0; round < ROUNDS; round++) {
-    if (isAttacked) {
-      rejected += (await write('hostile', hostileRows(round, world.clock.now()))).rejected.length;
+    if (hostile > 0) {
+      const sent = hostileRows(round, hostile, world.clock.now());
+      rejected += (await write('hostile', sent)).rejected.length;
       await world.settle();
     }
     const vms = round < ROUNDS / 2 ? ['old'] : ['old', 'new'];
     const rows = vms.map((vm) => ({
-      ...cpuRow(vm, world.clock.now(), round),
+      ...cpuRow(vm, world.clock.now(), 95 + (round % 2)),
       boot: `b ${round % 3}`,
     }));
     reads.push(await write('neighbour', rows));
@@ -88,6 +106,13 @@ async function watched(t: Parameters<typeof openAlertingWorld>[0], isAttacked: b
       reads.push([...read.boot].map((code) => read.strings[code]));
       reads.push(history.newest('neighbour', vm)?.observedMs);
     }
+    reads.push(
+      world.host
+        .view('neighbour')
+        .records('vm', { limit: 10 })
+        .items.map(({ id }) => id),
+    );
+    reads.push(world.incidents('neighbour').map(({ vm }) => vm));
     await world.pass(30_000);
   }
   const { used, bound } = history.room('hostile');
@@ -95,24 +120,33 @@ async function watched(t: Parameters<typeof openAlertingWorld>[0], isAttacked: b
     rejected,
     used,
     bound,
+    vms: world.host.view('hostile').records('vm', { limit: 20_000 }).items.length,
+    incidents: world.incidents('neighbour').map(({ vm }) => vm),
     missing: history.refused().map(({ project }) => project),
   };
   await stop();
   return { reads, outcome };
 }
 
-t.test('a hostile key is refused, and its neighbour sees nothing of it', async (t) => {
-  const alone = await watched(t, false);
-  const beside = await watched(t, true);
-  t.same(beside.reads, alone.reads, 'the same answers as in a world without it');
-  const { rejected, used, bound, missing } = beside.outcome;
-  t.ok(rejected > ROUNDS * ROWS * 0.5, `${rejected} of its rows and series were refused`);
-  t.ok(used <= bound, `${used} of ${bound} bytes`);
-  t.notOk(missing.includes('neighbour'));
-});
+for (const [name, rows, bounds] of [
+  ['small limits', 300, SMALL],
+  ['the default limits, with 40 MiB', 8_000, DEFAULTS],
+] as const) {
+  t.test(`a hostile key is refused, and its neighbour sees nothing of it: ${name}`, async (t) => {
+    const alone = await watched(t, { rows: 0, bounds });
+    const beside = await watched(t, { rows, bounds });
+    t.same(beside.reads, alone.reads, 'the same answers as in a world without it');
+    const { rejected, used, bound, missing, vms, incidents } = beside.outcome;
+    t.same(incidents.toSorted(), ['new', 'old'], 'its rule fires, for its new VM too');
+    t.ok(rejected > ROUNDS * rows * 0.5, `${rejected} of its rows and series were refused`);
+    t.ok(vms <= bounds.vms, `${vms} of its VMs are registered`);
+    t.ok(used <= bound, `${used} of ${bound} bytes`);
+    t.notOk(missing.includes('neighbour'));
+  });
+}
 
 t.test('rows that had no room come from the log once there is some', async (t) => {
-  const { world, history, write, room, stop } = await openNode(t, { vms: 1000, headBytes: MIB });
+  const { world, history, write, room, stop } = await openNode(t, SMALL);
   await write('demo', [cpuRow('vm', START_MS, 1)]);
   await world.settle();
   // Acknowledged, and no memory when they arrive.
