@@ -12,7 +12,7 @@ import { createLibvirtSource } from '../actors/collectors/libvirt-source.ts';
 import type { Collector, CollectorFault } from '../actors/collectors/loop.ts';
 import { startCollector } from '../actors/collectors/loop.ts';
 import type { Host } from '../actors/host-port.ts';
-import type { Ingest, IngestRow } from '../actors/ingest-port.ts';
+import type { Ingest, IngestRow, RejectReason } from '../actors/ingest-port.ts';
 import { asOneLine } from '../actors/one-line.ts';
 import type { VmRegistry } from '../actors/vm-registry.ts';
 import { RETIRE_MAX, retireVms } from '../actors/vm-retirement.ts';
@@ -23,6 +23,7 @@ import { shownUrl } from '../streams/shown-url.ts';
 import { DEMO_PROJECT } from './demo.ts';
 import { type Health, type PartHealth, ready } from './health.ts';
 import type { Log } from './log.ts';
+import type { Metrics } from './metrics.ts';
 import type { Settings } from './settings.ts';
 
 export interface CollectingOptions {
@@ -33,6 +34,7 @@ export interface CollectingOptions {
   readonly registry: Pick<VmRegistry, 'vmsOf'>;
   readonly host: Pick<Host, 'submit'>;
   readonly health: Health;
+  readonly metrics: Pick<Metrics, 'counter'>;
   readonly log: Log;
 }
 
@@ -44,7 +46,7 @@ export interface Collecting {
 
 /** Starts the collectors that the settings name, or that this machine has something for. */
 export async function startCollecting(options: CollectingOptions): Promise<Collecting> {
-  const { settings, clock, health, log } = options;
+  const { settings, clock, health, log, metrics } = options;
   const sources = await openSources(options);
   const collectors = sources.map(({ source }) =>
     startCollector({
@@ -56,6 +58,12 @@ export async function startCollecting(options: CollectingOptions): Promise<Colle
       intervalMs: settings.sampleIntervalSeconds * 1000,
       onFault: (fault) => tellOnce(log, fault),
     }),
+  );
+  metrics.counter(
+    'svc_collector_rows_dropped_total',
+    'Rows of the collectors of this node that were given up: ingest had refused rows for too long',
+    [],
+    () => collectors.reduce((sum, collector) => sum + collector.status().droppedRows, 0),
   );
   for (const collector of collectors) {
     const name = `collector ${collector.status().source}`;
@@ -92,10 +100,19 @@ async function openSources(
 }
 
 /** Ingest as collectors see it. Rows of a VM without readings go in too: its state was observed. */
-function sinkOf({ ingest, host }: CollectingOptions, source: string): RowSink {
+function sinkOf({ ingest, host, log }: CollectingOptions, source: string): RowSink {
+  const logged = new Set<RejectReason>();
   return {
     async observe(project, rows) {
-      await ingest.write({ project, batchId: '', source, rows: rows.map(ingestRow) });
+      const request = { project, batchId: '', source, rows: rows.map(ingestRow) };
+      const { rejected } = await ingest.write(request);
+      // Each is counted by ingest; the same reason round after round is one line.
+      for (const { row, series, reason } of rejected) {
+        if (logged.has(reason)) continue;
+        logged.add(reason);
+        const what = { part: `collector ${source}`, reason, vm: rows[row]?.vm, series };
+        log.warn(what, `A reading is not stored: ${reason}; see svc_samples_rejected_total`);
+      }
     },
     async retire(project, vms) {
       const by = { kind: 'collector', name: source } as const;

@@ -4,6 +4,7 @@
  */
 import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import t from 'tap';
+import { setLimits } from '../../actors/alerting/limits.ts';
 import { bufferFolder } from '../../src/agent/agent.ts';
 import {
   EnrolmentUnusable,
@@ -12,11 +13,11 @@ import {
   writeEnrolment,
 } from '../../src/agent/enrolment-file.ts';
 import { createGuestSource } from '../../src/agent/guest-source.ts';
-import type { SendBatch, SendOutcome } from '../../src/agent/sender.ts';
+import { createSender, type SendBatch, type SendOutcome } from '../../src/agent/sender.ts';
 import { readStatus } from '../../src/agent/status-file.ts';
 import { VirtualClock } from '../../streams/clock.ts';
 import { INTERVAL_MS, startAgentWorld } from '../support/agent-world.ts';
-import { START_MS } from '../support/credential-world.ts';
+import { START_MS, tester } from '../support/credential-world.ts';
 import { VM } from '../support/rpc-world.ts';
 
 const never = new AbortController().signal;
@@ -201,6 +202,41 @@ t.test('Retry-After is waited for, and more than it', async (t) => {
   t.ok(triedMs.length >= 3 && triedMs.length <= 4, String(triedMs));
   for (const [i, at] of triedMs.entries()) {
     if (i > 0) t.ok(at - (triedMs[i - 1] ?? 0) > 20_000, String(triedMs));
+  }
+});
+
+t.test('an agent over the rate of its project loses no row: all come late, in order', async (t) => {
+  const world = await startAgentWorld(t);
+  await world.enrol();
+  const limit = (samplesPerSecond: number) =>
+    world.host.submit({
+      ...{ project: 'demo', by: tester },
+      decide: (draft) => ({ ...setLimits(draft, { samplesPerSecond }) }),
+    });
+  await limit(0);
+  const tries: { atMs: number; outcome: SendOutcome }[] = [];
+  const toService = createSender(world.clock);
+  const send: SendBatch = async (...batch) => {
+    const atMs = world.clock.now();
+    const outcome = await toService(...batch);
+    tries.push({ atMs, outcome });
+    return outcome;
+  };
+  const agent = world.start({ send });
+  await world.pass(2 * INTERVAL_MS);
+  t.match(tries, [{ outcome: { kind: 'later', message: /TOO_MANY/, retryAfterMs: 600_000 } }]);
+  t.equal(tries.length, 1, 'not sent again before the time that the service named');
+  t.same(world.written, []);
+  await limit(1_000);
+  await world.pass(660_000, 10_000);
+  const [refused, again] = tries;
+  t.ok((again?.atMs ?? 0) - (refused?.atMs ?? 0) >= 600_000, 'waited at least so long');
+  t.match(agent.status(), { droppedRows: 0, rejected: {}, fault: undefined });
+  t.equal(agent.status().sentRows, agent.status().observedRows);
+  const times = timesOf(world.written);
+  t.ok(times.length >= 20, `${times.length} rows`);
+  for (const [i, time] of times.entries()) {
+    if (i > 1) t.equal(time - (times[i - 1] ?? 0), INTERVAL_MS, 'at its own time, none is missing');
   }
 });
 
