@@ -45,6 +45,11 @@ export interface StepOutcome {
 export interface Submission<T> {
   readonly project: string;
   readonly by: Actor;
+  /**
+   * true: it makes a credential. Where an audit sink is required, it
+   * is held back as what people do, whatever the kind of `by`.
+   */
+  readonly makesCredential?: boolean;
   /** Makes an exact resend answer the same; see `Decision.request`. */
   readonly request?: { readonly scope: string; readonly id: string; readonly fingerprint: string };
   /**

@@ -58,7 +58,7 @@ export interface RunningHost extends Host {
   fireTimer(timer: DueTimer, by: Actor): Promise<Committed<{ fired: boolean }>>;
   /** The machine's instances that have ended, those first that ended first. */
   endedBefore(project: string, machine: string, page: EndedPage): EndedInstance[];
-  /** The first commits that are left of the project's chain. */
+  /** The first commits that are left of the project's chain and may go, for retention. */
   oldestCommits(project: string, limit: number): OldCommit[];
   dueTimers(nowMs: number, limit: number, owns?: (project: string) => boolean): DueTimer[];
   nextTimerDueMs(owns?: (project: string) => boolean): number | undefined;

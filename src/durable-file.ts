@@ -3,6 +3,7 @@
  * then put in its place, with the folder synced so that the name survives a power loss too.
  */
 import { closeSync, fsyncSync, linkSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 export interface DurableFileOptions {
@@ -40,5 +41,34 @@ export function syncFolder(folder: string): void {
     fsyncSync(descriptor);
   } finally {
     closeSync(descriptor);
+  }
+}
+
+/** As `writeFileDurably` for a file to be replaced, off the main thread. One write at a time for a path. */
+export async function replaceFileDurably(path: string, content: string): Promise<void> {
+  const beside = `${path}.${process.pid}.tmp`;
+  await rm(beside, { force: true });
+  const file = await open(beside, 'wx', 0o600);
+  try {
+    await file.writeFile(content);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  try {
+    await rename(beside, path);
+  } finally {
+    await rm(beside, { force: true });
+  }
+  await syncFolderSoon(dirname(path));
+}
+
+/** As `syncFolder`, off the main thread: once it resolves. */
+export async function syncFolderSoon(folder: string): Promise<void> {
+  const descriptor = await open(folder, 'r');
+  try {
+    await descriptor.sync();
+  } finally {
+    await descriptor.close();
   }
 }

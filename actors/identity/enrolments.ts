@@ -146,6 +146,7 @@ async function enrol(
   const { answer } = await host.submit({
     project,
     by: { kind: 'collector', name: vmName(project, vm) },
+    makesCredential: true,
     decide(draft) {
       const enrolment = draft.instance('enrolment', found.instance);
       if (!enrolment || !isUsable(enrolment, digest, draft.at)) throw uselessToken();

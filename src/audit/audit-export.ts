@@ -5,14 +5,18 @@
  *
  *     commit applied, or a second passed -> read what is after the cursor -> append -> move the cursor
  *
- * Where the sink is required, people and keys are refused while it cannot take records, or is behind:
- * nobody changes anything unseen. What the service itself decides goes on, above all evaluation and
- * deliveries: monitoring that stops with a full disk would be silent when it is needed. So do the
- * operator's acts on the machine itself, who has to mend the sink and may have to revoke a key.
+ * Where the sink is required, people and keys are refused while it cannot take records, or is behind,
+ * and a change of theirs is answered only once the sink has it: nobody is told of a success, or given
+ * a secret, unseen. The same holds for whatever makes a credential. What the service itself decides
+ * goes on, above all evaluation and deliveries: monitoring that stops with a full disk would be silent
+ * when it is needed. So do the operator's acts on the machine itself, who has to mend the sink and may
+ * have to revoke a key.
  */
+import type { Submission } from '../../actors/host-port.ts';
 import type { CommitReader, StoredCommit } from '../../sqlite/commit-reader.ts';
 import type { CancelWakeUp, Clock } from '../../streams/clock.ts';
 import type { Actor } from '../../streams/commit/commit.ts';
+import { pause } from '../../streams/pause.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import { type PartHealth, ready } from '../health.ts';
 import type { Log } from '../log.ts';
@@ -33,7 +37,8 @@ export interface ExportedUpTo {
 
 export interface CursorStore {
   load(): ExportedUpTo | undefined;
-  save(cursor: ExportedUpTo): void;
+  /** Resolves once it is durable. */
+  save(cursor: ExportedUpTo): Promise<void>;
 }
 
 export interface AuditExportOptions {
@@ -46,6 +51,21 @@ export interface AuditExportOptions {
   readonly onExported?: (commits: number) => void;
   readonly onFailed?: () => void;
   readonly onRefused?: () => void;
+  /** A change was committed, and the sink did not take it in time. */
+  readonly onUnconfirmed?: () => void;
+  /** The cursor could not be saved. */
+  readonly onCursorFailed?: () => void;
+  /** So many commits of a project were let go before the sink had them. */
+  readonly onMissed?: (commits: number) => void;
+}
+
+/** What is asked before a change, and after it. */
+type Change = Pick<Submission<unknown>, 'by' | 'makesCredential'>;
+
+interface Waiter {
+  readonly sequence: number;
+  readonly resolve: () => void;
+  readonly reject: (error: Refusal) => void;
 }
 
 const BATCH = 100;
@@ -55,12 +75,21 @@ const LOOK_MS = 1_000;
 export const BACKLOG_MAX = 1_000;
 /** A sink that has not answered for so long cannot take records. */
 export const STALLED_MS = 10_000;
+/** A change that is committed waits so long for the sink. */
+export const CONFIRMED_WITHIN_MS = 10_000;
+/** A stop waits so long for the sink: what it lacks then is exported after the next start. */
+export const CLOSE_MS = 5_000;
 /** Kinds of callers that are refused; see the head of the file for the others. */
 const REFUSED: ReadonlySet<Actor['kind']> = new Set(['human', 'key', 'ci']);
 
 export class AuditExport {
   readonly #options: AuditExportOptions;
+  /** What the sink has. */
   #cursor: ExportedUpTo | undefined;
+  /** What the cursor's file says: behind `#cursor` at most by what is saved next. */
+  #saved: ExportedUpTo | undefined;
+  /** Why the cursor could not be saved; undefined: it could. The sink has the records all the same. */
+  #cursorFault: string | undefined;
   /** Why the last attempt failed; undefined: it did not. */
   #fault: string | undefined;
   /** Commits applied since the start that are not exported. */
@@ -69,6 +98,11 @@ export class AuditExport {
   #isCaughtUp = false;
   #writingSinceMs: number | undefined;
   #underWay: Promise<void> | undefined;
+  /** Was a commit applied since the projection was last read? */
+  #isNoted = false;
+  readonly #waiters = new Set<Waiter>();
+  /** Number of the last exported commit of each project since the start. */
+  readonly #numbers = new Map<string, number>();
   #savedMs = Number.NEGATIVE_INFINITY;
   #cancel: CancelWakeUp = () => {};
   #isClosed = false;
@@ -77,24 +111,62 @@ export class AuditExport {
   constructor(options: AuditExportOptions) {
     this.#options = options;
     this.#cursor = this.#trustedCursor();
+    this.#saved = this.#cursor;
     this.#wakeIn(0);
   }
 
   /** To be called for each commit that was applied. */
   noteApplied(): void {
     this.#pending++;
+    this.#isNoted = true;
     if (this.#fault === undefined && this.#underWay === undefined) this.#wakeIn(0);
   }
 
   /** Throws NOT_READY where the sink is required and cannot take what this caller would do. */
-  assertTaking({ kind }: Actor): void {
-    if (!this.#options.isRequired || !REFUSED.has(kind) || this.#problem() === undefined) return;
+  assertTaking(change: Change): void {
+    if (!this.#isHeldBack(change) || this.#problem() === undefined) return;
     this.#options.onRefused?.();
     throw new Refusal(
       'NOT_READY',
-      'Changes are refused while the audit log cannot be written to its second place, as the operator has asked (SVC_AUDIT_SINK_REQUIRED): nothing was changed; reading goes on. Try again in 10 s, or ask the operator',
+      'Changes are refused while the audit log cannot be written to its second place, as the operator has asked (SVC_AUDIT_SINK_REQUIRED): nothing was changed by this call; reading goes on. Try again in 10 s, or ask the operator',
       { retryAfterSeconds: '10' },
     );
+  }
+
+  /**
+   * Resolves once the sink has the commit at `sequence`, at once for callers that are not held back.
+   * Rejects with NOT_READY when it has not within `CONFIRMED_WITHIN_MS`: what was committed stays so.
+   */
+  async confirmed(change: Change, sequence: number): Promise<void> {
+    if (!this.#isHeldBack(change) || this.#has(sequence)) return;
+    await new Promise<void>((resolve, reject) => {
+      const cancel = this.#options.clock.wakeAfter(CONFIRMED_WITHIN_MS, () =>
+        waiter.reject(unconfirmed()),
+      );
+      const leave = (): void => {
+        cancel();
+        this.#waiters.delete(waiter);
+      };
+      const waiter: Waiter = {
+        sequence,
+        resolve: () => {
+          leave();
+          resolve();
+        },
+        reject: (error) => {
+          leave();
+          this.#options.onUnconfirmed?.();
+          reject(error);
+        },
+      };
+      this.#waiters.add(waiter);
+      void this.#run();
+    });
+  }
+
+  /** May retention let go of the commit at this position? A required sink has to have it first. */
+  mayLetGo(sequence: number): boolean {
+    return !this.#options.isRequired || this.#has(sequence);
   }
 
   /** Commits that wait; those of before the start are counted as one until it has caught up. */
@@ -104,7 +176,7 @@ export class AuditExport {
 
   health(): PartHealth {
     const problem = this.#problem();
-    if (problem === undefined) return ready;
+    if (problem === undefined) return this.#cursorHealth();
     const { isRequired } = this.#options;
     const effect = isRequired ? 'changes by people and keys are refused' : 'changes go on';
     return {
@@ -122,13 +194,43 @@ export class AuditExport {
     await this.#run();
   }
 
-  /** Exports what is there now, and ends. */
+  /** Exports what is there now, and ends; after `CLOSE_MS` without what the sink has not answered. */
   async close(): Promise<void> {
     this.#cancel();
-    await this.settled();
+    const over = new AbortController();
+    const { clock, log } = this.#options;
+    const isSettled = await Promise.race([
+      this.settled().then(() => true),
+      pause(clock, CLOSE_MS, over.signal).then(() => false),
+    ]);
+    over.abort();
+    if (!isSettled) {
+      log.warn(
+        { part: 'audit sink' },
+        'The audit sink does not answer: the stop goes on without it',
+      );
+    }
     this.#isClosed = true;
     this.#cancel();
-    this.#save(true);
+    for (const waiter of this.#waiters) waiter.reject(unconfirmed());
+    await this.#save(true);
+  }
+
+  #isHeldBack({ by, makesCredential }: Change): boolean {
+    return this.#options.isRequired && (makesCredential === true || REFUSED.has(by.kind));
+  }
+
+  #has(sequence: number): boolean {
+    return sequence <= (this.#cursor?.sequence ?? 0);
+  }
+
+  #cursorHealth(): PartHealth {
+    if (this.#cursorFault === undefined) return ready;
+    return {
+      state: 'degraded',
+      reason: `The audit sink has every record, but how far it is cannot be saved (${this.#cursorFault}): after a restart they are written again`,
+      summary: 'How far the audit sink is cannot be saved',
+    };
   }
 
   /** What is the matter, for the operator; undefined: nothing. */
@@ -159,36 +261,69 @@ export class AuditExport {
     if (!this.#isClosed) this.#cancel = this.#options.clock.wakeAfter(ms, () => void this.#run());
   }
 
-  /** One run at a time; never rejects. */
+  /** One run at a time; never rejects. What is applied meanwhile is exported before it is over. */
   #run(): Promise<void> {
     this.#underWay ??= this.#export()
       .catch((error: unknown) => this.#failed(error))
       .finally(() => {
         this.#underWay = undefined;
-        this.#wakeIn(LOOK_MS);
+        const isMore = this.#isNoted && this.#fault === undefined && !this.#isClosed;
+        if (isMore) void this.#run();
+        else this.#wakeIn(LOOK_MS);
       });
     return this.#underWay;
   }
 
   async #export(): Promise<void> {
-    const { reader, sink, clock, onExported, log } = this.#options;
+    const { reader, sink, clock, onExported } = this.#options;
     const range = { through: Number.MAX_SAFE_INTEGER, limit: BATCH };
-    for (;;) {
+    while (!this.#isClosed) {
+      this.#isNoted = false;
       const batch = reader.commits({ ...range, after: this.#cursor?.sequence ?? 0 });
       const last = batch.at(-1);
-      if (last === undefined) break;
+      if (last === undefined) {
+        this.#pending = 0;
+        this.#isCaughtUp = true;
+        this.#isBack();
+        break;
+      }
       this.#writingSinceMs = clock.elapsed();
       await sink.append(this.#linesOf(batch)).finally(() => {
         this.#writingSinceMs = undefined;
       });
-      this.#cursor = { sequence: last.sequence, id: last.id };
-      this.#pending = Math.max(0, this.#pending - batch.length);
-      this.#save();
+      this.#moveBehind(batch, last);
       onExported?.(batch.length);
-      if (this.#fault !== undefined) log.info({ part: 'audit sink' }, 'The audit sink is back');
-      this.#fault = undefined;
+      this.#isBack();
+      await this.#save();
     }
-    if (this.#fault === undefined) this.#isCaughtUp = true;
+    await this.#save();
+  }
+
+  #isBack(): void {
+    if (this.#fault === undefined) return;
+    this.#fault = undefined;
+    this.#options.log.info({ part: 'audit sink' }, 'The audit sink is back');
+  }
+
+  /** The sink has these. */
+  #moveBehind(batch: readonly StoredCommit[], last: StoredCommit): void {
+    for (const { project, number } of batch) {
+      this.#noteMissed(project, number - (this.#numbers.get(project) ?? number - 1) - 1);
+      this.#numbers.set(project, number);
+    }
+    this.#cursor = { sequence: last.sequence, id: last.id };
+    this.#pending = Math.max(0, this.#pending - batch.length);
+    for (const waiter of this.#waiters) if (this.#has(waiter.sequence)) waiter.resolve();
+  }
+
+  /** Retention waits for no sink that is optional. */
+  #noteMissed(project: string, commits: number): void {
+    if (commits <= 0) return;
+    this.#options.onMissed?.(commits);
+    this.#options.log.warn(
+      { part: 'audit sink', project, commits },
+      'Commits were let go after their time before the audit sink had them: it lacks them for ever',
+    );
   }
 
   #linesOf(batch: readonly StoredCommit[]): string {
@@ -205,11 +340,35 @@ export class AuditExport {
     this.#fault = error instanceof Error ? error.message : String(error);
   }
 
-  /** At most once a second: after a crash the commits of that second are exported again. */
-  #save(isLast = false): void {
-    const nowMs = this.#options.clock.elapsed();
-    if (this.#cursor === undefined || (!isLast && nowMs < this.#savedMs + LOOK_MS)) return;
+  /**
+   * At most once a second: after a crash the commits of that second are exported again. One that
+   * fails is tried again with the next look, and holds back nobody: the sink has the records.
+   */
+  async #save(isLast = false): Promise<void> {
+    const { clock, cursor, log, onCursorFailed } = this.#options;
+    const position = this.#cursor;
+    const nowMs = clock.elapsed();
+    if (position === undefined || position === this.#saved) return;
+    if (!isLast && nowMs < this.#savedMs + LOOK_MS) return;
     this.#savedMs = nowMs;
-    this.#options.cursor.save(this.#cursor);
+    try {
+      await cursor.save(position);
+      this.#saved = position;
+      this.#cursorFault = undefined;
+    } catch (error) {
+      onCursorFailed?.();
+      if (this.#cursorFault === undefined) {
+        log.error({ err: error, part: 'audit sink' }, 'How far the audit sink is cannot be saved');
+      }
+      this.#cursorFault = error instanceof Error ? error.message : String(error);
+    }
   }
+}
+
+function unconfirmed(): Refusal {
+  return new Refusal(
+    'NOT_READY',
+    `The change is committed, but the audit log's second place, which the operator requires (SVC_AUDIT_SINK_REQUIRED), has not taken it within ${CONFIRMED_WITHIN_MS / 1000} s: it is exported once it can be. Send the same request id again then to learn what was done; a secret that was made is not shown again, so make another one`,
+    { retryAfterSeconds: '10', committed: 'true' },
+  );
 }

@@ -4,7 +4,7 @@
  */
 import { type FileHandle, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { syncFolder } from '../durable-file.ts';
+import { syncFolderSoon } from '../durable-file.ts';
 import type { AuditSink } from './audit-export.ts';
 
 /** Mode 0600 when it is made; its folder must exist. */
@@ -18,7 +18,7 @@ export function fileSink(path: string): AuditSink {
         // What a crash or a full disk has cut off stays as a line of its own.
         await file.appendFile((await isCutOff(file, size)) ? `\n${lines}` : lines);
         await file.sync();
-        if (size === 0) syncFolder(dirname(path));
+        if (size === 0) await syncFolderSoon(dirname(path));
       } finally {
         await file.close();
       }

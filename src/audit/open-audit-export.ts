@@ -5,7 +5,7 @@ import type { RunningHost } from '../../actors/host.ts';
 import { CommitReader } from '../../sqlite/commit-reader.ts';
 import type { Clock } from '../../streams/clock.ts';
 import type { Closers } from '../closers.ts';
-import { writeFileDurably } from '../durable-file.ts';
+import { replaceFileDurably } from '../durable-file.ts';
 import type { Health } from '../health.ts';
 import type { Log } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
@@ -41,6 +41,18 @@ export function withAuditExport(options: OpenAuditExportOptions): RunningHost {
     'svc_audit_export_refused_total',
     'Changes that were refused because the audit sink could not take records',
   );
+  const unconfirmed = metrics.counter(
+    'svc_audit_export_unconfirmed_total',
+    'Changes that were committed and not answered as done, because the audit sink did not take them in time',
+  );
+  const cursorFailures = metrics.counter(
+    'svc_audit_export_cursor_failures_total',
+    'Times that it could not be saved how far the audit sink is',
+  );
+  const missed = metrics.counter(
+    'svc_audit_export_missed_commits_total',
+    'Commits that were let go after their time before the audit sink had them',
+  );
   const reader = new CommitReader(options.controlPath);
   closers.add('audit reader', () => reader.close());
   const exporter = new AuditExport({
@@ -50,6 +62,9 @@ export function withAuditExport(options: OpenAuditExportOptions): RunningHost {
     onExported: (count) => commits.inc({}, count),
     onFailed: () => failures.inc({}),
     onRefused: () => refused.inc({}),
+    onUnconfirmed: () => unconfirmed.inc({}),
+    onCursorFailed: () => cursorFailures.inc({}),
+    onMissed: (count) => missed.inc({}, count),
   });
   closers.add('audit sink', () => exporter.close());
   closers.add(
@@ -63,9 +78,13 @@ export function withAuditExport(options: OpenAuditExportOptions): RunningHost {
   return {
     ...host,
     submit: async (submission) => {
-      exporter.assertTaking(submission.by);
-      return host.submit(submission);
+      exporter.assertTaking(submission);
+      const committed = await host.submit(submission);
+      await exporter.confirmed(submission, committed.sequence);
+      return committed;
     },
+    oldestCommits: (project, limit) =>
+      host.oldestCommits(project, limit).filter(({ sequence }) => exporter.mayLetGo(sequence)),
   };
 }
 
@@ -82,6 +101,6 @@ export function cursorIn(path: string): CursorStore {
         return undefined;
       }
     },
-    save: (cursor) => writeFileDurably({ path, content: JSON.stringify(cursor), exclusive: false }),
+    save: (cursor) => replaceFileDurably(path, JSON.stringify(cursor)),
   };
 }

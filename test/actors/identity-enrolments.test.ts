@@ -80,6 +80,21 @@ async function refusalOf(attempt: Promise<unknown>): Promise<string> {
   return 'accepted';
 }
 
+t.test('a key for an agent is made as what a required audit sink holds back', async (t) => {
+  const world = await enrolling(t);
+  const held: unknown[] = [];
+  const host: typeof world.host = {
+    ...world.host,
+    submit(submission) {
+      held.push(submission.makesCredential);
+      return world.host.submit(submission);
+    },
+  };
+  const token = await world.offeredToken();
+  await openEnrolments({ ...world, host, datacenters: ['DC-1'] }).enrol(token, 'Debian 13');
+  t.same(held, [true]);
+});
+
 t.test('a token is exchanged for a key of the one VM, once', async (t) => {
   const world = await enrolling(t);
   await world.register({ datacenter: 'DC-1' });

@@ -4,92 +4,23 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  appendFileSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { appendFileSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import t, { type Test } from 'tap';
-import { CommitReader } from '../../sqlite/commit-reader.ts';
-import {
-  AuditExport,
-  type AuditSink,
-  BACKLOG_MAX,
-  STALLED_MS,
-} from '../../src/audit/audit-export.ts';
+import t from 'tap';
+import { type AuditSink, BACKLOG_MAX, STALLED_MS } from '../../src/audit/audit-export.ts';
 import { compareSink } from '../../src/audit/compare-sink.ts';
 import { fileSink } from '../../src/audit/file-sink.ts';
-import { cursorIn, withAuditExport } from '../../src/audit/open-audit-export.ts';
+import { withAuditExport } from '../../src/audit/open-audit-export.ts';
 import { Closers } from '../../src/closers.ts';
 import { createHealth } from '../../src/health.ts';
 import { silentLog } from '../../src/log.ts';
 import { createMetrics } from '../../src/metrics.ts';
 import type { Actor } from '../../streams/commit/commit.ts';
-import { reasonOf, startWorld } from '../support/credential-world.ts';
+import type { Refusal } from '../../streams/refusal.ts';
+import { callers, others, person, startExportWorld } from '../support/audit-export-world.ts';
+import { reasonOf } from '../support/credential-world.ts';
 import { until } from '../support/program.ts';
-
-const person: Actor = { kind: 'human', name: 'people/olga' };
-const callers = {
-  person,
-  key: { kind: 'key', name: 'projects/demo/serviceAccounts/a/keys/k' },
-  job: { kind: 'ci', name: 'projects/demo/ciConnections/c' },
-} as const satisfies Record<string, Actor>;
-const others = {
-  evaluator: { kind: 'service', name: 'evaluator' },
-  collector: { kind: 'collector', name: 'collectors/c' },
-  operator: { kind: 'operator', name: 'operator/root' },
-} as const satisfies Record<string, Actor>;
-
-async function startExportWorld(t: Test) {
-  const folder = mkdtempSync(join(tmpdir(), 'audit-'));
-  const control = join(folder, 'control.db');
-  const world = await startWorld(t, undefined, { path: control });
-  const reader = new CommitReader(control);
-  const path = join(folder, 'audit.jsonl');
-  const cursorPath = join(folder, 'cursor.json');
-  t.teardown(() => {
-    reader.close();
-    rmSync(folder, { recursive: true });
-  });
-  let serial = 0;
-  /** A commit of its own, by this caller. */
-  const change = (by: Actor = person) =>
-    world.host.submit({
-      project: 'demo',
-      by,
-      decide(draft) {
-        draft.start('serviceAccount', `account-${serial++}`, {
-          ...{ at: draft.at, project: 'demo', displayName: 'Robot', template: 'custom' },
-          ...{ capabilities: ['monitoring.read'], createdBy: by.name, secretNote: 'not public' },
-        });
-        return {};
-      },
-    });
-  const open = (options: { sink?: AuditSink; isRequired?: boolean } = {}) => {
-    const { sink = fileSink(path), isRequired = true } = options;
-    const exporter = new AuditExport({
-      ...{ reader, sink, isRequired, clock: world.clock, log: silentLog },
-      cursor: cursorIn(cursorPath),
-    });
-    const undo = world.host.onApplied(() => exporter.noteApplied());
-    t.teardown(undo);
-    return exporter;
-  };
-  const linesOf = (file = path) => readFileSync(file, 'utf8').split('\n').slice(0, -1);
-  const whole = async (...files: readonly string[]) => {
-    const { faults, same } = await compareSink(files.length > 0 ? files : [path], reader);
-    t.same(faults, []);
-    return same;
-  };
-  return { ...world, change, open, linesOf, whole, reader, path, folder, control, cursorPath };
-}
 
 t.test('Each commit is a line, with its place in the chain and public fields alone', async (t) => {
   const { change, open, linesOf, whole } = await startExportWorld(t);
@@ -128,7 +59,7 @@ t.test(
     };
     const exporter = open({ sink });
     await exporter.settled();
-    const accepted = (by: Actor) => reasonOf(() => exporter.assertTaking(by));
+    const accepted = (by: Actor) => reasonOf(() => exporter.assertTaking({ by }));
     for (const by of [...Object.values(callers), ...Object.values(others)]) {
       t.equal(accepted(by), 'accepted');
     }
@@ -157,7 +88,7 @@ t.test('Not required, changes go on, and the lag is seen', async (t) => {
   for (let i = 0; i < 3; i++) await change();
   await exporter.settled();
   t.equal(
-    reasonOf(() => exporter.assertTaking(person)),
+    reasonOf(() => exporter.assertTaking({ by: person })),
     'accepted',
   );
   t.ok(exporter.lag() >= 3);
@@ -170,7 +101,7 @@ t.test('Required, a sink that hangs, or is too far behind, refuses too', async (
   await change(others.evaluator);
   await clock.advance(1);
   t.equal(
-    reasonOf(() => hanging.assertTaking(person)),
+    reasonOf(() => hanging.assertTaking({ by: person })),
     'NOT_READY',
     'not caught up yet',
   );
@@ -179,12 +110,12 @@ t.test('Required, a sink that hangs, or is too far behind, refuses too', async (
   const behind = open();
   await behind.settled();
   t.equal(
-    reasonOf(() => behind.assertTaking(person)),
+    reasonOf(() => behind.assertTaking({ by: person })),
     'accepted',
   );
   for (let i = 0; i <= BACKLOG_MAX; i++) behind.noteApplied();
   t.equal(
-    reasonOf(() => behind.assertTaking(person)),
+    reasonOf(() => behind.assertTaking({ by: person })),
     'NOT_READY',
   );
   t.match(behind.health(), { reason: /more than 1000 commits behind/ });
@@ -262,10 +193,10 @@ t.test(
     const parts = { ...{ clock, log: silentLog, metrics, health, closers }, controlPath: control };
     t.equal(withAuditExport({ ...parts, host, settings: { ...settings, auditSink: null } }), host);
     const gated = withAuditExport({ ...parts, host, settings });
-    const change = (by: Actor) =>
+    const change = (by: Actor, { id = by.name, makesCredential = false } = {}) =>
       gated.submit({
-        ...{ project: 'demo', by },
-        decide: (draft) => draft.putRecord({ kind: 'note', id: by.name, body: {} }),
+        ...{ project: 'demo', by, makesCredential },
+        decide: (draft) => draft.putRecord({ kind: 'note', id, body: {} }),
       });
     await change(others.evaluator);
     await clock.advance(1_000);
@@ -284,9 +215,32 @@ t.test(
       );
     };
     await until('changes are taken again', taken);
+    const agent = { by: others.collector, makesCredential: true };
+    renameSync(join(folder, 'elsewhere'), join(folder, 'away'));
+    const outcome = { is: 'waiting' };
+    change(person, { id: 'unseen' }).then(
+      () => (outcome.is = 'answered'),
+      (error: Refusal) => (outcome.is = error.metadata.committed ?? error.message),
+    );
+    await until('the change that nobody saw is not answered as done', async () => {
+      await clock.advance(1_000);
+      return outcome.is === 'waiting' ? undefined : true;
+    });
+    t.equal(outcome.is, 'true');
+    t.equal(host.view('demo').record('note', 'unseen')?.id, 'unseen', 'it is committed');
+    t.same(
+      gated.oldestCommits('demo', 10).map(({ number }) => number),
+      [1, 2],
+      'retention leaves what the sink lacks',
+    );
+    await t.rejects(change(agent.by, agent), {
+      reason: 'NOT_READY',
+      message: /^Changes are refused/,
+    });
+    renameSync(join(folder, 'away'), join(folder, 'elsewhere'));
     await closers.closeAll();
-    t.equal(readFileSync(path, 'utf8').split('\n').length - 1, 2, 'also what came last');
-    t.match(JSON.parse(readFileSync(join(data, 'audit-export.json'), 'utf8')), { sequence: 2 });
+    t.equal(readFileSync(path, 'utf8').split('\n').length - 1, 3, 'also what came last');
+    t.match(JSON.parse(readFileSync(join(data, 'audit-export.json'), 'utf8')), { sequence: 3 });
   },
 );
 
