@@ -15,6 +15,7 @@ import type { NoticeBody } from '../alerting/notices.ts';
 import { allInstances } from '../alerting/rule-markers.ts';
 import type { Host, ProjectView } from '../host-port.ts';
 import { type AccessNotice, type NoticeReader, shownTo } from '../identity/access-notices.ts';
+import { toldOf } from './owners-told.ts';
 
 /** What is mailed; of an `AccessNotice` what is for the one it goes to. */
 export type MailedNotice = NoticeBody | AccessNotice;
@@ -26,6 +27,8 @@ export interface OwnerMail {
   readonly notice: MailedNotice;
   /** Is it to an owner of the project? */
   readonly isOwner: boolean;
+  /** Is it to somebody who was an owner when it happened, and is none any more? */
+  readonly wasOwner: boolean;
   /** Names this mail among all: the same for each try. */
   readonly key: string;
 }
@@ -36,18 +39,6 @@ export interface OwnerNewsDeps {
   /** false: the server will not take it, now or later. Rejects when another try can help. */
   readonly send: (mail: OwnerMail) => Promise<boolean>;
   readonly onFault: (what: string, error: unknown) => void;
-}
-
-/** Body of a record of kind `ownersTold`, under the notice's id. Members are ids. */
-export interface OwnersToldBody {
-  /** The raising of the notice that it speaks of, Unix ms. */
-  readonly raisedMs: number;
-  /** Nobody is tried any more. Absent in records of an older version, written when it was so. */
-  readonly isOver?: boolean;
-  /** Whose mail was taken. */
-  readonly told?: readonly string[];
-  /** Whose mail will not be taken, or was not within the day. */
-  readonly untold?: readonly string[];
 }
 
 /** How often it is looked for something to tell, ms. */
@@ -135,9 +126,12 @@ class OwnerNews {
     const untold = new Set(before.untold);
     let isOver = true;
     const keyOf = (member: string) => `${id}.${raisedMs}.${member}`;
-    for (const { member, to, notice, isOwner } of readersOf(host, project, body)) {
+    // Read again: an owner may have been removed while other notices were mailed.
+    const now = host.view(project).record('notice', id)?.body as MailedNotice | undefined;
+    const latest = now?.raisedMs === raisedMs ? now : body;
+    for (const { member, to, notice, isOwner, wasOwner } of readersOf(host, project, latest)) {
       if (told.has(member) || untold.has(member)) continue;
-      const mail = { to, project, notice, isOwner, key: keyOf(member) };
+      const mail = { to, project, notice, isOwner, wasOwner, key: keyOf(member) };
       const result = isLate ? 'never' : await this.#send(mail, member);
       if (result === 'taken') told.add(member);
       if (result === 'never') untold.add(member);
@@ -192,12 +186,7 @@ function unfinished(view: ProjectView): Raised[] {
       const isPause = notice.kind === 'DESTINATION_PAUSED' && notice.endedMs === null;
       if (!isPause && notice.kind !== 'ACCESS_CHANGED') continue;
       const { raisedMs } = notice;
-      const record = view.record('ownersTold', id)?.body as OwnersToldBody | undefined;
-      const {
-        isOver = true,
-        told = [],
-        untold = [],
-      } = record?.raisedMs === raisedMs ? record : { isOver: false };
+      const { isOver, told, untold } = toldOf(view, id, raisedMs);
       if (!isOver) found.push({ project, id, raisedMs, body: notice, before: { told, untold } });
     }
     after = page.next;
@@ -205,16 +194,26 @@ function unfinished(view: ProjectView): Raised[] {
   return found;
 }
 
-/** Who a notice is for and can be written to: who has a proven address and may sign in. */
+/**
+ * Who a notice is for and can be written to: who has a proven address and may sign in. A change of
+ * access is also for those who were owners when it was made and are none by now: whoever can add an
+ * owner can remove another before the mail is due.
+ */
 function readersOf(host: Host, project: string, body: MailedNotice) {
   const isPersonActive = activePeople(host);
   return allInstances(host.view(project), 'membership').flatMap(({ instance, value, context }) => {
     const { role, email, person } = context as unknown as MembershipContext;
-    if (value !== 'active' || email === '' || !isPersonActive(person)) return [];
-    const isOwner = role === 'OWNER';
+    const isOwner = value === 'active' && role === 'OWNER';
+    const wasOwner = !isOwner && hasLostIn(body, instance);
+    if ((value !== 'active' && !wasOwner) || email === '' || !isPersonActive(person)) return [];
     const notice = noticeFor(body, { member: instance, isOwner });
-    return notice ? [{ member: instance, to: email, notice, isOwner }] : [];
+    return notice ? [{ member: instance, to: email, notice, isOwner, wasOwner }] : [];
   });
+}
+
+function hasLostIn(body: MailedNotice, id: string): boolean {
+  if (body.kind !== 'ACCESS_CHANGED') return false;
+  return body.formerOwners?.some(({ member }) => member === id) ?? false;
 }
 
 function noticeFor(body: MailedNotice, reader: NoticeReader): MailedNotice | undefined {

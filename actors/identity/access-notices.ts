@@ -1,13 +1,23 @@
 /**
- * What changed about who can get into a project: a key, a CI connection or an owner was added, a
- * credential leaked, an owner ended a member's key. Each change is noted in the decision that makes
+ * What changed about who can get into a project: a key, a CI connection or an owner was added, an
+ * owner was removed, a connection or service account can do more than before, a credential leaked,
+ * an owner ended a member's key. Each change is noted in the decision that makes
  * it, so that no crash loses one; `actors/delivery/owner-news.ts` mails what is noted.
  *
  * Changes are collected into notices, so that nobody can fill a mailbox by making keys: a notice
- * collects for a minute, and the next one closes ten minutes after it. A leak waits for neither; two
- * notices with leaks are a minute apart. Of a notice's changes 20 are listed and the others counted.
+ * collects for a minute, and the next one closes ten minutes after it. A leak waits for neither,
+ * unless leaks come again and again: after three notices with leaks, a minute apart, they are ten
+ * minutes apart too, until an hour has had none.
+ *
+ * Nothing that a member can do by the hundred hides what an owner must see. A notice lists 20 changes;
+ * one that weighs more takes the place of one that weighs less, which is counted instead, and what
+ * would displace its equal where owners and trusts are concerned goes into a further notice. So do
+ * notices themselves: those that are not mailed yet, and those that list more than keys, are
+ * overwritten last.
  */
+import { DELIVERY_LIFETIME_MS } from '../../machines/retry-schedule.ts';
 import { SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
+import { toldOf } from '../delivery/owners-told.ts';
 import type { Draft, ProjectView } from '../host-port.ts';
 import { oneLine } from '../one-line.ts';
 import { memberIdOf, parseOwner } from './names.ts';
@@ -20,6 +30,8 @@ export interface AccessNotice {
   readonly more: number;
   /** Ids of members for whom changes are not listed. */
   readonly moreFor: readonly string[];
+  /** Who ceased to be an owner before the notice was mailed; absent = nobody. */
+  readonly formerOwners?: readonly FormerOwner[];
   readonly raisedMs: number;
   /** Of the last change: it tells of moments, and none of them lasts. */
   readonly endedMs: number;
@@ -27,12 +39,29 @@ export interface AccessNotice {
   readonly closesMs: number;
   /** When the notice before it closed; 0 = there was none. */
   readonly beforeMs: number;
+  /** Notices with leaks without a quiet hour between them, up to this one; absent = none. */
+  readonly leaks?: { readonly run: number; readonly lastMs: number };
 }
+
+export interface FormerOwner {
+  /** Id of the membership. */
+  readonly member: string;
+  /** Of changes until then they hear as owners do, Unix ms. */
+  readonly untilMs: number;
+}
+
+/**
+ * What a change is about. `KEY`: a key was made or ended; any member makes hundreds. `LEAK`: a secret
+ * leaked and was ended. `ACCESS`: owners, CI connections and service accounts; owners alone make these.
+ */
+export type AccessMatter = 'KEY' | 'LEAK' | 'ACCESS';
 
 export interface AccessChange {
   readonly atMs: number;
   /** A sentence, on one line; no secret. */
   readonly text: string;
+  /** Absent in records of an older version: it counts as `ACCESS`. */
+  readonly about?: AccessMatter;
   readonly isForOwners: boolean;
   /** Id of a member who is to hear of it, owner or not; null = none. */
   readonly member: string | null;
@@ -42,72 +71,166 @@ export interface AccessChange {
 const COLLECTED_MS = 60_000;
 /** From one notice to the next, ms. */
 const APART_MS = 600_000;
+/** The same of the first notices with leaks, and how many these are. */
 const LEAKS_APART_MS = 60_000;
+const SWIFT_LEAKS = 3;
+/** After so long without a leak, ms, the next one is a first one again. */
+const LEAKS_FORGOTTEN_MS = 3_600_000;
 export const LISTED_MAX = 20;
 /** Members of a project are at most so many; more than that is not worth a record's bytes. */
 const MORE_FOR_MAX = 100;
-/** Notices that are kept: those of 16 hours of changes without an end. */
-const KEPT = 100;
+/**
+ * Notices that are kept: more than a day has at ten minutes apart, for so long a notice waits to be
+ * mailed.
+ */
+export const KEPT = 200;
 const TEXT_CHARS_MAX = 500;
 
-/** Record: how many notices of this kind there were. */
+const WEIGHT: Readonly<Record<AccessMatter, number>> = { KEY: 0, LEAK: 1, ACCESS: 2 };
+
+/** Record: how many notices of this kind there were, and the id of the last. */
 const COUNT = 'accessNotices';
+
+interface Placed {
+  readonly id: string;
+  readonly notice: AccessNotice;
+}
 
 /** Notes a change in the decision that makes it. Of `_system`, which has no owners, none is. */
 export function noteAccessChange(
   draft: Draft,
-  change: Omit<AccessChange, 'atMs'> & { readonly isLeak?: boolean },
+  change: Omit<AccessChange, 'atMs' | 'about'> & { readonly about: AccessMatter },
 ): void {
   if (draft.project === SYSTEM_PROJECT) return;
-  const { isLeak = false, text, ...rest } = change;
-  const noted = { ...rest, atMs: draft.at, text: oneLine(text, TEXT_CHARS_MAX) };
-  const count = Number(draft.record(COUNT, COUNT)?.body.count ?? 0);
-  const last = noticeIn(draft, count);
-  if (last && draft.at < last.closesMs) {
-    const closesMs = isLeak
-      ? Math.min(last.closesMs, closeOfLeak(draft, last.beforeMs))
-      : last.closesMs;
-    put(draft, count, { ...added(last, noted), closesMs });
-    return;
+  const noted = { ...change, atMs: draft.at, text: oneLine(change.text, TEXT_CHARS_MAX) };
+  const last = lastNotice(draft);
+  const isOpen = last !== undefined && draft.at < last.notice.closesMs;
+  const isFull = isOpen && change.about === 'ACCESS' && !hasLighter(last.notice, 'ACCESS');
+  const { id, notice } = isOpen && !isFull ? last : begun(draft, last?.notice);
+  put(draft, id, added(change.about === 'LEAK' ? hastened(notice, draft.at) : notice, noted));
+}
+
+/**
+ * Keeps somebody who has just ceased to be an owner among the readers of the notices that are not
+ * mailed yet. In the decision that ends it, after the change itself was noted.
+ */
+export function keepFormerOwner(draft: Draft, member: string): void {
+  for (const { id, notice } of keptNotices(draft)) {
+    if (isMailed(draft, id, notice)) continue;
+    const others = (notice.formerOwners ?? []).filter((each) => each.member !== member);
+    put(draft, id, { ...notice, formerOwners: [...others, { member, untilMs: draft.at }] });
   }
-  const beforeMs = last?.closesMs ?? 0;
-  const closesMs = isLeak
-    ? closeOfLeak(draft, beforeMs)
-    : Math.max(draft.at + COLLECTED_MS, beforeMs + APART_MS);
-  const times = { raisedMs: draft.at, endedMs: draft.at, closesMs, beforeMs };
-  const empty = { kind: 'ACCESS_CHANGED', changes: [], more: 0, moreFor: [], ...times } as const;
-  put(draft, count + 1, added(empty, noted));
-  draft.putRecord({ kind: COUNT, id: COUNT, body: { count: count + 1 } });
 }
 
-function closeOfLeak({ at }: Draft, beforeMs: number): number {
-  return Math.max(at, beforeMs + LEAKS_APART_MS);
+/** A new notice, in the place of the one that can best be spared. */
+function begun(draft: Draft, last: AccessNotice | undefined): Placed {
+  const { at } = draft;
+  // A full one goes on in the next, which is mailed with it.
+  const isFull = last !== undefined && at < last.closesMs;
+  const beforeMs = isFull ? last.beforeMs : (last?.closesMs ?? 0);
+  const closesMs = isFull ? last.closesMs : Math.max(at + COLLECTED_MS, beforeMs + APART_MS);
+  const isQuiet = !last?.leaks || at - last.leaks.lastMs >= LEAKS_FORGOTTEN_MS;
+  const leaks = isQuiet ? {} : { leaks: last.leaks };
+  const id = sparedId(draft);
+  const count = Number(draft.record(COUNT, COUNT)?.body.count ?? 0);
+  draft.putRecord({ kind: COUNT, id: COUNT, body: { count: count + 1, last: id } });
+  return {
+    id,
+    notice: {
+      ...{ kind: 'ACCESS_CHANGED', changes: [], more: 0, moreFor: [] },
+      ...{ raisedMs: at, endedMs: at, closesMs, beforeMs, ...leaks },
+    },
+  };
 }
 
+/** The notice with another leak: it closes at once, or after the one before it as far as it must. */
+function hastened(notice: AccessNotice, at: number): AccessNotice {
+  const { closesMs, beforeMs, raisedMs, leaks } = notice;
+  const isFirst = !leaks || leaks.lastMs < raisedMs;
+  const run = (leaks?.run ?? 0) + (isFirst ? 1 : 0);
+  const apartMs = run <= SWIFT_LEAKS ? LEAKS_APART_MS : APART_MS;
+  return {
+    ...notice,
+    closesMs: Math.min(closesMs, Math.max(at, beforeMs + apartMs)),
+    leaks: { run, lastMs: at },
+  };
+}
+
+function weightOf({ about = 'ACCESS' }: AccessChange): number {
+  return WEIGHT[about];
+}
+
+/** Has the notice room for such a change, or lists it one that weighs less? */
+function hasLighter({ changes }: AccessNotice, about: AccessMatter): boolean {
+  if (changes.length < LISTED_MAX) return true;
+  return changes.some((each) => weightOf(each) < WEIGHT[about]);
+}
+
+/** With the change listed in place of the latest of the lightest ones, or counted. */
 function added(notice: AccessNotice, change: AccessChange): AccessNotice {
-  const endedMs = change.atMs;
-  const { changes, more, moreFor } = notice;
-  if (changes.length < LISTED_MAX) return { ...notice, endedMs, changes: [...changes, change] };
-  const { member, isForOwners } = change;
+  const all = [...notice.changes, change];
+  const after = { ...notice, endedMs: change.atMs };
+  if (all.length <= LISTED_MAX) return { ...after, changes: all };
+  const lightest = Math.min(...all.map(weightOf));
+  const place = all.findLastIndex((each) => weightOf(each) === lightest);
+  const changes = all.filter((_, i) => i !== place);
+  const { isForOwners, member } = all[place] ?? change;
+  const { more, moreFor } = notice;
   const isNew = member !== null && !moreFor.includes(member) && moreFor.length < MORE_FOR_MAX;
   return {
-    ...{ ...notice, endedMs, more: more + (isForOwners ? 1 : 0) },
+    ...{ ...after, changes, more: more + (isForOwners ? 1 : 0) },
     moreFor: isNew ? [...moreFor, member] : moreFor,
   };
 }
 
-function idOf(count: number): string {
-  return `access-changed-${count % KEPT}`;
+function placeId(place: number): string {
+  return `access-changed-${place}`;
 }
 
-function noticeIn(draft: Draft, count: number): AccessNotice | undefined {
+function noticeIn(draft: Draft, id: string): AccessNotice | undefined {
   // Records with such ids are written here alone.
-  return draft.record('notice', idOf(count))?.body as AccessNotice | undefined;
+  return draft.record('notice', id)?.body as AccessNotice | undefined;
 }
 
-function put(draft: Draft, count: number, body: AccessNotice): void {
+function lastNotice(draft: Draft): Placed | undefined {
+  const body = draft.record(COUNT, COUNT)?.body;
+  if (!body) return undefined;
+  // An older version went round 100 places and kept the count alone.
+  const id = typeof body.last === 'string' ? body.last : placeId(Number(body.count) % 100);
+  const notice = noticeIn(draft, id);
+  return notice && { id, notice };
+}
+
+function keptNotices(draft: Draft): Placed[] {
+  return Array.from({ length: KEPT }, (_, place) => placeId(place)).flatMap((id) => {
+    const notice = noticeIn(draft, id);
+    return notice ? [{ id, notice }] : [];
+  });
+}
+
+/** Has everybody been mailed it who will be? Without a mail server nobody is: a day is enough. */
+function isMailed(draft: Draft, id: string, { raisedMs }: AccessNotice): boolean {
+  return draft.at - raisedMs >= DELIVERY_LIFETIME_MS || toldOf(draft, id, raisedMs).isOver;
+}
+
+/** A free place; otherwise that of the mailed, lightest, oldest notice, in this order. */
+function sparedId(draft: Draft): string {
+  const kept = keptNotices(draft);
+  if (kept.length < KEPT) {
+    const taken = new Set(kept.map(({ id }) => id));
+    for (let place = 0; ; place++) if (!taken.has(placeId(place))) return placeId(place);
+  }
+  const ranked = kept.map(({ id, notice }) => ({
+    ...{ id, raisedMs: notice.raisedMs, waits: isMailed(draft, id, notice) ? 0 : 1 },
+    weight: Math.max(...notice.changes.map(weightOf)),
+  }));
+  ranked.sort((a, b) => a.waits - b.waits || a.weight - b.weight || a.raisedMs - b.raisedMs);
+  return ranked[0]?.id ?? placeId(0);
+}
+
+function put(draft: Draft, id: string, body: AccessNotice): void {
   const sort = String(body.raisedMs).padStart(15, '0');
-  draft.putRecord({ kind: 'notice', id: idOf(count), body: { ...body }, sort });
+  draft.putRecord({ kind: 'notice', id, body: { ...body }, sort });
 }
 
 /** Who reads a notice. */
@@ -119,10 +242,13 @@ export interface NoticeReader {
 
 /** The notice as one reader may see it; undefined: there is nothing in it for them. */
 export function shownTo(notice: AccessNotice, reader: NoticeReader): AccessNotice | undefined {
-  const isFor = ({ isForOwners, member }: AccessChange): boolean =>
-    (isForOwners && reader.isOwner) || member === reader.member;
+  const former = notice.formerOwners?.find(({ member }) => member === reader.member);
+  const untilMs = reader.isOwner ? Number.POSITIVE_INFINITY : (former?.untilMs ?? 0);
+  const isFor = ({ atMs, isForOwners, member }: AccessChange): boolean =>
+    (isForOwners && atMs <= untilMs) || member === reader.member;
   const changes = notice.changes.filter(isFor);
-  const more = reader.isOwner ? notice.more : 0;
+  // Counted ones have no time: some of them may be of later.
+  const more = untilMs > 0 ? notice.more : 0;
   const moreFor = notice.moreFor.filter((member) => member === reader.member);
   if (changes.length === 0 && more === 0 && moreFor.length === 0) return undefined;
   return { ...notice, changes, more, moreFor };

@@ -6,9 +6,11 @@
  */
 import type { ServiceAccountContext } from '../../machines/service-account.ts';
 import type { Clock } from '../../streams/clock.ts';
+import type { Actor } from '../../streams/commit/commit.ts';
 import { type Random, ulid } from '../../streams/random.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import type { Committed, Draft, Host, Instance } from '../host-port.ts';
+import { noteAccessChange, shownActor, shownOwner } from './access-notices.ts';
 import { AFTERMATH, finishAftermath, startAftermath } from './account-aftermath.ts';
 import {
   ACCOUNTS_MAX,
@@ -53,11 +55,9 @@ export function createAccounts(deps: AccountsDeps): Accounts {
       await finishAftermath(host, change, account);
       return decided(host, change, account, (draft) => {
         assertNothingLeft(draft, account);
-        draft.send('serviceAccount', account, {
-          type: 'enabled',
-          at: draft.at,
-          by: change.by.name,
-        });
+        const enabled = { type: 'enabled', at: draft.at, by: change.by.name };
+        const { changed } = draft.send('serviceAccount', account, enabled);
+        if (changed) noteWidened(draft, account, 'was enabled again', change.by);
       });
     },
     async delete({ account, ...change }) {
@@ -124,7 +124,17 @@ function updateAccount(
     };
     const edited = { type: 'edited', at: draft.at, ...after, by: change.by.name };
     draft.send('serviceAccount', account, edited);
+    const gained = after.capabilities.filter((each) => !before.capabilities.includes(each));
+    if (gained.length === 0) return;
+    noteWidened(draft, account, `may now also ${gained.join(' and ')}`, change.by);
   });
+}
+
+/** Whatever acts for the account can do more than before, without any new key: news for owners. */
+function noteWidened(draft: Draft, account: string, what: string, by: Actor): void {
+  const name = `projects/${draft.project}/serviceAccounts/${account}`;
+  const text = `The service account ${shownOwner(draft, name)} ${what}, by ${shownActor(draft, by.name)}`;
+  noteAccessChange(draft, { about: 'ACCESS', text, isForOwners: true, member: null });
 }
 
 /** One decision about an account that is there. */

@@ -64,7 +64,7 @@ function noteNewKey(draft: Draft, input: CredentialInput): void {
   const until = new Date(expiresMs).toISOString().slice(0, 10);
   const what = `The ${describeCredential(input)} of ${shownOwner(draft, owner)}`;
   const text = `${what} was made by ${shownActor(draft, createdBy)}: for ${capabilities.join(' and ')}, until ${until}`;
-  noteAccessChange(draft, { text, isForOwners: true, member: null });
+  noteAccessChange(draft, { about: 'KEY', text, isForOwners: true, member: null });
 }
 
 const KINDS: Readonly<Record<CredentialInput['kind'], string>> = {

@@ -134,7 +134,7 @@ async function invite({ host, secrets }: InvitationDeps, asked: Invite): Promise
       draft.start('invitation', minted.id, { at: draft.at, project, ...offer });
       if (role === 'OWNER') {
         const text = `${email} was invited to be an OWNER by ${shownActor(draft, by.name)}`;
-        noteAccessChange(draft, { text, isForOwners: true, member: null });
+        noteAccessChange(draft, { about: 'ACCESS', text, isForOwners: true, member: null });
       }
       const body = { invitation: minted.id };
       draft.putRecord({ kind: TO_ADDRESS, id: emailKey(email), body });

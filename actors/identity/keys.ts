@@ -114,7 +114,7 @@ function noteRevokedByOther(draft: Draft, owner: KeyOwner, key: Instance, by: Ac
   if (by.name === `people/${String(person)}`) return;
   const what = describeCredential(key.context as unknown as CredentialContext);
   const text = `Your ${what} was revoked by ${shownActor(draft, by.name)}`;
-  noteAccessChange(draft, { text, isForOwners: false, member: owner.id });
+  noteAccessChange(draft, { about: 'KEY', text, isForOwners: false, member: owner.id });
 }
 
 function issued(

@@ -124,7 +124,7 @@ export async function noteLeaksOfPeople(
 const SERVICE: Actor = { kind: 'service', name: 'service/leak-report' };
 
 function noteLeak(draft: Draft, text: string, member: string | null): void {
-  noteAccessChange(draft, { text, isForOwners: true, member, isLeak: true });
+  noteAccessChange(draft, { about: 'LEAK', text, isForOwners: true, member });
 }
 
 /** The same in the decision of `_system` that ends what is a person's. */

@@ -6,7 +6,7 @@ import type { MembershipContext, Role } from '../../machines/membership.ts';
 import type { Actor } from '../../streams/commit/commit.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import type { Draft, Instance, ProjectView } from '../host-port.ts';
-import { noteAccessChange, shownActor } from './access-notices.ts';
+import { keepFormerOwner, noteAccessChange, shownActor } from './access-notices.ts';
 import { memberIdOf, ownerName } from './names.ts';
 
 /** Memberships of a project at most, those of people who left included. */
@@ -76,16 +76,30 @@ export function changeRole(draft: Draft, id: string, role: Role, by: Actor): voi
   if (membershipOf(before).role === 'OWNER') assertAnotherOwner(draft, id);
   draft.send('membership', id, { type: 'roleChanged', at: draft.at, role, by: by.name });
   if (role === 'OWNER') noteNewOwner(draft, id, by);
+  else if (membershipOf(before).role === 'OWNER') noteLostOwner(draft, id, `became ${role}`, by);
 }
 
 /** For the owners that there are; of a project's first owner nobody needs to hear. */
 function noteNewOwner(draft: Draft, id: string, by: Actor): void {
   const member = draft.instance('membership', id);
   if (!member || !hasOtherOwner(draft, id)) return;
+  const text = `${shownMember(member)} became an OWNER, by ${shownActor(draft, by.name)}`;
+  noteAccessChange(draft, { about: 'ACCESS', text, isForOwners: true, member: null });
+}
+
+/** For the owners that are left, and for who is none any more: they hear of what was done until now. */
+function noteLostOwner(draft: Draft, id: string, what: string, by: Actor): void {
+  const member = draft.instance('membership', id);
+  if (!member) return;
+  const text = `${shownMember(member)} was an OWNER and ${what}, by ${shownActor(draft, by.name)}`;
+  noteAccessChange(draft, { about: 'ACCESS', text, isForOwners: true, member: id });
+  keepFormerOwner(draft, id);
+}
+
+function shownMember(member: Instance): string {
   const { displayName, email, person } = membershipOf(member);
   const address = email === '' ? '' : `, ${email}`;
-  const text = `${displayName} (people/${person}${address}) became an OWNER, by ${shownActor(draft, by.name)}`;
-  noteAccessChange(draft, { text, isForOwners: true, member: null });
+  return `${displayName} (people/${person}${address})`;
 }
 
 /**
@@ -97,6 +111,7 @@ export function leave(draft: Draft, id: string, reason: string, by: Actor): void
   if (membershipOf(before).role === 'OWNER') assertAnotherOwner(draft, id);
   draft.send('membership', id, { type: 'removed', at: draft.at, reason, by: by.name });
   revokeKeys(draft, id, 'MEMBER_REMOVED', by);
+  if (membershipOf(before).role === 'OWNER') noteLostOwner(draft, id, 'is no member any more', by);
 }
 
 /** Revokes a member's personal keys, at most 200; how many there were. */

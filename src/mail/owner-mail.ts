@@ -51,16 +51,35 @@ function pauseLetter({ project }: OwnerMail, { subject, text }: NoticeBody, host
 }
 
 /** No link: whoever forges such a mail would put one there. */
-function accessLetter({ project, isOwner }: OwnerMail, notice: AccessNotice, host: string): Letter {
+function accessLetter(
+  { project, isOwner, wasOwner }: OwnerMail,
+  notice: AccessNotice,
+  host: string,
+): Letter {
   const changes = sentencesOf(notice).map((text) => `- ${oneLine(text, NOTICE_CHARS_MAX)}`);
   const show = isOwner
-    ? `Everything that can get in:\n  svc credentials --project ${project}\nThe members:\n  svc members list --project ${project}\nWhat is not yours to know of, end at once:\n  svc keys revoke NAME, svc trusts disable NAME, svc members remove MEMBER`
-    : `Your keys:\n  svc keys list --project ${project} --all`;
-  const why = isOwner ? 'you own the project' : 'the key was yours';
+    ? ownersCommands(project)
+    : wasOwner
+      ? 'You are no owner of the project any more. If you did not expect that, ask another owner, or who runs the service, at once.'
+      : `Your keys:\n  svc keys list --project ${project} --all`;
+  const why = isOwner
+    ? 'you own the project'
+    : wasOwner
+      ? 'you owned the project when it happened'
+      : 'the key was yours';
   return {
     subject: `Access to ${project} on ${host} has changed`,
     text: paragraphs(changes.join('\n'), show, `You get this mail because ${why}.`),
   };
+}
+
+function ownersCommands(project: string): string {
+  return [
+    `Everything that can get in:\n  svc credentials --project ${project}`,
+    `The members:\n  svc members list --project ${project}`,
+    'What is not yours to know of, end at once:',
+    '  svc keys revoke NAME, svc trusts disable NAME, svc members remove MEMBER',
+  ].join('\n');
 }
 
 function paragraphs(...parts: readonly string[]): string {

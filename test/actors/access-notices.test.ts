@@ -6,7 +6,9 @@ import fc from 'fast-check';
 import t from 'tap';
 import type { RunningHost } from '../../actors/host.ts';
 import {
+  type AccessMatter,
   type AccessNotice,
+  KEPT,
   LISTED_MAX,
   noteAccessChange,
   sentencesOf,
@@ -30,7 +32,7 @@ const change: fc.Arbitrary<{ readonly afterMs: number; readonly change: Change }
     text: fc.constantFrom('a key was made', 'an owner was added'),
     isForOwners: fc.constant(true),
     member: fc.constantFrom(null, 'bob'),
-    isLeak: fc.constantFrom(false, false, true),
+    about: fc.constantFrom<AccessMatter>('KEY', 'ACCESS', 'LEAK'),
   }),
 });
 
@@ -48,7 +50,7 @@ t.test('every change is in one notice, and notices keep their distance', async (
       }
       const notices = noticesOf(host);
       const noted = notices.reduce((sum, { changes, more }) => sum + changes.length + more, 0);
-      const leaks = changes.filter(({ change }) => change.isLeak).length;
+      const leaks = changes.filter(({ change }) => change.about === 'LEAK').length;
       const windows = Math.ceil((clock.now() - startMs) / (10 * MINUTE_MS)) + 1;
       const closes = notices.map(({ closesMs }) => closesMs).sort((a, b) => a - b);
       const areApart = closes.every((ms, i) => i === 0 || ms - (closes[i - 1] ?? 0) >= MINUTE_MS);
@@ -68,7 +70,7 @@ t.test(
         ...{ project: 'demo', by: tester },
         decide(draft) {
           const member = n === 99 ? 'bob' : null;
-          noteAccessChange(draft, { text: `key ${n}`, isForOwners: true, member });
+          noteAccessChange(draft, { about: 'KEY', text: `key ${n}`, isForOwners: true, member });
         },
       });
       clock.jump(100);
@@ -89,3 +91,56 @@ t.test(
     t.equal(shownTo(notice, { member: 'eve', isOwner: false }), undefined);
   },
 );
+
+async function noting(t: Parameters<typeof startWorld>[0]) {
+  const { host, clock } = await startWorld(t);
+  const note = (about: AccessMatter, text: string) =>
+    host.submit({
+      ...{ project: 'demo', by: tester },
+      decide: (draft) => noteAccessChange(draft, { about, text, isForOwners: true, member: null }),
+    });
+  const listed = () => noticesOf(host).flatMap(({ changes }) => changes.map(({ text }) => text));
+  return { host, clock, note, listed };
+}
+
+t.test('keys and leaks hide no owner: what weighs more is listed, in order', async (t) => {
+  const { note, listed } = await noting(t);
+  for (let n = 0; n < 30; n++) await note('KEY', `key ${n}`);
+  await note('ACCESS', 'owner 0');
+  await note('LEAK', 'leak 0');
+  t.match(listed(), ['key 0', 'key 1']);
+  t.same(listed().slice(-2), ['owner 0', 'leak 0']);
+  const many = await noting(t);
+  for (let n = 0; n < 3 * LISTED_MAX; n++) {
+    await many.note('KEY', `key ${n}`);
+    await many.note('ACCESS', `owner ${n}`);
+    await many.note('KEY', `another key ${n}`);
+  }
+  const owners = many.listed().filter((text) => text.startsWith('owner'));
+  t.same(new Set(owners).size, 3 * LISTED_MAX, 'none of them is merely counted');
+});
+
+t.test('leaks without an end become one mail in ten minutes', async (t) => {
+  const { host, clock, note } = await noting(t);
+  for (let minute = 0; minute < 60; minute++) {
+    await note('LEAK', `leak ${minute}`);
+    clock.jump(MINUTE_MS);
+  }
+  t.ok(noticesOf(host).length <= 10, `${noticesOf(host).length} notices`);
+  clock.jump(60 * MINUTE_MS);
+  await note('LEAK', 'a leak');
+  const [latest] = noticesOf(host).slice(-1);
+  t.equal(latest?.closesMs, clock.now(), 'after a quiet hour the next one waits for nothing');
+});
+
+t.test('noise overwrites no notice that lists more than keys', async (t) => {
+  const { host, clock, note, listed } = await noting(t);
+  await note('ACCESS', 'an owner');
+  for (let n = 0; n < KEPT + 20; n++) {
+    clock.jump(30 * MINUTE_MS);
+    await note(n % 2 === 0 ? 'KEY' : 'LEAK', `noise ${n}`);
+  }
+  t.equal(noticesOf(host).length, KEPT);
+  t.ok(listed().includes('an owner'));
+  t.ok(listed().includes(`noise ${KEPT + 19}`));
+});

@@ -51,6 +51,29 @@ t.test('a disabled account’s tokens end for good, in the same commit', async (
   }
 });
 
+t.test('owners are notified of what an account may do beyond what it could', async (t) => {
+  const { host, accounts, account } = await startIdentities(t);
+  const edit = (displayName?: string, capabilities?: string[]) =>
+    accounts.update({ ...change, account, displayName, capabilities });
+  const noted = () =>
+    host
+      .view(project)
+      .records('notice', { limit: 9 })
+      .items.flatMap(({ body }) => (body.changes as { text: string }[]).map(({ text }) => text));
+  await edit(undefined, ['monitoring.read']);
+  await edit('Other');
+  await accounts.disable({ ...change, account, reason: 'Quiet' });
+  t.same(noted(), [], 'less is no news of this kind');
+  await accounts.enable({ ...change, account });
+  await accounts.enable({ ...change, account });
+  await edit(undefined, ['monitoring.read', 'monitoring.write']);
+  t.match(noted(), [
+    /^The service account Other .* was enabled again, by /,
+    /may now also monitoring\.write, by /,
+  ]);
+  t.equal(noted().length, 2);
+});
+
 t.test('a deleted account takes its connections and its keys along, in batches', async (t) => {
   const { host, accounts, account, connection, manyKeys, liveKeys, value, creation, keys } =
     await startIdentities(t);

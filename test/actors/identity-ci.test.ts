@@ -206,6 +206,28 @@ t.test('The returned token lives 15 minutes, acts only in the approved project',
   t.notMatch(JSON.stringify(items), /accessToken|"token \{/, 'the token itself is in no commit');
 });
 
+t.test('owners are notified of a connection that lets in more than before', async (t) => {
+  const world = await startCiWorld(t);
+  const id = await world.connect({}, READ);
+  const noted = () =>
+    world.host
+      .view(change(world).project)
+      .records('notice', { limit: 9 })
+      .items.flatMap(({ body }) => (body.changes as { text: string }[]).map(({ text }) => text));
+  const named = () => ({ ...change(world), connection: id });
+  t.match(noted(), [/was approved by/]);
+  await world.ci.edit({ ...named(), displayName: 'Other', capabilities: BOTH });
+  await world.ci.edit({ ...named(), displayName: undefined, capabilities: READ });
+  await world.ci.disable({ ...named(), reason: 'quiet' });
+  await world.ci.enable(named());
+  await world.ci.enable(named());
+  t.match(noted().slice(1), [
+    /^The CI connection "Other" .* may now also monitoring\.write, by /,
+    /^The CI connection "Other" .* was enabled again, by /,
+  ]);
+  t.equal(noted().length, 3);
+});
+
 t.test('Permission edit: same connection, and outstanding tokens are invalidated', async (t) => {
   const world = await startCiWorld(t);
   const id = await world.connect({}, BOTH);

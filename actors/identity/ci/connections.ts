@@ -4,8 +4,10 @@
  * do raises the connection's epoch in the same commit.
  */
 import type { CiConnectionContext } from '../../../machines/ci-connection.ts';
+import type { Actor } from '../../../streams/commit/commit.ts';
 import { Refusal } from '../../../streams/refusal.ts';
 import type { Committed, Draft, Host, Instance } from '../../host-port.ts';
+import { noteAccessChange, shownActor } from '../access-notices.ts';
 import { checkDisplayName, checkReason } from '../checks.ts';
 import { choosePermissions, grantsOfActive } from './permissions.ts';
 import type { EditConnection, NamedConnection } from './port.ts';
@@ -25,6 +27,9 @@ export async function editConnection({ host }: Deps, request: EditConnection): C
     if (!permissionsChanged && displayName === before.displayName) return;
     const edit = { displayName, capabilities, permissionsChanged, by: request.by.name };
     draft.send(MACHINE, instance, { type: 'edited', at: draft.at, ...edit });
+    const gained = capabilities.filter((each) => !before.capabilities.includes(each));
+    if (gained.length === 0) return;
+    noteWidened(draft, instance, `may now also ${gained.join(' and ')}`, request.by);
   });
 }
 
@@ -56,7 +61,9 @@ export async function disableConnection(
 
 export function enableConnection({ host }: Deps, request: NamedConnection): Changed {
   return change(host, request, (draft, { instance }) => {
-    draft.send(MACHINE, instance, { type: 'enabled', at: draft.at, by: request.by.name });
+    const enabled = { type: 'enabled', at: draft.at, by: request.by.name };
+    const { changed } = draft.send(MACHINE, instance, enabled);
+    if (changed) noteWidened(draft, instance, 'was enabled again', request.by);
   });
 }
 
@@ -64,6 +71,14 @@ export function deleteConnection({ host }: Deps, request: NamedConnection): Chan
   return change(host, request, (draft, { instance }) => {
     draft.send(MACHINE, instance, { type: 'deleted', at: draft.at, by: request.by.name });
   });
+}
+
+/** What lets more in than before is news for owners, as a new connection is. */
+function noteWidened(draft: Draft, connection: string, what: string, by: Actor): void {
+  const displayName = draft.instance(MACHINE, connection)?.context.displayName;
+  const name = `projects/${draft.project}/ciConnections/${connection}`;
+  const text = `The CI connection "${String(displayName)}" (${name}) ${what}, by ${shownActor(draft, by.name)}`;
+  noteAccessChange(draft, { about: 'ACCESS', text, isForOwners: true, member: null });
 }
 
 function change(

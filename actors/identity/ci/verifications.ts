@@ -118,7 +118,7 @@ function noteNewTrust(draft: Draft, connection: string, input: CiConnectionInput
   const text =
     `The CI connection "${displayName}" (${name})${repository} was approved by ` +
     `${shownActor(draft, createdBy)}: for ${capabilities.join(' and ')}, as ${shownOwner(draft, account)}`;
-  noteAccessChange(draft, { text, isForOwners: true, member: null });
+  noteAccessChange(draft, { about: 'ACCESS', text, isForOwners: true, member: null });
 }
 
 function connectionInput(

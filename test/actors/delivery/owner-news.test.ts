@@ -5,14 +5,17 @@
 import t from 'tap';
 import type { NoticeBody } from '../../../actors/alerting/notices.ts';
 import { type OwnerMail, tellOwners } from '../../../actors/delivery/owner-news.ts';
+import type { Draft } from '../../../actors/host-port.ts';
 import {
   type AccessNotice,
   noteAccessChange,
   sentencesOf,
 } from '../../../actors/identity/access-notices.ts';
+import { changeRole, join, leave } from '../../../actors/identity/membership-changes.ts';
+import { memberIdOf } from '../../../actors/identity/names.ts';
 import { createMailer } from '../../../src/mail/mailer.ts';
 import { ownerMails } from '../../../src/mail/owner-mail.ts';
-import { SYSTEM_PROJECT } from '../../../streams/commit/commit.ts';
+import { type Actor, SYSTEM_PROJECT } from '../../../streams/commit/commit.ts';
 import { by, PROJECT } from '../../support/alerting-world.ts';
 import { type DeliveryWorld, delivering, refused } from '../../support/delivery-world.ts';
 import { startMailServer } from '../../support/mail-server.ts';
@@ -209,7 +212,7 @@ t.test('the mail says what was paused, and how to start it again', async (t) => 
     ...{ kind: 'DESTINATION_PAUSED', text: 'Nothing is sent to "Hook" any more. Gone.' },
     ...{ subject: { collection: 'destinations', id: 'dst_1' }, raisedMs: 1, endedMs: null },
   };
-  const about = { to: 'ann@example.com', project: 'demo', isOwner: true };
+  const about = { to: 'ann@example.com', project: 'demo', isOwner: true, wasOwner: false };
   const mail = { ...about, notice, key: 'k.1.mem_1' };
   t.equal(await send(mail), true);
   const [taken] = server.mails;
@@ -259,8 +262,8 @@ t.test('who can get in is mailed to owners once, and to the member whose key it 
       decide: (draft) => noteAccessChange(draft, change),
     });
   const stop = start(() => false);
-  await note({ text: 'A key was made', isForOwners: true, member: null });
-  await note({ text: 'Your key was revoked', isForOwners: false, member: 'mem_dan' });
+  await note({ about: 'KEY', text: 'A key was made', isForOwners: true, member: null });
+  await note({ about: 'KEY', text: 'Your key was revoked', isForOwners: false, member: 'mem_dan' });
   await world.pass(30_000, 5_000);
   t.same(taken, [], 'further changes are waited for');
   await world.pass(60_000, 5_000);
@@ -277,10 +280,76 @@ t.test('who can get in is mailed to owners once, and to the member whose key it 
   );
   await world.pass(3_600_000, 60_000);
   t.equal(taken.length, 2, 'once');
-  await note({ text: 'A key leaked', isForOwners: true, member: null, isLeak: true });
+  await note({ about: 'LEAK', text: 'A key leaked', isForOwners: true, member: null });
   await world.pass(10_000, 5_000);
   t.equal(taken.length, 3, 'a leak waits for nothing');
 });
+
+const facts = (person: string) => ({
+  ...{ person, displayName: person, email: `${person}@example.com` },
+});
+
+for (const [how, end] of [
+  ['removed', (draft, id, by) => leave(draft, id, 'x', by)],
+  ['demoted', (draft, id, by) => changeRole(draft, id, 'VIEWER', by)],
+] satisfies [string, (draft: Draft, id: string, by: Actor) => void][]) {
+  t.test(`an owner who is ${how} hears of it, and of what was done before`, async (t) => {
+    const world = await delivering(t);
+    const taken: OwnerMail[] = [];
+    const thief: Actor = { kind: 'operator', name: 'people/ann' };
+    const commit = (decide: (draft: Draft) => void) =>
+      world.host.submit({ ...{ project: PROJECT, by: thief }, decide });
+    for (const person of ['ann', 'bea', 'mallory'])
+      await world.host.submit({
+        ...{ project: SYSTEM_PROJECT, by },
+        decide(draft) {
+          const { displayName, email } = facts(person);
+          draft.start('person', person, { at: draft.at, displayName, email, identity: null });
+        },
+      });
+    await commit((draft) => void join(draft, facts('ann'), 'OWNER', by));
+    await commit((draft) => void join(draft, facts('bea'), 'OWNER', by));
+    await world.pass(120_000, 5_000);
+    const isAway = { now: true };
+    world.run((signal) =>
+      tellOwners(
+        {
+          ...world,
+          async send(mail) {
+            if (isAway.now) throw new Error('The mail server is away');
+            taken.push(mail);
+            return true;
+          },
+          onFault: () => {},
+        },
+        signal,
+      ),
+    );
+    await commit((draft) => void join(draft, facts('mallory'), 'OWNER', thief));
+    await world.pass(660_000, 5_000);
+    await commit((draft) => end(draft, memberIdOf(PROJECT, 'bea'), thief));
+    await commit((draft) =>
+      noteAccessChange(draft, {
+        about: 'KEY',
+        text: 'A later key',
+        isForOwners: true,
+        member: null,
+      }),
+    );
+    isAway.now = false;
+    await world.pass(900_000, 5_000);
+    const beas = taken.filter(({ to }) => to === 'bea@example.com');
+    const read = beas.flatMap(({ notice }) => ('changes' in notice ? sentencesOf(notice) : []));
+    t.match(read.join('\n'), /mallory .* became an OWNER, by ann/);
+    t.match(
+      read.join('\n'),
+      /bea .* was an OWNER and (is no member any more|became VIEWER), by ann/,
+    );
+    t.ok(beas.every(({ isOwner, wasOwner }) => !isOwner && wasOwner));
+    const anns = taken.filter(({ to }) => to === 'ann@example.com');
+    t.ok(anns.some(({ isOwner }) => isOwner));
+  });
+}
 
 t.test('the mail about access says how to see and end it, and has no link', async (t) => {
   const server = await startMailServer(t);
@@ -292,7 +361,7 @@ t.test('the mail about access says how to see and end it, and has no link', asyn
     ...{ kind: 'ACCESS_CHANGED', more: 3, moreFor: [], raisedMs: 1, endedMs: 1 },
     ...{ changes: [{ ...change, text: 'A key\r\n\r\nhas come' }], closesMs: 2, beforeMs: 0 },
   };
-  const mail = { to: 'ann@example.com', project: 'demo', notice, key: 'k' };
+  const mail = { to: 'ann@example.com', project: 'demo', notice, key: 'k', wasOwner: false };
   await send({ ...mail, isOwner: true });
   await send({ ...mail, isOwner: false });
   const [owner = '', member = ''] = server.mails.map(({ source }) => source.replaceAll('=\n', ''));
@@ -301,5 +370,10 @@ t.test('the mail about access says how to see and end it, and has no link', asyn
   t.match(owner, /- 3 further changes/);
   t.match(owner, /svc credentials --project demo/);
   t.match(member, /because the key was yours/);
+  await send({ ...mail, isOwner: false, wasOwner: true });
+  t.match(
+    server.mails[2]?.source.replaceAll('=\n', ''),
+    /You are no owner of the project any more/,
+  );
   t.notMatch(owner + member, /https?:/);
 });
