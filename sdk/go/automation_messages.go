@@ -440,7 +440,9 @@ type GetKeyRequest struct {
 
 // Credential: one way into a project that needs nobody to sign in; without its secret.
 type Credential struct {
-	// As the method that ends it takes it: `.../keys/k`, `projects/p/ciConnections/c`.
+	// Personal and service-account keys: as RevokeKey takes it, `.../keys/k`. CI connections: as
+	// DisableCiConnection takes it, `projects/p/ciConnections/c`. Keys of collectors and agents have
+	// `.../keys/k` of an owner that no method takes: who runs the service ends them.
 	Name string `json:"name,omitempty"`
 
 	Kind CredentialKind `json:"kind,omitempty"`

@@ -79,6 +79,7 @@ function ownersCommands(project: string): string {
     `The members:\n  svc members list --project ${project}`,
     'What is not yours to know of, end at once:',
     '  svc keys revoke NAME, svc trusts disable NAME, svc members remove MEMBER',
+    'A collector or agent key is ended by who runs the service: svc admin revoke-key NAME',
   ].join('\n');
 }
 

@@ -27,8 +27,9 @@ export const credentialsCommand = single({
     { name: 'all', help: 'Also those that do not work any more' },
     projectOption,
   ],
-  notes: `For owners. The full name in the first column is what "svc keys revoke", "svc trusts disable" and
-"svc admin revoke-key" take. People who sign in are in "svc members list".`,
+  notes: `For owners. The full name in the first column ends it: of a personal or service-account key with
+"svc keys revoke", of a CI trust with "svc trusts disable"; a collector or agent key is ended by who
+runs the service, with "svc admin revoke-key". People who sign in are in "svc members list".`,
   async run(context) {
     const api = context.api('person');
     const given = context.input.list('kind');

@@ -1546,7 +1546,9 @@ export const GetKeyRequestSchema: GenMessage<GetKeyRequest, {jsonType: GetKeyReq
  */
 export type Credential = Message<"svc.iam.v1.Credential"> & {
   /**
-   * As the method that ends it takes it: `.../keys/k`, `projects/p/ciConnections/c`.
+   * Personal and service-account keys: as RevokeKey takes it, `.../keys/k`. CI connections: as
+   * DisableCiConnection takes it, `projects/p/ciConnections/c`. Keys of collectors and agents have
+   * `.../keys/k` of an owner that no method takes: who runs the service ends them.
    *
    * @generated from field: string name = 1;
    */
@@ -1646,7 +1648,9 @@ export type Credential = Message<"svc.iam.v1.Credential"> & {
  */
 export type CredentialJson = {
   /**
-   * As the method that ends it takes it: `.../keys/k`, `projects/p/ciConnections/c`.
+   * Personal and service-account keys: as RevokeKey takes it, `.../keys/k`. CI connections: as
+   * DisableCiConnection takes it, `projects/p/ciConnections/c`. Keys of collectors and agents have
+   * `.../keys/k` of an owner that no method takes: who runs the service ends them.
    *
    * @generated from field: string name = 1;
    */
