@@ -19,7 +19,14 @@ export interface ExportedCommit {
   readonly transitions: readonly object[];
 }
 
-/** Ends with a line feed. */
+/** What JSON leaves as it is and readers of lines, `node:readline` among them, take for a line's end. */
+const LINE_ENDS = /[\u2028\u2029]/g;
+
+function escaped(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16)}`;
+}
+
+/** Ends with a line feed, and has no other end of a line in it. */
 export function commitLine(
   { sequence, project, number, id, hash }: StoredCommit,
   recorded: ReturnType<CommitReader['transitions']>,
@@ -31,7 +38,7 @@ export function commitLine(
     }),
   );
   const line: ExportedCommit = { sequence, project, number, id, hash, transitions };
-  return `${JSON.stringify(line)}\n`;
+  return `${JSON.stringify(line).replace(LINE_ENDS, escaped)}\n`;
 }
 
 /** undefined: no such line, such as one that a crash has cut off. */

@@ -2,7 +2,7 @@
  * The audit sink when parts of it fail: a cursor, a read, an answer that does not come; what a change
  * that needs it is answered then, and what retention leaves for it.
  */
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import t from 'tap';
 import {
   type AuditExportOptions,
@@ -11,6 +11,7 @@ import {
   CONFIRMED_WITHIN_MS,
   type CursorStore,
 } from '../../src/audit/audit-export.ts';
+import { compareSink } from '../../src/audit/compare-sink.ts';
 import { fileSink } from '../../src/audit/file-sink.ts';
 import { cursorIn } from '../../src/audit/open-audit-export.ts';
 import { noCursor, others, person, startExportWorld } from '../support/audit-export-world.ts';
@@ -159,4 +160,46 @@ t.test('Retention waits for a required sink; of an optional one the gap is count
   await optional.settled();
   t.equal(missed, 1);
   t.equal(optional.mayLetGo(99), true);
+});
+
+t.test('The comparison notices what a line says, and a gap that the log has let go', async (t) => {
+  const { change, open, linesOf, path, reader } = await startExportWorld(t);
+  for (let i = 0; i < 11; i++) {
+    await change({ ...person, name: `people/o\u2028${'l'.repeat(i)}ga` });
+  }
+  await open().settled();
+  const lines = linesOf();
+  const oldest = reader.commits({ after: 0, through: 9, limit: 9 }).at(-1);
+  /** As the log is once retention has let go of the commits up to this number. */
+  const since = (number: number) => ({
+    commits: (range: Parameters<typeof reader.commits>[0]) =>
+      reader.commits(range).filter((commit) => commit.number > number),
+    start: () => ({
+      ...{ project: 'demo', number, hash: '', at: 0, sequence: number, decided: 1, decision: '' },
+    }),
+    transitions: (sequence: number) => reader.transitions(sequence),
+  });
+  const compare = async (kept: readonly string[], log: Parameters<typeof compareSink>[1]) => {
+    writeFileSync(path, `${kept.join('\n')}\n`);
+    return compareSink([path], log);
+  };
+  t.equal(oldest?.number, 9);
+  t.match(await compare(lines, reader), { same: 11, cutOff: 0, faults: [] });
+  t.match(await compare(lines, since(9)), { same: 2, letGo: 9, faults: [] });
+  const [first = '', second = '', tenth = '', last = ''] = [0, 1, 9, 10].map((i) => lines[i]);
+  const gap = [first, second, tenth, last];
+  t.same((await compare(gap, since(9))).faults, [
+    'The commits 3 to 9 of demo are not in the sink, and older than the log',
+  ]);
+  const both = (await compare(gap, since(7))).faults;
+  t.match(both, [
+    /^The commit 8 of demo .* is not in the sink$/,
+    /^The commit 9 of demo .* is not in the sink$/,
+    /^The commits 3 to 7 of demo are not in the sink, and older than the log$/,
+  ]);
+  const rewritten = second.replace('Robot', 'Raptor');
+  t.not(rewritten, second);
+  t.match((await compare([first, rewritten], reader)).faults, [
+    /^The sink's commit 2 of demo .* says something else than the log$/,
+  ]);
 });

@@ -30,7 +30,11 @@ t.test('a sandbox leaves the program what it needs, and nothing else', (t) => {
   const own = {
     agent: ['StateDirectory=svc-agent', 'ProtectHome=yes'],
     // A hidden /home would be a file system that nobody measures.
-    service: ['StateDirectory=svc', 'ProtectHome=read-only', 'Environment=SVC_DATA=/var/lib/svc'],
+    service: [
+      ...['StateDirectory=svc', 'ProtectHome=read-only', 'Environment=SVC_DATA=/var/lib/svc'],
+      // Where an audit sink can be written.
+      ...['LogsDirectory=svc', 'LogsDirectoryMode=0700'],
+    ],
   };
   for (const kind of kinds) {
     const text = unitText(kind, { command: ['/n'] });
