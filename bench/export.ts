@@ -9,6 +9,7 @@ import { splitSeriesKey } from '../streams/evaluation/entry.ts';
 import { parseLabels } from '../streams/samples/series-key.ts';
 import { FLEET_SERIES, fleetRows } from '../test/support/fleet.ts';
 import { Api } from './support/api.ts';
+import { liftLimits } from './support/lift-limits.ts';
 import { type MeasuredService, startMeasured } from './support/measured-service.ts';
 import { type Scope, withScope } from './support/scope.ts';
 import { sendLoad } from './support/write-load.ts';
@@ -27,6 +28,7 @@ async function measure(scope: Scope) {
   const folder = mkdtempSync(`${tmpdir()}/export-bench-`);
   scope.teardown(() => rmSync(folder, { recursive: true, force: true }));
   const service = await startMeasured(scope, { folder, fsyncDelayMs: 0 });
+  await liftLimits(folder);
   await writeShard(service);
   await scrapes(service, 5);
   const quiet = await line('quiet', service);

@@ -6,10 +6,10 @@
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { PROJECT_LIMITS } from '../actors/alerting/limits.ts';
 import { componentPath, needs } from '../test/support/components.ts';
 import { startNatsServer } from '../test/support/nats-server.ts';
-import { runInProcess, startProgram } from '../test/support/program.ts';
+import { startProgram } from '../test/support/program.ts';
+import { liftLimits } from './support/lift-limits.ts';
 import { processCost } from './support/process-cost.ts';
 import { type Scope, withScope } from './support/scope.ts';
 import { type LoadOptions, sendLoad } from './support/write-load.ts';
@@ -79,18 +79,6 @@ async function measure(
     'p99 ms': result.p99Ms.toFixed(1),
     'resident MB': Math.round(after.residentBytes / 2 ** 20),
   };
-}
-
-/** What is measured is the service and not a project's share: as an operator would for one that may. */
-async function liftLimits(folder: string): Promise<void> {
-  const lifted = ['samplesPerSecond', 'ingestBytesPerSecond', 'headBytes'] as const;
-  const options = lifted.flatMap((name) => {
-    const option = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-    return [`--${option}`, String(PROJECT_LIMITS[name].max)];
-  });
-  const words = ['admin', 'limits', 'set', 'demo', ...options, '--data', folder];
-  const { code, text } = await runInProcess(words);
-  if (code !== 0) throw new Error(`The limits were not lifted: ${text}`);
 }
 
 async function startNats(scope: Scope, folder: string): Promise<string> {

@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os';
 import { fleetVm } from '../test/support/fleet.ts';
 import { Api, memoryRow } from './support/api.ts';
 import { readLarge, writeLarge } from './support/large-answers.ts';
+import { liftLimits } from './support/lift-limits.ts';
 import {
   type LoopFigures,
   type MeasuredService,
@@ -55,6 +56,7 @@ async function measure(scope: Scope, fsyncDelayMs: number): Promise<Line[]> {
   const folder = mkdtempSync(`${tmpdir()}/main-thread-bench-`);
   scope.teardown(() => rmSync(folder, { recursive: true, force: true }));
   const service = await startMeasured(scope, { folder, fsyncDelayMs });
+  await liftLimits(folder);
   const api = new Api(service.demo);
   await prepare(api, service);
   const lines: Line[] = [];

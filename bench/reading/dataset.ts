@@ -13,6 +13,7 @@ import type { SampleBatch } from '../../streams/samples/batch.ts';
 import { partitionOf } from '../../streams/stream.ts';
 import { fleetRows } from '../../test/support/fleet.ts';
 import { Api, memoryRow } from '../support/api.ts';
+import { liftLimits } from '../support/lift-limits.ts';
 import { withScope } from '../support/scope.ts';
 import { sendLoad } from '../support/write-load.ts';
 import { RemoteWrite, type VmLabels } from './remote-write.ts';
@@ -85,6 +86,7 @@ export async function fillOurs(options: DatasetOptions): Promise<void> {
 export async function ingestOurs(folder: string): Promise<Loaded> {
   return await withScope(async (scope) => {
     const service = await startSystem(scope, 'ours', folder);
+    await liftLimits(folder);
     const demo = { ...demoOf(folder), baseUrl: service.origin };
     const fromMs = Date.now() - 6.5 * 24 * HOUR_MS;
     const load = { demo, connections: 4, rows: 200, vms: 200, fromMs };
