@@ -9,6 +9,8 @@ import { ErrorInfoSchema } from './gen/svc/options/v1/error_pb.ts';
 
 interface CatalogueEntry {
   readonly code: Code;
+  /** Where HTTP says it more exactly than Connect's own status of the code. */
+  readonly status?: number;
   readonly explanation: string;
 }
 
@@ -93,6 +95,12 @@ export const errorCatalogue: Readonly<Record<RefusalReason, CatalogueEntry>> = {
     code: Code.PermissionDenied,
     explanation:
       'The request came over plain http past the proxy that ends TLS: ask at the https address',
+  },
+  WRONG_HOST: {
+    code: Code.FailedPrecondition,
+    status: 421,
+    explanation:
+      'The Host header is none of the service (SVC_PUBLIC_URL, SVC_ALLOWED_HOSTS), or is missing, repeated or malformed (then 400). It says nothing about the request itself: keep it, and ask under the right name',
   },
   EXCHANGE_DENIED: {
     code: Code.PermissionDenied,
@@ -179,7 +187,8 @@ const HTTP_STATUS: Partial<Record<Code, number>> = {
 
 /** HTTP status of a refusal: what plain HTTP routes answer, the same as Connect would. */
 export function httpStatusOf(reason: RefusalReason): number {
-  return HTTP_STATUS[errorCatalogue[reason].code] ?? 500;
+  const { code, status } = errorCatalogue[reason];
+  return status ?? HTTP_STATUS[code] ?? 500;
 }
 
 /** docs/errors.md, whole. */

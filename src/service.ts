@@ -50,7 +50,7 @@ import { addJwksRoute } from './http/jwks-route.ts';
 import { addLeakedKeysRoute } from './http/leaked-keys-route.ts';
 import { openConfiguredMetricsServer } from './http/metrics-server.ts';
 import { addPromqlRoutes } from './http/promql/routes.ts';
-import { createReadGate } from './http/read-gate.ts';
+import { createReaderCheck, createReadGate } from './http/read-gate.ts';
 import { createPositions, SEQUENCE_PURPOSE } from './http/sequence.ts';
 import { openHttpServer } from './http/server.ts';
 import { stopSignal } from './http/stop-signal.ts';
@@ -233,6 +233,7 @@ async function startEdges(options: EdgeOptions) {
   };
   const http = await openHttpServer({
     ...options,
+    isReader: createReaderCheck(rpc),
     readGate: createReadGate(rpc),
     hasMetrics: settings.metricsOnApi,
     addRoutes: async (app: FastifyInstance, servedOrigin) => {

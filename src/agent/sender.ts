@@ -34,8 +34,8 @@ const PATH = '/svc.ingest.v1.IngestService/WriteSamples';
 const DEADLINE_MS = 30_000;
 const ANSWER_BYTES_MAX = 4 * 2 ** 20;
 const RETRY_AFTER_MS_MAX = 3_600_000;
-/** Refusals that no repetition changes. */
-const FINAL_REASONS: ReadonlySet<string> = new Set(['INVALID_FIELD', 'REQUEST_TOO_LARGE']);
+/** Fields of the batch itself. A header or a name of the enrolment can be mended; a row cannot. */
+const BATCH_FIELD = /^(batchId|rows)\b/;
 
 /** Never rejects: what goes wrong is an outcome. */
 export function createSender(clock: Clock): SendBatch {
@@ -103,12 +103,21 @@ function outcomeOf({ status, headers }: Response, body: Buffer): SendOutcome {
     const { accepted, rejected } = fromBinary(WriteSamplesResponseSchema, body);
     return { kind: 'stored', accepted: Number(accepted), rejected };
   }
-  const { reason, message } = refusalOf(status, headers, body);
+  const { reason, field, message } = refusalOf(status, headers, body);
   if (reason !== '' && (status === 401 || status === 403)) return { kind: 'denied', message };
-  if (FINAL_REASONS.has(reason)) return { kind: 'refused', message };
+  if (isFinal(status, reason, field)) return { kind: 'refused', message };
   const seconds = Number(headers.get('retry-after') ?? Number.NaN);
   const retryAfterMs = Math.min(seconds * 1000, RETRY_AFTER_MS_MAX);
   return { kind: 'later', message, ...(retryAfterMs > 0 && { retryAfterMs }) };
+}
+
+/**
+ * True when the batch itself is what the service refuses, so that no repetition changes it. All else
+ * keeps the batch, above all what is wrong with the way to the service.
+ */
+function isFinal(status: number, reason: string, field: string): boolean {
+  if (status !== 400 && status !== 413) return false;
+  return reason === 'REQUEST_TOO_LARGE' || (reason === 'INVALID_FIELD' && BATCH_FIELD.test(field));
 }
 
 /** `reason` is '' when it was not the service that answered, but something on the way. */
@@ -116,17 +125,18 @@ function refusalOf(
   status: number,
   headers: Headers,
   body: Buffer,
-): { readonly reason: string; readonly message: string } {
+): { readonly reason: string; readonly field: string; readonly message: string } {
   const plain = new ConnectError(`HTTP ${status}`, codeFromHttpStatus(status));
   try {
     const error = errorFromJson(JSON.parse(body.toString()) as JsonValue, headers, plain);
     const [info] = error.findDetails(ErrorInfoSchema);
     return {
       reason: info?.reason ?? '',
+      field: info?.metadata.field ?? '',
       message: `${info?.reason ?? status}: ${error.rawMessage}`,
     };
   } catch {
-    return { reason: '', message: `HTTP ${status}, and not from the service` };
+    return { reason: '', field: '', message: `HTTP ${status}, and not from the service` };
   }
 }
 

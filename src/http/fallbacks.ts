@@ -10,6 +10,9 @@ import { Refusal } from '../../streams/refusal.ts';
 import { httpStatusOf, toConnectError } from '../errors.ts';
 import type { Log } from '../log.ts';
 
+/** Counted for clients that hung up before they were answered; never sent. nginx's number for it. */
+export const CLIENT_GONE = 499;
+
 /** `/package.Service/Method`. */
 const RPC_PATH = /^\/[A-Za-z_]\w*(\.[A-Za-z_]\w*)+\/[A-Za-z_]\w*$/;
 
@@ -30,6 +33,14 @@ export function addFallbacks(app: FastifyInstance, log: Log): void {
     else done(null, payload);
   });
   app.setErrorHandler((error: FastifyError, request, reply) => {
+    // Work for a client that hung up is given up by an error; nobody is there, and nothing is wrong.
+    if (reply.raw.destroyed) {
+      log.debug(
+        { err: error, requestId: request.id, path: pathOf(request) },
+        'The client has gone',
+      );
+      return reply.code(CLIENT_GONE).send();
+    }
     const refusal = refusalOf(error);
     if (refusal && isRpc(request)) {
       return rpc(reply, httpStatusOf(refusal.reason), toConnectError(refusal));

@@ -4,16 +4,18 @@
  * `/readyz` says to anybody which kind of part is how, to a caller that may read also what is wrong
  * in general. What is wrong in particular stands in the log and on the metrics listener.
  */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { callerReport, type Health, publicReport } from '../health.ts';
 import type { Metrics } from '../metrics.ts';
 import { goneSignal } from './gone-signal.ts';
-import type { ReadGate } from './read-gate.ts';
+import type { ReaderCheck, ReadGate } from './read-gate.ts';
 
 export interface OperationsOptions {
   readonly health: Health;
   readonly metrics: Metrics;
-  /** Who may read reasons in `/readyz`, and `/metrics`. */
+  /** Who may read reasons in `/readyz`. */
+  readonly isReader: ReaderCheck;
+  /** Who may read `/metrics`. */
   readonly readGate: ReadGate;
   /** Whether `/metrics` is here too; by default it is not. */
   readonly hasMetrics?: boolean;
@@ -26,7 +28,7 @@ const READY = ['/readyz', '/-/ready'];
 export const PROBE_PATHS: ReadonlySet<string> = new Set([...ALIVE, ...READY]);
 
 export function addOperations(app: FastifyInstance, options: OperationsOptions): void {
-  const { health, metrics, readGate, hasMetrics = false } = options;
+  const { health, metrics, isReader, readGate, hasMetrics = false } = options;
   for (const path of ALIVE) {
     app.get(path, (_request, reply) => reply.type('text/plain').send('alive\n'));
   }
@@ -34,7 +36,7 @@ export function addOperations(app: FastifyInstance, options: OperationsOptions):
     app.get(path, async (request, reply) => {
       const hasCredential = request.headers.authorization !== undefined;
       // A probe whose key has ended still learns whether the service is ready.
-      const mayRead = hasCredential && (await mayReadNow(readGate, request, reply));
+      const mayRead = hasCredential && (await isReader(request));
       const report = health.report();
       return reply
         .code(report.ready ? 200 : 503)
@@ -54,15 +56,4 @@ export function addOperations(app: FastifyInstance, options: OperationsOptions):
     const text = await metrics.text().finally(answer.release);
     return reply.type(metrics.contentType).send(text);
   });
-}
-
-async function mayReadNow(
-  readGate: ReadGate,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<boolean> {
-  const answer = await readGate(request, goneSignal(reply));
-  if (!('release' in answer)) return false;
-  answer.release();
-  return true;
 }

@@ -6,6 +6,7 @@ import type { FastifyRequest } from 'fastify';
 import { Refusal } from '../../streams/refusal.ts';
 import type { Authenticator } from '../auth/authenticator.ts';
 import { admitTo, READ_POLICY } from '../auth/authorize.ts';
+import type { CredentialPrincipal } from '../auth/principal.ts';
 import { httpStatusOf } from '../errors.ts';
 import { gateCallerOf, type Pass } from '../gate/project-gate.ts';
 import type { ReaderAccess } from './project-access.ts';
@@ -21,26 +22,28 @@ interface GateRefusal {
  * A place of the reader's project, to be released when the page is made. `signal`: the client has
  * gone; rejects with its reason then.
  */
-export type ReadGate = (
-  request: Pick<FastifyRequest, 'ip' | 'headers'>,
-  signal: AbortSignal,
-) => Promise<GateRefusal | Pass>;
+export type ReadGate = (request: Asker, signal: AbortSignal) => Promise<GateRefusal | Pass>;
+
+/**
+ * Whether the caller may read, without taking a place: health is asked most when places are short.
+ * Rejects with faults of the service alone.
+ */
+export type ReaderCheck = (request: Asker) => Promise<boolean>;
+
+type Asker = Pick<FastifyRequest, 'ip' | 'headers'>;
+
+interface ReaderKeys extends Pick<ReaderAccess, 'anonymousLimits'> {
+  readonly authenticator: Pick<Authenticator, 'authenticate'>;
+}
 
 /** The gate over the keys of the service: any project's key that may read. */
-export function createReadGate({
-  authenticator,
-  anonymousLimits,
-  gate,
-}: Pick<ReaderAccess, 'anonymousLimits' | 'gate'> & {
-  readonly authenticator: Pick<Authenticator, 'authenticate'>;
-}): ReadGate {
-  return async ({ ip, headers }, signal) => {
+export function createReadGate(
+  deps: ReaderKeys & { readonly gate: ReaderAccess['gate'] },
+): ReadGate {
+  return async (request, signal) => {
     try {
-      const principal = await anonymousLimits.authenticated(ip, () =>
-        authenticator.authenticate(headers.authorization),
-      );
-      admitTo('This page', READ_POLICY, principal);
-      return await gate.enter(gateCallerOf(principal), 'call', signal);
+      const principal = await readerOf(deps, request);
+      return await deps.gate.enter(gateCallerOf(principal), 'call', signal);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       const { retryAfterSeconds } = error.metadata;
@@ -48,4 +51,29 @@ export function createReadGate({
       return { status, message: error.message, ...(retryAfterSeconds && { retryAfterSeconds }) };
     }
   };
+}
+
+/** The check over the same keys. */
+export function createReaderCheck(keys: ReaderKeys): ReaderCheck {
+  return async (request) => {
+    try {
+      await readerOf(keys, request);
+      return true;
+    } catch (error) {
+      if (error instanceof Refusal) return false;
+      throw error;
+    }
+  };
+}
+
+/** The caller, who may read. Rejects with a `Refusal`. */
+async function readerOf(
+  { authenticator, anonymousLimits }: ReaderKeys,
+  { ip, headers }: Asker,
+): Promise<CredentialPrincipal> {
+  const principal = await anonymousLimits.authenticated(ip, () =>
+    authenticator.authenticate(headers.authorization),
+  );
+  admitTo('This page', READ_POLICY, principal);
+  return principal;
 }

@@ -2,7 +2,8 @@
  * Reading one's own writes, whichever node answers: an answer to a caller who was let in carries
  * the position in EVENTS that this node has applied, and a request that sends it back is answered
  * from there on or later. The position counts the commits of the whole service, so callers get it
- * enciphered: two tokens of one position differ, and neither says how much happened in between.
+ * enciphered: two tokens of one position differ, and neither says how much happened in between. Which
+ * of several is the latest only the service can tell, so a request may send them all.
  */
 import { createCipheriv, createDecipheriv } from 'node:crypto';
 import type { Host } from '../../actors/host-port.ts';
@@ -11,10 +12,15 @@ import type { Random } from '../../streams/random.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import type { GateCaller, ProjectGate } from '../gate/project-gate.ts';
 
-/** Header with a position token: in answers to callers who were let in, and in their requests. */
+/**
+ * Header with a position token in answers to callers who were let in; in their requests a
+ * comma-separated list of such tokens.
+ */
 export const SEQUENCE_HEADER = 'svc-sequence';
 /** What the key of the tokens is derived for: the same on every node of a service. */
 export const SEQUENCE_PURPOSE = 'position tokens';
+/** Most tokens of one request: of as many calls that went on at once. */
+const TOKENS_MAX = 32;
 /** Longest wait for a position that this node has not applied yet, ms. */
 const SEQUENCE_WAIT_MS = 5_000;
 
@@ -30,11 +36,13 @@ export interface Positions {
   /** The position of a token; undefined for what was not made under this key. */
   sequenceOf(token: string): number | undefined;
   /**
-   * Waits until this node has applied a token's position; for callers who were let in alone,
+   * Waits until this node has applied the last position of a list of tokens, `SEQUENCE_HEADER` as it
+   * was sent. What is no token of this service proves no write here and is waited for by nobody:
+   * clients keep tokens across a restore or a change of the master key. For callers who were let in alone,
    * because a wait holds their connection. Rejects with a `Refusal` (INVALID_FIELD, NOT_READY,
    * TOO_MANY_REQUESTS), or the reason of the waiter's signal.
    */
-  waitFor(token: string, waiter: PositionWaiter): Promise<void>;
+  waitFor(list: string, waiter: PositionWaiter): Promise<void>;
 }
 
 /** Who waits for a position. */
@@ -61,17 +69,22 @@ export function createPositions(options: PositionsOptions): Positions {
     tokenOf: (sequence) => tokens.seal(sequence),
     current: () => tokens.seal(host.appliedSequence()),
     sequenceOf: (token) => tokens.open(token),
-    async waitFor(token, waiter) {
-      const sequence = tokens.open(token);
-      if (sequence === undefined) {
-        const message = `${SEQUENCE_HEADER} is not a position: send back what an answer carried`;
-        throw new Refusal('INVALID_FIELD', message, { field: SEQUENCE_HEADER });
-      }
+    async waitFor(list, waiter) {
+      const sequence = largestOf(list.split(',', TOKENS_MAX + 1), tokens);
       if (host.appliedSequence() >= sequence) return;
       const { release } = await options.gate.enter(waiter.caller, 'position', waiter.signal);
       await waitUntilApplied(options, sequence, waiter.signal).finally(release);
     },
   };
+}
+
+/** The last position of the tokens; 0 where there is none. Throws INVALID_FIELD. */
+function largestOf(list: readonly string[], tokens: TokenCipher): number {
+  if (list.length > TOKENS_MAX) {
+    const message = `${SEQUENCE_HEADER} has more than ${TOKENS_MAX} tokens: send the latest ones`;
+    throw new Refusal('INVALID_FIELD', message, { field: SEQUENCE_HEADER });
+  }
+  return Math.max(...list.map((token) => tokens.open(token.trim()) ?? 0));
 }
 
 async function waitUntilApplied(

@@ -15,11 +15,11 @@ import type { Settings } from '../settings.ts';
 import { createAddressList } from './address-list.ts';
 import { clientErrorListener } from './client-errors.ts';
 import { boundConnections } from './connections.ts';
-import { addFallbacks } from './fallbacks.ts';
+import { addFallbacks, CLIENT_GONE } from './fallbacks.ts';
 import * as limits from './limits.ts';
 import { listenOn, originOf } from './listening.ts';
 import { addOperations } from './operations.ts';
-import type { ReadGate } from './read-gate.ts';
+import type { ReaderCheck, ReadGate } from './read-gate.ts';
 import { guardRequests } from './request-guard.ts';
 import { loadTls, type TlsMaterial } from './tls.ts';
 
@@ -39,7 +39,9 @@ export interface HttpServerOptions {
   readonly metrics: Metrics;
   readonly clock: Clock;
   readonly random: Random;
-  /** Who may read reasons in `/readyz`, and `/metrics`. */
+  /** Who may read reasons in `/readyz`. */
+  readonly isReader: ReaderCheck;
+  /** Who may read `/metrics`. */
   readonly readGate: ReadGate;
   /** Whether `/metrics` is on this listener too; by default it is not. */
   readonly hasMetrics?: boolean;
@@ -162,13 +164,19 @@ function requestIds(random: Random): () => string {
 
 /** Counts and times each request by route and status, and tells its id to the caller. */
 function addRequestRecords(app: FastifyInstance, { metrics, log }: HttpServerOptions): void {
-  const requests = metrics.counter('svc_http_requests_total', 'Requests answered', [
-    'route',
-    'status',
-  ]);
+  const requests = metrics.counter(
+    'svc_http_requests_total',
+    'Requests answered; status 499: the client hung up before',
+    ['route', 'status'],
+  );
   const seconds = metrics.histogram('svc_http_request_seconds', 'Time to answer', ['route']);
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id);
+    // `onResponse` is only for answers that went out.
+    reply.raw.once('close', () => {
+      if (reply.raw.headersSent) return;
+      requests.inc({ route: request.routeOptions.url ?? 'none', status: CLIENT_GONE });
+    });
     done();
   });
   app.addHook('onResponse', (request, reply, done) => {

@@ -2,7 +2,11 @@
  * The agent against the real API on a real port, under a virtual clock: the service goes away and
  * comes back, answers get lost, keys end, and every row arrives once, at its own time.
  */
+import { once } from 'node:events';
 import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { errorToJson } from '@connectrpc/connect/protocol-connect';
 import t from 'tap';
 import { setLimits } from '../../actors/alerting/limits.ts';
 import { bufferFolder } from '../../src/agent/agent.ts';
@@ -15,7 +19,9 @@ import {
 import { createGuestSource } from '../../src/agent/guest-source.ts';
 import { createSender, type SendBatch, type SendOutcome } from '../../src/agent/sender.ts';
 import { readStatus } from '../../src/agent/status-file.ts';
+import { httpStatusOf, toConnectError } from '../../src/errors.ts';
 import { VirtualClock } from '../../streams/clock.ts';
+import { REFUSAL_REASONS, Refusal, type RefusalReason } from '../../streams/refusal.ts';
 import { INTERVAL_MS, startAgentWorld } from '../support/agent-world.ts';
 import { START_MS, tester } from '../support/credential-world.ts';
 import { VM } from '../support/rpc-world.ts';
@@ -176,6 +182,44 @@ t.test(
     );
   },
 );
+
+t.test('a batch is given up only when the service refuses the batch itself', async (t) => {
+  const reply = { status: 200, type: 'application/json', body: '' };
+  const server = createServer((_request, response) => {
+    response.writeHead(reply.status, { 'content-type': reply.type }).end(reply.body);
+  }).listen(0, '127.0.0.1');
+  t.teardown(() => server.close());
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const enrolment = {
+    ...{ endpoint: `http://127.0.0.1:${port}`, key: 'k', machine: '', expiresUnix: 0 },
+    ...{ projectName: 'projects/demo', vmName: VM },
+  };
+  const send = createSender(new VirtualClock(START_MS));
+  const kindOf = async (status: number, reason: RefusalReason, field?: string) => {
+    const refusal = new Refusal(reason, 'no', field === undefined ? {} : { field });
+    const body = JSON.stringify(errorToJson(toConnectError(refusal), undefined));
+    Object.assign(reply, { status, body });
+    return (await send(enrolment, { id: 'b', rows: [] }, never)).kind;
+  };
+  const ofTheBatch = ['batchId', 'rows[3].values', 'rows[0].vmName'];
+  for (const field of ofTheBatch) t.equal(await kindOf(400, 'INVALID_FIELD', field), 'refused');
+  t.equal(await kindOf(400, 'REQUEST_TOO_LARGE'), 'refused');
+  t.equal(await kindOf(413, 'REQUEST_TOO_LARGE'), 'refused');
+  const headers = ['Host', 'svc-sequence', 'Content-Encoding', 'Connect-Protocol-Version'];
+  for (const field of [...headers, 'projectName', undefined]) {
+    t.equal(await kindOf(400, 'INVALID_FIELD', field), 'later', `${field}`);
+  }
+  t.equal(await kindOf(421, 'INVALID_FIELD', 'Host'), 'later', 'as services before said it');
+  for (const status of [400, 417, 421, 503]) {
+    t.equal(await kindOf(status, 'INVALID_FIELD'), 'later', `${status}`);
+    t.equal(await kindOf(status, 'WRONG_HOST'), 'later', `${status}`);
+  }
+  const kept = REFUSAL_REASONS.filter((reason) => reason !== 'REQUEST_TOO_LARGE');
+  for (const reason of kept) {
+    t.not(await kindOf(httpStatusOf(reason), reason), 'refused', reason);
+  }
+});
 
 t.test('a key that ends within two weeks is told while it still works', async (t) => {
   const world = await startAgentWorld(t);

@@ -2,9 +2,8 @@
  * What holds for every request and connection of a listener, on real sockets of 127.0.0.1: bytes as
  * a hostile or old client sends them, and every kind of answer that the service gives.
  */
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, connect, type Socket } from 'node:net';
-import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as tlsConnect } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import type { FastifyInstance } from 'fastify';
@@ -12,6 +11,7 @@ import t, { type Test } from 'tap';
 import { loadConfig } from '../../src/config.ts';
 import { createHealth } from '../../src/health.ts';
 import { keepAliveMsAt } from '../../src/http/connections.ts';
+import { goneSignal } from '../../src/http/gone-signal.ts';
 import { createHostCheck } from '../../src/http/hosts.ts';
 import { KEEP_ALIVE_BUSY_MS, KEEP_ALIVE_MS } from '../../src/http/limits.ts';
 import { openMetricsServer } from '../../src/http/metrics-server.ts';
@@ -19,7 +19,6 @@ import { createGuard } from '../../src/http/request-guard.ts';
 import { openHttpServer } from '../../src/http/server.ts';
 import { createLog } from '../../src/log.ts';
 import { createMetrics } from '../../src/metrics.ts';
-import { watchPermissions } from '../../src/open-permissions.ts';
 import { systemClock } from '../../streams/clock.ts';
 import { seededRandom } from '../../streams/random.ts';
 
@@ -27,6 +26,12 @@ async function addRoutes(app: FastifyInstance): Promise<void> {
   app.get('/ok', async (request) => ({ path: request.url, ip: request.ip }));
   app.get('/fails', async () => {
     throw new Error('inside');
+  });
+  app.get('/waits', async (_request, reply) => {
+    const signal = goneSignal(reply);
+    await new Promise((_resolve, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason));
+    });
   });
   app.get('/moved', (_request, reply) => reply.redirect('/ok'));
   app.post('/svc.x.v1.Things/Get', async () => ({}));
@@ -42,6 +47,7 @@ async function start(t: Test, environment: Readonly<Record<string, string>> = {}
   const server = await openHttpServer({
     ...{ settings, log, health, metrics, addRoutes, clock: systemClock },
     random: seededRandom(1),
+    isReader: async ({ headers }) => headers.authorization === 'Bearer reader',
     readGate: async () => ({ status: 401, message: 'Send a key' }),
     hasMetrics: true,
   });
@@ -143,11 +149,45 @@ t.test('two Hosts, none, and one that the target contradicts are refused', async
   const told = await exchange(port, requestOf('/ok', 'evil.example'));
   t.match(told, /evil\.example: .*SVC_PUBLIC_URL, or name the host in SVC_ALLOWED_HOSTS/);
   const rpc = await exchange(port, requestOf('/svc.x.v1.Things/Get', 'evil.example'));
-  t.match(rpc, /^HTTP\/1.1 421.*application\/json.*"invalid_argument".*INVALID_FIELD/s);
+  t.match(rpc, /^HTTP\/1.1 421.*application\/json.*"failed_precondition".*WRONG_HOST/s);
   const text = await metrics.text();
   t.match(text, /svc_http_refused_total\{cause="two_hosts"\} 2/);
   t.match(text, /svc_http_refused_total\{cause="unknown_host"\} 4/);
   t.same(lines, [], 'none is a line of the log');
+});
+
+t.test('health is told under every name, but under one', async (t) => {
+  const { port } = await start(t, { SVC_PUBLIC_URL: NAMED.publicUrl });
+  const statusOf = async (bytes: string) => (await exchange(port, bytes)).slice(9, 12);
+  for (const path of ['/healthz', '/-/healthy', '/readyz?verbose']) {
+    t.match(await statusOf(requestOf(path, 'svc.monitoring.svc.cluster.local:8080')), /200|503/);
+    t.match(await statusOf(requestOf(path, '127.0.0.1', 'host: svc\r\n')), '400');
+  }
+  t.match(await statusOf(requestOf('http://svc/healthz', 'svc')), '200', 'as a proxy asks');
+  for (const path of ['/healthz/', '/metrics', '/ok?/healthz', '//healthz']) {
+    t.equal(await statusOf(requestOf(path, 'svc')), '421', path);
+  }
+});
+
+t.test('readiness tells a reader more, and takes no place of anybody for it', async (t) => {
+  const { port, health } = await start(t);
+  const disk = { state: 'degraded', reason: '/dev/sda is full', summary: 'Nearly full' } as const;
+  health.watch({ kind: 'disk' }, () => disk);
+  const ask = (key: string) =>
+    exchange(port, requestOf('/readyz', '127.0.0.1', `authorization: Bearer ${key}\r\n`));
+  t.equal((await ask('reader')).includes('Nearly full'), true);
+  t.equal((await ask('stranger')).includes('Nearly full'), false);
+});
+
+t.test('a client that hangs up is no line of the log, and counted as gone', async (t) => {
+  const { port, metrics, lines } = await start(t);
+  const socket = connect({ port, host: '127.0.0.1' }, () => socket.write(requestOf('/waits')));
+  const gone = /svc_http_requests_total\{route="\/waits",status="499"\} 1/;
+  setTimeout(() => socket.destroy(), 50);
+  for (let i = 0; i < 200 && !gone.test(await metrics.text()); i++) await sleep(10);
+  t.match(await metrics.text(), gone);
+  t.notMatch(await metrics.text(), /status="500"/);
+  t.same(lines, []);
 });
 
 t.test('the metrics listener checks the Host too', async (t) => {
@@ -331,39 +371,3 @@ t.test('idle connections stay shorter the fewer are left', (t) => {
   t.equal(keepAliveMsAt(1), KEEP_ALIVE_BUSY_MS);
   t.end();
 });
-
-t.test(
-  'a readable TLS key and an open data folder are told, at start and in a gauge',
-  async (t) => {
-    const folder = t.testdir({});
-    const data = join(folder, 'data');
-    const tlsKeyFile = join(folder, 'key.pem');
-    mkdirSync(data, { mode: 0o700 });
-    writeFileSync(tlsKeyFile, '', { mode: 0o600 });
-    const warnings: string[] = [];
-    const note = (_facts: object, message: string) => void warnings.push(message);
-    const log = { debug: note, info: note, warn: note, error: note, child: () => log };
-    const watch = () => {
-      const metrics = createMetrics({ clock: systemClock, version: 'test' });
-      t.teardown(() => metrics.close());
-      watchPermissions({ settings: { data, tlsKeyFile }, metrics, log });
-      return metrics;
-    };
-    t.match(await watch().text(), /svc_open_permissions\{what="tls_key"\} 0/);
-    t.same(warnings, []);
-    chmodSync(data, 0o750);
-    chmodSync(tlsKeyFile, 0o644);
-    const metrics = watch();
-    t.match(warnings, [
-      /SVC_DATA .*data is open to others of this machine \(mode 0750\): chmod 700 it/,
-      /SVC_TLS_KEY_FILE .*key\.pem is open to others of this machine \(mode 0644\): chmod 600 it/,
-    ]);
-    t.match(await metrics.text(), /svc_open_permissions\{what="tls_key"\} 1/);
-    chmodSync(data, 0o700);
-    t.match(
-      await metrics.text(),
-      /svc_open_permissions\{what="data_folder"\} 0/,
-      'without a restart',
-    );
-  },
-);

@@ -53,6 +53,7 @@ async function run(t: Test, options: RunOptions = {}): Promise<Running> {
     metrics,
     clock: systemClock,
     random: seededRandom(1),
+    isReader: async ({ headers }) => headers.authorization === 'Bearer good',
     readGate: async ({ headers }) =>
       headers.authorization === 'Bearer good'
         ? { release: () => {} }

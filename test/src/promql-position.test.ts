@@ -33,7 +33,7 @@ t.test(
     await send('/-/healthy');
     await clock.advance(6_000);
     t.match(await never, { status: 503, body: { error: /^NOT_READY: / } }, 'nobody does for ever');
-    const none = await send(url, { headers: { 'svc-sequence': 'x' } });
+    const none = await send(url, { headers: { 'svc-sequence': ','.repeat(32) } });
     t.match(none, { status: 400, body: { error: /^INVALID_FIELD: / } });
   },
 );

@@ -184,7 +184,7 @@ t.test(
       ['no such key', { key: 'sk_nothing' }, 401],
       ['no bearer', { headers: { authorization: '' } }, 401],
       ['another version', { headers: { 'connect-protocol-version': '2' } }, 400],
-      ['a position that is none', { headers: { 'svc-sequence': 'x' } }, 400],
+      ['too many positions', { headers: { 'svc-sequence': ','.repeat(32) } }, 400],
       ['another type', { headers: { 'content-type': 'text/plain' } }, 415],
       ['an encoding nobody knows', { headers: { 'content-encoding': 'zip' } }, 501],
       ['a short patience', { headers: { 'connect-timeout-ms': 'soon' } }, 400],

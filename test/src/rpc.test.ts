@@ -224,8 +224,8 @@ const badRequests: readonly BadRequest[] = [
   },
   {
     name: 'a position that is none',
-    send: (world) => world.send(QUERY, '{}', { headers: { 'svc-sequence': '-3' } }),
-    ...{ status: 400, reason: 'INVALID_FIELD', field: 'svc-sequence', message: /position/ },
+    send: (world) => world.send(QUERY, '{}', { headers: { 'svc-sequence': ','.repeat(32) } }),
+    ...{ status: 400, reason: 'INVALID_FIELD', field: 'svc-sequence', message: /32 tokens/ },
   },
   {
     name: 'a content type that is not spoken',
@@ -302,7 +302,7 @@ t.test('Positions in the log', async (t) => {
   const reached = await list({ 'svc-sequence': current() });
   t.equal(reached.status, 200, 'what is reached is not awaited');
   const digits = await list({ 'svc-sequence': String(position()) });
-  t.match(digits, { status: 400, reason: 'INVALID_FIELD' }, 'a position in the clear is none');
+  t.equal(digits.status, 200, 'a position in the clear is none, and not waited for');
 
   const sequence = position() + 1;
   const next = tokenOf(sequence);

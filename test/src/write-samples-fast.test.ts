@@ -91,6 +91,7 @@ async function openSide(t: Test, fast: boolean): Promise<Side> {
     settings: loadConfig([], { SVC_LISTEN: '127.0.0.1:0' }).settings,
     health,
     random: seededRandom(1),
+    isReader: async () => false,
     readGate: async () => ({ status: 401, message: 'no' }),
     addRoutes: async (app) => {
       if (fast) addFastWriteSamples(app, deps);
@@ -319,7 +320,8 @@ t.test('what the handler does not take, the framework answers, its body unharmed
     ['not gzip', { body, headers: { 'content-encoding': 'gzip' } }, 400],
     ['chunked', { body, headers: { 'content-length': undefined }, pieces: 3 }, 200],
     ['a position to wait for', { body, headers: { 'svc-sequence': pair.fast.positionOf(7) } }, 200],
-    ['a bad position', { body, headers: { 'svc-sequence': 'x' } }, 400],
+    ['a position that is none', { body, headers: { 'svc-sequence': 'x' } }, 200],
+    ['too many positions', { body, headers: { 'svc-sequence': ','.repeat(32) } }, 400],
     ['no bytes', { body: Buffer.alloc(0) }, 400],
     ['over 1 MiB', { body: Buffer.alloc(1024 * 1024 + 1) }, 400],
     ['a row without a VM', { body: encoded({ ...ordinary, rows: [{}] }) }, 400],

@@ -12,7 +12,7 @@ import { Exporter } from '../../src/export/exporter.ts';
 import { addExportRoutes } from '../../src/http/export-routes.ts';
 import { addOperations } from '../../src/http/operations.ts';
 import { addPromqlRoutes } from '../../src/http/promql/routes.ts';
-import { createReadGate } from '../../src/http/read-gate.ts';
+import { createReaderCheck, createReadGate } from '../../src/http/read-gate.ts';
 import { createMetrics } from '../../src/metrics.ts';
 import { encodeData } from '../../src/query/promql-json.ts';
 import { openStream } from './connect-stream.ts';
@@ -193,6 +193,7 @@ function addPlainRoutes(
   const unused = { watch: () => () => {}, stopping: () => {}, close: () => {} };
   addOperations(app, {
     ...{ metrics, health: { ...health, ...unused } },
+    isReader: createReaderCheck(parts),
     readGate: createReadGate(parts),
     hasMetrics: true,
   });

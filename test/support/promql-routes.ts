@@ -63,6 +63,7 @@ export async function startPromqlRoutes(
       report: () => ({ ready: health.isReady, parts: [] }),
       ...{ watch: () => () => {}, stopping: () => {}, close: () => {} },
     },
+    isReader: async () => true,
     readGate: async () => ({ release: () => {} }),
     addRoutes: (app) =>
       addPromqlRoutes(app, {

@@ -82,6 +82,7 @@ export async function startSignInWorld(
   const signIn = openSignIn({ ...base, people, deriveKey, origin: () => address.current });
   const server = await openHttpServer({
     ...{ ...base, health },
+    isReader: async () => true,
     readGate: async () => ({ release: () => {} }),
     async addRoutes(app) {
       await signIn.addRoutes(app);
