@@ -32,8 +32,11 @@ export function createHostCheck({
   publicUrl,
   allowedHosts,
 }: HostNames): (request: Asked) => HostProblem | undefined {
-  const names = new Set(allowedHosts);
-  if (publicUrl !== null) names.add(new URL(publicUrl).hostname);
+  const named = [
+    ...(allowedHosts ?? []),
+    ...(publicUrl === null ? [] : [new URL(publicUrl).hostname]),
+  ];
+  const names = new Set(named.map(withoutRootDot));
   return (request) => {
     const [host, second] = hostsOf(request.rawHeaders);
     if (second !== undefined) {
@@ -61,7 +64,13 @@ export function isLocalName(name: string): boolean {
 
 /** The name or address of a Host header, in lower case; undefined = it is none. */
 export function nameOf(host: string): string | undefined {
-  return HOST.exec(host)?.[1]?.toLowerCase().replace(/\.$/, '');
+  const name = HOST.exec(host)?.[1]?.toLowerCase();
+  return name === undefined ? undefined : withoutRootDot(name);
+}
+
+/** `svc.example.com.` and `svc.example.com` are one name. */
+function withoutRootDot(name: string): string {
+  return name.replace(/\.$/, '');
 }
 
 /** The target as a path: an absolute form is what proxies are sent, and servers must take it. */

@@ -129,6 +129,15 @@ t.test('a Host is the service’s own, this machine or an address', (t) => {
   t.end();
 });
 
+t.test('a name that is set with the dot of its root is the same name', (t) => {
+  const dotted = { publicUrl: 'https://mon.example.com./', allowedHosts: ['svc.lan.'] };
+  const check = createHostCheck(dotted);
+  for (const host of ['mon.example.com', 'mon.example.com.', 'svc.lan', 'svc.lan.:80']) {
+    t.equal(check({ rawHeaders: ['host', host], url: '/', httpVersionMinor: 1 }), undefined, host);
+  }
+  t.end();
+});
+
 t.test('two Hosts, none, and one that the target contradicts are refused', async (t) => {
   const { port, metrics, lines } = await start(t, { SVC_PUBLIC_URL: NAMED.publicUrl });
   const statusOf = async (bytes: string) => (await exchange(port, bytes)).slice(9, 12);
