@@ -13,8 +13,8 @@ import type { Metrics } from '../metrics.ts';
 import { hashKey, parseAnySecret } from './keys.ts';
 import type { AccessTokens } from './ports.ts';
 
-/** Texts of one report at most. */
-export const LEAKED_TEXTS_MAX = 20;
+/** Texts of one report at most: as many keys as fit into 24 KiB, so that a scanner's batch is whole. */
+export const LEAKED_TEXTS_MAX = 256;
 
 export interface LeakReports {
   /**

@@ -73,6 +73,10 @@ t.test('a secret of each kind is ended by its text, and refused at once', async 
     everywhere: (await world.collector('_system')).key,
     agent: (await world.agent('demo', 'vm-1')).key,
   };
+  const inBatch = (await world.personalKey('demo', viewer.person, ['monitoring.read'])).key;
+  const batch = await report({ keys: [...Array<string>(99).fill('none'), inBatch] });
+  t.equal(batch.body.results.length, 100, 'a scanner’s batch is taken whole');
+  t.same(batch.body.results.at(-1), { revoked: true });
   for (const [kind, key] of Object.entries(keys)) {
     t.equal(await reads(`Bearer ${key}`), 'accepted');
     t.match(await report({ key }), ENDED, kind);
