@@ -194,7 +194,7 @@ t.test('a report that is none is refused without its text; too many are limited'
     {},
     [],
     { key: 1 },
-    { keys: Array(21).fill('x') },
+    { keys: Array(257).fill('x') },
     'svc_pk_x',
     null,
   ];
