@@ -6,6 +6,7 @@
 import { RETENTION_MS } from '../streams/evaluation/entry.ts';
 import { type Derivation, metricCatalogue } from '../streams/metrics/catalogue.ts';
 import { inputsOf } from '../streams/metrics/derive.ts';
+import { Refusal } from '../streams/refusal.ts';
 import type { SeriesKey } from '../streams/samples/batch.ts';
 import { isSameList } from './batch-answers.ts';
 import { type CheckedRows, checkedRows, type PlacedRow, withoutSeries } from './checked-rows.ts';
@@ -25,12 +26,17 @@ const TEXTS_KEPT_MS = 2 * 3_600_000;
 const TIGHT_SHARE = 3 / 4;
 /** And that from which on its rows are refused: what is under way to the head still finds room. */
 const FULL_SHARE = 7 / 8;
+/** Part from which on its writes are refused, where others leave it less than its own limit. */
+const SHARED_FULL_SHARE = 15 / 16;
+/** A look or two of history's background, which puts rows into chunks and gives their memory back. */
+const SHARED_RETRY_SECONDS = 15;
 /** Every so often what one project has not reported within retention is forgotten, ms. */
 const SWEEP_MS = 60_000;
 
-/** What a project has of the memory that new rows take, and may have, bytes. */
+/** What a project has of the memory that new rows take, bytes. */
 export interface RowMemory {
-  room(project: string): { readonly used: number; readonly bound: number };
+  /** `bound`: what it may have beside the others now; `own`: by its own limit. */
+  room(project: string): { readonly used: number; readonly bound: number; readonly own: number };
 }
 
 export interface IngestLimitsOptions {
@@ -38,6 +44,8 @@ export interface IngestLimitsOptions {
   readonly limits?: { of(project: string): { readonly series: number } };
   /** Absent: there is always room. */
   readonly memory?: RowMemory;
+  /** Told how many rows a write had that was refused because the memory of all projects is short. */
+  readonly onShortMemory?: (rows: number) => void;
 }
 
 /** Texts of one kind that a VM's rows have; a single one as long as it does not change. */
@@ -106,12 +114,19 @@ export class IngestLimits {
       : countIn(told.layout, metricId, derivation);
   }
 
-  /** `checked` itself when all of it is within the limits, as nearly always. */
+  /**
+   * `checked` itself when all of it is within the limits, as nearly always. Throws a `Refusal`
+   * TOO_MANY_REQUESTS when others leave no memory for it: nothing is taken, the sender keeps it.
+   */
   keepWithin(project: string, checked: CheckedRows, nowMs: number): CheckedRows {
     this.#sweep(nowMs);
-    const { used, bound } = this.#options.memory?.room(project) ?? { used: 0, bound: 1 };
-    const isTight = used >= bound * TIGHT_SHARE;
-    const isFull = used >= bound * FULL_SHARE;
+    const { used, bound, own } = this.#options.memory?.room(project) ?? NO_BOUND;
+    const isTight = used >= own * TIGHT_SHARE;
+    const isFull = used >= own * FULL_SHARE;
+    if (!isFull && bound < own && used >= bound * SHARED_FULL_SHARE && checked.rows.length > 0) {
+      this.#options.onShortMemory?.(checked.rows.length);
+      throw sharedFull(project);
+    }
     const tooManyVms = this.#registry.withoutRoom(project, checked.rows, !isTight);
     const room = {
       nowMs,
@@ -192,6 +207,17 @@ export class IngestLimits {
     this.#projects.delete(project);
     if (known.vms.size > 0) this.#projects.set(project, known);
   }
+}
+
+const NO_BOUND = { used: 0, bound: 1, own: 1 };
+
+function sharedFull(project: string): Refusal {
+  const seconds = SHARED_RETRY_SECONDS;
+  return new Refusal(
+    'TOO_MANY_REQUESTS',
+    `The memory for new rows is short, and projects/${project} has its share of it: keep this batch and send it again in ${seconds} s`,
+    { limit: 'headBytes', retryAfterSeconds: String(seconds) },
+  );
 }
 
 /** What a request's rows are checked against. */

@@ -142,13 +142,17 @@ function buildIngest(options: CoreOptions, lost: LostWork, projectLimits: Projec
     ...{ host, clock, datacenter: settings.datacenter, limits: projectLimits },
   });
   const clocks = new ClockNotes();
-  const limits = new IngestLimits(registry, { limits: projectLimits, memory: history });
   const samples = metrics.counter('svc_samples_total', 'Samples received', ['outcome']);
   const refused = metrics.counter(
     'svc_samples_rejected_total',
     'Samples and rows refused, by the reason that their sender was given',
     ['reason'],
   );
+  const limits = new IngestLimits(registry, {
+    limits: projectLimits,
+    memory: history,
+    onShortMemory: (rows) => refused.inc({ reason: 'TOO_MANY_REQUESTS' }, rows),
+  });
   const ingest = createIngest({
     clock,
     writer,

@@ -61,7 +61,7 @@ export const PROJECT_LIMITS = {
     ...{ unit: 'bytes', default: 256 * MIB, min: 0, max: 1024 * MIB },
     help: 'Memory for rows that are in no chunk yet, and for their texts',
     beyond:
-      'from three quarters on no new VM and no new series, from seven eighths on no row: `LIMIT_EXCEEDED` in `rejected`',
+      'from three quarters on no new VM and no new series, from seven eighths on no row: `LIMIT_EXCEEDED` in `rejected`; where the memory of all projects is short, the whole write: `TOO_MANY_REQUESTS` (429) with `Retry-After`',
   },
   concurrency: {
     ...{ unit: 'calls', default: 8, min: 1, max: 256 },

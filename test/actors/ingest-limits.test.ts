@@ -133,7 +133,7 @@ t.test(
   async (t) => {
     const world = await openAlertingWorld(t);
     const used = new Map<string, number>();
-    const room = (project: string) => ({ used: used.get(project) ?? 0, bound: 100 });
+    const room = (project: string) => ({ used: used.get(project) ?? 0, bound: 100, own: 100 });
     const write = bounded(world, 1000, { room });
     const row = (vm: string, ...series: string[]): IngestRow => ({
       ...{ ...cpuRow(vm, world.clock.now(), 1), series, values: series.map(() => 1) },
@@ -152,5 +152,24 @@ t.test(
     t.match(await write('other', row('vm-2', 'a')), { accepted: 1 }, 'a neighbour has its own');
     used.set(PROJECT, 10);
     t.match(await write(PROJECT, row('vm-1', 'a', 'b')), { accepted: 2, rejected: [] });
+  },
+);
+
+t.test(
+  'where others leave too little memory, a write is refused whole and can be sent again',
+  async (t) => {
+    const world = await openAlertingWorld(t);
+    const memory = { used: 80, bound: 100, own: 400 };
+    const write = bounded(world, 1000, { room: () => memory });
+    const row = cpuRow('vm-1', world.clock.now(), 1);
+    t.match(await write(PROJECT, row), { accepted: 1, rejected: [] }, 'new VMs come in');
+    memory.used = 95;
+    const refusal = await write(PROJECT, row).catch((error: unknown) => error);
+    t.match(refusal, {
+      reason: 'TOO_MANY_REQUESTS',
+      metadata: { limit: 'headBytes', retryAfterSeconds: '15' },
+    });
+    memory.bound = 400;
+    t.match(await write(PROJECT, row), { accepted: 1, rejected: [] }, 'nothing is lost of it');
   },
 );

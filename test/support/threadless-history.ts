@@ -24,12 +24,14 @@ interface Run {
 
 export class ThreadlessHistory {
   readonly #path: string;
+  readonly #headBytesMax: number | undefined;
   readonly #log: SampleBatch[] = [];
   /** What upkeep has done so far. */
   readonly upkeepCounts = { compactedDays: 0, droppedChunks: 0 };
   #run: Run;
 
-  constructor(folder: string) {
+  constructor(folder: string, options: { readonly headBytesMax?: number } = {}) {
+    this.#headBytesMax = options.headBytesMax;
     this.#path = join(folder, HISTORY_FILE);
     this.#run = this.#start();
   }
@@ -49,6 +51,22 @@ export class ThreadlessHistory {
       if (vm !== undefined) head.endFlush(vm, sequence);
     }
     if (options.movesFloors) writer.moveFloors([...head.floors()]);
+  }
+
+  /** Reads again what found no room, as far as there is room. @returns false: rows are missing yet */
+  recover(): boolean {
+    const { head } = this.#run;
+    for (const { project, firstSequence, lastSequence } of head.refused()) {
+      for (let sequence = firstSequence; sequence <= lastSequence; sequence++) {
+        const batch = this.#log[sequence - 1];
+        if (batch && !head.takeAgain(project, batch, { partition: PARTITION, sequence })) break;
+      }
+    }
+    return head.refused().length === 0;
+  }
+
+  release(expiredBeforeMs: number): void {
+    this.#run.head.release(expiredBeforeMs);
   }
 
   /** One step of the background's work. */
@@ -80,6 +98,7 @@ export class ThreadlessHistory {
     const database = openHistoryFile(this.#path);
     const { flushedSequences, floors } = loadProgress(database, 'log');
     const head = new Head({
+      ...(this.#headBytesMax !== undefined && { bytesMax: this.#headBytesMax }),
       flushedSequenceOf: (project, vm) => flushedSequences.get(`${project}\n${vm}`) ?? 0,
     });
     const writer = new ChunkWriter(database, new HeadReader(head.share));

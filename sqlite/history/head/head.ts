@@ -33,7 +33,7 @@ export interface HeadVm {
   /** Rows since then, in no chunk. */
   pendingRows: number;
   newestReceivedMs: number;
-  /** Oldest sequence with a row that found no room, 0 = none: it must be taken in again. */
+  /** Not after the oldest sequence with a row that found no room, 0 = none: it must be taken in again. */
   refusedSequence: number;
   /** While a flush is under way: sequences that came in since it began, in order. */
   sinceFlush: number[] | undefined;
@@ -71,7 +71,10 @@ export interface RefusedRows {
 /** What a project has of the head, and may have, bytes. */
 export interface HeadRoom {
   readonly used: number;
+  /** Now, beside what others have. */
   readonly bound: number;
+  /** By its own limit, whatever others have. */
+  readonly own: number;
 }
 
 export interface HeadOptions extends HeadMemoryOptions {
@@ -113,7 +116,10 @@ export class Head {
   /** What the project has and may have. */
   room(project: string): HeadRoom {
     const memory = this.#memory;
-    return { used: memory.usedBy(project), bound: memory.boundOf(project) };
+    const used = memory.usedBy(project);
+    const { used: all, max } = memory.bytes;
+    const bound = Math.min(memory.boundOf(project), used + max - all);
+    return { used, bound, own: memory.ownBoundOf(project) };
   }
 
   /** Rows that found no room, by project. */
@@ -331,10 +337,11 @@ export class Head {
     }
     const slab = new Slab(this.#memory, place, this.#options.flushedSequenceOf(project, vm));
     const idle = { pendingSequence: 0, pendingSinceMs: 0, pendingRows: 0, newestReceivedMs: 0 };
-    const whole = { refusedSequence: 0, sinceFlush: undefined };
+    // Its own rows may be among those refused, when it was not here yet or had left meanwhile.
+    const refusedSequence = this.#refused.get(project)?.firstSequence ?? 0;
     const made: HeadVm = {
       ...{ project, vm, partition, slab, account: place.account },
-      ...{ ...idle, ...whole },
+      ...{ ...idle, refusedSequence, sinceFlush: undefined },
     };
     this.#vms.set(key, made);
     this.#bySlot[place.slot] = made;

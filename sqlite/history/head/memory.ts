@@ -81,13 +81,26 @@ const CELLS_GROWTH_BYTES = 1024 * 1024;
 /** 50,000 VMs with an hour of 13 series each take 870 MB. */
 const HEAD_BYTES_MAX = 2 ** 30;
 /**
- * Once three quarters of all memory are taken, a project that has more than an eighth of what is free
- * gets no more. So the rest is never used up: each further project that takes all it can leaves eight
- * ninths of it to the others. (Buffers that many queues share are divided so: Choudhury and Hahne,
- * "Dynamic queue length thresholds", 1998.)
+ * What the projects may take together; one that is alone takes all of it. The rest is for projects that
+ * come later, and for what was accepted meanwhile.
+ */
+const POOL_SHARE = 7 / 8;
+/**
+ * Once so much of all memory is taken, a project that has its fair share of it (max-min: what some do
+ * not need is divided among the others) or more gets no more, so that no project is refused within its
+ * share because others came first.
  */
 const TIGHT_SHARE = 3 / 4;
+/**
+ * Whatever the share, a project may take this part of what is free. So memory is never used up: each
+ * further project that takes all it can leaves eight ninths of it to the others. (Buffers that many queues
+ * share are divided so: Choudhury and Hahne, "Dynamic queue length thresholds", 1998.)
+ */
 const SHARE_OF_FREE = 1 / 8;
+/** And so much of all memory in any case: a project that takes little is not held up by large ones. */
+const SMALL_SHARE = 1 / 64;
+/** The fair share is worked out again once so much of all memory has changed hands. */
+const MOVED_SHARE = 1 / 256;
 
 /** A project's part of the head. */
 export interface HeadAccount {
@@ -131,6 +144,8 @@ export class HeadMemory {
   readonly #accounts = new Map<string, HeadAccount>();
   readonly #freeSlots: number[] = [];
   #lastTextId = 0;
+  /** Fair share when it was last worked out, and what was taken and given back since. */
+  #fair = { bytes: 0, projects: -1, movedBytes: 0 };
 
   constructor({ bytesMax = HEAD_BYTES_MAX, projectBytesMax }: HeadMemoryOptions = {}) {
     this.share = {
@@ -159,11 +174,40 @@ export class HeadMemory {
     return this.#accounts.get(project)?.bytes ?? 0;
   }
 
-  /** What the project may take now, bytes: its own bound, and no more than what is free allows. */
+  /** What the project may take of an empty head, bytes. */
+  ownBoundOf(project: string): number {
+    return this.#projectBytesMax(project);
+  }
+
+  /** What the project may take now, bytes: its own bound, and what the others leave to it. */
   boundOf(project: string): number {
     const { used, max } = this.bytes;
-    const own = Math.min(max, this.#projectBytesMax(project));
-    return used < TIGHT_SHARE * max ? own : Math.min(own, SHARE_OF_FREE * (max - used));
+    const pool = POOL_SHARE * max;
+    const own = Math.min(pool, this.#projectBytesMax(project));
+    const others = used - this.usedBy(project);
+    if (used < TIGHT_SHARE * max || others === 0) return own;
+    const small = Math.max(SHARE_OF_FREE * (max - used), SMALL_SHARE * max);
+    return Math.min(own, used < pool ? Math.max(small, this.#fairShare()) : small);
+  }
+
+  /** Most that each project may have for all together to have the tight share, bytes. */
+  #fairShare(): number {
+    const { max } = this.bytes;
+    const fair = this.#fair;
+    if (fair.projects === this.#accounts.size && fair.movedBytes < MOVED_SHARE * max) {
+      return fair.bytes;
+    }
+    const taken = Array.from(this.#accounts.values(), ({ bytes }) => bytes).sort((a, b) => a - b);
+    let left = TIGHT_SHARE * max;
+    let projects = taken.length;
+    for (const bytes of taken) {
+      if (bytes > left / projects) break;
+      left -= bytes;
+      projects--;
+    }
+    const bytes = projects === 0 ? left : left / projects;
+    this.#fair = { bytes, projects: taken.length, movedBytes: 0 };
+    return bytes;
   }
 
   /** First of `length` cells with whatever they held before. Throws `HeadFull`. */
@@ -180,6 +224,7 @@ export class HeadMemory {
     if (start === undefined) throw new HeadFull(`The head is limited to ${max} bytes`);
     this.#reach((start + 2 ** order) * CELL_BYTES);
     account.bytes += bytes;
+    this.#fair.movedBytes += bytes;
     return start;
   }
 
@@ -198,8 +243,10 @@ export class HeadMemory {
   /** Gives cells back. A reader may still be looking at them: its lock check makes it try again. */
   free(start: number, length: number, account: HeadAccount): void {
     const order = orderOf(length);
+    const bytes = 2 ** order * CELL_BYTES;
     this.#blocks.give(start, order);
-    account.bytes -= 2 ** order * CELL_BYTES;
+    account.bytes -= bytes;
+    this.#fair.movedBytes += bytes;
   }
 
   /** The text, held once more; written when the project has none like it. Throws `HeadFull`. */

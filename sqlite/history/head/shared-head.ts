@@ -79,14 +79,22 @@ export class SharedHead {
     if (this.directory.byteLength < memory.byteLength) {
       this.directory = new Int32Array(memory, 0, memory.byteLength / 4);
     }
+    const changed: number[] = [];
+    const came: Named[] = [];
     for (let slot = 0; slot < count; slot++) {
       const known = this.#named[slot];
       if (this.directory[entryOf(slot) + GENERATION] === (known?.generation ?? 0)) continue;
-      const { value: named } = this.look(slot, (look) => this.#namesAt(slot, look));
-      if (known !== undefined) listener.onGone(known.project, known.vm);
-      this.#named[slot] = named ?? undefined;
-      if (named !== null) listener.onVm(named.project, named.vm, named);
+      changed.push(slot);
     }
+    // All that went before any that came: a VM may have left and come back at another entry.
+    for (const slot of changed) {
+      const { value: named } = this.look(slot, (look) => this.#namesAt(slot, look));
+      const known = this.#named[slot];
+      this.#named[slot] = named ?? undefined;
+      if (known !== undefined) listener.onGone(known.project, known.vm);
+      if (named !== null) came.push(named);
+    }
+    for (const named of came) listener.onVm(named.project, named.vm, named);
     this.#changes = changes;
   }
 
