@@ -48,6 +48,11 @@ export class IngestRates {
     this.#meter('ingestBytesPerSecond', project).spend(bytes);
   }
 
+  /** Takes back what was counted of a body that did not come. */
+  returnBytes(project: string, bytes: number): void {
+    this.#meter('ingestBytesPerSecond', project).giveBack(bytes);
+  }
+
   /** Before anything of a write is stored. Throws a `Refusal` TOO_MANY_REQUESTS, taking nothing. */
   takeSamples(project: string, count: number): void {
     this.#check('samplesPerSecond', project, count);
@@ -114,6 +119,11 @@ class Meter {
     this.#spent += amount;
     this.#turnWindow();
     this.#window.amount += amount;
+  }
+
+  giveBack(amount: number): void {
+    this.#spent = Math.max(0, this.#spent - amount);
+    this.#window.amount = Math.max(0, this.#window.amount - amount);
   }
 
   rate(): number {

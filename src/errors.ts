@@ -35,7 +35,7 @@ export const errorCatalogue: Readonly<Record<RefusalReason, CatalogueEntry>> = {
   REQUEST_TOO_LARGE: {
     code: Code.InvalidArgument,
     explanation:
-      'The request body exceeds 1 MiB; 24 KiB of methods that ask for no credential. Unpacked bytes count too',
+      'The request body exceeds 64 KiB; 1 MiB of WriteSamples, 256 KiB of other methods whose requests hold a list, 24 KiB of methods that ask for no credential. Unpacked bytes count too',
   },
   UNKNOWN_METRIC: {
     code: Code.InvalidArgument,

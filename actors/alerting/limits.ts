@@ -65,7 +65,7 @@ export const PROJECT_LIMITS = {
   },
   concurrency: {
     ...{ unit: 'calls', default: 8, min: 1, max: 256 },
-    help: 'Calls of one class that run at once; eight times as many wait',
+    help: 'Calls of one class that run at once, half of them for one caller; eight times as many wait',
     beyond:
       'who waits longer than 5 s, or finds no place to wait: `TOO_MANY_REQUESTS` (429) with `Retry-After`',
   },

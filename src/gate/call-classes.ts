@@ -2,12 +2,15 @@
  * Classes of calls: what waits behind what. Calls of one class share the places of a project, so that
  * a project's slow queries do not keep its own lists and acknowledgements waiting.
  */
-import type { DescMethod } from '@bufbuild/protobuf';
+import { type DescMethod, getOption } from '@bufbuild/protobuf';
 import type { ProjectLimits } from '../../actors/alerting/limits.ts';
+import { Policy_Access, policy } from '../gen/svc/options/v1/policy_pb.ts';
 
 export const CALL_CLASSES = [
   /** Everything that answers from the projection or changes it: get, list, audit, mutations. */
   'call',
+  /** What people change: whoever ends a key must not wait behind what the key does. */
+  'change',
   /** Work of the query threads: PromQL, queries, previews, explanations. */
   'query',
   /** Lists of VMs, which have a thread of their own. */
@@ -37,43 +40,45 @@ export interface ClassRules {
 export interface Places {
   readonly running: number;
   readonly waiting: number;
-  /** Of one caller within `running`; absent: all of them. */
-  readonly ofCaller?: number;
+  /** Of one caller within `running`. */
+  readonly ofCaller: number;
+  /** Of one caller within `waiting`. */
+  readonly waitingOfCaller: number;
 }
 
 /** Calls that wait for each one that may run. */
 const WAITING_FOR_EACH = 8;
 
+/** One caller has half: what it holds must not keep the others of its project out. */
+function shared(running: number, waiting: number): Places {
+  const ofCaller = Math.ceil(running / 2);
+  return { running, waiting, ofCaller, waitingOfCaller: Math.ceil(waiting / 2) };
+}
+
 const waitingCalls: ClassRules = {
   limit: 'concurrency',
-  places: ({ concurrency }) => ({
-    ...{ running: concurrency, waiting: WAITING_FOR_EACH * concurrency },
-  }),
+  places: ({ concurrency }) => shared(concurrency, WAITING_FOR_EACH * concurrency),
   takesTurn: true,
   retryAfterSeconds: 2,
 };
 
 export const classRules: Readonly<Record<CallClass, ClassRules>> = {
   call: waitingCalls,
+  change: waitingCalls,
   query: waitingCalls,
   list: waitingCalls,
   export: waitingCalls,
-  write: {
-    ...waitingCalls,
-    // A write is done when the disk says so: 128 at once share one sync of it.
-    places: ({ concurrency }) => ({ running: 16 * concurrency, waiting: 16 * concurrency }),
-  },
+  // Each parses up to 1 MiB; the binary handler, which is cheap, has no part in it.
+  write: waitingCalls,
   position: {
     ...waitingCalls,
     // They wait already, 5 s at most: another wait before it would only be longer.
-    places: ({ concurrency }) => ({ running: 8 * concurrency, waiting: 0 }),
+    places: ({ concurrency }) => shared(8 * concurrency, 0),
     takesTurn: false,
   },
   stream: {
     limit: 'openStreams',
-    places: ({ openStreams }) => ({
-      ...{ running: openStreams, waiting: 0, ofCaller: Math.ceil(openStreams / 2) },
-    }),
+    places: ({ openStreams }) => shared(openStreams, 0),
     takesTurn: true,
     // Streams last: who comes back at once finds it no different.
     retryAfterSeconds: 10,
@@ -89,6 +94,9 @@ const CLASS_OF_METHOD: Readonly<Record<string, CallClass>> = {
 };
 
 /** The class of an RPC; what is not named is a `call`, so that a new method is bounded too. */
-export function classOfMethod({ name, methodKind }: DescMethod): CallClass {
-  return methodKind === 'unary' ? (CLASS_OF_METHOD[name] ?? 'call') : 'stream';
+export function classOfMethod(method: DescMethod): CallClass {
+  if (method.methodKind !== 'unary') return 'stream';
+  const { access, mutation } = getOption(method, policy);
+  if (mutation && access === Policy_Access.HUMAN) return 'change';
+  return CLASS_OF_METHOD[method.name] ?? 'call';
 }

@@ -5,18 +5,21 @@
  * thread, the parties round robin. A call passes it once: what runs behind it (query threads, exports)
  * has no gate of its own.
  *
- *     call -> place of its party and class -> fair turn -> handler -> place given back
+ *     body under way -> place of its party and class -> fair turn -> handler -> place given back
  *
- * A call that waits has read no body and holds nothing but its connection, and leaves when its
- * client hangs up.
+ * The body comes first, under a bound of its own, so that a client which sends slowly holds no place,
+ * and what is done with a body (unpacking, parsing) is within the turn. A call that waits leaves when
+ * its client hangs up.
  */
 import type { ProjectLimits } from '../../actors/alerting/limits.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import type { Principal } from '../auth/principal.ts';
+import { BodiesUnderWay } from './bodies-under-way.ts';
 import { CALL_CLASSES, type CallClass, classRules, type Places } from './call-classes.ts';
 import { FairTurns } from './fair-turns.ts';
+import { Lane } from './lane.ts';
 
 const WAIT_MS_MAX = 5_000;
 
@@ -49,6 +52,11 @@ export interface ProjectGate {
    * the client has gone.
    */
   enter(caller: GateCaller, kind: CallClass, signal: AbortSignal): Promise<Pass>;
+  /**
+   * Before a body of at most so many bytes is read; released when it has come, or broke off. Throws a
+   * `Refusal` TOO_MANY_REQUESTS.
+   */
+  takeBody(caller: GateCaller, kind: CallClass, bytes: number): Pass;
   /** Resolves at the party's next turn on the main thread: for work that goes on in slices. */
   turn(party: string): Promise<void>;
   /** What the party has running of a class now. */
@@ -64,14 +72,6 @@ export interface ProjectGateOptions {
   readonly onRefusal?: (limit: string, kind: CallClass) => void;
 }
 
-interface Lane {
-  running: number;
-  /** Oldest first. Each lets one call go. */
-  readonly waiting: Set<() => void>;
-  /** How many of `running` each caller has; only where a class bounds that. */
-  readonly ofCallers: Map<string, number>;
-}
-
 export function createProjectGate(options: ProjectGateOptions): ProjectGate {
   return new Gate(options);
 }
@@ -79,6 +79,7 @@ export function createProjectGate(options: ProjectGateOptions): ProjectGate {
 class Gate implements ProjectGate {
   readonly #options: ProjectGateOptions;
   readonly #turns: FairTurns;
+  readonly #bodies = new BodiesUnderWay();
   readonly #lanes = new Map<CallClass, Map<string, Lane>>(
     CALL_CLASSES.map((kind) => [kind, new Map()]),
   );
@@ -101,6 +102,13 @@ class Gate implements ProjectGate {
     }
   }
 
+  takeBody(caller: GateCaller, kind: CallClass, bytes: number): Pass {
+    const { concurrency } = this.#options.limits(caller.party);
+    const release = this.#bodies.tryTake(caller, bytes, concurrency);
+    if (release) return { release };
+    throw this.#refused(kind, 'Too many bodies of requests are under way: send fewer at once');
+  }
+
   turn(party: string): Promise<void> {
     return this.#turns.take(party);
   }
@@ -114,7 +122,7 @@ class Gate implements ProjectGate {
       const counts = { running: 0, waiting: 0 };
       for (const { running, waiting } of lanes.values()) {
         counts.running += running;
-        counts.waiting += waiting.size;
+        counts.waiting += waiting;
       }
       return [kind, counts] as const;
     });
@@ -122,53 +130,53 @@ class Gate implements ProjectGate {
     return Object.fromEntries(entries) as ReturnType<ProjectGate['counts']>;
   }
 
-  async #place({ party, name }: GateCaller, kind: CallClass, signal: AbortSignal): Promise<Pass> {
-    const places = classRules[kind].places(this.#options.limits(party));
+  async #place(caller: GateCaller, kind: CallClass, signal: AbortSignal): Promise<Pass> {
+    const { party, name } = caller;
     const lane = this.#lane(kind, party);
-    const ofCaller = lane.ofCallers.get(name) ?? 0;
-    if (places.ofCaller !== undefined) {
-      if (ofCaller >= places.ofCaller) {
+    if (!lane.tryRun(name, this.#places(kind, party))) {
+      try {
+        await this.#wait(lane, caller, { kind, signal });
+      } finally {
         this.#letGo(lane, kind, party);
-        throw this.#refusal(kind, places, 'caller');
       }
-      lane.ofCallers.set(name, ofCaller + 1);
-    }
-    try {
-      if (lane.running < places.running) lane.running++;
-      else if (lane.waiting.size < places.waiting) await this.#wait(lane, kind, places, signal);
-      else throw this.#refusal(kind, places, 'project');
-    } catch (error) {
-      this.#forget({ lane, kind, party, name });
-      throw error;
     }
     let isHeld = true;
     const release = () => {
       if (!isHeld) return;
       isHeld = false;
-      const [next] = lane.waiting;
-      if (next === undefined) lane.running--;
-      else next();
-      this.#forget({ lane, kind, party, name });
+      lane.end(name, this.#places(kind, party));
+      this.#letGo(lane, kind, party);
     };
     return { release };
   }
 
-  /** Resolves with a place taken over from a call that ended. */
-  async #wait(lane: Lane, kind: CallClass, places: Places, signal: AbortSignal): Promise<void> {
+  /** Those of now: the operator may change the limits while calls wait. */
+  #places(kind: CallClass, party: string): Places {
+    return classRules[kind].places(this.#options.limits(party));
+  }
+
+  /** Resolves with a place taken. */
+  async #wait(
+    lane: Lane,
+    { party, name }: GateCaller,
+    { kind, signal }: { readonly kind: CallClass; readonly signal: AbortSignal },
+  ): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const enter = () => {
-      lane.waiting.delete(enter);
-      resolve();
-    };
-    const leave = (reason: unknown) => {
+    const call = { caller: name, start: resolve };
+    const places = this.#places(kind, party);
+    const outcome = lane.tryWait(call, places);
+    if (outcome !== 'waits') {
+      const isCallers = outcome === 'callerHasItsShare' || lane.hasItsShare(name, places);
+      throw this.#refusal(kind, places, isCallers ? 'caller' : 'project');
+    }
+    const leave = (why: () => unknown) => {
       // Who is no longer in the queue has been given a place already.
-      if (lane.waiting.delete(enter)) reject(reason);
+      if (lane.leave(call)) reject(why());
     };
-    lane.waiting.add(enter);
     const cancel = this.#options.clock.wakeAfter(WAIT_MS_MAX, () =>
-      leave(this.#refusal(kind, places, 'project')),
+      leave(() => this.#refusal(kind, places, 'project')),
     );
-    const onAbort = () => leave(signal.reason);
+    const onAbort = () => leave(() => signal.reason);
     signal.addEventListener('abort', onAbort);
     try {
       await promise;
@@ -180,32 +188,30 @@ class Gate implements ProjectGate {
 
   #lane(kind: CallClass, party: string): Lane {
     const lanes = this.#lanes.get(kind);
-    const lane = lanes?.get(party) ?? { running: 0, waiting: new Set(), ofCallers: new Map() };
+    const lane = lanes?.get(party) ?? new Lane();
     lanes?.set(party, lane);
     return lane;
   }
 
-  /** Takes the caller's own count back. */
-  #forget(of: { lane: Lane; kind: CallClass; party: string; name: string }): void {
-    const { lane, kind, party, name } = of;
-    const count = lane.ofCallers.get(name) ?? 0;
-    if (count > 1) lane.ofCallers.set(name, count - 1);
-    else lane.ofCallers.delete(name);
-    this.#letGo(lane, kind, party);
-  }
-
   /** Forgets a lane in which nothing is left. */
   #letGo(lane: Lane, kind: CallClass, party: string): void {
-    if (lane.running === 0 && lane.waiting.size === 0) this.#lanes.get(kind)?.delete(party);
+    if (lane.isEmpty) this.#lanes.get(kind)?.delete(party);
   }
 
   #refusal(kind: CallClass, places: Places, whose: 'project' | 'caller'): Refusal {
+    const running = whose === 'caller' ? places.ofCaller : places.running;
+    const waiting = whose === 'caller' ? places.waitingOfCaller : places.waiting;
+    return this.#refused(
+      kind,
+      kind === 'stream'
+        ? `${running} streams of the ${whose} are open: close one, or ask the operator for more`
+        : `${running} calls of the ${whose} may run and ${waiting} may wait: ask again later, with fewer at once`,
+    );
+  }
+
+  #refused(kind: CallClass, message: string): Refusal {
     const { limit, retryAfterSeconds } = classRules[kind];
     this.#options.onRefusal?.(limit, kind);
-    const message =
-      kind === 'stream'
-        ? `${(whose === 'caller' ? places.ofCaller : undefined) ?? places.running} streams of the ${whose} are open: close one, or ask the operator for more`
-        : `${places.running} calls of the project run and ${places.waiting} may wait: ask again later, with fewer at once`;
     const metadata = { limit, class: kind, retryAfterSeconds: String(retryAfterSeconds) };
     return new Refusal('TOO_MANY_REQUESTS', message, metadata);
   }

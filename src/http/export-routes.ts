@@ -65,7 +65,8 @@ function route(
   const handler = async (request: ProjectRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const signal = goneSignal(reply);
     const { project } = request.params;
-    const { release } = await admitReader(access, { project, request, kind, signal });
+    const reader = await admitReader(access, { project, request, kind, signal });
+    const { release } = await reader.takePlace();
     try {
       return await answer(request, reply, signal);
     } finally {

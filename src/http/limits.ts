@@ -7,6 +7,8 @@ export const BODY_BYTES_MAX = 1024 * 1024;
  * otherwise: the largest is a CI identity token of 16 KiB beside short names.
  */
 export const ANONYMOUS_BODY_BYTES_MAX = 24 * 1024;
+/** Form of a PromQL request: what the same parameters may take in a URL. */
+export const FORM_BYTES_MAX = 64 * 1024;
 /** Path and headers together: a PromQL expression of 16 KiB in a URL, each byte written as `%xx`. */
 export const HEADER_BYTES_MAX = 64 * 1024;
 /** Until the headers are complete: ends connections that send a byte now and then. */

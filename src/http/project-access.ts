@@ -17,10 +17,14 @@ export interface ReaderAccess extends SequenceDeps {
   readonly gate: ProjectGate;
 }
 
-/** A request that was let in, and holds a place of its project until that is released. */
-export interface AdmittedReader extends Pass {
-  /** Throws a `Refusal` where the reader may not read any more. */
-  readonly assertStillAdmitted: () => void;
+/** A request that was let in. */
+export interface AdmittedReader {
+  readonly caller: GateCaller;
+  /**
+   * A place of its project, for when its body has come. Throws a `Refusal`, also where the reader
+   * may not read any more.
+   */
+  readonly takePlace: () => Promise<Pass>;
 }
 
 export interface ReaderRequest {
@@ -34,9 +38,9 @@ export interface ReaderRequest {
 }
 
 /**
- * Lets a request in to read the project, once this node has applied the position that it sends and
- * the project has a place for it. Whoever answers asserts once more when time has passed since: a
- * body that comes slowly must not outlive a revocation. Rejects with a `Refusal`, or the reason of
+ * Lets a request in to read the project, once this node has applied the position that it sends.
+ * Whoever answers takes a place then, which asserts once more: a body that comes slowly must not
+ * outlive a revocation. Rejects with a `Refusal`, or the reason of
  * `signal`.
  */
 export async function admitReader(
@@ -51,15 +55,19 @@ export async function admitReader(
   const caller: GateCaller = { party: `projects/${project}`, name: principal.name };
   const wanted = headers[SEQUENCE_HEADER];
   if (typeof wanted === 'string') await access.positions.waitFor(wanted, { caller, signal });
-  const { release } = await gate.enter(caller, kind, signal);
   const assertStillAdmitted = (): void => enter(authenticator.again(principal), project);
-  try {
-    assertStillAdmitted();
-  } catch (error) {
-    release();
-    throw error;
-  }
-  return { assertStillAdmitted, release };
+  const takePlace = async (): Promise<Pass> => {
+    const pass = await gate.enter(caller, kind, signal);
+    try {
+      assertStillAdmitted();
+      return pass;
+    } catch (error) {
+      pass.release();
+      throw error;
+    }
+  };
+  assertStillAdmitted();
+  return { caller, takePlace };
 }
 
 function enter(principal: CredentialPrincipal, project: string): void {

@@ -1,7 +1,6 @@
 /**
  * What every call passes before its body is read: the protocol's version, access by the method's
- * declared policy, the position in the log that the caller wants to read from, and its project's
- * place for one more call. Before the body, because a caller without access must not make us read, decompress or parse anything.
+ * declared policy, and the position in the log that the caller wants to read from. Before the body, because a caller without access must not make us read, decompress or parse anything.
  */
 import { getOption } from '@bufbuild/protobuf';
 import {
@@ -11,20 +10,18 @@ import {
   type HandlerContext,
   type Interceptor,
 } from '@connectrpc/connect';
-import type { IngestRates } from '../../actors/ingest-rates.ts';
 import { SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
 import { Refusal } from '../../streams/refusal.ts';
 import type { Authenticator } from '../auth/authenticator.ts';
 import { admitTo } from '../auth/authorize.ts';
 import type { HumanPrincipal, Principal } from '../auth/principal.ts';
-import { gateCallerOf, type ProjectGate } from '../gate/project-gate.ts';
+import { gateCallerOf } from '../gate/project-gate.ts';
 import { Policy_Access, policy } from '../gen/svc/options/v1/policy_pb.ts';
 import type { AnonymousLimits } from '../http/anonymous-limits.ts';
 import { SEQUENCE_HEADER, type SequenceDeps } from '../http/sequence.ts';
 import type { Log } from '../log.ts';
 import { callerKey } from './caller.ts';
-import { takeBodyBytes } from './ingest-reach.ts';
-import { takePlace } from './places.ts';
+import { noteCaller } from './places.ts';
 import { asConnectError } from './told-errors.ts';
 
 /** The one version of the Connect protocol (interface, section 9); absent is taken as it. */
@@ -41,8 +38,6 @@ const admissionKey = createContextKey<(() => void) | undefined>(undefined, {
 export interface GateDeps extends SequenceDeps {
   readonly anonymousLimits: AnonymousLimits;
   readonly authenticator: Authenticator;
-  readonly gate: ProjectGate;
-  readonly ingestRates: Pick<IngestRates, 'checkBytes' | 'spendBytes'>;
   /** The Set-Cookie value with a session's new secret, when it is due. Absent: nobody signs in. */
   readonly rotateCookie?: (session: HumanPrincipal) => Promise<string | undefined>;
   readonly log: Log;
@@ -60,17 +55,23 @@ export function requestGate(deps: GateDeps): (context: HandlerContext) => Promis
       const wanted = requestHeader.get(SEQUENCE_HEADER);
       const waiter = { caller: gateCallerOf(principal), signal };
       if (wanted !== null) await deps.positions.waitFor(wanted, waiter);
-      if (context.method.name === 'WriteSamples') takeBytes(deps, context, principal);
-      await takePlace(deps.gate, context, principal);
+      const told = (error: unknown) => toldOf(error, context, deps.log);
+      const ratedProject = ratedProjectOf(context, principal);
+      noteCaller(context, principal, { told, ...(ratedProject && { ratedProject }) });
     } catch (error) {
-      const { aborted, reason } = context.signal;
-      // The time that the client gave is over: it is there, and is told so.
-      if (aborted && ConnectError.from(reason).code === Code.DeadlineExceeded) throw reason;
-      // Nobody is there to be answered, and nothing is wrong here.
-      if (aborted) throw new ConnectError('The client has gone', Code.Canceled);
-      throw asConnectError(error, context.method.name, deps.log);
+      throw toldOf(error, context, deps.log);
     }
   };
+}
+
+/** The error as the caller is told it; of a call that is over, that it is. */
+function toldOf(error: unknown, { signal, method }: HandlerContext, log: Log): unknown {
+  const { aborted, reason } = signal;
+  // The time that the client gave is over: it is there, and is told so.
+  if (aborted && ConnectError.from(reason).code === Code.DeadlineExceeded) return reason;
+  // Nobody is there to be answered, and nothing is wrong here.
+  if (aborted) return new ConnectError('The client has gone', Code.Canceled);
+  return asConnectError(error, method.name, log);
 }
 
 /** Gives what a call without a credential spent back to its address when it succeeds. */
@@ -81,16 +82,12 @@ export const noteAnonymousSuccess: Interceptor = (next) => async (request) => {
 };
 
 /**
- * Counts a body of samples against the rate of the project before it is read. Only the body of a
- * collector for all projects says which project that is: the handler counts it.
+ * The project whose rate the body counts against before it is read; a collector for all projects is
+ * known by what its bodies hold alone.
  */
-function takeBytes(
-  { ingestRates }: GateDeps,
-  { requestHeader }: HandlerContext,
-  principal: Principal,
-): void {
-  if (principal.kind === 'human' || principal.project === SYSTEM_PROJECT) return;
-  takeBodyBytes(ingestRates, principal.project, requestHeader);
+function ratedProjectOf({ method }: HandlerContext, principal: Principal): string | undefined {
+  if (method.name !== 'WriteSamples' || principal.kind === 'human') return undefined;
+  return principal.project === SYSTEM_PROJECT ? undefined : principal.project;
 }
 
 function checkVersion(version: string | null): void {

@@ -81,15 +81,17 @@ async function* watchIncidents(
 ): AsyncGenerator<Told, void, undefined> {
   const project = within(context, parseProjectName('projectName', projectName));
   const place = await openStream(deps.gate, context, project);
-  const feed = new IncidentFeed(deps.host, project);
-  const undo = endWhenOver(deps, feed, project, context);
+  let feed: IncidentFeed | undefined;
+  let undo: (() => void) | undefined;
   try {
+    feed = new IncidentFeed(deps.host, project);
+    undo = endWhenOver(deps, feed, project, context);
     const shown = new Map<string, number>();
     yield* snapshot(deps.host, feed, { project, shown });
     yield* changes(deps, feed, { project, shown, signal: context.signal });
   } finally {
-    undo();
-    feed.close();
+    undo?.();
+    feed?.close();
     place.release();
   }
 }

@@ -7,7 +7,6 @@ import type { SenderReach } from '../../actors/ingest-port.ts';
 import type { IngestRates } from '../../actors/ingest-rates.ts';
 import { SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
 import type { CredentialPrincipal } from '../auth/principal.ts';
-import { BODY_BYTES_MAX } from '../http/limits.ts';
 
 /** The machines that a credential reports. */
 export function reachOf({ name, kind, datacenter, vm }: CredentialPrincipal): SenderReach {
@@ -20,18 +19,12 @@ export function writesAnywhere({ kind, project }: CredentialPrincipal): boolean 
   return kind === 'col' && project === SYSTEM_PROJECT;
 }
 
-/**
- * Counts a body against the rate of bytes of the project; one of unknown length counts as the
- * largest. Throws a `Refusal` TOO_MANY_REQUESTS, counting nothing.
- */
+/** Counts bytes of a body against the project's rate. Throws a `Refusal` TOO_MANY_REQUESTS, counting nothing. */
 export function takeBodyBytes(
   ingestRates: Pick<IngestRates, 'checkBytes' | 'spendBytes'>,
   project: string,
-  requestHeader: Headers,
+  bytes: number,
 ): void {
-  const bytes = Number(requestHeader.get('content-length') ?? BODY_BYTES_MAX);
-  // Refused as too large, without being read: what a header claims has cost nothing.
-  if (bytes > BODY_BYTES_MAX) return;
   ingestRates.checkBytes(project, bytes);
   ingestRates.spendBytes(project, bytes);
 }

@@ -23,6 +23,7 @@ import {
 } from '../gen/svc/ingest/v1/ingest_pb.ts';
 import { credentialOf, requestKeyOf, within } from './caller.ts';
 import { projectExists, reachOf, takeBodyBytes, writesAnywhere } from './ingest-reach.ts';
+import { heldPlaceOf } from './places.ts';
 import { ID, nameOf, parseName, parseProjectName } from './resource-name.ts';
 
 export const BATCH_ID_LENGTH_MAX = 128;
@@ -46,7 +47,8 @@ export function ingestService({
       const sender = credentialOf(context);
       if (writesAnywhere(sender)) {
         if (!projectExists(host, project)) throw noProject(project);
-        takeBodyBytes(ingestRates, project, context.requestHeader);
+        // Only the message says whose rate its bytes count against.
+        takeBodyBytes(ingestRates, project, heldPlaceOf(context.values)?.bodyBytes ?? 0);
       }
       checkText('batchId', request.batchId, BATCH_ID_LENGTH_MAX);
       const rows = decodeRows(project, request.rows);

@@ -1,6 +1,6 @@
 /** Bodies as bytes, whole and plain: how large they may be, what they may be packed with. */
 import { constants } from 'node:zlib';
-import { type DescMethod, getOption } from '@bufbuild/protobuf';
+import { type DescMessage, type DescMethod, getOption } from '@bufbuild/protobuf';
 import { Code, ConnectError } from '@connectrpc/connect';
 import type { Compression } from '@connectrpc/connect/protocol';
 import { compressionBrotli, compressionGzip } from '@connectrpc/connect-node';
@@ -43,13 +43,34 @@ function isCallersFault(error: unknown): boolean {
   return errno !== constants.Z_MEM_ERROR;
 }
 
+/** Of a request without a list: names and texts, with room to spare. */
+const PLAIN_BODY_BYTES_MAX = 64 * 1024;
+/** Of one with a list: 200 VMs to retire, or thousands of names that a rule selects. */
+const LIST_BODY_BYTES_MAX = 256 * 1024;
+
 /**
- * The largest body of a method, packed or not. It follows from the declared access, so that a
- * method which asks for no credential cannot be written without the small one.
+ * The largest body of a method, packed or not. It follows from the declared access, so that a method
+ * which asks for no credential cannot be written without the small one, and from what a request can
+ * hold: parsing is the main thread's, and only rows of a collector need much of it.
  */
 export function bodyBytesMaxOf(method: DescMethod): number {
+  const { input } = method;
   const { access } = getOption(method, policy);
-  return access === Policy_Access.NONE ? ANONYMOUS_BODY_BYTES_MAX : BODY_BYTES_MAX;
+  if (access === Policy_Access.NONE) return ANONYMOUS_BODY_BYTES_MAX;
+  const holdsRows = input.fields.some(
+    (field) => field.fieldKind === 'list' && field.listKind === 'message',
+  );
+  if (access === Policy_Access.COLLECTOR && holdsRows) return BODY_BYTES_MAX;
+  return hasList(input) ? LIST_BODY_BYTES_MAX : PLAIN_BODY_BYTES_MAX;
+}
+
+/** Has the message a list, by itself or in a message of it? */
+function hasList({ fields }: DescMessage, within: readonly DescMessage[] = []): boolean {
+  return fields.some((field) => {
+    if (field.fieldKind === 'list') return true;
+    if (field.fieldKind !== 'message' || within.includes(field.message)) return false;
+    return hasList(field.message, [...within, field.message]);
+  });
 }
 
 /** All of a body. Throws what its source throws, which is where reading is bounded. */
@@ -59,20 +80,11 @@ export async function readBytes(body: AsyncIterable<Uint8Array>): Promise<Uint8A
   return Buffer.concat(chunks);
 }
 
-/**
- * The bytes as they were before `encoding` (null = none), at most `bytesMax` of them. Throws
- * `ConnectError`.
- */
+/** The bytes as they were before `encoding` (null = none). Throws `ConnectError`. */
 export async function decompressed(
   bytes: Uint8Array,
   encoding: string | null,
-  { compressions = COMPRESSIONS, bytesMax = BODY_BYTES_MAX }: DecompressOptions = {},
 ): Promise<Uint8Array> {
-  const compression = compressions.find(({ name }) => name === encoding);
-  return compression ? await compression.decompress(bytes, bytesMax) : bytes;
-}
-
-interface DecompressOptions {
-  readonly compressions?: readonly Compression[];
-  readonly bytesMax?: number;
+  const compression = COMPRESSIONS.find(({ name }) => name === encoding);
+  return compression ? await compression.decompress(bytes, BODY_BYTES_MAX) : bytes;
 }

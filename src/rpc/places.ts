@@ -1,11 +1,12 @@
 /**
- * Places of RPCs in the `ProjectGate`. A credential's call takes one before its body is read. Which
- * project a person's call is about stands in the body, so that theirs takes one after it, of the
+ * Places of RPCs in the `ProjectGate`. A credential's call takes one when its body has come. Which
+ * project a person's call is about stands in the body, so that theirs takes one once it is parsed, of the
  * project if they are a member of it, else of the person. A place is given back when the answer has
  * been made; what the client does with it is no matter of the gate.
  */
 import {
   type ConnectRouter,
+  type ContextValues,
   createContextKey,
   createContextValues,
   type HandlerContext,
@@ -13,7 +14,7 @@ import {
 } from '@connectrpc/connect';
 import type { UniversalHandlerFn } from '@connectrpc/connect/protocol';
 import type { Principal } from '../auth/principal.ts';
-import { classOfMethod } from '../gate/call-classes.ts';
+import { type CallClass, classOfMethod } from '../gate/call-classes.ts';
 import {
   type GateCaller,
   gateCallerOf,
@@ -22,25 +23,52 @@ import {
 } from '../gate/project-gate.ts';
 import { callerKey, callerOf } from './caller.ts';
 
-/** Of one call: the place that it holds, and whose turns it takes. */
-interface HeldPlace {
+/** Of one call: the place that it holds or will, and whose turns it takes. */
+export interface HeldPlace {
   readonly gate: ProjectGate;
   pass?: Pass;
   party?: string;
+  /** Of a call with a credential or a session, once it was let in. */
+  caller?: GateCaller;
+  kind: CallClass;
+  isPerson: boolean;
+  /** The client has gone, or its time is over. */
+  signal?: AbortSignal;
+  /** The error as the caller is told it. */
+  told?: (error: unknown) => unknown;
+  /** Whose rate its body counts against from the beginning. */
+  ratedProject?: string;
+  /** Of its body, packed or unpacked, whichever is more. */
+  bodyBytes: number;
 }
 
 const placeKey = createContextKey<HeldPlace | undefined>(undefined, { description: 'its place' });
 
-/** Takes the place of a credential's call; for `requestGate`. Streams and people take theirs later. */
-export async function takePlace(
-  gate: ProjectGate,
-  context: HandlerContext,
+/** What is known of the place of a call, once the handler has begun. */
+export function heldPlaceOf(values: ContextValues): HeldPlace | undefined {
+  return values.get(placeKey);
+}
+
+/** Notes who calls; for `requestGate`. Throws an Error without `releasePlaces`: a bug. */
+export function noteCaller(
+  { values, method, signal }: HandlerContext,
   principal: Principal,
-): Promise<void> {
-  const kind = classOfMethod(context.method);
-  if (kind === 'stream' || principal.kind === 'human') return;
+  { told, ratedProject }: Pick<HeldPlace, 'told' | 'ratedProject'>,
+): void {
+  const held = values.get(placeKey);
+  if (!held) throw new Error('A call was let in that nobody bounds');
   const caller = gateCallerOf(principal);
-  hold(context.values.get(placeKey), caller, await gate.enter(caller, kind, context.signal));
+  const isPerson = principal.kind === 'human';
+  const rated = ratedProject === undefined ? {} : { ratedProject };
+  Object.assign(held, { caller, isPerson, signal, told, kind: classOfMethod(method), ...rated });
+}
+
+/** Takes the place of a credential's call. People take theirs later, and streams in their handler. */
+export async function takePlace(held: HeldPlace): Promise<void> {
+  const { gate, caller, kind, signal, isPerson } = held;
+  if (!caller || !signal) throw new Error('A call takes a place before it was let in');
+  if (isPerson) return await gate.turn(caller.party);
+  hold(held, caller, await gate.enter(caller, kind, signal));
 }
 
 /** Takes the places of people's calls, once their messages have said for which project. */
@@ -102,7 +130,7 @@ export function turnsOf(context: HandlerContext): () => Promise<void> {
 export function releasePlaces(router: ConnectRouter, gate: ProjectGate): void {
   for (const [i, handler] of router.handlers.entries()) {
     const releasing: UniversalHandlerFn = async (request) => {
-      const held: HeldPlace = { gate };
+      const held: HeldPlace = { gate, kind: 'call', isPerson: false, bodyBytes: 0 };
       const contextValues = request.contextValues ?? createContextValues();
       contextValues.set(placeKey, held);
       try {

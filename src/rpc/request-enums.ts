@@ -5,15 +5,9 @@
  */
 import type { DescEnum, DescMethod } from '@bufbuild/protobuf';
 import { getOption } from '@bufbuild/protobuf';
-import {
-  type Compression,
-  readAllBytes,
-  type UniversalServerRequest,
-} from '@connectrpc/connect/protocol';
 import { Refusal } from '../../streams/refusal.ts';
 import { toConnectError } from '../errors.ts';
 import { policy } from '../gen/svc/options/v1/policy_pb.ts';
-import { bodyBytesMaxOf, decompressed } from './message-bytes.ts';
 
 interface EnumField {
   readonly names: readonly string[];
@@ -21,38 +15,11 @@ interface EnumField {
   readonly type: DescEnum;
 }
 
-/** Gives a request of the method a body that throws INVALID_FIELD for an unknown enum value. */
-export function enumCheck(
-  method: DescMethod,
-  compressions: readonly Compression[],
-): (request: UniversalServerRequest) => UniversalServerRequest {
+/** Throws INVALID_FIELD for an unknown enum value in the JSON of a request of the method. */
+export function enumCheck(method: DescMethod): (plain: Uint8Array) => void {
   const fields = enumFieldsOf(method);
-  if (fields.length === 0) return (request) => request;
-  const bounds = { compressions, bytesMax: bodyBytesMaxOf(method) };
-  return (request) => {
-    const { body, header } = request;
-    const isJson = header.get('content-type')?.startsWith('application/json') ?? false;
-    if (!isJson || !isBytes(body)) return request;
-    const plain = new Headers(header);
-    plain.delete('content-encoding');
-    plain.delete('content-length');
-    return { ...request, header: plain, body: checked(body, header, { fields, ...bounds }) };
-  };
-}
-
-async function* checked(
-  body: AsyncIterable<Uint8Array>,
-  header: Headers,
-  check: {
-    readonly fields: readonly EnumField[];
-    readonly compressions: readonly Compression[];
-    readonly bytesMax: number;
-  },
-): AsyncIterable<Uint8Array> {
-  const sent = await readAllBytes(body, check.bytesMax, header.get('content-length'));
-  const bytes = await decompressed(sent, header.get('content-encoding'), check);
-  checkFields(parsed(bytes), check.fields);
-  yield bytes;
+  if (fields.length === 0) return () => {};
+  return (plain) => checkFields(parsed(plain), fields);
 }
 
 function checkFields(message: Readonly<Record<string, unknown>>, fields: readonly EnumField[]) {
@@ -87,8 +54,4 @@ function parsed(bytes: Uint8Array): Readonly<Record<string, unknown>> {
     // Malformed JSON is told by the framework, which parses the same bytes next.
     return {};
   }
-}
-
-function isBytes(body: UniversalServerRequest['body']): body is AsyncIterable<Uint8Array> {
-  return typeof body === 'object' && body !== null && Symbol.asyncIterator in body;
 }

@@ -3,7 +3,7 @@
  * does with fields it does not know follows from its declared policy: a mutation refuses them (a
  * misspelt selection must not be lost), a read ignores them.
  *
- *   request -> gate (version, access, position, place) -> body -> handler -> reason and position
+ *   request -> gate (version, access, position) -> body -> place and turn -> handler -> reason and position
  */
 import type { DescService } from '@bufbuild/protobuf';
 import { getOption } from '@bufbuild/protobuf';
@@ -52,6 +52,7 @@ import { bodyBytesMaxOf, requestCompressions } from './message-bytes.ts';
 import { monitoringService } from './monitoring.ts';
 import { placesOfPeople, releasePlaces } from './places.ts';
 import { passReadyBytes } from './ready-bytes.ts';
+import { admitBodies } from './request-bodies.ts';
 import { errorsAsTold } from './told-errors.ts';
 import { tellResponses } from './told-responses.ts';
 
@@ -115,6 +116,7 @@ export function rpcRoutes(deps: RpcDeps): (router: ConnectRouter) => void {
     register(router, AutomationService, automationService(deps));
     register(router, ProjectService, projectService(deps));
     passReadyBytes(router);
+    admitBodies(router, deps);
     releasePlaces(router, deps.gate);
     tellResponses(router, deps);
   };

@@ -24,8 +24,7 @@ import { type Positions, SEQUENCE_HEADER } from '../http/sequence.ts';
 import type { Log } from '../log.ts';
 import { callerKey } from './caller.ts';
 import { parseProblem } from './field-path.ts';
-import { bodyBytesMaxOf, decompressed, readBytes, requestCompressions } from './message-bytes.ts';
-import { enumCheck } from './request-enums.ts';
+import { bodyBytesMaxOf, decompressed, readBytes } from './message-bytes.ts';
 
 /** Puts itself around every handler registered so far: call it once, after the last. */
 export function tellResponses(
@@ -33,21 +32,16 @@ export function tellResponses(
   {
     positions,
     log,
-    noteBrokenBody,
   }: {
     readonly positions: Positions;
     readonly log: Log;
-    /** Called with the encoding of each body that does not unpack. */
-    readonly noteBrokenBody: (encoding: string) => void;
   },
 ): void {
-  const compressions = requestCompressions(noteBrokenBody);
   for (const [i, handler] of router.handlers.entries()) {
     const { method } = handler;
-    const withCheckedEnums = enumCheck(method, compressions);
     const told: UniversalHandlerFn = async (request) => {
       const contextValues = request.contextValues ?? createContextValues();
-      const response = await handler(withCheckedEnums({ ...request, contextValues }));
+      const response = await handler({ ...request, contextValues });
       const answer = await withReason(response, { request, method, log });
       // After the work, so that a change that it made is within the position.
       if (contextValues.get(callerKey)) answer.header?.set(SEQUENCE_HEADER, positions.current());

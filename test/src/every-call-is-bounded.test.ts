@@ -4,6 +4,9 @@
  * The lists come from the descriptors and from the routes themselves, so that a new one without the
  * gate is red here.
  */
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { gzipSync } from 'node:zlib';
 import { getOption } from '@bufbuild/protobuf';
 import type { FastifyInstance } from 'fastify';
 import t, { type Test } from 'tap';
@@ -43,7 +46,7 @@ async function takeAll(gate: ProjectGate, party: string): Promise<() => void> {
       passes.push(await gate.enter(caller, kind, new AbortController().signal));
     }
     for (let i = 0; i < waiting; i++) {
-      const caller = { party, name: 'waits' };
+      const caller = { party, name: `waits ${i}` };
       void gate.enter(caller, kind, over.signal).catch(() => {});
     }
   }
@@ -156,14 +159,16 @@ t.test(
   'Who waits for a position in the log is bounded too, and holds no other place',
   async (t) => {
     const world = await startRpcWorld(t);
-    const ask = (sequence: string) =>
+    const ask = (sequence: string, key = world.keys.read) =>
       world.app.inject({
         ...{ method: 'POST', url: '/svc.monitoring.v1.AlertService/ListAlertRules' },
-        headers: { authorization: `Bearer ${world.keys.read}`, [SEQUENCE_HEADER]: sequence },
+        headers: { authorization: `Bearer ${key}`, [SEQUENCE_HEADER]: sequence },
         payload: { projectName: 'projects/demo' },
       });
     const beyond = world.positions.tokenOf(world.host.appliedSequence() + 1_000);
-    const waiting = Array.from({ length: 64 }, () => ask(beyond));
+    const waiting = Array.from({ length: 64 }, (_, i) =>
+      ask(beyond, i % 2 === 0 ? world.keys.read : world.keys.write),
+    );
     while (world.gate.running('projects/demo', 'position') < 64) {
       await new Promise<void>((resolve) => setImmediate(resolve));
     }
@@ -184,7 +189,7 @@ t.test(
 );
 
 t.test(
-  '64 ListTransitions of one key: a neighbour’s call is answered after a few of them',
+  '64 ListTransitions of two keys: a neighbour’s call is answered after a few of them',
   async (t) => {
     const world = await startRpcWorld(t);
     const order: string[] = [];
@@ -203,10 +208,15 @@ t.test(
       ...{ project: 'demo', by: { kind: 'operator', name: 'test' } },
       decide: (draft) => ({ ...setLimits(draft, { concurrency: 64 }) }),
     });
-    const flood = Array.from({ length: 64 }, () =>
-      ask('flood', world.keys.read, '/svc.audit.v1.AuditService/ListTransitions', {
-        ...{ projectName: 'projects/demo', pageSize: 1_000 },
-      }),
+    const flood = Array.from({ length: 64 }, (_, i) =>
+      ask(
+        'flood',
+        i % 2 === 0 ? world.keys.read : world.keys.write,
+        '/svc.audit.v1.AuditService/ListTransitions',
+        {
+          ...{ projectName: 'projects/demo', pageSize: 1_000 },
+        },
+      ),
     );
     await new Promise<void>((resolve) => setImmediate(resolve));
     await ask('neighbour', world.keys.other, '/svc.monitoring.v1.AlertService/ListAlertRules', {
@@ -266,3 +276,126 @@ t.test(
     t.match(taken.json(), { accepted: '1', duplicates: '0' });
   },
 );
+
+t.test(
+  'Bodies that never end hold no place, and the owner ends the key that sends them',
+  async (t) => {
+    const world = await startRpcWorld(t);
+    const url = new URL(await world.app.listen({ host: '127.0.0.1', port: 0 }));
+    const owner = await world.signedInAs('demo', 'OWNER');
+    const sockets = Array.from({ length: 129 }, () => connect(Number(url.port), url.hostname));
+    t.teardown(() => {
+      for (const socket of sockets) socket.destroy();
+    });
+    const head = [
+      'POST /svc.monitoring.v1.AlertService/ListAlertRules HTTP/1.1',
+      ...['host: localhost', 'content-type: application/json', 'content-length: 100'],
+      ...[`authorization: Bearer ${world.keys.read}`, '', '{'],
+    ].join('\r\n');
+    const refused = Promise.race(sockets.map((socket) => once(socket, 'data')));
+    for (const socket of sockets) socket.write(head);
+    t.match(String((await refused)[0]), / 429 /, 'beyond the bound on bodies of one caller');
+    t.equal(world.gate.running('projects/demo', 'call'), 0);
+    const list = (key: string) =>
+      world.app.inject({
+        ...{ method: 'POST', url: '/svc.monitoring.v1.AlertService/ListAlertRules' },
+        headers: { authorization: `Bearer ${key}` },
+        payload: { projectName: 'projects/demo' },
+      });
+    t.equal((await list(world.keys.write)).statusCode, 200, 'another key of the project');
+    const members = await world.app.inject({
+      ...{ method: 'POST', url: '/svc.project.v1.ProjectService/ListMembers' },
+      ...{ headers: cookieHeaders(owner), payload: { projectName: 'projects/demo' } },
+    });
+    t.equal(members.statusCode, 200, 'and the owner');
+  },
+);
+
+t.test('What people change has places that no key can take', (t) => {
+  const revoke = AutomationService.method.revokeKey;
+  t.equal(classOfMethod(revoke), 'change');
+  for (const service of services) {
+    for (const method of service.methods) {
+      const { access, mutation } = getOption(method, policy);
+      const isPeoples = mutation && access === Policy_Access.HUMAN;
+      t.equal(classOfMethod(method) === 'change', isPeoples, method.name);
+    }
+  }
+  t.end();
+});
+
+t.test('Each body is parsed in a turn of its project, after it has come', async (t) => {
+  const steps: string[] = [];
+  const world = await startRpcWorld(t, ({ gate }) => ({
+    gate: {
+      running: (party, kind) => gate.running(party, kind),
+      counts: () => gate.counts(),
+      turn: async (party) => {
+        await gate.turn(party);
+        steps.push('turn');
+      },
+      takeBody: (...of) => {
+        const { release } = gate.takeBody(...of);
+        steps.push('body');
+        return {
+          release: () => {
+            steps.push('body has come');
+            release();
+          },
+        };
+      },
+      enter: async (...of) => {
+        const pass = await gate.enter(...of);
+        steps.push('place and turn');
+        return pass;
+      },
+    },
+  }));
+  const body = JSON.stringify({ projectName: 'projects/demo' });
+  const ask = async (payload: string | Buffer, headers: Record<string, string>, path: string) => {
+    steps.length = 0;
+    const answer = await world.app.inject({
+      ...{ method: 'POST', url: path, payload },
+      headers: { 'content-type': 'application/json', ...headers },
+    });
+    t.equal(answer.statusCode, 200, answer.body);
+    return [...steps];
+  };
+  const key = { authorization: `Bearer ${world.keys.read}` };
+  const rules = '/svc.monitoring.v1.AlertService/ListAlertRules';
+  t.same(await ask(body, key, rules), ['body', 'place and turn', 'body has come']);
+  const packed = { ...key, 'content-encoding': 'gzip' };
+  const gzip = await ask(gzipSync(body), packed, rules);
+  t.same(gzip, ['body', 'place and turn', 'body has come', 'turn'], 'and again once unpacked');
+  const owner = cookieHeaders(await world.signedInAs('demo', 'OWNER'));
+  const people = await ask(body, owner, '/svc.project.v1.ProjectService/ListMembers');
+  t.same(people, ['body', 'turn', 'body has come', 'place and turn'], 'people’s too');
+});
+
+t.test('Unpacked bytes count against the rate, also of a collector for all projects', async (t) => {
+  const world = await startRpcWorld(t);
+  const used = () => world.ingestRates.used('demo').ingestBytesPerSecond;
+  const body = JSON.stringify({ projectName: 'projects/demo', rows: [], batchId: '' }).padEnd(
+    20_000,
+  );
+  const write = async (key: string) => {
+    const before = used();
+    const answer = await world.app.inject({
+      ...{ method: 'POST', url: '/svc.ingest.v1.IngestService/WriteSamples' },
+      headers: {
+        ...{ authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        'content-encoding': 'gzip',
+      },
+      payload: gzipSync(body),
+    });
+    t.equal(answer.statusCode, 200, answer.body);
+    return used() - before;
+  };
+  t.equal(await write(world.keys.collector), 2_000, '20,000 bytes in ten seconds');
+  const { key } = await world.collector(SYSTEM_PROJECT);
+  await world.host.submit({
+    ...{ project: 'demo', by: { kind: 'operator', name: 'test' } },
+    decide: (draft) => draft.putRecord({ kind: 'project', id: 'demo', body: {} }),
+  });
+  t.equal(await write(key), 2_000);
+});

@@ -52,7 +52,7 @@ t.test(
   async (t) => {
     const { clock, gate, refusals } = openGate();
     const { passes, start, count, outcomes } = heldCalls(gate);
-    for (let i = 0; i < 73; i++) void start('demo');
+    for (let i = 0; i < 73; i++) void start('demo', { name: `key ${i % 2}` });
     await rounds(10);
     t.same([count('runs'), count('waits'), count('TOO_MANY_REQUESTS')], [8, 64, 1]);
     t.equal(outcomes[72], 'demo: TOO_MANY_REQUESTS', 'the last to come');
@@ -78,7 +78,7 @@ t.test(
 
     for (const { release } of passes) release();
     t.same(gate.counts().query, { running: 0, waiting: 0 });
-    for (let i = 0; i < 9; i++) void start('demo');
+    for (let i = 0; i < 9; i++) void start('demo', { name: `key ${i % 2}` });
     await rounds(3);
     t.equal(gate.running('projects/demo', 'query'), 8, 'no place was lost on the way');
   },
@@ -88,7 +88,7 @@ t.test('A caller that has gone leaves the queue, and its place is free', async (
   const { gate } = openGate();
   const { passes, start, count, outcomes } = heldCalls(gate);
   const gone = new AbortController();
-  for (let i = 0; i < 8; i++) void start('demo');
+  for (let i = 0; i < 8; i++) void start('demo', { name: `key ${i % 2}` });
   void start('demo', { signal: gone.signal });
   await rounds(3);
   t.same([count('runs'), count('waits')], [8, 1]);
@@ -144,6 +144,77 @@ t.test(
       });
       t.ok(calls.length > 0, kind);
     }
+  },
+);
+
+t.test(
+  'One caller has half of what runs and waits, and the callers that wait take turns',
+  async (t) => {
+    const { gate } = openGate();
+    const { passes, start, count, outcomes } = heldCalls(gate);
+    for (let i = 0; i < 72; i++) void start('demo', { name: 'flood' });
+    await rounds(10);
+    t.same([count('runs'), count('waits'), count('TOO_MANY_REQUESTS')], [4, 32, 36]);
+    for (let i = 0; i < 5; i++) void start('demo', { name: 'owner' });
+    await rounds(10);
+    t.same(outcomes.slice(72).filter((one) => one === 'demo runs').length, 4, 'the other half');
+    void start('demo', { name: 'third' });
+    passes[0]?.release();
+    await rounds(3);
+    passes[1]?.release();
+    await rounds(3);
+    t.equal(outcomes[77], 'demo runs', 'a third caller waits for two calls at most, not for 32');
+  },
+);
+
+t.test(
+  'A lowered concurrency holds for the calls that wait already, and a raised one',
+  async (t) => {
+    const limits = { ...DEFAULT_LIMITS };
+    const gate = createProjectGate({ clock: new VirtualClock(START_MS), limits: () => limits });
+    const { passes, start, count } = heldCalls(gate);
+    for (let i = 0; i < 20; i++) void start('demo', { name: `key ${i}` });
+    await rounds(10);
+    t.same([count('runs'), count('waits')], [8, 12]);
+    limits.concurrency = 2;
+    for (const { release } of passes.slice(0, 6)) release();
+    await rounds(5);
+    t.equal(gate.running('projects/demo', 'query'), 2, 'nobody follows before fewer than two run');
+    passes[6]?.release();
+    await rounds(5);
+    t.equal(gate.running('projects/demo', 'query'), 2);
+    t.equal(count('runs'), 9, 'one has followed');
+    limits.concurrency = 4;
+    passes[7]?.release();
+    await rounds(5);
+    t.equal(gate.running('projects/demo', 'query'), 4);
+  },
+);
+
+t.test(
+  'Bodies under way hold no place; a caller has half of their bound, by bytes and count',
+  async (t) => {
+    const { gate, refusals } = openGate();
+    const takeAll = (name: string, bytes: number) => {
+      const held: Pass[] = [];
+      try {
+        for (;;) held.push(gate.takeBody({ party: 'projects/demo', name }, 'call', bytes));
+      } catch (error) {
+        t.match(error, { reason: 'TOO_MANY_REQUESTS', metadata: { retryAfterSeconds: '2' } });
+      }
+      return held;
+    };
+    const flood = takeAll('flood', 1024 * 1024);
+    t.equal(flood.length, 16, '16 MiB');
+    t.equal(takeAll('many', 100).length, 128);
+    t.equal(takeAll('owner', 64 * 1024).length, 112, 'what is left of 256 bodies');
+    t.same(new Set(refusals), new Set(['concurrency call']));
+    t.equal(gate.running('projects/demo', 'call'), 0);
+    for (const { release } of flood) {
+      release();
+      release();
+    }
+    t.equal(takeAll('flood', 1024 * 1024).length, 16, 'given back once');
   },
 );
 

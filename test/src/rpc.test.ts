@@ -205,17 +205,17 @@ const badRequests: readonly BadRequest[] = [
     ...{ status: 400, reason: 'INVALID_FIELD', field: 'stepSeconds', message: /^.{1,500}$/ },
   },
   {
-    name: 'a body over 1 MiB',
+    name: 'a body over 256 KiB',
     send: (world) => world.send(QUERY, `{"name":"${'a'.repeat(2 ** 20)}"}`),
-    ...{ status: 400, reason: 'REQUEST_TOO_LARGE', message: /1 MiB/ },
+    ...{ status: 400, reason: 'REQUEST_TOO_LARGE', message: /256 KiB/ },
   },
   {
-    name: 'a body that decompresses to over 1 MiB',
+    name: 'a body that decompresses to over 256 KiB',
     send: (world) =>
       world.send(QUERY, gzipSync(`{"name":"${'a'.repeat(2 ** 21)}"}`), {
         headers: { 'content-encoding': 'gzip' },
       }),
-    ...{ status: 400, reason: 'REQUEST_TOO_LARGE', message: /1 MiB/ },
+    ...{ status: 400, reason: 'REQUEST_TOO_LARGE', message: /256 KiB/ },
   },
   {
     name: 'another version of the protocol',

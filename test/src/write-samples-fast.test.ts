@@ -26,6 +26,7 @@ import { requestGate } from '../../src/rpc/gate.ts';
 import { ingestService } from '../../src/rpc/ingest.ts';
 import { COMPRESSIONS } from '../../src/rpc/message-bytes.ts';
 import { releasePlaces } from '../../src/rpc/places.ts';
+import { admitBodies } from '../../src/rpc/request-bodies.ts';
 import { errorsAsTold } from '../../src/rpc/told-errors.ts';
 import { tellResponses } from '../../src/rpc/told-responses.ts';
 import { addFastWriteSamples } from '../../src/rpc/write-samples-fast.ts';
@@ -104,6 +105,7 @@ async function openSide(t: Test, fast: boolean): Promise<Side> {
         readMaxBytes: 1024 * 1024,
         routes: (router) => {
           router.service(IngestService, ingestService({ ingest, host, ...bounds }));
+          admitBodies(router, deps);
           releasePlaces(router, bounds.gate);
           tellResponses(router, deps);
         },

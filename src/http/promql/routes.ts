@@ -7,12 +7,13 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Clock } from '../../../streams/clock.ts';
 import { Refusal } from '../../../streams/refusal.ts';
+import type { Pass } from '../../gate/project-gate.ts';
 import type { Log } from '../../log.ts';
 import { PromqlError } from '../../promql/errors.ts';
 import { encodeError } from '../../query/promql-json.ts';
 import type { PromqlQueries } from '../../query/promql-request.ts';
 import { goneSignal } from '../gone-signal.ts';
-import { BODY_BYTES_MAX } from '../limits.ts';
+import { FORM_BYTES_MAX } from '../limits.ts';
 import { negotiateEncoding } from '../negotiation.ts';
 import { type AdmittedReader, admitReader, type ReaderAccess } from '../project-access.ts';
 import { SEQUENCE_HEADER } from '../sequence.ts';
@@ -55,8 +56,8 @@ type PromqlHttpRequest = FastifyRequest<{ Params: { project: string; label?: str
 
 function addEndpoint(scope: FastifyInstance, endpoint: Endpoint, deps: PromqlRoutesDeps): void {
   const { queries, clock, positions } = deps;
-  /** Of each request that was let in. */
-  const admitted = new WeakMap<FastifyRequest, AdmittedReader>();
+  /** Of each request that was let in; released when its body has come, or broke off. */
+  const admitted = new WeakMap<FastifyRequest, AdmittedReader & Pass>();
   scope.route<{ Params: { project: string; label?: string } }>({
     method: [...endpoint.methods],
     url: API + endpoint.path,
@@ -66,19 +67,20 @@ function addEndpoint(scope: FastifyInstance, endpoint: Endpoint, deps: PromqlRou
       const signal = goneSignal(reply);
       const { kind } = endpoint;
       const reader = await admitReader(deps, { project, request, kind, signal });
-      admitted.set(request, reader);
-      // Of a request that never comes to its handler: a body that breaks off, or is too large.
-      reply.raw.once('close', reader.release);
       checkBodyHeaders(request);
+      const { release } = deps.gate.takeBody(reader.caller, kind, bodyBytesOf(request));
+      admitted.set(request, { ...reader, release });
+      // Of a request that never comes to its handler: a body that breaks off, or is too large.
+      reply.raw.once('close', release);
     },
     async handler(request, reply) {
-      const signal = goneSignal(reply);
+      const reader = admitted.get(request);
+      if (!reader) throw new Error('A PromQL request was not let in');
+      const place = await reader.takePlace().finally(reader.release);
       try {
-        // The body may have taken its time.
-        admitted.get(request)?.assertStillAdmitted();
-        return await answered(request, reply, signal);
+        return await answered(request, reply, goneSignal(reply));
       } finally {
-        admitted.get(request)?.release();
+        place.release();
       }
     },
   });
@@ -112,6 +114,13 @@ function parametersOf(request: PromqlHttpRequest): Parameters {
 }
 
 const FORM = /^application\/x-www-form-urlencoded *(; *charset="?utf-8"? *)?$/i;
+
+/** At most, of the body that is to come; one that claims more is refused unread. */
+function bodyBytesOf({ method, headers }: PromqlHttpRequest): number {
+  const { 'content-length': length, 'transfer-encoding': transfer } = headers;
+  if (method === 'GET') return 0;
+  return transfer === undefined ? Math.min(Number(length ?? 0), FORM_BYTES_MAX) : FORM_BYTES_MAX;
+}
 
 /** A body is a plain form, or it is refused unread: what is not understood is never skipped. */
 function checkBodyHeaders({ method, headers }: PromqlHttpRequest): void {
@@ -184,7 +193,7 @@ function refusePath(
 function readFormsOnly(scope: FastifyInstance): void {
   scope.removeAllContentTypeParsers();
   // Who sends one was let in before.
-  const options = { parseAs: 'string', bodyLimit: BODY_BYTES_MAX } as const;
+  const options = { parseAs: 'string', bodyLimit: FORM_BYTES_MAX } as const;
   scope.addContentTypeParser('*', options, (_request, body, done) => done(null, body));
 }
 
