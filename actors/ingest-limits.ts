@@ -17,10 +17,10 @@ import type { VmRegistry } from './vm-registry.ts';
 const VM_SERIES_MAX = 512;
 
 /**
- * Boot ids, and state reasons, of a VM within two hours: twice as long as rows wait in memory to be
- * put into chunks. A VM that reboots every two minutes stays below.
+ * Distinct boot ids, and state reasons, of a VM within two hours: more than it has rows then at 30 s.
+ * A VM in a crash loop is the one that somebody is called for.
  */
-const VM_TEXTS_MAX = 64;
+const VM_TEXTS_MAX = 256;
 const TEXTS_KEPT_MS = 2 * 3_600_000;
 /** Part of its memory of the head from which on a project gets no more VMs and series. */
 const TIGHT_SHARE = 3 / 4;

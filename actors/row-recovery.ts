@@ -22,8 +22,6 @@ interface RefusedRows {
 /** History as far as this needs it; `sqlite/history` implements it. */
 export interface RowRecovery {
   refused(): readonly RefusedRows[];
-  /** What the project's rows and texts take in memory, and may take, bytes. */
-  room(project: string): { readonly used: number; readonly bound: number };
   /**
    * Takes in what of the entry is of the project. false: not now, and the entry is to come again.
    */
@@ -42,10 +40,8 @@ export interface RowRecoveryDeps {
   readonly recovery: RowRecovery;
 }
 
-/** How often is looked whether rows wait and there is room, ms. */
+/** Time between two tries, ms. */
 const LOOK_MS = 5_000;
-/** Reading again begins when so much of a project's memory is free: with less it would soon stop. */
-const FREE_SHARE = 1 / 4;
 
 /** Runs until `signal`. Rejects with what broke the stream. */
 export async function recoverRows(deps: RowRecoveryDeps, signal: AbortSignal): Promise<void> {
@@ -54,8 +50,9 @@ export async function recoverRows(deps: RowRecoveryDeps, signal: AbortSignal): P
     await pause(deps.clock, LOOK_MS, signal);
     for (const refused of deps.recovery.refused()) {
       if (signal.aborted) return;
-      const { used, bound } = deps.recovery.room(refused.project);
-      if (used <= bound * (1 - FREE_SHARE)) await recover(deps, refused, turns);
+      // Where there is still no room the first row says so: no share of the memory is waited for,
+      // which a project whose series alone fill it would never have free.
+      await recover(deps, refused, turns);
     }
   }
 }

@@ -118,9 +118,9 @@ t.test('a VM with ever new boot ids or reasons is refused by row, and comes back
     const row = (i: number, vm = field): IngestRow => ({
       ...{ ...cpuRow(vm, world.clock.now() + i, 1), [field]: `text ${i}` },
     });
-    const many = await write(PROJECT, ...Array.from({ length: 70 }, (_, i) => row(i)));
+    const many = await write(PROJECT, ...Array.from({ length: 262 }, (_, i) => row(i)));
     const named = field === 'boot' ? 'bootId' : 'stateReason';
-    t.equal(many.accepted, 64);
+    t.equal(many.accepted, 256);
     t.match(many.rejected, Array(6).fill({ series: named, reason: 'LIMIT_EXCEEDED' }));
     t.match(await write(PROJECT, row(63), row(7), row(200, 'neighbour' as never)), { accepted: 3 });
     await world.clock.advance(2 * 3_600_000 + 1000);

@@ -1,8 +1,7 @@
 /**
- * Every authenticated method of the protocol and every route of a project, one by one, while its
- * project has no place left: each is refused with 429 and `Retry-After`, in the envelope of its kind.
- * The lists come from the descriptors and from the routes themselves, so that a new one without the
- * gate is red here.
+ * Every authenticated method and every route of a project, while its project has no place left: each
+ * is refused with 429 and `Retry-After`, in the envelope of its kind. The lists come from the
+ * descriptors and from the routes themselves, so that a new one without the gate is red here.
  */
 import { once } from 'node:events';
 import { connect } from 'node:net';
