@@ -45,8 +45,7 @@ async function takeAll(gate: ProjectGate, party: string): Promise<() => void> {
       passes.push(await gate.enter(caller, kind, new AbortController().signal));
     }
     for (let i = 0; i < waiting; i++) {
-      const caller = { party, name: `waits ${i}` };
-      void gate.enter(caller, kind, over.signal).catch(() => {});
+      void gate.enter({ party, name: `waits ${i}` }, kind, over.signal).catch(() => {});
     }
   }
   return () => {
