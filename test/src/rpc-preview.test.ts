@@ -27,11 +27,17 @@ const spec = {
 /** Unix seconds, as the API writes them. */
 const ago = (seconds: number) => String(START_SECONDS - seconds);
 
-function preview(world: RpcWorld, change: object = {}, request: object = {}) {
-  return world.call('PreviewAlertRule', {
+function preview(
+  world: RpcWorld,
+  change: object = {},
+  request: object = {},
+  key = world.keys.write,
+) {
+  const whole = {
     ...{ projectName: 'projects/demo', historySeconds: 3600, spec: { ...spec, ...change } },
     ...request,
-  });
+  };
+  return world.call('PreviewAlertRule', whole, { key });
 }
 
 /** Rows every 30 s from `fromAgo` to `toAgo` seconds before now, with the CPU of each second. */
@@ -311,7 +317,9 @@ t.test('Previews are queries: 10 seconds each, and as many at once', async (t) =
     }),
   );
   await world.write(rows(0, 0, () => 10));
-  const asked = Array.from({ length: 73 }, () => preview(world));
+  // One caller alone has half of the places.
+  const keys = [world.keys.read, world.keys.write];
+  const asked = Array.from({ length: 73 }, (_, i) => preview(world, {}, {}, keys[i % 2]));
   t.match(await Promise.race(asked), { status: 429, reason: 'TOO_MANY_REQUESTS' });
   while (signals.length < 8) await nextTurn();
   await nextTurn();
