@@ -36,7 +36,8 @@ const DELIBERATE: Readonly<Record<number, RegExp>> = {
   504: /QUERY_TIMEOUT/,
 };
 
-const TRACE = /\n\s+at .+[:(]\d+|node:internal|node_modules|\.ts:\d+:\d+|file:\/\/\//;
+const TRACE =
+  /\n\s+at .+[:(]\d+|node:internal|node_modules|\.ts:\d+:\d+|file:\/\/\/\S*\/(?:src|actors|sqlite|streams|machines|bin)\//;
 const CANARY = new RegExp(`${CANARY_PREFIX}[a-z0-9]+`, 'gi');
 
 /** Why the answer is wrong; undefined when it is not. `sent` is the request as text. */
