@@ -1,9 +1,9 @@
 /**
  * Mails notices to people who may not look at them: to a project's owners that a destination of
  * theirs was paused, and who can get in since; to a member what was done to a key of theirs. A notice
- * is mailed once for each time it is raised, though the process dies meanwhile: who was told is a
+ * is mailed once for each time it is raised, though the process dies meanwhile: who was mailed is a
  * record, written after the mails were taken. Somebody whose mail fails is tried again for a day, and
- * keeps no other from being told.
+ * keeps no other from being mailed.
  */
 import type { MembershipContext } from '../../machines/membership.ts';
 import { DELIVERY_LIFETIME_MS } from '../../machines/retry-schedule.ts';
@@ -15,7 +15,7 @@ import type { NoticeBody } from '../alerting/notices.ts';
 import { allInstances } from '../alerting/rule-markers.ts';
 import type { Host, ProjectView } from '../host-port.ts';
 import { type AccessNotice, type NoticeReader, shownTo } from '../identity/access-notices.ts';
-import { toldOf } from './owners-told.ts';
+import { noticeMailsOf } from './notice-mails.ts';
 
 /** What is mailed; of an `AccessNotice` what is for the one it goes to. */
 export type MailedNotice = NoticeBody | AccessNotice;
@@ -175,7 +175,7 @@ function closeOf(notice: MailedNotice): number {
   return notice.kind === 'ACCESS_CHANGED' ? notice.closesMs : 0;
 }
 
-/** Notices of pauses that last, and of access, of which not everybody has been told. */
+/** Notices of pauses that last, and of access, of which not everybody has been mailed. */
 function unfinished(view: ProjectView): Raised[] {
   const found: Raised[] = [];
   let after: string | undefined;
@@ -186,7 +186,7 @@ function unfinished(view: ProjectView): Raised[] {
       const isPause = notice.kind === 'DESTINATION_PAUSED' && notice.endedMs === null;
       if (!isPause && notice.kind !== 'ACCESS_CHANGED') continue;
       const { raisedMs } = notice;
-      const { isOver, told, untold } = toldOf(view, id, raisedMs);
+      const { isOver, told, untold } = noticeMailsOf(view, id, raisedMs);
       if (!isOver) found.push({ project, id, raisedMs, body: notice, before: { told, untold } });
     }
     after = page.next;

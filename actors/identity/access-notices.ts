@@ -17,7 +17,7 @@
  */
 import { DELIVERY_LIFETIME_MS } from '../../machines/retry-schedule.ts';
 import { SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
-import { toldOf } from '../delivery/owners-told.ts';
+import { noticeMailsOf } from '../delivery/notice-mails.ts';
 import type { Draft, ProjectView } from '../host-port.ts';
 import { oneLine } from '../one-line.ts';
 import { memberIdOf, parseOwner } from './names.ts';
@@ -210,7 +210,7 @@ function keptNotices(draft: Draft): Placed[] {
 
 /** Has everybody been mailed it who will be? Without a mail server nobody is: a day is enough. */
 function isMailed(draft: Draft, id: string, { raisedMs }: AccessNotice): boolean {
-  return draft.at - raisedMs >= DELIVERY_LIFETIME_MS || toldOf(draft, id, raisedMs).isOver;
+  return draft.at - raisedMs >= DELIVERY_LIFETIME_MS || noticeMailsOf(draft, id, raisedMs).isOver;
 }
 
 /** A free place; otherwise that of the mailed, lightest, oldest notice, in this order. */

@@ -55,17 +55,17 @@ export function requestGate(deps: GateDeps): (context: HandlerContext) => Promis
       const wanted = requestHeader.get(SEQUENCE_HEADER);
       const waiter = { caller: gateCallerOf(principal), signal };
       if (wanted !== null) await deps.positions.waitFor(wanted, waiter);
-      const told = (error: unknown) => toldOf(error, context, deps.log);
+      const told = (error: unknown) => callersError(error, context, deps.log);
       const ratedProject = ratedProjectOf(context, principal);
       noteCaller(context, principal, { told, ...(ratedProject && { ratedProject }) });
     } catch (error) {
-      throw toldOf(error, context, deps.log);
+      throw callersError(error, context, deps.log);
     }
   };
 }
 
 /** The error as the caller is told it; of a call that is over, that it is. */
-function toldOf(error: unknown, { signal, method }: HandlerContext, log: Log): unknown {
+function callersError(error: unknown, { signal, method }: HandlerContext, log: Log): unknown {
   const { aborted, reason } = signal;
   // The time that the client gave is over: it is there, and is told so.
   if (aborted && ConnectError.from(reason).code === Code.DeadlineExceeded) return reason;

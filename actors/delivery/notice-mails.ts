@@ -1,8 +1,8 @@
-/** The record of who has been mailed a notice: written by the mailer, read wherever a notice may still be waiting. */
+/** Who has been mailed a notice: written by the mailer, read wherever a notice may still wait. */
 import type { ProjectView } from '../host-port.ts';
 
-/** Body of a record of kind `ownersTold`, under the notice's id. Members are ids. */
-export interface OwnersToldBody {
+/** Body of a record of kind `ownersTold` (its name on disk), under the notice's id. Members are ids. */
+export interface NoticeMails {
   /** The raising of the notice that it speaks of, Unix ms. */
   readonly raisedMs: number;
   /** Nobody is tried any more. Absent in records of an older version, written when it was so. */
@@ -14,12 +14,12 @@ export interface OwnersToldBody {
 }
 
 /** How far the mails of a notice are that was raised at `raisedMs`. */
-export function toldOf(
+export function noticeMailsOf(
   view: Pick<ProjectView, 'record'>,
   id: string,
   raisedMs: number,
-): Required<Omit<OwnersToldBody, 'raisedMs'>> {
-  const record = view.record('ownersTold', id)?.body as OwnersToldBody | undefined;
+): Required<Omit<NoticeMails, 'raisedMs'>> {
+  const record = view.record('ownersTold', id)?.body as NoticeMails | undefined;
   if (record?.raisedMs !== raisedMs) return { isOver: false, told: [], untold: [] };
   const { isOver = true, told = [], untold = [] } = record;
   return { isOver, told, untold };
