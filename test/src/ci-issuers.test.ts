@@ -131,8 +131,10 @@ t.test('an answer that is too large, or not to the point, is given up', async (t
   }
   platform.keySet.next.push({ kind: 'reset' });
   await t.rejects(read());
-  platform.keySet.next.push({ kind: 'hang' });
-  await t.rejects(read(AbortSignal.timeout(50)), 'a hanging one is given up when told');
+  // Not one of `next`: on a busy machine the request may be aborted before the server takes it up.
+  platform.keySet.behaviour = { kind: 'hang' };
+  await t.rejects(read(AbortSignal.timeout(50)), 'a hanging request ends when it is aborted');
+  platform.keySet.behaviour = { kind: 'answer' };
   t.equal(await read(), await platform.fetchKeys(), 'and the next one is read');
 });
 
