@@ -6,8 +6,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import type { SampleBatch } from '../streams/samples/batch.ts';
-import { BatchBuilder, type Row } from '../streams/samples/builder.ts';
+import type { SampleBatch } from '../streams/telemetry/samples/batch.ts';
+import { BatchBuilder, type Row } from '../streams/telemetry/samples/builder.ts';
 import { sharedFolder } from '../test/support/components.ts';
 
 const SERIES = [

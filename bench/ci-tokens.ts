@@ -5,12 +5,12 @@
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { openClaimStore } from '../sqlite/claim-store.ts';
-import { openAccessTokens } from '../src/auth/access-tokens.ts';
+import { openClaimStore } from '../sqlite/platform/once-store.ts';
 import { createCiIssuers } from '../src/ci/assertions.ts';
 import { createIssuerKeys } from '../src/ci/jwks.ts';
-import { silentLog } from '../src/log.ts';
-import { systemClock } from '../streams/clock.ts';
+import { openAccessTokens } from '../src/identity/auth/access-tokens.ts';
+import { silentLog } from '../src/platform/log.ts';
+import { systemClock } from '../streams/platform/clock.ts';
 import { startCiIssuer } from '../test/support/ci-issuer.ts';
 
 const TIMES = 3_000;

@@ -6,10 +6,10 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { openEmbeddedStream } from '../sqlite/embedded-stream.ts';
-import { systemClock } from '../streams/clock.ts';
-import { encodeCommit, encodeDecision } from '../streams/commit/codec.ts';
-import type { Decision } from '../streams/commit/commit.ts';
+import { openEmbeddedStream } from '../sqlite/platform/embedded-stream/embedded-stream.ts';
+import { systemClock } from '../streams/platform/clock.ts';
+import { encodeCommit, encodeDecision } from '../streams/platform/commit/codec.ts';
+import type { Decision } from '../streams/platform/commit/commit.ts';
 import { add, type CountingNode, countingNode, openPlace } from '../test/support/counting-node.ts';
 
 const SINGLE = 1_000;

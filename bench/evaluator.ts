@@ -4,9 +4,10 @@
  * state, all fire at once. Batches are made before the clock starts, as decoding is not
  * evaluation; each kind of round is the median of several.
  */
-import type { EvaluationRule, LogEntry } from '../streams/evaluation/entry.ts';
-import { createState, type EvaluationState, fold } from '../streams/evaluation/fold.ts';
-import { BatchBuilder } from '../streams/samples/builder.ts';
+
+import { createState, type EvaluationState, fold } from '../streams/alerting/evaluation/fold.ts';
+import type { EvaluationRule, LogEntry } from '../streams/telemetry/entry.ts';
+import { BatchBuilder } from '../streams/telemetry/samples/builder.ts';
 
 const VMS = 500;
 const STEP_MS = 30_000;

@@ -8,8 +8,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as breathe } from 'node:timers/promises';
-import { type History, openHistory } from '../sqlite/history/store.ts';
-import { VirtualClock } from '../streams/clock.ts';
+import { type History, openHistory } from '../sqlite/telemetry/history/store.ts';
+import { VirtualClock } from '../streams/platform/clock.ts';
 import { FLEET_SERIES, fleetRows, fleetVm } from '../test/support/fleet.ts';
 
 const HOUR = 3_600_000;

@@ -9,11 +9,11 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { appendEntry, SAMPLES_STREAM, samplesSpec } from '../actors/sample-log.ts';
-import { openEmbeddedStream } from '../sqlite/embedded-stream.ts';
-import { openHistory } from '../sqlite/history/store.ts';
-import { systemClock, VirtualClock } from '../streams/clock.ts';
-import { partitionOf } from '../streams/stream.ts';
+import { appendEntry, SAMPLES_STREAM, samplesSpec } from '../actors/telemetry/sample-log.ts';
+import { openEmbeddedStream } from '../sqlite/platform/embedded-stream/embedded-stream.ts';
+import { openHistory } from '../sqlite/telemetry/history/store.ts';
+import { systemClock, VirtualClock } from '../streams/platform/clock.ts';
+import { partitionOf } from '../streams/platform/stream.ts';
 import { fleetRows } from '../test/support/fleet.ts';
 import { freePort } from '../test/support/nats-server.ts';
 import type { Demo } from '../test/support/program.ts';

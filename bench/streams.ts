@@ -5,10 +5,10 @@
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { openEmbeddedStream } from '../sqlite/embedded-stream.ts';
-import { systemClock } from '../streams/clock.ts';
-import { openJetStream } from '../streams/jetstream/jetstream-stream.ts';
-import type { Stream } from '../streams/stream.ts';
+import { openEmbeddedStream } from '../sqlite/platform/embedded-stream/embedded-stream.ts';
+import { systemClock } from '../streams/platform/clock.ts';
+import { openJetStream } from '../streams/platform/jetstream/jetstream-stream.ts';
+import type { Stream } from '../streams/platform/stream.ts';
 import { componentPath, needs } from '../test/support/components.ts';
 import { startNatsServer } from '../test/support/nats-server.ts';
 

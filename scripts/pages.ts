@@ -3,8 +3,8 @@ import { claimsPage } from '../src/ci/claims-page.ts';
 import { cliPage } from '../src/cli/cli-page.ts';
 import { commands } from '../src/cli/program.ts';
 import { settingsPage } from '../src/cli/settings-page.ts';
-import { errorsPage } from '../src/errors.ts';
-import { limitsPage } from '../src/gate/limits-page.ts';
+import { errorsPage } from '../src/platform/errors.ts';
+import { limitsPage } from '../src/platform/gate/limits-page.ts';
 
 export interface Page {
   readonly path: string;

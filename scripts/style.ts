@@ -20,18 +20,18 @@ interface Ban {
 const bans: readonly Ban[] = [
   {
     pattern: /\bDate\.now\(|new Date\(\)|performance\.now\(/,
-    message: 'reads a clock: take a Clock (streams/clock.ts)',
-    except: /^(streams\/clock\.ts|test\/|bench\/|scripts\/)/,
+    message: 'reads a clock: take a Clock (streams/platform/clock.ts)',
+    except: /^(streams\/platform\/clock\.ts|test\/|bench\/|scripts\/)/,
   },
   {
     pattern: /\bMath\.random\(|\brandomBytes\(|\brandomUUID\(/,
-    message: 'makes randomness: take a Random (streams/random.ts)',
-    except: /^(streams\/random\.ts|test\/|bench\/|scripts\/)/,
+    message: 'makes randomness: take a Random (streams/platform/random.ts)',
+    except: /^(streams\/platform\/random\.ts|test\/|bench\/|scripts\/)/,
   },
   {
     pattern: /\bsetTimeout\(|\bsetInterval\(/,
-    message: 'starts a timer: take a Clock (streams/clock.ts)',
-    except: /^(streams\/clock\.ts|test\/|bench\/|scripts\/)/,
+    message: 'starts a timer: take a Clock (streams/platform/clock.ts)',
+    except: /^(streams\/platform\/clock\.ts|test\/|bench\/|scripts\/)/,
   },
   {
     pattern: /\bconsole\.(log|error|warn|info|debug)\(/,
@@ -57,12 +57,14 @@ const bans: readonly Ban[] = [
     // In running text a space, a comma or the end of the sentence follows; in a longer address not.
     pattern:
       /[a-z] (at |by |to )?\$\{(?!shownUrl\()[\w.]*([uU]rl|[uU]ri|URL|servers)\}([ ,;:`']|$)/,
-    message: 'shows an address with whatever login is in it: use shownUrl (streams/shown-url.ts)',
+    message:
+      'shows an address with whatever login is in it: use shownUrl (streams/platform/shown-url.ts)',
     except: /^(test\/|bench\/|scripts\/)/,
   },
   {
     pattern: /BadSetting\(`.*JSON\.stringify/,
-    message: 'quotes a value that may hold a password: take quote (src/setting-kinds.ts)',
+    message:
+      'quotes a value that may hold a password: take quote (src/platform/settings/setting-kinds.ts)',
     except: /^scripts\/style\.ts$/,
   },
 ];

@@ -21,20 +21,20 @@ const ALONE = 'test/e2e/alone/';
 
 /** Those that take longest, most of it waiting: with the others beside them it costs no time. */
 const FIRST = [
-  'test/actors/collectors-lab.test.ts',
+  'test/telemetry/collectors/lab.test.ts',
   'test/e2e/faults.test.ts',
-  'test/commit/model.test.ts',
-  'test/sqlite/commit-kill.test.ts',
-  'test/src/service.test.ts',
+  'test/platform/commit/model.test.ts',
+  'test/platform/commit-kill.test.ts',
+  'test/service/service.test.ts',
   'test/e2e/agent.test.ts',
   'test/e2e/virtual-machine.test.ts',
   'test/e2e/scrape.test.ts',
-  'test/streams/jetstream.test.ts',
+  'test/platform/jetstream.test.ts',
   'test/sdk/package.test.ts',
-  'test/streams/stream-contract.test.ts',
+  'test/platform/stream-contract.test.ts',
   'test/e2e/ci.test.ts',
-  'test/src/agent.test.ts',
-  'test/sqlite/history/kill.test.ts',
+  'test/vms/agent.test.ts',
+  'test/telemetry/history/kill.test.ts',
 ];
 
 const running = new Set<ChildProcess>();

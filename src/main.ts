@@ -5,7 +5,7 @@
  */
 import type { StopSignal, Surroundings } from './cli/command.ts';
 import { runProgram } from './cli/program.ts';
-import { standardErrorLines } from './log.ts';
+import { standardErrorLines } from './platform/log.ts';
 
 /** Runs the command line `argv` (without node and script); resolves to the exit code. */
 export async function main(argv: string[]): Promise<number> {

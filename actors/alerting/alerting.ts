@@ -2,12 +2,12 @@
  * Saving rules. Every limit and every version is checked inside the decision, at the project's
  * head, so that two clients cannot race past either.
  */
-import type { AlertRuleContext, AlertRuleSpec } from '../../machines/alert-rule.ts';
-import { Refusal } from '../../streams/refusal.ts';
-import type { Draft, Host, Instance } from '../host-port.ts';
+import type { AlertRuleContext, AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
+import { Refusal } from '../../streams/platform/refusal.ts';
+import type { Draft, Host, Instance } from '../platform/host/host-port.ts';
+import { checkLimit } from '../platform/project-limits.ts';
 import { checkAudience } from './audience.ts';
 import { checkInstances, type KnownInstances } from './instance-count.ts';
-import { checkLimit } from './limits.ts';
 import type { Alerting, DeleteRule, SaveRule } from './port.ts';
 
 export interface AlertingDeps {

@@ -2,9 +2,9 @@
  * How many addressees one rule tells: a firing is one commit with them all, and cannot be divided.
  * Checked inside each decision that makes an audience larger.
  */
-import type { AlertRuleContext, AlertRuleSpec } from '../../machines/alert-rule.ts';
-import { Refusal } from '../../streams/refusal.ts';
-import type { Draft, ProjectView } from '../host-port.ts';
+import type { AlertRuleContext, AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
+import { Refusal } from '../../streams/platform/refusal.ts';
+import type { Draft, ProjectView } from '../platform/host/host-port.ts';
 import { recipientsOf } from './eligible.ts';
 import { allInstances } from './rule-markers.ts';
 

@@ -4,12 +4,16 @@
  * `sustained`, so the recorded path is whole. Edges of an older evaluation revision, and edges
  * decided before (a replay), change nothing. Neither do those of a VM that was retired since.
  */
-import type { AlertInstanceContext } from '../../machines/alert-instance-setup.ts';
-import type { AlertRuleContext } from '../../machines/alert-rule.ts';
-import { acceptEdge, type DecidedInstance, instanceIdOf } from '../../streams/evaluation/accept.ts';
-import type { Edge } from '../../streams/evaluation/entry.ts';
-import type { Draft } from '../host-port.ts';
-import { isOfRetiredVm } from '../vm-body.ts';
+import type { AlertInstanceContext } from '../../machines/alerting/alert-instance-setup.ts';
+import type { AlertRuleContext } from '../../machines/alerting/alert-rule.ts';
+import {
+  acceptEdge,
+  type DecidedInstance,
+  instanceIdOf,
+} from '../../streams/alerting/evaluation/accept.ts';
+import type { Edge } from '../../streams/telemetry/entry.ts';
+import type { Draft } from '../platform/host/host-port.ts';
+import { isOfRetiredVm } from '../vms/vm-body.ts';
 import { incidentWindowRecord } from './incident.ts';
 
 /** `rulePending`: to be decided once the rule, of unchanged evaluation, has been applied. */

@@ -3,11 +3,11 @@
  * remains that of a member of the project who may use the service at all (spec, section 3;
  * evaluation.md 22).
  */
-import type { DestinationContext } from '../../machines/destination.ts';
-import type { MembershipContext } from '../../machines/membership.ts';
-import type { RecipientContext } from '../../machines/recipient.ts';
-import { SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
-import type { Host, Instance, ProjectView } from '../host-port.ts';
+import type { DestinationContext } from '../../machines/delivery/destination.ts';
+import type { RecipientContext } from '../../machines/delivery/recipient.ts';
+import type { MembershipContext } from '../../machines/identity/membership.ts';
+import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
+import type { Host, Instance, ProjectView } from '../platform/host/host-port.ts';
 import { allInstances } from './rule-markers.ts';
 
 /** Why nothing is sent to a recipient. */

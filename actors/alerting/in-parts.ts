@@ -2,7 +2,7 @@
  * A change of many things in as few commits as it takes: how much fits one commit is known only
  * once it is decided (destinations, windows), so what is refused as too large is halved.
  */
-import { Refusal } from '../../streams/refusal.ts';
+import { Refusal } from '../../streams/platform/refusal.ts';
 
 /** Submits `items` in order, whole or in parts. Throws what `submit` throws for a single item. */
 export async function submitInParts<T>(

@@ -3,11 +3,11 @@
  * that fires takes them, which is checked at the project's head, inside the decision: a recovery
  * that came first wins. None of them stops the evaluation or ends the incident.
  */
-import type { AlertInstanceContext } from '../../machines/alert-instance-setup.ts';
-import type { Actor } from '../../streams/commit/commit.ts';
-import { Refusal } from '../../streams/refusal.ts';
-import type { Committed, Draft, Host } from '../host-port.ts';
-import { isPlainText } from '../one-line.ts';
+import type { AlertInstanceContext } from '../../machines/alerting/alert-instance-setup.ts';
+import type { Actor } from '../../streams/platform/commit/commit.ts';
+import { Refusal } from '../../streams/platform/refusal.ts';
+import type { Committed, Draft, Host } from '../platform/host/host-port.ts';
+import { isPlainText } from '../platform/one-line.ts';
 import type { IncidentBody } from './incident.ts';
 import type { RequestKey } from './port.ts';
 

@@ -4,14 +4,14 @@
  * hundreds and never change: they are a record of their own, so that neither lists of incidents nor
  * later commits carry them.
  */
-import type { AlertInstanceContext } from '../../machines/alert-instance-setup.ts';
-import type { AlertRuleContext } from '../../machines/alert-rule.ts';
-import type { RetireReason } from '../../machines/effects.ts';
-import type { MissingReason } from '../../machines/incident.ts';
-import type { RecordChange } from '../../streams/commit/commit.ts';
-import { instanceIdOf } from '../../streams/evaluation/accept.ts';
-import type { ObservedValue } from '../../streams/evaluation/entry.ts';
-import type { Draft } from '../host-port.ts';
+import type { AlertInstanceContext } from '../../machines/alerting/alert-instance-setup.ts';
+import type { AlertRuleContext } from '../../machines/alerting/alert-rule.ts';
+import type { MissingReason } from '../../machines/alerting/incident.ts';
+import type { RetireReason } from '../../machines/platform/effects.ts';
+import { instanceIdOf } from '../../streams/alerting/evaluation/accept.ts';
+import type { RecordChange } from '../../streams/platform/commit/commit.ts';
+import type { ObservedValue } from '../../streams/telemetry/entry.ts';
+import type { Draft } from '../platform/host/host-port.ts';
 
 export type IncidentState = 'FIRING' | 'RECOVERED' | 'RETIRED';
 

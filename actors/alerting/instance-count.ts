@@ -3,10 +3,10 @@
  * VMs of their selection, and the label sets (mounts) that each VM has told of their metric. It is
  * counted over the rules of the decision itself, so that two saves cannot share one room.
  */
-import type { AlertRuleContext, AlertRuleSpec } from '../../machines/alert-rule.ts';
-import type { Draft } from '../host-port.ts';
-import type { VmBody } from '../vm-registry.ts';
-import { limitExceeded, limitsOf } from './limits.ts';
+import type { AlertRuleContext, AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
+import type { Draft } from '../platform/host/host-port.ts';
+import { limitExceeded, limitsOf } from '../platform/project-limits.ts';
+import type { VmBody } from '../vms/vm-registry.ts';
 import { allInstances } from './rule-markers.ts';
 
 /** What memory knows that no row says. */

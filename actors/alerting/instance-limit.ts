@@ -1,16 +1,16 @@
 /**
  * Tells when a rule has outgrown its project's room, as `allVms` can at any time, and when all of it
  * is evaluated again: the rule's sync error and a notice in the project. Which instances have room
- * is the evaluator's (streams/evaluation/room.ts); this looks at its counts and commits a change.
+ * is the evaluator's (streams/alerting/evaluation/room.ts); this looks at its counts and commits a change.
  */
-import { INSTANCE_LIMIT } from '../../machines/alert-rule.ts';
-import type { Clock } from '../../streams/clock.ts';
-import { pause } from '../../streams/pause.ts';
-import type { EvaluatorView } from '../evaluator-port.ts';
-import type { Draft, Host, ProjectView } from '../host-port.ts';
-import { liveInstances } from '../live-instances.ts';
-import { isPassing } from '../passing.ts';
-import { limitsOf } from './limits.ts';
+import { INSTANCE_LIMIT } from '../../machines/alerting/alert-rule.ts';
+import type { Clock } from '../../streams/platform/clock.ts';
+import { pause } from '../../streams/platform/pause.ts';
+import type { Draft, Host, ProjectView } from '../platform/host/host-port.ts';
+import { liveInstances } from '../platform/host/live-instances.ts';
+import { limitsOf } from '../platform/project-limits.ts';
+import { isPassing } from '../platform/retryable.ts';
+import type { EvaluatorView } from './evaluator/evaluator-port.ts';
 import { endNotice, type NoticeBody, raiseNotice } from './notices.ts';
 
 export interface InstanceLimitDeps {

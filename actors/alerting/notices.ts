@@ -3,8 +3,8 @@
  * destination: a limit that is reached, a destination that it paused. One lasts until what it
  * tells of has ended; raising it again meanwhile changes its text alone.
  */
-import type { Draft } from '../host-port.ts';
-import { oneLine } from '../one-line.ts';
+import type { Draft } from '../platform/host/host-port.ts';
+import { oneLine } from '../platform/one-line.ts';
 
 export type NoticeKind = 'INSTANCE_LIMIT' | 'DESTINATION_PAUSED' | 'RECIPIENT_BOUNCED';
 

@@ -3,10 +3,10 @@
  * sooner, whoever sets it to never wants the reminders to end. The next one comes a whole new
  * interval after the change.
  */
-import type { AlertInstanceContext } from '../../machines/alert-instance-setup.ts';
-import type { AlertRuleContext } from '../../machines/alert-rule.ts';
-import type { Host, Instance, ProjectView } from '../host-port.ts';
-import { liveInstances } from '../live-instances.ts';
+import type { AlertInstanceContext } from '../../machines/alerting/alert-instance-setup.ts';
+import type { AlertRuleContext } from '../../machines/alerting/alert-rule.ts';
+import type { Host, Instance, ProjectView } from '../platform/host/host-port.ts';
+import { liveInstances } from '../platform/host/live-instances.ts';
 import { submitInParts } from './in-parts.ts';
 
 /** Instances told by one commit. */

@@ -4,12 +4,12 @@
  * once (edges and rechecks look at the revision); this records it for each of them, in batches that
  * can be repeated. No recovery is manufactured.
  */
-import type { AlertInstanceContext } from '../../machines/alert-instance-setup.ts';
-import type { AlertRuleContext } from '../../machines/alert-rule.ts';
-import type { RetireReason } from '../../machines/effects.ts';
-import type { Host, Instance, ProjectView } from '../host-port.ts';
-import { liveInstances } from '../live-instances.ts';
-import { isOfRetiredVm } from '../vm-body.ts';
+import type { AlertInstanceContext } from '../../machines/alerting/alert-instance-setup.ts';
+import type { AlertRuleContext } from '../../machines/alerting/alert-rule.ts';
+import type { RetireReason } from '../../machines/platform/effects.ts';
+import type { Host, Instance, ProjectView } from '../platform/host/host-port.ts';
+import { liveInstances } from '../platform/host/live-instances.ts';
+import { isOfRetiredVm } from '../vms/vm-body.ts';
 import { submitInParts } from './in-parts.ts';
 
 /** Instances retired by one commit. */

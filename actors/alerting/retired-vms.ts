@@ -2,10 +2,10 @@
  * From the record of a retired VM to what follows from it: the log entry after which the evaluator
  * knows it no more. Its instances are retired with those of rules (`retire.ts`).
  */
-import type { LogEntry, RetiredVm } from '../../streams/evaluation/entry.ts';
-import type { ProjectView } from '../host-port.ts';
-import { nextTurn } from '../turns.ts';
-import type { VmBody } from '../vm-registry.ts';
+import type { LogEntry, RetiredVm } from '../../streams/telemetry/entry.ts';
+import type { ProjectView } from '../platform/host/host-port.ts';
+import { nextTurn } from '../platform/time-slices.ts';
+import type { VmBody } from '../vms/vm-registry.ts';
 
 /** Records read in one turn of the event loop. */
 const PAGE = 200;

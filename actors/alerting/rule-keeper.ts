@@ -4,19 +4,19 @@
  * is retired. All of it is derived from rows, at the start for everything and then for what a commit
  * moves, so a crash loses none of it.
  */
-import type { AlertRuleContext, AlertRuleSpec } from '../../machines/alert-rule.ts';
-import type { Clock } from '../../streams/clock.ts';
-import type { Commit } from '../../streams/commit/commit.ts';
-import { type LogEntry, OPERATORS, type RetiredVm } from '../../streams/evaluation/entry.ts';
-import { EVALUATED_METRICS } from '../../streams/metrics/catalogue.ts';
-import { pause } from '../../streams/pause.ts';
-import { partitionOf, type Stream } from '../../streams/stream.ts';
-import type { Host, Instance } from '../host-port.ts';
-import { liveInstances } from '../live-instances.ts';
-import { isPassing } from '../passing.ts';
-import { appendEntry, pastEntries } from '../sample-log.ts';
-import type { VmBody } from '../vm-registry.ts';
-import { LIMITS_KIND, limitsMarker, limitsOf } from './limits.ts';
+import type { AlertRuleContext, AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
+import type { Clock } from '../../streams/platform/clock.ts';
+import type { Commit } from '../../streams/platform/commit/commit.ts';
+import { pause } from '../../streams/platform/pause.ts';
+import { partitionOf, type Stream } from '../../streams/platform/stream.ts';
+import { type LogEntry, OPERATORS, type RetiredVm } from '../../streams/telemetry/entry.ts';
+import { EVALUATED_METRICS } from '../../streams/telemetry/metrics/catalogue.ts';
+import type { Host, Instance } from '../platform/host/host-port.ts';
+import { liveInstances } from '../platform/host/live-instances.ts';
+import { LIMITS_KIND, limitsMarker, limitsOf } from '../platform/project-limits.ts';
+import { isPassing } from '../platform/retryable.ts';
+import { appendEntry, pastEntries } from '../telemetry/sample-log.ts';
+import type { VmBody } from '../vms/vm-registry.ts';
 import { adoptRepeatInterval } from './repeat-interval.ts';
 import { retireInstances, rulesWithStaleInstances } from './retire.ts';
 import { retiredVmOf, retiredVms, retirementMarker } from './retired-vms.ts';

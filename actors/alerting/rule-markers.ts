@@ -2,20 +2,20 @@
  * From a rule's row to what the evaluator needs of it: the rule as evaluated, the marker that
  * brings it into the log, and the seed of a state that starts at the log's floor.
  */
-import type { AlertInstanceContext } from '../../machines/alert-instance-setup.ts';
-import type { AlertRuleContext } from '../../machines/alert-rule.ts';
-import type { Incident } from '../../machines/incident.ts';
+import type { AlertInstanceContext } from '../../machines/alerting/alert-instance-setup.ts';
+import type { AlertRuleContext } from '../../machines/alerting/alert-rule.ts';
+import type { Incident } from '../../machines/alerting/incident.ts';
+import type { EvaluationSeed } from '../../streams/alerting/evaluation/fold.ts';
 import {
   type EvaluationRule,
   GAP_TOLERANCE_MS,
   type LogEntry,
   type Operator,
-} from '../../streams/evaluation/entry.ts';
-import type { EvaluationSeed } from '../../streams/evaluation/fold.ts';
-import type { Draft, Instance, ProjectView } from '../host-port.ts';
-import { liveInstances } from '../live-instances.ts';
+} from '../../streams/telemetry/entry.ts';
+import type { Draft, Instance, ProjectView } from '../platform/host/host-port.ts';
+import { liveInstances } from '../platform/host/live-instances.ts';
+import { limitsOf } from '../platform/project-limits.ts';
 import type { IncidentHeldVmsBody } from './edges.ts';
-import { limitsOf } from './limits.ts';
 import { retiredVms } from './retired-vms.ts';
 
 /** The rule as evaluated; undefined when it is paused, and so not evaluated at all. */

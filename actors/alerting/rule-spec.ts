@@ -3,12 +3,12 @@
  * refusal names the field, the value seen and what would do. What refers to other things (VMs,
  * destinations) is checked where it is decided, at the project's head.
  */
-import type { AlertRuleSpec } from '../../machines/alert-rule.ts';
-import { OPERATORS, type Operator } from '../../streams/evaluation/entry.ts';
-import { AGE_METRIC, EVALUATED_METRICS } from '../../streams/metrics/catalogue.ts';
-import { Refusal } from '../../streams/refusal.ts';
-import { isFreeLabelName } from '../../streams/samples/labels.ts';
-import { isOneLine, NOT_ONE_LINE } from '../one-line.ts';
+import type { AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
+import { Refusal } from '../../streams/platform/refusal.ts';
+import { OPERATORS, type Operator } from '../../streams/telemetry/entry.ts';
+import { AGE_METRIC, EVALUATED_METRICS } from '../../streams/telemetry/metrics/catalogue.ts';
+import { isFreeLabelName } from '../../streams/telemetry/samples/labels.ts';
+import { isOneLine, NOT_ONE_LINE } from '../platform/one-line.ts';
 
 const SEVERITIES = ['INFO', 'WARNING', 'CRITICAL'] as const;
 

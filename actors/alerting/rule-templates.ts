@@ -3,8 +3,8 @@
  * can be saved as it stands. What a template cannot tell is in its description: the limitation of
  * its metric, from the catalogue, so that it is never said in two ways.
  */
-import type { AlertRuleSpec } from '../../machines/alert-rule.ts';
-import { metricCatalogue } from '../../streams/metrics/catalogue.ts';
+import type { AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
+import { metricCatalogue } from '../../streams/telemetry/metrics/catalogue.ts';
 
 export interface RuleTemplate {
   readonly id: string;

@@ -5,13 +5,13 @@
  * one pass in the log's order, a commit a turn, so that it may run inside a busy service; then every
  * transition and row once more (`row-checker.ts`), those that no commit made among them.
  */
-import type { MachineDefinition } from '../../machines/definition.ts';
-import type { CommitReader } from '../../sqlite/commit-reader.ts';
-import type { Clock } from '../../streams/clock.ts';
-import { eventsStream } from '../../streams/commit/events.ts';
-import { FORGOTTEN_MACHINES, HISTORY_KEPT_MS } from '../retention.ts';
-import { nextTurn } from '../turns.ts';
+import type { MachineDefinition } from '../../machines/platform/definition.ts';
+import type { CommitReader } from '../../sqlite/platform/control/commit-reader.ts';
+import type { Clock } from '../../streams/platform/clock.ts';
+import { eventsStream } from '../../streams/platform/commit/events.ts';
+import { nextTurn } from '../platform/time-slices.ts';
 import { ProjectCheck, type ProjectCheckParts } from './project-check.ts';
+import { FORGOTTEN_MACHINES, HISTORY_KEPT_MS } from './retention.ts';
 import { checkRows } from './row-checker.ts';
 import { StepChecker } from './step-checker.ts';
 

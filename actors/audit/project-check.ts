@@ -3,8 +3,12 @@
  * against the headers, and what is left to say of the rows. The first thing that does not hold is
  * kept; the look goes on, so that the counts are of everything.
  */
-import type { CommitReader, StoredCommit, StoredStart } from '../../sqlite/commit-reader.ts';
-import { GENESIS } from '../../streams/commit/chain.ts';
+import type {
+  CommitReader,
+  StoredCommit,
+  StoredStart,
+} from '../../sqlite/platform/control/commit-reader.ts';
+import { GENESIS } from '../../streams/platform/commit/chain.ts';
 import {
   CommitCorrupt,
   type CommitHeader,
@@ -13,8 +17,8 @@ import {
   isDecisionOf,
   UnknownCommitFormat,
   verifyCommit,
-} from '../../streams/commit/codec.ts';
-import type { Decision } from '../../streams/commit/commit.ts';
+} from '../../streams/platform/commit/codec.ts';
+import type { Decision } from '../../streams/platform/commit/commit.ts';
 import type { Broken, CommitBodies, ProjectVerification } from './log-verifier.ts';
 import type { StepChecker } from './step-checker.ts';
 

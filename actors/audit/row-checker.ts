@@ -10,8 +10,8 @@ import type {
   InstanceKey,
   StoredInstance,
   StoredTransition,
-} from '../../sqlite/commit-reader.ts';
-import { nextTurn } from '../turns.ts';
+} from '../../sqlite/platform/control/commit-reader.ts';
+import { nextTurn } from '../platform/time-slices.ts';
 
 /** Takes what was looked at; `fault`: what does not hold, as a sentence. */
 export interface RowFindings {

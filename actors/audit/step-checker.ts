@@ -5,12 +5,12 @@
  * and read from the log again for the others.
  */
 import { isDeepStrictEqual } from 'node:util';
-import type { MachineDefinition } from '../../machines/definition.ts';
-import type { CommitReader, InstanceKey } from '../../sqlite/commit-reader.ts';
-import { decodeCommit } from '../../streams/commit/codec.ts';
-import type { Commit, Decision, InstanceStep } from '../../streams/commit/commit.ts';
-import type { RecordedTransition } from '../../streams/commit/projection.ts';
-import { initialStep, nextStep, upcast } from '../host/interpreter.ts';
+import type { MachineDefinition } from '../../machines/platform/definition.ts';
+import type { CommitReader, InstanceKey } from '../../sqlite/platform/control/commit-reader.ts';
+import { decodeCommit } from '../../streams/platform/commit/codec.ts';
+import type { Commit, Decision, InstanceStep } from '../../streams/platform/commit/commit.ts';
+import type { RecordedTransition } from '../../streams/platform/commit/projection.ts';
+import { initialStep, nextStep, upcast } from '../platform/host/interpreter.ts';
 import type { CommitBodies } from './log-verifier.ts';
 
 /** What came of a commit's steps. */

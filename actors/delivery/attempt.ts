@@ -3,16 +3,16 @@
  * sending under a deadline that began with that commit, and a commit with its outcome
  * (`outcome.ts`).
  */
-import type { DeliveryContext, DeliveryEvent } from '../../machines/delivery.ts';
-import type { DestinationContext, DestinationKind } from '../../machines/destination.ts';
-import type { Clock } from '../../streams/clock.ts';
-import type { Actor } from '../../streams/commit/commit.ts';
-import { type Random, ulid } from '../../streams/random.ts';
+import type { DeliveryContext, DeliveryEvent } from '../../machines/delivery/delivery.ts';
+import type { DestinationContext, DestinationKind } from '../../machines/delivery/destination.ts';
+import type { Clock } from '../../streams/platform/clock.ts';
+import type { Actor } from '../../streams/platform/commit/commit.ts';
+import { type Random, ulid } from '../../streams/platform/random.ts';
 import { activePeople, isLockedOut } from '../alerting/eligible.ts';
-import type { Draft, Host, ProjectView } from '../host-port.ts';
-import { ATTEMPT_MS, type AttemptOutcome, type Notifier, type Target } from '../notifier-port.ts';
+import type { Draft, Host, ProjectView } from '../platform/host/host-port.ts';
 import type { Bodies, BodySource } from './bodies.ts';
 import type { Excerpts } from './excerpts.ts';
+import { ATTEMPT_MS, type AttemptOutcome, type Notifier, type Target } from './notifier-port.ts';
 import { isHeld, recheck } from './recheck.ts';
 import type { OpenAttempt, WakeUp } from './wake-ups.ts';
 

@@ -3,9 +3,9 @@
  * so those of one turn of the event loop are one. A body is on disk before the commit that opens its
  * attempt, whose digest of it holds for every later attempt.
  */
-import type { DeliveryContext } from '../../machines/delivery.ts';
-import type { ProjectView } from '../host-port.ts';
-import { nextTurn } from '../turns.ts';
+import type { DeliveryContext } from '../../machines/delivery/delivery.ts';
+import type { ProjectView } from '../platform/host/host-port.ts';
+import { nextTurn } from '../platform/time-slices.ts';
 
 /** A delivery's body as its channel's sender takes it. */
 export interface RenderedBody {

@@ -4,14 +4,13 @@
  * and ended by a second commit. What its process did not live to record is `unknown` and tried
  * again under the same delivery id. At least once, never more often than rows say.
  */
-import type { DeliveryContext } from '../../machines/delivery.ts';
-import type { DestinationKind } from '../../machines/destination.ts';
-import type { Commit } from '../../streams/commit/commit.ts';
-import { pause } from '../../streams/pause.ts';
-import type { Stream } from '../../streams/stream.ts';
-import type { AttemptOutcome } from '../notifier-port.ts';
-import { isPassing } from '../passing.ts';
-import { Turns } from '../turns.ts';
+import type { DeliveryContext } from '../../machines/delivery/delivery.ts';
+import type { DestinationKind } from '../../machines/delivery/destination.ts';
+import type { Commit } from '../../streams/platform/commit/commit.ts';
+import { pause } from '../../streams/platform/pause.ts';
+import type { Stream } from '../../streams/platform/stream.ts';
+import { isPassing } from '../platform/retryable.ts';
+import { Turns } from '../platform/time-slices.ts';
 import {
   type AttemptDeps,
   type DeliveryContents,
@@ -20,10 +19,11 @@ import {
   sendAttempt,
 } from './attempt.ts';
 import { Bodies } from './bodies.ts';
+import type { AttemptResult } from './destination-queue.ts';
+import { Lanes, type Start } from './destination-queues.ts';
 import { Discards } from './discards.ts';
 import { Excerpts, type ExcerptsDeps } from './excerpts.ts';
-import type { AttemptResult } from './lane.ts';
-import { Lanes, type Start } from './lanes.ts';
+import type { AttemptOutcome } from './notifier-port.ts';
 import { isBounce, isOurs, recordLost, recordOutcome } from './outcome.ts';
 import { Sweeps } from './sweeps.ts';
 import { DELIVERIES_STREAM, parseWakeUp, type WakeUp, wakeOnCommit } from './wake-ups.ts';

@@ -2,7 +2,7 @@
  * Bodies of deliveries that have ended are forgotten several at once: each time is a write to disk
  * that the main thread waits for. What a crash keeps from being forgotten is found at the start.
  */
-import type { CancelWakeUp, Clock } from '../../streams/clock.ts';
+import type { CancelWakeUp, Clock } from '../../streams/platform/clock.ts';
 
 /** Bodies are forgotten after so long, ms, or when so many have come together. */
 const WAIT_MS = 1_000;

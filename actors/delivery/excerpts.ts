@@ -3,7 +3,7 @@
  * so that it can be deleted. Several are one write to disk, within a second; a crash takes those of
  * that second with it, and nothing is decided by them.
  */
-import type { CancelWakeUp, Clock } from '../../streams/clock.ts';
+import type { CancelWakeUp, Clock } from '../../streams/platform/clock.ts';
 
 const WAIT_MS = 1_000;
 const TOGETHER_MAX = 64;

@@ -3,15 +3,15 @@
  * the destination and the recipient hear of it, and what people must mend is a notice. The outcome
  * names the attempt, so that it can never be taken for that of another.
  */
-import type { DeliveryContext, DeliveryEvent } from '../../machines/delivery.ts';
-import type { DestinationContext } from '../../machines/destination.ts';
-import { retryDelayMs } from '../../machines/retry-schedule.ts';
-import { fraction } from '../../streams/random.ts';
+import type { DeliveryContext, DeliveryEvent } from '../../machines/delivery/delivery.ts';
+import type { DestinationContext } from '../../machines/delivery/destination.ts';
+import { retryDelayMs } from '../../machines/delivery/retry-schedule.ts';
+import { fraction } from '../../streams/platform/random.ts';
 import { raiseNotice } from '../alerting/notices.ts';
-import { noteBounce } from '../alerting/recipients.ts';
-import type { Draft } from '../host-port.ts';
-import type { AttemptOutcome } from '../notifier-port.ts';
+import type { Draft } from '../platform/host/host-port.ts';
 import { type AttemptDeps, delivererActor } from './attempt.ts';
+import type { AttemptOutcome } from './notifier-port.ts';
+import { noteBounce } from './recipients.ts';
 import type { OpenAttempt } from './wake-ups.ts';
 
 type RecordDeps = Pick<AttemptDeps, 'host' | 'random'>;

@@ -5,17 +5,18 @@
  * record, written after the mails were taken. Somebody whose mail fails is tried again for a day, and
  * keeps no other from being mailed.
  */
-import type { MembershipContext } from '../../machines/membership.ts';
-import { DELIVERY_LIFETIME_MS } from '../../machines/retry-schedule.ts';
-import type { Clock } from '../../streams/clock.ts';
-import { type Actor, type Commit, SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
-import { pause } from '../../streams/pause.ts';
+
+import { DELIVERY_LIFETIME_MS } from '../../machines/delivery/retry-schedule.ts';
+import type { MembershipContext } from '../../machines/identity/membership.ts';
+import type { Clock } from '../../streams/platform/clock.ts';
+import { type Actor, type Commit, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
+import { pause } from '../../streams/platform/pause.ts';
 import { activePeople } from '../alerting/eligible.ts';
 import type { NoticeBody } from '../alerting/notices.ts';
 import { allInstances } from '../alerting/rule-markers.ts';
-import type { Host, ProjectView } from '../host-port.ts';
 import { type AccessNotice, type NoticeReader, shownTo } from '../identity/access-notices.ts';
-import { noticeMailsOf } from './notice-mails.ts';
+import { noticeMailsOf } from '../identity/notice-mails.ts';
+import type { Host, ProjectView } from '../platform/host/host-port.ts';
 
 /** What is mailed; of an `AccessNotice` what is for the one it goes to. */
 export type MailedNotice = NoticeBody | AccessNotice;

@@ -3,14 +3,14 @@
  * recipient? It runs inside the commit that opens the attempt, so that nothing can change between
  * checking and sending (spec §3; evaluation.md 20 to 22).
  */
-import type { AlertInstanceContext } from '../../machines/alert-instance-setup.ts';
-import type { AlertRuleContext } from '../../machines/alert-rule.ts';
-import type { DeliveryContext, DeliveryReason } from '../../machines/delivery.ts';
+import type { AlertInstanceContext } from '../../machines/alerting/alert-instance-setup.ts';
+import type { AlertRuleContext } from '../../machines/alerting/alert-rule.ts';
+import type { DeliveryContext, DeliveryReason } from '../../machines/delivery/delivery.ts';
 import { type IsPersonActive, isMail, whyNotTo } from '../alerting/eligible.ts';
 import type { IncidentBody } from '../alerting/incident.ts';
-import { firingDeliveries, mayHaveArrived } from '../alerting/told.ts';
-import type { ProjectView } from '../host-port.ts';
-import type { VmBody } from '../vm-registry.ts';
+import type { ProjectView } from '../platform/host/host-port.ts';
+import type { VmBody } from '../vms/vm-registry.ts';
+import { firingDeliveries, mayHaveArrived } from './notified.ts';
 
 /** Why a delivery ends without (another) attempt. */
 export type SuppressedReason = Exclude<DeliveryReason, 'EXPIRED' | 'REFUSED'>;

@@ -4,12 +4,12 @@
  * under way elsewhere can be called lost, or when what waited for a rule's version may go on. Many
  * rows are taken up over many turns of the event loop.
  */
-import type { DeliveryContext } from '../../machines/delivery.ts';
-import type { CancelWakeUp, Clock } from '../../streams/clock.ts';
-import type { Host } from '../host-port.ts';
-import { ATTEMPT_MS } from '../notifier-port.ts';
-import { Turns } from '../turns.ts';
+import type { DeliveryContext } from '../../machines/delivery/delivery.ts';
+import type { CancelWakeUp, Clock } from '../../streams/platform/clock.ts';
+import type { Host } from '../platform/host/host-port.ts';
+import { Turns } from '../platform/time-slices.ts';
 import { kindOf } from './attempt.ts';
+import { ATTEMPT_MS } from './notifier-port.ts';
 import { outstandingDeliveries, type RecordedAttempt, type WakeUp } from './wake-ups.ts';
 
 export interface SweepsDeps {

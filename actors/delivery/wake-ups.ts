@@ -3,10 +3,10 @@
  * truth: rows are. One is sent with every commit that makes a delivery due; a sweep over the rows
  * repairs those that a crash or a broken stream lost.
  */
-import type { DeliveryContext } from '../../machines/delivery.ts';
-import { partitionOf, type Stream, type StreamSpec } from '../../streams/stream.ts';
-import type { Host } from '../host-port.ts';
-import { liveInstances } from '../live-instances.ts';
+import type { DeliveryContext } from '../../machines/delivery/delivery.ts';
+import { partitionOf, type Stream, type StreamSpec } from '../../streams/platform/stream.ts';
+import type { Host } from '../platform/host/host-port.ts';
+import { liveInstances } from '../platform/host/live-instances.ts';
 
 export const DELIVERIES_STREAM = 'DELIVERIES';
 

@@ -15,12 +15,12 @@
  * notices themselves: those that are not mailed yet, and those that list more than keys, are
  * overwritten last.
  */
-import { DELIVERY_LIFETIME_MS } from '../../machines/retry-schedule.ts';
-import { SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
-import { noticeMailsOf } from '../delivery/notice-mails.ts';
-import type { Draft, ProjectView } from '../host-port.ts';
-import { oneLine } from '../one-line.ts';
+import { DELIVERY_LIFETIME_MS } from '../../machines/delivery/retry-schedule.ts';
+import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
+import type { Draft, ProjectView } from '../platform/host/host-port.ts';
+import { oneLine } from '../platform/one-line.ts';
 import { memberIdOf, parseOwner } from './names.ts';
+import { noticeMailsOf } from './notice-mails.ts';
 
 /** Body of a record of kind `notice`. Times are Unix ms. */
 export interface AccessNotice {

@@ -4,12 +4,12 @@
  * says what is left; there is none when all is done. Each batch goes on where the last one ended, so
  * that any node, at any time, can finish it.
  */
-import type { Actor } from '../../streams/commit/commit.ts';
-import type { Draft, Host } from '../host-port.ts';
-import { nextTurn } from '../turns.ts';
+import type { Actor } from '../../streams/platform/commit/commit.ts';
+import type { Draft, Host } from '../platform/host/host-port.ts';
+import { BATCH_STEPS_MAX, StepBatch } from '../platform/step-batch.ts';
+import { nextTurn } from '../platform/time-slices.ts';
 import type { IdentityChange } from './accounts-port.ts';
 import { ownerName } from './names.ts';
-import { BATCH_STEPS_MAX, StepBatch } from './step-batch.ts';
 
 /** Who finishes what nobody sends again; the steps themselves name who caused them. */
 const SERVICE: Actor = { kind: 'service', name: 'service/accounts' };

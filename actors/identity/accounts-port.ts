@@ -3,9 +3,9 @@
  * method throws a `Refusal`: NOT_FOUND, INVALID_STATE, INVALID_FIELD, LIMIT_EXCEEDED,
  * REQUEST_ID_REUSED, and what `Host.submit` throws.
  */
-import type { Actor } from '../../streams/commit/commit.ts';
+import type { Actor } from '../../streams/platform/commit/commit.ts';
 import type { RequestKey } from '../alerting/port.ts';
-import type { Committed } from '../host-port.ts';
+import type { Committed } from '../platform/host/host-port.ts';
 
 /** Of every change: where, who, and the client's request. */
 export interface IdentityChange {

@@ -4,12 +4,12 @@
  * as far as it fits, and then in batches. A record says what is left, so that a crash leaves nothing
  * forgotten: the next change of the account goes on with it, and enabling waits for it.
  */
-import type { ServiceAccountContext } from '../../machines/service-account.ts';
-import type { Clock } from '../../streams/clock.ts';
-import type { Actor } from '../../streams/commit/commit.ts';
-import { type Random, ulid } from '../../streams/random.ts';
-import { Refusal } from '../../streams/refusal.ts';
-import type { Committed, Draft, Host, Instance } from '../host-port.ts';
+import type { ServiceAccountContext } from '../../machines/identity/service-account.ts';
+import type { Clock } from '../../streams/platform/clock.ts';
+import type { Actor } from '../../streams/platform/commit/commit.ts';
+import { type Random, ulid } from '../../streams/platform/random.ts';
+import { Refusal } from '../../streams/platform/refusal.ts';
+import type { Committed, Draft, Host, Instance } from '../platform/host/host-port.ts';
 import { noteAccessChange, shownActor, shownOwner } from './access-notices.ts';
 import { AFTERMATH, finishAftermath, startAftermath } from './account-aftermath.ts';
 import {

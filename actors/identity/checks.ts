@@ -1,6 +1,6 @@
 /** What is checked of a request about identities whatever the head is: texts and capabilities. */
-import { Refusal } from '../../streams/refusal.ts';
-import { isOneLine, NOT_ONE_LINE } from '../one-line.ts';
+import { Refusal } from '../../streams/platform/refusal.ts';
+import { isOneLine, NOT_ONE_LINE } from '../platform/one-line.ts';
 import { CAPABILITIES } from './grants.ts';
 
 const DISPLAY_NAME_LENGTH_MAX = 200;

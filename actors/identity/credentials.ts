@@ -1,6 +1,6 @@
 /** Making a credential of any kind inside a decision: lifetimes are bounded here and nowhere else. */
-import type { CredentialInput } from '../../machines/credential.ts';
-import type { Draft } from '../host-port.ts';
+import type { CredentialInput } from '../../machines/identity/credential.ts';
+import type { Draft } from '../platform/host/host-port.ts';
 import { noteAccessChange, shownActor, shownOwner } from './access-notices.ts';
 import type { MintedKey } from './keys-port.ts';
 

@@ -3,8 +3,8 @@
  * link for them. Made anew at the next start when it was lost or is past its time, but only while
  * nobody has ever signed in: afterwards the operator makes links.
  */
-import { type Actor, SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
-import type { Host } from '../host-port.ts';
+import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
+import type { Host } from '../platform/host/host-port.ts';
 import { startPerson } from './people-index.ts';
 import type { IssuedLink, Members, People } from './people-port.ts';
 import { sameDigest } from './sign-in-secrets.ts';

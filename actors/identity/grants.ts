@@ -3,9 +3,9 @@
  * it, looked up anew for each request and each decision. A service account has what it was given, a
  * member what their role says.
  */
-import type { MembershipContext, Role } from '../../machines/membership.ts';
-import type { ServiceAccountContext } from '../../machines/service-account.ts';
-import type { Instance, ProjectView } from '../host-port.ts';
+import type { MembershipContext, Role } from '../../machines/identity/membership.ts';
+import type { ServiceAccountContext } from '../../machines/identity/service-account.ts';
+import type { Instance, ProjectView } from '../platform/host/host-port.ts';
 import type { KeyOwner } from './names.ts';
 
 /** What may be granted (interface, section 2). */

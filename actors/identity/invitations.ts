@@ -2,13 +2,13 @@
  * Invitations: offered by an owner or the operator, taken by whoever holds the link or proves to
  * own the address, once. One at a time to an address: a further one takes the place of the first.
  */
-import type { InvitationContext } from '../../machines/invitation.ts';
-import type { Role } from '../../machines/membership.ts';
-import type { Clock } from '../../streams/clock.ts';
-import { type Actor, SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
-import { Refusal } from '../../streams/refusal.ts';
+import type { InvitationContext } from '../../machines/identity/invitation.ts';
+import type { Role } from '../../machines/identity/membership.ts';
+import type { Clock } from '../../streams/platform/clock.ts';
+import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
+import { Refusal } from '../../streams/platform/refusal.ts';
 import type { RequestKey } from '../alerting/port.ts';
-import type { Draft, Host, Instance, ProjectView } from '../host-port.ts';
+import type { Draft, Host, Instance, ProjectView } from '../platform/host/host-port.ts';
 import { noteAccessChange, shownActor } from './access-notices.ts';
 import {
   higher,

@@ -2,7 +2,7 @@
  * Scoped keys, as the API sees them. The key itself is in the first answer alone; commits, and the
  * answers kept for resends, hold its hash and its id.
  */
-import type { Committed } from '../host-port.ts';
+import type { Committed } from '../platform/host/host-port.ts';
 import type { IdentityChange } from './accounts-port.ts';
 import type { KeyOwner } from './names.ts';
 

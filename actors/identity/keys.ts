@@ -4,10 +4,10 @@
  * one caller whose request made the commit; whoever sends the same request again, or at the same
  * time, learns the key's id alone.
  */
-import type { CredentialContext } from '../../machines/credential.ts';
-import type { Actor } from '../../streams/commit/commit.ts';
-import { Refusal } from '../../streams/refusal.ts';
-import type { Committed, Draft, Host, Instance } from '../host-port.ts';
+import type { CredentialContext } from '../../machines/identity/credential.ts';
+import type { Actor } from '../../streams/platform/commit/commit.ts';
+import { Refusal } from '../../streams/platform/refusal.ts';
+import type { Committed, Draft, Host, Instance } from '../platform/host/host-port.ts';
 import { noteAccessChange, shownActor } from './access-notices.ts';
 import { checkDisplayName, checkReason, invalid, someCapabilities } from './checks.ts';
 import {
@@ -18,7 +18,7 @@ import {
   startCredential,
 } from './credentials.ts';
 import { grantsOf } from './grants.ts';
-import { KeyRoom } from './key-room.ts';
+import { KeyRoom } from './key-quota.ts';
 import { isKeyLive } from './key-state.ts';
 import type { CreateKey, IssuedKey, Keys, MintedKey, RevokeKey, RotateKey } from './keys-port.ts';
 import { type KeyOwner, ownerName } from './names.ts';

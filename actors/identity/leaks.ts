@@ -6,12 +6,12 @@
  *     key, access token, pairing code, enrolment token, invitation   their project
  *     session, sign-in link                                          _system, then the person's projects
  */
-import type { CiVerificationContext } from '../../machines/ci-verification.ts';
-import type { CredentialContext } from '../../machines/credential.ts';
-import type { MembershipContext } from '../../machines/membership.ts';
-import type { SessionContext } from '../../machines/session.ts';
-import { type Actor, SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
-import type { Draft, Host, Instance } from '../host-port.ts';
+import type { CiVerificationContext } from '../../machines/ci/ci-verification.ts';
+import type { CredentialContext } from '../../machines/identity/credential.ts';
+import type { MembershipContext } from '../../machines/identity/membership.ts';
+import type { SessionContext } from '../../machines/identity/session.ts';
+import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
+import type { Draft, Host, Instance } from '../platform/host/host-port.ts';
 import { noteAccessChange, shownOwner } from './access-notices.ts';
 import { describeCredential } from './credentials.ts';
 import { endInvitation, invitationOf } from './invitations.ts';

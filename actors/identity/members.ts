@@ -2,12 +2,12 @@
  * Projects and who belongs to them. Memberships and invitations live in their project's chain, so
  * that limits, and the rule that an owner is left, are decided where they cannot be raced past.
  */
-import type { Role } from '../../machines/membership.ts';
-import { type Actor, SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
-import { Refusal } from '../../streams/refusal.ts';
+import type { Role } from '../../machines/identity/membership.ts';
+import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
+import { Refusal } from '../../streams/platform/refusal.ts';
 import type { RequestKey } from '../alerting/port.ts';
-import type { Draft, Host, ProjectView, StoredRecord } from '../host-port.ts';
-import { isOneLine, NOT_ONE_LINE } from '../one-line.ts';
+import type { Draft, Host, ProjectView, StoredRecord } from '../platform/host/host-port.ts';
+import { isOneLine, NOT_ONE_LINE } from '../platform/one-line.ts';
 import { createInvitations, type InvitationDeps, revokeAllKeys } from './invitations.ts';
 import { changeRole, join, leave, membershipOf } from './membership-changes.ts';
 import { assertActive, shownName, toldOf } from './people-index.ts';

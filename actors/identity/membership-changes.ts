@@ -2,10 +2,10 @@
  * Changes of memberships inside a decision of their project: joining, another role, leaving. A
  * project keeps an owner; whoever leaves takes their personal keys along.
  */
-import type { MembershipContext, Role } from '../../machines/membership.ts';
-import type { Actor } from '../../streams/commit/commit.ts';
-import { Refusal } from '../../streams/refusal.ts';
-import type { Draft, Instance, ProjectView } from '../host-port.ts';
+import type { MembershipContext, Role } from '../../machines/identity/membership.ts';
+import type { Actor } from '../../streams/platform/commit/commit.ts';
+import { Refusal } from '../../streams/platform/refusal.ts';
+import type { Draft, Instance, ProjectView } from '../platform/host/host-port.ts';
 import { keepFormerOwner, noteAccessChange, shownActor } from './access-notices.ts';
 import { memberIdOf, ownerName } from './names.ts';
 

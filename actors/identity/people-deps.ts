@@ -1,7 +1,7 @@
 /** What the parts of sign-in are given: `people.ts` puts them together. */
-import type { Clock } from '../../streams/clock.ts';
-import type { Random } from '../../streams/random.ts';
-import type { Host } from '../host-port.ts';
+import type { Clock } from '../../streams/platform/clock.ts';
+import type { Random } from '../../streams/platform/random.ts';
+import type { Host } from '../platform/host/host-port.ts';
 import type { Invitations } from './invitations.ts';
 import type { SignInSecrets } from './sign-in-secrets.ts';
 

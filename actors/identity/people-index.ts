@@ -9,10 +9,10 @@
  * that it is not proven.
  */
 import { createHash } from 'node:crypto';
-import type { LinkedIdentity, PersonContext } from '../../machines/person.ts';
-import { Refusal } from '../../streams/refusal.ts';
-import type { Draft, Instance, ProjectView } from '../host-port.ts';
-import { isOneLine, oneLine } from '../one-line.ts';
+import type { LinkedIdentity, PersonContext } from '../../machines/identity/person.ts';
+import { Refusal } from '../../streams/platform/refusal.ts';
+import type { Draft, Instance, ProjectView } from '../platform/host/host-port.ts';
+import { isOneLine, oneLine } from '../platform/one-line.ts';
 
 /** Accounts of identity providers that one person may have. */
 const IDENTITIES_MAX = 10;

@@ -5,12 +5,12 @@
  * is used that this session goes on, so that a request under way brings nobody back.
  */
 import { createHash } from 'node:crypto';
-import type { SignInMethod } from '../../machines/session.ts';
-import type { SignInLinkContext, SignInLinkInput } from '../../machines/sign-in-link.ts';
-import { type Actor, SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
-import { Refusal } from '../../streams/refusal.ts';
+import type { SignInMethod } from '../../machines/identity/session.ts';
+import type { SignInLinkContext, SignInLinkInput } from '../../machines/identity/sign-in-link.ts';
+import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
+import { Refusal } from '../../streams/platform/refusal.ts';
 import type { RequestKey } from '../alerting/port.ts';
-import type { Draft, Instance } from '../host-port.ts';
+import type { Draft, Instance } from '../platform/host/host-port.ts';
 import type { PeopleDeps } from './people-deps.ts';
 import {
   assertActive,

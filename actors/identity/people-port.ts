@@ -2,10 +2,10 @@
  * People, their sessions and their memberships, as the API, the sign-in pages and the operator's
  * commands see them. Secrets (links, session secrets) are in answers alone; commits hold hashes.
  */
-import type { Role } from '../../machines/membership.ts';
-import type { SignInMethod } from '../../machines/session.ts';
-import type { SignInLinkInput } from '../../machines/sign-in-link.ts';
-import type { Actor } from '../../streams/commit/commit.ts';
+import type { Role } from '../../machines/identity/membership.ts';
+import type { SignInMethod } from '../../machines/identity/session.ts';
+import type { SignInLinkInput } from '../../machines/identity/sign-in-link.ts';
+import type { Actor } from '../../streams/platform/commit/commit.ts';
 import type { RequestKey } from '../alerting/port.ts';
 import type { Invitations } from './invitations.ts';
 

@@ -7,13 +7,13 @@
  *     invitation link:   person (_system) -> accepted, member (project) -> session (_system)
  *     verified address:  person and session (_system) -> accepted, member (project)
  */
-import type { InvitationContext } from '../../machines/invitation.ts';
-import type { LinkedIdentity, PersonContext } from '../../machines/person.ts';
-import type { SignInMethod } from '../../machines/session.ts';
-import { type Actor, SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
-import { ulid } from '../../streams/random.ts';
-import { Refusal } from '../../streams/refusal.ts';
-import type { Draft, Instance } from '../host-port.ts';
+import type { InvitationContext } from '../../machines/identity/invitation.ts';
+import type { LinkedIdentity, PersonContext } from '../../machines/identity/person.ts';
+import type { SignInMethod } from '../../machines/identity/session.ts';
+import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
+import { ulid } from '../../streams/platform/random.ts';
+import { Refusal } from '../../streams/platform/refusal.ts';
+import type { Draft, Instance } from '../platform/host/host-port.ts';
 import type { PeopleDeps } from './people-deps.ts';
 import {
   assertActive,

@@ -2,11 +2,11 @@
  * People: who signs in, how they are recognised, and who is locked out. Everything of theirs lives
  * in `_system`; what they may do in a project is said by its memberships (`members.ts`).
  */
-import type { PersonContext } from '../../machines/person.ts';
-import { type Actor, SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
-import { ulid } from '../../streams/random.ts';
+import type { PersonContext } from '../../machines/identity/person.ts';
+import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
+import { ulid } from '../../streams/platform/random.ts';
 import type { RequestKey } from '../alerting/port.ts';
-import type { Host } from '../host-port.ts';
+import type { Host } from '../platform/host/host-port.ts';
 import type { PeopleDeps } from './people-deps.ts';
 import { emailOrNone, personByEmail, personRow, shownName, startPerson } from './people-index.ts';
 import { createLinks } from './people-links.ts';

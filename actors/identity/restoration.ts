@@ -5,14 +5,14 @@
  * are listed. Each project notes how far it is in the commit of each batch, so that a further call
  * finishes what a crash has cut short.
  */
-import type { CiConnectionContext } from '../../machines/ci-connection.ts';
-import type { CredentialContext } from '../../machines/credential.ts';
-import { type Actor, SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
-import { Refusal } from '../../streams/refusal.ts';
+import type { CiConnectionContext } from '../../machines/ci/ci-connection.ts';
+import type { CredentialContext } from '../../machines/identity/credential.ts';
+import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
+import { Refusal } from '../../streams/platform/refusal.ts';
 import type { RequestKey } from '../alerting/port.ts';
-import type { Draft, Host, Instance } from '../host-port.ts';
+import type { Draft, Host, Instance } from '../platform/host/host-port.ts';
+import { StepBatch } from '../platform/step-batch.ts';
 import { ownerName, parseOwner } from './names.ts';
-import { StepBatch } from './step-batch.ts';
 
 /** Kind of the records: in `_system` of the generation, in each project of how far it is. */
 const KIND = 'restoration';

@@ -18,10 +18,10 @@ import {
   hasRoomForSecret,
   type SessionContext,
   type SignInMethod,
-} from '../../machines/session.ts';
-import { type Actor, SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
-import { Refusal } from '../../streams/refusal.ts';
-import type { Draft, Instance } from '../host-port.ts';
+} from '../../machines/identity/session.ts';
+import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
+import { Refusal } from '../../streams/platform/refusal.ts';
+import type { Draft, Instance } from '../platform/host/host-port.ts';
 import type { PeopleDeps } from './people-deps.ts';
 import { assertActive } from './people-index.ts';
 import type { ListedSession, LiveSession, People, StartedSession } from './people-port.ts';

@@ -2,7 +2,7 @@
  * What a person can act through now: open sessions and sign-in links, as one record of the person,
  * so that all of them end in one decision. Both are bounded: a further one ends the oldest.
  */
-import type { Draft, ProjectView } from '../host-port.ts';
+import type { Draft, ProjectView } from '../platform/host/host-port.ts';
 
 /** Sessions of one person at a time. */
 export const SESSIONS_MAX = 50;

@@ -5,12 +5,12 @@
  */
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { appendEntry, SAMPLES_STREAM, samplesSpec } from '../../actors/sample-log.ts';
-import { openEmbeddedStream } from '../../sqlite/embedded-stream.ts';
-import { openHistory } from '../../sqlite/history/store.ts';
-import { systemClock, VirtualClock } from '../../streams/clock.ts';
-import type { SampleBatch } from '../../streams/samples/batch.ts';
-import { partitionOf } from '../../streams/stream.ts';
+import { appendEntry, SAMPLES_STREAM, samplesSpec } from '../../actors/telemetry/sample-log.ts';
+import { openEmbeddedStream } from '../../sqlite/platform/embedded-stream/embedded-stream.ts';
+import { openHistory } from '../../sqlite/telemetry/history/store.ts';
+import { systemClock, VirtualClock } from '../../streams/platform/clock.ts';
+import { partitionOf } from '../../streams/platform/stream.ts';
+import type { SampleBatch } from '../../streams/telemetry/samples/batch.ts';
 import { fleetRows } from '../../test/support/fleet.ts';
 import { Api, memoryRow } from '../support/api.ts';
 import { liftLimits } from '../support/lift-limits.ts';

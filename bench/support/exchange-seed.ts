@@ -4,18 +4,18 @@
  * not running, because a hundred thousand calls would take longer than the bench.
  */
 import { join } from 'node:path';
-import { createHost, type RunningHost } from '../../actors/host.ts';
 import { startCredential } from '../../actors/identity/credentials.ts';
-import { machineDefinitions } from '../../machines/registry.ts';
-import { openDatabase } from '../../sqlite/database.ts';
-import { openEmbeddedStream } from '../../sqlite/embedded-stream.ts';
-import { openInstanceStore } from '../../sqlite/instance-store.ts';
-import { mintKey } from '../../src/auth/keys.ts';
+import { createHost, type RunningHost } from '../../actors/platform/host/host.ts';
+import { machineDefinitions } from '../../machines/audit/registry.ts';
+import { openInstanceStore } from '../../sqlite/platform/control/instance-store.ts';
+import { openDatabase } from '../../sqlite/platform/database.ts';
+import { openEmbeddedStream } from '../../sqlite/platform/embedded-stream/embedded-stream.ts';
 import { readIdentity } from '../../src/ci/claim-map.ts';
 import { githubClaims } from '../../src/ci/kinds/github.ts';
-import { DEMO_PROJECT } from '../../src/demo.ts';
-import { systemClock } from '../../streams/clock.ts';
-import { systemRandom } from '../../streams/random.ts';
+import { mintKey } from '../../src/platform/keys.ts';
+import { DEMO_PROJECT } from '../../src/service/demo.ts';
+import { systemClock } from '../../streams/platform/clock.ts';
+import { systemRandom } from '../../streams/platform/random.ts';
 import type { CiIssuer } from '../../test/support/ci-issuer.ts';
 
 const CONNECTION = 'bench';

@@ -1,5 +1,5 @@
 /** Gives the project of a bench more than the default limits, by the command that operators have. */
-import { PROJECT_LIMITS } from '../../actors/alerting/limits.ts';
+import { PROJECT_LIMITS } from '../../actors/platform/project-limits.ts';
 import { runInProcess } from '../../test/support/program.ts';
 
 /** So that what is measured is the service and not a project's share. `folder`: of its data. */

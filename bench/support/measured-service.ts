@@ -64,10 +64,10 @@ const RESOLUTION_MS = 1;
 async function serve(): Promise<void> {
   const [{ loadConfig }, { createLog, standardErrorLines }, { createService }, { systemClock }] =
     await Promise.all([
-      import('../../src/config.ts'),
-      import('../../src/log.ts'),
-      import('../../src/service.ts'),
-      import('../../streams/clock.ts'),
+      import('../../src/platform/settings/config.ts'),
+      import('../../src/platform/log.ts'),
+      import('../../src/service/service.ts'),
+      import('../../streams/platform/clock.ts'),
     ]);
   const { settings } = loadConfig([], process.env);
   const log = createLog({

@@ -9,8 +9,8 @@ import {
   type RowSchema,
   WriteSamplesRequestSchema,
 } from '../../src/gen/svc/ingest/v1/ingest_pb.ts';
-import { splitSeriesKey } from '../../streams/evaluation/entry.ts';
-import { parseLabels } from '../../streams/samples/series-key.ts';
+import { splitSeriesKey } from '../../streams/telemetry/entry.ts';
+import { parseLabels } from '../../streams/telemetry/samples/series-key.ts';
 import { FLEET_SERIES, fleetVm } from '../../test/support/fleet.ts';
 import type { Demo } from '../../test/support/program.ts';
 

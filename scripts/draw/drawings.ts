@@ -4,9 +4,9 @@
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { machineDefinitions } from '../../machines/registry.ts';
-import { toMermaid } from '../../src/drawing/mermaid.ts';
-import { toSvg } from '../../src/drawing/svg.ts';
+import { machineDefinitions } from '../../machines/audit/registry.ts';
+import { toMermaid } from '../../src/audit/drawing/mermaid.ts';
+import { toSvg } from '../../src/audit/drawing/svg.ts';
 import { renderIndex } from './index-page.ts';
 
 /** File name (inside docs/machines) to text: `<machine>.mmd`, `<machine>.svg` and `README.md`. */

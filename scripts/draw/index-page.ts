@@ -1,6 +1,6 @@
 /** Writes docs/machines/README.md: each machine's picture with its states and events in tables. */
-import type { MachineDefinition } from '../../machines/definition.ts';
-import { type Chart, chartOf, statesIn } from '../../src/drawing/chart.ts';
+import type { MachineDefinition } from '../../machines/platform/definition.ts';
+import { type Chart, chartOf, statesIn } from '../../src/audit/drawing/chart.ts';
 
 export function renderIndex(definitions: readonly MachineDefinition[]): string {
   const charts = definitions.map(chartOf);

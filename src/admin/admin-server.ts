@@ -6,7 +6,7 @@
 import { once } from 'node:events';
 import { chmodSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { Log } from '../log.ts';
+import type { Log } from '../platform/log.ts';
 import { openSocketPath } from './admin-socket.ts';
 
 /** A line of an answer; `result` or `fault` is the last one. */

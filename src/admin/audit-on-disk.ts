@@ -5,11 +5,11 @@ import {
   type LogVerifierOptions,
   verifyLog,
 } from '../../actors/audit/log-verifier.ts';
-import { machineDefinitions } from '../../machines/registry.ts';
-import { CommitReader } from '../../sqlite/commit-reader.ts';
-import { StreamOnDisk } from '../../sqlite/embedded-stream/stream-on-disk.ts';
-import { EVENTS_STREAM } from '../../streams/commit/events.ts';
-import { compareSink, type SinkComparison } from '../audit/compare-sink.ts';
+import { machineDefinitions } from '../../machines/audit/registry.ts';
+import { CommitReader } from '../../sqlite/platform/control/commit-reader.ts';
+import { StreamOnDisk } from '../../sqlite/platform/embedded-stream/stream-on-disk.ts';
+import { EVENTS_STREAM } from '../../streams/platform/commit/events.ts';
+import { compareSink, type SinkComparison } from '../audit/export/compare-sink.ts';
 
 /** Changes nothing; without `events` the log is on a server. Throws `SqliteError`, `SchemaMismatch`, `StreamMisconfigured`. */
 export async function verifyOnDisk(

@@ -5,18 +5,18 @@
  */
 import { create, type MessageInitShape, toJson } from '@bufbuild/protobuf';
 import { type LogVerification, verifyLog } from '../../actors/audit/log-verifier.ts';
-import type { Host } from '../../actors/host-port.ts';
-import { machineDefinitions } from '../../machines/registry.ts';
-import { CommitReader } from '../../sqlite/commit-reader.ts';
-import type { Clock } from '../../streams/clock.ts';
-import { SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
-import { CommitBodiesOfStream } from '../../streams/commit/commit-bodies.ts';
-import { Refusal } from '../../streams/refusal.ts';
-import type { Stream } from '../../streams/stream.ts';
+import type { Host } from '../../actors/platform/host/host-port.ts';
+import { machineDefinitions } from '../../machines/audit/registry.ts';
+import { CommitReader } from '../../sqlite/platform/control/commit-reader.ts';
+import type { Clock } from '../../streams/platform/clock.ts';
+import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
+import { CommitBodiesOfStream } from '../../streams/platform/commit/commit-bodies.ts';
+import { Refusal } from '../../streams/platform/refusal.ts';
+import type { Stream } from '../../streams/platform/stream.ts';
+import { definitionOf, parseInstanceName } from '../audit/api/audit.ts';
 import { ListTransitionsResponseSchema } from '../gen/svc/audit/v1/audit_pb.ts';
-import { definitionOf, parseInstanceName } from '../rpc/audit.ts';
-import { listOptions, pageToken } from '../rpc/paging.ts';
-import { actorsForPeople, transitionMessage } from '../rpc/transition-messages.ts';
+import { listOptions, pageToken } from '../platform/api/paging.ts';
+import { actorsForPeople, transitionMessage } from '../platform/api/transition-messages.ts';
 import type { AdminRoutes } from './admin-server.ts';
 import { type Body, optionalText } from './operator.ts';
 

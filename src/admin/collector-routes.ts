@@ -2,16 +2,17 @@
  * Keys of collectors, made by the operator: each for one data center, into every project or one.
  * Nobody else makes such keys, because whoever has one says what a hypervisor observed.
  */
-import type { Host, Instance } from '../../actors/host-port.ts';
+
 import { KEY_LIFETIME_MS_MAX, startCredential } from '../../actors/identity/credentials.ts';
 import { projectRecord } from '../../actors/identity/members.ts';
-import type { CredentialContext } from '../../machines/credential.ts';
-import type { Clock } from '../../streams/clock.ts';
-import { SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
-import type { Random } from '../../streams/random.ts';
-import { Refusal } from '../../streams/refusal.ts';
-import { mintKey } from '../auth/keys.ts';
-import { label } from '../setting-kinds.ts';
+import type { Host, Instance } from '../../actors/platform/host/host-port.ts';
+import type { CredentialContext } from '../../machines/identity/credential.ts';
+import type { Clock } from '../../streams/platform/clock.ts';
+import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
+import type { Random } from '../../streams/platform/random.ts';
+import { Refusal } from '../../streams/platform/refusal.ts';
+import { mintKey } from '../platform/keys.ts';
+import { label } from '../platform/settings/setting-kinds.ts';
 import type { AdminRoutes } from './admin-server.ts';
 import { revokeInDraft } from './identity-routes.ts';
 import { type Body, changeOf, optionalText } from './operator.ts';

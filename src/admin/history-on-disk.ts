@@ -4,9 +4,12 @@ import {
   type CheckReport,
   checkSomeChunks,
   NOTHING_CHECKED,
-} from '../../sqlite/history/chunk-check.ts';
-import { openHistoryFileForReading } from '../../sqlite/history/history-file.ts';
-import { type StoredStatistics, storedStatistics } from '../../sqlite/history/stored-statistics.ts';
+} from '../../sqlite/telemetry/history/chunk-check.ts';
+import { openHistoryFileForReading } from '../../sqlite/telemetry/history/history-file.ts';
+import {
+  type StoredStatistics,
+  storedStatistics,
+} from '../../sqlite/telemetry/history/stored-statistics.ts';
 import type { CheckProgress } from './history-routes.ts';
 
 export interface HistoryOnDisk {

@@ -3,7 +3,7 @@
  * vouches for addresses: whoever may open the socket could read the database as well. Every act is
  * a commit by `operator/<user>`, the user being the one who runs the command.
  */
-import type { Draft, Host, ProjectView } from '../../actors/host-port.ts';
+
 import { projectRecord } from '../../actors/identity/members.ts';
 import { MEMBERS_MAX, membershipOf } from '../../actors/identity/membership-changes.ts';
 import {
@@ -16,12 +16,13 @@ import {
 } from '../../actors/identity/people-index.ts';
 import type { Members, People } from '../../actors/identity/people-port.ts';
 import { signInsOf } from '../../actors/identity/sign-ins.ts';
-import type { Role } from '../../machines/membership.ts';
-import { type Actor, SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
-import { Refusal } from '../../streams/refusal.ts';
-import type { LeakReports } from '../auth/leak-reports.ts';
-import { linkAddress } from '../mail/letters.ts';
-import { projectFacts } from '../rpc/identity/project-messages.ts';
+import type { Draft, Host, ProjectView } from '../../actors/platform/host/host-port.ts';
+import type { Role } from '../../machines/identity/membership.ts';
+import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
+import { Refusal } from '../../streams/platform/refusal.ts';
+import { projectFacts } from '../identity/api/project-messages.ts';
+import type { LeakReports } from '../identity/auth/leak-reports.ts';
+import { linkAddress } from '../platform/mail/letters.ts';
 import type { AdminRoutes } from './admin-server.ts';
 import { type Body, changeOf, type OperatorChange, operatorOf, text } from './operator.ts';
 

@@ -4,9 +4,9 @@
  */
 import { createHash } from 'node:crypto';
 import type { RequestKey } from '../../actors/alerting/port.ts';
-import type { Actor } from '../../streams/commit/commit.ts';
-import { Refusal } from '../../streams/refusal.ts';
-import { checkUuid } from '../rpc/caller.ts';
+import type { Actor } from '../../streams/platform/commit/commit.ts';
+import { Refusal } from '../../streams/platform/refusal.ts';
+import { checkUuid } from '../platform/api/caller.ts';
 import type { AdminRoute } from './admin-server.ts';
 
 /** A request's JSON. */

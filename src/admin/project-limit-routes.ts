@@ -2,19 +2,20 @@
  * Limits of a project, and VMs that are no more, by the operator: what a project may take up, and
  * the end of a VM that no collector can tell of any more.
  */
+
+import type { EvaluatorView } from '../../actors/alerting/evaluator/evaluator-port.ts';
+import { projectRecord } from '../../actors/identity/members.ts';
+import type { Host } from '../../actors/platform/host/host-port.ts';
 import {
   LIMIT_NAMES,
   type LimitName,
   limitsOf,
   type ProjectLimits,
   setLimits,
-} from '../../actors/alerting/limits.ts';
-import type { EvaluatorView } from '../../actors/evaluator-port.ts';
-import type { Host } from '../../actors/host-port.ts';
-import { projectRecord } from '../../actors/identity/members.ts';
-import { retireVms } from '../../actors/vm-retirement.ts';
-import { Refusal } from '../../streams/refusal.ts';
-import type { ProjectLimitUse } from '../gate/limit-use.ts';
+} from '../../actors/platform/project-limits.ts';
+import { retireVms } from '../../actors/vms/vm-retirement.ts';
+import { Refusal } from '../../streams/platform/refusal.ts';
+import type { ProjectLimitUse } from '../platform/gate/limit-use.ts';
 import type { AdminRoutes } from './admin-server.ts';
 import { type Body, changeOf, optionalText, text } from './operator.ts';
 

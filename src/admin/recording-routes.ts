@@ -2,12 +2,12 @@
  * `svc record`: a stretch of the sample log as it is written, for one project, a line an entry. The
  * operator alone may ask, over the service's own socket: nobody else sees a log whole.
  */
-import { SAMPLES_STREAM } from '../../actors/sample-log.ts';
-import type { Clock } from '../../streams/clock.ts';
-import { Refusal } from '../../streams/refusal.ts';
-import { recordingLine } from '../../streams/replay.ts';
-import { decodeEntry } from '../../streams/samples/codec.ts';
-import { partitionOf, type Stream } from '../../streams/stream.ts';
+import { SAMPLES_STREAM } from '../../actors/telemetry/sample-log.ts';
+import { recordingLine } from '../../streams/alerting/replay.ts';
+import type { Clock } from '../../streams/platform/clock.ts';
+import { Refusal } from '../../streams/platform/refusal.ts';
+import { partitionOf, type Stream } from '../../streams/platform/stream.ts';
+import { decodeEntry } from '../../streams/telemetry/samples/codec.ts';
 import type { AdminRoutes, TellProgress } from './admin-server.ts';
 
 export const RECORDING_PATH = '/v1/samples/record';

@@ -1,7 +1,8 @@
 /** The operator's word that the data folder is a restored backup: a new generation begins. */
-import type { Host } from '../../actors/host-port.ts';
+
 import { restored } from '../../actors/identity/restoration.ts';
-import { Refusal } from '../../streams/refusal.ts';
+import type { Host } from '../../actors/platform/host/host-port.ts';
+import { Refusal } from '../../streams/platform/refusal.ts';
 import type { AdminRoutes } from './admin-server.ts';
 import { operatorOf } from './operator.ts';
 

@@ -9,9 +9,9 @@
  */
 import { hash } from 'node:crypto';
 import { type CryptoKey, errors, jwtVerify } from 'jose';
-import type { Clock } from '../../streams/clock.ts';
-import { Refusal } from '../../streams/refusal.ts';
-import { shownUrl } from '../../streams/shown-url.ts';
+import type { Clock } from '../../streams/platform/clock.ts';
+import { Refusal } from '../../streams/platform/refusal.ts';
+import { shownUrl } from '../../streams/platform/shown-url.ts';
 import { readIdentity, unknownClaims } from './claim-map.ts';
 import { type Issuer, type IssuerKind, issuerKinds } from './issuers.ts';
 import type { IssuerKeys } from './jwks.ts';

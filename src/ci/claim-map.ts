@@ -5,7 +5,7 @@
  * that adds a claim may have changed what the others mean. `sub` is never read: its form is the
  * platform's to change, and its owner's to customise.
  */
-import { Refusal } from '../../streams/refusal.ts';
+import { Refusal } from '../../streams/platform/refusal.ts';
 import type { CiIdentity, RefusedClaim } from './ports.ts';
 
 export interface ClaimMap {

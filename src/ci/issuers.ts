@@ -4,8 +4,8 @@
  * keys are (nothing is discovered while a request waits), what its claims mean.
  */
 import { isIP } from 'node:net';
-import { shownUrl } from '../../streams/shown-url.ts';
-import { BadSetting, isLoopback, type Kind } from '../setting-kinds.ts';
+import { shownUrl } from '../../streams/platform/shown-url.ts';
+import { BadSetting, isLoopback, type Kind } from '../platform/settings/setting-kinds.ts';
 import type { ClaimMap } from './claim-map.ts';
 import { buildkiteClaims } from './kinds/buildkite.ts';
 import { circleciClaims } from './kinds/circleci.ts';

@@ -14,10 +14,10 @@
  * requests.
  */
 import { type CryptoKey, importJWK, type JWK } from 'jose';
-import type { CancelWakeUp, Clock } from '../../streams/clock.ts';
-import { Refusal } from '../../streams/refusal.ts';
-import { type PartHealth, ready } from '../health.ts';
-import type { Log } from '../log.ts';
+import type { CancelWakeUp, Clock } from '../../streams/platform/clock.ts';
+import { Refusal } from '../../streams/platform/refusal.ts';
+import { type PartHealth, ready } from '../platform/health.ts';
+import type { Log } from '../platform/log.ts';
 
 export interface IssuerKeys {
   /**

@@ -2,12 +2,12 @@
  * The configured CI issuers, running: each with its kept keys, told in `/readyz` while they cannot
  * be read, counted in the metrics, and with a word in the log for each claim that is new to us.
  */
-import type { Clock } from '../../streams/clock.ts';
-import type { Closers } from '../closers.ts';
-import type { Health } from '../health.ts';
-import type { Log } from '../log.ts';
-import type { Metrics } from '../metrics.ts';
-import type { Settings } from '../settings.ts';
+import type { Clock } from '../../streams/platform/clock.ts';
+import type { Closers } from '../platform/closers.ts';
+import type { Health } from '../platform/health.ts';
+import type { Log } from '../platform/log.ts';
+import type { Metrics } from '../platform/metrics.ts';
+import type { Settings } from '../platform/settings/settings.ts';
 import { createCiIssuers } from './assertions.ts';
 import { createKeyFetcher } from './fetch-keys.ts';
 import { createIssuerKeys, type IssuerKeys } from './jwks.ts';

@@ -1,8 +1,8 @@
 /**
  * Ports of keyless CI: checking a CI platform's signed identity token, and burning its id. What the
- * claims mean for a connection is decided in `actors/identity/ci`, from plain data.
+ * claims mean for a connection is decided in `actors/ci`, from plain data.
  */
-import type { ObservedClaims } from '../../machines/ci-verification.ts';
+import type { ObservedClaims } from '../../machines/ci/ci-verification.ts';
 
 /** A token whose signature, issuer, audience, times and form hold. */
 export interface VerifiedAssertion {

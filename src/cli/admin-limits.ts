@@ -1,5 +1,9 @@
 /** Acts of `svc admin` about what a project may have, and about VMs that are no more. */
-import { LIMIT_NAMES, type LimitName, PROJECT_LIMITS } from '../../actors/alerting/limits.ts';
+import {
+  LIMIT_NAMES,
+  type LimitName,
+  PROJECT_LIMITS,
+} from '../../actors/platform/project-limits.ts';
 import {
   PROJECT_LIMIT_PATHS,
   type RetiredVmAnswer,

@@ -5,8 +5,8 @@
  */
 import { userInfo } from 'node:os';
 import { AdminFault, askService, NoAnswer, NoService } from '../admin/admin-client.ts';
-import { closestName } from '../closest-name.ts';
-import { ConfigError, loadConfig } from '../config.ts';
+import { closestName } from '../platform/closest-name.ts';
+import { ConfigError, loadConfig } from '../platform/settings/config.ts';
 import type { AdminAct } from './admin-act.ts';
 import { auditActs } from './admin-audit.ts';
 import { collectorActs } from './admin-collectors.ts';

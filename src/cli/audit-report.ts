@@ -4,8 +4,8 @@ import type {
   LogVerification,
   ProjectVerification,
 } from '../../actors/audit/log-verifier.ts';
-import type { SinkComparison } from '../audit/compare-sink.ts';
-import { tableLines } from './table.ts';
+import type { SinkComparison } from '../audit/export/compare-sink.ts';
+import { tableLines } from '../platform/table.ts';
 
 export function verificationText(verification: LogVerification): string {
   const { projects, hasLog } = verification;

@@ -3,7 +3,7 @@
  * the keys are, and a command to try that works as it stands and prints no secret.
  */
 import { resolve } from 'node:path';
-import { shownUrl } from '../../streams/shown-url.ts';
+import { shownUrl } from '../../streams/platform/shown-url.ts';
 
 export interface BannerFacts {
   readonly version: string;

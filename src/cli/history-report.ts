@@ -1,7 +1,7 @@
 /** What `svc history` says to people: statistics and the report of a check, as text. */
-import type { CheckReport, DamagedChunk } from '../../sqlite/history/chunk-check.ts';
+import type { CheckReport, DamagedChunk } from '../../sqlite/telemetry/history/chunk-check.ts';
 import type { HistoryStatsAnswer } from '../admin/history-routes.ts';
-import { tableLines } from './table.ts';
+import { tableLines } from '../platform/table.ts';
 
 export function statsText({ stored, running }: HistoryStatsAnswer): string {
   const { oldestMs, newestMs } = stored;

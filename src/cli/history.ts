@@ -5,7 +5,7 @@
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { CheckReport } from '../../sqlite/history/chunk-check.ts';
+import type { CheckReport } from '../../sqlite/telemetry/history/chunk-check.ts';
 import { AdminFault, askService, NoService } from '../admin/admin-client.ts';
 import {
   type CheckProgress,
@@ -13,8 +13,8 @@ import {
   HISTORY_STATS_PATH,
   type HistoryStatsAnswer,
 } from '../admin/history-routes.ts';
-import { ConfigError, loadConfig } from '../config.ts';
-import { asDataFolderFault, DataFolderUnusable } from '../data-folder.ts';
+import { asDataFolderFault, DataFolderUnusable } from '../platform/data-folder.ts';
+import { ConfigError, loadConfig } from '../platform/settings/config.ts';
 import { type Command, EXIT_FAULT, EXIT_OK, EXIT_USAGE, type Surroundings } from './command.ts';
 import { checkText, statsText } from './history-report.ts';
 

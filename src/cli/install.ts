@@ -5,11 +5,11 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { hiddenPath, UNIT_FOLDER, type UnitKind, units, unitText } from '../unit/unit.ts';
 import { type ActionContext, single } from './client/action.ts';
 import type { Option } from './client/arguments.ts';
 import { Fault } from './client/faults.ts';
 import { EXIT_FAULT, EXIT_OK } from './command.ts';
+import { hiddenPath, UNIT_FOLDER, type UnitKind, units, unitText } from './unit.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../bin/svc.js', import.meta.url));
 /** There where systemd is what runs the machine (sd_booted(3)). */

@@ -2,8 +2,9 @@
  * The command `svc`: the table of commands, and the choice among them. `help` lives here because it
  * describes the table itself; a further command is one file and one line in `commands`.
  */
-import { withoutLogins } from '../../streams/shown-url.ts';
-import { closestName } from '../closest-name.ts';
+import { withoutLogins } from '../../streams/platform/shown-url.ts';
+import { closestName } from '../platform/closest-name.ts';
+import { versionCommand } from '../platform/version.ts';
 import { adminCommand } from './admin.ts';
 import { agentCommand } from './agent.ts';
 import { auditCommand } from './audit.ts';
@@ -31,7 +32,6 @@ import { loginCommand } from './session/login.ts';
 import { logoutCommand } from './session/logout.ts';
 import { sessionsCommand } from './session/sessions.ts';
 import { whoamiCommand } from './session/whoami.ts';
-import { versionCommand } from './version.ts';
 import { vmsCommand } from './vms.ts';
 
 const helpCommand: Command = {

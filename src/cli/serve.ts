@@ -2,24 +2,24 @@
  * `svc serve`: settings, log, the service, signals. The service itself knows nothing of a process:
  * signals and the exit code are handled here alone.
  */
-import { SchemaMismatch } from '../../sqlite/database.ts';
-import { FolderLocked } from '../../sqlite/lock-file.ts';
-import { WrongMasterKey } from '../../sqlite/secret-store.ts';
-import { type Clock, systemClock } from '../../streams/clock.ts';
-import { HistoryMismatch } from '../../streams/commit/chain.ts';
-import { UnknownCommitFormat } from '../../streams/commit/codec.ts';
-import { type Random, systemRandom } from '../../streams/random.ts';
-import { withoutLogins } from '../../streams/shown-url.ts';
-import { StreamsInUse } from '../../streams/sole-process.ts';
-import { StreamMisconfigured, StreamUnavailable } from '../../streams/stream.ts';
-import { type Config, ConfigError, loadConfig } from '../config.ts';
-import { DataFolderUnusable } from '../data-folder.ts';
-import { createLog, type Log } from '../log.ts';
-import type { Settings } from '../settings.ts';
+import { SchemaMismatch } from '../../sqlite/platform/database.ts';
+import { FolderLocked } from '../../sqlite/platform/lock-file.ts';
+import { WrongMasterKey } from '../../sqlite/platform/secret-store.ts';
+import { type Clock, systemClock } from '../../streams/platform/clock.ts';
+import { HistoryMismatch } from '../../streams/platform/commit/chain.ts';
+import { UnknownCommitFormat } from '../../streams/platform/commit/codec.ts';
+import { type Random, systemRandom } from '../../streams/platform/random.ts';
+import { withoutLogins } from '../../streams/platform/shown-url.ts';
+import { StreamsInUse } from '../../streams/platform/sole-process.ts';
+import { StreamMisconfigured, StreamUnavailable } from '../../streams/platform/stream.ts';
+import { DataFolderUnusable } from '../platform/data-folder.ts';
+import { createLog, type Log } from '../platform/log.ts';
+import { type Config, ConfigError, loadConfig } from '../platform/settings/config.ts';
+import type { Settings } from '../platform/settings/settings.ts';
+import { programVersion } from '../platform/version.ts';
 import { banner } from './banner.ts';
 import { type Command, EXIT_FAULT, EXIT_OK, EXIT_USAGE, type Surroundings } from './command.ts';
 import { settingsHelp } from './settings-page.ts';
-import { programVersion } from './version.ts';
 
 /** What `svc serve` hands to the service it starts. */
 export interface StartOptions {
@@ -78,7 +78,7 @@ export const serveCommand = createServeCommand(async (options) => {
   // Whatever the service writes is its user's alone; an embedder's umask is its own affair.
   process.umask(0o077);
   // Loaded here so that help, version and refused settings do not wait for the whole program.
-  const { createService } = await import('../service.ts');
+  const { createService } = await import('../service/service.ts');
   return createService(options);
 });
 

@@ -3,7 +3,12 @@
  * `docs/configuration.md`. Both are made from the table, so neither can be out of date; a test
  * compares the committed page with this one.
  */
-import { flagOf, namesOfOthers, type Setting, settingsTable } from '../settings.ts';
+import {
+  flagOf,
+  namesOfOthers,
+  type Setting,
+  settingsTable,
+} from '../platform/settings/settings.ts';
 
 const settings: readonly Setting<unknown>[] = Object.values(settingsTable);
 const LINE_WIDTH = 92;
@@ -30,7 +35,7 @@ export function settingsPage(): string {
   return [
     '# Configuration',
     '',
-    'Made from the settings table (`src/settings.ts`); `SVC_TEST_UPDATE=1 node test/src/config.test.ts` makes it anew.',
+    'Made from the settings table (`src/platform/settings/settings.ts`); `SVC_TEST_UPDATE=1 node test/platform/config.test.ts` makes it anew.',
     '',
     'A setting is an environment variable, or a flag of `svc serve` with the same name. The flag wins; an empty variable',
     'counts as not given. A name that is not listed here, a value that will not do and settings that contradict each other',

@@ -5,22 +5,22 @@
  */
 import { createHash } from 'node:crypto';
 import { decideEdge } from '../../actors/alerting/edges.ts';
-import { expandAlerting } from '../../actors/alerting/expand.ts';
 import { submitInParts } from '../../actors/alerting/in-parts.ts';
 import { retireInstances } from '../../actors/alerting/retire.ts';
 import { type AttemptDeps, openAttempt } from '../../actors/delivery/attempt.ts';
+import { expandAlerting } from '../../actors/delivery/expand.ts';
 import { recordOutcome } from '../../actors/delivery/outcome.ts';
 import { outstandingDeliveries } from '../../actors/delivery/wake-ups.ts';
-import { createHost, type RunningHost } from '../../actors/host.ts';
-import type { Draft } from '../../actors/host-port.ts';
-import { machineDefinitions } from '../../machines/registry.ts';
-import { openDatabase } from '../../sqlite/database.ts';
-import { openEmbeddedStream } from '../../sqlite/embedded-stream.ts';
-import { openInstanceStore } from '../../sqlite/instance-store.ts';
-import { VirtualClock } from '../../streams/clock.ts';
-import type { Actor } from '../../streams/commit/commit.ts';
-import type { Edge } from '../../streams/evaluation/entry.ts';
-import { seededRandom } from '../../streams/random.ts';
+import { createHost, type RunningHost } from '../../actors/platform/host/host.ts';
+import type { Draft } from '../../actors/platform/host/host-port.ts';
+import { machineDefinitions } from '../../machines/audit/registry.ts';
+import { openInstanceStore } from '../../sqlite/platform/control/instance-store.ts';
+import { openDatabase } from '../../sqlite/platform/database.ts';
+import { openEmbeddedStream } from '../../sqlite/platform/embedded-stream/embedded-stream.ts';
+import { VirtualClock } from '../../streams/platform/clock.ts';
+import type { Actor } from '../../streams/platform/commit/commit.ts';
+import { seededRandom } from '../../streams/platform/random.ts';
+import type { Edge } from '../../streams/telemetry/entry.ts';
 
 const replayActor: Actor = { kind: 'service', name: 'replay' };
 /** Edges decided by one commit; halved where they are too large together. */

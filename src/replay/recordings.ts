@@ -6,10 +6,10 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import type { ObservedRow, ObservedValue } from '../../actors/collectors/collector.ts';
-import { parseTrace } from '../../actors/collectors/replay/bitbrains.ts';
-import type { LogEntry } from '../../streams/evaluation/entry.ts';
-import { parseRecording } from '../../streams/replay.ts';
+import type { ObservedRow, ObservedValue } from '../../actors/telemetry/collectors/collector.ts';
+import { parseTrace } from '../../actors/telemetry/collectors/replay/bitbrains.ts';
+import { parseRecording } from '../../streams/alerting/replay.ts';
+import type { LogEntry } from '../../streams/telemetry/entry.ts';
 
 /** A recording or trace that cannot be read; the message says where and what would do. */
 export class UnreadableRecording extends Error {

@@ -4,11 +4,11 @@
  * time is run faster by as much (`pace`), so that "three intervals without a sample" means the same
  * as live; the rules' durations run faster alike, and what is reported has its own times again.
  */
-import type { ObservedRow } from '../../actors/collectors/collector.ts';
-import { TICK_MS } from '../../actors/ticker.ts';
-import type { LogEntry } from '../../streams/evaluation/entry.ts';
-import { VM_STATES } from '../../streams/samples/batch.ts';
-import { BatchBuilder } from '../../streams/samples/builder.ts';
+import type { ObservedRow } from '../../actors/telemetry/collectors/collector.ts';
+import { TICK_MS } from '../../actors/telemetry/ticker.ts';
+import type { LogEntry } from '../../streams/telemetry/entry.ts';
+import { VM_STATES } from '../../streams/telemetry/samples/batch.ts';
+import { BatchBuilder } from '../../streams/telemetry/samples/builder.ts';
 
 /** The interval that the evaluator's tolerances are made for, ms. */
 export const LIVE_INTERVAL_MS = 30_000;

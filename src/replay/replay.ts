@@ -8,10 +8,10 @@
  */
 
 import { ruleMarker } from '../../actors/alerting/rule-markers.ts';
-import type { AlertRuleSpec } from '../../machines/alert-rule.ts';
-import type { LogEntry } from '../../streams/evaluation/entry.ts';
-import { createState, type EvaluationState, fold } from '../../streams/evaluation/fold.ts';
-import { metricCatalogue } from '../../streams/metrics/catalogue.ts';
+import type { AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
+import { createState, type EvaluationState, fold } from '../../streams/alerting/evaluation/fold.ts';
+import type { LogEntry } from '../../streams/telemetry/entry.ts';
+import { metricCatalogue } from '../../streams/telemetry/metrics/catalogue.ts';
 import { ReplayNode } from './node.ts';
 import { type Recording, UnreadableRecording } from './recordings.ts';
 import { evaluatorMs, LIVE_INTERVAL_MS, logOf, type Pace, paceOf } from './replay-log.ts';

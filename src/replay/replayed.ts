@@ -1,8 +1,8 @@
 /** What a replay led to, read from the rows it left, with the recording's own times. */
 import type { IncidentBody } from '../../actors/alerting/incident.ts';
-import type { Instance, ProjectView, StoredRecord } from '../../actors/host-port.ts';
-import type { DeliveryContext } from '../../machines/delivery.ts';
-import { metricCatalogue } from '../../streams/metrics/catalogue.ts';
+import type { Instance, ProjectView, StoredRecord } from '../../actors/platform/host/host-port.ts';
+import type { DeliveryContext } from '../../machines/delivery/delivery.ts';
+import { metricCatalogue } from '../../streams/telemetry/metrics/catalogue.ts';
 import { type Pace, recordedMs } from './replay-log.ts';
 
 /** An incident; times are Unix ms, null = has not happened. */

@@ -2,7 +2,7 @@
  * A replay for people: one line an incident, one a delivery, times in UTC with the recording's own
  * dates. The text depends on recording and rules alone, so that it can be kept and compared.
  */
-import { tableLines } from '../cli/table.ts';
+import { tableLines } from '../platform/table.ts';
 import type { ReplayResult } from './replay.ts';
 import type { ReplayedDelivery, ReplayedIncident } from './replayed.ts';
 

@@ -5,9 +5,9 @@
  */
 import { fromJson, type JsonValue } from '@bufbuild/protobuf';
 import { validateRuleSpec } from '../../actors/alerting/rule-spec.ts';
-import type { AlertRuleSpec } from '../../machines/alert-rule.ts';
+import type { AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
+import { requestedSpec } from '../alerting/api/rule-messages.ts';
 import { AlertRuleSpecSchema } from '../gen/svc/monitoring/v1/rule_pb.ts';
-import { requestedSpec } from '../rpc/rule-messages.ts';
 
 /** Rules that cannot be replayed; the message names which and why. */
 export class UnusableRules extends Error {

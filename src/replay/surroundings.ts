@@ -3,12 +3,12 @@
  * tick, whether many of them fell silent together. A recorded log tells the last two itself; rows
  * alone do not, so they are taken for VMs of one data center.
  */
-import { Fleet } from '../../actors/evaluator-fleet.ts';
-import type { Draft } from '../../actors/host-port.ts';
-import type { VmBody } from '../../actors/vm-registry.ts';
-import type { LogEntry, RetiredVm } from '../../streams/evaluation/entry.ts';
-import type { EvaluationState } from '../../streams/evaluation/state.ts';
-import type { SampleBatch } from '../../streams/samples/batch.ts';
+import { Fleet } from '../../actors/alerting/evaluator/vm-liveness.ts';
+import type { Draft } from '../../actors/platform/host/host-port.ts';
+import type { VmBody } from '../../actors/vms/vm-registry.ts';
+import type { EvaluationState } from '../../streams/alerting/evaluation/state.ts';
+import type { LogEntry, RetiredVm } from '../../streams/telemetry/entry.ts';
+import type { SampleBatch } from '../../streams/telemetry/samples/batch.ts';
 import type { ReplayNode } from './node.ts';
 import { LIVE_INTERVAL_MS } from './replay-log.ts';
 

@@ -11,9 +11,9 @@ import {
   type Transport,
 } from '@connectrpc/connect';
 import { createConnectTransport } from '@connectrpc/connect-node';
-import { type Clock, systemClock } from '../../streams/clock.ts';
-import { pause } from '../../streams/pause.ts';
-import { type Random, systemRandom } from '../../streams/random.ts';
+import { type Clock, systemClock } from '../../streams/platform/clock.ts';
+import { pause } from '../../streams/platform/pause.ts';
+import { type Random, systemRandom } from '../../streams/platform/random.ts';
 import { AutomationService } from '../gen/svc/iam/v1/automation_pb.ts';
 import { AlertService } from '../gen/svc/monitoring/v1/alert_pb.ts';
 import { MonitoringService } from '../gen/svc/monitoring/v1/monitoring_pb.ts';

@@ -4,7 +4,7 @@
  * five minutes a stranger can send a request again as it was.
  */
 import Database from 'better-sqlite3';
-import { type Clock, systemClock } from '../../streams/clock.ts';
+import { type Clock, systemClock } from '../../streams/platform/clock.ts';
 
 /** Remembers delivery ids, at least for `DEDUPLICATION_MS_MIN`. */
 export interface DeliveryDeduplicator {

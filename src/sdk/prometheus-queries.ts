@@ -3,9 +3,9 @@
  * must reach whoever draws or decides; and a step without a sample has no point: nothing here fills
  * one in, least of all with a zero.
  */
-import type { Clock } from '../../streams/clock.ts';
-import { pause } from '../../streams/pause.ts';
-import { fraction, type Random } from '../../streams/random.ts';
+import type { Clock } from '../../streams/platform/clock.ts';
+import { pause } from '../../streams/platform/pause.ts';
+import { fraction, type Random } from '../../streams/platform/random.ts';
 import { type RetrySettings, retryAfterMs } from './retry.ts';
 
 export interface PrometheusQueries {

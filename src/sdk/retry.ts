@@ -6,7 +6,7 @@
  */
 import { type DescMethod, getOption } from '@bufbuild/protobuf';
 import { Code, ConnectError } from '@connectrpc/connect';
-import { fraction, type Random } from '../../streams/random.ts';
+import { fraction, type Random } from '../../streams/platform/random.ts';
 import { ErrorInfoSchema } from '../gen/svc/options/v1/error_pb.ts';
 import { policy } from '../gen/svc/options/v1/policy_pb.ts';
 

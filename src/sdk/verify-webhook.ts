@@ -6,7 +6,7 @@
  * Verifying does not stop a second delivery inside the five minutes: see `DeliveryDeduplicator`.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { systemClock } from '../../streams/clock.ts';
+import { systemClock } from '../../streams/platform/clock.ts';
 
 /** The most that a body has, bytes (interface, section 6, rule 6). */
 export const WEBHOOK_BODY_BYTES_MAX = 1024 * 1024;

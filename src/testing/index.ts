@@ -10,7 +10,11 @@
  *     assert.equal(reportText(result), readFileSync('outage.expected', 'utf8'));
  */
 
-export { formatRecording, MalformedRecording, parseRecording } from '../../streams/replay.ts';
+export {
+  formatRecording,
+  MalformedRecording,
+  parseRecording,
+} from '../../streams/alerting/replay.ts';
 export {
   type CsvOptions,
   parseCsv,

@@ -5,10 +5,10 @@
  */
 import { fromJson, toBinary } from '@bufbuild/protobuf';
 import { Policy_Access } from '../../src/gen/svc/options/v1/policy_pb.ts';
-import { Dice as ExpressionDice } from '../promql/fuzz/dice.ts';
-import { generateExpression } from '../promql/fuzz/expression.ts';
-import { textOf } from '../promql/fuzz/piece.ts';
 import type { Dice } from '../simulation/dice.ts';
+import { Dice as ExpressionDice } from '../telemetry/promql/fuzz/dice.ts';
+import { generateExpression } from '../telemetry/promql/fuzz/expression.ts';
+import { textOf } from '../telemetry/promql/fuzz/piece.ts';
 import { type Draft, spoilt } from './mutations.ts';
 import { type AttackedMethod, enveloped, methods, requestOf } from './requests.ts';
 import type { CredentialKind, Tenant } from './tenants.ts';

@@ -1,7 +1,7 @@
 /** Secrets that look like real ones: changed, cut, with a right checksum, under another kind or key. */
 import { createHmac } from 'node:crypto';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
-import { mintSecret, type SecretKind } from '../../src/auth/keys.ts';
+import { mintSecret, type SecretKind } from '../../src/platform/keys.ts';
 import type { Dice } from '../simulation/dice.ts';
 import { type Arena, getRequest } from './arena.ts';
 import type { Tenant } from './tenants.ts';

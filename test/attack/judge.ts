@@ -4,7 +4,7 @@
  * fault but for those that the service gives on purpose.
  */
 import { fileURLToPath } from 'node:url';
-import { REFUSAL_REASONS } from '../../streams/refusal.ts';
+import { REFUSAL_REASONS } from '../../streams/platform/refusal.ts';
 import { CANARY_PREFIX } from './tenants.ts';
 import { bytesOf, type WireAnswer, type WireRequest } from './wire.ts';
 

@@ -8,7 +8,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { settingsTable } from '../../src/settings.ts';
+import { settingsTable } from '../../src/platform/settings/settings.ts';
 import { type CiIssuer, startCiIssuer } from '../support/ci-issuer.ts';
 import { startOidcStandIn } from '../support/oidc-stand-in.ts';
 import { type Program, runToEnd, startProgram } from '../support/program.ts';

@@ -1,16 +1,16 @@
 /** Each numbered case of evaluation.md, with the tests that are named after it. */
 import type { Covered } from './interface-identities.ts';
 
-const fold = 'streams/evaluation.test.ts';
-const rates = 'streams/evaluation-rates.test.ts';
-const rules = 'streams/evaluation-rules.test.ts';
-const restart = 'streams/evaluation-restart.test.ts';
-const unavailable = 'streams/evaluation-unavailable.test.ts';
-const properties = 'streams/evaluation-properties.test.ts';
-const whole = 'actors/evaluator-unavailable.test.ts';
-const replayed = 'actors/collectors-replay.test.ts';
-const incidents = 'actors/incidents.test.ts';
-const recheck = 'actors/delivery-recheck.test.ts';
+const fold = 'alerting/evaluation.test.ts';
+const rates = 'alerting/evaluation-rates.test.ts';
+const rules = 'alerting/evaluation-rules.test.ts';
+const restart = 'alerting/evaluation-restart.test.ts';
+const unavailable = 'alerting/evaluation-unavailable.test.ts';
+const properties = 'alerting/evaluation-properties.test.ts';
+const whole = 'alerting/evaluator-unavailable.test.ts';
+const replayed = 'telemetry/collectors/replay.test.ts';
+const incidents = 'alerting/incidents.test.ts';
+const recheck = 'delivery/recheck.test.ts';
 
 export const cases: readonly Covered[] = [
   {
@@ -31,7 +31,7 @@ export const cases: readonly Covered[] = [
     row: '4',
     tests: [
       [
-        'streams/evaluation-age.test.ts',
+        'alerting/evaluation-age.test.ts',
         'case 4: rows in order are told as the oracle has them, whatever the ticks',
       ],
       [unavailable, 'case 4: telemetry that stays away is a rule of its own, fired from a moment'],
@@ -45,7 +45,7 @@ export const cases: readonly Covered[] = [
     row: '5',
     tests: [
       [
-        'streams/evaluation-age.test.ts',
+        'alerting/evaluation-age.test.ts',
         'case 5: told and timeline differ only by firings marked corrected',
       ],
       [properties, 'case 5: the timeline is a function of the sorted observations'],
@@ -62,7 +62,7 @@ export const cases: readonly Covered[] = [
     row: '7',
     tests: [
       [
-        'streams/evaluation-age.test.ts',
+        'alerting/evaluation-age.test.ts',
         'case 7: it recovers by a fresh row alone, and times of edges only grow',
       ],
       [unavailable, 'case 7: a burst of old rows does not make telemetry look live'],
@@ -134,11 +134,11 @@ export const cases: readonly Covered[] = [
       [whole, 'case 18: a restart at any moment of an outage changes nothing of it'],
       [whole, 'case 18: a VM that fell silent before the log’s floor is still known'],
       [
-        'streams/evaluation-age.test.ts',
+        'alerting/evaluation-age.test.ts',
         'case 18: stopped anywhere and rebuilt from the start, it is as if never stopped',
       ],
       [
-        'streams/evaluation-age.test.ts',
+        'alerting/evaluation-age.test.ts',
         'case 18: from a floor, rows and last observations it goes on the same',
       ],
       [restart, 'case 18: stopped anywhere and rebuilt from the start, it is as if never stopped'],
@@ -182,7 +182,7 @@ export const cases: readonly Covered[] = [
     row: '22',
     tests: [
       [
-        'actors/delivery/interleavings.test.ts',
+        'delivery/interleavings.test.ts',
         'case 22: no attempt is opened after what ends its reason was acknowledged',
       ],
     ],
@@ -192,7 +192,7 @@ export const cases: readonly Covered[] = [
     tests: [
       [replayed, 'case 23: frozen rows of a running VM come as observed, each with its time'],
       [
-        'streams/metrics.test.ts',
+        'telemetry/metrics.test.ts',
         'case 23: frozen after an hour of rows that change nothing while the VM runs',
       ],
     ],

@@ -4,9 +4,9 @@
  */
 import type { Covered } from './interface-identities.ts';
 
-const incidents = 'actors/incidents.test.ts';
-const deliveries = 'actors/delivery/interface.test.ts';
-const limited = 'src/rpc-limits.test.ts';
+const incidents = 'alerting/incidents.test.ts';
+const deliveries = 'delivery/interface.test.ts';
+const limited = 'platform/rpc-limits.test.ts';
 const receiver = 'sdk/webhook.test.ts';
 
 /** Section 4, the rules below the table of endpoints, by number. */
@@ -15,11 +15,11 @@ export const endpoints: readonly Covered[] = [
     row: '1',
     tests: [
       [
-        'src/rpc-preview.test.ts',
+        'alerting/rpc-preview.test.ts',
         'A preview commits nothing, puts nothing into the log and tells nobody',
       ],
       [
-        'src/rpc-preview.test.ts',
+        'alerting/rpc-preview.test.ts',
         'History that cannot be read is told as PARTIAL or FAILED, not as quiet',
       ],
     ],
@@ -27,19 +27,22 @@ export const endpoints: readonly Covered[] = [
   {
     row: '2',
     tests: [
-      ['src/rpc-rules.test.ts', 'the exact request sent again is answered the same, and done once'],
-      ['src/rpc-rules.test.ts', 'another body under the same request id is refused'],
+      [
+        'alerting/rpc-rules.test.ts',
+        'the exact request sent again is answered the same, and done once',
+      ],
+      ['alerting/rpc-rules.test.ts', 'another body under the same request id is refused'],
     ],
   },
   {
     row: '3',
     tests: [
       [
-        'src/promql-routes.test.ts',
+        'telemetry/prometheus-api/routes.test.ts',
         'every other path of a Prometheus, and every spelling that is not exact, is not there',
       ],
       [
-        'src/promql-tenancy-requests.test.ts',
+        'telemetry/prometheus-api/tenancy-requests.test.ts',
         '13: every other path of a Prometheus: an allow-list',
       ],
     ],
@@ -48,12 +51,9 @@ export const endpoints: readonly Covered[] = [
     row: '4',
     tests: [
       ['e2e/scrape.test.ts', 'what a real Prometheus scrapes is what was written'],
+      ['vms/export-shards.test.ts', 'a VM never changes its shard, and no shard has more than 500'],
       [
-        'actors/export-shards.test.ts',
-        'a VM never changes its shard, and no shard has more than 500',
-      ],
-      [
-        'src/export.test.ts',
+        'telemetry/export.test.ts',
         'tenancy: both routes need a bearer that may read exactly this project',
       ],
     ],
@@ -67,7 +67,7 @@ export const endpoints: readonly Covered[] = [
         "Grafana's data source, as the guide provisions it, passes Save & test",
       ],
       [
-        'src/promql-routes.test.ts',
+        'telemetry/prometheus-api/routes.test.ts',
         'only the Authorization header of a credential of this project that may read is admitted',
       ],
     ],
@@ -77,7 +77,7 @@ export const endpoints: readonly Covered[] = [
     row: '8',
     tests: [
       [
-        'src/authorisation.test.ts',
+        'identity/authorisation.test.ts',
         'Each method lets in whom the table says, and refuses the others as it says',
       ],
     ],
@@ -91,7 +91,7 @@ export const events: readonly Covered[] = [
     row: '2',
     tests: [
       [
-        'src/notifiers.test.ts',
+        'delivery/notifiers.test.ts',
         'a firing incident is told by every channel, with its names and times',
       ],
     ],
@@ -101,7 +101,7 @@ export const events: readonly Covered[] = [
     tests: [
       [deliveries, 'Section 6, rule 3: at least once, with bounded retries for up to 24 hours'],
       [
-        'actors/delivery/interleavings.test.ts',
+        'delivery/interleavings.test.ts',
         'a process that dies loses nothing, and repeats what was on the wire alone',
       ],
     ],
@@ -110,11 +110,11 @@ export const events: readonly Covered[] = [
     row: '4',
     tests: [
       [
-        'actors/retention.test.ts',
+        'audit/retention.test.ts',
         'Incident and delivery history 90 days: what has ended goes, what fires stays',
       ],
       [
-        'actors/retention.test.ts',
+        'audit/retention.test.ts',
         'Audit is kept for its retention; what is left proves where it begins',
       ],
     ],
@@ -153,7 +153,7 @@ export const events: readonly Covered[] = [
     row: '6.4',
     tests: [
       [
-        'src/webhook.test.ts',
+        'delivery/webhook.test.ts',
         'during an overlap both secrets sign, and the legacy signature keeps the previous',
       ],
     ],
@@ -162,11 +162,11 @@ export const events: readonly Covered[] = [
     row: '6.5',
     tests: [
       [
-        'actors/destinations.test.ts',
+        'delivery/destinations.test.ts',
         'a rotation: at most two secrets live, each told once, old ones forgotten',
       ],
       [
-        'actors/destinations.test.ts',
+        'delivery/destinations.test.ts',
         'a webhook: sealed before it is committed, shown once, in no commit',
       ],
     ],
@@ -175,7 +175,7 @@ export const events: readonly Covered[] = [
     row: '7',
     tests: [
       [
-        'actors/delivery/recipients.test.ts',
+        'delivery/recipient-acts.test.ts',
         'test messages are deliveries of their own, to those who may be written to',
       ],
     ],

@@ -10,10 +10,10 @@ export interface Covered {
   readonly tests: readonly (readonly [file: string, name: string])[];
 }
 
-const keys = 'src/rpc-keys.test.ts';
-const ci = 'actors/identity-ci.test.ts';
-const exchange = 'actors/identity-ci-exchange.test.ts';
-const ciCalls = 'src/rpc-ci.test.ts';
+const keys = 'identity/rpc-keys.test.ts';
+const ci = 'ci/keyless-ci.test.ts';
+const exchange = 'ci/exchange.test.ts';
+const ciCalls = 'ci/rpc-ci.test.ts';
 
 /** Section 5, by number; `4.1` is the first point below the fourth rule. */
 export const rules: readonly Covered[] = [
@@ -21,7 +21,7 @@ export const rules: readonly Covered[] = [
     row: '1',
     tests: [
       [
-        'src/auth.test.ts',
+        'identity/auth.test.ts',
         'an issued key authenticates; the commit holds its hash and never the key',
       ],
       [ciCalls, 'Connection set-up, steps (a) to (f), and the exchange'],
@@ -33,7 +33,7 @@ export const rules: readonly Covered[] = [
       [keys, 'Its keys cannot exceed the account’s current permissions'],
       [keys, 'A personal key acts within its owner’s current access'],
       [
-        'src/authorisation.test.ts',
+        'identity/authorisation.test.ts',
         'What a caller may do in its project, it may do in no other, there or not',
       ],
     ],
@@ -57,13 +57,13 @@ export const rules: readonly Covered[] = [
   },
   {
     row: '4.1',
-    tests: [['src/cli-auth-ci.test.ts', 'a job without the permission is told how to get it']],
+    tests: [['cli/auth-ci.test.ts', 'a job without the permission is told how to get it']],
   },
   {
     row: '4.2',
     tests: [
       [
-        'src/cli-auth-ci.test.ts',
+        'cli/auth-ci.test.ts',
         '502, 503 and 504 are asked again, with the audience encoded each time',
       ],
       ['e2e/ci.test.ts', 'the official client gets a token for the same trust'],
@@ -94,7 +94,7 @@ export const rules: readonly Covered[] = [
     tests: [
       [ciCalls, 'A typed repository name alone never establishes trust'],
       [
-        'src/rpc-ci-proofs.test.ts',
+        'ci/rpc-ci-proofs.test.ts',
         'Signing in to the dashboard with the CI platform’s account does not authorize a workflow',
       ],
     ],
@@ -103,11 +103,11 @@ export const rules: readonly Covered[] = [
     row: '8',
     tests: [
       [
-        'src/cli-auth-ci.test.ts',
+        'cli/auth-ci.test.ts',
         'the token is alone on standard output, its mask before it on the other',
       ],
       [
-        'src/rpc-ci-step.test.ts',
+        'ci/rpc-ci-step.test.ts',
         'The pasted step proves the identity of the job, and prints no secret',
       ],
     ],
@@ -153,7 +153,7 @@ export const identities: readonly Covered[] = [
     row: '- Capabilities:',
     tests: [
       [
-        'src/authorisation.test.ts',
+        'identity/authorisation.test.ts',
         'Each method lets in whom the table says, and refuses the others as it says',
       ],
     ],
@@ -171,7 +171,7 @@ export const identities: readonly Covered[] = [
     tests: [
       [keys, 'Disabling an identity or removing a grant affects subsequent requests'],
       [
-        'src/revocation.test.ts',
+        'identity/revocation.test.ts',
         'Of … revocations under load, no request after the answer succeeds',
       ],
     ],

@@ -4,15 +4,15 @@
  */
 import type { Covered } from './interface-identities.ts';
 
-const ci = 'actors/identity-ci.test.ts';
-const deliveries = 'actors/delivery/interface.test.ts';
-const quality = 'src/rpc-quality.test.ts';
-const gate = 'src/project-gate.test.ts';
-const queries = 'src/query.test.ts';
-const limited = 'src/rpc-limits.test.ts';
-const promql = 'src/promql-limits.test.ts';
-const alerting = 'actors/alerting-limits.test.ts';
-const keys = 'src/rpc-keys.test.ts';
+const ci = 'ci/keyless-ci.test.ts';
+const deliveries = 'delivery/interface.test.ts';
+const quality = 'telemetry/rpc-quality.test.ts';
+const gate = 'platform/project-gate.test.ts';
+const queries = 'telemetry/query.test.ts';
+const limited = 'platform/rpc-limits.test.ts';
+const promql = 'telemetry/prometheus-api/limits.test.ts';
+const alerting = 'alerting/alerting-limits.test.ts';
+const keys = 'identity/rpc-keys.test.ts';
 const receiver = 'sdk/webhook.test.ts';
 
 /** Section 7, and the sentence below its table. */
@@ -52,7 +52,7 @@ export const errors: readonly Covered[] = [
         'Permission denied: boundary, capability and state of the credential, in the envelope',
       ],
       [
-        'src/authorisation-states.test.ts',
+        'identity/authorisation-states.test.ts',
         'Every method refuses a caller from the request after its state has changed',
       ],
     ],
@@ -62,7 +62,7 @@ export const errors: readonly Covered[] = [
     tests: [
       [ci, 'Exchange denied: the service-account state does not match the connection'],
       [
-        'src/rpc-ci.test.ts',
+        'ci/rpc-ci.test.ts',
         'A refused exchange says which claims differ, never a token, and is in the audit',
       ],
       [ci, 'Pull-request contexts are rejected, whatever is approved'],
@@ -72,7 +72,7 @@ export const errors: readonly Covered[] = [
     row: '| Save with stale `expectedVersion` |',
     tests: [
       [
-        'src/rpc-rules.test.ts',
+        'alerting/rpc-rules.test.ts',
         'Save with stale expectedVersion: refused with the version that is current',
       ],
     ],
@@ -83,7 +83,7 @@ export const errors: readonly Covered[] = [
       [quality, 'Retired or missing telemetry: absent, and neither zero nor recovery'],
       [promql, 'Retired or missing telemetry: absent samples are not zero'],
       [
-        'actors/vm-retirement.test.ts',
+        'vms/vm-retirement.test.ts',
         'a retired VM ends its alerts as VM_DELETED: no recovery is manufactured',
       ],
     ],
@@ -95,8 +95,14 @@ export const errors: readonly Covered[] = [
         promql,
         'Troubleshooting rules: a stale data center is a warning with its last observation time',
       ],
-      ['src/rpc-rules.test.ts', 'A rule that is not applied yet is PENDING after half a second'],
-      ['src/rpc-deliveries.test.ts', 'a delivery tells its state, its reason and each attempt'],
+      [
+        'alerting/rpc-rules.test.ts',
+        'A rule that is not applied yet is PENDING after half a second',
+      ],
+      [
+        'delivery/rpc-deliveries.test.ts',
+        'a delivery tells its state, its reason and each attempt',
+      ],
     ],
   },
 ];
@@ -165,7 +171,7 @@ export const limits: readonly Covered[] = [
   {
     row: '| Exchanged token lifetime |',
     tests: [
-      ['src/access-tokens.test.ts', 'Exchanged token lifetime: 15 minutes, also in the cache'],
+      ['identity/access-tokens.test.ts', 'Exchanged token lifetime: 15 minutes, also in the cache'],
       [ci, 'The returned token lives 15 minutes, acts only in the approved project'],
     ],
   },
@@ -173,7 +179,7 @@ export const limits: readonly Covered[] = [
     row: '| Workflow verification validity |',
     tests: [
       [
-        'machines/identity-invariants.test.ts',
+        'identity/identity-invariants.test.ts',
         'Workflow verification validity: 30 minutes from its start, whatever is observed',
       ],
       [ci, 'Workflow verification: 30 minutes elapse, and it is expired'],
@@ -191,7 +197,7 @@ export const limits: readonly Covered[] = [
     row: '| Default alert rules per project |',
     tests: [
       [alerting, 'Default alert rules per project: 20, that saves at the same time cannot pass'],
-      ['src/rpc-rules.test.ts', 'a project has at most 20'],
+      ['alerting/rpc-rules.test.ts', 'a project has at most 20'],
     ],
   },
   {
@@ -201,7 +207,7 @@ export const limits: readonly Covered[] = [
         alerting,
         'Default destinations per project: 5, that creations at the same time cannot pass',
       ],
-      ['src/rpc-destinations.test.ts', 'a project has at most 5'],
+      ['delivery/rpc-destinations.test.ts', 'a project has at most 5'],
     ],
   },
   {
@@ -218,7 +224,7 @@ export const limits: readonly Covered[] = [
     row: '| Webhook body bound |',
     tests: [
       [
-        'src/webhook-receivers.test.ts',
+        'delivery/webhook-receivers.test.ts',
         'Webhook body bound: 1 MiB, more is a fault of ours and is not sent',
       ],
       [receiver, 'Webhook body bound: 1 MiB is read, and no more of a request without end'],
@@ -236,7 +242,7 @@ export const limits: readonly Covered[] = [
     row: '| Incident and delivery history |',
     tests: [
       [
-        'actors/retention.test.ts',
+        'audit/retention.test.ts',
         'Incident and delivery history 90 days: what has ended goes, what fires stays',
       ],
     ],

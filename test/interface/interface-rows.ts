@@ -4,12 +4,12 @@
  */
 import type { Covered } from './interface-identities.ts';
 
-const ci = 'actors/identity-ci.test.ts';
-const ruleRows = 'actors/alert-rule-rows.test.ts';
-const incidents = 'actors/incidents.test.ts';
-const deliveries = 'actors/delivery/interface.test.ts';
-const quality = 'src/rpc-quality.test.ts';
-const points = 'src/rpc-query.test.ts';
+const ci = 'ci/keyless-ci.test.ts';
+const ruleRows = 'alerting/alert-rule-rows.test.ts';
+const incidents = 'alerting/incidents.test.ts';
+const deliveries = 'delivery/interface.test.ts';
+const quality = 'telemetry/rpc-quality.test.ts';
+const points = 'telemetry/rpc-query.test.ts';
 
 /** Section 1, what must hold of measurements. */
 export const measurements: readonly Covered[] = [
@@ -17,7 +17,7 @@ export const measurements: readonly Covered[] = [
     row: '| CPU utilization |',
     tests: [
       [
-        'streams/metrics.test.ts',
+        'telemetry/metrics.test.ts',
         'a step of utilisation is cpu-seconds over interval x vCPUs observed then',
       ],
       [quality, 'A resize, a conflict and a value out of range keep what was observed'],
@@ -27,11 +27,11 @@ export const measurements: readonly Covered[] = [
     row: '| Guest memory |',
     tests: [
       [
-        'actors/collectors-host.test.ts',
+        'telemetry/collectors/host.test.ts',
         'memory used is total minus free, page cache included, never MemAvailable',
       ],
       [
-        'actors/collectors-libvirt.test.ts',
+        'telemetry/collectors/libvirt.test.ts',
         'trap 5: memory figures count only when the guest has told them anew',
       ],
     ],
@@ -45,7 +45,7 @@ export const measurements: readonly Covered[] = [
     tests: [
       [points, 'mounts are series of their own'],
       [points, 'what the guest does not report, and what is off, is told by name'],
-      ['streams/evaluation-room.test.ts', 'a mount that vanishes is missing data, not recovery'],
+      ['alerting/evaluation-quota.test.ts', 'a mount that vanishes is missing data, not recovery'],
     ],
   },
   {
@@ -54,7 +54,7 @@ export const measurements: readonly Covered[] = [
       [points, 'old samples are STALE, however full the range'],
       [quality, 'What cannot be read is an error, and neither empty nor zero'],
       [
-        'actors/collectors-loop.test.ts',
+        'telemetry/collectors/loop.test.ts',
         'rows that the sink refuses keep their times and arrive in order once it is back',
       ],
     ],
@@ -63,7 +63,7 @@ export const measurements: readonly Covered[] = [
     row: '- Errors or absent samples must never',
     tests: [
       [points, 'No answer has a point that was not observed'],
-      ['streams/evaluation-properties.test.ts', 'removing samples never produces a recovery'],
+      ['alerting/evaluation-properties.test.ts', 'removing samples never produces a recovery'],
     ],
   },
   {
@@ -78,10 +78,7 @@ export const measurements: readonly Covered[] = [
   {
     row: '- Expanded monitoring:',
     tests: [
-      [
-        'actors/identity-enrolments.test.ts',
-        'only in the data centers that have it, and where the VM is',
-      ],
+      ['vms/enrolments.test.ts', 'only in the data centers that have it, and where the VM is'],
       ['e2e/agent.test.ts', 'a VM is enrolled, watched through an outage, and un-enrolled'],
     ],
   },
@@ -116,7 +113,7 @@ export const transitions: readonly Covered[] = [
     tests: [
       [incidents, 'Firing incident, Acknowledge: still firing; it records attention only'],
       [
-        'src/rpc-incident-acts.test.ts',
+        'alerting/rpc-incident-acts.test.ts',
         'People acknowledge, snooze and unsnooze a firing incident',
       ],
     ],
@@ -133,7 +130,7 @@ export const transitions: readonly Covered[] = [
     tests: [
       [incidents, 'Firing incident, Missing data or evaluator error: no change'],
       [
-        'machines/alert-invariants.test.ts',
+        'alerting/alert-invariants.test.ts',
         'alertInstance: missing data, errors of the evaluator and time leave the condition',
       ],
     ],
@@ -160,7 +157,7 @@ export const transitions: readonly Covered[] = [
     row: '| Approved connection | Change of repository or workflow identity |',
     tests: [
       [
-        'actors/identity-ci-exchange.test.ts',
+        'ci/exchange.test.ts',
         'Change of repository or workflow identity requires new verification',
       ],
     ],
@@ -182,10 +179,7 @@ export const transitions: readonly Covered[] = [
         deliveries,
         'Section 3, before sending, recipient removal, subscription pause, recovery and snooze are rechecked',
       ],
-      [
-        'actors/delivery/recipients.test.ts',
-        'a recipient who goes while a mail waits gets no other',
-      ],
+      ['delivery/recipient-acts.test.ts', 'a recipient who goes while a mail waits gets no other'],
     ],
   },
   {

@@ -1,18 +1,18 @@
 /** Each section of webhooks.md, and each point of its lists, with the tests that stand for it. */
 import type { Covered } from './interface-identities.ts';
 
-const signing = 'src/webhook.test.ts';
-const guard = 'src/address-guard.test.ts';
-const receivers = 'src/webhook-receivers.test.ts';
+const signing = 'delivery/webhook.test.ts';
+const guard = 'delivery/address-guard.test.ts';
+const receivers = 'delivery/webhook-receivers.test.ts';
 const receiver = 'sdk/webhook.test.ts';
-const delivery = 'actors/delivery.test.ts';
-const recheck = 'actors/delivery-recheck.test.ts';
-const interleavings = 'actors/delivery/interleavings.test.ts';
-const lane = 'actors/delivery/lane.test.ts';
-const sweep = 'actors/delivery/sweep.test.ts';
-const chats = 'src/chats.test.ts';
-const email = 'src/email.test.ts';
-const recipients = 'src/recipients.test.ts';
+const delivery = 'delivery/delivery.test.ts';
+const recheck = 'delivery/recheck.test.ts';
+const interleavings = 'delivery/interleavings.test.ts';
+const lane = 'delivery/destination-queue.test.ts';
+const sweep = 'delivery/sweep.test.ts';
+const chats = 'delivery/chats.test.ts';
+const email = 'delivery/email.test.ts';
+const recipients = 'delivery/recipients.test.ts';
 
 export const webhooks: readonly Covered[] = [
   {
@@ -26,7 +26,7 @@ export const webhooks: readonly Covered[] = [
     row: 'Webhook request - Secret:',
     tests: [
       [
-        'actors/destinations.test.ts',
+        'delivery/destinations.test.ts',
         'a webhook: sealed before it is committed, shown once, in no commit',
       ],
     ],
@@ -51,9 +51,9 @@ export const webhooks: readonly Covered[] = [
   {
     row: 'Webhook request - Render the body once',
     tests: [
-      ['src/notifiers.test.ts', 'a body is rendered once, whatever changes after it'],
+      ['delivery/notifiers.test.ts', 'a body is rendered once, whatever changes after it'],
       [
-        'src/notifiers.test.ts',
+        'delivery/notifiers.test.ts',
         'whatever names and labels hold, a webhook has at most 16 KiB and says what was cut',
       ],
       [receivers, 'Webhook body bound: 1 MiB, more is a fault of ours and is not sent'],
@@ -63,11 +63,11 @@ export const webhooks: readonly Covered[] = [
     row: 'Webhook request - Keys are chosen when the attempt opens',
     tests: [
       [
-        'src/notifiers.test.ts',
+        'delivery/notifiers.test.ts',
         'secrets are those of the moment: two in an overlap, then the new one alone',
       ],
       [
-        'actors/destinations.test.ts',
+        'delivery/destinations.test.ts',
         'a rotation: at most two secrets live, each told once, old ones forgotten',
       ],
     ],
@@ -129,10 +129,7 @@ export const webhooks: readonly Covered[] = [
       [lane, '10,000 that wait for a slow endpoint keep no other project waiting'],
       [recheck, '410 ends the delivery and pauses the destination'],
       [recheck, 'an endpoint that fails for three days is paused, a success between starts anew'],
-      [
-        'actors/delivery/owner-news.test.ts',
-        'owners who can be written to are told of a pause, once',
-      ],
+      ['delivery/owner-news.test.ts', 'owners who can be written to are told of a pause, once'],
     ],
   },
   {
@@ -213,7 +210,7 @@ export const webhooks: readonly Covered[] = [
     row: 'Email - One message per recipient.',
     tests: [
       [
-        'actors/delivery/recipients.test.ts',
+        'delivery/recipient-acts.test.ts',
         'each recipient gets a mail; who may not gets none, with the reason',
       ],
       [email, 'attempts of a delivery are one message, deliveries of an incident one thread'],
@@ -225,7 +222,7 @@ export const webhooks: readonly Covered[] = [
       [email, 'what a server answers decides whose fault it is'],
       [email, 'a server that is silent, is not there or refuses the login costs no recipient'],
       [
-        'actors/delivery/recipients.test.ts',
+        'delivery/recipient-acts.test.ts',
         'an address that takes no mail ends its recipient, and nobody else',
       ],
     ],

@@ -19,8 +19,8 @@ import {
   reasonOf,
   WatchIncidentsResponse_Kind,
 } from '../../src/sdk/index.ts';
-import { systemClock } from '../../streams/clock.ts';
-import { seededRandom } from '../../streams/random.ts';
+import { systemClock } from '../../streams/platform/clock.ts';
+import { seededRandom } from '../../streams/platform/random.ts';
 import { startCliWorld, writeReadings } from '../support/cli-world.ts';
 import { type GatewayFault, startGateway } from '../support/faulty-gateway.ts';
 

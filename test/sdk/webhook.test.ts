@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import Database from 'better-sqlite3';
 import t from 'tap';
-import { signatureHeaders } from '../../src/notifiers/webhook/signature.ts';
+import { signatureHeaders } from '../../src/delivery/notify/webhook/signature.ts';
 import {
   DEDUPLICATION_MS_MIN,
   openSqliteDeduplicator,
@@ -18,7 +18,7 @@ import {
   verifyWebhook,
   WebhookRefused,
 } from '../../src/sdk/index.ts';
-import { VirtualClock } from '../../streams/clock.ts';
+import { VirtualClock } from '../../streams/platform/clock.ts';
 import {
   bodyOf,
   headersOf,

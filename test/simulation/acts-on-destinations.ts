@@ -1,9 +1,9 @@
 /** What people do with destinations and the recipients of mail. */
 
-import type { Draft, Instance, ProjectView } from '../../actors/host-port.ts';
 import { memberIdOf } from '../../actors/identity/names.ts';
-import type { MembershipContext } from '../../machines/membership.ts';
-import { SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
+import type { Draft, Instance, ProjectView } from '../../actors/platform/host/host-port.ts';
+import type { MembershipContext } from '../../machines/identity/membership.ts';
+import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import type { Dice } from './dice.ts';
 import type { Act, CallerOf, Idea } from './people.ts';
 import type { Doors } from './process.ts';

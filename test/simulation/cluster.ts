@@ -3,9 +3,9 @@
  * the seed has it. Whoever wants something of the service asks here, and gets an answer, a refusal,
  * or nothing.
  */
-import { HistoryMismatch } from '../../streams/commit/chain.ts';
-import { Refusal } from '../../streams/refusal.ts';
-import { StreamUnavailable } from '../../streams/stream.ts';
+import { HistoryMismatch } from '../../streams/platform/commit/chain.ts';
+import { Refusal } from '../../streams/platform/refusal.ts';
+import { StreamUnavailable } from '../../streams/platform/stream.ts';
 import type { Wire } from './connection.ts';
 import type { Dice } from './dice.ts';
 import type { Outside } from './endpoints.ts';

@@ -17,7 +17,7 @@ import {
   type StreamState,
   StreamUnavailable,
   subjectMatches,
-} from '../../streams/stream.ts';
+} from '../../streams/platform/stream.ts';
 import type { Dice } from './dice.ts';
 import type { FaultRates } from './faults.ts';
 import type { LogServer, StoredStream, Waiting } from './log-server.ts';

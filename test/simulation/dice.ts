@@ -3,7 +3,7 @@
  * of them asks for changes nothing of what the others get: a planted bug meets the same people, the
  * same VMs and mostly the same faults as the run without it.
  */
-import type { Random } from '../../streams/random.ts';
+import type { Random } from '../../streams/platform/random.ts';
 
 /** mulberry32, a 32-bit generator that passes the usual tests; never for secrets. */
 export class Dice implements Random {

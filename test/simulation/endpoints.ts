@@ -9,8 +9,8 @@ import type {
   AttemptRequest,
   Notifier,
   Target,
-} from '../../actors/notifier-port.ts';
-import type { Clock } from '../../streams/clock.ts';
+} from '../../actors/delivery/notifier-port.ts';
+import type { Clock } from '../../streams/platform/clock.ts';
 import type { Dice } from './dice.ts';
 import type { Owner, World } from './world.ts';
 

@@ -3,8 +3,8 @@
  * is silent. The collector keeps what it could not send and sends it later, repeats what may have
  * been lost, holds rows back, and says some things twice. What was acknowledged is kept here.
  */
-import type { IngestRow } from '../../actors/ingest-port.ts';
-import { VM_STATES } from '../../streams/samples/batch.ts';
+import type { IngestRow } from '../../actors/telemetry/ingest/ingest-port.ts';
+import { VM_STATES } from '../../streams/telemetry/samples/batch.ts';
 import type { Cluster } from './cluster.ts';
 import type { Dice } from './dice.ts';
 import { Signal, Spells } from './signal.ts';

@@ -9,7 +9,7 @@ import {
   StreamMisconfigured,
   type StreamSpec,
   type StreamState,
-} from '../../streams/stream.ts';
+} from '../../streams/platform/stream.ts';
 
 /** A message of a work queue that nobody has acknowledged. */
 export interface Waiting {

@@ -3,11 +3,14 @@
  * disk can fail, and a process can die at a write: before it, or right after.
  */
 import Database from 'better-sqlite3';
-import type { SealedValues } from '../../actors/alerting/sealed-values.ts';
-import type { HistoryWriter } from '../../actors/sample-pipeline.ts';
-import type { SqliteDatabase } from '../../sqlite/database.ts';
-import { type InstanceStore, openInstanceStore } from '../../sqlite/instance-store.ts';
-import type { BodyStore } from '../../sqlite/secret-store.ts';
+import type { HistoryWriter } from '../../actors/alerting/evaluator/sample-pipeline.ts';
+import type { SealedValues } from '../../actors/delivery/sealed-values.ts';
+import {
+  type InstanceStore,
+  openInstanceStore,
+} from '../../sqlite/platform/control/instance-store.ts';
+import type { SqliteDatabase } from '../../sqlite/platform/database.ts';
+import type { BodyStore } from '../../sqlite/platform/secret-store.ts';
 import type { Wire } from './connection.ts';
 import { DiskError, ProcessDied } from './faults.ts';
 import type { Owner, World } from './world.ts';

@@ -7,7 +7,7 @@ import type {
   RecipientTokens,
   VerificationMail,
   VerificationMails,
-} from '../../actors/alerting/destinations-port.ts';
+} from '../../actors/delivery/destinations-port.ts';
 import type { Dice } from './dice.ts';
 
 export class Mailbox implements VerificationMails {

@@ -3,9 +3,9 @@
  * recipients, take notice of incidents and silence them. Each act is a request that is sent again,
  * unchanged, until somebody answers it or its sender loses patience.
  */
-import { setLimits } from '../../actors/alerting/limits.ts';
-import type { AlertRuleContext, AlertRuleSpec } from '../../machines/alert-rule.ts';
-import type { Instance, ProjectView } from '../../streams/commit/projection.ts';
+import { setLimits } from '../../actors/platform/project-limits.ts';
+import type { AlertRuleContext, AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
+import type { Instance, ProjectView } from '../../streams/platform/commit/projection.ts';
 import { actsOnDestinations } from './acts-on-destinations.ts';
 import type { Cluster } from './cluster.ts';
 import type { Dice } from './dice.ts';

@@ -3,10 +3,10 @@
  * an actor's port, so that production code needs no hook for it. A simulation that does not find
  * them would not find their like.
  */
-import type { RunningHost } from '../../actors/host.ts';
-import type { Draft, Instance, ProjectView } from '../../actors/host-port.ts';
-import type { Ingest, IngestRow } from '../../actors/ingest-port.ts';
-import type { Stream } from '../../streams/stream.ts';
+import type { RunningHost } from '../../actors/platform/host/host.ts';
+import type { Draft, Instance, ProjectView } from '../../actors/platform/host/host-port.ts';
+import type { Ingest, IngestRow } from '../../actors/telemetry/ingest/ingest-port.ts';
+import type { Stream } from '../../streams/platform/stream.ts';
 
 /** Parts of the service that a bug can be planted in. */
 export type PlantedPart = 'evaluator' | 'deliverer' | 'people';

@@ -2,8 +2,8 @@
  * Renderers of the simulation: they say what the incident is now, and no two renderings are alike.
  * Whoever renders a delivery twice therefore tells two different things under one id.
  */
-import type { DestinationKind } from '../../machines/destination.ts';
-import type { Renderer } from '../../src/notifiers/contents.ts';
+import type { DestinationKind } from '../../machines/delivery/destination.ts';
+import type { Renderer } from '../../src/delivery/notify/contents.ts';
 import type { World } from './world.ts';
 
 const KINDS: readonly DestinationKind[] = ['webhook', 'email', 'slack', 'teams', 'discord'];

@@ -3,7 +3,7 @@
  * by the seed. Nothing in a run waits for anything else, so a seed replays exactly. What belongs to
  * a process that was killed is dropped: for it, time has stopped.
  */
-import type { CancelWakeUp, Clock } from '../../streams/clock.ts';
+import type { CancelWakeUp, Clock } from '../../streams/platform/clock.ts';
 import { Dice } from './dice.ts';
 
 /** Whose time it is; what it waits for never comes once it is dead. */

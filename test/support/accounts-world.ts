@@ -3,14 +3,14 @@
  * and a host whose process ends between two commits.
  */
 import type { Test } from 'tap';
-import type { Host } from '../../actors/host-port.ts';
 import { createAccounts } from '../../actors/identity/accounts.ts';
 import { startCredential } from '../../actors/identity/credentials.ts';
 import { createKeys } from '../../actors/identity/keys.ts';
 import type { CreateKey } from '../../actors/identity/keys-port.ts';
 import { type KeyOwner, ownerName } from '../../actors/identity/names.ts';
-import { mintKey } from '../../src/auth/keys.ts';
-import { StreamUnavailable } from '../../streams/stream.ts';
+import type { Host } from '../../actors/platform/host/host-port.ts';
+import { mintKey } from '../../src/platform/keys.ts';
+import { StreamUnavailable } from '../../streams/platform/stream.ts';
 import { startWorld, tester, type World } from './credential-world.ts';
 import { identitiesOf } from './identities.ts';
 

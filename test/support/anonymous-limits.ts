@@ -1,8 +1,11 @@
 /** The limits of callers whom nobody knows, as the service has them, for worlds of tests. */
 import type { Test } from 'tap';
-import { type AnonymousLimits, createAnonymousLimits } from '../../src/http/anonymous-limits.ts';
-import { createMetrics } from '../../src/metrics.ts';
-import type { Clock } from '../../streams/clock.ts';
+import {
+  type AnonymousLimits,
+  createAnonymousLimits,
+} from '../../src/platform/http/anonymous-limits.ts';
+import { createMetrics } from '../../src/platform/metrics.ts';
+import type { Clock } from '../../streams/platform/clock.ts';
 
 export function testAnonymousLimits(t: Test, clock: Clock): AnonymousLimits {
   const metrics = createMetrics({ clock, version: 'test' });

@@ -3,12 +3,12 @@
  * each batch; for tests that kill it in the middle. The first batch after the first is never done.
  */
 
-import { CommitReader } from '../../sqlite/commit-reader.ts';
-import { AuditExport } from '../../src/audit/audit-export.ts';
-import { fileSink } from '../../src/audit/file-sink.ts';
-import { cursorIn } from '../../src/audit/open-audit-export.ts';
-import { silentLog } from '../../src/log.ts';
-import { systemClock } from '../../streams/clock.ts';
+import { CommitReader } from '../../sqlite/platform/control/commit-reader.ts';
+import { AuditExport } from '../../src/audit/export/audit-export.ts';
+import { fileSink } from '../../src/audit/export/file-sink.ts';
+import { cursorIn } from '../../src/audit/export/open-audit-export.ts';
+import { silentLog } from '../../src/platform/log.ts';
+import { systemClock } from '../../streams/platform/clock.ts';
 
 const [control = '', path = '', cursor = ''] = process.argv.slice(2);
 const file = fileSink(path);

@@ -3,17 +3,17 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Test } from 'tap';
-import { CommitReader } from '../../sqlite/commit-reader.ts';
+import { CommitReader } from '../../sqlite/platform/control/commit-reader.ts';
 import {
   AuditExport,
   type AuditExportOptions,
   type CursorStore,
-} from '../../src/audit/audit-export.ts';
-import { compareSink } from '../../src/audit/compare-sink.ts';
-import { fileSink } from '../../src/audit/file-sink.ts';
-import { cursorIn } from '../../src/audit/open-audit-export.ts';
-import { silentLog } from '../../src/log.ts';
-import type { Actor } from '../../streams/commit/commit.ts';
+} from '../../src/audit/export/audit-export.ts';
+import { compareSink } from '../../src/audit/export/compare-sink.ts';
+import { fileSink } from '../../src/audit/export/file-sink.ts';
+import { cursorIn } from '../../src/audit/export/open-audit-export.ts';
+import { silentLog } from '../../src/platform/log.ts';
+import type { Actor } from '../../streams/platform/commit/commit.ts';
 import { startWorld } from './credential-world.ts';
 
 export const person: Actor = { kind: 'human', name: 'people/olga' };

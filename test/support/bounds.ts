@@ -1,9 +1,9 @@
 /** The bounds of projects as a service without any set limits has them, for tests of what is behind. */
-import { DEFAULT_LIMITS, type ProjectLimits } from '../../actors/alerting/limits.ts';
-import { IngestRates } from '../../actors/ingest-rates.ts';
-import type { ProjectBounds } from '../../src/gate/open-gate.ts';
-import { createProjectGate } from '../../src/gate/project-gate.ts';
-import type { Clock } from '../../streams/clock.ts';
+import { DEFAULT_LIMITS, type ProjectLimits } from '../../actors/platform/project-limits.ts';
+import { IngestRates } from '../../actors/telemetry/ingest/ingest-rates.ts';
+import type { ProjectBounds } from '../../src/platform/gate/open-gate.ts';
+import { createProjectGate } from '../../src/platform/gate/project-gate.ts';
+import type { Clock } from '../../streams/platform/clock.ts';
 
 /** @param limits of a party: `projects/<id>` or who calls, and of a project by its id */
 export function testBounds(

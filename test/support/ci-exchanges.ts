@@ -1,5 +1,5 @@
 /** Refused exchanges in tests: what they tell, and what is noted of them. */
-import type { RecordedTransition } from '../../streams/commit/projection.ts';
+import type { RecordedTransition } from '../../streams/platform/commit/projection.ts';
 import { type CiWorld, owner, PROJECT, refusalOf, type TestToken } from './ci-world.ts';
 
 /** What every change of a project needs. */

@@ -6,12 +6,12 @@
 import { randomUUID } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import type { Test } from 'tap';
-import { openClaimStore } from '../../sqlite/claim-store.ts';
+import { openClaimStore } from '../../sqlite/platform/once-store.ts';
 import { createCiIssuers } from '../../src/ci/assertions.ts';
 import { createIssuerKeys } from '../../src/ci/jwks.ts';
-import { Closers } from '../../src/closers.ts';
-import { openKeylessCi } from '../../src/keyless-ci.ts';
-import { createMetrics } from '../../src/metrics.ts';
+import { openKeylessCi } from '../../src/ci/open-keyless-ci.ts';
+import { Closers } from '../../src/platform/closers.ts';
+import { createMetrics } from '../../src/platform/metrics.ts';
 import { type ClaimChanges, startCiIssuer } from './ci-issuer.ts';
 import { type Answer, type CallOptions, ORIGIN, startRpcWorld } from './rpc-world.ts';
 

@@ -4,19 +4,19 @@
  * what a token shows.
  */
 import type { Test } from 'tap';
-import { createKeylessCi } from '../../actors/identity/ci/keyless-ci.ts';
+import { createKeylessCi } from '../../actors/ci/keyless-ci.ts';
 import type {
   AssertionChecks,
   ExchangeOutcome,
   KeylessCi,
   PairingCodes,
   ShownIdentity,
-} from '../../actors/identity/ci/port.ts';
-import { hashKey, mintSecret } from '../../src/auth/keys.ts';
-import type { Claims } from '../../streams/claims.ts';
-import type { Clock } from '../../streams/clock.ts';
-import type { Actor } from '../../streams/commit/commit.ts';
-import { Refusal } from '../../streams/refusal.ts';
+} from '../../actors/ci/port.ts';
+import { hashKey, mintSecret } from '../../src/platform/keys.ts';
+import type { Clock } from '../../streams/platform/clock.ts';
+import type { Actor } from '../../streams/platform/commit/commit.ts';
+import type { Claims } from '../../streams/platform/once-store.ts';
+import { Refusal } from '../../streams/platform/refusal.ts';
 import { type StreamWorld, startWorld, tester, type World } from './credential-world.ts';
 
 export const PROJECT = 'demo';

@@ -9,10 +9,10 @@ import type { Test } from 'tap';
 import { type ChildCommand, type ClientPorts, processPorts } from '../../src/cli/client/ports.ts';
 import type { Surroundings } from '../../src/cli/command.ts';
 import { runProgram } from '../../src/cli/program.ts';
-import { loadConfig } from '../../src/config.ts';
-import { createLog } from '../../src/log.ts';
-import { createService } from '../../src/service.ts';
-import { systemClock } from '../../streams/clock.ts';
+import { createLog } from '../../src/platform/log.ts';
+import { loadConfig } from '../../src/platform/settings/config.ts';
+import { createService } from '../../src/service/service.ts';
+import { systemClock } from '../../streams/platform/clock.ts';
 import { type CiIssuer, startCiIssuer } from './ci-issuer.ts';
 import { type Demo, dataFolder, until } from './program.ts';
 

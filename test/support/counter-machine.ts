@@ -3,8 +3,8 @@
  * its last step, and closes on request. Its effect makes the host write a record.
  */
 import { assign, setup } from 'xstate';
-import type { EffectExpander } from '../../actors/host-port.ts';
-import type { MachineDefinition } from '../../machines/definition.ts';
+import type { EffectExpander } from '../../actors/platform/host/host-port.ts';
+import type { MachineDefinition } from '../../machines/platform/definition.ts';
 
 export const COUNTER_LIMIT = 5;
 export const COUNTER_RESET_MS = 60_000;

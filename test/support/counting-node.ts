@@ -1,12 +1,15 @@
 /** A node for tests of the host: a store in memory, a host on a given stream, the toy machine. */
-import { createHost, type RunningHost } from '../../actors/host.ts';
-import type { MachineDefinition } from '../../machines/definition.ts';
-import { openDatabase, type SqliteDatabase } from '../../sqlite/database.ts';
-import { type InstanceStore, openInstanceStore } from '../../sqlite/instance-store.ts';
-import { type Clock, systemClock } from '../../streams/clock.ts';
-import type { Actor } from '../../streams/commit/commit.ts';
-import { type Random, systemRandom } from '../../streams/random.ts';
-import type { Stream } from '../../streams/stream.ts';
+import { createHost, type RunningHost } from '../../actors/platform/host/host.ts';
+import type { MachineDefinition } from '../../machines/platform/definition.ts';
+import {
+  type InstanceStore,
+  openInstanceStore,
+} from '../../sqlite/platform/control/instance-store.ts';
+import { openDatabase, type SqliteDatabase } from '../../sqlite/platform/database.ts';
+import { type Clock, systemClock } from '../../streams/platform/clock.ts';
+import type { Actor } from '../../streams/platform/commit/commit.ts';
+import { type Random, systemRandom } from '../../streams/platform/random.ts';
+import type { Stream } from '../../streams/platform/stream.ts';
 import { counter, expandCounter } from './counter-machine.ts';
 
 export interface CountingNode {

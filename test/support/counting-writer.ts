@@ -1,11 +1,11 @@
 /**
  * A node on an embedded stream that counts until it is killed, telling its parent what was
- * acknowledged: the child of test/sqlite/commit-kill.test.ts. Arguments: file, then for each lane
+ * acknowledged: the child of test/platform/commit-kill.test.ts. Arguments: file, then for each lane
  * how many of its requests were acknowledged in earlier lives. A lane resends the first one that
  * was not, with its old request id, as a client does that got no answer.
  */
-import { openEmbeddedStream } from '../../sqlite/embedded-stream.ts';
-import { systemClock } from '../../streams/clock.ts';
+import { openEmbeddedStream } from '../../sqlite/platform/embedded-stream/embedded-stream.ts';
+import { systemClock } from '../../streams/platform/clock.ts';
 import { COUNTER_LIMIT } from './counter-machine.ts';
 import { add, countingNode, openPlace } from './counting-node.ts';
 

@@ -3,17 +3,20 @@
  * memory, under a virtual clock, and an authenticator over it.
  */
 import type { Test } from 'tap';
-import { createHost, type RunningHost } from '../../actors/host.ts';
-import { machineDefinitions } from '../../machines/registry.ts';
-import { openDatabase } from '../../sqlite/database.ts';
-import { openEmbeddedStream } from '../../sqlite/embedded-stream.ts';
-import { openInstanceStore } from '../../sqlite/instance-store.ts';
-import { type AuthenticatorOptions, createAuthenticator } from '../../src/auth/authenticator.ts';
-import { VirtualClock } from '../../streams/clock.ts';
-import type { Actor } from '../../streams/commit/commit.ts';
-import { type Random, seededRandom } from '../../streams/random.ts';
-import { Refusal } from '../../streams/refusal.ts';
-import type { Stream } from '../../streams/stream.ts';
+import { createHost, type RunningHost } from '../../actors/platform/host/host.ts';
+import { machineDefinitions } from '../../machines/audit/registry.ts';
+import { openInstanceStore } from '../../sqlite/platform/control/instance-store.ts';
+import { openDatabase } from '../../sqlite/platform/database.ts';
+import { openEmbeddedStream } from '../../sqlite/platform/embedded-stream/embedded-stream.ts';
+import {
+  type AuthenticatorOptions,
+  createAuthenticator,
+} from '../../src/identity/auth/authenticator.ts';
+import { VirtualClock } from '../../streams/platform/clock.ts';
+import type { Actor } from '../../streams/platform/commit/commit.ts';
+import { type Random, seededRandom } from '../../streams/platform/random.ts';
+import { Refusal } from '../../streams/platform/refusal.ts';
+import type { Stream } from '../../streams/platform/stream.ts';
 
 export const START_MS = Date.UTC(2026, 0, 1);
 export const HOUR_MS = 3_600_000;

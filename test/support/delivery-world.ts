@@ -6,26 +6,26 @@ import { createHash } from 'node:crypto';
 import type { Test } from 'tap';
 import { decideEdge } from '../../actors/alerting/edges.ts';
 import { submitInParts } from '../../actors/alerting/in-parts.ts';
-import { urlIdOf } from '../../actors/alerting/sealed-values.ts';
 import {
   Deliverer,
   type DelivererDeps,
   type DeliveryContents,
 } from '../../actors/delivery/deliverer.ts';
 import type { AnswerExcerpt } from '../../actors/delivery/excerpts.ts';
-import type { ProjectView } from '../../actors/host-port.ts';
 import type {
   AttemptOutcome,
   AttemptRequest,
   Notifier,
   Target,
-} from '../../actors/notifier-port.ts';
-import type { AlertRuleContext, AlertRuleSpec } from '../../machines/alert-rule.ts';
-import type { DestinationContext } from '../../machines/destination.ts';
-import { SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
-import { instanceIdOf } from '../../streams/evaluation/accept.ts';
-import type { Edge } from '../../streams/evaluation/entry.ts';
-import { seededRandom } from '../../streams/random.ts';
+} from '../../actors/delivery/notifier-port.ts';
+import { urlIdOf } from '../../actors/delivery/sealed-values.ts';
+import type { ProjectView } from '../../actors/platform/host/host-port.ts';
+import type { AlertRuleContext, AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
+import type { DestinationContext } from '../../machines/delivery/destination.ts';
+import { instanceIdOf } from '../../streams/alerting/evaluation/accept.ts';
+import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
+import { seededRandom } from '../../streams/platform/random.ts';
+import type { Edge } from '../../streams/telemetry/entry.ts';
 import { by, openAlertingWorld, PROJECT, RULE, type WorldOptions } from './alerting-world.ts';
 
 export const accepted: AttemptOutcome = { kind: 'accepted', httpStatus: 200 };

@@ -1,9 +1,9 @@
 /**
  * Appends to an embedded stream until it is killed, telling its parent what was acknowledged: the
- * child of test/sqlite/embedded-stream.test.ts. Arguments: file, round.
+ * child of test/platform/embedded-stream.test.ts. Arguments: file, round.
  */
-import { openEmbeddedStream } from '../../sqlite/embedded-stream.ts';
-import { systemClock } from '../../streams/clock.ts';
+import { openEmbeddedStream } from '../../sqlite/platform/embedded-stream/embedded-stream.ts';
+import { systemClock } from '../../streams/platform/clock.ts';
 
 const [storage = '', round = '0'] = process.argv.slice(2);
 const stream = openEmbeddedStream({ storage, clock: systemClock });

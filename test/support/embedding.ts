@@ -5,9 +5,9 @@
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { loadConfig } from '../../src/config.ts';
-import { silentLog } from '../../src/log.ts';
-import { createService } from '../../src/service.ts';
+import { silentLog } from '../../src/platform/log.ts';
+import { loadConfig } from '../../src/platform/settings/config.ts';
+import { createService } from '../../src/service/service.ts';
 
 const [root = ''] = process.argv.slice(2);
 

@@ -3,7 +3,7 @@
  * late, doubled, contradicted, in batches of any size, with ticks in between.
  */
 import fc from 'fast-check';
-import type { EvaluationRule, LogEntry } from '../../streams/evaluation/entry.ts';
+import type { EvaluationRule, LogEntry } from '../../streams/telemetry/entry.ts';
 import { batchOf, cpuRule, type ShortRow, START_MS } from './evaluation-world.ts';
 
 export interface Arrivals {

@@ -3,10 +3,14 @@
  * been decided before, and the decisions that were made.
  */
 
-import type { MissingReason } from '../../machines/incident.ts';
-import { acceptEdge, instanceIdOf } from '../../streams/evaluation/accept.ts';
-import type { Edge, LogEntry } from '../../streams/evaluation/entry.ts';
-import { type EvaluationState, fold, type SeedIncident } from '../../streams/evaluation/fold.ts';
+import type { MissingReason } from '../../machines/alerting/incident.ts';
+import { acceptEdge, instanceIdOf } from '../../streams/alerting/evaluation/accept.ts';
+import {
+  type EvaluationState,
+  fold,
+  type SeedIncident,
+} from '../../streams/alerting/evaluation/fold.ts';
+import type { Edge, LogEntry } from '../../streams/telemetry/entry.ts';
 import { edgeLine } from './evaluation-world.ts';
 
 interface Row {

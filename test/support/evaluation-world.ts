@@ -3,7 +3,7 @@
  * arbitrary start, folded at once, and the edges read back as short lines, so that a test shows
  * what was observed and what was told.
  */
-import type { Census, Edge, EvaluationRule, LogEntry } from '../../streams/evaluation/entry.ts';
+
 import {
   createState,
   type EvaluationSeed,
@@ -11,9 +11,10 @@ import {
   fold,
   inspect,
   type SoftInstance,
-} from '../../streams/evaluation/fold.ts';
-import type { SampleBatch } from '../../streams/samples/batch.ts';
-import { BatchBuilder } from '../../streams/samples/builder.ts';
+} from '../../streams/alerting/evaluation/fold.ts';
+import type { Census, Edge, EvaluationRule, LogEntry } from '../../streams/telemetry/entry.ts';
+import type { SampleBatch } from '../../streams/telemetry/samples/batch.ts';
+import { BatchBuilder } from '../../streams/telemetry/samples/builder.ts';
 
 /** Second 0 of every scenario, Unix ms. */
 export const START_MS = 1_700_000_000_000;

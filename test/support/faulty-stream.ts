@@ -6,8 +6,8 @@
  * A `World` decides what happens next: everything asynchronous waits for its turn there, and the
  * seed picks whose turn it is. Nothing here knows what a commit is.
  */
-import { VirtualClock } from '../../streams/clock.ts';
-import { fraction, type Random, seededRandom } from '../../streams/random.ts';
+import { VirtualClock } from '../../streams/platform/clock.ts';
+import { fraction, type Random, seededRandom } from '../../streams/platform/random.ts';
 import {
   type Append,
   type AppendOutcome,
@@ -18,7 +18,7 @@ import {
   type StreamState,
   StreamUnavailable,
   subjectMatches,
-} from '../../streams/stream.ts';
+} from '../../streams/platform/stream.ts';
 
 /** What may go wrong with one append, and how often: probabilities, together at most 1. */
 export interface Faults {

@@ -4,9 +4,9 @@
  * `control[1]` and answers with what it read once `control[0]` is 1.
  */
 import { parentPort, workerData } from 'node:worker_threads';
-import { HeadReader } from '../../sqlite/history/head/head-reader.ts';
-import type { HeadShare } from '../../sqlite/history/head/memory.ts';
-import type { HeadPlace } from '../../sqlite/history/head/shared-head.ts';
+import { HeadReader } from '../../sqlite/telemetry/history/head/head-reader.ts';
+import type { HeadShare } from '../../sqlite/telemetry/history/head/memory.ts';
+import type { HeadPlace } from '../../sqlite/telemetry/history/head/shared-head.ts';
 
 export interface HammerReport {
   readonly reads: number;

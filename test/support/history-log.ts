@@ -3,9 +3,9 @@
  * every row that history must have. Rows are ten minutes apart, so that a day passes in 144
  * batches; some come late, some series come and go.
  */
-import { fraction, seededRandom } from '../../streams/random.ts';
-import type { SampleBatch } from '../../streams/samples/batch.ts';
-import { BatchBuilder } from '../../streams/samples/builder.ts';
+import { fraction, seededRandom } from '../../streams/platform/random.ts';
+import type { SampleBatch } from '../../streams/telemetry/samples/batch.ts';
+import { BatchBuilder } from '../../streams/telemetry/samples/builder.ts';
 
 export const LOG_START_MS = Date.UTC(2026, 2, 1);
 export const LOG_STEP_MS = 600_000;

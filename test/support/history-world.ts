@@ -2,11 +2,15 @@
  * A history store and the log it is rebuilt from, played by a list of batches: batch i has
  * sequence i + 1. `expected` is the oracle: what the log itself says of a VM.
  */
-import type { VmRows } from '../../sqlite/history/rows.ts';
-import { type History, type HistoryOptions, openHistory } from '../../sqlite/history/store.ts';
-import { VirtualClock } from '../../streams/clock.ts';
-import type { SampleBatch } from '../../streams/samples/batch.ts';
-import { BatchBuilder } from '../../streams/samples/builder.ts';
+import type { VmRows } from '../../sqlite/telemetry/history/rows.ts';
+import {
+  type History,
+  type HistoryOptions,
+  openHistory,
+} from '../../sqlite/telemetry/history/store.ts';
+import { VirtualClock } from '../../streams/platform/clock.ts';
+import type { SampleBatch } from '../../streams/telemetry/samples/batch.ts';
+import { BatchBuilder } from '../../streams/telemetry/samples/builder.ts';
 
 export const START = Date.UTC(2026, 0, 5, 12);
 export const HOUR = 3_600_000;

@@ -4,14 +4,14 @@
  */
 
 import { createHash } from 'node:crypto';
-import type { Host, Instance } from '../../actors/host-port.ts';
 import { enrolmentIdOf, memberIdOf } from '../../actors/identity/names.ts';
 import type { People } from '../../actors/identity/people-port.ts';
-import type { Role } from '../../machines/membership.ts';
-import { issueCredential } from '../../src/auth/credentials.ts';
-import type { Clock } from '../../streams/clock.ts';
-import { SYSTEM_PROJECT } from '../../streams/commit/commit.ts';
-import { type Random, ulid } from '../../streams/random.ts';
+import type { Host, Instance } from '../../actors/platform/host/host-port.ts';
+import type { Role } from '../../machines/identity/membership.ts';
+import { issueCredential } from '../../src/identity/auth/credentials.ts';
+import type { Clock } from '../../streams/platform/clock.ts';
+import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
+import { type Random, ulid } from '../../streams/platform/random.ts';
 import { tester } from './credential-world.ts';
 
 type NewCredential = Parameters<typeof issueCredential>[2];

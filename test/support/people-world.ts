@@ -1,12 +1,12 @@
 /** A world for tests of people: the real decisions over a real host, under a virtual clock. */
 import type { Test } from 'tap';
-import type { Host } from '../../actors/host-port.ts';
 import { memberIdOf } from '../../actors/identity/names.ts';
 import type { IssuedLink, VouchedIdentity } from '../../actors/identity/people-port.ts';
-import type { Role } from '../../machines/membership.ts';
-import { createIdentities } from '../../src/auth/people.ts';
-import type { Actor } from '../../streams/commit/commit.ts';
-import { Refusal } from '../../streams/refusal.ts';
+import type { Host } from '../../actors/platform/host/host-port.ts';
+import type { Role } from '../../machines/identity/membership.ts';
+import { createIdentities } from '../../src/identity/auth/people.ts';
+import type { Actor } from '../../streams/platform/commit/commit.ts';
+import { Refusal } from '../../streams/platform/refusal.ts';
 import { startWorld, type World } from './credential-world.ts';
 
 export const operator: Actor = { kind: 'operator', name: 'operator/root' };

@@ -1,7 +1,11 @@
 /** Position tokens for test worlds: the real ones, under a key that is no secret. */
-import type { ProjectBounds } from '../../src/gate/open-gate.ts';
-import { createPositions, type Positions, type PositionsOptions } from '../../src/http/sequence.ts';
-import { seededRandom } from '../../streams/random.ts';
+import type { ProjectBounds } from '../../src/platform/gate/open-gate.ts';
+import {
+  createPositions,
+  type Positions,
+  type PositionsOptions,
+} from '../../src/platform/http/sequence.ts';
+import { seededRandom } from '../../streams/platform/random.ts';
 import { testBounds } from './bounds.ts';
 
 export function testPositions({

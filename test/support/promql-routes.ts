@@ -8,14 +8,18 @@ import { connect } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import type { Test } from 'tap';
-import { loadConfig } from '../../src/config.ts';
-import { addPromqlRoutes } from '../../src/http/promql/routes.ts';
-import { openHttpServer } from '../../src/http/server.ts';
-import { createMetrics } from '../../src/metrics.ts';
-import { encodeData } from '../../src/query/promql-json.ts';
-import type { PromqlAnswer, PromqlQueries, PromqlRequest } from '../../src/query/promql-request.ts';
-import { systemClock } from '../../streams/clock.ts';
-import { seededRandom } from '../../streams/random.ts';
+import { openHttpServer } from '../../src/platform/http/server.ts';
+import { createMetrics } from '../../src/platform/metrics.ts';
+import { loadConfig } from '../../src/platform/settings/config.ts';
+import { addPromqlRoutes } from '../../src/telemetry/prometheus-api/routes.ts';
+import { encodeData } from '../../src/telemetry/query/promql-json.ts';
+import type {
+  PromqlAnswer,
+  PromqlQueries,
+  PromqlRequest,
+} from '../../src/telemetry/query/promql-request.ts';
+import { systemClock } from '../../streams/platform/clock.ts';
+import { seededRandom } from '../../streams/platform/random.ts';
 import { testAnonymousLimits } from './anonymous-limits.ts';
 import { testBounds } from './bounds.ts';
 import { authenticator, startWorld } from './credential-world.ts';

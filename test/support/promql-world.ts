@@ -5,9 +5,9 @@
 import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { Test } from 'tap';
-import { addPromqlRoutes } from '../../src/http/promql/routes.ts';
-import { createPromqlQueries } from '../../src/query/promql-queries.ts';
-import type { QueryThreads } from '../../src/query/thread/query-threads.ts';
+import { addPromqlRoutes } from '../../src/telemetry/prometheus-api/routes.ts';
+import { createPromqlQueries } from '../../src/telemetry/query/promql-queries.ts';
+import type { QueryThreads } from '../../src/telemetry/query/thread/query-threads.ts';
 import { START_MS } from './credential-world.ts';
 import { type Answered, exchange, formBody, type Sent } from './promql-routes.ts';
 import { type SampleRow, startRpcWorld, type WorldParts } from './rpc-world.ts';

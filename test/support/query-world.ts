@@ -3,25 +3,25 @@
  * records into a projection, and the threads are the service's own.
  */
 import { join } from 'node:path';
-import { openDatabase } from '../../sqlite/database.ts';
-import { type HistoryShare, HistoryView } from '../../sqlite/history/history-view.ts';
-import type { History } from '../../sqlite/history/store.ts';
-import type { ThreadEnd } from '../../sqlite/history/threads/supervised-thread.ts';
-import { openInstanceStore } from '../../sqlite/instance-store.ts';
-import { RecordReader } from '../../sqlite/record-reader.ts';
-import { createLog } from '../../src/log.ts';
-import { createPromqlQueries } from '../../src/query/promql-queries.ts';
+import { openInstanceStore } from '../../sqlite/platform/control/instance-store.ts';
+import { RecordReader } from '../../sqlite/platform/control/record-reader.ts';
+import { openDatabase } from '../../sqlite/platform/database.ts';
+import { type HistoryShare, HistoryView } from '../../sqlite/telemetry/history/history-view.ts';
+import type { History } from '../../sqlite/telemetry/history/store.ts';
+import type { ThreadEnd } from '../../sqlite/telemetry/history/threads/supervised-thread.ts';
+import { createLog } from '../../src/platform/log.ts';
+import { createPromqlQueries } from '../../src/telemetry/query/promql-queries.ts';
 import type {
   PromqlAnswer,
   PromqlCall,
   PromqlQueries,
   PromqlRequest,
-} from '../../src/query/promql-request.ts';
-import { SeriesThread } from '../../src/query/series/series-thread.ts';
-import { promqlWork } from '../../src/query/thread/promql-work.ts';
-import { QueryThreads } from '../../src/query/thread/query-threads.ts';
-import { systemClock, VirtualClock } from '../../streams/clock.ts';
-import { BatchBuilder } from '../../streams/samples/builder.ts';
+} from '../../src/telemetry/query/promql-request.ts';
+import { SeriesThread } from '../../src/telemetry/query/series/series-thread.ts';
+import { promqlWork } from '../../src/telemetry/query/thread/promql-work.ts';
+import { QueryThreads } from '../../src/telemetry/query/thread/query-threads.ts';
+import { systemClock, VirtualClock } from '../../streams/platform/clock.ts';
+import { BatchBuilder } from '../../streams/telemetry/samples/builder.ts';
 import { openStore, PARTITION, START } from './history-world.ts';
 
 /** One row; times are ms after the start. Defaults: project `demo`, VM `a`, 2 vCPUs, running. */

@@ -3,11 +3,11 @@
  * real mail server that keeps what it takes, time on a virtual clock.
  */
 import type { Test } from 'tap';
-import type { Destinations } from '../../actors/alerting/destinations-port.ts';
-import { recipientOf, recipientRows } from '../../actors/alerting/recipients.ts';
-import type { Role } from '../../machines/membership.ts';
-import { openDestinations, unsubscribeLinks } from '../../src/destinations.ts';
-import { AddressGuard } from '../../src/notifiers/http/address-guard.ts';
+import type { Destinations } from '../../actors/delivery/destinations-port.ts';
+import { recipientOf, recipientRows } from '../../actors/delivery/recipients.ts';
+import type { Role } from '../../machines/identity/membership.ts';
+import { AddressGuard } from '../../src/delivery/notify/http/address-guard.ts';
+import { openDestinations, unsubscribeLinks } from '../../src/delivery/open-destinations.ts';
 import { tester } from './credential-world.ts';
 import { bodyOf, type MailServer, startMailServer, type TakenMail } from './mail-server.ts';
 import { startSignInWorld } from './sign-in-world.ts';

@@ -3,8 +3,8 @@
  * under plain http, and access tokens under keys held in memory.
  */
 import { Buffer } from 'node:buffer';
-import { openAccessTokens } from '../../src/auth/access-tokens.ts';
-import type { Clock } from '../../streams/clock.ts';
+import { openAccessTokens } from '../../src/identity/auth/access-tokens.ts';
+import type { Clock } from '../../streams/platform/clock.ts';
 
 /** The session's secret in a Cookie header, under plain http. */
 export function readTestCookie(cookie: string): string | undefined {

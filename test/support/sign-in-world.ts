@@ -6,14 +6,14 @@
 import type { FastifyInstance } from 'fastify';
 import type { Test } from 'tap';
 import type { IssuedLink, Members, People } from '../../actors/identity/people-port.ts';
-import { createIdentities } from '../../src/auth/people.ts';
-import { Closers } from '../../src/closers.ts';
-import { loadConfig } from '../../src/config.ts';
-import { createHealth } from '../../src/health.ts';
-import { openHttpServer } from '../../src/http/server.ts';
-import { createLog, type Log } from '../../src/log.ts';
-import { createMetrics, type Metrics } from '../../src/metrics.ts';
-import { openSignIn, type SignIn } from '../../src/sign-in.ts';
+import { createIdentities } from '../../src/identity/auth/people.ts';
+import { openSignIn, type SignIn } from '../../src/identity/open-sign-in.ts';
+import { Closers } from '../../src/platform/closers.ts';
+import { createHealth } from '../../src/platform/health.ts';
+import { openHttpServer } from '../../src/platform/http/server.ts';
+import { createLog, type Log } from '../../src/platform/log.ts';
+import { createMetrics, type Metrics } from '../../src/platform/metrics.ts';
+import { loadConfig } from '../../src/platform/settings/config.ts';
 import { startWorld, tester, type World } from './credential-world.ts';
 
 export interface SignInWorld extends World {

@@ -3,9 +3,9 @@
  * on until it is told to stop, `stubborn` does not listen, `die` ends the thread, `broken` and
  * `hungry` fail, all else is answered at once.
  */
-import { ReadCancelled } from '../../sqlite/history/chunk-reader.ts';
-import { serveThread } from '../../sqlite/history/threads/thread-port.ts';
-import type { ShardRequest } from '../../src/export/export-thread.ts';
+import { ReadCancelled } from '../../sqlite/telemetry/history/chunk-reader.ts';
+import { serveThread } from '../../sqlite/telemetry/history/threads/thread-port.ts';
+import type { ShardRequest } from '../../src/telemetry/export/export-thread.ts';
 
 /** Long enough for a test to look, short enough for one that fails to end. */
 const WORK_MS = 20_000;

@@ -3,9 +3,9 @@
  * told to stop, `stubborn` does not listen, `die` ends the thread, `hoard` fills its heap, `mistake`
  * throws what nobody foresaw, `disk` what the disk might; all else is answered at once.
  */
-import { ReadCancelled } from '../../sqlite/history/chunk-reader.ts';
-import { serveThread } from '../../sqlite/history/threads/thread-port.ts';
-import type { PromqlWork } from '../../src/query/thread/promql-work.ts';
+import { ReadCancelled } from '../../sqlite/telemetry/history/chunk-reader.ts';
+import { serveThread } from '../../sqlite/telemetry/history/threads/thread-port.ts';
+import type { PromqlWork } from '../../src/telemetry/query/thread/promql-work.ts';
 
 /** Long enough for a test to look, short enough for one that fails to end. */
 const WORK_MS = 20_000;

@@ -4,15 +4,19 @@
  * log is kept here, and is read again from the floor as the service does.
  */
 import { join } from 'node:path';
-import type { SqliteDatabase } from '../../sqlite/database.ts';
-import { ChunkWriter } from '../../sqlite/history/chunk-writer.ts';
-import { Head, targetOf } from '../../sqlite/history/head/head.ts';
-import { HeadReader } from '../../sqlite/history/head/head-reader.ts';
-import { HISTORY_FILE, loadProgress, openHistoryFile } from '../../sqlite/history/history-file.ts';
-import { HistoryView } from '../../sqlite/history/history-view.ts';
-import type { VmRows } from '../../sqlite/history/rows.ts';
-import { RETENTION_MS } from '../../streams/evaluation/entry.ts';
-import type { SampleBatch } from '../../streams/samples/batch.ts';
+import type { SqliteDatabase } from '../../sqlite/platform/database.ts';
+import { ChunkWriter } from '../../sqlite/telemetry/history/chunk-writer.ts';
+import { Head, targetOf } from '../../sqlite/telemetry/history/head/head.ts';
+import { HeadReader } from '../../sqlite/telemetry/history/head/head-reader.ts';
+import {
+  HISTORY_FILE,
+  loadProgress,
+  openHistoryFile,
+} from '../../sqlite/telemetry/history/history-file.ts';
+import { HistoryView } from '../../sqlite/telemetry/history/history-view.ts';
+import type { VmRows } from '../../sqlite/telemetry/history/rows.ts';
+import { RETENTION_MS } from '../../streams/telemetry/entry.ts';
+import type { SampleBatch } from '../../streams/telemetry/samples/batch.ts';
 import { PARTITION } from './history-world.ts';
 
 interface Run {

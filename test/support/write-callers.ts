@@ -2,10 +2,10 @@
  * Who writes in tests of WriteSamples: an authenticator that knows its callers by name, and the
  * projects there are.
  */
-import type { ProjectView } from '../../actors/host-port.ts';
-import type { Authenticator } from '../../src/auth/authenticator.ts';
-import type { CredentialPrincipal } from '../../src/auth/principal.ts';
-import { Refusal } from '../../streams/refusal.ts';
+import type { ProjectView } from '../../actors/platform/host/host-port.ts';
+import type { Authenticator } from '../../src/identity/auth/authenticator.ts';
+import type { CredentialPrincipal } from '../../src/platform/access/principal.ts';
+import { Refusal } from '../../streams/platform/refusal.ts';
 
 /** By key: what of the caller is not as most are. */
 const callers: Readonly<Record<string, Partial<CredentialPrincipal>>> = {

@@ -1,7 +1,9 @@
 /** `svc agent enrol`: a one-time token for a key of this VM, which is kept for the agent alone. */
 import { readFileSync, rmSync } from 'node:fs';
 import { release } from 'node:os';
-import { bufferFolder } from '../../agent/agent.ts';
+import { AutomationService } from '../../gen/svc/iam/v1/automation_pb.ts';
+import { parseSecret } from '../../platform/keys.ts';
+import { bufferFolder } from '../../vms/agent/agent.ts';
 import {
   EnrolmentUnusable,
   prepareFolder,
@@ -9,9 +11,7 @@ import {
   type StoredEnrolment,
   thisMachine,
   writeEnrolment,
-} from '../../agent/enrolment-file.ts';
-import { parseSecret } from '../../auth/keys.ts';
-import { AutomationService } from '../../gen/svc/iam/v1/automation_pb.ts';
+} from '../../vms/agent/enrolment-file.ts';
 import type { Action, ActionContext } from '../client/action.ts';
 import { Fault, NoAnswer, UsageError } from '../client/faults.ts';
 import { facts, json, localTime } from '../client/output.ts';

@@ -1,8 +1,8 @@
 /** `svc agent run`: runs until a signal. Rows that wait then are on disk, and go out next time. */
-import { FolderLocked, lockFolder } from '../../../sqlite/lock-file.ts';
-import { startAgent } from '../../agent/agent.ts';
-import { EnrolmentUnusable } from '../../agent/enrolment-file.ts';
-import { createLog } from '../../log.ts';
+import { FolderLocked, lockFolder } from '../../../sqlite/platform/lock-file.ts';
+import { createLog } from '../../platform/log.ts';
+import { startAgent } from '../../vms/agent/agent.ts';
+import { EnrolmentUnusable } from '../../vms/agent/enrolment-file.ts';
 import type { Action, ActionContext } from '../client/action.ts';
 import { UsageError } from '../client/faults.ts';
 import { EXIT_OK, EXIT_USAGE } from '../command.ts';

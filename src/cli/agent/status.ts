@@ -1,14 +1,14 @@
 /** `svc agent status` and `svc agent unenrol`: what there is of the agent here, and its end. */
 import { existsSync, rmSync } from 'node:fs';
-import { bufferFolder } from '../../agent/agent.ts';
+import { bufferFolder } from '../../vms/agent/agent.ts';
 import {
   EnrolmentUnusable,
   enrolmentPath,
   readEnrolment,
   type StoredEnrolment,
-} from '../../agent/enrolment-file.ts';
-import { type BufferStats, RowBuffer } from '../../agent/row-buffer.ts';
-import { type AgentStatus, readStatus, statusPath } from '../../agent/status-file.ts';
+} from '../../vms/agent/enrolment-file.ts';
+import { type BufferStats, RowBuffer } from '../../vms/agent/row-buffer.ts';
+import { type AgentStatus, readStatus, statusPath } from '../../vms/agent/status-file.ts';
 import type { Action, ActionContext } from '../client/action.ts';
 import { facts, json, localTime } from '../client/output.ts';
 import { EXIT_FAULT, EXIT_OK } from '../command.ts';

@@ -3,7 +3,7 @@
  * official client does (audience appended to a URL that has a query already, tried again only on
  * 502, 503 and 504); other platforms hand the token to the job in a variable or a command's output.
  */
-import { pause } from '../../../streams/pause.ts';
+import { pause } from '../../../streams/platform/pause.ts';
 import { isConfidential } from '../../sdk/access.ts';
 import type { ActionContext } from '../client/action.ts';
 import { Fault, UsageError } from '../client/faults.ts';

@@ -3,7 +3,7 @@
  * it to one child process. The token is masked before anything can print it, lives in the child's
  * environment alone, and is written nowhere; the child gets no right to ask for further ones.
  */
-import { pause } from '../../../streams/pause.ts';
+import { pause } from '../../../streams/platform/pause.ts';
 import {
   AutomationService,
   type ExchangeCiTokenResponse,

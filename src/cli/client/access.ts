@@ -4,10 +4,10 @@
  * command line. What only people may do takes the session alone: no key could do it.
  */
 
-import { shownUrl } from '../../../streams/shown-url.ts';
-import { parseKey } from '../../auth/keys.ts';
+import { shownUrl } from '../../../streams/platform/shown-url.ts';
+import { parseKey } from '../../platform/keys.ts';
+import { BadSetting, origin } from '../../platform/settings/setting-kinds.ts';
 import { isConfidential } from '../../sdk/access.ts';
-import { BadSetting, origin } from '../../setting-kinds.ts';
 import type { Surroundings } from '../command.ts';
 import { EXIT_DENIED, Fault, UsageError } from './faults.ts';
 import type { ClientPorts } from './ports.ts';

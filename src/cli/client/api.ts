@@ -13,10 +13,10 @@ import {
 } from '@bufbuild/protobuf';
 import { Code, ConnectError, type Transport } from '@connectrpc/connect';
 import { createConnectTransport } from '@connectrpc/connect-node';
-import { pause } from '../../../streams/pause.ts';
+import { pause } from '../../../streams/platform/pause.ts';
 import { policy } from '../../gen/svc/options/v1/policy_pb.ts';
+import { programVersion } from '../../platform/version.ts';
 import { reasonOf } from '../../sdk/retry.ts';
-import { programVersion } from '../version.ts';
 import type { Access } from './access.ts';
 import { NoAnswer } from './faults.ts';
 import type { ClientPorts } from './ports.ts';

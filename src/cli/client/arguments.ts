@@ -4,7 +4,7 @@
  * wrong is told here, with the name that was meant.
  */
 import { parseArgs } from 'node:util';
-import { closestName } from '../../closest-name.ts';
+import { closestName } from '../../platform/closest-name.ts';
 import { UsageError } from './faults.ts';
 
 export interface Option {

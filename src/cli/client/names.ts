@@ -2,7 +2,7 @@
  * Full resource names from what people type: an id alone is taken within the project, a full name
  * as it is. The project is given, or the one that the signed-in person is a member of.
  */
-import type { Random } from '../../../streams/random.ts';
+import type { Random } from '../../../streams/platform/random.ts';
 import { ProjectService } from '../../gen/svc/project/v1/project_pb.ts';
 import type { ActionContext } from './action.ts';
 import type { Api } from './api.ts';

@@ -3,7 +3,7 @@
  * others are made harmless for a terminal; times are local, in ISO form with their offset.
  */
 import { type DescMessage, type MessageShape, toJson } from '@bufbuild/protobuf';
-import { type Column, tableLines } from '../table.ts';
+import { type Column, tableLines } from '../../platform/table.ts';
 import { printable } from './faults.ts';
 
 /** What was not observed, in a table: never a zero. */

@@ -8,8 +8,8 @@ import { once } from 'node:events';
 import { constants, homedir } from 'node:os';
 import { createInterface } from 'node:readline/promises';
 import { text } from 'node:stream/consumers';
-import { type Clock, systemClock } from '../../../streams/clock.ts';
-import { type Random, systemRandom } from '../../../streams/random.ts';
+import { type Clock, systemClock } from '../../../streams/platform/clock.ts';
+import { type Random, systemRandom } from '../../../streams/platform/random.ts';
 import type { StopSignal, Surroundings } from '../command.ts';
 
 export interface ClientPorts {

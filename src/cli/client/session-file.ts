@@ -5,7 +5,7 @@
  */
 import { chmodSync, lstatSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { writeFileDurably } from '../../durable-file.ts';
+import { writeFileDurably } from '../../platform/durable-file.ts';
 import type { Surroundings } from '../command.ts';
 import { Fault } from './faults.ts';
 

@@ -4,7 +4,7 @@
  * exactly (interface, section 4, rule 2).
  */
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
-import { pause } from '../../../streams/pause.ts';
+import { pause } from '../../../streams/platform/pause.ts';
 import {
   AlertService,
   type SaveAlertRuleRequestSchema,

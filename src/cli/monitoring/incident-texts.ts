@@ -1,5 +1,7 @@
 /** Incidents as people read them: many as a table, one with its timeline, one explained. */
-import { metricCatalogue } from '../../../streams/metrics/catalogue.ts';
+
+import { condition, quantity } from '../../../streams/alerting/wording.ts';
+import { metricCatalogue } from '../../../streams/telemetry/metrics/catalogue.ts';
 import {
   type ExplainIncidentResponse,
   ExplainIncidentResponse_Recomputation_Status,
@@ -13,7 +15,6 @@ import {
   AlertRuleSpec_Operator,
   AlertRuleSpec_Severity,
 } from '../../gen/svc/monitoring/v1/rule_pb.ts';
-import { condition, quantity } from '../../notifiers/wording.ts';
 import { enumText, facts, localTime, NOT_OBSERVED, shortName, table } from '../client/output.ts';
 import { windowChart } from './window-chart.ts';
 

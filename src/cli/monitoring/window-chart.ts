@@ -8,7 +8,7 @@
  *      10 % |  o
  *           +xxxxxxxx~~~~~~~~~~~~~~~~
  */
-import { quantity } from '../../notifiers/wording.ts';
+import { quantity } from '../../../streams/alerting/wording.ts';
 
 export interface ChartedWindow {
   /** Oldest first. Times are Unix ms. */

@@ -3,8 +3,8 @@
  * one-time link. What is kept is a session of the command line's own, in a file for this user alone.
  */
 import { hash } from 'node:crypto';
-import { pause } from '../../../streams/pause.ts';
-import { parseSecret } from '../../auth/keys.ts';
+import { pause } from '../../../streams/platform/pause.ts';
+import { parseSecret } from '../../platform/keys.ts';
 import { openAccess } from '../client/access.ts';
 import { type ActionContext, single } from '../client/action.ts';
 import { EXIT_DENIED, Fault, printable, UsageError } from '../client/faults.ts';

@@ -3,10 +3,10 @@
  * the samples in the order of their arrival. All oracles judge by these alone, and by what clients
  * and endpoints were told; none asks the service what it thinks.
  */
-import { decodeCommit } from '../../../streams/commit/codec.ts';
-import type { Actor, InstanceStep } from '../../../streams/commit/commit.ts';
-import type { LogEntry } from '../../../streams/evaluation/entry.ts';
-import { decodeEntry } from '../../../streams/samples/codec.ts';
+import { decodeCommit } from '../../../streams/platform/commit/codec.ts';
+import type { Actor, InstanceStep } from '../../../streams/platform/commit/commit.ts';
+import type { LogEntry } from '../../../streams/telemetry/entry.ts';
+import { decodeEntry } from '../../../streams/telemetry/samples/codec.ts';
 import type { LogServer } from '../log-server.ts';
 import { START_MS } from '../world.ts';
 

@@ -10,7 +10,7 @@
  * incident must have been decided by samples that there are. How late samples move exactly what is
  * told is compared with a run without restarts (`replayed.ts`).
  */
-import type { EvaluationRule } from '../../../streams/evaluation/entry.ts';
+import type { EvaluationRule } from '../../../streams/telemetry/entry.ts';
 import type { Fact, Facts } from './facts.ts';
 import type { Force, Observation, Observations } from './observations.ts';
 import type { Problem } from './problem.ts';

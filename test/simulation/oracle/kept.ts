@@ -1,5 +1,5 @@
 /** Invariants of storage: what was acknowledged is there, once, and nothing is that nobody sent. */
-import type { SampleBatch } from '../../../streams/samples/batch.ts';
+import type { SampleBatch } from '../../../streams/telemetry/samples/batch.ts';
 import { sayingOf } from '../fleet.ts';
 import type { Run } from '../run.ts';
 import type { Facts } from './facts.ts';

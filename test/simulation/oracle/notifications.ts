@@ -3,7 +3,7 @@
  * with a reason that was true, and no attempt is opened, nor a byte sent, once its message, its
  * destination or its recipient had ended. A delivery says one thing.
  */
-import type { DeliveryContext } from '../../../machines/delivery.ts';
+import type { DeliveryContext } from '../../../machines/delivery/delivery.ts';
 import type { Received } from '../endpoints.ts';
 import type { Run } from '../run.ts';
 import type { Fact, Facts } from './facts.ts';

@@ -2,8 +2,8 @@
  * What was observed, series by series, in the order of arrival; and which revision of which rule was
  * in force from which entry to which. Metrics are worked out here anew, from their definition.
  */
-import type { EvaluationRule } from '../../../streams/evaluation/entry.ts';
-import { type SampleBatch, VM_STATES } from '../../../streams/samples/batch.ts';
+import type { EvaluationRule } from '../../../streams/telemetry/entry.ts';
+import { type SampleBatch, VM_STATES } from '../../../streams/telemetry/samples/batch.ts';
 import type { Entry, Facts } from './facts.ts';
 
 export interface Observation {

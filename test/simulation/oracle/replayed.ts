@@ -6,11 +6,11 @@
  * Compared are firings, recoveries and corrections, in their order, with the observations that
  * decided them. Silences are not: one that began and ended while nobody evaluated may go untold.
  */
-import { openInstanceStore } from '../../../sqlite/instance-store.ts';
-import { decodeCommit } from '../../../streams/commit/codec.ts';
-import { instanceIdOf } from '../../../streams/evaluation/accept.ts';
-import { type Edge, GAP_TOLERANCE_MS, LATENESS_MS } from '../../../streams/evaluation/entry.ts';
-import { createState, fold } from '../../../streams/evaluation/fold.ts';
+import { openInstanceStore } from '../../../sqlite/platform/control/instance-store.ts';
+import { instanceIdOf } from '../../../streams/alerting/evaluation/accept.ts';
+import { createState, fold } from '../../../streams/alerting/evaluation/fold.ts';
+import { decodeCommit } from '../../../streams/platform/commit/codec.ts';
+import { type Edge, GAP_TOLERANCE_MS, LATENESS_MS } from '../../../streams/telemetry/entry.ts';
 import { projectionOf } from '../../support/counting-node.ts';
 import { emptyProjection } from '../machine.ts';
 import type { Run } from '../run.ts';

@@ -1,5 +1,5 @@
 /** Contracts of the stream port about appending: identity, de-duplication, expected sequences. */
-import { StreamMisconfigured, type StreamSpec } from '../../../streams/stream.ts';
+import { StreamMisconfigured, type StreamSpec } from '../../../streams/platform/stream.ts';
 import { type Contract, collect, newStream } from './contract.ts';
 
 export const appendingContracts: readonly Contract[] = [

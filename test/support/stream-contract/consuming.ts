@@ -1,5 +1,5 @@
 /** Contracts of the stream port about durable consumers, work queues, crashes and the close. */
-import { StreamMisconfigured, StreamUnavailable } from '../../../streams/stream.ts';
+import { StreamMisconfigured, StreamUnavailable } from '../../../streams/platform/stream.ts';
 import { type Contract, deliveries, newStream, text } from './contract.ts';
 
 export const consumingContracts: readonly Contract[] = [

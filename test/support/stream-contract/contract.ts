@@ -9,7 +9,7 @@ import type {
   Stream,
   StreamMessage,
   StreamSpec,
-} from '../../../streams/stream.ts';
+} from '../../../streams/platform/stream.ts';
 import type { StreamContractHarness } from './harness.ts';
 
 /** One thing every adapter does; on a stream of its own. */

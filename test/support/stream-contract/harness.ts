@@ -1,9 +1,9 @@
 /** What the stream contract needs from the surroundings of an adapter. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openEmbeddedStream } from '../../../sqlite/embedded-stream.ts';
-import { type Clock, systemClock, VirtualClock } from '../../../streams/clock.ts';
-import { openJetStream } from '../../../streams/jetstream/jetstream-stream.ts';
-import type { Stream } from '../../../streams/stream.ts';
+import { openEmbeddedStream } from '../../../sqlite/platform/embedded-stream/embedded-stream.ts';
+import { type Clock, systemClock, VirtualClock } from '../../../streams/platform/clock.ts';
+import { openJetStream } from '../../../streams/platform/jetstream/jetstream-stream.ts';
+import type { Stream } from '../../../streams/platform/stream.ts';
 import type { NatsServer } from '../nats-server.ts';
 
 export interface StreamContractHarness {

@@ -1,5 +1,5 @@
 /** Contracts of the stream port about reading and keeping: order, tails, replay, retention. */
-import type { AppendOutcome } from '../../../streams/stream.ts';
+import type { AppendOutcome } from '../../../streams/platform/stream.ts';
 import { type Contract, collect, newStream, text } from './contract.ts';
 
 export const readingContracts: readonly Contract[] = [

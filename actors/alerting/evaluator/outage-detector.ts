@@ -1,0 +1,119 @@
+/**
+ * The census that ticks carry: which data centers are silent as a whole, where VMs are, and whose
+ * clocks are ahead. It can be told once the log's backlog has been read and what that does not tell
+ * has been looked up; until then ticks say nothing, and what was known last holds.
+ */
+
+import {
+  type EvaluationState,
+  know,
+  type LastObservation,
+} from '../../../streams/alerting/evaluation/fold.ts';
+import type { Clock } from '../../../streams/platform/clock.ts';
+import { partitionOf } from '../../../streams/platform/stream.ts';
+import type { Census, LogEntry } from '../../../streams/telemetry/entry.ts';
+import type { VmRef } from '../../../streams/telemetry/samples/batch.ts';
+import type { LatestRow } from '../../../streams/telemetry/samples/columns.ts';
+import type { Host } from '../../platform/host/host-port.ts';
+import { Turns } from '../../platform/time-slices.ts';
+import { Fleet } from './vm-liveness.ts';
+
+export interface CensusPorts {
+  /** Newest row of a VM within retention: of those that fell silent before the log's floor. */
+  readonly newest?: (project: string, vm: string) => LatestRow | undefined;
+  /** VMs whose clocks are ahead, as of rows refused since then, Unix ms. */
+  readonly clockAhead?: (sinceMs: number) => Iterable<VmRef>;
+}
+
+interface CensusDeps extends CensusPorts {
+  readonly host: Host;
+  readonly clock: Clock;
+  /** A VM's history could not be read. Absent: that ends the evaluator's run. */
+  readonly onFault?: (what: string, error: unknown) => void;
+}
+
+/** One sampling interval, ms: what telemetry has to come again after nobody listened. */
+const INTERVAL_MS = 30_000;
+/** A row refused for its clock so lately says that the clock still is ahead, ms. */
+const AHEAD_MS = 90_000;
+/** VMs whose data centers one tick tells at most; the others are told by the next ones. */
+const PLACED_MAX = 2_000;
+
+export class CensusTaker {
+  readonly #deps: CensusDeps;
+  readonly #states: ReadonlyMap<number, EvaluationState>;
+  readonly #turns: Turns;
+  readonly #fleet: Fleet;
+  #leave: () => void = () => {};
+  #backlogThrough = 0;
+  #isKnown = false;
+
+  /** @param states of the partitions, as the evaluator folds them */
+  constructor(deps: CensusDeps, states: ReadonlyMap<number, EvaluationState>) {
+    this.#deps = deps;
+    this.#states = states;
+    this.#turns = new Turns(deps.clock);
+    this.#fleet = new Fleet(deps.host);
+  }
+
+  /** Begins anew. `backlogThrough`: up to this sequence the log has been written before. */
+  async begin(backlogThrough: number): Promise<void> {
+    this.#leave();
+    this.#isKnown = false;
+    this.#backlogThrough = backlogThrough;
+    this.#leave = await this.#fleet.load();
+  }
+
+  /** Follows registrations no longer. */
+  end(): void {
+    this.#leave();
+  }
+
+  /** Each entry of the log, before it is folded. */
+  async note(entry: LogEntry, sequence: number): Promise<void> {
+    if (!this.#isKnown && sequence > this.#backlogThrough) await this.#lookUp();
+    this.#fleet.note(entry);
+  }
+
+  /** A project's VMs as far as they were observed up to `atMs`. */
+  lastOf(project: string, atMs?: number): Iterable<LastObservation> {
+    return this.#fleet.lastOf(project, atMs);
+  }
+
+  /** Of a partition at a tick. */
+  of(partition: number, atMs: number): Census | undefined {
+    const outages = this.#isKnown ? this.#fleet.outages(atMs, INTERVAL_MS) : undefined;
+    const state = this.#states.get(partition);
+    if (!outages || !state) return undefined;
+    const placed = [...state.projects].flatMap(([project, { facts }]) => [
+      ...this.#fleet.unplaced(project, facts, PLACED_MAX),
+    ]);
+    const ahead = [...(this.#deps.clockAhead?.(atMs - AHEAD_MS) ?? [])];
+    const clockAhead = ahead.filter(({ project }) => partitionOf(project) === partition);
+    return { outages, placed: placed.slice(0, PLACED_MAX), clockAhead };
+  }
+
+  /**
+   * The backlog has been read: VMs that it told nothing of are looked up in history, once, and rules
+   * on telemetry know from here on those that fell silent before the log's floor.
+   */
+  async #lookUp(): Promise<void> {
+    const { newest, onFault } = this.#deps;
+    for (const { project, vm } of [...this.#fleet.unheard()]) {
+      await this.#turns.breathe();
+      try {
+        const latest = newest?.(project, vm);
+        if (latest) this.#fleet.recall(project, vm, latest);
+      } catch (error) {
+        if (!onFault) throw error;
+        onFault(`the last observation of ${vm} in ${project}`, error);
+      }
+    }
+    for (const state of this.#states.values()) {
+      state.isReplaying = false;
+      this.#fleet.adopt(state.outages?.values() ?? []);
+      for (const project of state.projects.keys()) know(state, this.#fleet.lastOf(project));
+    }
+    this.#isKnown = true;
+  }
+}

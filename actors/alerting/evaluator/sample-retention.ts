@@ -1,0 +1,79 @@
+/**
+ * Truncates the sample log: what is in chunks on disk, and older than the longest window that a
+ * rule looks back over, is not needed by anybody any more.
+ */
+import type { AlertRuleContext } from '../../../machines/alerting/alert-rule.ts';
+import { FLOOR_MARGIN_MS } from '../../../streams/alerting/evaluation/fold.ts';
+import type { Clock } from '../../../streams/platform/clock.ts';
+import { pause } from '../../../streams/platform/pause.ts';
+import { type Stream, StreamUnavailable } from '../../../streams/platform/stream.ts';
+import type { Host } from '../../platform/host/host-port.ts';
+import { liveInstances } from '../../platform/host/live-instances.ts';
+import { SAMPLES_STREAM } from '../../telemetry/sample-log.ts';
+import type { HistoryWriter, SamplePipeline } from './sample-pipeline.ts';
+
+export interface SampleRetentionDeps {
+  readonly host: Host;
+  readonly stream: Stream;
+  readonly clock: Clock;
+  readonly history: Pick<HistoryWriter, 'floor'>;
+  readonly pipeline: Pick<SamplePipeline, 'partitions' | 'throughSequence'>;
+  /** The stream did not answer: nothing was truncated this time. */
+  readonly onLost?: (error: StreamUnavailable) => void;
+}
+
+/** Kept at least, ms: a rule made today looks back over what came before it. */
+const KEPT_MS_MIN = 4 * 3_600_000;
+const CHECK_MS = 600_000;
+
+/** Truncates every ten minutes until `signal`. */
+export async function retainSamples(deps: SampleRetentionDeps, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    await pause(deps.clock, CHECK_MS, signal);
+    if (signal.aborted) return;
+    try {
+      await truncateSamples(deps);
+    } catch (error) {
+      if (!(error instanceof StreamUnavailable)) throw error;
+      deps.onLost?.(error);
+    }
+  }
+}
+
+/** Removes what neither history nor the evaluator needs any more. */
+async function truncateSamples(deps: SampleRetentionDeps): Promise<void> {
+  const { clock, history, pipeline, stream } = deps;
+  const state = await stream.state(SAMPLES_STREAM);
+  const floors = [...pipeline.partitions()].map((partition) => history.floor(partition));
+  const windowStart = await firstSince(
+    stream,
+    clock.now() - (await keptMs(deps.host)),
+    state.lastSequence + 1,
+  );
+  const below = Math.min(...floors, windowStart, pipeline.throughSequence() + 1);
+  if (below <= state.firstSequence) return;
+  await stream.truncate({ stream: SAMPLES_STREAM, belowSequence: below });
+}
+
+/** How far a rebuilt evaluator looks back, ms: the longest window in force, and its margin. */
+async function keptMs(host: Host): Promise<number> {
+  let kept = KEPT_MS_MIN;
+  for (const project of host.projects()) {
+    for await (const { context } of liveInstances(host.view(project), 'alertRule')) {
+      const { spec } = context as unknown as AlertRuleContext;
+      const windowMs = Math.max(spec.sustainedSeconds, spec.recoverySeconds ?? 0) * 1000;
+      kept = Math.max(kept, windowMs + FLOOR_MARGIN_MS);
+    }
+  }
+  return kept;
+}
+
+async function firstSince(stream: Stream, timeMs: number, none: number): Promise<number> {
+  const read = stream.read({ stream: SAMPLES_STREAM, from: { timeMs }, untilEnd: true });
+  try {
+    for await (const { sequence } of read) return sequence;
+    return none;
+  } finally {
+    await read.close();
+  }
+}

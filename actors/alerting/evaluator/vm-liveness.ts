@@ -1,0 +1,219 @@
+/**
+ * All VMs of this node as the evaluator hears them, whatever their project: what a census is taken
+ * over. It follows the log beside the fold, and registrations beside the log, so it is no part of
+ * the fold: what it finds goes into ticks, which the fold follows.
+ *
+ *     rows, stops (log) -+
+ *     registrations     -+-> silent together, by data center -> census, written with the next tick
+ *     history, once     -+
+ */
+
+import {
+  type FactsByVm,
+  factsOf,
+  fellSilentIn,
+  type LastObservation,
+  noteObserved,
+  type VmFacts,
+} from '../../../streams/alerting/evaluation/facts.ts';
+import type { Commit } from '../../../streams/platform/commit/commit.ts';
+import {
+  GAP_TOLERANCE_MS,
+  type LogEntry,
+  type Outage,
+  TOGETHER_MS,
+} from '../../../streams/telemetry/entry.ts';
+import { powerOf } from '../../../streams/telemetry/metrics/derive.ts';
+import type { SampleBatch } from '../../../streams/telemetry/samples/batch.ts';
+import type { LatestRow } from '../../../streams/telemetry/samples/columns.ts';
+import type { Host } from '../../platform/host/host-port.ts';
+import { nextTurn } from '../../platform/time-slices.ts';
+import type { VmBody } from '../../vms/vm-registry.ts';
+
+/** More of a data center's VMs than this share, and at least so many, are an outage of it. */
+const OUTAGE_SHARE = 0.3;
+const OUTAGE_VMS = 5;
+/** VMs registered are read a page a turn. */
+const PAGE = 1_000;
+
+export class Fleet {
+  readonly #host: Host;
+  readonly #projects = new Map<string, FactsByVm>();
+  #outages: ReadonlyMap<string, Outage> = new Map();
+  #censusMs = Number.NEGATIVE_INFINITY;
+  #tickMs = Number.NEGATIVE_INFINITY;
+  #listeningSinceMs = Number.POSITIVE_INFINITY;
+
+  constructor(host: Host) {
+    this.#host = host;
+  }
+
+  /** Reads what is registered and follows it from here on. @returns its undo */
+  async load(): Promise<() => void> {
+    this.#projects.clear();
+    const undo = this.#host.onApplied(({ commit }) => this.#follow(commit));
+    for (const project of this.#host.projects()) {
+      let after: string | undefined;
+      do {
+        await nextTurn();
+        const options = { limit: PAGE, ...(after === undefined ? {} : { after }) };
+        const page = this.#host.view(project).records('vm', options);
+        for (const { id, body } of page.items) this.#register(project, id, body);
+        after = page.next;
+      } while (after !== undefined);
+    }
+    return undo;
+  }
+
+  /** Takes in what an entry of the log tells; before it is folded. */
+  note(entry: LogEntry): void {
+    if (entry.kind === 'batch') this.#noteRows(entry.batch);
+    if (entry.kind !== 'tick') return;
+    const silentMs = entry.atMs - this.#tickMs;
+    if (silentMs < 0 || silentMs > GAP_TOLERANCE_MS) this.#listeningSinceMs = entry.atMs;
+    this.#tickMs = entry.atMs;
+  }
+
+  /** Registered VMs of which the log has told nothing. */
+  *unheard(): Generator<{ readonly project: string; readonly vm: string }> {
+    for (const [project, vms] of this.#projects) {
+      for (const [vm, { newestMs }] of vms) if (!Number.isFinite(newestMs)) yield { project, vm };
+    }
+  }
+
+  /** Notes what history knows of a VM that the log tells nothing of. */
+  recall(project: string, vm: string, { observedMs, columns }: LatestRow): void {
+    const facts = this.#projects.get(project)?.get(vm);
+    if (!facts) return;
+    const { state, stateReason, strings } = columns;
+    const told = state.findLastIndex((code) => code !== 0);
+    const reason = strings[stateReason[told] ?? 0] ?? '';
+    noteObserved(facts, observedMs, powerOf({ state: state[told] ?? 0, stateReason: reason }));
+  }
+
+  /** Outages as the log had them before a restart: they go on until rows say otherwise. */
+  adopt(outages: Iterable<Outage>): void {
+    const known = [...outages].map((outage) => [outage.datacenter, outage] as const);
+    this.#outages = new Map([...known, ...this.#outages]);
+  }
+
+  /** A project's VMs as far as they were observed up to `atMs`. */
+  *lastOf(project: string, atMs = Number.POSITIVE_INFINITY): Generator<LastObservation> {
+    for (const [vm, { newestMs, power, datacenter }] of this.#projects.get(project) ?? []) {
+      const isKnown = Number.isFinite(newestMs) && newestMs <= atMs;
+      yield { project, vm, datacenter, ...(isKnown && { observedMs: newestMs, power }) };
+    }
+  }
+
+  /** VMs whose data center `known`, the fold's facts of the project, does not have; at most `max`. */
+  *unplaced(project: string, known: FactsByVm, max: number) {
+    let found = 0;
+    for (const [vm, { datacenter }] of this.#projects.get(project) ?? []) {
+      if (datacenter === '' || known.get(vm)?.datacenter === datacenter) continue;
+      if (++found > max) return;
+      yield { project, vm, datacenter };
+    }
+  }
+
+  /**
+   * Data centers that are silent as a whole, as of `atMs`; undefined while too little was heard to
+   * tell: nobody listened, or the log is behind. `intervalMs`: what telemetry has to come again.
+   */
+  outages(atMs: number, intervalMs: number): readonly Outage[] | undefined {
+    if (atMs - this.#tickMs > GAP_TOLERANCE_MS / 2) return undefined;
+    if (atMs < this.#listeningSinceMs + intervalMs) return undefined;
+    if (atMs !== this.#censusMs) {
+      this.#censusMs = atMs;
+      this.#outages = this.#count(atMs);
+    }
+    return [...this.#outages.values()];
+  }
+
+  #count(atMs: number): Map<string, Outage> {
+    const counts = new Map<string, { live: number; readonly silentMs: number[] }>();
+    for (const vms of this.#projects.values()) {
+      for (const facts of vms.values()) {
+        if (!isExpected(facts)) continue;
+        const count = counts.get(facts.datacenter) ?? { live: 0, silentMs: [] };
+        counts.set(facts.datacenter, count);
+        if (atMs - facts.newestMs > GAP_TOLERANCE_MS) count.silentMs.push(facts.newestMs);
+        else count.live++;
+      }
+    }
+    const outages = new Map<string, Outage>();
+    for (const datacenter of new Set([...counts.keys(), ...this.#outages.keys()])) {
+      const { live, silentMs } = counts.get(datacenter) ?? { live: 0, silentMs: [] };
+      const before = this.#outages.get(datacenter);
+      const outage = before ? lasting(before, live, silentMs) : begun(datacenter, live, silentMs);
+      if (outage) outages.set(datacenter, outage);
+    }
+    return outages;
+  }
+
+  #noteRows(batch: SampleBatch): void {
+    const { vms, vm, observedMs, state, stateReason, strings } = batch;
+    for (let i = 0; i < batch.count; i++) {
+      const named = vms[vm[i] ?? 0];
+      const facts = named && this.#projects.get(named.project)?.get(named.vm);
+      if (!facts) continue;
+      const reason = strings[stateReason[i] ?? 0] ?? '';
+      const power = powerOf({ state: state[i] ?? 0, stateReason: reason });
+      noteObserved(facts, observedMs[i] ?? 0, power);
+    }
+  }
+
+  #follow({ project, decisions }: Commit): void {
+    for (const { records } of decisions) {
+      for (const { kind, id, body } of records)
+        if (kind === 'vm') this.#register(project, id, body);
+    }
+  }
+
+  #register(project: string, vm: string, body: unknown): void {
+    // Records of this kind are written as `VmBody` alone.
+    const registered = body as VmBody | null;
+    if (registered === null || registered.retiredMs !== undefined) {
+      this.#projects.get(project)?.delete(vm);
+      return;
+    }
+    const vms = this.#projects.get(project) ?? new Map();
+    this.#projects.set(project, vms);
+    factsOf(vms, vm).datacenter = registered.datacenter;
+  }
+}
+
+/** Nothing is expected of a VM that was never heard, or that its owner stopped. */
+function isExpected({ newestMs, power }: VmFacts): boolean {
+  return Number.isFinite(newestMs) && power !== 'STOPPED';
+}
+
+/** Those that fell silent together, the most of them, are an outage where they are many. */
+function begun(datacenter: string, live: number, silentMs: number[]): Outage | undefined {
+  silentMs.sort((a, b) => a - b);
+  let most = { count: 0, sinceMs: 0 };
+  for (let first = 0, last = 0; first < silentMs.length; first++) {
+    const sinceMs = silentMs[first] ?? 0;
+    while (last < silentMs.length && (silentMs[last] ?? 0) <= sinceMs + TOGETHER_MS) last++;
+    if (last - first > most.count) most = { count: last - first, sinceMs };
+  }
+  const { count, sinceMs } = most;
+  if (count < OUTAGE_VMS || count <= OUTAGE_SHARE * (count + live)) return undefined;
+  return { datacenter, sinceMs };
+}
+
+/**
+ * It ends when some are heard and few of all that were are still silent, or when none of those is
+ * left. That alone recovers nothing: who was held has to be heard (`datacenter.ts`).
+ */
+function lasting(outage: Outage, live: number, silentMs: readonly number[]): Outage | undefined {
+  const count = silentMs.filter((newestMs) => fellSilentIn(outage, newestMs)).length;
+  const isOver = count === 0 || (live > 0 && count <= OUTAGE_SHARE * (count + live));
+  return isOver ? undefined : grown(outage, live, silentMs);
+}
+
+/** It comes in steps: many others who fall silent together while it lasts belong to it. */
+function grown(outage: Outage, live: number, silentMs: readonly number[]): Outage {
+  const others = silentMs.filter((newestMs) => !fellSilentIn(outage, newestMs));
+  const later = begun(outage.datacenter, live, others);
+  return later ? { ...outage, laterMs: [...(outage.laterMs ?? []), later.sinceMs] } : outage;
+}

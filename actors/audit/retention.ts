@@ -1,0 +1,259 @@
+/**
+ * Lets go of what is kept for a time only (interface, section 8): incidents and notices 90 days
+ * after their end; deliveries and ended alert instances so long after theirs, but not before their
+ * incident, whose recovery is for those who were told of its firing; commits and transitions after
+ * the audit retention. What fires, waits or lasts never goes.
+ *
+ *     what is due (reads) -> a decision that looks again and names it -> a commit -> every node alike
+ *
+ * A commit names each thing that goes, or the commit after which the chain begins, so that no node
+ * decides by its own clock. Each is small, and a turn apart: nobody waits for it. A restart midway
+ * finds what is left.
+ */
+import type { AlertInstanceContext } from '../../machines/alerting/alert-instance-setup.ts';
+import type { DeliveryContext } from '../../machines/delivery/delivery.ts';
+import type { EndedInstance } from '../../sqlite/platform/control/instance-reads.ts';
+import type { Clock } from '../../streams/platform/clock.ts';
+import type { Actor } from '../../streams/platform/commit/commit.ts';
+import { pause } from '../../streams/platform/pause.ts';
+import type { IncidentBody } from '../alerting/incident.ts';
+import type { NoticeBody } from '../alerting/notices.ts';
+import type { RunningHost } from '../platform/host/host.ts';
+import type {
+  Draft,
+  Instance,
+  ListOptions,
+  Page,
+  ProjectView,
+  StoredRecord,
+} from '../platform/host/host-port.ts';
+import { isPassing } from '../platform/retryable.ts';
+import { nextTurn } from '../platform/time-slices.ts';
+
+/** Incidents and deliveries are kept so long after their end, ms (interface, sections 6.4 and 8). */
+export const HISTORY_KEPT_MS = 90 * 86_400_000;
+
+/** Machines whose ended instances go. */
+export const FORGOTTEN_MACHINES: ReadonlySet<string> = new Set(['alertInstance', 'delivery']);
+
+export interface RetentionDeps {
+  readonly host: Pick<
+    RunningHost,
+    'submit' | 'view' | 'projects' | 'endedBefore' | 'oldestCommits'
+  >;
+  readonly clock: Clock;
+  /** Commits and transitions are kept so long, ms. */
+  readonly auditKeptMs: number;
+  /** Is this node the one that acts for the project? */
+  readonly owns: (project: string) => boolean;
+  /** Deletes what endpoints answered to these deliveries, which go next. */
+  readonly forgetExcerpts: (deliveries: readonly string[]) => void;
+  /** So many things have gone, by kind. */
+  readonly onRemoved?: (kind: RetainedKind, count: number) => void;
+  /** The stream did not answer: what is left goes the next time. */
+  readonly onLost?: () => void;
+}
+
+export type RetainedKind = 'incident' | 'delivery' | 'alertInstance' | 'notice' | 'commit';
+
+/** How often it is looked for what is due, ms. */
+const CHECK_MS = 3_600_000;
+/** Things that one commit lets go: applying it takes a few ms. */
+const BATCH = 50;
+/** Transitions that one commit lets go. */
+const TRANSITIONS_MAX = 500;
+/** The audit is truncated when so much is over its time, ms: one anchor a day, not one an hour. */
+const AUDIT_STEP_MS = 86_400_000;
+
+const by: Actor = { kind: 'service', name: 'retention' };
+
+/** Looks at once and then every hour, until `signal`. */
+export async function retain(deps: RetentionDeps, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      for (const project of deps.host.projects()) {
+        if (deps.owns(project)) await retainProject(deps, project, signal);
+      }
+    } catch (error) {
+      if (!isPassing(error)) throw error;
+      deps.onLost?.();
+    }
+    await pause(deps.clock, CHECK_MS, signal);
+  }
+}
+
+/** Lets go of all that is due in the project. */
+async function retainProject(
+  deps: RetentionDeps,
+  project: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const work = new ProjectRetention(deps, project, signal);
+  await work.records('incident', incidentEnd, forgetIncident);
+  await work.records('notice', noticeEnd, (draft, id) => removeRecord(draft, 'notice', id));
+  await work.instances('alertInstance', (draft, id) => draft.forget('alertInstance', id));
+  await work.instances('delivery', forgetDelivery);
+  await work.commits();
+}
+
+class ProjectRetention {
+  readonly #deps: RetentionDeps;
+  readonly #project: string;
+  readonly #signal: AbortSignal;
+
+  constructor(deps: RetentionDeps, project: string, signal: AbortSignal) {
+    this.#deps = deps;
+    this.#project = project;
+    this.#signal = signal;
+  }
+
+  /** Records of the kind, which are in the order of their begin, that ended long enough ago. */
+  async records(
+    kind: 'incident' | 'notice',
+    endOf: (body: StoredRecord['body']) => number | null,
+    forget: (draft: Draft, id: string) => void,
+  ): Promise<void> {
+    const isDue = (record: StoredRecord | undefined, now: number): boolean => {
+      const end = record && endOf(record.body);
+      return typeof end === 'number' && end < now - HISTORY_KEPT_MS;
+    };
+    const now = this.#deps.clock.now();
+    const due: string[] = [];
+    for await (const record of this.#begunBefore(kind, now - HISTORY_KEPT_MS)) {
+      if (isDue(record, now)) due.push(record.id);
+    }
+    await this.#inBatches(kind, due, (draft, id) => {
+      if (isDue(draft.record(kind, id), draft.at)) forget(draft, id);
+    });
+  }
+
+  /** Ended instances of the machine whose incident, where there was one, has gone. */
+  async instances(
+    machine: 'alertInstance' | 'delivery',
+    forget: (draft: Draft, id: string) => void,
+  ): Promise<void> {
+    const { host, clock, forgetExcerpts } = this.#deps;
+    const view = host.view(this.#project);
+    const beforeMs = clock.now() - HISTORY_KEPT_MS;
+    // An ended instance never changes again; its incident, once gone, never comes back.
+    const isDue = (from: ProjectView, id: string): boolean => {
+      const row = from.instance(machine, id);
+      return row !== undefined && !from.record('incident', incidentIn(row));
+    };
+    for (let after: EndedInstance | undefined; !this.#signal.aborted; ) {
+      const ended = host.endedBefore(this.#project, machine, { beforeMs, limit: BATCH, after });
+      after = ended.at(-1);
+      if (!after) return;
+      const due = ended.map(({ instance }) => instance).filter((id) => isDue(view, id));
+      // First, so that a crash leaves none whose delivery nobody knows any more.
+      if (machine === 'delivery' && due.length > 0) forgetExcerpts(due);
+      await this.#inBatches(machine, due, (draft, id) => {
+        if (isDue(draft, id)) forget(draft, id);
+      });
+      await nextTurn();
+    }
+  }
+
+  /** The chain's oldest commits, with what audit shows of them. */
+  async commits(): Promise<void> {
+    const { host, clock, auditKeptMs, onRemoved } = this.#deps;
+    const keptFromMs = clock.now() - auditKeptMs;
+    const [oldest] = host.oldestCommits(this.#project, 1);
+    if (!oldest || oldest.at >= keptFromMs - AUDIT_STEP_MS) return;
+    while (!this.#signal.aborted) {
+      const due = this.#oldCommits(keptFromMs);
+      const last = due.at(-1);
+      if (!last) return;
+      const { transitions: _, ...start } = last;
+      await host.submit({
+        ...{ project: this.#project, by },
+        decide(draft) {
+          draft.truncate(start);
+          return {};
+        },
+      });
+      onRemoved?.('commit', due.length);
+      await nextTurn();
+    }
+  }
+
+  /** As many of the oldest commits as one commit lets go; at least one where one is due. */
+  #oldCommits(keptFromMs: number) {
+    const { host } = this.#deps;
+    let transitions = 0;
+    return host.oldestCommits(this.#project, BATCH).filter((commit, i) => {
+      transitions += commit.transitions;
+      return commit.at < keptFromMs && (i === 0 || transitions <= TRANSITIONS_MAX);
+    });
+  }
+
+  async *#begunBefore(kind: string, beforeMs: number): AsyncGenerator<StoredRecord> {
+    const view = this.#deps.host.view(this.#project);
+    // Records of both kinds are sorted by their begin, zero-padded.
+    const end = String(Math.max(0, beforeMs)).padStart(15, '0');
+    for (let after: string | undefined; !this.#signal.aborted; ) {
+      const page: Page<StoredRecord> = view.records(kind, pageAfter(after));
+      for (const record of page.items) {
+        if (record.sort >= end) return;
+        yield record;
+      }
+      if (page.next === undefined) return;
+      after = page.next;
+      await nextTurn();
+    }
+  }
+
+  async #inBatches(
+    kind: RetainedKind,
+    ids: readonly string[],
+    forget: (draft: Draft, id: string) => void,
+  ): Promise<void> {
+    const { host, onRemoved } = this.#deps;
+    for (let start = 0; start < ids.length && !this.#signal.aborted; start += BATCH) {
+      const part = ids.slice(start, start + BATCH);
+      await host.submit({
+        ...{ project: this.#project, by },
+        decide(draft) {
+          for (const id of part) forget(draft, id);
+          return {};
+        },
+      });
+      onRemoved?.(kind, part.length);
+      await nextTurn();
+    }
+  }
+}
+
+function pageAfter(after: string | undefined): ListOptions {
+  return { limit: 100, ...(after !== undefined && { after }) };
+}
+
+/** Its own end, not that of its rule; null: it fires. */
+function incidentEnd(body: StoredRecord['body']): number | null {
+  const { recoveredMs, retiredMs } = body as unknown as IncidentBody;
+  return recoveredMs ?? retiredMs;
+}
+
+function noticeEnd(body: StoredRecord['body']): number | null {
+  return (body as unknown as NoticeBody).endedMs;
+}
+
+/** Id of the last incident of an alert instance, or of the one that a delivery tells of; '' = none. */
+function incidentIn({ machine, context }: Instance): string {
+  if (machine === 'delivery') return (context as unknown as DeliveryContext).incident;
+  return (context as unknown as AlertInstanceContext).incident?.id ?? '';
+}
+
+function forgetIncident(draft: Draft, id: string): void {
+  for (const kind of ['incident', 'incidentWindow', 'incidentHeldVms'])
+    removeRecord(draft, kind, id);
+}
+
+function forgetDelivery(draft: Draft, id: string): void {
+  draft.forget('delivery', id);
+  removeRecord(draft, 'delivery', id);
+}
+
+function removeRecord(draft: Draft, kind: string, id: string): void {
+  if (draft.record(kind, id)) draft.putRecord({ kind, id, body: null });
+}

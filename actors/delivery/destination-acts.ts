@@ -1,0 +1,249 @@
+/**
+ * What people do with a destination that is there: pause it and start it again, change its signing
+ * secret, have recipients asked again, send a test.
+ */
+
+import { ulid } from '../../streams/platform/random.ts';
+import { Refusal } from '../../streams/platform/refusal.ts';
+import { activePeople, isOfMember, recipientsOf, whyNotTo } from '../alerting/eligible.ts';
+import { endNotice } from '../alerting/notices.ts';
+import type { Committed, Draft, Host, Instance, ProjectView } from '../platform/host/host-port.ts';
+import { Allowances } from '../platform/rate-limiter.ts';
+import {
+  committedRow,
+  destinationOf,
+  forget,
+  livingRow,
+  pausedNotice,
+  sealedFirst,
+} from './destination-rows.ts';
+import type { DestinationsDeps } from './destinations.ts';
+import type {
+  Changed,
+  OneDestination,
+  PauseDestination,
+  RotateSecret,
+  Verifying,
+  WithSecret,
+} from './destinations-port.ts';
+import { startTestDelivery } from './expand.ts';
+import {
+  endBounceNotice,
+  type Invitation,
+  invitationTo,
+  mailInvitation,
+  recipientOf,
+  recipientRows,
+} from './recipients.ts';
+
+export function pause(deps: DestinationsDeps, act: PauseDestination): Promise<Changed> {
+  return changed(deps, act, (draft, row) => {
+    const { pausedReason } = destinationOf(row);
+    if (pausedReason !== null) throw invalidState(`It is paused already: ${pausedReason}`);
+    const by = act.by.name;
+    draft.send('destination', act.id, { type: 'paused', at: draft.at, reason: act.reason, by });
+  });
+}
+
+export function resume(deps: DestinationsDeps, act: OneDestination): Promise<Changed> {
+  return changed(deps, act, (draft, row) => {
+    if (row.value !== 'paused') throw invalidState('It is not paused');
+    draft.send('destination', act.id, { type: 'resumed', at: draft.at, by: act.by.name });
+    endNotice(draft, pausedNotice(act.id));
+  });
+}
+
+/** Older secrets that no longer sign are forgotten at once; the previous one when its overlap ends. */
+export async function rotateSecret(
+  deps: DestinationsDeps,
+  { project, by, request, id, overlapMs }: RotateSecret,
+): Promise<WithSecret> {
+  const { host, sealed, random } = deps;
+  const secretId = `whs_${ulid(deps.clock.now(), random)}`;
+  const webhookSecret = deps.makeSecret(random);
+  sealed.put(secretId, webhookSecret);
+  const { answer, sequence } = await sealedFirst(sealed, [secretId], () =>
+    host.submit({
+      ...{ project, by, request },
+      decide(draft) {
+        const before = destinationOf(livingRow(draft, id));
+        if (before.kind !== 'webhook') {
+          throw invalidState(`Nothing is signed for ${before.kind}: only webhooks have a secret`);
+        }
+        const event = { type: 'secretRotated', secretId, overlapMs, by: by.name };
+        const { instance } = draft.send('destination', id, { ...event, at: draft.at });
+        const live = destinationOf(instance).secrets.map((secret) => secret.id);
+        const old = before.secrets.map((secret) => secret.id);
+        return { secretId, discarded: old.filter((one) => !live.includes(one)) };
+      },
+    }),
+  );
+  forget(sealed, answer.discarded);
+  const destination = committedRow(host, project, id);
+  if (answer.secretId === secretId) return { destination, sequence, webhookSecret };
+  forget(sealed, [secretId]);
+  return { destination, sequence };
+}
+
+/**
+ * Forgets the previous secret of each rotation when its overlap has ended. One that ends while
+ * nobody listens is forgotten at the next start (`forgetOrphans`). Returns its undo.
+ *
+ * @param onFault told when it cannot be forgotten
+ */
+export function forgetOverlapped(
+  { host, sealed }: Pick<DestinationsDeps, 'host' | 'sealed'>,
+  onFault: (error: unknown) => void,
+): () => void {
+  return host.onApplied(({ commit }) => {
+    for (const { machine, event } of commit.decisions.flatMap(({ steps }) => steps)) {
+      if (machine !== 'destination' || event.type !== 'overlapEnded') continue;
+      try {
+        if (typeof event.secretId === 'string') forget(sealed, [event.secretId]);
+      } catch (error) {
+        onFault(error);
+      }
+    }
+  });
+}
+
+/** Who confirmed or unsubscribed, is locked out, or was asked too often just now is left out. */
+export async function verify(
+  deps: DestinationsDeps,
+  { project, by, request, id }: OneDestination,
+): Promise<Verifying> {
+  const { mails } = mailOf(deps);
+  const { allowed, waitMs } = allowance(deps, project, id);
+  const { answer, replayed, sequence } = await deps.host.submit({
+    ...{ project, by, request },
+    decide(draft) {
+      const { kind } = destinationOf(livingRow(draft, id));
+      if (kind !== 'email') throw invalidState(`A destination of kind ${kind} is usable at once`);
+      const unconfirmed = recipientRows(draft, id).filter(isAsked(deps.host, draft));
+      const asked = unconfirmed.flatMap((row) => allowed.get(row.instance) ?? []);
+      if (unconfirmed.length > 0 && asked.length === 0)
+        throw tooMany('Mails were sent a moment ago', waitMs);
+      for (const { id: recipient, tokenHash } of asked) {
+        draft.send('recipient', recipient, { type: 'invitedAgain', at: draft.at, tokenHash });
+      }
+      endBounceNotice(draft, id);
+      const left = unconfirmed.length - asked.length;
+      return { asked: asked.map((invitation) => invitation.id), left };
+    },
+  });
+  let untaken = 0;
+  for (const recipient of replayed ? [] : answer.asked) {
+    const invitation = allowed.get(recipient);
+    if (invitation && !mailInvitation(mails, deps.host, project, invitation)) untaken++;
+  }
+  const destination = committedRow(deps.host, project, id);
+  const mailed = { mails: answer.asked.length - untaken, notMailed: answer.left + untaken };
+  return { destination, sequence, ...mailed };
+}
+
+/** After so long some of the mails that fill the queue have left it, ms. */
+const ROOM_MS = 60_000;
+
+/** Before the decision, because a link whose mail may not go out must not end the one before it. */
+function allowance(deps: DestinationsDeps, project: string, id: string) {
+  const { tokens, mails } = mailOf(deps);
+  const allowed = new Map<string, Invitation>();
+  const room = mails.room(project);
+  let waitMs = 0;
+  const view = deps.host.view(project);
+  for (const row of recipientRows(view, id).filter(isAsked(deps.host, view))) {
+    const { address } = recipientOf(row);
+    const rowWaitMs = allowed.size < room ? mails.take(project, address) : ROOM_MS;
+    waitMs = Math.max(waitMs, rowWaitMs);
+    if (rowWaitMs === 0) allowed.set(row.instance, invitationTo(tokens, row.instance));
+  }
+  return { allowed, waitMs };
+}
+
+/** Neither confirmed nor wants no mail, and is a member who may be written to. */
+function isAsked(host: Pick<Host, 'view'>, view: ProjectView) {
+  const isPersonActive = activePeople(host);
+  return (row: Instance): boolean =>
+    (row.value === 'invited' || row.value === 'bounced') &&
+    isOfMember(view, recipientOf(row), isPersonActive);
+}
+
+/** Tests to one destination, whoever asks, and of one project. */
+const TESTS_TO_ONE = { burst: 10, refillMs: 60_000 };
+const TESTS_OF_PROJECT = { burst: 30, refillMs: 20_000 };
+
+export type TestAllowances = ReturnType<typeof testAllowances>;
+
+/** How often tests may be sent: each calls an endpoint of somebody's, or mails each recipient. */
+export function testAllowances(clock: DestinationsDeps['clock']) {
+  const toOne = new Allowances(clock, TESTS_TO_ONE);
+  const ofProject = new Allowances(clock, TESTS_OF_PROJECT);
+  return {
+    /** Counts a test; how long it must wait, ms: 0 = it may be sent now. */
+    take: (project: string, id: string): number =>
+      toOne.takeFrom(`${project}/${id}`) || ofProject.takeFrom(project),
+  };
+}
+
+export function sendTest(
+  { host, clock, random }: DestinationsDeps,
+  allowances: TestAllowances,
+  { project, by, request, id }: OneDestination,
+): Promise<Committed<{ readonly deliveries: readonly string[] }>> {
+  const test = `tst_${ulid(clock.now(), random)}`;
+  let waitMs: number | undefined;
+  const isPersonActive = activePeople(host);
+  return host.submit({
+    ...{ project, by, request },
+    decide(draft) {
+      const row = livingRow(draft, id);
+      const { pausedReason, kind } = destinationOf(row);
+      if (pausedReason !== null)
+        throw invalidState(`It is paused: ${pausedReason}. Resume it first`);
+      const audience = recipientsOf(draft, row).filter(
+        (recipient) => kind !== 'email' || whyNotTo(draft, recipient, isPersonActive) === undefined,
+      );
+      if (audience.length === 0) {
+        throw invalidState('No recipient can be written to: none has confirmed the address');
+      }
+      // Once, though it is decided again after a conflict; what was answered before counts nothing.
+      waitMs ??= allowances.take(project, id);
+      if (waitMs > 0) throw tooMany('Tests were sent a moment ago', waitMs);
+      const deliveries = audience.map((recipient) =>
+        startTestDelivery(draft, { destination: id, recipient, test }),
+      );
+      return { deliveries };
+    },
+  });
+}
+
+async function changed(
+  { host }: DestinationsDeps,
+  { project, by, request, id }: OneDestination,
+  change: (draft: Draft, row: Instance) => void,
+): Promise<Changed> {
+  const { sequence } = await host.submit({
+    ...{ project, by, request },
+    decide(draft) {
+      change(draft, livingRow(draft, id));
+      return {};
+    },
+  });
+  return { destination: committedRow(host, project, id), sequence };
+}
+
+/** Throws a `Refusal` INVALID_STATE when the service has no mail server. */
+export function mailOf({ mail }: DestinationsDeps): NonNullable<DestinationsDeps['mail']> {
+  if (mail) return mail;
+  throw invalidState('This service sends no mail: its operator sets SVC_SMTP_URL first');
+}
+
+function tooMany(what: string, waitMs: number): Refusal {
+  const seconds = Math.ceil(waitMs / 1000);
+  const message = `${what}: ask again in ${seconds} s`;
+  return new Refusal('TOO_MANY_REQUESTS', message, { retryAfterSeconds: String(seconds) });
+}
+
+function invalidState(message: string): Refusal {
+  return new Refusal('INVALID_STATE', message);
+}

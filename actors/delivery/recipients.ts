@@ -1,0 +1,188 @@
+/**
+ * The recipients of mail destinations: who becomes one, who stays, who goes, and the mails by which
+ * they confirm. Tokens are made before the decision that keeps their hashes; mails leave after it,
+ * so that no link goes out that nothing knows of.
+ */
+
+import { type RecipientContext, VERIFICATION_MS } from '../../machines/delivery/recipient.ts';
+import type { MembershipContext } from '../../machines/identity/membership.ts';
+import type { Actor } from '../../streams/platform/commit/commit.ts';
+import { Refusal } from '../../streams/platform/refusal.ts';
+import { checkAudiencesWith } from '../alerting/audience.ts';
+import { activePeople, type IsPersonActive, isOfMember } from '../alerting/eligible.ts';
+import { endNotice, raiseNotice } from '../alerting/notices.ts';
+import { allInstances } from '../alerting/rule-markers.ts';
+import { parseEmail } from '../identity/people-index.ts';
+import type { Draft, Host, Instance, ProjectView } from '../platform/host/host-port.ts';
+import type { RecipientTokens, VerificationMails } from './destinations-port.ts';
+
+/** Of one destination: a team; a mailing list is one address. */
+const RECIPIENTS_MAX = 50;
+
+/** Why a recipient is removed, as audit shows it. */
+type RemovedReason = 'TAKEN_OFF' | 'DESTINATION_DELETED';
+
+/** A token that was made for an address, and the id under which its recipient would start. */
+export interface Invitation {
+  readonly id: string;
+  readonly token: string;
+  readonly tokenHash: string;
+}
+
+/** Lower case, each once. Throws a `Refusal` INVALID_FIELD. */
+export function parseAddresses(field: string, texts: readonly string[]): string[] {
+  const addresses = [...new Set(texts.map((text) => parseEmail(field, text)))];
+  if (addresses.length > 0 && addresses.length <= RECIPIENTS_MAX) return addresses;
+  const message = `${field} has ${addresses.length} addresses: say 1 to ${RECIPIENTS_MAX}`;
+  throw new Refusal('INVALID_FIELD', message, { field });
+}
+
+/** Recipients of the destination that were not removed, in the order of their addresses. */
+export function recipientRows(view: ProjectView, destination: string): Instance[] {
+  return allInstances(view, 'recipient')
+    .filter(({ context }) => context.destination === destination)
+    .sort((a, b) => (recipientOf(a).address < recipientOf(b).address ? -1 : 1));
+}
+
+export function recipientOf({ context }: Pick<Instance, 'context'>): RecipientContext {
+  return context as unknown as RecipientContext;
+}
+
+/**
+ * Makes exactly these addresses the recipients: who is new is invited, who stays stays as they are,
+ * who is missing is removed. Throws a `Refusal` RECIPIENT_NOT_MEMBER for new ones that are no
+ * member's, with `addresses`; LIMIT_EXCEEDED where a rule would tell too many.
+ *
+ * @returns ids of who was invited
+ */
+export function setRecipients(
+  draft: Draft,
+  destination: string,
+  invitations: ReadonlyMap<string, Invitation>,
+  isPersonActive: IsPersonActive,
+): string[] {
+  const before = recipientRows(draft, destination);
+  const kept = new Set(before.map((row) => recipientOf(row).address));
+  const added = [...invitations].filter(([address]) => !kept.has(address));
+  const memberships = membershipsOf(draft, added, isPersonActive);
+  const gone = before.filter((row) => !invitations.has(recipientOf(row).address));
+  removeRecipients(draft, gone, 'TAKEN_OFF');
+  for (const [address, { id, tokenHash }] of added) {
+    const membership = memberships.get(address) ?? '';
+    const about = { project: draft.project, destination, membership, address, tokenHash };
+    draft.start('recipient', id, { at: draft.at, ...about });
+  }
+  if (added.length > gone.length) checkAudiencesWith(draft, destination);
+  endBounceNotice(draft, destination);
+  return added.map(([, { id }]) => id);
+}
+
+/** Membership by address, of those who are not locked out. Throws RECIPIENT_NOT_MEMBER. */
+function membershipsOf(
+  draft: Draft,
+  wanted: readonly (readonly [string, Invitation])[],
+  isPersonActive: IsPersonActive,
+): Map<string, string> {
+  if (wanted.length === 0) return new Map();
+  const members = new Map<string, string>();
+  for (const row of allInstances(draft, 'membership')) {
+    const { email, person } = row.context as unknown as MembershipContext;
+    // An empty address is that of nobody.
+    if (row.value === 'active' && isPersonActive(person)) {
+      members.set(email.toLowerCase(), row.instance);
+    }
+  }
+  const strangers = wanted.map(([address]) => address).filter((address) => !members.has(address));
+  if (strangers.length === 0) return members;
+  const message = `No member of the project has the verified address ${strangers.join(', ')}`;
+  const way = 'invite them, and have them sign in by a link mailed to it or with the provider';
+  throw new Refusal('RECIPIENT_NOT_MEMBER', `${message}: ${way}`, {
+    addresses: strangers.join(','),
+  });
+}
+
+export function removeRecipients(
+  draft: Draft,
+  rows: readonly Instance[],
+  reason: RemovedReason,
+): void {
+  for (const { instance } of rows) {
+    draft.send('recipient', instance, { type: 'removed', at: draft.at, reason });
+  }
+}
+
+/** Once no address is known to bounce, nothing is left to tell. */
+export function endBounceNotice(draft: Draft, destination: string): void {
+  const isLeft = recipientRows(draft, destination).some(({ value }) => value === 'bounced');
+  const subject = { collection: 'destinations', id: destination } as const;
+  if (!isLeft) endNotice(draft, { kind: 'RECIPIENT_BOUNCED', subject });
+}
+
+/** The address takes no mail: nothing more is sent there, and the project is told. */
+export function noteBounce(draft: Draft, recipient: string, reason: string): void {
+  const { changed, instance } = draft.send('recipient', recipient, {
+    ...{ type: 'bounced', at: draft.at, reason },
+  });
+  if (!changed) return;
+  const { destination } = recipientOf(instance);
+  const named = draft.instance('destination', destination)?.context.displayName ?? destination;
+  raiseNotice(draft, {
+    kind: 'RECIPIENT_BOUNCED',
+    subject: { collection: 'destinations', id: destination },
+    text: `A recipient of "${String(named)}" gets no more mail: the mail server says that the address takes none. Take the address off, or verify it again.`,
+  });
+}
+
+const byVerificationMail: Actor = { kind: 'service', name: 'verification mail' };
+
+/**
+ * Sends the mail of a recipient who has just been invited, unless they are none any more.
+ *
+ * @returns whether it is on its way
+ */
+export function mailInvitation(
+  mails: VerificationMails,
+  host: Pick<Host, 'view' | 'submit'>,
+  project: string,
+  { id, token, tokenHash }: Invitation,
+): boolean {
+  const view = host.view(project);
+  const row = view.instance('recipient', id);
+  if (!row || row.final) return false;
+  const isPersonActive = activePeople(host);
+  const isCurrent = (): boolean => {
+    const now = view.instance('recipient', id);
+    if (now === undefined || recipientOf(now).tokenHash !== tokenHash) return false;
+    return isOfMember(view, recipientOf(now), isPersonActive);
+  };
+  const { address, destination, tokenExpiresMs, updatedMs } = recipientOf(row);
+  const about = view.instance('destination', destination)?.context as { displayName?: string };
+  return mails.send({
+    ...{ project: row.project, address, token, isCurrent },
+    async onBounced(status) {
+      const reason = `The mail server says that the address takes no mail (${status})`;
+      await host.submit({
+        ...{ project, by: byVerificationMail },
+        decide(draft) {
+          const now = draft.instance('recipient', id);
+          if (now && recipientOf(now).tokenHash === tokenHash) noteBounce(draft, id, reason);
+        },
+      });
+    },
+    destinationDisplayName: about?.displayName ?? '',
+    expiresMs: tokenExpiresMs ?? updatedMs + VERIFICATION_MS,
+  });
+}
+
+/** A token for each address, under an id of its own. */
+export function invite(
+  { tokens, newId }: { readonly tokens: RecipientTokens; readonly newId: () => string },
+  addresses: readonly string[],
+): Map<string, Invitation> {
+  return new Map(addresses.map((address) => [address, invitationTo(tokens, newId())]));
+}
+
+export function invitationTo(tokens: RecipientTokens, id: string): Invitation {
+  const { text: token, hash: tokenHash } = tokens.mint(id);
+  return { id, token, tokenHash };
+}

@@ -1,0 +1,64 @@
+/**
+ * Claims that an older version did not keep: of several people who joined by invitations to one
+ * address it noted the first alone, and showed the others without the mark that the address is not
+ * proven. They are found by the invitations whose links made them; done once in a service's life.
+ */
+import type { InvitationContext } from '../../machines/identity/invitation.ts';
+import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
+import type { Draft, Host, Instance } from '../platform/host/host-port.ts';
+import { nextTurn } from '../platform/time-slices.ts';
+import { noteName } from './invitations.ts';
+import { claimEmail, claimOf, contextOfPerson, invitedPersonId } from './people-index.ts';
+import { isByOperator } from './people-sign-in.ts';
+
+const SERVICE: Actor = { kind: 'service', name: 'service/people' };
+/** Record: that it is done. */
+const DONE = { kind: 'claimIndex', id: 'complete' } as const;
+const PAGE = 500;
+
+/** Harmless when it was cut off, and when it is done. Throws what `Host.submit` throws. */
+export async function completeClaimIndex(
+  host: Pick<Host, 'submit' | 'view' | 'projects' | 'findInstancesOf'>,
+): Promise<void> {
+  const system = host.view(SYSTEM_PROJECT);
+  if (system.record(DONE.kind, DONE.id)) return;
+  for (const project of host.projects()) {
+    for (let after: string | undefined; ; ) {
+      const page = host
+        .view(project)
+        .instances('invitation', { limit: PAGE, ...(after === undefined ? {} : { after }) });
+      for (const row of page.items) await claimOfInvitation(host, row);
+      await nextTurn();
+      after = page.next;
+      if (after === undefined) break;
+    }
+  }
+  await host.submit({
+    ...{ project: SYSTEM_PROJECT, by: SERVICE },
+    decide: (draft) => draft.putRecord({ ...DONE, body: {} }),
+  });
+}
+
+async function claimOfInvitation(
+  host: Pick<Host, 'submit' | 'view' | 'findInstancesOf'>,
+  row: Instance,
+): Promise<void> {
+  const { email, invitedBy, person } = row.context as unknown as InvitationContext;
+  if (person === null || person !== invitedPersonId(row.instance)) return;
+  if (email === '' || isByOperator(invitedBy)) return;
+  if (!isUnmarked(host.view(SYSTEM_PROJECT), person)) return;
+  await host.submit({
+    ...{ project: SYSTEM_PROJECT, by: SERVICE },
+    decide(draft) {
+      if (isUnmarked(draft, person)) claimEmail(draft, person, email);
+    },
+  });
+  await noteName(host, person);
+}
+
+/** Is it somebody without a proven address, of whom no claim is noted? */
+function isUnmarked(view: Pick<Draft, 'instance' | 'record'>, person: string): boolean {
+  const row = view.instance('person', person);
+  if (!row || contextOfPerson(row).email !== '') return false;
+  return claimOf(view, person) === undefined;
+}

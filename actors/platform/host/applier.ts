@@ -1,0 +1,259 @@
+/**
+ * The reader of EVENTS: applies every project's commits to the store, in the stream's order, its
+ * own node's like all others. A writer learns here, and only here, whether its commit counts.
+ *
+ * The stream is the truth. Each time reading begins, the applier checks that the last message it
+ * has applied is still what the stream holds; where that cannot be, or a commit has a format this
+ * program does not know, the node stops applying and deciding, and says so.
+ */
+import type { InstanceStore } from '../../../sqlite/platform/control/instance-store.ts';
+import type { Clock } from '../../../streams/platform/clock.ts';
+import { HistoryMismatch } from '../../../streams/platform/commit/chain.ts';
+import {
+  CommitCorrupt,
+  decodeCommit,
+  decodeHeader,
+  type EncodedCommit,
+  UnknownCommitFormat,
+} from '../../../streams/platform/commit/codec.ts';
+import type { Commit } from '../../../streams/platform/commit/commit.ts';
+import { EVENTS_STREAM } from '../../../streams/platform/commit/events.ts';
+import { pause } from '../../../streams/platform/pause.ts';
+import type { Stream, StreamMessage, StreamRead } from '../../../streams/platform/stream.ts';
+import type { Turns } from '../time-slices.ts';
+import type { HostCounters } from './counters.ts';
+import { AppliedPosition } from './position.ts';
+
+export interface ApplierOptions {
+  readonly stream: Stream;
+  readonly store: InstanceStore;
+  readonly clock: Clock;
+  readonly turns: Turns;
+  readonly counters: HostCounters;
+}
+
+/** `stopped` needs an operator; everything else passes by itself. */
+export type ApplierHealth =
+  | { readonly state: 'starting' | 'ready' }
+  | { readonly state: 'retrying' | 'stopped'; readonly reason: string };
+
+export type AppliedListener = (applied: { commit: Commit; sequence: number }) => void;
+
+const RETRY_MS_MIN = 50;
+const RETRY_MS_MAX = 5_000;
+
+export class Applier {
+  readonly position: AppliedPosition;
+  readonly #options: ApplierOptions;
+  readonly #listeners = new Set<AppliedListener>();
+  readonly #own = new Map<string, EncodedCommit>();
+  readonly #stop = new AbortController();
+  #health: ApplierHealth = { state: 'starting' };
+  #read: StreamRead | undefined;
+  #running: Promise<void> | undefined;
+
+  constructor(options: ApplierOptions) {
+    this.#options = options;
+    this.position = new AppliedPosition(options.store.position().applied);
+  }
+
+  health(): ApplierHealth {
+    return this.#health;
+  }
+
+  /**
+   * Checks the projection against the stream and catches up with what it holds now. Rejects with
+   * `HistoryMismatch`, `UnknownCommitFormat`, `CommitCorrupt`, or when the stream is out of reach.
+   */
+  async start(): Promise<void> {
+    const { stream, store } = this.#options;
+    const state = await stream.state(EVENTS_STREAM);
+    try {
+      store.bind(state.identity);
+      await this.#verifyPosition();
+    } catch (error) {
+      if (isFatal(error)) this.#fail(error);
+      throw error;
+    }
+    this.#running = this.#run();
+    await this.position.waitFor(state.lastSequence, this.#stop.signal);
+    if (this.#health.state === 'starting') this.#health = { state: 'ready' };
+  }
+
+  /** Ends reading; waiters are told. Harmless when repeated. */
+  async stop(): Promise<void> {
+    this.#stop.abort(new Error('The host is stopped'));
+    this.position.fail(this.#stop.signal.reason);
+    await this.#read?.close();
+    await this.#running;
+  }
+
+  onApplied(listener: AppliedListener): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  /** Spares decoding a commit of this node when its very bytes come back. */
+  expect(encoded: EncodedCommit): void {
+    this.#own.set(encoded.commit.id, encoded);
+  }
+
+  unexpect(id: string): void {
+    this.#own.delete(id);
+  }
+
+  async #run(): Promise<void> {
+    for (let failures = 0; !this.#stop.signal.aborted; failures++) {
+      const before = this.position.sequence;
+      try {
+        if (failures > 0) await this.#verifyPosition();
+        await this.#follow();
+        if (this.#stop.signal.aborted) return;
+        throw new Error('Reading EVENTS ended by itself');
+      } catch (error) {
+        if (this.#stop.signal.aborted) return;
+        if (isFatal(error)) return this.#fail(error);
+        this.#options.counters.readFailures++;
+        this.#health = { state: 'retrying', reason: messageOf(error) };
+        if (this.position.sequence > before) failures = 0;
+      }
+      const delayMs = Math.min(RETRY_MS_MIN * 2 ** failures, RETRY_MS_MAX);
+      await pause(this.#options.clock, delayMs, this.#stop.signal);
+    }
+  }
+
+  async #follow(): Promise<void> {
+    const { stream, turns } = this.#options;
+    const from = { sequence: this.position.sequence + 1 };
+    const read = stream.read({ stream: EVENTS_STREAM, from, untilEnd: false });
+    this.#read = read;
+    try {
+      for await (const message of read) {
+        if (this.#stop.signal.aborted) return;
+        if (message.sequence <= this.position.sequence) continue;
+        await this.#take(message);
+        if (this.#health.state === 'retrying') this.#health = { state: 'ready' };
+        await turns.breathe();
+      }
+    } finally {
+      await read.close();
+    }
+  }
+
+  async #take(message: StreamMessage): Promise<void> {
+    const { store, counters } = this.#options;
+    const encoded = this.#decode(message);
+    let outcome = store.apply(encoded, message.sequence);
+    if (outcome === 'foreign') {
+      await this.#verifyBefore(encoded, message.sequence);
+      store.passOver(encoded, message.sequence);
+      counters.foreign++;
+      outcome = 'superseded';
+    } else if (outcome === 'superseded') counters.superseded++;
+    if (outcome === 'applied') {
+      counters.applied++;
+      this.#tell({ commit: encoded.commit, sequence: message.sequence });
+    }
+    this.position.advance(message.sequence);
+  }
+
+  #decode(message: StreamMessage): EncodedCommit {
+    const { header } = decodeHeader(message.data);
+    const own = this.#own.get(header.id);
+    const encoded =
+      own && Buffer.compare(own.bytes, message.data) === 0 ? own : decodeCommit(message.data);
+    if (message.subject.split('.').at(-1) === header.project) return encoded;
+    throw new CommitCorrupt(`Commit ${header.id} of ${header.project} is on ${message.subject}`);
+  }
+
+  #tell(applied: Parameters<AppliedListener>[0]): void {
+    for (const listener of this.#listeners) {
+      try {
+        listener(applied);
+      } catch {
+        // Listeners must not throw; one that does must not keep the others from what follows.
+        this.#options.counters.listenerFaults++;
+      }
+    }
+  }
+
+  /** Is the last message applied here still in the stream, or rightly gone? */
+  async #verifyPosition(): Promise<void> {
+    const { stream, store } = this.#options;
+    const { applied, appliedHash } = store.position();
+    const { identity, firstSequence, lastSequence } = await stream.state(EVENTS_STREAM);
+    store.bind(identity);
+    if (lastSequence < applied) {
+      throw new HistoryMismatch(
+        'ahead',
+        `This node has applied EVENTS up to ${applied}, the stream ends at ${lastSequence}: it ` +
+          'has lost messages; restore it, or start with a control.db made from it',
+      );
+    }
+    if (firstSequence > applied + 1) {
+      throw new HistoryMismatch(
+        'behind',
+        `This node has applied EVENTS up to ${applied}, the stream begins at ${firstSequence}: ` +
+          'what lies between is gone; start from a snapshot of another node',
+      );
+    }
+    if (applied >= firstSequence) await this.#assertHolds(applied, appliedHash);
+  }
+
+  /**
+   * A commit follows one that is not in our chain: either its writer's history or ours differs
+   * from the stream's. Ours is right when the stream holds, where we found it, the commit that we
+   * have in place of the unknown one.
+   */
+  async #verifyBefore(encoded: EncodedCommit, sequence: number): Promise<void> {
+    const { store } = this.#options;
+    const { project, number } = encoded.commit;
+    const head = store.head(project);
+    const ours = store.commit(project, Math.min(number - 1, head.number));
+    if (ours) await this.#assertHolds(ours.sequence, ours.hash);
+    if (number <= head.number + 1 || !store.position().gapped) return;
+    throw new HistoryMismatch(
+      'behind',
+      `Commit ${number} of ${project} at ${sequence} follows one this node never saw (it has ` +
+        `${head.number}), and messages were missing before: start from a snapshot of another node`,
+    );
+  }
+
+  async #assertHolds(sequence: number, hash: string): Promise<void> {
+    const found = await this.#messageAt(sequence);
+    if (found === undefined || decodeHeader(found.data).hash === hash) return;
+    throw new HistoryMismatch(
+      'diverged',
+      `EVENTS holds another commit at ${sequence} than this node has applied: the stream was ` +
+        'shortened and written again; start with a control.db made from it',
+    );
+  }
+
+  async #messageAt(sequence: number): Promise<StreamMessage | undefined> {
+    const { stream } = this.#options;
+    const read = stream.read({ stream: EVENTS_STREAM, from: { sequence }, untilEnd: true });
+    try {
+      for await (const message of read) return message.sequence === sequence ? message : undefined;
+      return undefined;
+    } finally {
+      await read.close();
+    }
+  }
+
+  #fail(error: Error): void {
+    this.#health = { state: 'stopped', reason: error.message };
+    this.position.fail(error);
+  }
+}
+
+function isFatal(error: unknown): error is Error {
+  return (
+    error instanceof HistoryMismatch ||
+    error instanceof UnknownCommitFormat ||
+    error instanceof CommitCorrupt
+  );
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,167 @@
+/**
+ * Deciding a batch: submissions, one after another, on the project's head and on what those before
+ * them have changed, until the commit is full. Synchronous and without effect outside: a batch that
+ * loses its race is simply decided again.
+ */
+
+import type { Head } from '../../../streams/platform/commit/chain.ts';
+import {
+  decisionBytes,
+  type EncodedCommit,
+  type EncodedDecision,
+  encodeCommit,
+  encodeDecision,
+  fitsCommit,
+} from '../../../streams/platform/commit/codec.ts';
+import type { Decision } from '../../../streams/platform/commit/commit.ts';
+import { assertJson } from '../../../streams/platform/commit/json.ts';
+import {
+  type ProjectView,
+  REQUEST_KEPT_MS,
+  type RecordedRequest,
+} from '../../../streams/platform/commit/projection.ts';
+import { Refusal } from '../../../streams/platform/refusal.ts';
+import { DecisionDraft, type Interpretation } from './draft.ts';
+import type { Submission } from './host-port.ts';
+import { Overlay } from './overlay.ts';
+
+/** A submission as the committer holds it; its answer's type is its caller's affair. */
+export type AnySubmission = Submission<unknown>;
+
+/** What a submission came to, provided the batch's commit is applied. */
+export type Verdict =
+  | { readonly kind: 'decided'; readonly answer: unknown }
+  | { readonly kind: 'replayed'; readonly answer: unknown; readonly sequence: number }
+  /** `fault`: no `Refusal`, but a mistake of ours. */
+  | { readonly kind: 'rejected'; readonly error: unknown; readonly fault: boolean };
+
+export interface Batch {
+  /** One for each submission taken, in order; the others did not fit any more. */
+  readonly verdicts: readonly Verdict[];
+  /** Undefined when nothing has changed. */
+  readonly encoded?: EncodedCommit;
+  /** The decisions in it. */
+  readonly decisions: readonly EncodedDecision[];
+}
+
+export interface BatchContext extends Interpretation {
+  readonly view: ProjectView;
+  readonly head: Head;
+  readonly request: (scope: string, id: string) => RecordedRequest | undefined;
+  /** Time of the commit, Unix ms; not before the head's. */
+  readonly at: number;
+  readonly id: string;
+  readonly writer: string;
+  /** Asked between decisions: true ends the batch early, to let others have the thread. */
+  readonly isSpent: () => boolean;
+}
+
+/** Decides as many of `submissions` as fit one commit, at least the first. */
+export function decideBatch(context: BatchContext, submissions: Iterable<AnySubmission>): Batch {
+  const overlay = new Overlay(context.view);
+  const verdicts: Verdict[] = [];
+  const decisions: EncodedDecision[] = [];
+  let events = 0;
+  let bytes = 0;
+  for (const submission of submissions) {
+    if (verdicts.length > 0 && context.isSpent()) break;
+    const { verdict, encoded } = decide(context, overlay, submission);
+    if (encoded) {
+      events += encoded.events;
+      bytes += decisionBytes(encoded);
+      if (!fitsCommit(events, bytes)) {
+        overlay.rollback();
+        if (decisions.length > 0) break;
+        verdicts.push(tooLarge(encoded));
+        events = 0;
+        bytes = 0;
+        continue;
+      }
+      decisions.push(encoded);
+    }
+    verdicts.push(verdict);
+  }
+  if (decisions.length === 0) return { verdicts, decisions };
+  return { verdicts, decisions, encoded: encodeBatch(context, decisions) };
+}
+
+/** The commit of these decisions on the context's head. */
+function encodeBatch(
+  context: Pick<BatchContext, 'view' | 'head' | 'at' | 'id' | 'writer'>,
+  decisions: readonly EncodedDecision[],
+): EncodedCommit {
+  const { head, at, id, writer } = context;
+  const { project } = context.view;
+  const about = { id, project, number: head.number + 1, predecessor: head.hash, at, writer };
+  return encodeCommit(about, decisions);
+}
+
+function decide(
+  context: BatchContext,
+  overlay: Overlay,
+  submission: AnySubmission,
+): { verdict: Verdict; encoded?: EncodedDecision } {
+  overlay.savepoint();
+  try {
+    const recorded = recordedAnswer(context, submission);
+    if (recorded) return { verdict: recorded };
+    const draft = new DecisionDraft(overlay, context, context.at);
+    const answer = submission.decide(draft);
+    const verdict: Verdict = { kind: 'decided', answer };
+    const request = submission.request && { ...submission.request, answer: answerOf(answer) };
+    const encoded = encodeDraft(draft, submission, request);
+    return encoded ? { verdict, encoded } : { verdict };
+  } catch (error) {
+    overlay.rollback();
+    return { verdict: { kind: 'rejected', error, fault: !(error instanceof Refusal) } };
+  }
+}
+
+/** The decision that the draft has come to; undefined when it changes nothing. */
+function encodeDraft(
+  { steps, changes: records, forgotten, truncation }: DecisionDraft,
+  { by }: AnySubmission,
+  request: Decision['request'],
+): EncodedDecision | undefined {
+  const events = steps.length + records.length + forgotten.length;
+  if (events === 0 && truncation === undefined && request === undefined) return undefined;
+  return encodeDecision({
+    ...{ by, ...(request && { request }), steps, records },
+    ...(forgotten.length > 0 && { forgotten }),
+    ...(truncation && { truncation }),
+  });
+}
+
+/** The answer of a request committed before; refused when the id stood for something else. */
+function recordedAnswer(context: BatchContext, submission: AnySubmission): Verdict | undefined {
+  if (submission.request === undefined) return undefined;
+  const { scope, id, fingerprint } = submission.request;
+  const recorded = context.request(scope, id);
+  if (recorded === undefined || recorded.atMs < context.at - REQUEST_KEPT_MS) return undefined;
+  if (recorded.fingerprint !== fingerprint) throw requestIdReused(id);
+  return { kind: 'replayed', answer: recorded.answer, sequence: recorded.sequence };
+}
+
+/** The refusal of a request id that has been used for another request. */
+export function requestIdReused(id: string): Refusal {
+  return new Refusal(
+    'REQUEST_ID_REUSED',
+    `Request id ${JSON.stringify(id)} was used for another request: use a new one`,
+  );
+}
+
+function answerOf(answer: unknown): Readonly<Record<string, unknown>> {
+  assertJson(answer, 'answer');
+  if (typeof answer === 'object' && answer !== null && !Array.isArray(answer)) {
+    return answer as Record<string, unknown>;
+  }
+  throw new TypeError('A submission with a request must answer with an object');
+}
+
+function tooLarge({ events, line }: EncodedDecision): Verdict {
+  const error = new Refusal(
+    'REQUEST_TOO_LARGE',
+    `One change has ${events} events and ${line.length} bytes, more than a commit takes`,
+  );
+  return { kind: 'rejected', error, fault: false };
+}

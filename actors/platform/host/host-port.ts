@@ -1,0 +1,110 @@
+/**
+ * What callers of the host see: how a change is decided and committed, and how its results are
+ * read. The host (`host.ts`) implements it over the committer and the instance store.
+ */
+import type { Effect } from '../../../machines/platform/effects.ts';
+import type {
+  Actor,
+  ChainStart,
+  Commit,
+  RecordChange,
+} from '../../../streams/platform/commit/commit.ts';
+import type {
+  DueTimer,
+  Instance,
+  ProjectView,
+} from '../../../streams/platform/commit/projection.ts';
+
+export type {
+  DueTimer,
+  Instance,
+  ListOptions,
+  Page,
+  ProjectView,
+  RecordedTransition,
+  StoredRecord,
+} from '../../../streams/platform/commit/projection.ts';
+
+/** A decision being made: reads see the changes made before them in the same decision. */
+export interface Draft extends ProjectView {
+  /** Time of the commit, Unix ms: the time to put in events. */
+  readonly at: number;
+  /** Creates an instance: runs `initialTransition` with `input`. Throws when the id is taken. */
+  start(machine: string, instance: string, input: Readonly<Record<string, unknown>>): StepOutcome;
+  /** Runs `transition`. An event that the state does not take changes nothing: `changed: false`. */
+  send(
+    machine: string,
+    instance: string,
+    event: { type: string; at: number } & Readonly<Record<string, unknown>>,
+  ): StepOutcome;
+  putRecord(change: RecordChange): void;
+  /** Takes an ended instance's row away; its transitions stay. Throws for one that is not final. */
+  forget(machine: string, instance: string): void;
+  /** Lets go of the project's commits up to this one, and of their transitions. Once a decision. */
+  truncate(start: ChainStart): void;
+}
+
+export interface StepOutcome {
+  readonly instance: Instance;
+  readonly changed: boolean;
+  /** The machine's effects, already expanded in this decision; told for tests and logs. */
+  readonly effects: readonly Effect[];
+}
+
+export interface Submission<T> {
+  readonly project: string;
+  readonly by: Actor;
+  /**
+   * true: it makes a credential. Where an audit sink is required, it
+   * is held back as what people do, whatever the kind of `by`.
+   */
+  readonly makesCredential?: boolean;
+  /** Makes an exact resend answer the same; see `Decision.request`. */
+  readonly request?: { readonly scope: string; readonly id: string; readonly fingerprint: string };
+  /**
+   * Decides, synchronously, from the head. May run again after a conflict. Throw a `Refusal` to
+   * refuse: nothing of the decision is committed. The returned answer must be JSON when the
+   * submission has a `request`, and hold no secret.
+   */
+  decide(draft: Draft): T;
+}
+
+export interface Committed<T> {
+  readonly answer: T;
+  /** Position in EVENTS: `svc-sequence`. */
+  readonly sequence: number;
+  /** true: the request had been committed before; `answer` is the recorded one. */
+  readonly replayed: boolean;
+}
+
+/** What expands an effect, inside the decision, into further steps and records. */
+export type EffectExpander = (effect: Effect, source: Instance, draft: Draft) => void;
+
+export interface Host {
+  /**
+   * Resolves once the decision's commit is durable and applied here. Throws the `Refusal` that
+   * `decide` threw, `RequestIdReused`, or `StreamUnavailable` (nothing acknowledged; resend the
+   * same request).
+   */
+  submit<T>(submission: Submission<T>): Promise<Committed<T>>;
+  view(project: string): ProjectView;
+  /** Every project that has a commit, `_system` included. */
+  projects(): readonly string[];
+  /** Any project's instance by its globally unique id: credentials are looked up this way. */
+  findInstance(machine: string, instance: string): Instance | undefined;
+  /**
+   * Instances of every project that are in no final state: memberships of a person, by the
+   * person's id, or invitations to an address. In the order of their projects.
+   */
+  findInstancesOf(machine: 'membership' | 'invitation', subject: string): readonly Instance[];
+  /** Timers due at `nowMs`, earliest first, at most `limit`. */
+  dueTimers(nowMs: number, limit: number): readonly DueTimer[];
+  /** Earliest due time of any timer, Unix ms. */
+  nextTimerDueMs(): number | undefined;
+  /** Called after each commit has been applied, in order; must not throw. Returns its undo. */
+  onApplied(listener: (applied: { commit: Commit; sequence: number }) => void): () => void;
+  /** Position in EVENTS up to which this node has applied. */
+  appliedSequence(): number;
+  /** Resolves once this node has applied `sequence` (read your writes). Rejects on `signal`. */
+  waitFor(sequence: number, signal: AbortSignal): Promise<void>;
+}

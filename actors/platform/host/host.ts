@@ -1,0 +1,157 @@
+/**
+ * The durable interpreter: machines are rows, and every change of one is decided once, here, by
+ * `transition()`, committed with its outcome to EVENTS, and applied from there on every node.
+ *
+ *     submit → committer (one a project): decide on the head → append ─→ EVENTS
+ *     view, timers, listeners ← store ← applier: judge by predecessor, upsert ←─┘
+ *
+ * Deciding, appending and applying stay apart in one process too, so that the paths of conflict
+ * and of unknown outcome are the same on a laptop as in a cluster.
+ */
+import type { MachineDefinition } from '../../../machines/platform/definition.ts';
+import type {
+  EndedInstance,
+  EndedPage,
+  OldCommit,
+} from '../../../sqlite/platform/control/instance-reads.ts';
+import type { InstanceStore } from '../../../sqlite/platform/control/instance-store.ts';
+import type { Clock } from '../../../streams/platform/clock.ts';
+import type { Actor } from '../../../streams/platform/commit/commit.ts';
+import { eventsStream } from '../../../streams/platform/commit/events.ts';
+import type { DueTimer } from '../../../streams/platform/commit/projection.ts';
+import type { Random } from '../../../streams/platform/random.ts';
+import { Refusal } from '../../../streams/platform/refusal.ts';
+import type { Stream, StreamSpec } from '../../../streams/platform/stream.ts';
+import { Turns } from '../time-slices.ts';
+import { Applier, type ApplierHealth } from './applier.ts';
+import { Committer, type CommitterOptions } from './committer.ts';
+import { createCounters, type HostCounters } from './counters.ts';
+import { DecisionDraft } from './draft.ts';
+import type { Committed, Draft, EffectExpander, Host, Submission } from './host-port.ts';
+import { upcastInstance, upcastView } from './upcast-view.ts';
+
+export interface HostOptions {
+  readonly stream: Stream;
+  readonly store: InstanceStore;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly machines: ReadonlyMap<string, MachineDefinition>;
+  readonly expand: EffectExpander;
+  /** Name of this node, unique in the deployment: `writer` of its commits. */
+  readonly node: string;
+  /** The stream of commits to make or compare. Default: one copy, 30 days. */
+  readonly events?: StreamSpec;
+}
+
+/** A host with its life: started once, stopped once. */
+export interface RunningHost extends Host {
+  /**
+   * Makes or checks EVENTS and catches up with it. Rejects with `HistoryMismatch`,
+   * `UnknownCommitFormat`, `CommitCorrupt`, `StreamMisconfigured` or `StreamUnavailable`.
+   */
+  start(): Promise<void>;
+  /** Refuses new submissions, settles those accepted, stops reading. Harmless when repeated. */
+  stop(): Promise<void>;
+  /** For `/readyz`: only `ready` nodes decide. */
+  health(): ApplierHealth;
+  counters(): Readonly<HostCounters>;
+  /**
+   * Sends a due timer's event to its instance and takes the timer off it; `fired: false` when the
+   * instance does not have it any more.
+   */
+  fireTimer(timer: DueTimer, by: Actor): Promise<Committed<{ fired: boolean }>>;
+  /** The machine's instances that have ended, those first that ended first. */
+  endedBefore(project: string, machine: string, page: EndedPage): EndedInstance[];
+  /** The first commits that are left of the project's chain and may go, for retention. */
+  oldestCommits(project: string, limit: number): OldCommit[];
+  dueTimers(nowMs: number, limit: number, owns?: (project: string) => boolean): DueTimer[];
+  nextTimerDueMs(owns?: (project: string) => boolean): number | undefined;
+}
+
+/** The host over its ports; nothing happens before `start`. */
+export function createHost(options: HostOptions): RunningHost {
+  const { store, machines, stream } = options;
+  const turns = new Turns(options.clock);
+  const counters = createCounters();
+  const applier = new Applier({ ...options, turns, counters });
+  const committers = new Committers({ ...options, turns, counters, applier });
+  return {
+    async start() {
+      await stream.ensure(options.events ?? eventsStream());
+      await applier.start();
+      committers.open();
+    },
+    async stop() {
+      await committers.close();
+      await applier.stop();
+    },
+    health: () => applier.health(),
+    counters: () => counters,
+    submit: (submission) => committers.submit(submission),
+    fireTimer: (timer, by) =>
+      committers.submit({
+        project: timer.project,
+        by,
+        decide: (draft) => ({ fired: fire(draft, timer) }),
+      }),
+    view: (project) => upcastView(machines, store.view(project)),
+    projects: () => store.projects(),
+    findInstance(machine, instance) {
+      const found = store.findInstance(machine, instance);
+      return found && upcastInstance(machines, found);
+    },
+    findInstancesOf: (machine, subject) =>
+      store.findInstancesOf(machine, subject).map((found) => upcastInstance(machines, found)),
+    endedBefore: (project, machine, page) => store.endedBefore(project, machine, page),
+    oldestCommits: (project, limit) => store.oldestCommits(project, limit),
+    dueTimers: (nowMs, limit, owns) => store.dueTimers(nowMs, limit, owns),
+    nextTimerDueMs: (owns) => store.nextTimerDueMs(owns),
+    onApplied: (listener) => applier.onApplied(listener),
+    appliedSequence: () => applier.position.sequence,
+    waitFor: (sequence, signal) => applier.position.waitFor(sequence, signal),
+  };
+}
+
+function fire(draft: Draft, timer: DueTimer): boolean {
+  // Timers are the host's own: its drafts can take one off, the port's need not.
+  if (!(draft instanceof DecisionDraft)) throw new TypeError('Not a draft of this host');
+  return draft.fire(timer) !== undefined;
+}
+
+/** The committers of all projects that have written since the start. */
+class Committers {
+  readonly #options: CommitterOptions;
+  readonly #committers = new Map<string, Committer>();
+  #open = false;
+
+  constructor(options: CommitterOptions) {
+    this.#options = options;
+  }
+
+  open(): void {
+    this.#open = true;
+  }
+
+  async close(): Promise<void> {
+    this.#open = false;
+    for (const committer of this.#committers.values()) await committer.idle();
+  }
+
+  async submit<T>(submission: Submission<T>): Promise<Committed<T>> {
+    this.#assertReady();
+    const { project } = submission;
+    let committer = this.#committers.get(project);
+    if (committer === undefined) {
+      committer = new Committer(project, this.#options);
+      this.#committers.set(project, committer);
+    }
+    // What `decide` answered, or what was recorded of it: of its type either way.
+    return (await committer.submit(submission)) as Committed<T>;
+  }
+
+  #assertReady(): void {
+    if (!this.#open) throw new Refusal('NOT_READY', 'This node is starting or stopping');
+    if (this.#options.applier.health().state !== 'stopped') return;
+    throw new Refusal('NOT_READY', 'This node takes no changes any more: it has to be restarted');
+  }
+}

@@ -1,0 +1,123 @@
+/**
+ * The actor that fires timers: watches the earliest due time of the projects this node owns, and
+ * sends what is due as ordinary submissions, earliest first. A timer is a row, taken off by the
+ * commit that fires it: doing it twice, or on two nodes, or after a restart, comes to the same.
+ */
+import type { Clock } from '../../../streams/platform/clock.ts';
+import type { Actor, Commit } from '../../../streams/platform/commit/commit.ts';
+import type { DueTimer } from '../../../streams/platform/commit/projection.ts';
+import { pause } from '../../../streams/platform/pause.ts';
+import { isPassing } from '../retryable.ts';
+import type { RunningHost } from './host.ts';
+
+export interface TimersOptions {
+  readonly host: Pick<RunningHost, 'dueTimers' | 'nextTimerDueMs' | 'fireTimer' | 'onApplied'>;
+  readonly clock: Clock;
+  /** Is this node the one that acts for the project? Asked anew each time. */
+  readonly owns: (project: string) => boolean;
+  /** A timer could not be fired by a fault of ours; it is tried again later and later. */
+  readonly onFault: (timer: DueTimer, error: unknown) => void;
+}
+
+/** Fired together at most; the committer spreads them over commits. */
+const FIRED_MAX = 500;
+/** Slept at a stretch at most, ms: calendar time may be set, and ownership may change. */
+const SLEEP_MS_MAX = 5_000;
+/** Before trying again when the stream gives no answer, ms. */
+const UNAVAILABLE_MS = 500;
+const FAULT_MS_MIN = 1_000;
+const FAULT_MS_MAX = 300_000;
+
+const timersActor: Actor = { kind: 'service', name: 'timers' };
+
+interface Fault {
+  readonly againMs: number;
+  readonly delayMs: number;
+}
+
+/** Fires timers until `signal` aborts; then resolves when none is under way. */
+export async function runTimers(options: TimersOptions, signal: AbortSignal): Promise<void> {
+  const { host, clock } = options;
+  const faults = new Map<string, Fault>();
+  const alarm = new Alarm();
+  const forget = host.onApplied(({ commit }) => alarm.notice(commit));
+  try {
+    while (!signal.aborted) {
+      const due = dueNow(options, faults);
+      if (due.length === 0) await alarm.sleep(clock, sleepMs(options, faults), signal);
+      else if (!(await fireAll(options, due, faults))) await pause(clock, UNAVAILABLE_MS, signal);
+    }
+  } finally {
+    forget();
+  }
+}
+
+function dueNow({ host, clock, owns }: TimersOptions, faults: Map<string, Fault>): DueTimer[] {
+  const now = clock.now();
+  return host
+    .dueTimers(now, FIRED_MAX + faults.size, owns)
+    .filter((timer) => (faults.get(keyOf(timer))?.againMs ?? 0) <= now)
+    .slice(0, FIRED_MAX);
+}
+
+function sleepMs({ host, clock, owns }: TimersOptions, faults: Map<string, Fault>): number {
+  const now = clock.now();
+  // Faulty timers stay the earliest ones: look past them, and at them again soon.
+  const next =
+    faults.size === 0
+      ? host.nextTimerDueMs(owns)
+      : host
+          .dueTimers(now + FAULT_MS_MIN, faults.size + 1, owns)
+          .find((timer) => !faults.has(keyOf(timer)))?.dueMs;
+  const longestMs = faults.size === 0 ? SLEEP_MS_MAX : FAULT_MS_MIN;
+  return next === undefined ? longestMs : Math.min(Math.max(1, next - now), longestMs);
+}
+
+/** Fires them in order. @returns false when the node or the stream could not take them now */
+async function fireAll(
+  options: TimersOptions,
+  due: readonly DueTimer[],
+  faults: Map<string, Fault>,
+): Promise<boolean> {
+  const { host, clock, onFault } = options;
+  const results = await Promise.allSettled(due.map((timer) => host.fireTimer(timer, timersActor)));
+  let taken = true;
+  for (const [i, timer] of due.entries()) {
+    const result = results[i];
+    if (result?.status !== 'rejected') faults.delete(keyOf(timer));
+    else if (isPassing(result.reason)) taken = false;
+    else {
+      const before = faults.get(keyOf(timer))?.delayMs ?? 0;
+      const delayMs = Math.min(Math.max(FAULT_MS_MIN, before * 2), FAULT_MS_MAX);
+      faults.set(keyOf(timer), { againMs: clock.now() + delayMs, delayMs });
+      onFault(timer, result.reason);
+    }
+  }
+  return taken;
+}
+
+function keyOf({ project, machine, instance, id }: DueTimer): string {
+  return `${project} ${machine} ${instance} ${id}`;
+}
+
+/** Sleeping until a time that an applied commit can bring forward. */
+class Alarm {
+  #wakesMs = Number.POSITIVE_INFINITY;
+  #asleep: AbortController | undefined;
+
+  async sleep(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+    const asleep = new AbortController();
+    this.#asleep = asleep;
+    this.#wakesMs = clock.now() + ms;
+    await pause(clock, ms, AbortSignal.any([signal, asleep.signal]));
+    this.#asleep = undefined;
+  }
+
+  notice(commit: Commit): void {
+    if (this.#asleep === undefined) return;
+    const earlier = commit.decisions.some((decision) =>
+      decision.steps.some((step) => step.timers.some((timer) => timer.dueMs < this.#wakesMs)),
+    );
+    if (earlier) this.#asleep.abort();
+  }
+}

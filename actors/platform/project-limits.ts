@@ -1,0 +1,177 @@
+/**
+ * The limits of a project, in one table: name, unit, default and the most that an operator may set.
+ * The admin commands, `GetProjectLimits` and the checks are made from it. What an operator has set is
+ * a record in the project's own chain. Limits on what is created (rules, destinations) are read and
+ * checked inside the decision that adds one, so that concurrent requests cannot pass a limit
+ * together; limits on the use of the service bound what a moment may bring.
+ */
+
+import { Refusal } from '../../streams/platform/refusal.ts';
+import type { LogEntry } from '../../streams/telemetry/entry.ts';
+import type { Draft, ProjectView } from './host/host-port.ts';
+
+export interface LimitDeclaration {
+  /** What is counted: `rules`, `samples/s`, `bytes`. */
+  readonly unit: string;
+  readonly default: number;
+  /** What an operator may set at least and at most. */
+  readonly min: number;
+  readonly max: number;
+  /** One phrase, for help texts and documents. */
+  readonly help: string;
+  /** What happens to what would exceed it, one phrase for documents. */
+  readonly beyond: string;
+}
+
+const MIB = 1024 * 1024;
+
+const RATE_REFUSAL =
+  'the whole write is refused before anything of it is stored: `TOO_MANY_REQUESTS` (429) with `Retry-After`, when it fits';
+const ROW_REFUSAL = 'known ones go on; `LIMIT_EXCEEDED` in `rejected` names each row or series';
+
+/** Defaults of the first three: interface, section 8. */
+export const PROJECT_LIMITS = {
+  rules: {
+    ...{ unit: 'rules', default: 20, min: 0, max: 1_000 },
+    help: 'Alert rules',
+    beyond: 'one more is not saved: `LIMIT_EXCEEDED` (400)',
+  },
+  destinations: {
+    ...{ unit: 'destinations', default: 5, min: 0, max: 100 },
+    help: 'Destinations',
+    beyond: 'one more is not created: `LIMIT_EXCEEDED` (400)',
+  },
+  instances: {
+    ...{ unit: 'instances', default: 10_000, min: 0, max: 200_000 },
+    help: 'Alert instances evaluated at once: rules × VMs × label sets',
+    beyond:
+      'a rule that needs more is not saved: `LIMIT_EXCEEDED` (400); what grows beyond by itself is not evaluated, and the rule and a notice say so',
+  },
+  vms: {
+    ...{ unit: 'VMs', default: 10_000, min: 0, max: 50_000 },
+    help: 'VMs that are registered and not retired',
+    beyond: ROW_REFUSAL,
+  },
+  series: {
+    ...{ unit: 'series', default: 250_000, min: 0, max: 2_000_000 },
+    help: 'Series of all VMs together that were reported within retention, counted from the start of the node',
+    beyond: ROW_REFUSAL,
+  },
+  headBytes: {
+    // 10,000 VMs with 13 series and an hour of rows take 165 MiB.
+    ...{ unit: 'bytes', default: 256 * MIB, min: 0, max: 1024 * MIB },
+    help: 'Memory for rows that are in no chunk yet, and for their texts',
+    beyond:
+      'from three quarters on no new VM and no new series, from seven eighths on no row: `LIMIT_EXCEEDED` in `rejected`; where the memory of all projects is short, the whole write: `TOO_MANY_REQUESTS` (429) with `Retry-After`',
+  },
+  concurrency: {
+    ...{ unit: 'calls', default: 8, min: 1, max: 256 },
+    help: 'Calls of one class that run at once, half of them for one caller; eight times as many wait',
+    beyond:
+      'who waits longer than 5 s, or finds no place to wait: `TOO_MANY_REQUESTS` (429) with `Retry-After`',
+  },
+  openStreams: {
+    ...{ unit: 'streams', default: 100, min: 0, max: 1_000 },
+    help: 'Streams of incidents open at once, half of them for one caller',
+    beyond: 'one more is not opened: `TOO_MANY_REQUESTS` (429) with `Retry-After`',
+  },
+  samplesPerSecond: {
+    // 10,000 VMs with 30 series send 10,000 a second; one process takes several million.
+    ...{ unit: 'samples/s', default: 200_000, min: 0, max: 10_000_000 },
+    help: 'Samples written, on average over ten seconds',
+    beyond: RATE_REFUSAL,
+  },
+  ingestBytesPerSecond: {
+    ...{ unit: 'bytes/s', default: 32 * MIB, min: 0, max: 1024 * MIB },
+    help: 'Bytes of WriteSamples requests, on average over ten seconds',
+    beyond: RATE_REFUSAL,
+  },
+} as const satisfies Readonly<Record<string, LimitDeclaration>>;
+
+export type LimitName = keyof typeof PROJECT_LIMITS;
+
+export type ProjectLimits = Readonly<Record<LimitName, number>>;
+
+/** In the order in which they are shown. */
+export const LIMIT_NAMES = Object.keys(PROJECT_LIMITS) as readonly LimitName[];
+
+/** Of a project that nothing was set for. */
+export const DEFAULT_LIMITS = Object.fromEntries(
+  LIMIT_NAMES.map((name) => [name, PROJECT_LIMITS[name].default]),
+) as ProjectLimits;
+
+export const LIMITS_KIND = 'projectLimits';
+const ID = 'limits';
+
+/** What holds for a project: what was set for it, else the defaults. */
+export function limitsOf(view: ProjectView): ProjectLimits {
+  return { ...DEFAULT_LIMITS, ...setOf(view) };
+}
+
+/** What was set for a project, and nothing else: a default may change with the program. */
+function setOf(view: ProjectView): Partial<ProjectLimits> | undefined {
+  // Records of this kind are written by `setLimits` alone.
+  return view.record(LIMITS_KIND, ID)?.body as Partial<ProjectLimits> | undefined;
+}
+
+/**
+ * Sets some of a project's limits; the others stay. What exceeds a lowered limit stays too: nothing
+ * more is added. Throws a `Refusal` INVALID_FIELD.
+ *
+ * @returns the limits that hold from here on
+ */
+export function setLimits(draft: Draft, change: Partial<ProjectLimits>): ProjectLimits {
+  for (const [name, value] of Object.entries(change)) {
+    const { min, max } = PROJECT_LIMITS[name as LimitName];
+    if (Number.isInteger(value) && value >= min && value <= max) continue;
+    const message = `${name} is ${value}: a whole number from ${min} to ${max}`;
+    throw new Refusal('INVALID_FIELD', message, { field: name });
+  }
+  draft.putRecord({ kind: LIMITS_KIND, id: ID, body: { ...setOf(draft), ...change } });
+  return limitsOf(draft);
+}
+
+/** The log entry that brings the project's bound on instances to the evaluator. */
+export function limitsMarker(view: ProjectView, atMs: number): LogEntry {
+  const limits = [{ project: view.project, instances: limitsOf(view).instances }];
+  return { kind: 'rules', atMs, upserts: [], removals: [], limits };
+}
+
+const COUNTED = {
+  rules: { machine: 'alertRule', words: 'alert rules' },
+  destinations: { machine: 'destination', words: 'destinations' },
+} as const;
+
+/**
+ * Throws a `Refusal` LIMIT_EXCEEDED, with `limit` (how many), `current` and `of` (`rules`,
+ * `destinations`), when the project has no room for one more. Call it in the decision that adds it.
+ */
+export function checkLimit(draft: Draft, of: keyof typeof COUNTED): void {
+  const { machine, words } = COUNTED[of];
+  const current = draft.countInstances(machine, { final: false });
+  const limit = limitsOf(draft)[of];
+  if (current < limit) return;
+  throw limitExceeded(`The project has at most ${limit} ${words}: delete one`, {
+    of,
+    limit,
+    current,
+  });
+}
+
+/** The refusal for a limit, of one shape for all. `wanted`: how many there would have been. */
+export function limitExceeded(
+  sentence: string,
+  facts: {
+    readonly of: LimitName;
+    readonly limit: number;
+    readonly current: number;
+    readonly wanted?: number;
+  },
+): Refusal {
+  const metadata = Object.entries(facts).map(([name, value]) => [name, String(value)]);
+  return new Refusal(
+    'LIMIT_EXCEEDED',
+    `${sentence}, or ask the operator for more ("svc admin limits set")`,
+    Object.fromEntries(metadata),
+  );
+}

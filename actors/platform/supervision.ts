@@ -1,0 +1,216 @@
+/**
+ * Keeping the running parts running: each part is an xstate actor that runs it, waits after a
+ * failure (longer each time, with jitter) and runs it again, and that knows how the part is. A part
+ * that fails never takes another one with it.
+ */
+import { type ActorRefFrom, assign, createActor, fromPromise, setup } from 'xstate';
+import type { Clock } from '../../streams/platform/clock.ts';
+import { fraction, type Random } from '../../streams/platform/random.ts';
+
+/** A part: runs until `signal` aborts, then ends what it has begun and resolves. */
+export interface Part {
+  readonly name: string;
+  /** Rejecting, or resolving unasked, is a failure: it is run again. */
+  run(signal: AbortSignal): Promise<void>;
+}
+
+/** How a part is. */
+export interface PartHealth {
+  readonly name: string;
+  readonly state: 'running' | 'restarting' | 'stopping' | 'stopped';
+  /** Since when, Unix ms. */
+  readonly sinceMs: number;
+  /** Restarts since the beginning. */
+  readonly restarts: number;
+  /** Failures since the part last ran well for a minute. */
+  readonly failures: number;
+  readonly lastError: string | null;
+}
+
+export interface SupervisionOptions {
+  readonly parts: readonly Part[];
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Told of every failure, before the wait. */
+  readonly onFailure: (part: PartHealth, error: unknown) => void;
+}
+
+export interface Supervision {
+  /** One for each part, in the order given. */
+  health(): PartHealth[];
+  /** Stops the parts, last one first, and waits for each. Harmless when repeated. */
+  stop(): Promise<void>;
+}
+
+const BACKOFF_MS_MIN = 100;
+const BACKOFF_MS_MAX = 30_000;
+/** Running for so long wipes out earlier failures, ms. */
+const HEALTHY_MS = 60_000;
+/** A part that does not end within this after being asked is left behind, ms. */
+const STOP_MS_MAX = 10_000;
+
+/** Starts all parts, in order. */
+export function supervise(options: SupervisionOptions): Supervision {
+  const actors = options.parts.map((part) => startPart(part, options));
+  return {
+    health: () => actors.map(healthOf),
+    async stop() {
+      for (const actor of actors.toReversed()) await stopPart(actor);
+    },
+  };
+}
+
+interface PartContext {
+  readonly name: string;
+  readonly restarts: number;
+  readonly failures: number;
+  readonly lastError: string | null;
+  /** What `lastError` was made from, for the log. */
+  readonly cause: unknown;
+  readonly sinceMs: number;
+  /** Ends the current run. */
+  readonly ending: AbortController;
+}
+
+/** What a part's statechart does, over the part itself, the clock and the jitter. */
+function partSetup(part: Part, { clock, random }: SupervisionOptions) {
+  return setup({
+    types: { context: {} as PartContext, events: {} as { type: 'stop' } },
+    actors: {
+      run: fromPromise<void, AbortSignal>(async ({ input }) => {
+        await part.run(input);
+        if (!input.aborted) throw new Error(`${part.name} ended by itself`);
+      }),
+    },
+    actions: {
+      begin: assign({ ending: () => new AbortController(), sinceMs: () => clock.now() }),
+      end: ({ context }) => context.ending.abort(),
+      mark: assign({ sinceMs: () => clock.now() }),
+      fail: assign({
+        failures: ({ context }) => context.failures + 1,
+        cause: (_, { error }: { error: unknown }) => error,
+        lastError: (_, { error }: { error: unknown }) => messageOf(error),
+      }),
+      restart: assign({ restarts: ({ context }) => context.restarts + 1 }),
+      recover: assign({ failures: 0 }),
+      leaveBehind: assign({ lastError: `${part.name} did not end within ${STOP_MS_MAX} ms` }),
+    },
+    guards: { asked: ({ context }) => context.ending.signal.aborted },
+    delays: {
+      backoff: ({ context }) => backoffMs(context.failures, random),
+      healthy: HEALTHY_MS,
+      patience: STOP_MS_MAX,
+    },
+  });
+}
+
+/** The statechart of a part. */
+function partMachine(part: Part, options: SupervisionOptions) {
+  return partSetup(part, options).createMachine({
+    id: 'part',
+    context: {
+      name: part.name,
+      restarts: 0,
+      failures: 0,
+      lastError: null,
+      cause: undefined,
+      sinceMs: options.clock.now(),
+      ending: new AbortController(),
+    },
+    initial: 'running',
+    states: {
+      running: {
+        description: 'The part runs',
+        entry: 'begin',
+        invoke: {
+          src: 'run',
+          input: ({ context }) => context.ending.signal,
+          onDone: 'stopped',
+          onError: [
+            { guard: 'asked', target: 'stopped', actions: failWith },
+            { target: 'restarting', actions: failWith },
+          ],
+        },
+        initial: 'steady',
+        states: {
+          steady: {
+            description: 'Nobody has asked it to end',
+            on: { stop: 'ending' },
+            after: { healthy: { actions: 'recover' } },
+          },
+          ending: {
+            description: 'It ends what it has begun',
+            entry: ['mark', 'end'],
+            after: { patience: { target: '#part.stopped', actions: 'leaveBehind' } },
+          },
+        },
+      },
+      restarting: {
+        description: 'It failed and is run again after a wait',
+        entry: 'mark',
+        on: { stop: 'stopped' },
+        after: { backoff: { target: 'running', actions: 'restart' } },
+      },
+      stopped: { description: 'It was asked to end', type: 'final', entry: 'mark' },
+    },
+  });
+}
+
+const failWith = {
+  type: 'fail',
+  params: ({ event }: { event: { error: unknown } }) => ({ error: event.error }),
+} as const;
+
+type PartActor = ActorRefFrom<ReturnType<typeof partMachine>>;
+
+function startPart(part: Part, options: SupervisionOptions): PartActor {
+  const actor = createActor(partMachine(part, options), { clock: timersOf(options.clock) });
+  let failures = 0;
+  actor.subscribe((snapshot) => {
+    if (snapshot.matches('restarting') && snapshot.context.failures > failures) {
+      options.onFailure(healthOf(actor), snapshot.context.cause);
+    }
+    failures = snapshot.context.failures;
+  });
+  actor.start();
+  return actor;
+}
+
+function stopPart(actor: PartActor): Promise<void> {
+  return new Promise((resolve) => {
+    if (actor.getSnapshot().status === 'done') return resolve();
+    actor.subscribe({ complete: resolve });
+    actor.send({ type: 'stop' });
+  });
+}
+
+function healthOf(actor: PartActor): PartHealth {
+  const snapshot = actor.getSnapshot();
+  const { name, restarts, failures, lastError, sinceMs } = snapshot.context;
+  const state = snapshot.matches({ running: 'ending' })
+    ? 'stopping'
+    : snapshot.matches('running')
+      ? 'running'
+      : snapshot.matches('restarting')
+        ? 'restarting'
+        : 'stopped';
+  return { name, state, sinceMs, restarts, failures, lastError };
+}
+
+/** Doubles with each failure, between half and all of it. */
+function backoffMs(failures: number, random: Random): number {
+  const fullMs = Math.min(BACKOFF_MS_MIN * 2 ** (failures - 1), BACKOFF_MS_MAX);
+  return fullMs * (0.5 + fraction(random) / 2);
+}
+
+/** xstate's clock over ours. */
+function timersOf(clock: Clock) {
+  return {
+    setTimeout: (wake: () => void, ms: number): unknown => clock.wakeAfter(ms, wake),
+    clearTimeout: (cancel: unknown): void => (cancel as ReturnType<Clock['wakeAfter']>)(),
+  };
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

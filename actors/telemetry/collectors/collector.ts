@@ -1,0 +1,86 @@
+/**
+ * What a collector is made of: a source that yields rows when asked, and a sink that takes them.
+ * Sources differ in where they look (this host's /proc, libvirt, a recording); everything about
+ * when they are asked, and what happens when they cannot answer, is in `loop.ts`.
+ *
+ * The rule all of them share: what was not observed is not listed. There is no zero, no NaN and
+ * no repeated last value that stands for "could not read".
+ */
+import type { SeriesKey, VmState } from '../../../streams/telemetry/samples/batch.ts';
+
+/** One observed value of a series. Always finite. */
+export type ObservedValue = readonly [key: SeriesKey, value: number];
+
+/** A VM at one instant, as one source saw it. */
+export interface ObservedRow {
+  /** VM id: the libvirt domain's UUID, or a hash of this host's machine-id. */
+  readonly vm: string;
+  readonly displayName: string;
+  /** Unix ms. */
+  readonly observedMs: number;
+  /** Changes when the VM's counters start anew; '' = not told (also: the VM is not running). */
+  readonly bootId: string;
+  /** Rises with every row of a boot, whatever the calendar does. */
+  readonly sequence: number;
+  /** vCPUs observed with this row; absent = not told. */
+  readonly vcpus?: number;
+  readonly state: VmState;
+  /** The source's word for why, e.g. `destroyed`; '' = none. */
+  readonly stateReason: string;
+  /** Every series at most once. May be empty: the state alone was observed. */
+  readonly values: readonly ObservedValue[];
+}
+
+/** Where rows go: ingest. Rejects when they are not durable; the same rows may come again. */
+export interface RowSink {
+  observe(project: string, rows: readonly ObservedRow[]): Promise<void>;
+  /** These VMs are no more, by two complete listings. Rejects when it is not recorded. */
+  retire?(project: string, vms: readonly string[]): Promise<void>;
+}
+
+export type FaultReason =
+  /** A program or file that the source lives on is not on this machine. */
+  | 'SOURCE_MISSING'
+  /** The source is there and does not answer, or answers with an error. */
+  | 'SOURCE_FAILED'
+  | 'ACCESS_DENIED'
+  /** No answer by the deadline; what was asked has been killed. */
+  | 'TIMED_OUT'
+  /** The answer could not be understood. */
+  | 'UNREADABLE'
+  /** Some of the readings are missing, the others are there. */
+  | 'INCOMPLETE'
+  /** All VMs that were known, or many at once, are not listed: nothing is concluded from it. */
+  | 'LISTING_DOUBTED'
+  /** The sink did not take the rows; they are kept, with their times, and offered again. */
+  | 'SINK_FAILED'
+  /** Rows were given up because the sink refused them for too long. */
+  | 'ROWS_DROPPED';
+
+export interface SourceFault {
+  readonly reason: FaultReason;
+  /** What was tried, what was seen, what would do. */
+  readonly message: string;
+  /** The one VM it is about; absent = the source as a whole. */
+  readonly vm?: string;
+}
+
+/** What one round of a source gave: rows, and what kept it from giving more. */
+export interface Reading {
+  readonly rows: readonly ObservedRow[];
+  readonly faults: readonly SourceFault[];
+  /** Every VM that there is, with a row or not; absent: the source does not know, this time. */
+  readonly listed?: ReadonlySet<string>;
+}
+
+export interface Source {
+  /** Short and constant, e.g. `host` or `libvirt`: for logs, status and the phase of its ticks. */
+  readonly name: string;
+  /**
+   * Looks once. Ends within a deadline of its own, whatever the outside does, and at once on
+   * `signal`. What the outside does wrong is a fault in the answer, never an exception.
+   */
+  read(signal: AbortSignal): Promise<Reading>;
+  /** Ends what runs beside the rounds. Harmless on a second call. */
+  close(): Promise<void>;
+}

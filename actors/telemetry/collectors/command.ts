@@ -1,0 +1,116 @@
+/**
+ * Runs another program with an end in sight: a deadline, a bound on its output, and a group of its
+ * own so that what it started (virsh starts ssh for remote hosts) ends with it.
+ *
+ * At the deadline: SIGTERM to the group, SIGKILL a second later. A process stuck in the kernel
+ * (a dead network file system) survives even that, so the caller is answered anyway and can watch
+ * `gone`, which resolves when the process has really ended.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import type { Clock } from '../../../streams/platform/clock.ts';
+
+export interface Command {
+  readonly file: string;
+  readonly args: readonly string[];
+  readonly deadlineMs: number;
+  /** More output than this ends it. Default 64 MiB: a few thousand VMs. */
+  readonly outputBytesMax?: number;
+  readonly signal?: AbortSignal;
+}
+
+export type CommandOutcome = CommandEnd & {
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly gone: Promise<void>;
+};
+
+type CommandEnd =
+  | { readonly kind: 'exited'; readonly code: number }
+  | { readonly kind: 'killed'; readonly because: 'deadline' | 'aborted' | 'output' }
+  /** There is no such program. */
+  | { readonly kind: 'missing' }
+  /** It could not be started, or somebody else ended it. */
+  | { readonly kind: 'failed'; readonly error: string };
+
+export type RunCommand = (command: Command, clock: Clock) => Promise<CommandOutcome>;
+
+/** Between SIGTERM and SIGKILL, and again between SIGKILL and giving up on seeing its end. */
+const GRACE_MS = 1_000;
+const OUTPUT_BYTES_MAX = 64 * 2 ** 20;
+
+/** Never rejects. Text is in the C locale, whatever this process speaks. */
+export const runCommand: RunCommand = (command, clock) => {
+  const { promise, resolve } = Promise.withResolvers<CommandOutcome>();
+  const gone = Promise.withResolvers<void>();
+  const output: Record<'stdout' | 'stderr', Buffer[]> = { stdout: [], stderr: [] };
+  const wakeUps: (() => void)[] = [];
+  let killedBecause: 'deadline' | 'aborted' | 'output' | undefined;
+  let bytes = 0;
+
+  const child = spawn(command.file, command.args, {
+    detached: true,
+    env: { ...process.env, LC_ALL: 'C' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const finish = (end: CommandEnd): void => {
+    for (const cancel of wakeUps) cancel();
+    command.signal?.removeEventListener('abort', abort);
+    const text = (name: 'stdout' | 'stderr'): string => Buffer.concat(output[name]).toString();
+    resolve({ ...end, stdout: text('stdout'), stderr: text('stderr'), gone: gone.promise });
+  };
+  const kill = (because: 'deadline' | 'aborted' | 'output'): void => {
+    if (killedBecause) return;
+    killedBecause = because;
+    signalGroup(child, 'SIGTERM');
+    wakeUps.push(clock.wakeAfter(GRACE_MS, () => signalGroup(child, 'SIGKILL')));
+    wakeUps.push(clock.wakeAfter(2 * GRACE_MS, () => abandon(child, finish, because)));
+  };
+  const abort = (): void => kill('aborted');
+
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes <= (command.outputBytesMax ?? OUTPUT_BYTES_MAX)) output[name].push(chunk);
+      else kill('output');
+    });
+  }
+  child.on('error', (error: NodeJS.ErrnoException) => {
+    if (child.pid !== undefined) return;
+    gone.resolve();
+    finish(error.code === 'ENOENT' ? { kind: 'missing' } : failed(error.message));
+  });
+  child.on('exit', () => gone.resolve());
+  child.on('close', (code, signal) => {
+    if (killedBecause) finish({ kind: 'killed', because: killedBecause });
+    else finish(code === null ? failed(`ended by ${signal}`) : { kind: 'exited', code });
+  });
+  wakeUps.push(clock.wakeAfter(command.deadlineMs, () => kill('deadline')));
+  command.signal?.addEventListener('abort', abort);
+  if (command.signal?.aborted) abort();
+  return promise;
+};
+
+function failed(error: string): CommandEnd {
+  return { kind: 'failed', error };
+}
+
+/** The group's id is the child's: it was started detached. Gone already is as good as ended. */
+function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
+  if (child.pid === undefined) return;
+  try {
+    process.kill(-child.pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
+
+function abandon(
+  child: ChildProcess,
+  finish: (end: CommandEnd) => void,
+  because: 'deadline' | 'aborted' | 'output',
+): void {
+  child.stdout?.destroy();
+  child.stderr?.destroy();
+  child.unref();
+  finish({ kind: 'killed', because });
+}

@@ -1,0 +1,97 @@
+/**
+ * Disk and network counters of this host: pure functions from the kernel's text.
+ *
+ * Each byte must be counted once. A write to a file can pass a device-mapper volume, a RAID set
+ * and two disks; a packet can pass a veth pair, a bridge and a network card. So only what stands
+ * at the bottom is counted: disks (not partitions, not what is built on disks) and network cards
+ * (not what is built on them). Formats: Documentation/admin-guide/iostats.rst, proc(5).
+ */
+
+import { seriesKey } from '../../../../streams/telemetry/samples/series-key.ts';
+import type { ObservedValue } from '../collector.ts';
+import { parseCount } from './count.ts';
+
+/** The unit of /proc/diskstats, whatever the disk's own sector size is. */
+const SECTOR_BYTES = 512;
+
+/** Memory, files and optical drives posing as disks, and devices built on other disks. */
+const NOT_A_DISK = /^(loop|ram|zram|sr|fd|dm-|md|drbd|bcache)\d*/;
+
+/**
+ * Interfaces made by software, for machines whose cards cannot be told by a device (containers):
+ * their traffic passes another interface that is counted, or none at all.
+ */
+const MADE_BY_SOFTWARE =
+  /^(lo$|veth|br-|docker|virbr|vnet|vmlab|tap|tun|macvtap|bond|team|dummy|ifb|wg|cni|flannel|cali|lxc|lxd|podman|vxlan|geneve|gre|sit|ip6tnl|tailscale)/;
+
+/**
+ * Reads /proc/diskstats. `blockDevices` is the listing of /sys/block: whole devices, where a
+ * partition never is. A name cannot tell (`xvda1` may be either).
+ */
+export function parseDiskstats(text: string, blockDevices: readonly string[]): ObservedValue[] {
+  const whole = new Set(blockDevices.map((name) => name.replaceAll('!', '/')));
+  const seen = new Set<string>();
+  return text.split('\n').flatMap((line): ObservedValue[] => {
+    const [, , device, ...fields] = line.trim().split(/\s+/);
+    if (device === undefined || !whole.has(device) || NOT_A_DISK.test(device)) return [];
+    const [reads, , sectorsRead, , writes, , sectorsWritten] = fields.map(parseCount);
+    const complete = [reads, sectorsRead, writes, sectorsWritten].every((n) => n !== undefined);
+    if (!complete || seen.has(device)) return [];
+    seen.add(device);
+    const bytes = (sectors: number | undefined): number => (sectors ?? Number.NaN) * SECTOR_BYTES;
+    return diskValues(device, {
+      readBytes: bytes(sectorsRead),
+      writtenBytes: bytes(sectorsWritten),
+      reads,
+      writes,
+    });
+  });
+}
+
+/** The four counters of a disk as series; what is undefined is left out. Libvirt's disks too. */
+export function diskValues(
+  device: string,
+  counters: Readonly<Record<'readBytes' | 'writtenBytes' | 'reads' | 'writes', number | undefined>>,
+): ObservedValue[] {
+  return observedOnly([
+    [seriesKey('svc_vm_disk_read_bytes_total', { device }), counters.readBytes],
+    [seriesKey('svc_vm_disk_written_bytes_total', { device }), counters.writtenBytes],
+    [seriesKey('svc_vm_disk_reads_completed_total', { device }), counters.reads],
+    [seriesKey('svc_vm_disk_writes_completed_total', { device }), counters.writes],
+  ]);
+}
+
+/**
+ * Reads /proc/net/dev. `cards` are the interfaces with a device behind them (real, or virtio and
+ * the like in a VM). When there is none, as in a container, all count that software did not make.
+ */
+export function parseNetDev(text: string, cards: ReadonlySet<string>): ObservedValue[] {
+  return text.split('\n').flatMap((line): ObservedValue[] => {
+    const colon = line.lastIndexOf(':');
+    const name = line.slice(0, Math.max(colon, 0)).trim();
+    const counted = cards.size > 0 ? cards.has(name) : !MADE_BY_SOFTWARE.test(name);
+    if (name === '' || !counted) return [];
+    const fields = line
+      .slice(colon + 1)
+      .trim()
+      .split(/\s+/)
+      .map(parseCount);
+    if (fields.length < 9) return [];
+    return networkValues(name, { received: fields[0], transmitted: fields[8] });
+  });
+}
+
+/** The two counters of an interface as series; what is undefined is left out. */
+export function networkValues(
+  name: string,
+  counters: Readonly<Record<'received' | 'transmitted', number | undefined>>,
+): ObservedValue[] {
+  return observedOnly([
+    [seriesKey('svc_vm_network_receive_bytes_total', { interface: name }), counters.received],
+    [seriesKey('svc_vm_network_transmit_bytes_total', { interface: name }), counters.transmitted],
+  ]);
+}
+
+function observedOnly(values: readonly (readonly [string, number | undefined])[]): ObservedValue[] {
+  return values.filter((entry): entry is ObservedValue => Number.isFinite(entry[1]));
+}

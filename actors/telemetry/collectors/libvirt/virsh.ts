@@ -1,0 +1,81 @@
+/**
+ * Runs virsh and says in a sentence what kept it from answering. virsh and not a binding: it is
+ * on every libvirt host, speaks to old and remote daemons, and a hung call ends with its process.
+ */
+import type { Clock } from '../../../../streams/platform/clock.ts';
+import { shownUrl, withoutLogins } from '../../../../streams/platform/shown-url.ts';
+import type { SourceFault } from '../collector.ts';
+import type { CommandOutcome, RunCommand } from '../command.ts';
+
+export interface Libvirt {
+  /** E.g. `qemu:///system` or `qemu+ssh://host/system`. */
+  readonly uri: string;
+  readonly clock: Clock;
+  readonly run: RunCommand;
+}
+
+/** Starts virsh with a command string. Read-only connections may not talk to guest agents. */
+export function runVirsh(
+  libvirt: Libvirt,
+  call: {
+    readonly commands: string;
+    readonly readOnly: boolean;
+    readonly deadlineMs: number;
+    readonly signal?: AbortSignal;
+  },
+): Promise<CommandOutcome> {
+  const { commands, readOnly, ...limits } = call;
+  const args = [...(readOnly ? ['-r'] : []), '-q', '-c', libvirt.uri, commands];
+  return libvirt.run({ file: 'virsh', args, ...limits }, libvirt.clock);
+}
+
+/** The fault of a virsh that did not succeed; undefined when it ended well and complained not. */
+export function virshFault(libvirt: Libvirt, outcome: CommandOutcome): SourceFault | undefined {
+  switch (outcome.kind) {
+    case 'missing':
+      return {
+        reason: 'SOURCE_MISSING',
+        message: 'no program "virsh" on this machine: install libvirt-clients to watch VMs',
+      };
+    case 'failed':
+      return { reason: 'SOURCE_FAILED', message: `virsh did not finish: ${outcome.error}` };
+    case 'killed':
+      return { reason: 'TIMED_OUT', message: `virsh was ended (${outcome.because})` };
+    case 'exited':
+      return complaintOf(libvirt, outcome);
+  }
+}
+
+/** Bound on what libvirt's message may add to a log line or `/readyz`. */
+const MESSAGE_LENGTH_MAX = 300;
+
+/** What it printed, as a sentence; undefined: it has nothing to complain of. */
+export function complaintOf(
+  libvirt: Libvirt,
+  outcome: CommandOutcome & { kind: 'exited' },
+): SourceFault | undefined {
+  const said = outcome.stderr
+    .replaceAll(/^error: /gm, '')
+    .trim()
+    .split(/\s*\n\s*/)
+    .join(': ');
+  if (outcome.code === 0 && said === '') return undefined;
+  const where = `libvirt at ${shownUrl(libvirt.uri)}`;
+  const text = withoutLogins(said).slice(0, MESSAGE_LENGTH_MAX) || `exit code ${outcome.code}`;
+  if (/permission denied|access denied|authentication|read only access/i.test(said)) {
+    const message = `${where} refuses this user: ${text}; see docs/sources.md`;
+    return { reason: 'ACCESS_DENIED', message };
+  }
+  return { reason: 'SOURCE_FAILED', message: `${where}: ${text}` };
+}
+
+/**
+ * Whether libvirt can be watched from here: undefined = yes, else why not. Asked once at start on
+ * a machine of which nobody said that it is a libvirt host, where "no" is no fault.
+ */
+export async function probeLibvirt(libvirt: Libvirt): Promise<SourceFault | undefined> {
+  const call = { commands: 'list --all --name', readOnly: true, deadlineMs: PROBE_MS };
+  return virshFault(libvirt, await runVirsh(libvirt, call));
+}
+
+const PROBE_MS = 3_000;

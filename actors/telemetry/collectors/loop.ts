@@ -1,0 +1,261 @@
+/**
+ * Asks one source at even times and hands its rows to the sink.
+ *
+ * Ticks lie on multiples of the interval plus a phase of the source, so that many collectors do
+ * not all ask in the same second. Rounds never overlap: a source that is slower than the interval
+ * misses ticks, and a missed tick is skipped, never filled. The first round is at the start.
+ *
+ * Rows wait in a queue of bounded length, with their own times, while the sink cannot take them;
+ * reading goes on meanwhile. Offering a row again is harmless: ingest ignores repeats.
+ */
+import type { CancelWakeUp, Clock } from '../../../streams/platform/clock.ts';
+import { Absences } from './absence.ts';
+import type { FaultReason, ObservedRow, RowSink, Source, SourceFault } from './collector.ts';
+
+/** A fault as told outside: which source, how long it has lasted. */
+export interface CollectorFault extends SourceFault {
+  readonly source: string;
+  /** First seen without a break since, Unix ms. */
+  readonly sinceMs: number;
+  /** Last seen, Unix ms. */
+  readonly atMs: number;
+  /** How often in a row: 1 = new, worth a line in the log. */
+  readonly times: number;
+}
+
+export interface CollectorOptions {
+  readonly project: string;
+  readonly source: Source;
+  readonly sink: RowSink;
+  readonly clock: Clock;
+  readonly intervalMs: number;
+  /** VMs that the source has told, as `Absences` takes them; absent: none is ever concluded gone. */
+  readonly knownVms?: () => ReadonlyMap<string, number>;
+  /** Told of every fault each time it is seen; must not throw. */
+  readonly onFault: (fault: CollectorFault) => void;
+  /** Ends the collector like `stop()`. */
+  readonly signal?: AbortSignal;
+}
+
+interface CollectorStatus {
+  readonly source: string;
+  readonly rounds: number;
+  readonly skippedTicks: number;
+  /** Rows that the sink has taken. */
+  readonly deliveredRows: number;
+  readonly waitingRows: number;
+  readonly droppedRows: number;
+  readonly faultCount: number;
+  /** When a round last gave at least one row, Unix ms. */
+  readonly lastRowMs?: number;
+  /** Faults of now, oldest first: empty = healthy. For `/readyz`. */
+  readonly faults: readonly CollectorFault[];
+}
+
+export interface Collector {
+  /** Ends the round under way, offers what waits once more, closes the source. Repeatable. */
+  stop(): Promise<void>;
+  status(): CollectorStatus;
+}
+
+/** Ten minutes at 30 s: beyond the evaluator's lateness bound rows are only of use to history. */
+const WAITING_ROUNDS_MAX = 20;
+/** How long `stop()` waits for a sink or source that does not come back. */
+const STOP_WAIT_MS = 5_000;
+/** How early a wake-up may be by the calendar. */
+const TICK_EARLY_MS = 5;
+/** Faults that end with a delivery, not with a round. */
+const OF_DELIVERY: readonly FaultReason[] = ['SINK_FAILED', 'ROWS_DROPPED'];
+
+/** Starts at once. Throws nothing later: all that goes wrong is a fault. */
+export function startCollector(options: CollectorOptions): Collector {
+  const loop = new CollectorLoop(options);
+  loop.start();
+  return loop;
+}
+
+class CollectorLoop implements Collector {
+  readonly #options: CollectorOptions;
+  readonly #abort = new AbortController();
+  readonly #faults = new Map<string, CollectorFault>();
+  readonly #waiting: (readonly ObservedRow[])[] = [];
+  readonly #counts = {
+    rounds: 0,
+    skippedTicks: 0,
+    deliveredRows: 0,
+    droppedRows: 0,
+    faultCount: 0,
+  };
+  readonly #absences: Absences;
+  #lastRowMs: number | undefined;
+  #cancelTick: CancelWakeUp = () => {};
+  #round: Promise<void> = Promise.resolve();
+  #delivery: Promise<void> | undefined;
+  #stopped: Promise<void> | undefined;
+
+  constructor(options: CollectorOptions) {
+    this.#options = options;
+    this.#absences = new Absences(options.clock);
+  }
+
+  start(): void {
+    const { signal } = this.#options;
+    if (signal?.aborted) return void this.stop();
+    signal?.addEventListener('abort', () => void this.stop(), { once: true });
+    this.#round = this.#runRound();
+  }
+
+  stop(): Promise<void> {
+    this.#stopped ??= this.#stop();
+    return this.#stopped;
+  }
+
+  status(): CollectorStatus {
+    return {
+      source: this.#options.source.name,
+      ...this.#counts,
+      waitingRows: this.#waiting.reduce((sum, rows) => sum + rows.length, 0),
+      ...(this.#lastRowMs !== undefined && { lastRowMs: this.#lastRowMs }),
+      faults: [...this.#faults.values()].sort((a, b) => a.sinceMs - b.sinceMs),
+    };
+  }
+
+  async #stop(): Promise<void> {
+    this.#cancelTick();
+    this.#abort.abort();
+    const { promise: tooLong, resolve } = Promise.withResolvers<void>();
+    const cancel = this.#options.clock.wakeAfter(STOP_WAIT_MS, resolve);
+    const ending = async (): Promise<void> => {
+      await this.#round;
+      await this.#deliver();
+      await this.#options.source.close();
+    };
+    await Promise.race([ending(), tooLong]);
+    cancel();
+  }
+
+  async #runRound(): Promise<void> {
+    const { clock, intervalMs, source } = this.#options;
+    const startedElapsedMs = clock.elapsed();
+    const tickDelayMs = delayToTick(clock.now(), intervalMs, phaseOf(source.name, intervalMs));
+    const { rows, faults, listed } = await this.#read();
+    this.#counts.rounds += 1;
+    const before = this.#endFaults((reason) => !OF_DELIVERY.includes(reason));
+    if (rows.length > 0) this.#enqueue(rows);
+    // What was asked and is cut off by our own stop is no fault of the outside.
+    if (this.#abort.signal.aborted) return;
+    for (const fault of faults) this.#tell(fault, before);
+    void this.#deliver();
+    if (listed) await this.#retireGone(listed, before);
+    const lateMs = clock.elapsed() - startedElapsedMs - tickDelayMs;
+    if (lateMs >= 0) this.#counts.skippedTicks += 1 + Math.floor(lateMs / intervalMs);
+    const next = delayToTick(clock.now(), intervalMs, phaseOf(source.name, intervalMs));
+    this.#cancelTick = clock.wakeAfter(next, () => {
+      this.#round = this.#runRound();
+    });
+  }
+
+  /**
+   * What is not recorded now is told again by the next complete listing.
+   *
+   * @param before faults of the round before
+   */
+  async #retireGone(
+    listed: ReadonlySet<string>,
+    before: ReadonlyMap<string, CollectorFault>,
+  ): Promise<void> {
+    const { project, sink, knownVms } = this.#options;
+    if (!sink.retire || !knownVms) return;
+    const { gone, doubt } = this.#absences.take(listed, knownVms());
+    if (doubt) {
+      const message = `${doubt.missing} of ${doubt.known} known VMs are not listed, and none is retired for that: bring them back, or say that they are no more with "svc admin vms retire ${project} VM"`;
+      this.#tell({ reason: 'LISTING_DOUBTED', message }, before);
+    }
+    if (gone.length === 0) return;
+    try {
+      await sink.retire(project, gone);
+    } catch (error) {
+      const message = `VMs that are no more were not retired: ${error}`;
+      this.#tell({ reason: 'SINK_FAILED', message });
+    }
+  }
+
+  async #read(): ReturnType<Source['read']> {
+    try {
+      return await this.#options.source.read(this.#abort.signal);
+    } catch (error) {
+      return { rows: [], faults: [{ reason: 'SOURCE_FAILED', message: String(error) }] };
+    }
+  }
+
+  #enqueue(rows: readonly ObservedRow[]): void {
+    this.#lastRowMs = this.#options.clock.now();
+    this.#waiting.push(rows);
+    if (this.#waiting.length <= WAITING_ROUNDS_MAX) return;
+    // The oldest may be on its way to the sink just now; the one behind it is not.
+    const [dropped = []] = this.#waiting.splice(this.#delivery ? 1 : 0, 1);
+    this.#counts.droppedRows += dropped.length;
+    const message = `gave up ${dropped.length} rows: the sink has refused rows for too long`;
+    this.#tell({ reason: 'ROWS_DROPPED', message });
+  }
+
+  /** Offers what waits, oldest first, one call at a time; stops at the first refusal. */
+  #deliver(): Promise<void> {
+    this.#delivery ??= this.#drain().finally(() => {
+      this.#delivery = undefined;
+    });
+    return this.#delivery;
+  }
+
+  async #drain(): Promise<void> {
+    for (let rows = this.#waiting[0]; rows; rows = this.#waiting[0]) {
+      try {
+        await this.#options.sink.observe(this.#options.project, rows);
+      } catch (error) {
+        this.#tell({ reason: 'SINK_FAILED', message: `rows were not stored: ${error}` });
+        return;
+      }
+      this.#waiting.shift();
+      this.#counts.deliveredRows += rows.length;
+      this.#endFaults((reason) => OF_DELIVERY.includes(reason));
+    }
+  }
+
+  /** @param earlier faults just ended: one that is seen again goes on from there */
+  #tell(fault: SourceFault, earlier: ReadonlyMap<string, CollectorFault> = this.#faults): void {
+    const { clock, source, onFault } = this.#options;
+    const key = `${fault.reason} ${fault.vm ?? ''}`;
+    const before = earlier.get(key);
+    const atMs = clock.now();
+    const sinceMs = before?.sinceMs ?? atMs;
+    const told = { ...fault, source: source.name, sinceMs, atMs, times: (before?.times ?? 0) + 1 };
+    this.#faults.set(key, told);
+    this.#counts.faultCount += 1;
+    onFault(told);
+  }
+
+  #endFaults(which: (reason: FaultReason) => boolean): ReadonlyMap<string, CollectorFault> {
+    const ended = new Map([...this.#faults].filter(([, fault]) => which(fault.reason)));
+    for (const key of ended.keys()) this.#faults.delete(key);
+    return ended;
+  }
+}
+
+/**
+ * Milliseconds from `nowMs` to the next tick; ticks are at k * interval + phase. A tick that is a
+ * moment away is the one a slightly early timer has just woken us for, so the one after it counts.
+ */
+export function delayToTick(nowMs: number, intervalMs: number, phaseMs: number): number {
+  const sinceTick = (((nowMs - phaseMs) % intervalMs) + intervalMs) % intervalMs;
+  const delayMs = intervalMs - sinceTick;
+  return delayMs < TICK_EARLY_MS ? delayMs + intervalMs : delayMs;
+}
+
+/** Where in the interval a source's ticks lie: spread by name (FNV-1a), the same every time. */
+export function phaseOf(name: string, intervalMs: number): number {
+  let hash = 0x811c9dc5;
+  for (const char of name) {
+    hash = Math.imul(hash ^ (char.codePointAt(0) ?? 0), 0x01000193) >>> 0;
+  }
+  return hash % intervalMs;
+}

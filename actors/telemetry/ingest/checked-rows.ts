@@ -1,0 +1,42 @@
+/** Rows of a request that are kept, and what of it is not: what the checks of ingest hand on. */
+import type { SeriesKey } from '../../../streams/telemetry/samples/batch.ts';
+import type { IngestRow, RejectedSample } from './ingest-port.ts';
+
+export interface CheckedRows {
+  readonly rows: readonly IngestRow[];
+  /** Index in the request of each row; absent: all rows are kept. */
+  readonly indexes?: readonly number[];
+  readonly rejected: readonly RejectedSample[];
+  /** Samples kept. */
+  readonly samples: number;
+}
+
+/** A row with its index in the request. */
+export interface PlacedRow {
+  readonly row: IngestRow;
+  readonly index: number;
+}
+
+/** These rows, and everything refused so far in the order of the request. */
+export function checkedRows(
+  kept: readonly PlacedRow[],
+  rejected: readonly RejectedSample[],
+): CheckedRows {
+  return {
+    rows: kept.map(({ row }) => row),
+    indexes: kept.map(({ index }) => index),
+    rejected: [...rejected].sort((a, b) => a.row - b.row),
+    samples: kept.reduce((sum, { row }) => sum + row.values.length, 0),
+  };
+}
+
+/** The row without these series; what it says besides stays. */
+export function withoutSeries(row: IngestRow, surplus: ReadonlySet<SeriesKey>): IngestRow {
+  if (surplus.size === 0) return row;
+  const isKept = (_: unknown, i: number): boolean => !surplus.has(row.series[i] ?? '');
+  return {
+    ...row,
+    series: row.series.filter(isKept),
+    values: Array.from(row.values).filter(isKept),
+  };
+}

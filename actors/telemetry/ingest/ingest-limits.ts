@@ -1,0 +1,282 @@
+/**
+ * What one project may take up: VMs, series and boot ids, each of which costs memory for as long as
+ * history or its head keeps it, and the memory of the head. What is over a limit is named and refused,
+ * the rest is kept: VMs and series that are known go on being stored whatever else a batch brings.
+ */
+
+import { Refusal } from '../../../streams/platform/refusal.ts';
+import { RETENTION_MS } from '../../../streams/telemetry/entry.ts';
+import { type Derivation, metricCatalogue } from '../../../streams/telemetry/metrics/catalogue.ts';
+import { inputsOf } from '../../../streams/telemetry/metrics/derive.ts';
+import type { SeriesKey } from '../../../streams/telemetry/samples/batch.ts';
+import type { VmRegistry } from '../../vms/vm-registry.ts';
+import { isSameList } from './batch-answers.ts';
+import { type CheckedRows, checkedRows, type PlacedRow, withoutSeries } from './checked-rows.ts';
+import type { IngestRow, RejectedSample } from './ingest-port.ts';
+
+/** Distinct series of a VM within retention: some 30 of its own, and a few for each device. */
+const VM_SERIES_MAX = 512;
+
+/**
+ * Distinct boot ids, and state reasons, of a VM within two hours: more than it has rows then at 30 s.
+ * A VM in a crash loop is the one that somebody is called for.
+ */
+const VM_TEXTS_MAX = 256;
+const TEXTS_KEPT_MS = 2 * 3_600_000;
+/** Part of its memory of the head from which on a project gets no more VMs and series. */
+const TIGHT_SHARE = 3 / 4;
+/** And that from which on its rows are refused: what is under way to the head still finds room. */
+const FULL_SHARE = 7 / 8;
+/** Part from which on its writes are refused, where others leave it less than its own limit. */
+const SHARED_FULL_SHARE = 15 / 16;
+/** A look or two of history's background, which puts rows into chunks and gives their memory back. */
+const SHARED_RETRY_SECONDS = 15;
+/** Every so often what one project has not reported within retention is forgotten, ms. */
+const SWEEP_MS = 60_000;
+
+/** What a project has of the memory that new rows take, bytes. */
+export interface RowMemory {
+  /** `bound`: what it may have beside the others now; `own`: by its own limit. */
+  room(project: string): { readonly used: number; readonly bound: number; readonly own: number };
+}
+
+export interface IngestLimitsOptions {
+  /** Absent: no bound on all series of a project. */
+  readonly limits?: { of(project: string): { readonly series: number } };
+  /** Absent: there is always room. */
+  readonly memory?: RowMemory;
+  /** Told how many rows a write had that was refused because the memory of all projects is short. */
+  readonly onShortMemory?: (rows: number) => void;
+}
+
+/** Texts of one kind that a VM's rows have; a single one as long as it does not change. */
+class RecentTexts {
+  #last = '';
+  /** With when each was last new, Unix ms. */
+  #seen: Map<string, number> | undefined;
+
+  /** false: there is no room for one more. */
+  admit(text: string, nowMs: number): boolean {
+    if (text === '' || text === this.#last) return true;
+    this.#seen ??= new Map();
+    if (this.#last !== '') this.#seen.set(this.#last, nowMs);
+    if (!this.#seen.has(text) && this.#seen.size >= VM_TEXTS_MAX) {
+      for (const [one, lastMs] of this.#seen) {
+        if (lastMs < nowMs - TEXTS_KEPT_MS) this.#seen.delete(one);
+      }
+      if (this.#seen.size >= VM_TEXTS_MAX) return false;
+    }
+    this.#seen.set(text, nowMs);
+    this.#last = text;
+    return true;
+  }
+}
+
+/** The VMs of a project that reported within retention, and how many series they have together. */
+interface KnownProject {
+  readonly vms: Map<string, VmSeries>;
+  series: number;
+}
+
+/** The series of a VM since this node's start; a single list as long as all its rows have it. */
+interface VmSeries {
+  layout: readonly SeriesKey[];
+  /** Series with when they were last new in a layout, Unix ms. */
+  seen: Map<SeriesKey, number> | undefined;
+  readonly boots: RecentTexts;
+  readonly stateReasons: RecentTexts;
+  /** When its last row came, Unix ms. */
+  heardMs: number;
+}
+
+export class IngestLimits {
+  readonly #registry: Pick<VmRegistry, 'withoutRoom'>;
+  readonly #options: IngestLimitsOptions;
+  readonly #projects = new Map<string, KnownProject>();
+  #sweptMs = 0;
+
+  constructor(registry: Pick<VmRegistry, 'withoutRoom'>, options: IngestLimitsOptions = {}) {
+    this.#registry = registry;
+    this.#options = options;
+  }
+
+  /** Distinct series of the project's VMs, as far as they reported since this node's start. */
+  seriesOf(project: string): number {
+    return this.#projects.get(project)?.series ?? 0;
+  }
+
+  /** Label sets of a metric (mounts) that a VM has told since the start; undefined: nothing of it. */
+  labelSets(project: string, vm: string, metricId: string): number | undefined {
+    const derivation = metricCatalogue.get(metricId)?.derivation;
+    const told = this.#projects.get(project)?.vms.get(vm);
+    if (!derivation || !told) return undefined;
+    return told.seen
+      ? inputsOf(derivation, [...told.seen.keys()]).length
+      : countIn(told.layout, metricId, derivation);
+  }
+
+  /**
+   * `checked` itself when all of it is within the limits, as nearly always. Throws a `Refusal`
+   * TOO_MANY_REQUESTS when others leave no memory for it: nothing is taken, the sender keeps it.
+   */
+  keepWithin(project: string, checked: CheckedRows, nowMs: number): CheckedRows {
+    this.#sweep(nowMs);
+    const { used, bound, own } = this.#options.memory?.room(project) ?? NO_BOUND;
+    const isTight = used >= own * TIGHT_SHARE;
+    const isFull = used >= own * FULL_SHARE;
+    if (!isFull && bound < own && used >= bound * SHARED_FULL_SHARE && checked.rows.length > 0) {
+      this.#options.onShortMemory?.(checked.rows.length);
+      throw sharedFull(project);
+    }
+    const tooManyVms = this.#registry.withoutRoom(project, checked.rows, !isTight);
+    const room = {
+      nowMs,
+      isTight,
+      known: this.#knownOf(project),
+      seriesMax: this.#seriesMax(project),
+    };
+    const rejected: RejectedSample[] = [];
+    const kept: PlacedRow[] = [];
+    for (const [i, row] of checked.rows.entries()) {
+      const index = checked.indexes?.[i] ?? i;
+      if (isFull || tooManyVms?.has(row.vm)) {
+        rejected.push({ row: index, series: '', reason: 'LIMIT_EXCEEDED' });
+        continue;
+      }
+      const { field, surplus } = this.#surplusOf(row, room);
+      if (field !== undefined) {
+        rejected.push({ row: index, series: field, reason: 'LIMIT_EXCEEDED' });
+        continue;
+      }
+      kept.push({ row: surplus ? withoutSeries(row, surplus) : row, index });
+      for (const series of surplus ?? []) {
+        rejected.push({ row: index, series, reason: 'LIMIT_EXCEEDED' });
+      }
+    }
+    if (rejected.length === 0) return checked;
+    return checkedRows(kept, [...checked.rejected, ...rejected]);
+  }
+
+  /** A text that has no room, for which the row is refused; else the series that have none. */
+  #surplusOf(
+    row: IngestRow,
+    { nowMs, isTight, known: project, seriesMax }: Room,
+  ): { readonly field?: string; readonly surplus?: Set<SeriesKey> | undefined } {
+    const known = project.vms.get(row.vm);
+    const vm = known ?? newVm(nowMs);
+    project.vms.set(row.vm, vm);
+    vm.heardMs = nowMs;
+    if (!vm.boots.admit(row.boot, nowMs)) return { field: 'bootId' };
+    if (!vm.stateReasons.admit(row.stateReason, nowMs)) return { field: 'stateReason' };
+    if (known && isSameList(known.layout, row.series)) return {};
+    // What a VM had before a restart of this node is not new, however little room there is.
+    const free = isTight && known ? 0 : Math.max(0, seriesMax - project.series);
+    const before = countOf(vm);
+    const surplus =
+      before === 0 && row.series.length <= Math.min(VM_SERIES_MAX, free)
+        ? takeAll(vm, row.series)
+        : takeIn(vm, row.series, { nowMs, free });
+    project.series += countOf(vm) - before;
+    return { surplus };
+  }
+
+  #seriesMax(project: string): number {
+    return this.#options.limits?.of(project).series ?? Number.POSITIVE_INFINITY;
+  }
+
+  #knownOf(project: string): KnownProject {
+    let known = this.#projects.get(project);
+    if (known === undefined) {
+      known = { vms: new Map(), series: 0 };
+      this.#projects.set(project, known);
+    }
+    return known;
+  }
+
+  /** Forgets, one project after the other, VMs that have not reported within retention. */
+  #sweep(nowMs: number): void {
+    if (nowMs - this.#sweptMs < SWEEP_MS) return;
+    this.#sweptMs = nowMs;
+    const [next] = this.#projects;
+    if (next === undefined) return;
+    const [project, known] = next;
+    for (const [id, vm] of known.vms) {
+      if (vm.heardMs >= nowMs - RETENTION_MS) continue;
+      known.vms.delete(id);
+      known.series -= countOf(vm);
+    }
+    this.#projects.delete(project);
+    if (known.vms.size > 0) this.#projects.set(project, known);
+  }
+}
+
+const NO_BOUND = { used: 0, bound: 1, own: 1 };
+
+function sharedFull(project: string): Refusal {
+  const seconds = SHARED_RETRY_SECONDS;
+  return new Refusal(
+    'TOO_MANY_REQUESTS',
+    `The memory for new rows is short, and projects/${project} has its share of it: keep this batch and send it again in ${seconds} s`,
+    { limit: 'headBytes', retryAfterSeconds: String(seconds) },
+  );
+}
+
+/** What a request's rows are checked against. */
+interface Room {
+  readonly nowMs: number;
+  readonly isTight: boolean;
+  readonly known: KnownProject;
+  readonly seriesMax: number;
+}
+
+function newVm(nowMs: number): VmSeries {
+  const texts = { boots: new RecentTexts(), stateReasons: new RecentTexts() };
+  return { layout: [], seen: undefined, ...texts, heardMs: nowMs };
+}
+
+function countOf({ layout, seen }: VmSeries): number {
+  return seen?.size ?? layout.length;
+}
+
+function takeAll(vm: VmSeries, series: readonly SeriesKey[]): undefined {
+  vm.layout = series;
+  return undefined;
+}
+
+/** By list of series, which many rows and VMs share, and by metric. */
+const counted = new WeakMap<readonly SeriesKey[], Map<string, number>>();
+
+function countIn(layout: readonly SeriesKey[], metricId: string, derivation: Derivation): number {
+  const known = counted.get(layout) ?? new Map<string, number>();
+  counted.set(layout, known);
+  let count = known.get(metricId);
+  if (count === undefined) {
+    count = inputsOf(derivation, layout).length;
+    known.set(metricId, count);
+  }
+  return count;
+}
+
+/** Notes another list of series; those for which there is no room are its answer. */
+function takeIn(
+  vm: VmSeries,
+  series: readonly SeriesKey[],
+  { nowMs, free }: { readonly nowMs: number; readonly free: number },
+): Set<SeriesKey> | undefined {
+  vm.seen ??= new Map();
+  for (const key of vm.layout) vm.seen.set(key, nowMs);
+  if (vm.seen.size + series.length > VM_SERIES_MAX) {
+    for (const [key, lastMs] of vm.seen) if (lastMs < nowMs - RETENTION_MS) vm.seen.delete(key);
+  }
+  let surplus: Set<SeriesKey> | undefined;
+  const max = Math.min(VM_SERIES_MAX, vm.seen.size + free);
+  for (const key of series) {
+    if (vm.seen.has(key) || vm.seen.size < max) vm.seen.set(key, nowMs);
+    else {
+      surplus ??= new Set();
+      surplus.add(key);
+    }
+  }
+  vm.layout = surplus ? [] : series;
+  return surplus;
+}

@@ -1,0 +1,72 @@
+/** What callers of ingest see: rows in, an answer once they are durable. `ingest.ts` implements it. */
+import type { Row } from '../../../streams/telemetry/samples/builder.ts';
+
+/** A row as a sender has it; its project comes from the request, never from the sender's labels. */
+export interface IngestRow extends Omit<Row, 'project'> {
+  /** Name to show; absent or '' = not told, the VM keeps the one it has. */
+  readonly displayName?: string;
+}
+
+/** What a sender may report, as its credential says. */
+export interface SenderReach {
+  /** Resource name of the credential: what it makes known is recorded as its act. */
+  readonly name: string;
+  /** Data center of the VMs that it reports; null = that of this node. */
+  readonly datacenter: string | null;
+  /** Of an agent: the one VM, whose expanded series it sends and nothing else; null = a collector. */
+  readonly vm: string | null;
+}
+
+export interface WriteRequest {
+  /** Project id. */
+  readonly project: string;
+  /** Absent: this node's own collectors, which know where their machines are. */
+  readonly reach?: SenderReach;
+  /** Which of the node's own collectors, such as `libvirt`; absent: none of them. */
+  readonly source?: string;
+  /** The sender's id of this batch: sent again with the same rows, it is answered the same. '' = none. */
+  readonly batchId: string;
+  readonly rows: readonly IngestRow[];
+}
+
+/**
+ * LIMIT_EXCEEDED: the project has no room for another VM, series or row, or the VM none for another
+ * series, boot id or state reason.
+ * OTHER_DATACENTER: the VM belongs to a data center that the sender does not report.
+ * OTHER_VM: an agent sends for its own VM alone. NOT_EXPANDED: and of it expanded series alone,
+ * which nobody else sends. TOLD_BY_AGENT: a collector sends one of a VM whose agent sends it.
+ * BAD_LABEL: the value of a label has line breaks, controls or bidirectional controls.
+ */
+export type RejectReason =
+  | 'NOT_FINITE'
+  | 'CLOCK_AHEAD'
+  | 'OLDER_THAN_RETENTION'
+  | 'LIMIT_EXCEEDED'
+  | 'OTHER_DATACENTER'
+  | 'OTHER_VM'
+  | 'NOT_EXPANDED'
+  | 'BAD_LABEL'
+  | 'TOLD_BY_AGENT';
+
+export interface RejectedSample {
+  /** Index of the row in the request. */
+  readonly row: number;
+  /**
+   * The series refused, or the field of the row: `vcpus`, `state`, `displayName`; '' = the row, which
+   * is refused for its `bootId` or `stateReason` too.
+   */
+  readonly series: string;
+  readonly reason: RejectReason;
+}
+
+/** Counts of samples (accepted) and rows (duplicates). */
+export interface WriteAnswer {
+  readonly accepted: number;
+  readonly duplicates: number;
+  readonly rejected: readonly RejectedSample[];
+}
+
+export interface Ingest {
+  /** Resolves once every kept row is durable. Throws a `Refusal`: NOT_READY, TOO_MANY_REQUESTS. */
+  write(request: WriteRequest): Promise<WriteAnswer>;
+}

@@ -1,0 +1,283 @@
+/**
+ * Ingest: checks rows, registers VMs it has not seen, merges what arrives together into one log
+ * entry per partition, and answers once that entry is durable. A refused sample is named by its
+ * row and series; the rest of the batch is kept. Nothing is judged here: late, duplicate and
+ * conflicting samples go into the log, where history and evaluator treat them alike.
+ */
+import type { Clock } from '../../../streams/platform/clock.ts';
+import { Refusal } from '../../../streams/platform/refusal.ts';
+import { partitionOf } from '../../../streams/platform/stream.ts';
+import { FUTURE_MS, RETENTION_MS } from '../../../streams/telemetry/entry.ts';
+import type { SeriesKey } from '../../../streams/telemetry/samples/batch.ts';
+import { hasPlainValues } from '../../../streams/telemetry/samples/labels.ts';
+import { oneLine } from '../../platform/one-line.ts';
+import type { VmRegistry } from '../../vms/vm-registry.ts';
+import { BatchAnswers } from './batch-answers.ts';
+import { type CheckedRows, checkedRows, type PlacedRow } from './checked-rows.ts';
+import type { ClockNotes } from './clock-notes.ts';
+import { IngestLimits } from './ingest-limits.ts';
+import type {
+  Ingest,
+  IngestRow,
+  RejectedSample,
+  WriteAnswer,
+  WriteRequest,
+} from './ingest-port.ts';
+import type { IngestRates } from './ingest-rates.ts';
+import type { PartitionWriter } from './partition-writer.ts';
+import { withinReach, withoutVms } from './sender-reach.ts';
+
+export interface IngestDeps {
+  readonly clock: Clock;
+  readonly writer: PartitionWriter;
+  readonly registry: VmRegistry;
+  /** Absent: of its own. */
+  readonly limits?: IngestLimits;
+  /** How much a project may write; absent: without a bound. */
+  readonly rates?: Pick<IngestRates, 'takeSamples'>;
+  /** Where it is noted that a source's clock is wrong; absent: nowhere. */
+  readonly clocks?: Pick<ClockNotes, 'note'>;
+  /**
+   * Rows of a collector were stored, if only for their VM's state: what keeps a data center live;
+   * undefined = the one of this node. An agent's rows say nothing of its data center.
+   */
+  readonly onRows: (datacenter: string | undefined) => void;
+  /** How many samples were stored, and what was refused, of each request that was answered. */
+  readonly onSamples: (accepted: number, rejected: readonly RejectedSample[]) => void;
+}
+
+/** Observation times remembered per VM to tell a repeated row. */
+const TIMES_KEPT = 16;
+/** Every so often VMs of a project that were not heard within retention are forgotten, ms. */
+const SWEEP_MS = 60_000;
+
+export function createIngest(deps: IngestDeps): Ingest {
+  const answers = new BatchAnswers();
+  const { limits = new IngestLimits(deps.registry) } = deps;
+  const { clocks } = deps;
+  const seen = new RecentTimes((project, vm) =>
+    clocks?.note('CLOCK_BACKWARDS', project, vm, deps.clock.now()),
+  );
+  // Of a guest's own clock: it says nothing of the hypervisor's readings of the VM.
+  const seenOfAgents = new RecentTimes(() => {});
+  const partitions = new Map<string, number>();
+
+  function knownPartition(project: string): number {
+    let partition = partitions.get(project);
+    if (partition === undefined) {
+      partition = partitionOf(project);
+      partitions.set(project, partition);
+    }
+    return partition;
+  }
+
+  /** What of a request is kept, its VMs registered. */
+  async function admit({ project, reach, source, rows }: WriteRequest): Promise<CheckedRows> {
+    const nowMs = deps.clock.now();
+    const find = deps.registry.finder(project);
+    const sound = checkRows(withinReach(rows, reach, find), nowMs);
+    const checked = limits.keepWithin(project, sound, nowMs);
+    for (const { row, reason } of reach?.vm ? [] : checked.rejected) {
+      const vm = reason === 'CLOCK_AHEAD' ? rows[row]?.vm : undefined;
+      if (vm !== undefined) clocks?.note('CLOCK_AHEAD', project, vm, nowMs);
+    }
+    const registering = deps.registry.register(project, checked.rows, reach, source);
+    const elsewhere = registering ? await registering : undefined;
+    return elsewhere ? withoutVms(checked, elsewhere) : checked;
+  }
+
+  async function store(request: WriteRequest): Promise<WriteAnswer> {
+    const { project, reach } = request;
+    deps.rates?.takeSamples(project, sampleCount(request.rows));
+    const checked = await admit(request);
+    const times = reach?.vm ? seenOfAgents : seen;
+    const duplicates = times.count(project, checked.rows);
+    await deps.writer.write(knownPartition(project), project, checked.rows);
+    times.note(project, checked.rows, deps.clock.now());
+    if (checked.rows.length > 0 && !reach?.vm) deps.onRows(reach?.datacenter ?? undefined);
+    deps.onSamples(checked.samples, checked.rejected);
+    return { accepted: checked.samples, duplicates, rejected: checked.rejected };
+  }
+
+  return {
+    write: (request) =>
+      request.batchId === '' ? store(request) : answers.answer(request, () => store(request)),
+  };
+}
+
+/** Of a row without a value too: its state is stored. */
+function sampleCount(rows: readonly IngestRow[]): number {
+  let count = 0;
+  for (const { values } of rows) count += Math.max(1, values.length);
+  return count;
+}
+
+/**
+ * Keeps what is sound. A row too far in the future would poison the watermark of its series, one
+ * older than retention can be neither stored nor judged; a value that is not finite is missing, and
+ * a label that is not one line would break every text that shows it.
+ */
+function checkRows(within: CheckedRows, nowMs: number): CheckedRows {
+  const isAllSound = within.rows.every(
+    (row) => isSound(row) && !timeProblem(row.observedMs, nowMs),
+  );
+  return isAllSound ? within : keepSound(within, nowMs);
+}
+
+function keepSound(within: CheckedRows, nowMs: number): CheckedRows {
+  const rejected: RejectedSample[] = [...within.rejected];
+  const kept: PlacedRow[] = [];
+  for (const [i, content] of within.rows.entries()) {
+    const index = within.indexes?.[i] ?? i;
+    const reason = timeProblem(content.observedMs, nowMs);
+    if (reason) {
+      rejected.push({ row: index, series: '', reason });
+      continue;
+    }
+    assertRow(content, index);
+    kept.push({ row: withoutBadSamples(content, index, rejected), index });
+  }
+  return checkedRows(kept, rejected);
+}
+
+/** What no sender can mean: the whole request is refused before anything of it is kept. */
+function assertRow({ series, values, vm }: IngestRow, row: number): void {
+  const field = `rows[${row}]`;
+  if (vm === '') throw new Refusal('INVALID_FIELD', `${field} names no VM`, { field });
+  if (series.length === values.length) return;
+  throw new Refusal(
+    'INVALID_FIELD',
+    `${field} has ${series.length} series and ${values.length} values: one value for each series`,
+    { field },
+  );
+}
+
+function timeProblem(observedMs: number, nowMs: number): RejectedSample['reason'] | undefined {
+  if (!Number.isFinite(observedMs)) return 'NOT_FINITE';
+  if (observedMs > nowMs + FUTURE_MS) return 'CLOCK_AHEAD';
+  return observedMs < nowMs - RETENTION_MS ? 'OLDER_THAN_RETENTION' : undefined;
+}
+
+function isSound(row: IngestRow): boolean {
+  const { vm, series, values } = row;
+  return vm !== '' && series.length === values.length && !hasBadValue(row) && hasPlainKeys(series);
+}
+
+/** Lists of series whose labels are in order: rows of one layout share one list. */
+const plainLists = new WeakSet<readonly SeriesKey[]>();
+
+function hasPlainKeys(series: readonly SeriesKey[]): boolean {
+  if (plainLists.has(series)) return true;
+  const isPlain = series.every(hasPlainValues);
+  if (isPlain) plainLists.add(series);
+  return isPlain;
+}
+
+function hasBadValue({ values }: IngestRow): boolean {
+  for (let i = 0; i < values.length; i++) if (!Number.isFinite(values[i])) return true;
+  return false;
+}
+
+function withoutBadSamples(content: IngestRow, row: number, rejected: RejectedSample[]): IngestRow {
+  if (!hasBadValue(content) && hasPlainKeys(content.series)) return content;
+  const { series, values } = content;
+  const soundSeries: SeriesKey[] = [];
+  const soundValues: number[] = [];
+  for (const [i, key] of series.entries()) {
+    const value = values[i];
+    if (value === undefined || !Number.isFinite(value)) {
+      rejected.push({ row, series: key, reason: 'NOT_FINITE' });
+    } else if (!hasPlainValues(key)) {
+      rejected.push({ row, series: oneLine(key, key.length), reason: 'BAD_LABEL' });
+    } else {
+      soundSeries.push(key);
+      soundValues.push(value);
+    }
+  }
+  return { ...content, series: soundSeries, values: soundValues };
+}
+
+/** The last observation times of a VM, in a ring. */
+interface Times {
+  readonly ring: Float64Array;
+  next: number;
+  /** Of the newest row by time: when it was observed, and where it stands among its source's. */
+  newestMs: number;
+  boot: string;
+  sequence: number;
+  /** When its last row came, Unix ms. */
+  heardMs: number;
+}
+
+/**
+ * The last observation times of each VM that reported within retention: tells repeated rows, as a courtesy to the sender, and
+ * clocks that go back: of one boot a later row that was observed earlier.
+ */
+export class RecentTimes {
+  readonly #projects = new Map<string, Map<string, Times>>();
+  readonly #onClockBackwards: (project: string, vm: string) => void;
+  #sweptMs = 0;
+
+  constructor(onClockBackwards: (project: string, vm: string) => void) {
+    this.#onClockBackwards = onClockBackwards;
+  }
+
+  /** VMs of all projects. */
+  get size(): number {
+    let size = 0;
+    for (const vms of this.#projects.values()) size += vms.size;
+    return size;
+  }
+
+  count(project: string, rows: readonly IngestRow[]): number {
+    const vms = this.#projects.get(project);
+    if (vms === undefined) return 0;
+    let repeated = 0;
+    for (const { vm, observedMs } of rows) {
+      const times = vms.get(vm);
+      // Nearly every row is newer than all before it.
+      if (times === undefined || observedMs > times.newestMs) continue;
+      if (times.ring.includes(observedMs)) repeated++;
+    }
+    return repeated;
+  }
+
+  note(project: string, rows: readonly IngestRow[], nowMs: number): void {
+    this.#sweep(nowMs);
+    let vms = this.#projects.get(project);
+    if (vms === undefined) {
+      vms = new Map();
+      this.#projects.set(project, vms);
+    }
+    for (const { vm, observedMs, boot, sequence } of rows) {
+      let times = vms.get(vm);
+      if (times === undefined) {
+        const ring = new Float64Array(TIMES_KEPT).fill(Number.NaN);
+        times = { ring, next: 0, newestMs: observedMs, boot, sequence, heardMs: nowMs };
+        vms.set(vm, times);
+      }
+      times.heardMs = nowMs;
+      times.ring[times.next] = observedMs;
+      times.next = (times.next + 1) % TIMES_KEPT;
+      if (observedMs > times.newestMs) {
+        times.newestMs = observedMs;
+        times.boot = boot;
+        times.sequence = sequence;
+      } else if (observedMs < times.newestMs && sequence > times.sequence && boot === times.boot) {
+        this.#onClockBackwards(project, vm);
+      }
+    }
+  }
+
+  /** One project after the other. */
+  #sweep(nowMs: number): void {
+    if (nowMs - this.#sweptMs < SWEEP_MS) return;
+    this.#sweptMs = nowMs;
+    const [next] = this.#projects;
+    if (next === undefined) return;
+    const [project, vms] = next;
+    for (const [vm, { heardMs }] of vms) if (heardMs < nowMs - RETENTION_MS) vms.delete(vm);
+    this.#projects.delete(project);
+    if (vms.size > 0) this.#projects.set(project, vms);
+  }
+}

@@ -1,0 +1,132 @@
+/**
+ * What a sender may report, row by row: a collector the baseline series of its data center's VMs,
+ * an agent the expanded series of its one VM. Expanded monitoring is opted into VM by VM, so nobody
+ * but an enrolled agent tells its series. What is beyond that is named and refused, the rest is
+ * kept. Where every VM is comes from the registry, in memory.
+ */
+import { EXPANDED_SERIES } from '../../../streams/telemetry/metrics/catalogue.ts';
+import type { SeriesKey } from '../../../streams/telemetry/samples/batch.ts';
+import type { RegisteredVm } from '../../vms/vm-registry.ts';
+import { type CheckedRows, checkedRows, type PlacedRow, withoutSeries } from './checked-rows.ts';
+import type { IngestRow, RejectedSample, RejectReason, SenderReach } from './ingest-port.ts';
+
+/** What is registered of a VM; undefined = it is not known yet. */
+export type FindVm = (vm: string) => RegisteredVm | undefined;
+
+/** What of a request the sender may report: all of it, as nearly always, or what is left. */
+export function withinReach(
+  rows: readonly IngestRow[],
+  reach: SenderReach | undefined,
+  find: FindVm,
+): CheckedRows {
+  const isAgents = reach !== undefined && reach.vm !== null;
+  let samples = 0;
+  for (const row of rows) {
+    // Of an agent's rows each is looked at closely; of a collector's only those that may be beyond.
+    const isBeyond = isAgents || rowBeyond(row, reach, find) || expandedOf(row.series).size > 0;
+    if (isBeyond) return keepWithin(rows, reach, find);
+    samples += row.values.length;
+  }
+  return { rows, rejected: [], samples };
+}
+
+function keepWithin(
+  rows: readonly IngestRow[],
+  reach: SenderReach | undefined,
+  find: FindVm,
+): CheckedRows {
+  const rejected: RejectedSample[] = [];
+  const kept: PlacedRow[] = [];
+  for (const [index, row] of rows.entries()) {
+    const beyond = rowBeyond(row, reach, find);
+    if (beyond) {
+      rejected.push({ row: index, series: '', reason: beyond });
+      continue;
+    }
+    const own = reach?.vm
+      ? expandedOnly(row, index, rejected)
+      : collectorsOwn(row, index, find, rejected);
+    if (own) kept.push({ row: own, index });
+  }
+  return checkedRows(kept, rejected);
+}
+
+/** Without the rows of VMs that turned out, while they were registered, to be elsewhere. */
+export function withoutVms(checked: CheckedRows, vms: ReadonlySet<string>): CheckedRows {
+  const rejected = [...checked.rejected];
+  const kept: PlacedRow[] = [];
+  for (const [i, row] of checked.rows.entries()) {
+    const index = checked.indexes?.[i] ?? i;
+    if (vms.has(row.vm)) rejected.push({ row: index, series: '', reason: 'OTHER_DATACENTER' });
+    else kept.push({ row, index });
+  }
+  return checkedRows(kept, rejected);
+}
+
+function rowBeyond(
+  { vm }: IngestRow,
+  reach: SenderReach | undefined,
+  find: FindVm,
+): RejectReason | undefined {
+  if (!reach) return undefined;
+  if (reach.vm !== null && reach.vm !== vm) return 'OTHER_VM';
+  if (reach.datacenter === null) return undefined;
+  const known = find(vm);
+  // A VM that no collector has reported yet belongs where the first one that does is.
+  if (!known || (known.isExpected && reach.vm === null)) return undefined;
+  return known.datacenter === reach.datacenter ? undefined : 'OTHER_DATACENTER';
+}
+
+/**
+ * What the hypervisor tells is not the guest's to tell; undefined when nothing is left. The boot id
+ * goes too: where both observe the same millisecond, it would stand for the hypervisor's, and with
+ * it what counters are worth.
+ */
+function expandedOnly(
+  row: IngestRow,
+  index: number,
+  rejected: RejectedSample[],
+): IngestRow | undefined {
+  const refuse = (series: string): void => {
+    rejected.push({ row: index, series, reason: 'NOT_EXPANDED' });
+  };
+  if (!Number.isNaN(row.vcpus)) refuse('vcpus');
+  if (row.state !== 0 || row.stateReason !== '') refuse('state');
+  if (row.displayName) refuse('displayName');
+  const surplus = new Set(row.series.filter((series) => !EXPANDED_SERIES.has(series)));
+  for (const series of surplus) refuse(series);
+  if (surplus.size === row.series.length) {
+    if (row.series.length === 0) refuse('');
+    return undefined;
+  }
+  const untold = { vcpus: Number.NaN, state: 0, stateReason: '', displayName: '', boot: '' };
+  return { ...withoutSeries(row, surplus), ...untold };
+}
+
+function collectorsOwn(
+  row: IngestRow,
+  index: number,
+  find: FindVm,
+  rejected: RejectedSample[],
+): IngestRow {
+  const guests = expandedOf(row.series);
+  if (guests.size === 0) return row;
+  const reason = find(row.vm)?.hasAgent ? 'TOLD_BY_AGENT' : 'NOT_EXPANDED';
+  for (const series of guests) rejected.push({ row: index, series, reason });
+  return withoutSeries(row, guests);
+}
+
+const NONE: ReadonlySet<SeriesKey> = new Set();
+/** By list of series: senders come with few, each the same object row after row. */
+const looked = new WeakMap<readonly SeriesKey[], ReadonlySet<SeriesKey>>();
+
+/** Those of expanded monitoring, whatever their labels. */
+function expandedOf(series: readonly SeriesKey[]): ReadonlySet<SeriesKey> {
+  let found = looked.get(series);
+  if (found === undefined) {
+    const expanded = series.filter((key) => EXPANDED_SERIES.has(key.split('{', 1)[0] ?? ''));
+    found = expanded.length > 0 ? new Set(expanded) : NONE;
+    looked.set(series, found);
+  }
+  return found;
+}

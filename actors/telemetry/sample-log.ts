@@ -1,0 +1,202 @@
+/**
+ * The SAMPLES log of this node's partitions: a write-ahead log of sample batches, ticks and rule
+ * markers, in the one order that history and evaluator both read. Written by ingest and by the
+ * partition's owner; read once per node, decoded once, handed to every reader in step.
+ */
+import { Buffer } from 'node:buffer';
+import { Subject } from 'rxjs';
+import type { Clock } from '../../streams/platform/clock.ts';
+import { PARTITIONS, type Stream, type StreamSpec } from '../../streams/platform/stream.ts';
+import type { LogEntry } from '../../streams/telemetry/entry.ts';
+import { decodeEntry, encodeEntry } from '../../streams/telemetry/samples/codec.ts';
+import { Turns } from '../platform/time-slices.ts';
+
+/** Stream of all partitions; more streams may share them in a later deployment. */
+export const SAMPLES_STREAM = 'SAMPLES_0';
+
+export const samplesSpec: StreamSpec = {
+  name: SAMPLES_STREAM,
+  subjects: ['svc.samples.>'],
+  retention: 'log',
+  duplicateWindowMs: 120_000,
+  replicas: 1,
+};
+
+/** An entry with its place: position in the stream, and the partition it belongs to. */
+export interface PlacedEntry {
+  readonly sequence: number;
+  readonly partition: number;
+  /** When the stream stored it, Unix ms. */
+  readonly storedMs: number;
+  readonly entry: LogEntry;
+}
+
+/** Entries a reader may be behind before reading waits for it. */
+const BACKLOG_MAX = 256;
+
+/** Appends one entry; durable when it resolves, with its sequence. Throws `StreamUnavailable`. */
+export async function appendEntry(
+  stream: Stream,
+  partition: number,
+  entry: LogEntry,
+): Promise<number> {
+  const subject = `svc.samples.${partition}.${entry.kind}`;
+  const data = encodeEntry(entry);
+  writtenTo(stream).remember(data, entry);
+  const outcome = await stream.append({ stream: SAMPLES_STREAM, subject, data });
+  if (outcome.kind === 'wrongLastSequence') throw new Error('An unconditional append was refused');
+  return outcome.sequence;
+}
+
+/** Entries stored from `fromMs` on (all partitions, or one kind of one), up to the end as of now. */
+export async function* pastEntries(
+  stream: Stream,
+  from: { readonly sequence: number } | { readonly timeMs: number },
+  filter: { readonly partition?: number; readonly kind?: LogEntry['kind'] } = {},
+): AsyncGenerator<PlacedEntry> {
+  const subject = `svc.samples.${filter.partition ?? '*'}.${filter.kind ?? '*'}`;
+  const read = stream.read({ stream: SAMPLES_STREAM, from, subject, untilEnd: true });
+  try {
+    for await (const message of read) yield place(message);
+  } finally {
+    await read.close();
+  }
+}
+
+export interface SampleLogReaderOptions {
+  readonly clock: Clock;
+  /** Given each entry before any subscriber; what it throws ends the reading. */
+  readonly first?: (placed: PlacedEntry) => void;
+}
+
+/** The live log: one reader, many subscribers, which say when they are done with an entry. */
+export class SampleLogReader {
+  readonly entries = new Subject<PlacedEntry>();
+  readonly #options: SampleLogReaderOptions;
+  readonly #turns: Turns;
+  #handled = 0;
+  #read = 0;
+  #wake: (() => void) | undefined;
+
+  constructor(options: SampleLogReaderOptions) {
+    this.#options = options;
+    this.#turns = new Turns(options.clock);
+  }
+
+  /**
+   * Reads from `sequence` until `signal`, letting other work in between. Rejects with what broke
+   * the stream, or what `first` threw.
+   */
+  async run(stream: Stream, sequence: number, signal: AbortSignal): Promise<void> {
+    const read = stream.read({
+      stream: SAMPLES_STREAM,
+      from: { sequence },
+      subject: 'svc.samples.>',
+      untilEnd: false,
+    });
+    const close = (): void => {
+      void read.close();
+      this.#wake?.();
+    };
+    signal.addEventListener('abort', close, { once: true });
+    try {
+      for await (const message of read) {
+        if (signal.aborted) return;
+        await this.#turns.breathe();
+        const placed = place(message, writtenTo(stream).take(message.data));
+        this.#options.first?.(placed);
+        this.#read++;
+        this.entries.next(placed);
+        while (this.#read - this.#handled > BACKLOG_MAX && !signal.aborted) await this.#room();
+      }
+    } finally {
+      signal.removeEventListener('abort', close);
+      await read.close();
+    }
+  }
+
+  /** The slowest subscriber (the evaluator) is done with one more entry. */
+  handled(): void {
+    this.#handled++;
+    this.#wake?.();
+  }
+
+  /** Entries read and not yet handled. */
+  backlog(): number {
+    return this.#read - this.#handled;
+  }
+
+  #room(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+}
+
+interface StoredMessage {
+  readonly subject: string;
+  readonly sequence: number;
+  readonly timeMs: number;
+  readonly data: Uint8Array;
+}
+
+/** @param entry what the message's bytes decode to, where that is known */
+function place(message: StoredMessage, entry?: LogEntry): PlacedEntry {
+  const partition = Number(message.subject.split('.')[2]);
+  if (!(partition >= 0 && partition < PARTITIONS)) {
+    throw new Error(`Subject ${message.subject} names no partition`);
+  }
+  const { sequence, timeMs: storedMs } = message;
+  return { sequence, partition, storedMs, entry: entry ?? decodeEntry(message.data) };
+}
+
+/** Entries kept until the log's reader meets them; it is rarely more than a few behind. */
+const WRITTEN_KEPT = 64;
+
+/**
+ * Entries that this process has just encoded and will read back: found by their bytes, so that
+ * they need not be decoded again. Only equal bytes are taken for the same entry, whoever wrote
+ * them and in whatever order they come.
+ */
+class WrittenEntries {
+  readonly #kept = new Map<number, { readonly data: Uint8Array; readonly entry: LogEntry }>();
+
+  remember(data: Uint8Array, entry: LogEntry): void {
+    if (this.#kept.size >= WRITTEN_KEPT) {
+      for (const oldest of this.#kept.keys()) {
+        this.#kept.delete(oldest);
+        break;
+      }
+    }
+    this.#kept.set(fingerprint(data), { data, entry });
+  }
+
+  take(data: Uint8Array): LogEntry | undefined {
+    const key = fingerprint(data);
+    const found = this.#kept.get(key);
+    if (found === undefined || Buffer.compare(found.data, data) !== 0) return undefined;
+    this.#kept.delete(key);
+    return found.entry;
+  }
+}
+
+/** Of the last bytes, where entries differ most: values, and zstd's end. */
+function fingerprint(data: Uint8Array): number {
+  const { length } = data;
+  let hash = length;
+  for (let i = Math.max(0, length - 32); i < length; i++) {
+    hash = (Math.imul(hash, 31) + (data[i] as number)) | 0;
+  }
+  return hash;
+}
+
+const written = new WeakMap<Stream, WrittenEntries>();
+
+function writtenTo(stream: Stream): WrittenEntries {
+  let entries = written.get(stream);
+  if (entries === undefined) {
+    entries = new WrittenEntries();
+    written.set(stream, entries);
+  }
+  return entries;
+}

@@ -1,0 +1,296 @@
+/**
+ * Expanded monitoring of single VMs, decided. Somebody offers it: a one-time token goes into the
+ * guest. The agent there exchanges it for a key that writes that VM's expanded series and nothing
+ * else. Token, key, the end of the key before it and the VM's record move in one decision, so that
+ * a VM never has two agents, and a token that two show at once serves one of them.
+ */
+import type { EnrolmentContext } from '../../machines/vms/enrolment.ts';
+import { ENROLMENT_TOKEN_MS } from '../../machines/vms/enrolment.ts';
+import { Refusal } from '../../streams/platform/refusal.ts';
+import type { IdentityChange } from '../identity/accounts-port.ts';
+import { invalid } from '../identity/checks.ts';
+import { startCredential } from '../identity/credentials.ts';
+import type { MintedKey } from '../identity/keys-port.ts';
+import { enrolmentIdOf } from '../identity/names.ts';
+import { sameDigest } from '../identity/sign-in-secrets.ts';
+import type { Draft, Host, Instance } from '../platform/host/host-port.ts';
+import { ShardPlaces } from './export-shards.ts';
+import type { VmBody } from './vm-registry.ts';
+
+/** Lifetime of an agent's key, ms; before its end the VM is enrolled again. */
+const AGENT_KEY_MS = 365 * 86_400_000;
+const SYSTEM_LENGTH_MAX = 200;
+
+/** One VM, in the change's project. */
+export interface VmChange extends IdentityChange {
+  readonly vm: string;
+}
+
+export interface OfferEnrolment extends VmChange {
+  /** '' = that of the VM, which must be known then. */
+  readonly datacenter: string;
+}
+
+export interface OfferedEnrolment {
+  /** null: this answers a resend, and the token cannot be had again. */
+  readonly token: string | null;
+  /** Until when the token can be used, Unix ms. */
+  readonly expiresMs: number;
+}
+
+/** What an agent gets for its token. */
+export interface EnrolledAgent {
+  readonly project: string;
+  readonly vm: string;
+  /** The secret: this is the only time it can be read. */
+  readonly key: string;
+  /** Unix ms. */
+  readonly expiresMs: number;
+}
+
+/** Methods reject with a `Refusal`, and with what `Host.submit` throws. */
+export interface Enrolments {
+  /**
+   * A token for the agent of a VM, known or yet to be made; one offered before is of no use any
+   * more, an agent that is there goes on until the next comes. INVALID_FIELD (data center missing,
+   * or not the VM's), INVALID_STATE (none with expanded monitoring, or a VM that was retired).
+   */
+  offer(request: OfferEnrolment): Promise<OfferedEnrolment>;
+  /** Ends expanded monitoring: token and key at once. Harmless when it is off. NOT_FOUND. */
+  end(request: VmChange): Promise<void>;
+  /**
+   * The key for a token. MALFORMED_CREDENTIAL for one that is unknown, used, taken back or too old:
+   * one answer for all of these.
+   *
+   * @param system what the guest says it is, for display
+   */
+  enrol(token: string, system: string): Promise<EnrolledAgent>;
+}
+
+export interface EnrolmentsDeps {
+  readonly host: Pick<Host, 'submit' | 'findInstance'>;
+  /** Data centers with expanded monitoring. */
+  readonly datacenters: readonly string[];
+  /** Secrets in the form of our keys, which `src` alone knows. */
+  readonly secrets: EnrolmentSecrets;
+}
+
+export interface EnrolmentSecrets {
+  /** A token that names its enrolment. */
+  mintToken(enrolment: string): MintedKey;
+  mintKey(): MintedKey;
+  /** Id of the enrolment in a well-formed token; undefined when it is none. */
+  parseToken(text: string): string | undefined;
+  /** SHA-256, hex. */
+  hash(text: string): string;
+}
+
+export function createEnrolments(deps: EnrolmentsDeps): Enrolments {
+  return {
+    offer: (request) => offer(deps, request),
+    end: (request) => end(deps, request),
+    enrol: (token, system) => enrol(deps, token, system),
+  };
+}
+
+async function offer(deps: EnrolmentsDeps, request: OfferEnrolment): Promise<OfferedEnrolment> {
+  const { project, vm, by } = request;
+  const id = enrolmentIdOf(project, vm);
+  const minted = deps.secrets.mintToken(id);
+  const { answer, replayed } = await deps.host.submit({
+    ...submission(request),
+    decide(draft) {
+      const known = vmBody(draft, vm);
+      if (known?.retiredMs !== undefined) throw retiredVm(vm);
+      const datacenter = datacenterFor(deps, known, request.datacenter);
+      const facts = { at: draft.at, tokenHash: minted.hash, datacenter, by: by.name };
+      if (!draft.instance('enrolment', id)) draft.start('enrolment', id, { ...facts, project, vm });
+      else draft.send('enrolment', id, { type: 'offered', ...facts });
+      return { expiresMs: draft.at + ENROLMENT_TOKEN_MS };
+    },
+  });
+  return { token: replayed ? null : minted.text, expiresMs: answer.expiresMs };
+}
+
+async function end(deps: EnrolmentsDeps, request: VmChange): Promise<void> {
+  const { vm, by } = request;
+  await deps.host.submit({
+    ...submission(request),
+    decide(draft) {
+      const id = enrolmentIdOf(draft.project, vm);
+      const enrolment = draft.instance('enrolment', id);
+      if (!enrolment) {
+        throw new Refusal('NOT_FOUND', `The VM ${vm} has never been enrolled in ${draft.project}`);
+      }
+      revokeKey(draft, contextOf(enrolment), 'UNENROLLED', by.name);
+      draft.send('enrolment', id, { type: 'unenrolled', at: draft.at, by: by.name });
+      putUnwatched(draft, vm, vmBody(draft, vm));
+      return {};
+    },
+  });
+}
+
+async function enrol(
+  { host, datacenters, secrets }: EnrolmentsDeps,
+  token: string,
+  system: string,
+): Promise<EnrolledAgent> {
+  const digest = secrets.hash(token);
+  const id = secrets.parseToken(token);
+  const found = id === undefined ? undefined : host.findInstance('enrolment', id);
+  // Compared also when there is none, so that the time tells nothing; a stranger costs no commit.
+  const isKnown = sameDigest(found?.context.tokenHash, digest);
+  if (!found || !isKnown) throw uselessToken();
+  const { project, vm } = contextOf(found);
+  const minted = secrets.mintKey();
+  const { answer } = await host.submit({
+    project,
+    by: { kind: 'collector', name: vmName(project, vm) },
+    makesCredential: true,
+    decide(draft) {
+      const enrolment = draft.instance('enrolment', found.instance);
+      if (!enrolment || !isUsable(enrolment, digest, draft.at)) throw uselessToken();
+      const context = contextOf(enrolment);
+      const before = vmBody(draft, vm);
+      const datacenter = toldDatacenter(before) ?? context.datacenter;
+      assertExpanded(datacenters, datacenter);
+      revokeKey(draft, context, 'REPLACED', vmName(project, vm));
+      const expiresMs = startAgentKey(draft, minted, vm, datacenter);
+      const about = { credential: minted.id, system: system.slice(0, SYSTEM_LENGTH_MAX) };
+      draft.send('enrolment', enrolment.instance, { type: 'enrolled', at: draft.at, ...about });
+      putWatched(draft, vm, before, datacenter);
+      return { expiresMs };
+    },
+  });
+  return { project, vm, key: minted.text, expiresMs: answer.expiresMs };
+}
+
+function submission({ project, by, request }: IdentityChange) {
+  return { project, by, ...(request && { request }) };
+}
+
+function retiredVm(vm: string): Refusal {
+  return new Refusal(
+    'INVALID_STATE',
+    `The VM ${vm} was retired: it can be enrolled once a collector reports it again`,
+  );
+}
+
+/** The VM is no more: its agent's key and any token end, in the decision that retires it. */
+export function endAgentOf(draft: Draft, vm: string, by: string): void {
+  const id = enrolmentIdOf(draft.project, vm);
+  const enrolment = draft.instance('enrolment', id);
+  if (!enrolment) return;
+  revokeKey(draft, contextOf(enrolment), 'VM_DELETED', by);
+  draft.send('enrolment', id, { type: 'unenrolled', at: draft.at, by });
+}
+
+/** The VM's own, once a collector has told it; until then what the caller says. */
+function datacenterFor(
+  { datacenters }: EnrolmentsDeps,
+  known: VmBody | undefined,
+  asked: string,
+): string {
+  const told = toldDatacenter(known);
+  if (told !== undefined && asked !== '' && asked !== told) {
+    throw invalid('datacenter', `datacenter is ${JSON.stringify(asked)}, but the VM is in ${told}`);
+  }
+  const datacenter = told ?? (asked || known?.datacenter);
+  if (datacenter === undefined) {
+    const message = 'datacenter is missing: a VM that is not known yet does not tell where it is';
+    throw invalid('datacenter', message);
+  }
+  assertExpanded(datacenters, datacenter);
+  return datacenter;
+}
+
+/** Where a collector has told that the VM is; undefined: none has. */
+function toldDatacenter(known: VmBody | undefined): string | undefined {
+  return known && !known.isExpected ? known.datacenter : undefined;
+}
+
+function assertExpanded(datacenters: readonly string[], datacenter: string): void {
+  if (datacenters.includes(datacenter)) return;
+  const where = datacenters.length > 0 ? `only in ${datacenters.join(', ')}` : 'in no data center';
+  throw new Refusal(
+    'INVALID_STATE',
+    `Expanded monitoring is available ${where}; the VM is in ${datacenter}`,
+    { datacenter },
+  );
+}
+
+function isUsable({ value, context }: Instance, digest: string, nowMs: number): boolean {
+  const isSame = sameDigest(context.tokenHash, digest);
+  return value === 'offered' && isSame && nowMs < Number(context.expiresMs);
+}
+
+function uselessToken(): Refusal {
+  return new Refusal(
+    'MALFORMED_CREDENTIAL',
+    'The enrolment token cannot be used: it is unknown, was used, was taken back, or is older ' +
+      'than 24 hours. Enrol the VM again for a new one',
+  );
+}
+
+function startAgentKey(draft: Draft, minted: MintedKey, vm: string, datacenter: string): number {
+  const { project } = draft;
+  const owner = vmName(project, vm);
+  return startCredential(draft, minted, {
+    ...{ project, kind: 'vm', capabilities: ['collector'], owner, createdBy: owner },
+    ...{ displayName: 'Agent', datacenter, vm, lifetimeMs: AGENT_KEY_MS },
+  });
+}
+
+function revokeKey(
+  draft: Draft,
+  { credential }: EnrolmentContext,
+  reason: string,
+  by: string,
+): void {
+  if (credential === null || !draft.instance('credential', credential)) return;
+  draft.send('credential', credential, { type: 'revoked', at: draft.at, reason, by });
+}
+
+/** The VM's record, from now on with an agent; that of a VM which nobody has reported is made. */
+function putWatched(
+  draft: Draft,
+  vm: string,
+  before: VmBody | undefined,
+  datacenter: string,
+): void {
+  const watched = { datacenter, expandedMonitoring: true, hasAgent: true } as const;
+  if (before) {
+    draft.putRecord({ kind: 'vm', id: vm, body: { ...before, ...watched } });
+    return;
+  }
+  const places = new ShardPlaces(draft);
+  const body: VmBody = {
+    ...{ displayName: vm, ...watched, registeredMs: draft.at },
+    ...{ isExpected: true, exportShard: places.take() },
+  };
+  draft.putRecord({ kind: 'vm', id: vm, body: { ...body } });
+  places.store();
+}
+
+/**
+ * The VM's record, from now on without an agent. It stays, also where no collector has ever reported
+ * the VM: what its agent has told, perhaps for months, is read by it.
+ */
+function putUnwatched(draft: Draft, vm: string, before: VmBody | undefined): void {
+  if (!before?.hasAgent) return;
+  const { hasAgent: _, ...body } = before;
+  draft.putRecord({ kind: 'vm', id: vm, body: { ...body, expandedMonitoring: false } });
+}
+
+function vmBody(draft: Draft, vm: string): VmBody | undefined {
+  // Records of this kind are written as `VmBody` alone.
+  return draft.record('vm', vm)?.body as VmBody | undefined;
+}
+
+function contextOf({ context }: Instance): EnrolmentContext {
+  return context as unknown as EnrolmentContext;
+}
+
+function vmName(project: string, vm: string): string {
+  return `projects/${project}/vms/${vm}`;
+}

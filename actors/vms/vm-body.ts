@@ -1,0 +1,54 @@
+/**
+ * What a VM's record comes to: from what was stored and what is told now, and what being retired
+ * means for it.
+ */
+import type { ProjectView } from '../platform/host/host-port.ts';
+import type { VmBody } from './vm-registry.ts';
+
+/** A collector has told it: whatever was expected is known now. Without the source that tells it. */
+export function bodyOf(vm: string, stored: VmBody | undefined, name: string) {
+  return {
+    displayName: name || stored?.displayName || vm,
+    expandedMonitoring: stored?.expandedMonitoring ?? false,
+    ...(stored?.hasAgent && { hasAgent: true as const }),
+    ...(stored?.generation !== undefined && { generation: stored.generation }),
+    ...(stored?.generationMs !== undefined && { generationMs: stored.generationMs }),
+  };
+}
+
+/** The VM, unless it was retired. */
+export function present<T extends Pick<VmBody, 'retiredMs'>>(vm: T | undefined): T | undefined {
+  return vm?.retiredMs === undefined ? vm : undefined;
+}
+
+/** Retired, and this was observed before: it is history alone, and brings nothing back. */
+export function isBefore({ retiredMs }: Pick<VmBody, 'retiredMs'>, observedMs: number): boolean {
+  return retiredMs !== undefined && observedMs <= retiredMs;
+}
+
+/** How often a VM was retired; 0: never, or it is not known. */
+function generationOf(view: Pick<ProjectView, 'record'>, vm: string): number {
+  const body = view.record('vm', vm)?.body as VmBody | undefined;
+  return body?.generation ?? 0;
+}
+
+/** Is it of a VM that has been retired since? `generation` as in `InstanceKey`. */
+export function isOfRetiredVm(
+  view: Pick<ProjectView, 'record'>,
+  { vm, generation = 0 }: { readonly vm: string; readonly generation?: number },
+): boolean {
+  return generation < generationOf(view, vm);
+}
+
+/** Nothing to store. */
+export function isSame(before: VmBody, after: VmBody): boolean {
+  return (
+    before.displayName === after.displayName &&
+    before.datacenter === after.datacenter &&
+    before.expandedMonitoring === after.expandedMonitoring &&
+    before.hasAgent === after.hasAgent &&
+    before.isExpected === after.isExpected &&
+    before.source === after.source &&
+    before.exportShard === after.exportShard
+  );
+}

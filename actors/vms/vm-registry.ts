@@ -1,0 +1,313 @@
+/**
+ * VMs become known by their first row: a record in the project's commits, with the name its
+ * collector tells. What is registered is remembered, and follows what other commits make of it, so
+ * that only a new VM or a new name costs a commit. Identity is the id alone; a re-created domain is
+ * a new VM.
+ */
+import type { Clock } from '../../streams/platform/clock.ts';
+import type { Commit } from '../../streams/platform/commit/commit.ts';
+import type { Host, ProjectView } from '../platform/host/host-port.ts';
+import type { ProjectLimits } from '../platform/project-limits.ts';
+import { ProjectLimitsReader } from '../platform/project-limits-reader.ts';
+import type { IngestRow, SenderReach } from '../telemetry/ingest/ingest-port.ts';
+import { ShardPlaces } from './export-shards.ts';
+import { bodyOf, isBefore, isSame, present } from './vm-body.ts';
+import { OtherSenders } from './vm-other-senders.ts';
+
+/** Body of a record of kind `vm`. */
+export interface VmBody {
+  readonly displayName: string;
+  readonly datacenter: string;
+  readonly expandedMonitoring: boolean;
+  readonly registeredMs: number;
+  /** An agent inside the guest sends its expanded series: nobody else may. */
+  readonly hasAgent?: true;
+  /** Its agent came before any collector: name and data center are still those of the enrolment. */
+  readonly isExpected?: true;
+  /** When it was retired, Unix ms: it is no more, its history stays. Absent: it is there. */
+  readonly retiredMs?: number;
+  /** How often it was retired, and when last, Unix ms; both absent: never. */
+  readonly generation?: number;
+  readonly generationMs?: number;
+  /** The node's own source that tells of it, such as `libvirt`; absent: others do. */
+  readonly source?: string;
+  /** Its export shard, for ever; absent until the first row after an older version registered it. */
+  readonly exportShard?: number;
+}
+
+export interface VmRegistryDeps {
+  readonly host: Host;
+  readonly clock: Clock;
+  /** Data center of the VMs that this node's collectors and senders report. */
+  readonly datacenter: string;
+  /** How many VMs each project may have; absent: what the operator has set, or the default. */
+  readonly limits?: { of(project: string): Pick<ProjectLimits, 'vms'> };
+}
+
+/** What is remembered of a VM. */
+export type RegisteredVm = Pick<VmBody, 'displayName' | 'datacenter' | 'hasAgent' | 'isExpected'>;
+
+/** VMs registered by one commit. */
+const BATCH = 200;
+
+interface Known extends RegisteredVm {
+  /** Has it a place in the exports? */
+  readonly placed: boolean;
+  readonly retiredMs?: number;
+  readonly source?: string;
+}
+
+/** What the rows of a request tell of a VM that is to be registered. */
+interface Told {
+  /** '' = not told. */
+  readonly name: string;
+  /** Newest observation, Unix ms. */
+  readonly observedMs: number;
+}
+
+/** Who tells of VMs: a credential, or one of the node's own sources. */
+interface Sender {
+  readonly reach: SenderReach | undefined;
+  readonly source: string | undefined;
+}
+
+export class VmRegistry {
+  readonly #deps: VmRegistryDeps;
+  readonly #known = new Map<string, Map<string, Known>>();
+  /** Of each project: VMs that are registered, or are being so. */
+  readonly #admitted = new Map<string, Set<string>>();
+  readonly #others: OtherSenders;
+  readonly #limits: VmRegistryDeps['limits'] & {};
+
+  constructor(deps: VmRegistryDeps) {
+    this.#deps = deps;
+    this.#limits = deps.limits ?? new ProjectLimitsReader(deps.host);
+    this.#others = new OtherSenders(deps.clock);
+    deps.host.onApplied(({ commit }) => this.#follow(commit));
+  }
+
+  /** Looks up what is registered of a project's VMs; one that was retired is not. */
+  finder(project: string): (vm: string) => RegisteredVm | undefined {
+    const known = this.#knownOf(project);
+    return (vm) => present(known.get(vm));
+  }
+
+  /**
+   * VMs of the project that this source of the node's own tells, and that are there; with each, when
+   * anybody else last told of it, elapsed ms (-Infinity: never).
+   */
+  vmsOf(project: string, source: string): Map<string, number> {
+    const told = new Map<string, number>();
+    for (const [vm, known] of this.#knownOf(project)) {
+      if (present(known)?.source === source) told.set(vm, this.#others.heardMs(project, vm));
+    }
+    return told;
+  }
+
+  /** VMs of the project that are registered and not retired. */
+  countOf(project: string): number {
+    return this.#admittedOf(project).size;
+  }
+
+  /**
+   * Admits the VMs of `rows` as far as the project has room; undefined when it has for all, as
+   * nearly always. `admitsNew` false: it has none for VMs that it does not have yet.
+   *
+   * @returns those it has no room for: their rows are not to be registered
+   */
+  withoutRoom(
+    project: string,
+    rows: readonly IngestRow[],
+    admitsNew = true,
+  ): ReadonlySet<string> | undefined {
+    const admitted = this.#admittedOf(project);
+    const { vms: vmsMax } = this.#limits.of(project);
+    let refused: Set<string> | undefined;
+    for (const { vm } of rows) {
+      if (admitted.has(vm)) continue;
+      if (admitsNew && admitted.size < vmsMax) admitted.add(vm);
+      else {
+        refused ??= new Set();
+        refused.add(vm);
+      }
+    }
+    return refused;
+  }
+
+  /**
+   * Registers the VMs of `rows` that are new, renamed or moved, and those that come back after they
+   * were retired; undefined when there are none, as nearly always. Rejects with what the host's
+   * submit throws.
+   *
+   * @returns VMs that are in another data center than the sender's, which are left as they are
+   */
+  register(
+    project: string,
+    rows: readonly IngestRow[],
+    reach?: SenderReach,
+    source?: string,
+  ): Promise<ReadonlySet<string> | undefined> | undefined {
+    const known = this.#knownOf(project);
+    if (source === undefined) this.#noteOthers(project, rows, reach);
+    // An agent tells nothing of its VM but samples: of the rest the enrolment decides.
+    if (reach?.vm) return undefined;
+    let changed: Map<string, Told> | undefined;
+    for (const row of rows) {
+      const before = known.get(row.vm);
+      if (before && isBefore(before, row.observedMs)) continue;
+      const there = present(before);
+      const isTold = there?.source === this.#sourceOf(project, row.vm, source);
+      if (there && isTold && !tellsMore(there, row, this.#datacenterFor(there, reach))) continue;
+      changed ??= new Map();
+      const told = changed.get(row.vm);
+      changed.set(row.vm, {
+        name: row.displayName || told?.name || '',
+        observedMs: Math.max(row.observedMs, told?.observedMs ?? row.observedMs),
+      });
+    }
+    return changed && this.#store(project, [...changed], { reach, source });
+  }
+
+  #noteOthers(project: string, rows: readonly IngestRow[], reach: SenderReach | undefined): void {
+    const known = this.#knownOf(project);
+    for (const { vm } of rows) {
+      if (known.get(vm)?.source === undefined && !this.#others.has(project, vm)) continue;
+      this.#others.note(project, vm, reach?.vm ? 'agent' : 'collector');
+    }
+  }
+
+  /** Whose the VM is once `source` has told it: one that other collectors tell stays theirs. */
+  #sourceOf(project: string, vm: string, source: string | undefined): string | undefined {
+    return this.#others.isTheirs(project, vm) ? undefined : source;
+  }
+
+  /**
+   * Where the sender says that a VM is. Only the node's own collectors, which its setting names the
+   * data center of, move one that is known.
+   */
+  #datacenterFor(before: RegisteredVm | undefined, reach: SenderReach | undefined): string {
+    const own = reach?.datacenter ?? this.#deps.datacenter;
+    const isMoved = !before || !reach || before.isExpected;
+    return isMoved ? own : before.datacenter;
+  }
+
+  #admittedOf(project: string): Set<string> {
+    let admitted = this.#admitted.get(project);
+    if (!admitted) {
+      admitted = new Set();
+      for (const [vm, known] of this.#knownOf(project)) if (present(known)) admitted.add(vm);
+      this.#admitted.set(project, admitted);
+    }
+    return admitted;
+  }
+
+  async #store(
+    project: string,
+    entries: readonly (readonly [string, Told])[],
+    sender: Sender,
+  ): Promise<ReadonlySet<string> | undefined> {
+    const elsewhere = new Set<string>();
+    for (let start = 0; start < entries.length; start += BATCH) {
+      const batch = entries.slice(start, start + BATCH);
+      for (const vm of await this.#commit(project, batch, sender)) elsewhere.add(vm);
+    }
+    return elsewhere.size > 0 ? elsewhere : undefined;
+  }
+
+  #follow({ project, decisions }: Commit): void {
+    const known = this.#known.get(project);
+    if (!known) return;
+    for (const { records } of decisions) {
+      for (const { kind, id, body } of records) {
+        if (kind !== 'vm') continue;
+        if (body === null) known.delete(id);
+        // Records of this kind are written as `VmBody` alone.
+        else known.set(id, knownFrom(body as unknown as VmBody));
+        if (present(known.get(id))) continue;
+        this.#admitted.get(project)?.delete(id);
+        this.#others.forget(project, id);
+      }
+    }
+  }
+
+  #knownOf(project: string): Map<string, Known> {
+    let known = this.#known.get(project);
+    if (!known) {
+      known = loadKnown(this.#deps.host.view(project));
+      this.#known.set(project, known);
+    }
+    return known;
+  }
+
+  async #commit(
+    project: string,
+    entries: readonly (readonly [string, Told])[],
+    { reach, source }: Sender,
+  ): Promise<readonly string[]> {
+    const { answer } = await this.#deps.host.submit({
+      project,
+      by: { kind: 'collector', name: reach?.name ?? this.#deps.datacenter },
+      decide: (draft) => {
+        const places = new ShardPlaces(draft);
+        const elsewhere: string[] = [];
+        for (const [vm, { name, observedMs }] of entries) {
+          const stored = draft.record('vm', vm)?.body as VmBody | undefined;
+          if (stored && isBefore(stored, observedMs)) continue;
+          const before = present(stored);
+          const datacenter = this.#datacenterFor(before, reach);
+          if (reach?.datacenter && datacenter !== reach.datacenter) {
+            elsewhere.push(vm);
+            continue;
+          }
+          const from = this.#sourceOf(project, vm, source);
+          const after = {
+            ...bodyOf(vm, stored, name),
+            ...(from !== undefined && { source: from }),
+            datacenter,
+            registeredMs: before?.registeredMs ?? draft.at,
+            exportShard: stored?.exportShard ?? places.take(),
+          };
+          if (!before || !isSame(before, after))
+            draft.putRecord({ kind: 'vm', id: vm, body: after });
+        }
+        places.store();
+        return elsewhere;
+      },
+    });
+    return answer;
+  }
+}
+
+/** Does a collector's row say anything that is not registered? */
+function tellsMore(before: Known, row: IngestRow, datacenter: string): boolean {
+  return (
+    !before.placed ||
+    before.datacenter !== datacenter ||
+    Boolean(before.isExpected) ||
+    (Boolean(row.displayName) && row.displayName !== before.displayName)
+  );
+}
+
+function loadKnown(view: ProjectView): Map<string, Known> {
+  const known = new Map<string, Known>();
+  let after: string | undefined;
+  do {
+    const page = view.records('vm', { limit: 1000, ...(after === undefined ? {} : { after }) });
+    for (const { id, body } of page.items) known.set(id, knownFrom(body as unknown as VmBody));
+    after = page.next;
+  } while (after !== undefined);
+  return known;
+}
+
+function knownFrom(body: VmBody): Known {
+  const { displayName, datacenter, hasAgent, isExpected, retiredMs, source } = body;
+  return {
+    displayName,
+    datacenter,
+    ...(hasAgent && { hasAgent }),
+    ...(isExpected && { isExpected }),
+    placed: body.exportShard !== undefined,
+    ...(retiredMs !== undefined && { retiredMs }),
+    ...(source !== undefined && { source }),
+  };
+}

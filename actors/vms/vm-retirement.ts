@@ -1,0 +1,77 @@
+/**
+ * VMs that are no more. Retiring is one decision: the record says when, the agent's key ends, and
+ * from then on nothing of the VM is evaluated; what follows from it (marker in the log, instances,
+ * deliveries) is derived from the record. History stays readable. It is never concluded from
+ * silence: only from a complete listing without the VM, or because somebody says so.
+ */
+import type { Actor } from '../../streams/platform/commit/commit.ts';
+import type { RequestKey } from '../alerting/port.ts';
+import type { Committed, Draft, Host } from '../platform/host/host-port.ts';
+import { endAgentOf } from './enrolments.ts';
+import type { VmBody } from './vm-registry.ts';
+
+export interface RetireVms {
+  readonly project: string;
+  readonly by: Actor;
+  readonly request?: RequestKey;
+  /** Ids; at most `RETIRE_MAX`. */
+  readonly vms: readonly string[];
+  /** Only VMs of this data center; absent: of any. */
+  readonly datacenter?: string;
+  /** Only VMs that this source of the node's own tells; absent: whoever tells them. */
+  readonly source?: string;
+}
+
+export interface RetiredVms {
+  /** Retired by this; one that had been before is not among them. */
+  readonly retired: readonly string[];
+  readonly refused: readonly { readonly vm: string; readonly reason: RetireRefusal }[];
+}
+
+/** UNKNOWN_VM: nobody has ever told of it in this project. OTHER_SOURCE: somebody else tells it. */
+export type RetireRefusal = 'UNKNOWN_VM' | 'OTHER_DATACENTER' | 'OTHER_SOURCE';
+
+/** VMs of one request: what fits one commit. */
+export const RETIRE_MAX = 200;
+
+/** Retires VMs; each by itself may be refused. Throws what the host's submit throws. */
+export function retireVms(
+  host: Pick<Host, 'submit'>,
+  request: RetireVms,
+): Promise<Committed<RetiredVms>> {
+  const { vms, datacenter, source, ...submission } = request;
+  return host.submit({
+    ...submission,
+    decide(draft): RetiredVms {
+      const retired: string[] = [];
+      const refused: { vm: string; reason: RetireRefusal }[] = [];
+      for (const vm of new Set(vms)) {
+        // Records of this kind are written as `VmBody` alone.
+        const body = draft.record('vm', vm)?.body as VmBody | undefined;
+        if (!body) refused.push({ vm, reason: 'UNKNOWN_VM' });
+        else if (datacenter !== undefined && body.datacenter !== datacenter) {
+          refused.push({ vm, reason: 'OTHER_DATACENTER' });
+        } else if (source !== undefined && body.source !== source) {
+          refused.push({ vm, reason: 'OTHER_SOURCE' });
+        } else if (body.retiredMs === undefined) {
+          retire(draft, vm, body, request.by.name);
+          retired.push(vm);
+        }
+      }
+      return { retired, refused };
+    },
+  });
+}
+
+function retire(draft: Draft, vm: string, body: VmBody, by: string): void {
+  endAgentOf(draft, vm, by);
+  const { hasAgent: _, isExpected: __, ...rest } = body;
+  const after: VmBody = {
+    ...rest,
+    expandedMonitoring: false,
+    retiredMs: draft.at,
+    generation: (body.generation ?? 0) + 1,
+    generationMs: draft.at,
+  };
+  draft.putRecord({ kind: 'vm', id: vm, body: { ...after } });
+}

@@ -1,0 +1,267 @@
+/**
+ * One alert rule: what is desired, what the evaluator has applied, and what that retires. An edit
+ * is a new desired version that pends until the evaluator reports exactly that version, so a
+ * report that was overtaken by a later edit can never make the rule look applied.
+ */
+import { assertEvent, assign, setup } from 'xstate';
+import type { Effect, RetireReason } from '../platform/effects.ts';
+
+/** The rule as saved over the API (svc.monitoring.v1.AlertRuleSpec), as plain JSON. */
+export interface AlertRuleSpec {
+  readonly displayName: string;
+  readonly metricId: string;
+  readonly operator: string;
+  readonly threshold: number;
+  readonly sustainedSeconds: number;
+  readonly severity: string;
+  /** true: every current and future VM of the project; `vmNames` is empty then. */
+  readonly allVms: boolean;
+  readonly vmNames: readonly string[];
+  /** false: the rule is paused once applied. */
+  readonly enabled: boolean;
+  /** 0 = people are told once, when it fires. */
+  readonly repeatIntervalSeconds: number;
+  readonly destinationNames: readonly string[];
+  readonly recoveryThreshold?: number;
+  readonly recoverySeconds?: number;
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
+export interface AlertRuleInput {
+  /** Unix ms of the commit that creates it. */
+  readonly at: number;
+  /** The rule's id (UUID). */
+  readonly rule: string;
+  readonly project: string;
+  readonly spec: AlertRuleSpec;
+  readonly by: string;
+}
+
+export interface AlertRuleContext {
+  readonly rule: string;
+  readonly spec: AlertRuleSpec;
+  /** Desired version: 1 on creation, one more with each edit. */
+  readonly version: number;
+  /** Version the evaluator works by; 0 = none yet. */
+  readonly appliedVersion: number;
+  /** Desired evaluation revision: 1 on creation, one more with each edit of what is evaluated. */
+  readonly evaluationRevision: number;
+  /** Instances of this evaluation revision and older ones are retired, recorded yet or not. */
+  readonly retiredThroughRevision: number;
+  /** When it was last switched on again: what was observed before is not its own; null = never. */
+  readonly resumedMs: number | null;
+  /** Why the desired version could not be applied, or is applied and not evaluated in full. */
+  readonly syncError: string | null;
+  readonly createdMs: number;
+  readonly updatedMs: number;
+  readonly updatedBy: string;
+}
+
+/** Times in Unix ms. */
+export type AlertRuleEvent =
+  | {
+      readonly type: 'edited';
+      readonly at: number;
+      readonly spec: AlertRuleSpec;
+      readonly by: string;
+      /** false: name, destinations or repeat interval only; instances live on. */
+      readonly evaluationChanged: boolean;
+    }
+  | { readonly type: 'applied'; readonly at: number; readonly version: number }
+  | {
+      readonly type: 'applicationFailed';
+      readonly at: number;
+      readonly version: number;
+      readonly reason: string;
+    }
+  /** Applied, and some of its instances have no room in the project. */
+  | { readonly type: 'instanceLimitReached'; readonly at: number }
+  /** All of its instances are evaluated again. */
+  | { readonly type: 'instanceLimitEnded'; readonly at: number }
+  | { readonly type: 'deleted'; readonly at: number; readonly by: string };
+
+/** `syncError` of a rule that is applied while some of its instances have no room. */
+export const INSTANCE_LIMIT = 'INSTANCE_LIMIT';
+
+const base = setup({
+  types: {
+    context: {} as AlertRuleContext,
+    events: {} as AlertRuleEvent,
+    input: {} as AlertRuleInput,
+  },
+  actions: {
+    effect: (_, _effect: Effect) => undefined,
+    adoptEdit: assign(({ context, event }) => {
+      assertEvent(event, 'edited');
+      return editedFields(context, event);
+    }),
+    keepSyncError: assign(({ event }) => {
+      assertEvent(event, 'applicationFailed');
+      return { syncError: event.reason };
+    }),
+    noteInstanceLimit: assign({ syncError: INSTANCE_LIMIT }),
+    forgetSyncError: assign({ syncError: null }),
+    retireAll: assign(({ context, event }) => {
+      assertEvent(event, 'deleted');
+      const { at: updatedMs, by: updatedBy } = event;
+      return { retiredThroughRevision: context.evaluationRevision, updatedMs, updatedBy };
+    }),
+  },
+  guards: {
+    isDesiredAndEnabled: ({ context, event }) =>
+      event.type === 'applied' && event.version === context.version && context.spec.enabled,
+    isDesiredAndPaused: ({ context, event }) =>
+      event.type === 'applied' && event.version === context.version && !context.spec.enabled,
+    isNew: ({ context }) => context.syncError !== INSTANCE_LIMIT,
+    isNoted: ({ context }) => context.syncError === INSTANCE_LIMIT,
+    isDesired: ({ context, event }) =>
+      event.type === 'applicationFailed' && event.version === context.version,
+  },
+});
+
+const chart = base.extend({
+  actions: {
+    markApplied: base.enqueueActions(({ context, enqueue }) => {
+      const retiredThroughRevision = context.evaluationRevision - 1;
+      enqueue.assign({
+        appliedVersion: context.version,
+        retiredThroughRevision,
+        syncError: null,
+      });
+      if (context.retiredThroughRevision === retiredThroughRevision) return;
+      const reason: RetireReason = context.spec.enabled ? 'RULE_CHANGED' : 'RULE_PAUSED';
+      enqueue({ type: 'effect', params: { type: 'retireInstances', reason } });
+    }),
+  },
+});
+
+const edited = {
+  description: 'Somebody saved another version of the rule; it pends until it is applied.',
+  target: 'pendingApplication',
+  reenter: true,
+  actions: 'adoptEdit',
+} as const;
+
+const applied = [
+  {
+    description: 'The evaluator works by the desired version; what that outdates is retired.',
+    guard: 'isDesiredAndEnabled',
+    target: 'active',
+    actions: 'markApplied',
+  },
+  {
+    description: 'The evaluator no longer evaluates the rule; its instances are retired.',
+    guard: 'isDesiredAndPaused',
+    target: 'paused',
+    actions: 'markApplied',
+  },
+] as const;
+
+const applicationFailed = {
+  description: 'The desired version cannot be evaluated, for the reason given.',
+  guard: 'isDesired',
+  target: 'applicationFailed',
+  actions: 'keepSyncError',
+} as const;
+
+const deleted = {
+  description: 'Somebody deleted the rule; its instances are retired, not recovered.',
+  target: 'deleted',
+  actions: [
+    'retireAll',
+    { type: 'effect', params: { type: 'retireInstances', reason: 'RULE_DELETED' } },
+  ],
+} as const;
+
+export const alertRuleMachine = chart.createMachine({
+  id: 'alertRule',
+  description: 'An alert rule: its desired version, and what of it the evaluator has applied.',
+  context: ({ input }) => initialContext(input),
+  initial: 'pendingApplication',
+  states: {
+    pendingApplication: {
+      description: 'The desired version is not in force yet; nothing is evaluated meanwhile.',
+      entry: { type: 'effect', params: { type: 'applyRule' } },
+      on: { applied, applicationFailed, edited, deleted },
+    },
+    active: {
+      description: 'The desired version is evaluated.',
+      on: {
+        instanceLimitReached: {
+          description: 'The project has no room for all of its instances; those it has go on.',
+          guard: 'isNew',
+          actions: 'noteInstanceLimit',
+        },
+        instanceLimitEnded: {
+          description: 'There is room for all of its instances again.',
+          guard: 'isNoted',
+          actions: 'forgetSyncError',
+        },
+        edited,
+        deleted,
+      },
+    },
+    paused: {
+      description: 'The desired version says not to evaluate; no instance is live.',
+      on: { edited, deleted },
+    },
+    applicationFailed: {
+      description: 'The desired version was refused by the evaluator; the reason is kept.',
+      on: { applied, applicationFailed, edited, deleted },
+    },
+    deleted: {
+      description: 'The rule is gone; its row stays for audit.',
+      type: 'final',
+    },
+  },
+});
+
+function initialContext(input: AlertRuleInput | undefined): AlertRuleContext {
+  // xstate also calls this without input, for a throw-away actor of each transition.
+  const at = input?.at ?? 0;
+  return {
+    rule: input?.rule ?? '',
+    spec: input?.spec ?? emptySpec,
+    version: 1,
+    appliedVersion: 0,
+    evaluationRevision: 1,
+    retiredThroughRevision: 0,
+    resumedMs: null,
+    syncError: null,
+    createdMs: at,
+    updatedMs: at,
+    updatedBy: input?.by ?? '',
+  };
+}
+
+const emptySpec: AlertRuleSpec = {
+  displayName: '',
+  metricId: '',
+  operator: '',
+  threshold: 0,
+  sustainedSeconds: 0,
+  severity: '',
+  allVms: false,
+  vmNames: [],
+  enabled: false,
+  repeatIntervalSeconds: 0,
+  destinationNames: [],
+};
+
+/** Pausing and resuming always change what is evaluated: a resume starts new runs. */
+function editedFields(
+  context: AlertRuleContext,
+  event: Extract<AlertRuleEvent, { type: 'edited' }>,
+): Partial<AlertRuleContext> {
+  const switched = event.spec.enabled !== context.spec.enabled;
+  const evaluationChanged = event.evaluationChanged || switched;
+  return {
+    spec: event.spec,
+    version: context.version + 1,
+    evaluationRevision: context.evaluationRevision + (evaluationChanged ? 1 : 0),
+    resumedMs: switched && event.spec.enabled ? event.at : context.resumedMs,
+    syncError: null,
+    updatedMs: event.at,
+    updatedBy: event.by,
+  };
+}

@@ -1,0 +1,303 @@
+/**
+ * Every machine of the service, by name: what the host runs, audit shows, drawings render and the
+ * model tests walk. A changed machine raises its version here and brings an up-caster.
+ */
+import type { AnyStateMachine } from 'xstate';
+import { alertInstanceMachine } from '../alerting/alert-instance.ts';
+import { alertRuleMachine } from '../alerting/alert-rule.ts';
+import { ciConnectionMachine } from '../ci/ci-connection.ts';
+import { ciVerificationMachine } from '../ci/ci-verification.ts';
+import { deliveryMachine } from '../delivery/delivery.ts';
+import { destinationMachine } from '../delivery/destination.ts';
+import { recipientMachine } from '../delivery/recipient.ts';
+import { credentialMachine } from '../identity/credential.ts';
+import { invitationMachine } from '../identity/invitation.ts';
+import { membershipMachine } from '../identity/membership.ts';
+import { personMachine } from '../identity/person.ts';
+import { serviceAccountMachine } from '../identity/service-account.ts';
+import { sessionMachine } from '../identity/session.ts';
+import { signInLinkMachine } from '../identity/sign-in-link.ts';
+import type { MachineDefinition, MachineRow } from '../platform/definition.ts';
+import { datacenterMachine } from '../vms/datacenter.ts';
+import { enrolmentMachine } from '../vms/enrolment.ts';
+
+const definitions: readonly MachineDefinition[] = [
+  define(alertRuleMachine, 1, [
+    'at',
+    'rule',
+    'version',
+    'appliedVersion',
+    'evaluationRevision',
+    'evaluationChanged',
+    'retiredThroughRevision',
+    'reason',
+    'syncError',
+    'createdMs',
+    'updatedMs',
+  ]),
+  define(
+    alertInstanceMachine,
+    2,
+    [
+      'at',
+      'eventMs',
+      'startedMs',
+      'sinceMs',
+      'untilMs',
+      'incidentId',
+      'value',
+      'notify',
+      'reason',
+      'rule',
+      'evaluationRevision',
+      'vm',
+      'labels',
+      'ordinal',
+      'decidedThrough',
+      'repeatIntervalMs',
+    ],
+    { 1: withMissingReason },
+  ),
+  define(deliveryMachine, 1, [
+    'at',
+    'event',
+    'occurrence',
+    'incident',
+    'alertInstance',
+    'rule',
+    'evaluationRevision',
+    'destination',
+    'attemptId',
+    'httpStatus',
+    'unknown',
+    'delayMs',
+    'reason',
+    'createdMs',
+    'nextAttemptMs',
+  ]),
+  define(
+    destinationMachine,
+    3,
+    [
+      'at',
+      'kind',
+      'displayName',
+      'reason',
+      'pausedReason',
+      'overlapMs',
+      'overlapEndsMs',
+      'createdMs',
+      'updatedMs',
+    ],
+    { 1: withOverlapEndAndUrlId, 2: withLastFailure },
+  ),
+  define(recipientMachine, 1, [
+    'at',
+    'destination',
+    'membership',
+    'reason',
+    'tokenExpiresMs',
+    'verifiedMs',
+    'createdMs',
+    'updatedMs',
+  ]),
+  define(
+    credentialMachine,
+    2,
+    [
+      'at',
+      'kind',
+      'displayName',
+      'lastFour',
+      'capabilities',
+      'owner',
+      'createdBy',
+      'datacenter',
+      'vm',
+      'reason',
+      'successor',
+      'overlapMs',
+      'createdMs',
+      'expiresMs',
+      'rotatedMs',
+      'overlapEndsMs',
+      'revokedMs',
+      'revokedReason',
+      'by',
+    ],
+    { 1: withCreatorAndReach },
+  ),
+  define(serviceAccountMachine, 1, [
+    'at',
+    'displayName',
+    'template',
+    'capabilities',
+    'createdBy',
+    'reason',
+    'disabledReason',
+    'createdMs',
+    'updatedMs',
+    'by',
+  ]),
+  define(
+    ciVerificationMachine,
+    2,
+    [
+      'at',
+      'serviceAccount',
+      'displayName',
+      'capabilities',
+      'issuer',
+      'audience',
+      'createdBy',
+      'bound',
+      'recorded',
+      'digest',
+      'warnings',
+      'connection',
+      'code',
+      'codes',
+      'claims',
+      'reason',
+      'createdMs',
+      'expiresMs',
+      'observedMs',
+      'wrongCodes',
+      'by',
+    ],
+    { 1: withoutClosed },
+  ),
+  define(ciConnectionMachine, 1, [
+    'at',
+    'serviceAccount',
+    'displayName',
+    'capabilities',
+    'permissionsChanged',
+    'issuer',
+    'audience',
+    'bound',
+    'recorded',
+    'verification',
+    'digest',
+    'createdBy',
+    'tokenEpoch',
+    'token',
+    'expiresMs',
+    'correlation',
+    'codes',
+    'claims',
+    'refusals',
+    'reason',
+    'disabledReason',
+    'createdMs',
+    'updatedMs',
+    'by',
+  ]),
+  define(membershipMachine, 1, [
+    'at',
+    'person',
+    'role',
+    'reason',
+    'removedReason',
+    'joinedMs',
+    'updatedMs',
+    'by',
+  ]),
+  define(invitationMachine, 1, [
+    'at',
+    'role',
+    'invitedBy',
+    'person',
+    'createdMs',
+    'expiresMs',
+    'updatedMs',
+    'by',
+  ]),
+  define(enrolmentMachine, 1, [
+    'at',
+    'vm',
+    'datacenter',
+    'credential',
+    'system',
+    'expiresMs',
+    'createdMs',
+    'updatedMs',
+    'by',
+  ]),
+  define(personMachine, 1, ['at', 'reason', 'disabledReason', 'createdMs', 'updatedMs', 'by']),
+  define(signInLinkMachine, 1, [
+    'at',
+    'person',
+    'purpose',
+    'session',
+    'reason',
+    'createdMs',
+    'expiresMs',
+    'updatedMs',
+  ]),
+  define(sessionMachine, 1, [
+    'at',
+    'person',
+    'method',
+    'reason',
+    'endedReason',
+    'createdMs',
+    'rotatedMs',
+    'expiresMs',
+  ]),
+  define(datacenterMachine, 1, ['at', 'name', 'sinceMs', 'silentSinceMs', 'changedMs']),
+];
+
+/** By `MachineDefinition.name`, in the order in which they are drawn. */
+export const machineDefinitions: ReadonlyMap<string, MachineDefinition> = new Map(
+  definitions.map((definition) => [definition.name, definition]),
+);
+
+/** The machine's own id and description are its name and sentence: neither is written twice. */
+function define(
+  machine: AnyStateMachine,
+  version: number,
+  publicFields: readonly string[],
+  upcasters: MachineDefinition['upcasters'] = {},
+): MachineDefinition {
+  const description = machine.root.description ?? '';
+  return { name: machine.id, version, description, machine, upcasters, publicFields };
+}
+
+/** Version 1 of an alert instance did not keep why its series was silent. */
+function withMissingReason({ value, context }: MachineRow): MachineRow {
+  const { incident } = context as { incident: { dataMissingSinceMs: number | null } | null };
+  if (incident === null) return { value, context };
+  const dataMissingReason = incident.dataMissingSinceMs === null ? null : 'NO_DATA';
+  return { value, context: { ...context, incident: { ...incident, dataMissingReason } } };
+}
+
+/**
+ * Version 1 of a destination did not keep when an overlap ends (its timer alone knew), and had its
+ * URL sealed under the destination's own id.
+ */
+function withOverlapEndAndUrlId({ value, context }: MachineRow): MachineRow {
+  return { value, context: { ...context, overlapEndsMs: null, urlId: null } };
+}
+
+/**
+ * Version 2 of a destination did not say when it last failed: the first failure alone is known, and
+ * what came after is not taken for granted.
+ */
+function withLastFailure({ value, context }: MachineRow): MachineRow {
+  const { failingSinceMs } = context;
+  return { value, context: { ...context, lastFailedMs: failingSinceMs ?? null } };
+}
+
+/** Version 1 of a credential did not say who made it, nor was it bound to a data center or VM. */
+function withCreatorAndReach({ value, context }: MachineRow): MachineRow {
+  return { value, context: { ...context, createdBy: '', datacenter: null, vm: null } };
+}
+
+/**
+ * Version 1 of a verification was closed by five wrong codes of anybody; its reason says so. The
+ * row is over either way.
+ */
+function withoutClosed({ value, context }: MachineRow): MachineRow {
+  return { value: value === 'closed' ? 'rejected' : value, context };
+}

@@ -1,0 +1,302 @@
+/**
+ * One delivery: one notification to one destination (and recipient). Every attempt passes through
+ * `rechecking`, so nothing is sent that stopped being true while it waited; after 24 hours nothing
+ * is sent at all. An attempt on the wire is never cut off by the 24 hours: its outcome comes first.
+ */
+import { assertEvent, assign, setup } from 'xstate';
+import type { NotificationEvent } from '../platform/effects.ts';
+import { DELIVERY_LIFETIME_MS } from './retry-schedule.ts';
+
+/** Why a delivery ended without being sent, as audit and API show it. */
+export const DELIVERY_REASONS = [
+  'SNOOZED',
+  'SUPERSEDED',
+  'PAUSED',
+  'DESTINATION_DELETED',
+  'RECIPIENT_REMOVED',
+  'RECIPIENT_NOT_VERIFIED',
+  'RECIPIENT_UNSUBSCRIBED',
+  'RECIPIENT_BOUNCED',
+  'RULE_CHANGED',
+  'RULE_PAUSED',
+  'RULE_DELETED',
+  'VM_DELETED',
+  'EXPIRED',
+  'REFUSED',
+] as const;
+export type DeliveryReason = (typeof DELIVERY_REASONS)[number];
+
+export interface DeliveryInput {
+  /** Unix ms of the commit that creates it. */
+  readonly at: number;
+  readonly project: string;
+  readonly event: NotificationEvent;
+  /** Number among the incident's notifications of this event; 1 for the first. */
+  readonly occurrence: number;
+  /** Incident id; '' for a test. */
+  readonly incident: string;
+  readonly alertInstance: string;
+  readonly rule: string;
+  readonly evaluationRevision: number;
+  readonly destination: string;
+  /** Id of the mail recipient; null where the destination is a single address of its own. */
+  readonly recipient: string | null;
+}
+
+export interface DeliveryContext extends Omit<DeliveryInput, 'at'> {
+  readonly createdMs: number;
+  /** Oldest first; the last one is open while its outcome is null. */
+  readonly attempts: readonly DeliveryAttempt[];
+  /** Digest of the body, which is rendered once and sent unchanged; null before the first attempt. */
+  readonly bodyDigest: string | null;
+  readonly reason: DeliveryReason | null;
+  /** While waiting: when it is tried again, Unix ms. */
+  readonly nextAttemptMs: number | null;
+}
+
+export interface DeliveryAttempt {
+  readonly attemptId: string;
+  readonly startedMs: number;
+  readonly endedMs: number | null;
+  /** `unknown`: the endpoint may have accepted it. null: on the wire. */
+  readonly outcome: 'accepted' | 'failed' | 'unknown' | 'refused' | null;
+  readonly httpStatus: number | null;
+  readonly error: string | null;
+}
+
+/** An outcome names its attempt, or speaks of the open one; of any other it changes nothing. */
+interface Outcome {
+  readonly at: number;
+  readonly attemptId?: string;
+}
+
+/** Times in Unix ms; `delayMs` from now to the next attempt, null = no room for another. */
+export type DeliveryEvent =
+  | { readonly type: 'attemptDue'; readonly at: number }
+  | {
+      readonly type: 'cleared';
+      readonly at: number;
+      readonly attemptId: string;
+      readonly bodyDigest: string;
+    }
+  | { readonly type: 'suppressed'; readonly at: number; readonly reason: DeliveryReason }
+  | ({ readonly type: 'accepted'; readonly httpStatus: number | null } & Outcome)
+  | ({
+      readonly type: 'attemptFailed';
+      readonly unknown: boolean;
+      readonly httpStatus: number | null;
+      readonly error: string;
+      readonly delayMs: number | null;
+    } & Outcome)
+  | ({
+      readonly type: 'refused';
+      readonly httpStatus: number | null;
+      readonly error: string;
+    } & Outcome)
+  | ({ readonly type: 'attemptLost'; readonly delayMs: number | null } & Outcome);
+
+const chart = setup({
+  types: {
+    context: {} as DeliveryContext,
+    events: {} as DeliveryEvent,
+    input: {} as DeliveryInput,
+  },
+  actions: {
+    openAttempt: assign(({ context, event }) => {
+      assertEvent(event, 'cleared');
+      return {
+        attempts: [...context.attempts, openedAttempt(event.attemptId, event.at)],
+        bodyDigest: context.bodyDigest ?? event.bodyDigest,
+        nextAttemptMs: null,
+      };
+    }),
+    closeAttempt: assign(({ context, event }) => ({
+      attempts: context.attempts.map((attempt) =>
+        attempt.outcome === null ? closedAttempt(attempt, event) : attempt,
+      ),
+    })),
+    scheduleNext: assign(({ event }) => {
+      assertEvent(event, ['attemptFailed', 'attemptLost']);
+      return { nextAttemptMs: event.at + (event.delayMs ?? 0) };
+    }),
+    keepReason: assign(({ event }) => {
+      assertEvent(event, 'suppressed');
+      return { reason: event.reason, nextAttemptMs: null };
+    }),
+    noteExpired: assign({ reason: 'EXPIRED' as const, nextAttemptMs: null }),
+    noteRefused: assign({ reason: 'REFUSED' as const, nextAttemptMs: null }),
+  },
+  guards: {
+    isAlive: ({ context, event }) => event.at < expiresMs(context),
+    isOpenAttempt: ({ context, event }) => speaksOfOpenAttempt(context, event),
+    hasRoomForAnother: ({ context, event }) =>
+      (event.type === 'attemptFailed' || event.type === 'attemptLost') &&
+      speaksOfOpenAttempt(context, event) &&
+      event.delayMs !== null &&
+      event.at + event.delayMs < expiresMs(context),
+  },
+  delays: {
+    retryDelay: ({ context, event }) => Math.max(0, (context.nextAttemptMs ?? event.at) - event.at),
+    lifetimeEnd: ({ context, event }) =>
+      // The first event of all, xstate.init, carries no time: it is that of the creation.
+      Math.max(0, expiresMs(context) - (event.at ?? context.createdMs)),
+  },
+});
+
+const expiry = {
+  description: '24 hours have passed since the delivery was created: nothing is sent any more.',
+  target: 'expired',
+  actions: 'noteExpired',
+} as const;
+
+const suppressed = {
+  description: 'It is no longer to be told (snoozed, superseded, paused, retired): reason kept.',
+  target: 'suppressed',
+  actions: 'keepReason',
+} as const;
+
+/** Where an attempt that did not succeed leads: to another one, or nowhere. */
+const retryOrExpire = (description: string) =>
+  [
+    {
+      description,
+      guard: 'hasRoomForAnother',
+      target: 'waiting',
+      actions: ['closeAttempt', 'scheduleNext'],
+    },
+    {
+      description: 'It did not succeed, and no other attempt fits into the 24 hours.',
+      guard: 'isOpenAttempt',
+      target: 'expired',
+      actions: ['closeAttempt', 'noteExpired'],
+    },
+  ] as const;
+
+export const deliveryMachine = chart.createMachine({
+  id: 'delivery',
+  description: 'One notification on its way to one destination, tried for at most 24 hours.',
+  context: ({ input }) => initialContext(input),
+  initial: 'queued',
+  states: {
+    queued: {
+      description: 'Waits for its first attempt.',
+      after: { lifetimeEnd: expiry },
+      on: {
+        attemptDue: [
+          {
+            description: 'The deliverer takes it up.',
+            guard: 'isAlive',
+            target: 'rechecking',
+          },
+          expiry,
+        ],
+        suppressed,
+      },
+    },
+    rechecking: {
+      description: 'What it tells is checked again: recipient, pause, snooze, incident, rule.',
+      after: { lifetimeEnd: expiry },
+      on: {
+        cleared: [
+          {
+            description: 'It still holds: an attempt is opened, and only then sent.',
+            guard: 'isAlive',
+            target: 'sending',
+            actions: 'openAttempt',
+          },
+          expiry,
+        ],
+        suppressed,
+      },
+    },
+    sending: {
+      description: 'An attempt is open; its outcome, not the 24 hours, ends this state.',
+      on: {
+        accepted: {
+          description: 'The endpoint accepted it, which does not mean that anybody read it.',
+          guard: 'isOpenAttempt',
+          target: 'sent',
+          actions: 'closeAttempt',
+        },
+        attemptFailed: retryOrExpire('It failed, or its outcome is unknown; another can help.'),
+        attemptLost: retryOrExpire('The process that sent it died: the outcome is unknown.'),
+        refused: {
+          description: 'The endpoint refused it for good: no other attempt can help.',
+          guard: 'isOpenAttempt',
+          target: 'failed',
+          actions: ['closeAttempt', 'noteRefused'],
+        },
+      },
+    },
+    waiting: {
+      description: 'Waits for the time of its next attempt.',
+      after: {
+        retryDelay: [
+          {
+            description: 'The wait is over: checked again before another attempt.',
+            guard: 'isAlive',
+            target: 'rechecking',
+          },
+          expiry,
+        ],
+        lifetimeEnd: expiry,
+      },
+      on: { suppressed },
+    },
+    sent: { description: 'Accepted by the endpoint.', type: 'final' },
+    suppressed: { description: 'Ended unsent: no longer to be told.', type: 'final' },
+    expired: { description: 'Ended unsent: 24 hours were not enough.', type: 'final' },
+    failed: { description: 'Ended unsent: refused for good.', type: 'final' },
+  },
+});
+
+function initialContext(input: DeliveryInput | undefined): DeliveryContext {
+  return {
+    project: input?.project ?? '',
+    event: input?.event ?? 'TEST',
+    occurrence: input?.occurrence ?? 0,
+    incident: input?.incident ?? '',
+    alertInstance: input?.alertInstance ?? '',
+    rule: input?.rule ?? '',
+    evaluationRevision: input?.evaluationRevision ?? 0,
+    destination: input?.destination ?? '',
+    recipient: input?.recipient ?? null,
+    createdMs: input?.at ?? 0,
+    attempts: [],
+    bodyDigest: null,
+    reason: null,
+    nextAttemptMs: null,
+  };
+}
+
+function expiresMs(context: DeliveryContext): number {
+  return context.createdMs + DELIVERY_LIFETIME_MS;
+}
+
+function speaksOfOpenAttempt(context: DeliveryContext, event: DeliveryEvent): boolean {
+  const open = context.attempts.at(-1);
+  if (!open || open.outcome !== null) return false;
+  return !('attemptId' in event) || event.attemptId === open.attemptId;
+}
+
+function openedAttempt(attemptId: string, startedMs: number): DeliveryAttempt {
+  return { attemptId, startedMs, endedMs: null, outcome: null, httpStatus: null, error: null };
+}
+
+function closedAttempt(attempt: DeliveryAttempt, event: DeliveryEvent): DeliveryAttempt {
+  const ended = { ...attempt, endedMs: event.at };
+  switch (event.type) {
+    case 'accepted':
+      return { ...ended, outcome: 'accepted', httpStatus: event.httpStatus };
+    case 'attemptFailed': {
+      const { httpStatus, error } = event;
+      return { ...ended, outcome: event.unknown ? 'unknown' : 'failed', httpStatus, error };
+    }
+    case 'refused':
+      return { ...ended, outcome: 'refused', httpStatus: event.httpStatus, error: event.error };
+    case 'attemptLost':
+      return { ...ended, outcome: 'unknown', error: 'The sending process ended' };
+    default:
+      return attempt;
+  }
+}

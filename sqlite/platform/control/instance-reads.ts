@@ -1,0 +1,294 @@
+/**
+ * Reads of the projection: rows to values, and pages whose tokens name the last row given, so that
+ * a page stays right while rows come and go. All synchronous, on prepared statements.
+ */
+import { GENESIS, type Head } from '../../../streams/platform/commit/chain.ts';
+import type { ChainStart } from '../../../streams/platform/commit/commit.ts';
+import {
+  comparePageKeys,
+  type PageKey,
+  pageOf,
+  parsePageToken,
+} from '../../../streams/platform/commit/page.ts';
+import type {
+  DueTimer,
+  Instance,
+  InstanceFilter,
+  ListOptions,
+  Page,
+  ProjectView,
+  RecordedRequest,
+  RecordedTransition,
+  TransitionFilter,
+} from '../../../streams/platform/commit/projection.ts';
+import type { SqliteDatabase } from '../database.ts';
+import {
+  type InstanceRow,
+  type PositionRow,
+  type RecordRow,
+  type RequestRow,
+  type TimerTableRow,
+  type TransitionRow,
+  toInstance,
+  toRecord,
+  toTimer,
+  toTransition,
+} from './instance-rows.ts';
+import { INCIDENT_SQL, OWNER_SQL, SUBJECT_SQL, TRANSITION_PLACES } from './instances-schema.ts';
+
+/** How far the projection has come in EVENTS. */
+export interface Position {
+  /** '' before the first start. */
+  readonly streamIdentity: string;
+  /** Sequence of the last message judged; 0 before the first. */
+  readonly applied: number;
+  /** Hash of that message's commit. */
+  readonly appliedHash: string;
+  /** Sequences were missing on the way here: removed by retention, or lost. */
+  readonly gapped: boolean;
+}
+
+/** An instance that has ended, and when. */
+export interface EndedInstance {
+  readonly instance: string;
+  /** Unix ms. */
+  readonly endedMs: number;
+}
+
+/** Instances that ended before `beforeMs`, Unix ms; at most `limit`, those after `after`. */
+export interface EndedPage {
+  readonly beforeMs: number;
+  readonly limit: number;
+  readonly after?: EndedInstance | undefined;
+}
+
+/** A commit as retention looks at it. */
+export interface OldCommit extends ChainStart {
+  /** Transitions that stand under it. */
+  readonly transitions: number;
+}
+
+/** Reads over `database`, which must have the schema; statements are prepared once. */
+export function instanceReads(database: SqliteDatabase) {
+  const statements = prepareReads(database);
+  return {
+    position(): Position {
+      const row = statements.position.get() as PositionRow;
+      return {
+        streamIdentity: row.stream_identity,
+        applied: row.applied,
+        appliedHash: row.applied_hash,
+        gapped: row.gapped === 1,
+      };
+    },
+    head: (project: string): Head =>
+      (statements.head.get(project) as (Head & { sequence: number }) | undefined) ?? GENESIS,
+    lastSequence: (project: string): number =>
+      (statements.head.get(project) as { sequence: number } | undefined)?.sequence ?? 0,
+    commit: (project: string, number: number) =>
+      statements.commit.get(project, number) as
+        | { readonly id: string; readonly hash: string; readonly sequence: number }
+        | undefined,
+    request(project: string, scope: string, id: string): RecordedRequest | undefined {
+      const row = statements.request.get(project, scope, id) as RequestRow | undefined;
+      if (row === undefined) return undefined;
+      const { fingerprint, answer, at, sequence } = row;
+      return { fingerprint, answer: JSON.parse(answer), atMs: at, sequence };
+    },
+    endedBefore(project: string, machine: string, page: EndedPage): EndedInstance[] {
+      const { beforeMs, limit, after = { endedMs: 0, instance: '' } } = page;
+      const place = [after.endedMs, after.instance];
+      const rows = statements.ended.all(project, machine, beforeMs, ...place, limit);
+      return rows as EndedInstance[];
+    },
+    oldestCommits: (project: string, limit: number): OldCommit[] =>
+      statements.oldestCommits.all(project, limit) as OldCommit[],
+    view: (project: string): ProjectView => createView(statements, project),
+    projects: (): string[] =>
+      (statements.projects.all() as { project: string }[]).map((row) => row.project),
+    findInstance(machine: string, instance: string): Instance | undefined {
+      const row = statements.anyInstance.get(instance, machine) as InstanceRow | undefined;
+      return row && toInstance(row);
+    },
+    findInstancesOf(machine: string, subject: string): Instance[] {
+      const rows = statements.ofSubject.all(subject, machine) as InstanceRow[];
+      return rows.map(toInstance);
+    },
+    dueTimers(nowMs: number, limit: number, owns = anyProject): DueTimer[] {
+      const due: DueTimer[] = [];
+      for (const row of statements.timers.iterate(nowMs) as Iterable<TimerTableRow>) {
+        if (due.length >= limit) break;
+        if (owns(row.project)) due.push(toTimer(row));
+      }
+      return due;
+    },
+    nextTimerDueMs(owns = anyProject): number | undefined {
+      const rows = statements.dueTimes.iterate() as Iterable<{ due: number; project: string }>;
+      for (const row of rows) if (owns(row.project)) return row.due;
+      return undefined;
+    },
+  };
+}
+
+type Statements = ReturnType<typeof prepareReads>;
+
+function anyProject(_project: string): boolean {
+  return true;
+}
+
+function createView(statements: Statements, project: string): ProjectView {
+  return {
+    project,
+    instance(machine, instance) {
+      const row = statements.instance.get(instance, machine, project) as InstanceRow | undefined;
+      return row && toInstance(row);
+    },
+    instances: (machine, options) => listInstances(statements, project, machine, options),
+    record(kind, id) {
+      const row = statements.record.get(project, kind, id) as RecordRow | undefined;
+      return row && toRecord(row);
+    },
+    records(kind, options) {
+      const after = startOf(options, ['string', 'string'], ['', ''], [TEXT_END, TEXT_END]);
+      const direction = options.descending ? 'descending' : 'ascending';
+      const rows = statements.records[direction].all(project, kind, ...after, options.limit + 1);
+      const items = (rows as RecordRow[]).map(toRecord);
+      return pageOf(items, options.limit, (item) => [item.sort, item.id]);
+    },
+    countInstances(machine, { final, owner }) {
+      const about = [project, machine, final ? 1 : 0];
+      const row =
+        owner === undefined
+          ? statements.count.get(...about)
+          : statements.countOwned.get(...about, owner);
+      return (row as { count: number }).count;
+    },
+    transitions: (options) => listTransitions(statements, project, options),
+  };
+}
+
+function listInstances(
+  statements: Statements,
+  project: string,
+  machine: string,
+  options: ListOptions & InstanceFilter,
+): Page<Instance> {
+  const { limit, descending = false, final, owner, incident } = options;
+  const after = startOf(options, ['number', 'string'], [-1, ''], [TIME_END, TEXT_END]);
+  if (incident !== undefined) {
+    const direction = descending ? 'descending' : 'ascending';
+    const rows = statements.ofIncident[direction].all(project, incident, ...after, limit + 1);
+    return pageOf((rows as InstanceRow[]).map(toInstance), limit, instanceKey);
+  }
+  const kind = owner === undefined ? 'instances' : 'owned';
+  const statement = statements[kind][descending ? 'descending' : 'ascending'];
+  const whose = owner === undefined ? [] : [owner];
+  const read = (flag: number) => {
+    const rows = statement.all(project, machine, flag, ...whose, ...after, limit + 1);
+    return (rows as InstanceRow[]).map(toInstance);
+  };
+  if (final !== undefined) return pageOf(read(final ? 1 : 0), limit, instanceKey);
+  // Both kinds in one order: the two ordered reads are merged, each bounded by the page.
+  const sign = descending ? -1 : 1;
+  const both = [...read(0), ...read(1)].sort(
+    (a, b) => sign * comparePageKeys(instanceKey(a), instanceKey(b)),
+  );
+  return pageOf(both, limit, instanceKey);
+}
+
+/** Sort key of instances in their list. */
+function instanceKey(instance: Instance): PageKey {
+  return [instance.createdMs, instance.instance];
+}
+
+function listTransitions(
+  statements: Statements,
+  project: string,
+  options: ListOptions & TransitionFilter,
+): Page<RecordedTransition> {
+  const { limit, machine, instance, descending, sinceMs = 0, untilMs = TIME_END } = options;
+  const after = startOf(options, ['number'], [-1], [TIME_END]);
+  const direction = descending ? 'descending' : 'ascending';
+  const filters = [machine, instance].filter((part) => part !== undefined);
+  const times = [sinceMs, untilMs];
+  const kind = machine === undefined ? 'project' : 'machine';
+  const filter = instance === undefined ? kind : (`${kind}Instance` as const);
+  const statement = statements.transitions[filter];
+  const rows = statement[direction].all(project, ...filters, ...times, ...after, limit + 1);
+  const page = pageOf(rows as TransitionRow[], limit, (row) => [row.id]);
+  return { ...page, items: page.items.map(toTransition) };
+}
+
+// Beyond every time, and beyond every text of Unicode: where a descending list begins.
+const TIME_END = Number.MAX_SAFE_INTEGER;
+const TEXT_END = '\u{10FFFF}';
+
+function startOf(
+  options: ListOptions,
+  shape: readonly ('string' | 'number')[],
+  first: PageKey,
+  last: PageKey,
+): PageKey {
+  if (!Number.isInteger(options.limit) || options.limit < 1) {
+    throw new RangeError(`A page of ${options.limit} items cannot be read: ask for 1 or more`);
+  }
+  if (options.after !== undefined) return parsePageToken(options.after, shape);
+  return options.descending ? last : first;
+}
+
+function prepareReads(database: SqliteDatabase) {
+  const prepare = (sql: string) => database.prepare<(string | number)[]>(sql);
+  const ordered = (sql: string, key: readonly string[]) => {
+    const marks = key.map(() => '?').join(', ');
+    const read = (sign: string, order: string) =>
+      prepare(`${sql} AND (${key.join(', ')}) ${sign} (${marks})
+        ORDER BY ${key.map((column) => `${column} ${order}`).join(', ')} LIMIT ?`);
+    return { ascending: read('>', 'ASC'), descending: read('<', 'DESC') };
+  };
+  const transitions = (filter: string) =>
+    ordered(`SELECT * FROM transitions WHERE project = ?${filter} AND at BETWEEN ? AND ?`, ['id']);
+  return {
+    position: prepare('SELECT * FROM position'),
+    head: prepare('SELECT number, hash, at, sequence FROM heads WHERE project = ?'),
+    projects: prepare('SELECT project FROM heads WHERE number > 0 ORDER BY project'),
+    commit: prepare('SELECT id, hash, sequence FROM commits WHERE project = ? AND number = ?'),
+    request: prepare('SELECT * FROM requests WHERE project = ? AND scope = ? AND id = ?'),
+    instance: prepare('SELECT * FROM instances WHERE instance = ? AND machine = ? AND project = ?'),
+    anyInstance: prepare('SELECT * FROM instances WHERE instance = ? AND machine = ? LIMIT 1'),
+    instances: ordered('SELECT * FROM instances WHERE project = ? AND machine = ? AND final = ?', [
+      'created',
+      'instance',
+    ]),
+    owned: ordered(
+      `SELECT * FROM instances WHERE project = ? AND machine = ? AND final = ? AND ${OWNER_SQL} = ?`,
+      ['created', 'instance'],
+    ),
+    ofIncident: ordered(`SELECT * FROM instances WHERE project = ? AND ${INCIDENT_SQL} = ?`, [
+      'created',
+      'instance',
+    ]),
+    count: prepare(`SELECT count(*) AS count FROM instances
+      WHERE project = ? AND machine = ? AND final = ?`),
+    countOwned: prepare(`SELECT count(*) AS count FROM instances
+      WHERE project = ? AND machine = ? AND final = ? AND ${OWNER_SQL} = ?`),
+    ofSubject: prepare(`SELECT * FROM instances
+      WHERE ${SUBJECT_SQL} = ? AND machine = ? AND final = 0 ORDER BY project, instance`),
+    ended: prepare(`SELECT instance, updated AS endedMs FROM instances
+      WHERE project = ? AND machine = ? AND final = 1 AND updated < ? AND (updated, instance) > (?, ?)
+      ORDER BY updated, instance LIMIT ?`),
+    oldestCommits: prepare(`SELECT number, hash, header ->> 'at' AS at, sequence,
+      (SELECT count(*) FROM transitions t WHERE t.id >= c.sequence * ${TRANSITION_PLACES}
+        AND t.id < (c.sequence + 1) * ${TRANSITION_PLACES}) AS transitions
+      FROM commits c WHERE project = ? ORDER BY number LIMIT ?`),
+    record: prepare('SELECT * FROM records WHERE project = ? AND kind = ? AND id = ?'),
+    records: ordered('SELECT * FROM records WHERE project = ? AND kind = ?', ['sort', 'id']),
+    timers: prepare('SELECT * FROM timers WHERE due <= ? ORDER BY due, project'),
+    dueTimes: prepare('SELECT due, project FROM timers ORDER BY due, project'),
+    transitions: {
+      project: transitions(''),
+      machine: transitions(' AND machine = ?'),
+      machineInstance: transitions(' AND machine = ? AND instance = ?'),
+      projectInstance: transitions(' AND instance = ?'),
+    },
+  };
+}

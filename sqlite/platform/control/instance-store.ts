@@ -1,0 +1,285 @@
+/**
+ * The projection of commits on SQLite: heads, instances, timers, transitions, records, requests.
+ * Applying is plain upserts of outcomes decided elsewhere, one transaction a commit, the same on
+ * every node; no rule and no clock is here. EVENTS is the truth: this file may lag behind it (after
+ * a power loss too) and is caught up from the position it has recorded.
+ */
+import { existsSync } from 'node:fs';
+import Database from 'better-sqlite3';
+import { type Head, HistoryMismatch, judge } from '../../../streams/platform/commit/chain.ts';
+import { decisionLine, type EncodedCommit } from '../../../streams/platform/commit/codec.ts';
+import type {
+  ChainStart,
+  Commit,
+  Decision,
+  InstanceStep,
+} from '../../../streams/platform/commit/commit.ts';
+import { COMMIT_FORMAT } from '../../../streams/platform/commit/commit.ts';
+import {
+  type DueTimer,
+  type Instance,
+  type ProjectView,
+  REQUEST_KEPT_MS,
+  type RecordedRequest,
+} from '../../../streams/platform/commit/projection.ts';
+import { migrate, type SqliteDatabase } from '../database.ts';
+import {
+  type EndedInstance,
+  type EndedPage,
+  instanceReads,
+  type OldCommit,
+  type Position,
+} from './instance-reads.ts';
+import { instanceMigrations, TRANSITION_PLACES } from './instances-schema.ts';
+
+/**
+ * `applied`: the projection has changed. `superseded`: passed over, as on every node. `known`: it
+ * had been judged before. `foreign`: nothing was written; the stream must be looked at again.
+ */
+export type ApplyOutcome = 'applied' | 'superseded' | 'known' | 'foreign';
+
+export interface InstanceStore {
+  position(): Position;
+  /** Binds the projection to a stream. Throws `HistoryMismatch` when it is bound to another. */
+  bind(streamIdentity: string): void;
+  /**
+   * Judges a commit and, when it follows its project's head, applies it, in one transaction.
+   * Durable no later than the stream's next own write to the same file; until then EVENTS has it.
+   * A second call with a sequence judged before changes nothing.
+   */
+  apply(encoded: EncodedCommit, sequence: number): ApplyOutcome;
+  /** Passes over a `foreign` commit that was looked into; only positions change. */
+  passOver(encoded: EncodedCommit, sequence: number): void;
+  /** A project's last commit, `GENESIS` before the first. */
+  head(project: string): Head;
+  /** Sequence of the last message of the project's subject that was judged; 0 before the first. */
+  lastSequence(project: string): number;
+  /** The applied commit of that number in the project's chain. */
+  commit(
+    project: string,
+    number: number,
+  ): { readonly id: string; readonly hash: string; readonly sequence: number } | undefined;
+  request(project: string, scope: string, id: string): RecordedRequest | undefined;
+  /** See `RunningHost.endedBefore`. */
+  endedBefore(project: string, machine: string, page: EndedPage): EndedInstance[];
+  /** See `RunningHost.oldestCommits`. */
+  oldestCommits(project: string, limit: number): OldCommit[];
+  view(project: string): ProjectView;
+  /** Every project that has a commit, in byte order. */
+  projects(): string[];
+  /** Any project's instance by its globally unique id. */
+  findInstance(machine: string, instance: string): Instance | undefined;
+  /** See `Host.findInstancesOf`. */
+  findInstancesOf(machine: string, subject: string): Instance[];
+  /** Timers due at `nowMs`, earliest first, of projects that `owns` accepts (default: all). */
+  dueTimers(nowMs: number, limit: number, owns?: (project: string) => boolean): DueTimer[];
+  /** Earliest due time of a timer of a project that `owns` accepts, Unix ms. */
+  nextTimerDueMs(owns?: (project: string) => boolean): number | undefined;
+}
+
+/** Forgotten requests are removed by so many a commit: a bound on its time, the same on all nodes. */
+const FORGET_MAX = 1000;
+
+/**
+ * A store on an open database, migrated. The database stays the caller's to close; synchronous
+ * NORMAL is enough for it (a power loss may take it back to an earlier, consistent position).
+ */
+export function openInstanceStore(database: SqliteDatabase): InstanceStore {
+  migrate(database, instanceMigrations, 'instances');
+  const reads = instanceReads(database);
+  const writes = prepareWrites(database);
+  const apply = database.transaction((encoded: EncodedCommit, sequence: number): ApplyOutcome => {
+    const position = reads.position();
+    if (sequence <= position.applied) return 'known';
+    const { commit, hash } = encoded;
+    const head = reads.head(commit.project);
+    const judgement = judge(head, commit, (n) => reads.commit(commit.project, n)?.hash);
+    if (judgement === 'foreign') return 'foreign';
+    const gapped = position.gapped || sequence !== position.applied + 1;
+    writes.position.run(sequence, hash, gapped ? 1 : 0);
+    const newHead = judgement === 'next' ? { ...commit, hash } : head;
+    writes.head.run(commit.project, newHead.number, newHead.hash, newHead.at, sequence);
+    if (judgement === 'superseded') return 'superseded';
+    applyCommit(writes, encoded, sequence);
+    return 'applied';
+  });
+  const passOver = database.transaction((encoded: EncodedCommit, sequence: number) => {
+    const { project } = encoded.commit;
+    const position = reads.position();
+    const gapped = position.gapped || sequence !== position.applied + 1;
+    writes.position.run(sequence, encoded.hash, gapped ? 1 : 0);
+    const head = reads.head(project);
+    writes.head.run(project, head.number, head.hash, head.at, sequence);
+  });
+  return {
+    ...reads,
+    bind: (identity) => bind(reads.position(), identity, writes),
+    apply: (encoded, sequence) => apply.immediate(encoded, sequence),
+    passOver: (encoded, sequence) => passOver.immediate(encoded, sequence),
+  };
+}
+
+/**
+ * Identity of the stream that the projection in this file was made from, without changing the file;
+ * undefined where there is none yet. Throws what SQLite throws.
+ */
+export function boundStream(path: string): string | undefined {
+  if (!existsSync(path)) return undefined;
+  const database = new Database(path, { fileMustExist: true });
+  try {
+    const table = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'position'");
+    if (table.get() === undefined) return undefined;
+    const identity = database
+      .prepare<[], string>('SELECT stream_identity FROM position')
+      .pluck()
+      .get();
+    return identity || undefined;
+  } finally {
+    database.close();
+  }
+}
+
+/** Throws `HistoryMismatch` when the projection was made from another stream than this one. */
+export function assertMadeFrom(bound: string, identity: string | undefined): void {
+  if (bound === identity) return;
+  throw new HistoryMismatch(
+    'otherStream',
+    `The projection was made from stream ${bound}, EVENTS is now ${identity ?? 'missing'}: ` +
+      'restore that stream, or start with an empty control.db',
+  );
+}
+
+type Writes = ReturnType<typeof prepareWrites>;
+
+function bind(position: Position, identity: string, writes: Writes): void {
+  if (position.streamIdentity === '') writes.bind.run(identity, COMMIT_FORMAT);
+  else assertMadeFrom(position.streamIdentity, identity);
+}
+
+function applyCommit(writes: Writes, encoded: EncodedCommit, sequence: number): void {
+  const { commit, hash, header } = encoded;
+  writes.commit.run(sequence, commit.project, commit.number, commit.id, hash, header);
+  const last = new Map<string, InstanceStep>();
+  let place = 0;
+  for (const [i, decision] of commit.decisions.entries()) {
+    const actor = JSON.stringify(decision.by);
+    for (const step of decision.steps) {
+      last.set(`${step.machine} ${step.instance}`, step);
+      const id = sequence * TRANSITION_PLACES + place++;
+      writes.transition.run(
+        id,
+        commit.project,
+        step.machine,
+        step.instance,
+        commit.at,
+        actor,
+        JSON.stringify(step.event),
+        step.from === null ? null : JSON.stringify(step.from),
+        JSON.stringify(step.to),
+        decision.request?.id ?? null,
+      );
+    }
+    applyRecords(writes, commit.project, decision);
+    applyRequest(writes, commit, decision, sequence);
+    if (decision.truncation) {
+      const line = decisionLine(encoded.bytes, i) ?? '';
+      applyTruncation(writes, commit.project, decision.truncation, { decided: sequence, line });
+    }
+  }
+  // Only an instance's last step in the commit shows in its row.
+  for (const step of last.values()) applyStep(writes, commit, step);
+  for (const { forgotten = [] } of commit.decisions) {
+    for (const { machine, instance } of forgotten) {
+      writes.forget.run(commit.project, machine, instance);
+    }
+  }
+  writes.forgetRequests.run(commit.project, commit.at - REQUEST_KEPT_MS, FORGET_MAX);
+}
+
+function applyStep(writes: Writes, commit: Commit, step: InstanceStep): void {
+  const { project, at } = commit;
+  writes.instance.run(
+    project,
+    step.machine,
+    step.instance,
+    step.version,
+    JSON.stringify(step.to),
+    JSON.stringify(step.context),
+    JSON.stringify(step.timers),
+    step.final ? 1 : 0,
+    at,
+    at,
+  );
+  writes.clearTimers.run(step.instance, step.machine, project);
+  for (const timer of step.timers) {
+    const event = JSON.stringify(timer.event);
+    writes.timer.run(project, step.machine, step.instance, timer.id, timer.dueMs, event);
+  }
+}
+
+/** Commits and transitions up to the new start go, which is kept with the decision that made it. */
+function applyTruncation(
+  writes: Writes,
+  project: string,
+  { number, hash, at, sequence }: ChainStart,
+  { decided, line }: { readonly decided: number; readonly line: string },
+): void {
+  writes.truncateTransitions.run(project, (sequence + 1) * TRANSITION_PLACES);
+  writes.truncateCommits.run(project, number);
+  writes.chainStart.run(project, number, hash, at, sequence, decided, line);
+}
+
+function applyRecords(writes: Writes, project: string, decision: Decision): void {
+  for (const { kind, id, body, sort } of decision.records) {
+    if (body === null) writes.removeRecord.run(project, kind, id);
+    else writes.record.run(project, kind, id, sort ?? '', JSON.stringify(body));
+  }
+}
+
+function applyRequest(writes: Writes, commit: Commit, decision: Decision, sequence: number): void {
+  if (decision.request === undefined) return;
+  const { scope, id, fingerprint, answer } = decision.request;
+  const text = JSON.stringify(answer);
+  writes.request.run(commit.project, scope, id, fingerprint, text, commit.at, sequence);
+}
+
+function prepareWrites(database: SqliteDatabase) {
+  const prepare = (sql: string) => database.prepare<(string | number | null)[]>(sql);
+  return {
+    bind: prepare('UPDATE position SET stream_identity = ?, format = ?'),
+    position: prepare('UPDATE position SET applied = ?, applied_hash = ?, gapped = ?'),
+    head: prepare(`INSERT INTO heads (project, number, hash, at, sequence) VALUES (?, ?, ?, ?, ?)
+      ON CONFLICT DO UPDATE SET number = excluded.number, hash = excluded.hash,
+      at = excluded.at, sequence = excluded.sequence`),
+    commit: prepare(`INSERT INTO commits (sequence, project, number, id, hash, header)
+      VALUES (?, ?, ?, ?, ?, ?)`),
+    instance: prepare(`INSERT INTO instances (project, machine, instance, version, value, context,
+      timers, final, created, updated) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      ON CONFLICT DO UPDATE SET version = excluded.version, value = excluded.value,
+      context = excluded.context, timers = excluded.timers, final = excluded.final,
+      updated = excluded.updated`),
+    clearTimers: prepare('DELETE FROM timers WHERE instance = ? AND machine = ? AND project = ?'),
+    timer: prepare(`INSERT INTO timers (project, machine, instance, id, due, event)
+      VALUES (?, ?, ?, ?, ?, ?)`),
+    transition: prepare(`INSERT INTO transitions (id, project, machine, instance, at, actor, event,
+      from_state, to_state, request) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+    record: prepare(`INSERT INTO records (project, kind, id, sort, body) VALUES (?, ?, ?, ?, ?)
+      ON CONFLICT DO UPDATE SET sort = excluded.sort, body = excluded.body`),
+    removeRecord: prepare('DELETE FROM records WHERE project = ? AND kind = ? AND id = ?'),
+    forget: prepare(`DELETE FROM instances
+      WHERE project = ? AND machine = ? AND instance = ? AND final = 1`),
+    truncateTransitions: prepare('DELETE FROM transitions WHERE project = ? AND id < ?'),
+    truncateCommits: prepare('DELETE FROM commits WHERE project = ? AND number <= ?'),
+    // Decided twice, the later start holds: what it let go of is gone.
+    chainStart: prepare(`INSERT INTO chain_starts (project, number, hash, at, sequence, decided,
+      decision) VALUES (?, ?, ?, ?, ?, ?, ?)
+      ON CONFLICT DO UPDATE SET number = excluded.number, hash = excluded.hash, at = excluded.at,
+      sequence = excluded.sequence, decided = excluded.decided, decision = excluded.decision
+      WHERE excluded.number > chain_starts.number`),
+    request: prepare(`INSERT OR REPLACE INTO requests (project, scope, id, fingerprint, answer, at,
+      sequence) VALUES (?, ?, ?, ?, ?, ?, ?)`),
+    forgetRequests: prepare(`DELETE FROM requests WHERE (project, scope, id) IN
+      (SELECT project, scope, id FROM requests WHERE project = ? AND at < ?
+       ORDER BY at, scope, id LIMIT ?)`),
+  };
+}

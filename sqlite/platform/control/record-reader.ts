@@ -1,0 +1,35 @@
+/**
+ * Reads records of the projection on any thread, through a connection of its own: whoever needs
+ * all of a kind in a worker reads them there, instead of having them copied from thread to thread.
+ */
+import type { Statement } from 'better-sqlite3';
+import { openDatabase, type SqliteDatabase } from '../database.ts';
+
+export interface ReadRecord {
+  readonly id: string;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+export class RecordReader {
+  readonly #database: SqliteDatabase;
+  readonly #statement: Statement<[string, string], { id: string; body: string }>;
+
+  /** `path`: the projection's file, which must exist and have been opened by its writer before. */
+  constructor(path: string) {
+    const options = { path, synchronous: 'NORMAL', migrations: [], readonly: true } as const;
+    this.#database = openDatabase(options);
+    this.#statement = this.#database.prepare(
+      'SELECT id, body FROM records WHERE project = ? AND kind = ? ORDER BY id',
+    );
+  }
+
+  /** All records of the kind, by id, as applied at this moment. */
+  read(project: string, kind: string): ReadRecord[] {
+    const rows = this.#statement.all(project, kind);
+    return rows.map(({ id, body }) => ({ id, body: JSON.parse(body) }));
+  }
+
+  close(): void {
+    this.#database.close();
+  }
+}

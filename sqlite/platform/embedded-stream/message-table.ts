@@ -1,0 +1,246 @@
+/**
+ * The messages of the streams in one file: appending inside a transaction, reading ranges,
+ * removing. All calls are synchronous; those that write run inside a transaction of the group
+ * commit, which is what makes the check of an expected sequence and the insert one step.
+ */
+import {
+  type Append,
+  type AppendOutcome,
+  type StreamMessage,
+  StreamMisconfigured,
+  type StreamSpec,
+  type StreamState,
+  subjectMatches,
+} from '../../../streams/platform/stream.ts';
+import type { SqliteDatabase } from '../database.ts';
+import { messageStatements } from './message-statements.ts';
+import { SEQUENCE_SPAN } from './schema.ts';
+
+/** A stream as its row says; counters change inside a transaction and are written at its end. */
+export interface StreamRow {
+  readonly id: number;
+  readonly identity: string;
+  readonly spec: StreamSpec;
+  lastSequence: number;
+  lastTimeMs: number;
+  messages: number;
+}
+
+/** Messages with a sequence in (`after`, `through`], in order. */
+export interface MessageRange {
+  readonly stream: string;
+  readonly subject?: string | undefined;
+  readonly after: number;
+  readonly through: number;
+  readonly limit: number;
+}
+
+export class MessageTable {
+  readonly #sql: ReturnType<typeof messageStatements>;
+  /** Rows read or changed in this transaction; between transactions what the last one left. */
+  readonly #rows = new Map<string, StreamRow>();
+  readonly #changed = new Set<StreamRow>();
+  readonly #subjectIds = new Map<number, Map<string, number>>();
+  readonly #subjectNames = new Map<number, string>();
+
+  constructor(database: SqliteDatabase) {
+    this.#sql = messageStatements(database);
+  }
+
+  /** Reads the counters again from here on: the transaction sees the file as it is. */
+  begun(): void {
+    this.#rows.clear();
+  }
+
+  /** Drops everything read or added: some of it is no longer true. */
+  rolledBack(): void {
+    this.#rows.clear();
+    this.#changed.clear();
+    this.#subjectIds.clear();
+    this.#subjectNames.clear();
+  }
+
+  /** Writes the counters of the streams this transaction changed. */
+  writeCounters(): void {
+    for (const row of this.#changed) {
+      this.#sql.updateStream.run(row.lastSequence, row.lastTimeMs, row.messages, row.id);
+    }
+    this.#changed.clear();
+  }
+
+  find(name: string): StreamRow | undefined {
+    const known = this.#rows.get(name);
+    if (known !== undefined) return known;
+    const stored = this.#sql.findStream.get(name);
+    if (stored === undefined) return undefined;
+    const row: StreamRow = {
+      id: stored.id,
+      identity: stored.identity,
+      // Written by `create` below from a StreamSpec, never by anyone else.
+      spec: JSON.parse(stored.spec) as StreamSpec,
+      lastSequence: stored.last_sequence,
+      lastTimeMs: stored.last_time_ms,
+      messages: stored.messages,
+    };
+    this.#rows.set(name, row);
+    return row;
+  }
+
+  /** Like `find`. Throws `StreamMisconfigured` when there is no such stream. */
+  get(name: string): StreamRow {
+    const row = this.find(name);
+    if (row === undefined) {
+      throw new StreamMisconfigured(`Stream ${name} does not exist: make it with ensure first`);
+    }
+    return row;
+  }
+
+  create(spec: StreamSpec, identity: string): void {
+    this.#sql.insertStream.run(spec.name, identity, JSON.stringify(spec));
+  }
+
+  state(name: string): StreamState {
+    const row = this.get(name);
+    const first = this.#sql.firstPosition.get(base(row), base(row) + SEQUENCE_SPAN)?.position;
+    return {
+      identity: row.identity,
+      firstSequence: typeof first === 'number' ? first - base(row) : row.lastSequence + 1,
+      lastSequence: row.lastSequence,
+      messages: row.messages,
+    };
+  }
+
+  append(append: Append, nowMs: number): AppendOutcome {
+    const row = this.get(append.stream);
+    const { messageId, expectedLastSubjectSequence: expected } = append;
+    if (messageId !== undefined) {
+      const earlier = this.#sql.findId.get(row.id, messageId);
+      if (earlier !== undefined && earlier.time_ms > nowMs - row.spec.duplicateWindowMs) {
+        return { kind: 'duplicate', sequence: earlier.sequence };
+      }
+    }
+    if (expected !== undefined && this.#lastOfSubject(row, append.subject) !== expected) {
+      return { kind: 'wrongLastSequence' };
+    }
+    const sequence = row.lastSequence + 1;
+    // Never back: a position is found by its time with a binary search.
+    const timeMs = Math.max(row.lastTimeMs, Math.floor(nowMs));
+    const subject = this.#subjectId(row, append.subject) ?? this.#addSubject(row, append.subject);
+    const id = messageId ?? null;
+    this.#sql.insertMessage.run(base(row) + sequence, subject, timeMs, id, append.data);
+    if (id !== null) this.#rememberId(row, id, sequence, Math.floor(nowMs));
+    row.lastSequence = sequence;
+    row.lastTimeMs = timeMs;
+    row.messages += 1;
+    this.#changed.add(row);
+    return { kind: 'appended', sequence };
+  }
+
+  read(range: MessageRange): StreamMessage[] {
+    const row = this.get(range.stream);
+    const from = base(row) + Math.max(0, range.after);
+    const through = base(row) + Math.min(range.through, row.lastSequence);
+    return this.#select(row, range.subject, from, through, range.limit).map((stored) => ({
+      subject: this.#subjectName(stored.subject),
+      sequence: stored.position - base(row),
+      timeMs: stored.time_ms,
+      data: stored.data,
+      ...(stored.message_id === null ? {} : { messageId: stored.message_id }),
+    }));
+  }
+
+  /** Sequence of the first message stored at `timeMs` or later, or one past the last. */
+  firstSequenceAt(name: string, timeMs: number): number {
+    const row = this.get(name);
+    let low = this.state(name).firstSequence;
+    let high = row.lastSequence + 1;
+    while (low < high) {
+      const middle = Math.floor((low + high) / 2);
+      const found = this.#sql.timeFrom.get(base(row) + middle, base(row) + high);
+      if (found === undefined || found.time_ms >= timeMs) high = middle;
+      else low = found.position - base(row) + 1;
+    }
+    return low;
+  }
+
+  /** Removes at most `limit` messages below `sequence`; how many it removed. */
+  removeBelow(name: string, sequence: number, limit: number, subject?: string): number {
+    const row = this.get(name);
+    const below = base(row) + Math.min(sequence, row.lastSequence + 1);
+    if (subject === undefined) {
+      return this.#removed(row, this.#sql.removeBelow.run(base(row), below, limit).changes);
+    }
+    const id = this.#subjectId(row, subject);
+    if (id === undefined) return 0;
+    return this.#removed(row, this.#sql.removeSubjectBelow.run(id, below, limit).changes);
+  }
+
+  removeOne(name: string, sequence: number): void {
+    const row = this.get(name);
+    this.#removed(row, this.#sql.removeOne.run(base(row) + sequence).changes);
+  }
+
+  /** Each new id makes room by forgetting two whose window is over. */
+  #rememberId(row: StreamRow, id: string, sequence: number, nowMs: number): void {
+    this.#sql.insertId.run(row.id, id, sequence, nowMs);
+    this.#sql.removeIds.run(row.id, row.id, nowMs - row.spec.duplicateWindowMs);
+  }
+
+  #removed(row: StreamRow, count: number): number {
+    row.messages -= count;
+    if (count > 0) this.#changed.add(row);
+    return count;
+  }
+
+  #select(row: StreamRow, subject: string | undefined, from: number, to: number, limit: number) {
+    if (subject === undefined) return this.#sql.readAll.all(from, to, limit);
+    if (!/[*>]/.test(subject)) {
+      const id = this.#subjectId(row, subject);
+      return id === undefined ? [] : this.#sql.readSubject.all(id, from, to, limit);
+    }
+    const ids = [...this.#subjects(row)].filter(([name]) => subjectMatches(name, subject));
+    const list = JSON.stringify(ids.map(([, id]) => id));
+    return ids.length === 0 ? [] : this.#sql.readSubjects.all(from, to, list, limit);
+  }
+
+  #lastOfSubject(row: StreamRow, subject: string): number {
+    const id = this.#subjectId(row, subject);
+    const last = id === undefined ? null : this.#sql.lastOfSubject.get(id)?.position;
+    return typeof last === 'number' ? last - base(row) : 0;
+  }
+
+  #subjects(row: StreamRow): Map<string, number> {
+    let subjects = this.#subjectIds.get(row.id);
+    if (subjects === undefined) {
+      subjects = new Map();
+      for (const { id, name } of this.#sql.subjects.all(row.id)) {
+        subjects.set(name, id);
+        this.#subjectNames.set(id, name);
+      }
+      this.#subjectIds.set(row.id, subjects);
+    }
+    return subjects;
+  }
+
+  #subjectId(row: StreamRow, subject: string): number | undefined {
+    return this.#subjects(row).get(subject);
+  }
+
+  #addSubject(row: StreamRow, subject: string): number {
+    const id = Number(this.#sql.insertSubject.run(row.id, subject).lastInsertRowid);
+    this.#subjects(row).set(subject, id);
+    this.#subjectNames.set(id, subject);
+    return id;
+  }
+
+  #subjectName(id: number): string {
+    const name = this.#subjectNames.get(id) ?? this.#sql.subjectName.get(id)?.name;
+    if (name === undefined) throw new Error(`Subject ${id} is missing from stream_subject`);
+    this.#subjectNames.set(id, name);
+    return name;
+  }
+}
+
+function base(row: StreamRow): number {
+  return row.id * SEQUENCE_SPAN;
+}

@@ -1,0 +1,107 @@
+/**
+ * A read of an embedded stream: batches by range, then the live tail. The tail is woken by the
+ * commit that appended, in process; nothing polls.
+ */
+import {
+  type ReadOptions,
+  type StreamMessage,
+  StreamMisconfigured,
+  type StreamRead,
+} from '../../../streams/platform/stream.ts';
+import type { StreamFile } from './stream-file.ts';
+
+// A batch is read in one go on the main thread: bounded by what 64 large payloads take.
+const BATCH_MESSAGES = 64;
+// Messages looked at in one go for a pattern that few of them may match.
+const SCAN_MESSAGES = 4096;
+
+export class EmbeddedRead implements StreamRead {
+  readonly #file: StreamFile;
+  readonly #options: ReadOptions;
+  readonly #onClosed: () => void;
+  #through = Number.MAX_SAFE_INTEGER;
+  #after = 0;
+  #fault: unknown;
+  #closed = false;
+  #wake: () => void = () => {};
+  readonly #unsubscribe: () => void;
+
+  /** @param onClosed called once the read has ended, by itself or by `close` */
+  constructor(file: StreamFile, options: ReadOptions, onClosed: () => void) {
+    this.#file = file;
+    this.#options = options;
+    this.#onClosed = onClosed;
+    this.#unsubscribe = file.onAppended(options.stream, () => this.#wake());
+    try {
+      this.#begin();
+    } catch (error) {
+      // As with a server far away: what is wrong is told to whoever iterates.
+      this.#fault = error;
+    }
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<StreamMessage, void, void> {
+    try {
+      if (this.#fault !== undefined) throw this.#fault;
+      while (!this.#closed) {
+        const batch = this.#next();
+        for (const message of batch) {
+          if (this.#closed) return;
+          yield message;
+        }
+        if (batch.length > 0) continue;
+        if (this.#after < this.#last()) await new Promise<void>(setImmediate);
+        else if (this.#options.untilEnd) return;
+        else await this.#appended();
+      }
+    } finally {
+      await this.close();
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#unsubscribe();
+    this.#wake();
+    this.#onClosed();
+  }
+
+  #begin(): void {
+    const { from, stream, untilEnd } = this.#options;
+    const { messages } = this.#file;
+    const { lastSequence, spec } = this.#file.reading(() => messages.get(stream));
+    if (spec.retention === 'workQueue') {
+      throw new StreamMisconfigured(`Stream ${stream} is a work queue: consume it`);
+    }
+    if (untilEnd) this.#through = lastSequence;
+    const first = this.#file.reading(() =>
+      'sequence' in from ? from.sequence : messages.firstSequenceAt(stream, from.timeMs),
+    );
+    this.#after = first - 1;
+  }
+
+  #next(): StreamMessage[] {
+    const { stream, subject } = this.#options;
+    const after = this.#after;
+    const through = Math.min(this.#last(), after + SCAN_MESSAGES);
+    const limit = BATCH_MESSAGES;
+    const batch = this.#file.read({ stream, subject, after, through, limit });
+    const read = batch.length < limit ? through : (batch.at(-1)?.sequence ?? through);
+    this.#after = Math.max(after, read);
+    return batch;
+  }
+
+  /** Sequence of the last message there is for this read now. */
+  #last(): number {
+    const { lastSequence } = this.#file.messages.get(this.#options.stream);
+    return Math.min(this.#through, lastSequence);
+  }
+
+  /** Until the next append to the stream, or the close. Nothing can happen in between: one thread. */
+  #appended(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+      if (this.#closed) resolve();
+    });
+  }
+}

@@ -1,0 +1,315 @@
+/**
+ * Writes chunks: flushes what the head holds unflushed, merges the chunks of a past day into one,
+ * drops those that retention has ended. Runs in the one thread that writes `history.db`, in steps
+ * small enough to be interrupted by a kill anywhere; each step is one transaction.
+ */
+import type { Statement } from 'better-sqlite3';
+import { DamagedBytes } from '../../../streams/telemetry/samples/byte-reader.ts';
+import type { SqliteDatabase } from '../../platform/database.ts';
+import { Chunk, encodeChunk } from './chunk/chunk-codec.ts';
+import type { HeadReader } from './head/head-reader.ts';
+import { DAY_MS } from './history-file.ts';
+import { firstAtOrAfter, mergeRows, sliceRows, type VmRows } from './rows.ts';
+import { SeriesDictionary } from './series-dictionary.ts';
+
+/** A VM of the head to be flushed. */
+export interface FlushTarget {
+  readonly slot: number;
+  readonly project: string;
+  readonly vm: string;
+  /** Sequence of a row that the head had no room for: a restart reads on from there. 0 = none. */
+  readonly refusedSequence: number;
+}
+
+export interface FlushedVm {
+  readonly slot: number;
+  /** All rows of the log up to this sequence are in chunks. */
+  readonly sequence: number;
+}
+
+/** What one step of upkeep did; `more` = another step finds work. */
+export interface UpkeepReport {
+  readonly droppedChunks: number;
+  readonly compactedDays: number;
+  /** Chunks that could not be merged because one of them is damaged. */
+  readonly damagedDays: number;
+  readonly more: boolean;
+}
+
+/** A day is merged once it is over and its last hour has been flushed. */
+const COMPACTION_DELAY_MS = 2 * 3_600_000;
+const COMPACTED_A_STEP = 16;
+const DROPPED_A_STEP = 512;
+const VACUUMED_PAGES_A_STEP = 256;
+const NAMES_A_STEP = 4096;
+
+interface EncodedChunk {
+  readonly day: number;
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly rows: number;
+  readonly data: Uint8Array;
+}
+
+interface Candidate {
+  readonly day: number;
+  readonly vm: number;
+}
+
+export class ChunkWriter {
+  readonly #database: SqliteDatabase;
+  readonly #head: HeadReader;
+  readonly #series: SeriesDictionary;
+  readonly #statements: ReturnType<typeof statementsOf>;
+  /** Days of VMs with a damaged chunk, left as they are. */
+  readonly #damaged = new Set<string>();
+  /** Chunks that cannot be dropped, because the pages they lie on are damaged. */
+  readonly #stuck = new Set<number>();
+  /** Names that no day from this one on needs are gone. */
+  #namesFromDay = Number.NEGATIVE_INFINITY;
+
+  constructor(database: SqliteDatabase, head: HeadReader) {
+    this.#database = database;
+    this.#head = head;
+    this.#series = new SeriesDictionary(database);
+    this.#statements = statementsOf(database);
+  }
+
+  /** Puts all unflushed rows of these VMs into chunks. Survives a kill once it returns. */
+  flush(targets: readonly FlushTarget[]): FlushedVm[] {
+    const flush = this.#database.transaction(() => targets.map((target) => this.#flushVm(target)));
+    return this.#undoing(() => flush.immediate());
+  }
+
+  /** Moves the floors. On disk once it returns, with every chunk written before. */
+  moveFloors(floors: readonly (readonly [partition: number, sequence: number])[]): void {
+    this.#database.pragma('synchronous = FULL');
+    try {
+      const move = this.#database.transaction(() => {
+        for (const [partition, sequence] of floors) {
+          this.#statements.moveFloor.run(partition, sequence);
+        }
+      });
+      move.immediate();
+    } finally {
+      this.#database.pragma('synchronous = NORMAL');
+    }
+  }
+
+  /**
+   * One bounded step of dropping and merging.
+   * @param dropBeforeMs chunks that end before it go, whole, Unix ms
+   */
+  upkeep(options: { nowMs: number; dropBeforeMs: number }): UpkeepReport {
+    const droppedChunks = this.#drop(options.dropBeforeMs);
+    const namesAreLeft = droppedChunks < DROPPED_A_STEP && this.#dropNames(options.dropBeforeMs);
+    const candidates = this.#candidates(dayToMerge(options.nowMs));
+    let damagedDays = 0;
+    for (const candidate of candidates) if (!this.#compact(candidate)) damagedDays++;
+    this.#database.pragma(`incremental_vacuum(${VACUUMED_PAGES_A_STEP})`);
+    const more =
+      droppedChunks === DROPPED_A_STEP || candidates.length === COMPACTED_A_STEP || namesAreLeft;
+    return { droppedChunks, compactedDays: candidates.length - damagedDays, damagedDays, more };
+  }
+
+  /** Days of VMs that are over and not merged yet, those with a damaged chunk left out. */
+  waitingDays(nowMs: number): number {
+    const { count } = this.#statements.waiting.get(dayToMerge(nowMs)) ?? { count: 0 };
+    return Math.max(0, count - this.#damaged.size);
+  }
+
+  #flushVm(target: FlushTarget): FlushedVm {
+    const { project, refusedSequence: refused } = target;
+    const place = this.#head.find(project, target.vm);
+    if (place === undefined) throw new Error(`VM ${target.vm} is not in the head`);
+    const { rows, lastSequence } = this.#head.read(place, { unflushed: true });
+    const stored = refused > 0 ? Math.min(lastSequence, refused - 1) : lastSequence;
+    const vm = this.#statements.vm.get(project, target.vm, stored);
+    if (vm === undefined) throw new Error(`VM ${target.vm} was not stored`);
+    for (const chunk of this.#encode(rows)) this.#insert(vm.id, chunk);
+    return { slot: target.slot, sequence: lastSequence };
+  }
+
+  /** One chunk for each UTC day that the rows touch. */
+  #encode(rows: VmRows): EncodedChunk[] {
+    const chunks: EncodedChunk[] = [];
+    const { timesMs } = rows;
+    for (let from = 0; from < timesMs.length; ) {
+      const day = Math.floor((timesMs[from] as number) / DAY_MS);
+      const to = firstAtOrAfter(timesMs, (day + 1) * DAY_MS);
+      chunks.push(this.#encodeDay(day, sliceRows(rows, from, to)));
+      from = to;
+    }
+    return chunks;
+  }
+
+  #encodeDay(day: number, rows: VmRows): EncodedChunk {
+    const startMs = rows.timesMs[0] as number;
+    const endMs = rows.timesMs.at(-1) as number;
+    const data = encodeChunk(rows, (key) => this.#series.idOf(key, day));
+    return { day, startMs, endMs, rows: rows.timesMs.length, data };
+  }
+
+  #insert(vm: number, chunk: EncodedChunk): void {
+    const { day, startMs, endMs, rows, data } = chunk;
+    this.#statements.insert.run(vm, day, startMs, endMs, rows, data);
+  }
+
+  /** Drops chunks of past days; says how many. One on a damaged page stays, and no other with it. */
+  #drop(beforeMs: number): number {
+    const ids = this.#expired(beforeMs).filter((id) => !this.#stuck.has(id));
+    ids.splice(DROPPED_A_STEP);
+    try {
+      this.#dropAll(ids);
+      return ids.length;
+    } catch (error) {
+      if (!isDamage(error)) throw error;
+    }
+    return ids.filter((id) => this.#dropOne(id)).length;
+  }
+
+  /** Chunks that ended before it. Those of whole days are known without a look at themselves. */
+  #expired(beforeMs: number): number[] {
+    const day = Math.floor(beforeMs / DAY_MS);
+    const limit = DROPPED_A_STEP + this.#stuck.size;
+    const { ofDaysBefore, endedOn } = this.#statements;
+    const ids = ofDaysBefore.all(day, limit);
+    try {
+      return [...ids, ...endedOn.all(day, beforeMs, limit)];
+    } catch (error) {
+      if (!isDamage(error)) throw error;
+      return ids;
+    }
+  }
+
+  #dropAll(ids: readonly number[]): void {
+    const drop = this.#database.transaction(() => {
+      for (const id of ids) this.#statements.drop.run(id);
+    });
+    drop.immediate();
+  }
+
+  #dropOne(id: number): boolean {
+    try {
+      this.#dropAll([id]);
+      return true;
+    } catch (error) {
+      if (!isDamage(error)) throw error;
+      this.#stuck.add(id);
+      return false;
+    }
+  }
+
+  /**
+   * Removes names of series and VMs that no chunk needs any more; true = there may be more. The one
+   * with the highest number always stays, so that no number is ever given out twice: readers
+   * remember what a number stands for.
+   */
+  #dropNames(dropBeforeMs: number): boolean {
+    const firstDay = this.#statements.firstDay.get()?.day ?? Math.floor(dropBeforeMs / DAY_MS);
+    if (firstDay <= this.#namesFromDay) return false;
+    const series = this.#series.dropBefore(firstDay, NAMES_A_STEP);
+    // Without an index on their VM the check of foreign keys would read all chunks for each.
+    this.#database.pragma('foreign_keys = OFF');
+    const vms = this.#statements.dropVms.run(NAMES_A_STEP).changes;
+    this.#database.pragma('foreign_keys = ON');
+    if (series === NAMES_A_STEP || vms === NAMES_A_STEP) return true;
+    this.#namesFromDay = firstDay;
+    return false;
+  }
+
+  #candidates(today: number): Candidate[] {
+    const limit = COMPACTED_A_STEP + this.#damaged.size;
+    const found = this.#statements.candidates.all(today, limit);
+    const sound = found.filter(({ day, vm }) => !this.#damaged.has(`${day}/${vm}`));
+    return sound.slice(0, COMPACTED_A_STEP);
+  }
+
+  /** Merges all chunks of a VM's day into one; false = one is damaged and all stay. */
+  #compact({ day, vm }: Candidate): boolean {
+    try {
+      const compact = this.#database.transaction(() => {
+        const parts = this.#statements.chunksOf
+          .all(day, vm)
+          .map((row) => new Chunk(row.data).rows((id) => this.#series.keyOf(id)));
+        const chunk = this.#encodeDay(day, mergeRows(parts));
+        this.#statements.remove.run(day, vm);
+        this.#insert(vm, chunk);
+      });
+      this.#undoing(() => compact.immediate());
+      return true;
+    } catch (error) {
+      if (!isDamage(error)) throw error;
+      this.#damaged.add(`${day}/${vm}`);
+      return false;
+    }
+  }
+
+  /** A transaction that fails takes the names it made with it. */
+  #undoing<T>(work: () => T): T {
+    try {
+      return work();
+    } catch (error) {
+      this.#series.forget();
+      throw error;
+    }
+  }
+}
+
+/** Days before it are over, their last hour included. */
+function dayToMerge(nowMs: number): number {
+  return Math.floor((nowMs - COMPACTION_DELAY_MS) / DAY_MS);
+}
+
+/** Is it the chunk, or the pages that it lies on? */
+function isDamage(error: unknown): boolean {
+  if (error instanceof DamagedBytes) return true;
+  return error instanceof Error && 'code' in error && /^SQLITE_CORRUPT/.test(String(error.code));
+}
+
+function statementsOf(database: SqliteDatabase) {
+  const ofDaysBefore: Statement<[number, number], number> = database.prepare(
+    'SELECT id FROM chunks WHERE day < ? LIMIT ?',
+  );
+  const endedOn: Statement<[number, number, number], number> = database.prepare(
+    'SELECT id FROM chunks WHERE day = ? AND end_ms < ? LIMIT ?',
+  );
+  return {
+    vm: database.prepare<[string, string, number], { id: number }>(
+      `INSERT INTO vms (project, vm, flushed_sequence) VALUES (?, ?, ?)
+       ON CONFLICT (project, vm) DO UPDATE
+       SET flushed_sequence = max(flushed_sequence, excluded.flushed_sequence) RETURNING id`,
+    ),
+    insert: database.prepare<[number, number, number, number, number, Uint8Array]>(
+      'INSERT INTO chunks (vm, day, start_ms, end_ms, rows, data) VALUES (?, ?, ?, ?, ?, ?)',
+    ),
+    moveFloor: database.prepare<[number, number]>(
+      `INSERT INTO floors (partition, sequence) VALUES (?, ?)
+       ON CONFLICT (partition) DO UPDATE SET sequence = max(sequence, excluded.sequence)`,
+    ),
+    ofDaysBefore: ofDaysBefore.pluck(),
+    endedOn: endedOn.pluck(),
+    drop: database.prepare<[number]>('DELETE FROM chunks WHERE id = ?'),
+    candidates: database.prepare<[number, number], Candidate>(
+      `SELECT day, vm FROM chunks WHERE day < ?
+       GROUP BY day, vm HAVING count(*) > 1 LIMIT ?`,
+    ),
+    waiting: database.prepare<[number], { count: number }>(
+      `SELECT count(*) AS count FROM
+         (SELECT 1 FROM chunks WHERE day < ? GROUP BY day, vm HAVING count(*) > 1)`,
+    ),
+    firstDay: database.prepare<[], { day: number | null }>('SELECT min(day) AS day FROM chunks'),
+    // What the log may still hold of a VM is told by its sequence: it is needed until the floors
+    // have passed it.
+    dropVms: database.prepare<[number]>(
+      `DELETE FROM vms WHERE id IN
+         (SELECT id FROM vms WHERE id NOT IN (SELECT vm FROM chunks)
+            AND flushed_sequence < (SELECT min(sequence) FROM floors)
+            AND id < (SELECT max(id) FROM vms) LIMIT ?)`,
+    ),
+    chunksOf: database.prepare<[number, number], { data: Buffer }>(
+      'SELECT data FROM chunks WHERE day = ? AND vm = ? ORDER BY id',
+    ),
+    remove: database.prepare<[number, number]>('DELETE FROM chunks WHERE day = ? AND vm = ?'),
+  };
+}

@@ -1,0 +1,138 @@
+/**
+ * Chunks as columns: the bytes of a chunk are read when a column of it is wanted that is not in
+ * memory, and only that column is decoded. A chunk's checksum is compared when it is first read.
+ */
+import type { Statement } from 'better-sqlite3';
+import type { SeriesKey } from '../../../../streams/telemetry/samples/batch.ts';
+import { DamagedBytes } from '../../../../streams/telemetry/samples/byte-reader.ts';
+import type { SqliteDatabase } from '../../../platform/database.ts';
+import { Chunk } from '../chunk/chunk-codec.ts';
+import { HistoryError } from '../history-error.ts';
+import { SeriesNames } from '../series-names.ts';
+import { WeakValues } from '../weak-values.ts';
+import { bootNumber } from './boot-number.ts';
+
+/** What a row says besides its series, as columns of their own; no series key looks like these. */
+export const ROW_COLUMNS = {
+  /** Time of the observation, Unix seconds. */
+  observed: '\nobserved',
+  vcpus: '\nvcpus',
+  /** Index into `VM_STATES`, where the source told. */
+  state: '\nstate',
+  /** See `bootNumber`. */
+  boot: '\nboot',
+} as const;
+
+/** Which columns there are, row columns included. One object for all chunks that have the same. */
+export interface ColumnLayout {
+  readonly keys: ReadonlySet<SeriesKey>;
+}
+
+/** Names the columns wanted of rows with this layout; the same list for the same layout. */
+export type PickColumns = (layout: ColumnLayout) => readonly string[];
+
+const NO_TIMES = new Float64Array(0);
+
+interface ChunkLayout extends ColumnLayout {
+  /** Numbers of the series in the dictionary. */
+  readonly ids: ReadonlyMap<SeriesKey, number>;
+}
+
+/** A chunk that is no longer there: merged into another, or dropped. */
+export class ChunkGone extends Error {}
+
+/** A chunk's times, and those of the wanted columns that it has; NaN = not observed. */
+export interface DecodedChunk {
+  readonly layout: ColumnLayout;
+  readonly timesMs: Float64Array;
+  readonly columns: ReadonlyMap<string, Float64Array>;
+}
+
+export class ChunkColumns {
+  readonly #data: Statement<[number], Buffer>;
+  readonly #names: SeriesNames;
+  /** Reads a chunk and the names of its series as of one moment: they go soon after it. */
+  readonly #atOnce: (read: () => DecodedChunk) => DecodedChunk;
+  /** Each as long as a day or a plan has it. */
+  readonly #layouts = new WeakValues<string, ChunkLayout>();
+  readonly #verified = new Set<number>();
+
+  constructor(database: SqliteDatabase) {
+    const data: Statement<[number], Buffer> = database.prepare(
+      'SELECT data FROM chunks WHERE id = ?',
+    );
+    this.#data = data.pluck();
+    this.#atOnce = database.transaction((read: () => DecodedChunk) => read());
+    this.#names = new SeriesNames(database);
+  }
+
+  /**
+   * Throws `ChunkGone`, and `HistoryError` DAMAGED.
+   * @param pick names the wanted columns; without any the times are left out too
+   * @param timesMs the chunk's times when they are at hand
+   */
+  decode(id: number, pick: PickColumns, timesMs?: Float64Array): DecodedChunk {
+    return this.#atOnce(() => this.#decode(id, pick, timesMs));
+  }
+
+  #decode(id: number, pick: PickColumns, timesMs: Float64Array | undefined): DecodedChunk {
+    const bytes = this.#data.get(id);
+    if (bytes === undefined) throw new ChunkGone(`Chunk ${id} is gone`);
+    try {
+      const chunk = new Chunk(bytes, this.#verified.has(id));
+      this.#verified.add(id);
+      const layout = this.#layoutOf(chunk);
+      const columns = new Map<string, Float64Array>();
+      const wanted = pick(layout);
+      for (const column of wanted) {
+        const values = this.#column(chunk, layout, column);
+        if (values !== undefined) columns.set(column, values);
+      }
+      const times = timesMs ?? (wanted.length > 0 ? chunk.timesMs() : NO_TIMES);
+      return { layout, timesMs: times, columns };
+    } catch (cause) {
+      if (!(cause instanceof DamagedBytes)) throw cause;
+      throw new HistoryError('DAMAGED', `Chunk ${id}: ${cause.message}`, { cause });
+    }
+  }
+
+  /** Forgets what is known of a chunk that is gone. */
+  forget(id: number): void {
+    this.#verified.delete(id);
+  }
+
+  #column(chunk: Chunk, layout: ChunkLayout, column: string): Float64Array | undefined {
+    switch (column) {
+      case ROW_COLUMNS.vcpus:
+        return chunk.vcpus();
+      case ROW_COLUMNS.state:
+        return Float64Array.from(chunk.states(), (state) => state || Number.NaN);
+      case ROW_COLUMNS.boot: {
+        const numbers: number[] = [];
+        return Float64Array.from(chunk.boots(), (code) => {
+          numbers[code] ??= bootNumber(chunk.strings[code] as string);
+          return numbers[code];
+        });
+      }
+      default: {
+        const id = layout.ids.get(column);
+        return id === undefined ? undefined : chunk.values(id);
+      }
+    }
+  }
+
+  #layoutOf(chunk: Chunk): ChunkLayout {
+    const ids = chunk.seriesIds();
+    const key = `${chunk.hasVcpus}${chunk.hasStates}${ids.join()}`;
+    let layout = this.#layouts.get(key);
+    if (layout === undefined) {
+      const byKey = new Map(ids.map((id) => [this.#names.keyOf(id), id]));
+      const keys = new Set<SeriesKey>([...byKey.keys(), ROW_COLUMNS.observed]);
+      if (chunk.hasVcpus) keys.add(ROW_COLUMNS.vcpus);
+      if (chunk.hasStates) keys.add(ROW_COLUMNS.state);
+      layout = { ids: byKey, keys };
+      this.#layouts.set(key, layout);
+    }
+    return layout;
+  }
+}

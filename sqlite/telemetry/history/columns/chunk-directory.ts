@@ -1,0 +1,128 @@
+/**
+ * Which chunks there are, in memory, kept up to date without looking at their contents. A chunk
+ * never changes and its id is never used again; chunks come one at a time (flush), or one in place
+ * of a day's (merging), and old days go. So the ids newer than the newest one known tell which days
+ * of which VMs have to be read again, and the oldest day left tells which are over.
+ */
+import type { Statement } from 'better-sqlite3';
+import type { SqliteDatabase } from '../../../platform/database.ts';
+
+/** A chunk, and what it spans: Unix ms, both inclusive. */
+export interface ChunkPlace {
+  readonly id: number;
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly rows: number;
+}
+
+/** Is told what has changed. */
+export interface DirectoryListener {
+  onVm(id: number, project: string, vm: string): void;
+  /** All chunks of a VM's UTC day, by rising id; an empty list = the day is gone. */
+  onDay(vm: number, day: number, chunks: readonly ChunkPlace[]): void;
+  /** Days before this one are gone. */
+  onFirstDay(day: number): void;
+}
+
+type PlaceRow = ChunkPlace & { readonly vm: number; readonly day: number };
+
+export class ChunkDirectory {
+  readonly #listener: DirectoryListener;
+  readonly #statements: ReturnType<typeof statementsOf>;
+  #version: number | undefined;
+  #lastChunk = 0;
+  #lastVm = 0;
+  #firstDay = Number.NEGATIVE_INFINITY;
+
+  constructor(database: SqliteDatabase, listener: DirectoryListener) {
+    this.#listener = listener;
+    this.#statements = statementsOf(database);
+  }
+
+  /**
+   * Takes in what was committed before the call; microseconds when nothing was. What is committed
+   * meanwhile may be taken in too, and is looked for again at the next call.
+   */
+  refresh(): void {
+    const version = this.#statements.version.get() as number;
+    if (version === this.#version) return;
+    const { newer, newerVms, firstDay } = this.#statements;
+    const isFirst = this.#version === undefined;
+    const found = isFirst ? this.#readAll() : newer.all(this.#lastChunk);
+    for (const { id, project, vm } of newerVms.all(this.#lastVm)) {
+      this.#listener.onVm(id, project, vm);
+      this.#lastVm = id;
+    }
+    if (isFirst) this.#tellDays(found as PlaceRow[]);
+    else this.#tellChanged(found);
+    for (const { id } of found) if (id > this.#lastChunk) this.#lastChunk = id;
+    const first = firstDay.get() ?? Number.NEGATIVE_INFINITY;
+    if (first > this.#firstDay) this.#listener.onFirstDay(first);
+    this.#firstDay = first;
+    this.#version = version;
+  }
+
+  /** Whose a VM's number is; undefined = nobody's any more. */
+  vmOf(id: number): { readonly project: string; readonly vm: string } | undefined {
+    return this.#statements.vmOf.get(id);
+  }
+
+  /** Reads a day again whose chunk was found to be gone. */
+  reread(vm: number, day: number): void {
+    this.#listener.onDay(vm, day, this.#statements.chunksOf.all(day, vm));
+  }
+
+  #readAll(): PlaceRow[] {
+    return this.#statements.all.all();
+  }
+
+  /** `found` is sorted by day and VM. */
+  #tellDays(found: readonly PlaceRow[]): void {
+    for (let from = 0; from < found.length; ) {
+      const { vm, day } = found[from] as PlaceRow;
+      let to = from;
+      while (found[to]?.vm === vm && found[to]?.day === day) to++;
+      const chunks = found.slice(from, to).map(({ id, startMs, endMs, rows }) => {
+        return { id, startMs, endMs, rows };
+      });
+      this.#listener.onDay(vm, day, chunks);
+      from = to;
+    }
+  }
+
+  #tellChanged(found: readonly { readonly vm: number; readonly day: number }[]): void {
+    const told = new Set<string>();
+    for (const { vm, day } of found) {
+      const key = `${vm} ${day}`;
+      if (told.has(key)) continue;
+      told.add(key);
+      this.reread(vm, day);
+    }
+  }
+}
+
+function statementsOf(database: SqliteDatabase) {
+  const version: Statement<[], number> = database.prepare('PRAGMA data_version');
+  const firstDay: Statement<[], number | null> = database.prepare('SELECT min(day) FROM chunks');
+  return {
+    version: version.pluck(),
+    firstDay: firstDay.pluck(),
+    all: database.prepare<[], PlaceRow>(
+      `SELECT id, vm, day, start_ms AS startMs, end_ms AS endMs, rows FROM chunks
+       ORDER BY day, vm, id`,
+    ),
+    newer: database.prepare<[number], { id: number; vm: number; day: number }>(
+      'SELECT id, vm, day FROM chunks WHERE id > ? ORDER BY id',
+    ),
+    newerVms: database.prepare<[number], { id: number; project: string; vm: string }>(
+      'SELECT id, project, vm FROM vms WHERE id > ? ORDER BY id',
+    ),
+    vmOf: database.prepare<[number], { project: string; vm: string }>(
+      'SELECT project, vm FROM vms WHERE id = ?',
+    ),
+    chunksOf: database.prepare<[number, number], ChunkPlace>(
+      `SELECT id, start_ms AS startMs, end_ms AS endMs, rows FROM chunks
+       WHERE day = ? AND vm = ? ORDER BY id`,
+    ),
+  };
+}

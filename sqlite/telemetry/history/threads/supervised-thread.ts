@@ -1,0 +1,237 @@
+/**
+ * A worker thread that is called like a function and replaced when it dies: calls under way fail
+ * with a typed error, the next one starts a new thread; after a pause where it could not even start.
+ * It keeps the process alive only while it has work.
+ */
+import { type ResourceLimits, Worker } from 'node:worker_threads';
+import type { Clock } from '../../../../streams/platform/clock.ts';
+import { HistoryError } from '../history-error.ts';
+import { StartPause } from './start-pause.ts';
+import type { ThreadCall, ThreadData, ThreadFault, ThreadReply } from './thread-port.ts';
+
+interface Pending {
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export interface SupervisedThreadOptions {
+  /** The worker's file. */
+  readonly entry: URL;
+  /** Shown in a debugger and in messages. */
+  readonly name: string;
+  /** What `serveThread` hands to the worker. */
+  readonly data: unknown;
+  /** Bounds of the worker's own heap; beyond them the worker alone dies. */
+  readonly resourceLimits?: ResourceLimits;
+  /** Ends a thread that has not given a call up so long after it was aborted; absent = never. */
+  readonly hardStop?: { readonly clock: Clock; readonly afterMs: number };
+  /** Times the pauses after a start that failed; absent = none. */
+  readonly clock?: Clock;
+  /** Told of every end that nobody asked for. */
+  readonly onEnd?: (end: ThreadEnd) => void;
+}
+
+export interface ThreadEnd {
+  /** `died`: by itself. `hardStopped`: it did not give a call up. */
+  readonly kind: 'died' | 'hardStopped';
+  /** The thread and why, for the log. */
+  readonly message: string;
+  readonly cause: unknown;
+}
+
+/** The file of one of our threads; `.ts` in a checkout, `.js` when built. */
+export function threadEntry(name: 'read-thread' | 'write-thread'): URL {
+  const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
+  return new URL(`./${name}.${extension}`, import.meta.url);
+}
+
+export class SupervisedThread {
+  readonly #options: SupervisedThreadOptions;
+  readonly #cancelled = new Int32Array(new SharedArrayBuffer(4));
+  readonly #pending = new Map<number, Pending>();
+  readonly #idle = new Set<() => void>();
+  /** The worker that is being ended because it did not give a call up. */
+  #stopped: Worker | undefined;
+  #worker: Worker | undefined;
+  readonly #pause: StartPause;
+  #hasStarted = false;
+  #calls = 0;
+  #crashes = 0;
+  #hardStops = 0;
+  #closed = false;
+
+  constructor(options: SupervisedThreadOptions) {
+    this.#options = options;
+    this.#pause = new StartPause(options.clock);
+  }
+
+  /** How often the thread died without being asked to. */
+  get crashes(): number {
+    return this.#crashes;
+  }
+
+  /** How often the thread was ended because it did not give a call up. */
+  get hardStops(): number {
+    return this.#hardStops;
+  }
+
+  /** Whether a call would be tried: false for a while after a start that failed. */
+  get isAvailable(): boolean {
+    return this.#worker !== undefined || this.#pause.leftMs === 0;
+  }
+
+  /** Calls under way, those included that are aborted and not given up yet. */
+  get load(): number {
+    return this.#pending.size;
+  }
+
+  /** Starts the thread before its first call, which then need not wait for it. */
+  start(): void {
+    if (!this.#closed && this.isAvailable) this.#running();
+  }
+
+  /** Resolves once no call is under way: at once, or when the thread has replied or ended. */
+  async idle(): Promise<void> {
+    if (this.#pending.size === 0) return;
+    await new Promise<void>((resolve) => this.#idle.add(resolve));
+  }
+
+  /**
+   * Calls a method of the thread. Throws `HistoryError`: of the method, or UNAVAILABLE when the
+   * thread dies meanwhile or could not start lately, OUT_OF_MEMORY, or CLOSED. When `signal` aborts, its reason is thrown at once and the
+   * thread gives the call up at the next place it can.
+   */
+  async call(method: string, argument: unknown, signal?: AbortSignal): Promise<unknown> {
+    if (this.#closed) throw new HistoryError('CLOSED', `The ${this.#options.name} is closed`);
+    signal?.throwIfAborted();
+    const worker = this.#running();
+    const id = ++this.#calls;
+    const onAbort = () => {
+      Atomics.store(this.#cancelled, 0, id);
+      this.#pending.get(id)?.reject(signal?.reason);
+      this.#stopLater(id, worker);
+    };
+    try {
+      return await new Promise<unknown>((resolve, reject) => {
+        this.#pending.set(id, { resolve, reject });
+        worker.ref();
+        signal?.addEventListener('abort', onAbort);
+        worker.postMessage({ id, method, argument } satisfies ThreadCall);
+      });
+    } finally {
+      signal?.removeEventListener('abort', onAbort);
+    }
+  }
+
+  /** Ends the thread after the calls it has; harmless on a second call. */
+  async close(): Promise<void> {
+    const worker = this.#worker;
+    if (this.#closed || worker === undefined) {
+      this.#closed = true;
+      return;
+    }
+    const exited = new Promise<void>((resolve) => worker.once('exit', () => resolve()));
+    try {
+      await this.call('close', undefined);
+    } catch (error) {
+      // A thread that dies while it is being closed is gone as well, which is what was asked.
+      if (!(error instanceof HistoryError)) throw error;
+    }
+    this.#closed = true;
+    worker.ref();
+    await exited;
+  }
+
+  #running(): Worker {
+    if (this.#worker !== undefined) return this.#worker;
+    const { entry, name, data, resourceLimits } = this.#options;
+    const { leftMs } = this.#pause;
+    if (leftMs > 0) {
+      const message = `The ${name} could not start; it is tried again in ${leftMs} ms`;
+      throw new HistoryError('UNAVAILABLE', message);
+    }
+    this.#hasStarted = false;
+    const workerData: ThreadData<unknown> = { data, cancelled: this.#cancelled.buffer };
+    const worker = new Worker(entry, {
+      name,
+      workerData,
+      ...(resourceLimits && { resourceLimits }),
+    });
+    worker.unref();
+    let cause: unknown;
+    worker.on('message', (reply: ThreadReply) => this.#settle(reply));
+    worker.on('error', (error) => {
+      cause = error;
+    });
+    worker.on('exit', (code) => this.#ended(worker, code, cause));
+    this.#worker = worker;
+    return worker;
+  }
+
+  #settle(reply: ThreadReply): void {
+    if ('started' in reply) {
+      this.#hasStarted = true;
+      this.#pause.end();
+      return;
+    }
+    const pending = this.#pending.get(reply.id);
+    this.#pending.delete(reply.id);
+    if (this.#pending.size === 0) this.#becomeIdle();
+    if (pending === undefined) return;
+    if ('result' in reply) pending.resolve(reply.result);
+    else pending.reject(errorOf(reply.fault));
+  }
+
+  #ended(worker: Worker, code: number, cause: unknown): void {
+    if (this.#worker === worker) this.#worker = undefined;
+    const isStopped = this.#stopped === worker;
+    const asked = (code === 0 && cause === undefined) || isStopped;
+    const because = cause instanceof Error ? cause.message : `exit code ${code}`;
+    const message = `The ${this.#options.name} has stopped: ${because}`;
+    if (!asked) {
+      this.#crashes++;
+      if (!this.#hasStarted) this.#pause.begin();
+      this.#options.onEnd?.({ kind: 'died', message, cause });
+    }
+    const reason = isOutOfMemory(cause) && !isStopped ? 'OUT_OF_MEMORY' : 'UNAVAILABLE';
+    for (const pending of this.#pending.values()) {
+      pending.reject(new HistoryError(reason, message, { cause }));
+    }
+    this.#pending.clear();
+    this.#becomeIdle();
+  }
+
+  #becomeIdle(): void {
+    this.#worker?.unref();
+    for (const wake of this.#idle) wake();
+    this.#idle.clear();
+  }
+
+  #stopLater(id: number, worker: Worker): void {
+    const { hardStop } = this.#options;
+    if (hardStop === undefined || !this.#pending.has(id)) return;
+    const stop = () => {
+      if (!this.#pending.has(id) || this.#worker !== worker) return;
+      this.#hardStops++;
+      this.#stopped = worker;
+      const message = `The ${this.#options.name} did not give a call up for ${hardStop.afterMs} ms and is replaced`;
+      this.#options.onEnd?.({ kind: 'hardStopped', message, cause: undefined });
+      // What is still pending is rejected when the worker has gone.
+      void worker.terminate();
+    };
+    const cancel = hardStop.clock.wakeAfter(hardStop.afterMs, stop);
+    this.#idle.add(cancel);
+  }
+}
+
+/** Of a call's own; a cancelled one was rejected with its signal's reason before. */
+function errorOf({ reason, message, stack }: ThreadFault): HistoryError {
+  const error = new HistoryError(reason === 'CANCELLED' ? 'CLOSED' : reason, message);
+  if (stack !== undefined) error.stack = stack;
+  return error;
+}
+
+/** Node's word for a worker that has passed its `resourceLimits`. */
+function isOutOfMemory(cause: unknown): boolean {
+  return cause instanceof Error && 'code' in cause && cause.code === 'ERR_WORKER_OUT_OF_MEMORY';
+}

@@ -1,0 +1,195 @@
+/**
+ * `WatchIncidents`: the open incidents, then every change of one. The feed of changes is opened
+ * before the snapshot is read, and a change that a part of the snapshot has already shown is left
+ * out, so that nothing is missed and nobody is taken back to an older state.
+ */
+import {
+  Code,
+  ConnectError,
+  createContextKey,
+  type HandlerContext,
+  type ServiceImpl,
+} from '@connectrpc/connect';
+import type { IncidentBody } from '../../../actors/alerting/incident.ts';
+import type { Host, ListOptions, ProjectView } from '../../../actors/platform/host/host-port.ts';
+import { nextTurn } from '../../../actors/platform/time-slices.ts';
+import type { AlertInstanceContext } from '../../../machines/alerting/alert-instance-setup.ts';
+import type { Clock } from '../../../streams/platform/clock.ts';
+import { Refusal } from '../../../streams/platform/refusal.ts';
+import type { AlertService } from '../../gen/svc/monitoring/v1/alert_pb.ts';
+import {
+  type Incident,
+  WatchIncidentsResponse_Kind as Kind,
+  type WatchIncidentsRequest,
+} from '../../gen/svc/monitoring/v1/incident_pb.ts';
+import { watchAccess, within } from '../../platform/api/caller.ts';
+import { asConnectError } from '../../platform/api/error-mapping.ts';
+import { openStream } from '../../platform/api/places.ts';
+import { parseProjectName } from '../../platform/api/resource-name.ts';
+import type { ProjectGate } from '../../platform/gate/project-gate.ts';
+import type { Log } from '../../platform/log.ts';
+import { IncidentFeed } from './incident-feed.ts';
+import { incidentMessage } from './incident-messages.ts';
+
+export interface IncidentWatchDeps {
+  readonly host: Host;
+  readonly gate: ProjectGate;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Fires when the service stops: open answers end. */
+  readonly stopping?: AbortSignal;
+}
+
+/** Puts an end to the connection of a call whose reader does not read. */
+export const cutOffKey = createContextKey<(() => void) | undefined>(undefined, {
+  description: 'ends the connection',
+});
+
+/** Incidents of one message. */
+const PART = 200;
+/** A reader hears so often at least that nothing has changed, ms: silence may be a dead connection. */
+export const HEARTBEAT_MS = 30_000;
+/** How long an ended watch may take to hand over its reason before it is cut off, ms. */
+const LAST_WORD_MS = 500;
+
+/** The method. */
+export function incidentWatch(
+  deps: IncidentWatchDeps,
+): Pick<ServiceImpl<typeof AlertService>, 'watchIncidents'> {
+  return {
+    async *watchIncidents(request, context) {
+      try {
+        yield* watchIncidents(deps, request, context);
+      } catch (error) {
+        throw asConnectError(error, context.method.name, deps.log);
+      }
+    },
+  };
+}
+
+interface Told {
+  readonly kind: Kind;
+  readonly incidents: Incident[];
+  readonly snapshotContinues: boolean;
+  readonly sequence: bigint;
+}
+
+async function* watchIncidents(
+  deps: IncidentWatchDeps,
+  { projectName }: WatchIncidentsRequest,
+  context: HandlerContext,
+): AsyncGenerator<Told, void, undefined> {
+  const project = within(context, parseProjectName('projectName', projectName));
+  const place = await openStream(deps.gate, context, project);
+  let feed: IncidentFeed | undefined;
+  let undo: (() => void) | undefined;
+  try {
+    feed = new IncidentFeed(deps.host, project);
+    undo = endWhenOver(deps, feed, project, context);
+    const shown = new Map<string, number>();
+    yield* snapshot(deps.host, feed, { project, shown });
+    yield* changes(deps, feed, { project, shown, signal: context.signal });
+  } finally {
+    undo?.();
+    feed?.close();
+    place.release();
+  }
+}
+
+/** Ends the feed when access is lost, the reader has gone, or the service stops. */
+function endWhenOver(
+  { clock, stopping }: IncidentWatchDeps,
+  feed: IncidentFeed,
+  project: string,
+  context: HandlerContext,
+): () => void {
+  let cancelCutOff: (() => void) | undefined;
+  const end = (why: Refusal): void => {
+    feed.end(why);
+    // Whoever does not read would keep the connection open, and never hear why.
+    cancelCutOff ??= clock.wakeAfter(LAST_WORD_MS, () => context.values.get(cutOffKey)?.());
+  };
+  const onStop = (): void => end(new Refusal('NOT_READY', 'The service is stopping: watch again'));
+  const onGone = (): void => feed.wakeUp();
+  const unwatch = watchAccess(context, project, end);
+  stopping?.addEventListener('abort', onStop, { once: true });
+  context.signal.addEventListener('abort', onGone, { once: true });
+  if (stopping?.aborted) onStop();
+  return () => {
+    unwatch();
+    cancelCutOff?.();
+    stopping?.removeEventListener('abort', onStop);
+    context.signal.removeEventListener('abort', onGone);
+  };
+}
+
+/** @param shown gets the position at which each incident of the snapshot was read */
+async function* snapshot(
+  host: Host,
+  feed: IncidentFeed,
+  { project, shown }: { readonly project: string; readonly shown: Map<string, number> },
+): AsyncGenerator<Told, void, undefined> {
+  let after: string | undefined;
+  do {
+    // Each part in a turn of its own: 10,000 open incidents must not hold up samples.
+    await nextTurn();
+    if (feed.ended) throw feed.ended;
+    const sequence = host.appliedSequence();
+    const view = host.view(project);
+    const page = { limit: PART, final: false, ...(after !== undefined && { after }) };
+    const { items, next } = openIncidents(view, page);
+    for (const { id } of items) shown.set(id, sequence);
+    after = next;
+    // A part may be empty; the last one is told all the same: the snapshot is whole by it.
+    if (items.length === 0 && next !== undefined) continue;
+    const incidents = items.map((body) => incidentMessage(project, body));
+    const snapshotContinues = next !== undefined;
+    yield { kind: Kind.SNAPSHOT, incidents, snapshotContinues, sequence: BigInt(sequence) };
+  } while (after !== undefined);
+}
+
+/** Open incidents of one page of live alert instances: each has at most one. */
+function openIncidents(view: ProjectView, options: ListOptions & { readonly final: boolean }) {
+  const page = view.instances('alertInstance', options);
+  const items = page.items.flatMap(({ context }) => {
+    const { incident } = context as unknown as AlertInstanceContext;
+    if (!incident || incident.recoveredMs !== null || incident.retiredMs !== null) return [];
+    const record = view.record('incident', incident.id);
+    // Written by the commit that opened the incident.
+    return record ? [record.body as unknown as IncidentBody] : [];
+  });
+  return { items, next: page.next };
+}
+
+async function* changes(
+  { host, clock }: IncidentWatchDeps,
+  feed: IncidentFeed,
+  options: {
+    readonly project: string;
+    readonly shown: Map<string, number>;
+    readonly signal: AbortSignal;
+  },
+): AsyncGenerator<Told, void, undefined> {
+  const { project, shown, signal } = options;
+  const snapshotEnd = host.appliedSequence();
+  while (!signal.aborted) {
+    const cancel = clock.wakeAfter(HEARTBEAT_MS, () => feed.wakeUp());
+    await feed.waited();
+    cancel();
+    if (signal.aborted) break;
+    const taken = feed.take(PART);
+    const news = taken.filter(({ body, sequence }) => sequence > (shown.get(body.id) ?? 0));
+    const last = taken.at(-1);
+    // From here on every change is newer than the snapshot.
+    if (last && last.sequence > snapshotEnd) shown.clear();
+    if (last && news.length === 0) continue;
+    yield {
+      kind: last ? Kind.CHANGES : Kind.HEARTBEAT,
+      incidents: news.map(({ body }) => incidentMessage(project, body)),
+      snapshotContinues: false,
+      sequence: BigInt(last?.sequence ?? host.appliedSequence()),
+    };
+  }
+  const { reason } = signal;
+  if (reason instanceof ConnectError && reason.code === Code.DeadlineExceeded) throw reason;
+}

@@ -1,0 +1,173 @@
+/** The incidents part of `AlertService`: read, explained, acknowledged and snoozed. */
+import type { DescMessage, MessageShape } from '@bufbuild/protobuf';
+import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
+import type { IncidentBody } from '../../../actors/alerting/incident.ts';
+import { createIncidentActs, type IncidentAct } from '../../../actors/alerting/incident-acts.ts';
+import type {
+  Host,
+  ListOptions,
+  ProjectView,
+  StoredRecord,
+} from '../../../actors/platform/host/host-port.ts';
+import { Refusal } from '../../../streams/platform/refusal.ts';
+import type { AlertService } from '../../gen/svc/monitoring/v1/alert_pb.ts';
+import {
+  AcknowledgeIncidentRequestSchema,
+  type Incident,
+  Incident_State,
+  type ListIncidentsRequest,
+  ListIncidentsResponseSchema,
+  SnoozeIncidentRequestSchema,
+  UnsnoozeIncidentRequestSchema,
+} from '../../gen/svc/monitoring/v1/incident_pb.ts';
+import { actorOf, callerOf, mayWrite, requestKeyOf, within } from '../../platform/api/caller.ts';
+import { listAnswer } from '../../platform/api/list-answer.ts';
+import { collect, mapPage } from '../../platform/api/paging.ts';
+import { turnsOf } from '../../platform/api/places.ts';
+import { nameOf, parseName, parseProjectName } from '../../platform/api/resource-name.ts';
+import { actorForCredentials, actorsForPeople } from '../../platform/api/transition-messages.ts';
+import { type ExplainDeps, explain, heldVmsOf } from './incident-explain.ts';
+import { incidentMessage } from './incident-messages.ts';
+import { timelineOf } from './incident-timeline.ts';
+
+export type IncidentDeps = ExplainDeps & {
+  readonly host: Host;
+};
+
+type IncidentMethods =
+  | 'listIncidents'
+  | 'getIncident'
+  | 'explainIncident'
+  | 'acknowledgeIncident'
+  | 'snoozeIncident'
+  | 'unsnoozeIncident';
+
+export function incidentMethods(
+  deps: IncidentDeps,
+): Pick<ServiceImpl<typeof AlertService>, IncidentMethods> {
+  const { host } = deps;
+  const acts = createIncidentActs(host);
+  return {
+    listIncidents: (request, context) => listIncidents(host, request, context),
+    getIncident: ({ name }, context) => getIncident(host, name, context),
+    explainIncident: ({ name }, context) => explainIncident(deps, name, context),
+    async acknowledgeIncident(request, context) {
+      const about = aboutAct(context, AcknowledgeIncidentRequestSchema, request);
+      await acts.acknowledge({ ...about, note: request.note });
+      return getIncident(host, request.name, context);
+    },
+    async snoozeIncident(request, context) {
+      const about = aboutAct(context, SnoozeIncidentRequestSchema, request);
+      await acts.snooze({ ...about, untilMs: untilMsOf(request.untilUnix) });
+      return getIncident(host, request.name, context);
+    },
+    async unsnoozeIncident(request, context) {
+      await acts.unsnooze(aboutAct(context, UnsnoozeIncidentRequestSchema, request));
+      return getIncident(host, request.name, context);
+    },
+  };
+}
+
+/** What every act has: which incident, who, under which request. */
+function aboutAct<D extends DescMessage>(
+  context: HandlerContext,
+  schema: D,
+  request: MessageShape<D> & { readonly name: string; requestId: string },
+): IncidentAct {
+  const { project, id } = parseName('name', request.name, 'incidents');
+  within(context, project);
+  return { project, id, by: actorOf(context), request: requestKeyOf(context, schema, request) };
+}
+
+/** Beyond what a time can be, any: the decision refuses it by its own clock. */
+function untilMsOf(untilUnix: bigint): number {
+  return Math.min(Number(untilUnix) * 1000, Number.MAX_SAFE_INTEGER);
+}
+
+function getIncident(host: Host, name: string, context: HandlerContext): Incident {
+  return toldIncident(host, recordOf(host, name, context), context);
+}
+
+function recordOf(host: Host, name: string, context: HandlerContext): StoredRecord {
+  const { project, id } = parseName('name', name, 'incidents');
+  const record = host.view(within(context, project)).record('incident', id);
+  if (record) return record;
+  throw new Refusal('NOT_FOUND', `There is no ${name}`);
+}
+
+async function explainIncident(deps: IncidentDeps, name: string, context: HandlerContext) {
+  const record = recordOf(deps.host, name, context);
+  const view = deps.host.view(record.project);
+  const body = record.body as unknown as IncidentBody;
+  const explanation = await explain(deps, view, body, context.signal);
+  // Looked at again: access may have ended while the history was read.
+  within(context, record.project);
+  return { incident: toldIncident(deps.host, record, context), ...explanation };
+}
+
+/** With what lists leave out: its timeline, and the VMs that it holds. */
+function toldIncident(host: Host, record: StoredRecord, context: HandlerContext): Incident {
+  const { project, id } = record;
+  const body = record.body as unknown as IncidentBody;
+  const view = host.view(project);
+  const isPerson = callerOf(context).kind === 'human';
+  const reader = {
+    tellActor: isPerson ? actorsForPeople(host) : actorForCredentials,
+    mayWrite: mayWrite(context, project),
+  };
+  const message = incidentOf(record);
+  message.heldVms = heldVmsOf(view, id).map((vm) => nameOf(project, 'vms', vm));
+  message.timeline = timelineOf(view, body, reader);
+  return message;
+}
+
+async function listIncidents(host: Host, request: ListIncidentsRequest, context: HandlerContext) {
+  const project = within(context, parseProjectName('projectName', request.projectName));
+  const wanted = incidentFilter(request, context);
+  const view = host.view(project);
+  const read = (options: ListOptions) =>
+    mapPage(view.records('incident', { ...options, descending: true }), (record) => {
+      const incident = incidentOf(record);
+      const isOf = isOfVm(view, record, request.vmName);
+      return isOf && wanted(incident) ? incident : undefined;
+    });
+  const page = await collect('incidents', request, read, turnsOf(context));
+  return await listAnswer(context, {
+    ...{ schema: ListIncidentsResponseSchema, field: 'incidents', items: page.items },
+    nextPageToken: page.token,
+  });
+}
+
+function incidentFilter(
+  request: ListIncidentsRequest,
+  context: HandlerContext,
+): (incident: Incident) => boolean {
+  const { state, ruleName, vmName, startTimeUnix, endTimeUnix } = request;
+  if (ruleName) within(context, parseName('ruleName', ruleName, 'alertRules').project);
+  if (vmName) within(context, parseName('vmName', vmName, 'vms').project);
+  if (startTimeUnix < 0n) throw invalid('startTimeUnix', `startTimeUnix is ${startTimeUnix}`);
+  if (endTimeUnix < 0n || (endTimeUnix !== 0n && endTimeUnix < startTimeUnix)) {
+    throw invalid('endTimeUnix', `endTimeUnix ${endTimeUnix} is before ${startTimeUnix}`);
+  }
+  return (incident) =>
+    (state === Incident_State.STATE_UNSPECIFIED || incident.state === state) &&
+    (ruleName === '' || incident.ruleName === ruleName) &&
+    incident.firedUnix >= startTimeUnix &&
+    (endTimeUnix === 0n || incident.firedUnix <= endTimeUnix);
+}
+
+/** Is it the VM's, or of a data center and holds it? '' = any VM. */
+function isOfVm(view: ProjectView, { id, project, body }: StoredRecord, vmName: string): boolean {
+  const { vm, datacenter } = body as unknown as IncidentBody;
+  if (vmName === '' || nameOf(project, 'vms', vm) === vmName) return true;
+  if (datacenter === undefined) return false;
+  return heldVmsOf(view, id).some((held) => nameOf(project, 'vms', held) === vmName);
+}
+
+function incidentOf({ project, body }: StoredRecord): Incident {
+  return incidentMessage(project, body as unknown as IncidentBody);
+}
+
+function invalid(field: string, message: string): Refusal {
+  return new Refusal('INVALID_FIELD', message, { field });
+}

@@ -1,0 +1,100 @@
+/** Between rules, as saved and as they stand for each VM, and their messages. */
+import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import type { SoftInstance } from '../../../actors/alerting/evaluator/evaluator-port.ts';
+import type { RequestedRuleSpec } from '../../../actors/alerting/rule-spec.ts';
+import type { Instance } from '../../../actors/platform/host/host-port.ts';
+import type {
+  AlertRuleContext,
+  AlertRuleSpec as SavedSpec,
+} from '../../../machines/alerting/alert-rule.ts';
+import { parseLabels } from '../../../streams/telemetry/samples/series-key.ts';
+import {
+  type AlertInstance,
+  AlertInstance_DataState,
+  AlertInstance_State,
+  AlertInstanceSchema,
+  type AlertRule,
+  AlertRule_SyncStatus,
+  AlertRuleSchema,
+  type AlertRuleSpec,
+  AlertRuleSpec_Operator,
+  AlertRuleSpec_Severity,
+  type AlertRuleSpecSchema,
+} from '../../gen/svc/monitoring/v1/rule_pb.ts';
+import { enumName, enumValue, unixSeconds } from '../../platform/api/message-fields.ts';
+import { nameOf } from '../../platform/api/resource-name.ts';
+
+/** The requested spec as the validator takes it: unspecified enums are absent. */
+export function requestedSpec(spec: AlertRuleSpec): RequestedRuleSpec {
+  return {
+    displayName: spec.displayName,
+    metricId: spec.metricId,
+    operator: spec.operator === 0 ? undefined : enumName(AlertRuleSpec_Operator, spec.operator),
+    threshold: spec.threshold,
+    sustainedSeconds: spec.sustainedSeconds,
+    severity: spec.severity === 0 ? undefined : enumName(AlertRuleSpec_Severity, spec.severity),
+    allVms: spec.allVms,
+    vmNames: spec.vmNames,
+    enabled: spec.enabled,
+    repeatIntervalSeconds: spec.repeatIntervalSeconds,
+    destinationNames: spec.destinationNames,
+    recoveryThreshold: spec.recoveryThreshold,
+    recoverySeconds: spec.recoverySeconds,
+    labels: spec.labels,
+  };
+}
+
+/** A spec as it is saved, or as a template has it. */
+export function specMessage(spec: SavedSpec): MessageInitShape<typeof AlertRuleSpecSchema> {
+  const { operator, severity, recoveryThreshold, recoverySeconds, labels, ...same } = spec;
+  return {
+    ...same,
+    vmNames: [...same.vmNames],
+    destinationNames: [...same.destinationNames],
+    operator: enumValue(AlertRuleSpec_Operator, operator),
+    severity: enumValue(AlertRuleSpec_Severity, severity),
+    ...(recoveryThreshold === undefined ? {} : { recoveryThreshold }),
+    ...(recoverySeconds === undefined ? {} : { recoverySeconds }),
+    labels: { ...labels },
+  };
+}
+
+/** Is the desired version in force? */
+function syncStatusOf(row: Instance): AlertRule_SyncStatus {
+  if (row.value === 'pendingApplication') return AlertRule_SyncStatus.PENDING;
+  return row.value === 'applicationFailed'
+    ? AlertRule_SyncStatus.FAILED
+    : AlertRule_SyncStatus.APPLIED;
+}
+
+/** `unevaluated`: how many of its instances have no room in the project. */
+export function ruleMessage(row: Instance, unevaluated: number): AlertRule {
+  const context = row.context as unknown as AlertRuleContext;
+  return create(AlertRuleSchema, {
+    name: nameOf(row.project, 'alertRules', row.instance),
+    spec: specMessage(context.spec),
+    version: BigInt(context.version),
+    appliedVersion: BigInt(context.appliedVersion),
+    syncStatus: syncStatusOf(row),
+    syncError: context.syncError ?? '',
+    createdUnix: unixSeconds(context.createdMs),
+    updatedUnix: unixSeconds(context.updatedMs),
+    updatedBy: context.updatedBy,
+    unevaluatedInstances: BigInt(unevaluated),
+  });
+}
+
+export function instanceMessage(instance: SoftInstance): AlertInstance {
+  const { project, sinceMs, lastObservedMs, missingSinceMs, lastValue } = instance;
+  return create(AlertInstanceSchema, {
+    ruleName: nameOf(project, 'alertRules', instance.rule),
+    vmName: nameOf(project, 'vms', instance.vm),
+    labels: parseLabels(instance.labels),
+    state: AlertInstance_State[instance.state],
+    dataState: AlertInstance_DataState[instance.dataState],
+    ...(sinceMs === undefined ? {} : { sinceUnix: unixSeconds(sinceMs) }),
+    ...(lastValue === undefined ? {} : { lastValue }),
+    ...(lastObservedMs === undefined ? {} : { lastObservedUnix: unixSeconds(lastObservedMs) }),
+    ...(missingSinceMs === undefined ? {} : { missingSinceUnix: unixSeconds(missingSinceMs) }),
+  });
+}

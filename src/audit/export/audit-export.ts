@@ -1,0 +1,374 @@
+/**
+ * The recorded history, written to a second place as it grows: one JSON line a commit, in the order
+ * of the log, each at least once. The projection is the source, so that a sink which was away for a
+ * week is caught up from what is on disk, and nothing waits in memory.
+ *
+ *     commit applied, or a second passed -> read what is after the cursor -> append -> move the cursor
+ *
+ * Where the sink is required, people and keys are refused while it cannot take records, or is behind,
+ * and a change of theirs is answered only once the sink has it: nobody is told of a success, or given
+ * a secret, unseen. The same holds for whatever makes a credential. What the service itself decides
+ * goes on, above all evaluation and deliveries: monitoring that stops with a full disk would be silent
+ * when it is needed. So do the operator's acts on the machine itself, who has to mend the sink and may
+ * have to revoke a key.
+ */
+import type { Submission } from '../../../actors/platform/host/host-port.ts';
+import type { CommitReader, StoredCommit } from '../../../sqlite/platform/control/commit-reader.ts';
+import type { CancelWakeUp, Clock } from '../../../streams/platform/clock.ts';
+import type { Actor } from '../../../streams/platform/commit/commit.ts';
+import { pause } from '../../../streams/platform/pause.ts';
+import { Refusal } from '../../../streams/platform/refusal.ts';
+import { type PartHealth, ready } from '../../platform/health.ts';
+import type { Log } from '../../platform/log.ts';
+import { commitLine } from './commit-line.ts';
+
+export interface AuditSink {
+  /** Appends whole lines; resolves once they are durable. Rejects when that cannot be told. */
+  append(lines: string): Promise<void>;
+}
+
+/** The last commit that the sink has: what is after it is not exported yet. */
+export interface ExportedUpTo {
+  /** Position in EVENTS. */
+  readonly sequence: number;
+  /** Id of the commit: after a backup was restored another one may stand at the position. */
+  readonly id: string;
+}
+
+export interface CursorStore {
+  load(): ExportedUpTo | undefined;
+  /** Resolves once it is durable. */
+  save(cursor: ExportedUpTo): Promise<void>;
+}
+
+export interface AuditExportOptions {
+  readonly reader: Pick<CommitReader, 'commits' | 'transitions'>;
+  readonly sink: AuditSink;
+  readonly cursor: CursorStore;
+  readonly isRequired: boolean;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly onExported?: (commits: number) => void;
+  readonly onFailed?: () => void;
+  readonly onRefused?: () => void;
+  /** A change was committed, and the sink did not take it in time. */
+  readonly onUnconfirmed?: () => void;
+  /** The cursor could not be saved. */
+  readonly onCursorFailed?: () => void;
+  /** So many commits of a project were let go before the sink had them. */
+  readonly onMissed?: (commits: number) => void;
+}
+
+/** What is asked before a change, and after it. */
+type Change = Pick<Submission<unknown>, 'by' | 'makesCredential'>;
+
+interface Waiter {
+  readonly sequence: number;
+  readonly resolve: () => void;
+  readonly reject: (error: Refusal) => void;
+}
+
+const BATCH = 100;
+/** How often the projection is looked at where nothing wakes it, and how soon a failure is retried. */
+const LOOK_MS = 1_000;
+/** Commits that may be acknowledged and not exported yet. */
+export const BACKLOG_MAX = 1_000;
+/** A sink that has not answered for so long cannot take records. */
+export const STALLED_MS = 10_000;
+/** A change that is committed waits so long for the sink. */
+export const CONFIRMED_WITHIN_MS = 10_000;
+/** A stop waits so long for the sink: what it lacks then is exported after the next start. */
+export const CLOSE_MS = 5_000;
+/** Kinds of callers that are refused; see the head of the file for the others. */
+const REFUSED: ReadonlySet<Actor['kind']> = new Set(['human', 'key', 'ci']);
+
+export class AuditExport {
+  readonly #options: AuditExportOptions;
+  /** What the sink has. */
+  #cursor: ExportedUpTo | undefined;
+  /** What the cursor's file says: behind `#cursor` at most by what is saved next. */
+  #saved: ExportedUpTo | undefined;
+  /** Why the cursor could not be saved; undefined: it could. The sink has the records all the same. */
+  #cursorFault: string | undefined;
+  /** Why the last attempt failed; undefined: it did not. */
+  #fault: string | undefined;
+  /** Commits applied since the start that are not exported. */
+  #pending = 0;
+  /** false until the sink had everything for the first time. */
+  #isCaughtUp = false;
+  #writingSinceMs: number | undefined;
+  #underWay: Promise<void> | undefined;
+  /** Was a commit applied since the projection was last read? */
+  #isNoted = false;
+  readonly #waiters = new Set<Waiter>();
+  /** Number of the last exported commit of each project since the start. */
+  readonly #numbers = new Map<string, number>();
+  #savedMs = Number.NEGATIVE_INFINITY;
+  #cancel: CancelWakeUp = () => {};
+  #isClosed = false;
+
+  /** Begins at once, behind the cursor. */
+  constructor(options: AuditExportOptions) {
+    this.#options = options;
+    this.#cursor = this.#trustedCursor();
+    this.#saved = this.#cursor;
+    this.#wakeIn(0);
+  }
+
+  /** To be called for each commit that was applied. */
+  noteApplied(): void {
+    this.#pending++;
+    this.#isNoted = true;
+    if (this.#fault === undefined && this.#underWay === undefined) this.#wakeIn(0);
+  }
+
+  /** Throws NOT_READY where the sink is required and cannot take what this caller would do. */
+  assertTaking(change: Change): void {
+    if (!this.#isHeldBack(change) || this.#problem() === undefined) return;
+    this.#options.onRefused?.();
+    throw new Refusal(
+      'NOT_READY',
+      'Changes are refused while the audit log cannot be written to its second place, as the operator has asked (SVC_AUDIT_SINK_REQUIRED): nothing was changed by this call; reading goes on. Try again in 10 s, or ask the operator',
+      { retryAfterSeconds: '10' },
+    );
+  }
+
+  /**
+   * Resolves once the sink has the commit at `sequence`, at once for callers that are not held back.
+   * Rejects with NOT_READY when it has not within `CONFIRMED_WITHIN_MS`: what was committed stays so.
+   */
+  async confirmed(change: Change, sequence: number): Promise<void> {
+    if (!this.#isHeldBack(change) || this.#has(sequence)) return;
+    await new Promise<void>((resolve, reject) => {
+      const cancel = this.#options.clock.wakeAfter(CONFIRMED_WITHIN_MS, () =>
+        waiter.reject(unconfirmed()),
+      );
+      const leave = (): void => {
+        cancel();
+        this.#waiters.delete(waiter);
+      };
+      const waiter: Waiter = {
+        sequence,
+        resolve: () => {
+          leave();
+          resolve();
+        },
+        reject: (error) => {
+          leave();
+          this.#options.onUnconfirmed?.();
+          reject(error);
+        },
+      };
+      this.#waiters.add(waiter);
+      void this.#run();
+    });
+  }
+
+  /** May retention let go of the commit at this position? A required sink has to have it first. */
+  mayLetGo(sequence: number): boolean {
+    return !this.#options.isRequired || this.#has(sequence);
+  }
+
+  /** Commits that wait; those of before the start are counted as one until it has caught up. */
+  lag(): number {
+    return this.#pending + (this.#isCaughtUp ? 0 : 1);
+  }
+
+  health(): PartHealth {
+    const problem = this.#problem();
+    if (problem === undefined) return this.#cursorHealth();
+    const { isRequired } = this.#options;
+    const effect = isRequired ? 'changes by people and keys are refused' : 'changes go on';
+    return {
+      state: 'degraded',
+      reason: `The audit sink ${problem}; ${this.lag()} commits wait, ${effect}`,
+      summary: isRequired
+        ? 'The audit sink cannot take records: changes by people and keys are refused'
+        : 'The audit sink cannot take records',
+    };
+  }
+
+  /** Exports what is there now. Resolves also when that fails: health says so. */
+  async settled(): Promise<void> {
+    await this.#underWay;
+    await this.#run();
+  }
+
+  /** Exports what is there now, and ends; after `CLOSE_MS` without what the sink has not answered. */
+  async close(): Promise<void> {
+    this.#cancel();
+    const over = new AbortController();
+    const { clock, log } = this.#options;
+    const isSettled = await Promise.race([
+      this.settled().then(() => true),
+      pause(clock, CLOSE_MS, over.signal).then(() => false),
+    ]);
+    over.abort();
+    if (!isSettled) {
+      log.warn(
+        { part: 'audit sink' },
+        'The audit sink does not answer: the stop goes on without it',
+      );
+    }
+    this.#isClosed = true;
+    this.#cancel();
+    for (const waiter of this.#waiters) waiter.reject(unconfirmed());
+    await this.#save(true);
+  }
+
+  #isHeldBack({ by, makesCredential }: Change): boolean {
+    return this.#options.isRequired && (makesCredential === true || REFUSED.has(by.kind));
+  }
+
+  #has(sequence: number): boolean {
+    return sequence <= (this.#cursor?.sequence ?? 0);
+  }
+
+  #cursorHealth(): PartHealth {
+    if (this.#cursorFault === undefined) return ready;
+    return {
+      state: 'degraded',
+      reason: `The audit sink has every record, but how far it is cannot be saved (${this.#cursorFault}): after a restart they are written again`,
+      summary: 'How far the audit sink is cannot be saved',
+    };
+  }
+
+  /** What is the matter, for the operator; undefined: nothing. */
+  #problem(): string | undefined {
+    if (this.#fault !== undefined) return `cannot take records (${this.#fault})`;
+    const writingMs = this.#options.clock.elapsed() - (this.#writingSinceMs ?? Infinity);
+    if (writingMs >= STALLED_MS) return `has not answered for ${Math.floor(writingMs / 1000)} s`;
+    if (!this.#isCaughtUp) return 'is being caught up';
+    return this.#pending > BACKLOG_MAX ? `is more than ${BACKLOG_MAX} commits behind` : undefined;
+  }
+
+  #trustedCursor(): ExportedUpTo | undefined {
+    const { cursor, reader, log } = this.#options;
+    const saved = cursor.load();
+    if (saved === undefined) return undefined;
+    const { sequence, id } = saved;
+    const [there] = reader.commits({ after: sequence - 1, through: sequence, limit: 1 });
+    if (there?.id === id) return saved;
+    log.warn(
+      { part: 'audit sink', sequence },
+      'The last commit that was exported is not in the projection: everything is exported again',
+    );
+    return undefined;
+  }
+
+  #wakeIn(ms: number): void {
+    this.#cancel();
+    if (!this.#isClosed) this.#cancel = this.#options.clock.wakeAfter(ms, () => void this.#run());
+  }
+
+  /** One run at a time; never rejects. What is applied meanwhile is exported before it is over. */
+  #run(): Promise<void> {
+    this.#underWay ??= this.#export()
+      .catch((error: unknown) => this.#failed(error))
+      .finally(() => {
+        this.#underWay = undefined;
+        const isMore = this.#isNoted && this.#fault === undefined && !this.#isClosed;
+        if (isMore) void this.#run();
+        else this.#wakeIn(LOOK_MS);
+      });
+    return this.#underWay;
+  }
+
+  async #export(): Promise<void> {
+    const { reader, sink, clock, onExported } = this.#options;
+    const range = { through: Number.MAX_SAFE_INTEGER, limit: BATCH };
+    while (!this.#isClosed) {
+      this.#isNoted = false;
+      const batch = reader.commits({ ...range, after: this.#cursor?.sequence ?? 0 });
+      const last = batch.at(-1);
+      if (last === undefined) {
+        this.#pending = 0;
+        this.#isCaughtUp = true;
+        this.#isBack();
+        break;
+      }
+      this.#writingSinceMs = clock.elapsed();
+      await sink.append(this.#linesOf(batch)).finally(() => {
+        this.#writingSinceMs = undefined;
+      });
+      this.#moveBehind(batch, last);
+      onExported?.(batch.length);
+      this.#isBack();
+      await this.#save();
+    }
+    await this.#save();
+  }
+
+  #isBack(): void {
+    if (this.#fault === undefined) return;
+    this.#fault = undefined;
+    this.#options.log.info({ part: 'audit sink' }, 'The audit sink is back');
+  }
+
+  /** The sink has these. */
+  #moveBehind(batch: readonly StoredCommit[], last: StoredCommit): void {
+    for (const { project, number } of batch) {
+      this.#noteMissed(project, number - (this.#numbers.get(project) ?? number - 1) - 1);
+      this.#numbers.set(project, number);
+    }
+    this.#cursor = { sequence: last.sequence, id: last.id };
+    this.#pending = Math.max(0, this.#pending - batch.length);
+    for (const waiter of this.#waiters) if (this.#has(waiter.sequence)) waiter.resolve();
+  }
+
+  /** Retention waits for no sink that is optional. */
+  #noteMissed(project: string, commits: number): void {
+    if (commits <= 0) return;
+    this.#options.onMissed?.(commits);
+    this.#options.log.warn(
+      { part: 'audit sink', project, commits },
+      'Commits were let go after their time before the audit sink had them: it lacks them for ever',
+    );
+  }
+
+  #linesOf(batch: readonly StoredCommit[]): string {
+    const { reader } = this.#options;
+    return batch.map((one) => commitLine(one, reader.transitions(one.sequence))).join('');
+  }
+
+  #failed(error: unknown): void {
+    const { log, onFailed } = this.#options;
+    onFailed?.();
+    if (this.#fault === undefined) {
+      log.error({ err: error, part: 'audit sink' }, 'The audit sink cannot take records');
+    }
+    this.#fault = error instanceof Error ? error.message : String(error);
+  }
+
+  /**
+   * At most once a second: after a crash the commits of that second are exported again. One that
+   * fails is tried again with the next look, and holds back nobody: the sink has the records.
+   */
+  async #save(isLast = false): Promise<void> {
+    const { clock, cursor, log, onCursorFailed } = this.#options;
+    const position = this.#cursor;
+    const nowMs = clock.elapsed();
+    if (position === undefined || position === this.#saved) return;
+    if (!isLast && nowMs < this.#savedMs + LOOK_MS) return;
+    this.#savedMs = nowMs;
+    try {
+      await cursor.save(position);
+      this.#saved = position;
+      this.#cursorFault = undefined;
+    } catch (error) {
+      onCursorFailed?.();
+      if (this.#cursorFault === undefined) {
+        log.error({ err: error, part: 'audit sink' }, 'How far the audit sink is cannot be saved');
+      }
+      this.#cursorFault = error instanceof Error ? error.message : String(error);
+    }
+  }
+}
+
+function unconfirmed(): Refusal {
+  return new Refusal(
+    'NOT_READY',
+    `The change is committed, but the audit log's second place, which the operator requires (SVC_AUDIT_SINK_REQUIRED), has not taken it within ${CONFIRMED_WITHIN_MS / 1000} s: it is exported once it can be. Send the same request id again then to learn what was done; a secret that was made is not shown again, so make another one`,
+    { retryAfterSeconds: '10', committed: 'true' },
+  );
+}

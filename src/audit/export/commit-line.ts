@@ -1,0 +1,59 @@
+/**
+ * A commit as the audit sink has it: one JSON line with its place in the log and in its project's
+ * chain of hashes, and its transitions with the fields that their machines declare public.
+ */
+import type { CommitReader, StoredCommit } from '../../../sqlite/platform/control/commit-reader.ts';
+import { publicFields } from '../../platform/api/transition-messages.ts';
+
+/** What a line tells of its commit. A commit that changes documents alone has no transitions. */
+export interface ExportedCommit {
+  /** Position in EVENTS. */
+  readonly sequence: number;
+  readonly project: string;
+  /** From 1 in each project, without a gap. */
+  readonly number: number;
+  /** The same in each copy of the line. */
+  readonly id: string;
+  /** SHA-256, hex, over the one before it in the project and the digests of the commit. */
+  readonly hash: string;
+  readonly transitions: readonly object[];
+}
+
+/** What JSON leaves as it is and readers of lines, `node:readline` among them, take for a line's end. */
+const LINE_ENDS = /[\u2028\u2029]/g;
+
+function escaped(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16)}`;
+}
+
+/** Ends with a line feed, and has no other end of a line in it. */
+export function commitLine(
+  { sequence, project, number, id, hash }: StoredCommit,
+  recorded: ReturnType<CommitReader['transitions']>,
+): string {
+  const transitions = recorded.map(
+    ({ atMs, by, machine, instance, event, from, to, requestId }) => ({
+      ...{ atMs, by: by.name, byKind: by.kind, machine, instance },
+      ...{ event: publicFields(machine, event), from, to, requestId },
+    }),
+  );
+  const line: ExportedCommit = { sequence, project, number, id, hash, transitions };
+  return `${JSON.stringify(line).replace(LINE_ENDS, escaped)}\n`;
+}
+
+/** undefined: no such line, such as one that a crash has cut off. */
+export function parseCommitLine(line: string): ExportedCommit | undefined {
+  try {
+    const parsed: unknown = JSON.parse(line);
+    return isExportedCommit(parsed) ? parsed : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isExportedCommit(value: unknown): value is ExportedCommit {
+  if (typeof value !== 'object' || value === null) return false;
+  const { sequence, project, number, id, hash, transitions } = value as Record<string, unknown>;
+  const areTexts = [project, id, hash].every((one) => typeof one === 'string');
+  return areTexts && [sequence, number].every(Number.isSafeInteger) && Array.isArray(transitions);
+}

@@ -1,0 +1,106 @@
+/** The audit sink of the settings, running, with what operators see of it; and the host behind it. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { RunningHost } from '../../../actors/platform/host/host.ts';
+import { CommitReader } from '../../../sqlite/platform/control/commit-reader.ts';
+import type { Clock } from '../../../streams/platform/clock.ts';
+import type { Closers } from '../../platform/closers.ts';
+import { replaceFileDurably } from '../../platform/durable-file.ts';
+import type { Health } from '../../platform/health.ts';
+import type { Log } from '../../platform/log.ts';
+import type { Metrics } from '../../platform/metrics.ts';
+import type { Settings } from '../../platform/settings/settings.ts';
+import { AuditExport, type CursorStore, type ExportedUpTo } from './audit-export.ts';
+import { fileSink } from './file-sink.ts';
+
+export interface OpenAuditExportOptions {
+  readonly settings: Pick<Settings, 'auditSink' | 'auditSinkRequired' | 'data'>;
+  readonly controlPath: string;
+  readonly host: RunningHost;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly health: Health;
+  readonly closers: Closers;
+}
+
+/** The host that everybody is given: the same one where no sink is set. Closed by `closers`. */
+export function withAuditExport(options: OpenAuditExportOptions): RunningHost {
+  const { settings, host, clock, log, metrics, health, closers } = options;
+  const { auditSink: path, auditSinkRequired: isRequired } = settings;
+  if (path === null) return host;
+  const commits = metrics.counter(
+    'svc_audit_export_commits_total',
+    'Commits that the audit sink took',
+  );
+  const failures = metrics.counter(
+    'svc_audit_export_failures_total',
+    'Times that the audit sink could not take records',
+  );
+  const refused = metrics.counter(
+    'svc_audit_export_refused_total',
+    'Changes that were refused because the audit sink could not take records',
+  );
+  const unconfirmed = metrics.counter(
+    'svc_audit_export_unconfirmed_total',
+    'Changes that were committed and not answered as done, because the audit sink did not take them in time',
+  );
+  const cursorFailures = metrics.counter(
+    'svc_audit_export_cursor_failures_total',
+    'Times that it could not be saved how far the audit sink is',
+  );
+  const missed = metrics.counter(
+    'svc_audit_export_missed_commits_total',
+    'Commits that were let go after their time before the audit sink had them',
+  );
+  const reader = new CommitReader(options.controlPath);
+  closers.add('audit reader', () => reader.close());
+  const exporter = new AuditExport({
+    ...{ reader, isRequired, clock, log },
+    sink: fileSink(path),
+    cursor: cursorIn(join(settings.data, 'audit-export.json')),
+    onExported: (count) => commits.inc({}, count),
+    onFailed: () => failures.inc({}),
+    onRefused: () => refused.inc({}),
+    onUnconfirmed: () => unconfirmed.inc({}),
+    onCursorFailed: () => cursorFailures.inc({}),
+    onMissed: (count) => missed.inc({}, count),
+  });
+  closers.add('audit sink', () => exporter.close());
+  closers.add(
+    'audit sink news',
+    host.onApplied(() => exporter.noteApplied()),
+  );
+  health.watch({ kind: 'audit sink' }, () => exporter.health());
+  metrics.gauge('svc_audit_export_lag_commits', 'Commits that the audit sink lacks', [], (gauge) =>
+    gauge.set(exporter.lag()),
+  );
+  return {
+    ...host,
+    submit: async (submission) => {
+      exporter.assertTaking(submission);
+      const committed = await host.submit(submission);
+      await exporter.confirmed(submission, committed.sequence);
+      return committed;
+    },
+    oldestCommits: (project, limit) =>
+      host.oldestCommits(project, limit).filter(({ sequence }) => exporter.mayLetGo(sequence)),
+  };
+}
+
+/** A small file. One that cannot be read is as none: everything is exported again. */
+export function cursorIn(path: string): CursorStore {
+  return {
+    load() {
+      try {
+        const { sequence, id } = JSON.parse(readFileSync(path, 'utf8')) as Partial<ExportedUpTo>;
+        return Number.isSafeInteger(sequence) && typeof id === 'string'
+          ? { sequence: Number(sequence), id }
+          : undefined;
+      } catch {
+        return undefined;
+      }
+    },
+    save: (cursor) => replaceFileDurably(path, JSON.stringify(cursor)),
+  };
+}

@@ -1,0 +1,116 @@
+/** Between rows and messages of keyless CI: names for ids, seconds for milliseconds, no hashes. */
+import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import { type Grants, within } from '../../../actors/identity/grants.ts';
+import type { Instance } from '../../../actors/platform/host/host-port.ts';
+import type { CiConnectionContext } from '../../../machines/ci/ci-connection.ts';
+import type {
+  CiRefusedProof,
+  CiVerificationContext,
+  ObservedClaims,
+} from '../../../machines/ci/ci-verification.ts';
+import {
+  type CiClaimSchema,
+  type CiConnection,
+  CiConnection_State,
+  CiConnectionSchema,
+  type CiVerification,
+  CiVerification_State,
+  CiVerificationSchema,
+} from '../../gen/svc/iam/v1/automation_pb.ts';
+import { nameOf } from '../../platform/api/resource-name.ts';
+
+const VERIFICATION_STATES: Readonly<Record<string, CiVerification_State>> = {
+  awaitingProof: CiVerification_State.AWAITING_PROOF,
+  observed: CiVerification_State.OBSERVED,
+  approved: CiVerification_State.APPROVED,
+  rejected: CiVerification_State.REJECTED,
+  expired: CiVerification_State.EXPIRED,
+};
+
+const CONNECTION_STATES: Readonly<Record<string, CiConnection_State>> = {
+  enabled: CiConnection_State.ENABLED,
+  disabled: CiConnection_State.DISABLED,
+  deleted: CiConnection_State.DELETED,
+};
+
+/** @param nowMs a verification is over when its time is, not when its timer runs */
+export function verificationMessage(row: Instance, nowMs: number): CiVerification {
+  const { project, instance } = row;
+  const context = row.context as unknown as CiVerificationContext;
+  const { observation, observedMs, connection, lastRefusal } = context;
+  const isLate = !row.final && nowMs >= context.expiresMs;
+  return create(CiVerificationSchema, {
+    name: nameOf(project, 'ciVerifications', instance),
+    displayName: context.displayName,
+    state: isLate ? CiVerification_State.EXPIRED : (VERIFICATION_STATES[String(row.value)] ?? 0),
+    serviceAccountName: nameOf(project, 'serviceAccounts', context.serviceAccount),
+    capabilities: [...context.capabilities],
+    issuer: context.issuer,
+    issuerUrl: context.issuerUrl,
+    audience: context.audience,
+    createdUnix: unixSeconds(context.createdMs),
+    expiresUnix: unixSeconds(context.expiresMs),
+    createdBy: context.createdBy,
+    ...(observedMs !== null && { observedUnix: unixSeconds(observedMs) }),
+    claims: observation === null ? [] : claimMessages(observation),
+    claimsDigest: observation?.digest ?? '',
+    warnings: [...(observation?.warnings ?? [])],
+    connectionName: connection === null ? '' : nameOf(project, 'ciConnections', connection),
+    wrongCodes: context.wrongCodes,
+    ...(lastRefusal !== null && { lastRefusal: refusalMessage(lastRefusal) }),
+  });
+}
+
+function refusalMessage({ code, atMs, claims }: CiRefusedProof) {
+  return { code, refusedUnix: unixSeconds(atMs), claims: [...claims] };
+}
+
+/** @param grants of its service account, now */
+export function connectionMessage(row: Instance, grants: Grants): CiConnection {
+  const { project, instance } = row;
+  const context = row.context as unknown as CiConnectionContext;
+  const { lastExchangeMs } = context;
+  const effective =
+    row.value === 'enabled' ? within(context.capabilities, grants.capabilities) : [];
+  return create(CiConnectionSchema, {
+    name: nameOf(project, 'ciConnections', instance),
+    displayName: context.displayName,
+    state: CONNECTION_STATES[String(row.value)] ?? 0,
+    serviceAccountName: nameOf(project, 'serviceAccounts', context.serviceAccount),
+    capabilities: [...context.capabilities],
+    effectiveCapabilities: effective,
+    issuer: context.issuer,
+    issuerUrl: context.issuerUrl,
+    audience: context.audience,
+    claims: claimMessages({ bound: context.bound, recorded: {} }),
+    createdUnix: unixSeconds(context.createdMs),
+    updatedUnix: unixSeconds(context.updatedMs),
+    createdBy: context.createdBy,
+    tokenEpoch: BigInt(context.tokenEpoch),
+    ...(lastExchangeMs !== null && { lastExchangeUnix: unixSeconds(lastExchangeMs) }),
+    verificationName: nameOf(project, 'ciVerifications', context.verification),
+  });
+}
+
+type ClaimMessage = MessageInitShape<typeof CiClaimSchema>;
+
+/** Bound ones first: they are what a reviewer decides on. */
+export function claimMessages(observed: {
+  readonly bound: ObservedClaims;
+  readonly recorded: ObservedClaims;
+}): ClaimMessage[] {
+  return [...listed(observed.bound, true), ...listed(observed.recorded, false)];
+}
+
+/** A claim that the token did not have stays without a value: it is not an empty one. */
+function listed(claims: ObservedClaims, bound: boolean): ClaimMessage[] {
+  return Object.entries(claims).map(([claim, value]) => ({
+    claim,
+    bound,
+    ...(value !== null && { value }),
+  }));
+}
+
+function unixSeconds(ms: number): bigint {
+  return BigInt(Math.floor(ms / 1000));
+}

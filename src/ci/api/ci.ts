@@ -1,0 +1,278 @@
+/**
+ * The methods of keyless CI: reads a message, calls one function, answers. Two of them are called
+ * by a CI job that has nothing yet but its platform's token, and take no Authorization header.
+ */
+import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
+import { ACCESS_TOKEN_MS, type KeylessCi } from '../../../actors/ci/port.ts';
+import { grantsOf } from '../../../actors/identity/grants.ts';
+import type { Host, Instance } from '../../../actors/platform/host/host-port.ts';
+import type { CiConnectionContext } from '../../../machines/ci/ci-connection.ts';
+import type { Clock } from '../../../streams/platform/clock.ts';
+import { Refusal } from '../../../streams/platform/refusal.ts';
+import {
+  ApproveCiVerificationRequestSchema,
+  type AutomationService,
+  type CiConnection,
+  type CiVerification,
+  DeleteCiConnectionRequestSchema,
+  DisableCiConnectionRequestSchema,
+  EnableCiConnectionRequestSchema,
+  type ExchangeCiTokenRequest,
+  RejectCiVerificationRequestSchema,
+  type StartCiVerificationRequest,
+  StartCiVerificationRequestSchema,
+  type SubmitCiVerificationRequest,
+  UpdateCiConnectionRequestSchema,
+} from '../../gen/svc/iam/v1/automation_pb.ts';
+import { actorOf, requestKeyOf, within } from '../../platform/api/caller.ts';
+import { addressKey } from '../../platform/api/gate.ts';
+import { findRow, listRows } from '../../platform/api/instance-rows.ts';
+import { listOptions, pageToken } from '../../platform/api/paging.ts';
+import { parseName, parseProjectName } from '../../platform/api/resource-name.ts';
+import { networkOf } from '../../platform/http/address-limits.ts';
+import { claimMessages, connectionMessage, verificationMessage } from './ci-messages.ts';
+import { workflowStep } from './ci-step.ts';
+
+export interface CiDeps {
+  readonly host: Pick<Host, 'view'>;
+  readonly ci: KeylessCi;
+  readonly clock: Clock;
+  /** Origin of the API, without a slash at its end. */
+  readonly publicUrl: () => string;
+  /** Kind of platform of a configured issuer, e.g. `github`. */
+  readonly issuerKind: (issuer: string) => string | undefined;
+}
+
+type CiMethods = Pick<
+  ServiceImpl<typeof AutomationService>,
+  | 'exchangeCiToken'
+  | 'startCiVerification'
+  | 'submitCiVerification'
+  | 'getCiVerification'
+  | 'listCiVerifications'
+  | 'approveCiVerification'
+  | 'rejectCiVerification'
+  | 'listCiConnections'
+  | 'getCiConnection'
+  | 'updateCiConnection'
+  | 'disableCiConnection'
+  | 'enableCiConnection'
+  | 'deleteCiConnection'
+>;
+
+export function ciMethods(deps: CiDeps): CiMethods {
+  return {
+    exchangeCiToken: (request, context) => exchange(deps, request, context),
+    submitCiVerification: (request, context) => submitProof(deps, request, context),
+    startCiVerification: (request, context) => start(deps, request, context),
+    ...verificationMethods(deps),
+    ...connectionMethods(deps),
+  };
+}
+
+async function exchange(
+  { ci }: CiDeps,
+  { trustName, assertion }: ExchangeCiTokenRequest,
+  context: HandlerContext,
+) {
+  refuseAuthorization(context);
+  const { project, id } = parseName('trustName', trustName, 'ciConnections');
+  checkGiven('assertion', assertion, 'the identity token that the CI platform gave to the job');
+  const { accessToken } = await ci.exchange({ project, connection: id, assertion });
+  forbidStoring(context);
+  return {
+    accessToken,
+    projectName: `projects/${project}`,
+    expiresInSeconds: ACCESS_TOKEN_MS / 1000,
+  };
+}
+
+async function submitProof(
+  { ci }: CiDeps,
+  request: SubmitCiVerificationRequest,
+  context: HandlerContext,
+) {
+  refuseAuthorization(context);
+  const { setupId, pairingCode, assertion } = request;
+  checkGiven('setupId', setupId, 'the one that the verification shows');
+  checkGiven('pairingCode', pairingCode, 'the value of the secret SVC_SETUP_CODE');
+  checkGiven('assertion', assertion, 'the identity token that the CI platform gave to the job');
+  const network = networkOf(context.values.get(addressKey));
+  const observed = await ci.submitProof({ setupId, pairingCode, assertion, network });
+  return { claims: claimMessages(observed), claimsDigest: observed.digest };
+}
+
+/** An answer with a secret is kept by nobody on its way (RFC 6749, section 5.1). */
+function forbidStoring({ responseHeader }: HandlerContext): void {
+  responseHeader.set('cache-control', 'no-store');
+}
+
+/** A header that is ignored would be believed to have counted. */
+function refuseAuthorization({ requestHeader, method }: HandlerContext): void {
+  if (!requestHeader.has('authorization')) return;
+  throw new Refusal(
+    'INVALID_FIELD',
+    `${method.name} takes no Authorization header, the assertion is the proof: leave it out`,
+    { field: 'Authorization' },
+  );
+}
+
+function checkGiven(field: string, value: string, what: string): void {
+  if (value.trim() !== '') return;
+  throw new Refusal('INVALID_FIELD', `${field} is missing: send ${what}`, { field });
+}
+
+async function start(deps: CiDeps, request: StartCiVerificationRequest, context: HandlerContext) {
+  const { ci, host, clock } = deps;
+  const named = parseName('serviceAccountName', request.serviceAccountName, 'serviceAccounts');
+  const project = within(context, named.project);
+  const { answer } = await ci.start({
+    ...change(context, project, StartCiVerificationRequestSchema, request),
+    serviceAccount: named.id,
+    displayName: request.displayName,
+    capabilities: request.capabilities,
+    issuer: request.issuer,
+  });
+  const { verification: setupId, pairingCode } = answer;
+  forbidStoring(context);
+  const row = existing(host, project, 'ciVerification', setupId);
+  const verification = verificationMessage(row, clock.now());
+  const { audience, expiresUnix } = verification;
+  const platform = deps.issuerKind(verification.issuer);
+  return {
+    ...{ verification, setupId, audience, expiresUnix },
+    pairingCode: pairingCode ?? '',
+    secretAvailable: pairingCode !== undefined,
+    workflowStep: workflowStep({ platform, audience, setupId, origin: deps.publicUrl() }),
+  };
+}
+
+function verificationMethods(deps: CiDeps) {
+  const { ci, host, clock } = deps;
+  const read = (project: string, id: string): CiVerification =>
+    verificationMessage(existing(host, project, 'ciVerification', id), clock.now());
+  return {
+    getCiVerification({ name }, context) {
+      const about = { machine: 'ciVerification', name, collection: 'ciVerifications' } as const;
+      return verificationMessage(findRow(host, context, about), clock.now());
+    },
+    listCiVerifications(request, context) {
+      const project = within(context, parseProjectName('projectName', request.projectName));
+      const options = { ...listOptions('ciVerification', request), descending: true };
+      const page = host.view(project).instances('ciVerification', options);
+      return {
+        verifications: page.items.map((row) => verificationMessage(row, clock.now())),
+        nextPageToken: pageToken('ciVerification', page.next),
+      };
+    },
+    async approveCiVerification(request, context) {
+      const { project, id } = parseName('name', request.name, 'ciVerifications');
+      within(context, project);
+      const { answer } = await ci.approve({
+        ...change(context, project, ApproveCiVerificationRequestSchema, request),
+        verification: id,
+        displayName: request.displayName,
+        capabilities: request.capabilities,
+        digest: request.claimsDigest,
+      });
+      return readConnection(host, project, answer.connection);
+    },
+    async rejectCiVerification(request, context) {
+      const { project, id } = parseName('name', request.name, 'ciVerifications');
+      within(context, project);
+      const about = { verification: id, reason: request.reason };
+      await ci.reject({
+        ...change(context, project, RejectCiVerificationRequestSchema, request),
+        ...about,
+      });
+      return read(project, id);
+    },
+  } satisfies Partial<CiMethods>;
+}
+
+function connectionMethods({ ci, host }: CiDeps) {
+  const named = (context: HandlerContext, name: string) => {
+    const { project, id } = parseName('name', name, 'ciConnections');
+    return { project: within(context, project), id };
+  };
+  return {
+    async listCiConnections(request, context) {
+      const page = await listRows(host, context, 'ciConnection', request);
+      const connections = page.items.map((row) => messageOf(host, row));
+      return { connections, nextPageToken: page.token };
+    },
+    getCiConnection({ name }, context) {
+      const about = { machine: 'ciConnection', name, collection: 'ciConnections' } as const;
+      return messageOf(host, findRow(host, context, about));
+    },
+    async updateCiConnection(request, context) {
+      const { project, id } = named(context, request.name);
+      const { displayName, capabilities } = request;
+      await ci.edit({
+        ...change(context, project, UpdateCiConnectionRequestSchema, request),
+        ...{ connection: id, displayName, capabilities: capabilities?.values },
+      });
+      return readConnection(host, project, id);
+    },
+    async disableCiConnection(request, context) {
+      const { project, id } = named(context, request.name);
+      const { reason } = request;
+      await ci.disable({
+        ...change(context, project, DisableCiConnectionRequestSchema, request),
+        ...{ connection: id, reason },
+      });
+      return readConnection(host, project, id);
+    },
+    async enableCiConnection(request, context) {
+      const { project, id } = named(context, request.name);
+      await ci.enable({
+        ...change(context, project, EnableCiConnectionRequestSchema, request),
+        connection: id,
+      });
+      return readConnection(host, project, id);
+    },
+    async deleteCiConnection(request, context) {
+      const { project, id } = named(context, request.name);
+      await ci.delete({
+        ...change(context, project, DeleteCiConnectionRequestSchema, request),
+        connection: id,
+      });
+      return {};
+    },
+  } satisfies Partial<CiMethods>;
+}
+
+/** Where, who, and the client's request. */
+function change(
+  context: HandlerContext,
+  project: string,
+  ...[schema, request]: RequestKeyArguments
+) {
+  return { project, by: actorOf(context), request: requestKeyOf(context, schema, request) };
+}
+
+type RequestKeyArguments =
+  Parameters<typeof requestKeyOf> extends [unknown, ...infer Rest] ? Rest : never;
+
+function readConnection(host: Pick<Host, 'view'>, project: string, id: string): CiConnection {
+  return messageOf(host, existing(host, project, 'ciConnection', id));
+}
+
+function messageOf(host: Pick<Host, 'view'>, row: Instance): CiConnection {
+  const { serviceAccount: id } = row.context as unknown as CiConnectionContext;
+  const { project } = row;
+  const view = host.view(project);
+  return connectionMessage(row, grantsOf(view, { project, machine: 'serviceAccount', id }));
+}
+
+/** A row that a decision has just made or changed. */
+function existing(
+  host: Pick<Host, 'view'>,
+  project: string,
+  machine: string,
+  id: string,
+): Instance {
+  const row = host.view(project).instance(machine, id);
+  if (row) return row;
+  throw new Error(`The ${machine} ${id} was committed and is not there`);
+}

@@ -1,0 +1,65 @@
+/** The notices part of `AlertService`: what the service says of alerting itself, and of access. */
+import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
+import type { NoticeBody } from '../../../actors/alerting/notices.ts';
+import {
+  type AccessNotice,
+  type NoticeReader,
+  sentencesOf,
+  shownTo,
+} from '../../../actors/identity/access-notices.ts';
+import type { Host, ListOptions, StoredRecord } from '../../../actors/platform/host/host-port.ts';
+import {
+  type AlertService,
+  type ListNoticesRequest,
+  Notice_Kind,
+} from '../../gen/svc/monitoring/v1/alert_pb.ts';
+import { callerOf, within } from '../../platform/api/caller.ts';
+import { collect, mapPage } from '../../platform/api/paging.ts';
+import { turnsOf } from '../../platform/api/places.ts';
+import { nameOf, parseProjectName } from '../../platform/api/resource-name.ts';
+
+export function noticeMethods({
+  host,
+}: {
+  readonly host: Host;
+}): Pick<ServiceImpl<typeof AlertService>, 'listNotices'> {
+  return { listNotices: (request, context) => listNotices(host, request, context) };
+}
+
+async function listNotices(host: Host, request: ListNoticesRequest, context: HandlerContext) {
+  const project = within(context, parseProjectName('projectName', request.projectName));
+  const reader = readerOf(context, project);
+  const read = (options: ListOptions) =>
+    mapPage(host.view(project).records('notice', { ...options, descending: true }), (record) =>
+      noticeMessage(record, reader),
+    );
+  const page = await collect('notices', request, read, turnsOf(context));
+  return { notices: page.items, nextPageToken: page.token };
+}
+
+/** As whom the caller reads what is for people alone; undefined: it is a credential. */
+function readerOf(context: HandlerContext, project: string): NoticeReader | undefined {
+  const caller = callerOf(context);
+  const place = caller.kind === 'human' ? caller.memberOf(project) : undefined;
+  return place && { member: place.member, isOwner: place.role === 'OWNER' };
+}
+
+/** undefined: it is not for the reader. */
+function noticeMessage({ project, id, body }: StoredRecord, reader: NoticeReader | undefined) {
+  // Records of this kind are of these two forms alone.
+  const notice = body as unknown as NoticeBody | AccessNotice;
+  const shown = notice.kind === 'ACCESS_CHANGED' ? reader && shownTo(notice, reader) : notice;
+  if (!shown) return undefined;
+  const { kind, raisedMs, endedMs } = shown;
+  const isAccess = shown.kind === 'ACCESS_CHANGED';
+  return {
+    name: nameOf(project, 'notices', id),
+    kind: Notice_Kind[kind],
+    subjectName: isAccess
+      ? `projects/${project}`
+      : nameOf(project, shown.subject.collection, shown.subject.id),
+    text: isAccess ? sentencesOf(shown).join('\n') : shown.text,
+    raisedUnix: BigInt(Math.floor(raisedMs / 1000)),
+    ...(endedMs === null ? {} : { endedUnix: BigInt(Math.floor(endedMs / 1000)) }),
+  };
+}

@@ -1,0 +1,112 @@
+/**
+ * Discord's dialect: one embed, in Markdown, so that names are escaped; nobody is mentioned,
+ * whatever they hold. Many answers 401, 403 and 404 block our address for all: the first one pauses.
+ */
+
+import { oneLine } from '../../../../streams/alerting/wording.ts';
+import { cutTo } from '../cut.ts';
+import type { Answer } from '../http/exchange.ts';
+import type { Message } from '../message.ts';
+import type { ChatBody } from './chat-body.ts';
+import { type Judgement, judgeCommon, judgement } from './judgement.ts';
+
+/** Characters as they are sent (webhooks.md, chats; the field limits are Discord's). */
+const TITLE_MAX = 256;
+/** Of 4,096 allowed: title, description and fields are 6,000 at most together. */
+const DESCRIPTION_MAX = 1_000;
+const FIELDS_MAX = 25;
+const NAME_MAX = 100;
+const VALUE_MAX = 400;
+/** For all fields. */
+const FIELD_CHARS_MAX = 4_500;
+const SHORT_MAX = 80;
+
+const COLORS = {
+  FIRING: 0xd3_2f_2f,
+  REPEATED: 0xd3_2f_2f,
+  RECOVERED: 0x2e_7d_32,
+  TEST: 0x15_65_c0,
+};
+const WARNING_COLOR = 0xed_6c_02;
+
+export function renderDiscord(message: Message): ChatBody {
+  const description = fit(message.summary, DESCRIPTION_MAX);
+  return {
+    full: document(message, {
+      title: fit(message.title, TITLE_MAX),
+      description,
+      ...fields(message),
+    }),
+    short: document(message, { title: fit(message.title, SHORT_MAX) }),
+  };
+}
+
+function document({ event, severity, url }: Message, embed: object): string {
+  const isUrgent = event !== 'FIRING' || severity === 'CRITICAL';
+  const color = isUrgent ? COLORS[event] : WARNING_COLOR;
+  return JSON.stringify({
+    embeds: [{ ...embed, url, color }],
+    allowed_mentions: { parse: [] },
+  });
+}
+
+function fields({ facts }: Message) {
+  const kept: { name: string; value: string; inline: boolean }[] = [];
+  let chars = 0;
+  // One place is for the count of those that found no room.
+  for (const fact of facts) {
+    // Discord refuses a field without a name or a value.
+    const name = fit(fact.name, NAME_MAX) || '–';
+    const value = fit(fact.value, VALUE_MAX) || '–';
+    chars += name.length + value.length;
+    if (chars > FIELD_CHARS_MAX || kept.length === FIELDS_MAX - 1) break;
+    kept.push({ name, value, inline: value.length <= 40 });
+  }
+  const more = facts.length - kept.length;
+  if (more > 0) kept.push({ name: '…', value: `${more} more`, inline: true });
+  return { fields: kept };
+}
+
+/** All of ASCII's punctuation behind a backslash: Discord shows what stands behind it as it is. */
+export function escapeDiscord(text: string): string {
+  return text.replaceAll(/[!-/:-@[-`{-~]/g, '\\$&');
+}
+
+function fit(text: string, max: number): string {
+  return escapeDiscord(cutTo(oneLine(text), max, (cut) => escapeDiscord(cut).length));
+}
+
+/** Asks for the message as the answer: without it Discord answers before it has looked at it. */
+export function discordUrl(text: string): string {
+  const [address = ''] = text.split('#', 1);
+  if (/[?&]wait=true(?:&|$)/.test(address)) return address;
+  return `${address}${address.includes('?') ? '&' : '?'}wait=true`;
+}
+
+/** Codes of a form that is too long, as they stand in Discord's list of errors. */
+const SIZE_ERRORS = /BASE_TYPE_MAX_LENGTH|MAX_EMBED_SIZE_EXCEEDED|BASE_TYPE_BAD_LENGTH/;
+
+export function judgeDiscord(answer: Answer): Judgement {
+  const { httpStatus, text } = answer;
+  // 204 where a proxy drops the query: it was taken.
+  if (httpStatus === 200 || httpStatus === 204) return judgement.accepted;
+  if (httpStatus === 413 || (httpStatus === 400 && SIZE_ERRORS.test(text))) {
+    return judgement.tooLarge;
+  }
+  const judged = judgeCommon('Discord', answer, { pausing: [401, 403, 404, 410] });
+  return judged.kind === 'failed' && httpStatus === 429 ? { ...judged, ...limitOf(text) } : judged;
+}
+
+/** `{"retry_after": 0.65}`: seconds, with a fraction. */
+function limitOf(text: string): { retryAfterMs?: number } {
+  let answer: unknown;
+  try {
+    answer = JSON.parse(text);
+  } catch {
+    // An edge in front of Discord answers in HTML: its header is what counts then.
+    return {};
+  }
+  const { retry_after: seconds } = Object(answer) as Record<string, unknown>;
+  const isWait = typeof seconds === 'number' && seconds >= 0;
+  return isWait ? { retryAfterMs: Math.ceil(seconds * 1000) } : {};
+}

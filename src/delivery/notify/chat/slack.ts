@@ -1,0 +1,93 @@
+/**
+ * Slack's dialect: a fallback text and Block Kit. Names are written as plain text, in which Slack
+ * knows no formatting, mentions or links; & < > stand for themselves only as entities.
+ */
+
+import { oneLine } from '../../../../streams/alerting/wording.ts';
+import { cutTo } from '../cut.ts';
+import type { Answer } from '../http/exchange.ts';
+import type { Fact, Message } from '../message.ts';
+import type { ChatBody } from './chat-body.ts';
+import { type Judgement, judgeCommon, judgement } from './judgement.ts';
+
+/** Characters, counted as they are sent (webhooks.md, chats). */
+const HEADER_MAX = 150;
+const SECTION_MAX = 3_000;
+/** Of the notification on a phone; the whole message stays under 8,000. */
+const TEXT_MAX = 500;
+const VALUE_MAX = 400;
+const SHORT_MAX = 80;
+
+export function renderSlack(message: Message): ChatBody {
+  return {
+    full: JSON.stringify({
+      text: fit(message.title, TEXT_MAX),
+      blocks: [
+        { type: 'header', text: plain(message.title, HEADER_MAX) },
+        { type: 'section', text: plain(message.summary, SECTION_MAX) },
+        ...factBlocks(message.facts),
+        linkBlock(message),
+      ],
+    }),
+    short: JSON.stringify({
+      text: fit(message.title, SHORT_MAX),
+      blocks: [{ type: 'header', text: plain(message.title, SHORT_MAX) }, linkBlock(message)],
+    }),
+  };
+}
+
+/** Slack shows `&amp;`, `&lt;` and `&gt;` as the characters; it decodes no other entity. */
+export function escapeSlack(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+}
+
+/** As it stands in the document, quotes and backslashes doubled. */
+function sentLength(text: string): number {
+  return JSON.stringify(escapeSlack(text)).length - 2;
+}
+
+function fit(text: string, max: number): string {
+  return escapeSlack(cutTo(oneLine(text), max, sentLength));
+}
+
+function plain(text: string, max: number) {
+  return { type: 'plain_text', text: fit(text, max), emoji: false };
+}
+
+/** One section of lines; facts that find no room are counted. */
+function factBlocks(facts: readonly Fact[]) {
+  const lines: string[] = [];
+  let length = 0;
+  for (const { name, value } of facts) {
+    const line = `${fit(name, SHORT_MAX)}: ${fit(value, VALUE_MAX)}`;
+    length += JSON.stringify(line).length;
+    if (length > SECTION_MAX - SHORT_MAX) break;
+    lines.push(line);
+  }
+  const more = facts.length - lines.length;
+  if (more > 0) lines.push(`… (${more} more)`);
+  const text = { type: 'plain_text', text: lines.join('\n'), emoji: false };
+  return lines.length === 0 ? [] : [{ type: 'section', text }];
+}
+
+/** The one place with markup, and nothing of it is other people's words. */
+function linkBlock({ url, linkText }: Message) {
+  const link = `<${escapeSlack(url).replaceAll('|', '%7C')}|${linkText}>`;
+  return { type: 'context', elements: [{ type: 'mrkdwn', text: link }] };
+}
+
+/** Errors by which Slack says that a message is too long. */
+const SIZE_ERRORS = /^(?:msg_too_long|msg_blocks_too_long|too_many_blocks|invalid_blocks)\b/;
+
+export function judgeSlack(answer: Answer): Judgement {
+  const { httpStatus, text } = answer;
+  const word = text.trim();
+  if (httpStatus === 200) {
+    // Whatever else answers 200 at that address is not Slack taking a message.
+    return word === 'ok' ? judgement.accepted : judgement.failed('Slack answered 200 without "ok"');
+  }
+  if (httpStatus === 413 || (httpStatus === 400 && SIZE_ERRORS.test(word))) {
+    return judgement.tooLarge;
+  }
+  return judgeCommon('Slack', answer, { pausing: [403, 404, 410] });
+}

@@ -1,0 +1,117 @@
+/**
+ * A notification as a mail: one line of subject, plain text, and HTML with a drawing. HTML is made
+ * of tables and inline styles, which is what mail clients agree on; names are escaped, and an
+ * address inside a name is kept from becoming a link.
+ */
+
+import { oneLine } from '../../../../streams/alerting/wording.ts';
+import { cutText, cutTo } from '../cut.ts';
+import type { Fact, Message } from '../message.ts';
+import { CHART_SHOWN, chartInWords, drawChart } from './chart.ts';
+
+/** A mail as it is stored: without what only its recipient may know. */
+export interface EmailBody {
+  readonly subject: string;
+  readonly text: string;
+  /** What stands in `<body>`. */
+  readonly html: string;
+  /** PNG, base64; absent where there is nothing to draw. */
+  readonly chart?: string;
+}
+
+export const CHART_CID = 'chart';
+/** Code points. RFC 5322 advises lines of 78; clients show some 60 of a subject. */
+const SUBJECT_MAX = 150;
+const VALUE_MAX = 1_000;
+/** Characters that values are moved to the right for, so that they stand in one column. */
+const NAME_WIDTH_MAX = 20;
+
+const COLOURS = { FIRING: '#c62828', REPEATED: '#c62828', RECOVERED: '#2e7d32', TEST: '#1565c0' };
+const FONT = 'font-family:Arial,Helvetica,sans-serif;font-size:14px;line-height:20px;color:#222';
+
+export function renderLetter(message: Message): EmailBody {
+  const { chart } = message;
+  return {
+    subject: cutText(oneLine(message.title), SUBJECT_MAX),
+    text: textOf(message),
+    html: htmlOf(message),
+    ...(chart && { chart: Buffer.from(drawChart(chart)).toString('base64') }),
+  };
+}
+
+export function encodeLetter(letter: EmailBody): Uint8Array {
+  return Buffer.from(JSON.stringify(letter));
+}
+
+/** Throws for bytes that `encodeLetter` did not make: a bug. */
+export function decodeLetter(bytes: Uint8Array): EmailBody {
+  const { subject, text, html, chart } = JSON.parse(Buffer.from(bytes).toString('utf8'));
+  if (typeof subject !== 'string' || typeof text !== 'string' || typeof html !== 'string') {
+    throw new Error('A stored mail lacks one of its parts');
+  }
+  return { subject, text, html, ...(typeof chart === 'string' && { chart }) };
+}
+
+function textOf({ title, summary, facts, chart, url, linkText }: Message): string {
+  const width = Math.min(NAME_WIDTH_MAX, Math.max(...facts.map(({ name }) => name.length + 1)));
+  const lines = facts.map(({ name, value }) => `${`${fit(name)}:`.padEnd(width)} ${fit(value)}`);
+  const drawn = chart ? [chartInWords(chart)] : [];
+  const paragraphs = [fit(title), fit(summary), lines.join('\n'), ...drawn, `${linkText}:\n${url}`];
+  return `${paragraphs.join('\n\n')}\n`;
+}
+
+function htmlOf({ event, title, summary, facts, chart, url, linkText }: Message): string {
+  const drawing = chart ? drawingOf(chartInWords(chart)) : '';
+  return [
+    `<div style="${FONT};max-width:600px">`,
+    `<p style="margin:0 0 12px;padding:8px 12px;border-left:4px solid ${COLOURS[event]};` +
+      `font-size:18px;line-height:24px;font-weight:bold">${shown(title)}</p>`,
+    `<p style="margin:0 0 12px">${shown(summary)}</p>`,
+    drawing,
+    '<table role="presentation" cellpadding="0" cellspacing="0" border="0">',
+    ...facts.map(rowOf),
+    '</table>',
+    `<p style="margin:16px 0"><a href="${escapeHtml(url)}">${escapeHtml(linkText)}</a></p>`,
+    '</div>',
+  ].join('\n');
+}
+
+function rowOf({ name, value }: Fact): string {
+  const cell = `style="${FONT};padding:2px 12px 2px 0;vertical-align:top"`;
+  return `<tr><td ${cell}><b>${shown(name)}</b></td><td ${cell}>${shown(value)}</td></tr>`;
+}
+
+/** The words stand under the drawing and in its place. */
+function drawingOf(words: string): string {
+  const { width, height } = CHART_SHOWN;
+  const alt = escapeHtml(words);
+  return (
+    `<p style="margin:0 0 12px"><img src="cid:${CHART_CID}" width="${width}" height="${height}" ` +
+    `alt="${alt}" style="display:block;max-width:100%;border:1px solid #ccc"><br>` +
+    `<span style="font-size:12px;color:#555">${alt} Grey: nothing was observed. Dashed: the threshold.</span></p>`
+  );
+}
+
+/** As HTML. Clients make links of addresses: a break that shows nothing keeps them from it. */
+function shown(text: string): string {
+  return escapeHtml(fit(text))
+    .replaceAll('://', ':<wbr>//')
+    .replaceAll(/\bwww\./gi, '$&<wbr>');
+}
+
+function fit(text: string): string {
+  return cutTo(oneLine(text), VALUE_MAX, (cut) => cut.length);
+}
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
+
+/** Text for an element or a quoted attribute. */
+export function escapeHtml(text: string): string {
+  return text.replaceAll(/[&<>"']/g, (char) => ENTITIES[char] ?? char);
+}

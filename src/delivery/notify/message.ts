@@ -1,0 +1,210 @@
+/**
+ * What a notification says, apart from how a channel writes it: read from the rows once, as plain
+ * text that is other people's words. Every channel escapes and cuts it by its own rules. What was
+ * not observed is told as not observed.
+ */
+import type { IncidentBody, IncidentWindowBody } from '../../../actors/alerting/incident.ts';
+import type { ProjectView } from '../../../actors/platform/host/host-port.ts';
+import type { VmBody } from '../../../actors/vms/vm-registry.ts';
+import type { DeliveryContext } from '../../../machines/delivery/delivery.ts';
+import type { DestinationContext } from '../../../machines/delivery/destination.ts';
+import type { NotificationEvent } from '../../../machines/platform/effects.ts';
+import { condition, duration, quantity, utcTime } from '../../../streams/alerting/wording.ts';
+import type { ObservedValue } from '../../../streams/telemetry/entry.ts';
+import { metricCatalogue } from '../../../streams/telemetry/metrics/catalogue.ts';
+import { parseLabels } from '../../../streams/telemetry/samples/series-key.ts';
+import { nameOf } from '../../platform/api/resource-name.ts';
+import type { RenderOptions } from './contents.ts';
+
+/** One line of a table. Both are plain text; the value may hold anything. */
+export interface Fact {
+  readonly name: string;
+  readonly value: string;
+}
+
+export interface Message {
+  readonly event: NotificationEvent;
+  /** INFO, WARNING or CRITICAL; '' for a test. */
+  readonly severity: string;
+  /** One line: what happened to what. */
+  readonly title: string;
+  /** One or two sentences. */
+  readonly summary: string;
+  /** Most important first: a channel that must leave some out leaves out the last. */
+  readonly facts: readonly Fact[];
+  /** Where people can look at it. */
+  readonly url: string;
+  readonly linkText: string;
+  /** Absent where there is nothing to draw: tests, and incidents without a window. */
+  readonly chart?: WindowFacts;
+}
+
+/** The observations that decided an incident, for a drawing. */
+export interface WindowFacts {
+  /** Oldest first. */
+  readonly window: readonly ObservedValue[];
+  readonly threshold: number;
+  readonly unit: string;
+}
+
+/** Throws when the delivery's incident has no record: a bug. */
+export function messageOf(
+  view: ProjectView,
+  delivery: DeliveryContext,
+  options: Pick<RenderOptions, 'publicUrl'>,
+): Message {
+  if (delivery.event === 'TEST') return testMessage(view, delivery, options);
+  const incident = view.record('incident', delivery.incident)?.body as IncidentBody | undefined;
+  if (!incident) throw new Error(`The incident ${delivery.incident} has no record`);
+  const subject = subjectOf(view, incident);
+  const window = view.record('incidentWindow', incident.id)?.body as unknown as
+    | IncidentWindowBody
+    | undefined;
+  const unit = unitOf(incident);
+  return {
+    event: delivery.event,
+    severity: incident.severity,
+    title: `${STATE_WORDS[delivery.event]}: ${incident.ruleDisplayName} on ${subject}`,
+    summary: summaryOf(delivery, incident, subject),
+    facts: factsOf(view, delivery, incident, subject),
+    url: `${options.publicUrl}/${nameOf(view.project, 'incidents', incident.id)}`,
+    linkText: 'Open the incident',
+    ...(window &&
+      window.window.length > 0 && {
+        chart: { window: window.window, threshold: incident.threshold, unit },
+      }),
+  };
+}
+
+/** The event in words, as titles begin. */
+const STATE_WORDS: Readonly<Record<NotificationEvent, string>> = {
+  FIRING: 'Firing',
+  REPEATED: 'Still firing',
+  RECOVERED: 'Recovered',
+  TEST: 'Test',
+};
+
+function testMessage(
+  view: ProjectView,
+  delivery: DeliveryContext,
+  { publicUrl }: Pick<RenderOptions, 'publicUrl'>,
+): Message {
+  const row = view.instance('destination', delivery.destination);
+  const { displayName } = (row?.context ?? { displayName: '' }) as unknown as DestinationContext;
+  return {
+    ...{ event: 'TEST', severity: '' },
+    title: 'Test: a notification that somebody asked for',
+    summary: 'Notifications reach you here. Nothing has happened.',
+    facts: [
+      { name: 'Project', value: projectNameOf(view) },
+      { name: 'Destination', value: displayName },
+    ],
+    url: `${publicUrl}/${nameOf(view.project, 'destinations', delivery.destination)}`,
+    linkText: 'Open the destination',
+  };
+}
+
+function factsOf(
+  view: ProjectView,
+  delivery: DeliveryContext,
+  incident: IncidentBody,
+  subject: string,
+): Fact[] {
+  const labels = Object.entries(parseLabels(incident.labels));
+  const isOfDatacenter = isDatacenterWide(incident);
+  const facts: (Fact | undefined)[] = [
+    { name: 'Severity', value: incident.severity },
+    { name: isOfDatacenter ? 'Data center' : 'VM', value: subject },
+    ...(isOfDatacenter ? [silentVms(incident)] : labels.map(([name, value]) => ({ name, value }))),
+    { name: 'Condition', value: conditionOf(incident) },
+    { name: delivery.event === 'RECOVERED' ? 'Observed' : 'Observed then', value: told(incident) },
+    { name: 'Began', value: utcTime(incident.startedMs) },
+    { name: 'Fired', value: utcTime(incident.firedMs) },
+    time('Recovered', incident.recoveredMs),
+    dataFact(incident),
+    incident.evaluatorError
+      ? { name: 'Evaluation', value: `failing: ${incident.evaluatorError}` }
+      : undefined,
+    incident.correctedAfterNotification
+      ? { name: 'Corrected', value: 'late samples showed that the condition had not held' }
+      : undefined,
+    delivery.event === 'REPEATED'
+      ? { name: 'Reminder', value: String(delivery.occurrence) }
+      : undefined,
+    { name: 'Rule', value: incident.ruleDisplayName },
+    { name: 'Project', value: projectNameOf(view) },
+  ];
+  return facts.filter((fact) => fact !== undefined);
+}
+
+function summaryOf(delivery: DeliveryContext, incident: IncidentBody, subject: string): string {
+  const { metricId } = incident;
+  if (delivery.event === 'RECOVERED') {
+    const lasted = incident.recoveredMs === null ? '' : lastedFor(incident);
+    return `${metricId} of ${subject} no longer meets the condition${lasted}.`;
+  }
+  const since = `since ${utcTime(incident.startedMs)}`;
+  const still = delivery.event === 'REPEATED' ? 'still meets' : 'has met';
+  return `${metricId} of ${subject} ${still} the condition ${since}.`;
+}
+
+function lastedFor({ startedMs, recoveredMs }: IncidentBody): string {
+  return ` after ${duration(Math.max(0, (recoveredMs ?? startedMs) - startedMs) / 1000)}`;
+}
+
+function conditionOf(incident: IncidentBody): string {
+  const { metricId, operator, threshold, sustainedSeconds } = incident;
+  return condition({ metricId, operator, threshold, sustainedSeconds, unit: unitOf(incident) });
+}
+
+/** The value of the last decision with its time; never a zero for what nobody read. */
+function told(incident: IncidentBody): string {
+  const { value, valueMs } = incident;
+  if (value === null) return 'no reading';
+  const at = valueMs === null ? '' : ` at ${utcTime(valueMs)}`;
+  return `${quantity(value, unitOf(incident))}${at}`;
+}
+
+const MISSING_WORDS = {
+  NO_DATA: 'nothing is observed',
+  VM_STOPPED: 'its owner stopped the VM',
+  CLOCK_AHEAD: "the VM's clock is ahead, its samples are refused",
+  DATACENTER_STALE: 'the whole data center is silent',
+} as const;
+
+/** Silence is neither a recovery nor a value: it is told as what it is. */
+function dataFact({ dataMissingSinceMs, dataMissingReason }: IncidentBody): Fact | undefined {
+  if (dataMissingSinceMs === null) return undefined;
+  const why = MISSING_WORDS[dataMissingReason ?? 'NO_DATA'];
+  return { name: 'Data', value: `missing since ${utcTime(dataMissingSinceMs)}: ${why}` };
+}
+
+function time(name: string, ms: number | null): Fact | undefined {
+  return ms === null ? undefined : { name, value: utcTime(ms) };
+}
+
+/** An incident of a whole data center names no VM. */
+function isDatacenterWide({ vm, datacenter }: IncidentBody): boolean {
+  return vm === '' && datacenter !== undefined;
+}
+
+function silentVms({ heldVmCount }: IncidentBody): Fact | undefined {
+  return heldVmCount === undefined ? undefined : { name: 'Silent VMs', value: String(heldVmCount) };
+}
+
+function subjectOf(view: ProjectView, incident: IncidentBody): string {
+  if (isDatacenterWide(incident)) return incident.datacenter ?? '';
+  const vm = view.record('vm', incident.vm)?.body as VmBody | undefined;
+  return vm?.displayName || incident.vm;
+}
+
+function unitOf({ metricId }: IncidentBody): string {
+  return metricCatalogue.get(metricId)?.unit ?? '';
+}
+
+function projectNameOf(view: ProjectView): string {
+  const body = view.record('project', view.project)?.body as { displayName?: unknown } | undefined;
+  return typeof body?.displayName === 'string' && body.displayName !== ''
+    ? body.displayName
+    : view.project;
+}

@@ -1,0 +1,54 @@
+/**
+ * Asks the holders of addresses to confirm them, where the service has a mail server. Whoever edits
+ * destinations decides to whom we write, if only to members, so it is limited per address and per
+ * project.
+ */
+import type { VerificationMails } from '../../actors/delivery/destinations-port.ts';
+import type { Clock } from '../../streams/platform/clock.ts';
+import { type Random, ulid } from '../../streams/platform/random.ts';
+import { AddressLimits } from '../platform/http/address-limits.ts';
+import { verificationLetter } from '../platform/mail/letters.ts';
+import type { MailQueue } from '../platform/mail/mail-queue.ts';
+
+/** To one address, whoever asks. */
+const MAILS_TO_ONE = { burst: 3, refillMs: 300_000 };
+/** Of one project: the recipients of a destination at once, then one a minute. */
+const MAILS_OF_PROJECT = { burst: 50, refillMs: 60_000 };
+
+export interface VerificationMailDeps {
+  readonly mail: Pick<MailQueue, 'add' | 'room' | 'noteLimited'>;
+  readonly origin: () => string;
+  /** How people call a project. */
+  readonly displayNameOf: (project: string) => string;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+export function verificationMails(deps: VerificationMailDeps): VerificationMails {
+  const { mail, origin, displayNameOf, clock, random } = deps;
+  const toOne = new AddressLimits(clock, MAILS_TO_ONE);
+  const ofProject = new AddressLimits(clock, MAILS_OF_PROJECT);
+  return {
+    room: (project) => mail.room({ kind: 'verification', project }),
+    take(project, address) {
+      const waitMs = toOne.takeFrom(address) || ofProject.takeFrom(project);
+      if (waitMs > 0) mail.noteLimited('verification');
+      return waitMs;
+    },
+    send({ address, project, isCurrent, onBounced, ...verification }) {
+      return mail.add({
+        ...{ kind: 'verification', project, isCurrent },
+        onRefused: async (fault) => {
+          if (fault.isBounce()) await onBounced(fault.status ?? 0);
+        },
+        make: async () => {
+          const nowMs = clock.now();
+          const projectDisplayName = displayNameOf(project);
+          const about = { ...verification, projectDisplayName, origin: origin(), nowMs };
+          const messageId = `<${ulid(nowMs, random)}@${new URL(origin()).hostname}>`;
+          return { to: address, ...verificationLetter(about), messageId };
+        },
+      });
+    },
+  };
+}

@@ -1,0 +1,210 @@
+/**
+ * `ListCredentials`: everything that can get into a project without anybody signing in, as one
+ * list. Keys of every kind first, the oldest first, then CI connections. Collectors of the whole
+ * service are the operator's and not of any project.
+ */
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
+import { within as bounded, type Grants, grantsOf } from '../../../actors/identity/grants.ts';
+import { isKeyLive, keyEndMs, keyStateAt } from '../../../actors/identity/key-state.ts';
+import {
+  enrolmentIdOf,
+  type KeyOwner,
+  ownerName,
+  parseOwner,
+} from '../../../actors/identity/names.ts';
+import { unprovenEmailOf } from '../../../actors/identity/people-index.ts';
+import type { Host, Instance, ListOptions } from '../../../actors/platform/host/host-port.ts';
+import type { CiConnectionContext } from '../../../machines/ci/ci-connection.ts';
+import type { CredentialContext } from '../../../machines/identity/credential.ts';
+import type { MembershipContext } from '../../../machines/identity/membership.ts';
+import type { Clock } from '../../../streams/platform/clock.ts';
+import { SYSTEM_PROJECT } from '../../../streams/platform/commit/commit.ts';
+import {
+  type AutomationService,
+  Credential_Kind,
+  Credential_State,
+  type CredentialSchema,
+  type ListCredentialsRequest,
+} from '../../gen/svc/iam/v1/automation_pb.ts';
+import { within } from '../../platform/api/caller.ts';
+import { collect, mapPage } from '../../platform/api/paging.ts';
+import { turnsOf } from '../../platform/api/places.ts';
+import { nameOf, parseProjectName } from '../../platform/api/resource-name.ts';
+import { unixSeconds } from './project-messages.ts';
+
+export interface CredentialListDeps {
+  readonly host: Pick<Host, 'view'>;
+  /** Unix ms; undefined = never. Also of CI connections, by their id. */
+  readonly lastUsed: { of(credential: string): number | undefined };
+  readonly clock: Clock;
+}
+
+type Message = MessageInitShape<typeof CredentialSchema>;
+const Kind = Credential_Kind;
+const State = Credential_State;
+
+export function credentialMethods(
+  deps: CredentialListDeps,
+): Pick<ServiceImpl<typeof AutomationService>, 'listCredentials'> {
+  return { listCredentials: (request, context) => listCredentials(deps, request, context) };
+}
+
+/** The two machines that the list is made of, in its order. */
+const MACHINES = ['credential', 'ciConnection'] as const;
+
+async function listCredentials(
+  deps: CredentialListDeps,
+  request: ListCredentialsRequest,
+  context: HandlerContext,
+) {
+  const project = within(context, parseProjectName('projectName', request.projectName));
+  const { kinds, includeEnded } = request;
+  const view = deps.host.view(project);
+  const list = new CredentialMessages(deps, project);
+  const isAsked = (message: Message): boolean =>
+    (kinds.length === 0 || kinds.includes(message.kind ?? 0)) &&
+    (includeEnded ||
+      message.state === State.ACTIVE ||
+      message.state === State.ROTATING ||
+      message.state === State.DISABLED);
+  const kind = JSON.stringify(['credentials', project, kinds, includeEnded]);
+  const read = ({ limit, after = `${MACHINES[0]} ` }: ListOptions) => {
+    // A position is a machine and, behind a space, the place in its list.
+    const machine = after.startsWith(MACHINES[0]) ? MACHINES[0] : MACHINES[1];
+    const place = after.slice(machine.length + 1);
+    const page = view.instances(machine, {
+      ...{ limit, ...(includeEnded ? {} : { final: false }) },
+      ...(place === '' ? {} : { after: place }),
+    });
+    const next =
+      page.next === undefined
+        ? machine === 'credential' && `${MACHINES[1]} `
+        : `${machine} ${page.next}`;
+    const shown = mapPage({ items: page.items }, (row) => {
+      const message = machine === 'credential' ? list.key(row) : list.connection(row);
+      return isAsked(message) ? message : undefined;
+    });
+    return { ...shown, ...(next === false ? {} : { next }) };
+  };
+  const { items, token } = await collect(kind, request, read, turnsOf(context));
+  return { credentials: items, nextPageToken: token };
+}
+
+const KINDS: Readonly<Record<CredentialContext['kind'], Credential_Kind>> = {
+  pk: Kind.PERSONAL_KEY,
+  sk: Kind.SERVICE_ACCOUNT_KEY,
+  col: Kind.COLLECTOR_KEY,
+  vm: Kind.VM_KEY,
+};
+
+const STATES = {
+  active: State.ACTIVE,
+  rotating: State.ROTATING,
+  revoked: State.REVOKED,
+  expired: State.EXPIRED,
+} as const;
+
+/** What a credential's owner is, beside its name. */
+interface ShownOwner {
+  readonly ownerName: string;
+  readonly ownerDisplayName: string;
+  readonly ownerUnprovenEmail: string;
+}
+
+class CredentialMessages {
+  readonly #deps: CredentialListDeps;
+  readonly #project: string;
+
+  constructor(deps: CredentialListDeps, project: string) {
+    this.#deps = deps;
+    this.#project = project;
+  }
+
+  key(row: Instance): Message {
+    const { clock, lastUsed } = this.#deps;
+    const about = row.context as unknown as CredentialContext;
+    const { kind, owner, createdMs, createdBy, revokedReason } = about;
+    const nowMs = clock.now();
+    const state = keyStateAt(row, nowMs);
+    const identity = kind === 'pk' || kind === 'sk' ? parseOwner(owner) : undefined;
+    const granted = identity ? this.#grants(identity) : this.#own(row, about);
+    const isLive = isKeyLive(row, nowMs);
+    const usedMs = lastUsed.of(row.instance);
+    return {
+      name: `${owner}/keys/${row.instance}`,
+      kind: KINDS[kind],
+      displayName: about.displayName,
+      state: isLive && granted.state !== 'active' ? State.DISABLED : STATES[state],
+      ...this.#owner(identity, owner),
+      last4: about.lastFour,
+      capabilities: [...about.capabilities],
+      effectiveCapabilities: isLive ? bounded(about.capabilities, granted.capabilities) : [],
+      ...{ createdUnix: unixSeconds(createdMs), createdBy },
+      endsUnix: unixSeconds(keyEndMs(row)),
+      ...(usedMs !== undefined && { lastUsedUnix: unixSeconds(usedMs) }),
+      revokedReason: state === 'revoked' ? (revokedReason ?? 'ROTATED') : '',
+    };
+  }
+
+  connection(row: Instance): Message {
+    const about = row.context as unknown as CiConnectionContext;
+    const { project, instance, value } = row;
+    const account = { project, machine: 'serviceAccount', id: about.serviceAccount } as const;
+    const granted = this.#grants(account);
+    const isLive = value === 'enabled' && granted.state === 'active';
+    const usedMs = Math.max(this.#deps.lastUsed.of(instance) ?? 0, about.lastExchangeMs ?? 0);
+    const state = isLive ? State.ACTIVE : State.DISABLED;
+    return {
+      name: nameOf(project, 'ciConnections', instance),
+      kind: Kind.CI_CONNECTION,
+      displayName: about.displayName,
+      state: value === 'deleted' ? State.DELETED : state,
+      ...this.#owner(account, ownerName(account)),
+      last4: '',
+      capabilities: [...about.capabilities],
+      effectiveCapabilities: isLive ? bounded(about.capabilities, granted.capabilities) : [],
+      ...{ createdUnix: unixSeconds(about.createdMs), createdBy: about.createdBy },
+      ...(usedMs > 0 && { lastUsedUnix: unixSeconds(usedMs) }),
+      revokedReason: '',
+    };
+  }
+
+  #grants(owner: KeyOwner): Grants {
+    const { host } = this.#deps;
+    const granted = grantsOf(host.view(this.#project), owner);
+    if (owner.machine !== 'membership' || granted.state !== 'active') return granted;
+    const person = this.#member(owner.id)?.person ?? '';
+    const isIn = host.view(SYSTEM_PROJECT).instance('person', person)?.value === 'active';
+    return isIn ? granted : { state: 'disabled', capabilities: [] };
+  }
+
+  /** Of a source's key: nobody grants it anything; an agent's works while its VM is enrolled by it. */
+  #own(row: Instance, { kind, vm, capabilities }: CredentialContext): Grants {
+    const view = this.#deps.host.view(this.#project);
+    const enrolment =
+      kind === 'vm' && view.instance('enrolment', enrolmentIdOf(this.#project, vm ?? ''));
+    if (enrolment === false || enrolment?.context.credential === row.instance) {
+      return { state: 'active', capabilities };
+    }
+    return { state: 'disabled', capabilities: [] };
+  }
+
+  #owner(owner: KeyOwner | undefined, name: string): ShownOwner {
+    const { host } = this.#deps;
+    const nobody = { ownerName: name, ownerDisplayName: '', ownerUnprovenEmail: '' };
+    if (!owner) return nobody;
+    const row = host.view(this.#project).instance(owner.machine, owner.id);
+    const ownerDisplayName = String(row?.context.displayName ?? '');
+    const member = owner.machine === 'membership' ? this.#member(owner.id) : undefined;
+    const ownerUnprovenEmail = member
+      ? unprovenEmailOf(host.view(SYSTEM_PROJECT), member.person, member.email)
+      : '';
+    return { ownerName: name, ownerDisplayName, ownerUnprovenEmail };
+  }
+
+  #member(id: string): MembershipContext | undefined {
+    const row = this.#deps.host.view(this.#project).instance('membership', id);
+    return row?.context as unknown as MembershipContext | undefined;
+  }
+}

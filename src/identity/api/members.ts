@@ -1,0 +1,175 @@
+/** The members part of `ProjectService`: who belongs to a project, and who is invited to it. */
+import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
+import { invitationOf } from '../../../actors/identity/invitations.ts';
+import { personOf as personIn } from '../../../actors/identity/people.ts';
+import type { Members } from '../../../actors/identity/people-port.ts';
+import type { Host, ListOptions } from '../../../actors/platform/host/host-port.ts';
+import type { Clock } from '../../../streams/platform/clock.ts';
+import { Refusal } from '../../../streams/platform/refusal.ts';
+import {
+  type InviteMemberRequest,
+  InviteMemberRequestSchema,
+  type ListInvitationsRequest,
+  type ListMembersRequest,
+  type ProjectService,
+  type RemoveMemberRequest,
+  RemoveMemberRequestSchema,
+  type RevokeInvitationRequest,
+  RevokeInvitationRequestSchema,
+  type SetMemberRoleRequest,
+  SetMemberRoleRequestSchema,
+} from '../../gen/svc/project/v1/project_pb.ts';
+import { actorOf, personOf, requestKeyOf, within } from '../../platform/api/caller.ts';
+import { collect, listOptions, mapPage, pageToken } from '../../platform/api/paging.ts';
+import { turnsOf } from '../../platform/api/places.ts';
+import { parseName, parseProjectName } from '../../platform/api/resource-name.ts';
+import { linkAddress } from '../../platform/mail/letters.ts';
+import { invitationMessage, memberMessage, projectFacts, roleOf } from './project-messages.ts';
+
+/** An invitation to be sent; `token` is the secret in its link. */
+export interface InvitationMail {
+  /** Id. */
+  readonly project: string;
+  readonly email: string;
+  readonly token: string;
+  /** Unix ms. */
+  readonly expiresMs: number;
+  readonly projectDisplayName: string;
+  /** In words. */
+  readonly invitedBy: string;
+}
+
+/** Takes a mail on its way, without waiting; false: it cannot be sent. */
+export type InviteMail = (mail: InvitationMail) => boolean;
+
+export interface MemberDeps {
+  readonly host: Host;
+  readonly clock: Clock;
+  readonly members: Members;
+  /** Origin under which people reach the service. */
+  readonly publicUrl: () => string;
+  /** Absent: the service sends no mail. */
+  readonly inviteMail?: InviteMail;
+}
+
+type MemberMethods =
+  | 'listMembers'
+  | 'inviteMember'
+  | 'listInvitations'
+  | 'revokeInvitation'
+  | 'removeMember'
+  | 'setMemberRole';
+
+export function memberMethods(
+  deps: MemberDeps,
+): Pick<ServiceImpl<typeof ProjectService>, MemberMethods> {
+  return {
+    listMembers: (request, context) => listMembers(deps, request, context),
+    inviteMember: (request, context) => inviteMember(deps, request, context),
+    listInvitations: (request, context) => listInvitations(deps, request, context),
+    revokeInvitation: (request, context) => revokeInvitation(deps, request, context),
+    removeMember: (request, context) => removeMember(deps, request, context),
+    setMemberRole: (request, context) => setMemberRole(deps, request, context),
+  };
+}
+
+async function listMembers(
+  { host }: MemberDeps,
+  request: ListMembersRequest,
+  context: HandlerContext,
+) {
+  const project = within(context, parseProjectName('projectName', request.projectName));
+  const view = host.view(project);
+  const read = (options: ListOptions) =>
+    mapPage(view.instances('membership', options), (row) =>
+      row.value === 'active' ? memberMessage(host, row) : undefined,
+    );
+  const page = await collect('members', request, read, turnsOf(context));
+  return { members: page.items, nextPageToken: page.token };
+}
+
+async function inviteMember(
+  deps: MemberDeps,
+  request: InviteMemberRequest,
+  context: HandlerContext,
+) {
+  const project = within(context, parseProjectName('projectName', request.projectName));
+  const { invitation, token } = await deps.members.invitations.invite({
+    ...{ project, by: actorOf(context), email: request.email, role: roleOf(request.role) },
+    request: requestKeyOf(context, InviteMemberRequestSchema, request),
+  });
+  const message = invitationMessage(deps.host, invitation, deps.clock.now());
+  if (token === null) {
+    return { invitation: message, link: '', secretAvailable: false, emailed: false };
+  }
+  const { email, expiresMs } = invitationOf(invitation);
+  const emailed = deps.inviteMail?.({
+    ...{ project, email, token, expiresMs },
+    projectDisplayName: projectFacts(deps.host, project).displayName,
+    invitedBy: personIn(deps.host, personOf(context).person)?.displayName ?? 'A member',
+  });
+  const link = linkAddress(deps.publicUrl(), token);
+  return { invitation: message, link, secretAvailable: true, emailed: emailed ?? false };
+}
+
+/** Newest first, those that are over included. */
+function listInvitations(
+  { host, clock }: MemberDeps,
+  request: ListInvitationsRequest,
+  context: HandlerContext,
+) {
+  const project = within(context, parseProjectName('projectName', request.projectName));
+  const options = { ...listOptions('invitations', request), descending: true };
+  const page = host.view(project).instances('invitation', options);
+  return {
+    invitations: page.items.map((row) => invitationMessage(host, row, clock.now())),
+    nextPageToken: pageToken('invitations', page.next),
+  };
+}
+
+async function revokeInvitation(
+  { host, clock, members }: MemberDeps,
+  request: RevokeInvitationRequest,
+  context: HandlerContext,
+) {
+  const { project, id } = parseName('name', request.name, 'invitations');
+  await members.invitations.revoke({
+    ...{ project: within(context, project), by: actorOf(context), invitation: id },
+    request: requestKeyOf(context, RevokeInvitationRequestSchema, request),
+  });
+  const row = host.view(project).instance('invitation', id);
+  if (!row) throw new Error(`Invitation ${id} was revoked and is not there`);
+  return invitationMessage(host, row, clock.now());
+}
+
+/** An OWNER removes anybody, everybody oneself. */
+async function removeMember(
+  { members }: MemberDeps,
+  request: RemoveMemberRequest,
+  context: HandlerContext,
+) {
+  const { project, id } = parseName('name', request.name, 'members');
+  const isOwn = personOf(context).memberOf(project)?.member === id;
+  await members.removeMember({
+    project: within(context, project, id),
+    ...{ by: actorOf(context), member: id, reason: isOwn ? 'LEFT' : 'REMOVED' },
+    request: requestKeyOf(context, RemoveMemberRequestSchema, request),
+  });
+  return {};
+}
+
+async function setMemberRole(
+  { host, members }: MemberDeps,
+  request: SetMemberRoleRequest,
+  context: HandlerContext,
+) {
+  const { project, id } = parseName('name', request.name, 'members');
+  await members.setRole({
+    ...{ project: within(context, project), by: actorOf(context) },
+    ...{ member: id, role: roleOf(request.role) },
+    request: requestKeyOf(context, SetMemberRoleRequestSchema, request),
+  });
+  const row = host.view(project).instance('membership', id);
+  if (!row) throw new Refusal('NOT_FOUND', `There is no ${request.name}`);
+  return memberMessage(host, row);
+}

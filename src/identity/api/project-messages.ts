@@ -1,0 +1,97 @@
+/** Between rows and messages of `ProjectService`. Times become Unix seconds, ids resource names. */
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import { invitationOf } from '../../../actors/identity/invitations.ts';
+import type { ProjectBody } from '../../../actors/identity/members.ts';
+import { membershipOf } from '../../../actors/identity/membership-changes.ts';
+import { memberIdOf } from '../../../actors/identity/names.ts';
+import { personByEmail, unprovenEmailOf } from '../../../actors/identity/people-index.ts';
+import type { Place } from '../../../actors/identity/people-port.ts';
+import type { Host, Instance } from '../../../actors/platform/host/host-port.ts';
+import type { Role as RoleName } from '../../../machines/identity/membership.ts';
+import { SYSTEM_PROJECT } from '../../../streams/platform/commit/commit.ts';
+import { Refusal } from '../../../streams/platform/refusal.ts';
+import {
+  Invitation_State,
+  type InvitationSchema,
+  type MemberSchema,
+  type ProjectSchema,
+  Role,
+} from '../../gen/svc/project/v1/project_pb.ts';
+import { nameOf } from '../../platform/api/resource-name.ts';
+
+/** The requested role. Throws INVALID_FIELD. */
+export function roleOf(role: Role): RoleName {
+  if (role === Role.VIEWER) return 'VIEWER';
+  if (role === Role.EDITOR) return 'EDITOR';
+  if (role === Role.OWNER) return 'OWNER';
+  throw new Refusal('INVALID_FIELD', 'role is missing: VIEWER, EDITOR or OWNER', { field: 'role' });
+}
+
+/** The project as one of its members sees it. */
+export function projectMessage(
+  host: Pick<Host, 'view'>,
+  { project, member, role }: Place,
+): MessageInitShape<typeof ProjectSchema> {
+  const { displayName, createdMs } = projectFacts(host, project);
+  return {
+    name: `projects/${project}`,
+    displayName,
+    createdUnix: unixSeconds(createdMs),
+    role: Role[role],
+    memberName: nameOf(project, 'members', member),
+  };
+}
+
+/** An older version wrote no time of making: the first recorded step of the project is its time. */
+export function projectFacts(
+  host: Pick<Host, 'view'>,
+  project: string,
+): { readonly displayName: string; readonly createdMs: number } {
+  const view = host.view(project);
+  const body = view.record('project', project)?.body as Partial<ProjectBody> | undefined;
+  const createdMs = body?.createdMs ?? view.transitions({ limit: 1 }).items[0]?.atMs ?? 0;
+  return { displayName: body?.displayName ?? project, createdMs };
+}
+
+export function memberMessage(
+  host: Pick<Host, 'view'>,
+  row: Instance,
+): MessageInitShape<typeof MemberSchema> {
+  const { person, displayName, email, role, joinedMs } = membershipOf(row);
+  return {
+    name: nameOf(row.project, 'members', row.instance),
+    ...{ displayName, email, role: Role[role], joinedUnix: unixSeconds(joinedMs) },
+    unprovenEmail: unprovenEmailOf(host.view(SYSTEM_PROJECT), person, email),
+  };
+}
+
+/** `nowMs`: one that is past its time is shown so before its timer has run. */
+export function invitationMessage(
+  host: Pick<Host, 'view'>,
+  row: Instance,
+  nowMs: number,
+): MessageInitShape<typeof InvitationSchema> {
+  const { email, role, invitedBy, createdMs, expiresMs, person } = invitationOf(row);
+  const isOver = row.value === 'pending' && nowMs >= expiresMs;
+  return {
+    name: nameOf(row.project, 'invitations', row.instance),
+    ...{ email, invitedBy },
+    role: Role[role],
+    state: isOver ? Invitation_State.EXPIRED : stateOf(String(row.value)),
+    createdUnix: unixSeconds(createdMs),
+    expiresUnix: unixSeconds(expiresMs),
+    acceptedBy:
+      person === null ? '' : nameOf(row.project, 'members', memberIdOf(row.project, person)),
+    emailProven: person !== null && personByEmail(host.view(SYSTEM_PROJECT), email) === person,
+  };
+}
+
+function stateOf(value: string): Invitation_State {
+  const state = Invitation_State[value.toUpperCase() as keyof typeof Invitation_State];
+  if (state !== undefined) return state;
+  throw new Error(`An invitation is in state ${value}, which has no name in the API`);
+}
+
+export function unixSeconds(ms: number): bigint {
+  return BigInt(Math.floor(ms / 1000));
+}

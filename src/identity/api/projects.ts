@@ -1,0 +1,163 @@
+/**
+ * `ProjectService`: reads a message, calls one function, answers. Its parts are by subject: the
+ * caller and their projects (here), members and invitations, enrolment of VMs. For people alone;
+ * who may do what is declared on the methods and decided by `within`.
+ */
+import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
+import { personOf as personIn } from '../../../actors/identity/people.ts';
+import { unprovenEmailOf } from '../../../actors/identity/people-index.ts';
+import type { People } from '../../../actors/identity/people-port.ts';
+import type { SessionContext } from '../../../machines/identity/session.ts';
+import { SYSTEM_PROJECT } from '../../../streams/platform/commit/commit.ts';
+import { Refusal } from '../../../streams/platform/refusal.ts';
+import {
+  type CreateProjectRequest,
+  CreateProjectRequestSchema,
+  type EndSessionRequest,
+  EndSessionRequestSchema,
+  type ListProjectsRequest,
+  type ProjectService,
+  type SignOutEverywhereRequest,
+  SignOutEverywhereRequestSchema,
+} from '../../gen/svc/project/v1/project_pb.ts';
+import { actorOf, personOf, requestKeyOf, within } from '../../platform/api/caller.ts';
+import { listOptions, pageToken } from '../../platform/api/paging.ts';
+import { ID, parseProjectName } from '../../platform/api/resource-name.ts';
+import { type EnrolmentDeps, enrolmentMethods } from '../../vms/api/vm-enrolments.ts';
+import { type MemberDeps, memberMethods } from './members.ts';
+import { projectMessage, unixSeconds } from './project-messages.ts';
+
+export interface ProjectDeps extends MemberDeps, EnrolmentDeps {
+  readonly people: People;
+  /** Who may make projects. */
+  readonly projectCreation: 'operator' | 'people';
+}
+
+type Service = ServiceImpl<typeof ProjectService>;
+
+export function projectService(deps: ProjectDeps): Service {
+  return { ...callerMethods(deps), ...memberMethods(deps), ...enrolmentMethods(deps) };
+}
+
+type CallerMethods =
+  | 'getSelf'
+  | 'listSessions'
+  | 'endSession'
+  | 'signOutEverywhere'
+  | 'listProjects'
+  | 'createProject'
+  | 'getProject';
+
+function callerMethods(deps: ProjectDeps): Pick<Service, CallerMethods> {
+  return {
+    getSelf: (_request, context) => getSelf(deps, context),
+    listSessions: (_request, context) => listSessions(deps, context),
+    endSession: (request, context) => endSession(deps, request, context),
+    signOutEverywhere: (request, context) => signOutEverywhere(deps, request, context),
+    listProjects: (request, context) => listProjects(deps, request, context),
+    createProject: (request, context) => createProject(deps, request, context),
+    getProject({ name }, context) {
+      const project = within(context, parseProjectName('name', name));
+      const place = personOf(context).memberOf(project);
+      if (!place) throw new Refusal('PROJECT_BOUNDARY', 'You are not a member of this project');
+      return projectMessage(deps.host, { project, ...place });
+    },
+  };
+}
+
+function getSelf({ host }: ProjectDeps, context: HandlerContext) {
+  const { person, session, name } = personOf(context);
+  const known = personIn(host, person);
+  const row = host.view(SYSTEM_PROJECT).instance('session', session);
+  if (!known || !row) throw new Error(`${name} is signed in and is not there`);
+  const { method, expiresMs } = row.context as unknown as SessionContext;
+  const { displayName, email } = known;
+  const sessionExpiresUnix = unixSeconds(expiresMs);
+  const unprovenEmail = unprovenEmailOf(host.view(SYSTEM_PROJECT), person, email);
+  return { name, displayName, email, unprovenEmail, signInMethod: method, sessionExpiresUnix };
+}
+
+function listSessions({ people }: ProjectDeps, context: HandlerContext) {
+  const { person, session: current, name } = personOf(context);
+  const sessions = people.sessionsOf(person).map((each) => ({
+    name: `${name}/sessions/${each.session}`,
+    ...{ signInMethod: each.method, agent: each.agent, current: each.session === current },
+    createdUnix: unixSeconds(each.createdMs),
+    lastUsedUnix: unixSeconds(each.lastUsedMs),
+    expiresUnix: unixSeconds(each.expiresMs),
+  }));
+  return { sessions };
+}
+
+const SESSION = new RegExp(`^people/(${ID})/sessions/(${ID})$`);
+
+async function endSession(
+  { people }: ProjectDeps,
+  request: EndSessionRequest,
+  context: HandlerContext,
+) {
+  const key = requestKeyOf(context, EndSessionRequestSchema, request);
+  const { person } = personOf(context);
+  const [, of, session] = SESSION.exec(request.name) ?? [];
+  if (of === undefined || session === undefined) {
+    const message = 'name is not that of a session: a name like people/.../sessions/... is needed';
+    throw new Refusal('INVALID_FIELD', message, { field: 'name' });
+  }
+  if (of !== person) throw new Refusal('NOT_FOUND', 'The session is not one of yours');
+  await people.endOwnSession({ person, session, request: key });
+  return {};
+}
+
+async function signOutEverywhere(
+  { people }: ProjectDeps,
+  request: SignOutEverywhereRequest,
+  context: HandlerContext,
+) {
+  const options = {
+    by: actorOf(context),
+    request: requestKeyOf(context, SignOutEverywhereRequestSchema, request),
+  };
+  const { person } = personOf(context);
+  return { sessions: await people.endAllSessions(person, 'SIGNED_OUT_EVERYWHERE', options) };
+}
+
+/** In the order of their ids; the token is the last one's, so that others may come and go. */
+function listProjects(
+  { host, members }: ProjectDeps,
+  request: ListProjectsRequest,
+  context: HandlerContext,
+) {
+  const { limit, after } = listOptions('projects', request);
+  const places = members
+    .placesOf(personOf(context).person)
+    .filter(({ project }) => after === undefined || project > after);
+  const page = places.slice(0, limit);
+  const next = places.length > limit ? page.at(-1)?.project : undefined;
+  return {
+    projects: page.map((place) => projectMessage(host, place)),
+    nextPageToken: pageToken('projects', next),
+  };
+}
+
+async function createProject(
+  { host, members, projectCreation }: ProjectDeps,
+  request: CreateProjectRequest,
+  context: HandlerContext,
+) {
+  const { person } = personOf(context);
+  if (projectCreation !== 'people') {
+    throw new Refusal(
+      'INVALID_STATE',
+      'Projects are made by the operator here: ask for "svc admin project create"',
+    );
+  }
+  const { projectId: project, displayName } = request;
+  await members.createProject({
+    ...{ by: actorOf(context), project, displayName, owner: person },
+    request: requestKeyOf(context, CreateProjectRequestSchema, request),
+  });
+  const place = members.placesOf(person).find((each) => each.project === project);
+  if (!place)
+    throw new Refusal('PROJECT_BOUNDARY', 'You are not a member of this project any more');
+  return projectMessage(host, place);
+}

@@ -1,0 +1,143 @@
+/**
+ * Access tokens of CI workflows: JWTs signed by jose with Ed25519 keys of this service's own. A key
+ * is made when the first token is, is sealed in the secret store, and is replaced after 90 days;
+ * the one before verifies until the last token it signed is over. A token proves only who it was
+ * made for: whether that connection may still act is looked up on each request, elsewhere.
+ */
+import { hash } from 'node:crypto';
+import { type CryptoKey, errors, type JWTPayload, jwtVerify, SignJWT } from 'jose';
+import { ACCESS_TOKEN_MS } from '../../../actors/ci/port.ts';
+import type { SecretStore } from '../../../sqlite/platform/secret-store.ts';
+import type { Clock } from '../../../streams/platform/clock.ts';
+import { Refusal } from '../../../streams/platform/refusal.ts';
+import type { AccessTokenClaims, AccessTokens } from './ports.ts';
+import { openSigningKeys, type SigningKeys } from './signing-keys.ts';
+
+export interface AccessTokensOptions {
+  readonly secrets: Pick<SecretStore, 'get' | 'put'>;
+  readonly clock: Clock;
+  /** Public URL of the service, `iss` of every token; asked each time: it is known late. */
+  readonly issuer: () => string;
+  /** Verified tokens that are remembered; default 10,000, about 4 MB. */
+  readonly rememberedMax?: number;
+}
+
+/** Media type of RFC 9068, section 2.1: no token of another purpose passes for one. */
+const TYP = 'at+jwt';
+const ALGORITHM = 'EdDSA';
+/** What we make has about 600 characters. */
+const LENGTH_MAX = 2_048;
+const FORM = /^eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/;
+const REMEMBERED_MAX = 10_000;
+const PROJECTS = 'projects/';
+
+/**
+ * Access tokens over the keys in the secret store. Throws `SealBroken` when the stored keys do not
+ * open.
+ */
+export async function openAccessTokens(options: AccessTokensOptions): Promise<AccessTokens> {
+  const { clock, issuer, rememberedMax = REMEMBERED_MAX } = options;
+  const keys = await openSigningKeys({ ...options, tokensLiveMs: ACCESS_TOKEN_MS });
+  const verified = new Map<string, Cached>();
+  return {
+    looksLike: (text) => text.length <= LENGTH_MAX && FORM.test(text),
+    jwks: () => ({ keys: keys.verifying().map(({ publicJwk }) => publicJwk) }),
+    sign: async (claims) => {
+      const key = await keys.signing();
+      return new SignJWT({ client_id: claims.connection, token_epoch: claims.tokenEpoch })
+        .setProtectedHeader({ alg: ALGORITHM, typ: TYP, kid: key.kid })
+        .setIssuer(issuer())
+        .setSubject(claims.connection)
+        .setAudience(PROJECTS + claims.project)
+        .setJti(claims.token)
+        .setIssuedAt(seconds(clock.now()))
+        .setExpirationTime(seconds(claims.expiresMs))
+        .sign(key.privateKey);
+    },
+    verify: async (text) => {
+      const digest = hash('sha256', text, 'base64url');
+      // A changed public URL ends what was issued under the old one, cached or not.
+      const known = verified.get(digest);
+      if (known && known.issuer === issuer()) return inTime(known.claims, clock);
+      if (text.length > LENGTH_MAX) throw malformed();
+      const claims = await verify({ text, keys, issuer: issuer(), nowMs: clock.now() });
+      if (verified.size >= rememberedMax) verified.delete(verified.keys().next().value ?? '');
+      verified.set(digest, { claims, issuer: issuer() });
+      return claims;
+    },
+  };
+}
+
+interface Cached {
+  readonly claims: AccessTokenClaims;
+  readonly issuer: string;
+}
+
+interface Verification {
+  readonly text: string;
+  readonly keys: SigningKeys;
+  readonly issuer: string;
+  readonly nowMs: number;
+}
+
+async function verify({ text, keys, issuer, nowMs }: Verification): Promise<AccessTokenClaims> {
+  try {
+    const { payload } = await jwtVerify(text, ({ kid }) => keyOf(kid, keys), {
+      algorithms: [ALGORITHM],
+      typ: TYP,
+      issuer,
+      requiredClaims: ['iss', 'sub', 'aud', 'iat', 'exp', 'jti', 'token_epoch'],
+      currentDate: new Date(nowMs),
+    });
+    return claimsOf(payload);
+  } catch (error) {
+    if (error instanceof Refusal) throw error;
+    if (error instanceof errors.JWTExpired) throw expired();
+    if (error instanceof errors.JOSEError) throw malformed();
+    throw error;
+  }
+}
+
+function keyOf(kid: string | undefined, keys: SigningKeys): CryptoKey {
+  const key = keys.verifying().find((one) => one.kid === kid);
+  if (!key) throw malformed();
+  return key.publicKey;
+}
+
+/** The signature says that we made it, so a wrong type is a token of another version of ours. */
+function claimsOf(payload: JWTPayload): AccessTokenClaims {
+  const { jti, sub, aud, exp, token_epoch: tokenEpoch } = payload;
+  if (typeof aud !== 'string' || !aud.startsWith(PROJECTS) || typeof sub !== 'string') {
+    throw malformed();
+  }
+  if (typeof jti !== 'string' || typeof exp !== 'number' || typeof tokenEpoch !== 'number') {
+    throw malformed();
+  }
+  const project = aud.slice(PROJECTS.length);
+  return { token: jti, project, connection: sub, tokenEpoch, expiresMs: exp * 1000 };
+}
+
+function inTime(claims: AccessTokenClaims, clock: Clock): AccessTokenClaims {
+  // As jose compares: in whole seconds, the end excluded.
+  if (seconds(clock.now()) * 1000 >= claims.expiresMs) throw expired();
+  return claims;
+}
+
+function seconds(ms: number): number {
+  return Math.floor(ms / 1000);
+}
+
+function expired(): Refusal {
+  return new Refusal(
+    'CREDENTIAL_EXPIRED',
+    'The 15 minutes of the access token are over: exchange a fresh identity token',
+  );
+}
+
+/** One answer for all of them: which part of a forged token was wrong helps only its forger. */
+function malformed(): Refusal {
+  return new Refusal(
+    'MALFORMED_CREDENTIAL',
+    'The access token is not one of this service: exchange a fresh identity token',
+  );
+}

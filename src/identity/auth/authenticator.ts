@@ -1,0 +1,230 @@
+/**
+ * Who sends a request: the key, access token or session it shows, and what that stands for at this
+ * moment. Secrets that were verified are remembered by their digest, because what they prove never
+ * changes; what they are good for is read on each request from rows that the applied commits keep
+ * fresh, so that a revocation acts on the next request. Times are looked at on each request too: a
+ * lifetime ends when it ends and not when its timer runs.
+ */
+import { timingSafeEqual } from 'node:crypto';
+import type { People } from '../../../actors/identity/people-port.ts';
+import type { Host } from '../../../actors/platform/host/host-port.ts';
+import type { Clock } from '../../../streams/platform/clock.ts';
+import { Refusal } from '../../../streams/platform/refusal.ts';
+import type {
+  CredentialPrincipal,
+  HumanPrincipal,
+  Principal,
+} from '../../platform/access/principal.ts';
+import { BoundedMap } from '../../platform/bounded-map.ts';
+import { hashKey, parseKey } from '../../platform/keys.ts';
+import { IdentityRows } from './identity-rows.ts';
+import type { AccessTokens } from './ports.ts';
+import { keyStanding, sessionStanding, tokenStanding } from './resolve-principal.ts';
+import { Watches } from './watches.ts';
+
+/** What a request shows of who sends it: headers as they came, undefined = not there. */
+export interface ShownIdentity {
+  readonly authorization: string | undefined;
+  readonly cookie: string | undefined;
+  readonly origin: string | undefined;
+}
+
+export interface Authenticator {
+  /** A key alone, without waiting: for the write path. Throws `Refusal`. */
+  authenticateKey(authorization: string | undefined): CredentialPrincipal;
+  /** A key, or an access token of a CI workflow. Rejects with a `Refusal`. */
+  authenticate(authorization: string | undefined): Promise<CredentialPrincipal>;
+  /**
+   * A credential where the request has an Authorization header, else the session of its cookie,
+   * which counts only with the Origin of this service. Rejects with a `Refusal`.
+   */
+  identify(shown: ShownIdentity): Promise<Principal>;
+  /** The same caller as they stand now. Throws a `Refusal` when they stand for nothing any more. */
+  again<P extends Principal>(principal: P): P;
+  /**
+   * Calls `onLost` once, within a second, when the principal stops being what it was, or `use`
+   * refuses what it has become: for answers that stay open. Returns its undo.
+   * @param use asks what the answer needs; throws a `Refusal`
+   */
+  watch(
+    principal: Principal,
+    onLost: (why: Refusal) => void,
+    use?: (now: Principal) => void,
+  ): () => void;
+}
+
+/** What signed-in people need; without it, no cookie is looked at. */
+export interface SessionPorts {
+  readonly people: Pick<People, 'sessionOf'>;
+  /** The session's secret in a Cookie header, under this origin; undefined = there is none. */
+  readonly readCookie: (cookie: string, origin: string) => string | undefined;
+  /** Origin of this service, as browsers send it. */
+  readonly origin: () => string;
+}
+
+export interface AuthenticatorOptions {
+  readonly host: Pick<Host, 'findInstance' | 'onApplied' | 'view'>;
+  readonly clock: Clock;
+  /** Told the id of each credential that was accepted; of an access token, its connection's. */
+  readonly noteUse: (credential: string) => void;
+  /** Absent: no access token is known. */
+  readonly tokens?: Pick<AccessTokens, 'looksLike' | 'verify'>;
+  readonly sessions?: SessionPorts;
+}
+
+/** Bounded because anybody who holds many could fill them; each entry takes some 300 bytes. */
+const SECRETS_MAX = 20_000;
+const BEARER = /^Bearer +([^\s]+) *$/i;
+
+/** The authenticator, and `close`, which ends its watch on the host. */
+export function createAuthenticator(
+  options: AuthenticatorOptions,
+): Authenticator & { close(): void } {
+  const { host, clock } = options;
+  const rows = new IdentityRows(host);
+  const watches = new Watches({ clock, identities: rows });
+  const unfollow = host.onApplied(({ commit }) => {
+    const changed = rows.applied(commit);
+    if (changed.size > 0) watches.changed(changed);
+  });
+  const verifier = new Verifier(options, rows);
+  const again = <P extends Principal>(principal: P): P =>
+    // The standing is of the same kind as what it was asked for.
+    standingAgain(rows, principal, clock.now()) as P;
+  return {
+    authenticateKey: (authorization) => verifier.key(bearerOf(authorization)),
+    authenticate: (authorization) => verifier.bearer(authorization),
+    identify: (shown) =>
+      shown.authorization === undefined && options.sessions && shown.cookie !== undefined
+        ? verifier.session(options.sessions, shown.cookie, shown.origin)
+        : verifier.bearer(shown.authorization),
+    again,
+    watch: (principal, onLost, use) =>
+      watches.add(() => {
+        const now = again(principal);
+        use?.(now);
+        return now.expiresMs;
+      }, onLost),
+    close() {
+      unfollow();
+      watches.close();
+    },
+  };
+}
+
+/** Which credential a verified key is: all that never changes of it. */
+interface KnownKey {
+  readonly project: string;
+  readonly id: string;
+}
+
+class Verifier {
+  readonly #options: AuthenticatorOptions;
+  readonly #rows: IdentityRows;
+  readonly #keys = new BoundedMap<string, KnownKey>(SECRETS_MAX);
+
+  constructor(options: AuthenticatorOptions, rows: IdentityRows) {
+    this.#options = options;
+    this.#rows = rows;
+  }
+
+  async bearer(authorization: string | undefined): Promise<CredentialPrincipal> {
+    const text = bearerOf(authorization);
+    return this.#options.tokens?.looksLike(text) ? this.#token(text) : this.key(text);
+  }
+
+  key(text: string): CredentialPrincipal {
+    const digest = hashKey(text);
+    const known = this.#keys.get(digest) ?? this.#verifyKey(text, digest);
+    const { noteUse, clock } = this.#options;
+    const row = this.#rows.find('credential', known.project, known.id);
+    if (!row) throw unknownKey();
+    const principal = keyStanding(this.#rows, row, clock.now());
+    noteUse(known.id);
+    return principal;
+  }
+
+  /** One answer for every key that is not ours, so that nothing tells which ids exist. */
+  #verifyKey(text: string, digest: string): KnownKey {
+    const parsed = parseKey(text);
+    const found = parsed && this.#rows.findCredential(parsed.id);
+    const stored = String(found?.context.hash ?? '').padEnd(64, '0');
+    // Compared also when there is no such id, so that the time tells nothing either.
+    const isSame = timingSafeEqual(Buffer.from(digest), Buffer.from(stored.slice(0, 64)));
+    if (!found || !isSame) throw unknownKey();
+    const known = { project: found.project, id: found.instance };
+    this.#keys.set(digest, known);
+    return known;
+  }
+
+  async #token(text: string): Promise<CredentialPrincipal> {
+    const { tokens, clock, noteUse } = this.#options;
+    const claims = await tokens?.verify(text);
+    if (!claims) throw unknownKey();
+    const principal = tokenStanding(this.#rows, claims, clock.now());
+    // Tokens live for minutes: what an owner wants to see is when their connection was used.
+    noteUse(claims.connection);
+    return principal;
+  }
+
+  async session(
+    { people, readCookie, origin }: SessionPorts,
+    cookie: string,
+    shownOrigin: string | undefined,
+  ): Promise<HumanPrincipal> {
+    const own = origin();
+    const secret = readCookie(cookie, own);
+    // Other cookies of the host are nobody's identity.
+    if (secret === undefined) throw nothingShown();
+    if (shownOrigin !== own) {
+      const seen = shownOrigin === undefined ? 'none' : `"${shownOrigin.slice(0, 100)}"`;
+      const message = `A session counts only with the header "Origin: ${own}", not with ${seen}`;
+      throw new Refusal('MISSING_CREDENTIAL', message);
+    }
+    const live = people.sessionOf(secret);
+    const standing = sessionStanding(this.#rows, live, this.#options.clock.now());
+    return { ...standing, isRotationDue: live.isRotationDue };
+  }
+}
+
+function standingAgain(rows: IdentityRows, principal: Principal, nowMs: number): Principal {
+  if (principal.kind === 'human') {
+    return { ...principal, ...sessionStanding(rows, principal, nowMs) };
+  }
+  const { project, credential, tokenEpoch, expiresMs, name } = principal;
+  if (tokenEpoch !== null) {
+    const connection = name.slice(name.lastIndexOf('/') + 1);
+    const claims = { token: credential, project, connection, tokenEpoch, expiresMs };
+    return tokenStanding(rows, claims, nowMs);
+  }
+  const row = rows.find('credential', project, credential);
+  if (!row) throw unknownKey();
+  return keyStanding(rows, row, nowMs);
+}
+
+/** The one bearer of a header. Throws a `Refusal`: MISSING_CREDENTIAL, MALFORMED_CREDENTIAL. */
+function bearerOf(authorization: string | undefined): string {
+  if (authorization === undefined || authorization === '') {
+    throw nothingShown();
+  }
+  const text = BEARER.exec(authorization)?.[1];
+  if (text === undefined) {
+    throw new Refusal(
+      'MALFORMED_CREDENTIAL',
+      'The Authorization header is not "Bearer <key>", with one key and nothing after it',
+    );
+  }
+  return text;
+}
+
+function nothingShown(): Refusal {
+  return new Refusal(
+    'MISSING_CREDENTIAL',
+    'The request has no Authorization header: send "Authorization: Bearer <key>"',
+  );
+}
+
+function unknownKey(): Refusal {
+  const message = 'The key is not one of this service: check that it was copied whole';
+  return new Refusal('MALFORMED_CREDENTIAL', message);
+}

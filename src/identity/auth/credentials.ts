@@ -1,0 +1,60 @@
+/**
+ * Making and ending credentials: one commit each. The commit holds the hash of the key alone; the
+ * key itself goes back to the caller, once.
+ */
+
+import { type NewCredential, startCredential } from '../../../actors/identity/credentials.ts';
+import type { Host } from '../../../actors/platform/host/host-port.ts';
+import type { Clock } from '../../../streams/platform/clock.ts';
+import type { Actor } from '../../../streams/platform/commit/commit.ts';
+import type { Random } from '../../../streams/platform/random.ts';
+import { mintKey } from '../../platform/keys.ts';
+
+export type { NewCredential };
+
+export interface IssuedCredential {
+  readonly id: string;
+  /** The secret: this is the only time it can be read. */
+  readonly key: string;
+  readonly expiresMs: number;
+}
+
+export interface CredentialPorts {
+  readonly host: Host;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** Commits a new credential; durable when it resolves. Throws what `Host.submit` throws. */
+export async function issueCredential(
+  { host, clock, random }: CredentialPorts,
+  by: Actor,
+  credential: NewCredential,
+): Promise<IssuedCredential> {
+  const minted = mintKey(credential.kind, { nowMs: clock.now(), random });
+  const { answer } = await host.submit({
+    project: credential.project,
+    by,
+    decide: (draft) => ({ expiresMs: startCredential(draft, minted, credential) }),
+  });
+  return { id: minted.id, key: minted.text, expiresMs: answer.expiresMs };
+}
+
+/** Ends a credential at once; false when it had ended before, or is not of this project. */
+export async function revokeCredential(
+  host: Host,
+  by: Actor,
+  credential: { readonly project: string; readonly id: string; readonly reason: string },
+): Promise<boolean> {
+  const { project, id, reason } = credential;
+  const { answer } = await host.submit({
+    project,
+    by,
+    decide: (draft) => {
+      if (!draft.instance('credential', id)) return false;
+      return draft.send('credential', id, { type: 'revoked', at: draft.at, reason, by: by.name })
+        .changed;
+    },
+  });
+  return answer;
+}

@@ -1,0 +1,49 @@
+/**
+ * When credentials were last used: noted in memory on each request, written in one batch every few
+ * minutes. Lossy on purpose: a kill loses the last minutes, and no request waits for a disk.
+ */
+import type { LastUsedStore } from '../../../sqlite/platform/secret-store.ts';
+import type { CancelWakeUp, Clock } from '../../../streams/platform/clock.ts';
+import type { Log } from '../../platform/log.ts';
+
+export interface LastUsed {
+  note(credential: string): void;
+  /** Unix ms; undefined when it was never used. */
+  of(credential: string): number | undefined;
+  /** Writes what is noted, and stops. */
+  close(): void;
+}
+
+/** Coarse by design (ci-trust: shown to within 15 minutes). */
+const FLUSH_MS = 5 * 60_000;
+
+export function createLastUsed(options: {
+  readonly store: LastUsedStore;
+  readonly clock: Clock;
+  readonly log: Log;
+}): LastUsed {
+  const { store, clock, log } = options;
+  const noted = new Map<string, number>();
+  let cancel: CancelWakeUp | undefined;
+
+  const flush = (): void => {
+    cancel?.();
+    cancel = undefined;
+    if (noted.size === 0) return;
+    try {
+      store.record([...noted].map(([credential, atMs]) => ({ credential, atMs })));
+      noted.clear();
+    } catch (error) {
+      // Kept in memory: the next use writes it again.
+      log.warn({ err: error }, 'When keys were last used could not be written');
+    }
+  };
+  return {
+    note: (credential) => {
+      noted.set(credential, clock.now());
+      cancel ??= clock.wakeAfter(FLUSH_MS, flush);
+    },
+    of: (credential) => noted.get(credential) ?? store.get(credential),
+    close: flush,
+  };
+}

@@ -1,0 +1,178 @@
+/**
+ * What an identity stands for at this moment, from its rows: a key within its owner's grants, an
+ * access token within its connection and service account, a session within its person's
+ * memberships. Everything that can end access is asked here, on each request, in one order: the
+ * secret itself, then who it acts for, then what is left of its capabilities.
+ */
+
+import { grantsOf } from '../../../actors/identity/grants.ts';
+import {
+  enrolmentIdOf,
+  type KeyOwner,
+  memberIdOf,
+  parseOwner,
+} from '../../../actors/identity/names.ts';
+import type { Instance } from '../../../actors/platform/host/host-port.ts';
+import type { Role } from '../../../machines/identity/membership.ts';
+import type { SignInMethod } from '../../../machines/identity/session.ts';
+import { SYSTEM_PROJECT } from '../../../streams/platform/commit/commit.ts';
+import { Refusal } from '../../../streams/platform/refusal.ts';
+import type { CredentialPrincipal, HumanPrincipal } from '../../platform/access/principal.ts';
+import type { IdentityRows } from './identity-rows.ts';
+import type { AccessTokenClaims } from './ports.ts';
+
+/** A key of any kind. Throws a `Refusal` when it is good for nothing now. */
+export function keyStanding(rows: IdentityRows, key: Instance, nowMs: number): CredentialPrincipal {
+  const { context, project } = key;
+  const kind = context.kind as CredentialPrincipal['kind'];
+  const expiresMs = assertKeyInForce(key, nowMs);
+  if (kind === 'vm') assertEnrolled(rows, key);
+  const own = textsOf(context.capabilities);
+  const isBounded = kind === 'pk' || kind === 'sk';
+  const granted = isBounded ? ownerGrants(rows, key) : own;
+  return {
+    kind,
+    credential: key.instance,
+    name: `${String(context.owner)}/keys/${key.instance}`,
+    project,
+    ...bounded(own, granted),
+    datacenter: typeof context.datacenter === 'string' ? context.datacenter : null,
+    vm: typeof context.vm === 'string' ? context.vm : null,
+    expiresMs,
+    tokenEpoch: null,
+  };
+}
+
+/** An access token whose signature holds. Throws a `Refusal` when it is good for nothing now. */
+export function tokenStanding(
+  rows: IdentityRows,
+  claims: AccessTokenClaims,
+  nowMs: number,
+): CredentialPrincipal {
+  const { project, connection: id, token, tokenEpoch, expiresMs } = claims;
+  if (nowMs >= expiresMs) {
+    throw new Refusal('CREDENTIAL_EXPIRED', 'The access token has ended: exchange again');
+  }
+  const connection = rows.find('ciConnection', project, id);
+  if (!connection || connection.value === 'deleted') {
+    throw new Refusal('CREDENTIAL_REVOKED', 'The CI connection of the access token was deleted');
+  }
+  if (connection.value !== 'enabled') {
+    throw new Refusal('IDENTITY_DISABLED', 'The CI connection of the access token is disabled');
+  }
+  const account = String(connection.context.serviceAccount);
+  const granted = accountGrants(rows, { project, machine: 'serviceAccount', id: account });
+  // After the states: whoever is disabled cannot be mended by another exchange.
+  if (connection.context.tokenEpoch !== tokenEpoch) {
+    const message =
+      'The CI connection, or its service account, changed after the access token was made: ' +
+      'exchange again';
+    throw new Refusal('TOKEN_EPOCH', message);
+  }
+  return {
+    kind: 'ci',
+    credential: token,
+    name: `projects/${project}/ciConnections/${id}`,
+    project,
+    ...bounded(textsOf(connection.context.capabilities), granted),
+    datacenter: null,
+    vm: null,
+    expiresMs,
+    tokenEpoch,
+  };
+}
+
+/** The session of a person, by their ids. Throws a `Refusal` when it or the person may not act. */
+export function sessionStanding(
+  rows: IdentityRows,
+  { session, person }: { readonly session: string; readonly person: string },
+  nowMs: number,
+): Omit<HumanPrincipal, 'isRotationDue'> {
+  const row = rows.find('session', SYSTEM_PROJECT, session);
+  const expiresMs = Number(row?.context.expiresMs);
+  if (row?.value === 'expired' || nowMs >= expiresMs) {
+    throw new Refusal('CREDENTIAL_EXPIRED', 'The session is over: sign in again');
+  }
+  if (row?.value !== 'active') {
+    throw new Refusal('CREDENTIAL_REVOKED', 'The session was ended: sign in again');
+  }
+  assertPersonActive(rows, person);
+  return {
+    kind: 'human',
+    person,
+    session,
+    name: `people/${person}`,
+    method: row.context.method as SignInMethod,
+    expiresMs,
+    memberOf: (project) => {
+      const member = memberIdOf(project, person);
+      const place = rows.find('membership', project, member);
+      return place?.value === 'active' ? { member, role: place.context.role as Role } : undefined;
+    },
+  };
+}
+
+/** The end of the key by itself, Unix ms. */
+function assertKeyInForce({ value, context }: Instance, nowMs: number): number {
+  const isLive = value === 'active' || value === 'rotating';
+  const expiresMs = Number(context.expiresMs);
+  if (value === 'expired' || (isLive && nowMs >= expiresMs)) {
+    throw new Refusal('CREDENTIAL_EXPIRED', 'The lifetime of the key has ended: use a new one');
+  }
+  const { overlapEndsMs } = context;
+  const endsMs = typeof overlapEndsMs === 'number' ? Math.min(expiresMs, overlapEndsMs) : expiresMs;
+  if (isLive && nowMs < endsMs) return endsMs;
+  throw new Refusal('CREDENTIAL_REVOKED', 'The key was revoked or replaced: use its successor');
+}
+
+/** What the owner of a key is granted. Throws a `Refusal` when there is no such owner any more. */
+function ownerGrants(rows: IdentityRows, key: Instance): readonly string[] {
+  const owner = parseOwner(String(key.context.owner));
+  if (!owner || owner.project !== key.project) {
+    throw new Refusal('GRANT_REMOVED', 'The key acts for nobody: make one for a service account');
+  }
+  if (owner.machine === 'serviceAccount') return accountGrants(rows, owner);
+  const { state, capabilities } = grantsOf(rows.of(owner.project), owner);
+  if (state !== 'active') {
+    const message = 'The owner of this personal key is not a member of the project any more';
+    throw new Refusal('GRANT_REMOVED', message);
+  }
+  const member = rows.find('membership', owner.project, owner.id);
+  assertPersonActive(rows, String(member?.context.person));
+  return capabilities;
+}
+
+function accountGrants(rows: IdentityRows, account: KeyOwner): readonly string[] {
+  const { state, capabilities } = grantsOf(rows.of(account.project), account);
+  if (state === 'active') return capabilities;
+  if (state === 'disabled') {
+    throw new Refusal('IDENTITY_DISABLED', 'The service account of this credential is disabled');
+  }
+  throw new Refusal('CREDENTIAL_REVOKED', 'The service account of this credential was deleted');
+}
+
+function assertPersonActive(rows: IdentityRows, person: string): void {
+  if (rows.find('person', SYSTEM_PROJECT, person)?.value === 'active') return;
+  throw new Refusal('IDENTITY_DISABLED', 'An operator has locked this person out');
+}
+
+/**
+ * An agent's key is good while its VM's expanded monitoring is on, by this very key: also while the
+ * VM is offered to another agent, which has not come yet.
+ */
+function assertEnrolled(rows: IdentityRows, { project, instance, context }: Instance): void {
+  const enrolment = rows.find('enrolment', project, enrolmentIdOf(project, String(context.vm)));
+  if (enrolment?.context.credential === instance) return;
+  throw new Refusal('GRANT_REMOVED', 'Expanded monitoring of this VM is off, or by another agent');
+}
+
+function bounded(own: readonly string[], granted: readonly string[]) {
+  return {
+    capabilities: own.filter((capability) => granted.includes(capability)),
+    withdrawn: own.filter((capability) => !granted.includes(capability)),
+  };
+}
+
+function textsOf(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.map(String) : [];
+}

@@ -1,0 +1,46 @@
+/**
+ * Sends invitations where the service has a mail server: what `InviteMember` is given. Whoever owns a
+ * project decides to whom we write, so it is limited per address and per project; beyond that the
+ * invitation stands, and its link is for the inviter to pass on.
+ */
+import type { Clock } from '../../streams/platform/clock.ts';
+import { type Random, ulid } from '../../streams/platform/random.ts';
+import { AddressLimits } from '../platform/http/address-limits.ts';
+import { invitationLetter } from '../platform/mail/letters.ts';
+import type { MailQueue } from '../platform/mail/mail-queue.ts';
+import type { InviteMail } from './api/members.ts';
+
+/** To one address, whoever invites. */
+const MAILS_TO_ONE = { burst: 3, refillMs: 300_000 };
+/** For one project: a team at once, then one a minute. */
+const MAILS_OF_PROJECT = { burst: 50, refillMs: 60_000 };
+
+export function inviteMail({
+  mail,
+  origin,
+  clock,
+  random,
+}: {
+  readonly mail: Pick<MailQueue, 'add' | 'noteLimited'>;
+  readonly origin: () => string;
+  readonly clock: Clock;
+  readonly random: Random;
+}): InviteMail {
+  const toOne = new AddressLimits(clock, MAILS_TO_ONE);
+  const ofProject = new AddressLimits(clock, MAILS_OF_PROJECT);
+  return ({ email, project, ...invitation }) => {
+    if (toOne.takeFrom(email) > 0 || ofProject.takeFrom(project) > 0) {
+      mail.noteLimited('invitation');
+      return false;
+    }
+    return mail.add({
+      ...{ kind: 'invitation', project },
+      make: async () => {
+        const nowMs = clock.now();
+        const letter = invitationLetter({ ...invitation, origin: origin(), nowMs });
+        const messageId = `<${ulid(nowMs, random)}@${new URL(origin()).hostname}>`;
+        return { to: email, ...letter, messageId };
+      },
+    });
+  };
+}

@@ -1,0 +1,93 @@
+/**
+ * People's sign-in, put together from the settings: the identity provider and the mail server
+ * where they are set, the routes, and the cookie that sessions travel in. Neither provider nor mail
+ * server is called at the start: the service runs while they are away.
+ */
+import { readFileSync } from 'node:fs';
+import type { FastifyInstance } from 'fastify';
+import type { Clock } from '../../streams/platform/clock.ts';
+import type { Random } from '../../streams/platform/random.ts';
+import type { Closers } from '../platform/closers.ts';
+import type { Log } from '../platform/log.ts';
+import { MailQueue } from '../platform/mail/mail-queue.ts';
+import { createMailer, mailSender } from '../platform/mail/mailer.ts';
+import type { Metrics } from '../platform/metrics.ts';
+import { ConfigError } from '../platform/settings/config.ts';
+import type { Settings } from '../platform/settings/settings.ts';
+import { createIdentityProvider, type IdentityProvider } from './sign-in/identity-provider.ts';
+import { createLoginStates } from './sign-in/login-state.ts';
+import { addAuthRoutes } from './sign-in/routes.ts';
+import type { AuthRoutesDeps } from './sign-in/scope.ts';
+import { createRotateCookie, type RotateCookie } from './sign-in/session-cookie.ts';
+
+export interface SignInOptions {
+  readonly settings: Pick<
+    Settings,
+    'oidcIssuer' | 'oidcClientId' | 'oidcClientSecretFile' | 'smtpUrl' | 'smtpFrom' | 'publicUrl'
+  >;
+  readonly people: AuthRoutesDeps['people'];
+  readonly deriveKey: (purpose: string) => Uint8Array;
+  /** Origin for clients, asked while the server listens. */
+  readonly origin: () => string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly closers: Closers;
+}
+
+export interface SignIn {
+  /** For every answer to a request that showed a session. */
+  readonly rotateCookie: RotateCookie;
+  /** undefined: no mail server is set. */
+  readonly mail: MailQueue | undefined;
+  addRoutes(app: FastifyInstance): Promise<void>;
+}
+
+/** Throws `ConfigError` when the client secret cannot be read. */
+export function openSignIn(options: SignInOptions): SignIn {
+  const { deriveKey, clock } = options;
+  const rotateCookie = createRotateCookie(options);
+  const mail = openMail(options);
+  const provider = openProvider(options);
+  const loginStates = createLoginStates(deriveKey('login state'), clock);
+  return {
+    ...{ rotateCookie, mail },
+    addRoutes: (app) =>
+      addAuthRoutes(app, { ...options, rotateCookie, mail, provider, loginStates }),
+  };
+}
+
+function openMail(options: SignInOptions): MailQueue | undefined {
+  const { smtpUrl } = options.settings;
+  if (smtpUrl === null) return undefined;
+  const mailer = createMailer({ url: smtpUrl, from: mailSender(options.settings) });
+  options.closers.add('mailer', () => mailer.close());
+  const queue = new MailQueue({ ...options, mailer });
+  options.closers.add('mail queue', () => queue.close());
+  return queue;
+}
+
+function openProvider(options: SignInOptions): IdentityProvider | undefined {
+  const { oidcIssuer, oidcClientId, oidcClientSecretFile } = options.settings;
+  if (oidcIssuer === null || oidcClientId === null) return undefined;
+  const clientSecret =
+    oidcClientSecretFile === null ? undefined : readClientSecret(oidcClientSecretFile);
+  const { clock } = options;
+  return createIdentityProvider({
+    ...{ issuer: oidcIssuer, clientId: oidcClientId, clientSecret, clock },
+  });
+}
+
+/** Throws `ConfigError` when there is none in the file. */
+export function readClientSecret(file: string): string {
+  let secret: string;
+  try {
+    secret = readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    const cause = error instanceof Error ? error.message : String(error);
+    throw new ConfigError([`SVC_OIDC_CLIENT_SECRET_FILE cannot be read: ${cause}`]);
+  }
+  if (secret !== '') return secret;
+  throw new ConfigError([`SVC_OIDC_CLIENT_SECRET_FILE ${file} is empty`]);
+}

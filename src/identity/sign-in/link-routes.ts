@@ -1,0 +1,91 @@
+/**
+ * Signing in by a one-time link, and having one sent. Opening a link does nothing yet: programs
+ * that look at mails open every link, and only people press buttons. Asking for a link is answered
+ * before it is looked whether there is anybody to send it to.
+ */
+import type { FastifyInstance } from 'fastify';
+import { ulid } from '../../../streams/platform/random.ts';
+import { AddressLimits } from '../../platform/http/address-limits.ts';
+import { parseAddress } from '../../platform/mail/address.ts';
+import { signInLetter } from '../../platform/mail/letters.ts';
+import type { MailQueue } from '../../platform/mail/mail-queue.ts';
+import { asksForJson, tellPage, tellSentence } from './answers.ts';
+import { linkPage } from './pages.ts';
+import { fieldsOf, textField } from './request-fields.ts';
+import { locationOf, SIGNED_IN_PATH } from './return-path.ts';
+import type { AuthScope } from './scope.ts';
+import { cookieName } from './session-cookie.ts';
+import { agentOf } from './visitor.ts';
+
+const LINKS = { burst: 20, refillMs: 6_000 };
+const EMAIL_REQUESTS = { burst: 5, refillMs: 60_000 };
+/** Mails to one address, whoever asks: nobody's mailbox is to be filled by us. */
+const MAILS_TO_ONE = { burst: 3, refillMs: 300_000 };
+const TOKEN_CHARS_MAX = 200;
+
+export function addLinkRoutes(scope: FastifyInstance, shared: AuthScope): void {
+  const { people, visitors, origin, limited } = shared;
+  scope.route({
+    ...{ method: 'GET', url: '/link', exposeHeadRoute: false },
+    async handler(request, reply) {
+      const isSignedIn = (await visitors.sessionOf(request, reply)) !== undefined;
+      return tellPage(reply, 200, linkPage({ isSignedIn }));
+    },
+  });
+
+  scope.post('/link', { onRequest: limited(LINKS) }, async (request, reply) => {
+    const fields = fieldsOf(request, ['token', 'verifier']);
+    const token = textField(fields, 'token').slice(0, TOKEN_CHARS_MAX);
+    const { verifier } = fields;
+    const presenter = visitors.personOf(request);
+    const started = await people.signInByLink({
+      ...{ token, agent: agentOf(request) },
+      ...(typeof verifier === 'string' && { verifier }),
+      ...(presenter !== undefined && { person: presenter }),
+    });
+    await visitors.begin(request, reply, started);
+    shared.noteSignedIn('link');
+    if (!asksForJson(request)) return reply.redirect(locationOf(origin(), SIGNED_IN_PATH), 303);
+    const { secret, person, expiresMs } = started;
+    const expiresUnix = String(Math.floor(expiresMs / 1000));
+    const cookie = cookieName(origin(), 'session');
+    return reply.send({ session: { secret, expiresUnix, person, cookieName: cookie } });
+  });
+
+  addEmailRoute(scope, shared);
+}
+
+function addEmailRoute(scope: FastifyInstance, shared: AuthScope): void {
+  const { mail, limited, clock, noteRefused } = shared;
+  const toOne = new AddressLimits(clock, MAILS_TO_ONE);
+  scope.post('/email', { onRequest: limited(EMAIL_REQUESTS) }, async (request, reply) => {
+    if (!mail) {
+      const sentence = 'This service sends no email: ask an operator for a link';
+      return tellSentence(reply, 404, { title: 'Not here', sentence });
+    }
+    const email = parseAddress(textField(fieldsOf(request, ['email']), 'email'));
+    if (email === undefined) noteRefused('no_address');
+    else if (toOne.takeFrom(email) > 0) noteRefused('mails_to_one');
+    else sendLink(mail, email, shared);
+    const sentence =
+      'If the address is known here, a link is on its way to it. It may take a minute';
+    if (asksForJson(request)) return reply.code(202).send({});
+    return tellSentence(reply, 202, { title: 'Look at your mail', sentence });
+  });
+}
+
+function sendLink(mail: MailQueue, to: string, shared: AuthScope): void {
+  const { people, origin, clock, random } = shared;
+  mail.add({
+    kind: 'sign-in',
+    async make() {
+      const link = await people.linkByEmail(to);
+      if (!link) return undefined;
+      const nowMs = clock.now();
+      const { token, expiresMs } = link;
+      const letter = signInLetter({ origin: origin(), token, expiresMs, nowMs });
+      const messageId = `<${ulid(nowMs, random)}@${new URL(origin()).hostname}>`;
+      return { to, ...letter, messageId };
+    },
+  });
+}

@@ -1,0 +1,114 @@
+/**
+ * The cookie of a session. On https its name has the prefix `__Host-`, with which browsers refuse
+ * it from other hosts, other paths and plain http (RFC 6265bis, section 4.1.3); plain http on
+ * loopback cannot have that prefix. Two cookies of the name mean that somebody else set one: none
+ * is taken. A changed secret is handed out here too.
+ */
+import type { LiveSession, People, StartedSession } from '../../../actors/identity/people-port.ts';
+import type { Clock } from '../../../streams/platform/clock.ts';
+import { Refusal } from '../../../streams/platform/refusal.ts';
+import type { Log } from '../../platform/log.ts';
+import type { Metrics } from '../../platform/metrics.ts';
+import { isLoopbackHost } from '../../platform/settings/setting-kinds.ts';
+
+/** What our cookies are for: a session, and the few minutes of a sign-in at the provider. */
+export type CookiePurpose = 'session' | 'login';
+
+/** Name of a cookie under the service's origin, such as `__Host-svc_session`. */
+export function cookieName(origin: string, purpose: CookiePurpose): string {
+  const name = `svc_${purpose}`;
+  return origin.startsWith('https:') ? `__Host-${name}` : name;
+}
+
+/** Can cookies be kept from others under this origin: https, or a connection within the machine? */
+export function keepsCookies(origin: string): boolean {
+  const { protocol, hostname } = new URL(origin);
+  return protocol === 'https:' || isLoopbackHost(hostname);
+}
+
+/**
+ * The value in a Cookie header as it came; undefined when there is none. Throws
+ * MALFORMED_CREDENTIAL when the header has the name more than once.
+ */
+export function readCookie(header: string | undefined, name: string): string | undefined {
+  const values: string[] = [];
+  for (const pair of (header ?? '').split(';')) {
+    const at = pair.indexOf('=');
+    if (at >= 0 && pair.slice(0, at).trim() === name) values.push(pair.slice(at + 1).trim());
+  }
+  if (values.length <= 1) return values[0];
+  const message = `The request has ${values.length} cookies ${name}: delete the cookies of this site`;
+  throw new Refusal('MALFORMED_CREDENTIAL', message);
+}
+
+/** The secret of the session, under the service's origin. Throws like `readCookie`. */
+export function readSessionCookie(header: string | undefined, origin: string): string | undefined {
+  return readCookie(header, cookieName(origin, 'session'));
+}
+
+export interface CookieToSet {
+  readonly origin: string;
+  readonly purpose: CookiePurpose;
+  readonly value: string;
+  /** 0 = delete it. */
+  readonly maxAgeSeconds: number;
+}
+
+/** A Set-Cookie value. Lax: a person who comes by a link from elsewhere is still signed in. */
+export function setCookie({ origin, purpose, value, maxAgeSeconds }: CookieToSet): string {
+  const attributes = ['Path=/', `Max-Age=${maxAgeSeconds}`, 'HttpOnly', 'SameSite=Lax'];
+  if (origin.startsWith('https:')) attributes.push('Secure');
+  return `${cookieName(origin, purpose)}=${value}; ${attributes.join('; ')}`;
+}
+
+/** The Set-Cookie value that hands a session to the browser until its absolute end. */
+export function setSessionCookie(
+  origin: string,
+  { secret, expiresMs }: Pick<StartedSession, 'secret' | 'expiresMs'>,
+  nowMs: number,
+): string {
+  const maxAgeSeconds = Math.max(0, Math.floor((expiresMs - nowMs) / 1000));
+  return setCookie({ origin, purpose: 'session', value: secret, maxAgeSeconds });
+}
+
+export function clearCookie(origin: string, purpose: CookiePurpose): string {
+  return setCookie({ origin, purpose, value: '', maxAgeSeconds: 0 });
+}
+
+/**
+ * The Set-Cookie value with a session's new secret, when its change is due; undefined when not, or
+ * when it could not be changed, which is logged: the request goes on with the secret it has.
+ */
+export type RotateCookie = (session: LiveSession) => Promise<string | undefined>;
+
+export interface RotateCookieDeps {
+  readonly people: Pick<People, 'rotate'>;
+  readonly origin: () => string;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Metrics;
+}
+
+export function createRotateCookie(deps: RotateCookieDeps): RotateCookie {
+  const { people, origin, clock, log, metrics } = deps;
+  const rotations = metrics.counter(
+    'svc_session_rotations_total',
+    'Sessions that were to get a new secret',
+    ['outcome'],
+  );
+
+  return async ({ session, isRotationDue }) => {
+    if (!isRotationDue) return undefined;
+    try {
+      const started = await people.rotate(session);
+      rotations.inc({ outcome: 'rotated' });
+      return setSessionCookie(origin(), started, clock.now());
+    } catch (error) {
+      const isFault = !(error instanceof Refusal);
+      rotations.inc({ outcome: isFault ? 'failed' : 'refused' });
+      // A refusal says that another request was faster, or that the session has just ended.
+      if (isFault) log.warn({ err: error, session, part: 'sign-in' }, 'A session kept its secret');
+      return undefined;
+    }
+  };
+}

@@ -1,0 +1,147 @@
+/**
+ * Who may do what, in one place: a declared policy against who calls, before it is known which
+ * project the call is about (`admitTo`) and after (`enterProject`). RPCs declare theirs on the
+ * method, plain HTTP routes name one of those below; undeclared is refused.
+ */
+import { create } from '@bufbuild/protobuf';
+import type { Role } from '../../../machines/identity/membership.ts';
+import { SYSTEM_PROJECT } from '../../../streams/platform/commit/commit.ts';
+import { Refusal } from '../../../streams/platform/refusal.ts';
+import {
+  type Policy,
+  Policy_Access,
+  Policy_Role,
+  PolicySchema,
+} from '../../gen/svc/options/v1/policy_pb.ts';
+import type { CredentialPrincipal, Principal } from './principal.ts';
+
+/** Of plain HTTP routes that show data. */
+export const READ_POLICY: Policy = create(PolicySchema, { access: Policy_Access.READ });
+/** Of parts of an answer that show what only those who may write see. */
+export const WRITE_POLICY: Policy = create(PolicySchema, { access: Policy_Access.WRITE });
+/** Of the recorded paths of identities. */
+export const OWNER_POLICY: Policy = create(PolicySchema, {
+  access: Policy_Access.HUMAN,
+  role: Policy_Role.OWNER,
+});
+
+/** What a call is about. */
+export interface CallTarget {
+  /** Of the method. */
+  readonly name: string;
+  /** Project id. */
+  readonly project: string;
+  /** The member whose the resource is; undefined = it is the project's. */
+  readonly member?: string | undefined;
+}
+
+/** How much each role may: a role may do what any lower one may. */
+const RANK: Readonly<Record<Role, number>> = { VIEWER: 1, EDITOR: 2, OWNER: 3 };
+
+/** The capability that each access needs of a credential; null = none in particular. */
+const CAPABILITY: Readonly<Partial<Record<Policy_Access, string | null>>> = {
+  [Policy_Access.READ]: 'monitoring.read',
+  [Policy_Access.WRITE]: 'monitoring.write',
+  [Policy_Access.COLLECTOR]: 'collector',
+  [Policy_Access.ANY]: null,
+};
+
+/**
+ * Lets the caller as far as the method, whatever project it will be about. Throws a `Refusal`:
+ * HUMAN_OPERATION for a credential where only people may, MISSING_CAPABILITY for one that was not
+ * made for this, GRANT_REMOVED for one whose identity has lost it, MISSING_CAPABILITY for anybody
+ * where no policy is declared and for people where programs report.
+ */
+export function admitTo(method: string, declared: Policy, caller: Principal): void {
+  const { access } = declared;
+  const isHuman = access === Policy_Access.HUMAN;
+  if (!isHuman && CAPABILITY[access] === undefined) {
+    const message = `${method} declares no policy: nobody may call it`;
+    throw new Refusal('MISSING_CAPABILITY', message);
+  }
+  if (caller.kind !== 'human') admitCredential(method, access, caller);
+  else if (access === Policy_Access.COLLECTOR) {
+    const message = `${method} is for collectors and agents, with keys of their own`;
+    throw new Refusal('MISSING_CAPABILITY', message, { capability: 'collector' });
+  }
+}
+
+function admitCredential(
+  method: string,
+  access: Policy_Access,
+  { capabilities, withdrawn }: CredentialPrincipal,
+): void {
+  if (access === Policy_Access.HUMAN) {
+    const message = `${method} is for people who have signed in; no credential can call it`;
+    throw new Refusal('HUMAN_OPERATION', message);
+  }
+  const capability = CAPABILITY[access];
+  if (typeof capability !== 'string' || capabilities.includes(capability)) return;
+  if (withdrawn.includes(capability)) {
+    const message =
+      `${method} needs ${capability}: the credential was made with it, but its owner is not ` +
+      'granted it any more';
+    throw new Refusal('GRANT_REMOVED', message, { capability });
+  }
+  const message = `${method} needs ${capability}, which the credential lacks`;
+  throw new Refusal('MISSING_CAPABILITY', message, { capability });
+}
+
+/**
+ * Lets the caller into a project, for one method it has been admitted to. Throws a `Refusal`:
+ * PROJECT_BOUNDARY whether or not the project exists, MISSING_CAPABILITY for a role that is not
+ * enough.
+ */
+export function enterProject(caller: Principal, declared: Policy, target: CallTarget): void {
+  if (caller.kind !== 'human') {
+    const reachesAll = caller.kind === 'col' && caller.project === SYSTEM_PROJECT;
+    if (caller.project === target.project) return;
+    if (reachesAll && declared.access === Policy_Access.COLLECTOR) return;
+    throw new Refusal('PROJECT_BOUNDARY', 'The credential belongs to another project');
+  }
+  const place = caller.memberOf(target.project);
+  if (!place) throw new Refusal('PROJECT_BOUNDARY', 'You are not a member of this project');
+  const isMembers = target.member !== undefined;
+  const isOwn = isMembers && place.member === target.member;
+  if (isAllowed(declared, place.role, { isOwn, isMembers })) return;
+  const message = isForMemberAlone(declared, isMembers)
+    ? `${target.name} is for the member whose it is alone: no role may do it for them`
+    : `${target.name} is not for the role ${place.role}: ${whoMay(declared)}`;
+  throw new Refusal('MISSING_CAPABILITY', message, { role: place.role });
+}
+
+/** Then the caller's role is not what is missing: no other one would do. */
+function isForMemberAlone({ role }: Policy, isMembers: boolean): boolean {
+  return role === Policy_Role.SELF || (role === Policy_Role.OWNER_OR_SELF && isMembers);
+}
+
+function isAllowed(
+  { access, role }: Policy,
+  has: Role,
+  { isOwn, isMembers }: { isOwn: boolean; isMembers: boolean },
+): boolean {
+  switch (access) {
+    case Policy_Access.READ:
+    case Policy_Access.ANY:
+      return true;
+    case Policy_Access.WRITE:
+      return RANK[has] >= RANK.EDITOR;
+    case Policy_Access.HUMAN:
+      if (role === Policy_Role.VIEWER) return true;
+      if (role === Policy_Role.EDITOR) return RANK[has] >= RANK.EDITOR;
+      if (role === Policy_Role.OWNER) return has === 'OWNER';
+      if (role === Policy_Role.SELF) return isOwn;
+      if (role === Policy_Role.OWNER_OR_SELF) return isMembers ? isOwn : has === 'OWNER';
+      if (role === Policy_Role.OWNER_AND_SELF) return isOwn || has === 'OWNER';
+      return false;
+    default:
+      return false;
+  }
+}
+
+function whoMay({ access, role }: Policy): string {
+  if (access === Policy_Access.WRITE) return 'an EDITOR or an OWNER may';
+  if (role === Policy_Role.EDITOR) return 'an EDITOR or an OWNER may';
+  if (role === Policy_Role.OWNER_AND_SELF) return 'an OWNER, or the member whose it is, may';
+  return 'an OWNER may';
+}

@@ -1,0 +1,148 @@
+/**
+ * Who calls, as the handlers see it: put into the call's context by the access interceptor, never
+ * read from the message. `within` is how a handler comes to a project: no other way exists.
+ */
+import { createHash } from 'node:crypto';
+import { type DescMessage, getOption, type MessageShape, toBinary } from '@bufbuild/protobuf';
+import { createContextKey, type HandlerContext } from '@connectrpc/connect';
+import type { RequestKey } from '../../../actors/alerting/port.ts';
+import type { Actor } from '../../../streams/platform/commit/commit.ts';
+import { Refusal } from '../../../streams/platform/refusal.ts';
+import { type Policy, policy } from '../../gen/svc/options/v1/policy_pb.ts';
+import type { Authenticator } from '../../identity/auth/authenticator.ts';
+import { admitTo, type CallTarget, enterProject, WRITE_POLICY } from '../access/authorize.ts';
+import type { CredentialPrincipal, HumanPrincipal, Principal } from '../access/principal.ts';
+
+/** Who was admitted, and whom to ask again. */
+interface AdmittedCaller {
+  readonly principal: Principal;
+  readonly authenticator: Pick<Authenticator, 'again' | 'watch'>;
+}
+
+export const callerKey = createContextKey<AdmittedCaller | undefined>(undefined, {
+  description: 'who calls',
+});
+
+/** The caller, as admitted. Throws an Error when the gate did not run: a bug. */
+export function callerOf(context: HandlerContext): Principal {
+  return admitted(context).principal;
+}
+
+function admitted(context: HandlerContext): AdmittedCaller {
+  const caller = context.values.get(callerKey);
+  if (!caller) throw new Error('A handler ran without the gate');
+  return caller;
+}
+
+/** The caller, who is a person: the policy of the method has seen to it. */
+export function personOf(context: HandlerContext): HumanPrincipal {
+  const caller = callerOf(context);
+  if (caller.kind === 'human') return caller;
+  throw new Error('A method for people ran for a credential');
+}
+
+/** The caller, which is a credential: the policy of the method has seen to it. */
+export function credentialOf(context: HandlerContext): CredentialPrincipal {
+  const caller = callerOf(context);
+  if (caller.kind !== 'human') return caller;
+  throw new Error('A method for credentials ran for a person');
+}
+
+/**
+ * The project id, if the caller may use this method there: a credential's own project, a person's
+ * with the role that the method asks for. The caller is looked at once more, because what was
+ * admitted may have ended while the body came in. Throws PROJECT_BOUNDARY otherwise,
+ * MISSING_CAPABILITY for a role that is not enough, and what authentication throws.
+ *
+ * @param member of OWNER_OR_SELF and OWNER_AND_SELF methods: the member whose the resource is, if it is one's
+ */
+export function within(context: HandlerContext, project: string, member?: string): string {
+  const { principal, authenticator } = admitted(context);
+  enter(context, authenticator.again(principal), project, member);
+  return project;
+}
+
+/**
+ * Calls `onLost` once, within a second, when the caller may no longer use this method in the
+ * project: for answers that stay open. Returns its undo.
+ */
+export function watchAccess(
+  context: HandlerContext,
+  project: string,
+  onLost: (why: Refusal) => void,
+): () => void {
+  const { principal, authenticator } = admitted(context);
+  return authenticator.watch(principal, onLost, (now) => enter(context, now, project));
+}
+
+function enter(context: HandlerContext, caller: Principal, project: string, member?: string): void {
+  const { method } = context;
+  enterAs(getOption(method, policy), caller, { name: method.name, project, member });
+}
+
+function enterAs(declared: Policy, caller: Principal, target: CallTarget): void {
+  admitTo(target.name, declared, caller);
+  enterProject(caller, declared, target);
+}
+
+/** Asserts that the caller may do in the project what needs more than the method itself does. */
+export function assertMay(
+  context: HandlerContext,
+  declared: Policy,
+  target: Omit<CallTarget, 'member'>,
+): void {
+  enterAs(declared, callerOf(context), target);
+}
+
+/** Does the caller have what `declared` needs in the project, whatever this method needs? */
+export function may(context: HandlerContext, declared: Policy, project: string): boolean {
+  try {
+    assertMay(context, declared, { name: context.method.name, project });
+    return true;
+  } catch (error) {
+    if (error instanceof Refusal) return false;
+    throw error;
+  }
+}
+
+/** May the caller do what needs `monitoring.write` in the project, whatever this method needs? */
+export function mayWrite(context: HandlerContext, project: string): boolean {
+  return may(context, WRITE_POLICY, project);
+}
+
+export function actorOf(context: HandlerContext): Actor {
+  const { kind, name } = callerOf(context);
+  const kinds = { human: 'human', ci: 'ci', col: 'collector', vm: 'collector' } as const;
+  return { kind: kind === 'pk' || kind === 'sk' ? 'key' : kinds[kind], name };
+}
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/** Checks a UUID of the client's. Throws INVALID_FIELD. */
+export function checkUuid(field: string, value: string): void {
+  if (UUID.test(value)) return;
+  const seen = value === '' ? 'missing' : 'not a UUID';
+  throw new Refusal(
+    'INVALID_FIELD',
+    `${field} is ${seen}: make a new UUID, and keep it for retries`,
+    {
+      field,
+    },
+  );
+}
+
+/** The request's key: an exact resend has the same id and the same digest of method and message. */
+export function requestKeyOf<D extends DescMessage>(
+  context: HandlerContext,
+  schema: D,
+  message: MessageShape<D> & { requestId: string },
+): RequestKey {
+  checkUuid('requestId', message.requestId);
+  const { name } = callerOf(context);
+  const digest = createHash('sha256').update(`${context.method.name}\n`);
+  return {
+    scope: name,
+    id: message.requestId,
+    fingerprint: digest.update(toBinary(schema, message)).digest('hex'),
+  };
+}

@@ -1,0 +1,67 @@
+/**
+ * Errors as a caller may see them: refusals keep their reason, the world's failures become "ask
+ * again", anything unforeseen goes to the log and to nobody else.
+ */
+import { Code, ConnectError, type Interceptor } from '@connectrpc/connect';
+import { LIMIT_NAMES } from '../../../actors/platform/project-limits.ts';
+import { HistoryError } from '../../../sqlite/telemetry/history/history-error.ts';
+import { Refusal } from '../../../streams/platform/refusal.ts';
+import { StreamMisconfigured, StreamUnavailable } from '../../../streams/platform/stream.ts';
+import { toConnectError } from '../errors.ts';
+import { classOfMethod } from '../gate/call-classes.ts';
+import type { ProjectBounds } from '../gate/open-gate.ts';
+import type { Log } from '../log.ts';
+
+const STREAM_AWAY = 'The stream does not answer at the moment: send the same request again';
+
+/**
+ * Around every handler.
+ *
+ * @param noteRefusal counts a call that would have exceeded a limit of its project
+ */
+export function errorsAsTold(log: Log, noteRefusal?: ProjectBounds['noteRefusal']): Interceptor {
+  return (next) => async (request) => {
+    try {
+      return await next(request);
+    } catch (error) {
+      if (error instanceof Refusal && error.reason === 'LIMIT_EXCEEDED') {
+        const { of } = error.metadata;
+        const limit = LIMIT_NAMES.find((name) => name === of) ?? 'other';
+        noteRefusal?.(limit, classOfMethod(request.method));
+      }
+      throw asConnectError(error, request.method.name, log);
+    }
+  };
+}
+
+/** The error as a caller may see it. */
+export function asConnectError(error: unknown, method: string, log: Log): ConnectError {
+  if (error instanceof Refusal) return toConnectError(error);
+  if (error instanceof ConnectError) return error;
+  if (error instanceof StreamUnavailable) {
+    // Its words are the operator's: they name hosts, folders and servers. Health repeats them.
+    return toConnectError(new Refusal('NOT_READY', STREAM_AWAY));
+  }
+  if (error instanceof HistoryError && error.reason === 'FAULT')
+    return unforeseen(error, method, log);
+  if (error instanceof HistoryError && error.reason === 'INCOMPLETE')
+    return toConnectError(new Refusal('NOT_READY', error.message));
+  const isLost = error instanceof StreamMisconfigured;
+  if (isLost || error instanceof HistoryError || isDatabaseFault(error)) {
+    log.error({ err: error, method }, 'A call failed on storage');
+    const message =
+      'Storage does not answer; the service log tells more. Send the same request again';
+    return toConnectError(new Refusal('NOT_READY', message));
+  }
+  return unforeseen(error, method, log);
+}
+
+function unforeseen(error: unknown, method: string, log: Log): ConnectError {
+  log.error({ err: error, method }, 'A call failed unexpectedly');
+  return new ConnectError('Internal error; the service log tells more', Code.Internal);
+}
+
+/** SQLite's errors carry its own code: a full disk, a locked file, a damaged one. */
+function isDatabaseFault(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && String(error.code).startsWith('SQLITE_');
+}

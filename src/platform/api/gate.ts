@@ -1,0 +1,129 @@
+/**
+ * What every call passes before its body is read: the protocol's version, access by the method's
+ * declared policy, and the position in the log that the caller wants to read from. Before the body, because a caller without access must not make us read, decompress or parse anything.
+ */
+import { getOption } from '@bufbuild/protobuf';
+import {
+  Code,
+  ConnectError,
+  createContextKey,
+  type HandlerContext,
+  type Interceptor,
+} from '@connectrpc/connect';
+import { SYSTEM_PROJECT } from '../../../streams/platform/commit/commit.ts';
+import { Refusal } from '../../../streams/platform/refusal.ts';
+import { Policy_Access, policy } from '../../gen/svc/options/v1/policy_pb.ts';
+import type { Authenticator } from '../../identity/auth/authenticator.ts';
+import { admitTo } from '../access/authorize.ts';
+import type { HumanPrincipal, Principal } from '../access/principal.ts';
+import { gateCallerOf } from '../gate/project-gate.ts';
+import type { AnonymousLimits } from '../http/anonymous-limits.ts';
+import { SEQUENCE_HEADER, type SequenceDeps } from '../http/sequence.ts';
+import type { Log } from '../log.ts';
+import { callerKey } from './caller.ts';
+import { asConnectError } from './error-mapping.ts';
+import { noteCaller } from './places.ts';
+
+/** The one version of the Connect protocol (interface, section 9); absent is taken as it. */
+const PROTOCOL_VERSION = '1';
+
+/** Address of the caller: behind a trusted proxy the one that it forwards for. */
+export const addressKey = createContextKey('', { description: 'address of the caller' });
+
+/** What to call when a call without a credential has succeeded. */
+const admissionKey = createContextKey<(() => void) | undefined>(undefined, {
+  description: 'admission of a caller without a credential',
+});
+
+export interface GateDeps extends SequenceDeps {
+  readonly anonymousLimits: AnonymousLimits;
+  readonly authenticator: Authenticator;
+  /** The Set-Cookie value with a session's new secret, when it is due. Absent: nobody signs in. */
+  readonly rotateCookie?: (session: HumanPrincipal) => Promise<string | undefined>;
+  readonly log: Log;
+}
+
+/** Connect's `requestGate`. Throws `ConnectError`. */
+export function requestGate(deps: GateDeps): (context: HandlerContext) => Promise<void> {
+  return async (context) => {
+    try {
+      checkVersion(context.requestHeader.get('connect-protocol-version'));
+      const principal = await admit(deps, context);
+      // Whom nobody knows must not hold a connection here for as long as a wait takes.
+      if (principal === undefined) return;
+      const { signal, requestHeader } = context;
+      const wanted = requestHeader.get(SEQUENCE_HEADER);
+      const waiter = { caller: gateCallerOf(principal), signal };
+      if (wanted !== null) await deps.positions.waitFor(wanted, waiter);
+      const told = (error: unknown) => callersError(error, context, deps.log);
+      const ratedProject = ratedProjectOf(context, principal);
+      noteCaller(context, principal, { told, ...(ratedProject && { ratedProject }) });
+    } catch (error) {
+      throw callersError(error, context, deps.log);
+    }
+  };
+}
+
+/** The error as the caller is told it; of a call that is over, that it is. */
+function callersError(error: unknown, { signal, method }: HandlerContext, log: Log): unknown {
+  const { aborted, reason } = signal;
+  // The time that the client gave is over: it is there, and is told so.
+  if (aborted && ConnectError.from(reason).code === Code.DeadlineExceeded) return reason;
+  // Nobody is there to be answered, and nothing is wrong here.
+  if (aborted) return new ConnectError('The client has gone', Code.Canceled);
+  return asConnectError(error, method.name, log);
+}
+
+/** Gives what a call without a credential spent back to its address when it succeeds. */
+export const noteAnonymousSuccess: Interceptor = (next) => async (request) => {
+  const answer = await next(request);
+  request.contextValues.get(admissionKey)?.();
+  return answer;
+};
+
+/**
+ * The project whose rate the body counts against before it is read; a collector for all projects is
+ * known by what its bodies hold alone.
+ */
+function ratedProjectOf({ method }: HandlerContext, principal: Principal): string | undefined {
+  if (method.name !== 'WriteSamples' || principal.kind === 'human') return undefined;
+  return principal.project === SYSTEM_PROJECT ? undefined : principal.project;
+}
+
+function checkVersion(version: string | null): void {
+  if (version === null || version === PROTOCOL_VERSION) return;
+  throw new Refusal(
+    'INVALID_FIELD',
+    `Connect-Protocol-Version is "${version.slice(0, 20)}": send ${PROTOCOL_VERSION}, or nothing`,
+    { field: 'Connect-Protocol-Version' },
+  );
+}
+
+/**
+ * Puts the caller into the call's context, where `callerOf` finds it; undefined for methods that
+ * ask for none.
+ */
+async function admit(deps: GateDeps, context: HandlerContext): Promise<Principal | undefined> {
+  const { authenticator, rotateCookie, anonymousLimits } = deps;
+  const declared = getOption(context.method, policy);
+  const address = context.values.get(addressKey);
+  if (declared.access === Policy_Access.NONE) {
+    context.values.set(admissionKey, anonymousLimits.admit(address));
+    return undefined;
+  }
+  const header = (field: string) => context.requestHeader.get(field) ?? undefined;
+  const shown = {
+    authorization: header('authorization'),
+    cookie: header('cookie'),
+    origin: header('origin'),
+  };
+  const principal = await anonymousLimits.authenticated(address, () =>
+    authenticator.identify(shown),
+  );
+  admitTo(context.method.name, declared, principal);
+  context.values.set(callerKey, { principal, authenticator });
+  if (principal.kind !== 'human') return principal;
+  const cookie = await rotateCookie?.(principal);
+  if (cookie !== undefined) context.responseHeader.append('set-cookie', cookie);
+  return principal;
+}

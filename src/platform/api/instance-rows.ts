@@ -1,0 +1,33 @@
+/** Instances by resource name and in pages: what get and list methods of every kind share. */
+import type { HandlerContext } from '@connectrpc/connect';
+import type { Host, Instance, ListOptions } from '../../../actors/platform/host/host-port.ts';
+import { Refusal } from '../../../streams/platform/refusal.ts';
+import { within } from './caller.ts';
+import { collect } from './paging.ts';
+import { turnsOf } from './places.ts';
+import { type Collection, parseName, parseProjectName } from './resource-name.ts';
+
+/** A page of the machine's instances that are not final, oldest first. */
+export async function listRows(
+  host: Pick<Host, 'view'>,
+  context: HandlerContext,
+  machine: string,
+  request: { projectName: string; pageSize: number; pageToken: string },
+): Promise<{ items: readonly Instance[]; token: string }> {
+  const project = within(context, parseProjectName('projectName', request.projectName));
+  const read = (options: ListOptions) =>
+    host.view(project).instances(machine, { ...options, final: false });
+  return await collect(machine, request, read, turnsOf(context));
+}
+
+/** The named instance. Throws a `Refusal`: PROJECT_BOUNDARY, NOT_FOUND (a deleted one too). */
+export function findRow(
+  host: Pick<Host, 'view'>,
+  context: HandlerContext,
+  { machine, name, collection }: { machine: string; name: string; collection: Collection },
+): Instance {
+  const { project, id } = parseName('name', name, collection);
+  const found = host.view(within(context, project)).instance(machine, id);
+  if (!found || found.value === 'deleted') throw new Refusal('NOT_FOUND', `There is no ${name}`);
+  return found;
+}

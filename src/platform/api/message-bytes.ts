@@ -1,0 +1,90 @@
+/** Bodies as bytes, whole and plain: how large they may be, what they may be packed with. */
+import { constants } from 'node:zlib';
+import { type DescMessage, type DescMethod, getOption } from '@bufbuild/protobuf';
+import { Code, ConnectError } from '@connectrpc/connect';
+import type { Compression } from '@connectrpc/connect/protocol';
+import { compressionBrotli, compressionGzip } from '@connectrpc/connect-node';
+import { Refusal } from '../../../streams/platform/refusal.ts';
+import { Policy_Access, policy } from '../../gen/svc/options/v1/policy_pb.ts';
+import { toConnectError } from '../errors.ts';
+import { ANONYMOUS_BODY_BYTES_MAX, BODY_BYTES_MAX } from '../http-limits.ts';
+
+/** What bodies may be compressed with, in both directions. */
+export const COMPRESSIONS: readonly Compression[] = [compressionGzip, compressionBrotli];
+
+/**
+ * The same for requests: bytes that do not unpack are the caller's mistake, INVALID_FIELD. The
+ * framework calls a body that breaks off its own fault, because zlib only lacks input then.
+ *
+ * @param noteBroken called with the encoding of each body that does not unpack
+ */
+export function requestCompressions(
+  noteBroken: (encoding: string) => void,
+): readonly Compression[] {
+  return COMPRESSIONS.map((compression) => ({
+    ...compression,
+    decompress: async (bytes, bytesMax) => {
+      try {
+        return await compression.decompress(bytes, bytesMax);
+      } catch (error) {
+        if (!isCallersFault(error)) throw error;
+        noteBroken(compression.name);
+        const message = `The body does not unpack as ${compression.name}: it broke off, or was changed`;
+        throw toConnectError(new Refusal('INVALID_FIELD', message, { field: 'Content-Encoding' }));
+      }
+    },
+  }));
+}
+
+/** Neither too large, which has a reason of its own, nor a lack of memory, which is ours. */
+function isCallersFault(error: unknown): boolean {
+  if (!(error instanceof ConnectError) || error.code === Code.ResourceExhausted) return false;
+  const { errno } = error.cause as { readonly errno?: number };
+  return errno !== constants.Z_MEM_ERROR;
+}
+
+/** Of a request without a list: names and texts, with room to spare. */
+const PLAIN_BODY_BYTES_MAX = 64 * 1024;
+/** Of one with a list: 200 VMs to retire, or thousands of names that a rule selects. */
+const LIST_BODY_BYTES_MAX = 256 * 1024;
+
+/**
+ * The largest body of a method, packed or not. It follows from the declared access, so that a method
+ * which asks for no credential cannot be written without the small one, and from what a request can
+ * hold: parsing is the main thread's, and only rows of a collector need much of it.
+ */
+export function bodyBytesMaxOf(method: DescMethod): number {
+  const { input } = method;
+  const { access } = getOption(method, policy);
+  if (access === Policy_Access.NONE) return ANONYMOUS_BODY_BYTES_MAX;
+  const holdsRows = input.fields.some(
+    (field) => field.fieldKind === 'list' && field.listKind === 'message',
+  );
+  if (access === Policy_Access.COLLECTOR && holdsRows) return BODY_BYTES_MAX;
+  return hasList(input) ? LIST_BODY_BYTES_MAX : PLAIN_BODY_BYTES_MAX;
+}
+
+/** Has the message a list, by itself or in a message of it? */
+function hasList({ fields }: DescMessage, within: readonly DescMessage[] = []): boolean {
+  return fields.some((field) => {
+    if (field.fieldKind === 'list') return true;
+    if (field.fieldKind !== 'message' || within.includes(field.message)) return false;
+    return hasList(field.message, [...within, field.message]);
+  });
+}
+
+/** All of a body. Throws what its source throws, which is where reading is bounded. */
+export async function readBytes(body: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of body) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+/** The bytes as they were before `encoding` (null = none). Throws `ConnectError`. */
+export async function decompressed(
+  bytes: Uint8Array,
+  encoding: string | null,
+): Promise<Uint8Array> {
+  const compression = COMPRESSIONS.find(({ name }) => name === encoding);
+  return compression ? await compression.decompress(bytes, BODY_BYTES_MAX) : bytes;
+}

@@ -1,0 +1,103 @@
+/**
+ * Page tokens: the position after which the next page begins, not an offset, so that they stay
+ * valid while things come and go. Opaque to callers, and checked when they come back.
+ */
+import { Refusal } from '../../../streams/platform/refusal.ts';
+
+const PAGE_SIZE_DEFAULT = 50;
+const PAGE_SIZE_MAX = 1000;
+
+/** Rows of a page. Throws INVALID_FIELD for a negative size; a larger one is cut to the maximum. */
+function pageSize(requested: number): number {
+  if (requested < 0) {
+    throw new Refusal(
+      'INVALID_FIELD',
+      `pageSize is ${requested}: 1 to ${PAGE_SIZE_MAX}, or 0 for ${PAGE_SIZE_DEFAULT}`,
+      {
+        field: 'pageSize',
+      },
+    );
+  }
+  return requested === 0 ? PAGE_SIZE_DEFAULT : Math.min(requested, PAGE_SIZE_MAX);
+}
+
+/** The token that a page ends with; '' on the last one. `kind` keeps lists apart. */
+export function pageToken(kind: string, next: string | undefined): string {
+  return next === undefined ? '' : Buffer.from(JSON.stringify([kind, next])).toString('base64url');
+}
+
+/** The position in a token; undefined for the first page. Throws INVALID_FIELD. */
+function parsePageToken(kind: string, token: string): string | undefined {
+  if (token === '') return undefined;
+  const parts = decodeJson(Buffer.from(token, 'base64url').toString('utf8'));
+  if (Array.isArray(parts) && parts[0] === kind && typeof parts[1] === 'string') return parts[1];
+  throw foreignToken();
+}
+
+/** What is told of a token that this list did not make. */
+export function foreignToken(): Refusal {
+  return new Refusal('INVALID_FIELD', 'pageToken is not one of this list: begin without it', {
+    field: 'pageToken',
+  });
+}
+
+/** Options of a host's list, from the request's page. */
+export function listOptions(
+  kind: string,
+  request: { readonly pageSize: number; readonly pageToken: string },
+): { limit: number; after?: string } {
+  const after = parsePageToken(kind, request.pageToken);
+  return { limit: pageSize(request.pageSize), ...(after === undefined ? {} : { after }) };
+}
+
+/** What a caller sent back as JSON; undefined when it is none. */
+export function decodeJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Rows that one page of a filtered list looks at: a filter that fits nothing must end too. */
+const LOOKED_AT_MAX = 1_000;
+/** Rows that are read in one turn of the main thread: some milliseconds of the largest ones. */
+const TURN_ROWS = 100;
+
+interface SomePage<T> {
+  readonly items: readonly T[];
+  readonly next?: string;
+}
+
+/**
+ * A page of those rows that a filter keeps (`undefined` = left out): pages of the list are read
+ * until enough are found, each as large as what is still missing, so that a token is always the
+ * position of the last row looked at. After 1,000 rows the page ends as it is, with a token.
+ *
+ * @param turn awaited before every hundred rows but the first: nothing read is held open meanwhile
+ */
+export async function collect<T>(
+  kind: string,
+  request: { readonly pageSize: number; readonly pageToken: string },
+  read: (options: { limit: number; after?: string }) => SomePage<T | undefined>,
+  turn: () => Promise<void>,
+): Promise<{ items: T[]; token: string }> {
+  const { limit, after: start } = listOptions(kind, request);
+  const items: T[] = [];
+  let after = start;
+  let lookedAt = 0;
+  do {
+    if (lookedAt > 0) await turn();
+    const rows = Math.min(limit - items.length, TURN_ROWS);
+    const page = read({ limit: rows, ...(after === undefined ? {} : { after }) });
+    items.push(...page.items.filter((item) => item !== undefined));
+    lookedAt += Math.max(page.items.length, 1);
+    after = page.next;
+  } while (after !== undefined && items.length < limit && lookedAt < LOOKED_AT_MAX);
+  return { items, token: pageToken(kind, after) };
+}
+
+/** The same page with its items mapped; `undefined` = left out by a filter. */
+export function mapPage<A, B>(page: SomePage<A>, map: (item: A) => B): SomePage<B> {
+  return { items: page.items.map(map), ...(page.next === undefined ? {} : { next: page.next }) };
+}

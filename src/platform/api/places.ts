@@ -1,0 +1,144 @@
+/**
+ * Places of RPCs in the `ProjectGate`. A credential's call takes one when its body has come. Which
+ * project a person's call is about stands in the body, so that theirs takes one once it is parsed, of the
+ * project if they are a member of it, else of the person. A place is given back when the answer has
+ * been made; what the client does with it is no matter of the gate.
+ */
+import {
+  type ConnectRouter,
+  type ContextValues,
+  createContextKey,
+  createContextValues,
+  type HandlerContext,
+  type Interceptor,
+} from '@connectrpc/connect';
+import type { UniversalHandlerFn } from '@connectrpc/connect/protocol';
+import type { Principal } from '../access/principal.ts';
+import { type CallClass, classOfMethod } from '../gate/call-classes.ts';
+import {
+  type GateCaller,
+  gateCallerOf,
+  type Pass,
+  type ProjectGate,
+} from '../gate/project-gate.ts';
+import { callerKey, callerOf } from './caller.ts';
+
+/** Of one call: the place that it holds or will, and whose turns it takes. */
+export interface HeldPlace {
+  readonly gate: ProjectGate;
+  pass?: Pass;
+  party?: string;
+  /** Of a call with a credential or a session, once it was let in. */
+  caller?: GateCaller;
+  kind: CallClass;
+  isPerson: boolean;
+  /** The client has gone, or its time is over. */
+  signal?: AbortSignal;
+  /** The error as the caller is told it. */
+  told?: (error: unknown) => unknown;
+  /** Whose rate its body counts against from the beginning. */
+  ratedProject?: string;
+  /** Of its body, packed or unpacked, whichever is more. */
+  bodyBytes: number;
+}
+
+const placeKey = createContextKey<HeldPlace | undefined>(undefined, { description: 'its place' });
+
+/** What is known of the place of a call, once the handler has begun. */
+export function heldPlaceOf(values: ContextValues): HeldPlace | undefined {
+  return values.get(placeKey);
+}
+
+/** Notes who calls; for `requestGate`. Throws an Error without `releasePlaces`: a bug. */
+export function noteCaller(
+  { values, method, signal }: HandlerContext,
+  principal: Principal,
+  { told, ratedProject }: Pick<HeldPlace, 'told' | 'ratedProject'>,
+): void {
+  const held = values.get(placeKey);
+  if (!held) throw new Error('A call was let in that nobody bounds');
+  const caller = gateCallerOf(principal);
+  const isPerson = principal.kind === 'human';
+  const rated = ratedProject === undefined ? {} : { ratedProject };
+  Object.assign(held, { caller, isPerson, signal, told, kind: classOfMethod(method), ...rated });
+}
+
+/** Takes the place of a credential's call. People take theirs later, and streams in their handler. */
+export async function takePlace(held: HeldPlace): Promise<void> {
+  const { gate, caller, kind, signal, isPerson } = held;
+  if (!caller || !signal) throw new Error('A call takes a place before it was let in');
+  if (isPerson) return await gate.turn(caller.party);
+  hold(held, caller, await gate.enter(caller, kind, signal));
+}
+
+/** Takes the places of people's calls, once their messages have said for which project. */
+export function placesOfPeople(gate: ProjectGate): Interceptor {
+  return (next) => async (request) => {
+    const principal = request.contextValues.get(callerKey)?.principal;
+    if (principal?.kind !== 'human' || request.stream) return await next(request);
+    const named = projectNamedIn(request.message);
+    const isMember = named !== undefined && principal.memberOf(named) !== undefined;
+    const caller = gateCallerOf(principal, isMember ? named : undefined);
+    const pass = await gate.enter(caller, classOfMethod(request.method), request.signal);
+    hold(request.contextValues.get(placeKey), caller, pass);
+    return await next(request);
+  };
+}
+
+const PROJECT_IN_NAME = /^projects\/([^/]+)/;
+
+/** Id of the first project that a field of the message names: `projectName`, `name`, `parent`. */
+function projectNamedIn(message: object): string | undefined {
+  for (const value of Object.values(message)) {
+    const named = typeof value === 'string' ? PROJECT_IN_NAME.exec(value)?.[1] : undefined;
+    if (named !== undefined) return named;
+  }
+  return undefined;
+}
+
+function hold(held: HeldPlace | undefined, { party }: GateCaller, pass: Pass): void {
+  if (held === undefined) {
+    pass.release();
+    throw new Error('A call took a place that nobody gives back');
+  }
+  held.pass = pass;
+  held.party = party;
+}
+
+/**
+ * Takes a place among the open streams of a project, until the call ends. Throws a `Refusal`
+ * TOO_MANY_REQUESTS.
+ */
+export async function openStream(
+  gate: ProjectGate,
+  context: HandlerContext,
+  project: string,
+): Promise<Pass> {
+  const caller = gateCallerOf(callerOf(context), project);
+  return await gate.enter(caller, 'stream', context.signal);
+}
+
+/** What resolves at the next turn of this call's project: for answers that are made in slices. */
+export function turnsOf(context: HandlerContext): () => Promise<void> {
+  const held = context.values.get(placeKey);
+  if (!held) throw new Error('A handler asks for turns and has no place');
+  const party = held.party ?? callerOf(context).name;
+  return () => held.gate.turn(party);
+}
+
+/** Gives places back once answers are made. Puts itself around the handlers: call it last, once. */
+export function releasePlaces(router: ConnectRouter, gate: ProjectGate): void {
+  for (const [i, handler] of router.handlers.entries()) {
+    const releasing: UniversalHandlerFn = async (request) => {
+      const held: HeldPlace = { gate, kind: 'call', isPerson: false, bodyBytes: 0 };
+      const contextValues = request.contextValues ?? createContextValues();
+      contextValues.set(placeKey, held);
+      try {
+        return await handler({ ...request, contextValues });
+      } finally {
+        held.pass?.release();
+      }
+    };
+    router.handlers[i] = Object.assign(releasing, handler);
+  }
+}

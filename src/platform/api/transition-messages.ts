@@ -1,0 +1,81 @@
+/** Recorded transitions as audit tells them: public fields alone, and who caused them. */
+
+import { contextOfPerson, unprovenEmailOf } from '../../../actors/identity/people-index.ts';
+import type {
+  Host,
+  ProjectView,
+  RecordedTransition,
+} from '../../../actors/platform/host/host-port.ts';
+import { machineDefinitions } from '../../../machines/audit/registry.ts';
+import { type Actor, SYSTEM_PROJECT } from '../../../streams/platform/commit/commit.ts';
+
+/** Who caused a step, as the caller is told. */
+export interface ToldActor {
+  readonly by: string;
+  readonly byDisplayName: string;
+  /** Of a person who has proven no address; '' otherwise. */
+  readonly byUnprovenEmail: string;
+}
+
+const UNNAMED = { byDisplayName: '', byUnprovenEmail: '' } as const;
+
+/** People and operators are told as such, and not by name. */
+export function actorForCredentials({ kind, name }: Actor): ToldActor {
+  const isPerson = kind === 'human' || kind === 'operator';
+  return { by: isPerson ? kind : name, ...UNNAMED };
+}
+
+const PERSON_NAME = /^people\/(.+)$/;
+
+/** Names of people are looked up once an answer: a page may be the work of one of them. */
+export function actorsForPeople(host: Pick<Host, 'view'>): (actor: Actor) => ToldActor {
+  const people = host.view(SYSTEM_PROJECT);
+  const known = new Map<string, Omit<ToldActor, 'by'>>();
+  return ({ name: by }) => {
+    const person = PERSON_NAME.exec(by)?.[1];
+    if (person === undefined) return { by, ...UNNAMED };
+    const shown = known.get(person) ?? shownPerson(people, person);
+    known.set(person, shown);
+    return { by, ...shown };
+  };
+}
+
+function shownPerson(people: ProjectView, person: string): Omit<ToldActor, 'by'> {
+  const row = people.instance('person', person);
+  if (!row) return UNNAMED;
+  const { displayName, email } = contextOfPerson(row);
+  return { byDisplayName: displayName, byUnprovenEmail: unprovenEmailOf(people, person, email) };
+}
+
+/** A `svc.audit.v1.Transition`. */
+export function transitionMessage(
+  transition: RecordedTransition,
+  tellActor: (by: Actor) => ToldActor,
+) {
+  const { sequence, atMs, by, machine, instance, event, from, to, requestId } = transition;
+  return {
+    sequence: BigInt(sequence),
+    atUnixMs: BigInt(atMs),
+    ...tellActor(by),
+    machine,
+    instance,
+    event: String(event.type),
+    eventJson: JSON.stringify(publicFields(machine, event)),
+    fromJson: from === null ? '' : JSON.stringify(from),
+    toJson: JSON.stringify(to),
+    requestId: requestId ?? '',
+  };
+}
+
+/**
+ * Only what the machine declares public, in the event and in what an instance was created with: the
+ * rest may name people, addresses or secrets.
+ */
+export function publicFields(machine: string, event: Readonly<Record<string, unknown>>) {
+  const shown = new Set(machineDefinitions.get(machine)?.publicFields);
+  const isShown = ([field]: [string, unknown]): boolean => field === 'type' || shown.has(field);
+  const fields = Object.fromEntries(Object.entries(event).filter(isShown));
+  const { input } = event;
+  if (typeof input !== 'object' || input === null) return fields;
+  return { ...fields, input: Object.fromEntries(Object.entries(input).filter(isShown)) };
+}

@@ -1,0 +1,218 @@
+/**
+ * The one gate of every authenticated call (interface, section 7: concurrency is limited per
+ * project). Of each class of calls a party may have a few running and some waiting, for at most 5 s;
+ * what is more is refused with 429 and `Retry-After`. Calls that may run then take turns on the main
+ * thread, the parties round robin. A call passes it once: what runs behind it (query threads, exports)
+ * has no gate of its own.
+ *
+ *     body under way -> place of its party and class -> fair turn -> handler -> place given back
+ *
+ * The body comes first, under a bound of its own, so that a client which sends slowly holds no place,
+ * and what is done with a body (unpacking, parsing) is within the turn. A call that waits leaves when
+ * its client hangs up.
+ */
+import type { ProjectLimits } from '../../../actors/platform/project-limits.ts';
+import type { Clock } from '../../../streams/platform/clock.ts';
+import { SYSTEM_PROJECT } from '../../../streams/platform/commit/commit.ts';
+import { Refusal } from '../../../streams/platform/refusal.ts';
+import type { Principal } from '../access/principal.ts';
+import { BodiesUnderWay } from './bodies-under-way.ts';
+import { CALL_CLASSES, type CallClass, classRules, type Places } from './call-classes.ts';
+import { Lane } from './call-queue.ts';
+import { FairTurns } from './fair-turns.ts';
+
+const WAIT_MS_MAX = 5_000;
+
+/** Whose places a call takes. */
+export interface GateCaller {
+  /** `projects/<id>`; of calls that belong to no project, the name of the person or collector. */
+  readonly party: string;
+  /** Resource name of who calls. */
+  readonly name: string;
+}
+
+/** Whose places a call takes, as far as its credentials say; `project` once it is known. */
+export function gateCallerOf(principal: Principal, project?: string): GateCaller {
+  const { name } = principal;
+  if (project !== undefined) return { party: `projects/${project}`, name };
+  // A collector for all projects, as a person, is a party of its own.
+  const isOfProject = principal.kind !== 'human' && principal.project !== SYSTEM_PROJECT;
+  return { party: isOfProject ? `projects/${principal.project}` : name, name };
+}
+
+/** A place that a call holds. */
+export interface Pass {
+  /** Gives the place back; harmless on a second call. */
+  readonly release: () => void;
+}
+
+export interface ProjectGate {
+  /**
+   * Resolves when the call may run. Throws a `Refusal` TOO_MANY_REQUESTS, or the reason of `signal`:
+   * the client has gone.
+   */
+  enter(caller: GateCaller, kind: CallClass, signal: AbortSignal): Promise<Pass>;
+  /**
+   * Before a body of at most so many bytes is read; released when it has come, or broke off. Throws a
+   * `Refusal` TOO_MANY_REQUESTS.
+   */
+  takeBody(caller: GateCaller, kind: CallClass, bytes: number): Pass;
+  /** Resolves at the party's next turn on the main thread: for work that goes on in slices. */
+  turn(party: string): Promise<void>;
+  /** What the party has running of a class now. */
+  running(party: string, kind: CallClass): number;
+  /** Of all parties. */
+  counts(): Readonly<Record<CallClass, { readonly running: number; readonly waiting: number }>>;
+}
+
+export interface ProjectGateOptions {
+  readonly clock: Clock;
+  readonly limits: (party: string) => ProjectLimits;
+  /** Told of each refusal. */
+  readonly onRefusal?: (limit: string, kind: CallClass) => void;
+}
+
+export function createProjectGate(options: ProjectGateOptions): ProjectGate {
+  return new Gate(options);
+}
+
+class Gate implements ProjectGate {
+  readonly #options: ProjectGateOptions;
+  readonly #turns: FairTurns;
+  readonly #bodies = new BodiesUnderWay();
+  readonly #lanes = new Map<CallClass, Map<string, Lane>>(
+    CALL_CLASSES.map((kind) => [kind, new Map()]),
+  );
+
+  constructor(options: ProjectGateOptions) {
+    this.#options = options;
+    this.#turns = new FairTurns(options.clock);
+  }
+
+  async enter(caller: GateCaller, kind: CallClass, signal: AbortSignal): Promise<Pass> {
+    signal.throwIfAborted();
+    const pass = await this.#place(caller, kind, signal);
+    try {
+      if (classRules[kind].takesTurn) await this.#turns.take(caller.party);
+      signal.throwIfAborted();
+      return pass;
+    } catch (error) {
+      pass.release();
+      throw error;
+    }
+  }
+
+  takeBody(caller: GateCaller, kind: CallClass, bytes: number): Pass {
+    const { concurrency } = this.#options.limits(caller.party);
+    const release = this.#bodies.tryTake(caller, bytes, concurrency);
+    if (release) return { release };
+    throw this.#refused(kind, 'Too many bodies of requests are under way: send fewer at once');
+  }
+
+  turn(party: string): Promise<void> {
+    return this.#turns.take(party);
+  }
+
+  running(party: string, kind: CallClass): number {
+    return this.#lanes.get(kind)?.get(party)?.running ?? 0;
+  }
+
+  counts(): ReturnType<ProjectGate['counts']> {
+    const entries = [...this.#lanes].map(([kind, lanes]) => {
+      const counts = { running: 0, waiting: 0 };
+      for (const { running, waiting } of lanes.values()) {
+        counts.running += running;
+        counts.waiting += waiting;
+      }
+      return [kind, counts] as const;
+    });
+    // Each class has its lanes from the start.
+    return Object.fromEntries(entries) as ReturnType<ProjectGate['counts']>;
+  }
+
+  async #place(caller: GateCaller, kind: CallClass, signal: AbortSignal): Promise<Pass> {
+    const { party, name } = caller;
+    const lane = this.#lane(kind, party);
+    if (!lane.tryRun(name, this.#places(kind, party))) {
+      try {
+        await this.#wait(lane, caller, { kind, signal });
+      } finally {
+        this.#letGo(lane, kind, party);
+      }
+    }
+    let isHeld = true;
+    const release = () => {
+      if (!isHeld) return;
+      isHeld = false;
+      lane.end(name, this.#places(kind, party));
+      this.#letGo(lane, kind, party);
+    };
+    return { release };
+  }
+
+  /** Those of now: the operator may change the limits while calls wait. */
+  #places(kind: CallClass, party: string): Places {
+    return classRules[kind].places(this.#options.limits(party));
+  }
+
+  /** Resolves with a place taken. */
+  async #wait(
+    lane: Lane,
+    { party, name }: GateCaller,
+    { kind, signal }: { readonly kind: CallClass; readonly signal: AbortSignal },
+  ): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const call = { caller: name, start: resolve };
+    const places = this.#places(kind, party);
+    const outcome = lane.tryWait(call, places);
+    if (outcome !== 'waits') {
+      const isCallers = outcome === 'callerHasItsShare' || lane.hasItsShare(name, places);
+      throw this.#refusal(kind, places, isCallers ? 'caller' : 'project');
+    }
+    const leave = (why: () => unknown) => {
+      // Who is no longer in the queue has been given a place already.
+      if (lane.leave(call)) reject(why());
+    };
+    const cancel = this.#options.clock.wakeAfter(WAIT_MS_MAX, () =>
+      leave(() => this.#refusal(kind, places, 'project')),
+    );
+    const onAbort = () => leave(() => signal.reason);
+    signal.addEventListener('abort', onAbort);
+    try {
+      await promise;
+    } finally {
+      cancel();
+      signal.removeEventListener('abort', onAbort);
+    }
+  }
+
+  #lane(kind: CallClass, party: string): Lane {
+    const lanes = this.#lanes.get(kind);
+    const lane = lanes?.get(party) ?? new Lane();
+    lanes?.set(party, lane);
+    return lane;
+  }
+
+  /** Forgets a lane in which nothing is left. */
+  #letGo(lane: Lane, kind: CallClass, party: string): void {
+    if (lane.isEmpty) this.#lanes.get(kind)?.delete(party);
+  }
+
+  #refusal(kind: CallClass, places: Places, whose: 'project' | 'caller'): Refusal {
+    const running = whose === 'caller' ? places.ofCaller : places.running;
+    const waiting = whose === 'caller' ? places.waitingOfCaller : places.waiting;
+    return this.#refused(
+      kind,
+      kind === 'stream'
+        ? `${running} streams of the ${whose} are open: close one, or ask the operator for more`
+        : `${running} calls of the ${whose} may run and ${waiting} may wait: ask again later, with fewer at once`,
+    );
+  }
+
+  #refused(kind: CallClass, message: string): Refusal {
+    const { limit, retryAfterSeconds } = classRules[kind];
+    this.#options.onRefusal?.(limit, kind);
+    const metadata = { limit, class: kind, retryAfterSeconds: String(retryAfterSeconds) };
+    return new Refusal('TOO_MANY_REQUESTS', message, metadata);
+  }
+}

@@ -1,0 +1,173 @@
+/**
+ * The health behind `/readyz`: the state of each part, looked up when it is asked for, in sentences
+ * an operator can act on. A degraded part is reported but keeps the service ready; one that is not
+ * ready takes it out of a load balancer. Changes are logged once, not at every request.
+ *
+ * A reason may name hosts, users, files and what other programs printed: it is for the operator, in
+ * the log and on the metrics listener. The API's listener shows what `callerReport` and
+ * `publicReport` leave of a report.
+ */
+import type { CancelWakeUp, Clock } from '../../streams/platform/clock.ts';
+import { withoutLogins } from '../../streams/platform/shown-url.ts';
+import type { Log } from './log.ts';
+
+export type PartHealth =
+  | { readonly state: 'ready' }
+  | {
+      /** Degraded: works, with something missing. */
+      readonly state: 'degraded' | 'notReady';
+      /** For the operator: names, numbers, messages of other programs. */
+      readonly reason: string;
+      /** For callers with a credential: a fixed sentence that names nothing of this host. */
+      readonly summary: string;
+    };
+
+/** Asked often: cheap, synchronous. One that throws counts as not ready, with the error's message. */
+export type HealthCheck = () => PartHealth;
+
+interface PartReport {
+  /** One of a fixed set, such as "stream", "collector", "CI issuer": fit for anybody. */
+  readonly kind: string;
+  /** Which of its kind: the operator's name of it. The kind itself, where there is one alone. */
+  readonly name: string;
+  readonly health: PartHealth;
+}
+
+export interface HealthReport {
+  readonly ready: boolean;
+  readonly parts: readonly PartReport[];
+}
+
+export interface Health {
+  /**
+   * Adds a part to the report; returns its undo. `name` is needed where there are several of a
+   * kind. Throws for a part that is watched already.
+   */
+  watch(part: { readonly kind: string; readonly name?: string }, check: HealthCheck): () => void;
+  report(): HealthReport;
+  /** From now on not ready, with this sentence: during a stop. */
+  stopping(reason: string): void;
+  close(): void;
+}
+
+/** How often changes are looked for when nobody asks, ms. */
+const POLL_MS = 2_000;
+
+export const ready: PartHealth = { state: 'ready' };
+
+export function createHealth({ clock, log }: { clock: Clock; log: Log }): Health {
+  const checks = new Map<string, { readonly kind: string; readonly check: HealthCheck }>();
+  const told = new Map<string, string>();
+  let stop: string | undefined;
+  let cancel: CancelWakeUp = () => {};
+
+  const report = (): HealthReport => {
+    const parts: PartReport[] = [...checks].map(([name, { kind, check }]) => ({
+      ...{ kind, name },
+      health: withoutLoginsIn(ask(check)),
+    }));
+    // What stops on request is no news: the log has the stop already.
+    if (stop === undefined) for (const part of parts) logChange(part, told, log);
+    else parts.push(stoppingPart(stop));
+    return { ready: parts.every(({ health }) => health.state !== 'notReady'), parts };
+  };
+  const poll = (): void => {
+    report();
+    cancel = clock.wakeAfter(POLL_MS, poll);
+  };
+  poll();
+  return {
+    report,
+    watch: ({ kind, name = kind }, check) => {
+      if (checks.has(name)) throw new Error(`Health of ${name} is already watched`);
+      checks.set(name, { kind, check });
+      return () => {
+        checks.delete(name);
+        told.delete(name);
+      };
+    },
+    stopping: (reason) => {
+      stop = reason;
+    },
+    close: () => cancel(),
+  };
+}
+
+/** A part as it is shown: the metrics listener shows the operator's reason, the API a summary. */
+interface ShownPart {
+  readonly name: string;
+  readonly state: PartHealth['state'];
+  readonly reason?: string;
+}
+
+export interface ShownReport {
+  readonly ready: boolean;
+  readonly parts: readonly ShownPart[];
+}
+
+/** Everything, for the operator. */
+export function operatorReport({ ready, parts }: HealthReport): ShownReport {
+  return {
+    ready,
+    parts: parts.map(({ name, health }) => ({
+      ...{ name, state: health.state },
+      ...(health.state !== 'ready' && { reason: health.reason }),
+    })),
+  };
+}
+
+/** For callers with a credential: each kind of part with its worst state and that one's summary. */
+export function callerReport({ ready, parts }: HealthReport): ShownReport {
+  const worst = new Map<string, PartHealth>();
+  for (const { kind, health } of parts) {
+    const before = worst.get(kind);
+    if (!before || SEVERITY[before.state] < SEVERITY[health.state]) worst.set(kind, health);
+  }
+  return {
+    ready,
+    parts: [...worst].map(([name, health]) => ({
+      ...{ name, state: health.state },
+      ...(health.state !== 'ready' && { reason: health.summary }),
+    })),
+  };
+}
+
+/** For anybody: each kind of part and its worst state. */
+export function publicReport(report: HealthReport): ShownReport {
+  const { ready, parts } = callerReport(report);
+  return { ready, parts: parts.map(({ name, state }) => ({ name, state })) };
+}
+
+const SEVERITY = { ready: 0, degraded: 1, notReady: 2 } as const;
+
+function stoppingPart(reason: string): PartReport {
+  return {
+    ...{ kind: 'service', name: 'service' },
+    health: { state: 'notReady', reason, summary: 'The service is stopping' },
+  };
+}
+
+/** Reasons quote what libraries and programs printed. */
+function withoutLoginsIn(health: PartHealth): PartHealth {
+  if (health.state === 'ready') return health;
+  return { ...health, reason: withoutLogins(health.reason) };
+}
+
+function ask(check: HealthCheck): PartHealth {
+  try {
+    return check();
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return { state: 'notReady', reason, summary: 'The check of this part failed' };
+  }
+}
+
+function logChange({ name, health }: PartReport, told: Map<string, string>, log: Log): void {
+  const now = health.state === 'ready' ? health.state : `${health.state}: ${health.reason}`;
+  const before = told.get(name) ?? 'ready';
+  told.set(name, now);
+  if (now === before) return;
+  if (health.state === 'ready') log.info({ part: name }, `${name} is ready again`);
+  else if (health.state === 'degraded') log.warn({ part: name }, health.reason);
+  else log.error({ part: name }, health.reason);
+}

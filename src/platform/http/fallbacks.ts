@@ -1,0 +1,94 @@
+/**
+ * What a request gets that no route takes, or that fails before or inside one: never a stack
+ * trace, never a 500 for what the caller did. Callers of an RPC path get Connect's JSON error with
+ * the reason of the catalogue, others plain text.
+ */
+import { Code, ConnectError } from '@connectrpc/connect';
+import { errorToJson } from '@connectrpc/connect/protocol-connect';
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { Refusal } from '../../../streams/platform/refusal.ts';
+import { httpStatusOf, toConnectError } from '../errors.ts';
+import type { Log } from '../log.ts';
+
+/** Counted for clients that hung up before they were answered; never sent. nginx's number for it. */
+export const CLIENT_GONE = 499;
+
+/** `/package.Service/Method`. */
+const RPC_PATH = /^\/[A-Za-z_]\w*(\.[A-Za-z_]\w*)+\/[A-Za-z_]\w*$/;
+
+export function addFallbacks(app: FastifyInstance, log: Log): void {
+  const refusePath = (request: FastifyRequest, reply: FastifyReply): FastifyReply => {
+    const path = pathOf(request);
+    if (!isRpc(request)) return plain(reply, 404, `There is nothing at ${path}`);
+    if (request.method !== 'POST' && app.hasRoute({ method: 'POST', url: path })) {
+      reply.header('allow', 'POST');
+      return rpc(reply, 405, unimplemented(`${path} takes POST, not ${request.method}`));
+    }
+    return rpc(reply, 404, unimplemented(`${path} is not a method of this service`));
+  };
+  app.setNotFoundHandler(refusePath);
+  // Before the body is read: what nobody takes is not to be parsed.
+  app.addHook('preParsing', (request, reply, payload, done) => {
+    if (request.is404) refusePath(request, reply);
+    else done(null, payload);
+  });
+  app.setErrorHandler((error: FastifyError, request, reply) => {
+    // Work for a client that hung up is given up by an error; nobody is there, and nothing is wrong.
+    if (reply.raw.destroyed) {
+      log.debug(
+        { err: error, requestId: request.id, path: pathOf(request) },
+        'The client has gone',
+      );
+      return reply.code(CLIENT_GONE).send();
+    }
+    const refusal = refusalOf(error);
+    if (refusal && isRpc(request)) {
+      return rpc(reply, httpStatusOf(refusal.reason), toConnectError(refusal));
+    }
+    // Fastify's own status says more on a plain route than the catalogue's: 413, 415.
+    if (refusal) {
+      return plain(reply, error.statusCode ?? httpStatusOf(refusal.reason), refusal.message);
+    }
+    log.error({ err: error, requestId: request.id, path: pathOf(request) }, 'A request failed');
+    const message = `The service failed; its log says why under request id ${request.id}`;
+    if (isRpc(request)) return rpc(reply, 500, new ConnectError(message, Code.Internal));
+    return plain(reply, 500, message);
+  });
+}
+
+/** The caller's mistake, or the service's stop, as a refusal; undefined for a fault of ours. */
+function refusalOf(error: FastifyError | Refusal): Refusal | undefined {
+  if (error instanceof Refusal) return error;
+  const status = error.statusCode ?? 500;
+  if (status === 413) return new Refusal('REQUEST_TOO_LARGE', error.message);
+  if (status === 503) return new Refusal('NOT_READY', 'The service is stopping');
+  return status >= 400 && status < 500 ? new Refusal('INVALID_FIELD', error.message) : undefined;
+}
+
+function unimplemented(message: string): ConnectError {
+  return new ConnectError(message, Code.Unimplemented);
+}
+
+function rpc(reply: FastifyReply, status: number, error: ConnectError): FastifyReply {
+  for (const [name, value] of error.metadata) reply.header(name, value);
+  return reply.code(status).type('application/json').send(errorToJson(error, undefined));
+}
+
+function plain(reply: FastifyReply, status: number, message: string): FastifyReply {
+  return reply.code(status).type('text/plain').send(`${message}\n`);
+}
+
+function isRpc(request: FastifyRequest): boolean {
+  return isRpcPath(pathOf(request));
+}
+
+/** Is it written as the path of a method, be there one or not? */
+export function isRpcPath(path: string): boolean {
+  return RPC_PATH.test(path);
+}
+
+/** The path without its query: a query may carry what must not be logged or echoed. */
+function pathOf(request: FastifyRequest): string {
+  const [path = ''] = request.url.split('?', 1);
+  return path.slice(0, 200);
+}

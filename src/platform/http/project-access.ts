@@ -1,0 +1,77 @@
+/**
+ * Access of the plain HTTP routes below `/v1/monitoring/projects/<project>/`: a bearer that may
+ * read exactly this project. A key of another one is told so whether or not this one exists.
+ */
+import type { FastifyRequest } from 'fastify';
+import type { Authenticator } from '../../identity/auth/authenticator.ts';
+import { admitTo, enterProject, READ_POLICY } from '../access/authorize.ts';
+import type { CredentialPrincipal } from '../access/principal.ts';
+import type { CallClass } from '../gate/call-classes.ts';
+import type { GateCaller, Pass, ProjectGate } from '../gate/project-gate.ts';
+import type { AnonymousLimits } from './anonymous-limits.ts';
+import { SEQUENCE_HEADER, type SequenceDeps } from './sequence.ts';
+
+export interface ReaderAccess extends SequenceDeps {
+  readonly authenticator: Pick<Authenticator, 'authenticate' | 'again'>;
+  readonly anonymousLimits: Pick<AnonymousLimits, 'authenticated'>;
+  readonly gate: ProjectGate;
+}
+
+/** A request that was let in. */
+export interface AdmittedReader {
+  readonly caller: GateCaller;
+  /**
+   * A place of its project, for when its body has come. Throws a `Refusal`, also where the reader
+   * may not read any more.
+   */
+  readonly takePlace: () => Promise<Pass>;
+}
+
+export interface ReaderRequest {
+  /** Id of the project in the URL. */
+  readonly project: string;
+  /** Its address and its headers. */
+  readonly request: Pick<FastifyRequest, 'ip' | 'headers'>;
+  readonly kind: CallClass;
+  /** The client has gone. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Lets a request in to read the project, once this node has applied the position that it sends.
+ * Whoever answers takes a place then, which asserts once more: a body that comes slowly must not
+ * outlive a revocation. Rejects with a `Refusal`, or the reason of
+ * `signal`.
+ */
+export async function admitReader(
+  access: ReaderAccess,
+  { project, request: { ip, headers }, kind, signal }: ReaderRequest,
+): Promise<AdmittedReader> {
+  const { authenticator, anonymousLimits, gate } = access;
+  const principal = await anonymousLimits.authenticated(ip, async () =>
+    authenticator.authenticate(headers.authorization),
+  );
+  enter(principal, project);
+  const caller: GateCaller = { party: `projects/${project}`, name: principal.name };
+  const wanted = headers[SEQUENCE_HEADER];
+  if (typeof wanted === 'string') await access.positions.waitFor(wanted, { caller, signal });
+  const assertStillAdmitted = (): void => enter(authenticator.again(principal), project);
+  const takePlace = async (): Promise<Pass> => {
+    const pass = await gate.enter(caller, kind, signal);
+    try {
+      assertStillAdmitted();
+      return pass;
+    } catch (error) {
+      pass.release();
+      throw error;
+    }
+  };
+  assertStillAdmitted();
+  return { caller, takePlace };
+}
+
+function enter(principal: CredentialPrincipal, project: string): void {
+  const name = 'This URL';
+  admitTo(name, READ_POLICY, principal);
+  enterProject(principal, READ_POLICY, { name, project });
+}

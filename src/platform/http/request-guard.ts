@@ -1,0 +1,127 @@
+/**
+ * What holds for every request of a listener, whatever answers it: one Host, which is the service's
+ * unless it asks for health, no plain http past the proxy that ends TLS, and the headers that tell browsers to guess no types
+ * and to stay on https. It works below the framework, on the server's `request` event, so that no
+ * route, fast path or error answer can be without it.
+ */
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import { errorToJson } from '@connectrpc/connect/protocol-connect';
+import { Refusal } from '../../../streams/platform/refusal.ts';
+import { httpStatusOf, toConnectError } from '../errors.ts';
+import { isLoopback } from '../settings/setting-kinds.ts';
+import type { Settings } from '../settings/settings.ts';
+import { createAddressList } from './address-list.ts';
+import { isRpcPath } from './fallbacks.ts';
+import { createHostCheck, isLocalName, nameOf, originForm } from './hosts.ts';
+import { PROBE_PATHS } from './operations.ts';
+
+export interface RequestGuardOptions {
+  readonly settings: Pick<Settings, 'publicUrl' | 'allowedHosts' | 'trustedProxy'>;
+  /** Counts a request that was refused, by its cause. */
+  readonly noteRefused: (cause: string) => void;
+}
+
+/** One year: the least that browsers' own lists take. */
+const STRICT_TRANSPORT = 'max-age=31536000';
+
+/**
+ * Puts the guard before all that listens for requests of the server so far; call it last. A server
+ * that it guards is made with `requireHostHeader: false`: Node's own answer has no headers.
+ */
+export function guardRequests(server: Server, options: RequestGuardOptions): void {
+  const isAdmitted = createGuard(options);
+  const listeners = server.listeners('request') as RequestListener[];
+  server.removeAllListeners('request');
+  server.on('request', (request, response) => {
+    if (!isAdmitted(request, response)) return;
+    for (const listener of listeners) listener.call(server, request, response);
+  });
+  // Node would answer by itself, past the headers.
+  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+    if (!isAdmitted(request, response)) return;
+    const message = 'Expect takes 100-continue alone';
+    refuse(request, response, { status: 417, refusal: new Refusal('INVALID_FIELD', message) });
+  });
+}
+
+/** Asks of each request whether it may go on; what may not is answered. */
+export function createGuard({ settings, noteRefused }: RequestGuardOptions) {
+  const problemOfHost = createHostCheck(settings);
+  const proxies = settings.trustedProxy && createAddressList(settings.trustedProxy);
+  const isPublicHttps = settings.publicUrl?.startsWith('https:') === true;
+
+  /** Did the client speak https, to us or to the proxy? */
+  const isSecure = ({ socket, headers }: IncomingMessage): boolean => {
+    if (isTls(socket)) return true;
+    if (!proxies?.has(socket.remoteAddress)) return false;
+    const forwarded = headers['x-forwarded-proto']?.toString().split(',').at(-1)?.trim();
+    return forwarded === undefined ? isPublicHttps : forwarded === 'https';
+  };
+  const isPastProxy = (request: IncomingMessage): boolean =>
+    proxies !== null &&
+    !isTls(request.socket) &&
+    !proxies.has(request.socket.remoteAddress) &&
+    !isLocalPeer(request.socket) &&
+    !isProbe(request);
+
+  return (request: IncomingMessage, response: ServerResponse): boolean => {
+    response.setHeader('x-content-type-options', 'nosniff');
+    const problem = problemOfHost(request);
+    // Orchestrators probe by names that nobody has set, and a probe says nothing that is not public.
+    const mayAskByAnyName = problem?.cause === 'unknown_host' && isProbe(request);
+    if (problem && !mayAskByAnyName) {
+      const { cause, status, message } = problem;
+      noteRefused(cause);
+      const refusal = new Refusal('WRONG_HOST', message);
+      refuse(request, response, { status, refusal });
+      return false;
+    }
+    // A browser that learned it for localhost would no longer open other programs there.
+    const isLocal = isLocalName(nameOf(request.headers.host ?? '') ?? '');
+    if (!isLocal && isSecure(request)) {
+      response.setHeader('strict-transport-security', STRICT_TRANSPORT);
+    }
+    request.url = originForm(request.url ?? '/');
+    if (!isPastProxy(request)) return true;
+    noteRefused('past_proxy');
+    const message =
+      'Plain http is for the proxy in front of the service alone (SVC_TRUSTED_PROXY): ' +
+      'ask at its https address';
+    refuse(request, response, { refusal: new Refusal('INSECURE_TRANSPORT', message) });
+    return false;
+  };
+}
+
+function isProbe({ url = '/' }: IncomingMessage): boolean {
+  return PROBE_PATHS.has(originForm(url).split('?', 1)[0] ?? '');
+}
+
+function isTls(socket: Socket): boolean {
+  return (socket as TLSSocket).encrypted === true;
+}
+
+/** What goes over loopback is in the clear for nobody else. */
+function isLocalPeer({ remoteAddress }: Socket): boolean {
+  return remoteAddress !== undefined && isLoopback(remoteAddress);
+}
+
+/** The body is not read, so the connection ends with the answer. */
+function refuse(
+  { url = '/' }: IncomingMessage,
+  response: ServerResponse,
+  { refusal, status = httpStatusOf(refusal.reason) }: { refusal: Refusal; status?: number },
+): void {
+  const isRpc = isRpcPath(originForm(url).split('?', 1)[0] ?? '');
+  const body = isRpc
+    ? JSON.stringify(errorToJson(toConnectError(refusal), undefined))
+    : `${refusal.message}\n`;
+  response
+    .writeHead(status, {
+      connection: 'close',
+      'content-type': isRpc ? 'application/json' : 'text/plain',
+      'content-length': Buffer.byteLength(body),
+    })
+    .end(body);
+}

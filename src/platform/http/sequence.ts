@@ -1,0 +1,143 @@
+/**
+ * Reading one's own writes, whichever node answers: an answer to a caller who was let in carries
+ * the position in EVENTS that this node has applied, and a request that sends it back is answered
+ * from there on or later. The position counts the commits of the whole service, so callers get it
+ * enciphered: two tokens of one position differ, and neither says how much happened in between. Which
+ * of several is the latest only the service can tell, so a request may send them all.
+ */
+import { createCipheriv, createDecipheriv } from 'node:crypto';
+import type { Host } from '../../../actors/platform/host/host-port.ts';
+import type { Clock } from '../../../streams/platform/clock.ts';
+import type { Random } from '../../../streams/platform/random.ts';
+import { Refusal } from '../../../streams/platform/refusal.ts';
+import type { GateCaller, ProjectGate } from '../gate/project-gate.ts';
+
+/**
+ * Header with a position token in answers to callers who were let in; in their requests a
+ * comma-separated list of such tokens.
+ */
+export const SEQUENCE_HEADER = 'svc-sequence';
+/** What the key of the tokens is derived for: the same on every node of a service. */
+export const SEQUENCE_PURPOSE = 'position tokens';
+/** Most tokens of one request: of as many calls that went on at once. */
+const TOKENS_MAX = 32;
+/** Longest wait for a position that this node has not applied yet, ms. */
+const SEQUENCE_WAIT_MS = 5_000;
+
+export interface SequenceDeps {
+  readonly positions: Positions;
+}
+
+export interface Positions {
+  /** The token of a position, 22 characters; a new one at each call. */
+  tokenOf(sequence: number): string;
+  /** The token of what this node has applied by now. */
+  current(): string;
+  /** The position of a token; undefined for what was not made under this key. */
+  sequenceOf(token: string): number | undefined;
+  /**
+   * Waits until this node has applied the last position of a list of tokens, `SEQUENCE_HEADER` as it
+   * was sent. What is no token of this service proves no write here and is waited for by nobody:
+   * clients keep tokens across a restore or a change of the master key. For callers who were let in alone,
+   * because a wait holds their connection. Rejects with a `Refusal` (INVALID_FIELD, NOT_READY,
+   * TOO_MANY_REQUESTS), or the reason of the waiter's signal.
+   */
+  waitFor(list: string, waiter: PositionWaiter): Promise<void>;
+}
+
+/** Who waits for a position. */
+export interface PositionWaiter {
+  readonly caller: GateCaller;
+  /** The client has gone. */
+  readonly signal: AbortSignal;
+}
+
+export interface PositionsOptions {
+  readonly host: Pick<Host, 'appliedSequence' | 'waitFor'>;
+  readonly clock: Clock;
+  /** Bounds how many of a project wait at once. */
+  readonly gate: ProjectGate;
+  readonly random: Random;
+  /** 32 bytes, derived for `SEQUENCE_PURPOSE`. */
+  readonly key: Uint8Array;
+}
+
+export function createPositions(options: PositionsOptions): Positions {
+  const { host } = options;
+  const tokens = new TokenCipher(options);
+  return {
+    tokenOf: (sequence) => tokens.seal(sequence),
+    current: () => tokens.seal(host.appliedSequence()),
+    sequenceOf: (token) => tokens.open(token),
+    async waitFor(list, waiter) {
+      const sequence = largestOf(list.split(',', TOKENS_MAX + 1), tokens);
+      if (host.appliedSequence() >= sequence) return;
+      const { release } = await options.gate.enter(waiter.caller, 'position', waiter.signal);
+      await waitUntilApplied(options, sequence, waiter.signal).finally(release);
+    },
+  };
+}
+
+/** The last position of the tokens; 0 where there is none. Throws INVALID_FIELD. */
+function largestOf(list: readonly string[], tokens: TokenCipher): number {
+  if (list.length > TOKENS_MAX) {
+    const message = `${SEQUENCE_HEADER} has more than ${TOKENS_MAX} tokens: send the latest ones`;
+    throw new Refusal('INVALID_FIELD', message, { field: SEQUENCE_HEADER });
+  }
+  return Math.max(...list.map((token) => tokens.open(token.trim()) ?? 0));
+}
+
+async function waitUntilApplied(
+  { host, clock }: PositionsOptions,
+  sequence: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const patience = new AbortController();
+  const cancel = clock.wakeAfter(SEQUENCE_WAIT_MS, () => patience.abort());
+  try {
+    await host.waitFor(sequence, AbortSignal.any([patience.signal, signal]));
+  } catch (error) {
+    throw patience.signal.aborted
+      ? new Refusal('NOT_READY', 'This node has not reached the position sent yet: try again')
+      : error;
+  } finally {
+    cancel();
+  }
+}
+
+const NONCE_BYTES = 6;
+const SEQUENCE_BYTES = 6;
+const BLOCK_BYTES = 16;
+const TOKEN = /^[A-Za-z0-9_-]{22}$/;
+
+/**
+ * One AES block: 6 random bytes, the position in 6, and 4 zeros by which a forged token is known
+ * (encode-then-encipher, Bellare and Rogaway 2000). One try in 2^32 passes, and waits 5 seconds for
+ * nothing; a longer tag would buy no more. A block, because `WriteSamples` sends one on its fastest
+ * path.
+ */
+class TokenCipher {
+  readonly #random: Random;
+  readonly #cipher;
+  readonly #decipher;
+
+  constructor({ key, random }: Pick<PositionsOptions, 'key' | 'random'>) {
+    this.#random = random;
+    this.#cipher = createCipheriv('aes-256-ecb', key, null).setAutoPadding(false);
+    this.#decipher = createDecipheriv('aes-256-ecb', key, null).setAutoPadding(false);
+  }
+
+  seal(sequence: number): string {
+    const block = Buffer.alloc(BLOCK_BYTES);
+    block.set(this.#random.bytes(NONCE_BYTES));
+    block.writeUIntBE(sequence, NONCE_BYTES, SEQUENCE_BYTES);
+    return this.#cipher.update(block).toString('base64url');
+  }
+
+  open(token: string): number | undefined {
+    if (!TOKEN.test(token)) return undefined;
+    const block = this.#decipher.update(Buffer.from(token, 'base64url'));
+    if (block.readUInt32BE(NONCE_BYTES + SEQUENCE_BYTES) !== 0) return undefined;
+    return block.readUIntBE(NONCE_BYTES, SEQUENCE_BYTES);
+  }
+}

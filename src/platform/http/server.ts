@@ -1,0 +1,220 @@
+/**
+ * The API's HTTP server: fastify with bounds on everything a client can hold open, TLS from files,
+ * health, metrics and the routes it is handed. Request logging of fastify's own is off: it makes a
+ * logger per request, which costs more than a whole ingest request.
+ */
+import type { Server as HttpsServer } from 'node:https';
+import { type FastifyInstance, fastify } from 'fastify';
+import type { Clock } from '../../../streams/platform/clock.ts';
+import type { Random } from '../../../streams/platform/random.ts';
+import { Refusal } from '../../../streams/platform/refusal.ts';
+import type { Health } from '../health.ts';
+import * as limits from '../http-limits.ts';
+import type { Log } from '../log.ts';
+import type { Metrics } from '../metrics.ts';
+import type { Settings } from '../settings/settings.ts';
+import { createAddressList } from './address-list.ts';
+import { clientErrorListener } from './client-errors.ts';
+import { boundConnections } from './connections.ts';
+import { addFallbacks, CLIENT_GONE } from './fallbacks.ts';
+import { listenOn, originOf } from './listening.ts';
+import { addOperations } from './operations.ts';
+import type { ReaderCheck, ReadGate } from './read-gate.ts';
+import { guardRequests } from './request-guard.ts';
+import { loadTls, type TlsMaterial } from './tls.ts';
+
+export interface HttpServerOptions {
+  readonly settings: Pick<
+    Settings,
+    | 'listen'
+    | 'publicUrl'
+    | 'allowedHosts'
+    | 'tlsCertFile'
+    | 'tlsKeyFile'
+    | 'trustedProxy'
+    | 'connectionsPerAddress'
+  >;
+  readonly log: Log;
+  readonly health: Health;
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Who may read reasons in `/readyz`. */
+  readonly isReader: ReaderCheck;
+  /** Who may read `/metrics`. */
+  readonly readGate: ReadGate;
+  /** Whether `/metrics` is on this listener too; by default it is not. */
+  readonly hasMetrics?: boolean;
+  /** Adds the API's routes, before the server listens; `origin` may be asked once it does. */
+  readonly addRoutes: (app: FastifyInstance, origin: () => string) => Promise<void>;
+  /** How long requests in flight may go on at a stop, ms. */
+  readonly stopWaitMs?: number;
+}
+
+export interface HttpServer {
+  readonly app: FastifyInstance;
+  /** Origin for clients, once it listens: SVC_PUBLIC_URL, or made from the bound address. */
+  readonly baseUrl: string;
+  /** Reads certificate and key again; new connections use them. Throws `ConfigError`, keeping the old. */
+  reloadCertificate(): void;
+  /**
+   * Stops accepting, lets requests in flight finish, closes what is left after `stopWaitMs`.
+   * Harmless on a second call.
+   */
+  close(): Promise<void>;
+}
+
+/** A listening server. Throws `ConfigError` when address or certificate will not do. */
+export async function openHttpServer(options: HttpServerOptions): Promise<HttpServer> {
+  const { settings, log, health } = options;
+  const tlsFiles =
+    settings.tlsCertFile !== null && settings.tlsKeyFile !== null
+      ? { certFile: settings.tlsCertFile, keyFile: settings.tlsKeyFile }
+      : undefined;
+  const app = createApp(options, tlsFiles && loadTls(tlsFiles));
+  const state = { isStopping: false };
+  addRequestRecords(app, options);
+  refuseTwoCredentials(app);
+  endConnectionsAtStop(app, state);
+  addFallbacks(app, log);
+  addOperations(app, options);
+  let closing: Promise<void> | undefined;
+  const origin = () =>
+    settings.publicUrl ?? originOf(app.server, tlsFiles ? 'https' : 'http', settings.listen);
+  try {
+    await app.register((scope) => options.addRoutes(scope, origin));
+    await app.ready();
+    guardEdge(app, options, tlsFiles !== undefined);
+    await listenOn('SVC_LISTEN', settings.listen, () => app.listen({ ...settings.listen }));
+  } catch (error) {
+    await app.close();
+    throw error;
+  }
+  return {
+    app,
+    baseUrl: origin(),
+    reloadCertificate: () => {
+      if (!tlsFiles) return;
+      // With TLS files the server was made by node:https; fastify's type does not tell.
+      (app.server as unknown as HttpsServer).setSecureContext(loadTls(tlsFiles));
+      log.info({ certFile: tlsFiles.certFile }, 'The certificate was read again');
+    },
+    close: () => {
+      state.isStopping = true;
+      health.stopping('The service is stopping');
+      closing ??= drain(app, options);
+      return closing;
+    },
+  };
+}
+
+function createApp(options: HttpServerOptions, tls: TlsMaterial | undefined): FastifyInstance {
+  const clientErrors = options.metrics.counter(
+    'svc_http_client_errors_total',
+    'Connections ended because what arrived was no acceptable HTTP request',
+    ['code'],
+  );
+  const bounds = {
+    maxHeaderSize: limits.HEADER_BYTES_MAX,
+    headersTimeout: limits.HEADERS_TIMEOUT_MS,
+    connectionsCheckingInterval: limits.TIMEOUT_CHECK_MS,
+    requireHostHeader: false,
+  };
+  const handshakeTimeout = limits.HANDSHAKE_TIMEOUT_MS;
+  const app = fastify({
+    logger: false,
+    trustProxy: options.settings.trustedProxy ? [...options.settings.trustedProxy] : false,
+    genReqId: requestIds(options.random),
+    // Routes that take more say so: one that is forgotten is small.
+    bodyLimit: limits.ANONYMOUS_BODY_BYTES_MAX,
+    requestTimeout: limits.REQUEST_TIMEOUT_MS,
+    keepAliveTimeout: limits.KEEP_ALIVE_MS,
+    forceCloseConnections: 'idle',
+    clientErrorHandler: clientErrorListener((code) => clientErrors.inc({ code })),
+    ...(tls
+      ? { https: { ...bounds, ...tls, handshakeTimeout, minVersion: 'TLSv1.2' } }
+      : { http: bounds }),
+    // The instance's type depends on the kind of server; nothing above this line uses the server.
+  }) as unknown as FastifyInstance;
+  return app;
+}
+
+/** Around all of the routes: which requests are looked at, and how many connections there are. */
+function guardEdge(app: FastifyInstance, options: HttpServerOptions, isTls: boolean): void {
+  const { settings, metrics, clock } = options;
+  const refused = metrics.counter(
+    'svc_http_refused_total',
+    'Requests refused before any route, by what was wrong with how they came',
+    ['cause'],
+  );
+  guardRequests(app.server, { settings, noteRefused: (cause) => refused.inc({ cause }) });
+  boundConnections(app.server, {
+    ...{ isTls, clock, metrics, perAddressMax: settings.connectionsPerAddress },
+    proxies: settings.trustedProxy ? createAddressList(settings.trustedProxy) : undefined,
+  });
+}
+
+/**
+ * Random alone, 72 bits: strangers read them, and neither a count nor a mark of the process may
+ * tell how much others ask for or when the service was started.
+ */
+function requestIds(random: Random): () => string {
+  return () => Buffer.from(random.bytes(9)).toString('base64url');
+}
+
+/** Counts and times each request by route and status, and tells its id to the caller. */
+function addRequestRecords(app: FastifyInstance, { metrics, log }: HttpServerOptions): void {
+  const requests = metrics.counter(
+    'svc_http_requests_total',
+    'Requests answered; status 499: the client hung up before',
+    ['route', 'status'],
+  );
+  const seconds = metrics.histogram('svc_http_request_seconds', 'Time to answer', ['route']);
+  app.addHook('onRequest', (request, reply, done) => {
+    reply.header('x-request-id', request.id);
+    // `onResponse` is only for answers that went out.
+    reply.raw.once('close', () => {
+      if (reply.raw.headersSent) return;
+      requests.inc({ route: request.routeOptions.url ?? 'none', status: CLIENT_GONE });
+    });
+    done();
+  });
+  app.addHook('onResponse', (request, reply, done) => {
+    const route = request.routeOptions.url ?? 'none';
+    const status = reply.statusCode;
+    requests.inc({ route, status });
+    seconds.observe({ route }, reply.elapsedTime / 1000);
+    log.debug({ requestId: request.id, method: request.method, route, status }, 'Answered');
+    done();
+  });
+}
+
+/** Two may be two people's, and one of them a gateway's: neither is taken, by any route. */
+export function refuseTwoCredentials(app: FastifyInstance): void {
+  app.addHook('onRequest', (request, _reply, done) => {
+    const { rawHeaders } = request.raw;
+    const isCredential = (name: string, i: number) =>
+      i % 2 === 0 && name.toLowerCase() === 'authorization';
+    if (rawHeaders.filter(isCredential).length <= 1) return done();
+    const message = 'The request has more than one Authorization header: send one';
+    done(new Refusal('MALFORMED_CREDENTIAL', message));
+  });
+}
+
+/** A kept-alive connection whose answer went out during a stop is idle: without this it would stay. */
+function endConnectionsAtStop(app: FastifyInstance, state: { isStopping: boolean }): void {
+  app.addHook('onResponse', (_request, _reply, done) => {
+    if (state.isStopping) setImmediate(() => app.server.closeIdleConnections());
+    done();
+  });
+}
+
+async function drain(app: FastifyInstance, options: HttpServerOptions): Promise<void> {
+  const { clock, log, stopWaitMs = limits.STOP_WAIT_MS } = options;
+  const cancel = clock.wakeAfter(stopWaitMs, () => {
+    log.warn({}, `Requests still in flight after ${stopWaitMs} ms were cut off`);
+    app.server.closeAllConnections();
+  });
+  await app.close();
+  cancel();
+}

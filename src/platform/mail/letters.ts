@@ -1,0 +1,100 @@
+/**
+ * The words of our mails: plain text, short, one link each and nothing that tells who read it. The
+ * secret is in the link's fragment, which no server on the way to us sees in a log.
+ */
+import { oneLine as cutLine } from '../../../actors/platform/one-line.ts';
+
+export interface Letter {
+  readonly subject: string;
+  readonly text: string;
+}
+
+/** The address at which a link's token is shown to the person who holds it, and to nobody else. */
+export function linkAddress(origin: string, token: string): string {
+  return `${origin}/auth/link#${token}`;
+}
+
+export interface LinkToSend {
+  /** Of the service, as clients reach it. */
+  readonly origin: string;
+  readonly token: string;
+  readonly expiresMs: number;
+  readonly nowMs: number;
+}
+
+export function signInLetter(link: LinkToSend): Letter {
+  const host = hostOf(link.origin);
+  return {
+    subject: `Sign in to ${host}`,
+    text: lines(
+      `Somebody, probably you, asked for a link to sign in to ${host}:`,
+      linkAddress(link.origin, link.token),
+      `It works once, ${lifetime(link)}. If it was not you, do nothing: without the link nobody gets in.`,
+    ),
+  };
+}
+
+/** The page at which the holder of an address confirms it; the token stays in the browser until then. */
+function verificationAddress(origin: string, token: string): string {
+  return `${origin}/v1/recipients/verify#${token}`;
+}
+
+export interface VerificationToSend extends LinkToSend {
+  readonly projectDisplayName: string;
+  readonly destinationDisplayName: string;
+}
+
+export function verificationLetter(verification: VerificationToSend): Letter {
+  const host = hostOf(verification.origin);
+  const project = oneLine(verification.projectDisplayName);
+  const destination = oneLine(verification.destinationDisplayName);
+  return {
+    subject: `Confirm that alerts of ${project} may be mailed to you`,
+    text: lines(
+      `Somebody in the project ${project} on ${host} wants alerts to be mailed to this address, by the destination "${destination}". To agree, open:`,
+      verificationAddress(verification.origin, verification.token),
+      `The link works once, ${lifetime(verification)}. If you do not agree, do nothing: without the link no alert is mailed to you.`,
+    ),
+  };
+}
+
+export interface InvitationToSend extends LinkToSend {
+  readonly projectDisplayName: string;
+  readonly invitedBy: string;
+}
+
+export function invitationLetter(invitation: InvitationToSend): Letter {
+  const host = hostOf(invitation.origin);
+  const project = oneLine(invitation.projectDisplayName);
+  return {
+    subject: `Invitation to ${project} on ${host}`,
+    text: lines(
+      `${oneLine(invitation.invitedBy)} invites you to the project ${project} on ${host}. To accept, open:`,
+      linkAddress(invitation.origin, invitation.token),
+      `It works once, ${lifetime(invitation)}. If you expect no invitation, do nothing.`,
+    ),
+  };
+}
+
+function lines(...paragraphs: readonly string[]): string {
+  return `${paragraphs.join('\n\n')}\n`;
+}
+
+function hostOf(origin: string): string {
+  return new URL(origin).host;
+}
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+
+function lifetime({ expiresMs, nowMs }: LinkToSend): string {
+  const ms = Math.max(MINUTE_MS, expiresMs - nowMs);
+  if (ms < 2 * HOUR_MS) return `within ${Math.round(ms / MINUTE_MS)} minutes`;
+  if (ms < 48 * HOUR_MS) return `within ${Math.round(ms / HOUR_MS)} hours`;
+  return `within ${Math.round(ms / (24 * HOUR_MS))} days`;
+}
+
+/** Names are other people's words: a line break in one would begin a header or a paragraph. */
+function oneLine(text: string): string {
+  return cutLine(text, 100);
+}

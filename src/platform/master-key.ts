@@ -1,0 +1,97 @@
+/**
+ * The master key: 32 random bytes in base64, in a file of its own. Made at first start, with a
+ * warning to keep it apart from the data; never made anew for a store that has secrets, because
+ * that would lose them silently.
+ */
+import { hkdfSync } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { MASTER_KEY_BYTES } from '../../sqlite/platform/secret-store.ts';
+import type { Random } from '../../streams/platform/random.ts';
+import { writeFileDurably } from './durable-file.ts';
+import type { Log } from './log.ts';
+import { ConfigError } from './settings/config.ts';
+
+export interface MasterKeyOptions {
+  readonly file: string;
+  /** true: the operator named the file, so a missing one is a mistake. */
+  readonly mustExist: boolean;
+  /** Path of the store sealed under it: when that exists, a missing key is a loss. */
+  readonly storePath: string;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+/**
+ * The key as it is, changing nothing; undefined where it is missing and may be made. Throws
+ * `ConfigError` with what would do.
+ */
+export function findMasterKey(
+  options: Pick<MasterKeyOptions, 'file' | 'mustExist' | 'storePath'>,
+): Uint8Array | undefined {
+  const { file, mustExist, storePath } = options;
+  if (existsSync(file)) return read(file);
+  if (mustExist) {
+    throw new ConfigError([
+      `SVC_MASTER_KEY_FILE ${file} does not exist: make it with "head -c 32 /dev/urandom | base64"`,
+    ]);
+  }
+  if (!existsSync(storePath)) return undefined;
+  throw new ConfigError([
+    `The master key ${file} is missing, and the secrets in ${storePath} cannot be read ` +
+      'without it: put it back, name it in SVC_MASTER_KEY_FILE, or move the store away to ' +
+      'start without its secrets',
+  ]);
+}
+
+/** The key, made when it may be. Throws `ConfigError` with what would do. */
+export function loadMasterKey(options: MasterKeyOptions): Uint8Array {
+  const { file, random, log } = options;
+  if (findMasterKey(options) === undefined) {
+    create(file, random);
+    log.warn(
+      { file },
+      'A master key was made beside the data: keep a copy elsewhere, and for anything but a trial ' +
+        'keep it outside the data folder (SVC_MASTER_KEY_FILE)',
+    );
+  }
+  warnWhenReadable(file, log);
+  return read(file);
+}
+
+/** 32 bytes that only this purpose is sealed under, the same on every node (RFC 5869). */
+export function deriveKey(masterKey: Uint8Array, purpose: string): Uint8Array {
+  return new Uint8Array(hkdfSync('sha256', masterKey, '', `svc ${purpose}`, MASTER_KEY_BYTES));
+}
+
+function create(file: string, random: Random): void {
+  const bytes = random.bytes(MASTER_KEY_BYTES);
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  const content = `${Buffer.from(bytes).toString('base64')}\n`;
+  // Exclusive: of two first starts at once, one fails rather than replacing the other's key.
+  writeFileDurably({ path: file, content, exclusive: true });
+}
+
+function read(file: string): Uint8Array {
+  let content: string;
+  try {
+    content = readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    const cause = error instanceof Error ? error.message : String(error);
+    throw new ConfigError([`The master key cannot be read: ${cause}`]);
+  }
+  const bytes = Buffer.from(content, 'base64');
+  if (bytes.length !== MASTER_KEY_BYTES || !/^[A-Za-z0-9+/]+=*$/.test(content)) {
+    throw new ConfigError([
+      `The master key in ${file} must be ${MASTER_KEY_BYTES} bytes in base64: this is neither`,
+    ]);
+  }
+  return bytes;
+}
+
+function warnWhenReadable(file: string, log: Log): void {
+  const others = statSync(file).mode & 0o077;
+  if (others !== 0) {
+    log.warn({ file }, `The master key can be read by others than its owner: chmod 600 ${file}`);
+  }
+}

@@ -1,0 +1,212 @@
+/**
+ * The connection to NATS that the settings describe: who this program is there, and whom it trusts.
+ * Files of a login are read again at each new connection, so that a changed password needs no
+ * restart; what cannot be read then leaves the last that could be in use.
+ */
+import { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { checkServerIdentity, createSecureContext } from 'node:tls';
+import {
+  type Authenticator,
+  credsAuthenticator,
+  nkeyAuthenticator,
+  nkeys,
+  tokenAuthenticator,
+  usernamePasswordAuthenticator,
+} from '@nats-io/transport-node';
+import type { Clock } from '../../streams/platform/clock.ts';
+import { type NatsRefusal, NatsRefused } from '../../streams/platform/jetstream/connection.ts';
+import { openJetStream } from '../../streams/platform/jetstream/jetstream-stream.ts';
+import type { Random } from '../../streams/platform/random.ts';
+import { type Stream, StreamUnavailable } from '../../streams/platform/stream.ts';
+import { ConfigError } from './settings/config.ts';
+import type { NatsServers } from './settings/setting-kinds.ts';
+import type { Settings } from './settings/settings.ts';
+
+type NatsSettings = Pick<
+  Settings,
+  | 'natsUrl'
+  | 'natsUser'
+  | 'natsPasswordFile'
+  | 'natsTokenFile'
+  | 'natsNkeyFile'
+  | 'natsCredentialsFile'
+  | 'natsCaFile'
+  | 'natsCertFile'
+  | 'natsKeyFile'
+>;
+
+/** How this program shows who it is, and the setting to look at when that is refused. */
+interface Login {
+  readonly setting: string;
+  readonly authenticator?: Authenticator;
+}
+
+/**
+ * The stream on NATS. Throws `ConfigError`, with the setting that will not do, when a file is unfit
+ * or the servers refuse login or certificate; else what `openJetStream` throws.
+ */
+export async function openNats(
+  settings: NatsSettings,
+  ports: { readonly clock: Clock; readonly random: Random },
+): Promise<Stream> {
+  const { natsUrl } = settings;
+  if (natsUrl === null) throw new ConfigError(['SVC_NATS_URL is not given']);
+  const login = loginOf(settings, natsUrl);
+  const tls = tlsOf(settings, natsUrl);
+  const { authenticator } = login;
+  try {
+    return await openJetStream({
+      ...{ ...ports, url: natsUrl.servers },
+      security: { ...(authenticator && { authenticator }), ...(tls && { tls }) },
+    });
+  } catch (error) {
+    // With TLS 1.3 such a server breaks off after the handshake, and the client hears no reason.
+    if (error instanceof StreamUnavailable && tls && settings.natsCertFile === null) {
+      const hint = 'where it asks for a certificate of the client, give SVC_NATS_CERT_FILE';
+      throw new StreamUnavailable(`${error.message}; ${hint}`, 'refused', { cause: error });
+    }
+    if (!(error instanceof NatsRefused)) throw error;
+    throw new ConfigError([`${error.message}: ${remedies[error.reason](login)}`]);
+  }
+}
+
+const remedies: Readonly<Record<NatsRefusal, (login: Login) => string>> = {
+  login: ({ setting }) => `look at ${setting}`,
+  serverCertificate: () =>
+    'name the authority of its certificate in SVC_NATS_CA_FILE, and in SVC_NATS_URL the host that ' +
+    'the certificate is for',
+  clientCertificate: () =>
+    'give a certificate that it trusts in SVC_NATS_CERT_FILE and SVC_NATS_KEY_FILE',
+  unencrypted: () =>
+    'it offers no TLS: set that up there, or leave tls://, SVC_NATS_CA_FILE and SVC_NATS_CERT_FILE out',
+};
+
+/** Checks the files that there are. Throws `ConfigError`, never with what is in them. */
+function loginOf(settings: NatsSettings, { login }: NatsServers): Login {
+  const { natsUser, natsPasswordFile, natsTokenFile, natsNkeyFile, natsCredentialsFile } = settings;
+  if (natsUser !== null && natsPasswordFile !== null) {
+    const password = file('SVC_NATS_PASSWORD_FILE', natsPasswordFile);
+    const authenticator = usernamePasswordAuthenticator(natsUser, password);
+    return { setting: 'SVC_NATS_USER and SVC_NATS_PASSWORD_FILE', authenticator };
+  }
+  if (natsTokenFile !== null) {
+    const authenticator = tokenAuthenticator(file('SVC_NATS_TOKEN_FILE', natsTokenFile));
+    return { setting: 'SVC_NATS_TOKEN_FILE', authenticator };
+  }
+  if (natsNkeyFile !== null) {
+    const setting = 'SVC_NATS_NKEY_FILE';
+    const seed = file(setting, natsNkeyFile, assertSeed);
+    return { setting, authenticator: nkeyAuthenticator(() => bytes(seed())) };
+  }
+  if (natsCredentialsFile !== null) {
+    const setting = 'SVC_NATS_CREDENTIALS_FILE';
+    const credentials = file(setting, natsCredentialsFile, assertCredentials);
+    return { setting, authenticator: credsAuthenticator(() => bytes(`${credentials()}\n`)) };
+  }
+  const ways =
+    'a login in SVC_NATS_URL, SVC_NATS_USER, SVC_NATS_TOKEN_FILE, SVC_NATS_NKEY_FILE or ' +
+    'SVC_NATS_CREDENTIALS_FILE, none of which is given';
+  if (login === undefined) return { setting: ways };
+  const authenticator =
+    'token' in login
+      ? tokenAuthenticator(login.token)
+      : usernamePasswordAuthenticator(login.user, login.password);
+  return { setting: 'the login in SVC_NATS_URL', authenticator };
+}
+
+/** Its text now, each time it is asked for. Throws `ConfigError` at first, and never later. */
+function file(setting: string, path: string, assertFit?: (text: string) => void): () => string {
+  const read = (): string => {
+    const text = readText(setting, path).trim();
+    if (text === '') throw new ConfigError([`${setting} ${path} is empty`]);
+    try {
+      assertFit?.(text);
+    } catch {
+      // The reason would quote what is in the file.
+      throw new ConfigError([
+        `${setting} ${path} must hold ${contents[setting] ?? 'text'}: it does not`,
+      ]);
+    }
+    return text;
+  };
+  let last = read();
+  return () => {
+    try {
+      last = read();
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+    }
+    return last;
+  };
+}
+
+const contents: Readonly<Record<string, string>> = {
+  SVC_NATS_NKEY_FILE: 'the seed of a user’s nkey (SU…)',
+  SVC_NATS_CREDENTIALS_FILE: 'a user’s JWT and seed, as nsc and nk write them',
+  SVC_NATS_CA_FILE: 'certificates in PEM form',
+};
+
+function assertSeed(text: string): void {
+  if (!text.startsWith('SU')) throw new Error('Not a user’s seed');
+  nkeys.fromSeed(bytes(text));
+}
+
+function assertCredentials(text: string): void {
+  credsAuthenticator(bytes(`${text}\n`))('nonce');
+}
+
+function tlsOf(settings: NatsSettings, { servers, tls }: NatsServers) {
+  const { natsCaFile, natsCertFile, natsKeyFile } = settings;
+  if (!tls && natsCaFile === null && natsCertFile === null) return undefined;
+  if (natsCaFile !== null) {
+    file('SVC_NATS_CA_FILE', natsCaFile, (text) => void new X509Certificate(text));
+  }
+  if (natsCertFile !== null && natsKeyFile !== null) assertPair(natsCertFile, natsKeyFile);
+  const hosts = servers.map((server) => new URL(server).hostname.replace(/^\[|\]$/g, ''));
+  return {
+    ...(natsCaFile !== null && { caFile: natsCaFile }),
+    ...(natsCertFile !== null && { certFile: natsCertFile }),
+    ...(natsKeyFile !== null && { keyFile: natsKeyFile }),
+    checkServerIdentity: identityOf(hosts),
+  };
+}
+
+function assertPair(certFile: string, keyFile: string): void {
+  const cert = readText('SVC_NATS_CERT_FILE', certFile);
+  const key = readText('SVC_NATS_KEY_FILE', keyFile);
+  try {
+    createSecureContext({ cert, key });
+  } catch (error) {
+    const cause = error instanceof Error ? error.message : String(error);
+    throw new ConfigError([
+      `SVC_NATS_CERT_FILE ${certFile} and SVC_NATS_KEY_FILE ${keyFile} do not make a certificate ` +
+        `with its key (${cause}): give a PEM chain and its PEM key without a passphrase`,
+    ]);
+  }
+}
+
+/**
+ * Compares a server's certificate with its name. The client library names no server that is given
+ * by its address, and Node.js then takes it for `localhost`: the addresses that were given count.
+ */
+function identityOf(hosts: readonly string[]): typeof checkServerIdentity {
+  return (name, certificate) => {
+    const named = name !== 'localhost' || hosts.includes(name) ? [name] : hosts;
+    const faults = named.map((host) => checkServerIdentity(host, certificate));
+    return faults.includes(undefined) ? undefined : faults[0];
+  };
+}
+
+function readText(setting: string, path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    const cause = error instanceof Error ? error.message : String(error);
+    throw new ConfigError([`${setting} cannot be read: ${cause}`]);
+  }
+}
+
+function bytes(text: string): Uint8Array {
+  return new TextEncoder().encode(text);
+}

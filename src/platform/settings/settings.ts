@@ -1,0 +1,248 @@
+/**
+ * Every setting of the service, once: the parser, `--help`, `docs/configuration.md` and the
+ * refusal of unknown names come from this table. A setting is an environment variable, and a flag
+ * of `svc serve` with the same name in lower case (`SVC_LISTEN`, `--listen`).
+ */
+import { ciIssuers } from '../../ci/issuers.ts';
+import {
+  choice,
+  choices,
+  hostNames,
+  hostsAndRanges,
+  integer,
+  issuer,
+  type Kind,
+  label,
+  labels,
+  listenAddress,
+  listenAddressOrOff,
+  mailServer,
+  natsServers,
+  onOff,
+  origin,
+  path,
+  ports,
+  proxyRanges,
+  sender,
+  text,
+} from './setting-kinds.ts';
+
+/** One setting. `T` is what the program gets: the kind's value, or null when there is none. */
+export interface Setting<T> {
+  /** Name of the environment variable. */
+  readonly name: `SVC_${string}`;
+  readonly kind: Kind<unknown>;
+  readonly unit?: string;
+  /** Text the value is read from when the setting is not given; absent: the value is null. */
+  readonly default?: string;
+  /** What the default is, in words, where it depends on something else. */
+  readonly defaultInWords?: string;
+  /** What it is for, one or two sentences. */
+  readonly help: string;
+  /** true: its value is never shown in a message. */
+  readonly secret?: boolean;
+  readonly parse: (text: string) => T;
+}
+
+interface Described {
+  readonly unit?: string;
+  readonly defaultInWords?: string;
+  readonly help: string;
+  readonly secret?: boolean;
+}
+
+/** A setting that always has a value. */
+function setting<T>(
+  name: `SVC_${string}`,
+  kind: Kind<T>,
+  defaultText: string,
+  described: Described,
+): Setting<T> {
+  return { name, kind, default: defaultText, parse: kind.parse, ...described };
+}
+
+/** A setting that may have no value: null then. */
+function optional<T>(
+  name: `SVC_${string}`,
+  kind: Kind<T>,
+  described: Described,
+): Setting<T | null> {
+  return { name, kind, parse: kind.parse, ...described };
+}
+
+export const settingsTable = {
+  listen: setting('SVC_LISTEN', listenAddress, '127.0.0.1:8080', {
+    help: 'Where the API listens. Port 0 takes any free port. Anything but loopback needs a certificate, or a trusted proxy in front.',
+  }),
+  publicUrl: optional('SVC_PUBLIC_URL', origin, {
+    defaultInWords: 'made from SVC_LISTEN',
+    help: 'Address under which clients reach the API: written to demo.json and into links in notifications.',
+  }),
+  tlsCertFile: optional('SVC_TLS_CERT_FILE', path, {
+    help: 'Certificate chain in PEM form; needs SVC_TLS_KEY_FILE. Both files are read again on SIGHUP.',
+  }),
+  tlsKeyFile: optional('SVC_TLS_KEY_FILE', path, {
+    help: 'Private key of the certificate, in PEM form without a passphrase.',
+  }),
+  trustedProxy: optional('SVC_TRUSTED_PROXY', proxyRanges, {
+    help: 'Addresses of the proxy that ends TLS in front of the API. Its X-Forwarded-For and X-Forwarded-Proto are believed, and the API may listen beyond loopback without a certificate; but for probes of its health it then answers the proxy and this machine alone.',
+  }),
+  allowedHosts: optional('SVC_ALLOWED_HOSTS', hostNames, {
+    help: 'Further names that clients reach the service by, as their Host header has them. The host of SVC_PUBLIC_URL, localhost and every address are taken without being named; any other Host is refused with 421, so that no page of another site can have a name of its own answered from here.',
+  }),
+  connectionsPerAddress: setting('SVC_CONNECTIONS_PER_ADDRESS', integer(8, 10_000), '256', {
+    unit: 'connections',
+    help: 'How many connections one address (IPv6: one network of 64 bits) may hold open at a time. Those of SVC_TRUSTED_PROXY are not counted: they are many people’s.',
+  }),
+  metricsListen: setting('SVC_METRICS_LISTEN', listenAddressOrOff, '127.0.0.1:9464', {
+    help: "Where the service's own metrics, and the reasons in /readyz in full, are readable without a credential: loopback only. When the default port is taken, a warning says so and the service starts without this listener.",
+  }),
+  metricsOnApi: setting('SVC_METRICS_ON_API', onOff, 'off', {
+    help: 'Whether the API shows the same at /metrics, to every credential that may read, of whatever project: the figures are of the whole service, so only where all projects are one owner’s.',
+  }),
+  data: setting('SVC_DATA', path, './data', {
+    help: 'Folder of the databases, the master key and demo.json. Made when missing. One process at a time.',
+  }),
+  auditSink: optional('SVC_AUDIT_SINK', path, {
+    defaultInWords: 'none',
+    help: 'File to which the recorded history is exported as it grows, a JSON line for each commit: for another disk, or for what ships logs. Rename it to rotate it.',
+  }),
+  auditSinkRequired: setting('SVC_AUDIT_SINK_REQUIRED', onOff, 'off', {
+    help: 'Whether changes by people and keys are refused while SVC_AUDIT_SINK cannot take records. Monitoring, alerts and reads go on.',
+  }),
+  masterKeyFile: optional('SVC_MASTER_KEY_FILE', path, {
+    defaultInWords: 'master.key in SVC_DATA, made at first start',
+    help: 'Key under which webhook secrets are sealed: 32 bytes in base64. Keep it outside the data folder and its backups; without it the sealed secrets are lost.',
+  }),
+  natsUrl: optional('SVC_NATS_URL', natsServers, {
+    defaultInWords: 'none: the stream is embedded',
+    secret: true,
+    help: 'NATS servers with JetStream (2.10.27 or newer) to use as the stream, by one process at a time. With tls:// nothing is sent unencrypted. A login may stand in the address, or in one of the files below.',
+  }),
+  natsUser: optional('SVC_NATS_USER', text, {
+    help: 'User name at NATS; needs SVC_NATS_PASSWORD_FILE.',
+  }),
+  natsPasswordFile: optional('SVC_NATS_PASSWORD_FILE', path, {
+    help: 'File with the password of SVC_NATS_USER. This and the other files of a login are read again whenever NATS is connected anew.',
+  }),
+  natsTokenFile: optional('SVC_NATS_TOKEN_FILE', path, {
+    help: 'File with the token, where NATS asks for one.',
+  }),
+  natsNkeyFile: optional('SVC_NATS_NKEY_FILE', path, {
+    help: 'File with the seed of a user’s nkey (SU…).',
+  }),
+  natsCredentialsFile: optional('SVC_NATS_CREDENTIALS_FILE', path, {
+    help: 'Credentials file (.creds): a user’s JWT and the seed of its nkey.',
+  }),
+  natsCaFile: optional('SVC_NATS_CA_FILE', path, {
+    defaultInWords: 'the authorities that Node.js knows',
+    help: 'Certificate authorities, in PEM form, that sign the certificates of the NATS servers. With it nothing is sent unencrypted.',
+  }),
+  natsCertFile: optional('SVC_NATS_CERT_FILE', path, {
+    help: 'Certificate of this client in PEM form, where NATS asks for one; needs SVC_NATS_KEY_FILE.',
+  }),
+  natsKeyFile: optional('SVC_NATS_KEY_FILE', path, {
+    help: 'Private key of SVC_NATS_CERT_FILE, in PEM form without a passphrase.',
+  }),
+  roles: setting('SVC_ROLES', choices('all'), 'all', {
+    help: 'What this process does. One process does everything.',
+  }),
+  datacenter: setting('SVC_DATACENTER', label, 'DC-1', {
+    help: 'Name of the data center of the machines that this process watches.',
+  }),
+  demo: optional('SVC_DEMO', onOff, {
+    defaultInWords: 'on with the embedded stream, off with SVC_NATS_URL',
+    help: 'Make the project demo and demo.json at first start, and let this host and its libvirt domains be watched there.',
+  }),
+  collect: optional('SVC_COLLECT', choices('host', 'libvirt', 'none'), {
+    defaultInWords: 'host on Linux, and libvirt where virsh answers; none without the demo project',
+    help: 'What to collect from: this host (/proc), the libvirt domains it sees, or nothing.',
+  }),
+  sampleIntervalSeconds: setting('SVC_SAMPLE_INTERVAL_SECONDS', integer(1, 30), '30', {
+    unit: 'seconds',
+    help: 'Time between two readings of a machine. Whatever it is, two readings more than 90 seconds apart are a gap, and no rate or duration is computed across one.',
+  }),
+  libvirtUri: setting('SVC_LIBVIRT_URI', text, 'qemu:///system', {
+    help: 'Which hypervisor virsh connects to.',
+  }),
+  libvirtFilesystems: setting('SVC_LIBVIRT_FILESYSTEMS', onOff, 'off', {
+    help: "Read filesystem usage through the guests' agents. It needs a read-write connection to libvirt; nothing is changed over it.",
+  }),
+  webhookAllow: optional('SVC_WEBHOOK_ALLOW', hostsAndRanges, {
+    help: 'Hosts and ranges that webhooks and chats may reach although the address guard refuses private and loopback addresses.',
+  }),
+  webhookAllowHttp: setting('SVC_WEBHOOK_ALLOW_HTTP', onOff, 'off', {
+    help: 'Allow plain http to the hosts and ranges of SVC_WEBHOOK_ALLOW; anything else stays https only.',
+  }),
+  webhookPorts: optional('SVC_WEBHOOK_PORTS', ports, {
+    help: 'Ports that webhooks may have, hosts of SVC_WEBHOOK_ALLOW included. Unset: every port but those of other protocols, such as 22, 25 or 587, which browsers refuse too.',
+  }),
+  auditRetentionDays: setting('SVC_AUDIT_RETENTION_DAYS', integer(1, 3650), '400', {
+    unit: 'days',
+    help: 'How long commits and the transitions that audit shows are kept. What remains proves where it begins.',
+  }),
+  smtpUrl: optional('SVC_SMTP_URL', mailServer, {
+    secret: true,
+    help: 'Mail server for sign-in links, invitations and notifications. It must offer TLS, unless it is on this machine.',
+  }),
+  ciIssuers: setting('SVC_CI_ISSUERS', ciIssuers, 'github', {
+    help: 'Issuers whose CI identity tokens can be exchanged. What is given replaces the default: name github too to keep it. The address of an issuer of your own is written as its tokens have it in iss; plain http is for loopback alone. docs/ci-claims.md tells what of their tokens is bound.',
+  }),
+  oidcIssuer: optional('SVC_OIDC_ISSUER', issuer, {
+    help: 'OpenID Connect provider that people sign in with. Register <public URL>/auth/callback there.',
+  }),
+  oidcClientId: optional('SVC_OIDC_CLIENT_ID', text, {
+    help: 'Client id of this service at the provider; needed with SVC_OIDC_ISSUER.',
+  }),
+  oidcClientSecretFile: optional('SVC_OIDC_CLIENT_SECRET_FILE', path, {
+    help: 'File with the client secret. Without it the service is a public client, with PKCE alone.',
+  }),
+  smtpFrom: optional('SVC_SMTP_FROM', sender, {
+    defaultInWords: 'svc@ the host of SVC_PUBLIC_URL',
+    help: 'Sender of the emails of the service.',
+  }),
+  projectCreation: setting('SVC_PROJECT_CREATION', choice('operator', 'people'), 'operator', {
+    help: 'Who may make projects: the operator by "svc admin", or everybody who is signed in too.',
+  }),
+  expandedDatacenters: setting('SVC_EXPANDED_DATACENTERS', labels, 'DC-1', {
+    help: 'Data centers in which VMs can be enrolled for expanded monitoring.',
+  }),
+  logLevel: setting('SVC_LOG_LEVEL', choice('debug', 'info', 'warn', 'error'), 'info', {
+    help: 'The least severe log lines to write. Logs are JSON lines on standard error, readable text on a terminal.',
+  }),
+} as const satisfies Record<string, Setting<unknown>>;
+
+type Table = typeof settingsTable;
+type Parsed = { readonly [K in keyof Table]: ReturnType<Table[K]['parse']> };
+
+/** The settings as the rest of the program sees them: checked, with every default filled in. */
+export interface Settings extends Omit<Parsed, 'demo' | 'collect' | 'masterKeyFile'> {
+  readonly demo: boolean;
+  /** `auto`: host on Linux, and libvirt where virsh answers. Empty: nothing is collected. */
+  readonly collect: 'auto' | readonly ('host' | 'libvirt')[];
+  readonly masterKeyFile: string;
+  /** true: SVC_MASTER_KEY_FILE was given, so the file must exist. */
+  readonly masterKeyFileGiven: boolean;
+  /** true: SVC_METRICS_LISTEN was given, so a taken port is a fault rather than a warning. */
+  readonly metricsListenGiven: boolean;
+}
+
+/** Names that belong to other commands, clients and tests: known here, read by them. */
+export const namesOfOthers: Readonly<Record<string, string>> = {
+  SVC_ENDPOINT: 'API origin, for clients and CI jobs',
+  SVC_API_KEY: 'key, for clients',
+  SVC_TRUST: 'approved trust name, for CI jobs',
+  SVC_AUDIENCE: 'audience of the identity token, for CI jobs',
+  SVC_SETUP_CODE: 'pairing code, for the CI verification step',
+  SVC_SETUP_ID: 'setup id, for the CI verification step',
+  SVC_PROJECT: 'project id, for clients',
+  SVC_ENROLMENT_TOKEN: 'one-time token, for "svc agent enrol"',
+  SVC_AGENT_STATE: 'folder of the agent inside a guest',
+  SVC_REEXEC: 'set by the command itself when it hands over to the pinned Node',
+  'SVC_TEST_…': 'for the tests',
+};
+
+/** Name of the flag of a setting, without dashes: `SVC_TLS_KEY_FILE` → `tls-key-file`. */
+export function flagOf(name: string): string {
+  return name.replace(/^SVC_/, '').toLowerCase().replaceAll('_', '-');
+}

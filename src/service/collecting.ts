@@ -1,0 +1,155 @@
+/**
+ * Which machines this process watches: this host, the libvirt domains it sees, or what the
+ * settings say. Rows go straight into ingest, under the demo project.
+ */
+
+import type { Host } from '../../actors/platform/host/host-port.ts';
+import { asOneLine } from '../../actors/platform/one-line.ts';
+import type { ObservedRow, RowSink, Source } from '../../actors/telemetry/collectors/collector.ts';
+import { runCommand } from '../../actors/telemetry/collectors/command.ts';
+import { loadHostIdentity } from '../../actors/telemetry/collectors/host/identity.ts';
+import { createHostSource } from '../../actors/telemetry/collectors/host-source.ts';
+import { probeLibvirt } from '../../actors/telemetry/collectors/libvirt/virsh.ts';
+import { createLibvirtSource } from '../../actors/telemetry/collectors/libvirt-source.ts';
+import type { Collector, CollectorFault } from '../../actors/telemetry/collectors/loop.ts';
+import { startCollector } from '../../actors/telemetry/collectors/loop.ts';
+import type { Ingest, IngestRow, RejectReason } from '../../actors/telemetry/ingest/ingest-port.ts';
+import type { VmRegistry } from '../../actors/vms/vm-registry.ts';
+import { RETIRE_MAX, retireVms } from '../../actors/vms/vm-retirement.ts';
+import type { Clock } from '../../streams/platform/clock.ts';
+import type { Random } from '../../streams/platform/random.ts';
+import { shownUrl } from '../../streams/platform/shown-url.ts';
+import { VM_STATES } from '../../streams/telemetry/samples/batch.ts';
+import { type Health, type PartHealth, ready } from '../platform/health.ts';
+import type { Log } from '../platform/log.ts';
+import type { Metrics } from '../platform/metrics.ts';
+import type { Settings } from '../platform/settings/settings.ts';
+import { DEMO_PROJECT } from './demo.ts';
+
+export interface CollectingOptions {
+  readonly settings: Settings;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly ingest: Ingest;
+  readonly registry: Pick<VmRegistry, 'vmsOf'>;
+  readonly host: Pick<Host, 'submit'>;
+  readonly health: Health;
+  readonly metrics: Pick<Metrics, 'counter'>;
+  readonly log: Log;
+}
+
+export interface Collecting {
+  /** What is watched, in words. */
+  readonly watches: readonly string[];
+  stop(): Promise<void>;
+}
+
+/** Starts the collectors that the settings name, or that this machine has something for. */
+export async function startCollecting(options: CollectingOptions): Promise<Collecting> {
+  const { settings, clock, health, log, metrics } = options;
+  const sources = await openSources(options);
+  const collectors = sources.map(({ source }) =>
+    startCollector({
+      project: DEMO_PROJECT,
+      source,
+      sink: sinkOf(options, source.name),
+      knownVms: () => options.registry.vmsOf(DEMO_PROJECT, source.name),
+      clock,
+      intervalMs: settings.sampleIntervalSeconds * 1000,
+      onFault: (fault) => tellOnce(log, fault),
+    }),
+  );
+  metrics.counter(
+    'svc_collector_rows_dropped_total',
+    'Rows of the collectors of this node that were given up: ingest had refused rows for too long',
+    [],
+    () => collectors.reduce((sum, collector) => sum + collector.status().droppedRows, 0),
+  );
+  for (const collector of collectors) {
+    const name = `collector ${collector.status().source}`;
+    health.watch({ kind: 'collector', name }, () => healthOf(collector));
+  }
+  return {
+    watches: sources.map(({ words }) => words),
+    async stop() {
+      for (const collector of collectors) await collector.stop();
+    },
+  };
+}
+
+async function openSources(
+  options: CollectingOptions,
+): Promise<{ source: Source; words: string }[]> {
+  const { settings, clock, random, log } = options;
+  const { collect, libvirtUri: uri } = settings;
+  const sources: { source: Source; words: string }[] = [];
+  if (collect === 'auto' ? process.platform === 'linux' : collect.includes('host')) {
+    const vm = await loadHostIdentity({ dataFolder: settings.data, random });
+    sources.push({ source: createHostSource({ clock, vm }), words: 'this host' });
+  }
+  const missing =
+    collect === 'auto' ? await probeLibvirt({ uri, clock, run: runCommand }) : undefined;
+  if (missing) log.debug({ part: 'libvirt' }, `No libvirt is watched: ${missing.message}`);
+  if (collect === 'auto' ? !missing : collect.includes('libvirt')) {
+    const intervalMs = settings.sampleIntervalSeconds * 1000;
+    const fileSystems = settings.libvirtFilesystems;
+    const source = createLibvirtSource({ uri, clock, intervalMs, fileSystems });
+    sources.push({ source, words: `the libvirt domains at ${shownUrl(uri)}` });
+  }
+  return sources;
+}
+
+/** Ingest as collectors see it. Rows of a VM without readings go in too: its state was observed. */
+function sinkOf({ ingest, host, log }: CollectingOptions, source: string): RowSink {
+  const logged = new Set<RejectReason>();
+  return {
+    async observe(project, rows) {
+      const request = { project, batchId: '', source, rows: rows.map(ingestRow) };
+      const { rejected } = await ingest.write(request);
+      // Each is counted by ingest; the same reason round after round is one line.
+      for (const { row, series, reason } of rejected) {
+        if (logged.has(reason)) continue;
+        logged.add(reason);
+        const what = { part: `collector ${source}`, reason, vm: rows[row]?.vm, series };
+        log.warn(what, `A reading is not stored: ${reason}; see svc_samples_rejected_total`);
+      }
+    },
+    async retire(project, vms) {
+      const by = { kind: 'collector', name: source } as const;
+      for (let start = 0; start < vms.length; start += RETIRE_MAX) {
+        const some = vms.slice(start, start + RETIRE_MAX);
+        await retireVms(host, { project, by, source, vms: some });
+      }
+    },
+  };
+}
+
+function ingestRow(row: ObservedRow): IngestRow {
+  return {
+    vm: row.vm,
+    displayName: asOneLine(row.displayName),
+    observedMs: row.observedMs,
+    sequence: row.sequence,
+    boot: row.bootId,
+    vcpus: row.vcpus ?? Number.NaN,
+    state: VM_STATES.indexOf(row.state),
+    stateReason: asOneLine(row.stateReason),
+    series: row.values.map(([key]) => key),
+    values: row.values.map(([, value]) => value),
+  };
+}
+
+/** A fault is logged when it is new; how long it lasts is seen in `/readyz`. */
+function tellOnce(log: Log, fault: CollectorFault): void {
+  if (fault.times > 1) return;
+  const { source, reason, vm } = fault;
+  log.warn({ part: `collector ${source}`, reason, ...(vm && { vm }) }, fault.message);
+}
+
+function healthOf(collector: Collector): PartHealth {
+  const [fault] = collector.status().faults;
+  if (!fault) return ready;
+  // The message may quote what virsh or ssh printed: hosts, users, paths of keys.
+  const summary = 'A collector cannot read all of its source';
+  return { state: 'degraded', reason: fault.message, summary };
+}

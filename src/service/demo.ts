@@ -1,0 +1,201 @@
+/**
+ * First start: the project `demo`, a service account with a key that may read and write, a
+ * collector's key, a link for its first owner, and `demo.json` with all of them, for this machine's
+ * user alone. Run at every start: what is there and works is left alone. A crash between the commit and the file leaves keys that nobody has;
+ * the next start revokes them in the same commit that makes new ones. Keys near their end are
+ * replaced too, and then not revoked: copies of them work until their own end.
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  KEY_LIFETIME_MS_MAX,
+  type NewCredential,
+  startCredential,
+} from '../../actors/identity/credentials.ts';
+import { grantsOf } from '../../actors/identity/grants.ts';
+import { ownerName, parseOwner } from '../../actors/identity/names.ts';
+import type { Draft } from '../../actors/platform/host/host-port.ts';
+import { writeFileDurably } from '../platform/durable-file.ts';
+import { hashKey, type MintedKey, mintKey, parseKey } from '../platform/keys.ts';
+import type { Log } from '../platform/log.ts';
+import { type FirstSignInDeps, firstSignInUrl } from './first-sign-in.ts';
+
+/** Project id of the demo. */
+export const DEMO_PROJECT = 'demo';
+
+/** Content of demo.json. */
+export interface DemoFile {
+  readonly baseUrl: string;
+  /** `projects/demo`. */
+  readonly projectName: string;
+  /** Reads and writes the project. */
+  readonly apiKey: string;
+  /** Writes samples. */
+  readonly collectorKey: string;
+  /** Signs the first owner in, once; absent when somebody has signed in. */
+  readonly signInUrl?: string;
+}
+
+export interface DemoOptions extends FirstSignInDeps {
+  readonly dataFolder: string;
+  readonly baseUrl: string;
+  readonly log: Log;
+}
+
+/** Who makes all of it; and whom the collector's key acts for. */
+const MAKER = 'service/demo';
+const BY = { kind: 'service', name: MAKER } as const;
+/** Id of the service account; a number is added while there is a deleted one of that id. */
+const ACCOUNT = 'demo';
+const CAPABILITIES = ['monitoring.read', 'monitoring.write'];
+/** Keys with less left are replaced at a start, so that a trial that runs on does not die in use. */
+const RENEW_BEFORE_MS = 30 * 86_400_000;
+/** Newest live keys looked through for orphans; there are two, or four after a crash. */
+const KEYS_MAX = 1_000;
+
+const about = { project: DEMO_PROJECT, lifetimeMs: KEY_LIFETIME_MS_MAX, createdBy: MAKER } as const;
+
+function apiKeyOf(account: string): NewCredential {
+  const whose = { kind: 'sk', owner: accountName(account), displayName: 'Demo key' } as const;
+  return { ...about, ...whose, capabilities: CAPABILITIES };
+}
+
+const collectorKey: NewCredential = {
+  ...{ ...about, kind: 'col', owner: MAKER, displayName: 'Demo collector' },
+  capabilities: ['collector'],
+};
+
+/** demo.json as this start leaves it. */
+export interface PreparedDemo {
+  readonly path: string;
+  /** Is there a link in it by which the first owner signs in? */
+  readonly hasSignInUrl: boolean;
+}
+
+/** demo.json is there and works when this resolves. Throws what `submit` throws. */
+export async function prepareDemo(options: DemoOptions): Promise<PreparedDemo> {
+  const { dataFolder, baseUrl, log } = options;
+  const path = join(dataFolder, 'demo.json');
+  const found = readDemoFile(path, log);
+  const keys = await workingKeys(options, found);
+  if (keys !== found) log.info({ path }, 'Keys of the project demo were made');
+  const asked = { by: BY, project: DEMO_PROJECT, shown: found?.signInUrl, baseUrl };
+  const signInUrl = await firstSignInUrl(options, asked);
+  const { apiKey, collectorKey } = keys;
+  const content: DemoFile = {
+    ...{ baseUrl, projectName: `projects/${DEMO_PROJECT}`, apiKey, collectorKey },
+    ...(signInUrl !== undefined && { signInUrl }),
+  };
+  if (JSON.stringify(content) !== JSON.stringify(found)) write(path, content);
+  return { path, hasSignInUrl: signInUrl !== undefined };
+}
+
+type Keys = Pick<DemoFile, 'apiKey' | 'collectorKey'>;
+
+/** Those found, or new ones where one of them does not work any more. */
+async function workingKeys(options: DemoOptions, found: DemoFile | undefined): Promise<Keys> {
+  const { host, clock, random } = options;
+  if (
+    found &&
+    isInForce(options, found.apiKey, 'sk') &&
+    isInForce(options, found.collectorKey, 'col')
+  ) {
+    return found;
+  }
+  const ports = { nowMs: clock.now(), random };
+  const keys = { apiKey: mintKey('sk', ports), collectorKey: mintKey('col', ports) };
+  const kept = found ? [found.apiKey, found.collectorKey].map((key) => parseKey(key)?.id) : [];
+  await host.submit({
+    project: DEMO_PROJECT,
+    by: BY,
+    decide: (draft) => decide(draft, keys, new Set(kept)),
+  });
+  return { apiKey: keys.apiKey.text, collectorKey: keys.collectorKey.text };
+}
+
+/** Project, account, the end of orphans, new keys: one decision, the same when made again. */
+function decide(
+  draft: Draft,
+  keys: { readonly apiKey: MintedKey; readonly collectorKey: MintedKey },
+  kept: ReadonlySet<string | undefined>,
+): null {
+  if (!draft.record('project', DEMO_PROJECT)) {
+    const body = { displayName: 'Demo', createdMs: draft.at };
+    draft.putRecord({ kind: 'project', id: DEMO_PROJECT, body });
+  }
+  const account = ensureAccount(draft);
+  for (const owner of [MAKER, accountName(account)]) {
+    const live = { owner, final: false, descending: true, limit: KEYS_MAX };
+    for (const { instance, context } of draft.instances('credential', live).items) {
+      // A key that people made for the account is theirs; one that acts for nobody goes in any case.
+      const isOurs = context.createdBy === MAKER || context.owner === MAKER;
+      const isForNobody = context.kind === 'sk' && context.owner === MAKER;
+      if (!isOurs || (kept.has(instance) && !isForNobody)) continue;
+      const revoked = { type: 'revoked', at: draft.at, reason: 'REPLACED', by: MAKER };
+      draft.send('credential', instance, revoked);
+    }
+  }
+  startCredential(draft, keys.apiKey, apiKeyOf(account));
+  startCredential(draft, keys.collectorKey, collectorKey);
+  return null;
+}
+
+/** Id of the demo's service account, which is made when there is none or somebody deleted it. */
+function ensureAccount(draft: Draft): string {
+  for (let number = 1; ; number++) {
+    const id = number === 1 ? ACCOUNT : `${ACCOUNT}-${number}`;
+    const found = draft.instance('serviceAccount', id);
+    if (found?.final) continue;
+    if (!found) {
+      const input = { project: DEMO_PROJECT, displayName: 'Demo', template: 'alert-manager' };
+      const made = { ...input, capabilities: CAPABILITIES, createdBy: MAKER, at: draft.at };
+      draft.start('serviceAccount', id, made);
+    }
+    return id;
+  }
+}
+
+function accountName(account: string): string {
+  return ownerName({ project: DEMO_PROJECT, machine: 'serviceAccount', id: account });
+}
+
+/** Does the key work for a while, and, of an API key, does it act for an account that is there? */
+function isInForce({ host, clock }: DemoOptions, key: string, kind: 'sk' | 'col'): boolean {
+  const parsed = parseKey(key);
+  const instance = parsed && host.findInstance('credential', parsed.id);
+  if (instance?.value !== 'active' || instance.context.kind !== kind) return false;
+  const { hash, expiresMs, owner } = instance.context;
+  const account = parseOwner(String(owner));
+  if (kind === 'sk') {
+    const state = account && grantsOf(host.view(DEMO_PROJECT), account).state;
+    if (state === undefined || state === 'gone') return false;
+  }
+  return hash === hashKey(key) && clock.now() < Number(expiresMs) - RENEW_BEFORE_MS;
+}
+
+function readDemoFile(path: string, log: Log): DemoFile | undefined {
+  if (!existsSync(path)) return undefined;
+  try {
+    const parsed: unknown = JSON.parse(readFileSync(path, 'utf8'));
+    if (isDemoFile(parsed)) return parsed;
+  } catch (error) {
+    log.warn({ err: error, path }, 'demo.json cannot be read and is made anew');
+    return undefined;
+  }
+  log.warn({ path }, 'demo.json lacks its fields and is made anew');
+  return undefined;
+}
+
+function isDemoFile(value: unknown): value is DemoFile {
+  if (typeof value !== 'object' || value === null) return false;
+  const fields = value as Record<string, unknown>;
+  const { signInUrl = '' } = fields;
+  return ['baseUrl', 'projectName', 'apiKey', 'collectorKey'].every(
+    (name) => typeof fields[name] === 'string' && typeof signInUrl === 'string',
+  );
+}
+
+/** One field a line: shell tools read it too (see the banner). */
+function write(path: string, content: DemoFile): void {
+  writeFileDurably({ path, content: `${JSON.stringify(content, null, 2)}\n`, exclusive: false });
+}

@@ -1,0 +1,162 @@
+/**
+ * Bodies of requests, before the framework parses them. It would unpack and parse each as it comes;
+ * here a body is read under a bound of its own, then the call takes its place and turn, and only then
+ * it is unpacked and handed on, in a turn again: 8 × 1 MiB of JSON cost a neighbour one body, not eight.
+ *
+ *     read -> place of the call (a person's: later, when the project is known) -> unpack -> turn -> parse
+ */
+import type { DescMethod } from '@bufbuild/protobuf';
+import { type ConnectRouter, createContextValues } from '@connectrpc/connect';
+import {
+  type Compression,
+  readAllBytes,
+  type UniversalHandlerFn,
+  type UniversalServerRequest,
+} from '@connectrpc/connect/protocol';
+import type { IngestRates } from '../../actors/telemetry/ingest/ingest-rates.ts';
+import { asConnectError } from '../platform/api/error-mapping.ts';
+import { bodyBytesMaxOf, requestCompressions } from '../platform/api/message-bytes.ts';
+import { type HeldPlace, heldPlaceOf, takePlace } from '../platform/api/places.ts';
+import { enumCheck } from '../platform/api/request-enums.ts';
+import type { ProjectGate } from '../platform/gate/project-gate.ts';
+import type { Log } from '../platform/log.ts';
+import { takeBodyBytes } from '../telemetry/api/ingest-reach.ts';
+
+export interface RequestBodyDeps {
+  readonly gate: ProjectGate;
+  readonly ingestRates: Pick<IngestRates, 'checkBytes' | 'spendBytes' | 'returnBytes'>;
+  /** Called with the encoding of each body that does not unpack. */
+  readonly noteBrokenBody: (encoding: string) => void;
+  readonly log: Log;
+}
+
+/** Puts itself around the handlers registered so far: call it before `releasePlaces`, and once. */
+export function admitBodies(router: ConnectRouter, deps: RequestBodyDeps): void {
+  const compressions = requestCompressions(deps.noteBrokenBody);
+  for (const [i, handler] of router.handlers.entries()) {
+    const { method } = handler;
+    const checkEnums = enumCheck(method);
+    const admitting: UniversalHandlerFn = async (request) => {
+      const { body } = request;
+      if (!isBytes(body)) return await handler(request);
+      const contextValues = request.contextValues ?? createContextValues();
+      const held = () => heldPlaceOf(contextValues);
+      if (method.methodKind !== 'unary') {
+        return await handler({ ...request, contextValues, body: inTurns(body, deps, held) });
+      }
+      const compression = compressions.find(
+        ({ name }) => name === request.header.get('content-encoding'),
+      );
+      const isJson = request.header.get('content-type')?.startsWith('application/json') ?? false;
+      const call = { method, compression, check: isJson ? checkEnums : () => {}, held };
+      return await handler({
+        ...request,
+        contextValues,
+        header: plainHeaders(request.header, compression),
+        body: admitted(deps, { ...call, body, header: request.header }),
+      });
+    };
+    router.handlers[i] = Object.assign(admitting, handler);
+  }
+}
+
+interface Call {
+  readonly method: DescMethod;
+  readonly body: AsyncIterable<Uint8Array>;
+  /** As it was sent. */
+  readonly header: Headers;
+  readonly compression: Compression | undefined;
+  readonly check: (plain: Uint8Array) => void;
+  /** Known when the framework begins to read: the gate has let the call in. */
+  readonly held: () => HeldPlace | undefined;
+}
+
+/** Without what no longer holds of the body; answers are packed as if it still were. */
+function plainHeaders(sent: Headers, compression: Compression | undefined): Headers {
+  const header = new Headers(sent);
+  header.delete('content-length');
+  if (!compression) return header;
+  header.delete('content-encoding');
+  if (!header.has('accept-encoding')) header.set('accept-encoding', compression.name);
+  return header;
+}
+
+/** The body whole and plain, in one piece. Throws `ConnectError`. */
+async function* admitted(deps: RequestBodyDeps, call: Call): AsyncIterable<Uint8Array> {
+  const held = call.held();
+  const sent = await readSent(deps, call, held);
+  let plain = sent;
+  if (call.compression) {
+    plain = await call.compression.decompress(sent, bodyBytesMaxOf(call.method));
+    const more = plain.length - sent.length;
+    if (held?.ratedProject !== undefined && more > 0) {
+      deps.ingestRates.spendBytes(held.ratedProject, more);
+    }
+    // Unpacking was another thread's work, and the turn is over.
+    if (held?.caller) await deps.gate.turn(held.caller.party);
+  }
+  if (held) held.bodyBytes = Math.max(plain.length, sent.length);
+  call.check(plain);
+  yield plain;
+}
+
+/** Reads what was sent, and takes the place of the call. */
+async function readSent(
+  { gate, ingestRates, log }: RequestBodyDeps,
+  { method, body, header }: Call,
+  held: HeldPlace | undefined,
+): Promise<Uint8Array> {
+  const bytesMax = bodyBytesMaxOf(method);
+  const length = header.get('content-length');
+  const claimed = length === null ? bytesMax : Number(length);
+  // Refused as too large, without being read: what a header claims has cost nothing.
+  if (!held?.caller || claimed > bytesMax) return await readAllBytes(body, bytesMax, length);
+  const { caller, kind, ratedProject } = held;
+  const told = (error: unknown) => held.told?.(error) ?? asConnectError(error, method.name, log);
+  const underWay = refusing(() => gate.takeBody(caller, kind, claimed), told);
+  try {
+    if (ratedProject !== undefined) {
+      refusing(() => takeBodyBytes(ingestRates, ratedProject, claimed), told);
+    }
+    let came = 0;
+    let sent: Uint8Array;
+    try {
+      sent = await readAllBytes(body, bytesMax, length);
+      came = sent.length;
+    } finally {
+      // A body that broke off was not taken in, and one of unknown length is known now.
+      if (ratedProject !== undefined) ingestRates.returnBytes(ratedProject, claimed - came);
+    }
+    await takePlace(held).catch((error: unknown) => {
+      throw told(error);
+    });
+    return sent;
+  } finally {
+    underWay.release();
+  }
+}
+
+function refusing<T>(work: () => T, told: (error: unknown) => unknown): T {
+  try {
+    return work();
+  } catch (error) {
+    throw told(error);
+  }
+}
+
+/** Of a stream, whose messages are parsed as they come. */
+async function* inTurns(
+  body: AsyncIterable<Uint8Array>,
+  { gate }: RequestBodyDeps,
+  held: () => HeldPlace | undefined,
+): AsyncIterable<Uint8Array> {
+  for await (const chunk of body) {
+    const { caller } = held() ?? {};
+    if (caller) await gate.turn(caller.party);
+    yield chunk;
+  }
+}
+
+function isBytes(body: UniversalServerRequest['body']): body is AsyncIterable<Uint8Array> {
+  return typeof body === 'object' && body !== null && Symbol.asyncIterator in body;
+}

@@ -1,0 +1,147 @@
+/**
+ * Every RPC of the service on one router. Each method is registered by itself, because what it
+ * does with fields it does not know follows from its declared policy: a mutation refuses them (a
+ * misspelt selection must not be lost), a read ignores them.
+ *
+ *   request -> gate (version, access, position) -> body -> place and turn -> handler -> reason and position
+ */
+import type { DescService } from '@bufbuild/protobuf';
+import { getOption } from '@bufbuild/protobuf';
+import {
+  type ConnectRouter,
+  type ConnectRouterOptions,
+  createContextValues,
+  type MethodImpl,
+  type ServiceImpl,
+} from '@connectrpc/connect';
+import type { FastifyRequest } from 'fastify';
+import type { EvaluatorView } from '../../actors/alerting/evaluator/evaluator-port.ts';
+import type { Alerting } from '../../actors/alerting/port.ts';
+import type { Destinations } from '../../actors/delivery/destinations-port.ts';
+import type { Host } from '../../actors/platform/host/host-port.ts';
+import type { ClockNotes } from '../../actors/telemetry/ingest/clock-notes.ts';
+import type { Ingest } from '../../actors/telemetry/ingest/ingest-port.ts';
+import type { IngestRates } from '../../actors/telemetry/ingest/ingest-rates.ts';
+import type { SecretStore } from '../../sqlite/platform/secret-store.ts';
+import type { Clock } from '../../streams/platform/clock.ts';
+import { cutOffKey, type IncidentWatchDeps } from '../alerting/api/incident-watch.ts';
+import { auditService } from '../audit/api/audit.ts';
+import { AuditService } from '../gen/svc/audit/v1/audit_pb.ts';
+import { AutomationService } from '../gen/svc/iam/v1/automation_pb.ts';
+import { IngestService } from '../gen/svc/ingest/v1/ingest_pb.ts';
+import { AlertService } from '../gen/svc/monitoring/v1/alert_pb.ts';
+import { MonitoringService } from '../gen/svc/monitoring/v1/monitoring_pb.ts';
+import { policy } from '../gen/svc/options/v1/policy_pb.ts';
+import { ProjectService } from '../gen/svc/project/v1/project_pb.ts';
+import { type ProjectDeps, projectService } from '../identity/api/projects.ts';
+import type { Authenticator } from '../identity/auth/authenticator.ts';
+import { errorsAsTold } from '../platform/api/error-mapping.ts';
+import {
+  addressKey,
+  type GateDeps,
+  noteAnonymousSuccess,
+  requestGate,
+} from '../platform/api/gate.ts';
+import { bodyBytesMaxOf, requestCompressions } from '../platform/api/message-bytes.ts';
+import { placesOfPeople, releasePlaces } from '../platform/api/places.ts';
+import { passReadyBytes } from '../platform/api/ready-bytes.ts';
+import { tellResponses } from '../platform/api/response-mapping.ts';
+import type { ProjectLimitUse } from '../platform/gate/limit-use.ts';
+import type { ProjectBounds } from '../platform/gate/open-gate.ts';
+import type { ProjectGate } from '../platform/gate/project-gate.ts';
+import { BODY_BYTES_MAX } from '../platform/http-limits.ts';
+import type { Log } from '../platform/log.ts';
+import { ingestService } from '../telemetry/api/ingest.ts';
+import { monitoringService } from '../telemetry/api/monitoring.ts';
+import type { IncidentRecomputations } from '../telemetry/query/explain/incident-recomputations.ts';
+import { ANSWER_BYTES_MAX } from '../telemetry/query/limits.ts';
+import type { AlertPreviews } from '../telemetry/query/preview/alert-previews.ts';
+import type { VmQueries } from '../telemetry/query/vm/vm-queries.ts';
+import { alertService } from './alerts.ts';
+import { type AutomationDeps, automationService } from './automation.ts';
+import { admitBodies } from './request-bodies.ts';
+
+export interface RpcDeps
+  extends AutomationDeps,
+    ProjectDeps,
+    IncidentWatchDeps,
+    Pick<GateDeps, 'rotateCookie' | 'positions' | 'anonymousLimits'> {
+  /** Called with the encoding of each body that does not unpack. */
+  readonly noteBrokenBody: (encoding: string) => void;
+  readonly host: Host;
+  readonly alerting: Alerting;
+  readonly destinations: Destinations;
+  readonly secrets: Pick<SecretStore, 'excerpts'>;
+  readonly evaluator: EvaluatorView;
+  readonly ingest: Ingest;
+  readonly vmQueries: VmQueries;
+  readonly alertPreviews: AlertPreviews;
+  readonly incidentRecomputations: IncidentRecomputations;
+  readonly clocks: Pick<ClockNotes, 'within'>;
+  readonly datacenters: { stateOf(name: string): 'live' | 'stale' };
+  readonly authenticator: Authenticator;
+  readonly gate: ProjectGate;
+  readonly ingestRates: IngestRates;
+  readonly noteRefusal: ProjectBounds['noteRefusal'];
+  readonly limitUse: Pick<ProjectLimitUse, 'of'>;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** The Connect protocol alone: no client of ours speaks the other two. */
+const PROTOCOLS = { grpc: false, grpcWeb: false } as const;
+
+/** Options of the plugin, to be spread beside `routes`. */
+export function connectOptions(deps: RpcDeps) {
+  return {
+    ...PROTOCOLS,
+    contextValues: ({ raw, ip }: FastifyRequest) =>
+      createContextValues()
+        .set(cutOffKey, () => void raw.destroy())
+        .set(addressKey, ip),
+    requestGate: requestGate(deps),
+    interceptors: [
+      errorsAsTold(deps.log, deps.noteRefusal),
+      placesOfPeople(deps.gate),
+      noteAnonymousSuccess,
+    ],
+    acceptCompression: [...requestCompressions(deps.noteBrokenBody)],
+    readMaxBytes: BODY_BYTES_MAX,
+    writeMaxBytes: ANSWER_BYTES_MAX,
+  };
+}
+
+/** Registers every method; for `fastifyConnectPlugin`. */
+export function rpcRoutes(deps: RpcDeps): (router: ConnectRouter) => void {
+  return (router) => {
+    register(router, MonitoringService, monitoringService(deps));
+    register(router, AlertService, alertService(deps));
+    register(router, IngestService, ingestService(deps));
+    register(router, AuditService, auditService(deps));
+    register(router, AutomationService, automationService(deps));
+    register(router, ProjectService, projectService(deps));
+    passReadyBytes(router);
+    admitBodies(router, deps);
+    releasePlaces(router, deps.gate);
+    tellResponses(router, deps);
+  };
+}
+
+function register<S extends DescService>(
+  router: ConnectRouter,
+  service: S,
+  implementation: ServiceImpl<S>,
+): void {
+  for (const method of service.methods) {
+    // `ServiceImpl` has exactly one implementation for each method, under its local name.
+    const implement = implementation[method.localName as keyof ServiceImpl<S>];
+    const isMutation = getOption(method, policy).mutation;
+    const options: ConnectRouterOptions = {
+      // Said again: options of a method replace the router's choice of protocols.
+      ...PROTOCOLS,
+      readMaxBytes: bodyBytesMaxOf(method),
+      jsonOptions: { alwaysEmitImplicit: true, ignoreUnknownFields: !isMutation },
+    };
+    router.rpc(method, implement as MethodImpl<typeof method>, options);
+  }
+}

@@ -1,0 +1,286 @@
+/**
+ * The composition root: builds every part in order, names a closer for each, and closes them in
+ * reverse: who brings work goes first, then who works on it, then where it is kept. This is the
+ * file to read first; a program or a test embeds the service through `createService`, which takes
+ * its ports, installs no signal handlers and never exits.
+ *
+ *     collectors, WriteSamples -> ingest -> SAMPLES -> history + evaluator -> edges
+ *     edges, RPC, timers       -> host   -> EVENTS  -> projection -> deliveries due
+ *     deliveries due           -> DELIVERIES -> deliverer -> webhook, chat, mail
+ */
+import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
+import type { FastifyInstance } from 'fastify';
+import { expandAlerting } from '../../actors/delivery/expand.ts';
+import type { HostCounters } from '../../actors/platform/host/counters.ts';
+import { createHost, type RunningHost } from '../../actors/platform/host/host.ts';
+import { machineDefinitions } from '../../machines/audit/registry.ts';
+import { type Clock, systemClock } from '../../streams/platform/clock.ts';
+import { pause } from '../../streams/platform/pause.ts';
+import { systemRandom, ulid } from '../../streams/platform/random.ts';
+import { openAdminServer } from '../admin/admin-server.ts';
+import { auditRoutes, transitionRoutes } from '../admin/audit-routes.ts';
+import { collectorRoutes } from '../admin/collector-routes.ts';
+import { historyRoutes } from '../admin/history-routes.ts';
+import { identityRoutes } from '../admin/identity-routes.ts';
+import { projectLimitRoutes } from '../admin/project-limit-routes.ts';
+import { recordingRoutes } from '../admin/recording-routes.ts';
+import { restoredRoutes } from '../admin/restored-routes.ts';
+import { withAuditExport } from '../audit/export/open-audit-export.ts';
+import { openCiIssuers } from '../ci/open-issuers.ts';
+import { openKeylessCi } from '../ci/open-keyless-ci.ts';
+import type { RunningService } from '../cli/serve.ts';
+import { openDestinations } from '../delivery/open-destinations.ts';
+import { openAccessTokens } from '../identity/auth/access-tokens.ts';
+import { createAuthenticator } from '../identity/auth/authenticator.ts';
+import { addJwksRoute } from '../identity/auth/jwks-route.ts';
+import { createLastUsed } from '../identity/auth/last-used.ts';
+import { createLeakReports } from '../identity/auth/leak-reports.ts';
+import { addLeakedKeysRoute } from '../identity/auth/leaked-keys-route.ts';
+import { openPeople } from '../identity/open-people.ts';
+import {
+  createServiceIdentities,
+  keepFinishingAccounts,
+  keepMarkingClaims,
+  keepNotingLeaks,
+} from '../identity/service-identities.ts';
+import { Closers } from '../platform/closers.ts';
+import { asDataFolderFault } from '../platform/data-folder.ts';
+import { openProjectBounds, type ProjectBounds } from '../platform/gate/open-gate.ts';
+import { createHealth } from '../platform/health.ts';
+import { diskSpace, hostCheck, streamCheck } from '../platform/health-checks.ts';
+import { createAnonymousLimits } from '../platform/http/anonymous-limits.ts';
+import { openConfiguredMetricsServer } from '../platform/http/metrics-server.ts';
+import { createReaderCheck, createReadGate } from '../platform/http/read-gate.ts';
+import { createPositions, SEQUENCE_PURPOSE } from '../platform/http/sequence.ts';
+import { openHttpServer } from '../platform/http/server.ts';
+import { stopSignal } from '../platform/http/stop-signal.ts';
+import type { Log } from '../platform/log.ts';
+import { createMetrics, type Metrics } from '../platform/metrics.ts';
+import type { Settings } from '../platform/settings/settings.ts';
+import { programVersion } from '../platform/version.ts';
+import { addFastWriteSamples } from '../telemetry/api/write-samples-fast.ts';
+import { addExportRoutes } from '../telemetry/export/export-routes.ts';
+import { Exporter } from '../telemetry/export/exporter.ts';
+import { addPromqlRoutes } from '../telemetry/prometheus-api/routes.ts';
+import { openQueries } from '../telemetry/queries.ts';
+import { openEnrolments } from '../vms/open-enrolments.ts';
+import { startCollecting } from './collecting.ts';
+import { buildCore, type ServiceBase, type ServicePorts } from './core.ts';
+import { prepareDemo } from './demo.ts';
+import { watchPermissions } from './open-permissions.ts';
+import { connectOptions, rpcRoutes } from './routes.ts';
+import { openStorage, type Storage } from './storage.ts';
+
+export interface ServiceOptions {
+  readonly settings: Settings;
+  readonly log: Log;
+  readonly ports?: ServicePorts;
+}
+
+/** How often it is looked for whether the projection can go on, ms. */
+const FAULT_CHECK_MS = 1_000;
+
+/**
+ * A running service. When any part of the start fails, what was opened is closed again. Throws
+ * `ConfigError`, `DataFolderUnusable` and the other faults that `svc serve` tells in a sentence.
+ */
+export async function createService(options: ServiceOptions): Promise<RunningService> {
+  const closers = new Closers(options.log);
+  try {
+    return await build(options, closers);
+  } catch (error) {
+    await closers.closeAll();
+    throw asDataFolderFault(error, options.settings.data);
+  }
+}
+
+async function build(options: ServiceOptions, closers: Closers): Promise<RunningService> {
+  const { settings, log, ports = {} } = options;
+  const { clock = systemClock, random = systemRandom } = ports;
+  const metrics = createMetrics({ clock, version: programVersion });
+  closers.add('metrics', () => metrics.close());
+  const health = createHealth({ clock, log });
+  closers.add('health', () => health.close());
+  const base = { settings, log, clock, random, metrics, health, closers };
+
+  watchPermissions(base);
+  const storage = await openStorage({ ...base, ...ports });
+  const admin = await startAdmin(base, storage);
+  const host = withAuditExport({ ...base, ...storage, host: await startHost(base, storage) });
+  const bounds = openProjectBounds({ ...base, host });
+  const core = buildCore({ ...base, ...storage, ...bounds, host, ports });
+  const edges = await startEdges({ ...base, ...storage, ...core, ...bounds, host });
+  const { http, metricsUrl } = edges;
+  // Only now is it known under which address notifications link to the service.
+  core.start(http.baseUrl);
+  admin?.add(identityRoutes({ ...edges, host, publicUrl: http.baseUrl }));
+  admin?.add(collectorRoutes({ ...base, ...edges, host }));
+  admin?.add(transitionRoutes(host));
+  admin?.add(restoredRoutes(host));
+  admin?.add(projectLimitRoutes({ ...core, host }));
+  admin?.add(recordingRoutes({ ...base, ...storage, projects: () => host.projects() }));
+
+  const demoOptions = { ...base, ...edges, host, dataFolder: settings.data };
+  const demo = settings.demo
+    ? await prepareDemo({ ...demoOptions, baseUrl: http.baseUrl })
+    : undefined;
+  const { ingest, registry } = core;
+  const collecting = await startCollecting({ ...base, ingest, registry, host });
+  closers.add('collectors', () => collecting.stop());
+  closers.add('readiness', () => health.stopping('The service is stopping'));
+  return {
+    address: http.baseUrl,
+    metricsUrl,
+    watches: collecting.watches,
+    demoFile: demo?.path,
+    hasSignInUrl: demo?.hasSignInUrl ?? false,
+    fault: firstFault(host, storage, closers, clock),
+    reload: () => http.reloadCertificate(),
+    stop: () => closers.closeAll(),
+  };
+}
+
+/** Operator commands are a help, not a condition: some file systems have no sockets. */
+async function startAdmin({ settings, log, clock, closers }: ServiceBase, storage: Storage) {
+  try {
+    const routes = { ...historyRoutes(storage.history), ...auditRoutes({ ...storage, clock }) };
+    const admin = await openAdminServer({ folder: settings.data, routes, log });
+    closers.add('admin socket', () => admin.close());
+    return admin;
+  } catch (error) {
+    log.warn({ err: error, part: 'admin' }, 'Operator commands cannot reach this service');
+    return undefined;
+  }
+}
+
+async function startHost(base: ServiceBase, { stream, store }: Storage): Promise<RunningHost> {
+  const { settings, clock, random, health, closers } = base;
+  const node = `node-${ulid(clock.now(), random)}`;
+  const host = createHost({
+    ...{ stream, store, clock, random, node },
+    machines: machineDefinitions,
+    expand: expandAlerting,
+  });
+  health.watch({ kind: 'stream' }, streamCheck(stream));
+  health.watch({ kind: 'commits' }, hostCheck(host));
+  health.watch({ kind: 'disk' }, diskSpace(settings.data));
+  closers.add('host', () => host.stop());
+  await host.start();
+  countHost(base, host);
+  return host;
+}
+
+/** The host's own numbers, read at each scrape: conflicts, retries and every kind of fault. */
+function countHost({ metrics }: ServiceBase, host: RunningHost): void {
+  const names = Object.keys(host.counters()) as (keyof HostCounters)[];
+  metrics.gauge(
+    'svc_host_events',
+    'What happened in the host since its start',
+    ['kind'],
+    (gauge) => {
+      const counters = host.counters();
+      for (const kind of names) gauge.set({ kind }, counters[kind]);
+    },
+  );
+}
+
+type EdgeOptions = ServiceBase &
+  Pick<
+    ReturnType<typeof buildCore>,
+    'ingest' | 'alerting' | 'guard' | 'sealed' | 'datacenters' | 'clocks' | 'evaluator' | 'limitUse'
+  > &
+  Pick<Storage, 'history' | 'secrets' | 'deriveKey' | 'claims' | 'controlPath'> & {
+    host: RunningHost;
+  } & ProjectBounds;
+
+/** What clients reach: the API, and the service's own metrics. */
+async function startEdges(options: EdgeOptions) {
+  const { host, clock, log, closers, settings, secrets } = options;
+  const lastUsed = createLastUsed({ store: secrets.lastUsed, clock, log });
+  closers.add('last used', () => lastUsed.close());
+  const served = { origin: () => settings.publicUrl ?? '' };
+  const origin = (): string => served.origin();
+  const tokens = await openAccessTokens({ secrets, clock, issuer: origin });
+  const { sessions, addSignInRoutes, ...people } = openPeople({ ...options, lastUsed, origin });
+  const authenticator = createAuthenticator({
+    ...{ host, clock, tokens, sessions, noteUse: lastUsed.note },
+  });
+  closers.add('authenticator', () => authenticator.close());
+  const metricsServer = await openConfiguredMetricsServer(options);
+  if (metricsServer) closers.add('metrics listener', () => metricsServer.close());
+  const exporter = new Exporter(options);
+  closers.add('exports', () => exporter.close());
+  const identities = createServiceIdentities(options);
+  closers.add('account ends', keepFinishingAccounts(options));
+  closers.add('claim marks', keepMarkingClaims(options));
+  closers.add('leak notices', keepNotingLeaks(options));
+  const leaks = createLeakReports({ ...options, tokens });
+  const { projectCreation } = settings;
+  const parts = { ...options, ...identities, ...people, projectCreation, lastUsed, authenticator };
+  const keylessCi = openKeylessCi({
+    ...{ ...options, tokens, publicUrl: origin },
+    ...{ issuers: settings.ciIssuers, assertions: openCiIssuers(options) },
+  });
+  const { addRecipientRoutes, destinations } = openDestinations({
+    ...{ ...options, origin, mail: people.mail },
+  });
+  const anonymousLimits = createAnonymousLimits(options);
+  const enrolments = openEnrolments({ ...options, datacenters: settings.expandedDatacenters });
+  const positions = createPositions({ ...options, key: options.deriveKey(SEQUENCE_PURPOSE) });
+  const rpc = {
+    ...{ ...parts, ...keylessCi, destinations, enrolments, anonymousLimits, positions },
+    ...{ ...openQueries(options), noteBrokenBody: countBrokenBodies(options.metrics) },
+  };
+  const http = await openHttpServer({
+    ...options,
+    isReader: createReaderCheck(rpc),
+    readGate: createReadGate(rpc),
+    hasMetrics: settings.metricsOnApi,
+    addRoutes: async (app: FastifyInstance, servedOrigin) => {
+      served.origin = servedOrigin;
+      await addSignInRoutes(app);
+      await addRecipientRoutes(app);
+      await addLeakedKeysRoute(app, { ...options, leaks, anonymousLimits });
+      addFastWriteSamples(app, rpc);
+      addExportRoutes(app, { ...rpc, exporter, origin });
+      addJwksRoute(app, tokens);
+      await addPromqlRoutes(app, { ...rpc, queries: rpc.promqlQueries });
+      const api = { ...rpc, publicUrl: origin, stopping: stopSignal(app) };
+      await app.register(fastifyConnectPlugin, { ...connectOptions(api), routes: rpcRoutes(api) });
+    },
+  });
+  closers.add('http', () => http.close());
+  return { http, lastUsed, metricsUrl: metricsServer?.url, leaks, ...people };
+}
+
+function countBrokenBodies(metrics: Metrics): (encoding: string) => void {
+  const broken = metrics.counter(
+    'svc_http_broken_bodies_total',
+    'Compressed request bodies that did not unpack',
+    ['encoding'],
+  );
+  return (encoding) => broken.inc({ encoding });
+}
+
+/** Resolves when only a restart, or nothing any more, can help. */
+function firstFault(
+  host: RunningHost,
+  { lost }: Pick<Storage, 'lost'>,
+  closers: Closers,
+  clock: Clock,
+): Promise<Error> {
+  const stopped = watchForFault(host, clock, closers);
+  return lost === undefined ? stopped : Promise.race([stopped, lost]);
+}
+
+/** Resolves once the projection has stopped for good: only a restart can help then. */
+async function watchForFault(host: RunningHost, clock: Clock, closers: Closers): Promise<Error> {
+  const watching = new AbortController();
+  closers.add('fault watch', () => watching.abort());
+  while (!watching.signal.aborted) {
+    const health = host.health();
+    if (health.state === 'stopped') return new Error(health.reason);
+    await pause(clock, FAULT_CHECK_MS, watching.signal);
+  }
+  return new Promise<Error>(() => {});
+}

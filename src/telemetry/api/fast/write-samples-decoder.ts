@@ -1,0 +1,206 @@
+/**
+ * `WriteSamplesRequest` in protobuf, straight into ingest rows: no message objects, names read once
+ * a VM, series once a layout. Only the plain form is read, fields of the schema with sound values;
+ * for anything else the answer is undefined and the full implementation has the word, so that there
+ * is one place that refuses. Schema: src/proto/svc/ingest/v1/ingest.proto.
+ */
+import { Buffer } from 'node:buffer';
+import { asOneLine } from '../../../../actors/platform/one-line.ts';
+import type { IngestRow } from '../../../../actors/telemetry/ingest/ingest-port.ts';
+import { VM_STATES } from '../../../../streams/telemetry/samples/batch.ts';
+import { ID } from '../../../platform/api/resource-name.ts';
+import { BATCH_ID_LENGTH_MAX, TEXT_LENGTH_MAX } from '../ingest.ts';
+import { parseLayout, type RowLayout, readValues, VALUES_TAG } from './row-layout.ts';
+import { NotPlain, WireReader } from './wire-reader.ts';
+
+/** A request as it was sent; the project is not yet checked against anything. */
+export interface PlainWrite {
+  readonly projectName: string;
+  readonly batchId: string;
+  readonly rows: IngestRow[];
+}
+
+// Tags of WriteSamplesRequest: field number × 8 + wire type.
+const PROJECT_NAME = 0x0a;
+const BATCH_ID = 0x12;
+const ROWS = 0x1a;
+// Tags of Row.
+const VM_NAME = 0x0a;
+const OBSERVED_UNIX_MS = 0x10;
+const BOOT_ID = 0x1a;
+const SEQUENCE = 0x20;
+const VCPUS = 0x28;
+const STATE = 0x30;
+const STATE_REASON = 0x3a;
+const DISPLAY_NAME = 0x4a;
+
+const INT32_MAX = 2 ** 31 - 1;
+/**
+ * Remembered of all senders, before anything of what they send is checked; beyond it the memory
+ * starts anew: names of VMs, layouts, and bytes of those layouts.
+ */
+const VMS_MAX = 200_000;
+const LAYOUTS_MAX = 10_000;
+const LAYOUT_BYTES_MAX = 64 * 1024 * 1024;
+const ID_ALONE = new RegExp(`^${ID}$`);
+
+/** What is remembered of a VM: its id, and the layout of its last row. */
+interface KnownVm {
+  readonly id: string;
+  layout: RowLayout;
+}
+
+const NO_VALUES: RowLayout = { series: [], prefixes: Buffer.alloc(0), prefixEnds: [], blank: [] };
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+export class WriteSamplesDecoder {
+  readonly #wire = new WireReader();
+  /** By project name and name of the VM, both as sent. */
+  readonly #vms = new Map<string, Map<string, KnownVm>>();
+  readonly #layouts = new Map<string, RowLayout>();
+  #vmCount = 0;
+  #layoutBytes = 0;
+
+  /** What is remembered now. */
+  get remembered(): { readonly vms: number; readonly layouts: number; readonly bytes: number } {
+    return { vms: this.#vmCount, layouts: this.#layouts.size, bytes: this.#layoutBytes };
+  }
+
+  /** The request; undefined when it is not of the plain form. */
+  decode(bytes: Buffer): PlainWrite | undefined {
+    this.#wire.open(bytes);
+    if (this.#vmCount > VMS_MAX || this.#layoutBytes > LAYOUT_BYTES_MAX) this.#beginAnew();
+    try {
+      return this.#request(bytes.length);
+    } catch (error) {
+      if (error instanceof NotPlain) return undefined;
+      throw error;
+    }
+  }
+
+  #request(end: number): PlainWrite {
+    const wire = this.#wire;
+    let projectName = '';
+    let batchId = '';
+    let vms: Map<string, KnownVm> | undefined;
+    const rows: IngestRow[] = [];
+    while (wire.at < end) {
+      const tag = wire.tag();
+      if (tag === ROWS) {
+        vms ??= this.#vmsOf(projectName);
+        rows.push(this.#row(vms, projectName, wire.end(end)));
+      } else if (tag === BATCH_ID) batchId = this.#text(end, BATCH_ID_LENGTH_MAX);
+      else if (tag === PROJECT_NAME && vms === undefined) projectName = wire.text(end);
+      else throw new NotPlain('fields of a request in another form or order');
+    }
+    return { projectName, batchId, rows };
+  }
+
+  #row(vms: Map<string, KnownVm>, projectName: string, end: number): IngestRow {
+    const wire = this.#wire;
+    const row: Mutable<IngestRow> = {
+      vm: '',
+      observedMs: 0,
+      sequence: 0,
+      boot: '',
+      vcpus: Number.NaN,
+      state: 0,
+      stateReason: '',
+      series: NO_VALUES.series,
+      values: [],
+      displayName: '',
+    };
+    let vm: KnownVm | undefined;
+    while (wire.at < end) {
+      const tag = wire.tag();
+      if (tag === VM_NAME) {
+        vm = this.#vmOf(vms, projectName, wire.text(end));
+        row.vm = vm.id;
+      } else if (tag === VALUES_TAG && vm !== undefined && row.series === NO_VALUES.series) {
+        wire.at--;
+        this.#readValues(row, vm, end);
+      } else this.#readField(row, tag, end);
+    }
+    if (vm === undefined || wire.at !== end) throw new NotPlain('a row without a VM, or cut off');
+    return row;
+  }
+
+  #readField(row: Mutable<IngestRow>, tag: number, end: number): void {
+    const wire = this.#wire;
+    if (tag === OBSERVED_UNIX_MS) row.observedMs = wire.varint();
+    else if (tag === BOOT_ID) row.boot = this.#text(end, TEXT_LENGTH_MAX);
+    else if (tag === SEQUENCE) row.sequence = wire.varint();
+    else if (tag === VCPUS) row.vcpus = this.#atMost(INT32_MAX);
+    else if (tag === STATE) row.state = this.#atMost(VM_STATES.length - 1);
+    else if (tag === STATE_REASON) {
+      row.stateReason = asOneLine(this.#text(end, TEXT_LENGTH_MAX));
+    } else if (tag === DISPLAY_NAME) {
+      row.displayName = asOneLine(this.#text(end, TEXT_LENGTH_MAX));
+    } else throw new NotPlain('fields of a row in another form or order');
+  }
+
+  #readValues(row: Mutable<IngestRow>, vm: KnownVm, end: number): void {
+    const wire = this.#wire;
+    const from = wire.at;
+    let values = readValues(wire, vm.layout, end);
+    if (values === undefined) {
+      wire.at = from;
+      vm.layout = this.#kept(parseLayout(wire, end));
+      values = readValues(wire, vm.layout, end);
+      if (values === undefined) throw new NotPlain('values that do not read as they were parsed');
+    }
+    row.series = vm.layout.series;
+    row.values = values;
+  }
+
+  /** The layout with these bytes, the same object each time. */
+  #kept(layout: RowLayout): RowLayout {
+    const key = layout.prefixes.toString('latin1');
+    const known = this.#layouts.get(key);
+    if (known?.series.length === layout.series.length) return known;
+    this.#layoutBytes += key.length;
+    if (this.#layouts.size < LAYOUTS_MAX) this.#layouts.set(key, layout);
+    return layout;
+  }
+
+  #beginAnew(): void {
+    this.#vms.clear();
+    this.#layouts.clear();
+    this.#vmCount = 0;
+    this.#layoutBytes = 0;
+  }
+
+  #vmsOf(projectName: string): Map<string, KnownVm> {
+    let vms = this.#vms.get(projectName);
+    if (vms === undefined) {
+      vms = new Map();
+      this.#vms.set(projectName, vms);
+    }
+    return vms;
+  }
+
+  #vmOf(vms: Map<string, KnownVm>, projectName: string, name: string): KnownVm {
+    const known = vms.get(name);
+    if (known !== undefined) return known;
+    const prefix = `${projectName}/vms/`;
+    const id = name.startsWith(prefix) ? name.slice(prefix.length) : name;
+    if (!ID_ALONE.test(id)) throw new NotPlain('a VM of another project, or a name that is none');
+    this.#vmCount++;
+    const vm = { id, layout: NO_VALUES };
+    vms.set(name, vm);
+    return vm;
+  }
+
+  #text(end: number, lengthMax: number): string {
+    const text = this.#wire.text(end);
+    if (text.length > lengthMax) throw new NotPlain('a text is too long');
+    return text;
+  }
+
+  #atMost(max: number): number {
+    const value = this.#wire.varint();
+    if (value > max) throw new NotPlain('a number out of its range');
+    return value;
+  }
+}

@@ -1,0 +1,250 @@
+/**
+ * `WriteSamples` in binary before the RPC framework: the same URL, the same policy, the same
+ * answers, at a fraction of the cost. It takes only what it can do whole: a plain POST of a
+ * well-formed request by a collector, for a project that it may write into. Everything else (JSON, gzip, malformed
+ * bytes, refusals) goes on to the framework, with the bytes read so far put back, so that rules and
+ * words of refusing are in one place.
+ */
+import { Buffer } from 'node:buffer';
+import type {
+  IncomingHttpHeaders,
+  IncomingMessage,
+  RequestListener,
+  ServerResponse,
+} from 'node:http';
+import { create, toBinary } from '@bufbuild/protobuf';
+import { codeToHttpStatus, errorToJson } from '@connectrpc/connect/protocol-connect';
+import type { FastifyInstance } from 'fastify';
+import type { Host } from '../../../actors/platform/host/host-port.ts';
+import type { Ingest, WriteAnswer } from '../../../actors/telemetry/ingest/ingest-port.ts';
+import type { IngestRates } from '../../../actors/telemetry/ingest/ingest-rates.ts';
+import { WriteSamplesResponseSchema } from '../../gen/svc/ingest/v1/ingest_pb.ts';
+import type { Authenticator } from '../../identity/auth/authenticator.ts';
+import type { CredentialPrincipal } from '../../platform/access/principal.ts';
+import { asConnectError } from '../../platform/api/error-mapping.ts';
+import { SEQUENCE_HEADER, type SequenceDeps } from '../../platform/http/sequence.ts';
+import { BODY_BYTES_MAX } from '../../platform/http-limits.ts';
+import type { Log } from '../../platform/log.ts';
+import type { Metrics } from '../../platform/metrics.ts';
+import { type PlainWrite, WriteSamplesDecoder } from './fast/write-samples-decoder.ts';
+import { projectExists, reachOf, writesAnywhere } from './ingest-reach.ts';
+
+export interface FastWriteDeps extends SequenceDeps {
+  readonly ingest: Ingest;
+  readonly authenticator: Authenticator;
+  readonly ingestRates: IngestRates;
+  readonly host: Pick<Host, 'view'>;
+  readonly metrics: Metrics;
+  readonly log: Log;
+}
+
+const PATH = '/svc.ingest.v1.IngestService/WriteSamples';
+const METHOD = 'WriteSamples';
+const CONTENT_TYPE = 'application/proto';
+/**
+ * Puts the handler before the routes of `app`, to be called before it listens. It works below
+ * fastify, on the server's `request` event: hooks and reply objects would cost as much again.
+ */
+export function addFastWriteSamples(app: FastifyInstance, deps: FastWriteDeps): void {
+  const { server } = app;
+  const [framework] = server.listeners('request') as RequestListener[];
+  if (framework === undefined) throw new Error('The server has no request listener to go before');
+  const handler = new FastWriteSamples(app, framework, deps);
+  server.removeListener('request', framework);
+  server.on('request', (request, response) => handler.handle(request, response));
+}
+
+class FastWriteSamples {
+  readonly #requestId: (request: IncomingMessage) => string;
+  readonly #framework: RequestListener;
+  readonly #deps: FastWriteDeps;
+  readonly #decoder = new WriteSamplesDecoder();
+  readonly #answered = { written: 0, failed: 0, passedOn: 0 };
+  #stopping = false;
+
+  constructor(app: FastifyInstance, framework: RequestListener, deps: FastWriteDeps) {
+    // In fastify's documentation, not in its types.
+    this.#requestId = (app as unknown as { genReqId: (request: unknown) => string }).genReqId;
+    this.#framework = framework;
+    this.#deps = deps;
+    app.addHook('preClose', (done) => {
+      this.#stopping = true;
+      done();
+    });
+    deps.metrics.counter(
+      'svc_write_samples_fast_total',
+      'WriteSamples requests answered before the RPC framework',
+      [],
+      () => this.#answered.written + this.#answered.failed,
+    );
+  }
+
+  handle(request: IncomingMessage, response: ServerResponse): void {
+    const principal = this.#takes(request) ? this.#collector(request) : undefined;
+    if (principal === undefined) {
+      this.#framework(request, response as Parameters<RequestListener>[1]);
+      return;
+    }
+    const bytes = Number(request.headers['content-length']);
+    // A collector for all projects says only in its body for which one it writes.
+    if (!writesAnywhere(principal) && !this.#hasRoomFor(bytes, principal.project, response)) return;
+    readBody(request, (body) => {
+      const write = this.#decoder.decode(body);
+      const project = write && this.#isStill(principal) && this.#projectOf(principal, write);
+      if (!write || !project) {
+        request.pause();
+        request.unshift(body);
+        this.#framework(request, response as Parameters<RequestListener>[1]);
+        return;
+      }
+      if (writesAnywhere(principal) && !this.#hasRoomFor(bytes, project, response)) return;
+      this.#deps.ingestRates.spendBytes(project, bytes);
+      void this.#write(principal, project, write, response);
+    });
+  }
+
+  /** May the project send so many bytes more? Answers where it may not: 429, the body unread. */
+  #hasRoomFor(bytes: number, project: string, response: ServerResponse): boolean {
+    try {
+      this.#deps.ingestRates.checkBytes(project, bytes);
+      return true;
+    } catch (error) {
+      this.#refuse(error, response);
+      return false;
+    }
+  }
+
+  #takes({ method, url, headers }: IncomingMessage): boolean {
+    if (url !== PATH || method !== 'POST' || this.#stopping) return false;
+    if (headers['content-type'] !== CONTENT_TYPE) return false;
+    const version = headers['connect-protocol-version'];
+    if (version !== undefined && version !== '1') return false;
+    const length = Number(headers['content-length']);
+    return length > 0 && length <= BODY_BYTES_MAX && !changesReading(headers);
+  }
+
+  /**
+   * The caller, if it is a collector: any other is refused by the framework, in its words. So is
+   * every fault: what is thrown in the server's own listener would end the program.
+   */
+  #collector({ headers }: IncomingMessage): CredentialPrincipal | undefined {
+    try {
+      const principal = this.#deps.authenticator.authenticateKey(headers.authorization);
+      return principal.capabilities.includes('collector') ? principal : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** May it go on, now that the body has come? Where not, the framework says why. */
+  #isStill(principal: CredentialPrincipal): boolean {
+    try {
+      return this.#deps.authenticator.again(principal).capabilities.includes('collector');
+    } catch {
+      return false;
+    }
+  }
+
+  /** Id of the project that the request is for, if the caller may write into it. */
+  #projectOf(principal: CredentialPrincipal, { projectName }: PlainWrite): string | undefined {
+    if (!writesAnywhere(principal)) {
+      return projectName === `projects/${principal.project}` ? principal.project : undefined;
+    }
+    const named = projectName.slice('projects/'.length);
+    if (projectName !== `projects/${named}`) return undefined;
+    return projectExists(this.#deps.host, named) ? named : undefined;
+  }
+
+  async #write(
+    principal: CredentialPrincipal,
+    project: string,
+    { batchId, rows }: PlainWrite,
+    response: ServerResponse,
+  ): Promise<void> {
+    const reach = reachOf(principal);
+    try {
+      const answer = await this.#deps.ingest.write({ project, reach, batchId, rows });
+      this.#answered.written++;
+      this.#send(response, 200, { 'content-type': CONTENT_TYPE }, encodeAnswer(answer));
+    } catch (error) {
+      this.#refuse(error, response);
+    }
+  }
+
+  #refuse(error: unknown, response: ServerResponse): void {
+    this.#answered.failed++;
+    const told = asConnectError(error, METHOD, this.#deps.log);
+    const headers = { 'content-type': 'application/json', ...Object.fromEntries(told.metadata) };
+    const body = Buffer.from(JSON.stringify(errorToJson(told, undefined)));
+    this.#send(response, codeToHttpStatus(told.code), headers, body.toString('latin1'));
+  }
+
+  /** @param bytes the body as one character a byte: Node sends it with the headers in one piece */
+  #send(
+    response: ServerResponse,
+    status: number,
+    headers: Readonly<Record<string, string>>,
+    bytes: string,
+  ): void {
+    response.writeHead(status, {
+      ...headers,
+      'content-length': bytes.length,
+      'cache-control': 'no-store',
+      'x-request-id': this.#requestId(response.req),
+      [SEQUENCE_HEADER]: this.#deps.positions.current(),
+      ...(this.#stopping && { connection: 'close' }),
+    });
+    response.end(bytes, 'latin1');
+  }
+}
+
+/** Headers by which a request is read or answered otherwise: that is the framework's. */
+function changesReading(headers: IncomingHttpHeaders): boolean {
+  return (
+    headers['content-encoding'] !== undefined ||
+    headers['transfer-encoding'] !== undefined ||
+    headers['connect-timeout-ms'] !== undefined ||
+    headers[SEQUENCE_HEADER] !== undefined
+  );
+}
+
+/**
+ * Calls `done` with the whole body, within the event of its last bytes: until then they can be put
+ * back. A body that ends early never calls; the server's own timeouts end such a connection.
+ */
+function readBody(request: IncomingMessage, done: (body: Buffer) => void): void {
+  const length = Number(request.headers['content-length']);
+  let read: Buffer[] | undefined;
+  let missing = length;
+  const onData = (chunk: Buffer): void => {
+    missing -= chunk.length;
+    if (missing > 0) {
+      read ??= [];
+      read.push(chunk);
+      return;
+    }
+    request.removeListener('data', onData);
+    done(read === undefined ? chunk : Buffer.concat([...read, chunk], length));
+  };
+  request.on('data', onData);
+}
+
+/** The answer in protobuf, one character a byte. */
+function encodeAnswer({ accepted, duplicates, rejected }: WriteAnswer): string {
+  if (rejected.length === 0) return countField(1, accepted) + countField(2, duplicates);
+  const told = create(WriteSamplesResponseSchema, {
+    accepted: BigInt(accepted),
+    duplicates: BigInt(duplicates),
+    rejected: [...rejected],
+  });
+  return Buffer.from(toBinary(WriteSamplesResponseSchema, told)).toString('latin1');
+}
+
+/** A field of a count below 2^31; proto3 leaves a zero out. */
+function countField(number: number, count: number): string {
+  if (count === 0) return '';
+  let text = String.fromCharCode(number * 8);
+  let rest = count;
+  for (; rest > 127; rest >>>= 7) text += String.fromCharCode((rest & 127) | 128);
+  return text + String.fromCharCode(rest);
+}

@@ -1,0 +1,109 @@
+/**
+ * What a pull-based collector reads (interface, section 4, rule 4): the list of shards, and each
+ * shard. Both need the bearer credential; refusals are a sentence in plain text, which Prometheus
+ * shows beside the target.
+ */
+import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify';
+import { Refusal } from '../../../streams/platform/refusal.ts';
+import { httpStatusOf } from '../../platform/errors.ts';
+import type { CallClass } from '../../platform/gate/call-classes.ts';
+import { goneSignal } from '../../platform/http/gone-signal.ts';
+import { admitReader, type ReaderAccess } from '../../platform/http/project-access.ts';
+import { SEQUENCE_HEADER } from '../../platform/http/sequence.ts';
+import { formatFor, negotiateEncoding } from '../negotiation.ts';
+import type { Exporter } from './exporter.ts';
+import { CONTENT_TYPE } from './exposition.ts';
+import { scrapeTargets } from './scrape-targets.ts';
+
+export interface ExportRoutesDeps extends ReaderAccess {
+  readonly exporter: Exporter;
+  /** Origin for clients, asked while the server listens. */
+  readonly origin: () => string;
+}
+
+const PROJECT = '/v1/monitoring/projects/:project';
+const OTHER_METHODS: HTTPMethods[] = ['HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+
+type ProjectRequest = FastifyRequest<{ Params: { project: string } }>;
+
+export function addExportRoutes(app: FastifyInstance, deps: ExportRoutesDeps): void {
+  const { exporter, origin, positions } = deps;
+  const scrapeTargetsRoute = { name: 'scrape-targets', kind: 'call' } as const;
+  route(app, deps, scrapeTargetsRoute, async (request, reply) => {
+    const { project } = request.params;
+    reply.header('cache-control', 'no-store').header(SEQUENCE_HEADER, positions.current());
+    return reply.send(scrapeTargets(project, exporter.shardCount(project), origin()));
+  });
+  route(app, deps, { name: 'export', kind: 'export' }, async (request, reply, signal) => {
+    const { project } = request.params;
+    const { accept, 'accept-encoding': encodings } = request.headers;
+    const shard = shardOf(request.query);
+    const format = formatFor(accept);
+    const gzip = negotiateEncoding(encodings?.toString(), ['gzip']) === 'gzip';
+    const body = await exporter.shard({ project, shard, format, gzip }, signal);
+    if (gzip) reply.header('content-encoding', 'gzip');
+    reply.header('vary', 'accept, accept-encoding').header('cache-control', 'no-store');
+    reply.header(SEQUENCE_HEADER, positions.current());
+    return reply.type(CONTENT_TYPE[format]).send(body);
+  });
+}
+
+/**
+ * A GET route for readers of the project, as many at once as its class allows. Its refusals are in
+ * plain text, and it takes no other method.
+ */
+function route(
+  app: FastifyInstance,
+  access: ReaderAccess,
+  { name, kind }: { readonly name: string; readonly kind: CallClass },
+  answer: (
+    request: ProjectRequest,
+    reply: FastifyReply,
+    signal: AbortSignal,
+  ) => Promise<FastifyReply>,
+): void {
+  const handler = async (request: ProjectRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const signal = goneSignal(reply);
+    const { project } = request.params;
+    const reader = await admitReader(access, { project, request, kind, signal });
+    const { release } = await reader.takePlace();
+    try {
+      return await answer(request, reply, signal);
+    } finally {
+      release();
+    }
+  };
+  const url = `${PROJECT}/${name}`;
+  app.route<{ Params: { project: string } }>({
+    ...{ method: 'GET', url, exposeHeadRoute: false, handler },
+    errorHandler(error, _request, reply) {
+      if (!(error instanceof Refusal)) throw error;
+      tell(reply, error);
+    },
+  });
+  const refuse = (reply: FastifyReply) =>
+    reply.code(405).header('allow', 'GET').type('text/plain').send(`${name} takes GET only\n`);
+  app.route({
+    ...{ method: OTHER_METHODS, url },
+    // Before a body is read: what it is has no say in this.
+    onRequest: async (_request, reply) => refuse(reply),
+    handler: (_request, reply) => refuse(reply),
+  });
+}
+
+function tell(reply: FastifyReply, refusal: Refusal): void {
+  const status = httpStatusOf(refusal.reason);
+  if (status === 401) reply.header('www-authenticate', 'Bearer');
+  if (status === 429 || status === 503) {
+    reply.header('retry-after', refusal.metadata.retryAfterSeconds ?? '1');
+  }
+  reply.code(status).type('text/plain').send(`${refusal.message}\n`);
+}
+
+/** Throws INVALID_FIELD. */
+function shardOf(query: unknown): number {
+  const { shard } = query as { readonly shard?: unknown };
+  if (typeof shard === 'string' && /^\d{1,6}$/.test(shard)) return Number(shard);
+  const message = 'shard must be the number of a shard: take it from scrape-targets';
+  throw new Refusal('INVALID_FIELD', message, { field: 'shard' });
+}

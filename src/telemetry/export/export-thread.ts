@@ -1,0 +1,61 @@
+/**
+ * The thread that writes shards: 500 VMs are a megabyte of text, which the thread that takes
+ * samples in does not have the time for. It sees history by itself.
+ */
+import { gzipSync } from 'node:zlib';
+import { HistoryError } from '../../../sqlite/telemetry/history/history-error.ts';
+import { HistoryView } from '../../../sqlite/telemetry/history/history-view.ts';
+import { serveThread } from '../../../sqlite/telemetry/history/threads/thread-port.ts';
+import type { QueryThreadData } from '../query/thread/query-threads.ts';
+import { type ExportedVm, Exposition, type ExpositionFormat } from './exposition.ts';
+import { newestSamples, ROWS_MS } from './newest-samples.ts';
+
+/** What the thread is asked for: a shard's live VMs, in a format. */
+export interface ShardRequest {
+  readonly vms: readonly ExportedVm[];
+  /** Unix ms. */
+  readonly nowMs: number;
+  readonly format: ExpositionFormat;
+  readonly gzip: boolean;
+}
+
+// As reading history: somebody waits for an answer, but ingest and alerting go first.
+const NICENESS = 3;
+/** Scrapes repeat, and text of this kind packs to a tenth at the cheapest level already. */
+const GZIP_LEVEL = 1;
+/**
+ * Largest shard, characters: 500 VMs with 300 series each. A part of a shard would look like VMs
+ * that have gone, so a larger one is refused whole.
+ */
+const SHARD_CHARACTERS_MAX = 32 * 1024 * 1024;
+
+serveThread(NICENESS, ({ history }: QueryThreadData) => {
+  const view = new HistoryView(history);
+  return {
+    methods: {
+      shard: (request: ShardRequest, isCancelled) => {
+        const body = shardBody(view, request, isCancelled);
+        return { result: body, transfer: body === null ? [] : [body.buffer] };
+      },
+    },
+    close: () => view.close(),
+  };
+});
+
+/** null: the shard is too large. */
+function shardBody(
+  view: HistoryView,
+  { vms, nowMs, format, gzip }: ShardRequest,
+  isCancelled: () => boolean,
+): Uint8Array<ArrayBuffer> | null {
+  const exposition = new Exposition(format);
+  for (const vm of vms) {
+    if (isCancelled()) throw new HistoryError('CLOSED', 'The scraper has gone');
+    const rows = view.recent({ project: vm.project, vm: vm.vm, fromMs: nowMs - ROWS_MS });
+    exposition.add(vm, newestSamples(rows, nowMs));
+    if (exposition.length > SHARD_CHARACTERS_MAX) return null;
+  }
+  const text = exposition.text();
+  // A copy of its own: small buffers are cut from a pool, which must not be given away.
+  return new Uint8Array(gzip ? gzipSync(text, { level: GZIP_LEVEL }) : Buffer.from(text));
+}

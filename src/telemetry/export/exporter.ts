@@ -1,0 +1,143 @@
+/**
+ * Exports of a project's newest samples, shard by shard. Decides whose samples may be shown as the
+ * present; the text is written in a thread of its own, one shard at a time, the projects in turn.
+ * Each may take as long as a query.
+ */
+
+import type { Host } from '../../../actors/platform/host/host-port.ts';
+import { shardCount } from '../../../actors/vms/export-shards.ts';
+import { HistoryError } from '../../../sqlite/telemetry/history/history-error.ts';
+import type { HistoryShare } from '../../../sqlite/telemetry/history/history-view.ts';
+import type { Clock } from '../../../streams/platform/clock.ts';
+import { Refusal } from '../../../streams/platform/refusal.ts';
+import type { Log } from '../../platform/log.ts';
+import { withDeadline } from '../query/query-deadline.ts';
+import { QueryThreads } from '../query/thread/query-threads.ts';
+import type { ShardRequest } from './export-thread.ts';
+import type { ExportedVm, ExpositionFormat } from './exposition.ts';
+import { ShardMembers } from './shard-members.ts';
+
+export interface ExporterDeps {
+  readonly host: Pick<Host, 'view' | 'onApplied'>;
+  readonly history: { readonly share: HistoryShare };
+  /** The projection's file. */
+  readonly controlPath: string;
+  readonly datacenters: { stateOf(name: string): 'live' | 'stale' };
+  /** Has everything been read that the sample log held at the start? */
+  readonly evaluator: { isCaughtUp(): boolean };
+  readonly clock: Clock;
+  /** Told when the thread ends without being asked to. */
+  readonly log: Log;
+  /** The thread's file; absent = `export-thread`. */
+  readonly entry?: URL;
+}
+
+export interface ShardQuery {
+  /** Project id. */
+  readonly project: string;
+  readonly shard: number;
+  readonly format: ExpositionFormat;
+  readonly gzip: boolean;
+}
+
+export class Exporter {
+  readonly #deps: ExporterDeps;
+  readonly #members: ShardMembers;
+  readonly #threads: QueryThreads;
+
+  constructor(deps: ExporterDeps) {
+    this.#deps = deps;
+    this.#members = new ShardMembers(deps);
+    const { clock, history, controlPath, log, entry = threadFile() } = deps;
+    this.#threads = new QueryThreads({
+      ...{ clock, history: history.share, controlPath, entry },
+      ...{ threads: 1, name: 'export thread' },
+      onEnd: (end) => log.error({ err: end.cause, kind: end.kind }, end.message),
+    });
+  }
+
+  /** Number of the project's shards, numbered from 0; at least 1, and never fewer than before. */
+  shardCount(project: string): number {
+    return shardCount(this.#deps.host.view(project));
+  }
+
+  /**
+   * The shard's text, packed when asked for. Throws a `Refusal`: NOT_FOUND for a shard that the
+   * project does not have, NOT_READY, TOO_MANY_REQUESTS, QUERY_TIMEOUT, RESPONSE_TOO_LARGE; or the
+   * reason of `signal`.
+   */
+  async shard(query: ShardQuery, signal: AbortSignal): Promise<Uint8Array> {
+    const { project, shard } = query;
+    const count = this.shardCount(project);
+    if (shard >= count) {
+      const message = `There is no shard ${shard}, only 0 to ${count - 1}: take them from scrape-targets`;
+      throw new Refusal('NOT_FOUND', message);
+    }
+    // Rows that are still being read would look like VMs that have fallen silent.
+    if (!this.#deps.evaluator.isCaughtUp()) {
+      throw new Refusal('NOT_READY', 'The sample log is being read: this ends by itself');
+    }
+    const { clock } = this.#deps;
+    return await withDeadline({ clock, signal }, (ended) => this.#write(query, ended));
+  }
+
+  async close(): Promise<void> {
+    this.#members.close();
+    await this.#threads.close();
+  }
+
+  async #write({ project, shard, format, gzip }: ShardQuery, signal: AbortSignal) {
+    const vms = await this.#members.of(project, shard);
+    const request = (): ShardRequest => ({
+      ...{ vms: this.#live(vms), nowMs: this.#deps.clock.now(), format, gzip },
+    });
+    const body = await this.#call(project, request, signal);
+    if (body) return body;
+    throw new Refusal('RESPONSE_TOO_LARGE', 'The shard has more series than an export may have');
+  }
+
+  async #call(
+    project: string,
+    request: () => ShardRequest,
+    signal: AbortSignal,
+  ): Promise<Uint8Array | null> {
+    try {
+      // The thread runs our own file, whose answer to `shard` is this.
+      return (await this.#threads.call(project, 'shard', request, signal)) as Uint8Array | null;
+    } catch (error) {
+      throw error instanceof HistoryError ? refusalOf(error) : error;
+    }
+  }
+
+  /** Without the VMs of stale data centers: what those told last is not the present. */
+  #live(vms: readonly ExportedVm[]): readonly ExportedVm[] {
+    const states = new Map<string, 'live' | 'stale'>();
+    return vms.filter(({ datacenter }) => {
+      const state = states.get(datacenter) ?? this.#deps.datacenters.stateOf(datacenter);
+      states.set(datacenter, state);
+      return state === 'live';
+    });
+  }
+}
+
+/** What the scraper is told; the error itself where only the log may say it. */
+function refusalOf(error: HistoryError): Error {
+  const message = `The export could not be written: ${error.message}`;
+  switch (error.reason) {
+    case 'UNAVAILABLE':
+    case 'CLOSED':
+    case 'INCOMPLETE':
+      return new Refusal('NOT_READY', message);
+    case 'OVERLOADED':
+      return new Refusal('TOO_MANY_REQUESTS', message);
+    case 'OUT_OF_MEMORY':
+      return new Refusal('RESPONSE_TOO_LARGE', 'The shard needs more memory than there is for it');
+    case 'DAMAGED':
+    case 'FAULT':
+      return error;
+  }
+}
+
+function threadFile(): URL {
+  return new URL(`./export-thread${import.meta.url.slice(-3)}`, import.meta.url);
+}

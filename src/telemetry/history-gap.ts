@@ -1,0 +1,68 @@
+/**
+ * Says at the start what history has lost for good: when `history.db` was removed, or replaced by
+ * an older copy, what it does not hold is read again from the sample log, which reaches back a few
+ * hours. Whatever lies between the two is missing, and an operator has to know.
+ */
+import { SAMPLES_STREAM } from '../../actors/telemetry/sample-log.ts';
+import type { StoredStatistics } from '../../sqlite/telemetry/history/stored-statistics.ts';
+import type { Stream, StreamState } from '../../streams/platform/stream.ts';
+import type { Log } from '../platform/log.ts';
+
+export interface HistoryGapOptions {
+  readonly history: { newestFloor(): number; stored(): Promise<StoredStatistics> };
+  readonly stream: Pick<Stream, 'read'>;
+  /** Of the sample log. */
+  readonly samples: Pick<StreamState, 'firstSequence'>;
+}
+
+/** What is missing: what was received between the two, Unix ms. */
+export interface HistoryGap {
+  /** Newest observation in chunks; absent: there is none. */
+  readonly afterMs?: number;
+  /** The log's first entry; absent: the log is empty. */
+  readonly beforeMs?: number;
+}
+
+/**
+ * undefined = nothing is missing. The log is only ever cut off below a floor that is on disk, so
+ * that a log that begins after every floor was cut for a history that is not this one.
+ */
+async function findHistoryGap(options: HistoryGapOptions): Promise<HistoryGap | undefined> {
+  const { history, stream, samples } = options;
+  const sequence = samples.firstSequence;
+  if (sequence <= history.newestFloor()) return undefined;
+  const { newestMs } = await history.stored();
+  const beforeMs = await storedMs(stream, sequence);
+  return {
+    ...(newestMs !== undefined && { afterMs: newestMs }),
+    ...(beforeMs !== undefined && { beforeMs }),
+  };
+}
+
+/** Tells the operator, once a start, until history has caught up and moved its floors. */
+export async function tellHistoryGap(options: HistoryGapOptions, log: Log): Promise<void> {
+  const gap = await findHistoryGap(options);
+  if (gap === undefined) return;
+  const { afterMs, beforeMs } = gap;
+  const from = afterMs === undefined ? 'all of it' : `from ${timeText(afterMs)}`;
+  const to = beforeMs === undefined ? 'to now' : `to ${timeText(beforeMs)}`;
+  log.warn(
+    { part: 'history', ...gap },
+    `history.db was removed or is an older copy: readings are missing, ${from} ${to}. ` +
+      'What came later is read again from the sample log',
+  );
+}
+
+async function storedMs(stream: Pick<Stream, 'read'>, sequence: number) {
+  const read = stream.read({ stream: SAMPLES_STREAM, from: { sequence }, untilEnd: true });
+  try {
+    for await (const { timeMs } of read) return timeMs;
+    return undefined;
+  } finally {
+    await read.close();
+  }
+}
+
+function timeText(timeMs: number): string {
+  return new Date(timeMs).toISOString();
+}

@@ -1,0 +1,72 @@
+/**
+ * What a client takes, from its Accept and Accept-Encoding headers: the one reading of weights for
+ * everything that is answered in more than one form.
+ *
+ * RFC 9110, sections 12.4.2, 12.5.1 and 12.5.3
+ */
+import type { ExpositionFormat } from './export/exposition.ts';
+
+/** The version of each media type that we write; a range without a version takes it too. */
+const FORMATS: readonly (readonly [type: string, version: string, format: ExpositionFormat])[] = [
+  ['application/openmetrics-text', '1.0.0', 'openmetrics'],
+  ['text/plain', '0.0.4', 'text'],
+  ['text/*', '0.0.4', 'text'],
+  ['*/*', '0.0.4', 'text'],
+];
+
+/**
+ * The format of the range with the highest weight; of equal ones the first. The text format also
+ * for who accepts neither, as exporters do.
+ */
+export function formatFor(accept: string | undefined): ExpositionFormat {
+  let best: { format: ExpositionFormat; weight: number } = { format: 'text', weight: 0 };
+  for (const { name, parameters, weight } of rangesOf(accept)) {
+    const version = parameters.get('version');
+    const offer = FORMATS.find(
+      ([offered, ours]) => offered === name && (version === undefined || version === ours),
+    );
+    if (offer && weight > best.weight) best = { format: offer[2], weight };
+  }
+  return best.format;
+}
+
+/**
+ * How an answer is packed: the offered coding that the client likes most, of equal ones the first;
+ * `identity` whenever the header does not ask for any of them.
+ */
+export function negotiateEncoding<Coding extends string>(
+  acceptEncoding: string | undefined,
+  offered: readonly Coding[],
+): Coding | 'identity' {
+  const weights = new Map(rangesOf(acceptEncoding).map(({ name, weight }) => [name, weight]));
+  let best: { coding: Coding | 'identity'; weight: number } = { coding: 'identity', weight: 0 };
+  for (const coding of offered) {
+    const weight = weights.get(coding) ?? weights.get('*') ?? 0;
+    if (weight > best.weight) best = { coding, weight };
+  }
+  return best.weight >= (weights.get('identity') ?? 0) ? best.coding : 'identity';
+}
+
+interface WeightedRange {
+  /** Lower case. */
+  readonly name: string;
+  /** Names and values in lower case, values without quotes. */
+  readonly parameters: ReadonlyMap<string, string>;
+  /** 0 to 1. */
+  readonly weight: number;
+}
+
+/** In the header's order. What has no name or no weight that could be one does not count. */
+function rangesOf(header: string | undefined): WeightedRange[] {
+  return (header ?? '').split(',').flatMap((range) => {
+    const [name = '', ...rest] = range.split(';').map((part) => part.trim().toLowerCase());
+    const parameters = new Map(rest.map(parameterOf));
+    const weight = Number(parameters.get('q') ?? 1);
+    return name !== '' && weight >= 0 && weight <= 1 ? [{ name, parameters, weight }] : [];
+  });
+}
+
+function parameterOf(text: string): readonly [name: string, value: string] {
+  const [name = '', value = ''] = text.split('=', 2);
+  return [name.trim(), value.trim().replace(/^"(.*)"$/, '$1')];
+}

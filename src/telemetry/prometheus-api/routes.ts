@@ -1,0 +1,228 @@
+/**
+ * The read-only PromQL URL (interface, section 4, rule 3): what is admitted, in which order, and in
+ * which form it is refused. Paths are an allow-list; the project comes from the path and must be
+ * the credential's own; everything else of a request is read in `Parameters` alone. Access is
+ * decided before a body is read.
+ */
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Clock } from '../../../streams/platform/clock.ts';
+import { Refusal } from '../../../streams/platform/refusal.ts';
+import type { Pass } from '../../platform/gate/project-gate.ts';
+import { goneSignal } from '../../platform/http/gone-signal.ts';
+import {
+  type AdmittedReader,
+  admitReader,
+  type ReaderAccess,
+} from '../../platform/http/project-access.ts';
+import { SEQUENCE_HEADER } from '../../platform/http/sequence.ts';
+import { FORM_BYTES_MAX } from '../../platform/http-limits.ts';
+import type { Log } from '../../platform/log.ts';
+import { negotiateEncoding } from '../negotiation.ts';
+import { PromqlError } from '../promql/errors.ts';
+import { encodeError } from '../query/promql-json.ts';
+import type { PromqlQueries } from '../query/promql-request.ts';
+import { type Endpoint, endpoints } from './endpoints.ts';
+import { Parameters } from './parameters.ts';
+import { tell, tellBadRequest, tellGone, tellPromqlError, tellRefusal } from './refusals.ts';
+
+export interface PromqlRoutesDeps extends ReaderAccess {
+  readonly queries: PromqlQueries;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Whether the service can answer; told at `/-/ready`. */
+  readonly health: { report(): { readonly ready: boolean } };
+}
+
+const PREFIX = '/v1/monitoring/projects/:project/promql';
+const API = '/api/v1/';
+
+/** In order of preference among those that a client likes equally. */
+const ENCODINGS = ['zstd', 'gzip'] as const;
+
+/** Below the base that clients are given, as well as at the root, for `promtool check`. */
+const PROBES = ['/-/healthy', '/-/ready'] as const;
+
+export async function addPromqlRoutes(app: FastifyInstance, deps: PromqlRoutesDeps): Promise<void> {
+  await app.register(
+    async (scope) => {
+      addHeaders(scope);
+      refuseUnknownPaths(scope);
+      readFormsOnly(scope);
+      tellErrors(scope, deps.log);
+      addProbes(scope, deps);
+      for (const endpoint of endpoints) addEndpoint(scope, endpoint, deps);
+    },
+    { prefix: PREFIX },
+  );
+}
+
+type PromqlHttpRequest = FastifyRequest<{ Params: { project: string; label?: string } }>;
+
+function addEndpoint(scope: FastifyInstance, endpoint: Endpoint, deps: PromqlRoutesDeps): void {
+  const { queries, clock, positions } = deps;
+  /** Of each request that was let in; released when its body has come, or broke off. */
+  const admitted = new WeakMap<FastifyRequest, AdmittedReader & Pass>();
+  scope.route<{ Params: { project: string; label?: string } }>({
+    method: [...endpoint.methods],
+    url: API + endpoint.path,
+    exposeHeadRoute: false,
+    async onRequest(request, reply) {
+      const { project } = request.params;
+      const signal = goneSignal(reply);
+      const { kind } = endpoint;
+      const reader = await admitReader(deps, { project, request, kind, signal });
+      checkBodyHeaders(request);
+      const { release } = deps.gate.takeBody(reader.caller, kind, bodyBytesOf(request));
+      admitted.set(request, { ...reader, release });
+      // Of a request that never comes to its handler: a body that breaks off, or is too large.
+      reply.raw.once('close', release);
+    },
+    async handler(request, reply) {
+      const reader = admitted.get(request);
+      if (!reader) throw new Error('A PromQL request was not let in');
+      const place = await reader.takePlace().finally(reader.release);
+      try {
+        return await answered(request, reply, goneSignal(reply));
+      } finally {
+        place.release();
+      }
+    },
+  });
+
+  async function answered(
+    request: PromqlHttpRequest,
+    reply: FastifyReply,
+    signal: AbortSignal,
+  ): Promise<FastifyReply> {
+    const answer = await endpoint.answer({
+      project: request.params.project,
+      parameters: parametersOf(request),
+      label: request.params.label ?? '',
+      encoding: negotiateEncoding(request.headers['accept-encoding']?.toString(), ENCODINGS),
+      nowMs: clock.now(),
+      queries,
+      signal,
+    });
+    if (answer.encoding !== 'identity') reply.header('content-encoding', answer.encoding);
+    reply.header(SEQUENCE_HEADER, positions.current());
+    return tell(reply, answer);
+  }
+}
+
+/** The body of a GET is not read: it has no meaning (RFC 9110, section 9.3.1). */
+function parametersOf(request: PromqlHttpRequest): Parameters {
+  const { url } = request.raw;
+  const at = url?.indexOf('?') ?? -1;
+  const fromUrl = url === undefined || at < 0 ? '' : url.slice(at + 1);
+  return new Parameters(typeof request.body === 'string' ? [request.body, fromUrl] : [fromUrl]);
+}
+
+const FORM = /^application\/x-www-form-urlencoded *(; *charset="?utf-8"? *)?$/i;
+
+/** At most, of the body that is to come; one that claims more is refused unread. */
+function bodyBytesOf({ method, headers }: PromqlHttpRequest): number {
+  const { 'content-length': length, 'transfer-encoding': transfer } = headers;
+  if (method === 'GET') return 0;
+  return transfer === undefined ? Math.min(Number(length ?? 0), FORM_BYTES_MAX) : FORM_BYTES_MAX;
+}
+
+/** A body is a plain form, or it is refused unread: what is not understood is never skipped. */
+function checkBodyHeaders({ method, headers }: PromqlHttpRequest): void {
+  const { 'content-length': length = '0', 'transfer-encoding': transfer } = headers;
+  if (method === 'GET' || (transfer === undefined && length === '0')) return;
+  if (!FORM.test(headers['content-type'] ?? '')) {
+    throw unsupported('The body is not application/x-www-form-urlencoded in UTF-8');
+  }
+  if ((headers['content-encoding'] ?? 'identity') !== 'identity') {
+    throw unsupported('The body has a Content-Encoding: send it as it is');
+  }
+}
+
+function unsupported(message: string): FastifyError {
+  return Object.assign(new Error(message), {
+    name: 'FastifyError',
+    code: 'UNSUPPORTED',
+    statusCode: 415,
+  });
+}
+
+/** Answers are for whoever sent the key alone, and JSON whatever a browser makes of them. */
+function addHeaders(scope: FastifyInstance): void {
+  scope.addHook('onRequest', async (_request, reply) => {
+    reply.headers({
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+      vary: 'accept-encoding, authorization',
+    });
+  });
+}
+
+/** Known paths with another method, and everything that is no path: told before a body is read. */
+function refuseUnknownPaths(scope: FastifyInstance): void {
+  const known: readonly KnownPath[] = [
+    ...endpoints.map(({ path, methods }) => ({ pattern: patternOf(API + path), methods })),
+    ...PROBES.map((path) => ({ pattern: patternOf(path), methods: ['GET', 'HEAD'] })),
+  ];
+  scope.addHook('onRequest', async (request, reply) => {
+    if (request.is404) return refusePath(known, request, reply);
+  });
+  // The hook has answered; without a handler in this scope it would not run for unknown paths.
+  scope.setNotFoundHandler((request, reply) => refusePath(known, request, reply));
+}
+
+interface KnownPath {
+  readonly pattern: RegExp;
+  readonly methods: readonly string[];
+}
+
+function patternOf(path: string): RegExp {
+  return new RegExp(`^${PREFIX}${path}$`.replaceAll(/:[a-z]+/g, '[^/]+'));
+}
+
+function refusePath(
+  known: readonly KnownPath[],
+  request: FastifyRequest,
+  reply: FastifyReply,
+): FastifyReply {
+  const [path = ''] = request.url.split('?', 1);
+  const methods = known.find(({ pattern }) => pattern.test(path))?.methods;
+  if (methods === undefined) {
+    return reply.code(404).type('text/plain').send('404 page not found\n');
+  }
+  reply.header('allow', [...methods, 'OPTIONS'].join(', '));
+  if (request.method === 'OPTIONS') return reply.code(204).send();
+  return reply.code(405).type('text/plain').send('Method Not Allowed\n');
+}
+
+function readFormsOnly(scope: FastifyInstance): void {
+  scope.removeAllContentTypeParsers();
+  // Who sends one was let in before.
+  const options = { parseAs: 'string', bodyLimit: FORM_BYTES_MAX } as const;
+  scope.addContentTypeParser('*', options, (_request, body, done) => done(null, body));
+}
+
+/** Each error in the envelope; what nobody foresaw goes to the log and to nobody else. */
+function tellErrors(scope: FastifyInstance, log: Log): void {
+  scope.setErrorHandler((error: FastifyError | Refusal | PromqlError, request, reply) => {
+    if (error instanceof Refusal) return tellRefusal(reply, error);
+    if (error instanceof PromqlError) return tellPromqlError(reply, error);
+    if (reply.raw.destroyed) return tellGone(reply);
+    const { statusCode = 500 } = error;
+    if (statusCode >= 400 && statusCode < 500) return tellBadRequest(reply, error);
+    log.error({ err: error, requestId: request.id }, 'A PromQL request failed unexpectedly');
+    const message = `The service failed; its log says why under request id ${request.id}`;
+    return tell(reply, { status: 500, body: encodeError('internal', message) });
+  });
+}
+
+function addProbes(scope: FastifyInstance, { health }: PromqlRoutesDeps): void {
+  const [healthy, ready] = PROBES;
+  scope.get(healthy, (_request, reply) =>
+    reply.type('text/plain').send('The service is healthy\n'),
+  );
+  scope.get(ready, (_request, reply) => {
+    const isReady = health.report().ready;
+    reply.code(isReady ? 200 : 503).type('text/plain');
+    return reply.send(isReady ? 'The service is ready\n' : 'The service is not ready\n');
+  });
+}

@@ -1,0 +1,132 @@
+/**
+ * Everything that answers queries: the threads, and what the threads have
+ * to be told because only the main thread knows it: which VM records have changed, which data
+ * centers are stale.
+ */
+import type { Host } from '../../actors/platform/host/host-port.ts';
+import type { History } from '../../sqlite/telemetry/history/store.ts';
+import type { ThreadEnd } from '../../sqlite/telemetry/history/threads/supervised-thread.ts';
+import type { Clock } from '../../streams/platform/clock.ts';
+import { type Commit, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
+import type { Closers } from '../platform/closers.ts';
+import type { Log } from '../platform/log.ts';
+import type { Metrics } from '../platform/metrics.ts';
+import {
+  createIncidentRecomputations,
+  type IncidentRecomputations,
+} from './query/explain/incident-recomputations.ts';
+import { LIST_HEAP_BYTES_MAX } from './query/limits.ts';
+import { type AlertPreviews, createAlertPreviews } from './query/preview/alert-previews.ts';
+import { createPromqlQueries } from './query/promql-queries.ts';
+import type { PromqlQueries } from './query/promql-request.ts';
+import { QueryThreads } from './query/thread/query-threads.ts';
+import { createVmQueries, type VmQueries } from './query/vm/vm-queries.ts';
+
+export interface QueriesOptions {
+  readonly host: Pick<Host, 'view' | 'onApplied'>;
+  readonly history: Pick<History, 'share'>;
+  /** The projection's file, which the threads read VM records from. */
+  readonly controlPath: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly closers: Closers;
+}
+
+export interface Queries {
+  readonly promqlQueries: PromqlQueries;
+  readonly vmQueries: VmQueries;
+  readonly alertPreviews: AlertPreviews;
+  readonly incidentRecomputations: IncidentRecomputations;
+}
+
+/** The service is ready by then, and nobody has asked anything yet. */
+const START_AFTER_MS = 500;
+
+/** One thread starts soon, the others with the first query that needs them; `closers` ends them. */
+export function openQueries(options: QueriesOptions): Queries {
+  const { host, history, controlPath, clock, log, closers } = options;
+  const failures = options.metrics.counter(
+    'svc_query_part_failures_total',
+    'Metrics and VMs that were answered as failed beside others',
+  );
+  const common = {
+    ...{ clock, history: history.share, controlPath },
+    onEnd: (end: ThreadEnd) => log.error({ err: end.cause, kind: end.kind }, end.message),
+  };
+  const threads = new QueryThreads(common);
+  closers.add('query threads', () => threads.close());
+  const listThreads = new QueryThreads({
+    ...{ ...common, name: 'list thread', threads: 1, heapBytesMax: LIST_HEAP_BYTES_MAX },
+  });
+  closers.add('list thread', () => listThreads.close());
+  const cancel = clock.wakeAfter(START_AFTER_MS, () => threads.start());
+  closers.add('start of query threads', () => cancel());
+  countThreads({ query: threads, list: listThreads }, options.metrics);
+  const news = new ProjectionNews(host);
+  closers.add('query news', () => news.close());
+  return {
+    promqlQueries: createPromqlQueries({
+      ...{ threads, clock, log },
+      recordsRevision: (project) => news.vmRevision(project),
+      staleDatacenters: () => news.staleDatacenters(),
+    }),
+    vmQueries: createVmQueries({ threads, listThreads, clock, log, failures }),
+    alertPreviews: createAlertPreviews({ threads, clock, log, failures }),
+    incidentRecomputations: createIncidentRecomputations({ threads, clock }),
+  };
+}
+
+function countThreads(
+  pools: Readonly<Record<'query' | 'list', QueryThreads>>,
+  metrics: Metrics,
+): void {
+  const help =
+    'Queries in threads, those that failed there, and threads that died or were ended because one did not stop';
+  metrics.gauge('svc_query_threads', help, ['pool', 'kind'], (gauge) => {
+    for (const [pool, { counts }] of Object.entries(pools)) {
+      for (const [kind, count] of Object.entries(counts)) gauge.set({ pool, kind }, count);
+    }
+  });
+}
+
+/** Data centers of one deployment; more would be a fault elsewhere. */
+const DATACENTERS_MAX = 1000;
+
+/** What queries have to know of commits, worked out when a commit has touched it. */
+class ProjectionNews {
+  readonly #host: QueriesOptions['host'];
+  readonly #revisions = new Map<string, number>();
+  readonly #undo: () => void;
+  #stale: readonly string[] | undefined;
+
+  constructor(host: QueriesOptions['host']) {
+    this.#host = host;
+    this.#undo = host.onApplied(({ commit }) => this.#onCommit(commit));
+  }
+
+  /** Rises with every commit that changes a VM's record. */
+  vmRevision(project: string): number {
+    return this.#revisions.get(project) ?? 0;
+  }
+
+  staleDatacenters(): readonly string[] {
+    if (this.#stale === undefined) {
+      const view = this.#host.view(SYSTEM_PROJECT);
+      const { items } = view.instances('datacenter', { limit: DATACENTERS_MAX });
+      const stale = items.filter(({ value }) => value === 'stale');
+      this.#stale = stale.map(({ instance }) => instance);
+    }
+    return this.#stale;
+  }
+
+  close(): void {
+    this.#undo();
+  }
+
+  #onCommit({ project, decisions }: Commit): void {
+    if (project === SYSTEM_PROJECT) this.#stale = undefined;
+    const touches = decisions.some(({ records }) => records.some(({ kind }) => kind === 'vm'));
+    if (touches) this.#revisions.set(project, this.vmRevision(project) + 1);
+  }
+}

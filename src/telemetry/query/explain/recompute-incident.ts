@@ -1,0 +1,172 @@
+/**
+ * Does deciding an incident again, over what history holds of its time, lead to the same? Runs in a
+ * query thread. What differs is told as a sentence; what cannot be looked at any more is told as
+ * that, and never as agreement.
+ */
+
+import { ReadCancelled } from '../../../../sqlite/telemetry/history/chunk-reader.ts';
+import { HistoryError } from '../../../../sqlite/telemetry/history/history-error.ts';
+import type { HistoryView } from '../../../../sqlite/telemetry/history/history-view.ts';
+import {
+  type RecomputedFiring,
+  recomputeFirings,
+  recomputeFromMs,
+} from '../../../../streams/alerting/evaluation/recompute.ts';
+import { duration, utcTime } from '../../../../streams/alerting/wording.ts';
+import type { ObservedValue } from '../../../../streams/telemetry/entry.ts';
+import { type EvaluationRule, GAP_TOLERANCE_MS } from '../../../../streams/telemetry/entry.ts';
+import { AGE_METRIC } from '../../../../streams/telemetry/metrics/catalogue.ts';
+import { seriesNamesOf } from '../../../../streams/telemetry/metrics/query.ts';
+import type { VmColumns } from '../../../../streams/telemetry/samples/columns.ts';
+
+/** What is asked; plain data, because it goes to a thread. Times are Unix ms. */
+export interface RecomputeCall {
+  /** As it was when the incident fired. */
+  readonly rule: EvaluationRule;
+  /** '' for a condition of a whole data center. */
+  readonly vm: string;
+  readonly labels: string;
+  /** VMs of a data center's condition that were silent, a bounded part of them. */
+  readonly heldVms: readonly string[];
+  readonly startedMs: number;
+  readonly firedObservedMs: number;
+  /** When it was decided. */
+  readonly firedMs: number;
+  readonly window: readonly ObservedValue[];
+  /** Nothing older is in history. */
+  readonly retainedFromMs: number;
+}
+
+export interface Recomputation {
+  readonly status: 'AGREES' | 'DIFFERS' | 'NOT_POSSIBLE';
+  readonly detail: string;
+  /** Of the firing that stored samples lead to. */
+  readonly startedMs?: number;
+  readonly firedObservedMs?: number;
+  /** The observation before the run, where it was so long before that the run began anew. */
+  readonly before?: { readonly observedMs: number };
+}
+
+type Reader = Pick<HistoryView, 'read'>;
+
+/** Throws `ReadCancelled` when `isCancelled` answers true. */
+export function recomputeIncident(
+  history: Reader,
+  call: RecomputeCall,
+  isCancelled: () => boolean,
+): Recomputation {
+  if (call.startedMs < call.retainedFromMs) {
+    const detail = 'Its samples are older than history keeps them';
+    return { status: 'NOT_POSSIBLE', detail };
+  }
+  try {
+    if (call.vm === '') return recomputeDatacenter(history, call, isCancelled);
+    return recomputeVm(history, call, isCancelled);
+  } catch (error) {
+    if (!(error instanceof HistoryError)) throw error;
+    return { status: 'NOT_POSSIBLE', detail: 'History of its time cannot be read' };
+  }
+}
+
+function recomputeVm(
+  history: Reader,
+  call: RecomputeCall,
+  isCancelled: () => boolean,
+): Recomputation {
+  const { vm, labels, startedMs, firedObservedMs: untilMs } = call;
+  const isAge = call.rule.metricId === AGE_METRIC;
+  const rule = isAge ? call.rule : { ...call.rule, fromMs: startedMs };
+  const thresholdMs = isAge ? rule.threshold * 1000 : 0;
+  const fromMs = Math.max(recomputeFromMs(rule, startedMs) - thresholdMs, call.retainedFromMs);
+  const names = seriesNamesOf(rule.metricId);
+  const columns = history.read(
+    { ...{ project: rule.project, vm, fromMs }, toMs: untilMs, names },
+    isCancelled,
+  );
+  const checkpoint = (): void => {
+    if (isCancelled()) throw new ReadCancelled();
+  };
+  // A moment later: silence is past its time only after it.
+  const elapsedMs = isAge ? untilMs + 1 : untilMs;
+  const firings = recomputeFirings({ rule, vm, labels, columns, untilMs: elapsedMs, checkpoint });
+  const compared = compare(call, firings);
+  const before = isAge ? undefined : gapBefore(columns, startedMs);
+  return { ...compared, ...(before && { before }) };
+}
+
+function compare(call: RecomputeCall, firings: readonly RecomputedFiring[]): Recomputation {
+  const { startedMs, firedObservedMs } = call;
+  const firing = firings.find((one) => one.startedMs === startedMs) ?? firings.at(-1);
+  if (!firing) {
+    const detail = `Stored samples do not lead to a firing by ${utcTime(firedObservedMs)}: one of them does not breach, or there are fewer of them`;
+    return { status: 'DIFFERS', detail };
+  }
+  const found = { startedMs: firing.startedMs, firedObservedMs: firing.observedMs };
+  const differences = [
+    instantDifference('the run begins at', startedMs, firing.startedMs),
+    instantDifference('it fires at', firedObservedMs, firing.observedMs),
+    valueDifference(call.window, firing.window),
+  ].filter((one) => one !== undefined);
+  if (differences.length > 0) {
+    return { status: 'DIFFERS', detail: `By stored samples ${differences.join('; ')}`, ...found };
+  }
+  return { status: 'AGREES', detail: 'Stored samples lead to the same decision', ...found };
+}
+
+function instantDifference(what: string, told: number, found: number): string | undefined {
+  if (told === found) return undefined;
+  return `${what} ${utcTime(found)}, ${duration(Math.abs(found - told) / 1000)} ${found < told ? 'earlier' : 'later'}`;
+}
+
+/** Only times that both have are compared: long windows are thinned. */
+function valueDifference(
+  told: readonly ObservedValue[],
+  found: readonly ObservedValue[],
+): string | undefined {
+  const values = new Map(found.map(({ observedMs, value }) => [observedMs, value]));
+  const other = told.filter(({ observedMs, value }) => {
+    const stored = values.get(observedMs);
+    return stored !== undefined && stored !== value;
+  });
+  const [first] = other;
+  if (!first) return undefined;
+  const count = other.length === 1 ? 'one sample has' : `${other.length} samples have`;
+  return `${count} another value, the first at ${utcTime(first.observedMs)}`;
+}
+
+/** The row with readings before the run, if the silence after it was longer than the tolerance. */
+function gapBefore(columns: VmColumns, startedMs: number): { observedMs: number } | undefined {
+  const { timesMs, series } = columns;
+  for (let row = timesMs.length - 1; row >= 0; row--) {
+    const observedMs = timesMs[row] ?? Number.NaN;
+    if (observedMs >= startedMs) continue;
+    const isRead = [...series.values()].some((column) => !Number.isNaN(column[row]));
+    if (isRead) return startedMs - observedMs > GAP_TOLERANCE_MS ? { observedMs } : undefined;
+  }
+  return undefined;
+}
+
+/** Of silence of many: was each of them silent when it was decided? */
+function recomputeDatacenter(
+  history: Reader,
+  call: RecomputeCall,
+  isCancelled: () => boolean,
+): Recomputation {
+  const { rule, heldVms, startedMs, firedMs } = call;
+  if (heldVms.length === 0) {
+    return { status: 'NOT_POSSIBLE', detail: 'Which VMs were silent is not known any more' };
+  }
+  const heard = heldVms.filter((vm) => {
+    if (isCancelled()) throw new ReadCancelled();
+    const range = { fromMs: firedMs - GAP_TOLERANCE_MS + 1, toMs: firedMs };
+    return history.read({ project: rule.project, vm, ...range }, isCancelled).timesMs.length > 0;
+  });
+  const tolerance = duration(GAP_TOLERANCE_MS / 1000);
+  const before = `the ${tolerance} before it was decided`;
+  const looked = `${heldVms.length} of its silent VMs`;
+  if (heard.length === 0) {
+    return { status: 'AGREES', detail: `Nothing is stored of ${looked} in ${before}`, startedMs };
+  }
+  const detail = `Of ${looked} ${heard.length} have stored samples of ${before}`;
+  return { status: 'DIFFERS', detail };
+}

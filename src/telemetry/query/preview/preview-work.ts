@@ -1,0 +1,40 @@
+/** What a query thread does for `PreviewAlertRule`; the VMs' records are read there too. */
+import type { VmBody } from '../../../../actors/vms/vm-registry.ts';
+import { Refusal, type RefusalReason } from '../../../../streams/platform/refusal.ts';
+import type { ThreadWork } from '../thread/thread-work.ts';
+import { type AlertPreview, type AlertPreviewCall, previewAlert } from './alert-preview.ts';
+
+/** What comes back: refusals, which a thread's faults do not carry, come as values. */
+export type PreviewReply =
+  | { readonly kind: 'preview'; readonly preview: AlertPreview }
+  | {
+      readonly kind: 'refused';
+      readonly reason: RefusalReason;
+      readonly message: string;
+      readonly metadata: Readonly<Record<string, string>>;
+    };
+
+export const previewWork: ThreadWork = ({ history, records }) => ({
+  alertPreview: (call: AlertPreviewCall, isCancelled) => {
+    // Records of this kind are written by the registry alone.
+    const known = records.read(call.rule.project, 'vm').map(({ id, body }) => {
+      const { registeredMs, retiredMs, generationMs } = body as unknown as VmBody;
+      return {
+        ...{ id, registeredMs },
+        ...(retiredMs !== undefined && { retiredMs }),
+        ...(generationMs !== undefined && { generationMs }),
+      };
+    });
+    return { result: replyOf(() => previewAlert(history, { ...call, known }, isCancelled)) };
+  },
+});
+
+function replyOf(make: () => AlertPreview): PreviewReply {
+  try {
+    return { kind: 'preview', preview: make() };
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    const { reason, message, metadata } = error;
+    return { kind: 'refused', reason, message, metadata };
+  }
+}

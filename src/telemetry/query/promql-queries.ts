@@ -1,0 +1,98 @@
+/**
+ * Reads of the PromQL URL as the main thread sees them: run in a query thread, given up when the asker has gone or the time is over. What a query may
+ * take is bounded in the thread (`thread/promql-work.ts`).
+ */
+import { HistoryError } from '../../../sqlite/telemetry/history/history-error.ts';
+import type { Clock } from '../../../streams/platform/clock.ts';
+import { Refusal } from '../../../streams/platform/refusal.ts';
+import { RETENTION_MS } from '../../../streams/telemetry/entry.ts';
+import type { Log } from '../../platform/log.ts';
+import { QUERY_MS_MAX } from './limits.ts';
+import { errorAnswer } from './promql-error-answer.ts';
+import type { PromqlAnswer, PromqlQueries, PromqlRequest } from './promql-request.ts';
+import { withDeadline } from './query-deadline.ts';
+import type { PromqlWork } from './thread/promql-work.ts';
+import type { QueryThreads } from './thread/query-threads.ts';
+
+export interface PromqlQueriesDeps {
+  readonly threads: Pick<QueryThreads, 'call'>;
+  readonly clock: Clock;
+  /** Changes whenever a record of one of the project's VMs does. */
+  readonly recordsRevision: (project: string) => number;
+  /** Names of the data centers that are stale now. */
+  readonly staleDatacenters: () => readonly string[];
+  readonly log: Log;
+}
+
+const STORAGE_FAILED =
+  'Storage does not answer; the service log tells more. Send the same request again';
+
+const TIMED_OUT = {
+  kind: 'timeout',
+  message: 'query timed out in expression evaluation',
+} as const;
+
+const OUT_OF_MEMORY = {
+  kind: 'execution',
+  message:
+    'query processing needs more memory than a query may have: ask for a shorter range, a larger step or fewer series',
+} as const;
+
+export function createPromqlQueries(deps: PromqlQueriesDeps): PromqlQueries {
+  return {
+    async run(request, signal) {
+      const { timeoutMs = QUERY_MS_MAX } = request;
+      const work = (ended: AbortSignal) => ask(deps, { ...request, timeoutMs }, ended);
+      try {
+        return await withDeadline({ clock: deps.clock, signal, timeoutMs }, work);
+      } catch (error) {
+        if (signal.aborted) throw error;
+        return faultAnswer(error, deps.log);
+      }
+    },
+  };
+}
+
+async function ask(
+  deps: PromqlQueriesDeps,
+  request: PromqlRequest & { readonly timeoutMs: number },
+  signal: AbortSignal,
+): Promise<PromqlAnswer> {
+  const { threads, clock } = deps;
+  const untilMs = clock.elapsed() + request.timeoutMs;
+  const work = (): PromqlWork => ({
+    request,
+    remainingMs: untilMs - clock.elapsed(),
+    retainedFromMs: clock.now() - RETENTION_MS,
+    recordsRevision: deps.recordsRevision(request.project),
+    staleDatacenters: deps.staleDatacenters(),
+  });
+  // The threads run our own file, whose answer to `promql` is this.
+  return (await threads.call(request.project, 'promql', work, signal)) as PromqlAnswer;
+}
+
+/**
+ * What is no fault of the expression, as an answer or a `Refusal`. Throws a fault of ours as it is:
+ * the route tells it to the log, with the id that the caller is told.
+ */
+function faultAnswer(error: unknown, log: Log): PromqlAnswer {
+  if (error instanceof Refusal && error.reason === 'QUERY_TIMEOUT') {
+    return { ...errorAnswer(TIMED_OUT), encoding: 'identity' };
+  }
+  if (!(error instanceof HistoryError)) throw error;
+  switch (error.reason) {
+    case 'OUT_OF_MEMORY':
+      return { ...errorAnswer(OUT_OF_MEMORY), encoding: 'identity' };
+    case 'CLOSED':
+    case 'INCOMPLETE':
+      throw new Refusal('NOT_READY', error.message);
+    case 'OVERLOADED':
+      throw new Refusal('TOO_MANY_REQUESTS', error.message, { retryAfterSeconds: '2' });
+    case 'UNAVAILABLE':
+      log.error({ err: error }, 'A PromQL query failed on storage');
+      throw new Refusal('NOT_READY', STORAGE_FAILED);
+    case 'DAMAGED':
+    case 'FAULT':
+      throw error;
+  }
+}

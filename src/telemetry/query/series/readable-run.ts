@@ -1,0 +1,181 @@
+/**
+ * The samples of a readable series in one segment of a VM's history, by the rules of the metric
+ * catalogue (`streams/telemetry/metrics/derive.ts`), so that a dashboard and an alert see the same numbers.
+ * What cannot be known is left out.
+ */
+import {
+  type ColumnRun,
+  mergeRuns,
+  runFrom,
+  runOf,
+} from '../../../../sqlite/telemetry/history/columns/column-run.ts';
+import type { Segment, TakeBytes } from '../../../../sqlite/telemetry/history/columns/segment.ts';
+import { GAP_TOLERANCE_MS } from '../../../../streams/telemetry/entry.ts';
+import { metricCatalogue } from '../../../../streams/telemetry/metrics/catalogue.ts';
+import {
+  type Derived,
+  derive,
+  type InputRow,
+} from '../../../../streams/telemetry/metrics/derive.ts';
+import { VM_STATES } from '../../../../streams/telemetry/samples/batch.ts';
+import { computedName, type ReadableKey } from './readable-key.ts';
+
+const RUNNING = VM_STATES.indexOf('RUNNING');
+
+/** A segment, and the one before it: a utilization looks back to the observation before. */
+export interface Place {
+  readonly segment: Segment;
+  readonly before: Segment | undefined;
+}
+
+export interface RunDeps {
+  readonly take: TakeBytes;
+}
+
+/** undefined = no sample. Throws as `Segment.load` does. */
+export function readableRun(key: ReadableKey, place: Place, deps: RunDeps): ColumnRun | undefined {
+  const { segment } = place;
+  const [sent = '', ...from] = key.columns;
+  if (key.kind === 'utilization') return utilizationRun(key, place, deps);
+  segment.load(key.columns, deps.take);
+  const reported = segment.run(sent);
+  const inputs = from.map((column) => segment.run(column));
+  if (key.kind === 'stored' || inputs.includes(undefined)) return reported;
+  if (key.kind === 'observed') return reported;
+  if (key.kind === 'vcpus' && reported === undefined) return inputs[0];
+  return segment.computed(computedName(key.kind), 0, () => {
+    const [first, second] = inputs as [ColumnRun, ColumnRun];
+    const derived =
+      key.kind === 'running' ? running(first) : key.kind === 'memory' ? less(first, second) : first;
+    const runs = [reported, derived].filter((run) => run !== undefined);
+    const merged = mergeRuns(runs);
+    if (merged) deps.take(merged.values.byteLength * 2);
+    return merged;
+  });
+}
+
+function running({ timesMs, values }: ColumnRun): ColumnRun {
+  const flags = values.map((state) => (state === RUNNING ? 1 : 0));
+  return { timesMs, values: flags, stale: null };
+}
+
+/** Total less free where both were observed; more free than there is says nothing of usage. */
+function less(total: ColumnRun, free: ColumnRun): ColumnRun | undefined {
+  const values = new Float64Array(total.values.length);
+  const freeAt = new Cursor(free);
+  for (let i = 0; i < values.length; i++) {
+    const used = (total.values[i] as number) - freeAt.valueAt(total.timesMs[i] as number);
+    values[i] = used < 0 ? Number.NaN : used;
+  }
+  return runOf(total.timesMs, values);
+}
+
+function utilizationRun(
+  key: ReadableKey,
+  { segment, before }: Place,
+  deps: RunDeps,
+): ColumnRun | undefined {
+  const [gauge = '', counter = ''] = key.columns;
+  const fromMs = segment.startMs - GAP_TOLERANCE_MS;
+  const earlier = before !== undefined && before.endMs >= fromMs ? before : undefined;
+  const hasCounter = segment.layouts(() => []).some(({ keys }) => keys.has(counter));
+  if (!hasCounter) {
+    segment.load([gauge], deps.take);
+    return segment.run(gauge);
+  }
+  return segment.computed(computedName(key.kind), earlier?.version ?? 0, () => {
+    segment.load(key.columns, deps.take);
+    earlier?.load(key.columns, deps.take);
+    const inputs = key.columns.map((column) => {
+      const tail = earlier?.run(column);
+      const runs = [tail && runFrom(tail, fromMs), segment.run(column)];
+      return mergeRuns(runs.filter((run) => run !== undefined));
+    });
+    const run = utilization(inputs, segment.startMs);
+    if (run) deps.take(run.values.byteLength * 2);
+    return run;
+  });
+}
+
+/** One row that is written over again and again. */
+interface Row extends InputRow {
+  readonly row: {
+    observedMs: number;
+    boot: string;
+    vcpus: number;
+    readonly state: number;
+    readonly values: [gauge: number, counter: number];
+  };
+}
+
+function newRow(input: InputRow['input']): Row {
+  const none = Number.NaN;
+  return { row: { observedMs: 0, boot: '', vcpus: none, state: 0, values: [none, none] }, input };
+}
+
+/** `inputs`: gauge, counter, vCPUs and boot; values before `fromMs` only lead up to the first. */
+function utilization(
+  inputs: readonly (ColumnRun | undefined)[],
+  fromMs: number,
+): ColumnRun | undefined {
+  const derivation = metricCatalogue.get('cpu_utilization_pct')?.derivation;
+  if (derivation === undefined) throw new Error('The catalogue has no cpu_utilization_pct');
+  const [gauge, counter, vcpus, boot] = inputs;
+  const timesMs = timesOf(gauge, counter);
+  const values = new Float64Array(timesMs.length).fill(Number.NaN);
+  const cursors = inputs.map((run) => new Cursor(run));
+  const [gaugeAt, counterAt, vcpusAt, bootAt] = cursors as [Cursor, Cursor, Cursor, Cursor];
+  const input = { labels: '', slots: [0, 1], keys: [] };
+  let [before, after] = [newRow(input), newRow(input)];
+  let earlier: Row | undefined;
+  const out: Derived = { numerator: 0, denominator: 0, capacityChanged: false };
+  for (let i = 0; i < timesMs.length; i++) {
+    const timeMs = timesMs[i] as number;
+    const { row } = after;
+    row.observedMs = timeMs;
+    row.values[0] = gaugeAt.valueAt(timeMs);
+    row.values[1] = counterAt.valueAt(timeMs);
+    row.vcpus = vcpus ? vcpusAt.valueAt(timeMs) : Number.NaN;
+    row.boot = boot ? bootText(bootAt.valueAt(timeMs), earlier?.row.boot ?? '') : '';
+    const value = derive(derivation, earlier, after, out);
+    if (timeMs >= fromMs) values[i] = value;
+    earlier = after;
+    [before, after] = [after, before];
+  }
+  return runOf(timesMs, values);
+}
+
+/** As a derivation compares boots: the same text for the same number, '' for none. */
+function bootText(boot: number, before: string): string {
+  if (Number.isNaN(boot)) return '';
+  return Number(before) === boot ? before : String(boot);
+}
+
+/** Times at which one of the two was observed. */
+function timesOf(a: ColumnRun | undefined, b: ColumnRun | undefined): Float64Array {
+  const merged = mergeRuns([a, b].filter((run) => run !== undefined));
+  if (a === undefined || b === undefined) return merged?.timesMs ?? new Float64Array(0);
+  return mergeTimes(a, b);
+}
+
+function mergeTimes(a: ColumnRun, b: ColumnRun): Float64Array {
+  return Float64Array.from(new Set([...a.timesMs, ...b.timesMs])).sort();
+}
+
+/** Values by time, for times that only rise. */
+class Cursor {
+  readonly #run: ColumnRun | undefined;
+  #at = 0;
+
+  constructor(run: ColumnRun | undefined) {
+    this.#run = run;
+  }
+
+  /** NaN where nothing was observed at this very time. */
+  valueAt(timeMs: number): number {
+    if (this.#run === undefined) return Number.NaN;
+    const { timesMs, values } = this.#run;
+    while ((timesMs[this.#at] as number) < timeMs) this.#at++;
+    return timesMs[this.#at] === timeMs ? (values[this.#at] as number) : Number.NaN;
+  }
+}

@@ -1,0 +1,198 @@
+/**
+ * The threads that answer queries, and who is next for one. A thread works on one query at a time;
+ * projects take turns (`FairQueue`), and one alone never has all threads while its queries last. A
+ * query whose asker has gone leaves the queue, or is told to stop; a thread that does not notice is
+ * ended and replaced.
+ */
+
+import { HistoryError } from '../../../../sqlite/telemetry/history/history-error.ts';
+import type { HistoryShare } from '../../../../sqlite/telemetry/history/history-view.ts';
+import {
+  SupervisedThread,
+  type ThreadEnd,
+} from '../../../../sqlite/telemetry/history/threads/supervised-thread.ts';
+import type { Clock } from '../../../../streams/platform/clock.ts';
+import { FairQueue } from '../../../platform/gate/fair-queue.ts';
+import { HEAP_BYTES_MAX, THREADS } from '../limits.ts';
+
+/** Queries that wait in all at most; each project's own share is bounded before (`ProjectGate`). */
+const WAITING_MAX = 4096;
+/** An evaluation looks at least once a series whether it is still wanted: milliseconds. */
+const HARD_STOP_MS = 2_000;
+const MIB = 1024 * 1024;
+/**
+ * Of young objects. One collection may move all that live to the old ones; a thread at its limit is
+ * given 16 MiB more to end in, and V8 ends the whole process when that is not enough for the move.
+ */
+const YOUNG_BYTES_MAX = 16 * MIB;
+
+/** What a query thread is started with. */
+export interface QueryThreadData {
+  readonly history: HistoryShare;
+  /** Path of `control.db`, which the threads read VM records from. */
+  readonly controlPath: string;
+}
+
+export interface QueryThreadsOptions extends QueryThreadData {
+  readonly clock: Clock;
+  /** Default `THREADS`. */
+  readonly threads?: number;
+  /** Heap of each, bytes; default `HEAP_BYTES_MAX`. Columns lie outside of it. */
+  readonly heapBytesMax?: number;
+  /** What they are, in messages and in a debugger; default `query thread`. */
+  readonly name?: string;
+  /** The thread's file; absent = `query-thread`. */
+  readonly entry?: URL;
+  /** Told of every end of a thread that nobody asked for. */
+  readonly onEnd?: (end: ThreadEnd) => void;
+}
+
+export interface QueryThreadCounts {
+  readonly running: number;
+  readonly waiting: number;
+  /** Threads that died without being asked to. */
+  readonly crashes: number;
+  /** Threads that were ended because they did not give a query up. */
+  readonly hardStops: number;
+  /** Queries that failed by a mistake of ours. */
+  readonly faults: number;
+  /** Queries that a thread had not the memory for: each is one of the crashes. */
+  readonly outOfMemory: number;
+}
+
+interface Waiting {
+  readonly start: (thread: SupervisedThread) => void;
+  readonly fail: (error: unknown) => void;
+}
+
+export class QueryThreads {
+  readonly #threads: readonly SupervisedThread[];
+  /** Threads at work, each with the project that it works for. */
+  readonly #busy = new Map<SupervisedThread, string>();
+  readonly #queue = new FairQueue<Waiting>();
+  readonly #closing = new AbortController();
+  #faults = 0;
+  #outOfMemory = 0;
+
+  constructor(options: QueryThreadsOptions) {
+    const { clock, history, controlPath, threads = THREADS, entry = threadFile() } = options;
+    const { heapBytesMax = HEAP_BYTES_MAX, name = 'query thread', onEnd } = options;
+    const data: QueryThreadData = { history, controlPath };
+    this.#threads = Array.from({ length: threads }, (_, i) => {
+      return new SupervisedThread({
+        ...{ entry, data, clock, name: `${name} ${i + 1}` },
+        resourceLimits: {
+          maxOldGenerationSizeMb: heapBytesMax / MIB,
+          maxYoungGenerationSizeMb: YOUNG_BYTES_MAX / MIB,
+        },
+        hardStop: { clock, afterMs: HARD_STOP_MS },
+        ...(onEnd && { onEnd }),
+      });
+    });
+  }
+
+  get counts(): QueryThreadCounts {
+    return {
+      running: this.#busy.size,
+      waiting: this.#queue.size,
+      crashes: this.#threads.reduce((sum, thread) => sum + thread.crashes, 0),
+      hardStops: this.#threads.reduce((sum, thread) => sum + thread.hardStops, 0),
+      faults: this.#faults,
+      outOfMemory: this.#outOfMemory,
+    };
+  }
+
+  /** Starts the first thread before its first query; the others start when they are needed. */
+  start(): void {
+    this.#threads[0]?.start();
+  }
+
+  /**
+   * Runs a method of the threads' registry when it is the project's turn. `argument` is made when
+   * the turn comes: what is left of a deadline is known only then. Throws `HistoryError` (of the
+   * method; UNAVAILABLE when the thread dies or cannot start; OUT_OF_MEMORY; OVERLOADED; CLOSED) or
+   * the reason of `signal`.
+   */
+  async call(
+    project: string,
+    method: string,
+    argument: () => unknown,
+    signal: AbortSignal,
+  ): Promise<unknown> {
+    if (this.#closing.signal.aborted) throw closed();
+    const thread = await this.#turn(project, signal);
+    try {
+      return await thread.call(method, argument(), AbortSignal.any([signal, this.#closing.signal]));
+    } catch (error) {
+      if (error instanceof HistoryError && error.reason === 'FAULT') this.#faults++;
+      if (error instanceof HistoryError && error.reason === 'OUT_OF_MEMORY') this.#outOfMemory++;
+      throw error;
+    } finally {
+      void this.#release(thread);
+    }
+  }
+
+  /** Gives up what is under way and ends the threads. */
+  async close(): Promise<void> {
+    this.#closing.abort(closed());
+    for (let left = this.#queue.next(); left; left = this.#queue.next()) left.fail(closed());
+    await Promise.all(this.#threads.map((thread) => thread.close()));
+  }
+
+  async #turn(project: string, signal: AbortSignal): Promise<SupervisedThread> {
+    signal.throwIfAborted();
+    const free = this.#mayHaveOne(project) ? this.#free() : undefined;
+    if (free !== undefined) {
+      this.#busy.set(free, project);
+      return free;
+    }
+    if (this.#queue.size >= WAITING_MAX) {
+      throw new HistoryError('OVERLOADED', `${WAITING_MAX} queries wait already`);
+    }
+    const { promise, resolve, reject } = Promise.withResolvers<SupervisedThread>();
+    const start = (thread: SupervisedThread) => {
+      this.#busy.set(thread, project);
+      resolve(thread);
+    };
+    const entry: Waiting = { start, fail: reject };
+    this.#queue.push(project, entry);
+    const leave = () => {
+      if (this.#queue.remove(project, entry)) reject(signal.reason);
+    };
+    signal.addEventListener('abort', leave);
+    try {
+      return await promise;
+    } finally {
+      signal.removeEventListener('abort', leave);
+    }
+  }
+
+  /** One thread is always left for the others, where there is more than one. */
+  #mayHaveOne(project: string): boolean {
+    let held = 0;
+    for (const holder of this.#busy.values()) if (holder === project) held++;
+    return held < Math.max(1, this.#threads.length - 1);
+  }
+
+  /** The first free one: its cache is the warmest. One that cannot start only where all cannot. */
+  #free(): SupervisedThread | undefined {
+    const free = this.#threads.filter((thread) => !this.#busy.has(thread));
+    return free.find((thread) => thread.isAvailable) ?? free[0];
+  }
+
+  /** Hands the thread on once it has given up what it was told to give up. */
+  async #release(thread: SupervisedThread): Promise<void> {
+    await thread.idle();
+    this.#busy.delete(thread);
+    this.#queue.next((project) => this.#mayHaveOne(project))?.start(thread);
+  }
+}
+
+function closed(): HistoryError {
+  return new HistoryError('CLOSED', 'Queries are closed');
+}
+
+function threadFile(): URL {
+  const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
+  return new URL(`./query-thread.${extension}`, import.meta.url);
+}

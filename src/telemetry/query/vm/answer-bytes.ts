@@ -1,0 +1,107 @@
+/**
+ * Answers as the bytes that leave the service, in proto3 JSON or in protobuf: what the RPC
+ * framework would make of the message, made in the thread that has the points. Points are most of
+ * an answer and all alike, so that their JSON is put together as text, five times as quick as
+ * through messages; the rest goes through the schema.
+ */
+import { create, toBinary, toJson } from '@bufbuild/protobuf';
+import { Refusal } from '../../../../streams/platform/refusal.ts';
+import { parseLabels } from '../../../../streams/telemetry/samples/series-key.ts';
+import {
+  ListVMMonitoringResponseSchema,
+  QualitySchema,
+  QueryVMMonitoringResponseSchema,
+} from '../../../gen/svc/monitoring/v1/monitoring_pb.ts';
+import { ANSWER_BYTES_MAX } from '../limits.ts';
+import type { VmAnswer } from './answer.ts';
+import type { InventoryEntry } from './inventory.ts';
+import { answerMessage, inventoryMessage, qualityMessage } from './messages.ts';
+import type { FailureReason } from './quality.ts';
+
+export type AnswerFormat = 'json' | 'binary';
+
+/** Least bytes of a point: an answer with more points than fit is refused before it is made. */
+const POINT_BYTES_MIN = { json: 35, binary: 17 } as const;
+/** Implicit defaults are written (`vms: []`), as everywhere in the API. */
+const JSON_OPTIONS = { alwaysEmitImplicit: true } as const;
+
+/** Throws a `Refusal` RESPONSE_TOO_LARGE. */
+export function answerBytes(answer: VmAnswer, format: AnswerFormat): Uint8Array<ArrayBuffer> {
+  const points = countPoints(answer);
+  if (points * POINT_BYTES_MIN[format] > ANSWER_BYTES_MAX) throw tooLarge(points);
+  const bytes =
+    format === 'json'
+      ? textBytes(answerJson(answer))
+      : toBinary(QueryVMMonitoringResponseSchema, answerMessage(answer));
+  return bounded(bytes, points);
+}
+
+/** Throws a `Refusal` RESPONSE_TOO_LARGE. */
+export function inventoryBytes(
+  page: {
+    readonly project: string;
+    readonly entries: readonly InventoryEntry[];
+    readonly nextPageToken: string;
+  },
+  format: AnswerFormat,
+): Uint8Array<ArrayBuffer> {
+  const message = inventoryMessage(page.project, page.entries, page.nextPageToken);
+  const bytes =
+    format === 'json'
+      ? textBytes(JSON.stringify(toJson(ListVMMonitoringResponseSchema, message, JSON_OPTIONS)))
+      : toBinary(ListVMMonitoringResponseSchema, message);
+  return bounded(bytes, page.entries.length);
+}
+
+function answerJson(answer: VmAnswer): string {
+  const { range, metrics } = answer;
+  const quality = toJson(
+    QualitySchema,
+    create(QualitySchema, qualityMessage(answer)),
+    JSON_OPTIONS,
+  );
+  const series = metrics.flatMap((metric) => ('failed' in metric ? [] : seriesJson(metric)));
+  return (
+    `{"startTimeUnix":"${range.startMs / 1000}","endTimeUnix":"${range.endMs / 1000}",` +
+    `"stepSeconds":${range.stepMs / 1000},"quality":${JSON.stringify(quality)},` +
+    `"series":[${series.join(',')}]}`
+  );
+}
+
+type Series = Exclude<VmAnswer['metrics'][number], { readonly failed: FailureReason }>;
+
+function seriesJson({ metricId, series }: Series): string[] {
+  return series.map(({ unit, labels, points }) => {
+    const head = JSON.stringify({ metricId, unit, labels: parseLabels(labels) }).slice(0, -1);
+    let text = '';
+    for (const { timeMs, value } of points) {
+      const separator = text === '' ? '' : ',';
+      // A number in text is JSON as it stands: values are finite, and -0 is written as 0.
+      text += `${separator}{"timeUnix":"${Math.floor(timeMs / 1000)}","value":${value}}`;
+    }
+    return `${head},"points":[${text}]}`;
+  });
+}
+
+function textBytes(text: string): Uint8Array<ArrayBuffer> {
+  return new TextEncoder().encode(text);
+}
+
+function countPoints({ metrics }: VmAnswer): number {
+  let count = 0;
+  for (const metric of metrics) {
+    if ('failed' in metric) continue;
+    for (const { points } of metric.series) count += points.length;
+  }
+  return count;
+}
+
+function bounded(bytes: Uint8Array<ArrayBuffer>, points: number): Uint8Array<ArrayBuffer> {
+  if (bytes.byteLength > ANSWER_BYTES_MAX) throw tooLarge(points);
+  return bytes;
+}
+
+function tooLarge(points: number): Refusal {
+  const message = `An answer of ${points} points or rows exceeds 4 MiB: ask for fewer`;
+  return new Refusal('RESPONSE_TOO_LARGE', message);
+}

@@ -1,0 +1,186 @@
+/**
+ * What is to be known about an answer besides its points: how fresh it is, how much of what would
+ * have been sampled was observed, and why the rest is missing. Pure: freshness comes in as facts.
+ */
+import { GAP_TOLERANCE_MS } from '../../../../streams/telemetry/entry.ts';
+import { metricCatalogue } from '../../../../streams/telemetry/metrics/catalogue.ts';
+import type { MetricGap } from '../../../../streams/telemetry/metrics/gaps.ts';
+import {
+  type MetricRange,
+  SAMPLING_INTERVAL_MS,
+} from '../../../../streams/telemetry/metrics/query.ts';
+import type { QueryRange } from './range.ts';
+
+export type QualityState = 'LIVE' | 'STALE' | 'PARTIAL' | 'NO_DATA' | 'ERROR';
+
+/** What became of one metric of a query. */
+export type MetricAnswer =
+  | (MetricRange & { readonly metricId: string })
+  /** It could not be read or worked out. */
+  | { readonly metricId: string; readonly failed: FailureReason };
+
+/** `STORE_FULL`: samples that were accepted are not readable yet. `READ_FAILED`: anything else. */
+export type FailureReason = 'READ_FAILED' | 'STORE_FULL';
+
+/**
+ * Reasons that hold for the VM as a whole, beside those that follow from its samples. `STORE_FULL`:
+ * newer rows may have been accepted than can be read, so that it is not known how fresh it is.
+ */
+export type VmReason = 'STORE_FULL' | 'FROZEN' | 'CLOCK_BACKWARDS' | 'CLOCK_AHEAD';
+
+/** Facts on the VM, whatever the range. */
+export interface Freshness {
+  readonly nowMs: number;
+  /** Unix ms; absent = never observed, or not known (`STORE_FULL`). */
+  readonly lastObservedMs: number | undefined;
+  readonly datacenter: 'live' | 'stale';
+  readonly expandedMonitoring: boolean;
+  /** Of the range that was asked for. */
+  readonly vmReasons: readonly VmReason[];
+}
+
+export interface RangeQuality {
+  readonly state: QualityState;
+  readonly expectedSamples: number;
+  readonly observedSamples: number;
+  /** Of all the metrics, oldest first; equal ones once. */
+  readonly gaps: readonly QualityGap[];
+  readonly metrics: readonly MetricQuality[];
+  readonly reasons: readonly string[];
+}
+
+/** Times are Unix ms. */
+export interface QualityGap {
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly reason: string;
+}
+
+interface MetricQuality {
+  readonly metricId: string;
+  readonly state: QualityState;
+  /** '' = nothing to say. */
+  readonly reason: string;
+}
+
+/** Is the newest observation recent enough to be read as live, and its data center not stale? */
+export function isLive({
+  nowMs,
+  lastObservedMs,
+  datacenter,
+}: Pick<Freshness, 'nowMs' | 'lastObservedMs' | 'datacenter'>) {
+  return (
+    datacenter === 'live' &&
+    lastObservedMs !== undefined &&
+    nowMs - lastObservedMs <= GAP_TOLERANCE_MS
+  );
+}
+
+/** The quality of the answers to one query. */
+export function qualityOf(
+  answers: readonly MetricAnswer[],
+  range: QueryRange,
+  freshness: Freshness,
+): RangeQuality {
+  const judged = answers.map((answer) => judge(answer, range, freshness));
+  const metrics = judged.map(({ quality }) => quality);
+  const fromMs = Math.max(range.startMs - range.stepMs, range.retainedFromMs);
+  const expected = Math.max(0, Math.round((range.endMs - fromMs) / SAMPLING_INTERVAL_MS));
+  return {
+    state: overall(metrics.map(({ state }) => state)),
+    expectedSamples: expected * answers.length,
+    observedSamples: judged.reduce((sum, { observedSamples }) => sum + observedSamples, 0),
+    gaps: distinct(judged.flatMap(({ gaps }) => gaps)),
+    metrics,
+    reasons: [...new Set(judged.flatMap(({ reasons }) => reasons).concat(always(freshness)))],
+  };
+}
+
+/** What is told whatever was asked. */
+function always({ vmReasons, datacenter }: Freshness): string[] {
+  return [...vmReasons, ...(datacenter === 'stale' ? ['DATACENTER_STALE'] : [])];
+}
+
+function judge(answer: MetricAnswer, range: QueryRange, freshness: Freshness) {
+  const { metricId } = answer;
+  if ('failed' in answer) {
+    const reason = answer.failed;
+    const quality: MetricQuality = { metricId, state: 'ERROR', reason };
+    return { gaps: [], observedSamples: 0, reasons: [reason], quality };
+  }
+  const missing = missingReason(metricId, freshness);
+  const gaps = answer.gaps.flatMap((gap) => withinRetention(gap, range, missing));
+  const state = stateOf(answer, gaps, freshness);
+  const reasons = reasonsOf(answer, { state, gaps, missing, freshness });
+  const quality: MetricQuality = { metricId, state, reason: reasons[0] ?? '' };
+  return { gaps, observedSamples: answer.observedSamples, reasons, quality };
+}
+
+/** Whose silence it is when rows came and the metric was not in them. */
+function missingReason(metricId: string, { expandedMonitoring }: Freshness): string {
+  const descriptor = metricCatalogue.get(metricId);
+  if (descriptor?.expanded && !expandedMonitoring) return 'EXPANDED_MONITORING_OFF';
+  return descriptor?.toldByGuest ? 'NOT_REPORTED_BY_GUEST' : 'NOT_REPORTED';
+}
+
+/** What lies before retention is not missing: it is no longer kept. */
+function withinRetention(gap: MetricGap, range: QueryRange, missing: string): QualityGap[] {
+  const startMs = Math.max(gap.startMs, range.retainedFromMs);
+  if (gap.endMs - startMs <= GAP_TOLERANCE_MS) return [];
+  return [
+    { startMs, endMs: gap.endMs, reason: gap.reason === 'NOT_REPORTED' ? missing : gap.reason },
+  ];
+}
+
+function stateOf(
+  { series }: MetricRange,
+  gaps: readonly QualityGap[],
+  freshness: Freshness,
+): QualityState {
+  if (series.length === 0) return 'NO_DATA';
+  if (freshness.vmReasons.includes('STORE_FULL')) return 'ERROR';
+  // Before PARTIAL: old samples must not be read as live, whatever else is to be said of them.
+  if (!isLive(freshness)) return 'STALE';
+  return gaps.length > 0 ? 'PARTIAL' : 'LIVE';
+}
+
+interface Judgement {
+  readonly state: QualityState;
+  readonly gaps: readonly QualityGap[];
+  readonly missing: string;
+  readonly freshness: Freshness;
+}
+
+/**
+ * All that is to be said of one metric, what limits its reading most first: why it is missing, why
+ * it is old, what is doubtful in its values, what is doubtful in the VM's clock or readings.
+ */
+function reasonsOf(
+  { flags, series }: MetricRange,
+  { state, gaps, missing, freshness }: Judgement,
+): string[] {
+  const { datacenter, vmReasons } = freshness;
+  const isMissing =
+    missing === 'EXPANDED_MONITORING_OFF'
+      ? state !== 'LIVE'
+      : gaps.some(({ reason }) => reason === missing);
+  return [
+    ...(isMissing ? [missing] : []),
+    ...(datacenter === 'stale' ? ['DATACENTER_STALE'] : []),
+    ...flags,
+    ...vmReasons.filter((reason) => reason !== 'FROZEN' || series.length > 0),
+  ];
+}
+
+/** Some without data are a part that is missing; all without are none; a failure is told first. */
+function overall(states: readonly QualityState[]): QualityState {
+  if (states.includes('ERROR')) return 'ERROR';
+  if (states.every((state) => state === 'NO_DATA')) return 'NO_DATA';
+  if (states.includes('STALE')) return 'STALE';
+  return states.every((state) => state === 'LIVE') ? 'LIVE' : 'PARTIAL';
+}
+
+function distinct(gaps: readonly QualityGap[]): QualityGap[] {
+  const byText = new Map(gaps.map((gap) => [`${gap.startMs} ${gap.endMs} ${gap.reason}`, gap]));
+  return [...byText.values()].sort((a, b) => a.startMs - b.startMs || a.endMs - b.endMs);
+}

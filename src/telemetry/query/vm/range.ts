@@ -1,0 +1,101 @@
+/**
+ * What may be asked of one VM's history: metrics that exist, and a range whose bounds are checked,
+ * counted and clamped before anything is read.
+ */
+
+import { Refusal } from '../../../../streams/platform/refusal.ts';
+import { RETENTION_MS } from '../../../../streams/telemetry/entry.ts';
+import { metricCatalogue } from '../../../../streams/telemetry/metrics/catalogue.ts';
+import { POINTS_MAX, STEP_MS_MIN } from '../limits.ts';
+
+/** As asked. Times are Unix seconds; absent = not sent. */
+export interface RequestedRange {
+  readonly startSeconds: number | undefined;
+  readonly endSeconds: number | undefined;
+  readonly stepSeconds: number;
+}
+
+/** As used: first and last point, both inclusive, Unix ms. */
+export interface QueryRange {
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly stepMs: number;
+  /** Nothing older is read, Unix ms. */
+  readonly retainedFromMs: number;
+}
+
+const STEP_SECONDS_MIN = STEP_MS_MIN / 1000;
+const STEP_SECONDS_MAX = 7 * 86_400;
+
+/**
+ * The range that is answered: the start clamped to retention, the end to now and then to the last
+ * point of the grid that begins at the start. Throws a `Refusal`: INVALID_FIELD, TOO_MANY_POINTS.
+ */
+export function rangeOf(requested: RequestedRange, nowMs: number): QueryRange {
+  const { stepSeconds } = requested;
+  const start = present('startTimeUnix', requested.startSeconds);
+  const end = present('endTimeUnix', requested.endSeconds);
+  if (stepSeconds < STEP_SECONDS_MIN || stepSeconds > STEP_SECONDS_MAX) {
+    const bounds = `${STEP_SECONDS_MIN} to ${STEP_SECONDS_MAX}`;
+    throw invalid('stepSeconds', `stepSeconds is ${stepSeconds}: whole seconds from ${bounds}`);
+  }
+  if (end < start) {
+    throw invalid('endTimeUnix', `endTimeUnix ${end} is before startTimeUnix ${start}`);
+  }
+  const points = Math.floor((end - start) / stepSeconds) + 1;
+  if (points > POINTS_MAX) throw tooManyPoints(points);
+  const now = Math.floor(nowMs / 1000);
+  const retainedFromMs = nowMs - RETENTION_MS;
+  const first = Math.max(start, Math.ceil(retainedFromMs / 1000));
+  if (end < first) {
+    throw invalid('endTimeUnix', `endTimeUnix ${end} is before the 7 days of history: ${first}`);
+  }
+  if (first > now) {
+    throw invalid('startTimeUnix', `startTimeUnix ${start} is in the future: it is ${now} now`);
+  }
+  const steps = Math.floor((Math.min(end, now) - first) / stepSeconds);
+  return {
+    startMs: first * 1000,
+    endMs: (first + steps * stepSeconds) * 1000,
+    stepMs: stepSeconds * 1000,
+    retainedFromMs,
+  };
+}
+
+/** The metrics as asked, each once. Throws a `Refusal`: INVALID_FIELD for none, UNKNOWN_METRIC. */
+export function checkMetricIds(metricIds: readonly string[]): string[] {
+  if (metricIds.length === 0) {
+    throw invalid('metricIds', 'metricIds is empty: name at least one metric');
+  }
+  for (const metricId of metricIds) {
+    if (metricCatalogue.has(metricId)) continue;
+    const ids = [...metricCatalogue.keys()].join(', ');
+    const seen = metricId.slice(0, 100);
+    const message = `There is no metric "${seen}"; known: ${ids}`;
+    throw new Refusal('UNKNOWN_METRIC', message, { metricId: seen, field: 'metricIds' });
+  }
+  return [...new Set(metricIds)];
+}
+
+function present(field: string, value: number | undefined): number {
+  if (value === undefined) {
+    throw invalid(field, `${field} is missing: Unix seconds, as a decimal string`);
+  }
+  if (Number.isSafeInteger(value) && value >= 0 && value <= TIME_SECONDS_MAX) return value;
+  throw invalid(field, `${field} is ${value}: Unix seconds, not milliseconds`);
+}
+
+/** The year 5138: what is beyond it are milliseconds. */
+const TIME_SECONDS_MAX = 100_000_000_000;
+
+function tooManyPoints(points: number): Refusal {
+  const message = `The range has ${points} points a series; ${POINTS_MAX} at most: take a larger step`;
+  return new Refusal('TOO_MANY_POINTS', message, {
+    points: String(points),
+    limit: String(POINTS_MAX),
+  });
+}
+
+function invalid(field: string, message: string): Refusal {
+  return new Refusal('INVALID_FIELD', message, { field });
+}

@@ -1,0 +1,97 @@
+/**
+ * What the agent keeps of its enrolment: where it sends, as which VM, and its key; for its own user
+ * alone. A copy of it on another machine is refused, because a cloned disk would otherwise send its
+ * readings as those of the original.
+ */
+import { chownSync, existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseMachineId } from '../../../actors/telemetry/collectors/host/identity.ts';
+import { writeFileDurably } from '../../platform/durable-file.ts';
+
+/** What `svc agent enrol` got, as stored. */
+export interface StoredEnrolment {
+  /** Origin of the API. */
+  readonly endpoint: string;
+  /** `projects/p`. */
+  readonly projectName: string;
+  /** `projects/p/vms/v`. */
+  readonly vmName: string;
+  /** The secret. */
+  readonly key: string;
+  readonly expiresUnix: number;
+  /** Hash of this machine's machine-id; '' = it has none. */
+  readonly machine: string;
+}
+
+/** The agent cannot run with what is stored; the message says why, and what would do. */
+export class EnrolmentUnusable extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'EnrolmentUnusable';
+  }
+}
+
+const NAME = 'enrolment.json';
+const FIELDS = ['endpoint', 'projectName', 'vmName', 'key', 'machine'] as const;
+
+export function enrolmentPath(folder: string): string {
+  return join(folder, NAME);
+}
+
+/** Throws `EnrolmentUnusable`: there is none, others can read it, it is damaged, or a copy. */
+export function readEnrolment(folder: string, machine: string = thisMachine()): StoredEnrolment {
+  const path = enrolmentPath(folder);
+  if (!existsSync(path)) {
+    throw new EnrolmentUnusable(`This machine is not enrolled (no ${path}): run "svc agent enrol"`);
+  }
+  const mode = statSync(path).mode & 0o777;
+  if ((mode & 0o077) !== 0) {
+    throw new EnrolmentUnusable(`Others can read the key in ${path}: run "chmod 600 ${path}"`);
+  }
+  const stored = parse(readFileSync(path, 'utf8'));
+  if (!stored) throw new EnrolmentUnusable(`${path} is damaged: enrol the VM again`);
+  if (stored.machine !== '' && machine !== '' && stored.machine !== machine) {
+    throw new EnrolmentUnusable(
+      `${path} was made on another machine, whose disk this one is a copy of: it would send as ` +
+        `${stored.vmName}. Run "svc agent unenrol" here, and enrol this VM by itself`,
+    );
+  }
+  return stored;
+}
+
+function parse(text: string): StoredEnrolment | undefined {
+  try {
+    const parsed = JSON.parse(text) as Record<string, unknown>;
+    const isWhole = FIELDS.every((field) => typeof parsed[field] === 'string');
+    return isWhole && typeof parsed.expiresUnix === 'number'
+      ? (parsed as unknown as StoredEnrolment)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Throws what the file system throws: called before a token is used up. */
+export function prepareFolder(folder: string): void {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const probe = join(folder, '.writable');
+  writeFileDurably({ path: probe, content: '', exclusive: false });
+  rmSync(probe);
+}
+
+/**
+ * On disk when it returns. Made by root for a service with a user of its own, the file is that
+ * user's, whose folder it is.
+ */
+export function writeEnrolment(folder: string, enrolment: StoredEnrolment): void {
+  const path = enrolmentPath(folder);
+  writeFileDurably({ path, content: `${JSON.stringify(enrolment, null, 2)}\n`, exclusive: false });
+  const owner = statSync(folder);
+  if (process.getuid?.() === 0 && owner.uid !== 0) chownSync(path, owner.uid, owner.gid);
+}
+
+/** Hash of the machine-id; '' where there is none, as in an image that was not started yet. */
+export function thisMachine(): string {
+  const path = '/etc/machine-id';
+  return existsSync(path) ? (parseMachineId(readFileSync(path, 'utf8')) ?? '') : '';
+}

@@ -1,0 +1,46 @@
+/**
+ * This guest from inside: the series that no hypervisor can tell, and nothing else, so that no
+ * series of the VM has two sources. A file that cannot be read gives no reading, never a zero.
+ */
+import type { Reading, Source } from '../../../actors/telemetry/collectors/collector.ts';
+import {
+  parseLoadavg,
+  parseMeminfo,
+  parseStat,
+  value,
+} from '../../../actors/telemetry/collectors/host/proc.ts';
+import { type HostFiles, kernelFiles } from '../../../actors/telemetry/collectors/host-source.ts';
+import type { Clock } from '../../../streams/platform/clock.ts';
+
+export interface GuestSourceOptions {
+  readonly clock: Clock;
+  /** Id of this VM. */
+  readonly vm: string;
+  /** Default: this machine's. */
+  readonly files?: HostFiles;
+}
+
+const FILES = ['/proc/loadavg', '/proc/meminfo', '/proc/stat'] as const;
+
+export function createGuestSource({ clock, vm, files = kernelFiles }: GuestSourceOptions): Source {
+  return {
+    // With the VM's id, so that the agents of many guests do not all send in the same second.
+    name: `agent ${vm}`,
+    async read(): Promise<Reading> {
+      const [loadavg, meminfo, stat] = await Promise.all(FILES.map((path) => files.text(path)));
+      const values = [
+        ...value('svc_vm_load1', parseLoadavg(loadavg ?? '')),
+        ...parseMeminfo(meminfo ?? '').expanded,
+        ...value('svc_vm_processes_running', parseStat(stat ?? '').processesRunning),
+      ];
+      const missing = FILES.filter((_, i) => [loadavg, meminfo, stat][i] === undefined);
+      const told = `cannot read ${missing.join(', ')}: their readings are absent`;
+      const faults = missing.length > 0 ? [{ reason: 'INCOMPLETE', message: told } as const] : [];
+      if (values.length === 0) return { rows: [], faults };
+      const untold = { displayName: '', bootId: '', sequence: 0, stateReason: '' };
+      const row = { vm, observedMs: clock.now(), ...untold, state: 'UNKNOWN', values } as const;
+      return { rows: [row], faults };
+    },
+    async close() {},
+  };
+}

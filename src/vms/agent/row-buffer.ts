@@ -1,0 +1,232 @@
+/**
+ * Rows on their way, on disk: appended as they are observed, taken in batches, forgotten once the
+ * service has them. A row is on disk before it counts as taken; a batch that was offered once never
+ * changes, so that a service which had stored it, and a process that died before it knew, agree.
+ *
+ *     000000000001-1f3a.rows   000000000002-77c0.rows   000000000003-90be.rows
+ *     ^ offered: closed                                 ^ appended to, until it is offered
+ */
+import {
+  closeSync,
+  fdatasyncSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import type { ObservedValue } from '../../../actors/telemetry/collectors/collector.ts';
+import type { Clock } from '../../../streams/platform/clock.ts';
+import type { Random } from '../../../streams/platform/random.ts';
+import { syncFolder } from '../../platform/durable-file.ts';
+
+export interface BufferedRow {
+  /** Unix ms. */
+  readonly observedMs: number;
+  /** Rises from row to row, through restarts too. */
+  readonly sequence: number;
+  readonly values: readonly ObservedValue[];
+}
+
+export interface BufferedBatch {
+  /** The same at each offer, as are the rows. */
+  readonly id: string;
+  readonly rows: readonly BufferedRow[];
+}
+
+export interface RowBufferOptions {
+  readonly folder: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Default 64 MiB. */
+  readonly bytesMax?: number;
+  /** Default 24 h. */
+  readonly ageMsMax?: number;
+  /** Rows that were given up, and why. */
+  readonly onDropped: (rows: number, why: 'TOO_MUCH' | 'TOO_OLD' | 'DAMAGED') => void;
+}
+
+export interface BufferStats {
+  readonly rows: number;
+  readonly bytes: number;
+  /** Unix ms; absent: nothing waits. */
+  readonly oldestMs?: number;
+}
+
+interface Segment {
+  readonly name: string;
+  readonly number: number;
+  readonly firstMs: number;
+  rows: number;
+  bytes: number;
+}
+
+const BYTES_MAX = 64 * 2 ** 20;
+const AGE_MS_MAX = 24 * 3_600_000;
+/** Rows of a batch: far below the 1 MiB of a request, and little to lose when one is given up. */
+export const BATCH_ROWS_MAX = 100;
+const SEQUENCES_A_SEGMENT = 1_000;
+const FORM = /^(\d{12})-[0-9a-f]{8}\.rows$/;
+
+export class RowBuffer {
+  readonly #options: RowBufferOptions;
+  /** Oldest first. */
+  readonly #segments: Segment[] = [];
+  /** Of the last segment, while it is appended to. */
+  #file: number | undefined;
+  #offered: string | undefined;
+  #lastNumber = 0;
+
+  /** What is on disk is taken over. Throws what the file system throws. */
+  constructor(options: RowBufferOptions) {
+    this.#options = options;
+    mkdirSync(options.folder, { recursive: true, mode: 0o700 });
+    for (const name of readdirSync(options.folder).sort()) {
+      const number = Number(FORM.exec(name)?.[1]);
+      if (!Number.isNaN(number)) this.#takeOver(name, number);
+    }
+  }
+
+  /**
+   * On disk when it returns. Throws what the file system throws, such as ENOSPC: the row is not
+   * taken then, and can be offered again.
+   */
+  append(row: Omit<BufferedRow, 'sequence'>): void {
+    this.#makeRoom(row.observedMs);
+    const segment = this.#open(row.observedMs);
+    const sequence = segment.number * SEQUENCES_A_SEGMENT + segment.rows;
+    const line = Buffer.from(`${JSON.stringify([row.observedMs, sequence, row.values])}\n`);
+    this.#write(segment, line);
+    segment.rows++;
+    segment.bytes += line.length;
+    if (segment.rows >= BATCH_ROWS_MAX) this.#close();
+  }
+
+  /** The oldest batch, which is closed by this; undefined when nothing waits. */
+  next(): BufferedBatch | undefined {
+    for (let segment = this.#segments[0]; segment; segment = this.#segments[0]) {
+      if (this.#segments.length === 1) this.#close();
+      const { rows } = readRows(this.#pathOf(segment.name));
+      this.#offered = segment.name;
+      if (rows.length > 0) return { id: segment.name.replace('.rows', ''), rows };
+      this.#remove(segment);
+    }
+    return undefined;
+  }
+
+  /** The service has the batch, or will never take it. */
+  done(id: string): void {
+    const segment = this.#segments.find(({ name }) => name === `${id}.rows`);
+    this.#offered = undefined;
+    if (segment) this.#remove(segment);
+  }
+
+  stats(): BufferStats {
+    const oldest = this.#segments[0];
+    return {
+      rows: this.#segments.reduce((sum, { rows }) => sum + rows, 0),
+      bytes: this.#segments.reduce((sum, { bytes }) => sum + bytes, 0),
+      ...(oldest && { oldestMs: oldest.firstMs }),
+    };
+  }
+
+  /** Closes what is open; everything stays on disk. Harmless on a second call. */
+  close(): void {
+    this.#close();
+  }
+
+  /** Nothing is appended to what another process has left: its last line may be half a row. */
+  #takeOver(name: string, number: number): void {
+    const { rows, damaged } = readRows(this.#pathOf(name));
+    const bytes = statSync(this.#pathOf(name)).size;
+    const firstMs = rows[0]?.observedMs ?? this.#options.clock.now();
+    this.#lastNumber = Math.max(this.#lastNumber, number);
+    this.#segments.push({ name, number, firstMs, rows: rows.length, bytes });
+    if (damaged > 0) this.#options.onDropped(damaged, 'DAMAGED');
+  }
+
+  #makeRoom(nowMs: number): void {
+    const { bytesMax = BYTES_MAX, ageMsMax = AGE_MS_MAX, onDropped } = this.#options;
+    for (;;) {
+      // The one that is offered may be stored already; the one behind it is not.
+      const oldest = this.#segments.find(({ name }) => name !== this.#offered);
+      if (!oldest || (this.#file !== undefined && oldest === this.#segments.at(-1))) return;
+      const isTooOld = oldest.firstMs < nowMs - ageMsMax;
+      if (!isTooOld && this.stats().bytes < bytesMax) return;
+      this.#remove(oldest);
+      onDropped(oldest.rows, isTooOld ? 'TOO_OLD' : 'TOO_MUCH');
+    }
+  }
+
+  #open(firstMs: number): Segment {
+    const last = this.#segments.at(-1);
+    if (last && this.#file !== undefined) return last;
+    const { clock, random, folder } = this.#options;
+    // By time, so that an emptied buffer goes on above the rows that it has sent.
+    const number = Math.max(this.#lastNumber + 1, Math.floor(clock.now() / 1000));
+    const suffix = Buffer.from(random.bytes(4)).toString('hex');
+    const name = `${String(number).padStart(12, '0')}-${suffix}.rows`;
+    this.#file = openSync(this.#pathOf(name), 'wx', 0o600);
+    syncFolder(folder);
+    this.#lastNumber = number;
+    const segment = { name, number, firstMs, rows: 0, bytes: 0 };
+    this.#segments.push(segment);
+    return segment;
+  }
+
+  #write(segment: Segment, line: Buffer): void {
+    const file = this.#file as number;
+    try {
+      for (let at = 0; at < line.length; ) at += writeSync(file, line, at);
+      fdatasyncSync(file);
+    } catch (error) {
+      // Half a line must not be there when the row comes again; if this fails too, it is skipped.
+      try {
+        ftruncateSync(file, segment.bytes);
+      } finally {
+        this.#close();
+      }
+      throw error;
+    }
+  }
+
+  #close(): void {
+    if (this.#file === undefined) return;
+    closeSync(this.#file);
+    this.#file = undefined;
+  }
+
+  #remove(segment: Segment): void {
+    if (segment === this.#segments.at(-1)) this.#close();
+    rmSync(this.#pathOf(segment.name), { force: true });
+    this.#segments.splice(this.#segments.indexOf(segment), 1);
+  }
+
+  #pathOf(name: string): string {
+    return join(this.#options.folder, name);
+  }
+}
+
+/** Whole rows of a file; `damaged`: lines that are none, but for a last one without its end. */
+function readRows(path: string): { rows: BufferedRow[]; damaged: number } {
+  const lines = readFileSync(path, 'utf8').split('\n');
+  // What follows the last line's end was never acknowledged to anybody.
+  lines.pop();
+  const rows = lines.map(parseRow).filter((row) => row !== undefined);
+  return { rows, damaged: lines.length - rows.length };
+}
+
+function parseRow(line: string): BufferedRow | undefined {
+  try {
+    const [observedMs, sequence, values] = JSON.parse(line) as unknown[];
+    const isRow =
+      typeof observedMs === 'number' && typeof sequence === 'number' && Array.isArray(values);
+    return isRow ? { observedMs, sequence, values: values as ObservedValue[] } : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,147 @@
+/**
+ * One batch to the service, and what its answer means for the batch: stored; never to be taken; not
+ * with this key; or later. The request is the same bytes each time it is sent.
+ */
+import { create, fromBinary, type JsonValue, toBinary } from '@bufbuild/protobuf';
+import { ConnectError } from '@connectrpc/connect';
+import { codeFromHttpStatus, errorFromJson } from '@connectrpc/connect/protocol-connect';
+import type { Clock } from '../../../streams/platform/clock.ts';
+import {
+  type Rejected,
+  WriteSamplesRequestSchema,
+  WriteSamplesResponseSchema,
+} from '../../gen/svc/ingest/v1/ingest_pb.ts';
+import { ErrorInfoSchema } from '../../gen/svc/options/v1/error_pb.ts';
+import type { StoredEnrolment } from './enrolment-file.ts';
+import type { BufferedBatch } from './row-buffer.ts';
+
+export type SendOutcome =
+  /** Durable at the service; what it refused of the batch it will never take. */
+  | { readonly kind: 'stored'; readonly accepted: number; readonly rejected: readonly Rejected[] }
+  /** The service can make nothing of it, now or ever. */
+  | { readonly kind: 'refused'; readonly message: string }
+  /** The key is no good; another enrolment may be. */
+  | { readonly kind: 'denied'; readonly message: string }
+  | { readonly kind: 'later'; readonly message: string; readonly retryAfterMs?: number };
+
+export type SendBatch = (
+  enrolment: StoredEnrolment,
+  batch: BufferedBatch,
+  signal: AbortSignal,
+) => Promise<SendOutcome>;
+
+const PATH = '/svc.ingest.v1.IngestService/WriteSamples';
+const DEADLINE_MS = 30_000;
+const ANSWER_BYTES_MAX = 4 * 2 ** 20;
+const RETRY_AFTER_MS_MAX = 3_600_000;
+/** Fields of the batch itself. A header or a name of the enrolment can be mended; a row cannot. */
+const BATCH_FIELD = /^(batchId|rows)\b/;
+
+/** Never rejects: what goes wrong is an outcome. */
+export function createSender(clock: Clock): SendBatch {
+  return async (enrolment, batch, signal) => {
+    const overdue = new AbortController();
+    const cancel = clock.wakeAfter(DEADLINE_MS, () =>
+      overdue.abort(new Error('no answer in time')),
+    );
+    try {
+      const answer = await fetch(enrolment.endpoint + PATH, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${enrolment.key}`,
+          'content-type': 'application/proto',
+          'connect-protocol-version': '1',
+        },
+        body: encode(enrolment, batch),
+        // Another address would get the key.
+        redirect: 'manual',
+        signal: AbortSignal.any([signal, overdue.signal]),
+      });
+      return outcomeOf(answer, await boundedBody(answer));
+    } catch (error) {
+      return { kind: 'later', message: `${new URL(enrolment.endpoint).host}: ${causeOf(error)}` };
+    } finally {
+      cancel();
+    }
+  };
+}
+
+function encode(
+  { projectName, vmName }: StoredEnrolment,
+  { id, rows }: BufferedBatch,
+): Uint8Array<ArrayBuffer> {
+  const request = create(WriteSamplesRequestSchema, {
+    projectName,
+    batchId: id,
+    rows: rows.map(({ observedMs, sequence, values }) => ({
+      vmName,
+      observedUnixMs: BigInt(observedMs),
+      sequence: BigInt(sequence),
+      // Expanded series have no labels: the key is the name.
+      values: values.map(([series, value]) => ({ series, value })),
+    })),
+  });
+  return toBinary(WriteSamplesRequestSchema, request);
+}
+
+async function boundedBody(answer: Response): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of answer.body ?? []) {
+    bytes += chunk.byteLength;
+    if (bytes > ANSWER_BYTES_MAX) throw new Error('the answer is too large to be one of ours');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function outcomeOf({ status, headers }: Response, body: Buffer): SendOutcome {
+  if (status === 200) {
+    if (headers.get('content-type') !== 'application/proto') {
+      return { kind: 'later', message: 'the answer is not of the service: is the endpoint right?' };
+    }
+    const { accepted, rejected } = fromBinary(WriteSamplesResponseSchema, body);
+    return { kind: 'stored', accepted: Number(accepted), rejected };
+  }
+  const { reason, field, message } = refusalOf(status, headers, body);
+  if (reason !== '' && (status === 401 || status === 403)) return { kind: 'denied', message };
+  if (isFinal(status, reason, field)) return { kind: 'refused', message };
+  const seconds = Number(headers.get('retry-after') ?? Number.NaN);
+  const retryAfterMs = Math.min(seconds * 1000, RETRY_AFTER_MS_MAX);
+  return { kind: 'later', message, ...(retryAfterMs > 0 && { retryAfterMs }) };
+}
+
+/**
+ * True when the batch itself is what the service refuses, so that no repetition changes it. All else
+ * keeps the batch, above all what is wrong with the way to the service.
+ */
+function isFinal(status: number, reason: string, field: string): boolean {
+  if (status !== 400 && status !== 413) return false;
+  return reason === 'REQUEST_TOO_LARGE' || (reason === 'INVALID_FIELD' && BATCH_FIELD.test(field));
+}
+
+/** `reason` is '' when it was not the service that answered, but something on the way. */
+function refusalOf(
+  status: number,
+  headers: Headers,
+  body: Buffer,
+): { readonly reason: string; readonly field: string; readonly message: string } {
+  const plain = new ConnectError(`HTTP ${status}`, codeFromHttpStatus(status));
+  try {
+    const error = errorFromJson(JSON.parse(body.toString()) as JsonValue, headers, plain);
+    const [info] = error.findDetails(ErrorInfoSchema);
+    return {
+      reason: info?.reason ?? '',
+      field: info?.metadata.field ?? '',
+      message: `${info?.reason ?? status}: ${error.rawMessage}`,
+    };
+  } catch {
+    return { reason: '', field: '', message: `HTTP ${status}, and not from the service` };
+  }
+}
+
+function causeOf(error: unknown): string {
+  const cause = error instanceof Error ? (error.cause ?? error) : error;
+  if (cause instanceof Error && 'code' in cause) return String(cause.code);
+  return cause instanceof Error ? cause.message : String(cause);
+}

@@ -1,0 +1,119 @@
+/**
+ * Sends what waits in the buffer, oldest first, one batch at a time. What could not be sent is sent
+ * again, the same bytes under the same id, after longer and longer pauses with jitter, so that many
+ * agents do not all come back in the same second.
+ */
+import type { Clock } from '../../../streams/platform/clock.ts';
+import { fraction, type Random } from '../../../streams/platform/random.ts';
+import type { StoredEnrolment } from './enrolment-file.ts';
+import type { BufferedBatch, RowBuffer } from './row-buffer.ts';
+import type { SendBatch, SendOutcome } from './sender.ts';
+
+export interface ShipperOptions {
+  readonly buffer: Pick<RowBuffer, 'next' | 'done'>;
+  /** Asked before each try: another enrolment may have replaced it. Throws what reading throws. */
+  readonly enrolment: () => StoredEnrolment;
+  readonly send: SendBatch;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Told of each outcome, and of what keeps a batch from being tried at all. */
+  readonly onOutcome: (batch: BufferedBatch, outcome: SendOutcome) => void;
+}
+
+/** Pauses, ms: the first, and the longest while the service is away. */
+const RETRY_MS_MIN = 1_000;
+const RETRY_MS_MAX = 60_000;
+/** While the key is no good: only a person can mend that, and a new enrolment is noticed at once. */
+const DENIED_MS = 15 * 60_000;
+
+export class Shipper {
+  readonly #options: ShipperOptions;
+  #failures = 0;
+  /** Key that was refused. */
+  #deniedKey: string | undefined;
+  #wake: () => void = () => {};
+
+  constructor(options: ShipperOptions) {
+    this.#options = options;
+  }
+
+  /** Something new waits, or the enrolment may have changed. */
+  notice(): void {
+    if (this.#failures === 0 || this.#isReplaced()) this.#wake();
+  }
+
+  /** Sends until `signal`; what waits then stays in the buffer. Rejects with what the disk throws. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const batch = this.#options.buffer.next();
+      const pauseMs = batch ? await this.#offer(batch, signal) : Number.POSITIVE_INFINITY;
+      if (pauseMs > 0) await this.#pause(pauseMs, signal);
+    }
+  }
+
+  /** How long to wait before the next try, ms; 0 = not at all. */
+  async #offer(batch: BufferedBatch, signal: AbortSignal): Promise<number> {
+    const { buffer, onOutcome } = this.#options;
+    const outcome = await this.#send(batch, signal);
+    // What our own stop cut off says nothing.
+    if (signal.aborted && outcome.kind === 'later') return 0;
+    if (outcome.kind === 'stored' || outcome.kind === 'refused') {
+      buffer.done(batch.id);
+      this.#failures = 0;
+      this.#deniedKey = undefined;
+      onOutcome(batch, outcome);
+      return 0;
+    }
+    onOutcome(batch, outcome);
+    return this.#backOff(outcome);
+  }
+
+  async #send(batch: BufferedBatch, signal: AbortSignal): Promise<SendOutcome> {
+    const { enrolment, send } = this.#options;
+    let stored: StoredEnrolment;
+    try {
+      stored = enrolment();
+    } catch (error) {
+      this.#deniedKey = '';
+      return { kind: 'denied', message: error instanceof Error ? error.message : String(error) };
+    }
+    const outcome = await send(stored, batch, signal);
+    if (outcome.kind === 'denied') this.#deniedKey = stored.key;
+    return outcome;
+  }
+
+  #backOff(outcome: Extract<SendOutcome, { kind: 'denied' | 'later' }>): number {
+    const jitter = 0.5 + fraction(this.#options.random);
+    const doubled = RETRY_MS_MIN * 2 ** Math.min(this.#failures, 16);
+    this.#failures++;
+    if (outcome.kind === 'denied') return DENIED_MS * jitter;
+    // Asked for by the service: not a moment earlier, but not all at that moment either.
+    const askedMs = outcome.retryAfterMs ?? 0;
+    return askedMs + Math.min(doubled, RETRY_MS_MAX) * jitter;
+  }
+
+  #isReplaced(): boolean {
+    if (this.#deniedKey === undefined) return false;
+    try {
+      return this.#options.enrolment().key !== this.#deniedKey;
+    } catch {
+      return false;
+    }
+  }
+
+  #pause(ms: number, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options;
+    return new Promise((resolve) => {
+      if (signal.aborted) return resolve();
+      const end = (): void => {
+        cancel();
+        signal.removeEventListener('abort', end);
+        this.#wake = () => {};
+        resolve();
+      };
+      const cancel = Number.isFinite(ms) ? clock.wakeAfter(ms, end) : () => {};
+      signal.addEventListener('abort', end, { once: true });
+      this.#wake = end;
+    });
+  }
+}

@@ -1,0 +1,120 @@
+/**
+ * Soft instances, answered on request: an instance that has never fired has no row, so idle and
+ * sustaining, and data missing before a firing, are known here only.
+ */
+
+import { GAP_TOLERANCE_MS, type InstanceKey } from '../../telemetry/entry.ts';
+import { isAgeLane } from './age.ts';
+import { type Instance, keyOf, openIncident } from './instance.ts';
+import { breachAfter } from './silence.ts';
+import type { EvaluationState, WatchedVm } from './state.ts';
+import { BREACH, GOOD } from './timeline.ts';
+
+export interface SoftInstance extends InstanceKey {
+  readonly state: 'IDLE' | 'SUSTAINING' | 'FIRING';
+  /** First breaching observation of the run or incident, Unix ms; absent when idle. */
+  readonly sinceMs?: number;
+  /** Newest observed value of the rule's metric, and when; absent: none in the evaluator's reach. */
+  readonly lastValue?: number;
+  readonly lastObservedMs?: number;
+  /** MISSING: the newest value is older than the gap tolerance, as of the log's last entry. */
+  readonly dataState: 'OBSERVED' | 'MISSING';
+  readonly missingSinceMs?: number;
+  /** Why its rule could not be evaluated on the last observation. */
+  readonly failure?: string;
+}
+
+/**
+ * Every instance of a project's rules in force, VM by VM. Those of whole data centers are not among
+ * them: they have no state but their incidents.
+ */
+export function inspect(state: EvaluationState, project: string): SoftInstance[] {
+  const found: SoftInstance[] = [];
+  for (const { vm, lanes } of state.projects.get(project)?.vms.values() ?? []) {
+    if (vm === '') continue;
+    for (const { instances } of lanes.values()) {
+      for (const instance of instances) found.push(softInstance(instance, state.nowMs));
+    }
+  }
+  return found;
+}
+
+/** Which instances are asked for, and from where on. */
+export interface InstancePage {
+  /** Of this rule alone. */
+  readonly rule?: string;
+  /** Only those after this one. */
+  readonly after?: InstancePosition;
+  readonly limit: number;
+}
+
+/** Where an instance stands in its project's order. */
+export type InstancePosition = Omit<InstanceKey, 'project'>;
+
+/**
+ * A page of a project's instances in the order of VM, rule, labels and revision. Only VMs of the
+ * page are looked at: all of 10,000 instances would be 20 ms of the thread for every page.
+ */
+export function inspectPage(
+  state: EvaluationState,
+  project: string,
+  { rule, after, limit }: InstancePage,
+): SoftInstance[] {
+  const vms = state.projects.get(project)?.vms ?? new Map<string, WatchedVm>();
+  const found: SoftInstance[] = [];
+  for (const vm of [...vms.keys()]
+    .filter((each) => each !== '' && (!after || each >= after.vm))
+    .sort()) {
+    if (found.length >= limit) break;
+    const instances = [...(vms.get(vm)?.lanes.values() ?? [])]
+      .flatMap((lane) => [...lane.instances])
+      .map((instance) => ({ instance, key: keyOf(instance) }))
+      .filter(({ key }) => (rule === undefined || key.rule === rule) && isAfter(key, after))
+      .sort((a, b) => compare(a.key, b.key));
+    for (const { instance } of instances) found.push(softInstance(instance, state.nowMs));
+  }
+  return found.slice(0, limit);
+}
+
+function isAfter(key: InstanceKey, after: InstancePosition | undefined): boolean {
+  return after === undefined || compare(key, after) > 0;
+}
+
+function compare(a: InstancePosition, b: InstancePosition): number {
+  for (const part of ['vm', 'rule', 'labels'] as const) {
+    if (a[part] !== b[part]) return a[part] < b[part] ? -1 : 1;
+  }
+  return a.evaluationRevision - b.evaluationRevision;
+}
+
+function softInstance(instance: Instance, nowMs: number): SoftInstance {
+  const { newestValueMs, values } = instance.lane;
+  const observed = Number.isFinite(newestValueMs);
+  const missing = !observed || nowMs - newestValueMs > GAP_TOLERANCE_MS;
+  const ageMs = isAgeLane(instance.lane) && observed ? nowMs - newestValueMs : undefined;
+  const lastValue =
+    ageMs === undefined ? values.findLast((value) => !Number.isNaN(value)) : ageMs / 1000;
+  return {
+    ...keyOf(instance),
+    ...condition(instance, nowMs),
+    ...(lastValue === undefined ? {} : { lastValue }),
+    ...(observed ? { lastObservedMs: newestValueMs } : {}),
+    dataState: missing ? 'MISSING' : 'OBSERVED',
+    ...(instance.failure === undefined ? {} : { failure: instance.failure }),
+    ...(missing && observed ? { missingSinceMs: newestValueMs } : {}),
+  };
+}
+
+function condition(instance: Instance, nowMs: number): Pick<SoftInstance, 'state' | 'sinceMs'> {
+  const { current, decided, lane, rule } = instance;
+  const open = decided?.recoveredMs === undefined ? (decided ?? openIncident(instance)) : undefined;
+  if (open) return { state: 'FIRING', sinceMs: open.startedMs };
+  // Fired in the past and not told yet: fresh data decides whether it still is.
+  if (current.firing) return { state: 'SUSTAINING', sinceMs: current.startedMs };
+  if (current.phase === BREACH) return { state: 'SUSTAINING', sinceMs: current.startMs };
+  if (isAgeLane(lane) && current.phase === GOOD) {
+    const { startMs } = breachAfter(current, rule.rule, rule.breachFromMs);
+    if (nowMs > startMs) return { state: 'SUSTAINING', sinceMs: startMs };
+  }
+  return { state: 'IDLE' };
+}

@@ -1,0 +1,194 @@
+/**
+ * Rule markers. A new rule, or a new revision of one, begins at its marker but knows what was
+ * stored before: it is folded over `past` on a state of its own, and its instances then join the
+ * lanes of the live state. So a condition that still holds fires promptly, with its true start.
+ */
+
+import {
+  type EvaluationRule,
+  GAP_TOLERANCE_MS,
+  type LogEntry,
+  type RuleRemoval,
+} from '../../telemetry/entry.ts';
+import type { SampleBatch } from '../../telemetry/samples/batch.ts';
+import { followFromBase, isAgeLane } from './age.ts';
+import type { Instance } from './instance.ts';
+import { type Lane, settledThrough, settleInstance } from './lane.ts';
+import { limitInstances, retireVm } from './room.ts';
+import { laneKey, plantSeeds } from './routes.ts';
+import {
+  addRule,
+  type EvaluationState,
+  emptyState,
+  removeRule,
+  type WatchedProject,
+  watchedVm,
+} from './state.ts';
+import type { Steps } from './steps.ts';
+import { copyTimeline, step } from './timeline.ts';
+import { plantSilent } from './unavailable.ts';
+
+type RulesEntry = Extract<LogEntry, { kind: 'rules' }>;
+
+/** A marker whose new rules are being caught up: what is stored before it is taken, oldest first. */
+export interface CatchUp {
+  /** false: no rule is new, and what came before is of no interest. */
+  readonly isNeeded: boolean;
+  take(past: LogEntry): void;
+  /** Joins the new rules to the live state. Returns their instances that are firing already. */
+  join(): Steps<Instance[]>;
+}
+
+/**
+ * Puts the marker's rules in force and ends those it removes. A revision that is in force, or
+ * older than it, changes nothing. In pieces, so that a long past can be taken in over many turns
+ * of the event loop; nothing else may be folded until it has been joined.
+ */
+export function beginCatchUp(
+  state: EvaluationState,
+  marker: RulesEntry,
+  foldPast: (scratch: EvaluationState, batch: SampleBatch) => void,
+): CatchUp {
+  for (const removal of marker.removals) remove(state, removal);
+  for (const limit of marker.limits ?? []) limitInstances(state, limit);
+  for (const retired of marker.retired ?? []) retireVm(state, retired);
+  const scratch = emptyState();
+  scratch.retired = state.retired;
+  scratch.facts = state.facts;
+  for (const rule of marker.upserts) {
+    if (!isNewer(state, rule)) continue;
+    removeRule(state, rule.project, rule.rule);
+    const { sinceMs, breachFromMs } = sinceOf(state, rule, marker.atMs);
+    addRule(state, rule, sinceMs, breachFromMs);
+    limitInstances(scratch, { project: rule.project, instances: roomIn(state, rule.project) });
+    addRule(scratch, rule, sinceMs, breachFromMs);
+  }
+  state.nowMs = marker.atMs;
+  const isNeeded = scratch.projects.size > 0;
+  return {
+    isNeeded,
+    take: (past) => {
+      if (isNeeded && past.kind === 'batch') foldPast(scratch, past.batch);
+    },
+    join: () => joinAll(scratch, state, isNeeded),
+  };
+}
+
+/** Instances that can still join the live ones. */
+function roomIn({ projects }: EvaluationState, id: string): number {
+  const project = projects.get(id);
+  return project ? Math.max(0, project.instancesMax - project.instances) : 0;
+}
+
+function* joinAll(
+  scratch: EvaluationState,
+  state: EvaluationState,
+  isNeeded: boolean,
+): Steps<Instance[]> {
+  const joined: Instance[] = [];
+  if (!isNeeded) return joined;
+  for (const [id, from] of scratch.projects) {
+    const to = state.projects.get(id);
+    if (to) yield* join(from, to, joined);
+  }
+  yield* plantSilent(state);
+  plantSeeds(state);
+  return joined.filter(({ current }) => current.firing);
+}
+
+/** A resumed rule begins a new run; any other knows the samples that can decide it now. */
+function sinceOf(state: EvaluationState, rule: EvaluationRule, atMs: number) {
+  const resumed = state.paused.delete(pausedKey(rule.project, rule.rule));
+  if (resumed || rule.fromMs !== undefined) {
+    const resumedMs = rule.fromMs ?? atMs;
+    return { sinceMs: resumedMs, breachFromMs: resumedMs };
+  }
+  // How long nothing has been heard of a VM is known without any sample.
+  const breachFromMs = Number.NEGATIVE_INFINITY;
+  return { sinceMs: atMs - rule.sustainedMs - GAP_TOLERANCE_MS, breachFromMs };
+}
+
+/** Removed rules remembered; a resume of an older one says so itself (`fromMs`). */
+const PAUSED_MAX = 10_000;
+
+/** Takes a rule out of force, unless what is in force came after what the marker ends. */
+function remove(
+  state: EvaluationState,
+  { project, rule, evaluationRevision: last }: RuleRemoval,
+): void {
+  const inForce = state.projects.get(project)?.rules.get(rule)?.rule.evaluationRevision ?? 0;
+  if (last !== undefined && inForce > last) return;
+  removeRule(state, project, rule);
+  const key = pausedKey(project, rule);
+  const before = state.paused.get(key) ?? 0;
+  rememberPaused(state, key, Math.max(before, last ?? 0));
+}
+
+function rememberPaused({ paused }: EvaluationState, key: string, revision: number): void {
+  paused.set(key, revision);
+  const [oldest] = paused.keys();
+  if (paused.size > PAUSED_MAX && oldest !== undefined) paused.delete(oldest);
+}
+
+function pausedKey(project: string, rule: string): string {
+  return `${project}/${rule}`;
+}
+
+function isNewer(state: EvaluationState, rule: EvaluationRule): boolean {
+  const inForce = state.projects.get(rule.project)?.rules.get(rule.rule)?.rule;
+  const last = inForce?.evaluationRevision ?? state.paused.get(pausedKey(rule.project, rule.rule));
+  return last === undefined || last < rule.evaluationRevision;
+}
+
+/** Moves the caught-up instances into the live project's lanes, VM by VM, and into `joined`. */
+function* join(from: WatchedProject, to: WatchedProject, joined: Instance[]): Steps<void> {
+  for (const { vm, lanes } of from.vms.values()) {
+    const target = watchedVm(to, vm);
+    for (const lane of lanes.values()) {
+      // The scratch state made its own rule records; the live ones are in force from here on.
+      lane.instances = lane.instances.flatMap((instance) => {
+        const rule = to.rules.get(instance.rule.rule.rule);
+        return rule ? [{ ...instance, rule }] : [];
+      });
+      const live = target.lanes.get(laneKey(lane));
+      if (live) for (const instance of lane.instances) moveInto(live, lane, instance);
+      else if (lane.instances.length > 0) target.lanes.set(laneKey(lane), lane);
+      to.instances += lane.instances.length;
+      joined.push(...lane.instances);
+    }
+    yield;
+  }
+}
+
+/**
+ * Joins an instance to a lane that other rules have been watching: settles what that lane has
+ * settled, and goes on from there over that lane's buffer.
+ */
+function moveInto(live: Lane, caughtUp: Lane, instance: Instance): void {
+  if (isAgeLane(live)) {
+    instance.lane = live;
+    followFromBase(instance);
+    live.instances.push(instance);
+    return;
+  }
+  let throughMs = settledThrough(caughtUp);
+  const boundaryMs = settledThrough(live);
+  for (let i = caughtUp.settledRows; i < caughtUp.rows.length; i++) {
+    const row = caughtUp.rows[i]?.row;
+    const observedMs = row?.observedMs ?? 0;
+    if (observedMs > boundaryMs) break;
+    if (!row) break;
+    settleInstance(instance, row, caughtUp.values[i] ?? Number.NaN);
+    throughMs = observedMs;
+  }
+  instance.lane = live;
+  instance.sinceMs = Math.max(instance.sinceMs, throughMs + 1);
+  copyTimeline(instance.settled, instance.current);
+  for (let i = live.settledRows; i < live.rows.length; i++) {
+    const observedMs = live.rows[i]?.row.observedMs ?? 0;
+    const value = live.values[i] ?? Number.NaN;
+    if (observedMs < instance.sinceMs || Number.isNaN(value)) continue;
+    step(instance.current, instance.rule.rule, { observedMs, value }, false);
+  }
+  live.instances.push(instance);
+}

@@ -1,0 +1,55 @@
+/**
+ * A caller's mistake, with a stable reason: what a decision throws to refuse. The API maps the
+ * reason to a status in one catalogue (`src/platform/errors.ts`); the message names the value seen and what
+ * would do.
+ */
+export const REFUSAL_REASONS = [
+  'INVALID_FIELD',
+  'TOO_MANY_POINTS',
+  'EXPRESSION_TOO_LONG',
+  'RESPONSE_TOO_LARGE',
+  'REQUEST_TOO_LARGE',
+  'UNKNOWN_METRIC',
+  'REQUEST_ID_REUSED',
+  'MISSING_CREDENTIAL',
+  'MALFORMED_CREDENTIAL',
+  'CREDENTIAL_EXPIRED',
+  'CREDENTIAL_REVOKED',
+  'TOKEN_EPOCH',
+  'BAD_ASSERTION',
+  'PROJECT_BOUNDARY',
+  'MISSING_CAPABILITY',
+  'IDENTITY_DISABLED',
+  'GRANT_REMOVED',
+  'HUMAN_OPERATION',
+  'INSECURE_TRANSPORT',
+  'WRONG_HOST',
+  'EXCHANGE_DENIED',
+  'NOT_FOUND',
+  'STALE_VERSION',
+  'IN_PROGRESS',
+  'LIMIT_EXCEEDED',
+  'INVALID_STATE',
+  'RECIPIENT_NOT_MEMBER',
+  'TOO_MANY_REQUESTS',
+  'QUERY_TIMEOUT',
+  'NOT_READY',
+] as const;
+export type RefusalReason = (typeof REFUSAL_REASONS)[number];
+
+export class Refusal extends Error {
+  readonly reason: RefusalReason;
+  /** Facts a program can use, e.g. `currentVersion`; never a secret. */
+  readonly metadata: Readonly<Record<string, string>>;
+
+  constructor(
+    reason: RefusalReason,
+    message: string,
+    metadata: Readonly<Record<string, string>> = {},
+  ) {
+    super(message);
+    this.name = 'Refusal';
+    this.reason = reason;
+    this.metadata = metadata;
+  }
+}

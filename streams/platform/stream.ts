@@ -1,0 +1,205 @@
+/**
+ * The stream port: append-only, ordered logs of messages with subjects. Two adapters implement it
+ * (`sqlite/platform/embedded-stream/embedded-stream.ts` on tables, `streams/platform/jetstream/` on NATS) and pass one contract
+ * suite, so that everything above runs unchanged in one host and clustered.
+ *
+ * What it never does: decide anything about alerts, look into a payload, retry a decision.
+ */
+
+/** A stream to have: made when missing, compared with what exists otherwise. */
+export interface StreamSpec {
+  /** Upper-case name, e.g. `EVENTS`. */
+  readonly name: string;
+  /** Subject patterns with NATS wildcards, e.g. `svc.events.*.*` or `svc.samples.>`. */
+  readonly subjects: readonly string[];
+  /** `log`: kept until its age or a truncation ends it. `workQueue`: removed once acknowledged. */
+  readonly retention: 'log' | 'workQueue';
+  /** Age in ms after which messages go; absent = kept until truncated. */
+  readonly maxAgeMs?: number;
+  /** How long a message id is remembered for de-duplication, ms. */
+  readonly duplicateWindowMs: number;
+  /** Copies in a cluster, 1 or 3; the embedded adapter ignores it. */
+  readonly replicas: 1 | 3;
+}
+
+/** What a stream holds now. An empty stream has `firstSequence = lastSequence + 1`. */
+export interface StreamState {
+  /** Made at random with the stream: a stream deleted and made again has another one. */
+  readonly identity: string;
+  readonly firstSequence: number;
+  readonly lastSequence: number;
+  readonly messages: number;
+}
+
+export interface StreamMessage {
+  readonly subject: string;
+  /** Position in the stream, from 1, growing, with gaps only where messages were removed. */
+  readonly sequence: number;
+  /** When the stream stored it, Unix ms. */
+  readonly timeMs: number;
+  readonly data: Uint8Array;
+  readonly messageId?: string;
+}
+
+export interface Append {
+  readonly stream: string;
+  readonly subject: string;
+  /** Not to be changed until the append has its outcome: it may be written later in the turn. */
+  readonly data: Uint8Array;
+  /**
+   * De-duplication: a second append with the same id inside the window stores nothing, also when
+   * the first message has been truncated or acknowledged since.
+   */
+  readonly messageId?: string;
+  /**
+   * Refuse unless this is the sequence of the subject's last message; 0 = the subject is empty.
+   * A subject that retention or a truncation has emptied accepts only 0, never its real last one.
+   */
+  readonly expectedLastSubjectSequence?: number;
+}
+
+/**
+ * Outcome of an append. All three are answers of the stream; *no* answer (time-out, broken
+ * connection, no leader) is a thrown `StreamUnavailable` with `outcome: 'unknown' | 'refused'`.
+ *
+ * `duplicate` says that the message is stored. `wrongLastSequence` does not say that it is not: a
+ * repeated append to which both apply (same id, an expectation its first success has outdated) has
+ * either outcome, as servers before 2.12 look at the id first and later ones at the sequence. After
+ * `wrongLastSequence` and after `unknown`, read the subject forward from the expected sequence and
+ * look for the own id; its last message alone may be someone else's.
+ */
+export type AppendOutcome =
+  | { readonly kind: 'appended'; readonly sequence: number }
+  | { readonly kind: 'duplicate'; readonly sequence: number }
+  | { readonly kind: 'wrongLastSequence' };
+
+/** Where a read begins. `sequence` is inclusive; a truncated position begins at the first kept. */
+export type ReadFrom = { readonly sequence: number } | { readonly timeMs: number };
+
+export interface ReadOptions {
+  readonly stream: string;
+  readonly from: ReadFrom;
+  /** Only messages whose subject matches this pattern (NATS wildcards). */
+  readonly subject?: string;
+  /** true: end at the last message stored when the read began. false: follow the live tail. */
+  readonly untilEnd: boolean;
+}
+
+/**
+ * A read in progress: iterate it once; `close` ends it (also a waiting `next`). Order is the
+ * stream's, without gaps but for what was removed. A tail goes on by itself after a lost
+ * connection; it throws `StreamMisconfigured` when the stream was replaced or has lost its end, and
+ * for a work queue, which can only be consumed; a bounded read throws `StreamUnavailable` too.
+ */
+export interface StreamRead extends AsyncIterable<StreamMessage> {
+  close(): Promise<void>;
+}
+
+export interface ConsumerSpec {
+  readonly stream: string;
+  /** Durable name: position and unacknowledged messages survive a restart of everything. */
+  readonly durable: string;
+  readonly subject?: string;
+  /** A message neither acknowledged nor refused for so long is delivered again, ms. */
+  readonly ackWaitMs: number;
+  /** Unacknowledged messages at most; delivery pauses there (a slow consumer is never dropped). */
+  readonly maxAckPending: number;
+}
+
+/**
+ * One delivery of a message to a durable consumer. Settling twice throws; after a
+ * `StreamUnavailable` it may be tried again. Delivery is at least once: what was settled in the
+ * tenth of a second before a nats-server was killed comes again (its consumers' positions reach
+ * the disk late; the embedded adapter's are on disk when the promise resolves).
+ */
+export interface Delivery extends StreamMessage {
+  /** 1 for the first delivery. There is no maximum: count, and `term` what cannot be done. */
+  readonly deliveryCount: number;
+  /** Done. Resolves once the stream has recorded it. */
+  ack(): Promise<void>;
+  /** Deliver again, not before `delayMs`; until settled it keeps its place in `maxAckPending`. */
+  nak(delayMs: number): Promise<void>;
+  /** Never deliver again. */
+  term(): Promise<void>;
+}
+
+/**
+ * A receiver of a durable consumer: iterate it once; `close` ends it. Receivers of one durable
+ * name share its messages. A loop that throws ends its receiver alone, and what it held comes again
+ * after the ack-wait. Throws `StreamMisconfigured` when someone removed the consumer.
+ */
+export interface Consumer extends AsyncIterable<Delivery> {
+  close(): Promise<void>;
+}
+
+/** Connection as the adapter sees it now; `unavailable` carries a sentence for `/readyz`. */
+export type StreamHealth =
+  | { readonly state: 'available' }
+  | { readonly state: 'unavailable'; readonly reason: string };
+
+export interface Stream {
+  /**
+   * Makes the stream, or compares the existing one. Throws `StreamMisconfigured` when an existing
+   * stream differs in a way that would lose something (older servers ignore options silently).
+   */
+  ensure(spec: StreamSpec): Promise<StreamState>;
+  /** Compares an existing stream as `ensure` does; undefined where there is none. Makes nothing. */
+  compare(spec: StreamSpec): Promise<StreamState | undefined>;
+  state(stream: string): Promise<StreamState>;
+  /**
+   * Durable when it resolves: on disk (embedded: WAL, synchronous FULL; JetStream: as the
+   * server's `sync_interval` says). Concurrent appends may share one disk write.
+   */
+  append(append: Append): Promise<AppendOutcome>;
+  read(options: ReadOptions): StreamRead;
+  /** Makes the durable consumer, at the stream's begin, or goes on with it under this spec. */
+  consume(spec: ConsumerSpec): Promise<Consumer>;
+  /**
+   * Removes every message below `belowSequence` (of one subject, when given). Sequences go on
+   * where they were, also when nothing is left.
+   */
+  truncate(options: { stream: string; belowSequence: number; subject?: string }): Promise<void>;
+  health(): StreamHealth;
+  close(): Promise<void>;
+}
+
+/** The stream gave no answer. `unknown`: it may have happened. `refused`: it has not. */
+export class StreamUnavailable extends Error {
+  readonly outcome: 'unknown' | 'refused';
+  constructor(message: string, outcome: 'unknown' | 'refused', options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'StreamUnavailable';
+    this.outcome = outcome;
+  }
+}
+
+/** A stream, or its server, is not what this program needs; the message says what would do. */
+export class StreamMisconfigured extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'StreamMisconfigured';
+  }
+}
+
+/** Partitions of a deployment, fixed when its streams are made. */
+export const PARTITIONS = 64;
+
+/** Partition of a project: FNV-1a of its id, mod 64; part of every subject, never to change. */
+export function partitionOf(project: string): number {
+  let hash = 0x811c9dc5;
+  for (const byte of new TextEncoder().encode(project)) {
+    hash = Math.imul(hash ^ byte, 0x01000193) >>> 0;
+  }
+  return hash % PARTITIONS;
+}
+
+/** Does `subject` match `pattern` (NATS: `*` one token, `>` one or more at the end)? */
+export function subjectMatches(subject: string, pattern: string): boolean {
+  const tokens = subject.split('.');
+  const parts = pattern.split('.');
+  for (const [i, part] of parts.entries()) {
+    if (part === '>') return tokens.length > i;
+    if (tokens[i] === undefined || (part !== '*' && part !== tokens[i])) return false;
+  }
+  return tokens.length === parts.length;
+}

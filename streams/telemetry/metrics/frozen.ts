@@ -1,0 +1,91 @@
+/**
+ * Readings that stand still: rows with fresh times whose values are bit-identical, for hours, while
+ * the VM is said to run. Real sources do that for days. They are observations, and told as such;
+ * but who reads them has to know.
+ */
+import { GAP_TOLERANCE_MS } from '../entry.ts';
+import { VM_STATES } from '../samples/batch.ts';
+import type { VmColumns } from '../samples/columns.ts';
+
+/** Rows that stand still for so long are told as frozen, ms. */
+export const FROZEN_MS = 3_600_000;
+
+const RUNNING = VM_STATES.indexOf('RUNNING');
+const UNKNOWN = VM_STATES.indexOf('UNKNOWN');
+
+/** Both inclusive, Unix ms. */
+export interface Stretch {
+  readonly startMs: number;
+  readonly endMs: number;
+}
+
+/**
+ * Stretches of at least an hour in which the VM ran, rows kept coming, and none of them changed a
+ * value. `columns` must hold all series of the VM: what some of them say is a candidate only
+ * (`unchangedStretches`). Rows without a value say nothing either way.
+ */
+export function frozenStretches(columns: VmColumns): Stretch[] {
+  const { timesMs, series } = columns;
+  const all = [...series.values()];
+  const withValues = timesMs.filter((_, i) =>
+    all.some((column) => !Number.isNaN(column[i] ?? Number.NaN)),
+  );
+  return unchangedStretches(columns).flatMap(({ startMs, endMs }) => {
+    const rows = withValues.filter((timeMs) => timeMs >= startMs && timeMs <= endMs);
+    return longEnough(rows[0] ?? 0, rows.at(-1) ?? 0);
+  });
+}
+
+/**
+ * The same by these series alone. A series that a row lacks has not changed by that: several
+ * sources of one VM take turns.
+ */
+export function unchangedStretches(columns: VmColumns): Stretch[] {
+  const { timesMs } = columns;
+  const state = toldStates(columns);
+  const changed = changes(columns, state);
+  const stretches: Stretch[] = [];
+  let start = 0;
+  for (let i = 1; i <= timesMs.length; i++) {
+    if (i < timesMs.length && changed[i] === 0) continue;
+    if (state[i - 1] === RUNNING) {
+      stretches.push(...longEnough(timesMs[start] ?? 0, timesMs[i - 1] ?? 0));
+    }
+    start = i;
+  }
+  return stretches;
+}
+
+/** At each row the state that was told last: a source inside the guest tells none. */
+function toldStates({ state }: VmColumns): Uint8Array {
+  let told = UNKNOWN;
+  return state.map((code) => {
+    if (code !== UNKNOWN) told = code;
+    return told;
+  });
+}
+
+function longEnough(startMs: number, endMs: number): Stretch[] {
+  return endMs - startMs >= FROZEN_MS ? [{ startMs, endMs }] : [];
+}
+
+/** 1 for each row that is not what the one before it was, as far as it says anything. */
+function changes({ timesMs, vcpus, series }: VmColumns, state: Uint8Array): Uint8Array {
+  const changed = new Uint8Array(timesMs.length);
+  for (let i = 1; i < timesMs.length; i++) {
+    const gapMs = (timesMs[i] ?? 0) - (timesMs[i - 1] ?? 0);
+    const before = state[i - 1] ?? UNKNOWN;
+    const moved = before !== UNKNOWN && state[i] !== before;
+    if (gapMs > GAP_TOLERANCE_MS || moved) changed[i] = 1;
+  }
+  for (const column of [vcpus, ...series.values()]) {
+    let kept = Number.NaN;
+    for (let i = 0; i < column.length; i++) {
+      const value = column[i] ?? Number.NaN;
+      if (Number.isNaN(value) || Object.is(value, kept)) continue;
+      kept = value;
+      changed[i] = 1;
+    }
+  }
+  return changed;
+}

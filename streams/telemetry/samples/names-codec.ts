@@ -1,0 +1,125 @@
+/**
+ * The dictionaries of a batch as bytes: which VMs, texts and series its rows refer to by number.
+ * Well-known names are numbers themselves, because a row of one VM has a dozen of them.
+ */
+import { splitSeriesKey } from '../entry.ts';
+import type { Layout, SampleBatch, VmRef } from './batch.ts';
+import { type ByteReader, malformed } from './byte-reader.ts';
+import type { ByteWriter } from './byte-writer.ts';
+import { KNOWN_LABEL_NAMES, KNOWN_SERIES_NAMES } from './known-series.ts';
+
+/** What a batch refers to by number. */
+export type Names = Pick<SampleBatch, 'vms' | 'strings' | 'layouts'>;
+
+const knownNames = new Map(KNOWN_SERIES_NAMES.map((name, i) => [name, i + 1]));
+
+/** Appends the batch's dictionaries: VMs, texts, layouts. */
+export function writeNames(writer: ByteWriter, batch: Names): void {
+  const projects = [...new Set(batch.vms.map((ref) => ref.project))];
+  const projectIndex = new Map(projects.map((project, i) => [project, i]));
+  writer.varint(projects.length);
+  for (const project of projects) writer.text(project);
+  writer.varint(batch.vms.length);
+  for (const ref of batch.vms) {
+    writer.varint(projectIndex.get(ref.project) ?? 0);
+    writer.text(ref.vm);
+  }
+  writer.varint(batch.strings.length - 1);
+  for (const text of batch.strings.slice(1)) writer.text(text);
+  writeLayouts(writer, batch.layouts);
+}
+
+/** Reads what `writeNames` wrote. Throws `DamagedBytes`. */
+export function readNames(reader: ByteReader): Names {
+  const vms = readVms(reader);
+  const strings = [''];
+  for (let left = reader.count(1); left > 0; left--) strings.push(reader.text());
+  return { vms, strings, layouts: readLayouts(reader) };
+}
+
+/** A series key is a name (a number when well known) and labels (a number when seen before). */
+function writeLayouts(writer: ByteWriter, layouts: readonly Layout[]): void {
+  const seenLabels = new Map<string, number>([['', 1]]);
+  writer.varint(layouts.length);
+  for (const layout of layouts) {
+    writer.varint(layout.series.length);
+    for (const key of layout.series) {
+      const { name, labels } = splitSeriesKey(key);
+      const known = knownNames.get(name) ?? 0;
+      writer.varint(known);
+      if (known === 0) writer.text(name);
+      const seen = seenLabels.get(labels) ?? 0;
+      writer.varint(seen);
+      if (seen > 0) continue;
+      writeLabels(writer, labels);
+      seenLabels.set(labels, seenLabels.size + 1);
+    }
+  }
+}
+
+/** Labels with known names as pairs of a number and a value; any others as they are. */
+function writeLabels(writer: ByteWriter, labels: string): void {
+  const pairs = labels.slice(1, -1).split(',').map(knownPair);
+  const known = pairs.flatMap((pair) => pair ?? []);
+  if (known.length < pairs.length || !/^{.*}$/s.test(labels)) {
+    writer.varint(0);
+    writer.text(labels);
+    return;
+  }
+  writer.varint(known.length);
+  for (const { name, value } of known) {
+    writer.varint(name);
+    writer.text(value);
+  }
+}
+
+function knownPair(pair: string): { name: number; value: string } | undefined {
+  const equals = pair.indexOf('="');
+  const name = KNOWN_LABEL_NAMES.indexOf(pair.slice(0, equals));
+  if (equals < 0 || name < 0 || !pair.endsWith('"') || pair.length < equals + 3) return undefined;
+  return { name, value: pair.slice(equals + 2, -1) };
+}
+
+function readLabels(reader: ByteReader): string {
+  const count = reader.count(2);
+  if (count === 0) return reader.text();
+  const pairs: string[] = [];
+  for (let left = count; left > 0; left--) {
+    const name = KNOWN_LABEL_NAMES[reader.varint()];
+    if (name === undefined) throw malformed('unknown name of a label');
+    pairs.push(`${name}="${reader.text()}"`);
+  }
+  return `{${pairs.join(',')}}`;
+}
+
+function readVms(reader: ByteReader): VmRef[] {
+  const projects: string[] = [];
+  for (let left = reader.count(1); left > 0; left--) projects.push(reader.text());
+  const vms: VmRef[] = [];
+  for (let left = reader.count(2); left > 0; left--) {
+    const project = projects[reader.varint()];
+    if (project === undefined) throw malformed('a VM of no project');
+    vms.push({ project, vm: reader.text() });
+  }
+  return vms;
+}
+
+function readLayouts(reader: ByteReader): Layout[] {
+  const seenLabels = [''];
+  const layouts: Layout[] = [];
+  for (let left = reader.count(1); left > 0; left--) {
+    const series: string[] = [];
+    for (let keys = reader.count(2); keys > 0; keys--) {
+      const known = reader.varint();
+      const name = known === 0 ? reader.text() : KNOWN_SERIES_NAMES[known - 1];
+      if (name === undefined) throw malformed('unknown name of a series');
+      const seen = reader.varint();
+      if (seen === 0) seenLabels.push(readLabels(reader));
+      const labels = seenLabels[seen === 0 ? seenLabels.length - 1 : seen - 1];
+      if (labels === undefined) throw malformed('unknown labels of a series');
+      series.push(name + labels);
+    }
+    layouts.push({ series });
+  }
+  return layouts;
+}

@@ -1,0 +1,221 @@
+/**
+ * What must hold on every path of an alert instance, whatever happens in which order: above all
+ * that absence never recovers it. The walk takes every event of the alphabet from every state of
+ * the model; an invariant is a question to all of these steps.
+ */
+import t from 'tap';
+import type { AlertInstanceContext } from '../../machines/alerting/alert-instance.ts';
+import {
+  brief,
+  contextOf,
+  edgesOf,
+  notified,
+  sameTimers,
+  taken,
+  typesOf,
+  walked,
+} from '../platform/machines/questions.ts';
+import { type Edge, leavesOf, type Row } from '../platform/machines/walk.ts';
+
+const SNOOZE_END = 'xstate.after.snoozeEnd.alertInstance.firing.notification.snoozed';
+
+t.test('alertInstance: firing ends as recovered by a recovered event alone', async (t) => {
+  const { edges } = walked('alertInstance');
+  const ends = edges.filter(({ from, to }) => isFiring(from) && to.value === 'idle');
+  t.same([...typesOf(ends)], ['recovered']);
+  const recovering = edges.filter(({ from, to }) => {
+    return recoveredMs(from) === null && recoveredMs(to) !== null;
+  });
+  t.ok(recovering.length > 100);
+  t.same([...typesOf(recovering)], ['recovered']);
+});
+
+t.test('alertInstance: no path without a recovered event contains a recovery', async (t) => {
+  const { edges } = walked('alertInstance');
+  const silent = edges.filter(({ path, event }) => {
+    return ![...path, event].some(({ type }) => type === 'recovered');
+  });
+  t.ok(silent.length > 100);
+  t.same(brief(silent.filter(({ to }) => isFiring(to) === false && hasFired(to) && !to.final)), []);
+  t.same(brief(silent.filter(({ effects }) => notified(effects).includes('RECOVERED'))), []);
+});
+
+t.test(
+  'alertInstance: missing data, errors of the evaluator and time leave the condition',
+  async (t) => {
+    const types = [
+      'dataMissing',
+      'dataObserved',
+      'evaluatorFailed',
+      'evaluatorHealthy',
+      'repeatDue',
+    ];
+    const harmless = edgesOf('alertInstance', ...types, SNOOZE_END);
+    t.ok(harmless.some(({ taken }) => taken.length > 0));
+    t.same(brief(harmless.filter(({ from, to }) => conditionOf(from) !== conditionOf(to))), []);
+    t.same(
+      brief(harmless.filter(({ from, to }) => incidentOf(from)?.value !== incidentOf(to)?.value)),
+      [],
+      'and no value is made up for them',
+    );
+  },
+);
+
+t.test('alertInstance: data events change the data region alone and tell nobody', async (t) => {
+  const data = edgesOf('alertInstance', 'dataMissing', 'dataObserved', 'evaluatorFailed');
+  const others = ({ value }: Row) => leavesOf(value).filter((leaf) => !leaf.includes('.data.'));
+  t.same(brief(data.filter(({ from, to }) => String(others(from)) !== String(others(to)))), []);
+  t.same(brief(data.filter(({ effects }) => notified(effects).length > 0)), []);
+  const missing = walked('alertInstance').rows.filter(({ value }) => isIn(value, 'data.missing'));
+  t.ok(missing.every((row) => incidentOf(row)?.dataMissingSinceMs !== null));
+});
+
+t.test('alertInstance: what was decided before is not decided again', async (t) => {
+  const old = walked('alertInstance').edges.filter(({ from, event }) => {
+    const { decidedThrough } = contextOf<AlertInstanceContext>(from);
+    const fires = event.type === 'sustained' && Number(event.eventMs) <= decidedThrough;
+    return fires || (event.type === 'recovered' && Number(event.eventMs) < decidedThrough);
+  });
+  t.ok(old.length > 100);
+  t.same(brief(old.filter(({ taken }) => taken.length > 0)), []);
+});
+
+t.test(
+  'alertInstance: an incident is opened by sustained from sustaining alone, afresh',
+  async (t) => {
+    const opening = walked('alertInstance').edges.filter(({ from, to }) => {
+      return incidentOf(from)?.ordinal !== incidentOf(to)?.ordinal;
+    });
+    t.ok(
+      opening.some(({ from }) => hasFired(from)),
+      'a second incident was walked',
+    );
+    t.same([...typesOf(opening)], ['sustained']);
+    t.ok(opening.every(({ from }) => from.value === 'sustaining'));
+    for (const { to, event } of opening) {
+      const incident = incidentOf(to);
+      t.match(incident, {
+        acknowledged: null,
+        snoozedUntilMs: null,
+        recoveredMs: null,
+        repeats: 0,
+      });
+      t.match(incident, { firedMs: event.at, startedMs: event.startedMs });
+    }
+  },
+);
+
+t.test('alertInstance: acknowledging records attention and changes nothing else', async (t) => {
+  const acknowledging = taken(edgesOf('alertInstance', 'acknowledged'));
+  t.ok(acknowledging.length > 0);
+  t.same(brief(acknowledging.filter(({ effects }) => notified(effects).length > 0)), []);
+  t.ok(acknowledging.every(({ to }) => isIn(to.value, 'attention.acknowledged')));
+  t.ok(
+    acknowledging.every(({ from, to }) => sameTimers(from, to)),
+    'reminders go on',
+  );
+});
+
+t.test(
+  'alertInstance: a snoozed incident tells nothing until the snooze or the incident ends',
+  async (t) => {
+    const snoozed = walked('alertInstance').edges.filter(({ from }) => isIn(from.value, 'snoozed'));
+    const telling = snoozed.filter(({ effects }) => notified(effects).length > 0);
+    t.same([...typesOf(telling)].sort(), ['recovered', 'unsnoozed', SNOOZE_END]);
+    const asked = taken(edgesOf('alertInstance', 'snoozed'));
+    t.ok(asked.length > 100);
+    t.same(
+      brief(asked.filter(({ effects }) => notified(effects).length > 0)),
+      [],
+      'nor does its beginning',
+    );
+    const ended = snoozed.filter(({ event }) => [SNOOZE_END, 'unsnoozed'].includes(event.type));
+    for (const { event, from, to, effects } of ended) {
+      t.ok(isIn(to.value, 'notifying') && isFiring(to));
+      t.same(notified(effects), incidentOf(from)?.notify ? ['REPEATED'] : [], 'told once');
+      if (event.type !== SNOOZE_END) continue;
+      t.equal(from.timers.get(SNOOZE_END), incidentOf(from)?.snoozedUntilMs, 'at its absolute end');
+    }
+  },
+);
+
+t.test(
+  'alertInstance: reminders count up, run only while notifying, and only when wanted',
+  async (t) => {
+    const { rows, edges } = walked('alertInstance');
+    for (const row of rows.filter(isFiring)) {
+      const { repeatIntervalMs, incident } = contextOf<AlertInstanceContext>(row);
+      const wanted = repeatIntervalMs > 0 && incident?.notify && isIn(row.value, 'notifying');
+      if (row.timers.has('repeatDue') !== Boolean(wanted)) t.fail(JSON.stringify(row.value));
+    }
+    t.ok(rows.filter((row) => !isFiring(row)).every(({ timers }) => timers.size === 0));
+    const reminding = edges.filter(({ effects }) => notified(effects).includes('REPEATED'));
+    t.ok(reminding.length > 0);
+    for (const { from, to, effects } of reminding) {
+      const occurrence = (incidentOf(from)?.repeats ?? 0) + 1;
+      t.equal(incidentOf(to)?.repeats, occurrence);
+      t.match(
+        effects.find(({ type }) => type === 'notify'),
+        { occurrence },
+      );
+    }
+  },
+);
+
+t.test('alertInstance: an incident that nobody was told of is never told of', async (t) => {
+  const untold = walked('alertInstance').edges.filter(({ to }) => incidentOf(to)?.notify === false);
+  t.ok(untold.length > 100);
+  t.same(brief(untold.filter(({ effects }) => notified(effects).length > 0)), []);
+});
+
+t.test('alertInstance: every change of an incident has it recorded', async (t) => {
+  const { edges } = walked('alertInstance');
+  const changed = edges.filter(({ from, to }) => {
+    return JSON.stringify(incidentOf(from)) !== JSON.stringify(incidentOf(to));
+  });
+  const recorded = ({ effects }: Edge) => effects.some(({ type }) => type === 'recordIncident');
+  t.ok(changed.length > 100);
+  t.same(brief(changed.filter((edge) => !recorded(edge))), []);
+});
+
+t.test(
+  'alertInstance: retiring works at once from every live state and manufactures no recovery',
+  async (t) => {
+    const retiring = edgesOf('alertInstance', 'retired').filter(({ from }) => !from.final);
+    t.ok(retiring.every(({ to }) => to.value === 'retired' && to.final));
+    t.same(brief(retiring.filter(({ effects }) => notified(effects).length > 0)), []);
+    const open = retiring.filter(({ from }) => isFiring(from));
+    t.ok(open.length > 0);
+    for (const { event, to } of open) {
+      t.match(incidentOf(to), {
+        retiredMs: event.at,
+        retireReason: event.reason,
+        recoveredMs: null,
+      });
+    }
+  },
+);
+
+function incidentOf(row: Row): AlertInstanceContext['incident'] {
+  return contextOf<AlertInstanceContext>(row).incident;
+}
+
+function recoveredMs(row: Row): number | null {
+  return incidentOf(row)?.recoveredMs ?? null;
+}
+
+function hasFired(row: Row): boolean {
+  return incidentOf(row) !== null;
+}
+
+function conditionOf({ value }: Row): string {
+  return typeof value === 'string' ? value : String(Object.keys(value)[0]);
+}
+
+function isFiring(row: Row): boolean {
+  return conditionOf(row) === 'firing';
+}
+
+function isIn(value: Row['value'], part: string): boolean {
+  return leavesOf(value).some((leaf) => leaf.endsWith(part));
+}

@@ -1,0 +1,265 @@
+/**
+ * Properties of rules on the age of telemetry, against the oracle: over arbitrary logs of one VM
+ * that falls silent, is stopped and comes back, in any order of arrival. What is told follows the
+ * log, and differs from what the sorted observations say only by firings marked corrected.
+ */
+import fc from 'fast-check';
+import t from 'tap';
+import {
+  createState,
+  fold,
+  inspect,
+  type LastObservation,
+} from '../../streams/alerting/evaluation/fold.ts';
+import type { Edge, EvaluationRule, LogEntry } from '../../streams/telemetry/entry.ts';
+import { agree, Decisions, decideAll } from '../support/evaluation-decisions.ts';
+import { type OracleSign, oracleSilence } from '../support/evaluation-oracle.ts';
+import { batchOf, cpuRule, PROJECT, START_MS } from '../support/evaluation-world.ts';
+
+const OPTIONS = { seed: 20_261_121, numRuns: 1_500 };
+const LATENESS_MS = 300_000;
+
+interface Sign {
+  readonly intervals: number;
+  readonly jitter: number;
+  readonly delay: number;
+  readonly isStopped: boolean;
+}
+
+interface World {
+  readonly rule: EvaluationRule;
+  readonly signs: readonly Sign[];
+  /** Ticks come so many seconds after each quarter of a minute. */
+  readonly phase: number;
+}
+
+const sign = (delays: readonly number[]): fc.Arbitrary<Sign> =>
+  fc.record({
+    intervals: fc.constantFrom(1, 1, 1, 1, 2, 3, 4, 6, 12, 20),
+    jitter: fc.integer({ min: 0, max: 14 }),
+    delay: fc.constantFrom(...delays),
+    isStopped: fc.nat(11).map((n) => n === 0),
+  });
+
+const world = (delays: readonly number[] = [0, 0, 0, 0, 2, 31, 95, 290, 900]) =>
+  fc.record<World>({
+    rule: fc
+      .record({
+        threshold: fc.constantFrom(60, 120, 150, 300),
+        sustainedMs: fc.constantFrom(0, 0, 60_000, 300_000),
+        recoveryMs: fc.constantFrom(0, 0, 60_000),
+      })
+      .map((rule) => cpuRule({ metricId: 'telemetry_age_seconds', ...rule })),
+    signs: fc.array(sign(delays), { minLength: 1, maxLength: 30, size: 'max' }),
+    phase: fc.integer({ min: 0, max: 14 }),
+  });
+
+interface Placed extends OracleSign {
+  readonly receivedMs: number;
+}
+
+/** In the order of arrival; the last sign is followed by ten quiet minutes. */
+function placed({ signs }: World): Placed[] {
+  let grid = 0;
+  const all = signs.map(({ intervals, jitter, delay, isStopped }) => {
+    grid += 30 * intervals;
+    const observedMs = START_MS + 1000 * (grid + jitter);
+    return { observedMs, receivedMs: observedMs + 1000 * delay, isStopped };
+  });
+  return all.sort((a, b) => a.receivedMs - b.receivedMs);
+}
+
+function endOf(all: readonly Placed[]): number {
+  return (all.at(-1)?.receivedMs ?? 0) + 600_000;
+}
+
+function logOf(it: World): LogEntry[] {
+  const all = placed(it);
+  const log: LogEntry[] = [];
+  let tickMs = START_MS + 1000 * it.phase;
+  const tickUpTo = (untilMs: number): void => {
+    for (; tickMs <= untilMs; tickMs += 15_000) log.push({ kind: 'tick', atMs: tickMs });
+  };
+  for (const { observedMs, receivedMs, isStopped } of all) {
+    tickUpTo(receivedMs);
+    const stop = isStopped ? { state: 3, stateReason: 'shutdown' } : {};
+    const row = { at: (observedMs - START_MS) / 1000, ...stop };
+    const receivedAt = (receivedMs - START_MS) / 1000;
+    log.push({ kind: 'batch', batch: batchOf(receivedAt, [row]) });
+  }
+  tickUpTo(endOf(all));
+  return log;
+}
+
+/** Signs that the evaluator may know, sorted: those within the lateness bound when they came. */
+function known(it: World): OracleSign[] {
+  const signs: OracleSign[] = [];
+  let newestMs = Number.NEGATIVE_INFINITY;
+  for (const one of placed(it)) {
+    if (one.observedMs < newestMs - LATENESS_MS) continue;
+    if (signs.some(({ observedMs }) => observedMs === one.observedMs)) continue;
+    signs.push(one);
+    newestMs = Math.max(newestMs, one.observedMs);
+  }
+  return signs.sort((a, b) => a.observedMs - b.observedMs);
+}
+
+function spansOf(it: World) {
+  const { threshold, sustainedMs, recoveryMs } = it.rule;
+  const rule = { thresholdMs: threshold * 1000, sustainedMs, recoveryMs };
+  const lastTick = logOf(it).findLast(({ kind }) => kind === 'tick');
+  const nowMs = lastTick?.kind === 'tick' ? lastTick.atMs : 0;
+  return oracleSilence(known(it), rule, nowMs);
+}
+
+interface Told {
+  readonly startedMs: number;
+  readonly firedMs: number;
+  endMs: number;
+  corrected: boolean;
+}
+
+function toldOf(edges: readonly Edge[]): Told[] {
+  const told: Told[] = [];
+  for (const edge of edges) {
+    const last = told.at(-1);
+    if (edge.kind === 'fired') {
+      const { startedMs, observedMs: firedMs = 0 } = edge;
+      told.push({ startedMs, firedMs, endMs: Number.POSITIVE_INFINITY, corrected: false });
+    } else if (last && edge.kind === 'recovered') last.endMs = edge.observedMs ?? Number.NaN;
+    else if (last && edge.kind === 'corrected') last.corrected = true;
+  }
+  return told;
+}
+
+function run(it: World) {
+  const state = createState({ rules: [it.rule], firing: [] });
+  const edges = logOf(it).flatMap((entry) => fold(state, entry).edges);
+  return { state, edges };
+}
+
+t.test('case 4: rows in order are told as the oracle has them, whatever the ticks', (t) => {
+  let compared = 0;
+  const property = fc.property(world([0]), (it) => {
+    const wanted = spansOf(it).map(({ startedMs, firedMs, endMs }) => [startedMs, firedMs, endMs]);
+    const told = toldOf(run(it).edges).map((one) => [one.startedMs, one.firedMs, one.endMs]);
+    compared += told.length;
+    return JSON.stringify(told) === JSON.stringify(wanted);
+  });
+  fc.assert(property, OPTIONS);
+  t.ok(compared > 1_000, `${compared} firings`);
+  t.end();
+});
+
+t.test('case 5: told and timeline differ only by firings marked corrected', (t) => {
+  const seen = { told: 0, corrected: 0 };
+  const property = fc.property(world(), (it) => {
+    const { state, edges } = run(it);
+    const spans = spansOf(it);
+    const told = toldOf(edges);
+    seen.told += told.length;
+    seen.corrected += told.filter(({ corrected }) => corrected).length;
+    if (state.counters.unrecorded > 0) return true;
+    const justified = told.every(
+      ({ firedMs, corrected }) =>
+        corrected || spans.some((span) => span.firedMs <= firedMs && firedMs <= span.endMs),
+    );
+    const recorded = spans.every((span) =>
+      told.some(({ firedMs, endMs }) => firedMs <= span.endMs && span.firedMs <= endMs),
+    );
+    return justified && recorded;
+  });
+  fc.assert(property, OPTIONS);
+  t.ok(seen.told > 1_000 && seen.corrected > 50, JSON.stringify(seen));
+  t.end();
+});
+
+t.test('case 7: it recovers by a fresh row alone, and times of edges only grow', (t) => {
+  let recovered = 0;
+  const property = fc.property(world(), (it) => {
+    const state = createState({ rules: [it.rule], firing: [] });
+    let lastMs = Number.NEGATIVE_INFINITY;
+    return logOf(it).every((entry) => {
+      const { edges } = fold(state, entry);
+      return edges.every((edge) => {
+        const grows = edge.atMs > lastMs;
+        lastMs = edge.atMs;
+        // What is over when it is found is recorded, as what it was, whenever that is.
+        const isPast = edges.some((one) => one.kind === 'fired' && !one.notify);
+        if (edge.kind !== 'recovered' || isPast) return grows;
+        recovered++;
+        if (entry.kind !== 'batch') return false;
+        const newestMs = Math.max(
+          ...known(it)
+            .map(({ observedMs }) => observedMs)
+            .filter((ms) => ms <= entry.batch.receivedMs),
+        );
+        const ageMs = entry.batch.receivedMs - newestMs;
+        return grows && ageMs <= it.rule.threshold * 1000;
+      });
+    });
+  });
+  fc.assert(property, OPTIONS);
+  t.ok(recovered > 1_000, `${recovered} recoveries`);
+  t.end();
+});
+
+t.test('case 18: stopped anywhere and rebuilt from the start, it is as if never stopped', (t) => {
+  const property = fc.property(world(), (it) => {
+    const log = logOf(it);
+    const seed = { rules: [it.rule], firing: [] };
+    const never = new Decisions();
+    const state = createState(seed);
+    decideAll(state, log, never);
+    const every = Math.max(1, Math.floor(log.length / 12));
+    return log.every((_, stop) => {
+      if (stop % every !== 0) return true;
+      const decisions = new Decisions();
+      decideAll(createState(seed), log.slice(0, stop), decisions);
+      const rebuilt = createState({ ...seed, firing: decisions.incidents() });
+      decideAll(rebuilt, log, decisions);
+      const soft = (of: typeof state) => JSON.stringify(inspect(of, PROJECT));
+      return soft(rebuilt) === soft(state) && agree(decisions.made, never.made);
+    });
+  });
+  fc.assert(property, { ...OPTIONS, numRuns: 150 });
+  t.end();
+});
+
+t.test('case 18: from a floor, rows and last observations it goes on the same', (t) => {
+  let compared = 0;
+  const property = fc.property(world([0, 0, 2]), fc.nat(400), fc.nat(400), (it, a, b) => {
+    const log = logOf(it);
+    const [floor = 0, stop = 0] = [a % log.length, b % log.length].sort((x, y) => x - y);
+    if (log[floor]?.kind !== 'tick') return true;
+    const never = new Decisions();
+    const state = createState({ rules: [it.rule], firing: [] });
+    decideAll(state, log.slice(0, stop), never);
+    const rows = new Decisions(never);
+    const made = never.made.length;
+    decideAll(state, log.slice(stop), never);
+    const floorEntry = log[floor];
+    const floorMs = floorEntry?.kind === 'tick' ? floorEntry.atMs : 0;
+    const before = known(it)
+      .filter(({ observedMs }) => observedMs < floorMs)
+      .at(-1);
+    const hasGrace = before && known(it).some((one) => one.isStopped && one.observedMs < floorMs);
+    if (hasGrace) return true;
+    const observed: LastObservation[] = before
+      ? [{ project: PROJECT, vm: 'vm-1', observedMs: before.observedMs, power: 'RUNNING' }]
+      : [];
+    const rebuilt = createState({ rules: [it.rule], firing: rows.incidents(), observed });
+    const decisions = new Decisions(rows);
+    // Ticks before the floor were heard: the log's first one ends no silence of listening.
+    rebuilt.lastTickMs = floorMs - 15_000;
+    rebuilt.listeningSinceMs = START_MS;
+    decideAll(rebuilt, log.slice(floor, stop), decisions);
+    if (decisions.made.length > 0) return false;
+    decideAll(rebuilt, log.slice(stop), decisions);
+    compared++;
+    return agree(decisions.made, never.made.slice(made));
+  });
+  fc.assert(property, OPTIONS);
+  t.ok(compared > 300, `${compared} restarts`);
+  t.end();
+});

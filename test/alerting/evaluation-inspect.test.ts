@@ -1,0 +1,55 @@
+/** Pages of soft instances: in order, none lost, none twice, and only the page's VMs are looked at. */
+import t from 'tap';
+import { type InstancePosition, inspectPage } from '../../streams/alerting/evaluation/fold.ts';
+import { cpuRule, EvaluationWorld, PROJECT } from '../support/evaluation-world.ts';
+
+const VMS = 30;
+const world = new EvaluationWorld([cpuRule({ rule: 'b' }), cpuRule({ rule: 'a' })]);
+// In an order that is not that of their names.
+for (let i = 0; i < VMS; i++) world.rows([{ at: 0, cpu: 10, vm: `vm-${10 + ((i * 7) % VMS)}` }]);
+const whole = world
+  .instances()
+  .map(({ vm, rule }) => `${vm} ${rule}`)
+  .sort();
+
+function pages(limit: number, rule?: string): string[][] {
+  const told: string[][] = [];
+  let after: InstancePosition | undefined;
+  // Bounded: pages that do not move on are wrong, not endless.
+  while (told.length <= 2 * VMS) {
+    const selection = { ...(rule && { rule }), ...(after && { after }), limit };
+    const page = inspectPage(world.state, PROJECT, selection);
+    after = page.at(-1);
+    if (!after) return told;
+    told.push(page.map((each) => `${each.vm} ${each.rule}`));
+  }
+  return told;
+}
+
+t.test('pages hold every instance once, in the order of VM and rule', async (t) => {
+  t.equal(whole.length, 2 * VMS);
+  for (const limit of [1, 3, 4, 100]) {
+    const told = pages(limit);
+    t.same(told.flat(), whole, `pages of ${limit}`);
+    t.ok(told.slice(0, -1).every(({ length }) => length === limit));
+  }
+  t.same(
+    pages(7, 'a').flat(),
+    whole.filter((each) => each.endsWith(' a')),
+  );
+  t.same(pages(7, 'none'), []);
+  t.same(inspectPage(world.state, 'other', { limit: 5 }), []);
+});
+
+t.test('a page looks at the VMs it tells of, not at all', async (t) => {
+  const vms = world.state.projects.get(PROJECT)?.vms ?? new Map();
+  const looked: string[] = [];
+  const get = vms.get;
+  vms.get = (vm: string) => {
+    looked.push(vm);
+    return get.call(vms, vm);
+  };
+  inspectPage(world.state, PROJECT, { limit: 4 });
+  t.same(looked, ['vm-10', 'vm-11']);
+  Reflect.deleteProperty(vms, 'get');
+});

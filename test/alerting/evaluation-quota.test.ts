@@ -1,0 +1,211 @@
+/**
+ * What bounds a project's instances, as part of the pure fold: which instances are evaluated is a
+ * function of the log, and a retired VM leaves without a word.
+ */
+import t from 'tap';
+import { instanceIdOf } from '../../streams/alerting/evaluation/accept.ts';
+import { fold } from '../../streams/alerting/evaluation/fold.ts';
+import type { EvaluationRule, LogEntry } from '../../streams/telemetry/entry.ts';
+import { decodeEntry, encodeEntry } from '../../streams/telemetry/samples/codec.ts';
+import { cpuRule, EvaluationWorld, PROJECT, START_MS } from '../support/evaluation-world.ts';
+
+const HIGH = 95;
+const LOW = 10;
+const now = cpuRule({ sustainedMs: 0 });
+
+const rulesEntry = (at: number, more: Partial<Extract<LogEntry, { kind: 'rules' }>>): LogEntry => ({
+  ...{ kind: 'rules', atMs: START_MS + at * 1000, upserts: [], removals: [] },
+  ...more,
+});
+const limit = (at: number, instances: number) =>
+  rulesEntry(at, { limits: [{ project: PROJECT, instances }] });
+const retire = (at: number, vm: string, generation = 1) =>
+  rulesEntry(at, {
+    retired: [{ project: PROJECT, vm, generation, atMs: START_MS + at * 1000 }],
+  });
+
+/** One value of each VM, in this order, in a batch. */
+const observe = (world: EvaluationWorld, at: number, vms: readonly string[], cpu: number) =>
+  world.rows(vms.map((vm) => ({ at, vm, cpu })));
+
+const evaluated = (world: EvaluationWorld) => world.instances().map(({ vm }) => vm);
+const unevaluated = (world: EvaluationWorld) =>
+  Object.fromEntries(world.state.projects.get(PROJECT)?.unevaluated ?? []);
+
+/** A state that folded the log anew, through its bytes. */
+function again(world: EvaluationWorld, rules: readonly EvaluationRule[]): EvaluationWorld {
+  const other = new EvaluationWorld(rules);
+  for (const [i, entry] of world.log.entries()) {
+    other.entry(decodeEntry(encodeEntry(entry)), world.log.slice(0, i));
+  }
+  return other;
+}
+
+t.test('the first instances in the log have room, the others are counted and wait', (t) => {
+  const world = new EvaluationWorld([now]);
+  world.entry(limit(0, 2));
+  observe(world, 30, ['a', 'b'], LOW);
+  t.same(observe(world, 60, ['d', 'c', 'b', 'a'], LOW), []);
+  t.same(evaluated(world), ['a', 'b'], 'those there were go on');
+  t.same(unevaluated(world), { 'rule-1': 2 });
+  t.same(observe(world, 90, ['d', 'c'], HIGH), [], 'what has no room has no incident');
+  t.same(observe(world, 90, ['a'], HIGH), ['fired at 90 since 90 on a']);
+  observe(world, 120, ['c', 'd'], HIGH);
+  t.same(unevaluated(world), { 'rule-1': 2 }, 'each is counted once');
+  const other = again(world, [now]);
+  t.same(other.instances(), world.instances(), 'the log alone decides which');
+  t.same(other.edges, world.edges);
+
+  world.entry(limit(130, 3));
+  t.same(observe(world, 150, ['c', 'd'], HIGH), ['fired at 150 since 150 on c'], 'room for one');
+  t.same(unevaluated(world), { 'rule-1': 1 });
+  world.entry(retire(160, 'b'));
+  t.same(observe(world, 180, ['d'], HIGH), ['fired at 180 since 180 on d'], 'the place of another');
+  t.same(unevaluated(world), {});
+  world.entry(limit(190, 1));
+  t.same(evaluated(world).sort(), ['a', 'c', 'd'], 'a lower limit ends nothing');
+  observe(world, 210, ['e'], HIGH);
+  t.same(unevaluated(world), { 'rule-1': 1 });
+  t.same(again(world, [now]).instances(), world.instances());
+  t.equal(world.state.projects.get(PROJECT)?.instances, 3);
+  t.end();
+});
+
+t.test('a rule that comes to a full project knows nothing of what was stored, and waits', (t) => {
+  const world = new EvaluationWorld([now]);
+  world.entry(limit(0, 2));
+  observe(world, 30, ['a', 'b'], HIGH);
+  const second = cpuRule({ rule: 'rule-2', sustainedMs: 0 });
+  t.same(world.marker(40, { upserts: [second] }), []);
+  observe(world, 60, ['a', 'b'], HIGH);
+  t.same(unevaluated(world), { 'rule-2': 2 });
+  world.marker(70, { removals: ['rule-1'] });
+  t.equal(world.state.projects.get(PROJECT)?.instances, 0);
+  t.same(
+    observe(world, 90, ['a', 'b'], HIGH),
+    ['fired at 90 since 90 on a', 'fired at 90 since 90 on b'],
+    'it gets the room of a rule that was deleted',
+  );
+  t.same(unevaluated(world), {});
+  world.marker(95, { removals: ['rule-2'] });
+  t.equal(world.state.projects.get(PROJECT), undefined);
+  t.end();
+});
+
+t.test('an edit keeps the room that its rule had', (t) => {
+  const world = new EvaluationWorld([now]);
+  world.entry(limit(0, 2));
+  observe(world, 30, ['a', 'b', 'c'], LOW);
+  const edited = cpuRule({ evaluationRevision: 2, sustainedMs: 0, threshold: 80 });
+  world.marker(40, { upserts: [edited] });
+  t.same(evaluated(world), ['a', 'b']);
+  t.equal(world.state.projects.get(PROJECT)?.instances, 2);
+  observe(world, 60, ['c', 'a', 'b'], LOW);
+  t.same(evaluated(world), ['a', 'b']);
+  t.same(unevaluated(world), { 'rule-1': 1 });
+  t.end();
+});
+
+t.test('what was open before a restart is evaluated, whatever room there is', (t) => {
+  const key = { project: PROJECT, rule: 'rule-1', evaluationRevision: 1, labels: '' };
+  const startedMs = START_MS - 60_000;
+  const world = new EvaluationWorld(
+    [now],
+    [{ key: { ...key, vm: 'z' }, startedMs, dataMissing: false, decidedThrough: startedMs }],
+  );
+  world.entry(limit(0, 1));
+  observe(world, 30, ['a', 'z'], HIGH);
+  t.same(evaluated(world), ['z']);
+  t.same(observe(world, 60, ['a', 'z'], LOW), ['recovered at 60 on z']);
+  t.end();
+});
+
+t.test('a retired VM leaves silently; what was observed before is history alone', (t) => {
+  const world = new EvaluationWorld([now]);
+  observe(world, 30, ['a', 'b'], HIGH);
+  t.same(world.entry(retire(40, 'a')), [], 'no recovery is manufactured');
+  t.same(evaluated(world), ['b']);
+  t.same(observe(world, 35, ['a'], HIGH), [], 'a buffered row of before');
+  t.same(world.rows([{ at: 40, vm: 'a', cpu: LOW }], 60), []);
+  t.equal(world.state.counters.late, 2);
+  t.same(
+    world.tick(600).filter((line) => line.endsWith('on a')),
+    [],
+  );
+  t.same(world.entry(retire(40, 'a')), [], 'told twice, it is one retirement');
+
+  t.same(observe(world, 660, ['a'], HIGH), ['fired at 660 since 660 on a'], 'a VM anew');
+  const [first, second] = world.edges.filter(({ key }) => key.vm === 'a');
+  t.equal(first?.key.generation, undefined);
+  t.equal(second?.key.generation, 1);
+  const ids = [first, second].map((edge) => edge && instanceIdOf(edge.key));
+  t.not(ids[0], ids[1], 'an instance of its own');
+  const other = again(world, [now]);
+  t.same(other.edges, world.edges, 'restarted, it comes to the same');
+  t.end();
+});
+
+t.test('the telemetry of a retired VM is not unavailable', (t) => {
+  const rule = cpuRule({
+    ...{ metricId: 'telemetry_age_seconds', threshold: 300, sustainedMs: 0, recoveryMs: 0 },
+  });
+  const world = new EvaluationWorld([rule]);
+  for (let at = 0; at <= 120; at += 30) {
+    observe(world, at, ['a', 'b'], LOW);
+    world.tick(at);
+  }
+  world.entry(retire(125, 'a'));
+  const lines: string[] = [];
+  for (let at = 150; at <= 900; at += 30) lines.push(...world.tick(at));
+  t.match(lines, [/^fired .* on b$/]);
+  t.same(evaluated(world), ['b']);
+  t.end();
+});
+
+t.test('a rule that is made after a VM was retired does not catch up over it', (t) => {
+  const world = new EvaluationWorld([]);
+  observe(world, 30, ['a', 'b'], HIGH);
+  world.entry(retire(40, 'a'));
+  t.same(world.marker(50, { upserts: [now] }), ['fired at 30 since 30 on b']);
+  t.same(evaluated(world), ['b']);
+  t.end();
+});
+
+t.test('a mount that vanishes is missing data, not recovery', (t) => {
+  const rule = cpuRule({ metricId: 'filesystem_used_pct', sustainedMs: 0 });
+  const world = new EvaluationWorld([rule]);
+  const mount = (name: string, used: number) => ({
+    [`svc_vm_filesystem_size_bytes{mountpoint="${name}"}`]: 100,
+    [`svc_vm_filesystem_used_bytes{mountpoint="${name}"}`]: used,
+  });
+  world.tick(0);
+  world.rows([{ at: 30, series: { ...mount('/', 10), ...mount('/data', 99) } }]);
+  t.match(world.instances(), [
+    { labels: '{mountpoint="/"}', state: 'IDLE' },
+    { labels: '{mountpoint="/data"}', state: 'FIRING' },
+  ]);
+  const lines: string[] = [];
+  for (let at = 60; at <= 300; at += 30) {
+    lines.push(...world.rows([{ at, series: mount('/', 10) }]), ...world.tick(at));
+  }
+  t.same(lines, ['dataMissing since 30 of {mountpoint="/data"}']);
+  t.match(world.instances()[1], { state: 'FIRING', dataState: 'MISSING', lastValue: 99 });
+  t.same(
+    world
+      .rows([{ at: 330, series: mount('/data', 5) }])
+      .at(-1)
+      ?.split(' of')[0],
+    'recovered at 330',
+  );
+  t.end();
+});
+
+t.test('markers of older logs, without limits, bound nothing', (t) => {
+  const old = Buffer.from(encodeEntry(rulesEntry(0, { upserts: [now] })));
+  const entry = decodeEntry(old);
+  t.same(entry, rulesEntry(0, { upserts: [now] }));
+  const world = new EvaluationWorld([]);
+  fold(world.state, entry);
+  t.equal(world.state.projects.get(PROJECT)?.instancesMax, Number.POSITIVE_INFINITY);
+  t.end();
+});

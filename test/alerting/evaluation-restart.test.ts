@@ -1,0 +1,147 @@
+/**
+ * Case 18: an evaluator that stops at any position of the log, is rebuilt and goes on, decides
+ * what one that never stopped decides. Rebuilt from the log's start, and from a floor that lies
+ * the longest window back, with the incidents that rows have open and nothing else. What is
+ * decided is kept the way the actor keeps it: rows that say an edge has been decided before.
+ *
+ * From a floor, sameness has limits, and these worlds keep within them: samples are at most 95 s
+ * late and come one by one; the floor cuts no sample from an older one; no firing waits for fresh
+ * data, or is found to go on, that began below it; the first thing after the stop is a new sample.
+ * Beyond them a late sample of minutes ago may be told once more or not at all, as an incident of
+ * the past; a firing that lasts is always found again.
+ */
+import fc from 'fast-check';
+import t from 'tap';
+import {
+  createState,
+  type EvaluationState,
+  FLOOR_MARGIN_MS,
+  fold,
+  inspect,
+} from '../../streams/alerting/evaluation/fold.ts';
+import { openIncident } from '../../streams/alerting/evaluation/instance.ts';
+import type { EvaluationRule, LogEntry } from '../../streams/telemetry/entry.ts';
+import { type Arrivals, arrivals } from '../support/evaluation-arrivals.ts';
+import { agree, Decisions, decideAll, type Made } from '../support/evaluation-decisions.ts';
+import { PROJECT, START_MS } from '../support/evaluation-world.ts';
+
+const OPTIONS = { seed: 20_261_121, numRuns: 300 };
+
+/** Does a firing go on that began before `floorMs`, after a recovery that proved to be none? */
+function goesOn(expected: readonly Made[], floorMs: number): boolean {
+  return expected.some(({ edge }) => edge.kind === 'fired' && edge.startedMs <= floorMs);
+}
+
+t.test('case 18: stopped anywhere and rebuilt from the start, it is as if never stopped', (t) => {
+  const property = fc.property(arrivals(), ({ rule, log }) => {
+    const never = new Decisions();
+    const seed = { rules: [rule], firing: [] };
+    const state = createState(seed);
+    decideAll(state, log, never);
+    return log.every((_, stop) => {
+      const decisions = new Decisions();
+      decideAll(createState(seed), log.slice(0, stop), decisions);
+      const rebuilt = createState(seed);
+      decideAll(rebuilt, log, decisions);
+      const same =
+        JSON.stringify(inspect(rebuilt, PROJECT)) === JSON.stringify(inspect(state, PROJECT));
+      return same && agree(decisions.made, never.made);
+    });
+  });
+  fc.assert(property, { ...OPTIONS, numRuns: 150 });
+  t.end();
+});
+
+function receivedMs(entry: LogEntry): number {
+  return entry.kind === 'batch' ? entry.batch.receivedMs : entry.atMs;
+}
+
+/** How far back a floor lies: the longest run or recovery, and all that can still move it. */
+function windowMs({ sustainedMs, recoveryMs }: EvaluationRule): number {
+  return Math.max(sustainedMs, recoveryMs) + FLOOR_MARGIN_MS;
+}
+
+/**
+ * The nearest floor, not after `at`, with all observations before it older than all after it. A
+ * sample older than the floor that arrives after it may be a repeat of one that only the part of
+ * the log below the floor knows.
+ */
+function cleanCut({ rows }: Arrivals, at: number): number {
+  const isClean = (floor: number): boolean => {
+    const newest = Math.max(...rows.slice(0, floor).flatMap((batch) => batch.map((row) => row.at)));
+    return rows.slice(floor).every((batch) => batch.every((row) => row.at > newest));
+  };
+  let floor = at;
+  while (floor > 0 && !isClean(floor)) floor--;
+  return floor;
+}
+
+/** Newest observation before entry `stop`, Unix ms: a floor is counted from there, and from now. */
+function newestMs({ rows }: Arrivals, stop: number): number {
+  const times = rows.slice(0, stop).flatMap((batch) => batch.map(({ at }) => at));
+  return START_MS + Math.max(...times) * 1000;
+}
+
+/**
+ * Is the first thing after the stop a late sample? What it changes is told with the next newer one,
+ * as it cannot be known whether it had been folded before the stop.
+ */
+function isLateNext(world: Arrivals, stop: number): boolean {
+  const next = world.rows.slice(stop).find((batch) => batch.length > 0) ?? [];
+  return next.some(({ at }) => START_MS + at * 1000 <= newestMs(world, stop));
+}
+
+/**
+ * Start of a firing that waits for fresh data: what only the log knows, and not the rows. Infinity
+ * when none waits.
+ */
+function waitsSinceMs(state: EvaluationState): number {
+  const [vm] = state.projects.get(PROJECT)?.vms.values() ?? [];
+  const [lane] = vm?.lanes.values() ?? [];
+  const waiting = lane?.instances.find((one) => one.current.firing && !openIncident(one));
+  return waiting?.current.startedMs ?? Number.POSITIVE_INFINITY;
+}
+
+t.test('case 18: stopped anywhere and rebuilt from a floor and rows, it goes on the same', (t) => {
+  let compared = 0;
+  const property = fc.property(
+    arrivals({ observations: 60, delayMax: 95, againMax: 100, batchMax: 0 }),
+    (world: Arrivals) => {
+      const { rule, log } = world;
+      const never = new Decisions();
+      const state = createState({ rules: [rule], firing: [] });
+      const waiting: number[] = [];
+      const atStop: { readonly rows: Decisions; readonly made: number }[] = [];
+      for (const entry of log) {
+        atStop.push({ rows: new Decisions(never), made: never.made.length });
+        waiting.push(waitsSinceMs(state));
+        never.decide(fold(state, entry).edges);
+      }
+      return log.every((entry, stop) => {
+        const floorMs = Math.min(receivedMs(entry), newestMs(world, stop)) - windowMs(rule);
+        const floor = cleanCut(
+          world,
+          log.findIndex((candidate) => receivedMs(candidate) >= floorMs),
+        );
+        const cutMs = receivedMs(log[floor - 1] ?? entry);
+        if (floor === 0 || (waiting[stop] ?? 0) <= cutMs + 480_000) return true;
+        const expected = never.made.slice(atStop[stop]?.made);
+        if (isLateNext(world, stop) || goesOn(expected, cutMs)) return true;
+        compared++;
+        const { rows = never } = atStop[stop] ?? {};
+        const rebuilt = createState({
+          rules: [rule],
+          firing: rows.incidents(),
+        });
+        const decisions = new Decisions(rows);
+        decideAll(rebuilt, log.slice(floor, stop), decisions);
+        if (decisions.made.length > 0) return false;
+        decideAll(rebuilt, log.slice(stop), decisions);
+        return agree(decisions.made, expected);
+      });
+    },
+  );
+  fc.assert(property, OPTIONS);
+  t.ok(compared > 1_000, `${compared} restarts from a floor`);
+  t.end();
+});

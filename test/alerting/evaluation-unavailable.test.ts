@@ -1,0 +1,335 @@
+/**
+ * Rules that time decides, case by case: telemetry that stays away, VMs that are stopped, data
+ * centers that fall silent as a whole. Times are seconds since the start of the scenario; sources
+ * sample every 30 s, ticks come every 15 s and a little beside.
+ */
+import t from 'tap';
+import type { Census, EvaluationRule } from '../../streams/telemetry/entry.ts';
+import {
+  cpuRule,
+  EvaluationWorld,
+  PROJECT,
+  type ShortRow,
+  START_MS,
+  seconds,
+} from '../support/evaluation-world.ts';
+
+const HIGH = 95;
+const LOW = 10;
+const [RUNNING, PAUSED, OFF, CRASHED] = [1, 2, 3, 4] as const;
+
+/** Nothing heard for more than 300 s. */
+function unavailable(overrides: Partial<EvaluationRule> = {}): EvaluationRule {
+  return cpuRule({
+    ...{ rule: 'silent', metricId: 'telemetry_age_seconds', threshold: 300, sustainedMs: 0 },
+    ...overrides,
+  });
+}
+
+function stopped(overrides: Partial<EvaluationRule> = {}): EvaluationRule {
+  return cpuRule({
+    ...{ rule: 'stopped', metricId: 'unexpected_stop', operator: 'EQUAL', threshold: 1 },
+    ...{ sustainedMs: 0, ...overrides },
+  });
+}
+
+/** Ticks from `from` to `to`, both included where they fall on a tick. */
+function ticks(world: EvaluationWorld, from: number, to: number, phase = 0): string[] {
+  return seconds(from + phase, to, 15).flatMap((at) => world.tick(at));
+}
+
+/** A live VM: rows every 30 s with ticks in between. */
+function live(
+  world: EvaluationWorld,
+  from: number,
+  to: number,
+  row: Omit<ShortRow, 'at'> = { cpu: LOW },
+): string[] {
+  return seconds(from, to, 15).flatMap((at) => [
+    ...world.tick(at),
+    ...((at - from) % 30 === 0 ? world.rows([{ at, ...row }]) : []),
+  ]);
+}
+
+t.test('case 4: telemetry that stays away is a rule of its own, fired from a moment', (t) => {
+  for (const phase of [0, 1, 7, 14]) {
+    const world = new EvaluationWorld([unavailable()]);
+    world.tick(phase);
+    world.rows([{ at: 3, cpu: LOW }]);
+    t.same(ticks(world, 15, 303, phase), [], 'it is old by 300 s at most');
+    const told = ticks(world, 315, 600, phase);
+    t.same(told, ['fired at 303 since 303'], `whatever the ticks, here ${phase}`);
+    t.equal(world.edges[0]?.value, 300);
+    t.match(world.instance(), { state: 'FIRING', dataState: 'MISSING' });
+  }
+
+  const sustained = new EvaluationWorld([unavailable({ threshold: 120, sustainedMs: 180_000 })]);
+  sustained.tick(0);
+  sustained.rows([{ at: 0, cpu: LOW }]);
+  t.same(ticks(sustained, 15, 285), []);
+  t.match(sustained.instance(), { state: 'SUSTAINING', sinceMs: START_MS + 120_000 });
+  t.same(ticks(sustained, 300, 330), ['fired at 300 since 120'], 'the duration comes on top');
+  t.end();
+});
+
+t.test('case 4: its end is an observed fresh row, and says nothing of the metric rule', (t) => {
+  const world = new EvaluationWorld([cpuRule({ sustainedMs: 0 }), unavailable()]);
+  t.same(live(world, 0, 30, { cpu: HIGH }), ['fired at 0 since 0']);
+  t.same(ticks(world, 45, 330), ['dataMissing since 30']);
+  t.same(ticks(world, 345, 600), ['fired at 330 since 330'], 'silence ends neither');
+  t.same(world.rows([{ at: 600 }]), ['recovered at 600'], 'a row without the metric is telemetry');
+  t.match(
+    world.instances().map(({ rule, state, dataState }) => `${rule} ${state} ${dataState}`),
+    ['rule-1 FIRING MISSING', 'silent IDLE OBSERVED'],
+  );
+  t.same(world.rows([{ at: 630, cpu: LOW }]), ['recovered at 630']);
+
+  const slow = new EvaluationWorld([unavailable({ recoveryMs: 60_000 })]);
+  live(slow, 0, 0);
+  t.same(ticks(slow, 15, 600), ['fired at 300 since 300']);
+  t.same(live(slow, 615, 645), [], 'fresh rows span 30 of 60 s');
+  t.same(live(slow, 765, 795), [], 'a gap in the recovery begins it anew');
+  t.same(live(slow, 825, 825), ['recovered at 825']);
+  t.end();
+});
+
+t.test('case 7: a burst of old rows does not make telemetry look live', (t) => {
+  const world = new EvaluationWorld([unavailable()]);
+  live(world, 0, 0);
+  t.same(ticks(world, 15, 900), ['fired at 300 since 300']);
+  const old = seconds(30, 480).map((at) => ({ at, cpu: LOW }));
+  t.same(world.rows(old, 905), ['corrected'], 'it was late, not away: nothing is taken back');
+  t.same(ticks(world, 915, 960), []);
+  t.match(world.instance(), { state: 'FIRING' });
+  t.same(world.rows([{ at: 960, cpu: LOW }]), ['recovered at 960']);
+
+  const buffered = new EvaluationWorld([unavailable()]);
+  live(buffered, 0, 0);
+  ticks(buffered, 15, 900);
+  const all = seconds(30, 900).map((at) => ({ at, cpu: LOW }));
+  t.same(buffered.rows(all, 905), ['corrected', 'recovered at 330'], 'to the present');
+  t.end();
+});
+
+t.test('case 9: telemetry that is refused for its clock names that cause', (t) => {
+  const world = new EvaluationWorld([cpuRule({ sustainedMs: 0 }), unavailable()]);
+  live(world, 0, 30, { cpu: HIGH });
+  const ahead = { outages: [], placed: [], clockAhead: [{ project: PROJECT, vm: 'vm-1' }] };
+  const told = seconds(45, 360, 15).flatMap((at) => world.tick(at, ahead));
+  t.same(told, ['dataMissing since 30', 'fired at 330 since 330', 'dataMissing since 30']);
+  const reasons = world.edges.flatMap((edge) => (edge.kind === 'dataMissing' ? [edge.reason] : []));
+  t.same(reasons, ['CLOCK_AHEAD', 'CLOCK_AHEAD'], 'of the reading, and of the telemetry');
+  t.same(world.rows([{ at: 600, cpu: LOW }], 380), [], 'a row of the future is no telemetry');
+  t.equal(world.state.counters.future, 1);
+  t.end();
+});
+
+/** Reason of the last edge that has one. */
+function reasonOf(world: EvaluationWorld): string {
+  const edge = world.edges.findLast((one) => one.kind === 'dataMissing');
+  return edge?.kind === 'dataMissing' ? edge.reason : '';
+}
+
+t.test('an unexpected stop fires on one row, and ends by a row that says otherwise', (t) => {
+  const world = new EvaluationWorld([stopped()]);
+  t.same(live(world, 0, 60), []);
+  t.same(world.rows([{ at: 90, state: CRASHED, stateReason: 'crashed' }]), [
+    'fired at 90 since 90',
+  ]);
+  t.same(ticks(world, 105, 195), ['dataMissing since 90']);
+  t.same(world.rows([{ at: 200, state: 0 }]), [], 'a row that tells no state ends nothing');
+  t.same(world.rows([{ at: 210, state: OFF, stateReason: 'destroyed' }]), ['dataObserved at 210']);
+  t.same(world.rows([{ at: 240, state: RUNNING }]), ['recovered at 240']);
+  t.same(world.rows([{ at: 270, state: OFF, stateReason: 'shutdown' }]), [], 'by its owner');
+  t.same(world.rows([{ at: 300, state: PAUSED, stateReason: 'user' }]), []);
+  t.same(world.rows([{ at: 330, state: OFF, stateReason: 'destroyed' }]), [
+    'fired at 330 since 330',
+  ]);
+  t.same(world.rows([{ at: 360, state: OFF, stateReason: 'shutdown' }]), ['recovered at 360']);
+  t.end();
+});
+
+t.test(
+  'a reason that is not told recovers no crash, and is its owner’s stop only before one',
+  (t) => {
+    for (const stateReason of ['', 'unknown', 'daemon', 'from_snapshot']) {
+      const world = new EvaluationWorld([stopped(), unavailable()]);
+      const off = { state: OFF, stateReason };
+      live(world, 0, 60);
+      t.same(live(world, 90, 300, off), [], 'it had not crashed');
+      t.same(ticks(world, 315, 3600), [], 'and nothing is expected of it');
+      const crash = { at: 3605, state: CRASHED, stateReason: 'crashed' };
+      t.same(world.rows([crash]), ['fired at 3605 since 3605']);
+      const told = live(world, 3630, 3900, off).filter((edge) => !edge.startsWith('data'));
+      t.same(told, [], `${stateReason} ends nothing`);
+      const silence = ticks(world, 3915, 7200);
+      t.same(
+        silence.filter((edge) => edge.startsWith('fired')),
+        ['fired at 4200 since 4200'],
+      );
+      t.notMatch(reasonOf(world), 'VM_STOPPED');
+    }
+    t.end();
+  },
+);
+
+t.test('a pause that nobody asked for is an unexpected stop, and excuses no silence', (t) => {
+  for (const stateReason of ['ioerror', 'watchdog', 'postcopy_failed', 'api_error']) {
+    const world = new EvaluationWorld([stopped(), unavailable()]);
+    live(world, 0, 60);
+    const paused = { at: 90, state: PAUSED, stateReason };
+    t.same(world.rows([paused]), ['fired at 90 since 90']);
+    t.match(ticks(world, 105, 900), ['dataMissing since 90', 'fired at 390 since 390']);
+  }
+  t.end();
+});
+
+t.test('case 15: a VM stopped by its owner pauses evaluation and recovers nothing', (t) => {
+  const world = new EvaluationWorld([cpuRule({ sustainedMs: 0 }), unavailable()]);
+  live(world, 0, 60, { cpu: HIGH });
+  const off = { at: 90, state: OFF, stateReason: 'shutdown' };
+  t.same(world.rows([off]), ['dataMissing since 90']);
+  t.equal(reasonOf(world), 'VM_STOPPED');
+  t.same(live(world, 105, 3600, { state: OFF, stateReason: 'shutdown' }), [], 'and its telemetry');
+  t.same(ticks(world, 3615, 7200), [], 'nor when nothing is heard of it any more');
+  t.same(
+    world.rows([{ at: 7200, cpu: LOW, state: PAUSED, stateReason: 'user' }]),
+    [],
+    'no reading',
+  );
+  t.same(live(world, 7230, 7230, { cpu: HIGH }), ['dataObserved at 7230']);
+  t.same(live(world, 7260, 7260, { cpu: LOW }), ['recovered at 7260'], 'by what it reads now');
+
+  const open = new EvaluationWorld([unavailable()]);
+  live(open, 0, 0);
+  t.same(ticks(open, 15, 400), ['fired at 300 since 300']);
+  t.same(open.rows([{ ...off, at: 405 }]), ['dataMissing since 405'], 'it is no recovery');
+  t.equal(reasonOf(open), 'VM_STOPPED');
+  t.same(live(open, 435, 435), ['recovered at 435'], 'that it runs and is heard is one');
+  t.end();
+});
+
+t.test('case 15: a boot grace precedes unavailable telemetry', (t) => {
+  const story = (first: Partial<ShortRow>) => {
+    const world = new EvaluationWorld([unavailable({ threshold: 60 })]);
+    live(world, 0, 60);
+    world.rows([{ at: 90, state: OFF, stateReason: 'shutdown', ...first }]);
+    world.tick(105);
+    world.rows([{ at: 120, cpu: LOW }]);
+    return ticks(world, 120, 300);
+  };
+  t.same(story({}), ['fired at 240 since 240'], 'it ran again at 120');
+  t.same(story({ state: RUNNING }), ['fired at 180 since 180'], 'without a stop there is none');
+  t.end();
+});
+
+t.test('case 24: a powered-off VM that repeats its last row is not live', (t) => {
+  const world = new EvaluationWorld([cpuRule(), unavailable()]);
+  live(world, 0, 60, { cpu: HIGH });
+  const off = { state: OFF, stateReason: 'shutdown' };
+  t.same(live(world, 90, 900, { cpu: HIGH, ...off }), [], 'its readings are not its own any more');
+  t.same(world.rows([{ at: 911, cpu: HIGH, state: 0 }]), [], 'nor those of who cannot know');
+  const crashed = new EvaluationWorld([cpuRule({ sustainedMs: 0 })]);
+  live(crashed, 0, 0, { cpu: HIGH });
+  t.same(
+    live(crashed, 30, 120, { cpu: LOW, state: CRASHED, stateReason: 'crashed' }),
+    ['dataMissing since 0'],
+    'a crashed one recovers by no reading either',
+  );
+  t.equal(reasonOf(crashed), 'NO_DATA');
+  t.end();
+});
+
+t.test('case 19: after a restart they wait for the backlog and one interval', (t) => {
+  const world = new EvaluationWorld([unavailable()]);
+  live(world, 0, 0);
+  world.rows([{ at: 0, cpu: LOW, vm: 'vm-2' }]);
+  t.same(ticks(world, 15, 60), []);
+  t.same([...world.tick(3600), ...world.tick(3615)], [], 'nobody listened for an hour');
+  t.same(world.rows([{ at: 3616, cpu: LOW }]), [], 'one is heard again: nobody missed it');
+  t.same(world.tick(3630), ['fired at 300 since 300 on vm-2'], 'the other since its true moment');
+  t.end();
+});
+
+/** `count` VMs in DC-1; those from `from` on stay silent after 60 s. */
+function fleet(count: number, from: number, rules: readonly EvaluationRule[] = [unavailable()]) {
+  const world = new EvaluationWorld(rules);
+  const all = Array.from({ length: count }, (_, i) => `vm-${i}`);
+  const rows = (at: number, vms: readonly string[], cpu = LOW) =>
+    world.rows(vms.map((vm) => ({ at, vm, cpu })));
+  const placed = all.map((vm) => ({ project: PROJECT, vm, datacenter: 'DC-1' }));
+  const calm: Census = { outages: [], placed, clockAhead: [] };
+  world.tick(0, calm);
+  for (const at of seconds(0, 60)) rows(at, all, HIGH);
+  const silent = all.slice(from);
+  const step = (at: number, census?: Census): string[] => {
+    const lines = world.tick(at, census);
+    return at % 30 === 0 ? [...lines, ...rows(at, all.slice(0, from), HIGH)] : lines;
+  };
+  const outage: Census = {
+    outages: [{ datacenter: 'DC-1', sinceMs: START_MS + 60_000 }],
+    ...{ placed: [], clockAhead: [] },
+  };
+  return { world, all, silent, rows, step, outage, calm: { ...calm, placed: [] } };
+}
+
+t.test('case 19: a data center that falls silent is one incident of each rule', (t) => {
+  const rules = [
+    unavailable(),
+    unavailable({ rule: 'named', vms: ['vm-6', 'vm-0'], threshold: 240 }),
+    unavailable({ rule: 'other', vms: ['vm-0'] }),
+    cpuRule({ sustainedMs: 0, threshold: 90 }),
+  ];
+  const { world, step, outage, calm, rows } = fleet(10, 5, rules);
+  world.edges.length = 0;
+  const lines = seconds(75, 600, 15).flatMap((at) => step(at, at < 165 ? calm : outage));
+  t.same(
+    lines.filter((line) => line.startsWith('fired')),
+    [
+      'fired at 300 since 300 on  of {datacenter="DC-1"}',
+      'fired at 360 since 360 on  of {datacenter="DC-1"}',
+    ],
+  );
+  const held = world.edges.flatMap((edge) => (edge.kind === 'fired' && edge.held ? [edge] : []));
+  t.match(held, [
+    { key: { rule: 'named', vm: '' }, held: { datacenter: 'DC-1', vms: ['vm-6'] } },
+    { key: { rule: 'silent' }, held: { vms: ['vm-5', 'vm-6', 'vm-7', 'vm-8', 'vm-9'] } },
+  ]);
+  const reasons = world.edges.flatMap((edge) => (edge.kind === 'dataMissing' ? [edge.reason] : []));
+  t.same(reasons, Array(5).fill('DATACENTER_STALE'), 'open incidents of its readings say why');
+  t.same(step(615), [], 'without a census what was known still holds');
+
+  t.same(
+    rows(620, ['vm-5', 'vm-6', 'vm-7']).filter((line) => !line.includes('data')),
+    ['recovered at 620 on vm-5', 'recovered at 620 on vm-6', 'recovered at 620 on vm-7'],
+    'that they are heard again is nobody’s incident of the past',
+  );
+  t.same(
+    world.tick(630, calm).filter((line) => !line.includes('dataMissing')),
+    [
+      'recovered at 620 on  of {datacenter="DC-1"}',
+      'recovered at 620 on  of {datacenter="DC-1"}',
+      'fired at 360 since 360 on vm-8',
+      'fired at 360 since 360 on vm-9',
+    ],
+    'those that are still silent fire by themselves, from their true moment',
+  );
+  t.same(rows(640, ['vm-8', 'vm-9']).filter((line) => line.startsWith('rec')).length, 4);
+  t.end();
+});
+
+t.test('a rule that cannot be evaluated fails its incidents, and recovers none', (t) => {
+  const world = new EvaluationWorld([cpuRule({ sustainedMs: 0 })]);
+  world.cpu(HIGH, [0]);
+  const [rule] = world.state.projects.get(PROJECT)?.rules.values() ?? [];
+  const operator = rule?.rule.operator;
+  Object.assign(rule?.rule ?? {}, { operator: 'SOMETHING_NEW' });
+  t.same(world.cpu(LOW, [30, 60]), ['evaluatorFailed'], 'told once');
+  t.match(world.edges.at(-1), { reason: 'The operator SOMETHING_NEW is not known' });
+  t.match(world.instance(), { state: 'FIRING', failure: /SOMETHING_NEW/ });
+  t.equal(world.state.counters.failures, 1);
+  Object.assign(rule?.rule ?? {}, { operator });
+  t.same(world.cpu(HIGH, [90]), ['evaluatorHealthy']);
+  t.same(world.cpu(LOW, [120]), ['recovered at 120']);
+  t.end();
+});

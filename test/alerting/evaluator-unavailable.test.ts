@@ -1,0 +1,263 @@
+/**
+ * Telemetry that stays away, on its whole path: ticks carry a census over all projects of the node,
+ * whole data centers raise one incident for each rule, and a restart, also one whose log no longer
+ * reaches back to the last observation, changes nothing of it.
+ */
+import t from 'tap';
+import type { IncidentHeldVmsBody } from '../../actors/alerting/edges.ts';
+import type { EvaluatorDeps } from '../../actors/alerting/evaluator/evaluator.ts';
+import { SAMPLES_STREAM } from '../../actors/telemetry/sample-log.ts';
+import { tick } from '../../actors/telemetry/ticker.ts';
+import { retireVms } from '../../actors/vms/vm-retirement.ts';
+import { partitionOf } from '../../streams/platform/stream.ts';
+import { openAlertingWorld, PROJECT, RULE, START_MS } from '../support/alerting-world.ts';
+
+const OTHER = 'other';
+const SILENT = {
+  ...{ metricId: 'telemetry_age_seconds', operator: 'GREATER_THAN', threshold: 300 },
+  sustainedSeconds: 0,
+};
+const vms = (from: number, to: number) =>
+  Array.from({ length: to - from + 1 }, (_, i) => `vm-${from + i}`);
+
+type Ports = Pick<EvaluatorDeps, 'newest' | 'clockAhead'>;
+
+/** Two projects in two partitions, each with a rule on its telemetry, and ticks with a census. */
+async function watching(t: Parameters<typeof openAlertingWorld>[0], ports: Ports = {}) {
+  const world = await openAlertingWorld(t);
+  world.startRules();
+  const running = await world.startEvaluator(undefined, ports);
+  const census = (partition: number, atMs: number) => running.evaluator.census(partition, atMs);
+  for (const project of [PROJECT, OTHER]) await world.saveRule(SILENT, { project });
+  await world.until('the rules are applied', () =>
+    [PROJECT, OTHER].every((project) => world.rule(RULE, project).value === 'active'),
+  );
+  world.run((signal) => tick({ ...world, census }, signal));
+  return {
+    ...world,
+    evaluator: () => running.evaluator,
+    async restart() {
+      await running.stop();
+      Object.assign(running, await world.startEvaluator(undefined, ports));
+    },
+    /** Rounds of 30 s in which these VMs are heard. */
+    async hear(rounds: number, heard: Readonly<Record<string, readonly string[]>>) {
+      for (let i = 0; i < rounds; i++) {
+        for (const [project, names] of Object.entries(heard)) {
+          if (names.length > 0) await world.cpu(20, names, project);
+        }
+        await world.pass(30_000, 15_000);
+      }
+    },
+  };
+}
+
+type Watching = Awaited<ReturnType<typeof watching>>;
+
+/** Incidents as they stand, with the VMs that those of data centers hold. */
+function told(world: Watching, project = PROJECT) {
+  const held = world.host.view(project).records('incidentHeldVms', { limit: 100 }).items;
+  return world.incidents(project).map((incident) => {
+    const record = held.find(({ id }) => id === incident.id)?.body;
+    const { vm, datacenter, heldVmCount, state, startedMs } = incident;
+    const names = (record as unknown as IncidentHeldVmsBody | undefined)?.vms;
+    const since = (startedMs - START_MS) / 1000;
+    return { vm, state, since, ...(datacenter && { datacenter, heldVmCount, names }) };
+  });
+}
+
+/** Five of eight VMs of two projects fall silent after a minute. */
+async function outage(world: Watching): Promise<void> {
+  await world.hear(3, { [PROJECT]: vms(1, 4), [OTHER]: vms(5, 8) });
+  await world.hear(12, { [PROJECT]: vms(1, 2), [OTHER]: vms(5, 5) });
+}
+
+t.test('case 19: an outage is judged over all projects, each is told of its own VMs', async (t) => {
+  t.not(partitionOf(PROJECT), partitionOf(OTHER));
+  const world = await watching(t);
+  await outage(world);
+  const common = { vm: '', state: 'FIRING', since: 360, datacenter: 'DC-1' };
+  t.same(told(world), [{ ...common, heldVmCount: 2, names: vms(3, 4) }]);
+  t.same(told(world, OTHER), [{ ...common, heldVmCount: 3, names: vms(6, 8) }]);
+  await world.hear(2, { [PROJECT]: vms(1, 4), [OTHER]: vms(5, 7) });
+  const ended = { ...common, state: 'RECOVERED' };
+  t.match(told(world), [{ ...ended, heldVmCount: 2 }]);
+  t.match(
+    told(world, OTHER).toSorted((a, b) => (a.vm < b.vm ? -1 : 1)),
+    [ended, { vm: 'vm-8', state: 'FIRING', since: 360 }],
+    'the one that is still silent fires by itself',
+  );
+  t.equal(told(world, OTHER)[1]?.datacenter, undefined);
+});
+
+t.test('case 19: fewer than five, or no more than 30 %, are each their own', async (t) => {
+  const world = await watching(t);
+  await world.hear(3, { [PROJECT]: vms(1, 10), [OTHER]: vms(11, 18) });
+  await world.hear(12, { [PROJECT]: vms(1, 5), [OTHER]: vms(11, 18) });
+  const found = told(world).map(({ vm, state }) => `${vm} ${state}`);
+  t.same(
+    found.sort(),
+    ['vm-10', ...vms(6, 9)].map((vm) => `${vm} FIRING`),
+    '5 of 18',
+  );
+});
+
+t.test('case 19: an incident recovers by a VM that it holds, heard since it fired', async (t) => {
+  const world = await watching(t);
+  await world.hear(3, { [PROJECT]: vms(1, 2), [OTHER]: vms(5, 12) });
+  await world.hear(14, { [OTHER]: vms(5, 5) });
+  const held = { vm: '', state: 'FIRING', since: 360, datacenter: 'DC-1', heldVmCount: 2 };
+  t.match(told(world), [held]);
+  await world.hear(3, { [OTHER]: vms(5, 12) });
+  t.match(told(world, OTHER), [{ state: 'RECOVERED' }]);
+  t.match(told(world), [held], 'VMs of another project say nothing of it, and it is told once');
+  await world.restart();
+  await world.hear(30, { [OTHER]: vms(5, 12) });
+  t.match(told(world), [held], 'for as long as it lasts');
+  await world.hear(1, { [PROJECT]: vms(1, 1), [OTHER]: vms(5, 12) });
+  const alone = { vm: 'vm-2', state: 'FIRING', since: 360 };
+  t.match(told(world), [{ ...held, state: 'RECOVERED' }, alone], 'the other is by itself then');
+  await world.hear(2, { [PROJECT]: vms(1, 2), [OTHER]: vms(5, 12) });
+  t.match(told(world), [{ state: 'RECOVERED' }, { state: 'RECOVERED' }]);
+});
+
+t.test('case 19: VMs of an outage that are retired recover nothing', async (t) => {
+  const world = await watching(t);
+  const retire = (names: readonly string[]) =>
+    retireVms(world.host, { project: PROJECT, by: { kind: 'human', name: 'ada' }, vms: names });
+  await world.hear(3, { [PROJECT]: vms(1, 8) });
+  await world.hear(14, { [PROJECT]: vms(1, 2) });
+  const held = { vm: '', state: 'FIRING', since: 360, datacenter: 'DC-1', heldVmCount: 6 };
+  t.match(told(world), [held]);
+  await retire(vms(4, 8));
+  await world.hear(3, { [PROJECT]: vms(1, 2) });
+  t.match(told(world), [held], 'one of three is still silent, and nobody was heard');
+  await retire(['vm-3']);
+  await world.hear(3, { [PROJECT]: vms(1, 2) });
+  const gone = { state: 'RETIRED', retireReason: 'VM_DELETED', recoveredMs: null };
+  t.match(world.incidents(), [gone]);
+  await world.restart();
+  await world.hear(3, { [PROJECT]: [...vms(1, 2), ...vms(11, 16)] });
+  t.match(world.incidents(), [gone], 'a restart tells nothing of it anew');
+  await world.hear(14, { [PROJECT]: vms(1, 2) });
+  t.match(told(world), [{ state: 'RETIRED' }, { ...held, since: 1050 }], 'the next outage is told');
+  await world.restart();
+  await world.hear(2, { [PROJECT]: [...vms(1, 2), ...vms(11, 16)] });
+  t.match(told(world), [{ state: 'RETIRED' }, { state: 'RECOVERED' }], 'and ends');
+});
+
+t.test('case 19: a VM that dies by itself during an outage is told by itself', async (t) => {
+  const world = await watching(t);
+  await world.hear(3, { [PROJECT]: vms(1, 10) });
+  await world.hear(14, { [PROJECT]: vms(1, 5) });
+  t.match(told(world), [{ vm: '', heldVmCount: 5 }]);
+  await world.hear(14, { [PROJECT]: vms(1, 4) });
+  const alone = { vm: 'vm-5', state: 'FIRING', since: 30 * 16 + 300 };
+  t.match(told(world), [{ vm: '', state: 'FIRING' }, alone]);
+  await world.hear(2, { [PROJECT]: vms(1, 5) });
+  t.match(told(world), [
+    { vm: '', state: 'FIRING' },
+    { ...alone, state: 'RECOVERED' },
+  ]);
+});
+
+t.test('case 19: an outage that comes in steps stays one incident', async (t) => {
+  const world = await watching(t);
+  await world.hear(3, { [PROJECT]: vms(1, 16) });
+  await world.hear(14, { [PROJECT]: vms(1, 10) });
+  const held = { vm: '', state: 'FIRING', datacenter: 'DC-1' };
+  t.match(told(world), [held], 'six of sixteen');
+  await world.hear(14, { [PROJECT]: vms(1, 4) });
+  t.match(told(world), [held]);
+  t.equal(told(world).length, 1, 'six more of the ten that were left');
+  await world.hear(2, { [PROJECT]: vms(1, 15) });
+  const ended = told(world).map(({ vm, state }) => `${vm} ${state}`);
+  t.same(ended.sort(), [' RECOVERED', 'vm-16 FIRING'], 'who is still silent is told then');
+});
+
+t.test('case 18: a restart at any moment of an outage changes nothing of it', async (t) => {
+  const undisturbed = await watching(t);
+  await outage(undisturbed);
+  await undisturbed.hear(2, { [PROJECT]: vms(1, 4), [OTHER]: vms(5, 7) });
+  const world = await watching(t);
+  let restarts = 0;
+  await world.hear(3, { [PROJECT]: vms(1, 4), [OTHER]: vms(5, 8) });
+  for (const [rounds, heard] of [
+    [12, { [PROJECT]: vms(1, 2), [OTHER]: vms(5, 5) }],
+    [2, { [PROJECT]: vms(1, 4), [OTHER]: vms(5, 7) }],
+  ] as const) {
+    for (let i = 0; i < rounds; i++) {
+      await world.restart();
+      restarts++;
+      await world.hear(1, heard);
+    }
+  }
+  t.ok(restarts >= 14);
+  const ids = (of: Watching, project: string) =>
+    of.incidents(project).map(({ id, state }) => `${id} ${state}`);
+  for (const project of [PROJECT, OTHER]) {
+    t.same(told(world, project), told(undisturbed, project));
+    t.same(ids(world, project), ids(undisturbed, project));
+  }
+});
+
+t.test('case 18: a VM that fell silent before the log’s floor is still known', async (t) => {
+  const lastMs = START_MS + 60_000;
+  const columns = {
+    ...{ timesMs: Float64Array.of(lastMs), series: new Map(), vcpus: Float64Array.of(2) },
+    ...{ state: Uint8Array.of(1), boot: Uint32Array.of(0), stateReason: Uint32Array.of(0) },
+    ...{ strings: [''], conflicted: new Uint8Array(1), conflicts: 0 },
+  };
+  const newest: Ports['newest'] = (project, vm) =>
+    project === PROJECT && vm === 'vm-2'
+      ? { observedMs: lastMs, state: 1, vcpus: 2, columns }
+      : undefined;
+  const world = await watching(t, { newest });
+  await world.hear(3, { [PROJECT]: vms(1, 2) });
+  await world.hear(6, { [PROJECT]: vms(1, 1) });
+  const { lastSequence } = await world.stream.state(SAMPLES_STREAM);
+  await world.stream.truncate({ stream: SAMPLES_STREAM, belowSequence: lastSequence });
+  await world.restart();
+  await world.hear(2, { [PROJECT]: vms(1, 1) });
+  t.same(told(world), [], 'it is old by five minutes only then');
+  await world.hear(4, { [PROJECT]: vms(1, 1) });
+  t.same(told(world), [{ vm: 'vm-2', state: 'FIRING', since: 360 }]);
+  const before = world.incidents();
+  await world.restart();
+  await world.hear(2, { [PROJECT]: vms(1, 1) });
+  t.same(world.incidents(), before, 'and is told once');
+  await world.hear(1, { [PROJECT]: vms(1, 2) });
+  t.match(told(world), [{ vm: 'vm-2', state: 'RECOVERED' }]);
+});
+
+t.test('case 16: a rule saved while a VM is silent fires from the true moment', async (t) => {
+  const world = await watching(t);
+  await world.hear(3, { [PROJECT]: vms(1, 2) });
+  await world.hear(60, { [PROJECT]: vms(1, 1) });
+  t.same(told(world), [{ vm: 'vm-2', state: 'FIRING', since: 360 }]);
+  await world.saveRule({ ...SILENT, threshold: 600 });
+  await world.hear(1, { [PROJECT]: vms(1, 1) });
+  t.same(told(world), [
+    { vm: 'vm-2', state: 'RETIRED', since: 360 },
+    { vm: 'vm-2', state: 'FIRING', since: 660 },
+  ]);
+  await world.saveRule({ ...SILENT, threshold: 600, enabled: false });
+  await world.hear(1, { [PROJECT]: vms(1, 1) });
+  await world.saveRule({ ...SILENT, threshold: 600 });
+  await world.hear(1, { [PROJECT]: vms(1, 1) });
+  t.same(
+    told(world)
+      .map(({ state, since }) => `${state} ${since}`)
+      .at(-1),
+    `FIRING ${30 * 65}`,
+    'a resume counts from there on',
+  );
+});
+
+t.test('case 9: the cause of a clock that is ahead reaches the incident', async (t) => {
+  const ahead = [{ project: PROJECT, vm: 'vm-2' }];
+  const world = await watching(t, { clockAhead: () => ahead });
+  await world.hear(3, { [PROJECT]: vms(1, 2) });
+  await world.hear(12, { [PROJECT]: vms(1, 1) });
+  t.match(world.incidents(), [{ vm: 'vm-2', dataMissingReason: 'CLOCK_AHEAD' }]);
+});

@@ -1,0 +1,301 @@
+/**
+ * The evaluator on its whole path: rows come in, the log is folded, edges are committed on a real
+ * host. A restart at any position changes nothing, an outage loses nothing.
+ */
+import t from 'tap';
+import { tick } from '../../actors/telemetry/ticker.ts';
+import type { AppendFault } from '../support/alerting-world.ts';
+import {
+  type AlertingWorld,
+  openAlertingWorld,
+  PROJECT,
+  START_MS,
+} from '../support/alerting-world.ts';
+
+/** A world with one rule in force that tells one destination, ticks included. */
+async function evaluating(t: Parameters<typeof openAlertingWorld>[0]) {
+  const world = await openAlertingWorld(t);
+  world.startRules();
+  const running = await world.startEvaluator();
+  const hook = await world.addDestination();
+  await world.saveRule({ destinationNames: [hook] });
+  await world.until('the rule is applied', () => world.rule().value === 'active');
+  world.run((signal) => tick(world, signal));
+  return { ...world, ...running, hook };
+}
+
+type Evaluating = Awaited<ReturnType<typeof evaluating>>;
+
+/** `count` values, one each 30 s. */
+async function observe(world: AlertingWorld, value: number, count: number, project = PROJECT) {
+  for (let i = 0; i < count; i++) {
+    await world.cpu(value, ['vm-1'], project);
+    await world.pass(30_000, 15_000);
+  }
+}
+
+const events = (world: AlertingWorld, project = PROJECT) =>
+  world.deliveries(project).map(({ event }) => event);
+
+t.test(
+  'it fires, goes on firing while data is missing, and recovers by what is observed',
+  async (t) => {
+    const world = await evaluating(t);
+    await observe(world, 95, 2);
+    t.match(world.evaluator.instances(PROJECT), [{ state: 'SUSTAINING', sinceMs: START_MS }]);
+    t.same(world.incidents(), []);
+    await observe(world, 95, 1);
+    t.match(world.incidents(), [
+      { state: 'FIRING', startedMs: START_MS, dataMissingSinceMs: null },
+    ]);
+    await world.pass(3_600_000, 15_000);
+    const lastMs = START_MS + 60_000;
+    t.match(world.incidents(), [{ state: 'FIRING', dataMissingSinceMs: lastMs }]);
+    t.match(world.evaluator.instances(PROJECT), [{ state: 'FIRING', dataState: 'MISSING' }]);
+    t.same(events(world), ['FIRING'], 'silence recovers nothing');
+    await observe(world, 95, 1);
+    t.match(world.incidents(), [{ state: 'FIRING', dataMissingSinceMs: null }]);
+    await observe(world, 20, 1);
+    t.match(world.incidents(), [{ state: 'RECOVERED', value: 20 }]);
+    t.same(events(world), ['FIRING'], 'nobody was told, so nobody is told of the end');
+  },
+);
+
+/** A story with everything in it: a firing, a gap, late and repeated rows, a second incident. */
+async function live(world: Evaluating): Promise<void> {
+  await observe(world, 95, 4);
+  await world.pass(150_000, 15_000);
+  await observe(world, 96, 2);
+  await world.pass(150_000, 15_000);
+  await observe(world, 96, 1);
+  await observe(world, 20, 2);
+  const late = { ...rowAt(world, -45_000), values: [99] };
+  await world.ingest.write({ project: PROJECT, batchId: '', rows: [late, late] });
+  await observe(world, 97, 4);
+  await world.saveRule({ destinationNames: [world.hook], displayName: 'Another name' });
+  await world.pass(1_000);
+  await observe(world, 97, 1);
+  await world.saveRule({ destinationNames: [world.hook], threshold: 80 });
+  await world.pass(1_000);
+  await observe(world, 30, 2);
+  await observe(world, 85, 4);
+}
+
+function rowAt(world: AlertingWorld, offsetMs: number) {
+  const observedMs = world.clock.now() + offsetMs;
+  return {
+    ...{ vm: 'vm-1', observedMs, sequence: observedMs, boot: 'boot-1', vcpus: Number.NaN },
+    ...{ state: 1, stateReason: '', series: ['svc_vm_cpu_utilization_pct'] },
+  };
+}
+
+/** All that people and programs can see of alerting. */
+function picture(world: AlertingWorld) {
+  const { view, appliedSequence } = world.host;
+  return {
+    applied: appliedSequence(),
+    incidents: world.incidents(),
+    deliveries: world.deliveries(),
+    instances: world.instances('alertInstance'),
+    rules: view(PROJECT).instances('alertRule', { limit: 9 }).items,
+  };
+}
+
+/** Every step of every alert instance. */
+function paths(world: AlertingWorld): string[] {
+  const page = world.host.view(PROJECT).transitions({ limit: 1_000, machine: 'alertInstance' });
+  return page.items.map(({ instance, event }) => `${instance} ${event.type}`);
+}
+
+t.test('a restart after the whole log changes nothing', async (t) => {
+  const world = await evaluating(t);
+  await live(world);
+  t.match(
+    world.incidents().map(({ state }) => state),
+    ['RECOVERED', 'RETIRED', 'RECOVERED', 'FIRING'],
+  );
+  const before = picture(world);
+  const soft = world.evaluator.instances(PROJECT);
+  const through = world.evaluator.throughSequence();
+  for (let i = 0; i < 2; i++) {
+    await world.stop();
+    Object.assign(world, await world.startEvaluator());
+    await world.until('all is read', () => world.evaluator.throughSequence() >= through);
+    await world.settle();
+    t.same(picture(world), before);
+    t.same(world.evaluator.instances(PROJECT), soft);
+  }
+});
+
+t.test('restarted at every position it comes to what it comes to without', async (t) => {
+  const undisturbed = await evaluating(t);
+  await live(undisturbed);
+  const world = await evaluating(t);
+  let restarts = 0;
+  const { cpu } = world;
+  world.cpu = async (...args) => {
+    // Rows and ticks lie in the log while nobody evaluates; then it is read from its start.
+    await world.stop();
+    const written = await cpu(...args);
+    Object.assign(world, await world.startEvaluator());
+    restarts++;
+    return written;
+  };
+  await live(world);
+  t.ok(restarts > 15);
+  const told = (of: AlertingWorld) =>
+    of.incidents().map(({ id, ...incident }) => ({ id, ...incident }));
+  t.same(told(world), told(undisturbed));
+  t.same(paths(world), paths(undisturbed), 'nothing flaps');
+  t.same(
+    world.deliveries().map(({ id, event }) => [event, id.length]),
+    undisturbed.deliveries().map(({ id, event }) => [event, id.length]),
+  );
+});
+
+t.test('an evaluator that was away fires late, and tells both times', async (t) => {
+  const world = await evaluating(t);
+  await world.stop();
+  await observe(world, 95, 3);
+  await world.pass(60_000, 15_000);
+  const firedMs = world.clock.now();
+  await world.startEvaluator();
+  await world.until('it fires', () => world.incidents().length === 1);
+  t.match(world.incidents(), [{ startedMs: START_MS, firedMs, dataMissingSinceMs: null }]);
+});
+
+t.test('edges that the stream does not take are not lost, nor told twice', async (t) => {
+  const faults: AppendFault[] = [() => 'refused', () => 'unknown'];
+  for (const fault of faults) {
+    const world = await evaluating(t);
+    await observe(world, 95, 2);
+    world.faults.append = (append) => (append.stream === 'EVENTS' ? fault(append) : undefined);
+    await observe(world, 95, 1);
+    await world.pass(60_000, 1_000);
+    world.faults.append = () => undefined;
+    await world.pass(10_000, 1_000);
+    t.match(world.incidents(), [{ state: 'FIRING', startedMs: START_MS }]);
+    t.same(events(world), ['FIRING']);
+    await observe(world, 20, 1);
+    t.match(world.incidents(), [{ state: 'RECOVERED' }]);
+  }
+});
+
+t.test('through the outage nothing counts as evaluated, and a stop ends the waiting', async (t) => {
+  const world = await evaluating(t);
+  await observe(world, 95, 2);
+  world.faults.append = ({ stream }) => (stream === 'EVENTS' ? 'refused' : undefined);
+  const through = world.evaluator.throughSequence();
+  await world.cpu(95);
+  await world.settle();
+  const stopping = world.stop();
+  await world.pass(20_000, 1_000);
+  await stopping;
+  t.equal(world.evaluator.throughSequence(), through);
+  world.faults.append = () => undefined;
+  await world.startEvaluator();
+  await world.until('it fires', () => world.incidents().length === 1);
+});
+
+t.test('a stop waits for the commit that is under way', async (t) => {
+  const world = await evaluating(t);
+  await observe(world, 95, 2);
+  const { submit } = world.host;
+  const gate = Promise.withResolvers<void>();
+  world.host.submit = async (submission) => {
+    await gate.promise;
+    return submit(submission);
+  };
+  await world.ingest.write({
+    ...{ project: PROJECT, batchId: '' },
+    rows: [{ ...rowAt(world, 0), values: [95] }],
+  });
+  await world.settle();
+  let ended = false;
+  const stopping = world.stop().then(() => {
+    ended = true;
+  });
+  await world.settle();
+  t.notOk(ended);
+  gate.resolve();
+  await stopping;
+  t.equal(world.incidents().length, 1);
+});
+
+t.test('edges of many instances are committed in order, in commits that fit', async (t) => {
+  const world = await evaluating(t);
+  const hooks = [world.hook];
+  for (let i = 0; i < 4; i++) hooks.push(await world.addDestination());
+  await world.saveRule({ sustainedSeconds: 0, destinationNames: hooks });
+  await world.pass(1_000);
+  const vms = Array.from({ length: 300 }, (_, i) => `vm-${i}`);
+  await world.cpu(95, vms);
+  await world.until('all fire', () => world.incidents().length === vms.length);
+  t.equal(world.deliveries().length, 5 * vms.length);
+  // Down, up and down again in one batch: the history is recorded, its end alone is told.
+  const rows = [20, 95, 20].map((value, i) => ({
+    ...rowAt(world, (i + 1) * 1_000),
+    values: [value],
+  }));
+  await world.ingest.write({ project: PROJECT, batchId: '', rows });
+  await world.settle();
+  const ofVm = world.incidents().filter(({ vm }) => vm === 'vm-1');
+  t.match(ofVm, [{ state: 'RECOVERED' }, { state: 'RECOVERED' }]);
+  const { items } = world.host
+    .view(PROJECT)
+    .transitions({ limit: 100, machine: 'alertInstance', instance: ofVm[0]?.alertInstance ?? '' });
+  t.same(
+    items.map(({ event }) => event.type).filter((type) => type !== 'xstate.init'),
+    ['breachStarted', 'sustained', 'recovered', 'breachStarted', 'sustained', 'recovered'],
+  );
+});
+
+t.test('projects in one partition and in others do not see each other', async (t) => {
+  const world = await evaluating(t);
+  const projects = ['p-1', 'p-2'];
+  for (const project of projects) await world.saveRule({}, { project });
+  await world.pass(1_000);
+  for (let i = 0; i < 3; i++) {
+    await world.cpu(95, ['vm-1'], 'p-1');
+    await world.cpu(20, ['vm-1'], 'p-2');
+    await world.pass(30_000);
+  }
+  t.equal(world.incidents('p-1').length, 1);
+  t.same(world.incidents('p-2'), []);
+  t.same(world.incidents(), []);
+});
+
+t.test('an edge that cannot be decided is a fault of its own, and stops no other', async (t) => {
+  const world = await openAlertingWorld(t);
+  const faults: string[] = [];
+  world.startRules();
+  const running = await world.startEvaluator((what) => void faults.push(what));
+  await world.saveRule({ sustainedSeconds: 0 });
+  await world.saveRule({ sustainedSeconds: 0 }, { project: 'other' });
+  await world.pass(1_000);
+  const { submit } = world.host;
+  t.equal(running.evaluator.instances(PROJECT).length, 0);
+  world.host.submit = (submission) =>
+    submit({
+      ...submission,
+      decide(draft) {
+        const answer = submission.decide(draft);
+        if (draft.records('incident', { limit: 10 }).items.some(({ body }) => body.vm === 'vm-2')) {
+          throw new TypeError('A mistake');
+        }
+        return answer;
+      },
+    });
+  await world.cpu(95, ['vm-1', 'vm-2', 'vm-3']);
+  await world.cpu(95, ['vm-1'], 'other');
+  await world.settle(100);
+  t.same(
+    world
+      .incidents()
+      .map(({ vm }) => vm)
+      .sort(),
+    ['vm-1', 'vm-3'],
+  );
+  t.equal(world.incidents('other').length, 1);
+  t.match(faults, [/an edge of .* in demo/]);
+});

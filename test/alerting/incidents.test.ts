@@ -1,0 +1,292 @@
+/**
+ * What people do with a firing incident, end to end: through the host, its timers and a deliverer
+ * whose endpoint answers from a script, under a virtual clock. The machine alone is walked in
+ * test/platform/machines.
+ */
+import t from 'tap';
+import { decideEdge } from '../../actors/alerting/edges.ts';
+import { createIncidentActs } from '../../actors/alerting/incident-acts.ts';
+import { instanceIdOf } from '../../streams/alerting/evaluation/accept.ts';
+import { VirtualClock } from '../../streams/platform/clock.ts';
+import {
+  freshRequest,
+  openAlertingWorld,
+  PROJECT,
+  RULE,
+  START_MS,
+} from '../support/alerting-world.ts';
+import {
+  type DeliveryWorld,
+  delivering,
+  failed,
+  openDeliveryWorld,
+} from '../support/delivery-world.ts';
+
+const MINUTE = 60_000;
+const person = { kind: 'human', name: 'people/p1' } as const;
+
+function actsOf(world: Pick<DeliveryWorld, 'host' | 'incidents' | 'clock'>) {
+  const acts = createIncidentActs(world.host);
+  const about = (id = world.incidents().at(-1)?.id ?? '') => ({
+    ...{ project: PROJECT, id, by: person, request: freshRequest() },
+  });
+  return {
+    acts,
+    about,
+    acknowledge: (note = 'looking') => acts.acknowledge({ ...about(), note }),
+    snooze: (ms: number) => acts.snooze({ ...about(), untilMs: world.clock.now() + ms }),
+    unsnooze: () => acts.unsnooze(about()),
+  };
+}
+
+async function firing(world: DeliveryWorld, spec: object = {}) {
+  const hook = await world.addDestination();
+  await world.putInForce({ destinationNames: [hook], ...spec });
+  world.startTimers();
+  world.startDeliverer();
+  await world.fire(['vm-1']);
+  await world.settle();
+  return actsOf(world);
+}
+
+t.test('Firing incident, Acknowledge: still firing; it records attention only', async (t) => {
+  const world = await openDeliveryWorld(t);
+  const { acts, about, acknowledge } = await firing(world, { repeatIntervalSeconds: 300 });
+  t.same(world.notifier.events(), ['incident.firing of vm-1']);
+  await acknowledge();
+  const atMs = world.clock.now();
+  const acknowledged = { by: 'people/p1', atMs, note: 'looking' };
+  t.match(world.incidents(), [{ state: 'FIRING', acknowledged, recoveredMs: null }]);
+  await t.test('who came first stays told', async (t) => {
+    const second = { ...about(), by: { kind: 'human', name: 'people/p2' } as const };
+    await acts.acknowledge({ ...second, note: 'me too' });
+    t.match(world.incidents(), [{ acknowledged }]);
+  });
+  await t.test('reminders go on, each interval one', async (t) => {
+    await world.pass(300_000, MINUTE);
+    await world.pass(300_000, MINUTE);
+    const reminders = ['incident.repeated of vm-1', 'incident.repeated of vm-1'];
+    t.same(world.notifier.events(), ['incident.firing of vm-1', ...reminders]);
+    t.match(world.incidents(), [{ repeats: 2, acknowledged }]);
+  });
+  await t.test(
+    'case 20: it ends with the incident, the next one is not acknowledged',
+    async (t) => {
+      await world.recover(['vm-1']);
+      t.match(world.incidents(), [{ state: 'RECOVERED', acknowledged }]);
+      await world.fire(['vm-1']);
+      t.match(world.incidents().at(-1), { state: 'FIRING', acknowledged: null });
+    },
+  );
+  await t.test('an exact resend does nothing twice; another body is refused', async (t) => {
+    const act = { ...about(), note: 'once' };
+    const first = await acts.acknowledge(act);
+    t.match(await acts.acknowledge(act), { replayed: true, sequence: first.sequence });
+    const other = { ...act, request: { ...act.request, fingerprint: 'another' } };
+    await t.rejects(acts.acknowledge(other), { name: 'Refusal', reason: 'REQUEST_ID_REUSED' });
+  });
+});
+
+t.test('In-app incidents work without external destinations', async (t) => {
+  const world = await openDeliveryWorld(t);
+  await world.putInForce({ destinationNames: [] });
+  world.startDeliverer();
+  await world.fire(['vm-1']);
+  await world.settle();
+  t.match(world.incidents(), [{ state: 'FIRING', vm: 'vm-1' }]);
+  await world.recover(['vm-1']);
+  await world.settle();
+  t.match(world.incidents(), [{ state: 'RECOVERED', vm: 'vm-1' }]);
+  t.same([world.deliveries(), world.notifier.requests], [[], []]);
+});
+
+t.test('Only a firing incident is acknowledged or snoozed', async (t) => {
+  const world = await openDeliveryWorld(t);
+  const { acts, about, acknowledge, snooze, unsnooze } = await firing(world);
+  const id = world.incidents().at(-1)?.id ?? '';
+  await world.recover(['vm-1']);
+  const over = {
+    name: 'Refusal',
+    reason: 'INVALID_STATE',
+    message: /has recovered: only one that fires/,
+  };
+  await t.rejects(acknowledge(), over);
+  await t.rejects(snooze(MINUTE), over);
+  await t.rejects(unsnooze(), over);
+  await world.fire(['vm-1']);
+  await t.rejects(acts.snooze({ ...about(id), untilMs: world.clock.now() + MINUTE }), over);
+  t.match(world.incidents().at(-1), { snoozedUntilMs: null }, 'the next one is another');
+  await world.tell('vm-1', { type: 'retired', reason: 'RULE_CHANGED' });
+  await t.rejects(acknowledge(), {
+    name: 'Refusal',
+    reason: 'INVALID_STATE',
+    message: /was retired/,
+  });
+  await t.rejects(acts.acknowledge({ ...about('none'), note: '' }), {
+    name: 'Refusal',
+    reason: 'NOT_FOUND',
+  });
+});
+
+t.test('A snooze ends after now, and within seven days', async (t) => {
+  const world = await openDeliveryWorld(t);
+  const { acts, about, snooze } = await firing(world);
+  const refused = { name: 'Refusal', reason: 'INVALID_FIELD', metadata: { field: 'untilUnix' } };
+  await t.rejects(snooze(0), refused);
+  await t.rejects(snooze(7 * 24 * 60 * MINUTE + 1000), refused);
+  await t.rejects(acts.snooze({ ...about(), untilMs: Number.MAX_SAFE_INTEGER }), refused);
+  t.match(world.incidents(), [{ snoozedUntilMs: null }]);
+  await snooze(7 * 24 * 60 * MINUTE);
+  t.match(world.incidents(), [{ snoozedUntilMs: world.clock.now() + 7 * 24 * 60 * MINUTE }]);
+  const long = 'x'.repeat(1001);
+  const tooLong = { name: 'Refusal', reason: 'INVALID_FIELD', metadata: { field: 'note' } };
+  await t.rejects(acts.acknowledge({ ...about(), note: long }), tooLong);
+});
+
+t.test('Firing incident, Snooze: still evaluated; notifications are suppressed', async (t) => {
+  const world = await openDeliveryWorld(t);
+  const { snooze } = await firing(world, { repeatIntervalSeconds: 120 });
+  await world.pass(MINUTE);
+  await snooze(10 * MINUTE);
+  await t.test('nobody is reminded, though a reminder was pending', async (t) => {
+    await world.pass(9 * MINUTE, MINUTE);
+    t.same(world.notifier.events(), ['incident.firing of vm-1']);
+  });
+  await t.test('case 20: at its end the state is rechecked and people are told once', async (t) => {
+    await world.pass(MINUTE);
+    t.same(world.notifier.events(), ['incident.firing of vm-1', 'incident.repeated of vm-1']);
+    t.match(world.incidents(), [{ state: 'FIRING', snoozedUntilMs: null, repeats: 1 }]);
+    await world.pass(MINUTE);
+    t.equal(world.notifier.events().length, 2, 'once');
+    await world.pass(MINUTE);
+    t.equal(world.notifier.events().length, 3, 'reminders go on from there');
+  });
+  await t.test(
+    'evaluation goes on: it recovers while snoozed, and its end tells nobody',
+    async (t) => {
+      await snooze(10 * MINUTE);
+      await world.recover(['vm-1']);
+      await world.settle();
+      t.match(world.incidents(), [{ state: 'RECOVERED', snoozedUntilMs: null }]);
+      t.equal(
+        world.notifier.events().at(-1),
+        'incident.recovered of vm-1',
+        'to those who had been told',
+      );
+      const count = world.notifier.requests.length;
+      await world.fire(['vm-1']);
+      await world.settle();
+      t.match(world.incidents().at(-1), { state: 'FIRING', snoozedUntilMs: null });
+      t.equal(world.notifier.requests.length, count + 1, 'the next incident is not snoozed');
+      await world.pass(10 * MINUTE, 2 * MINUTE);
+      const after = world.notifier.requests.slice(count + 1);
+      t.ok(after.every(({ event }) => event === 'incident.repeated'));
+      t.equal(after.length, 5, 'the old end of the snooze is gone with its incident');
+    },
+  );
+});
+
+t.test('A firing notification that waits when the incident is snoozed ends SNOOZED', async (t) => {
+  const world = await openDeliveryWorld(t);
+  world.notifier.answer = () => failed();
+  const { snooze, unsnooze } = await firing(world);
+  t.match(world.deliveries(), [{ value: 'waiting', event: 'FIRING' }]);
+  await snooze(60 * MINUTE);
+  await world.pass(30 * MINUTE, 5 * MINUTE);
+  t.match(world.deliveries(), [{ value: 'suppressed', reason: 'SNOOZED' }]);
+  const attempts = world.notifier.requests.length;
+  world.notifier.answer = () => ({ kind: 'accepted', httpStatus: 200 });
+  await unsnooze();
+  await world.settle();
+  t.equal(world.notifier.requests.length, attempts + 1, 'its early end tells once');
+  t.match(world.incidents(), [{ state: 'FIRING', snoozedUntilMs: null, repeats: 1 }]);
+  await world.pass(60 * MINUTE, 10 * MINUTE);
+  t.equal(world.notifier.requests.length, attempts + 1, 'and the old end nobody');
+  await unsnooze();
+  await world.settle();
+  t.equal(world.notifier.requests.length, attempts + 1, 'without a snooze there is none to end');
+});
+
+t.test('Another snooze is another end', async (t) => {
+  const world = await openDeliveryWorld(t);
+  const { snooze } = await firing(world);
+  await snooze(10 * MINUTE);
+  await snooze(20 * MINUTE);
+  await world.pass(15 * MINUTE, MINUTE);
+  t.equal(world.notifier.requests.length, 1);
+  await world.pass(5 * MINUTE, MINUTE);
+  t.equal(world.notifier.requests.length, 2);
+});
+
+t.test(
+  'case 20: snooze and reminders are kept in the database, a restart changes neither',
+  async (t) => {
+    const folder = t.testdir();
+    const clock = new VirtualClock(START_MS);
+    await t.test('before', async (t) => {
+      const world = await openDeliveryWorld(t, { folder, clock });
+      const { snooze } = await firing(world, { repeatIntervalSeconds: 3600 });
+      await world.fire(['vm-2']);
+      await snooze(10 * MINUTE);
+      t.equal(world.incidents().filter(({ snoozedUntilMs }) => snoozedUntilMs !== null).length, 1);
+    });
+    await t.test('after', async (t) => {
+      const world = await openDeliveryWorld(t, { folder, clock });
+      const reminders = () =>
+        world.notifier.events().filter((event) => event.startsWith('incident.repeated'));
+      world.startTimers();
+      world.startDeliverer();
+      await world.pass(10 * MINUTE, MINUTE);
+      t.equal(reminders().length, 1, 'the snooze has ended at its time');
+      await world.pass(50 * MINUTE, 5 * MINUTE);
+      t.equal(reminders().length, 2, 'the other one is reminded after its interval');
+    });
+  },
+);
+
+t.test('Firing incident, Missing data or evaluator error: no change', async (t) => {
+  const world = await delivering(t);
+  await world.fire(['vm-1']);
+  await world.settle();
+  const told = world.notifier.events();
+  const atMs = () => world.clock.now() + 10_000;
+  const sinceMs = world.clock.now();
+  const missing = { type: 'dataMissing', sinceMs, reason: 'NO_DATA', eventMs: atMs() };
+  await world.tell('vm-1', missing);
+  t.match(world.incidents(), [
+    { state: 'FIRING', dataMissingSinceMs: sinceMs, dataMissingReason: 'NO_DATA' },
+  ]);
+  await world.tell('vm-1', { type: 'evaluatorFailed', reason: 'out of memory' });
+  const failing = { state: 'FIRING', evaluatorError: 'out of memory', recoveredMs: null };
+  t.match(world.incidents(), [failing]);
+  await world.tell('vm-1', { type: 'evaluatorHealthy' });
+  t.match(world.incidents(), [{ state: 'FIRING', evaluatorError: null }]);
+  await world.pass(24 * 60 * MINUTE, 60 * MINUTE);
+  t.match(world.incidents(), [{ state: 'FIRING', recoveredMs: null }], 'nor does time');
+  t.same(world.notifier.events(), told, 'and nobody is told of a recovery');
+});
+
+t.test('Every act names the alert instance, its incident and who it was', async (t) => {
+  const world = await openAlertingWorld(t);
+  await world.saveRule();
+  const key = { project: PROJECT, rule: RULE, evaluationRevision: 1, vm: 'vm-1', labels: '' };
+  const startedMs = world.clock.now() - MINUTE;
+  await world.host.submit({
+    ...{ project: PROJECT, by: person },
+    decide(draft) {
+      draft.send('alertRule', RULE, { type: 'applied', at: draft.at, version: 1 });
+      const fired = { key, atMs: draft.at, startedMs, value: 95, notify: true, window: [] };
+      decideEdge(draft, { kind: 'fired', ...fired });
+    },
+  });
+  const { acknowledge, snooze } = actsOf(world);
+  await acknowledge();
+  await snooze(MINUTE);
+  const { items } = world.host.view(PROJECT).transitions({
+    ...{ limit: 10, machine: 'alertInstance', instance: instanceIdOf(key), descending: true },
+  });
+  t.match(items.slice(0, 2), [
+    { by: person, event: { type: 'snoozed' } },
+    { by: person, event: { type: 'acknowledged', note: 'looking' } },
+  ]);
+});

@@ -1,0 +1,366 @@
+/**
+ * `PreviewAlertRule` on the wire: what a rule would have done over stored history, how complete
+ * that is, and that nothing comes of it but the answer.
+ */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import Database from 'better-sqlite3';
+import t from 'tap';
+import { samplesSpec } from '../../actors/telemetry/sample-log.ts';
+import { retireVms } from '../../actors/vms/vm-retirement.ts';
+import { START_MS } from '../support/credential-world.ts';
+import {
+  type RpcWorld,
+  type SampleRow,
+  START_SECONDS,
+  startRpcWorld,
+  VM,
+  withThreads,
+} from '../support/rpc-world.ts';
+
+const CPU = 'svc_vm_cpu_utilization_pct';
+const OTHER = 'projects/demo/vms/vm-2';
+const spec = {
+  ...{ displayName: 'CPU', metricId: 'cpu_utilization_pct', operator: 'GREATER_THAN' },
+  ...{ threshold: 90, sustainedSeconds: 300, severity: 'WARNING', allVms: true },
+};
+
+/** Unix seconds, as the API writes them. */
+const ago = (seconds: number) => String(START_SECONDS - seconds);
+
+function preview(
+  world: RpcWorld,
+  change: object = {},
+  request: object = {},
+  key = world.keys.write,
+) {
+  const whole = {
+    ...{ projectName: 'projects/demo', historySeconds: 3600, spec: { ...spec, ...change } },
+    ...request,
+  };
+  return world.call('PreviewAlertRule', whole, { key });
+}
+
+/** Rows every 30 s from `fromAgo` to `toAgo` seconds before now, with the CPU of each second. */
+function rows(
+  fromAgo: number,
+  toAgo: number,
+  cpu: (secondsAgo: number) => number | undefined,
+  vm = 'vm-1',
+): SampleRow[] {
+  const all: SampleRow[] = [];
+  for (let at = fromAgo; at >= toAgo; at -= 30) {
+    const value = cpu(at);
+    const observedUnixMs = START_MS - at * 1000;
+    const values = value === undefined ? [] : [{ series: CPU, value }];
+    all.push({ vm, observedUnixMs, state: 'RUNNING', vcpus: 2, values });
+  }
+  return all;
+}
+
+/** Busy from 2400 to 1800 seconds ago, and since 600 seconds. */
+const busyTwice = (at: number) => ((at <= 2400 && at > 1800) || at <= 600 ? 95 : 10);
+
+t.test('A preview tells when the rule would have fired, and when recovered', async (t) => {
+  const world = await startRpcWorld(t);
+  await world.write(rows(3600, 0, busyTwice));
+  await world.write(rows(3600, 0, () => 20, 'vm-2'));
+  t.match(await preview(world), {
+    status: 200,
+    body: {
+      ...{ queryStatus: 'OK', historyStatus: 'COMPLETE', truncated: false },
+      ...{ evaluatedSamples: '240', expectedSamples: '240' },
+      wouldHaveFired: [
+        { vmName: VM, labels: {}, startUnix: ago(2400), endUnix: ago(1800) },
+        { vmName: VM, labels: {}, startUnix: ago(600), endUnix: undefined },
+      ],
+    },
+  });
+  const longer = await preview(world, { sustainedSeconds: 900 });
+  t.same(longer.body.wouldHaveFired, [], 'neither lasted for 15 minutes');
+  const chosen = await preview(world, { allVms: false, vmNames: [OTHER], threshold: 15 });
+  t.match(chosen.body, { evaluatedSamples: '120', wouldHaveFired: [{ vmName: OTHER }] });
+  t.equal(chosen.body.wouldHaveFired.length, 1, 'the VM that was not chosen is not looked at');
+  const paused = await preview(world, { enabled: false });
+  t.equal(paused.body.wouldHaveFired.length, 2, 'what it would do once it is enabled');
+});
+
+t.test('A preview says of the past what the rule, in force, then decided', async (t) => {
+  const world = await startRpcWorld(t);
+  await world.write(rows(0, 0, () => 10));
+  const id = '00000000-0000-4000-8000-000000000001';
+  const request = { id, requestId: id.replace('1', '2'), expectedVersion: '0' };
+  const saved = await world.call('SaveAlertRule', {
+    ...{ projectName: 'projects/demo', ...request, spec: { ...spec, sustainedSeconds: 60 } },
+  });
+  t.equal(saved.status, 200);
+  const cpu = [95, 95, 10, 95, 96, 97, 95, 10, 10, 95, 95, 95, 95];
+  for (const value of cpu) {
+    await world.clock.advance(30_000);
+    await world.write([
+      { observedUnixMs: world.clock.now(), values: [{ series: CPU, value }], state: 'RUNNING' },
+    ]);
+  }
+  const { body } = await world.call('ListIncidents', { projectName: 'projects/demo' });
+  const incidents = body.incidents.map((one: Record<string, string>) => {
+    const { vmName, startedUnix, recoveredUnix } = one;
+    return [vmName, startedUnix, recoveredUnix];
+  });
+  t.equal(incidents.length, 2);
+  const told = (await preview(world, { sustainedSeconds: 60 })).body.wouldHaveFired;
+  t.same(
+    told.map((one: Record<string, string>) => [one.vmName, one.startUnix, one.endUnix]),
+    incidents.toReversed(),
+  );
+});
+
+t.test(
+  'A run that began before the window counts as far back as a rule saved there would look',
+  async (t) => {
+    const world = await startRpcWorld(t);
+    await world.write(rows(600, 0, () => 95));
+    const short = await preview(world, {}, { historySeconds: 60 });
+    t.match(short.body, {
+      ...{ historyStatus: 'COMPLETE', evaluatedSamples: '2', expectedSamples: '2' },
+      wouldHaveFired: [{ startUnix: ago(60 + 300 + 90) }],
+    });
+    const week = 604_800;
+    await world.write(rows(week - 60, week - 1800, () => 95, 'vm-2'));
+    await world.clock.advance(900_000);
+    const change = { allVms: false, vmNames: [OTHER] };
+    const whole = await preview(world, change, { historySeconds: week });
+    const told = 'what is older than retention may still lie on disk, and is not looked at';
+    t.match(whole.body.wouldHaveFired, [{ startUnix: ago(week - 900) }], told);
+  },
+);
+
+t.test('Each mount is evaluated by itself, and named by its labels', async (t) => {
+  const world = await startRpcWorld(t);
+  const mount = (mountpoint: string, used: number) =>
+    [
+      ['svc_vm_filesystem_used_bytes', used],
+      ['svc_vm_filesystem_size_bytes', 100],
+    ].map(([series, value]) => ({
+      ...{ series: String(series), value: Number(value) },
+      labels: { mountpoint, fstype: 'ext4' },
+    }));
+  const stored = rows(3600, 0, () => undefined).map((row, i) => ({
+    ...row,
+    values: [...mount('/', 50), ...(i >= 60 ? mount('/data', 99) : [])],
+  }));
+  await world.write(stored);
+  const { body } = await preview(world, { metricId: 'filesystem_used_pct' });
+  t.match(body, {
+    ...{ evaluatedSamples: '120', expectedSamples: '120' },
+    wouldHaveFired: [
+      { vmName: VM, labels: { mountpoint: '/data', fstype: 'ext4' }, startUnix: ago(1800) },
+    ],
+  });
+  t.equal(body.wouldHaveFired.length, 1);
+});
+
+t.test('What is missing is told: it is no zero, no firing and no recovery', async (t) => {
+  const world = await startRpcWorld(t);
+  await world.write(rows(3600, 0, (at) => (at >= 2400 || at < 600 ? 95 : undefined)));
+  const below = { operator: 'LESS_THAN', threshold: 50, sustainedSeconds: 0 };
+  t.match((await preview(world, below)).body, {
+    ...{ queryStatus: 'OK', historyStatus: 'COMPLETE', wouldHaveFired: [] },
+    ...{ evaluatedSamples: '60', expectedSamples: '120' },
+  });
+  const { body } = await preview(world);
+  t.match(body.wouldHaveFired, [{ startUnix: ago(3600), endUnix: undefined }]);
+  t.equal(body.wouldHaveFired.length, 1, 'half an hour of silence ended nothing');
+
+  await world.write(rows(600, 0, () => 95, 'vm-2'));
+  t.match(
+    (await preview(world, { allVms: false, vmNames: [OTHER] })).body,
+    { historyStatus: 'PARTIAL', evaluatedSamples: '21', expectedSamples: '20' },
+    'a VM is expected to have reported since it is known',
+  );
+  t.match((await preview(world)).body, { historyStatus: 'PARTIAL', queryStatus: 'OK' });
+  t.match((await preview(world, { metricId: 'memory_used_bytes' })).body, {
+    ...{ historyStatus: 'NONE', queryStatus: 'OK', wouldHaveFired: [] },
+    ...{ evaluatedSamples: '0', expectedSamples: '140' },
+  });
+});
+
+t.test('A project without VMs has no history', async (t) => {
+  const world = await startRpcWorld(t);
+  t.match((await preview(world)).body, {
+    ...{ queryStatus: 'OK', historyStatus: 'NONE', wouldHaveFired: [] },
+    ...{ evaluatedSamples: '0', expectedSamples: '0' },
+  });
+});
+
+/** Breaks the chunks of a VM, or of all. */
+function damage(world: RpcWorld, vm = '%'): void {
+  const file = new Database(world.history.share.path);
+  file
+    .prepare(
+      `UPDATE chunks SET data = CAST(substr(data, 1, 20) || x'00' || substr(data, 22) AS BLOB)
+       WHERE vm IN (SELECT id FROM vms WHERE vm LIKE ?)`,
+    )
+    .run(vm);
+  file.close();
+}
+
+t.test('History that cannot be read is told as PARTIAL or FAILED, not as quiet', async (t) => {
+  const world = await startRpcWorld(t);
+  await world.write(rows(3600, 0, busyTwice));
+  await world.write(rows(3600, 0, busyTwice, 'vm-2'));
+  await world.history.flush();
+  damage(world, 'vm-1');
+  const { body } = await preview(world);
+  t.match(body, { queryStatus: 'PARTIAL', historyStatus: 'PARTIAL', expectedSamples: '120' });
+  const names = body.wouldHaveFired.map((one: { vmName: string }) => one.vmName);
+  t.same(names, [OTHER, OTHER]);
+  t.match(world.lines.join(), /"vms":1.*"vm":"vm-1".*Chunk \d+/, 'the log says which');
+  damage(world, 'vm-2');
+  t.match(await preview(world), {
+    ...{ status: 200 },
+    body: { queryStatus: 'FAILED', historyStatus: 'NONE', wouldHaveFired: [] },
+  });
+});
+
+t.test('A list of firings that is cut off says so', async (t) => {
+  const world = await startRpcWorld(t);
+  const flapping = (at: number) => ((at / 30) % 2 === 0 ? 95 : 10);
+  for (const vm of ['vm-1', 'vm-2']) {
+    const stored = rows(36_000, 0, flapping, vm);
+    await world.write(stored.slice(0, 600));
+    await world.write(stored.slice(600));
+  }
+  const change = { sustainedSeconds: 0 };
+  const { body } = await preview(world, change, { historySeconds: 36_000 });
+  t.equal(body.truncated, true);
+  t.equal(body.wouldHaveFired.length, 1_000);
+  t.match(body, { evaluatedSamples: '2400', expectedSamples: '2400' }, 'all of it was looked at');
+  const shorter = await preview(world, change, { historySeconds: 3600 });
+  t.match(shorter.body, { truncated: false, wouldHaveFired: { length: 122 } });
+});
+
+t.test('A preview commits nothing, puts nothing into the log and tells nobody', async (t) => {
+  const world = await startRpcWorld(t);
+  await world.write(rows(3600, 0, busyTwice));
+  const samples = async () => (await world.stream.state(samplesSpec.name)).lastSequence;
+  const before = { applied: world.host.appliedSequence(), samples: await samples() };
+  const answer = await preview(world);
+  t.equal(answer.body.wouldHaveFired.length, 2);
+  await world.settled();
+  t.same({ applied: world.host.appliedSequence(), samples: await samples() }, before);
+  t.equal(world.positions.sequenceOf(String(answer.headers['svc-sequence'])), before.applied);
+  for (const method of ['ListAlertRules', 'ListAlertInstances', 'ListIncidents']) {
+    const { body } = await world.call(method, { projectName: 'projects/demo' });
+    const [list] = Object.values(body).filter(Array.isArray);
+    t.same(list, [], method);
+  }
+});
+
+t.test('What cannot be previewed is refused by its field, as a save refuses it', async (t) => {
+  const world = await startRpcWorld(t);
+  await world.write(rows(60, 0, () => 10));
+  const cases: readonly (readonly [field: string | undefined, change: object, request?: object])[] =
+    [
+      ['spec', {}, { spec: undefined }],
+      ['historySeconds', {}, { historySeconds: undefined }],
+      ['historySeconds', {}, { historySeconds: -1 }],
+      ['historySeconds', {}, { historySeconds: 604_801 }],
+      ['spec.operator', { operator: undefined }],
+      ['spec.operator', { operator: 'GREATR_THAN' }],
+      ['spec.threshold', { threshold: undefined }],
+      ['spec.operator', { metricId: 'telemetry_age_seconds', operator: 'LESS_THAN' }],
+      ['spec.threshold', { metricId: 'telemetry_age_seconds', threshold: 29 }],
+      ['spec.recoveryThreshold', { metricId: 'telemetry_age_seconds', recoveryThreshold: 0 }],
+      ['spec.sustainedSeconds', { sustainedSeconds: 86_401 }],
+      ['spec.vmNames', { allVms: false }],
+      ['spec.vmNames', { allVms: undefined, vmName: [VM] }],
+      ['spec.vmNames', { vmNames: [VM] }],
+      ['spec.vmNames', { allVms: false, vmNames: [VM, OTHER] }],
+      ['spec.vmNames', { allVms: false, vmNames: ['vm-1'] }],
+      ['spec.vmNames', { allVms: false, vmNames: ['projects/demo/vms/x/vm-1'] }],
+      ['spec.vmNames', { allVms: false, vmNames: ['projects/dem0/vms/vm-1'] }],
+    ];
+  for (const [field, change, request] of cases) {
+    const answer = await preview(world, change, request);
+    const name = JSON.stringify(request ?? change);
+    t.match(answer, { status: 400, reason: 'INVALID_FIELD', metadata: { field } }, name);
+  }
+  const unknown = await preview(world, { metricId: 'telemetry_age' });
+  t.match(unknown, { status: 400, reason: 'UNKNOWN_METRIC' });
+  const boundary = await preview(world, {}, { projectName: 'projects/other' });
+  t.match(boundary, { status: 403, reason: 'PROJECT_BOUNDARY' });
+  const read = { key: world.keys.read };
+  const request = { projectName: 'projects/demo', historySeconds: 604_800 };
+  const destinationNames = ['projects/demo/destinations/none'];
+  const unlooked = { ...request, spec: { ...spec, destinationNames, color: 'red' } };
+  const reader = await world.call('PreviewAlertRule', unlooked, read);
+  t.equal(reader.status, 200, 'a reader learns nothing of destinations; unknown fields of a read');
+});
+
+t.test('More samples than a thread can look at are refused before one is read', async (t) => {
+  const world = await startRpcWorld(t);
+  const fleet = Array.from({ length: 500 }, (_, i) => rows(0, 0, () => 10, `vm-${i}`)[0]);
+  await world.write(fleet as SampleRow[]);
+  const answer = await preview(world, {}, { historySeconds: 604_800 });
+  t.match(answer, {
+    ...{ status: 400, reason: 'TOO_MANY_POINTS', body: { message: /500 VMs .* shorter history/ } },
+    metadata: { points: '10080000', limit: '10000000' },
+  });
+  t.match(await preview(world), { status: 200, body: { evaluatedSamples: '500' } });
+});
+
+t.test('Previews are queries: 10 seconds each, and as many at once', async (t) => {
+  const signals: AbortSignal[] = [];
+  const world = await startRpcWorld(t, (deps) =>
+    withThreads(deps, (signal) => {
+      signals.push(signal);
+      return new Promise(() => {});
+    }),
+  );
+  await world.write(rows(0, 0, () => 10));
+  // One caller alone has half of the places.
+  const keys = [world.keys.read, world.keys.write];
+  const asked = Array.from({ length: 73 }, (_, i) => preview(world, {}, {}, keys[i % 2]));
+  t.match(await Promise.race(asked), { status: 429, reason: 'TOO_MANY_REQUESTS' });
+  while (signals.length < 8) await nextTurn();
+  await nextTurn();
+  t.equal(signals.length, 8);
+  await world.clock.advance(5_000);
+  await world.clock.advance(5_000);
+  const answers = await Promise.all(asked);
+  const timedOut = answers.filter(({ reason }) => reason === 'QUERY_TIMEOUT');
+  t.equal(timedOut.length, 8);
+  t.match(timedOut[0], { status: 504, body: { message: /longer than 10 seconds/ } });
+  t.ok(signals.every((signal) => signal.aborted));
+});
+
+t.test('A preview looks at a VM for as long as it was there', async (t) => {
+  const world = await startRpcWorld(t);
+  const silence = { metricId: 'telemetry_age_seconds', threshold: 300, sustainedSeconds: 0 };
+  const by = { kind: 'service', name: 'test' } as const;
+  const retire = () => retireVms(world.host, { project: 'demo', by, vms: ['vm-1'] });
+  await world.write(rows(1800, 0, () => 95));
+  await world.write(rows(1800, 0, () => 95, 'vm-2'));
+  await retire();
+  const retiredMs = world.clock.now();
+  await world.clock.advance(1_200_000);
+  const ofVm = async (change: object) => {
+    const { body } = await preview(world, change);
+    return body.wouldHaveFired.filter((one: { vmName: string }) => one.vmName === VM);
+  };
+  t.same(await ofVm(silence), [], 'its silence since is nobody’s alert');
+  const end = String(Math.floor(retiredMs / 1000));
+  t.match(await ofVm({}), [{ startUnix: ago(1800), endUnix: end }], 'its alerts end with it');
+  const named = await preview(world, { allVms: false, vmNames: [VM] });
+  t.equal(named.status, 400, 'refused as a save is');
+
+  await world.write([
+    { vm: 'vm-1', observedUnixMs: world.clock.now(), state: 'RUNNING', vcpus: 2, values: [] },
+  ]);
+  t.same(await ofVm(silence), [], 'come back, it was not silent before');
+  t.same(await ofVm({}), [], 'what was observed of the VM before is not its own');
+  await world.clock.advance(30_000);
+  await retire();
+  await world.clock.advance(3_600_000);
+  const { body } = await preview(world, silence);
+  t.equal(body.expectedSamples, '120', 'of vm-2 alone: the other was retired before the window');
+});

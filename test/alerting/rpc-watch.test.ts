@@ -1,0 +1,190 @@
+/**
+ * `WatchIncidents` over a real connection: what is told, in which order, and every way in which it
+ * ends. Time is virtual; only bytes take their own.
+ */
+import { create } from '@bufbuild/protobuf';
+import { ConnectError, createContextValues, createHandlerContext } from '@connectrpc/connect';
+import t from 'tap';
+import { IncidentFeed, WAITING_MAX } from '../../src/alerting/api/incident-feed.ts';
+import { cutOffKey, HEARTBEAT_MS, incidentWatch } from '../../src/alerting/api/incident-watch.ts';
+import { AlertService } from '../../src/gen/svc/monitoring/v1/alert_pb.ts';
+import { callerKey } from '../../src/platform/api/caller.ts';
+import { silentLog } from '../../src/platform/log.ts';
+import type { Commit } from '../../streams/platform/commit/commit.ts';
+import { Refusal } from '../../streams/platform/refusal.ts';
+import { cookieHeaders, startRpcWorld } from '../support/rpc-world.ts';
+import { bearer, PROJECT, reading, startWatched, WATCH_PATH } from '../support/watch-world.ts';
+
+const READ = ['monitoring.read'] as const;
+
+t.test(
+  'A watch tells the open incidents, then each change, then that nothing changed',
+  async (t) => {
+    const world = await startWatched(t);
+    await world.rule();
+    await world.write([reading(0, 90)]);
+    const stream = await world.watch(bearer(world.keys.read));
+    await stream.received(1);
+    t.match(stream.messages[0], {
+      ...{ kind: 'SNAPSHOT', snapshotContinues: false },
+      incidents: [{ state: 'FIRING', vmName: `${PROJECT}/vms/vm-1`, value: 90 }],
+    });
+    await world.write([reading(1, 95, 'vm-2')]);
+    await world.write([reading(2, 5)]);
+    await stream.received(3);
+    t.match(stream.messages.slice(1), [
+      { kind: 'CHANGES', incidents: [{ state: 'FIRING', vmName: `${PROJECT}/vms/vm-2` }] },
+      { kind: 'CHANGES', incidents: [{ state: 'RECOVERED', vmName: `${PROJECT}/vms/vm-1` }] },
+    ]);
+    const [snapshot, fired, recovered] = stream.messages.map(({ sequence }) => Number(sequence));
+    t.ok(Number(snapshot) < Number(fired) && Number(fired) < Number(recovered), 'positions grow');
+    await world.clock.advance(HEARTBEAT_MS);
+    await stream.received(4);
+    t.match(stream.messages[3], { kind: 'HEARTBEAT', incidents: [] });
+    const later = await world.watch(bearer(world.keys.read));
+    await later.received(1);
+    t.match(
+      later.messages[0].incidents,
+      [{ vmName: `${PROJECT}/vms/vm-2` }],
+      'what is closed is not',
+    );
+    stream.close();
+    later.close();
+  },
+);
+
+t.test('A project without incidents is told so at once', async (t) => {
+  const world = await startWatched(t);
+  const stream = await world.watch(bearer(world.keys.read));
+  await stream.received(1);
+  t.match(stream.messages[0], { kind: 'SNAPSHOT', incidents: [], snapshotContinues: false });
+  stream.close();
+});
+
+t.test('Who may not watch is told why in the stream, and nothing else', async (t) => {
+  const world = await startWatched(t);
+  const refused = async (headers: Readonly<Record<string, string>>, projectName?: string) => {
+    const stream = await world.watch(headers, projectName);
+    const { reason } = await stream.ended;
+    t.same(stream.messages, []);
+    return reason;
+  };
+  t.equal(await refused({}), 'MISSING_CREDENTIAL');
+  t.equal(await refused(bearer(world.keys.collector)), 'MISSING_CAPABILITY');
+  t.equal(await refused(bearer(world.keys.other)), 'PROJECT_BOUNDARY');
+  t.equal(await refused(bearer(world.keys.read), 'projects/nowhere'), 'PROJECT_BOUNDARY');
+  t.equal(await refused(bearer(world.keys.read), 'demo'), 'INVALID_FIELD');
+  const stranger = await world.signedInAs('demo', null);
+  t.equal(await refused(cookieHeaders(stranger)), 'PROJECT_BOUNDARY');
+  t.same(world.lines, [], 'nothing was logged: every refusal is the caller’s');
+});
+
+t.test('A stopping service ends its watches with a reason to come again', async (t) => {
+  const world = await startWatched(t);
+  const stream = await world.watch(bearer(world.keys.read));
+  await stream.received(1);
+  world.stop();
+  t.equal((await stream.ended).reason, 'NOT_READY');
+});
+
+t.test('A project has a bound on its watches, and a closed one makes room', async (t) => {
+  const world = await startWatched(t);
+  const open = (key = world.keys.read) => world.watch(bearer(key));
+  const ofOne = Array.from({ length: 50 }, () => open());
+  const streams = await Promise.all(ofOne);
+  await Promise.all(streams.map((stream) => stream.received(1)));
+  const refused = await (await open()).ended;
+  t.match(refused, { reason: 'TOO_MANY_REQUESTS' }, 'half of them are for one caller');
+  streams.push(...(await Promise.all(ofOne.map(() => open(world.keys.write)))));
+  await Promise.all(streams.map((stream) => stream.received(1)));
+  const third = await world.issue('demo', ['monitoring.read']);
+  t.equal((await (await open(third)).ended).reason, 'TOO_MANY_REQUESTS');
+  streams[0]?.close();
+  await t.resolves(
+    until(async () => {
+      const stream = await open();
+      const first = await Promise.race([stream.received(1).then(() => 'told'), stream.ended]);
+      if (first === 'told') streams.push(stream);
+      return first === 'told';
+    }),
+  );
+  for (const stream of streams) stream.close();
+});
+
+/** Asks until it is so: for what follows a closed connection, which no clock of ours tells. */
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  for (let turn = 0; !(await isSo()); turn++) {
+    if (turn > 1_000) throw new Error('It never came to be so');
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+}
+
+t.test(
+  'A reader who does not read is cut off soon after the end, one who does is told',
+  async (t) => {
+    for (const isReading of [true, false]) {
+      const world = await startRpcWorld(t);
+      const made = await world.accountKey('demo', READ);
+      const principal = await world.authenticator.authenticate(`Bearer ${made.key}`);
+      let cutOffs = 0;
+      const contextValues = createContextValues()
+        .set(callerKey, { principal, authenticator: world.authenticator })
+        .set(cutOffKey, () => void cutOffs++);
+      const method = AlertService.method.watchIncidents;
+      const context = createHandlerContext({
+        ...{ service: AlertService, method, contextValues, url: WATCH_PATH },
+        ...{ protocolName: 'connect', requestMethod: 'POST' },
+      });
+      const { host, clock, gate } = world;
+      const { watchIncidents } = incidentWatch({ host, clock, gate, log: silentLog });
+      const request = create(method.input, { projectName: PROJECT });
+      const told = watchIncidents(request, context)[Symbol.asyncIterator]();
+      t.match((await told.next()).value, { snapshotContinues: false });
+      await world.step('demo', 'credential', made.id, { type: 'revoked', reason: 'LEAKED' });
+      if (isReading) await t.rejects(told.next(), ConnectError);
+      await world.clock.advance(499);
+      t.equal(cutOffs, 0);
+      await world.clock.advance(1);
+      t.equal(cutOffs, isReading ? 0 : 1);
+    }
+  },
+);
+
+function incidentBody(note: string) {
+  return {
+    ...{ id: 'i', alertInstance: 'a', rule: 'r', ruleVersion: 1, ruleDisplayName: 'R' },
+    ...{ severity: 'WARNING', metricId: 'm', operator: 'GREATER_THAN', threshold: 1 },
+    ...{ sustainedSeconds: 0, vm: 'vm-1', labels: '', state: 'FIRING', startedMs: 1, firedMs: 1 },
+    ...{ recoveredMs: null, retiredMs: null, retireReason: null, value: 1, valueMs: 1 },
+    ...{ dataMissingSinceMs: null, snoozedUntilMs: null, correctedAfterNotification: false },
+    acknowledged: { by: 'people/p', atMs: 1, note },
+  };
+}
+
+t.test('A feed holds so many changes and no more, and none once it has ended', (t) => {
+  let tell: (applied: { commit: Commit; sequence: number }) => void = () => {};
+  let following = 0;
+  const host = {
+    onApplied(listener: typeof tell) {
+      tell = listener;
+      following++;
+      return () => void following--;
+    },
+  };
+  const feed = new IncidentFeed(host, 'demo');
+  const records = Array.from({ length: WAITING_MAX }, (_, i) => ({
+    ...{ kind: 'incident', id: `i-${i}`, body: incidentBody('') },
+  }));
+  const commit = (project: string, more: object[]) =>
+    ({ project, decisions: [{ records: more }] }) as unknown as Commit;
+  tell({ commit: commit('other', records), sequence: 1 });
+  t.same(feed.take(10), []);
+  tell({ commit: commit('demo', [{ kind: 'vm', id: 'v', body: {} }, ...records]), sequence: 2 });
+  t.equal(feed.take(10).length, 10);
+  t.equal(feed.ended, undefined);
+  tell({ commit: commit('demo', records.slice(0, 11)), sequence: 3 });
+  t.match(feed.ended, { reason: 'TOO_MANY_REQUESTS', message: /read faster/ });
+  t.throws(() => feed.take(1), Refusal);
+  t.equal(following, 0, 'it follows no more');
+  t.end();
+});

@@ -1,0 +1,72 @@
+/**
+ * The sample log is cut off only below everything that somebody still needs: rows that are in no
+ * chunk, entries not evaluated, and the longest window that a rule looks back over.
+ */
+import t, { type Test } from 'tap';
+import { retainSamples } from '../../actors/alerting/evaluator/sample-retention.ts';
+import { SAMPLES_STREAM } from '../../actors/telemetry/sample-log.ts';
+import { FLOOR_MARGIN_MS } from '../../streams/alerting/evaluation/fold.ts';
+import { type AlertingWorld, openAlertingWorld } from '../support/alerting-world.ts';
+
+const HOUR_MS = 3_600_000;
+const CHECK_MS = 600_000;
+const PARTITION = 7;
+
+/** One entry an hour for eight hours: entry i is stored at hour i - 1. */
+async function eightHours(t: Test): Promise<AlertingWorld> {
+  const world = await openAlertingWorld(t);
+  for (let hour = 0; hour < 8; hour++) {
+    await world.cpu(1);
+    if (hour < 7) await world.clock.advance(HOUR_MS);
+  }
+  return world;
+}
+
+/** The first sequence kept after one check, at 7 h 10 min. */
+async function firstKept(
+  world: AlertingWorld,
+  needed: { readonly floor: number; readonly through: number },
+): Promise<number> {
+  world.run((signal) =>
+    retainSamples(
+      {
+        ...world,
+        history: { floor: () => needed.floor },
+        pipeline: {
+          partitions: () => new Set([PARTITION]),
+          throughSequence: () => needed.through,
+        },
+      },
+      signal,
+    ),
+  );
+  await world.settle();
+  await world.clock.advance(CHECK_MS);
+  await world.settle();
+  return (await world.stream.state(SAMPLES_STREAM)).firstSequence;
+}
+
+t.test('entries older than four hours go once they are in chunks and evaluated', async (t) => {
+  const world = await eightHours(t);
+  t.equal(await firstKept(world, { floor: 9, through: 8 }), 5);
+});
+
+t.test('what is in no chunk yet is kept, however old', async (t) => {
+  const world = await eightHours(t);
+  t.equal(await firstKept(world, { floor: 2, through: 8 }), 2);
+});
+
+t.test('what is not evaluated yet is kept, however old', async (t) => {
+  const world = await eightHours(t);
+  t.equal(await firstKept(world, { floor: 9, through: 2 }), 3);
+});
+
+t.test(
+  'a rule with a longer window keeps the log for it, with the margin of a rebuild',
+  async (t) => {
+    const world = await eightHours(t);
+    const sustainedSeconds = (6 * HOUR_MS - FLOOR_MARGIN_MS) / 1000;
+    await world.saveRule({ sustainedSeconds });
+    t.equal(await firstKept(world, { floor: 9, through: 8 }), 3);
+  },
+);

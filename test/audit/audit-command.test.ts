@@ -1,0 +1,391 @@
+/**
+ * `svc audit verify` as an operator runs it: on folders where no service runs, one of them sound
+ * and the others with one thing changed that nobody committed, and beside a service that runs.
+ */
+import { cpSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import t, { type Test } from 'tap';
+import { createHost } from '../../actors/platform/host/host.ts';
+import { machineDefinitions } from '../../machines/audit/registry.ts';
+import { openInstanceStore } from '../../sqlite/platform/control/instance-store.ts';
+import { openDatabase } from '../../sqlite/platform/database.ts';
+import { openEmbeddedStream } from '../../sqlite/platform/embedded-stream/embedded-stream.ts';
+import { auditCommand } from '../../src/cli/audit.ts';
+import { processPorts } from '../../src/cli/client/ports.ts';
+import type { Surroundings } from '../../src/cli/command.ts';
+import { VirtualClock } from '../../streams/platform/clock.ts';
+import { EVENTS_STREAM } from '../../streams/platform/commit/events.ts';
+import { seededRandom } from '../../streams/platform/random.ts';
+import { HOUR_MS, START_MS, tester } from '../support/credential-world.ts';
+import { identitiesOf } from '../support/identities.ts';
+import { dataFolder, runToEnd, startProgram } from '../support/program.ts';
+
+/** A folder in which identities of two projects were made, changed and ended. */
+async function folderWithHistory(t: Test): Promise<string> {
+  const folder = dataFolder(t);
+  const clock = new VirtualClock(START_MS);
+  const random = seededRandom(5);
+  const database = openDatabase({
+    ...{ path: join(folder, 'control.db'), synchronous: 'NORMAL', migrations: [] },
+  });
+  const stream = openEmbeddedStream({ storage: join(folder, 'events.db'), clock, random });
+  const store = openInstanceStore(database);
+  const host = createHost({
+    ...{ stream, store, clock, random, machines: machineDefinitions, node: 'test' },
+    expand: () => {},
+  });
+  await host.start();
+  const world = identitiesOf({ host, clock, random });
+  for (const project of ['alpha', 'beta']) {
+    const read = ['monitoring.read'] as const;
+    const { id, account } = await world.accountKey(project, read, { lifetimeMs: HOUR_MS });
+    await world.send(project, 'credential', id, {
+      ...{ type: 'rotated', successor: 's', overlapMs: HOUR_MS / 2 },
+    });
+    await world.send(project, 'serviceAccount', account, { type: 'disabled', reason: 'x' });
+    await world.accountKey(project, read);
+  }
+  // Ends by a timer: what a timer has decided is decided again too.
+  clock.jump(HOUR_MS);
+  for (const timer of host.dueTimers(clock.now(), 10)) await host.fireTimer(timer, tester);
+  await host.stop();
+  await stream.close();
+  database.close();
+  return folder;
+}
+
+const DAY_MS = 24 * HOUR_MS;
+
+/** Runs the command in this process, soon after the last commit. */
+const verify = (folder: string, ...more: string[]) => verifyAfter(2 * HOUR_MS, folder, ...more);
+
+/** @param passedMs since the first commit */
+async function verifyAfter(passedMs: number, folder: string, ...more: string[]) {
+  const out = { text: '', error: '' };
+  const surroundings: Surroundings = {
+    ...{ environment: {}, isTerminal: false, log: () => {}, exitNow: () => {} },
+    stdout: (text) => {
+      out.text += text;
+    },
+    stderr: (text) => {
+      out.error += text;
+    },
+    onSignal: () => () => {},
+    client: { ...processPorts(), clock: new VirtualClock(START_MS + passedMs) },
+  };
+  const code = await auditCommand.run(['verify', '--data', folder, ...more], surroundings);
+  return { code, ...out };
+}
+
+t.test('A sound history is proven, project by project, and so it says', async (t) => {
+  const folder = await folderWithHistory(t);
+  const { code, text, error } = await verify(folder);
+  t.equal(code, 0, text);
+  t.match(text, /alpha +\d+ +0 +(\d+) +\1 +holds/, 'every step was decided again');
+  t.match(text, /beta .* holds/);
+  t.match(text, /Every chain is whole/);
+  t.match(error, /No service runs on/);
+  t.match(error, /verified \d+ of \d+ commits \(100 %\)/);
+  const { projects } = JSON.parse((await verify(folder, '--json')).text);
+  t.match(projects, [
+    { project: 'alpha', broken: null },
+    { project: 'beta', broken: null },
+  ]);
+  t.ok(projects[0].commits >= 6);
+});
+
+type Change = (database: Database.Database) => unknown;
+
+/** Flips one bit of a value; of a text, one that leaves a character. */
+function flipped(value: Buffer | string): Buffer | string {
+  const bytes = Buffer.from(value);
+  const at = bytes.length >> 1;
+  bytes[at] = (bytes[at] ?? 0) ^ 1;
+  return typeof value === 'string' ? bytes.toString() : bytes;
+}
+
+/** Flips a bit of a column of the row that `sql` finds; the row's key comes first. */
+function flip(table: string, key: string, column: string, where: string): Change {
+  return (database) => {
+    const row = database
+      .prepare<[], { key: number; value: Buffer }>(
+        `SELECT ${key} AS key, ${column} AS value FROM ${table} WHERE ${where}`,
+      )
+      .get();
+    if (!row) throw new Error(`There is no row in ${table} where ${where}`);
+    const update = database.prepare(`UPDATE ${table} SET ${column} = ? WHERE ${key} = ?`);
+    update.run(flipped(row.value), row.key);
+  };
+}
+
+const THIRD = "project = 'beta' AND number = 3";
+const sequenceOfThird = `(SELECT sequence FROM commits WHERE ${THIRD})`;
+
+interface Tampering {
+  readonly name: string;
+  readonly file: 'control.db' | 'events.db';
+  readonly change: Change;
+  /** What is said of project beta. */
+  readonly detail: RegExp;
+  readonly number?: number;
+}
+
+const tamperings: readonly Tampering[] = [
+  {
+    name: 'a bit of a header in the database',
+    file: 'control.db',
+    change: flip('commits', 'sequence', 'header', THIRD),
+    detail: /header/i,
+  },
+  {
+    name: 'a bit of a hash in the database',
+    file: 'control.db',
+    change: flip('commits', 'sequence', 'hash', THIRD),
+    detail: /not what its hash was taken of/,
+  },
+  {
+    name: 'a bit of what audit shows of a commit',
+    file: 'control.db',
+    change: (database) =>
+      database.exec(`UPDATE transitions SET event = replace(event, 'test', 'tess')
+        WHERE id / 1024 = ${sequenceOfThird}`),
+    detail: /Audit shows another transition/,
+  },
+  {
+    name: 'a transition that was taken out',
+    file: 'control.db',
+    change: (database) =>
+      database.exec(`DELETE FROM transitions WHERE id / 1024 = ${sequenceOfThird}`),
+    detail: /Audit shows 0 transitions/,
+  },
+  {
+    name: 'a commit that was taken out',
+    file: 'control.db',
+    change: (database) => database.exec(`DELETE FROM commits WHERE ${THIRD}`),
+    detail: /follows commit 2: what was between them is missing/,
+    number: 4,
+  },
+  {
+    name: 'the last commit taken out',
+    file: 'control.db',
+    change: (database) =>
+      database.exec(`DELETE FROM commits WHERE sequence =
+        (SELECT max(sequence) FROM commits WHERE project = 'beta')`),
+    detail: /commits are missing at its end/,
+    number: 7,
+  },
+  {
+    name: 'more granted to an account than was ever decided',
+    file: 'control.db',
+    change: (database) =>
+      database.exec(`UPDATE instances SET context = replace(context, 'monitoring.read',
+        'monitoring.writ') WHERE project = 'beta' AND machine = 'serviceAccount' AND value = '"active"'`),
+    detail: /The row of serviceAccount \w+ is not what its last commit made of it/,
+    number: 5,
+  },
+];
+
+t.test('One thing that nobody committed is found, and the commit is named', async (t) => {
+  const sound = await folderWithHistory(t);
+  for (const { name, file, change, detail, number = 3 } of tamperings) {
+    const folder = dataFolder(t);
+    cpSync(sound, folder, { recursive: true });
+    const database = new Database(join(folder, file));
+    change(database);
+    database.close();
+    const { code, text } = await verify(folder);
+    t.equal(code, 1, name);
+    t.match(text, /alpha .* holds/, `${name}: the other project holds`);
+    t.match(text, new RegExp(`beta .* BROKEN at commit ${number}`), name);
+    t.match(text, new RegExp(`beta: commit ${number} \\(\\w*, position \\d+\\): `), name);
+    t.match(text, detail, name);
+  }
+});
+
+t.test('One byte of any commit in the log is found, wherever it lies', async (t) => {
+  const sound = await folderWithHistory(t);
+  const log = new Database(join(sound, 'events.db'));
+  const positions = log
+    .prepare<[string], { position: number }>(
+      `SELECT position FROM stream_message WHERE position / (1 << 40) =
+        (SELECT id FROM stream WHERE name = ?) ORDER BY position`,
+    )
+    .all(EVENTS_STREAM);
+  log.close();
+  t.ok(positions.length >= 12);
+  for (const { position } of positions) {
+    const folder = dataFolder(t);
+    cpSync(sound, folder, { recursive: true });
+    const database = new Database(join(folder, 'events.db'));
+    flip('stream_message', 'position', 'data', `position = ${position}`)(database);
+    database.close();
+    const { code, text } = await verify(folder, '--json');
+    t.equal(code, 1);
+    const broken = JSON.parse(text).projects.filter((one: { broken: object }) => one.broken);
+    t.equal(broken.length, 1);
+    t.equal(broken[0].broken.commit.sequence, position % 2 ** 40, 'the commit that was changed');
+  }
+});
+
+type SqlOf = Readonly<Partial<Record<'control.db' | 'events.db', string>>>;
+
+/** A copy of a folder after these statements. */
+function changed(t: Test, sound: string, sql: SqlOf): string {
+  const folder = dataFolder(t);
+  cpSync(sound, folder, { recursive: true });
+  for (const [file, statements] of Object.entries(sql)) {
+    const database = new Database(join(folder, file));
+    database.exec(statements);
+    database.close();
+  }
+  return folder;
+}
+
+const NOT_THE_LAST = 'position < (SELECT max(position) FROM stream_message)';
+const OF_ACCOUNTS = "machine = 'serviceAccount' AND project = 'alpha'";
+
+t.test('A row that no commit made is found, whatever it says', async (t) => {
+  const sound = await folderWithHistory(t);
+  const columns = 'version, value, context, timers, final, created, updated';
+  const planted = changed(t, sound, {
+    'control.db': `INSERT INTO instances (project, machine, instance, ${columns})
+      SELECT project, machine, 'planted', ${columns} FROM instances
+      WHERE machine = 'credential' AND project = 'alpha' AND final = 0 LIMIT 1`,
+  });
+  const { code, text } = await verify(planted);
+  t.equal(code, 1, text);
+  t.match(text, /alpha .* BROKEN: of no commit\n/);
+  t.match(text, /alpha: of no commit: The row of credential planted comes from no commit/);
+  t.match(text, /beta .* holds\n/);
+  const elsewhere = changed(t, sound, {
+    'control.db': `INSERT INTO instances (project, machine, instance, ${columns})
+      SELECT 'nowhere', machine, instance, ${columns} FROM instances LIMIT 1`,
+  });
+  t.match(await verify(elsewhere), { code: 1, text: /nowhere +0 .* BROKEN: of no commit/ });
+});
+
+t.test('A transition that no commit made is found, where no body tells of it too', async (t) => {
+  const sound = await folderWithHistory(t);
+  const cases: readonly [string, string, RegExp][] = [
+    [
+      'under no commit',
+      'UPDATE transitions SET id = id + 1024000 WHERE id IN',
+      /that no commit of/,
+    ],
+    ['at another time', 'UPDATE transitions SET at = at - 1 WHERE id IN', /at another time than/],
+    ['from another state', `UPDATE transitions SET from_state = '"x"' WHERE id IN`, /go on where/],
+    [
+      'to another state',
+      `UPDATE transitions SET to_state = '"x"' WHERE id IN`,
+      /not what its last/,
+    ],
+    ['taken out', 'DELETE FROM transitions WHERE id IN', /is not what its last transition came to/],
+  ];
+  for (const [name, sql, detail] of cases) {
+    const last = `(SELECT max(id) FROM transitions WHERE ${OF_ACCOUNTS} GROUP BY instance
+      HAVING count(*) > 1)`;
+    const folder = changed(t, sound, { 'control.db': `${sql} ${last}`, 'events.db': REMOVED });
+    const { code, text } = await verifyAfter(31 * DAY_MS, folder);
+    t.equal(code, 1, name);
+    t.match(text, detail, name);
+  }
+  const gone = changed(t, sound, {
+    'control.db': `DELETE FROM instances WHERE ${OF_ACCOUNTS} AND value = '"active"'`,
+    'events.db': REMOVED,
+  });
+  const told = await verifyAfter(31 * DAY_MS, gone);
+  t.match(told, { code: 1, text: /there is no row of it/ });
+});
+
+const REMOVED = `DELETE FROM stream_message WHERE ${NOT_THE_LAST}`;
+
+t.test('Who acted, when and by which request is proven of what audit shows', async (t) => {
+  const sound = await folderWithHistory(t);
+  for (const change of [
+    `actor = '{"kind":"human","name":"people/somebody"}'`,
+    'at = at + 1',
+    "request = 'another'",
+  ]) {
+    const sql = `UPDATE transitions SET ${change} WHERE id / 1024 = ${sequenceOfThird}`;
+    const { code, text } = await verify(changed(t, sound, { 'control.db': sql }));
+    t.equal(code, 1, change);
+    t.match(text, /beta: commit 3 .*Audit shows (another|a) transition/, change);
+  }
+});
+
+t.test('A body that is gone is believed to be too old only when it is', async (t) => {
+  const sound = await folderWithHistory(t);
+  const raised = changed(t, sound, {
+    'events.db': REMOVED,
+    'control.db': `
+      UPDATE instances SET context = replace(context, 'monitoring.read', 'monitoring.write')
+        WHERE ${OF_ACCOUNTS};
+      DELETE FROM transitions WHERE ${OF_ACCOUNTS}`,
+  });
+  const { code, text } = await verify(raised);
+  t.equal(code, 1, text);
+  t.match(text, /alpha: commit 1 .*Its body is gone, and it is younger than what the log lets go/);
+  const later = await verifyAfter(31 * DAY_MS, raised);
+  t.equal(later.code, 1, later.text);
+  t.match(later.text, /The row of serviceAccount \w+ comes from no commit/);
+});
+
+t.test('A log that retention has shortened is proven by its headers, and no more', async (t) => {
+  const folder = await folderWithHistory(t);
+  const database = new Database(join(folder, 'events.db'));
+  database.exec('DELETE FROM stream_message WHERE position % (1 << 40) <= 5');
+  database.close();
+  const monthLater = (...more: string[]) => verifyAfter(31 * DAY_MS, folder, ...more);
+  const { code, text } = await monthLater('--json');
+  t.equal(code, 0, text);
+  const [alpha] = JSON.parse(text).projects;
+  t.equal(alpha.headersAlone, 5);
+  t.ok(alpha.decidedAgain < alpha.commits);
+  t.ok(alpha.stateAlone > 0 && alpha.stateAlone < alpha.instances);
+  const words = (await monthLater()).text;
+  t.match(words, /alpha .* holds, as far as the log goes back\n/);
+  t.match(words, /Not proven: who decided what in 5 of \d+ commits, and more than the state of /);
+  t.notMatch(words, /what is recorded is what was committed/);
+  const gap = new Database(join(folder, 'events.db'));
+  gap.exec('DELETE FROM stream_message WHERE position % (1 << 40) = 9');
+  gap.close();
+  const { text: told } = await monthLater();
+  t.match(told, /position 9\): The log does not hold it, though it should/);
+});
+
+t.test('Where the log is elsewhere, the chain alone is proven, and that is said', async (t) => {
+  const folder = await folderWithHistory(t);
+  for (const file of ['events.db', 'events.db-wal', 'events.db-shm']) {
+    rmSync(join(folder, file), { force: true });
+  }
+  const { code, text, error } = await verify(folder);
+  t.equal(code, 1, text);
+  t.match(error, /There is no events\.db/);
+  t.match(text, /alpha .* chain alone\n/);
+  t.match(text, /Proven: every chain of commits is whole;/);
+  t.match(text, /Not proven: who decided what in (\d+) of \1 commits, .* start the service/);
+  t.notMatch(text, /holds/);
+});
+
+t.test('What cannot be done is told in a sentence', async (t) => {
+  const nothing = await verify(dataFolder(t));
+  t.equal(nothing.code, 1);
+  t.match(nothing.error, /There is no .*control\.db: give the data folder/);
+  for (const args of [[], ['check'], ['verify', '--port', '1'], ['verify', '--data']]) {
+    const { code, text } = await runToEnd(['audit', ...args]);
+    t.equal(code, 2, args.join(' '));
+    t.match(text, /Usage: svc audit verify/);
+  }
+});
+
+t.test('A running service proves its own history, and goes on', async (t) => {
+  const folder = dataFolder(t);
+  const program = await startProgram(t, folder, { SVC_COLLECT: 'none' });
+  const told = await runToEnd(['audit', 'verify', '--data', folder]);
+  t.equal(told.code, 0, told.text);
+  t.match(told.text, /demo +\d+ +0 +(\d+) +\1 +holds/);
+  t.match(told.text, /_system .* holds/);
+  t.notMatch(told.text, /No service runs/);
+  await program.stop();
+});

@@ -1,0 +1,87 @@
+/**
+ * A verification that takes long, of a history that grows meanwhile and whose log lets go of bodies:
+ * neither is a fault. What `svc audit verify` finds is in `test/audit/audit-command.test.ts`.
+ */
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import t, { type Test } from 'tap';
+import { type LogVerifierOptions, verifyLog } from '../../actors/audit/log-verifier.ts';
+import { machineDefinitions } from '../../machines/audit/registry.ts';
+import { CommitReader } from '../../sqlite/platform/control/commit-reader.ts';
+import { VirtualClock } from '../../streams/platform/clock.ts';
+import { DAY_MS, HOUR_MS, START_MS, startWorld, tester } from '../support/credential-world.ts';
+
+/** A database with three commits of each of two projects, all made at `START_MS`. */
+async function history(t: Test): Promise<string> {
+  const path = join(t.testdir(), 'control.db');
+  const { host } = await startWorld(t, undefined, { path });
+  for (const project of ['alpha', 'beta']) {
+    for (const id of ['a', 'b', 'c']) {
+      await host.submit({
+        ...{ project, by: tester },
+        decide: (draft) => void draft.putRecord({ kind: 'note', id, body: {} }),
+      });
+    }
+  }
+  return path;
+}
+
+async function verify(t: Test, path: string, options: Partial<LogVerifierOptions>) {
+  const reader = new CommitReader(path);
+  t.teardown(() => reader.close());
+  const clock = new VirtualClock(START_MS);
+  const sound = { reader, clock, bodies: null, machines: machineDefinitions };
+  const { projects } = await verifyLog({ ...sound, ...options });
+  return projects.map(({ project, commits, broken }) => [project, commits, broken?.detail]);
+}
+
+const SOUND = [
+  ['alpha', 3, undefined],
+  ['beta', 3, undefined],
+];
+
+t.test('A body that retention takes while a long look goes on is not missed', async (t) => {
+  const path = await history(t);
+  const clock = new VirtualClock(START_MS + 30 * DAY_MS - HOUR_MS);
+  const bodies = {
+    async at() {
+      if (clock.now() < START_MS + 30 * DAY_MS) clock.jump(HOUR_MS);
+      return 'removed' as const;
+    },
+  };
+  t.same(await verify(t, path, { clock, bodies }), SOUND);
+  const early = new VirtualClock(START_MS + 30 * DAY_MS - HOUR_MS);
+  const lost = { at: async () => 'removed' as const };
+  t.match(await verify(t, path, { clock: early, bodies: lost }), [
+    ['alpha', 3, /Its body is gone, and it is younger/],
+    ['beta', 3, /Its body is gone, and it is younger/],
+  ]);
+});
+
+t.test('A head that has moved while a long look went on is no fault, however far', async (t) => {
+  const path = await history(t);
+  let isGrown = false;
+  const onProgress = () => {
+    if (isGrown) return;
+    isGrown = true;
+    const database = new Database(path);
+    database.exec(`
+      WITH RECURSIVE more(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM more WHERE n < 100001)
+        INSERT INTO commits SELECT 1000 + n, 'gamma', n, 'g' || n, 'h', '{}' FROM more;
+      INSERT INTO commits VALUES (900000, 'beta', 4, 'later', 'later', '{}');
+      UPDATE heads SET number = 4, hash = 'later' WHERE project = 'beta'`);
+    database.close();
+  };
+  t.same(await verify(t, path, { onProgress }), SOUND);
+});
+
+t.test('A head that is none of the commits that came meanwhile is still a fault', async (t) => {
+  const path = await history(t);
+  const database = new Database(path);
+  database.exec("UPDATE heads SET number = 4 WHERE project = 'beta'");
+  database.close();
+  t.match(await verify(t, path, {}), [
+    ['alpha', 3, undefined],
+    ['beta', 3, /The chain is said to end with commit 4/],
+  ]);
+});

@@ -1,0 +1,184 @@
+/**
+ * `AuditService` for each kind of reader: whose paths are shown, what of a step, and what of the
+ * person behind it.
+ */
+import { randomUUID } from 'node:crypto';
+import t from 'tap';
+import { memberIdOf } from '../../actors/identity/names.ts';
+import { machineDefinitions } from '../../machines/audit/registry.ts';
+import { keyOf, settle, shop, startPeopleWorld } from '../support/people-world.ts';
+import { type CallOptions, type RpcWorld, startRpcWorld, VM } from '../support/rpc-world.ts';
+
+const PROJECT = 'projects/demo';
+const IDENTITIES = [
+  ...['serviceAccount', 'credential', 'ciVerification', 'ciConnection', 'membership'],
+  ...['invitation', 'enrolment'],
+];
+
+/** Owner, viewer, a key that reads, and acts of the owner's to be looked for. */
+async function startAudited(t: Parameters<typeof startRpcWorld>[0]) {
+  const world = await startRpcWorld(t);
+  const owner = await world.signedInAs('demo', 'OWNER');
+  const requestId = randomUUID();
+  const made = await world.call(
+    'CreateServiceAccount',
+    {
+      ...{ projectName: PROJECT, requestId, displayName: 'Robot' },
+      capabilities: ['monitoring.read'],
+    },
+    { person: owner },
+  );
+  const account = String(made.body.name);
+  const keyRequestId = randomUUID();
+  const issued = await world.call(
+    'CreateKey',
+    {
+      ...{ parent: account, requestId: keyRequestId, displayName: 'k' },
+      capabilities: ['monitoring.read'],
+    },
+    { person: owner },
+  );
+  const { secret } = issued.body;
+  return {
+    ...world,
+    owner,
+    requestId,
+    keyRequestId,
+    account,
+    keyName: issued.body.key.name,
+    secret,
+  };
+}
+
+const list = (world: Pick<RpcWorld, 'call'>, filter: object, who: CallOptions) =>
+  world.call('ListTransitions', { projectName: PROJECT, ...filter }, who);
+
+t.test('An owner reads who did what to an identity, when, and by which request', async (t) => {
+  const world = await startAudited(t);
+  const { owner, account, keyName } = world;
+  const of = async (filter: object) =>
+    (await list(world, filter, { person: owner })).body.transitions;
+  t.match(await of({ instanceName: account }), [
+    {
+      ...{ machine: 'serviceAccount', event: 'xstate.init', toJson: '"active"' },
+      ...{ requestId: world.requestId, by: `people/${owner.person}`, byDisplayName: 'OWNER' },
+      atUnixMs: String(world.clock.now()),
+    },
+  ]);
+  const [key] = await of({ instanceName: keyName });
+  t.match(key, { machine: 'credential', requestId: world.keyRequestId });
+  t.match(key.eventJson, /monitoring\.read/);
+  t.notMatch(JSON.stringify(key), /"hash"/, 'and nothing of the secret, its digest included');
+  t.notMatch(JSON.stringify(await of({})), world.secret.slice(-49));
+  for (const machine of IDENTITIES) {
+    t.equal((await list(world, { machine }, { person: owner })).status, 200, machine);
+  }
+  const all = new Set((await of({})).map(({ machine }: { machine: string }) => machine));
+  t.ok(all.has('credential') && all.has('membership'), 'without a filter too');
+});
+
+t.test('The path of a VM is that of its enrolment', async (t) => {
+  const world = await startAudited(t);
+  const who = { person: world.owner };
+  const offer = { vmName: VM, requestId: randomUUID(), datacenter: 'DC-1' };
+  const { enrolmentToken } = (await world.call('EnrolVm', offer, who)).body;
+  await world.call('EnrolAgent', { enrolmentToken, system: 'x' }, { key: null });
+  const { transitions } = (await list(world, { instanceName: VM }, who)).body;
+  t.match(transitions, [
+    { machine: 'enrolment', event: 'enrolled', by: VM },
+    { machine: 'enrolment', requestId: offer.requestId, by: `people/${world.owner.person}` },
+  ]);
+  t.same((await list(world, { machine: 'enrolment' }, who)).body.transitions, transitions);
+  const other = await list(world, { instanceName: `${VM}0` }, who);
+  t.same(other.body.transitions, [], 'and of no other VM');
+});
+
+t.test('What a proven address ends in projects is by the person who proved it', async (t) => {
+  const world = await startPeopleWorld(t);
+  const web = await shop(world);
+  const { person } = await world.use(await web.tokenTo('bob@example.org'));
+  await keyOf(world, memberIdOf('web', person), 'bobs');
+  const link = await world.people.linkByEmail('bob@example.org');
+  await world.use({ token: link?.token ?? '' });
+  await settle();
+  const steps = world.host.view('web').transitions({ limit: 100 }).items;
+  const told = steps.map(({ machine, event, by }) => `${machine} ${event.type} ${by.name}`);
+  t.ok(told.includes(`credential revoked people/${person}`), told.join('\n'));
+  t.ok(told.includes(`membership renamed people/${person}`), told.join('\n'));
+});
+
+t.test('Nobody but an owner is shown an identity, by filter, by name or in passing', async (t) => {
+  const world = await startAudited(t);
+  const readers: readonly [string, CallOptions, string][] = [
+    ['a key', { key: world.keys.write }, 'HUMAN_OPERATION'],
+    ['a viewer', { person: await world.signedInAs('demo', 'VIEWER') }, 'MISSING_CAPABILITY'],
+    ['an editor', { person: await world.signedInAs('demo', 'EDITOR') }, 'MISSING_CAPABILITY'],
+  ];
+  for (const [name, who, reason] of readers) {
+    for (const machine of IDENTITIES) {
+      t.match(await list(world, { machine }, who), { status: 403, reason }, `${name}: ${machine}`);
+    }
+    const named = await list(world, { instanceName: world.account }, who);
+    t.match(named, { status: 403, reason }, name);
+    const key = await list(world, { instanceName: world.keyName }, who);
+    t.match(key, { status: 403, reason }, name);
+    const { transitions } = (await list(world, {}, who)).body;
+    for (const { machine } of transitions) t.notOk(IDENTITIES.includes(machine), name);
+  }
+  const stranger = { person: await world.signedInAs('other', 'OWNER') };
+  t.match(await list(world, {}, stranger), { reason: 'PROJECT_BOUNDARY' });
+  const foreign = { instanceName: 'projects/other/serviceAccounts/x' };
+  t.match(await list(world, foreign, { person: world.owner }), { reason: 'PROJECT_BOUNDARY' });
+});
+
+t.test(
+  'A credential is told that a person acted and not which; a person is told who',
+  async (t) => {
+    const world = await startAudited(t);
+    const spec = {
+      ...{ displayName: 'CPU', metricId: 'cpu_utilization_pct', operator: 'GREATER_THAN' },
+      ...{ threshold: 50, severity: 'WARNING', allVms: true },
+    };
+    const ids = { id: randomUUID(), requestId: randomUUID(), expectedVersion: '0' };
+    const save = { projectName: PROJECT, ...ids, spec };
+    t.equal((await world.call('SaveAlertRule', save, { person: world.owner })).status, 200);
+    const saved = async (who: CallOptions) =>
+      (await list(world, { machine: 'alertRule' }, who)).body.transitions.at(-1);
+    t.match(await saved({ key: world.keys.read }), {
+      ...{ by: 'human', byDisplayName: '', requestId: ids.requestId },
+    });
+    t.match(await saved({ person: await world.signedInAs('demo', 'VIEWER') }), {
+      ...{ by: `people/${world.owner.person}`, byDisplayName: 'OWNER' },
+    });
+  },
+);
+
+t.test('A name and a machine that do not fit, or that have no path, are refused', async (t) => {
+  const world = await startAudited(t);
+  const of = (filter: object) => list(world, filter, { person: world.owner });
+  const crossed = await of({ instanceName: world.account, machine: 'credential' });
+  t.match(crossed, { status: 400, metadata: { field: 'machine' } });
+  for (const instanceName of [
+    'projects/demo/dashboards/x',
+    'projects/demo',
+    `${world.account}/x/y`,
+  ]) {
+    const answer = await of({ instanceName });
+    t.match(answer, { status: 400, metadata: { field: 'instanceName' } }, instanceName);
+  }
+  t.match(await of({ machine: 'nothing' }), { status: 404 });
+});
+
+t.test('Every machine is listed and drawn for whoever may read', async (t) => {
+  const world = await startRpcWorld(t);
+  const viewer = { person: await world.signedInAs('demo', 'VIEWER') };
+  const { machines } = (await world.call('ListMachines', { projectName: PROJECT }, viewer)).body;
+  t.same(
+    machines.map(({ machine }: { machine: string }) => machine),
+    [...machineDefinitions.keys()],
+  );
+  for (const machine of ['credential', 'ciConnection', 'membership']) {
+    const { body } = await world.call('GetMachine', { projectName: PROJECT, machine }, viewer);
+    t.match(body, { machine, mermaid: /stateDiagram/, svg: /^<svg/ });
+  }
+});

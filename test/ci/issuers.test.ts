@@ -1,0 +1,363 @@
+/**
+ * The configured issuers as a whole: the setting that names them, their keys over HTTP, what
+ * operators see of an outage or a new claim, and a token on its way from the official client of a
+ * job to the check.
+ */
+import { spawn } from 'node:child_process';
+import t, { type Test } from 'tap';
+import { createCiIssuers } from '../../src/ci/assertions.ts';
+import { createKeyFetcher } from '../../src/ci/fetch-keys.ts';
+import { ciIssuers } from '../../src/ci/issuers.ts';
+import {
+  BACKGROUND_RETRY_MS,
+  createIssuerKeys,
+  FETCH_MS,
+  RENEW_MS,
+  RETRY_PAUSE_MS,
+  UNKNOWN_KEY_PAUSE_MS,
+} from '../../src/ci/jwks.ts';
+import { openCiIssuers } from '../../src/ci/open-issuers.ts';
+import { Closers } from '../../src/platform/closers.ts';
+import { createHealth } from '../../src/platform/health.ts';
+import { type Log, silentLog } from '../../src/platform/log.ts';
+import { createMetrics } from '../../src/platform/metrics.ts';
+import { BadSetting } from '../../src/platform/settings/setting-kinds.ts';
+import { systemClock, VirtualClock } from '../../streams/platform/clock.ts';
+import { type Behaviour, startCiIssuer } from '../support/ci-issuer.ts';
+
+const START_MS = Date.UTC(2026, 10, 1);
+const AUDIENCE = 'https://monitoring.example.com/projects/demo';
+const notReady = { name: 'Refusal', reason: 'NOT_READY' };
+
+t.test('the setting names public issuers, and one’s own by kind and address', async (t) => {
+  const github = {
+    ...{ name: 'github', kind: 'github', url: 'https://token.actions.githubusercontent.com' },
+    keysUrl: 'https://token.actions.githubusercontent.com/.well-known/jwks',
+  };
+  t.same(ciIssuers.parse('github'), [github]);
+  t.same(ciIssuers.parse('none'), []);
+  const list =
+    'github, gitlab,buildkite,' +
+    'ghes=github@https://ghe.example/_services/token,lab=gitlab@https://git.example:8443,' +
+    'circle=circleci@https://oidc.circleci.com/org/1a2b,local=github@http://127.0.0.1:9000,' +
+    'far=gitlab@https://git.example;keys=https://keys.example/git';
+  t.same(
+    ciIssuers.parse(list).map(({ name, kind, keysUrl }) => `${name} ${kind} ${keysUrl}`),
+    [
+      `github github ${github.keysUrl}`,
+      'gitlab gitlab https://gitlab.com/oauth/discovery/keys',
+      'buildkite buildkite https://agent.buildkite.com/.well-known/jwks',
+      'ghes github https://ghe.example/_services/token/.well-known/jwks',
+      'lab gitlab https://git.example:8443/oauth/discovery/keys',
+      'circle circleci https://oidc.circleci.com/org/1a2b/.well-known/jwks-pub.json',
+      'local github http://127.0.0.1:9000/.well-known/jwks',
+      'far gitlab https://keys.example/git',
+    ],
+  );
+});
+
+t.test('a setting that would not do is refused with what would', async (t) => {
+  const cases: readonly (readonly [string, RegExp])[] = [
+    ['gitbub', /"gitbub"/],
+    ['github,', /""/],
+    ['circleci', /circleci=circleci@https:/],
+    ['x=jenkins@https://ci.example', /jenkins/],
+    ['X Y=github@https://ci.example', /X Y/],
+    ['x=github@ci.example', /no address/],
+    ['x=github@http://ci.example', /https/],
+    ['x=github@http://10.0.0.1', /loopback/],
+    ['x=github@file:///etc/passwd', /https/],
+    ['x=github@https://user:pw@ci.example', /more than a path/],
+    ['x=github@https://ci.example/?a=b', /more than a path/],
+    ['x=github@https://ci.example/#a', /more than a path/],
+    ['x=github@https://CI.example', /https:\/\/ci\.example/],
+    ['x=github@https://ci.example:443', /as its tokens do/],
+    ['x=github@https://ci.example/a/../b', /as its tokens do/],
+    ['x=github@https://ci.example;keys=http://keys.example', /https/],
+    ['x=github@https://ci.example;keys=', /no address/],
+    ['x=github@https://ci.example;other', /"x=/],
+    ['github;keys=https://keys.example', /"github;/],
+    ['github,github', /twice/],
+    ['github,x=github@https://token.actions.githubusercontent.com', /twice/],
+  ];
+  for (const [text, message] of cases) {
+    t.match(refusalOf(text)?.phrase(JSON.stringify), message, text);
+    t.throws(() => ciIssuers.parse(text), BadSetting, text);
+  }
+});
+
+function refusalOf(text: string): BadSetting | undefined {
+  try {
+    ciIssuers.parse(text);
+    return undefined;
+  } catch (error) {
+    return error as BadSetting;
+  }
+}
+
+async function overHttp(t: Test) {
+  const platform = await startCiIssuer();
+  const fetcher = createKeyFetcher();
+  t.teardown(async () => {
+    await fetcher.close();
+    await platform.close();
+  });
+  const read = (signal = AbortSignal.timeout(10_000)) =>
+    fetcher.fetch(platform.issuer.keysUrl, signal);
+  return { platform, read };
+}
+
+t.test('keys are read from the pinned address, and nowhere else', async (t) => {
+  const { platform, read } = await overHttp(t);
+  t.equal(await read(), await platform.fetchKeys());
+  const elsewhere = await startCiIssuer();
+  t.teardown(() => elsewhere.close());
+  const headers = { location: elsewhere.issuer.keysUrl };
+  for (const status of [301, 302, 303, 307, 308]) {
+    platform.keySet.next.push({ kind: 'status', status, headers });
+    await t.rejects(read(), { message: new RegExp(`answered ${status}$`) });
+  }
+  t.equal(elsewhere.keySet.requests, 0, 'no redirect is followed');
+});
+
+t.test('an answer that is too large, or not to the point, is given up', async (t) => {
+  const { platform, read } = await overHttp(t);
+  const large = 'x'.repeat(300 * 1024);
+  platform.keySet.next.push({ kind: 'status', status: 200, body: large });
+  await t.rejects(read(), /more than 256 KiB/);
+  for (const status of [204, 404, 500, 503]) {
+    platform.keySet.next.push({ kind: 'status', status });
+    await t.rejects(read(), { message: new RegExp(`answered ${status}$`) });
+  }
+  platform.keySet.next.push({ kind: 'reset' });
+  await t.rejects(read());
+  // Not one of `next`: on a busy machine the request may be aborted before the server takes it up.
+  platform.keySet.behaviour = { kind: 'hang' };
+  await t.rejects(read(AbortSignal.timeout(50)), 'a hanging request ends when it is aborted');
+  platform.keySet.behaviour = { kind: 'answer' };
+  t.equal(await read(), await platform.fetchKeys(), 'and the next one is read');
+});
+
+t.test('configured issuers: health, metrics and log tell an outage and a new claim', async (t) => {
+  const clock = new VirtualClock(START_MS);
+  const platform = await startCiIssuer({ now: () => clock.now() });
+  const lines: string[] = [];
+  const warn = (facts: object, message: string) =>
+    void lines.push(`${message} ${'claim' in facts ? facts.claim : ''}`);
+  const log: Log = { ...silentLog, warn };
+  const metrics = createMetrics({ clock, version: 'test' });
+  const health = createHealth({ clock, log: silentLog });
+  const closers = new Closers(silentLog);
+  t.teardown(async () => {
+    await closers.closeAll();
+    health.close();
+    metrics.close();
+    await platform.close();
+  });
+  const settings = { ciIssuers: [platform.issuer] };
+  const issuers = openCiIssuers({ settings, clock, log, metrics, health, closers });
+  const verify = async () => {
+    const token = await platform.mint({ aud: AUDIENCE, brand_new: '1' });
+    return issuers.verify(token, { issuer: 'github', audience: AUDIENCE });
+  };
+  const state = () =>
+    health.report().parts.find(({ name }) => name === 'CI issuer github')?.health.state;
+  t.equal(state(), 'ready', 'nothing is fetched before it is needed');
+  t.notMatch(await metrics.text(), /svc_ci_keys_age_seconds\{/, 'no age before there is one');
+
+  platform.keySet.behaviour = { kind: 'status', status: 503 };
+  await t.rejects(verify(), notReady);
+  t.equal(state(), 'degraded');
+  t.equal(health.report().ready, true, 'everything else goes on');
+  t.match(lines.splice(0), [/cannot be read/]);
+
+  platform.keySet.behaviour = { kind: 'answer' };
+  await clock.advance(RETRY_PAUSE_MS);
+  await verify();
+  await verify();
+  t.equal(state(), 'ready');
+  t.equal(platform.keySet.requests, 2);
+  t.match(lines, [/does not know.* brand_new$/]);
+  t.equal(lines.length, 1, 'a new claim is told once');
+  await clock.advance(60_000);
+  const text = await metrics.text();
+  t.match(text, 'svc_ci_unknown_claims_total{issuer="github"} 2');
+  t.match(text, 'svc_ci_keys_fetches_total{issuer="github",outcome="ok"} 1');
+  t.match(text, 'svc_ci_keys_fetches_total{issuer="github",outcome="failed"} 1');
+  t.match(text, 'svc_ci_keys_age_seconds{issuer="github"} 60');
+});
+
+t.test('over HTTP: what an issuer states ends trust, and what fails ends none', async (t) => {
+  const clock = new VirtualClock(START_MS);
+  const platform = await startCiIssuer({ now: () => clock.now() });
+  const metrics = createMetrics({ clock, version: 'test' });
+  const health = createHealth({ clock, log: silentLog });
+  const closers = new Closers(silentLog);
+  t.teardown(async () => {
+    await closers.closeAll();
+    health.close();
+    metrics.close();
+    await platform.close();
+  });
+  const settings = { ciIssuers: [platform.issuer] };
+  const parts = { settings, clock, log: silentLog, metrics, health, closers };
+  const issuers = openCiIssuers(parts);
+  /** What becomes of a fresh token that names this key. */
+  const causeOf = async (kid: string) => {
+    const token = await platform.mint({ aud: AUDIENCE }, { header: { kid } });
+    return issuers.verify(token, { issuer: 'github', audience: AUDIENCE }).then(
+      () => 'holds',
+      ({ reason, metadata }) => metadata.cause ?? reason,
+    );
+  };
+  const { kid } = platform.key();
+  const told = () => {
+    const part = health.report().parts.find(({ name }) => name === 'CI issuer github');
+    if (part?.health.state !== 'degraded') return part?.health.state;
+    return /cannot be read|lists no key/.exec(part.health.reason)?.[0];
+  };
+  /** What becomes of a token that held, once the issuer has been read again in the background. */
+  const after = async (behaviour: Behaviour): Promise<readonly unknown[]> => {
+    platform.keySet.behaviour = behaviour;
+    await clock.advance(told() === 'cannot be read' ? BACKGROUND_RETRY_MS : RENEW_MS);
+    await causeOf('never listed'); // Waits for the reading that is under way.
+    return [await causeOf(kid), told()];
+  };
+  t.equal(await causeOf(kid), 'holds');
+  const said = (body: string): Behaviour => ({ kind: 'status', status: 200, body });
+  const whole = await platform.fetchKeys();
+  const failures: readonly Behaviour[] = [
+    { kind: 'status', status: 503, body: '{"keys":[]}' },
+    { kind: 'status', status: 302, headers: { location: platform.issuer.keysUrl } },
+    { kind: 'reset' },
+    said('{}'),
+    said('{"keys":"x"}'),
+    said(whole.slice(0, -9)),
+    said('{"keys":[]}'.padEnd(300 * 1024)),
+  ];
+  for (const failure of failures) {
+    const what = JSON.stringify(failure).slice(0, 60);
+    t.same(await after(failure), ['holds', 'cannot be read'], what);
+  }
+  t.same(await after({ kind: 'answer' }), ['holds', 'ready']);
+  t.same(await after(said('{"keys":[]}')), ['UNKNOWN_KEY', 'lists no key']);
+  t.match(await metrics.text(), 'svc_ci_keys_trusted{issuer="github"} 0');
+  t.same(await after({ kind: 'answer' }), ['holds', 'ready']);
+  await platform.rotate({ keepOld: false });
+  t.same(await after({ kind: 'answer' }), ['UNKNOWN_KEY', 'ready'], 'one key was taken away');
+});
+
+t.test('an issuer that is away takes its own tokens down, and no others', async (t) => {
+  const clock = new VirtualClock(START_MS);
+  const [away, here] = await Promise.all([
+    startCiIssuer({ now: () => clock.now() }),
+    startCiIssuer({ now: () => clock.now() }),
+  ]);
+  t.teardown(() => Promise.all([away.close(), here.close()]));
+  const keys = (fetchKeys: () => Promise<string>) =>
+    createIssuerKeys({ name: 'one', clock, log: silentLog, fetchKeys });
+  const never = () => new Promise<string>(() => {});
+  const issuers = createCiIssuers({
+    clock,
+    issuers: [
+      { issuer: { ...away.issuer, name: 'away' }, keys: keys(never) },
+      { issuer: here.issuer, keys: keys(here.fetchKeys) },
+    ],
+  });
+  const waiting = issuers.verify(await away.mint({ aud: 'a' }), { issuer: 'away', audience: 'a' });
+  const refused = t.rejects(waiting, notReady);
+  const other = await issuers.verify(await here.mint({ aud: 'a' }), {
+    issuer: 'github',
+    audience: 'a',
+  });
+  t.equal(other.issuerUrl, here.url, 'answered while the other still waits');
+  await clock.advance(FETCH_MS);
+  await refused;
+});
+
+t.test(
+  'keys are replaced: old tokens hold while the old key is told, then no longer',
+  async (t) => {
+    const clock = new VirtualClock(START_MS);
+    const platform = await startCiIssuer({ now: () => clock.now() });
+    t.teardown(() => platform.close());
+    const keys = createIssuerKeys({
+      ...{ name: 'github', clock, log: silentLog },
+      fetchKeys: platform.fetchKeys,
+    });
+    const issuers = createCiIssuers({ clock, issuers: [{ issuer: platform.issuer, keys }] });
+    const verify = (token: string) => issuers.verify(token, { issuer: 'github', audience: 'a' });
+    const old = await platform.mint({ aud: 'a' });
+    await verify(old);
+    await clock.advance(UNKNOWN_KEY_PAUSE_MS);
+    await platform.rotate();
+    await verify(await platform.mint({ aud: 'a' }));
+    await verify(old);
+    await clock.advance(UNKNOWN_KEY_PAUSE_MS);
+    await platform.rotate({ keepOld: false });
+    await verify(await platform.mint({ aud: 'a' }));
+    const gone = { name: 'Refusal', metadata: { cause: 'UNKNOWN_KEY' } };
+    await t.rejects(verify(old), gone);
+  },
+);
+
+/** An issuer and its check, on the machine's clock. */
+async function running(t: Test) {
+  const platform = await startCiIssuer();
+  t.teardown(() => platform.close());
+  const keys = createIssuerKeys({
+    ...{ name: 'github', clock: systemClock, log: silentLog },
+    fetchKeys: platform.fetchKeys,
+  });
+  t.teardown(() => keys.close());
+  const checked = createCiIssuers({
+    issuers: [{ issuer: platform.issuer, keys }],
+    clock: systemClock,
+  });
+  const verify = (token: string) => checked.verify(token, { issuer: 'github', audience: AUDIENCE });
+  return { platform, verify };
+}
+
+/** The official client, as a job runs it: in a process whose environment is the runner's. */
+function getIdToken(environment: Readonly<Record<string, string>>, audience: string) {
+  const code = `import { getIDToken } from '@actions/core';
+    try { process.stdout.write('\\nTOKEN ' + await getIDToken(${JSON.stringify(audience)})); }
+    catch (error) { process.stdout.write('\\nERROR ' + error.message); }`;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', code], {
+    env: { ...process.env, ...environment },
+    stdio: ['ignore', 'pipe', 'inherit'],
+    timeout: 30_000,
+  });
+  let output = '';
+  child.stdout.on('data', (chunk: Buffer) => {
+    output += chunk.toString();
+  });
+  return new Promise<string>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', () => resolve(output));
+  });
+}
+
+t.test('the official client of a job gets a token here, and it holds', async (t) => {
+  const { platform, verify } = await running(t);
+  platform.job.claims = { environment: 'production' };
+  // It goes on after a gateway's answers, as the real endpoint sometimes gives them.
+  platform.tokens.next.push({ kind: 'status', status: 503 }, { kind: 'status', status: 502 });
+  const output = await getIdToken(platform.jobEnvironment, AUDIENCE);
+  const token = /^TOKEN (.*)$/m.exec(output)?.[1] ?? output;
+  t.match(output, `::add-mask::${token}`, 'the client masks it');
+  t.same(platform.tokens.audiences, [AUDIENCE], 'the audience arrives as it was');
+  t.equal(platform.tokens.requests, 3);
+  const { claims } = await verify(token);
+  t.equal(claims.bound.environment, 'production');
+});
+
+t.test('the endpoint refuses a stranger, as the real one does', async (t) => {
+  const { platform } = await running(t);
+  const { ACTIONS_ID_TOKEN_REQUEST_URL: url = '', ...rest } = platform.jobEnvironment;
+  const stranger = { ...rest, ACTIONS_ID_TOKEN_REQUEST_TOKEN: 'guessed' };
+  const output = await getIdToken({ ...stranger, ACTIONS_ID_TOKEN_REQUEST_URL: url }, AUDIENCE);
+  t.match(output, /ERROR .*401/s);
+  t.equal((await fetch(`${url.split('?')[0]}?audience=x`)).status, 401);
+  t.same(platform.tokens.audiences, []);
+});

@@ -1,0 +1,220 @@
+/**
+ * Trust in an issuer's keys against a model of a dozen lines, over random histories: key sets that
+ * gain, lose, double and break keys, every kind of outage, garbage that is JSON, hanging answers,
+ * tokens that ask and long silences. The model knows the last key set that was read, when it was
+ * asked for, and whether the last reading failed; whatever was before that set must not show.
+ */
+import fc from 'fast-check';
+import { generateKeyPair } from 'jose';
+import t from 'tap';
+import {
+  createIssuerKeys,
+  FETCH_MS,
+  FRESH_MS,
+  RETRY_PAUSE_MS,
+  STALE_MS,
+} from '../../src/ci/jwks.ts';
+import { silentLog } from '../../src/platform/log.ts';
+import { VirtualClock } from '../../streams/platform/clock.ts';
+import { Refusal } from '../../streams/platform/refusal.ts';
+
+const START_MS = Date.UTC(2026, 10, 1);
+const MINUTE_MS = 60_000;
+const KIDS = ['a', 'b', 'c'] as const;
+
+const made = await Promise.all(
+  [0, 1].map(async () => {
+    const { publicKey } = await generateKeyPair('RS256', { extractable: true });
+    const { kty, n, e } = await crypto.subtle.exportKey('jwk', publicKey);
+    return { kty, n, e };
+  }),
+);
+
+/** An entry of a key set, and whether it is a key for RS256 signatures at all. */
+interface Listed {
+  readonly kid: string;
+  readonly key: number;
+  readonly change: object;
+  readonly isForSignatures: boolean;
+}
+
+const good = { change: {}, isForSignatures: true };
+const useless = [
+  { use: 'enc' },
+  { alg: 'RS512' },
+  { kid: undefined },
+  { kid: 7 },
+  { kty: 'EC' },
+  { e: 'Aw' },
+  { key_ops: ['sign'] },
+].map((change) => ({ change, isForSignatures: false }));
+
+const listed: fc.Arbitrary<Listed> = fc
+  .record({
+    kid: fc.constantFrom(...KIDS),
+    key: fc.constantFrom(0, 1),
+    kind: fc.oneof({ weight: 4, arbitrary: fc.constant(good) }, fc.constantFrom(...useless)),
+  })
+  .map(({ kind, ...entry }) => ({ ...entry, ...kind }));
+
+type Answer =
+  | { readonly kind: 'set'; readonly entries: readonly Listed[] }
+  | { readonly kind: 'outage'; readonly text: string | Error | 'never' };
+
+const answers: fc.Arbitrary<Answer> = fc.oneof(
+  fc.array(listed, { maxLength: 4 }).map((entries): Answer => ({ kind: 'set', entries })),
+  fc
+    .constantFrom<string | Error>(
+      'never',
+      new Error('connect ECONNREFUSED'),
+      new Error('answered 503'),
+      new Error('answered 302'),
+      '<html>',
+      '{}',
+      '{"keys":"x"}',
+      '{"keys":[7]}',
+      '{"keys":[',
+      '[]',
+      'null',
+      '',
+    )
+    .map((text): Answer => ({ kind: 'outage', text })),
+);
+
+type Step =
+  | { readonly kind: 'answer'; readonly answer: Answer }
+  | { readonly kind: 'wait'; readonly ms: number }
+  | { readonly kind: 'ask'; readonly kid: string };
+
+const steps: fc.Arbitrary<Step> = fc.oneof(
+  answers.map((answer): Step => ({ kind: 'answer', answer })),
+  fc
+    .oneof(fc.integer({ min: 1, max: 20 * MINUTE_MS }), fc.constantFrom(STALE_MS, STALE_MS / 3))
+    .map((ms): Step => ({ kind: 'wait', ms: ms + 7 })),
+  fc.constantFrom(...KIDS, 'never listed').map((kid): Step => ({ kind: 'ask', kid })),
+);
+
+const textOf = (entries: readonly Listed[]) =>
+  JSON.stringify({
+    keys: entries.map(({ kid, key, change }) => ({ ...made[key], kid, ...change })),
+  });
+
+/** The ids under which a set has one key, and no other, for signatures. */
+function trustedIn(entries: readonly Listed[]): ReadonlySet<string> {
+  const keysOf = (kid: string) =>
+    new Set(entries.filter((one) => one.isForSignatures && one.kid === kid).map(({ key }) => key));
+  return new Set(KIDS.filter((kid) => keysOf(kid).size === 1));
+}
+
+function respond(answer: Answer, signal: AbortSignal): Promise<string> {
+  if (answer.kind === 'set') return Promise.resolve(textOf(answer.entries));
+  const { text } = answer;
+  if (text instanceof Error) return Promise.reject(text);
+  if (text !== 'never') return Promise.resolve(text);
+  return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal)));
+}
+
+interface Model {
+  trusted: ReadonlySet<string>;
+  isAway: boolean;
+}
+
+function wanted({ trusted, isAway }: Model, kid: string): string {
+  if (trusted.has(kid)) return 'trusted';
+  return isAway ? 'NOT_READY' : 'unknown';
+}
+
+/** One history, as what was asked, trusted and modelled. Throws at the first difference. */
+async function live(history: readonly Step[]): Promise<void> {
+  const clock = new VirtualClock(START_MS);
+  const model: Model = { trusted: new Set(), isAway: false };
+  let readAtMs: number | undefined;
+  let answer: Answer = { kind: 'set', entries: [] };
+  let underWay: { readonly answer: Answer; readonly atMs: number } | undefined;
+  const sentMs: number[] = [];
+  const keys = createIssuerKeys({
+    ...{ name: 'github', clock, log: silentLog },
+    fetchKeys(signal) {
+      underWay = { answer, atMs: clock.elapsed() };
+      sentMs.push(underWay.atMs);
+      return respond(answer, signal);
+    },
+    onFetched() {
+      if (underWay === undefined) throw new Error('Nothing was asked for');
+      model.isAway = underWay.answer.kind === 'outage';
+      if (underWay.answer.kind === 'set') {
+        model.trusted = trustedIn(underWay.answer.entries);
+        readAtMs = underWay.atMs;
+      }
+      underWay = undefined;
+    },
+  });
+  /** Time passes in parts, none of which leaves an attempt behind that could have ended. */
+  const wait = async (ms: number) => {
+    for (let left = ms; left > 0; left -= MINUTE_MS) {
+      await clock.advance(Math.min(left, MINUTE_MS));
+      await ended();
+    }
+  };
+  const ended = async () => {
+    while (underWay && !hangs(underWay.answer)) {
+      await new Promise<void>((resolve) => setImmediate(resolve));
+    }
+  };
+  const ageMs = () => (readAtMs === undefined ? undefined : clock.elapsed() - readAtMs);
+  const isUsable = () => (ageMs() ?? Number.POSITIVE_INFINITY) <= STALE_MS;
+  /** What was answered, and what the model says at that moment. */
+  const ask = async (kid: string) => {
+    const found = keys
+      .find(kid)
+      .then(
+        (key) => (key ? 'trusted' : 'unknown'),
+        (error) => (error instanceof Refusal ? error.reason : String(error)),
+      )
+      .then((got) => ({ got, wanted: isUsable() ? wanted(model, kid) : 'NOT_READY' }));
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    if (underWay && hangs(underWay.answer)) await clock.advance(FETCH_MS);
+    return found;
+  };
+  for (const step of history) {
+    if (step.kind === 'answer') {
+      ({ answer } = step);
+    } else if (step.kind === 'wait') {
+      await wait(step.ms);
+    } else {
+      const told = await ask(step.kid);
+      equal(told.got, told.wanted, `${step.kid} at ${clock.elapsed()} ms`);
+      await ended();
+      equal(keys.trusted(), isUsable() ? model.trusted.size : undefined, 'trusted keys');
+      const isQuiet = !model.isAway && model.trusted.size > 0;
+      if (!isQuiet) equal(keys.health().state, 'degraded', 'health');
+      const age = ageMs() ?? 0;
+      if (!model.isAway && age > FRESH_MS) throw new Error(`Keys of ${age} ms ago were used`);
+    }
+  }
+  keys.close();
+  assertCadence(sentMs);
+}
+
+/** @param sentMs when each reading began */
+function assertCadence(sentMs: readonly number[]): void {
+  for (const [i, atMs] of sentMs.entries()) {
+    const sinceMs = atMs - (sentMs[i - 1] ?? Number.NEGATIVE_INFINITY);
+    if (sinceMs < RETRY_PAUSE_MS) throw new Error(`Two readings within ${sinceMs} ms`);
+    if (i > 0 && sinceMs > FRESH_MS) throw new Error(`No reading for ${sinceMs} ms`);
+  }
+}
+
+const hangs = (answer: Answer): boolean => answer.kind === 'outage' && answer.text === 'never';
+
+function equal(got: unknown, wanted: unknown, what: string): void {
+  if (got !== wanted) throw new Error(`${what}: got ${got}, wanted ${wanted}`);
+}
+
+t.test('whatever an issuer answers, trust follows its last key set and no other', async (t) => {
+  await fc.assert(fc.asyncProperty(fc.array(steps, { minLength: 10, maxLength: 40 }), live), {
+    seed: 20261101,
+    numRuns: 25,
+  });
+  t.pass('25 histories');
+});

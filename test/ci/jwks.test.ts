@@ -1,0 +1,360 @@
+/**
+ * The keys of an issuer, kept: how often it is asked, what is used while it does not answer, and
+ * what is believed of what it says. Keeping is tested on a virtual clock with a fetch whose answers
+ * the test gives; reading over HTTP on a real server.
+ */
+import { generateKeyPair } from 'jose';
+import t from 'tap';
+import {
+  BACKGROUND_RETRY_MS,
+  createIssuerKeys,
+  FETCH_MS,
+  FRESH_MS,
+  RENEW_MS,
+  RETRY_PAUSE_MS,
+  STALE_MS,
+  UNKNOWN_KEY_PAUSE_MS,
+} from '../../src/ci/jwks.ts';
+import { type Log, silentLog } from '../../src/platform/log.ts';
+import { VirtualClock } from '../../streams/platform/clock.ts';
+
+const START_MS = Date.UTC(2026, 10, 1);
+const notReady = { name: 'Refusal', reason: 'NOT_READY' };
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+const rsa = await publicKeys(3);
+
+async function publicKeys(count: number) {
+  const made = await Promise.all(
+    Array.from({ length: count }, () => generateKeyPair('RS256', { extractable: true })),
+  );
+  const exported = await Promise.all(
+    made.map(({ publicKey }) => crypto.subtle.exportKey('jwk', publicKey)),
+  );
+  return exported.map(({ kty, n, e }) => ({ kty, n, e }));
+}
+
+const setOf = (...kids: readonly string[]) =>
+  JSON.stringify({ keys: kids.map((kid, i) => ({ ...rsa[i % rsa.length], kid, alg: 'RS256' })) });
+
+/** Keys whose issuer answers as the test says: a text, an error, or never. */
+function world() {
+  const clock = new VirtualClock(START_MS);
+  const lines: string[] = [];
+  const note = (_facts: object, message: string) => void lines.push(message);
+  const log: Log = { ...silentLog, warn: note, info: note };
+  const issuer = { answer: setOf('a') as string | Error | 'never', fetches: 0, atOnce: 0, most: 0 };
+  const aborted: boolean[] = [];
+  const keys = createIssuerKeys({
+    ...{ name: 'github', clock, log },
+    fetchKeys: async (signal) => {
+      issuer.fetches++;
+      issuer.most = Math.max(issuer.most, ++issuer.atOnce);
+      try {
+        await turn();
+        if (issuer.answer === 'never') {
+          return await new Promise<string>((_, reject) => {
+            signal.addEventListener('abort', () => {
+              aborted.push(true);
+              reject(new Error('aborted'));
+            });
+          });
+        }
+        if (issuer.answer instanceof Error) throw issuer.answer;
+        return issuer.answer;
+      } finally {
+        issuer.atOnce--;
+      }
+    },
+  });
+  const has = async (kid: string) => (await keys.find(kid)) !== undefined;
+  return { clock, keys, issuer, has, lines, aborted };
+}
+
+t.test('keys are read when the first token asks, and once for many that ask', async (t) => {
+  const { keys, issuer, has } = world();
+  t.equal(issuer.fetches, 0);
+  t.equal(keys.ageMs(), undefined);
+  const found = await Promise.all(Array.from({ length: 200 }, () => has('a')));
+  t.ok(found.every(Boolean));
+  t.equal(issuer.fetches, 1);
+  t.equal(keys.ageMs(), 0);
+  t.same(keys.health(), { state: 'ready' });
+});
+
+t.test('keys are fresh for 10 minutes, and renewed in the background after 5', async (t) => {
+  const { clock, issuer, has } = world();
+  await has('a');
+  await clock.advance(RENEW_MS - 1);
+  t.equal(await has('a'), true);
+  t.equal(issuer.fetches, 1, 'young enough');
+  issuer.answer = 'never';
+  await clock.advance(1);
+  t.equal(await has('a'), true, 'nobody waits for the renewal');
+  t.equal(issuer.fetches, 2);
+  t.equal(await has('a'), true);
+  t.equal(issuer.fetches, 2, 'one at a time');
+});
+
+t.test(
+  'a key that its issuer has taken away ends with one reading, asked for or not',
+  async (t) => {
+    const { clock, issuer, has, lines } = world();
+    await has('a');
+    issuer.answer = setOf('b');
+    await clock.advance(RENEW_MS);
+    t.equal(await has('b'), true, 'waits for the reading under way');
+    t.equal(await has('a'), false);
+    t.equal(issuer.fetches, 2);
+    t.same(lines, ['The issuer took keys away: tokens signed with them are refused']);
+    issuer.answer = new Error('answered 503');
+    await clock.advance(FRESH_MS);
+    await t.rejects(has('a'), notReady, 'an outage later on brings it back to nobody');
+    t.equal(await has('b'), true);
+  },
+);
+
+t.test('an empty key set ends the trust in every key, and health says so', async (t) => {
+  const { clock, keys, issuer, has, lines } = world();
+  await has('a');
+  issuer.answer = '{"keys":[]}';
+  await clock.advance(RENEW_MS);
+  t.equal(await has('never listed'), false, 'the reading under way is over');
+  t.equal(await has('a'), false, 'the issuer has said that it has none');
+  t.equal(keys.trusted(), 0);
+  t.match(keys.health(), {
+    state: 'degraded',
+    reason: 'github lists no key for RS256 signatures: all of its tokens are refused until it does',
+  });
+  t.match(lines, [/lists no key for RS256 signatures/]);
+  issuer.answer = new Error('answered 503');
+  await clock.advance(RENEW_MS);
+  await t.rejects(has('a'), notReady, 'and an outage does not bring them back');
+  t.match(keys.health(), { reason: /cannot be read.*lists no key/ }, 'both are told');
+  issuer.answer = setOf('a');
+  await clock.advance(BACKGROUND_RETRY_MS);
+  t.equal(await has('a'), true, 'a provider that mends its mistake is trusted again by itself');
+  t.same(keys.health(), { state: 'ready' });
+});
+
+t.test('once closed nothing is read any more', async (t) => {
+  const { clock, keys, issuer, has } = world();
+  await has('a');
+  keys.close();
+  await clock.advance(FRESH_MS);
+  t.equal(issuer.fetches, 1);
+});
+
+t.test('a machine that was suspended reads the keys again before it trusts one', async (t) => {
+  const { clock, issuer, has } = world();
+  await has('a');
+  issuer.answer = setOf('b');
+  // Calendar time alone has passed, as the processor's clock stood still.
+  clock.jump(3 * STALE_MS);
+  t.equal(await has('a'), false);
+});
+
+t.test('while the issuer is away its last keys hold for 24 hours, with an alarm', async (t) => {
+  const { clock, keys, issuer, has, lines } = world();
+  await has('a');
+  issuer.answer = new Error('connect ECONNREFUSED');
+  await clock.advance(FRESH_MS + 1);
+  t.equal(await has('a'), true);
+  t.match(keys.health(), { state: 'degraded', reason: /github.*ECONNREFUSED.*10 minutes ago/ });
+  t.same(lines, ['The keys of the issuer cannot be read'], 'told once');
+  await clock.advance(STALE_MS - FRESH_MS - 1);
+  t.equal(await has('a'), true, 'to the last moment');
+  await clock.advance(1);
+  await t.rejects(has('a'), notReady);
+  t.match(keys.health(), { state: 'degraded', reason: /refused meanwhile/ });
+  issuer.answer = setOf('a');
+  await clock.advance(RETRY_PAUSE_MS);
+  t.equal(await has('a'), true, 'and it comes back by itself');
+  t.same(keys.health(), { state: 'ready' });
+  t.equal(lines.at(-1), 'The keys of the issuer are back');
+});
+
+t.test('once an outage is known, tokens of known keys do not wait for an attempt', async (t) => {
+  const { clock, issuer, has } = world();
+  await has('a');
+  issuer.answer = 'never';
+  await clock.advance(FRESH_MS + 1);
+  const first = has('a');
+  await turn();
+  await clock.advance(FETCH_MS);
+  t.equal(await first, true, 'the first one waited');
+  await clock.advance(RETRY_PAUSE_MS);
+  const before = issuer.fetches;
+  t.equal(await has('a'), true, 'answered while an attempt hangs');
+  t.equal(issuer.fetches, before + 1);
+  issuer.answer = setOf('b');
+  await clock.advance(FETCH_MS + RETRY_PAUSE_MS);
+  t.equal(await has('a'), true);
+  t.equal(await has('b'), true, 'which asks for what is not known');
+  t.equal(await has('a'), false, 'and what is no longer told is gone');
+});
+
+t.test(
+  'an issuer that never answered: refused as not ready, with when to come again',
+  async (t) => {
+    const { clock, keys, issuer, has } = world();
+    issuer.answer = new Error('answered 500');
+    const refusal = await has('a').catch((error) => error);
+    t.match(refusal, { ...notReady, metadata: { retryAfterSeconds: '10' } });
+    t.match(keys.health(), { state: 'degraded', reason: /refused meanwhile/ });
+    for (let i = 0; i < 500; i++) await t.rejects(has('a'), notReady);
+    t.equal(issuer.fetches, 1, 'a failed attempt counts as one');
+    await clock.advance(RETRY_PAUSE_MS);
+    issuer.answer = setOf('a');
+    t.equal(await has('a'), true);
+  },
+);
+
+t.test('an issuer that hangs: all wait for one attempt, for 5 seconds at most', async (t) => {
+  const { clock, issuer, has, aborted } = world();
+  issuer.answer = 'never';
+  const waiting = Array.from({ length: 300 }, () => t.rejects(has('a'), notReady));
+  await turn();
+  t.equal(issuer.fetches, 1);
+  await clock.advance(FETCH_MS);
+  await Promise.all(waiting);
+  t.same(aborted, [true], 'the request is given up');
+  await t.rejects(has('a'), notReady, 'and the next ones are told at once');
+  t.equal(issuer.fetches, 1);
+});
+
+t.test('so many wait at most; more are told at once to come again', async (t) => {
+  const { clock, issuer, keys } = world();
+  issuer.answer = 'never';
+  const outcomes = { early: 0, late: 0 };
+  let isOver = false;
+  const tries = Array.from({ length: 1_500 }, () =>
+    keys.find('a').catch(() => void outcomes[isOver ? 'late' : 'early']++),
+  );
+  await turn();
+  isOver = true;
+  await clock.advance(FETCH_MS);
+  await Promise.all(tries);
+  t.same(outcomes, { early: 500, late: 1_000 });
+});
+
+t.test('a storm of unknown key ids asks the issuer twice a minute', async (t) => {
+  const { clock, issuer, has } = world();
+  await has('a');
+  await clock.advance(UNKNOWN_KEY_PAUSE_MS);
+  for (let second = 0; second < 120; second++) {
+    for (let i = 0; i < 50; i++) t.equal(await has(`made up ${second} ${i}`), false);
+    await clock.advance(1_000);
+  }
+  // At 0, 30, 60 and 90 s; the first reading stands apart.
+  t.equal(issuer.fetches, 1 + 4);
+  t.equal(issuer.most, 1, 'never two at a time');
+});
+
+t.test('failed attempts count against a storm of unknown key ids too', async (t) => {
+  const { clock, issuer, has } = world();
+  await has('a');
+  issuer.answer = new Error('answered 503');
+  await clock.advance(UNKNOWN_KEY_PAUSE_MS);
+  for (let second = 0; second < 120; second++) {
+    for (let i = 0; i < 20; i++) await t.rejects(has(`made up ${i}`), notReady);
+    t.equal(await has('a'), true, 'known keys hold meanwhile');
+    await clock.advance(1_000);
+  }
+  t.equal(issuer.fetches, 1 + 4);
+});
+
+t.test('a new key of the issuer is found by its first token', async (t) => {
+  const { clock, issuer, has } = world();
+  await has('a');
+  issuer.answer = setOf('a', 'b');
+  await clock.advance(UNKNOWN_KEY_PAUSE_MS);
+  t.equal(await has('b'), true);
+  t.equal(await has('a'), true);
+  t.equal(issuer.fetches, 2);
+});
+
+t.test('while the issuer is away, an unknown key is not called wrong', async (t) => {
+  const { clock, issuer, has } = world();
+  await has('a');
+  issuer.answer = new Error('away');
+  await clock.advance(UNKNOWN_KEY_PAUSE_MS);
+  await t.rejects(has('b'), notReady, 'it may be the issuer’s new one');
+  issuer.answer = setOf('a', 'b');
+  await clock.advance(UNKNOWN_KEY_PAUSE_MS);
+  t.equal(await has('b'), true);
+});
+
+t.test('an answer that is no key set leaves the keys that are there', async (t) => {
+  const { clock, keys, issuer, has } = world();
+  await has('a');
+  const answers: Readonly<Record<string, string>> = {
+    'no JSON': '<html>',
+    'no object': '"keys"',
+    null: 'null',
+    'an empty object': '{}',
+    'no list': '{"keys":{}}',
+    'a text': '{"keys":"x"}',
+    'a list of something else': '{"keys":[null]}',
+    'keys without a kind': '{"keys":[{"kid":"b"}]}',
+    'the first half': setOf('b').slice(0, 200),
+    'a hundred and one keys': setOf(...Array.from({ length: 101 }, (_, i) => `k${i}`)),
+  };
+  for (const [what, answer] of Object.entries(answers)) {
+    issuer.answer = answer;
+    await clock.advance(RENEW_MS);
+    t.equal(await has('a'), true, what);
+    t.equal(keys.health().state, 'degraded', what);
+  }
+});
+
+t.test('a key that is not for RS256 signatures, or too weak, is none', async (t) => {
+  const [rsaKey] = rsa;
+  const unusable: readonly unknown[] = [
+    { ...rsaKey, kid: 'a', use: 'enc' },
+    { ...rsaKey, kid: 'a', key_ops: ['encrypt'] },
+    { ...rsaKey, kid: 'a', alg: 'RS512' },
+    { ...rsaKey, kid: 7 },
+    { ...rsaKey, kid: '' },
+    { ...rsaKey, kid: 'k'.repeat(300) },
+    { ...rsaKey },
+    { kty: 'oct', k: 'c2VjcmV0', kid: 'a', alg: 'HS256' },
+    { kty: 'EC', crv: 'P-256', x: 'AA', y: 'AA', kid: 'a' },
+    { ...rsaKey, kid: 'a', e: undefined },
+    { ...rsaKey, kid: 'a', e: 'AQ' },
+    { ...rsaKey, kid: 'a', e: 'Aw' },
+    { ...rsaKey, kid: 'a', n: '_'.repeat(171) },
+    { ...rsaKey, kid: 'a', n: '_'.repeat(1_400) },
+    { ...rsaKey, kid: 'a', n: '!'.repeat(342) },
+    { ...rsaKey, kid: 'a', n: `${'A'.repeat(342)}AQAB` },
+  ];
+  for (const key of unusable) {
+    const { issuer, has, keys } = world();
+    issuer.answer = JSON.stringify({ keys: [key] });
+    t.equal(await has('a'), false, JSON.stringify(key)?.slice(0, 60));
+    t.match(keys.health(), { state: 'degraded', reason: /lists no key for RS256/ });
+  }
+});
+
+t.test(
+  'different keys under one id: nobody can say which one signs, so neither does',
+  async (t) => {
+    const { issuer, has, keys } = world();
+    issuer.answer = setOf('b', 'b', 'a');
+    t.equal(await has('b'), false);
+    t.equal(await has('a'), true);
+    t.match(keys.health(), { state: 'degraded', reason: /different keys under one id \("b"\)/ });
+    const twice = world();
+    const [{ ...key } = {}] = rsa;
+    twice.issuer.answer = JSON.stringify({ keys: [1, 2].map(() => ({ ...key, kid: 'b' })) });
+    t.equal(await twice.has('b'), true, 'the same key twice is one key');
+  },
+);
+
+t.test('one broken key does not end the others', async (t) => {
+  const { issuer, has } = world();
+  const [rsaKey] = rsa;
+  const broken = { ...rsaKey, kid: 'x', n: `${'A'.repeat(342)}AQAB` };
+  issuer.answer = JSON.stringify({ keys: [broken, { ...rsaKey, kid: 'good', use: 'sig' }] });
+  t.equal(await has('good'), true);
+});

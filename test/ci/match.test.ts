@@ -1,0 +1,154 @@
+/**
+ * Which identities match: random claim sets are compared with an oracle, since the workflow is the
+ * approved one exactly when every bound claim is what was approved.
+ */
+import fc from 'fast-check';
+import t from 'tap';
+import { digestOf } from '../../actors/ci/digest.ts';
+import { compareClaims } from '../../actors/ci/match.ts';
+import type { ObservedClaims } from '../../machines/ci/ci-verification.ts';
+import { BOUND, NAME_CLAIMS, OWNER_CLAIMS, RECORDED, startCiWorld } from '../support/ci-world.ts';
+
+const owned = (ownerClaims: readonly string[]) => ({ ownerClaims, nameClaims: NAME_CLAIMS });
+
+t.test('A name that the platform’s map lists makes a renaming, whatever it is called', (t) => {
+  const approved = { 'project-id': '1', 'vcs-origin': 'github.com/acme/app', step: 'a' };
+  const renamed = (change: ObservedClaims) => {
+    const maps = { ownerClaims: ['project-id'], nameClaims: ['vcs-origin'] };
+    const compared = compareClaims(approved, { ...approved, ...change }, maps);
+    return !compared.isSame && compared.isRenamed;
+  };
+  t.equal(renamed({ 'vcs-origin': 'github.com/acme/store' }), true);
+  t.equal(renamed({ step: 'b' }), false);
+  t.equal(
+    renamed({ 'vcs-origin': 'x', 'project-id': '2' }),
+    false,
+    'under other ids it is another',
+  );
+  t.end();
+});
+
+t.test('Expected values are told only when every id of the owner matches', (t) => {
+  const shown = { ...BOUND, ref: 'refs/heads/x' };
+  const told = (ownerClaims: readonly string[], change: ObservedClaims = {}) => {
+    const compared = compareClaims(BOUND, { ...shown, ...change }, owned(ownerClaims));
+    return !compared.isSame && compared.differences.every((one) => 'expected' in one);
+  };
+  t.equal(told(OWNER_CLAIMS), true);
+  t.equal(told([]), false, 'no ids prove nothing');
+  t.equal(told(OWNER_CLAIMS, { repository_owner_id: '78' }), false);
+  t.equal(told(OWNER_CLAIMS, { repository_owner_id: null }), false);
+  t.equal(told(['environment']), false, 'an id that is absent on both sides is no id');
+  t.equal(
+    compareClaims({}, {}, owned(OWNER_CLAIMS)).isSame,
+    false,
+    'nor is a connection without claims',
+  );
+  t.equal(compareClaims({}, BOUND, owned(OWNER_CLAIMS)).isSame, false);
+  t.equal(compareClaims(BOUND, { ...BOUND, enterprise_id: '5' }, owned(OWNER_CLAIMS)).isSame, true);
+  const odd = { ...BOUND, ref: 7 } as unknown as ObservedClaims;
+  t.equal(
+    compareClaims(odd, odd, owned(OWNER_CLAIMS)).isSame,
+    false,
+    'what is no text never matches',
+  );
+  const absent = { ...BOUND, constructor: null } as unknown as ObservedClaims;
+  t.equal(
+    compareClaims(absent, BOUND, owned(OWNER_CLAIMS)).isSame,
+    true,
+    'what objects have is no claim',
+  );
+  t.end();
+});
+
+/** Few values, so that sets are often nearly the same; names that objects have of themselves too. */
+const claimValue = fc.constantFrom<unknown>('a', 'b', '', null, undefined, 7, true, ['a'], {
+  a: 1,
+});
+const claimName = fc.constantFrom(
+  'ref',
+  'event',
+  'id',
+  'env',
+  '__proto__',
+  'constructor',
+  'toString',
+);
+const ownClaims = (entries: readonly (readonly [string, unknown])[]): ObservedClaims => {
+  const claims = Object.create(null) as Record<string, unknown>;
+  for (const [name, value] of entries) claims[name] = value;
+  return claims as ObservedClaims;
+};
+const claimSet = fc.array(fc.tuple(claimName, claimValue), { maxLength: 7 });
+
+t.test(
+  'For random claim sets: the same exactly when every bound claim is the one approved',
+  (t) => {
+    const near = fc.tuple(claimSet, claimSet, fc.array(claimName));
+    let same = 0;
+    fc.assert(
+      fc.property(near, ([entries, changes, kept]) => {
+        // An approval has texts and absences alone.
+        const texts = entries.map(([name, value]) => [
+          name,
+          typeof value === 'string' ? value : null,
+        ]);
+        const approved = ownClaims([...(texts as [string, unknown][]), ['repository_id', '1']]);
+        const changed = changes.filter(([name]) => !kept.includes(name));
+        const shown = ownClaims([...Object.entries(approved), ...changed]);
+        const isSame = Object.keys(approved).every((name) => {
+          const [wanted, got] = [approved[name], shown[name]];
+          return wanted === null ? got === null || got === undefined : wanted === got;
+        });
+        if (isSame) same++;
+        return compareClaims(approved, shown, owned(['repository_id'])).isSame === isSame;
+      }),
+      { numRuns: 5_000 },
+    );
+    t.ok(same > 500, `${same} of 5,000 were the same`);
+    t.end();
+  },
+);
+
+t.test(
+  'For random claim sets: an exchange succeeds exactly when all bound claims are those approved',
+  async (t) => {
+    const world = await startCiWorld(t);
+    const id = await world.connect();
+    const names = Object.keys(BOUND) as (keyof typeof BOUND)[];
+    const change = fc.tuple(
+      fc.constantFrom(...names),
+      fc.constantFrom('push', 'branch', 'x', null, 7),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(change, { maxLength: 3 }), async (changes) => {
+        const bound = Object.fromEntries(changes);
+        const isSame = names.every((name) => !(name in bound) || bound[name] === BOUND[name]);
+        return ((await world.tryExchange(id, { bound })) === 'EXCHANGED') === isSame;
+      }),
+      { numRuns: 300 },
+    );
+    t.ok(world.outcomes.includes('EXCHANGED'), 'both were seen');
+  },
+);
+
+t.test('The digest is of the claims, in whatever order they come', (t) => {
+  const reversed = Object.fromEntries(Object.entries(BOUND).reverse()) as ObservedClaims;
+  const digest = digestOf({ bound: BOUND, recorded: RECORDED });
+  t.match(digest, /^[0-9a-f]{64}$/);
+  t.equal(digestOf({ bound: reversed, recorded: RECORDED }), digest);
+  const others: ObservedClaims[] = [
+    { ...BOUND, environment: '' },
+    { ...BOUND, environment: 'null' },
+    { ...BOUND, ref: 'refs/heads/dev' },
+    { ...BOUND, more: null },
+  ];
+  const digests = others.map((bound) => digestOf({ bound, recorded: RECORDED }));
+  t.equal(new Set([digest, ...digests]).size, others.length + 1, 'any difference is one');
+  t.not(
+    digestOf({ bound: { ...BOUND, ...RECORDED }, recorded: {} }),
+    digest,
+    'so is which is bound',
+  );
+  t.end();
+});

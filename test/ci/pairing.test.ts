@@ -1,0 +1,167 @@
+/**
+ * Pairing codes: good for one observation, on one node and on two, and what becomes of wrong ones.
+ * Over a real host, with tokens that show exactly what a test says.
+ */
+import t from 'tap';
+import { contextOf } from '../../actors/ci/verification-state.ts';
+import type { Instance } from '../../actors/platform/host/host-port.ts';
+import {
+  ACCOUNT,
+  BOUND,
+  type CiWorld,
+  causeOf,
+  NETWORK,
+  owner,
+  PROJECT,
+  refusalOf,
+  startCiWorld,
+  type TestToken,
+} from '../support/ci-world.ts';
+
+const READ = ['monitoring.read'];
+const MINUTE_MS = 60_000;
+
+const change = (world: CiWorld) => ({ project: PROJECT, by: owner, request: world.request() });
+
+async function start(world: CiWorld) {
+  const about = { serviceAccount: ACCOUNT, displayName: 'Deploy', capabilities: READ, issuer: '' };
+  const { verification: setupId, pairingCode = '' } = (
+    await world.ci.start({ ...change(world), ...about })
+  ).answer;
+  return { setupId, pairingCode, network: NETWORK };
+}
+
+function row(world: CiWorld, id: string): Instance {
+  const found = world.host.view(PROJECT).instance('ciVerification', id);
+  if (!found) throw new Error(`There is no verification ${id}`);
+  return found;
+}
+
+t.test('A pairing code is good for one observation', async (t) => {
+  const world = await startCiWorld(t);
+  const used = { reason: 'INVALID_STATE', message: /code was used.*start a new one/ };
+  await t.test('another run, whatever it shows, changes nothing', async (t) => {
+    const started = await start(world);
+    const { digest } = await world.ci.submitProof({ ...started, assertion: world.assertion() });
+    const approval = { verification: started.setupId, displayName: '', capabilities: READ, digest };
+    const bound = { ref: 'refs/heads/evil', environment: 'prod' };
+    const burned = world.burned.size;
+    for (const token of [{ bound }, {}, { refused: [{ claim: 'ref', got: 'x' }] }]) {
+      const proof = { ...started, assertion: world.assertion(token) };
+      t.match(await refusalOf(world.ci.submitProof(proof)), used);
+    }
+    t.equal(world.burned.size, burned, 'no assertion is burned for it');
+    t.match(contextOf(row(world, started.setupId)), { lastRefusal: null, observation: { digest } });
+    t.match(contextOf(row(world, started.setupId)).observation, { bound: BOUND });
+    const approved = world.ci.approve({ ...change(world), ...approval });
+    t.equal(await causeOf(approved), 'EXCHANGED', 'what was reviewed can be approved still');
+  });
+  await t.test(
+    'of many submissions at once exactly one is observed, on two nodes too',
+    async (t) => {
+      const other = await startCiWorld(t, world);
+      const started = await start(world);
+      const outcomes = await Promise.all(
+        Array.from({ length: 8 }, (_, i) => {
+          const node = i % 2 === 0 ? world : other;
+          const assertion = node.assertion({ recorded: { run_id: String(i) } });
+          return causeOf(node.ci.submitProof({ ...started, assertion }));
+        }),
+      );
+      t.same(outcomes.toSorted(), ['EXCHANGED', ...Array(7).fill('INVALID_STATE')]);
+    },
+  );
+  await t.test('a refused proof does not use it up', async (t) => {
+    const started = await start(world);
+    const refused = world.assertion({ audience: 'https://elsewhere.example' });
+    t.match(await refusalOf(world.ci.submitProof({ ...started, assertion: refused })), {
+      reason: 'BAD_ASSERTION',
+    });
+    const proof = { ...started, assertion: world.assertion() };
+    t.equal(await causeOf(world.ci.submitProof(proof)), 'EXCHANGED');
+  });
+});
+
+t.test('Five wrong codes lock their source, and never the verification', async (t) => {
+  const world = await startCiWorld(t);
+  const { pairingCode, setupId } = await start(world);
+  const other = await start(world);
+  const submit = (pairingCode: string, network: string, token?: TestToken) =>
+    refusalOf(
+      world.ci.submitProof({ setupId, pairingCode, network, assertion: world.assertion(token) }),
+    );
+  const nobody = { audience: 'https://elsewhere.example' };
+  const mallory = { bound: { repository_id: '666', repository_owner_id: '667' } };
+  const wrong = { reason: 'MALFORMED_CREDENTIAL' };
+  const locked = {
+    reason: 'TOO_MANY_REQUESTS',
+    message: /try again in 600 s/,
+    metadata: { retryAfterSeconds: '600' },
+  };
+  const reasons = (refusals: readonly unknown[]) =>
+    refusals.map((refusal) => (refusal as { reason?: string } | undefined)?.reason).toSorted();
+  const hundred = (token: TestToken) =>
+    Promise.all(
+      Array.from({ length: 100 }, (_, i) => submit(`guess-${i}`, `198.51.100.${i}`, token)),
+    );
+  await t.test('a setup id that is not there is answered alike, and locks alike', async (t) => {
+    const unknown = () =>
+      refusalOf(
+        world.ci.submitProof({
+          ...{ setupId: 'nowhere', pairingCode, network: '198.51.100.1', assertion: '{}' },
+        }),
+      );
+    const answers = [await submit(other.pairingCode, '198.51.100.2', nobody), await unknown()];
+    t.match(answers[0], wrong);
+    t.same(answers[0]?.message, answers[1]?.message);
+    t.same(answers[0]?.metadata, answers[1]?.metadata);
+    for (let i = 0; i < 4; i++) await unknown();
+    t.match(await unknown(), locked);
+  });
+  await t.test('a repository that proved itself has five tries, from wherever', async (t) => {
+    const outcomes = reasons(await hundred(mallory));
+    t.same(outcomes.slice(0, 5), Array(5).fill('MALFORMED_CREDENTIAL'));
+    t.same(outcomes.slice(5), Array(95).fill('TOO_MANY_REQUESTS'));
+    t.match(await submit(pairingCode, NETWORK, mallory), locked, 'with the right code too');
+  });
+  await t.test('a network that proves nothing has five tries', async (t) => {
+    const tries = Array.from({ length: 50 }, (_, i) => submit(`guess-${i}`, NETWORK, nobody));
+    t.same(reasons(await Promise.all(tries)).slice(4, 6), [
+      'MALFORMED_CREDENTIAL',
+      'TOO_MANY_REQUESTS',
+    ]);
+    t.match(await submit(pairingCode, NETWORK, nobody), locked, 'and learns of no right code');
+  });
+  t.ok(contextOf(row(world, setupId)).wrongCodes > 0, 'the reviewer sees that somebody guesses');
+  const { items } = world.host.view(PROJECT).transitions({
+    ...{ machine: 'ciVerification', instance: setupId, limit: 100 },
+  });
+  t.equal(items.length, 2, 'its start and one note a minute: the audit is not filled');
+  t.equal(
+    await submit(pairingCode, NETWORK),
+    undefined,
+    'the workflow that waits is observed, even from the network of whoever guesses',
+  );
+  t.equal(row(world, setupId).value, 'observed');
+});
+
+t.test('A locked source may try again after ten minutes, and others at any time', async (t) => {
+  const world = await startCiWorld(t);
+  const { pairingCode, setupId, network } = await start(world);
+  const submit = (code: string, id = setupId) =>
+    refusalOf(
+      world.ci.submitProof({
+        ...{ setupId: id, pairingCode: code, network, assertion: world.assertion() },
+      }),
+    );
+  for (let i = 0; i < 5; i++) await submit('guess');
+  t.match(await submit(pairingCode), { reason: 'TOO_MANY_REQUESTS' });
+  const other = await start(world);
+  t.equal(await submit(other.pairingCode, other.setupId), undefined, 'of that verification alone');
+  await world.clock.advance(10 * MINUTE_MS - 1);
+  t.match(await submit(pairingCode), { reason: 'TOO_MANY_REQUESTS' }, 'to the last moment');
+  await world.clock.advance(1);
+  t.equal(await submit(pairingCode), undefined);
+  t.same(new Set(world.wrongCodes), new Set(['WRONG', 'LOCKED']));
+  t.equal(world.wrongCodes.length, 7);
+});

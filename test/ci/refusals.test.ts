@@ -1,0 +1,173 @@
+/** What is left of refused exchanges: notes, one a minute, that lose nothing and name everything. */
+import t from 'tap';
+import { RefusalNotes } from '../../actors/ci/refusal-notes.ts';
+import type { CiConnectionContext } from '../../machines/ci/ci-connection.ts';
+import { denied, notesOf } from '../support/ci-exchanges.ts';
+import { owner, PROJECT, refusalOf, startCiWorld } from '../support/ci-world.ts';
+
+const MINUTE_MS = 60_000;
+
+t.test(
+  'A refused exchange is recorded, once a minute for each connection, with the count',
+  async (t) => {
+    const world = await startCiWorld(t);
+    const id = await world.connect();
+    const first = await denied(world, id, { bound: { ref: 'x' } });
+    t.match(notesOf(world, id), [
+      {
+        ...{ correlation: first.correlation, codes: { IDENTITY_MISMATCH: 1 } },
+        ...{ claims: ['ref'], refusals: 1 },
+      },
+    ]);
+    const later = [];
+    for (const name of ['ref', 'event_name', 'ref_type']) {
+      later.push(await denied(world, id, { bound: { [name]: 'x' } }));
+    }
+    await refusalOf(world.ci.exchange({ project: PROJECT, connection: id, assertion: 'garbage' }));
+    t.equal(notesOf(world, id).length, 1, 'within the minute none is added');
+    await world.clock.advance(MINUTE_MS - 1);
+    t.equal(notesOf(world, id).length, 1);
+    await world.clock.advance(1);
+    await world.ci.settled();
+    const [, second] = notesOf(world, id);
+    t.match(second, { refusals: 4, claims: ['event_name', 'ref', 'ref_type'] });
+    t.same(second?.codes, { IDENTITY_MISMATCH: 3, 'BAD_ASSERTION MALFORMED': 1 });
+    const told = new Set(later.map(({ correlation }) => correlation));
+    t.same([...told], [second?.correlation], 'what was told is the id of the note that counts it');
+    t.not(second?.correlation, first.correlation);
+    await world.clock.advance(10 * MINUTE_MS);
+    const third = await denied(world, id, { bound: { ref: 'x' } });
+    t.match(
+      notesOf(world, id)[2],
+      { correlation: third.correlation, refusals: 1 },
+      'at once again',
+    );
+  },
+);
+
+t.test('A stranger’s garbage does not label the mismatch that comes after it', async (t) => {
+  const world = await startCiWorld(t);
+  const id = await world.connect();
+  const garbage = () =>
+    refusalOf(world.ci.exchange({ project: PROJECT, connection: id, assertion: 'garbage' }));
+  // The first is noted at once; a second begins the note that the mismatch will be in.
+  for (let i = 0; i < 3; i++) await garbage();
+  const { correlation } = await denied(world, id, { bound: { ref: 'refs/heads/dev' } });
+  await world.clock.advance(MINUTE_MS);
+  await world.ci.settled();
+  const note = notesOf(world, id).find((one) => one.correlation === correlation);
+  t.match(note, { claims: ['ref'], refusals: 3 });
+  t.same(note?.codes, { 'BAD_ASSERTION MALFORMED': 2, IDENTITY_MISMATCH: 1 });
+});
+
+t.test('A mismatch is told without waiting for its note, as an unknown trust is', async (t) => {
+  const world = await startCiWorld(t);
+  const id = await world.connect();
+  const submit = world.host.submit.bind(world.host);
+  let release = () => {};
+  const released = new Promise<void>((resolve) => (release = resolve));
+  const held: typeof world.host.submit = async (request) => {
+    if (request.by.name === 'keyless CI') await released;
+    return submit(request);
+  };
+  Object.assign(world.host, { submit: held });
+  t.equal(await world.tryExchange(id, { bound: { ref: 'x' } }), 'IDENTITY_MISMATCH');
+  t.same(notesOf(world, id), [], 'it is told while the note is being written');
+  release();
+  await world.ci.settled();
+  t.equal(notesOf(world, id).length, 1);
+});
+
+t.test('10,000 refused exchanges leave two notes, and none of them is lost', async (t) => {
+  const world = await startCiWorld(t);
+  const id = await world.connect();
+  const bad = () => world.tryExchange(id, { bound: { ref: 'x' } });
+  await Promise.all(Array.from({ length: 10_000 }, bad));
+  await world.clock.advance(MINUTE_MS);
+  await world.ci.settled();
+  const notes = notesOf(world, id);
+  t.equal(notes.length, 2);
+  t.equal(
+    notes.reduce((sum, { refusals }) => sum + Number(refusals), 0),
+    10_000,
+  );
+  t.same(world.lost, []);
+  const row = world.host.view(PROJECT).instance('ciConnection', id);
+  t.match(row?.context as unknown as CiConnectionContext, { tokenEpoch: 1 }, 'and change nothing');
+});
+
+t.test(
+  'Refusals held back are noted when the service stops; of a deleted connection not',
+  async (t) => {
+    const world = await startCiWorld(t);
+    const [id, deleted] = [await world.connect(), await world.connect()];
+    for (let i = 0; i < 3; i++) await denied(world, id, { bound: { ref: 'x' } });
+    for (let i = 0; i < 3; i++) await denied(world, deleted, { bound: { ref: 'x' } });
+    const deletion = { project: PROJECT, by: owner, request: world.request(), connection: deleted };
+    await world.ci.delete(deletion);
+    await world.ci.close();
+    t.same(
+      notesOf(world, id).map(({ refusals }) => refusals),
+      [1, 2],
+    );
+    t.same(
+      notesOf(world, deleted).map(({ refusals }) => refusals),
+      [1],
+    );
+    t.same(world.lost, []);
+  },
+);
+
+t.test(
+  'A note that cannot be written is counted as lost, and the answer is the same',
+  async (t) => {
+    const world = await startCiWorld(t);
+    const id = await world.connect();
+    const row = world.host.view(PROJECT).instance('ciConnection', id);
+    const lost: number[] = [];
+    const notes = new RefusalNotes({
+      ...{ clock: world.clock, random: world.random },
+      host: {
+        view: (project) => world.host.view(project),
+        submit: () => Promise.reject(new Error('The disk is full')),
+      },
+      onLost: (refusals) => void lost.push(refusals),
+    });
+    t.ok(row);
+    if (!row) return;
+    const refused = { code: 'IDENTITY_MISMATCH', claims: ['ref'] };
+    const correlation = notes.add(row, refused);
+    await notes.settled();
+    t.match(correlation, /^[0-9A-Z]{26}$/);
+    t.same(lost, [1]);
+    await notes.close();
+  },
+);
+
+t.test('Refusals on two nodes leave one note a minute, and none of them is lost', async (t) => {
+  const world = await startCiWorld(t);
+  const other = await startCiWorld(t, world);
+  const id = await world.connect();
+  const nodes = [world, other];
+  const settle = () => Promise.all(nodes.map(({ ci }) => ci.settled()));
+  const bad = { bound: { ref: 'x' } };
+  await other.host.waitFor(world.host.appliedSequence(), AbortSignal.timeout(5_000));
+  for (let i = 0; i < 5; i++) {
+    await Promise.all(nodes.map((node) => node.tryExchange(id, bad)));
+    await settle();
+  }
+  const notes = () => {
+    const { items } = world.host.view(PROJECT).transitions({ instance: id, limit: 100 });
+    return items.map(({ event }) => event).filter(({ type }) => type === 'exchangeRefused');
+  };
+  t.equal(notes().length, 1);
+  for (let minute = 1; minute <= 3; minute++) {
+    await world.clock.advance(MINUTE_MS);
+    await settle();
+    t.ok(notes().length <= 1 + minute, `${notes().length} notes after ${minute} minutes`);
+  }
+  t.equal(
+    notes().reduce((sum, { refusals }) => sum + Number(refusals), 0),
+    10,
+  );
+});

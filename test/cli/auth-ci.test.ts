@@ -1,0 +1,299 @@
+/**
+ * `svc auth ci` against the whole service and a platform that behaves like GitHub's: what a child
+ * process gets, what is masked and when, and what is asked again.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, readFileSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import t from 'tap';
+import { systemClock } from '../../streams/platform/clock.ts';
+import { startCliWorld } from '../support/cli-world.ts';
+import { startGateway } from '../support/faulty-gateway.ts';
+import { until } from '../support/program.ts';
+import { prepareAccount, trustWorkflow } from '../support/trusted-workflow.ts';
+import { runWorkflow } from '../support/workflow-runner.ts';
+
+/** A clock on which waiting takes no time. */
+const impatient = {
+  clock: {
+    ...systemClock,
+    wakeAfter(_: number, wake: () => void) {
+      const turn = setImmediate(wake);
+      return () => clearImmediate(turn);
+    },
+  },
+};
+
+t.test('svc auth ci', async (t) => {
+  const world = await startCliWorld(t);
+  const { env } = await trustWorkflow(world, await prepareAccount(world));
+
+  await t.test(
+    'it gets the token in its environment, and no right to ask for another',
+    async (t) => {
+      const more = { SVC_SETUP_CODE: 'code', SVC_REEXEC: '1', OWN: 'kept', GITHUB_ENV: '/env' };
+      const ran = await world.svc(['auth', 'ci', '--', 'tool', '--json', '--help'], {
+        env: { ...env, ...more },
+      });
+      t.equal(ran.code, 0, ran.stderr);
+      t.equal(ran.stdout, '', 'standard output is the child’s');
+      t.strictSame(ran.child?.command, ['tool', '--json', '--help']);
+      const { environment = {} } = ran.child ?? {};
+      t.match(environment, { SVC_PROJECT: 'acme', SVC_ENDPOINT: world.endpoint, OWN: 'kept' });
+      for (const name of [
+        ...['ACTIONS_ID_TOKEN_REQUEST_TOKEN', 'ACTIONS_ID_TOKEN_REQUEST_URL'],
+        ...['SVC_SETUP_CODE', 'SVC_REEXEC'],
+      ]) {
+        t.notOk(name in environment, name);
+      }
+      const token = environment.SVC_API_KEY ?? '';
+      t.match(ran.stderr, `::add-mask::${token}\n`);
+      t.notOk(ran.child?.command.join(' ').includes(token));
+      const read = await world.svc(['monitoring', 'vms'], { as: 'job', env: environment });
+      t.match(read, { code: 0 }, 'it reads its project');
+      const save = [
+        'alerts',
+        'save',
+        '--name',
+        'x',
+        '--metric',
+        'cpu_utilization_pct',
+        '--all-vms',
+      ];
+      const spec = ['--operator', 'LESS_THAN', '--threshold', '1', '--severity', 'INFO'];
+      t.match(await world.svc([...save, ...spec], { as: 'job', env: environment }), {
+        code: 3,
+        stderr: /MISSING_CAPABILITY/,
+      });
+    },
+  );
+
+  await t.test('its exit code is ours, and a command that is not there says so', async (t) => {
+    const run = (client: object) => world.svc(['auth', 'ci', '--', 'tool'], { env, client });
+    t.equal((await run({ runChild: async () => ({ exitCode: 42 }) })).code, 42);
+    const missing = { problem: 'spawn tool ENOENT', missing: true };
+    t.match(await run({ runChild: async () => missing }), {
+      code: 127,
+      stderr: /tool cannot be run/,
+    });
+    const denied = { problem: 'spawn tool EACCES', missing: false };
+    t.equal((await run({ runChild: async () => denied })).code, 126);
+  });
+
+  await t.test(
+    'the program as a job runs it: output, exit code and signals go through',
+    async (t) => {
+      const svc = fileURLToPath(new URL('../../bin/svc.js', import.meta.url));
+      const script =
+        'trap "echo stopped; exit 7" TERM; test -n "$SVC_API_KEY" && echo up; while :; do sleep 0.05; done';
+      const job = spawn(process.execPath, [svc, 'auth', 'ci', '--', 'bash', '-c', script], {
+        env: { PATH: process.env.PATH, HOME: world.homeOf('job'), ...env },
+        ...{ timeout: 20_000, killSignal: 'SIGKILL' },
+      });
+      let out = '';
+      job.stdout.on('data', (chunk) => (out += chunk));
+      await until('the child runs', () => out.includes('up') || undefined, 15);
+      job.kill('SIGTERM');
+      const [code] = await once(job, 'close');
+      t.strictSame([code, out], [7, 'up\nstopped\n']);
+      const args = [svc, 'auth', 'ci', '--', 'bash', '-c', 'kill -KILL $$'];
+      const killed = spawn(process.execPath, args, {
+        env: { PATH: process.env.PATH, HOME: world.homeOf('job'), ...env },
+        ...{ timeout: 20_000, killSignal: 'SIGKILL' },
+      });
+      t.equal((await once(killed, 'close'))[0], 128 + 9, 'as a shell tells it');
+    },
+  );
+
+  await t.test(
+    'the token is alone on standard output, its mask before it on the other',
+    async (t) => {
+      const ran = await world.svc(['auth', 'ci', '--print'], { env });
+      t.match(ran.stdout, /^eyJ[\w-]+\.[\w-]+\.[\w-]+\n$/);
+      t.match(ran.stderr, `::add-mask::${ran.stdout}`);
+      const json = await world.svc(['auth', 'ci', '--print', '--json'], { env });
+      t.match(json.json, {
+        accessToken: /^eyJ/,
+        projectName: 'projects/acme',
+        expiresInSeconds: 900,
+      });
+    },
+  );
+
+  await t.test(
+    'where the runner knows no masks, nothing that looks like one is printed',
+    async (t) => {
+      const ran = await world.svc(['auth', 'ci', '--print'], {
+        env: { ...env, GITHUB_ACTIONS: '' },
+      });
+      t.equal(ran.code, 0);
+      t.equal(ran.stderr, '');
+    },
+  );
+
+  await t.test('it has to be said what the token is for', async (t) => {
+    t.match(await world.svc(['auth', 'ci'], { env }), {
+      code: 2,
+      stderr: /Say what the token is for/,
+    });
+    const both = ['auth', 'ci', '--print', '--', 'env'];
+    t.match(await world.svc(both, { env }), { code: 2 });
+  });
+
+  for (const name of ['SVC_TRUST', 'SVC_AUDIENCE', 'SVC_ENDPOINT']) {
+    await t.test(`without ${name} nothing is asked`, async (t) => {
+      const before = world.platform.tokens.requests;
+      const ran = await world.svc(['auth', 'ci', '--print'], {
+        as: 'job',
+        env: { ...env, [name]: '' },
+      });
+      t.equal(ran.code, 2, ran.stderr);
+      t.ok(ran.stderr.includes(name));
+      t.equal(world.platform.tokens.requests, before);
+    });
+  }
+
+  await t.test('a verification without its setup id is told where that is from', async (t) => {
+    const job = { ...env, SVC_SETUP_CODE: 'code', SVC_SETUP_ID: '' };
+    const ran = await world.svc(['auth', 'ci', '--verify'], { env: job });
+    t.match(ran, { code: 2, stderr: /SVC_SETUP_ID is empty.*\n.*"svc trusts verify" told it/ });
+    t.notMatch(ran.stderr, 'svc trusts show', 'there is no trust yet');
+    const deaf = { ...job, SVC_SETUP_ID: 'id', SVC_AUDIENCE: '' };
+    t.match(await world.svc(['auth', 'ci', '--verify'], { env: deaf }), {
+      ...{ code: 2, stderr: /SVC_AUDIENCE is empty.*\n.*"svc trusts verify" told it/ },
+    });
+  });
+
+  const { platform } = world;
+  const print = (client = impatient) => world.svc(['auth', 'ci', '--print'], { env, client });
+
+  await t.test(
+    '502, 503 and 504 are asked again, with the audience encoded each time',
+    async (t) => {
+      const before = platform.tokens.requests;
+      for (const status of [502, 503, 504]) platform.tokens.next.push({ kind: 'status', status });
+      const ran = await print();
+      t.equal(ran.code, 0, ran.stderr);
+      t.equal(platform.tokens.requests - before, 4);
+      t.equal(platform.tokens.audiences.at(-1), env.SVC_AUDIENCE);
+    },
+  );
+
+  await t.test('nothing else is asked again, and the answer is not repeated', async (t) => {
+    for (const status of [400, 401, 403, 404, 429, 500]) {
+      const before = platform.tokens.requests;
+      platform.tokens.next.push({ kind: 'status', status, body: '{"value":"planted"}' });
+      const ran = await print();
+      t.match(ran, { code: 1, stderr: new RegExp(`answered HTTP ${status}`) });
+      t.notMatch(ran.stderr, 'planted');
+      t.equal(platform.tokens.requests - before, 1, `${status} once`);
+    }
+  });
+
+  await t.test('an endpoint that stays away ends after five tries', async (t) => {
+    const before = platform.tokens.requests;
+    platform.tokens.behaviour = { kind: 'status', status: 503 };
+    t.match(await print(), { code: 1, stderr: /HTTP 503/ });
+    t.equal(platform.tokens.requests - before, 5);
+    platform.tokens.behaviour = { kind: 'answer' };
+  });
+
+  await t.test('an answer without a token is no token', async (t) => {
+    for (const body of ['{}', 'no json', '{"value":1}', '{"value":"a b"}', '{"value":"x\\ny"}']) {
+      platform.tokens.next.push({ kind: 'status', status: 200, body });
+      t.match(await print(), { code: 1, stderr: /There is no identity token in/ }, body);
+    }
+  });
+
+  await t.test('a job without the permission is told how to get it', async (t) => {
+    const bare = { ...env, ACTIONS_ID_TOKEN_REQUEST_URL: '' };
+    const ran = await world.svc(['auth', 'ci', '--print'], { env: bare });
+    t.match(ran, { code: 1, stderr: /id-token: write/ });
+    t.match(ran.stderr, /fork's pull request/);
+    const elsewhere = await world.svc(['auth', 'ci', '--print'], {
+      env: { ...bare, GITHUB_ACTIONS: undefined },
+    });
+    t.match(elsewhere, { code: 2, stderr: /--assertion-from/ }, 'as without its variables');
+    const plain = { ...env, ACTIONS_ID_TOKEN_REQUEST_URL: 'http://tokens.example/?x=1' };
+    t.match(await world.svc(['auth', 'ci', '--print'], { env: plain }), {
+      code: 1,
+      stderr: /not an https address/,
+    });
+  });
+
+  await t.test('an exchange without an answer goes out again with a fresh assertion', async (t) => {
+    const gateway = await startGateway(t, world.endpoint);
+    const before = platform.tokens.requests;
+    gateway.faults.push({ kind: 'lose answer' });
+    const behind = { ...env, SVC_ENDPOINT: gateway.url };
+    const ran = await world.svc(['auth', 'ci', '--print'], { env: behind, client: impatient });
+    t.equal(ran.code, 0, ran.stderr);
+    t.equal(platform.tokens.requests - before, 2);
+    const [first, second] = gateway.requests;
+    t.ok(first && second && first.body !== second.body, 'the first one is burned');
+  });
+
+  const bare = { ...env, ACTIONS_ID_TOKEN_REQUEST_URL: '', GITHUB_ACTIONS: undefined };
+  const mint = () => world.platform.mint({ aud: env.SVC_AUDIENCE });
+
+  await t.test('a token in a variable is exchanged, and is not the child’s', async (t) => {
+    const job = { ...bare, SVC_ASSERTION: await mint() };
+    const args = ['auth', 'ci', '--assertion-from', 'SVC_ASSERTION', '--', 'env'];
+    const ran = await world.svc(args, { env: job });
+    t.equal(ran.code, 0, ran.stderr);
+    t.notOk('SVC_ASSERTION' in (ran.child?.environment ?? {}));
+    t.match(await world.svc(args, { env: job }), { code: 3, stderr: /REPLAYED/ }, 'it works once');
+    t.match(await world.svc(args, { env: bare }), { code: 2, stderr: /which is not set/ });
+  });
+
+  await t.test('a token on standard input is exchanged', async (t) => {
+    const args = ['auth', 'ci', '--assertion-from', '-', '--print'];
+    t.match(await world.svc(args, { env: bare, input: `${await mint()}\n` }), { code: 0 });
+    t.match(await world.svc(args, { env: bare, input: '' }), {
+      code: 1,
+      stderr: /no identity token/,
+    });
+  });
+
+  await t.test('no token, code or assertion is in the log of the service', async (t) => {
+    const masked = world.printed.join('').match(/(?<=::add-mask::)\S+/g) ?? [];
+    t.ok(masked.length > 15);
+    const log = world.lines.join('');
+    t.strictSame(
+      masked.filter((secret) => log.includes(secret)),
+      [],
+    );
+  });
+});
+
+t.test('the action installs itself without the right to ask for identity tokens', async (t) => {
+  const root = fileURLToPath(new URL('../..', import.meta.url));
+  // In npm's place: tells what an install script would see, and leaves a program that does.
+  const npm = `#!/bin/bash
+echo "npm $1 sees $(compgen -e | tr '\\n' ' ')"
+mkdir "$3/bin" "$3/node_modules"
+echo 'process.stdout.write("svc sees " + Object.keys(process.env).join(" ") + "\\n")' > "$3/bin/svc.js"
+`;
+  const action = readFileSync(join(root, 'action.yml'), 'utf8');
+  const checkout = t.testdir({ 'action.yml': action, tools: { npm } });
+  const tools = join(checkout, 'tools');
+  chmodSync(join(tools, 'npm'), 0o755);
+  symlinkSync(process.execPath, join(tools, 'node'));
+  const workflow = {
+    permissions: { 'id-token': 'write' },
+    jobs: { one: { steps: [{ uses: 'action@1', with: { run: 'true' } }] } },
+  };
+  const right = 'ACTIONS_ID_TOKEN_REQUEST';
+  const job = await runWorkflow(JSON.stringify(workflow), {
+    ...{ secrets: {}, variables: {}, actions: { action: checkout } },
+    tokenEnvironment: { [`${right}_URL`]: 'https://x', [`${right}_TOKEN`]: 'x' },
+    PATH: `${tools}:/usr/bin:/bin`,
+  });
+  t.ok(job.ok, job.log);
+  const seenBy = (who: string) => new RegExp(`^${who} sees (.*)$`, 'm').exec(job.log)?.[1] ?? '';
+  t.match(seenBy('npm ci'), 'GITHUB_ACTIONS');
+  t.notMatch(seenBy('npm ci'), right);
+  t.match(seenBy('svc'), right, 'what the action itself runs has it');
+});

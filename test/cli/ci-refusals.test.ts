@@ -1,0 +1,129 @@
+/**
+ * What a refused job is shown: each claim with MISSING and DIFFERENT, on the log and on the summary
+ * page, what was expected to the owner alone, hints, and never a token.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import type { DenialCause } from '../../actors/ci/port.ts';
+import { startCliWorld } from '../support/cli-world.ts';
+import { prepareAccount, trustWorkflow } from '../support/trusted-workflow.ts';
+
+/** All there are: a new one does not compile until the guide has it. */
+const causes: Readonly<Record<DenialCause, true>> = {
+  PULL_REQUEST: true,
+  CONTEXT_REFUSED: true,
+  IDENTITY_MISMATCH: true,
+  IDENTITY_RENAMED: true,
+  ISSUER_CHANGED: true,
+  CONNECTION_DISABLED: true,
+  CONNECTION_DELETED: true,
+  ACCOUNT_DISABLED: true,
+  NO_PERMISSION_LEFT: true,
+};
+
+t.test('what a refused job is shown', async (t) => {
+  const world = await startCliWorld(t);
+  const { env, account } = await trustWorkflow(world, await prepareAccount(world));
+
+  const { platform } = world;
+  const summary = join(world.folder, 'summary.md');
+  const refused = async (claims: Record<string, unknown>, more: Record<string, string> = {}) => {
+    platform.job.claims = claims;
+    writeFileSync(summary, '');
+    const job = { ...env, GITHUB_STEP_SUMMARY: summary, ...more };
+    const ran = await world.svc(['auth', 'ci', '--', 'env'], { env: job });
+    platform.job.claims = {};
+    t.equal(ran.code, 3, ran.stderr);
+    t.equal(ran.child, undefined, 'nothing runs');
+    const shown = ran.stderr.replaceAll(/^::add-mask::.*\n/gm, '');
+    const page = readFileSync(summary, 'utf8');
+    const masked = ran.stderr.match(/(?<=::add-mask::)\S+/g) ?? [];
+    const seen = masked.filter((secret) => (shown + page).includes(secret));
+    t.strictSame([masked.length > 0, seen], [true, []], 'no token is shown');
+    return { shown, page };
+  };
+
+  await t.test('what is different is marked, with what was expected', async (t) => {
+    const { shown, page } = await refused({ environment: 'prod', ref: 'refs/heads/x' });
+    t.match(shown, /^environment +prod +DIFFERENT: has to be absent$/m);
+    t.match(shown, /^ref +refs\/heads\/x +DIFFERENT: expected refs\/heads\/main$/m);
+    t.match(shown, /^repository_id +74$/m, 'the claims that fit are shown too');
+    t.match(shown, /^ +cause: IDENTITY_MISMATCH$/m);
+    const correlation = /^ +correlation: (\S+)$/m.exec(shown)?.[1] ?? '';
+    t.match(correlation, /^\w{26}$/);
+    t.match(page, correlation, 'and on the summary page');
+    t.match(page, '| `environment` | `prod` | **`DIFFERENT: has to be absent`** |');
+  });
+
+  await t.test('what is missing is marked', async (t) => {
+    const { shown } = await refused({ runner_environment: undefined });
+    t.match(shown, /^runner_environment +\(absent\) +MISSING$/m);
+    t.match(shown, /^ +cause: CONTEXT_REFUSED$/m);
+    const inProd = await trustWorkflow(world, account, { environment: 'prod' });
+    const outside = await refused({}, { SVC_TRUST: inProd.env.SVC_TRUST ?? '' });
+    t.match(outside.shown, /^environment +\(absent\) +MISSING: expected prod$/m);
+  });
+
+  await t.test('who does not own the workflow learns nothing of what is expected', async (t) => {
+    const { shown } = await refused({
+      ...{ repository_id: '99', repository_owner_id: '98' },
+      ...{ repository: 'evil/repo', repository_owner: 'evil' },
+      workflow_ref: 'evil/repo/.github/workflows/deploy.yml@refs/heads/main',
+      job_workflow_ref: 'evil/repo/.github/workflows/deploy.yml@refs/heads/main',
+    });
+    t.match(shown, /^repository_id +99 +DIFFERENT$/m);
+    t.notMatch(shown, 'octo-org/octo-repo +DIFFERENT');
+    t.notMatch(shown, /expected/);
+  });
+
+  await t.test('a renamed repository is told as one', async (t) => {
+    const { shown } = await refused({
+      repository: 'octo-org/new-name',
+      workflow_ref: 'octo-org/new-name/.github/workflows/deploy.yml@refs/heads/main',
+      job_workflow_ref: 'octo-org/new-name/.github/workflows/deploy.yml@refs/heads/main',
+    });
+    t.match(shown, /cause: IDENTITY_RENAMED/);
+    t.match(shown, /has another name now: verify the workflow anew/);
+  });
+
+  await t.test('a pull request is told that it never will do', async (t) => {
+    const { shown, page } = await refused(
+      { event_name: 'pull_request', ref: 'refs/pull/1/merge', head_ref: 'x', base_ref: 'main' },
+      { GITHUB_EVENT_NAME: 'pull_request' },
+    );
+    t.match(shown, /Pull requests are always refused, from forks and from branches/);
+    t.match(page, /> Pull requests are always refused/);
+  });
+
+  await t.test('names that others chose cannot steer the log or the page', async (t) => {
+    const claims = { actor: 'x`|<b>', ref: 'refs/heads/\u001b[31m\n::error::x' };
+    const { shown, page } = await refused(claims);
+    t.notOk((shown + page).includes('\u001b'));
+    t.notMatch(shown + page, /^::error/m);
+    t.match(page, "| `actor` | `x'\\|<b>` |  |");
+  });
+
+  await t.test('another audience is a token that does not hold', async (t) => {
+    const { shown } = await refused(
+      {},
+      { SVC_AUDIENCE: 'https://elsewhere.example/projects/acme' },
+    );
+    t.match(shown, /BAD_ASSERTION/);
+    t.match(shown, /cause: WRONG_AUDIENCE/);
+  });
+
+  await t.test('a program reads the refusal as JSON', async (t) => {
+    platform.job.claims = { ref: 'refs/heads/x' };
+    const ran = await world.svc(['auth', 'ci', '--print', '--json'], { env });
+    platform.job.claims = {};
+    const { error } = JSON.parse(ran.stderr.replaceAll(/^::add-mask::.*\n/gm, ''));
+    t.match(error, { reason: 'EXCHANGE_DENIED', metadata: { cause: 'IDENTITY_MISMATCH' } });
+    t.match(JSON.parse(error.metadata.claims), [{ claim: 'ref', got: 'refs/heads/x' }]);
+  });
+
+  await t.test('the guide names every cause of a denial', async (t) => {
+    const guide = readFileSync(new URL('../../docs/ci.md', import.meta.url), 'utf8');
+    for (const cause of Object.keys(causes)) t.ok(guide.includes(`\`${cause}\``), cause);
+  });
+});

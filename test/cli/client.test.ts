@@ -1,0 +1,201 @@
+/**
+ * What all client commands have in common: the command line, where the service is and who calls,
+ * how faults are told, and the completion scripts.
+ */
+import { execFileSync } from 'node:child_process';
+import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { toldBy } from '../../src/cli/client/faults.ts';
+import { toConnectError } from '../../src/platform/errors.ts';
+import { Refusal, type RefusalReason } from '../../streams/platform/refusal.ts';
+import { type CliWorld, startCliWorld } from '../support/cli-world.ts';
+
+t.test('client commands', async (t) => {
+  const world = await startCliWorld(t);
+  const made = ['admin', 'project', 'create', 'acme', '--owner', 'owner@example.test'];
+  t.equal((await world.svc(made)).code, 0);
+  await world.signIn();
+  const withKey = { SVC_API_KEY: world.demo.apiKey, SVC_PROJECT: 'demo' };
+
+  await t.test('a command line that will not do is refused with what was meant', async (t) => {
+    const lines: [string[], RegExp][] = [
+      [['monitoring'], /^svc monitoring: say what: vms, query, promql$/m],
+      [['monitoring', 'vm'], /"vm" is not one of its actions: did you mean "svc monitoring vms"\?/],
+      [['monitoring', 'vms', '--projct', 'x'], /--projct is unknown: did you mean --project\?/],
+      [['monitoring', 'vms', 'x'], /"x" is one argument too many/],
+      [['monitoring', 'vms', '--json=yes'], /--json takes no value/],
+      [['monitoring', 'vms', '--project', '--json'], /--project needs a value: PROJECT/],
+      [['monitoring', 'vms', '--project', 'a', '--project', 'b'], /--project is given twice/],
+      [['monitoring', 'vms', '--timeout', 'soon'], /--timeout is a duration such as 90s/],
+      [['monitoring', 'vms', '--project', 'a b'], /"a b" is not a project/],
+      [['monitoring', 'query'], /VM is missing/],
+      [['monitoring', 'query', 'v', '--start', 'noon'], /--start is a time such as 2026-/],
+      [['alerts', 'incidents', '--state', 'OPEN'], /--state is one of FIRING, RECOVERED, RETIRED/],
+      [['service-accounts', 'create', '--name', 'x'], /either --template or --capability/],
+      [['keys', 'revoke', 'svc_sk_x_y'], /never by its secret$/m],
+    ];
+    for (const [args, sentence] of lines) {
+      const ran = await world.svc(args, { env: withKey });
+      t.match(ran, { code: 2, stderr: sentence }, args.join(' '));
+    }
+  });
+
+  await t.test('a secret on the command line is refused, and not repeated', async (t) => {
+    for (const flag of ['--key', '--api-key', '--token', '--secret', '--setup-code']) {
+      for (const args of [[flag, 'svc_sk_planted'], [`${flag}=svc_sk_planted`]]) {
+        const ran = await world.svc(['monitoring', 'vms', ...args]);
+        t.match(ran, { code: 2, stderr: /can read a command line/ });
+        t.notMatch(ran.stderr, 'planted');
+      }
+    }
+  });
+
+  await t.test(
+    'the service is found by flag, variable or session, and only confidentially',
+    async (t) => {
+      const none = { SVC_ENDPOINT: undefined };
+      t.match(await world.svc(['whoami'], { env: none }), { code: 0 }, 'the session knows where');
+      const nobody = { as: 'nobody', env: { ...withKey, ...none } };
+      t.match(await world.svc(['monitoring', 'vms'], nobody), {
+        code: 2,
+        stderr: /not known where/,
+      });
+      const flag = ['monitoring', 'vms', '--endpoint'];
+      t.match(await world.svc([...flag, world.endpoint], nobody), { code: 0 });
+      t.match(await world.svc([...flag, 'http://monitoring.example'], nobody), {
+        code: 2,
+        stderr: /plain http: whoever is on the way/,
+      });
+      t.match(await world.svc([...flag, 'https://a.example/path'], nobody), { code: 2 });
+      const elsewhere = await world.svc(['whoami', '--endpoint', 'https://other.example']);
+      t.match(elsewhere, { code: 3, stderr: /You are signed in at http:\S+, not at https:/ });
+    },
+  );
+
+  await t.test(
+    'who calls is told apart by exit codes: 3 not let in, 4 not there, 5 no answer',
+    async (t) => {
+      const { svc } = world;
+      t.match(await svc(['monitoring', 'vms'], { as: 'nobody' }), {
+        code: 3,
+        stderr: /not signed in/,
+      });
+      t.match(await svc(['keys', 'list'], { as: 'nobody', env: withKey }), {
+        code: 3,
+        stderr: /no key can do this/,
+      });
+      const typo = { SVC_API_KEY: `${world.demo.apiKey.slice(0, -1)}!` };
+      const mistyped = await svc(['monitoring', 'vms'], { env: { ...withKey, ...typo } });
+      t.match(mistyped, { code: 3, stderr: /its checksum does not fit/ });
+      t.notMatch(mistyped.stderr, world.demo.apiKey.slice(-10, -1));
+      const nowhere = { ...withKey, SVC_PROJECT: undefined };
+      t.match(await svc(['monitoring', 'vms'], { env: nowhere }), {
+        code: 2,
+        stderr: /which project: give --project or SVC_PROJECT\n.*SVC_PROJECT=demo$/m,
+      });
+      const foreign = ['monitoring', 'vms', '--project', 'acme'];
+      t.match(await svc(foreign, { env: withKey }), {
+        code: 3,
+        stderr: /^svc monitoring vms: PROJECT_BOUNDARY: /,
+      });
+      t.match(await svc(['service-accounts', 'show', 'none']), { code: 4, stderr: /NOT_FOUND/ });
+      const away = await svc(['monitoring', 'vms', '--endpoint', 'http://127.0.0.1:9'], {
+        env: withKey,
+      });
+      t.match(away, { code: 5, stderr: /nothing answers there \(ECONNREFUSED\)/ });
+      for (const endpoint of ['https://me:hunter2@h', 'me:hunter2@h', 'https://h/?key=hunter2']) {
+        const flagged = await svc(['monitoring', 'vms', '--endpoint', endpoint]);
+        const set = await svc(['monitoring', 'vms'], { env: { SVC_ENDPOINT: endpoint } });
+        for (const { code, stdout, stderr } of [flagged, set]) {
+          t.equal(code, 2, endpoint);
+          t.notMatch(stdout + stderr, /hunter2/, 'a password in an address is not repeated');
+        }
+      }
+    },
+  );
+
+  await t.test('a program reads the fault as JSON', async (t) => {
+    const ran = await world.svc(['service-accounts', 'show', 'none', '--json']);
+    const { error } = JSON.parse(ran.stderr);
+    t.match(error, { reason: 'NOT_FOUND', message: String, hint: String });
+    t.equal(ran.stdout, '');
+  });
+
+  await t.test('a session file that others may read is not used', async (t) => {
+    const path = join(world.homeOf('owner'), '.config/svc/session.json');
+    t.equal(statSync(path).mode & 0o777, 0o600);
+    t.equal(statSync(join(path, '..')).mode & 0o777, 0o700);
+    const text = readFileSync(path, 'utf8');
+    chmodSync(path, 0o640);
+    const refused = await world.svc(['whoami']);
+    t.match(refused, { code: 1, stderr: /others may read it \(mode 0640, not 0600\)/ });
+    chmodSync(path, 0o600);
+    chmodSync(join(path, '..'), 0o770);
+    t.match(await world.svc(['whoami']), { code: 1, stderr: /others may write its folder/ });
+    chmodSync(join(path, '..'), 0o700);
+    writeFileSync(path, '{"endpoint": 1}');
+    t.match(await world.svc(['whoami']), { code: 1, stderr: /is not a session file/ });
+    writeFileSync(path, text);
+    t.equal((await world.svc(['whoami'])).code, 0);
+    const xdg = join(world.folder, 'xdg');
+    mkdirSync(xdg);
+    const other = await world.svc(['whoami'], { env: { XDG_CONFIG_HOME: xdg } });
+    t.match(other, { code: 3 }, 'XDG_CONFIG_HOME wins over the home folder');
+  });
+
+  await t.test('completion', (t) => completion(t, world));
+
+  await t.test('no secret was printed, but those that were asked for', async (t) => {
+    const secret = /svc_session_\w+/.exec(
+      readFileSync(join(world.homeOf('owner'), '.config/svc/session.json'), 'utf8'),
+    )?.[0];
+    t.match(secret, /^svc_session_/);
+    const all = world.printed.join('');
+    for (const each of [secret ?? '', world.demo.apiKey]) t.notOk(all.includes(each));
+  });
+});
+
+async function completion(t: Test, world: CliWorld) {
+  const script = (await world.svc(['completion', 'bash'])).stdout;
+  const complete = (...words: string[]): string[] => {
+    const program = `${script}
+COMP_WORDS=(svc "$@"); COMP_CWORD=$#; _svc; printf '%s\\n' "\${COMPREPLY[@]}"`;
+    const text = execFileSync('bash', ['--norc', '-c', program, 'bash', ...words], {
+      encoding: 'utf8',
+    });
+    return text.split('\n').filter((word) => word !== '');
+  };
+  await t.test('bash completes commands, actions, options and choices', async (t) => {
+    t.strictSame(complete('ke'), ['keys']);
+    t.strictSame(complete('keys', 'r'), ['rotate', 'revoke']);
+    t.strictSame(complete('keys', 'create', '--li'), ['--lifetime']);
+    t.strictSame(complete('alerts', 'incidents', '--state', 'R'), ['RECOVERED', 'RETIRED']);
+    t.strictSame(complete('login', '--li'), ['--link']);
+    t.strictSame(complete('help', 'tru'), ['trusts']);
+  });
+  await t.test('every script knows every action, and an unknown shell is refused', async (t) => {
+    for (const shell of ['bash', 'zsh', 'fish']) {
+      const { stdout } = await world.svc(['completion', shell]);
+      for (const word of ['service-accounts', 'approve', 'promql', '--everywhere'.slice(2)]) {
+        t.ok(stdout.includes(word), `${shell} ${word}`);
+      }
+    }
+    t.match(await world.svc(['completion', 'tcsh']), { code: 2, stderr: /bash, zsh, fish/ });
+  });
+}
+
+t.test('what would do follows the facts of a refusal, not its reason alone', (t) => {
+  const hintOf = (reason: RefusalReason, metadata = {}, hints = {}) =>
+    toldBy(toConnectError(new Refusal(reason, 'x', metadata)), hints)?.hint;
+  const denied = hintOf('EXCHANGE_DENIED', { correlation: 'c-1' });
+  t.match(denied, /svc audit list --correlation c-1$/);
+  t.match(hintOf('MISSING_CAPABILITY', { role: 'VIEWER' }), /another role: svc members role$/);
+  const capability = hintOf('MISSING_CAPABILITY', { capability: 'monitoring.write' });
+  t.match(capability, /within what its owner is granted: here monitoring\.write is missing/);
+  t.match(hintOf('CREDENTIAL_REVOKED'), /the successor of the key/);
+  const ofTheAction = { CREDENTIAL_REVOKED: 'Ask for another link' };
+  t.equal(hintOf('CREDENTIAL_REVOKED', {}, ofTheAction), 'Ask for another link');
+  t.match(hintOf('NOT_FOUND'), /Nothing of that name/, 'else what the catalogue explains');
+  t.end();
+});

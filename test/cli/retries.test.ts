@@ -1,0 +1,97 @@
+/**
+ * What client commands send again and what they do not: waits as long as the service asks, one
+ * request id for all tries of a change, and an uncertain change that is told.
+ */
+import t from 'tap';
+import { systemClock } from '../../streams/platform/clock.ts';
+import { startCliWorld } from '../support/cli-world.ts';
+import { startGateway } from '../support/faulty-gateway.ts';
+
+/** A clock on which waiting takes no time; `waits` has how long it would have been, ms. */
+function impatientClock() {
+  const waits: number[] = [];
+  const clock = {
+    ...systemClock,
+    wakeAfter(delayMs: number, wake: () => void) {
+      waits.push(delayMs);
+      const turn = setImmediate(wake);
+      return () => clearImmediate(turn);
+    },
+  };
+  return { clock, waits };
+}
+
+t.test('what is sent again', async (t) => {
+  const world = await startCliWorld(t);
+  const withKey = { SVC_API_KEY: world.demo.apiKey, SVC_PROJECT: 'demo' };
+  const gateway = await startGateway(t, world.endpoint);
+  const env = { ...withKey, SVC_ENDPOINT: gateway.url };
+  const sent = (method: string) => gateway.requests.filter(({ path }) => path.endsWith(method));
+  const busy = (status: number, retryAfter?: string) => ({
+    ...{ kind: 'answer' as const, status, path: 'svc.' },
+    ...(retryAfter && { headers: { 'retry-after': retryAfter } }),
+  });
+
+  await t.test('a read waits as long as Retry-After asks, and is sent again', async (t) => {
+    const { clock, waits } = impatientClock();
+    gateway.faults.push(busy(429, '2'), busy(503, '3'));
+    const ran = await world.svc(['monitoring', 'vms'], { env, client: { clock } });
+    t.equal(ran.code, 0, ran.stderr);
+    t.strictSame(waits, [2_000, 3_000]);
+    t.match(ran.stderr, /the same request is sent again/);
+  });
+
+  await t.test('a wait that is too long, and too many of them, are told instead', async (t) => {
+    const { clock, waits } = impatientClock();
+    const body = '{"code":"resource_exhausted","message":"Too much"}';
+    const headers = { 'content-type': 'application/json', 'retry-after': '3600' };
+    gateway.faults.push({ ...busy(429), headers, body });
+    const long = await world.svc(['monitoring', 'vms'], { env, client: { clock } });
+    t.match(long, { code: 1, stderr: /resource_exhausted: Too much\n +retryAfterSeconds: 3600/ });
+    t.strictSame(waits, []);
+    gateway.faults.push(...Array.from({ length: 4 }, () => busy(503, '1')));
+    const often = await world.svc(['monitoring', 'vms'], { env, client: { clock } });
+    t.match(often, { code: 5 });
+    t.equal(waits.length, 3, 'four tries in all');
+    t.equal(gateway.faults.length, 0);
+  });
+
+  await t.test('a change whose answer is lost goes out again under its request id', async (t) => {
+    const { clock } = impatientClock();
+    gateway.faults.push({ kind: 'lose answer', path: 'SaveAlertRule' });
+    const save = [
+      'alerts',
+      'save',
+      '--name',
+      'CPU',
+      '--metric',
+      'cpu_utilization_pct',
+      '--operator',
+    ];
+    const args = [...save, 'GREATER_THAN', '--threshold', '90', '--severity', 'INFO', '--all-vms'];
+    const ran = await world.svc(args, { env, client: { clock } });
+    t.match(ran.stdout, /^version +1$/m, ran.stderr);
+    const [first, second, third] = sent('SaveAlertRule');
+    t.equal(third, undefined);
+    t.ok(first && second && first.body === second.body, 'the very same request');
+    const rules = await world.svc(['alerts', 'list', '--json'], { env });
+    t.equal(rules.json.rules.length, 1, 'and nothing was done twice');
+  });
+
+  await t.test('an uncertain change is told with the id to go on under', async (t) => {
+    const { clock } = impatientClock();
+    const silence = { kind: 'silence' as const, path: 'SaveAlertRule' };
+    gateway.faults.push(...Array.from({ length: 4 }, () => silence));
+    const args = ['alerts', 'save', '--name', 'B', '--metric', 'cpu_utilization_pct', '--operator'];
+    const rest = ['LESS_THAN', '--threshold', '1', '--severity', 'INFO', '--all-vms'];
+    const ran = await world.svc([...args, ...rest, '--timeout', '1'], { env, client: { clock } });
+    t.match(ran, {
+      code: 5,
+      stderr:
+        /To send the very same request again, add:\n +--id \S+ --request-id \S+ --expected-version 0/,
+    });
+    const flags = /--id \S+ --request-id \S+ --expected-version 0/.exec(ran.stderr)?.[0] ?? '';
+    const again = await world.svc([...args, ...rest, ...flags.split(' ')], { env });
+    t.match(again, { code: 0, stdout: /^version +1$/m });
+  });
+});

@@ -1,0 +1,94 @@
+/** The systemd units that we ship, and how `svc install` and `svc agent install` put them in place. */
+import { spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import t from 'tap';
+import { hiddenPath, type UnitKind, units, unitText } from '../../src/cli/unit.ts';
+import { componentPath, needs } from '../support/components.ts';
+import { dataFolder, runToEnd } from '../support/program.ts';
+
+const program = fileURLToPath(new URL('../../bin/svc.js', import.meta.url));
+const kinds = Object.keys(units) as UnitKind[];
+
+t.test('a unit runs this machine’s program, with words that systemd reads as they are', (t) => {
+  const command = ['/opt/node/bin/node', '/opt/my svc/100%/$HOME/bin/svc.js'];
+  const words = '/opt/node/bin/node "/opt/my svc/100%%/$$HOME/bin/svc.js"';
+  t.ok(unitText('agent', { command }).includes(`\nExecStart=${words} agent run\n`));
+  t.ok(unitText('service', { command }).includes(`\nExecStart=${words} serve\n`));
+  const often = unitText('agent', { command: ['/n', '/s'], flags: ['--interval', '5s'] });
+  t.match(often, /^ExecStart=\/n \/s agent run --interval 5s$/m);
+  t.equal(often.match(/^ExecStart=/gm)?.length, 1);
+  t.end();
+});
+
+t.test('a sandbox leaves the program what it needs, and nothing else', (t) => {
+  const shared = [
+    ...['DynamicUser=yes', 'NoNewPrivileges=yes', 'ProtectSystem=strict', 'PrivateDevices=yes'],
+    ...['CapabilityBoundingSet=', 'UMask=0077', 'StateDirectoryMode=0700'],
+  ];
+  const own = {
+    agent: ['StateDirectory=svc-agent', 'ProtectHome=yes'],
+    // A hidden /home would be a file system that nobody measures.
+    service: [
+      ...['StateDirectory=svc', 'ProtectHome=read-only', 'Environment=SVC_DATA=/var/lib/svc'],
+      // Where an audit sink can be written.
+      ...['LogsDirectory=svc', 'LogsDirectoryMode=0700'],
+    ],
+  };
+  for (const kind of kinds) {
+    const text = unitText(kind, { command: ['/n'] });
+    const lines = text.split('\n');
+    const missing = [...shared, ...own[kind]].filter(
+      (line) => !lines.some((found) => found === line || found.startsWith(`${line} `)),
+    );
+    t.same(missing, [], kind);
+    t.notMatch(text, /^(MemoryDenyWriteExecute|ProcSubset)=/m, 'the engine and /proc/meminfo');
+  }
+  t.equal(hiddenPath(['/opt/node', '/home/me/svc.js']), '/home/me/svc.js');
+  t.equal(hiddenPath(['/usr/bin/node', '/opt/svc/bin/svc.js']), undefined);
+  t.end();
+});
+
+t.test(
+  'systemd finds no fault in a unit, and little that it is exposed to',
+  needs('systemd-analyze'),
+  (t) => {
+    for (const kind of kinds) {
+      const path = join(dataFolder(t), units[kind].name);
+      writeFileSync(path, unitText(kind, { command: [process.execPath, '/bin/true'] }));
+      const analyze = (...words: string[]) =>
+        spawnSync(componentPath('systemd-analyze'), [...words, path], {
+          ...{ encoding: 'utf8', timeout: 20_000 },
+        });
+      const { stdout, stderr } = analyze('verify');
+      t.equal(stdout + stderr, '', kind);
+      // In tenths, of 100: what is left is the network, and /proc of the host.
+      const security = analyze('security', '--offline=true', '--no-pager', '--threshold=20');
+      t.equal(security.status, 0, security.stdout);
+    }
+    t.end();
+  },
+);
+
+t.test('install writes the unit where it is asked to, and --dry-run nowhere', async (t) => {
+  const isHidden = hiddenPath([process.execPath, program]) !== undefined;
+  const commands = { agent: ['agent', 'install'], service: ['install'] };
+  const started = { agent: 'agent run', service: 'serve' };
+  for (const kind of kinds) {
+    const folder = dataFolder(t);
+    const shown = await runToEnd([...commands[kind], '--dry-run']);
+    t.equal(shown.code, 0, shown.text);
+    t.match(shown.stdout, new RegExp(`^ExecStart=.*svc\\.js ${started[kind]}$`, 'm'));
+    const written = await runToEnd([...commands[kind], '--unit-folder', folder]);
+    if (isHidden) t.match(written, { code: 1, text: /sandbox hides/ });
+    else {
+      t.equal(written.code, 0, written.text);
+      t.equal(readFileSync(join(folder, units[kind].name), 'utf8'), `${shown.stdout.trimEnd()}\n`);
+    }
+    const nowhere = await runToEnd([...commands[kind], '--unit-folder', join(folder, 'none')]);
+    t.equal(nowhere.code, 1);
+  }
+  const slow = await runToEnd(['agent', 'install', '--dry-run', '--interval', '60s']);
+  t.equal(slow.code, 2);
+});

@@ -1,0 +1,399 @@
+/**
+ * Chats: which URLs each may have, what is rendered for any name whatever (limits hold, nothing of a
+ * name is markup), and what each answer of each service leads to. Services are one real server on
+ * the loopback, allowed by address, that answers from a script.
+ */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import fc from 'fast-check';
+import t, { type Test } from 'tap';
+import { decodeChatBody, encodeChatBody } from '../../src/delivery/notify/chat/chat-body.ts';
+import { discordUrl, escapeDiscord } from '../../src/delivery/notify/chat/discord.ts';
+import { type ChatKind, refuseChatUrl } from '../../src/delivery/notify/chat/hosts.ts';
+import { createChatSender, DIALECTS } from '../../src/delivery/notify/chat/sender.ts';
+import { escapeSlack } from '../../src/delivery/notify/chat/slack.ts';
+import { escapeTeams, TEAMS_BYTES_MAX } from '../../src/delivery/notify/chat/teams.ts';
+import { AddressGuard } from '../../src/delivery/notify/http/address-guard.ts';
+import { createHttpExchange } from '../../src/delivery/notify/http/exchange.ts';
+import { requestTarget } from '../../src/delivery/notify/http/request-target.ts';
+import { oneLine } from '../../streams/alerting/wording.ts';
+import { systemClock } from '../../streams/platform/clock.ts';
+import { messageNamed, names } from '../support/messages.ts';
+
+const SLACK = 'https://hooks.slack.com/services/T0/B0/abcdefghijklmnop';
+const TEAMS =
+  'https://prod-00.westus.logic.azure.com:443/workflows/0f/triggers/manual/paths/invoke?api-version=2016-06-01&sp=%2Ftriggers%2Fmanual%2Frun&sig=a_b-c%2Bd';
+const DISCORD = 'https://discord.com/api/webhooks/1/aB-c_d';
+
+t.test('a chat destination has a URL of its own service, and of no other', async (t) => {
+  const guard = new AddressGuard({ hosts: ['127.0.0.0/8', 'chat.lab'], http: true });
+  const taken: readonly (readonly [ChatKind, string])[] = [
+    ['slack', SLACK],
+    ['teams', TEAMS],
+    ['teams', 'https://a1.0b.environment.api.powerplatform.com/powerautomate/x?sig=1'],
+    ['discord', DISCORD],
+    ['discord', `${DISCORD}?thread_id=1`],
+    ['discord', 'https://discord.com/api/v10/webhooks/1/x'],
+    ['slack', 'http://127.0.0.1:9090/any'],
+    ['teams', 'https://chat.lab/any'],
+  ];
+  const refused: readonly (readonly [ChatKind, string, RegExp])[] = [
+    ['slack', 'https://hooks.slack.com.evil.example/services/T/B/x', /Slack URL/],
+    ['slack', 'https://evil.example/hooks.slack.com/services/', /Slack URL/],
+    ['slack', 'https://hooks.slack.com:8443/services/T/B/x', /Slack URL/],
+    ['slack', 'https://hooks.slack.com/triggers/T/1/x', /Slack URL/],
+    ['slack', 'http://hooks.slack.com/services/T/B/x', /https/],
+    ['slack', 'https://a:b@hooks.slack.com/services/T/B/x', /user or password/],
+    ['slack', 'https://evil.example\\@hooks.slack.com/services/T/B/x', /ASCII|Slack URL/],
+    ['slack', DISCORD, /Slack URL/],
+    ['teams', 'https://logic.azure.com/x', /Teams URL/],
+    ['teams', 'https://evillogic.azure.com/x', /Teams URL/],
+    ['teams', 'https://acme.webhook.office.com/webhookb2/x', /retired/],
+    ['discord', `${DISCORD}/slack`, /Discord URL/],
+    ['discord', 'https://discord.com/api/webhooks/../../x/y', /Discord URL/],
+    ['discord', 'https://discord.com.evil.example/api/webhooks/1/x', /Discord URL/],
+    ['discord', 'https://discord.com/api/webhooks/1/x y', /printable/],
+    ['discord', 'https://discord.com/api/webhooks/1/ü', /ASCII/],
+    ['discord', `${DISCORD}${'x'.repeat(2_048)}`, /at most 2048/],
+    ['discord', 'nonsense', /not a URL/],
+    ['discord', 'https://10.0.0.1/api/webhooks/1/x', /not a public address/],
+  ];
+  for (const [kind, url] of taken) t.equal(refuseChatUrl(kind, url, guard), undefined, url);
+  for (const [kind, url, why] of refused) t.match(refuseChatUrl(kind, url, guard), why, url);
+});
+
+t.test('a URL is sent as it was pasted, byte for byte', async (t) => {
+  t.equal(requestTarget(TEAMS), TEAMS.slice(TEAMS.indexOf('/workflows')));
+  t.equal(requestTarget('https://h.example/a/%2e%2E/./b?q={x}#part'), '/a/%2e%2E/./b?q={x}');
+  t.equal(requestTarget('https://h.example?x=1'), '/?x=1');
+  t.equal(requestTarget('https://h.example'), '/');
+  t.equal(requestTarget('https://h.example\\@x/ü'), '/@x/%C3%BC', 'what is not plain is parsed');
+  t.equal(discordUrl(DISCORD), `${DISCORD}?wait=true`);
+  t.equal(discordUrl(`${DISCORD}?thread_id=1#x`), `${DISCORD}?thread_id=1&wait=true`);
+  t.equal(discordUrl(`${DISCORD}?wait=true`), `${DISCORD}?wait=true`);
+});
+
+/** Every text in a document, wherever it stands. */
+function textsOf(value: unknown): string[] {
+  if (typeof value === 'string') return [value];
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsOf) : [];
+}
+
+interface Form {
+  readonly document: string;
+  readonly body: Record<string, unknown>;
+}
+
+/** Both forms of a message for each of many names. */
+function forAllNames(kind: ChatKind, check: (form: Form, isShort: boolean, name: string) => void) {
+  const property = fc.property(names, (name) => {
+    const { full, short } = DIALECTS[kind].render(messageNamed(name));
+    for (const document of [full, short]) {
+      if (!document.isWellFormed()) throw new Error('A text is not well formed');
+      check({ document, body: JSON.parse(document) }, document === short, name);
+    }
+    if (short.length > full.length) throw new Error('The short form is the longer one');
+  });
+  fc.assert(property, { numRuns: 200 });
+}
+
+function insist(condition: boolean, sentence: string): void {
+  if (!condition) throw new Error(sentence);
+}
+
+t.test('Slack: whatever names hold, its limits hold and nothing of a name is markup', async (t) => {
+  t.doesNotThrow(() =>
+    forAllNames('slack', ({ document, body }) => {
+      insist(document.length < 8_000, `${document.length} characters`);
+      const blocks = body.blocks as { type: string; text?: { type: string; text: string } }[];
+      insist(blocks.length <= 50, `${blocks.length} blocks`);
+      for (const { type, text } of blocks) {
+        if (type === 'header') insist((text?.text.length ?? 0) <= 150, 'the header is too long');
+        if (type === 'section') insist((text?.text.length ?? 0) <= 3_000, 'a section is too long');
+        insist(text === undefined || text.type === 'plain_text', `${type} has formatting`);
+      }
+      const link = '<https://svc.example.com/projects/acme/incidents/inc_1|Open the incident>';
+      for (const text of textsOf(body).filter((each) => each !== link)) {
+        insist(!/[<>]|&(?!(?:amp|lt|gt);)/.test(text), `unescaped: ${text}`);
+      }
+    }),
+  );
+  t.equal(escapeSlack('<!channel> & <@U1>'), '&lt;!channel&gt; &amp; &lt;@U1&gt;');
+});
+
+t.test('Teams: whatever names hold, its limits hold and nothing of a name is markup', async (t) => {
+  t.doesNotThrow(() =>
+    forAllNames('teams', ({ document, body }) => {
+      insist(
+        Buffer.byteLength(document) <= TEAMS_BYTES_MAX,
+        `${Buffer.byteLength(document)} bytes`,
+      );
+      const [attachment, second] = body.attachments as { content: { version: string; body: [] } }[];
+      insist(second === undefined && attachment?.content.version === '1.2', 'one card of 1.2');
+      for (const text of textsOf((attachment?.content.body ?? []).map(namesIn))) {
+        // A letter in its place: what follows an escaped character does not begin the text.
+        const unescaped = text.replaceAll(/\\[\\`*_~{}[\]()#<>&|!:@.+-]/g, 'x');
+        insist(!/[\\`*_~{}[\]()#<>&|!:@]|^(?:[-+]|\d+\.)/.test(unescaped), `unescaped: ${text}`);
+      }
+    }),
+  );
+  t.equal(escapeTeams('1. a'), '1\\. a');
+  t.equal(
+    escapeTeams('- [x](https://y) **b** <at>z</at>'),
+    '\\- \\[x\\]\\(https\\://y\\) \\*\\*b\\*\\* \\<at\\>z\\</at\\>',
+  );
+});
+
+/** What of an element is other people's words. */
+function namesIn({ text, facts }: { text?: string; facts?: object[] }) {
+  return { text, facts };
+}
+
+interface Embed {
+  readonly title: string;
+  readonly description?: string;
+  readonly fields?: readonly { readonly name: string; readonly value: string }[];
+}
+
+t.test(
+  'Discord: whatever names hold, its limits hold and nothing of a name is markup',
+  async (t) => {
+    t.doesNotThrow(() =>
+      forAllNames('discord', ({ body }) => {
+        insist(JSON.stringify(body.allowed_mentions) === '{"parse":[]}', 'it may mention');
+        const [embed, second] = body.embeds as Embed[];
+        if (!embed || second) throw new Error('Not one embed');
+        const { title, description = '', fields = [] } = embed;
+        insist(title.length >= 1 && title.length <= 256, 'the title is too long');
+        insist(description.length <= 4_096, 'the description is too long');
+        insist(fields.length <= 25, 'too many fields');
+        for (const { name, value } of fields) {
+          insist(name.length >= 1 && name.length <= 256, 'a name is too long, or empty');
+          insist(value.length >= 1 && value.length <= 1_024, 'a value is too long, or empty');
+        }
+        const texts = [title, description, ...fields.flatMap(({ name, value }) => [name, value])];
+        insist(texts.join('').length <= 6_000, 'the embed is too long');
+        for (const text of texts) {
+          const unescaped = text.replaceAll(/\\[!-/:-@[-`{-~]/g, '');
+          insist(!/[!-/:-@[-`{-~]/.test(unescaped), `unescaped: ${text}`);
+        }
+      }),
+    );
+    t.equal(escapeDiscord('**@everyone**'), '\\*\\*\\@everyone\\*\\*');
+  },
+);
+
+t.test(
+  'a long name is cut between code points, and it is told how much was left out',
+  async (t) => {
+    for (const kind of ['slack', 'teams', 'discord'] as const) {
+      const { full } = DIALECTS[kind].render(messageNamed('𝒳'.repeat(1_000)));
+      const texts = textsOf(JSON.parse(full)).map((text) => text.replaceAll('\\', ''));
+      t.ok(
+        texts.some((text) => /𝒳… \(\d+ more characters\)/u.test(text)),
+        kind,
+      );
+      const told = texts
+        .map((text) => /^(?:VM: )?(𝒳+)… \((\d+) more characters\)$/mu.exec(text))
+        .find((found) => found);
+      t.equal(
+        [...(told?.[1] ?? '')].length + Number(told?.[2]),
+        1_000,
+        `${kind}: no character is lost`,
+      );
+    }
+  },
+);
+
+t.test('what a person reads is the name itself', async (t) => {
+  const name = 'web-1 <prod> *x* [a](b) & "c"';
+  const slack = textsOf(JSON.parse(DIALECTS.slack.render(messageNamed(name)).full)).join('\n');
+  const decoded = slack.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
+  t.ok(decoded.includes(`VM: ${name}`));
+  for (const kind of ['teams', 'discord'] as const) {
+    const texts = textsOf(JSON.parse(DIALECTS[kind].render(messageNamed(name)).full));
+    t.ok(texts.map((text) => text.replaceAll(/\\([!-/:-@[-`{-~])/g, '$1')).includes(name), kind);
+  }
+  t.equal(oneLine('a\r\nb\u202ec'), 'a b c');
+});
+
+interface Scripted {
+  readonly status: number;
+  readonly text?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** One server for the whole file: what it got, and what it answers next, in this order. */
+function startService(t: Test) {
+  const got: { path: string; body: string; headers: NodeJS.Dict<string | string[]> }[] = [];
+  const answers: Scripted[] = [];
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const { url = '', headers } = request;
+      got.push({ path: url, body: Buffer.concat(chunks).toString(), headers });
+      const { status, text = '', headers: more = {} } = answers.shift() ?? { status: 500 };
+      response.writeHead(status, more).end(text);
+    });
+  });
+  const guard = new AddressGuard({ hosts: ['127.0.0.1'], http: true });
+  const exchange = createHttpExchange({ guard, clock: systemClock });
+  const senders = {
+    slack: createChatSender('slack', { exchange, guard }),
+    teams: createChatSender('teams', { exchange, guard }),
+    discord: createChatSender('discord', { exchange, guard }),
+  };
+  t.teardown(async () => {
+    await exchange.close();
+    server.close();
+  });
+  return new Promise<{
+    got: typeof got;
+    send(
+      kind: ChatKind,
+      script: readonly Scripted[],
+      path?: string,
+    ): ReturnType<ReturnType<typeof createChatSender>['attempt']>;
+  }>((resolve) =>
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as AddressInfo;
+      resolve({
+        got,
+        send(kind, script, path = '/services/T/B/x') {
+          got.length = 0;
+          answers.splice(0, answers.length, ...script);
+          const url = `http://127.0.0.1:${port}${path}`;
+          return senders[kind].attempt({
+            ...{ deliveryId: 'dlv_1', attemptId: 'att_1', incident: 'inc_1', timestampUnix: 0 },
+            body: encodeChatBody(DIALECTS[kind].render(messageNamed('web-1'))),
+            ...{ event: 'incident.firing', target: { kind, url } },
+            deadlineElapsedMs: systemClock.elapsed() + 5_000,
+          });
+        },
+      });
+    }),
+  );
+}
+
+t.test('each answer of each service leads where its service means it to', async (t) => {
+  const { send } = await startService(t);
+  const ok = { kind: 'accepted' };
+  const retry = { kind: 'failed', unknown: false };
+  const final = { kind: 'refused', pauseDestination: false };
+  const pauses = { kind: 'refused', pauseDestination: true };
+  const cases: readonly (readonly [ChatKind, Scripted, object])[] = [
+    ['slack', { status: 200, text: 'ok' }, ok],
+    ['slack', { status: 200, text: '<html>captive portal</html>' }, retry],
+    [
+      'slack',
+      { status: 429, headers: { 'retry-after': '3' } },
+      { ...retry, slows: true, retryAfterMs: 3_000 },
+    ],
+    ['slack', { status: 500, text: 'rollup_error' }, retry],
+    ['slack', { status: 503 }, { ...retry, slows: true }],
+    ['slack', { status: 302, headers: { location: '/' } }, { ...retry, error: /fix the URL/ }],
+    ['slack', { status: 400, text: 'invalid_payload' }, { ...final, excerpt: 'invalid_payload' }],
+    ['slack', { status: 403, text: 'invalid_token' }, pauses],
+    ['slack', { status: 404, text: 'no_service' }, pauses],
+    ['slack', { status: 410, text: 'channel_is_archived' }, pauses],
+    ['teams', { status: 202 }, ok],
+    [
+      'teams',
+      { status: 429, headers: { 'retry-after': '10' } },
+      { ...retry, slows: true, retryAfterMs: 10_000 },
+    ],
+    ['teams', { status: 502 }, { ...retry, slows: true }],
+    ['teams', { status: 400, text: '{"error":{"code":"TriggerInputSchemaMismatch"}}' }, final],
+    ['teams', { status: 401 }, pauses],
+    ['teams', { status: 404 }, pauses],
+    ['discord', { status: 200, text: '{"id":"1"}' }, ok],
+    [
+      'discord',
+      { status: 429, text: '{"retry_after":0.65,"global":false}' },
+      { ...retry, slows: true, retryAfterMs: 650 },
+    ],
+    [
+      'discord',
+      { status: 429, text: '{"retry_after":0.65}', headers: { 'retry-after': '2' } },
+      { ...retry, retryAfterMs: 2_000 },
+    ],
+    [
+      'discord',
+      { status: 429, text: '<html>', headers: { 'retry-after': '5' } },
+      { ...retry, retryAfterMs: 5_000 },
+    ],
+    [
+      'discord',
+      { status: 429, text: '{"retry_after":64}' },
+      { ...retry, slows: true, retryAfterMs: 64_000 },
+    ],
+    ['discord', { status: 429, text: 'null' }, { ...retry, slows: true }],
+    ['discord', { status: 400, text: '{"code":50006}' }, final],
+    ['discord', { status: 401 }, pauses],
+    ['discord', { status: 403 }, pauses],
+    ['discord', { status: 404, text: '{"code":10015}' }, pauses],
+    ['discord', { status: 408 }, retry],
+    ['discord', { status: 500 }, retry],
+  ];
+  for (const [kind, answer, outcome] of cases) {
+    t.match(
+      await send(kind, [answer]),
+      outcome,
+      `${kind} answers ${answer.status} ${answer.text ?? ''}`,
+    );
+  }
+});
+
+t.test(
+  'a message refused for its size is shorter in the next attempt, and then given up',
+  async (t) => {
+    const { got, send } = await startService(t);
+    const tooLarge = {
+      slack: { status: 400, text: 'msg_too_long' },
+      teams: { status: 413, text: '' },
+      discord: { status: 400, text: '{"code":50035,"errors":{"x":"BASE_TYPE_MAX_LENGTH"}}' },
+    };
+    for (const kind of ['slack', 'teams', 'discord'] as const) {
+      const { full, short } = DIALECTS[kind].render(messageNamed('web-1'));
+      const ok = { status: kind === 'teams' ? 202 : 200, text: 'ok' };
+      const refusedFull = {
+        kind: 'failed',
+        unknown: false,
+        error: /size: a short form is sent next/,
+      };
+      const sent: (string | undefined)[] = [];
+      const attempt = async (answer: Scripted, outcome: object) => {
+        t.match(await send(kind, [answer]), outcome, kind);
+        t.equal(got.length, 1, 'one message for each attempt: a service grants one a second');
+        sent.push(got[0]?.body);
+      };
+      await attempt(tooLarge[kind], refusedFull);
+      await attempt({ status: 503 }, { kind: 'failed' });
+      await attempt(ok, { kind: 'accepted' });
+      t.same(sent, [full, short, short], kind);
+      await attempt(tooLarge[kind], refusedFull);
+      await attempt(tooLarge[kind], { kind: 'refused', pauseDestination: false, error: /size/ });
+    }
+  },
+);
+
+t.test(
+  'the request is the stored form, to the pasted path, and an answer is kept without it',
+  async (t) => {
+    const { got, send } = await startService(t);
+    const secret = 'aB3_secret-token-of-the-channel';
+    const outcome = await send(
+      'discord',
+      [{ status: 500, text: `POST /api/webhooks/1/${secret}?wait=true failed, token=hunter2000` }],
+      `/api/webhooks/1/${secret}`,
+    );
+    t.match(outcome, { kind: 'failed', excerpt: 'POST [redacted] failed, token=[redacted]' });
+    const [request] = got;
+    t.equal(request?.path, `/api/webhooks/1/${secret}?wait=true`);
+    const headers = { 'content-type': 'application/json', 'accept-encoding': 'identity' };
+    t.match(request?.headers, headers);
+    t.equal(request?.body, DIALECTS.discord.render(messageNamed('web-1')).full);
+    t.throws(() => decodeChatBody(Buffer.from('{"full":"{}"}')), /both of its forms/);
+  },
+);

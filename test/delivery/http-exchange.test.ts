@@ -1,0 +1,215 @@
+/** What HTTP channels share, by itself: Retry-After, cuts, and the excerpt without secrets. */
+import fc from 'fast-check';
+import t from 'tap';
+import { cutBytes, cutText, cutTo } from '../../src/delivery/notify/cut.ts';
+import { EXCERPT_BYTES_MAX, excerptOf, redact } from '../../src/delivery/notify/http/excerpt.ts';
+import { parseRetryAfter } from '../../src/delivery/notify/http/retry-after.ts';
+import { condition, duration, oneLine, quantity } from '../../streams/alerting/wording.ts';
+
+const nowMs = Date.UTC(2026, 0, 1);
+
+t.test('Retry-After is seconds or a date, and anything else is none', async (t) => {
+  const cases: readonly (readonly [string | undefined, number | undefined])[] = [
+    ['0', 0],
+    [' 120 ', 120_000],
+    ['Thu, 01 Jan 2026 00:02:00 GMT', 120_000],
+    ['Thursday, 01-Jan-26 00:02:00 GMT', 120_000],
+    ['Thu Jan  1 00:02:00 2026', 120_000],
+    ['Wed, 31 Dec 2025 00:00:00 GMT', 0],
+    ...[undefined, '', '-1', '1.5', '1e3', '9'.repeat(20), 'soon', '2026-01-01', '5 minutes'].map(
+      (text) => [text, undefined] as const,
+    ),
+  ];
+  for (const [text, expected] of cases) {
+    t.equal(parseRetryAfter(text, { nowMs }), expected, String(text));
+  }
+  const date = 'Thu, 01 Jan 2026 00:01:30 GMT';
+  const until = 'Thu, 01 Jan 2026 00:02:00 GMT';
+  t.equal(parseRetryAfter(until, { date, nowMs: 0 }), 30_000, 'by the clock that wrote both');
+  t.equal(parseRetryAfter(until, { date: 'nonsense', nowMs }), 120_000);
+});
+
+const url = 'https://hooks.example.com/in/aBcDeF123456?key=s3cret%2Fvalue&x=1#part';
+const secrets = ['whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8='];
+
+t.test('an excerpt shows none of the ways in, however the endpoint repeats them', async (t) => {
+  const key = '-----------------';
+  const repeated = [
+    url,
+    '/in/aBcDeF123456?key=s3cret%2Fvalue&x=1',
+    '/in/aBcDeF123456',
+    '\\/in\\/aBcDeF123456',
+    '/IN/ABCDEF123456',
+    '%2Fin%2FaBcDeF123456',
+    's3cret/value and s3cret%2Fvalue',
+    'key=s3cret%2Fvalue&amp;x=1',
+    secrets[0],
+    secrets[0]?.slice(6),
+    'Authorization: Bearer abcdefgh.ijkl',
+    'authorization: Basic dXNlcjpwYXNz',
+    '{"access_token": "short-one", "password":"hunter2"}',
+    `eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiJ4In0.c2ln`,
+    'svc_sk_abc_0123456789abcdef',
+    'https://user:pa55@elsewhere.example/',
+    'ghp_0123456789abcdefghijABCDEFGHIJ012345',
+    '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+  ];
+  const leaks =
+    /aBcDeF123456|s3cret|AAECAw|abcdefgh|dXNlcjpw|short-one|hunter2|c2ln|0123456789abcdef|pa55|9f86d081/i;
+  for (const text of repeated) {
+    t.notMatch(redact(`${key} ${text} ${key}`, { url, secrets }), leaks, String(text));
+    t.match(
+      redact(`${key} ${text} ${key}`, { url, secrets }),
+      /-{17} .*\[redacted/,
+      'told as left out',
+    );
+  }
+  const harmless =
+    'Error 500: no space left on /dev/sda1 (request 123e4567-e89b-12d3-a456-426614174000)';
+  t.equal(redact(harmless, { url, secrets }), harmless, 'what helps people stays');
+  t.equal(redact('a\u0000b\u001b[31mc\u202e', {}), 'a b [31mc ');
+});
+
+t.test(
+  'an excerpt is at most 4 KiB of whole code points, and no half of a secret ends it',
+  async (t) => {
+    const euro = excerptOf(Buffer.from('€'.repeat(5_000)), { url }, false);
+    t.equal(euro, '€'.repeat(Math.floor(EXCERPT_BYTES_MAX / 3)));
+    // What is read ends within the secret; all before it shrinks to less than is kept.
+    const whole = `${'/in/aBcDeF123456 '.repeat(200)}${url.slice(0, 35)}`;
+    const cut = excerptOf(Buffer.from(whole), { url }, true);
+    t.notMatch(cut, /aBcDeF/);
+    t.match(cut, /…$/);
+    t.match(excerptOf(Buffer.from(`all ${url}`), { url }, false), /^all \[redacted\]|^all https/);
+    t.match(
+      excerptOf(Buffer.from([0xff, 0xfe, 0x61]), { url }, false),
+      /a$/,
+      'bytes that are no text',
+    );
+  },
+);
+
+t.test('whatever a URL and a secret hold, they are left out and nothing throws', async (t) => {
+  const whole = 'https://hooks.example.com/';
+  const odd = ['(?<x', '[z-a]{9,1}', '\\k<name>\\', '%E0%A4%A', 'ü'.repeat(9), 'x'.repeat(100_000)];
+  for (const part of odd) {
+    const given = {
+      url: `${whole}${part}-12345678?key=${part}`,
+      secrets: [`whsec_${part}${part}`],
+    };
+    const told = redact(`a ${given.url} b ${part}${part} c`, given);
+    t.match(told, /^a https:.*\[redacted\] b \[redacted\] c$/, part.slice(0, 20));
+    t.notOk(told.includes(part), part.slice(0, 20));
+  }
+  t.equal(redact('no address: here', { url: 'no address' }), '[redacted]: here');
+});
+
+/** Shortest of some runs (ms): what others do on the machine only lengthens one. */
+function shortest(run: () => void): number {
+  const runs = Array.from({ length: 5 }, () => {
+    const startedMs = performance.now();
+    run();
+    return performance.now() - startedMs;
+  });
+  return Math.min(...runs);
+}
+
+t.test('four times the answer takes about four times the work, whatever it repeats', async (t) => {
+  // How each pattern of `scrubSecrets` and `redact` begins, and what it may run along.
+  const pieces = [
+    ...[
+      'svc_sk_',
+      'svc_pk_a_',
+      'svc_sk_abc_abcdefg',
+      'whsec_',
+      'Bearer ',
+      'bearer',
+      'eyJ',
+      'eyJaaaaaaaa',
+    ],
+    ...[
+      'eyJaaaaaaaa.',
+      'a://',
+      '://',
+      'a+b://c',
+      'a://b:',
+      'Basic ',
+      'Basic  abcde',
+      'token',
+      'token=',
+      'sig=abc',
+    ],
+    ...[
+      '"secret":',
+      'api_key : ',
+      'password"',
+      '/in/',
+      'key=s3cret',
+      'aBcDeF12345',
+      'x',
+      '=',
+      ' ',
+      '\0',
+    ],
+  ];
+  const slow = pieces
+    .flatMap((piece) => ['', '-', '.'].map((between) => between + piece))
+    .filter((piece) => {
+      const work = (bytes: number) => {
+        const answer = Buffer.from(piece.repeat(bytes / piece.length));
+        return shortest(() => excerptOf(answer, { url, secrets }, true));
+      };
+      // Quadratic work would be sixteen times as much; below a tenth of a ms nothing is told.
+      const isSlow = () => work(16_384) > 9 * Math.max(work(4_096), 0.1);
+      return isSlow() && isSlow() && isSlow();
+    });
+  t.same(slow, []);
+});
+
+t.test('cuts fall between code points, and say how much was left out', async (t) => {
+  t.equal(cutText('abc', 3), 'abc');
+  t.equal(cutText('𝒳𝒳𝒳', 2), '𝒳…');
+  t.equal(cutBytes('a€', 3), 'a');
+  t.equal(
+    cutTo('a'.repeat(100), 30, (text) => text.length),
+    'aaaaaaaa… (92 more characters)',
+  );
+  t.equal(
+    cutTo('abc', 2, (text) => text.length),
+    '',
+    'no room for a word about it',
+  );
+  const property = fc.property(
+    fc.string({ unit: 'binary', maxLength: 200 }),
+    fc.integer({ min: 30, max: 100 }),
+    (text, max) => {
+      const cut = cutTo(text, max, (each) => Buffer.byteLength(each));
+      const [, kept = '', count] = /^([\s\S]*)… \((\d+) more characters?\)$/u.exec(cut) ?? [];
+      const isWhole = cut === text.toWellFormed();
+      const isCut = [...kept].length + Number(count) === [...text.toWellFormed()].length;
+      return Buffer.byteLength(cut) <= max && cut.isWellFormed() && (isWhole || isCut);
+    },
+  );
+  t.doesNotThrow(() => fc.assert(property, { numRuns: 300 }));
+});
+
+t.test('quantities, durations and conditions read as people say them', async (t) => {
+  t.equal(quantity(93.50000001, 'percent'), '93.5 %');
+  t.equal(quantity(1_610_612_736, 'bytes'), '1.5 GiB');
+  t.equal(quantity(-2048, 'bytes_per_second'), '-2 KiB/s');
+  t.equal(quantity(12, 'operations_per_second'), '12/s');
+  t.equal(quantity(0, 'boolean'), '0');
+  t.same([0, 90, 300, 330, 3_600, 9_000, 259_200].map(duration), [
+    '0 s',
+    '90 s',
+    '5 min',
+    '5 min 30 s',
+    '1 h',
+    '2 h 30 min',
+    '3 d',
+  ]);
+  const rule = { metricId: 'load_1m', operator: 'LESS_THAN_OR_EQUAL', threshold: 4, unit: 'load' };
+  t.equal(condition({ ...rule, sustainedSeconds: 300 }), 'load_1m at or below 4 for 5 min');
+  t.equal(condition({ ...rule, sustainedSeconds: 0 }), 'load_1m at or below 4');
+  t.equal(oneLine(' a\r\n\tb\u00a0\u2028c\ud800 '), 'a b c�');
+});

@@ -1,0 +1,112 @@
+/** What the interface document says of notifications, row by row and rule by rule. */
+import t from 'tap';
+import {
+  accepted,
+  type DeliveryWorld,
+  delivering,
+  failed,
+  only,
+} from '../support/delivery-world.ts';
+
+const HOUR_MS = 3_600_000;
+type Delivering = Awaited<ReturnType<typeof delivering>>;
+
+/** A firing whose first attempt failed. */
+async function waiting(t: Parameters<typeof delivering>[0]): Promise<Delivering> {
+  const world = await delivering(t);
+  world.notifier.answer = () => failed();
+  await world.fire(['vm-1']);
+  await world.until('it waits', () => only(world).value === 'waiting');
+  world.notifier.answer = () => accepted;
+  return world;
+}
+
+t.test('Section 3, Notification | Send attempt: the endpoint accepts it -> Sent', async (t) => {
+  const world = await waiting(t);
+  t.equal(only(world).value, 'waiting', 'not before it accepted');
+  await world.pass(7_000, 500);
+  t.match(only(world), { value: 'sent', reason: null });
+  t.match(only(world).attempts, [{ outcome: 'failed' }, { outcome: 'accepted', httpStatus: 200 }]);
+  const fields = Object.keys(only(world));
+  t.notOk(
+    fields.some((name) => /read|seen|opened/i.test(name)),
+    'Sent does not mean read',
+  );
+});
+
+t.test(
+  'Section 3, before sending, recipient removal, subscription pause, recovery and snooze are rechecked',
+  async (t) => {
+    const cases: Readonly<Record<string, (world: Delivering) => Promise<unknown>>> = {
+      PAUSED: ({ toDestination, hook }) =>
+        toDestination(hook, { type: 'paused', reason: 'x', by: 'me' }),
+      DESTINATION_DELETED: ({ toDestination, hook }) =>
+        toDestination(hook, { type: 'deleted', by: 'me' }),
+      SUPERSEDED: ({ recover }) => recover(['vm-1']),
+      SNOOZED: ({ tell, clock }) =>
+        tell('vm-1', { type: 'snoozed', untilMs: clock.now() + HOUR_MS, by: 'me' }),
+    };
+    for (const [reason, happen] of Object.entries(cases)) {
+      const world = await waiting(t);
+      await happen(world);
+      await world.pass(60_000, 5_000);
+      t.match(only(world), { value: 'suppressed', reason });
+      t.equal(world.notifier.requests.length, 1, reason);
+    }
+  },
+);
+
+t.test('Section 3, expired or no-longer-relevant firing messages are not sent later', async (t) => {
+  const expired = await waiting(t);
+  expired.clock.jump(24 * HOUR_MS);
+  await expired.pass(60_000, 5_000);
+  t.match(only(expired), { value: 'expired', reason: 'EXPIRED' });
+  t.equal(expired.notifier.requests.length, 1);
+  const recovered = await waiting(t);
+  await recovered.recover(['vm-1']);
+  await recovered.pass(24 * HOUR_MS, HOUR_MS);
+  t.equal(recovered.notifier.requests.length, 1);
+});
+
+t.test('Section 6, rule 3: at least once, with bounded retries for up to 24 hours', async (t) => {
+  const world = await delivering(t);
+  world.notifier.answer = () => failed();
+  await world.fire(['vm-1']);
+  await world.pass(2 * HOUR_MS, 60_000);
+  const { attempts } = only(world);
+  t.ok(attempts.length >= 6 && attempts.length <= 12, `${attempts.length} in two hours`);
+  world.notifier.answer = () => accepted;
+  await world.pass(3 * HOUR_MS, 600_000);
+  t.equal(only(world).value, 'sent', 'once the endpoint is back');
+});
+
+t.test('Section 6, rule 5: a timed-out delivery may already have been accepted', async (t) => {
+  const world = await delivering(t);
+  world.notifier.answer = () => failed({ unknown: true, error: 'No answer within 10 s' });
+  await world.fire(['vm-1']);
+  await world.until('it waits', () => only(world).value === 'waiting');
+  t.match(only(world).attempts, [{ outcome: 'unknown', error: 'No answer within 10 s' }]);
+  world.notifier.answer = () => accepted;
+  await world.pass(7_000, 500);
+  const [first, second] = world.notifier.requests;
+  t.equal(second?.deliveryId, first?.deliveryId, 'by which a receiver knows it');
+  t.not(second?.attemptId, first?.attemptId);
+  t.same(second?.body, first?.body);
+});
+
+t.test('Section 8, Webhook retry period: up to 24 hours', async (t) => {
+  const world = await delivering(t);
+  world.notifier.answer = () => failed();
+  await world.fire(['vm-1']);
+  const { createdMs } = only(world);
+  await liveThrough(world, 26 * HOUR_MS);
+  t.equal(only(world).value, 'expired');
+  const last = only(world).attempts.at(-1)?.startedMs ?? 0;
+  t.ok(last - createdMs > 23 * HOUR_MS, 'tried until the end');
+  t.ok(last - createdMs < 24 * HOUR_MS, 'and not after it');
+});
+
+/** In steps that leave no wait of an hour unnoticed. */
+function liveThrough(world: DeliveryWorld, ms: number): Promise<void> {
+  return world.pass(ms, 900_000);
+}

@@ -1,0 +1,282 @@
+/**
+ * From rows to what each channel sends: incidents that fire, recover, fall silent or are of a whole
+ * data center, and tests; with real rows under a real host. Then where an attempt goes, which is
+ * read when it opens, and which channel takes it.
+ */
+import { fromJsonString } from '@bufbuild/protobuf';
+import fc from 'fast-check';
+import t, { type Test } from 'tap';
+import type { AttemptRequest } from '../../actors/delivery/notifier-port.ts';
+import type { ProjectView } from '../../actors/platform/host/host-port.ts';
+import type { DeliveryContext } from '../../machines/delivery/delivery.ts';
+import type { DestinationKind } from '../../machines/delivery/destination.ts';
+import { openNotifier, renderers } from '../../src/delivery/notify/channels.ts';
+import { decodeChatBody } from '../../src/delivery/notify/chat/chat-body.ts';
+import { createContents } from '../../src/delivery/notify/contents.ts';
+import { decodeLetter } from '../../src/delivery/notify/email/letter.ts';
+import { AddressGuard } from '../../src/delivery/notify/http/address-guard.ts';
+import { messageOf } from '../../src/delivery/notify/message.ts';
+import { renderWebhookBody, WEBHOOK_BYTES_MAX } from '../../src/delivery/notify/webhook/payload.ts';
+import { WebhookBodySchema } from '../../src/gen/svc/monitoring/v1/webhook_pb.ts';
+import { seriesKey } from '../../streams/telemetry/samples/series-key.ts';
+import { by, freshRequest, PROJECT, START_MS } from '../support/alerting-world.ts';
+import { openDeliveryWorld } from '../support/delivery-world.ts';
+import { names } from '../support/messages.ts';
+
+const options = { id: 'dlv_1', publicUrl: 'https://svc.example.com', nowMs: START_MS };
+const kinds: readonly DestinationKind[] = ['webhook', 'slack', 'teams', 'discord', 'email'];
+
+/** A world with one firing incident of the VM `vm-1`, called "Ä <b>", and its delivery. */
+async function firing(t: Test) {
+  const world = await openDeliveryWorld(t);
+  const hook = await world.addDestination();
+  await world.putInForce({ destinationNames: [hook] });
+  const put = (kind: string, id: string, body: Record<string, unknown>) =>
+    world.host.submit({
+      ...{ project: PROJECT, by },
+      decide: (draft) => draft.putRecord({ kind, id, body }),
+    });
+  await put('vm', 'vm-1', {
+    displayName: 'Ä <b>',
+    datacenter: 'DC-1',
+    expandedMonitoring: false,
+    registeredMs: 0,
+  });
+  await put('project', PROJECT, { displayName: 'Shop & Co' });
+  await world.fire(['vm-1']);
+  const view = world.host.view(PROJECT);
+  const [delivery] = world.deliveries();
+  const [incident] = world.incidents();
+  if (!delivery || !incident) throw new Error('Nothing fired');
+  /** The incident's record with other facts. */
+  const change = (facts: Record<string, unknown>) =>
+    put('incident', incident.id, { ...incident, ...facts });
+  return { ...world, hook, view, delivery, incident, change };
+}
+
+function json(bytes: Uint8Array): { type: string; data: Record<string, unknown> } {
+  return JSON.parse(Buffer.from(bytes).toString('utf8'));
+}
+
+/** What each channel sends, as one text without escapes. */
+function readable(kind: DestinationKind, view: ProjectView, delivery: DeliveryContext): string {
+  const bytes = renderers[kind](view, delivery, options);
+  if (kind === 'webhook') return Buffer.from(bytes).toString('utf8');
+  if (kind === 'email') return decodeLetter(bytes).text;
+  const text = textsOf(JSON.parse(decodeChatBody(bytes).full)).join('\n');
+  if (kind !== 'slack') return text.replaceAll(/\\([!-/:-@[-`{-~])/g, '$1');
+  return text.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
+}
+
+function textsOf(value: unknown): string[] {
+  if (typeof value === 'string') return [value];
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsOf) : [];
+}
+
+t.test('a firing incident is told by every channel, with its names and times', async (t) => {
+  const { view, delivery, incident } = await firing(t);
+  for (const kind of kinds) {
+    const text = readable(kind, view, delivery);
+    for (const told of ['CPU is high', 'Ä <b>', `/incidents/${incident.id}`]) {
+      t.ok(text.includes(told), `${kind}: ${told}`);
+    }
+    if (kind === 'webhook') continue;
+    t.ok(text.includes('Firing: CPU is high on Ä <b>'), kind);
+    t.ok(text.includes('cpu_utilization_pct above 90 % for 60 s'), kind);
+    t.ok(text.includes('95 % at 2026-01-01 00:00:00 UTC'), kind);
+    t.ok(text.includes('Shop & Co'), kind);
+  }
+  t.match(json(renderWebhookBody(view, delivery, options)), {
+    type: 'incident.firing',
+    data: {
+      incidentName: `projects/${PROJECT}/incidents/${incident.id}`,
+      destinationName: `projects/${PROJECT}/destinations/${delivery.destination}`,
+      vmName: `projects/${PROJECT}/vms/vm-1`,
+      vmDisplayName: 'Ä <b>',
+      state: 'FIRING',
+      value: 95,
+      threshold: 90,
+      repeatNumber: 0,
+    },
+  });
+  const letter = decodeLetter(renderers.email(view, delivery, options));
+  t.ok(letter.chart, 'with the drawing of its window');
+});
+
+t.test('reminders and recoveries say so, and a recovery has its time', async (t) => {
+  const { view, delivery, change } = await firing(t);
+  const repeated = { ...delivery, event: 'REPEATED' as const, occurrence: 3 };
+  const recovered = { ...delivery, event: 'RECOVERED' as const };
+  t.match(json(renderWebhookBody(view, repeated, options)), {
+    ...{ type: 'incident.repeated', data: { repeatNumber: 3 } },
+  });
+  t.notOk('recoveredUnix' in json(renderWebhookBody(view, repeated, options)).data);
+  await change({
+    state: 'RECOVERED',
+    recoveredMs: START_MS + 600_000,
+    value: 20,
+    valueMs: START_MS,
+  });
+  t.match(json(renderWebhookBody(view, recovered, options)), {
+    type: 'incident.recovered',
+    data: { state: 'RECOVERED', recoveredUnix: String(START_MS / 1000 + 600), value: 20 },
+  });
+  for (const kind of kinds.filter((each) => each !== 'webhook')) {
+    t.match(readable(kind, view, repeated), /Still firing: CPU/, kind);
+    t.match(readable(kind, view, repeated), /Reminder:?\s+3/, kind);
+    t.match(readable(kind, view, recovered), /Recovered: CPU/, kind);
+    t.match(readable(kind, view, recovered), /no longer meets the condition after 11 min/, kind);
+  }
+});
+
+t.test('what was not observed is told as that, never as zero or as a recovery', async (t) => {
+  const { view, delivery, change } = await firing(t);
+  const dataMissingReason = 'VM_STOPPED';
+  await change({ value: null, valueMs: null, dataMissingSinceMs: START_MS, dataMissingReason });
+  const { data } = json(renderWebhookBody(view, delivery, options));
+  t.notOk('value' in data || 'valueUnix' in data, 'left out');
+  t.match(data, { dataMissingSinceUnix: String(START_MS / 1000), dataMissingReason });
+  t.equal(data.state, 'FIRING');
+  for (const kind of kinds.filter((each) => each !== 'webhook')) {
+    const text = readable(kind, view, delivery);
+    t.match(text, /no reading/, kind);
+    t.match(text, /missing since 2026-01-01 00:00:00 UTC: its owner stopped the VM/, kind);
+  }
+});
+
+t.test('a condition of a whole data center names it, and no VM', async (t) => {
+  const { view, delivery, change } = await firing(t);
+  await change({ vm: '', labels: '{datacenter="DC-1"}', datacenter: 'DC-1', heldVmCount: 37 });
+  const { data } = json(renderWebhookBody(view, delivery, options));
+  t.match(data, { vmName: '', vmDisplayName: '', datacenter: 'DC-1', silentVmCount: 37 });
+  for (const kind of kinds.filter((each) => each !== 'webhook')) {
+    const text = readable(kind, view, delivery);
+    t.match(text, /Firing: CPU is high on DC-1/, kind);
+    t.match(text, /Silent VMs:?\s+37/, kind);
+    t.notMatch(text, /^VM/m, kind);
+  }
+});
+
+t.test('a test says that it is one, and tells nothing that was not', async (t) => {
+  const { view, delivery } = await firing(t);
+  const test = { ...delivery, event: 'TEST' as const, incident: '' };
+  const body = json(renderWebhookBody(view, test, options));
+  t.equal(body.type, 'test');
+  t.equal(body.data.incidentName, '');
+  for (const absent of ['value', 'threshold', 'startedUnix', 'firedUnix', 'ruleVersion']) {
+    t.notOk(absent in body.data, absent);
+  }
+  t.equal(
+    body.data.url,
+    `${options.publicUrl}/projects/${PROJECT}/destinations/${delivery.destination}`,
+  );
+  for (const kind of kinds.filter((each) => each !== 'webhook')) {
+    const text = readable(kind, view, test);
+    t.match(text, /Test: a notification that somebody asked for/, kind);
+    t.match(text, /Nothing has happened/, kind);
+  }
+  t.notOk(decodeLetter(renderers.email(view, test, options)).chart, 'there is nothing to draw');
+});
+
+t.test(
+  'whatever names and labels hold, a webhook has at most 16 KiB and says what was cut',
+  async (t) => {
+    const { view, delivery, incident } = await firing(t);
+    const labelled = fc.tuple(names, fc.array(names, { maxLength: 40 }));
+    const property = fc.property(labelled, ([name, values]) => {
+      const labels = seriesKey(
+        '',
+        Object.fromEntries(values.map((value, i) => [`label_${i}`, value])),
+      );
+      const changed = { ...incident, ruleDisplayName: name, labels, datacenter: name };
+      const records: Record<string, unknown> = { incident: changed, vm: { displayName: name } };
+      const seen = { ...view, record: (kind: string) => ({ body: records[kind] }) };
+      const bytes = renderWebhookBody(seen as unknown as ProjectView, delivery, options);
+      const { data } = fromJsonString(WebhookBodySchema, Buffer.from(bytes).toString('utf8'));
+      const kept = Object.keys(data?.labels ?? {}).length;
+      return (
+        bytes.length <= WEBHOOK_BYTES_MAX && kept + (data?.labelsLeftOut ?? 0) === values.length
+      );
+    });
+    t.doesNotThrow(() => fc.assert(property, { numRuns: 100 }));
+  },
+);
+
+t.test('a body is rendered once, whatever changes after it', async (t) => {
+  const world = await firing(t);
+  const kept = new Map<string, Uint8Array>();
+  const contents = contentsOf(world, kept);
+  const first = contents.body(world.view, world.delivery, 'dlv_1');
+  t.equal(first.isKept, false);
+  contents.keep([{ deliveryId: 'dlv_1', body: first.bytes }]);
+  await world.change({ ruleDisplayName: 'Another name' });
+  const again = contents.body(world.view, world.delivery, 'dlv_1');
+  t.same([again.isKept, again.digest], [true, first.digest]);
+});
+
+t.test('secrets are those of the moment: two in an overlap, then the new one alone', async (t) => {
+  const world = await firing(t);
+  const { clock, destinations, delivery, view } = world;
+  const contents = contentsOf(world, new Map());
+  const secrets = () => {
+    const target = contents.target(view, delivery);
+    return target.kind === 'webhook' ? target.secrets : [];
+  };
+  const rotate = (overlapMs: number) =>
+    destinations.rotateSecret({
+      ...{ project: PROJECT, by, request: freshRequest(), id: delivery.destination, overlapMs },
+    });
+  const [first] = secrets();
+  const { webhookSecret: second } = await rotate(60_000);
+  t.same(secrets(), [second, first], 'the current one first: the legacy signature is by the last');
+  // No timer runs here: its lateness does not lengthen the overlap.
+  await clock.advance(60_000);
+  t.same(secrets(), [second]);
+  await rotate(60_000);
+  const { webhookSecret: last } = await rotate(0);
+  t.same(secrets(), [last], 'at once: no older one signs');
+});
+
+t.test('a target whose channel is not set up fails, and is tried again', async (t) => {
+  const guard = new AddressGuard({ hosts: [], http: false });
+  const { clock } = await openDeliveryWorld(t);
+  const notifier = openNotifier({ guard, clock });
+  const request = {
+    ...{ deliveryId: 'dlv_1', attemptId: 'att_1', incident: '', event: 'test', timestampUnix: 0 },
+    ...{ body: new Uint8Array(), deadlineElapsedMs: 10_000 },
+    target: { kind: 'email', address: 'ada@example.com', unsubscribeUrl: '' },
+  } satisfies AttemptRequest;
+  const ours = { kind: 'failed', unknown: false, ours: true, error: /not set up/ };
+  t.match(await notifier.attempt(request), ours);
+  const foreign = { ...request, target: { kind: 'slack' as const, url: 'https://evil.example/' } };
+  t.match(await notifier.attempt(foreign), { kind: 'failed', error: /Slack URL.*fix the URL/ });
+  await notifier.close();
+});
+
+type World = Awaited<ReturnType<typeof firing>>;
+
+function contentsOf({ clock, sealed }: World, kept: Map<string, Uint8Array>) {
+  return createContents({
+    ...{ clock, sealed: { put: () => {}, get: (id) => sealed.get(id), delete: () => {} } },
+    bodies: {
+      putMissing: (bodies) => {
+        for (const { deliveryId, body } of bodies) kept.set(deliveryId, body);
+      },
+      get: (id) => kept.get(id),
+      ids: () => [...kept.keys()],
+      delete: (ids) => {
+        for (const id of ids) kept.delete(id);
+      },
+    },
+    publicUrl: () => options.publicUrl,
+    renderers,
+    unsubscribeUrl: () => 'https://svc.example.com/u',
+  });
+}
+
+t.test('a message without its incident is a fault of ours', async (t) => {
+  const { view, delivery } = await firing(t);
+  const lost = { ...delivery, incident: 'inc_lost' };
+  t.throws(() => messageOf(view, lost, options), /has no record/);
+  t.throws(() => renderWebhookBody(view, lost, options), /has no record/);
+});

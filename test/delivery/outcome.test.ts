@@ -1,0 +1,77 @@
+/**
+ * What outcomes say of a destination and its lane: what is our own fault says nothing of it, days
+ * of failures pause it, and after it was mended it is tried at once.
+ */
+import t from 'tap';
+import { startTestDelivery } from '../../actors/delivery/expand.ts';
+import { by } from '../support/alerting-world.ts';
+import { accepted, delivering, failed } from '../support/delivery-world.ts';
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const ours = failed({ ours: true, error: 'The mail server of this service refuses it' });
+
+t.test('faults of ours are tried again, and neither counted nor paused for', async (t) => {
+  const world = await delivering(t);
+  const hook = () => world.instances('destination')[0];
+  world.notifier.answer = () => ours;
+  const vms = Array.from({ length: 12 }, (_, i) => `vm-${i}`);
+  await world.fire(vms);
+  await world.until('all were tried', () => world.notifier.requests.length >= 12);
+  t.equal(world.notifier.requests.length, 12, 'no breaker keeps the other seven');
+  t.match(hook()?.context, { failingSinceMs: null, lastFailedMs: null });
+  await world.pass(7_000, 1_000);
+  t.equal(world.notifier.requests.length, 24, 'each is tried again on schedule');
+  for (let day = 0; day < 5; day++) {
+    await world.fire([`later-${day}`]);
+    await world.pass(HOUR_MS / 4, 60_000);
+    world.clock.jump(DAY_MS / 2);
+    await world.pass(60_000, 60_000);
+    world.clock.jump(DAY_MS / 2 - HOUR_MS / 4);
+  }
+  t.equal(hook()?.value, 'active');
+  t.same(world.host.view('demo').records('notice', { limit: 9 }).items, []);
+});
+
+t.test('two failures three days apart pause nothing', async (t) => {
+  const world = await delivering(t);
+  world.notifier.answer = () => failed();
+  await world.fire(['vm-1']);
+  await world.until('it failed', () => world.deliveries()[0]?.value === 'waiting');
+  world.notifier.missing.add('webhook');
+  world.clock.jump(3 * DAY_MS);
+  await world.pass(30_000, 5_000);
+  world.notifier.missing.clear();
+  await world.fire(['vm-2']);
+  await world.until('it failed', () => world.notifier.requests.length === 2);
+  await world.settle();
+  const [hook] = world.instances('destination');
+  t.equal(hook?.value, 'active');
+  t.equal(hook?.context.failingSinceMs, hook?.context.lastFailedMs, 'it begins anew');
+});
+
+t.test('a test message goes at once to a destination that was mended', async (t) => {
+  const kept = { urlId: 'url_2', urlDigest: 'd', host: 'h', lastFour: 'abcd' };
+  for (const mend of ['retargeted', 'resumed']) {
+    const world = await delivering(t);
+    world.notifier.answer = () => failed({ slows: true, retryAfterMs: HOUR_MS });
+    await world.fire(Array.from({ length: 5 }, (_, i) => `vm-${i}`));
+    await world.until('it rests', () => world.notifier.requests.length === 1);
+    await world.settle();
+    if (mend === 'resumed') await world.toDestination(world.hook, { ...paused, by: 'me' });
+    world.notifier.answer = () => accepted;
+    await world.toDestination(world.hook, { type: mend, ...kept, by: 'me' });
+    const destination = world.hook.slice(world.hook.lastIndexOf('/') + 1);
+    await world.host.submit({
+      ...{ project: 'demo', by },
+      decide: (draft) => startTestDelivery(draft, { destination, recipient: null, test: '1' }),
+    });
+    await world.settle();
+    t.ok(
+      world.notifier.requests.some(({ event }) => event === 'test'),
+      mend,
+    );
+  }
+});
+
+const paused = { type: 'paused', reason: 'Mending it' };

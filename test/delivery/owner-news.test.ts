@@ -1,0 +1,380 @@
+/**
+ * A destination that the service paused: its project's owners are told in the project, and each by
+ * mail, once for each pause, though the mail server or the process fails meanwhile.
+ */
+import t from 'tap';
+import type { NoticeBody } from '../../actors/alerting/notices.ts';
+import { type OwnerMail, tellOwners } from '../../actors/delivery/owner-news.ts';
+import {
+  type AccessNotice,
+  noteAccessChange,
+  sentencesOf,
+} from '../../actors/identity/access-notices.ts';
+import { changeRole, join, leave } from '../../actors/identity/membership-changes.ts';
+import { memberIdOf } from '../../actors/identity/names.ts';
+import type { Draft } from '../../actors/platform/host/host-port.ts';
+import { ownerMails } from '../../src/delivery/owner-mail.ts';
+import { createMailer } from '../../src/platform/mail/mailer.ts';
+import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
+import { by, PROJECT } from '../support/alerting-world.ts';
+import { type DeliveryWorld, delivering, refused } from '../support/delivery-world.ts';
+import { startMailServer } from '../support/mail-server.ts';
+
+/** Two owners, one of them locked out, an owner without an address and a viewer. */
+async function withPeople({ host }: DeliveryWorld) {
+  const people = [
+    { id: 'ann', role: 'OWNER', email: 'ann@example.com' },
+    { id: 'ben', role: 'OWNER', email: 'ben@example.com' },
+    { id: 'cleo', role: 'OWNER', email: '' },
+    { id: 'dan', role: 'VIEWER', email: 'dan@example.com' },
+  ];
+  for (const { id, role, email } of people) {
+    await host.submit({
+      ...{ project: SYSTEM_PROJECT, by },
+      decide(draft) {
+        const { at } = draft;
+        draft.start('person', id, { at, displayName: id, email, identity: null });
+        if (id === 'ben') draft.send('person', id, { type: 'disabled', at, reason: 'x', by: 'me' });
+      },
+    });
+    await host.submit({
+      ...{ project: PROJECT, by },
+      decide(draft) {
+        const member = { at: draft.at, project: PROJECT, person: id, role, displayName: id };
+        draft.start('membership', `mem_${id}`, { ...member, email, by: 'me' });
+      },
+    });
+  }
+}
+
+async function paused(t: Parameters<typeof delivering>[0]) {
+  const world = await delivering(t);
+  await withPeople(world);
+  const taken: OwnerMail[] = [];
+  const untaken: string[] = [];
+  const answer: { send: (mail: OwnerMail) => boolean } = { send: () => true };
+  const start = () =>
+    world.run((signal) =>
+      tellOwners(
+        {
+          ...world,
+          async send(mail) {
+            const isTaken = answer.send(mail);
+            taken.push(mail);
+            return isTaken;
+          },
+          onFault: (what, error) => void untaken.push(`${what}: ${error}`),
+        },
+        signal,
+      ),
+    );
+  const pauseIt = async () => {
+    world.notifier.answer = () => refused;
+    await world.fire([`vm-${world.clock.now()}`]);
+    await world.until('paused', () => world.live('destination')[0]?.value === 'paused');
+  };
+  return { ...world, taken, untaken, answer, start, pauseIt };
+}
+
+const isPaused = ({ value }: { value: unknown }): boolean => value === 'paused';
+
+const recordsOf = ({ host }: DeliveryWorld) =>
+  host
+    .view(PROJECT)
+    .records('ownersTold', { limit: 9 })
+    .items.map(({ body }) => body);
+
+const noticeOf = ({ host }: DeliveryWorld) =>
+  host.view(PROJECT).records('notice', { limit: 9 }).items[0]?.body as NoticeBody | undefined;
+
+t.test('owners who can be written to are told of a pause, once', async (t) => {
+  const world = await paused(t);
+  const stop = world.start();
+  await world.pauseIt();
+  t.match(noticeOf(world), {
+    kind: 'DESTINATION_PAUSED',
+    subject: { collection: 'destinations', id: /^dst_/ },
+    text: 'Nothing is sent to "Hook" any more. Gone. Mend it, then resume it.',
+    endedMs: null,
+  });
+  await world.pass(120_000, 5_000);
+  t.same(
+    world.taken.map(({ to }) => to),
+    ['ann@example.com'],
+  );
+  await stop();
+  world.start();
+  await world.pass(120_000, 5_000);
+  t.equal(world.taken.length, 1, 'nor again after a restart');
+  t.same(world.untaken, []);
+});
+
+t.test('a pause that nobody told of is told after a restart, an ended one is not', async (t) => {
+  const world = await paused(t);
+  await world.pauseIt();
+  world.start();
+  await world.pass(10_000, 5_000);
+  t.equal(world.taken.length, 1);
+  const again = await paused(t);
+  await again.pauseIt();
+  await again.host.submit({
+    ...{ project: PROJECT, by },
+    decide(draft) {
+      const [notice] = draft.records('notice', { limit: 1 }).items;
+      if (notice) draft.putRecord({ ...notice, body: { ...notice.body, endedMs: draft.at } });
+    },
+  });
+  again.start();
+  await again.pass(10_000, 5_000);
+  t.same(again.taken, []);
+});
+
+t.test('a mail that was not taken is tried again under the same key, for a day', async (t) => {
+  const world = await paused(t);
+  const stop = world.start();
+  world.answer.send = () => {
+    throw new Error('The mail server is away');
+  };
+  await world.pauseIt();
+  await world.pass(180_000, 5_000);
+  t.same(world.taken, []);
+  t.match(world.untaken, [/telling mem_ann: Error: The mail server is away/, /./, /./]);
+  world.answer.send = () => true;
+  await world.pass(65_000, 5_000);
+  t.match(world.taken, [
+    { to: 'ann@example.com', key: /^destination-paused-dst_\w+\.\d+\.mem_ann$/ },
+  ]);
+  await stop();
+  const late = await paused(t);
+  await late.pauseIt();
+  late.clock.jump(24 * 3_600_000);
+  late.start();
+  await late.pass(10_000, 5_000);
+  t.same(late.taken, [], 'what is a day old is no news');
+  t.match(late.untaken, [/^telling mem_ann: Error: No mail was taken within a day$/]);
+  t.match(recordsOf(late), [{ isOver: true, told: [], untold: ['mem_ann'] }]);
+});
+
+t.test('an owner whose mail fails keeps neither another nor a later notice waiting', async (t) => {
+  const world = await paused(t);
+  await world.send('person', 'ben', { type: 'enabled', by: 'me' }, SYSTEM_PROJECT);
+  world.answer.send = ({ to }) => {
+    if (to.startsWith('ann')) throw new Error('Greylisted');
+    return true;
+  };
+  const stop = world.start();
+  await world.pauseIt();
+  await world.pass(70_000, 5_000);
+  const sent = () => world.taken.map(({ to }) => to);
+  t.same(sent(), ['ben@example.com'], 'once');
+  t.match(world.untaken, [/^telling mem_ann: Error: Greylisted$/, /Greylisted/]);
+  t.match(recordsOf(world), [{ isOver: false, told: ['mem_ben'], untold: [] }]);
+  await stop();
+  const more = await world.addDestination();
+  await world.putInForce({ destinationNames: [more] });
+  world.start();
+  await world.fire(['vm-more']);
+  await world.until('paused', () => world.live('destination').every(isPaused));
+  await world.pass(70_000, 5_000);
+  t.same(sent(), ['ben@example.com', 'ben@example.com'], 'of the other pause, after a restart');
+  world.answer.send = () => true;
+  await world.pass(70_000, 5_000);
+  t.same(sent().slice(2), ['ann@example.com', 'ann@example.com']);
+  const whole = { isOver: true, told: ['mem_ben', 'mem_ann'], untold: [] };
+  t.match(recordsOf(world), [whole, whole]);
+});
+
+t.test('after a day it is recorded who was told, and who was not', async (t) => {
+  const world = await paused(t);
+  await world.send('person', 'ben', { type: 'enabled', by: 'me' }, SYSTEM_PROJECT);
+  world.answer.send = ({ to }) => {
+    if (to.startsWith('ann')) throw new Error('Greylisted');
+    return true;
+  };
+  world.start();
+  await world.pauseIt();
+  await world.pass(10_000, 5_000);
+  world.clock.jump(24 * 3_600_000);
+  await world.pass(70_000, 5_000);
+  t.match(recordsOf(world), [{ isOver: true, told: ['mem_ben'], untold: ['mem_ann'] }]);
+  t.match(world.untaken.at(-1), /^telling mem_ann: Error: No mail was taken within a day$/);
+  const faults = world.untaken.length;
+  await world.pass(120_000, 5_000);
+  t.equal(world.untaken.length, faults, 'and that is the end of it');
+});
+
+t.test('the mail says what was paused, and how to start it again', async (t) => {
+  const server = await startMailServer(t);
+  const mailer = createMailer({ url: server.url, from: 'svc@example.com' });
+  t.teardown(() => mailer.close());
+  const send = ownerMails({ mailer, origin: () => 'https://svc.example.com' });
+  const notice: NoticeBody = {
+    ...{ kind: 'DESTINATION_PAUSED', text: 'Nothing is sent to "Hook" any more. Gone.' },
+    ...{ subject: { collection: 'destinations', id: 'dst_1' }, raisedMs: 1, endedMs: null },
+  };
+  const about = { to: 'ann@example.com', project: 'demo', isOwner: true, wasOwner: false };
+  const mail = { ...about, notice, key: 'k.1.mem_1' };
+  t.equal(await send(mail), true);
+  const [taken] = server.mails;
+  t.same(taken?.to, ['ann@example.com']);
+  t.match(taken?.source, /^Message-ID: <k\.1\.mem_1@svc\.example\.com>$/m);
+  t.match(taken?.source, /Subject: Notifications of demo are paused/);
+  t.match(
+    taken?.source.replaceAll('=\n', ''),
+    /svc destinations resume projects\/demo\/destinations\/dst_1/,
+  );
+  const forged = 'tls: names are\r\n\r\nDear owner,\u2028sign in at https://evil.example';
+  await send({ ...mail, notice: { ...notice, text: forged } });
+  t.match(
+    server.mails[1]?.source.replaceAll('=\n', ''),
+    /tls: names are Dear owner, sign in at/,
+    'what an endpoint chose begins no paragraph',
+  );
+  server.refuseWith = 550;
+  t.equal(await send(mail), false, 'never to be taken');
+  server.refuseWith = 450;
+  await t.rejects(send(mail), { name: 'MailFault' });
+});
+
+t.test('who can get in is mailed to owners once, and to the member whose key it was', async (t) => {
+  const world = await delivering(t);
+  await withPeople(world);
+  const { host } = world;
+  const taken: OwnerMail[] = [];
+  const start = (isTaken: () => boolean) =>
+    world.run((signal) =>
+      tellOwners(
+        {
+          ...world,
+          async send(mail) {
+            if (!isTaken()) throw new Error('The mail server is away');
+            taken.push(mail);
+            return true;
+          },
+          onFault: () => {},
+        },
+        signal,
+      ),
+    );
+  const note = (change: Parameters<typeof noteAccessChange>[1]) =>
+    host.submit({
+      ...{ project: PROJECT, by },
+      decide: (draft) => noteAccessChange(draft, change),
+    });
+  const stop = start(() => false);
+  await note({ about: 'KEY', text: 'A key was made', isForOwners: true, member: null });
+  await note({ about: 'KEY', text: 'Your key was revoked', isForOwners: false, member: 'mem_dan' });
+  await world.pass(30_000, 5_000);
+  t.same(taken, [], 'further changes are waited for');
+  await world.pass(60_000, 5_000);
+  await stop();
+  start(() => true);
+  await world.pass(120_000, 5_000);
+  t.same(
+    taken.map(({ to, notice }) => [to, 'changes' in notice && sentencesOf(notice)]),
+    [
+      ['ann@example.com', ['A key was made']],
+      ['dan@example.com', ['Your key was revoked']],
+    ],
+    'after a restart, each what is for them, and nobody who is locked out',
+  );
+  await world.pass(3_600_000, 60_000);
+  t.equal(taken.length, 2, 'once');
+  await note({ about: 'LEAK', text: 'A key leaked', isForOwners: true, member: null });
+  await world.pass(10_000, 5_000);
+  t.equal(taken.length, 3, 'a leak waits for nothing');
+});
+
+const facts = (person: string) => ({
+  ...{ person, displayName: person, email: `${person}@example.com` },
+});
+
+for (const [how, end] of [
+  ['removed', (draft, id, by) => leave(draft, id, 'x', by)],
+  ['demoted', (draft, id, by) => changeRole(draft, id, 'VIEWER', by)],
+] satisfies [string, (draft: Draft, id: string, by: Actor) => void][]) {
+  t.test(`an owner who is ${how} hears of it, and of what was done before`, async (t) => {
+    const world = await delivering(t);
+    const taken: OwnerMail[] = [];
+    const thief: Actor = { kind: 'operator', name: 'people/ann' };
+    const commit = (decide: (draft: Draft) => void) =>
+      world.host.submit({ ...{ project: PROJECT, by: thief }, decide });
+    for (const person of ['ann', 'bea', 'mallory'])
+      await world.host.submit({
+        ...{ project: SYSTEM_PROJECT, by },
+        decide(draft) {
+          const { displayName, email } = facts(person);
+          draft.start('person', person, { at: draft.at, displayName, email, identity: null });
+        },
+      });
+    await commit((draft) => void join(draft, facts('ann'), 'OWNER', by));
+    await commit((draft) => void join(draft, facts('bea'), 'OWNER', by));
+    await world.pass(120_000, 5_000);
+    const isAway = { now: true };
+    world.run((signal) =>
+      tellOwners(
+        {
+          ...world,
+          async send(mail) {
+            if (isAway.now) throw new Error('The mail server is away');
+            taken.push(mail);
+            return true;
+          },
+          onFault: () => {},
+        },
+        signal,
+      ),
+    );
+    await commit((draft) => void join(draft, facts('mallory'), 'OWNER', thief));
+    await world.pass(660_000, 5_000);
+    await commit((draft) => end(draft, memberIdOf(PROJECT, 'bea'), thief));
+    await commit((draft) =>
+      noteAccessChange(draft, {
+        about: 'KEY',
+        text: 'A later key',
+        isForOwners: true,
+        member: null,
+      }),
+    );
+    isAway.now = false;
+    await world.pass(900_000, 5_000);
+    const beas = taken.filter(({ to }) => to === 'bea@example.com');
+    const read = beas.flatMap(({ notice }) => ('changes' in notice ? sentencesOf(notice) : []));
+    t.match(read.join('\n'), /mallory .* became an OWNER, by ann/);
+    t.match(
+      read.join('\n'),
+      /bea .* was an OWNER and (is no member any more|became VIEWER), by ann/,
+    );
+    t.ok(beas.every(({ isOwner, wasOwner }) => !isOwner && wasOwner));
+    const anns = taken.filter(({ to }) => to === 'ann@example.com');
+    t.ok(anns.some(({ isOwner }) => isOwner));
+  });
+}
+
+t.test('the mail about access says how to see and end it, and has no link', async (t) => {
+  const server = await startMailServer(t);
+  const mailer = createMailer({ url: server.url, from: 'svc@example.com' });
+  t.teardown(() => mailer.close());
+  const send = ownerMails({ mailer, origin: () => 'https://svc.example.com' });
+  const change = { atMs: 1, isForOwners: true, member: null };
+  const notice: AccessNotice = {
+    ...{ kind: 'ACCESS_CHANGED', more: 3, moreFor: [], raisedMs: 1, endedMs: 1 },
+    ...{ changes: [{ ...change, text: 'A key\r\n\r\nhas come' }], closesMs: 2, beforeMs: 0 },
+  };
+  const mail = { to: 'ann@example.com', project: 'demo', notice, key: 'k', wasOwner: false };
+  await send({ ...mail, isOwner: true });
+  await send({ ...mail, isOwner: false });
+  const [owner = '', member = ''] = server.mails.map(({ source }) => source.replaceAll('=\n', ''));
+  t.match(owner, /Subject: Access to demo on svc\.example\.com has changed/);
+  t.match(owner, /- A key has come/);
+  t.match(owner, /- 3 further changes/);
+  t.match(owner, /svc credentials --project demo/);
+  t.match(owner, /agent key is ended by who runs the service: svc admin revoke-key NAME/);
+  t.match(member, /because the key was yours/);
+  await send({ ...mail, isOwner: false, wasOwner: true });
+  t.match(
+    server.mails[2]?.source.replaceAll('=\n', ''),
+    /You are no owner of the project any more/,
+  );
+  t.notMatch(owner + member, /https?:/);
+});

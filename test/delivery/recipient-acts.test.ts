@@ -1,0 +1,194 @@
+/**
+ * Mail: each recipient has a delivery of their own, is rechecked before each attempt, and hears of a
+ * recovery if they may have heard of the firing.
+ */
+import t from 'tap';
+import { startTestDelivery } from '../../actors/delivery/expand.ts';
+import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
+import { by, PROJECT } from '../support/alerting-world.ts';
+import {
+  accepted,
+  type DeliveryWorld,
+  failed,
+  openDeliveryWorld,
+} from '../support/delivery-world.ts';
+
+const bounce = {
+  ...{ kind: 'refused' as const, error: 'The server answered 550' },
+  ...{ pauseDestination: false, bounced: true },
+};
+
+async function mailing(t: Parameters<typeof openDeliveryWorld>[0], ids: readonly string[]) {
+  const world = await openDeliveryWorld(t);
+  const mail = await world.addMail(ids);
+  await world.putInForce({ destinationNames: [mail] });
+  world.startTimers();
+  return { ...world, ...world.startDeliverer(), mail };
+}
+
+/** Deliveries as `event of recipient: state reason`, in a fixed order. */
+const told = (world: DeliveryWorld) =>
+  world
+    .deliveries()
+    .map(({ event, recipient, value, reason }) =>
+      `${event} of ${recipient}: ${value} ${reason ?? ''}`.trim(),
+    )
+    .sort();
+
+const addressesOf = ({ notifier }: DeliveryWorld) =>
+  notifier.requests.map(({ event, target }) =>
+    target.kind === 'email' ? `${event} to ${target.address}` : target.kind,
+  );
+
+t.test('each recipient gets a mail; who may not gets none, with the reason', async (t) => {
+  const world = await mailing(t, ['ann', 'ben', 'cleo', 'dan', 'eve', 'flo']);
+  const { send } = world;
+  await send('recipient', 'ben', { type: 'unsubscribed' });
+  await send('recipient', 'cleo', { type: 'bounced', reason: 'x' });
+  await send('recipient', 'cleo', { type: 'invitedAgain', tokenHash: 't' });
+  await send('recipient', 'dan', { type: 'bounced', reason: 'x' });
+  await send('recipient', 'eve', { type: 'removed', reason: 'TAKEN_OFF' });
+  await send('membership', 'flo', { type: 'removed', reason: 'LEFT', by: 'me' });
+  await world.fire(['vm-1']);
+  await world.until('all have ended', () => world.live('delivery').length === 0);
+  t.same(told(world), [
+    'FIRING of ann: sent',
+    'FIRING of ben: suppressed RECIPIENT_UNSUBSCRIBED',
+    'FIRING of cleo: suppressed RECIPIENT_NOT_VERIFIED',
+    'FIRING of dan: suppressed RECIPIENT_BOUNCED',
+    'FIRING of flo: suppressed RECIPIENT_REMOVED',
+  ]);
+  t.same(addressesOf(world), ['incident.firing to ann']);
+});
+
+t.test('a mail destination without recipients records what it misses', async (t) => {
+  const world = await mailing(t, []);
+  await world.fire(['vm-1']);
+  t.same(told(world), ['FIRING of null: suppressed RECIPIENT_REMOVED']);
+});
+
+t.test('a recovery goes to those recipients who may have been told, and to no other', async (t) => {
+  const world = await mailing(t, ['ann', 'ben', 'cleo']);
+  const outcomes = { ann: accepted, ben: failed(), cleo: failed({ unknown: true }) };
+  world.notifier.answer = ({ target }) =>
+    outcomes[(target.kind === 'email' ? target.address : '') as keyof typeof outcomes];
+  await world.fire(['vm-1']);
+  await world.until('each was tried', () => world.notifier.requests.length === 3);
+  await world.settle();
+  // The rule does not name them any more.
+  await world.putInForce({ destinationNames: [] });
+  world.notifier.answer = () => accepted;
+  await world.recover(['vm-1']);
+  await world.pass(20_000, 1_000);
+  t.same(told(world), [
+    'FIRING of ann: sent',
+    'FIRING of ben: suppressed SUPERSEDED',
+    'FIRING of cleo: suppressed SUPERSEDED',
+    'RECOVERED of ann: sent',
+    'RECOVERED of cleo: sent',
+  ]);
+});
+
+t.test('a recipient who goes while a mail waits gets no other', async (t) => {
+  const cases: Readonly<Record<string, (world: DeliveryWorld) => Promise<unknown>>> = {
+    'RECIPIENT_REMOVED by the project': ({ send }) =>
+      send('recipient', 'ann', { type: 'removed', reason: 'TAKEN_OFF' }),
+    'RECIPIENT_REMOVED as member': ({ send }) =>
+      send('membership', 'ann', { type: 'removed', reason: 'LEFT', by: 'me' }),
+    'RECIPIENT_REMOVED with another address': ({ send }) =>
+      send('membership', 'ann', { type: 'renamed', displayName: 'Ann', email: 'a@example.com' }),
+    'RECIPIENT_REMOVED as person': ({ send }) =>
+      send('person', 'ann', { type: 'disabled', reason: 'x', by: 'me' }, SYSTEM_PROJECT),
+    'RECIPIENT_UNSUBSCRIBED by a link': ({ send }) =>
+      send('recipient', 'ann', { type: 'unsubscribed' }),
+  };
+  for (const [name, happen] of Object.entries(cases)) {
+    const world = await mailing(t, ['ann']);
+    world.notifier.answer = () => failed();
+    await world.fire(['vm-1']);
+    await world.until('it waits', () => world.deliveries()[0]?.value === 'waiting');
+    await happen(world);
+    await world.pass(10_000, 1_000);
+    t.same(told(world), [`FIRING of ann: suppressed ${name.split(' ')[0]}`], name);
+    t.equal(world.notifier.requests.length, 1, name);
+  }
+});
+
+t.test('an address that takes no mail ends its recipient, and nobody else', async (t) => {
+  const world = await mailing(t, ['ann', 'ben']);
+  world.notifier.answer = ({ target }) =>
+    target.kind === 'email' && target.address === 'ann' ? bounce : accepted;
+  await world.fire(['vm-1', 'vm-2', 'vm-3', 'vm-4', 'vm-5', 'vm-6']);
+  await world.until('all have ended', () => world.live('delivery').length === 0);
+  const view = world.host.view(PROJECT);
+  t.match(view.instance('recipient', 'ann'), {
+    value: 'bounced',
+    context: { reason: 'The server answered 550' },
+  });
+  t.match(view.instance('recipient', 'ben'), { value: 'verified' });
+  t.match(world.live('destination'), [{ value: 'active', context: { failingSinceMs: null } }]);
+  t.match(view.records('notice', { limit: 9 }).items, [
+    { body: { kind: 'RECIPIENT_BOUNCED', text: /^A recipient of "Mail" gets no more mail/ } },
+  ]);
+  t.equal(world.notifier.requests.length, 7, 'one to the one, six to the other');
+  t.equal(told(world).filter((line) => line.endsWith('RECIPIENT_BOUNCED')).length, 5);
+});
+
+t.test('a mail may take 30 s, and is lost no earlier than that', async (t) => {
+  const world = await mailing(t, ['ann']);
+  world.notifier.answer = () => undefined;
+  await world.fire(['vm-1']);
+  await world.until('it is on the wire', () => world.notifier.hanging === 1);
+  const [request] = world.notifier.requests;
+  t.equal(request?.deadlineElapsedMs, world.clock.elapsed() + 30_000);
+  // Its process dies; another sweeps.
+  const stopping = world.stop();
+  world.startDeliverer();
+  await world.pass(34_000, 1_000);
+  t.equal(world.deliveries()[0]?.value, 'sending');
+  await world.pass(2_000, 1_000);
+  t.match(world.deliveries()[0]?.attempts, [{ outcome: 'unknown' }]);
+  world.notifier.answer = () => accepted;
+  world.notifier.release(accepted);
+  await stopping;
+});
+
+t.test('what this service is not set up to send waits until it is, and is told', async (t) => {
+  const world = await mailing(t, ['ann']);
+  world.notifier.missing.add('email');
+  await world.fire(['vm-1', 'vm-2']);
+  await world.pass(3_600_000, 30_000);
+  t.same([world.notifier.requests, world.deliveries()[0]?.attempts], [[], []]);
+  t.match(world.faultsTold(), [/sending to email, which this service is not set up for/]);
+  t.equal(world.faultsTold().length, 1);
+  world.notifier.missing.clear();
+  await world.pass(30_000, 5_000);
+  t.same(told(world), ['FIRING of ann: sent', 'FIRING of ann: sent']);
+});
+
+t.test('test messages are deliveries of their own, to those who may be written to', async (t) => {
+  const world = await mailing(t, ['ann', 'ben']);
+  await world.send('recipient', 'ben', { type: 'unsubscribed' });
+  const start = (recipient: string | null, test: string) =>
+    world.host.submit({
+      ...{ project: PROJECT, by },
+      decide: (draft) =>
+        startTestDelivery(draft, { destination: 'dst_mail_ann_ben', recipient, test }),
+    });
+  const ids = [];
+  for (const [recipient, test] of [
+    ['ann', '1'],
+    ['ben', '1'],
+    ['ann', '2'],
+  ] as const) {
+    ids.push((await start(recipient, test)).answer);
+  }
+  await world.until('all have ended', () => world.live('delivery').length === 0);
+  t.equal(new Set(ids).size, 3);
+  t.same(told(world), [
+    'TEST of ann: sent',
+    'TEST of ann: sent',
+    'TEST of ben: suppressed RECIPIENT_UNSUBSCRIBED',
+  ]);
+  t.same(addressesOf(world), ['test to ann', 'test to ann']);
+});

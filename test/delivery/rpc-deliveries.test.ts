@@ -1,0 +1,110 @@
+/** What is read of deliveries on the wire: whose, how far, and what is kept from who may not write. */
+import t from 'tap';
+import { startTestDelivery } from '../../actors/delivery/expand.ts';
+import { recordOutcome } from '../../actors/delivery/outcome.ts';
+import { seededRandom } from '../../streams/platform/random.ts';
+import { type RpcWorld, START_SECONDS, startRpcWorld } from '../support/rpc-world.ts';
+
+const PROJECT = 'projects/demo';
+const by = { kind: 'operator', name: 'test' } as const;
+
+/** A webhook and a mail destination with one recipient who confirmed the address. */
+async function withDestinations(world: RpcWorld) {
+  const { answer } = await world.host.submit({
+    ...{ project: 'demo', by },
+    decide(draft) {
+      const { at } = draft;
+      const shown = { urlDigest: '', host: '', lastFour: '', secretId: null };
+      const destination = (id: string, kind: string) =>
+        draft.start('destination', id, { at, project: 'demo', kind, displayName: id, ...shown });
+      destination('dst_hook', 'webhook');
+      destination('dst_mail', 'email');
+      const person = { person: 'per_1', role: 'VIEWER', displayName: 'Ann' };
+      const email = 'ann@example.com';
+      draft.start('membership', 'mem_1', { at, project: 'demo', ...person, email, by: 'test' });
+      draft.start('recipient', 'rcp_1', {
+        ...{ at, project: 'demo', destination: 'dst_mail', membership: 'mem_1' },
+        ...{ address: email, tokenHash: 'h' },
+      });
+      draft.send('recipient', 'rcp_1', { type: 'verified', at, tokenHash: 'h' });
+      return {
+        hook: startTestDelivery(draft, { destination: 'dst_hook', recipient: null, test: 'a' }),
+        mail: startTestDelivery(draft, { destination: 'dst_mail', recipient: 'rcp_1', test: 'b' }),
+        nobody: startTestDelivery(draft, { destination: 'dst_mail', recipient: null, test: 'c' }),
+      };
+    },
+  });
+  return answer;
+}
+
+/** One attempt with an answer of the endpoint. */
+async function attempt(world: RpcWorld, delivery: string): Promise<string> {
+  const attemptId = `att_of_${delivery}`;
+  const { host } = world;
+  await host.submit({
+    ...{ project: 'demo', by },
+    decide(draft) {
+      draft.send('delivery', delivery, { type: 'attemptDue', at: draft.at });
+      const cleared = { type: 'cleared', at: draft.at, attemptId, bodyDigest: 'd' };
+      draft.send('delivery', delivery, cleared);
+    },
+  });
+  await world.clock.advance(1_500);
+  await recordOutcome(
+    { host, random: seededRandom(1) },
+    { project: 'demo', delivery, attemptId },
+    { kind: 'failed', unknown: false, httpStatus: 503, error: 'The endpoint answered 503' },
+  );
+  world.secrets.excerpts.put([{ deliveryId: delivery, attemptId, excerpt: 'We are busy' }]);
+  return attemptId;
+}
+
+t.test('Deliveries', async (t) => {
+  const world = await startRpcWorld(t);
+  const { hook, mail, nobody } = await withDestinations(world);
+  const attemptId = await attempt(world, mail);
+  const list = async (more: object = {}, key = world.keys.write) =>
+    (await world.call('ListDeliveries', { projectName: PROJECT, ...more }, { key })).body;
+  const get = async (id: string, key = world.keys.write) =>
+    (await world.call('GetDelivery', { name: `${PROJECT}/deliveries/${id}` }, { key })).body;
+  const idsOf = ({ deliveries }: { deliveries: { name: string }[] }) =>
+    deliveries.map(({ name }) => name.slice(name.lastIndexOf('/') + 1)).sort();
+
+  await t.test('a delivery tells its state, its reason and each attempt', async (t) => {
+    t.match(await get(mail), {
+      ...{ event: 'TEST', state: 'WAITING', reason: '', incidentName: '' },
+      destinationName: `${PROJECT}/destinations/dst_mail`,
+      createdUnix: String(START_SECONDS),
+      nextAttemptUnix: /^\d+$/,
+      attempts: [
+        {
+          ...{ attemptId, startedUnix: String(START_SECONDS), durationMs: '1500' },
+          ...{ outcome: 'failed', httpStatus: 503, error: 'The endpoint answered 503' },
+          answerExcerpt: 'We are busy',
+        },
+      ],
+    });
+    t.match(await get(nobody), { state: 'SUPPRESSED', reason: 'RECIPIENT_REMOVED', attempts: [] });
+    t.notOk('nextAttemptUnix' in (await get(hook)), 'none is planned');
+  });
+
+  await t.test('recipients and answers are kept from who may not write', async (t) => {
+    t.match(await get(mail), { recipient: 'ann@example.com' });
+    const told = await get(mail, world.keys.read);
+    t.match(told, { recipient: '', attempts: [{ httpStatus: 503, answerExcerpt: '' }] });
+    t.notMatch(JSON.stringify([told, await list({}, world.keys.read)]), /ann@|busy/);
+    t.match(JSON.stringify(await list()), /ann@example\.com/);
+    t.notMatch(JSON.stringify(await list()), /busy/, 'answers are told one by one');
+  });
+
+  await t.test('a list is of the project, of one destination or of one incident', async (t) => {
+    t.same(idsOf(await list()), [hook, mail, nobody].sort());
+    const destinationName = `${PROJECT}/destinations/dst_hook`;
+    t.same(idsOf(await list({ destinationName })), [hook]);
+    t.same(idsOf(await list({ incidentName: `${PROJECT}/incidents/inc_1` })), []);
+    t.match(await list({ destinationName: 'projects/other/destinations/dst_hook' }), {
+      message: /project/i,
+    });
+    t.match(await list({ destinationName: 'dst_hook' }), { code: 'invalid_argument' });
+  });
+});

@@ -1,0 +1,118 @@
+/** Destinations on the wire, and the audit of every machine: what is shown to whom, and what never. */
+import { randomUUID } from 'node:crypto';
+import t from 'tap';
+import { machineDefinitions } from '../../machines/audit/registry.ts';
+import { startRpcWorld } from '../support/rpc-world.ts';
+
+const PROJECT = 'projects/demo';
+
+t.test('Audit', async (t) => {
+  const world = await startRpcWorld(t);
+  const list = (more: object = {}, key = world.keys.write) =>
+    world.call('ListTransitions', { projectName: PROJECT, ...more }, { key });
+  await world.call('CreateDestination', {
+    projectName: PROJECT,
+    requestId: randomUUID(),
+    destination: { displayName: 'Pager', webhook: { url: 'https://pager.example/secret-path' } },
+  });
+  await t.test('keys see no path of identities, asked for or not', async (t) => {
+    const { transitions } = (await list()).body;
+    t.same(
+      transitions.map(({ machine }: { machine: string }) => machine),
+      ['destination'],
+    );
+    t.match(await list({ machine: 'credential' }), { status: 403, reason: 'HUMAN_OPERATION' });
+  });
+  await t.test('only public fields of events are shown', async (t) => {
+    const { transitions } = (await list()).body;
+    const event = JSON.parse(transitions[0].eventJson);
+    t.same(Object.keys(event.input).sort(), ['at', 'displayName', 'kind']);
+    t.notMatch(JSON.stringify(transitions), /secret|whs_|urlDigest|path/);
+  });
+  await t.test('destinations are shown to keys that may write', async (t) => {
+    t.same((await list({}, world.keys.read)).body.transitions, []);
+    const asked = await list({ machine: 'destination' }, world.keys.read);
+    t.match(asked, { status: 403, reason: 'MISSING_CAPABILITY' });
+  });
+  await t.test('machines come with definition and drawings', async (t) => {
+    const { machines } = (await world.call('ListMachines', { projectName: PROJECT })).body;
+    t.ok(machines.length >= 6);
+    for (const { machine, description } of machines) {
+      const { body } = await world.call('GetMachine', { projectName: PROJECT, machine });
+      t.match(body, {
+        machine,
+        description,
+        version: machineDefinitions.get(machine)?.version,
+        mermaid: /^stateDiagram-v2/,
+        svg: /^<svg/,
+      });
+      t.equal(JSON.parse(body.definitionJson).id, machine);
+    }
+  });
+  await t.test('what there is not is refused', async (t) => {
+    const none = await world.call('GetMachine', { projectName: PROJECT, machine: 'toaster' });
+    t.match(none, { status: 404, body: { message: /known: alertRule/ } });
+    t.match(await list({ machine: 'toaster' }), { status: 404 });
+    t.match(await list({ instanceName: 'x' }), { metadata: { field: 'instanceName' } });
+    t.match(await list({ instanceName: 'projects/other/alertRules/x' }), { status: 403 });
+    const both = { instanceName: `${PROJECT}/alertRules/x`, machine: 'delivery' };
+    t.match(await list(both), { status: 400, metadata: { field: 'machine' } });
+  });
+});
+
+t.test('Destinations', async (t) => {
+  const world = await startRpcWorld(t);
+  const creation = (change: object = {}) => ({
+    projectName: PROJECT,
+    requestId: randomUUID(),
+    destination: { displayName: 'Pager', webhook: { url: 'https://pager.example/hook/abcd' } },
+    ...change,
+  });
+  const first = creation();
+  const created = await world.call('CreateDestination', first);
+  t.match(created.body, {
+    destination: { displayName: 'Pager', state: 'ACTIVE', host: 'pager.example', lastFour: 'abcd' },
+    ...{ webhookSecret: /^whsec_/, secretAvailable: true },
+  });
+  t.notMatch(JSON.stringify(created.body), /hook\/abcd/, 'the URL is not answered');
+  const { name } = created.body.destination;
+
+  await t.test('the secret is answered once', async (t) => {
+    const again = await world.call('CreateDestination', first);
+    t.match(again.body, { secretAvailable: false, webhookSecret: '', destination: { name } });
+    t.equal(world.sealedValues.size, 2, 'and what the second try sealed is forgotten');
+  });
+  await t.test('bad ones are refused', async (t) => {
+    const bad = async (change: object) => {
+      const { status, metadata } = await world.call('CreateDestination', creation(change));
+      return [status, metadata.field];
+    };
+    t.same(await bad({ destination: undefined }), [400, 'destination']);
+    t.same(await bad({ destination: { displayName: 'x' } }), [400, 'destination']);
+    const webhook = { url: 'https://pager.example' };
+    t.same(await bad({ destination: { webhook } }), [400, 'destination.displayName']);
+    for (const displayName of ['Pager\nDear owner', 'a\u0007b', 'a\u2028b', 'a\u202eb']) {
+      const named = { displayName, webhook };
+      t.same(await bad({ destination: named }), [400, 'destination.displayName']);
+    }
+    t.same(await bad({ destination: { displayName: 'x', webhook: { url: 'pager' } } }), [
+      400,
+      'destination.webhook.url',
+    ]);
+    t.same(await bad({ requestId: 'x' }), [400, 'requestId']);
+  });
+  await t.test('it is read, listed and deleted', async (t) => {
+    t.match((await world.call('GetDestination', { name })).body, { name, state: 'ACTIVE' });
+    const list = () => world.call('ListDestinations', { projectName: PROJECT });
+    t.equal((await list()).body.destinations.length, 1);
+    const deletion = { name, requestId: randomUUID() };
+    t.equal((await world.call('DeleteDestination', deletion)).status, 200);
+    t.match(await world.call('GetDestination', { name }), { status: 404 });
+    t.same((await list()).body.destinations, []);
+  });
+  await t.test('a project has at most 5', async (t) => {
+    for (let i = 0; i < 5; i++) await world.call('CreateDestination', creation());
+    const answer = await world.call('CreateDestination', creation());
+    t.match(answer, { status: 400, reason: 'LIMIT_EXCEEDED', metadata: { limit: '5' } });
+  });
+});

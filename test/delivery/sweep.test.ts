@@ -1,0 +1,158 @@
+/**
+ * What rows are swept for: wake-ups that were lost, attempts whose process died, bodies whose
+ * delivery has ended. One row that cannot be dealt with keeps no other waiting.
+ */
+import t from 'tap';
+import type { Host } from '../../actors/platform/host/host-port.ts';
+import {
+  accepted,
+  bodyOf,
+  delivering,
+  failed,
+  only,
+  openDeliveryWorld,
+  ScriptedNotifier,
+} from '../support/delivery-world.ts';
+
+t.test('wake-ups that were lost are made up for by the sweep', async (t) => {
+  const world = await delivering(t);
+  world.faults.append = ({ stream }) => (stream === 'DELIVERIES' ? 'refused' : undefined);
+  await world.fire(['vm-1']);
+  await world.settle();
+  t.same(world.notifier.requests, []);
+  t.match(world.faultsTold(), [/wake-up: StreamUnavailable/]);
+  await world.pass(30_000, 5_000);
+  await world.until('it is sent', () => only(world).value === 'sent');
+});
+
+t.test(
+  'an attempt whose process died is unknown, and tried again as the same delivery',
+  async (t) => {
+    const world = await openDeliveryWorld(t);
+    await world.putInForce({ destinationNames: [await world.addDestination()] });
+    const wire = new ScriptedNotifier();
+    wire.answer = () => undefined;
+    const dead = world.startDeliverer({ notifier: wire });
+    await world.fire(['vm-1']);
+    await world.until('it is on the wire', () => wire.hanging === 1);
+    // Its process takes nothing up any more. Another one starts over the same rows.
+    const stopping = dead.stop();
+    world.startTimers();
+    world.notifier.answer = () => undefined;
+    world.startDeliverer();
+    await world.pass(14_000, 1_000);
+    t.equal(only(world).value, 'sending', 'while it is young it may be under way elsewhere');
+    await world.pass(1_000);
+    await world.until('it is found', () => only(world).value === 'waiting');
+    t.match(only(world).attempts, [{ outcome: 'unknown' }]);
+    await world.pass(6_500, 500);
+    await world.until('it is tried again', () => world.notifier.hanging === 1);
+    wire.release(failed());
+    await stopping;
+    t.match(only(world), { value: 'sending' }, 'an outcome speaks of its own attempt alone');
+    world.notifier.release(accepted);
+    await world.until('it is sent', () => only(world).value === 'sent');
+    t.match(only(world).attempts, [{ outcome: 'unknown' }, { outcome: 'accepted' }]);
+    const [first, second] = [...wire.requests, ...world.notifier.requests];
+    t.equal(first?.deliveryId, second?.deliveryId);
+    t.not(first?.attemptId, second?.attemptId);
+    t.same(first?.body, second?.body);
+  },
+);
+
+t.test('a lost attempt that cannot be recorded keeps no other waiting', async (t) => {
+  const world = await openDeliveryWorld(t);
+  const hooks = [await world.addDestination(), await world.addDestination()];
+  await world.putInForce({ destinationNames: hooks });
+  const wire = new ScriptedNotifier();
+  wire.answer = () => undefined;
+  const dead = world.startDeliverer({ notifier: wire });
+  await world.fire(['vm-1']);
+  await world.until('both are on the wire', () => wire.hanging === 2);
+  const stopping = dead.stop();
+  await world.pass(15_000, 1_000);
+  world.startTimers();
+  let submitted = 0;
+  const submit: Host['submit'] = (submission) => {
+    if (++submitted === 1) throw new Error('The row is damaged');
+    return world.host.submit(submission);
+  };
+  world.startDeliverer({ host: { ...world.host, submit } });
+  const values = () => world.deliveries().map(({ value }) => value);
+  await world.until('one is recorded', () => values().includes('waiting'));
+  t.same(values().sort(), ['sending', 'waiting']);
+  t.match(world.faultsTold(), [/taking up dlv_.*The row is damaged/]);
+  await world.pass(60_000, 1_000);
+  await world.until('the other too', () => values().every((value) => value === 'sent'));
+  wire.release(accepted);
+  await stopping;
+});
+
+t.test('bodies of deliveries that end together are forgotten in one go', async (t) => {
+  const world = await delivering(t);
+  await world.fire(Array.from({ length: 100 }, (_, i) => `vm-${i}`));
+  const isSent = ({ value }: { value: unknown }) => value === 'sent';
+  await world.until('all are sent', () => world.deliveries().every(isSent));
+  t.same(
+    world.discarded.map(({ length }) => length),
+    [64],
+    'the rest waits for more',
+  );
+  await world.pass(1_000);
+  t.equal(world.bodies.size, 0);
+  await world.fire(['vm-last']);
+  await world.until('it is sent', () => world.deliveries().every(isSent));
+  await world.stop();
+  t.equal(world.bodies.size, 0, 'at a stop without waiting');
+});
+
+t.test('a body goes though the commit that would open its attempt suppresses it', async (t) => {
+  const world = await delivering(t);
+  const { body } = world.contents;
+  // Snoozed after the look before the body, and before the commit that decides.
+  world.contents.body = (...args) => {
+    void world.tell('vm-1', { type: 'snoozed', untilMs: world.clock.now() + 60_000, by: 'me' });
+    return body(...args);
+  };
+  await world.fire(['vm-1']);
+  await world.until('it is suppressed', () => only(world).value === 'suppressed');
+  t.same([only(world).bodyDigest, world.bodies.size], [null, 1]);
+  await world.pass(1_000);
+  t.equal(world.bodies.size, 0);
+});
+
+t.test('bodies that a crash left are forgotten at the start, those in use are not', async (t) => {
+  const world = await openDeliveryWorld(t);
+  await world.putInForce({ destinationNames: [await world.addDestination()] });
+  world.notifier.answer = ({ body }) => (bodyOf(body).vm === 'vm-1' ? accepted : failed());
+  const first = world.startDeliverer();
+  await world.fire(['vm-1', 'vm-2']);
+  await world.until('one is sent, one waits', () =>
+    ['sent', 'waiting'].every((state) => world.deliveries().some(({ value }) => value === state)),
+  );
+  const left = new Map(world.bodies);
+  await first.stop();
+  for (const [id, bytes] of left) world.bodies.set(id, bytes);
+  t.equal(world.bodies.size, 2);
+  world.startDeliverer();
+  await world.pass(1_000);
+  const kept = world.deliveries().filter(({ value }) => value === 'waiting');
+  t.same(
+    [...world.bodies.keys()],
+    kept.map(({ id }) => id),
+  );
+  t.equal(kept.length, 1);
+  t.same(world.faultsTold(), []);
+});
+
+t.test('a failing destination that is deleted leaves nothing behind', async (t) => {
+  const world = await delivering(t);
+  world.notifier.answer = () => failed();
+  await world.fire(Array.from({ length: 7 }, (_, i) => `vm-${i}`));
+  await world.until('its breaker is open', () => world.notifier.requests.length === 5);
+  t.equal(world.deliverer.lanes(), 1);
+  await world.toDestination(world.hook, { type: 'deleted', by: 'me' });
+  await world.pass(20_000, 1_000);
+  t.ok(world.deliveries().every(({ value }) => value === 'suppressed'));
+  t.equal(world.deliverer.lanes(), 0);
+});

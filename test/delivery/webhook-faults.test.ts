@@ -1,0 +1,94 @@
+/** What an exchange without an answer says: whose fault it was, and nothing of names inside. */
+import t from 'tap';
+import { AddressGuard } from '../../src/delivery/notify/http/address-guard.ts';
+import { createHttpExchange } from '../../src/delivery/notify/http/exchange.ts';
+import { outcomeOfFault } from '../../src/delivery/notify/http/faults.ts';
+import type { Resolve } from '../../src/delivery/notify/http/resolve.ts';
+import { VirtualClock } from '../../streams/platform/clock.ts';
+
+t.test('an error says what is wrong, whose fault it is, and not where', (t) => {
+  const fault = (code: string, syscall?: string) =>
+    Object.assign(new Error(`${syscall} ${code} hooks.example 10.1.2.3:443`), { code, syscall });
+  const ended = 'The connection ended before an answer';
+  const cases: readonly (readonly [Error, object])[] = [
+    [fault('ECONNREFUSED', 'connect'), { unknown: false, error: 'Connection refused' }],
+    [fault('EHOSTUNREACH', 'connect'), { unknown: false, error: 'The host cannot be reached' }],
+    [fault('UND_ERR_CONNECT_TIMEOUT'), { unknown: false, error: 'No connection within 3 s' }],
+    ...['EMFILE', 'EADDRNOTAVAIL', 'EPERM'].map((code) => {
+      const error = 'This service could not open a connection';
+      return [fault(code, 'connect'), { unknown: false, ours: true, error }] as const;
+    }),
+    [
+      fault('ERR_SSL_NO_CIPHER'),
+      { unknown: false, error: 'TLS: no connection came about (ERR_SSL_NO_CIPHER)' },
+    ],
+    ...['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'].map(
+      (code) => [fault(code, 'read'), { unknown: true, error: ended }] as const,
+    ),
+    [fault('EWHATEVER'), { unknown: true, error: 'The request failed (EWHATEVER)' }],
+    [fault('hooks.example'), { unknown: true, error: 'The request failed' }],
+    [new Error('x'.repeat(275_000)), { unknown: true, error: 'The request failed' }],
+  ];
+  for (const [error, told] of cases) {
+    t.same(outcomeOfFault(error), { kind: 'failed', ...told });
+  }
+  t.end();
+});
+
+t.test(
+  'names inside, names outside and no names fail alike, and after the same time',
+  async (t) => {
+    const at =
+      (...addresses: readonly string[]): Resolve =>
+      (_host, done) =>
+        done(
+          null,
+          addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 })),
+        );
+    const failing =
+      (code: string): Resolve =>
+      (_host, done) =>
+        done(Object.assign(new Error(`queryA ${code} grafana.corp`), { code }), []);
+    const noAddress = {
+      ...{ kind: 'failed', unknown: false },
+      error: 'The host name has no public address: fix the URL, or the records of the name',
+    };
+    const silent = {
+      ...{ kind: 'failed', unknown: false, ours: true },
+      error: 'The name server of this service does not answer',
+    };
+    const cases: readonly (readonly [string, Resolve, object])[] = [
+      ['inside', at('10.1.2.3'), noAddress],
+      ['this host', at('127.0.0.1'), noAddress],
+      ['inside, by IPv6', at('fd00::1'), noAddress],
+      ['inside and outside', at('8.8.8.8', '10.1.2.3'), noAddress],
+      ['nowhere', at(), noAddress],
+      // Every code of c-ares but those of silence, and one that nobody knows.
+      ...[
+        ...['ENOTFOUND', 'ENODATA', 'ESERVFAIL', 'EREFUSED', 'EFORMERR', 'ENOTIMP', 'EBADNAME'],
+        ...['EBADQUERY', 'EBADFAMILY', 'EBADRESP', 'ENONAME', 'EOF', 'ENOMEM', 'EAI_FAIL', 'EWHAT'],
+      ].map((code) => [code, failing(code), noAddress] as const),
+      ...['ETIMEOUT', 'ECONNREFUSED', 'EAI_AGAIN'].map(
+        (code) => [code, failing(code), silent] as const,
+      ),
+    ];
+    for (const [name, resolve, expected] of cases) {
+      const clock = new VirtualClock(0);
+      const guard = new AddressGuard({ hosts: [], http: false });
+      const exchange = createHttpExchange({ guard, clock, resolve });
+      const ended = { isIt: false };
+      const attempt = exchange
+        .post({
+          ...{ url: 'https://grafana.corp/', headers: {}, body: Buffer.from('{}') },
+          deadlineElapsedMs: 10_000,
+        })
+        .finally(() => (ended.isIt = true));
+      for (let i = 0; i < 5; i++) await new Promise(setImmediate);
+      await clock.advance(2_999);
+      t.notOk(ended.isIt, `${name}: not before 3 s`);
+      await clock.advance(1);
+      t.same(await attempt, { kind: 'unanswered', outcome: expected }, name);
+      await exchange.close();
+    }
+  },
+);

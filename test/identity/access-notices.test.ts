@@ -1,0 +1,146 @@
+/**
+ * Notices of who can get in: every change is listed or counted in one of them, however they come,
+ * and no sequence of changes makes more of them than a mailbox can bear.
+ */
+import fc from 'fast-check';
+import t from 'tap';
+import {
+  type AccessMatter,
+  type AccessNotice,
+  KEPT,
+  LISTED_MAX,
+  noteAccessChange,
+  sentencesOf,
+  shownTo,
+} from '../../actors/identity/access-notices.ts';
+import type { RunningHost } from '../../actors/platform/host/host.ts';
+import { startWorld, tester } from '../support/credential-world.ts';
+
+const MINUTE_MS = 60_000;
+const OWNER = { member: 'owner', isOwner: true } as const;
+
+function noticesOf(host: RunningHost): AccessNotice[] {
+  const { items } = host.view('demo').records('notice', { limit: 500 });
+  return items.map(({ body }) => body as unknown as AccessNotice);
+}
+
+type Change = Parameters<typeof noteAccessChange>[1];
+
+const change: fc.Arbitrary<{ readonly afterMs: number; readonly change: Change }> = fc.record({
+  afterMs: fc.constantFrom(0, 1_000, 59_999, 60_000, 600_000, 3_600_000),
+  change: fc.record({
+    text: fc.constantFrom('a key was made', 'an owner was added'),
+    isForOwners: fc.constant(true),
+    member: fc.constantFrom(null, 'bob'),
+    about: fc.constantFrom<AccessMatter>('KEY', 'ACCESS', 'LEAK'),
+  }),
+});
+
+t.test('every change is in one notice, and notices keep their distance', async (t) => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(change, { maxLength: 60 }), async (changes) => {
+      const { host, clock } = await startWorld(t);
+      const startMs = clock.now();
+      for (const { afterMs, change } of changes) {
+        clock.jump(afterMs);
+        await host.submit({
+          ...{ project: 'demo', by: tester },
+          decide: (draft) => noteAccessChange(draft, change),
+        });
+      }
+      const notices = noticesOf(host);
+      const noted = notices.reduce((sum, { changes, more }) => sum + changes.length + more, 0);
+      const leaks = changes.filter(({ change }) => change.about === 'LEAK').length;
+      const windows = Math.ceil((clock.now() - startMs) / (10 * MINUTE_MS)) + 1;
+      const closes = notices.map(({ closesMs }) => closesMs).sort((a, b) => a - b);
+      const areApart = closes.every((ms, i) => i === 0 || ms - (closes[i - 1] ?? 0) >= MINUTE_MS);
+      return noted === changes.length && notices.length <= windows + leaks && areApart;
+    }),
+    { numRuns: 40, seed: 7 },
+  );
+  t.pass();
+});
+
+t.test(
+  'a hundred keys in a minute are one notice, which lists some and counts others',
+  async (t) => {
+    const { host, clock } = await startWorld(t);
+    for (let n = 0; n < 100; n++) {
+      await host.submit({
+        ...{ project: 'demo', by: tester },
+        decide(draft) {
+          const member = n === 99 ? 'bob' : null;
+          noteAccessChange(draft, { about: 'KEY', text: `key ${n}`, isForOwners: true, member });
+        },
+      });
+      clock.jump(100);
+    }
+    const [notice, ...others] = noticesOf(host);
+    if (!notice) throw new Error('There is no notice');
+    t.same(others, []);
+    const shown = shownTo(notice, OWNER);
+    const sentences = shown ? sentencesOf(shown) : [];
+    t.equal(sentences.length, LISTED_MAX + 1);
+    t.equal(sentences.at(-1), '80 further changes');
+    const bobs = shownTo(notice, { member: 'bob', isOwner: false });
+    t.same(
+      bobs && sentencesOf(bobs),
+      ['Some further changes'],
+      'nobody whom it concerns is left out',
+    );
+    t.equal(shownTo(notice, { member: 'eve', isOwner: false }), undefined);
+  },
+);
+
+async function noting(t: Parameters<typeof startWorld>[0]) {
+  const { host, clock } = await startWorld(t);
+  const note = (about: AccessMatter, text: string) =>
+    host.submit({
+      ...{ project: 'demo', by: tester },
+      decide: (draft) => noteAccessChange(draft, { about, text, isForOwners: true, member: null }),
+    });
+  const listed = () => noticesOf(host).flatMap(({ changes }) => changes.map(({ text }) => text));
+  return { host, clock, note, listed };
+}
+
+t.test('keys and leaks hide no owner: what weighs more is listed, in order', async (t) => {
+  const { note, listed } = await noting(t);
+  for (let n = 0; n < 30; n++) await note('KEY', `key ${n}`);
+  await note('ACCESS', 'owner 0');
+  await note('LEAK', 'leak 0');
+  t.match(listed(), ['key 0', 'key 1']);
+  t.same(listed().slice(-2), ['owner 0', 'leak 0']);
+  const many = await noting(t);
+  for (let n = 0; n < 3 * LISTED_MAX; n++) {
+    await many.note('KEY', `key ${n}`);
+    await many.note('ACCESS', `owner ${n}`);
+    await many.note('KEY', `another key ${n}`);
+  }
+  const owners = many.listed().filter((text) => text.startsWith('owner'));
+  t.same(new Set(owners).size, 3 * LISTED_MAX, 'none of them is merely counted');
+});
+
+t.test('leaks without an end become one mail in ten minutes', async (t) => {
+  const { host, clock, note } = await noting(t);
+  for (let minute = 0; minute < 60; minute++) {
+    await note('LEAK', `leak ${minute}`);
+    clock.jump(MINUTE_MS);
+  }
+  t.ok(noticesOf(host).length <= 10, `${noticesOf(host).length} notices`);
+  clock.jump(60 * MINUTE_MS);
+  await note('LEAK', 'a leak');
+  const [latest] = noticesOf(host).slice(-1);
+  t.equal(latest?.closesMs, clock.now(), 'after a quiet hour the next one waits for nothing');
+});
+
+t.test('noise overwrites no notice that lists more than keys', async (t) => {
+  const { host, clock, note, listed } = await noting(t);
+  await note('ACCESS', 'an owner');
+  for (let n = 0; n < KEPT + 20; n++) {
+    clock.jump(30 * MINUTE_MS);
+    await note(n % 2 === 0 ? 'KEY' : 'LEAK', `noise ${n}`);
+  }
+  t.equal(noticesOf(host).length, KEPT);
+  t.ok(listed().includes('an owner'));
+  t.ok(listed().includes(`noise ${KEPT + 19}`));
+});

@@ -1,0 +1,248 @@
+/**
+ * Access tokens: what they say, who may not make them, when they end, and what happens to them
+ * when their key is replaced. Time is virtual; the cryptography is real.
+ */
+import { fastify } from 'fastify';
+import { decodeJwt, decodeProtectedHeader, exportJWK, generateKeyPair, SignJWT } from 'jose';
+import t from 'tap';
+import { ACCESS_TOKEN_MS } from '../../actors/ci/port.ts';
+import { openAccessTokens } from '../../src/identity/auth/access-tokens.ts';
+import { addJwksRoute } from '../../src/identity/auth/jwks-route.ts';
+import type { AccessTokenClaims } from '../../src/identity/auth/ports.ts';
+import { SIGNING_KEY_MS } from '../../src/identity/auth/signing-keys.ts';
+import { VirtualClock } from '../../streams/platform/clock.ts';
+
+const START_MS = Date.UTC(2026, 10, 1, 12, 0, 0, 250);
+const ISSUER = 'https://monitoring.example.com';
+
+function world() {
+  const clock = new VirtualClock(START_MS);
+  const values = new Map<string, Uint8Array>();
+  const puts: string[] = [];
+  const secrets = {
+    get: (id: string, purpose: string) => values.get(`${id} ${purpose}`),
+    put: (id: string, purpose: string, value: Uint8Array) => {
+      puts.push(id);
+      values.set(`${id} ${purpose}`, value);
+    },
+  };
+  const issuer = { url: ISSUER };
+  const open = (bounds: { rememberedMax?: number } = {}) =>
+    openAccessTokens({ secrets, clock, issuer: () => issuer.url, ...bounds });
+  const claims = (change: Partial<AccessTokenClaims> = {}): AccessTokenClaims => ({
+    token: 'token-1',
+    project: 'demo',
+    connection: 'connection-1',
+    tokenEpoch: 3,
+    expiresMs: Math.floor(clock.now() / 1000) * 1000 + ACCESS_TOKEN_MS,
+    ...change,
+  });
+  return { clock, values, puts, issuer, open, claims };
+}
+
+const malformed = { name: 'Refusal', reason: 'MALFORMED_CREDENTIAL' };
+const expired = { name: 'Refusal', reason: 'CREDENTIAL_EXPIRED' };
+
+t.test('an access token says whose it is, in the standard claims, and is read back', async (t) => {
+  const { open, claims } = world();
+  const tokens = await open();
+  const text = await tokens.sign(claims());
+  t.ok(tokens.looksLike(text));
+  t.match(decodeProtectedHeader(text), { alg: 'EdDSA', typ: 'at+jwt', kid: /^[\w-]{43}$/ });
+  const issued = Math.floor(START_MS / 1000);
+  t.same(decodeJwt(text), {
+    ...{ iss: ISSUER, sub: 'connection-1', client_id: 'connection-1', aud: 'projects/demo' },
+    ...{ jti: 'token-1', token_epoch: 3, iat: issued, exp: issued + 900 },
+  });
+  t.same(await tokens.verify(text), claims());
+  t.same(await tokens.verify(text), claims(), 'and again, from the cache');
+});
+
+t.test('only a token looks like one: keys and other texts do not', async (t) => {
+  const tokens = await world().open();
+  const others = ['', 'svc_pk_1_a', 'a.b.c', 'eyJ.b', 'eyJa.b.c.d', 'eyJa.b. c', 'eyJa..c'];
+  for (const text of [...others, `eyJa.b.${'c'.repeat(3_000)}`]) {
+    t.notOk(tokens.looksLike(text), text.slice(0, 20));
+  }
+  t.ok(tokens.looksLike('eyJhbGciOiJFZERTQSJ9.e30.c2ln'));
+});
+
+t.test('Exchanged token lifetime: 15 minutes, also in the cache', async (t) => {
+  const { open, claims, clock } = world();
+  const tokens = await open();
+  const text = await tokens.sign(claims());
+  await clock.advance(ACCESS_TOKEN_MS - 300);
+  t.equal((await tokens.verify(text)).token, 'token-1');
+  await clock.advance(300);
+  await t.rejects(tokens.verify(text), expired, 'from the cache');
+  await t.rejects((await open()).verify(text), expired, 'looked at for the first time');
+});
+
+async function forgeries() {
+  const { open, claims } = world();
+  const tokens = await open();
+  const genuine = await tokens.sign(claims());
+  const jwk = tokens.jwks().keys[0] as { kid: string; x: string };
+  const forger = await generateKeyPair('EdDSA', { extractable: true });
+  const { kid } = jwk;
+  const payload = decodeJwt(genuine);
+  const signed = (alg: string, key: Parameters<SignJWT['sign']>[0], header = {}) =>
+    new SignJWT(payload).setProtectedHeader({ alg, typ: 'at+jwt', kid, ...header }).sign(key);
+  const [head = '', body = '', signature = ''] = genuine.split('.');
+  const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const changed = encode({ ...payload, aud: 'projects/other' });
+  const none = encode({ alg: 'none', typ: 'at+jwt', kid });
+  const other = await openOther(claims());
+  return {
+    tokens,
+    genuine,
+    texts: {
+      'another key under our kid': await signed('EdDSA', forger.privateKey),
+      'HMAC with our public key': await signed('HS256', Buffer.from(JSON.stringify(jwk))),
+      'HMAC with the bytes of our public key': await signed(
+        'HS256',
+        Buffer.from(jwk.x, 'base64url'),
+      ),
+      'a key of its own in the header': await signed('EdDSA', forger.privateKey, {
+        jwk: await exportJWK(forger.publicKey),
+      }),
+      'no algorithm': `${none}.${body}.`,
+      'no algorithm, our signature': `${none}.${body}.${signature}`,
+      'no signature': `${head}.${body}.`,
+      'another project': `${head}.${changed}.${signature}`,
+      'another service': other,
+      'an unknown kid': await signed('EdDSA', forger.privateKey, { kid: 'x' }),
+      'cut off': genuine.slice(0, -3),
+      'not base64': `${head}.${body}.%%%`,
+      'not JSON': `eyJh.${body}.${signature}`,
+      'much too long': `${genuine}${'A'.repeat(5_000)}`,
+    },
+  };
+}
+
+async function openOther(claims: AccessTokenClaims): Promise<string> {
+  return (await world().open()).sign(claims);
+}
+
+t.test('a forged or damaged token is refused, with one answer for all of them', async (t) => {
+  const { tokens, texts, genuine } = await forgeries();
+  for (const [what, text] of Object.entries(texts)) {
+    await t.rejects(tokens.verify(text), malformed, what);
+    await t.rejects(tokens.verify(text), malformed, `${what}, again`);
+  }
+  t.equal((await tokens.verify(genuine)).project, 'demo', 'the genuine one still holds');
+});
+
+t.test('a token of ours for another purpose is refused', async (t) => {
+  const { open, claims, values } = world();
+  const tokens = await open();
+  await tokens.sign(claims());
+  const [stored] = [...values.values()];
+  const [{ jwk }] = JSON.parse(Buffer.from(stored ?? []).toString());
+  const kid = (tokens.jwks().keys[0] as { kid: string }).kid;
+  const payload = { client_id: 'c', token_epoch: 1, sub: 'c', aud: 'projects/demo', jti: 'j' };
+  const make = async (change: object, typ = 'at+jwt') =>
+    new SignJWT({ iss: ISSUER, ...payload, ...change })
+      .setProtectedHeader({ alg: 'EdDSA', typ, kid })
+      .setIssuedAt(START_MS / 1000)
+      .setExpirationTime(START_MS / 1000 + 60)
+      .sign(jwk);
+  t.equal((await tokens.verify(await make({}))).connection, 'c', 'the base of the cases holds');
+  await t.rejects(tokens.verify(await make({}, 'JWT')), malformed, 'another type');
+  const bad = [
+    { iss: `${ISSUER}.evil.example` },
+    { iss: undefined },
+    { aud: ['projects/demo'] },
+    { aud: 'demo' },
+    { jti: 7 },
+    { jti: undefined },
+    { token_epoch: '1' },
+    { token_epoch: undefined },
+    { sub: undefined },
+  ];
+  for (const change of bad) {
+    await t.rejects(tokens.verify(await make(change)), malformed, JSON.stringify(change));
+  }
+});
+
+t.test('another public URL ends the tokens issued under the old one', async (t) => {
+  const { open, claims, issuer } = world();
+  const tokens = await open();
+  const text = await tokens.sign(claims());
+  await tokens.verify(text);
+  issuer.url = 'https://elsewhere.example.com';
+  await t.rejects(tokens.verify(text), malformed);
+});
+
+t.test('the key is made once, at first use, and sealed before it signs', async (t) => {
+  const { open, claims, puts, values } = world();
+  const tokens = await open();
+  t.same(tokens.jwks(), { keys: [] });
+  t.equal(values.size, 0);
+  const [first = '', second = ''] = await Promise.all([
+    tokens.sign(claims({ token: 'a' })),
+    tokens.sign(claims({ token: 'b' })),
+  ]);
+  t.equal(puts.length, 1, 'two at once share one key');
+  t.equal(decodeProtectedHeader(first).kid, decodeProtectedHeader(second).kid);
+  t.equal((await (await open()).verify(first)).token, 'a', 'it survives a restart');
+});
+
+t.test('a key signs for 90 days; the one before verifies until its tokens are over', async (t) => {
+  const { open, claims, clock, values } = world();
+  const tokens = await open();
+  await tokens.sign(claims());
+  await clock.advance(SIGNING_KEY_MS - 1_000);
+  const last = await tokens.sign(claims({ token: 'last' }));
+  await clock.advance(1_000);
+  const next = await tokens.sign(claims({ token: 'next' }));
+  t.not(decodeProtectedHeader(last).kid, decodeProtectedHeader(next).kid);
+  t.equal(tokens.jwks().keys.length, 2);
+  const stored = [...values.values()].map((value) => JSON.parse(Buffer.from(value).toString()));
+  t.same(
+    stored[0].map(({ jwk }: { jwk: object }) => 'd' in jwk),
+    [true, false],
+    'the private part of the old one is gone',
+  );
+  const restarted = await open();
+  for (const one of [tokens, restarted]) {
+    t.equal((await one.verify(last)).token, 'last');
+    t.equal((await one.verify(next)).token, 'next');
+  }
+  await clock.advance(ACCESS_TOKEN_MS + 60_000);
+  t.equal(tokens.jwks().keys.length, 1, 'the old key is told no longer');
+  await t.rejects(restarted.verify(last), expired);
+});
+
+t.test('the public keys are told under /.well-known/jwks.json, and nothing private', async (t) => {
+  const { open, claims } = world();
+  const tokens = await open();
+  const text = await tokens.sign(claims());
+  const app = fastify();
+  t.teardown(() => app.close());
+  addJwksRoute(app, tokens);
+  const answer = await app.inject('/.well-known/jwks.json');
+  t.equal(answer.statusCode, 200);
+  t.equal(answer.headers['content-type'], 'application/jwk-set+json; charset=utf-8');
+  const [key, ...more] = answer.json().keys;
+  t.same(more, []);
+  t.same(Object.keys(key).sort(), ['alg', 'crv', 'kid', 'kty', 'use', 'x']);
+  t.equal(key.kid, decodeProtectedHeader(text).kid);
+});
+
+t.test('verified tokens are remembered in bounded number, the oldest go first', async (t) => {
+  const { open, claims } = world();
+  const tokens = await open({ rememberedMax: 50 });
+  const texts: string[] = [];
+  for (let i = 0; i < 51; i++) texts.push(await tokens.sign(claims({ token: `t${i}` })));
+  const verifications = t.capture(crypto.subtle, 'verify', crypto.subtle.verify);
+  const looks = async (i: number) => {
+    t.equal((await tokens.verify(texts[i] ?? '')).token, `t${i}`);
+    return verifications().length;
+  };
+  for (let i = 0; i < 50; i++) t.equal(await looks(i), 1, 'each is verified once');
+  for (let i = 0; i < 50; i++) t.equal(await looks(i), 0, 'and is remembered');
+  t.equal(await looks(50), 1);
+  t.equal(await looks(1), 0);
+  t.equal(await looks(0), 1, 'the oldest one made room');
+});

@@ -1,0 +1,351 @@
+/**
+ * Who may call what: every method of every service as every kind of caller, compared with a table
+ * written out by hand. A method that has no row fails; so does a row without its method. What
+ * happens to a caller afterwards is in authorisation-states.test.ts.
+ */
+import { getOption } from '@bufbuild/protobuf';
+import t from 'tap';
+import { type Policy, Policy_Access, policy } from '../../src/gen/svc/options/v1/policy_pb.ts';
+import { admitTo } from '../../src/platform/access/authorize.ts';
+import type { Principal } from '../../src/platform/access/principal.ts';
+import {
+  allMethods,
+  bearer,
+  everyCaller,
+  type Outcome,
+  startAuthorisationWorld,
+} from '../support/authorisation-world.ts';
+import { reasonOf } from '../support/credential-world.ts';
+import { cookieHeaders, ORIGIN } from '../support/rpc-world.ts';
+
+/** The columns: `personal` is of an EDITOR, `stranger` an OWNER elsewhere, `self` a VIEWER. */
+const CALLERS = [
+  ...(['nobody', 'personal', 'reader', 'writer', 'ci', 'collector', 'agent'] as const),
+  ...(['VIEWER', 'EDITOR', 'OWNER', 'stranger', 'self'] as const),
+] as const;
+type Caller = (typeof CALLERS)[number];
+
+interface Group {
+  readonly name: string;
+  /** Service/Method. */
+  readonly methods: readonly string[];
+  /** What the request is about: an account's, or that of the member `self`. */
+  readonly about?: 'self';
+  /** One word for each of `CALLERS`. */
+  readonly who: string;
+}
+
+const groups: readonly Group[] = [
+  {
+    name: 'reading monitoring',
+    methods: [
+      ...['Monitoring/QueryVMMonitoring', 'Monitoring/ListVMMonitoring'],
+      ...['Monitoring/ListMetricDescriptors', 'Alert/GetAlertRule', 'Alert/ListAlertRules'],
+      ...['Alert/ListAlertInstances', 'Alert/ListIncidents', 'Alert/GetIncident'],
+      ...['Alert/WatchIncidents', 'Alert/ListDeliveries', 'Alert/GetDelivery'],
+      ...['Alert/ExplainIncident', 'Alert/ListNotices'],
+      'Alert/ListAlertRuleTemplates',
+      'Alert/PreviewAlertRule',
+      'Monitoring/GetProjectLimits',
+      ...['Audit/ListMachines', 'Audit/GetMachine', 'Audit/ListTransitions'],
+    ],
+    //   nobody  personal reader writer ci  collector  agent      VIEWER EDITOR OWNER stranger self
+    who: 'sign-in yes     yes    yes    yes capability capability yes    yes    yes   boundary yes',
+  },
+  {
+    name: 'writing monitoring, and where people are told',
+    methods: [
+      ...['Alert/SaveAlertRule', 'Alert/DeleteAlertRule', 'Alert/CreateDestination'],
+      ...['Alert/GetDestination', 'Alert/ListDestinations', 'Alert/DeleteDestination'],
+      'Alert/UpdateDestination',
+    ],
+    //   nobody  personal reader     writer ci  collector  agent      VIEWER EDITOR OWNER stranger self
+    who: 'sign-in yes     capability yes    yes capability capability role   yes    yes   boundary role',
+  },
+  {
+    name: 'samples in',
+    methods: ['Ingest/WriteSamples'],
+    //   nobody  personal   reader     writer     ci         collector agent
+    who: `sign-in capability capability capability capability yes       yes
+          capability capability capability capability capability`,
+  },
+  {
+    name: 'VMs that are no more',
+    methods: ['Ingest/RetireVms'],
+    //   nobody  personal   reader     writer     ci         collector agent
+    who: `sign-in capability capability capability capability yes       capability
+          capability capability capability capability capability`,
+  },
+  {
+    name: 'what any credential may ask',
+    methods: ['Automation/ListPermissionTemplates'],
+    //   nobody  personal reader writer ci  collector agent VIEWER EDITOR OWNER stranger self
+    who: 'sign-in yes     yes    yes    yes yes       yes   yes    yes    yes   boundary yes',
+  },
+  {
+    name: 'what the request itself proves',
+    methods: ['Automation/ExchangeCiToken', 'Automation/SubmitCiVerification'],
+    //   nobody personal reader writer ci  collector agent VIEWER EDITOR OWNER stranger self
+    who: 'yes   yes      yes    yes    yes yes       yes   yes    yes    yes   yes      yes',
+  },
+  {
+    name: 'what the request itself proves: the empty token of this request is nobody',
+    methods: ['Automation/EnrolAgent'],
+    who: `unknown unknown unknown unknown unknown unknown unknown
+          unknown unknown unknown unknown unknown`,
+  },
+  {
+    name: 'whoever is signed in',
+    methods: [
+      ...['Project/GetSelf', 'Project/SignOutEverywhere', 'Project/ListProjects'],
+      ...['Project/CreateProject', 'Project/ListSessions', 'Project/EndSession'],
+    ],
+    //   nobody  personal reader writer ci    collector agent VIEWER EDITOR OWNER stranger self
+    who: 'sign-in human   human  human  human human     human yes    yes    yes   yes      yes',
+  },
+  {
+    name: 'members',
+    methods: ['Project/GetProject', 'Project/ListMembers'],
+    //   nobody  personal reader writer ci    collector agent VIEWER EDITOR OWNER stranger self
+    who: 'sign-in human   human  human  human human     human yes    yes    yes   boundary yes',
+  },
+  {
+    name: 'editors',
+    methods: [
+      ...['Project/EnrolVm', 'Project/UnenrolVm'],
+      ...['Alert/AcknowledgeIncident', 'Alert/SnoozeIncident', 'Alert/UnsnoozeIncident'],
+      ...['Alert/VerifyDestination', 'Alert/SendTestNotification', 'Alert/PauseDestination'],
+      ...['Alert/ResumeDestination', 'Alert/RotateWebhookSecret'],
+    ],
+    //   nobody  personal reader writer ci    collector agent VIEWER EDITOR OWNER stranger self
+    who: 'sign-in human   human  human  human human     human role   yes    yes   boundary role',
+  },
+  {
+    name: 'owners',
+    methods: [
+      ...['Project/InviteMember', 'Project/ListInvitations', 'Project/RevokeInvitation'],
+      ...['Project/SetMemberRole', 'Project/RemoveMember'],
+      ...['Automation/CreateServiceAccount', 'Automation/ListServiceAccounts'],
+      ...['Automation/GetServiceAccount', 'Automation/UpdateServiceAccount'],
+      ...['Automation/DisableServiceAccount', 'Automation/EnableServiceAccount'],
+      ...['Automation/DeleteServiceAccount', 'Automation/CreateKey', 'Automation/ListKeys'],
+      ...['Automation/RotateKey', 'Automation/RevokeKey', 'Automation/GetKey'],
+      ...['Automation/StartCiVerification', 'Automation/GetCiVerification'],
+      ...['Automation/ListCiVerifications', 'Automation/ApproveCiVerification'],
+      ...['Automation/RejectCiVerification', 'Automation/ListCiConnections'],
+      ...['Automation/GetCiConnection', 'Automation/UpdateCiConnection'],
+      'Automation/ListCredentials',
+      ...['Automation/DisableCiConnection', 'Automation/EnableCiConnection'],
+      'Automation/DeleteCiConnection',
+    ],
+    //   nobody  personal reader writer ci    collector agent VIEWER EDITOR OWNER stranger self
+    who: 'sign-in human   human  human  human human     human role   role   yes   boundary role',
+  },
+  {
+    name: 'making keys of a member: theirs alone',
+    about: 'self',
+    methods: ['Automation/CreateKey', 'Automation/RotateKey'],
+    //   nobody  personal reader writer ci    collector agent VIEWER EDITOR OWNER stranger self
+    who: 'sign-in human   human  human  human human     human role   role   role  boundary yes',
+  },
+  {
+    name: 'seeing and revoking keys of a member; leaving, and being removed',
+    about: 'self',
+    methods: [
+      ...['Automation/ListKeys', 'Automation/GetKey', 'Automation/RevokeKey'],
+      'Project/RemoveMember',
+    ],
+    //   nobody  personal reader writer ci    collector agent VIEWER EDITOR OWNER stranger self
+    who: 'sign-in human   human  human  human human     human role   role   yes   boundary yes',
+  },
+];
+
+/** Methods that no credential may reach are all but these, of the services of identities. */
+const FOR_PROGRAMS = [
+  ...['ExchangeCiToken', 'SubmitCiVerification', 'EnrolAgent'],
+  'ListPermissionTemplates',
+];
+
+const methods = await allMethods();
+const shortName = ({ parent, name }: (typeof methods)[number]) =>
+  `${parent.name.replace(/Service$/, '')}/${name}`;
+const methodOf = new Map(methods.map((method) => [shortName(method), method]));
+
+function wordsOf({ who }: Group): Readonly<Record<Caller, Outcome>> {
+  const words = who.trim().split(/\s+/);
+  if (words.length !== CALLERS.length) throw new Error(`A row has ${words.length} words: ${who}`);
+  return Object.fromEntries(CALLERS.map((caller, i) => [caller, words[i]])) as Record<
+    Caller,
+    Outcome
+  >;
+}
+
+t.test('Every method has a row in the table, and every row its method', (t) => {
+  const rows = new Set(groups.flatMap((group) => group.methods));
+  t.same(
+    [...methodOf.keys()].filter((name) => !rows.has(name)),
+    [],
+    'methods without a row',
+  );
+  t.same(
+    [...rows].filter((name) => !methodOf.has(name)),
+    [],
+    'rows without a method',
+  );
+  t.ok(methods.length > 50);
+  t.end();
+});
+
+t.test('Each method lets in whom the table says, and refuses the others as it says', async (t) => {
+  const world = await startAuthorisationWorld(t);
+  const { headers, self } = await everyCaller(world);
+  for (const group of groups) {
+    const expected = wordsOf(group);
+    for (const name of group.methods) {
+      const method = methodOf.get(name);
+      if (!method) continue;
+      const about = group.about === 'self' ? { owner: self } : aboutAccount(name);
+      const seen: Record<string, Outcome> = {};
+      for (const caller of CALLERS)
+        seen[caller] = await world.callAs(method, headers[caller], about);
+      t.same(seen, expected, `${name} (${group.name})`);
+    }
+  }
+  t.same(world.lines, [], 'nothing was logged: every refusal is the caller’s');
+});
+
+/** Nobody's membership, of `RemoveMember`; an account's, of everything else. */
+function aboutAccount(name: string): { owner: string } {
+  return { owner: name === 'Project/RemoveMember' ? '/members/none' : '/serviceAccounts/none' };
+}
+
+t.test('What a caller may do in its project, it may do in no other, there or not', async (t) => {
+  const world = await startAuthorisationWorld(t);
+  const { headers } = await everyCaller(world);
+  await world.account('other', ['monitoring.read']);
+  const everywhere = bearer((await world.collector('_system')).key);
+  for (const group of groups) {
+    if (/^(what the request|whoever)/.test(group.name) || group.about) continue;
+    const expected = wordsOf(group);
+    for (const name of group.methods) {
+      const method = methodOf.get(name);
+      if (!method) continue;
+      for (const caller of CALLERS) {
+        if (expected[caller] !== 'yes' && expected[caller] !== 'role') continue;
+        for (const project of ['other', 'nowhere']) {
+          const about = { ...aboutAccount(name), project };
+          const seen = await world.callAs(method, headers[caller], about);
+          t.equal(seen, 'boundary', `${caller}: ${name} in ${project}`);
+        }
+      }
+      const isIngest = name.startsWith('Ingest/');
+      const refused = name === 'Automation/ListPermissionTemplates' ? 'boundary' : 'capability';
+      const isHuman = getOption(method, policy).access === Policy_Access.HUMAN;
+      const seen = await world.callAs(method, everywhere, { project: 'other' });
+      const wanted = isIngest ? 'yes' : isHuman ? 'human' : refused;
+      t.equal(seen, wanted, `a collector of every project: ${name}`);
+    }
+  }
+});
+
+t.test(
+  'No credential but a human session reaches an identity, member or project method',
+  async (t) => {
+    const world = await startAuthorisationWorld(t);
+    const { headers, self } = await everyCaller(world);
+    const person = headers.OWNER;
+    for (const method of methods) {
+      if (!/Automation|Project/.test(method.parent.name) || FOR_PROGRAMS.includes(method.name))
+        continue;
+      t.equal(getOption(method, policy).access, Policy_Access.HUMAN, method.name);
+      for (const caller of ['personal', 'reader', 'writer', 'ci', 'collector', 'agent'] as const) {
+        for (const owner of ['/serviceAccounts/none', self]) {
+          const seen = await world.callAs(method, headers[caller], { owner });
+          t.equal(seen, 'human', `${caller}: ${method.name}`);
+        }
+      }
+      // An Authorization header is all that counts where there is one: no session stands in for it.
+      const both = await world.callAs(method, { ...person, ...headers.writer });
+      t.equal(both, 'human', `a key beside a session: ${method.name}`);
+      const broken = await world.callAs(method, { ...person, ...bearer('nonsense') });
+      t.equal(broken, 'unknown', `nonsense beside a session: ${method.name}`);
+    }
+  },
+);
+
+t.test(
+  'A session counts with its cookie and the Origin of the service, and not else',
+  async (t) => {
+    const world = await startAuthorisationWorld(t);
+    const { cookie } = cookieHeaders(await world.signedInAs('demo', 'OWNER'));
+    const method = methodOf.get('Alert/ListAlertRules');
+    if (!method) throw new Error('ListAlertRules is gone');
+    const cases: readonly (readonly [string, Readonly<Record<string, string>>, Outcome])[] = [
+      ['as a browser sends it', { cookie, origin: ORIGIN }, 'yes'],
+      ['beside other cookies', { cookie: `a=b; ${cookie}; c=d`, origin: ORIGIN }, 'yes'],
+      ['without Origin', { cookie }, 'sign-in'],
+      ['from another site', { cookie, origin: 'https://evil.example' }, 'sign-in'],
+      ['from another port', { cookie, origin: 'http://127.0.0.1:8081' }, 'sign-in'],
+      ['from the opaque origin', { cookie, origin: 'null' }, 'sign-in'],
+      ['from another scheme', { cookie, origin: ORIGIN.replace('http', 'https') }, 'sign-in'],
+      ['another cookie alone', { cookie: 'a=b', origin: ORIGIN }, 'sign-in'],
+      ['a mistyped secret', { cookie: `${cookie}x`, origin: ORIGIN }, 'unknown'],
+      [
+        'an empty Authorization beside it',
+        { cookie, origin: ORIGIN, authorization: '' },
+        'sign-in',
+      ],
+      ['as a bearer', bearer(cookie.replace('svc_session=', '')), 'unknown'],
+    ];
+    for (const [name, headers, expected] of cases) {
+      t.equal(await world.callAs(method, headers), expected, name);
+    }
+    const refused = await world.call('ListAlertRules', {}, { key: null, headers: { cookie } });
+    t.match(refused.body.message, /counts only with the header "Origin: http:\/\/127/);
+  },
+);
+
+/** Plain routes: status for each of `CALLERS`. They take bearers alone, so people are nobody. */
+const routes: readonly (readonly [path: string, who: string])[] = [
+  //                            nobody personal reader writer ci collector agent VIEWER ... self
+  ['/promql/api/v1/query?query=1', '401 200 200 200 200 403 403 401 401 401 401 401'],
+  ['/promql/api/v1/labels', '401 200 200 200 200 403 403 401 401 401 401 401'],
+  ['/scrape-targets', '401 200 200 200 200 403 403 401 401 401 401 401'],
+  ['/export?shard=0', '401 200 200 200 200 403 403 401 401 401 401 401'],
+  ['/metrics', '401 200 200 200 200 403 403 401 401 401 401 401'],
+];
+
+t.test(
+  'Plain HTTP routes let in the bearers that may read this project, and nobody else',
+  async (t) => {
+    const world = await startAuthorisationWorld(t);
+    const { headers } = await everyCaller(world);
+    for (const [path, who] of routes) {
+      const below = (project: string) =>
+        path === '/metrics' ? path : `/v1/monitoring/projects/${project}${path}`;
+      const seen = [];
+      for (const caller of CALLERS) seen.push(await world.get(below('demo'), headers[caller]));
+      t.equal(seen.join(' '), who, path);
+      if (path === '/metrics') continue;
+      for (const caller of ['personal', 'reader', 'writer', 'ci'] as const) {
+        t.equal(
+          await world.get(below('other'), headers[caller]),
+          403,
+          `${caller}: ${path} elsewhere`,
+        );
+      }
+    }
+  },
+);
+
+t.test('An access that nobody declared lets nobody in', (t) => {
+  const declared = { $typeName: 'svc.options.v1.Policy', access: 0, role: 0, mutation: false };
+  const credential = { kind: 'sk', capabilities: ['monitoring.read'], withdrawn: [] };
+  for (const caller of [credential, { kind: 'human' }]) {
+    const reason = reasonOf(() =>
+      admitTo('M', declared as unknown as Policy, caller as unknown as Principal),
+    );
+    t.equal(reason, 'MISSING_CAPABILITY');
+  }
+  t.end();
+});

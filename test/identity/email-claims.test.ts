@@ -1,0 +1,132 @@
+/**
+ * Addresses that nobody has proven: whoever joined by an invitation's link is shown with the invited
+ * address and the mark, however many others claim the same one, and until they prove it themselves.
+ * The property lets invitations be taken and addresses be proven in any order.
+ */
+import fc from 'fast-check';
+import t from 'tap';
+import { completeClaimIndex } from '../../actors/identity/email-index.ts';
+import { claimantsOf, claimOf, emailKey } from '../../actors/identity/people-index.ts';
+import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
+import {
+  account,
+  humanOf,
+  operator,
+  outcomeOf,
+  type PeopleWorld,
+  startPeopleWorld,
+} from '../support/people-world.ts';
+
+const PROJECTS = ['p-0', 'p-1', 'p-2'] as const;
+const BOBS = 'bob@example.org';
+
+/** Three projects of ann's, and a person made by the link of an invitation to one of them. */
+async function startClaims(world: PeopleWorld) {
+  const ann = await world.person('ann@example.org');
+  for (const project of PROJECTS) await world.project(project, ann);
+  const takeLink = async (project: string, email: string): Promise<string> => {
+    const by = humanOf(ann);
+    const { token } = await world.members.invitations.invite({
+      ...{ project, by, email, role: 'VIEWER' },
+    });
+    return (await world.use({ token: token ?? '' })).person;
+  };
+  const shownNames = (person: string) =>
+    world.host.findInstancesOf('membership', person).map(({ context }) => context.displayName);
+  return { takeLink, shownNames };
+}
+
+const marked = (email: string) => `${email.split('@')[0]} (invited as ${email}, not proven)`;
+
+t.test('each of several who took invitations to one address is marked as not proven', async (t) => {
+  const world = await startPeopleWorld(t);
+  const { takeLink, shownNames } = await startClaims(world);
+  const first = await takeLink('p-0', BOBS);
+  const second = await takeLink('p-1', BOBS);
+  t.not(first, second);
+  t.same(shownNames(first), [marked(BOBS)]);
+  t.same(shownNames(second), [marked(BOBS)], 'also whoever came later');
+  const system = world.host.view(SYSTEM_PROJECT);
+  t.same(claimantsOf(system, BOBS), [first, second]);
+
+  const proven = await world.people.signInByIdentity(account('bob', BOBS), 'test');
+  t.equal(proven.person, first, 'the owner of the address takes over the first claimant');
+  t.same(shownNames(first), ['bob']);
+  t.same(shownNames(second), [marked(BOBS)], 'which proves nothing of the other one');
+  t.same(claimantsOf(system, BOBS), [second]);
+});
+
+/** What an older version left: the first claimant alone. */
+async function forgetLater({ host }: PeopleWorld, later: string, member: string) {
+  await host.submit({
+    ...{ project: SYSTEM_PROJECT, by: operator },
+    decide(draft) {
+      const [person] = claimantsOf(draft, BOBS);
+      const body = person === undefined ? null : { person };
+      draft.putRecord({ kind: 'personOfClaim', id: emailKey(BOBS), body });
+      draft.putRecord({ kind: 'claimOfPerson', id: later, body: null });
+    },
+  });
+  await host.submit({
+    ...{ project: 'p-1', by: operator },
+    decide(draft) {
+      const renamed = { type: 'renamed', at: draft.at, displayName: 'bob', email: '' };
+      draft.send('membership', member, renamed);
+    },
+  });
+}
+
+t.test('a start marks those whom an older version did not, once', async (t) => {
+  const world = await startPeopleWorld(t);
+  const { host } = world;
+  const { takeLink, shownNames } = await startClaims(world);
+  const first = await takeLink('p-0', BOBS);
+  const second = await takeLink('p-1', BOBS);
+  const [row] = host.findInstancesOf('membership', second);
+  await forgetLater(world, second, row?.instance ?? '');
+  t.same(shownNames(second), ['bob'], 'without its mark');
+  await completeClaimIndex(host);
+  t.same(shownNames(second), [marked(BOBS)]);
+  t.same(claimantsOf(host.view(SYSTEM_PROJECT), BOBS), [first, second]);
+  const sequence = host.appliedSequence();
+  await completeClaimIndex(host);
+  t.equal(host.appliedSequence(), sequence, 'done once');
+});
+
+const EMAILS = ['a@x.org', 'b@x.org'] as const;
+const acts = fc.array(
+  fc.record({
+    act: fc.constantFrom('take', 'take', 'prove' as const),
+    project: fc.constantFrom(...PROJECTS),
+    email: fc.constantFrom(...EMAILS),
+  }),
+  { maxLength: 8 },
+);
+
+t.test('in any order, who has proven no address is shown with the mark', async (t) => {
+  await fc.assert(
+    fc.asyncProperty(acts, async (steps) => {
+      const world = await startPeopleWorld(t);
+      const { takeLink, shownNames } = await startClaims(world);
+      const invited = new Map<string, string>();
+      for (const { act, project, email } of steps) {
+        await outcomeOf(async () => {
+          if (act === 'take') invited.set(await takeLink(project, email), email);
+          else await world.people.signInByIdentity(account(email, email), 'test');
+        });
+      }
+      const system = world.host.view(SYSTEM_PROJECT);
+      for (const [person, email] of invited) {
+        const own = system.instance('person', person)?.context.email;
+        const isProven = own !== '';
+        if (claimOf(system, person) !== (isProven ? undefined : email)) return false;
+        if (claimantsOf(system, email).includes(person) === isProven) return false;
+        if (!shownNames(person).every((name) => (name !== marked(email)) === isProven))
+          return false;
+      }
+      return true;
+    }),
+    { numRuns: 25, seed: 5 },
+  );
+  t.pass();
+});

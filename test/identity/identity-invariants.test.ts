@@ -1,0 +1,343 @@
+/**
+ * What must hold on every path of an identity's machine, whatever happens in which order: secrets
+ * that are used once, access that ends when it is ended, approvals of exactly what was reviewed.
+ */
+import t from 'tap';
+import type { CiConnectionContext } from '../../machines/ci/ci-connection.ts';
+import {
+  CI_VERIFICATION_MS,
+  type CiVerificationContext,
+} from '../../machines/ci/ci-verification.ts';
+import type { CredentialContext } from '../../machines/identity/credential.ts';
+import { INVITATION_MS, type InvitationContext } from '../../machines/identity/invitation.ts';
+import type { MembershipContext } from '../../machines/identity/membership.ts';
+import type { PersonContext } from '../../machines/identity/person.ts';
+import type { ServiceAccountContext } from '../../machines/identity/service-account.ts';
+import { GIVEN_UP_MAX, type SessionContext } from '../../machines/identity/session.ts';
+import type { SignInLinkContext } from '../../machines/identity/sign-in-link.ts';
+import { ENROLMENT_TOKEN_MS, type EnrolmentContext } from '../../machines/vms/enrolment.ts';
+import { HOUR, START } from '../platform/machines/model.ts';
+import {
+  brief,
+  contextOf,
+  edgesOf,
+  sameTimers,
+  taken,
+  walked,
+} from '../platform/machines/questions.ts';
+import type { Edge } from '../platform/machines/walk.ts';
+
+/** The states that a machine comes into from another, with the events that lead there. */
+function entries(name: string): string[] {
+  const moved = walked(name).edges.filter(({ from, to }) => from.value !== to.value);
+  const arrows = moved.map(
+    ({ from, event, to }) => `${from.value} ${short(event.type)} ${to.value}`,
+  );
+  return [...new Set(arrows)].sort();
+}
+
+/** `xstate.after.deadline.m.s` -> `deadline`. */
+function short(type: string): string {
+  return type.startsWith('xstate.after.') ? (type.split('.')[2] ?? type) : type;
+}
+
+/** Edges on which one of these fields changed. */
+function changing(name: string, fields: readonly string[]): Edge[] {
+  return walked(name).edges.filter(({ from, to }) =>
+    fields.some(
+      (field) => JSON.stringify(from.context[field]) !== JSON.stringify(to.context[field]),
+    ),
+  );
+}
+
+t.test(
+  'credential: whose it is, its secret, what it may do and its end never change',
+  async (t) => {
+    const fixed = ['hash', 'lastFour', 'capabilities', 'owner', 'kind', 'expiresMs', 'createdBy'];
+    t.same(brief(changing('credential', [...fixed, 'project', 'datacenter', 'vm'])), []);
+    for (const { to, event } of taken(edgesOf('credential', 'rotated'))) {
+      t.equal(contextOf<CredentialContext>(to).successor, event.successor);
+    }
+  },
+);
+
+t.test(
+  'credential: it ends by being revoked, replaced or out of time, and in no other way',
+  async (t) => {
+    t.same(entries('credential'), [
+      'active lifetimeEnd expired',
+      'active revoked revoked',
+      'active rotated revoked',
+      'active rotated rotating',
+      'rotating lifetimeEnd expired',
+      'rotating overlapEnd revoked',
+      'rotating revoked revoked',
+      'rotating rotated revoked',
+    ]);
+  },
+);
+
+t.test('serviceAccount: deleted, it may do nothing and is never there again', async (t) => {
+  t.same(entries('serviceAccount'), [
+    'active deleted deleted',
+    'active disabled disabled',
+    'disabled deleted deleted',
+    'disabled enabled active',
+  ]);
+  const gone = walked('serviceAccount').rows.filter(({ final }) => final);
+  t.ok(gone.length > 0);
+  t.ok(gone.every((row) => contextOf<ServiceAccountContext>(row).capabilities.length === 0));
+});
+
+t.test('serviceAccount: disabling, enabling and time give it no permission', async (t) => {
+  const { edges } = walked('serviceAccount');
+  const others = edges.filter(({ event }) => event.type !== 'edited');
+  const grown = others.filter(({ from, to }) => {
+    const before = contextOf<ServiceAccountContext>(from).capabilities;
+    return contextOf<ServiceAccountContext>(to).capabilities.some((one) => !before.includes(one));
+  });
+  t.same(brief(grown), []);
+  for (const row of walked('serviceAccount').rows) {
+    const { disabledReason } = contextOf<ServiceAccountContext>(row);
+    t.equal(row.value === 'active' && disabledReason !== null, false);
+  }
+});
+
+t.test(
+  'ciVerification: nothing but an approval of the reviewed digest makes it approved',
+  async (t) => {
+    const into = walked('ciVerification').edges.filter(({ from, to }) => {
+      return to.value === 'approved' && from.value !== 'approved';
+    });
+    t.ok(into.length > 0);
+    for (const { from, event } of into) {
+      t.equal(from.value, 'observed');
+      t.equal(event.type, 'approved');
+      const { observation } = contextOf<CiVerificationContext>(from);
+      t.equal(event.digest, observation?.digest);
+    }
+    const other = edgesOf('ciVerification', 'approved').filter(({ from, event }) => {
+      return event.digest !== contextOf<CiVerificationContext>(from).observation?.digest;
+    });
+    t.ok(other.some(({ from }) => from.value === 'observed'));
+    t.same(brief(taken(other)), [], 'an approval of anything else changes nothing');
+  },
+);
+
+t.test(
+  'ciVerification: the first observation is the only one, until a person decides',
+  async (t) => {
+    const shown = edgesOf('ciVerification', 'proofSubmitted');
+    t.ok(shown.some(({ from }) => from.value === 'observed'));
+    t.ok(taken(shown).length > 0);
+    for (const { from, to, event } of taken(shown)) {
+      const { bound, recorded, digest, warnings } = event;
+      const { observation } = contextOf<CiVerificationContext>(to);
+      t.same(observation, { bound, recorded, digest, warnings });
+      t.equal(from.value, 'awaitingProof');
+      t.equal(to.value, 'observed');
+    }
+    const without = changing('ciVerification', ['observation']);
+    t.ok(without.every(({ event }) => event.type === 'proofSubmitted'));
+  },
+);
+
+t.test(
+  'Workflow verification validity: 30 minutes from its start, whatever is observed',
+  async (t) => {
+    const open = walked('ciVerification').rows.filter(({ final }) => !final);
+    t.ok(open.some(({ value }) => value === 'observed'));
+    for (const { timers } of open) t.same([...timers.values()], [START + CI_VERIFICATION_MS]);
+    t.same(brief(changing('ciVerification', ['expiresMs', 'codeHash', 'audience'])), []);
+  },
+);
+
+t.test('ciVerification: no number of wrong codes moves it', async (t) => {
+  const guesses = edgesOf('ciVerification', 'wrongCodesSent').filter(({ from }) => !from.final);
+  t.ok(taken(guesses).length > 0);
+  for (const { from, to } of guesses) t.equal(to.value, from.value);
+  for (const { from, to, event } of taken(guesses)) {
+    const [before, after] = [from, to].map((row) => contextOf<CiVerificationContext>(row));
+    t.equal(after?.wrongCodes, Number(before?.wrongCodes) + Number(event.codes));
+  }
+});
+
+t.test(
+  'ciConnection: the token epoch never falls, and rises with each narrowing event',
+  async (t) => {
+    const narrowing = new Set(['disabled', 'accountDisabled', 'deleted']);
+    const rises = { always: 0, never: 0 };
+    for (const { from, to, event, taken } of walked('ciConnection').edges) {
+      const before = contextOf<CiConnectionContext>(from).tokenEpoch;
+      const after = contextOf<CiConnectionContext>(to).tokenEpoch;
+      const isNarrowing =
+        taken.length > 0 && (narrowing.has(event.type) || event.permissionsChanged === true);
+      const isRestored = event.type === 'tokensEnded' && taken.length > 0;
+      rises[isNarrowing || isRestored ? 'always' : 'never']++;
+      // After a restoration beyond whatever was counted since the backup.
+      const due = isRestored ? Math.max(before + 1, event.at) : before + (isNarrowing ? 1 : 0);
+      if (after !== due) {
+        t.fail(`${from.value} -- ${event.type} --> epoch ${before} to ${after}`);
+      }
+    }
+    t.ok(rises.always > 0 && rises.never > 0);
+    t.ok(
+      taken(edgesOf('ciConnection', 'accountDisabled')).some(
+        ({ from }) => from.value === 'disabled',
+      ),
+      'a disabled connection is told of its account, too',
+    );
+  },
+);
+
+t.test('ciConnection: the identity that was approved never changes', async (t) => {
+  const fixed = ['bound', 'issuer', 'audience', 'serviceAccount', 'verification', 'digest'];
+  t.same(brief(changing('ciConnection', [...fixed, 'project', 'createdBy'])), []);
+});
+
+t.test(
+  'ciConnection: tokens are given out while it is enabled, and at no other time',
+  async (t) => {
+    const exchanges = edgesOf('ciConnection', 'exchanged');
+    t.ok(taken(exchanges).length > 0);
+    t.ok(
+      taken(exchanges).every(({ from, to }) => from.value === 'enabled' && to.value === 'enabled'),
+    );
+    t.ok(exchanges.some(({ from }) => from.value === 'disabled'));
+    const enabling = walked('ciConnection').edges.filter(({ from, to }) => {
+      return to.value === 'enabled' && from.value !== 'enabled';
+    });
+    t.ok(
+      enabling.every(({ from, event }) => from.value === 'disabled' && event.type === 'enabled'),
+    );
+  },
+);
+
+t.test('membership: whoever was removed comes back by an invitation alone', async (t) => {
+  t.same(entries('membership'), ['active removed removed', 'removed rejoined active']);
+  const stray = edgesOf('membership', 'roleChanged').filter(({ from }) => from.value === 'removed');
+  t.ok(stray.length > 0);
+  t.same(brief(taken(stray)), [], 'a role given to somebody who is gone lets nobody in');
+  for (const { to, event } of taken(edgesOf('membership', 'roleChanged', 'rejoined'))) {
+    t.match(contextOf<MembershipContext>(to), { role: event.role, removedReason: null });
+  }
+  t.same(brief(changing('membership', ['person', 'project'])), []);
+});
+
+t.test('invitation: it is accepted once, by one person, within its time', async (t) => {
+  t.same(entries('invitation'), [
+    'pending accepted accepted',
+    'pending lifetimeEnd expired',
+    'pending revoked revoked',
+  ]);
+  t.same(brief(changing('invitation', ['role', 'email', 'tokenHash', 'expiresMs'])), []);
+  for (const row of walked('invitation').rows) {
+    const { person } = contextOf<InvitationContext>(row);
+    t.equal(person !== null, row.value === 'accepted');
+    const due = row.final ? [] : [START + INVITATION_MS];
+    t.same([...row.timers.values()], due);
+  }
+});
+
+t.test('person: locked out, nothing but being let in again changes anything', async (t) => {
+  const moved = taken(walked('person').edges.filter(({ from }) => from.value === 'disabled'));
+  t.same(new Set(moved.map(({ event }) => event.type)), new Set(['enabled']));
+  const lost = walked('person').edges.filter(({ from, to }) => {
+    const before = contextOf<PersonContext>(from).identities;
+    return contextOf<PersonContext>(to).identities.length < before.length;
+  });
+  t.same(brief(lost), [], 'no identity is forgotten');
+});
+
+t.test('signInLink: a used link stays used, by the session that it began', async (t) => {
+  t.same(entries('signInLink'), [
+    'issued lifetimeEnd expired',
+    'issued revoked revoked',
+    'issued used used',
+  ]);
+  const uses = edgesOf('signInLink', 'used');
+  t.ok(uses.some(({ from }) => from.value === 'used'));
+  for (const { from, to, event } of uses) {
+    const { session } = contextOf<SignInLinkContext>(to);
+    if (from.value === 'issued') t.equal(session, event.session);
+    else t.equal(session, contextOf<SignInLinkContext>(from).session);
+  }
+  const fixed = ['person', 'tokenHash', 'expiresMs', 'challenge', 'confirmedBy'];
+  t.same(brief(changing('signInLink', fixed)), []);
+});
+
+t.test('session: no secret of it outlives its absolute end, which never moves', async (t) => {
+  t.same(brief(changing('session', ['expiresMs', 'person', 'method'])), []);
+  const rotations = taken(edgesOf('session', 'rotated'));
+  t.ok(
+    rotations.some(({ event, to }) => event.at + 60_000 > contextOf<SessionContext>(to).expiresMs),
+  );
+  for (const { from, to, event } of rotations) {
+    const before = contextOf<SessionContext>(from);
+    const { hash, previous, givenUp, expiresMs } = contextOf<SessionContext>(to);
+    t.equal(hash, event.hash);
+    const untilMs = Math.min(event.at + 60_000, expiresMs);
+    const shown = { hash: before.hash, untilMs, isNewUnseen: true };
+    const kept = before.previous?.isNewUnseen ? before.previous : shown;
+    t.same(previous, kept, 'the last secret that was shown, and no older one');
+    const added = before.previous?.isNewUnseen ? [before.hash] : [];
+    t.same(givenUp, [...before.givenUp, ...added], 'one that nobody showed is remembered');
+    t.ok(sameTimers(from, to));
+  }
+  const sights = taken(edgesOf('session', 'secretSeen'));
+  t.ok(sights.length > 0);
+  for (const { from, to, event } of sights) {
+    const { previous: before, hash } = contextOf<SessionContext>(from);
+    const { previous, ...after } = contextOf<SessionContext>(to);
+    t.equal(after.hash, hash);
+    t.equal(before?.isNewUnseen, true, 'once');
+    const untilMs = Math.min(event.at + 60_000, before?.untilMs ?? 0);
+    t.same(previous, { hash: before?.hash, untilMs, isNewUnseen: false }, 'it only ends sooner');
+    t.ok(sameTimers(from, to));
+  }
+  for (const { value, timers, final, context } of walked('session').rows) {
+    const due = final ? [] : [START + 7 * 24 * HOUR];
+    t.same([...timers.values()], due, String(value));
+    if (final) t.same([context.previous, context.givenUp], [null, []]);
+  }
+});
+
+t.test('session: it gives up 16 new secrets, and forgets none of them', async (t) => {
+  const counts = walked('session').rows.map((row) => contextOf<SessionContext>(row).givenUp.length);
+  t.equal(Math.max(...counts), GIVEN_UP_MAX);
+  const rotations = edgesOf('session', 'rotated').filter(({ from }) => from.value === 'active');
+  for (const { from, to } of rotations) {
+    const { givenUp, previous } = contextOf<SessionContext>(from);
+    const isFull = givenUp.length === GIVEN_UP_MAX && previous?.isNewUnseen === true;
+    t.equal(JSON.stringify(to.context) === JSON.stringify(from.context), isFull);
+  }
+});
+
+t.test('session: signed out is for good', async (t) => {
+  t.same(entries('session'), ['active ended ended', 'active lifetimeEnd expired']);
+});
+
+t.test('enrolment: a token is good for one agent, and for a day', async (t) => {
+  for (const row of walked('enrolment').rows) {
+    const { tokenHash, expiresMs } = contextOf<EnrolmentContext>(row);
+    t.equal(tokenHash !== '', row.value === 'offered', 'only an offer has a token');
+    t.same([...row.timers.values()], row.value === 'offered' ? [expiresMs] : []);
+  }
+  for (const { to, event } of taken(edgesOf('enrolment', 'offered'))) {
+    const { tokenHash, expiresMs } = contextOf<EnrolmentContext>(to);
+    t.equal(tokenHash, event.tokenHash, 'a new offer ends the token before');
+    t.equal(expiresMs, event.at + ENROLMENT_TOKEN_MS);
+  }
+  const enrolled = taken(edgesOf('enrolment', 'enrolled'));
+  t.ok(enrolled.length > 0);
+  t.ok(enrolled.every(({ from, to }) => from.value === 'offered' && to.value === 'enrolled'));
+});
+
+t.test('enrolment: opted out, no key of an agent is left', async (t) => {
+  for (const row of walked('enrolment').rows) {
+    const { credential } = contextOf<EnrolmentContext>(row);
+    if (row.value === 'off') t.equal(credential, null);
+    if (row.value === 'enrolled') t.not(credential, null);
+  }
+  t.same(brief(changing('enrolment', ['vm', 'project'])), []);
+});

@@ -1,0 +1,336 @@
+/**
+ * Invitations: who joins by what, how often, until when, and that a link, which whoever invited has
+ * too, makes nobody somebody else.
+ */
+import t, { type Test } from 'tap';
+import { INVITATIONS_MAX } from '../../actors/identity/invitations.ts';
+import { memberIdOf } from '../../actors/identity/names.ts';
+import type { Host } from '../../actors/platform/host/host-port.ts';
+import { INVITATION_MS } from '../../machines/identity/invitation.ts';
+import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
+import { Refusal } from '../../streams/platform/refusal.ts';
+import { StreamUnavailable } from '../../streams/platform/stream.ts';
+import { reasonOf } from '../support/credential-world.ts';
+import {
+  account,
+  humanOf,
+  keyOf,
+  operator,
+  outcomeOf,
+  shop,
+  startPeopleWorld,
+} from '../support/people-world.ts';
+
+const BOBS = 'bob@example.org';
+
+t.test('the link of an invitation makes a person and a member, once', async (t) => {
+  const world = await startPeopleWorld(t);
+  const { tokenTo, member } = await shop(world);
+  const link = await tokenTo('bob@example.org');
+  const uses = await Promise.allSettled(Array.from({ length: 6 }, () => world.use(link)));
+  const begun = uses.flatMap((use) => (use.status === 'fulfilled' ? [use.value] : []));
+  t.equal(begun.length, 1, 'of six uses at once');
+  const { person = '', secret = '' } = begun[0] ?? {};
+  t.match(world.people.sessionOf(secret), { person, method: 'link' });
+  t.match(member(person), { value: 'active', context: { role: 'EDITOR', email: '' } });
+  const shown = 'bob (invited as bob@example.org, not proven)';
+  t.equal(member(person)?.context.displayName, shown, 'an owner sees who took which invitation');
+  t.match(world.host.findInstance('person', person)?.context, { displayName: 'bob' });
+  t.equal(world.host.view('web').countInstances('membership', { final: false }), 2);
+  t.equal(world.host.view(SYSTEM_PROJECT).countInstances('person', { final: false }), 2);
+  t.equal(await outcomeOf(() => world.use(link)), 'CREDENTIAL_REVOKED');
+});
+
+/** A world in which bob's acceptance has made him a member, and could not begin his session. */
+async function startCutOff(t: Test, by?: Actor) {
+  let sessionsFail = false;
+  const world = await startPeopleWorld(t, (host: Host) => ({
+    ...host,
+    submit: async (submission) => {
+      const isSession = submission.project === SYSTEM_PROJECT && submission.by.kind === 'human';
+      const isJoined = host.view('web').countInstances('invitation', { final: true }) > 0;
+      if (sessionsFail && isSession && isJoined) {
+        throw new StreamUnavailable('EVENTS does not answer', 'refused');
+      }
+      return host.submit(submission);
+    },
+  }));
+  const { tokenTo, member } = await shop(world);
+  const link = await tokenTo('bob@example.org', 'EDITOR', by);
+  sessionsFail = true;
+  await t.rejects(world.use(link), StreamUnavailable);
+  sessionsFail = false;
+  return { world, link, member };
+}
+
+t.test('an invitation whose acceptance was cut off between two commits works again', async (t) => {
+  const { world, link, member } = await startCutOff(t);
+  const { person } = await world.use(link);
+  t.match(member(person), { value: 'active' });
+  t.equal(await outcomeOf(() => world.use(link)), 'CREDENTIAL_REVOKED');
+});
+
+t.test('one that was cut off does not work again once the person has signed in', async (t) => {
+  for (const by of [undefined, operator]) {
+    const { world, link } = await startCutOff(t, by);
+    await world.people.signInByIdentity(account('b', 'bob@example.org'), 'test');
+    t.equal(await outcomeOf(() => world.use(link)), 'CREDENTIAL_REVOKED');
+  }
+  const { world, link } = await startCutOff(t, operator);
+  t.equal(await outcomeOf(() => world.use(link)), 'accepted', 'until then it does');
+});
+
+/** A world in which bob comes in by his account while the link of his invitation is being used. */
+async function startRace(t: Test, between: 'person and member' | 'member and session', by?: Actor) {
+  let bob: string | undefined;
+  let isOn = false;
+  const world = await startPeopleWorld(t, (host: Host) => ({
+    ...host,
+    submit: async (submission) => {
+      const isJoined = host.view('web').countInstances('invitation', { final: true }) > 0;
+      const isHere =
+        between === 'person and member'
+          ? submission.project === 'web'
+          : submission.project === SYSTEM_PROJECT && isJoined;
+      if (isOn && isHere) {
+        isOn = false;
+        const { person } = await world.people.signInByIdentity(account('b', BOBS), 'test');
+        bob = person;
+      }
+      return host.submit(submission);
+    },
+  }));
+  const { tokenTo, member } = await shop(world);
+  const link = await tokenTo(BOBS, 'EDITOR', by);
+  isOn = true;
+  const outcome = await outcomeOf(() => world.use(link));
+  return { world, link, member, outcome, bob };
+}
+
+t.test('a link begins no session as somebody who came in while it was used', async (t) => {
+  for (const between of ['person and member', 'member and session'] as const) {
+    for (const by of [undefined, operator]) {
+      const { world, link, member, outcome, bob } = await startRace(t, between, by);
+      const about = `between ${between}, invited by ${by?.name ?? 'an owner'}`;
+      t.type(bob, 'string', about);
+      t.equal(outcome, 'CREDENTIAL_REVOKED', about);
+      t.equal(await outcomeOf(() => world.use(link)), 'CREDENTIAL_REVOKED', about);
+      t.match(member(bob ?? ''), { value: 'active', context: { role: 'EDITOR', email: BOBS } });
+      t.equal(await world.people.endAllSessions(bob ?? '', 'TEST'), 1, 'his own alone');
+    }
+  }
+});
+
+t.test('nor as somebody who came in while the project took no members', async (t) => {
+  for (const by of [undefined, operator]) {
+    let isFull = false;
+    const world = await startPeopleWorld(t, (host: Host) => ({
+      ...host,
+      submit: async (submission) => {
+        if (!isFull || submission.project !== 'web') return host.submit(submission);
+        throw new Refusal('LIMIT_EXCEEDED', 'full');
+      },
+    }));
+    const link = await (await shop(world)).tokenTo(BOBS, 'EDITOR', by);
+    isFull = true;
+    t.equal(await outcomeOf(() => world.use(link)), 'LIMIT_EXCEEDED');
+    const { person } = await world.people.signInByIdentity(account('b', BOBS), 'test');
+    isFull = false;
+    t.equal(await outcomeOf(() => world.use(link)), 'CREDENTIAL_REVOKED');
+    t.equal(await world.people.endAllSessions(person, 'TEST'), 1, 'his own alone');
+  }
+});
+
+t.test(
+  'invitations end: by time, by being taken back, by a newer one, by acceptance',
+  async (t) => {
+    const world = await startPeopleWorld(t);
+    const { ann, owner, invite, tokenTo } = await shop(world);
+    const { invitations } = world.members;
+    const first = await tokenTo('bob@example.org');
+    const second = await tokenTo('Bob@Example.org ', 'VIEWER');
+    t.equal(
+      await outcomeOf(() => world.use(first)),
+      'CREDENTIAL_REVOKED',
+      'a newer one replaced it',
+    );
+    t.equal(invitations.openFor('bob@example.org').length, 1);
+    world.clock.jump(INVITATION_MS);
+    t.equal(await outcomeOf(() => world.use(second)), 'CREDENTIAL_EXPIRED');
+    t.same(invitations.openFor('bob@example.org'), []);
+    const accept = (invitation: string) =>
+      outcomeOf(() => invitations.accept({ project: 'web', invitation, person: ann }));
+    t.equal(await accept(second.token.split('_')[2] ?? ''), 'CREDENTIAL_EXPIRED');
+    t.equal(await accept(first.token.split('_')[2] ?? ''), 'CREDENTIAL_REVOKED');
+    const third = await invite('bob@example.org');
+    const revoke = (invitation: string) =>
+      invitations.revoke({ project: 'web', by: owner, invitation });
+    await revoke(third.invitation.instance);
+    t.equal(await outcomeOf(() => world.use({ token: third.token ?? '' })), 'CREDENTIAL_REVOKED');
+    t.equal(await outcomeOf(() => revoke('nothing')), 'NOT_FOUND');
+    const fourth = await invite('bob@example.org');
+    await world.use({ token: fourth.token ?? '' });
+    t.equal(await outcomeOf(() => revoke(fourth.invitation.instance)), 'INVALID_STATE');
+    t.equal(await outcomeOf(() => invite('ann@example.org')), 'INVALID_STATE', 'a member already');
+    t.equal(await outcomeOf(() => invite('no address')), 'INVALID_FIELD');
+  },
+);
+
+t.test('a project has at most 100 open invitations', async (t) => {
+  const world = await startPeopleWorld(t);
+  const { invite } = await shop(world);
+  t.equal(INVITATIONS_MAX, 100);
+  for (let n = 0; n < INVITATIONS_MAX; n++) await invite(`n${n}@example.org`);
+  t.equal(await outcomeOf(() => invite('more@example.org')), 'LIMIT_EXCEEDED');
+  t.equal(await outcomeOf(() => invite('n7@example.org')), 'accepted', 'a replacement is no more');
+});
+
+t.test('an owner cannot become somebody else by inviting them', async (t) => {
+  const world = await startPeopleWorld(t);
+  const { tokenTo, member } = await shop(world);
+  const bob = await world.person('bob@example.org');
+  const link = await tokenTo('bob@example.org');
+  t.equal(await outcomeOf(() => world.use(link)), 'INVALID_STATE', 'the owner has the link too');
+  t.equal(member(bob), undefined);
+  const joined = await world.use(link, { person: bob });
+  t.equal(joined.person, bob, 'whoever is signed in accepts it as themselves');
+  t.match(member(bob), { value: 'active' });
+  const byOperator = await tokenTo('cy@example.org', 'VIEWER', operator);
+  const cy = await world.use(byOperator);
+  t.equal(world.people.personByEmail('cy@example.org'), cy.person, "the operator's word counts");
+});
+
+t.test('an invitation signs in nobody who is known, whoever invited', async (t) => {
+  const world = await startPeopleWorld(t);
+  const { tokenTo, member } = await shop(world);
+  const bob = await world.person('bob@example.org');
+  await world.project('bobs', bob);
+  const link = await tokenTo('bob@example.org', 'VIEWER', operator);
+  world.clock.jump(6 * 86_400_000);
+  t.equal(await outcomeOf(() => world.use(link)), 'INVALID_STATE', 'a link of the operator too');
+  t.equal(member(bob), undefined);
+  const mailed = await world.people.linkByEmail('bob@example.org');
+  await world.use({ token: mailed?.token ?? '' });
+  t.match(member(bob), { value: 'active' }, 'who signs in by the address joins');
+  const cys = await tokenTo('cy@example.org', 'VIEWER', operator);
+  const cy = await world.use(cys);
+  t.match(member(cy.person), { context: { displayName: 'cy', email: 'cy@example.org' } });
+});
+
+t.test('the link of an invitation that was accepted otherwise signs nobody in', async (t) => {
+  const world = await startPeopleWorld(t);
+  const { ann, tokenTo, member } = await shop(world);
+  const bobs = await tokenTo('bob@example.org');
+  const bob = await world.people.signInByIdentity(account('b', 'bob@example.org'), 'test');
+  t.match(member(bob.person), { value: 'active' });
+  t.equal(await outcomeOf(() => world.use(bobs)), 'CREDENTIAL_REVOKED', 'its owner has it too');
+  t.equal(await outcomeOf(() => world.use(bobs, { person: ann })), 'CREDENTIAL_REVOKED');
+  const cys = await tokenTo('cy@example.org', 'VIEWER', operator);
+  const cy = await world.people.signInByIdentity(account('c', 'cy@example.org'), 'test');
+  t.match(member(cy.person), { value: 'active' });
+  t.equal(await outcomeOf(() => world.use(cys)), 'CREDENTIAL_REVOKED', 'the operator has it too');
+});
+
+t.test("an address that only an invitation names is its real owner's in the end", async (t) => {
+  const world = await startPeopleWorld(t);
+  const { tokenTo, member } = await shop(world);
+  const stolen = await world.use(await tokenTo('bob@example.org', 'OWNER'));
+  const { person } = stolen;
+  t.equal(world.people.personByEmail('bob@example.org'), undefined, 'the link proved nothing');
+  await keyOf(world, memberIdOf('web', person), 'k1');
+  const mine = await world.people.linkFor(operator, person, 'operator');
+  const signIns = await Promise.all([
+    world.people.signInByIdentity(account('b-1', 'bob@example.org'), 'test'),
+    world.people.signInByIdentity(account('b-1', 'bob@example.org'), 'test'),
+  ]);
+  t.same(
+    signIns.map((each) => each.person),
+    [person, person],
+  );
+  t.equal(world.people.personByEmail('bob@example.org'), person);
+  t.equal(
+    reasonOf(() => world.people.sessionOf(stolen.secret)),
+    'CREDENTIAL_REVOKED',
+    'whoever used the link before is signed out',
+  );
+  t.equal(await outcomeOf(() => world.use(mine)), 'CREDENTIAL_REVOKED');
+  t.equal(world.host.findInstance('credential', 'k1')?.value, 'revoked');
+  t.match(member(person), { context: { displayName: 'b-1', email: 'bob@example.org' } });
+  for (const { secret } of signIns) {
+    t.equal(
+      reasonOf(() => world.people.sessionOf(secret)),
+      'accepted',
+    );
+  }
+});
+
+t.test('nobody gets in beside keys of before that could not be ended', async (t) => {
+  let keysFail = false;
+  const world = await startPeopleWorld(t, (host: Host) => ({
+    ...host,
+    submit: async (submission) => {
+      if (keysFail && submission.project === 'web') {
+        throw new StreamUnavailable('EVENTS does not answer', 'refused');
+      }
+      return host.submit(submission);
+    },
+  }));
+  const { tokenTo } = await shop(world);
+  const { person } = await world.use(await tokenTo('bob@example.org'));
+  await keyOf(world, memberIdOf('web', person), 'k1');
+  const signIn = () => world.people.signInByIdentity(account('b', 'bob@example.org'), 'test');
+  keysFail = true;
+  await t.rejects(signIn(), StreamUnavailable);
+  t.equal(world.host.findInstance('credential', 'k1')?.value, 'active');
+  keysFail = false;
+  t.equal((await signIn()).person, person);
+  t.equal(world.host.findInstance('credential', 'k1')?.value, 'revoked', 'the next sign-in does');
+  await keyOf(world, memberIdOf('web', person), 'k2');
+  await signIn();
+  t.equal(world.host.findInstance('credential', 'k2')?.value, 'active', 'and no later one');
+});
+
+t.test('an emailed link proves an address as an account does', async (t) => {
+  const world = await startPeopleWorld(t);
+  const { tokenTo } = await shop(world);
+  const stolen = await world.use(await tokenTo('bob@example.org'));
+  await world.project('other', await world.person('zoe@example.org'));
+  const waiting = { project: 'other', by: operator, email: 'bob@example.org' } as const;
+  await world.members.invitations.invite({ ...waiting, role: 'VIEWER' });
+  const link = await world.people.linkByEmail('bob@example.org');
+  const { person, secret } = await world.use({ token: link?.token ?? '' });
+  t.equal(person, stolen.person);
+  t.equal(world.people.personByEmail('bob@example.org'), person);
+  t.equal(
+    reasonOf(() => world.people.sessionOf(stolen.secret)),
+    'CREDENTIAL_REVOKED',
+  );
+  t.equal(
+    reasonOf(() => world.people.sessionOf(secret)),
+    'accepted',
+  );
+  t.match(world.members.placesOf(person), [
+    { project: 'other', role: 'VIEWER' },
+    { project: 'web', role: 'EDITOR' },
+  ]);
+});
+
+t.test('an invitation takes no role away, and joins several projects by one sign-in', async (t) => {
+  const world = await startPeopleWorld(t);
+  const { invite, member } = await shop(world);
+  const zoe = await world.person('zoe@example.org');
+  await world.project('zoo', zoe);
+  await invite('new@example.org', 'VIEWER');
+  const other = { project: 'zoo', by: humanOf(zoe), email: 'new@example.org' } as const;
+  await world.members.invitations.invite({ ...other, role: 'OWNER' });
+  const { person } = await world.people.signInByIdentity(account('n', 'new@example.org'), 'test');
+  t.match(world.members.placesOf(person), [
+    { project: 'web', role: 'VIEWER' },
+    { project: 'zoo', role: 'OWNER' },
+  ]);
+  t.same(world.members.invitations.openFor('new@example.org'), []);
+  const late = await invite('else@example.org', 'VIEWER');
+  await world.members.addMember({ by: operator, project: 'web', person, role: 'OWNER' });
+  await world.use({ token: late.token ?? '' }, { person });
+  t.match(member(person), { context: { role: 'OWNER' } });
+});

@@ -1,0 +1,166 @@
+/**
+ * Keys as they are decided, on a real host under a virtual clock: what two requests at once come to,
+ * how many may work, which one a rotation replaces, and how very many are read.
+ */
+import t from 'tap';
+import { ACCOUNT_KEYS_MAX, KeyRoom, MEMBER_KEYS_MAX } from '../../actors/identity/key-quota.ts';
+import { type KeyOwner, ownerName } from '../../actors/identity/names.ts';
+import { change, project, startIdentities } from '../support/accounts-world.ts';
+import { DAY_MS } from '../support/credential-world.ts';
+
+t.test('a member has 100 keys that work at most, and may still replace one', async (t) => {
+  const { keys, creation, manyKeys, liveKeys, person, member } = await startIdentities(t);
+  const owner: KeyOwner = {
+    project,
+    machine: 'membership',
+    id: await member(project, await person(), 'VIEWER'),
+  };
+  await manyKeys(MEMBER_KEYS_MAX - 1, owner);
+  const [last, refused] = await Promise.allSettled([
+    keys.create({ ...creation, owner }),
+    keys.create({ ...creation, owner }),
+  ]);
+  t.equal(last.status, 'fulfilled');
+  const full = { reason: 'LIMIT_EXCEEDED', metadata: { limit: '100' } };
+  t.match(refused, { status: 'rejected', reason: full });
+  t.equal(liveKeys(owner), MEMBER_KEYS_MAX);
+  const key = last.status === 'fulfilled' ? last.value.key : '';
+  const rotation = { ...change, owner, key, lifetimeMs: undefined };
+  await t.rejects(keys.rotate({ ...rotation, overlapMs: DAY_MS }), { name: 'Refusal', ...full });
+  const replaced = await keys.rotate({ ...rotation, overlapMs: 0 });
+  t.equal(liveKeys(owner), MEMBER_KEYS_MAX);
+  await keys.revoke({ ...change, owner, key: replaced.key, reason: '' });
+  t.match((await keys.create({ ...creation, owner })).secret, /^svc_pk_/);
+});
+
+t.test('an account has 200,000 keys at most; very many are not counted for each', (t) => {
+  const owner: KeyOwner = { project, machine: 'serviceAccount', id: 'robot' };
+  let [live, counts] = [0, 0];
+  const view = {
+    countInstances: () => {
+      counts++;
+      return live;
+    },
+  };
+  const room = new KeyRoom();
+  const make = (count: number): void => {
+    for (let i = 0; i < count; i++, live++) room.assertRoom(view, owner);
+  };
+  make(10);
+  t.equal(counts, 10, 'few are counted each time');
+  [live, counts] = [100_000, 0];
+  make(1_000);
+  t.equal(counts, 5, 'one count for 200 decisions');
+  live = ACCOUNT_KEYS_MAX - 250;
+  make(250);
+  t.equal(live, ACCOUNT_KEYS_MAX);
+  t.throws(() => make(1), { name: 'Refusal', message: /at most 200000 keys that work/ });
+  live--;
+  make(1);
+  t.throws(() => make(1), { name: 'Refusal' }, 'to the last one');
+  t.end();
+});
+
+t.test('the request of a key and the key are one commit, and hold no secret', async (t) => {
+  const { host, keys, creation } = await startIdentities(t);
+  const commits: string[] = [];
+  host.onApplied(({ commit }) => void commits.push(JSON.stringify(commit.decisions)));
+  const request = { scope: 's', id: 'r', fingerprint: 'f' };
+  const [first, joined] = await Promise.all([
+    keys.create({ ...creation, request }),
+    keys.create({ ...creation, request }),
+  ]);
+  const later = await keys.create({ ...creation, request });
+  t.match(first.secret, /^svc_sk_/);
+  t.same([joined.secret, later.secret], [null, null]);
+  t.same([joined.key, later.key], [first.key, first.key]);
+  t.equal(commits.length, 1);
+  t.match(commits[0], `"id":"r"`);
+  t.match(commits[0], first.key);
+  t.notMatch(commits[0], String(first.secret).slice(-49));
+  await t.rejects(keys.create({ ...creation, request: { ...request, fingerprint: 'g' } }), {
+    name: 'Refusal',
+    reason: 'REQUEST_ID_REUSED',
+  });
+});
+
+t.test('a grant removed while a key is being made is seen by the decision', async (t) => {
+  const { accounts, keys, account, creation } = await startIdentities(t);
+  const capabilities = ['monitoring.write'];
+  const [narrowed, refused] = await Promise.allSettled([
+    accounts.update({
+      ...{ ...change, account, displayName: undefined, capabilities: ['monitoring.read'] },
+    }),
+    keys.create({ ...creation, capabilities }),
+  ]);
+  t.equal(narrowed.status, 'fulfilled');
+  t.match(refused, { status: 'rejected', reason: { reason: 'MISSING_CAPABILITY' } });
+});
+
+t.test('a key that ended by the clock cannot be rotated, before its timer has run', async (t) => {
+  const { keys, creation, owner, clock, host } = await startIdentities(t);
+  const rotation = { ...change, owner, overlapMs: DAY_MS, lifetimeMs: undefined };
+  const short = await keys.create({ ...creation, lifetimeMs: DAY_MS });
+  const rotated = await keys.create({ ...creation });
+  await keys.rotate({ ...rotation, key: rotated.key });
+  clock.jump(DAY_MS);
+  t.equal(host.view(project).instance('credential', short.key)?.value, 'active');
+  for (const { key } of [short, rotated]) {
+    await t.rejects(keys.rotate({ ...rotation, key }), {
+      name: 'Refusal',
+      reason: 'INVALID_STATE',
+    });
+  }
+});
+
+t.test('of a chain of rotations one key is the newest: none forks while it works', async (t) => {
+  const { keys, creation, owner, liveKeys, clock } = await startIdentities(t);
+  const rotation = { ...change, owner, overlapMs: DAY_MS, lifetimeMs: undefined };
+  const first = await keys.create(creation);
+  const second = await keys.rotate({ ...rotation, key: first.key });
+  const third = await keys.rotate({ ...rotation, key: second.key, overlapMs: 0 });
+  const forked = keys.rotate({ ...rotation, key: first.key });
+  await t.rejects(forked, {
+    name: 'Refusal',
+    reason: 'INVALID_STATE',
+    metadata: { successor: third.key },
+  });
+  await keys.revoke({ ...change, owner, key: third.key, reason: '' });
+  t.equal(liveKeys(), 1);
+  clock.jump(DAY_MS / 2);
+  const fourth = await keys.rotate({ ...rotation, key: first.key });
+  t.match(fourth.secret, /^svc_sk_/);
+  const late = fourth.key;
+  clock.jump(DAY_MS / 2);
+  await keys.revoke({ ...change, owner, key: late, reason: '' });
+  // A day after the first rotation the overlap is over, whatever was asked at the second.
+  await t.rejects(keys.rotate({ ...rotation, key: first.key }), {
+    name: 'Refusal',
+    reason: 'INVALID_STATE',
+  });
+});
+
+t.test('one owner’s keys are read without the project’s 20,000 others', async (t) => {
+  const { host, owner, manyKeys, liveKeys } = await startIdentities(t);
+  await manyKeys(20_000);
+  const view = host.view(project);
+  const few: KeyOwner = { ...owner, id: 'few' };
+  await manyKeys(3, few);
+  const read = () =>
+    view.instances('credential', { owner: ownerName(few), final: false, limit: 50 }).items.length;
+  t.equal(read(), 3);
+  t.equal(liveKeys(few), 3);
+  // Reading and parsing 20,000 rows takes 100 ms and more; these take a tenth of one.
+  t.ok(fastest(read) < 10);
+  t.ok(fastest(() => liveKeys(few)) < 10);
+});
+
+/** The least of 20 measurements, ms. */
+function fastest(act: () => unknown): number {
+  const times = Array.from({ length: 20 }, () => {
+    const start = performance.now();
+    act();
+    return performance.now() - start;
+  });
+  return Math.min(...times);
+}

@@ -1,0 +1,380 @@
+/**
+ * Signing in at an OpenID Connect provider, with a real one on 127.0.0.1: the whole way there and
+ * back, what a provider or somebody in between may send instead, and a provider that is away.
+ */
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { type JWTPayload, UnsecuredJWT } from 'jose';
+import t, { type Test } from 'tap';
+import {
+  createIdentityProvider,
+  SignInFailed,
+} from '../../src/identity/sign-in/identity-provider.ts';
+import {
+  ada,
+  CLIENT_ID,
+  CLIENT_SECRET,
+  goToProvider,
+  type OidcWorld,
+  pathOf,
+  startOidcWorld,
+} from '../support/oidc-world.ts';
+import { dataFolder } from '../support/program.ts';
+import { Browser, sessionState } from '../support/sign-in-world.ts';
+
+const SESSION = 'svc_session';
+const LOGIN = 'svc_login';
+
+/** The world of a client with a secret, in which Ada is known by her address. */
+async function start(t: Test): Promise<OidcWorld> {
+  const file = join(dataFolder(t), 'secret');
+  writeFileSync(file, `${CLIENT_SECRET}\n`);
+  const world = await startOidcWorld(t, { environment: { SVC_OIDC_CLIENT_SECRET_FILE: file } });
+  await world.person('ada@example.com');
+  return world;
+}
+
+function without(name: string, claims: Readonly<Record<string, unknown>>): JWTPayload {
+  return Object.fromEntries(Object.entries(claims).filter(([claim]) => claim !== name));
+}
+
+/** Throws when it does not fail as a sign-in. */
+async function faultOf(attempt: Promise<unknown>): Promise<SignInFailed> {
+  const error = await attempt.catch((refused: unknown) => refused);
+  if (error instanceof SignInFailed) return error;
+  throw new Error(`It did not fail as a sign-in does: ${String(error)}`);
+}
+
+t.test('login, provider, callback, session, sign-out: the whole way', async (t) => {
+  const world = await start(t);
+  const browser = new Browser(world);
+  t.match((await browser.get('/auth/sign-in')).text, /Sign in with 127\.0\.0\.1:\d+/);
+  const { authorization, callback } = await goToProvider(world, browser, { return: '/dash?a=b' });
+  t.match(Object.fromEntries(authorization.searchParams), {
+    response_type: 'code',
+    code_challenge_method: 'S256',
+    code_challenge: /^[\w-]{43}$/,
+    state: /^[\w-]{43}$/,
+    nonce: /^[\w-]{43}$/,
+    redirect_uri: `${world.origin}/auth/callback`,
+  });
+  const answer = await browser.get(pathOf(callback));
+  t.equal(answer.status, 303);
+  t.equal(answer.location, `${world.origin}/dash?a=b`);
+  t.ok(world.provider.asked.includes('POST /token Basic'));
+  const secret = browser.cookies.get(SESSION) ?? '';
+  const { person, method } = world.people.sessionOf(secret);
+  t.equal(method, 'oidc');
+  t.equal(person, world.people.personByEmail('ada@example.com'));
+  t.equal(browser.cookies.has(LOGIN), false, 'the login state is taken away');
+  await browser.post('/auth/logout', {});
+  t.equal(sessionState(world.people, secret), 'CREDENTIAL_REVOKED');
+  t.match(await world.metrics(), /svc_sign_ins_total\{by="provider"\} 1/);
+  for (const planted of [new URL(callback).searchParams.get('code') ?? '', CLIENT_SECRET]) {
+    t.ok(planted.length > 20);
+    t.notOk(
+      world.logged.some((line) => line.includes(planted)),
+      'no code and no secret is logged',
+    );
+  }
+});
+
+t.test('a person is recognised by a verified address, later by the account alone', async (t) => {
+  const world = await start(t);
+  const enter = async (account: OidcWorld['provider']['account']) => {
+    world.provider.account = account;
+    const browser = new Browser(world);
+    const { callback } = await goToProvider(world, browser);
+    return browser.get(pathOf(callback));
+  };
+  const unverified = [
+    {},
+    { email: 'eve@example.com', email_verified: true },
+    { email: 'ada@example.com', email_verified: false },
+    { email: 'ada@example.com' },
+    { email: 'ada@example.com', email_verified: 'true' },
+    { email: 'ada@example.com', email_verified: 1 },
+    { email: ['ada@example.com'], email_verified: true },
+  ];
+  for (const claims of unverified) {
+    const answer = await enter({ id: ada.id, claims });
+    t.equal(answer.status, 403, JSON.stringify(claims));
+    t.match(answer.text, /Nobody here is known by this account/);
+    t.notMatch(answer.headers.getSetCookie().join(), 'svc_session');
+  }
+  t.equal((await enter(ada)).status, 303);
+  t.equal((await enter({ id: ada.id, claims: {} })).status, 303);
+  t.equal((await enter({ ...ada, id: 'another account' })).status, 403);
+});
+
+t.test('a public client signs in with PKCE alone', async (t) => {
+  const world = await startOidcWorld(t, { isPublicClient: true });
+  await world.person('ada@example.com');
+  const browser = new Browser(world);
+  const { callback } = await goToProvider(world, browser);
+  t.equal((await browser.get(pathOf(callback))).status, 303);
+});
+
+t.test(
+  'a provider that takes secrets in the body alone, and tells claims in the token',
+  async (t) => {
+    const file = join(dataFolder(t), 'secret');
+    writeFileSync(file, CLIENT_SECRET);
+    const world = await startOidcWorld(t, {
+      environment: { SVC_OIDC_CLIENT_SECRET_FILE: file },
+      configuration: {
+        clientAuthMethods: ['client_secret_post'],
+        clientDefaults: { token_endpoint_auth_method: 'client_secret_post' },
+        conformIdTokenClaims: false,
+      },
+    });
+    await world.person('ada@example.com');
+    const browser = new Browser(world);
+    const { callback } = await goToProvider(world, browser);
+    t.equal((await browser.get(pathOf(callback))).status, 303);
+    t.notOk(
+      world.provider.asked.some((asked) => asked.includes('/me')),
+      'there was nothing left to ask for',
+    );
+    t.ok(world.provider.asked.includes('POST /token'), 'without an Authorization header');
+  },
+);
+
+t.test('a callback in a browser that began no sign-in is refused (login CSRF)', async (t) => {
+  const world = await start(t);
+  const attacker = new Browser(world);
+  const { callback } = await goToProvider(world, attacker);
+  const victim = new Browser(world);
+  const without = await victim.get(pathOf(callback));
+  t.equal(without.status, 400);
+  t.match(without.text, /begin again/);
+
+  // Their own sign-in is under way: the attacker's code with the victim's state.
+  const own = await goToProvider(world, victim);
+  const mixed = new URL(own.callback);
+  mixed.searchParams.set('code', new URL(callback).searchParams.get('code') ?? '');
+  t.equal((await victim.get(pathOf(mixed.href))).status, 400, 'PKCE binds the code to its browser');
+  t.equal(victim.cookies.has(SESSION), false);
+  t.match(await world.metrics(), /svc_sign_in_refusals_total\{cause="provider_invalid"\} 2/);
+});
+
+t.test(
+  'a state, an issuer or a code that is not the one is refused, and a replay too',
+  async (t) => {
+    const world = await start(t);
+    const changes: [string, (url: URL) => void][] = [
+      ['another state', (url) => url.searchParams.set('state', 'x'.repeat(43))],
+      ['no state', (url) => url.searchParams.delete('state')],
+      ['two states', (url) => url.searchParams.append('state', 'x')],
+      ['no code', (url) => url.searchParams.delete('code')],
+      ['another issuer (RFC 9207)', (url) => url.searchParams.set('iss', 'https://evil.example')],
+      ['a made-up code', (url) => url.searchParams.set('code', 'x'.repeat(43))],
+    ];
+    for (const [what, change] of changes) {
+      const browser = new Browser(world);
+      const { callback } = await goToProvider(world, browser);
+      const url = new URL(callback);
+      change(url);
+      t.equal((await browser.get(pathOf(url.href))).status, 400, what);
+      t.equal(browser.cookies.has(SESSION), false);
+      const after = await browser.get(pathOf(callback));
+      t.equal(after.status, 400, `${what}: the sign-in is over`);
+    }
+    const browser = new Browser(world);
+    const { callback } = await goToProvider(world, browser);
+    const begun = browser.cookies.get(LOGIN) ?? '';
+    t.equal((await browser.get(pathOf(callback))).status, 303);
+    const thief = new Browser(world);
+    thief.cookies.set(LOGIN, begun);
+    t.equal((await thief.get(pathOf(callback))).status, 400, 'a code works once');
+  },
+);
+
+t.test('an ID token that is not for this sign-in, this service or by this provider', async (t) => {
+  const world = await start(t);
+  const { provider } = world;
+  const attempt = async (make: (nonce: string) => Promise<string> | string) => {
+    const browser = new Browser(world);
+    const { callback, authorization } = await goToProvider(world, browser);
+    const nonce = authorization.searchParams.get('nonce') ?? '';
+    const idToken = await make(nonce);
+    provider.answerToken = async () => ({
+      ...{ access_token: 'a', token_type: 'Bearer', expires_in: 60, id_token: idToken },
+    });
+    const answer = await browser.get(pathOf(callback));
+    provider.answerToken = undefined;
+    return { status: answer.status, hasSession: browser.cookies.has(SESSION) };
+  };
+  const nowSeconds = Math.floor(Date.now() / 1000);
+  const good = (nonce: string) => ({
+    ...{ iss: provider.issuer, aud: CLIENT_ID, sub: ada.id, nonce },
+    ...{ iat: nowSeconds, exp: nowSeconds + 60, email: 'ada@example.com', email_verified: true },
+  });
+  t.same(await attempt((nonce) => provider.idToken(good(nonce))), {
+    status: 303,
+    hasSession: true,
+  });
+  const refused: [string, (nonce: string) => Promise<string> | string][] = [
+    ['another nonce', () => provider.idToken(good('x'.repeat(43)))],
+    ['no nonce', () => provider.idToken(without('nonce', good('')))],
+    ['another audience', (nonce) => provider.idToken({ ...good(nonce), aud: 'other' })],
+    [
+      'another issuer',
+      (nonce) => provider.idToken({ ...good(nonce), iss: 'https://evil.example' }),
+    ],
+    ['past its time', (nonce) => provider.idToken({ ...good(nonce), exp: nowSeconds - 600 })],
+    ['no subject', (nonce) => provider.idToken(without('sub', good(nonce)))],
+    ['another key', (nonce) => provider.idToken(good(nonce), { otherKey: true })],
+    ['no signature', (nonce) => new UnsecuredJWT(good(nonce)).encode()],
+    ['no token', () => 'a.b.c'],
+  ];
+  for (const [what, make] of refused) {
+    t.same(await attempt(make), { status: 400, hasSession: false }, what);
+  }
+});
+
+t.test('an address is verified by the answer that tells it, and by no other', async (t) => {
+  const world = await start(t);
+  const { provider } = world;
+  const nowSeconds = Math.floor(Date.now() / 1000);
+  const told = async (subject: string, inToken: object, inProfile: object) => {
+    const browser = new Browser(world);
+    const { callback, authorization } = await goToProvider(world, browser);
+    const nonce = authorization.searchParams.get('nonce') ?? '';
+    const times = { iat: nowSeconds, exp: nowSeconds + 60 };
+    const claims = { iss: provider.issuer, aud: CLIENT_ID, sub: subject, nonce, ...times };
+    const idToken = await provider.idToken({ ...claims, ...inToken });
+    const types = { access_token: 'a', token_type: 'Bearer', expires_in: 60 };
+    provider.answerToken = async () => ({ ...types, id_token: idToken });
+    provider.answerProfile = async () => ({ sub: subject, ...inProfile });
+    const { status } = await browser.get(pathOf(callback));
+    return status;
+  };
+  const [mine, adas] = [{ email: 'mallory@evil.example' }, { email: 'ada@example.com' }];
+  const verified = { email_verified: true };
+  t.equal(await told('mallory', adas, { ...mine, ...verified }), 403, "the profile's word");
+  t.equal(await told('mallory', verified, adas), 403, "the token's word");
+  t.equal(await told('mallory', adas, verified), 403, 'a word alone');
+  t.equal(await told('mallory', { ...adas, email_verified: false }, { ...adas, ...verified }), 403);
+  t.equal(await told('ada-1', mine, { ...adas, ...verified }), 303, 'both of the profile');
+  t.equal(await told('ada-1', { ...adas, ...verified }, {}), 303, 'both of the token');
+});
+
+t.test('a nonce that was changed on the way to the provider is found out', async (t) => {
+  const world = await start(t);
+  const browser = new Browser(world);
+  const { callback } = await goToProvider(world, browser, {
+    change: (url) => url.searchParams.set('nonce', 'of-another-sign-in'),
+  });
+  t.equal((await browser.get(pathOf(callback))).status, 400);
+  t.equal(browser.cookies.has(SESSION), false);
+});
+
+t.test(
+  'who cancels at the provider is told so, and nothing of what it said is shown',
+  async (t) => {
+    const world = await start(t);
+    world.provider.account = undefined;
+    const browser = new Browser(world);
+    const { callback } = await goToProvider(world, browser);
+    const url = new URL(callback);
+    url.searchParams.set('error_description', '<script>alert(1)</script>');
+    const answer = await browser.get(pathOf(url.href));
+    t.equal(answer.status, 403);
+    t.match(answer.text, /did not let you sign in/);
+    t.notMatch(answer.text, /script>alert/);
+  },
+);
+
+t.test(
+  'a session that was there before is ended by the sign-in, and two cookies refused',
+  async (t) => {
+    const world = await start(t);
+    const { token } = await world.operatorLink(await world.person('mallory@example.com'));
+    const browser = new Browser(world);
+    await browser.post('/auth/link', { token });
+    const planted = browser.cookies.get(SESSION) ?? '';
+    const { callback } = await goToProvider(world, browser);
+    const cookie = `${SESSION}=a; ${SESSION}=b; ${LOGIN}=${browser.cookies.get(LOGIN)}`;
+    const doubled = await new Browser(world).get(pathOf(callback), { cookie });
+    t.equal(doubled.status, 401);
+    t.equal((await browser.get(pathOf(callback))).status, 303, 'the code was not used up');
+    t.not(browser.cookies.get(SESSION), planted);
+    t.equal(sessionState(world.people, planted), 'CREDENTIAL_REVOKED');
+  },
+);
+
+t.test('a provider that is away stops nothing but its own sign-ins', async (t) => {
+  const world = await start(t);
+  const browser = new Browser(world);
+  const { callback } = await goToProvider(world, browser);
+  await world.provider.stop();
+  const late = await browser.get(pathOf(callback));
+  t.equal(late.status, 503);
+  t.match(late.text, /gives no usable answer/);
+  t.equal((await browser.get('/auth/login')).status, 303, 'its endpoints are known already');
+  const { token } = await world.operatorLink(await world.person('ada@example.com'));
+  t.equal((await browser.post('/auth/link', { token })).status, 303);
+
+  const fresh = await startOidcWorld(t);
+  await fresh.provider.stop();
+  const first = await new Browser(fresh).get('/auth/login');
+  t.equal(first.status, 503);
+  t.ok(Number(first.headers.get('retry-after')) > 0);
+  await fresh.provider.start();
+  t.equal((await new Browser(fresh).get('/auth/login')).status, 503, 'it is not asked at once');
+  t.same(fresh.provider.asked, []);
+  await fresh.clock.advance(2_000);
+  const answers = await Promise.all([1, 2, 3].map(() => new Browser(fresh).get('/auth/login')));
+  t.same(
+    answers.map(({ status }) => status),
+    [303, 303, 303],
+  );
+  t.equal(fresh.provider.asked.length, 1, 'three at once are one question');
+});
+
+t.test('a provider that is silent, or answers without end, is given up', async (t) => {
+  const world = await startOidcWorld(t);
+  const client = () =>
+    createIdentityProvider({
+      ...{ issuer: world.provider.issuer, clientId: CLIENT_ID, clientSecret: undefined },
+      ...{ clock: world.clock, answerSecondsMax: 0.2 },
+    });
+  const login = { state: 's', nonce: 'n', verifier: 'v', redirectUri: `${world.origin}/x` };
+  world.provider.isSilent = true;
+  const silent = await faultOf(client().begin(login));
+  t.equal(silent.fault, 'away');
+  world.provider.isSilent = false;
+  t.ok(await client().begin(login));
+  const endless = createServer((_request, response) => {
+    response.setHeader('content-type', 'application/json');
+    response.write('{"issuer": "');
+    const more = () => {
+      while (response.writable && response.write('x'.repeat(65_536)));
+    };
+    response.on('drain', more);
+    more();
+  });
+  await new Promise<void>((resolve) => endless.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => {
+    endless.closeAllConnections();
+    endless.close();
+  });
+  const { port } = endless.address() as { port: number };
+  const issuer = `http://127.0.0.1:${port}`;
+  const endlessClient = createIdentityProvider({
+    ...{ issuer, clientId: CLIENT_ID, clientSecret: undefined, clock: world.clock },
+  });
+  const fault = await faultOf(endlessClient.begin(login));
+  t.match(fault, { fault: 'away', detail: /ANSWER_TOO_LARGE/ });
+});
+
+t.test('who comes back too often from one address waits', async (t) => {
+  const world = await start(t);
+  const browser = new Browser(world);
+  for (let i = 0; i < 20; i++) await browser.get('/auth/callback?code=x&state=y');
+  const answer = await browser.get('/auth/callback?code=x&state=y');
+  t.equal(answer.status, 429);
+  t.equal(answer.headers.get('retry-after'), '3');
+});

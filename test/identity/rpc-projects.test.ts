@@ -1,0 +1,311 @@
+/**
+ * `ProjectService` as people's clients see it: who one is, projects, members and invitations, by
+ * role, with the resend of every request. The people are signed in with real sessions.
+ */
+import { randomUUID } from 'node:crypto';
+import t, { type Test } from 'tap';
+import { memberIdOf } from '../../actors/identity/names.ts';
+import { INVITATION_MS } from '../../machines/identity/invitation.ts';
+import type { InvitationMail } from '../../src/identity/api/members.ts';
+import type { SignedIn } from '../support/identities.ts';
+import { operator, outcomeOf } from '../support/people-world.ts';
+import { type Answer, ORIGIN, type RpcWorld, startRpcWorld } from '../support/rpc-world.ts';
+
+const PROJECT = 'projects/demo';
+const requestId = () => randomUUID();
+
+/** A world with an owner, an editor and a viewer of `demo`, and a stranger. */
+async function startProjects(t: Test, change: Parameters<typeof startRpcWorld>[1] = () => ({})) {
+  const world = await startRpcWorld(t, change);
+  const people = {
+    owner: await world.signedInAs('demo', 'OWNER'),
+    editor: await world.signedInAs('demo', 'EDITOR'),
+    viewer: await world.signedInAs('demo', 'VIEWER'),
+    stranger: await world.signedInAs('demo', null),
+  };
+  const as = (person: Pick<SignedIn, 'secret'>) => (method: string, request: object) =>
+    world.call(method, request, { person });
+  const memberName = ({ person }: SignedIn) => `${PROJECT}/members/${memberIdOf('demo', person)}`;
+  return { world, people, as, memberName };
+}
+
+/** Opens the link of an answer, as whoever it was given to. */
+function open({ people }: RpcWorld, { body }: Answer) {
+  const token = String(body.link).split('#')[1] ?? '';
+  return people.signInByLink({ token, agent: 'test' });
+}
+
+t.test('GetSelf tells who is signed in, how, and until when', async (t) => {
+  const { world, people, as } = await startProjects(t);
+  const person = await world.people.ensurePerson(operator, {
+    ...{ displayName: 'Ann', email: 'Ann@example.org' },
+  });
+  const { token } = await world.people.linkFor(operator, person, 'operator');
+  const ann = await world.people.signInByLink({ token, agent: 'test' });
+  t.match(await as(ann)('GetSelf', {}), {
+    status: 200,
+    body: {
+      name: `people/${person}`,
+      ...{ displayName: 'Ann', email: 'ann@example.org', signInMethod: 'link' },
+      sessionExpiresUnix: String(world.clock.now() / 1000 + 7 * 86_400),
+    },
+  });
+  t.match((await as(people.viewer)('GetSelf', {})).body, { signInMethod: 'cli', email: '' });
+});
+
+t.test('SignOutEverywhere ends every session of the caller, and no other', async (t) => {
+  const { world, people, as } = await startProjects(t);
+  const second = await world.signIn(people.editor.person);
+  const request = { requestId: requestId() };
+  t.match(await as(people.editor)('SignOutEverywhere', request), {
+    status: 200,
+    body: { sessions: 2 },
+  });
+  for (const session of [people.editor, second]) {
+    t.match(await as(session)('GetSelf', {}), { status: 401, reason: 'CREDENTIAL_REVOKED' });
+  }
+  t.equal((await as(people.owner)('GetSelf', {})).status, 200);
+  const again = await world.signIn(people.editor.person);
+  t.match((await as(again)('SignOutEverywhere', request)).body, { sessions: 2 }, 'a late resend');
+  t.equal((await as(again)('GetSelf', {})).status, 200, 'ends nothing more');
+});
+
+t.test('projects are those of the caller, with role and membership, in pages', async (t) => {
+  const { world, people, as, memberName } = await startProjects(t);
+  for (const id of ['a', 'b', 'c']) {
+    await world.members.createProject({
+      ...{ by: operator, project: id, displayName: `Project ${id}` },
+      owner: people.viewer.person,
+    });
+  }
+  const list = (more: object = {}) => as(people.viewer)('ListProjects', more);
+  const names = ({ body }: Answer) => body.projects.map(({ name }: { name: string }) => name);
+  t.same(names(await list()), ['projects/a', 'projects/b', 'projects/c', PROJECT]);
+  const first = await list({ pageSize: 2 });
+  t.same(names(first), ['projects/a', 'projects/b']);
+  await world.members.removeMember({
+    ...{ project: 'demo', by: operator, reason: 'REMOVED' },
+    member: memberIdOf('demo', people.viewer.person),
+  });
+  const second = await list({ pageSize: 2, pageToken: first.body.nextPageToken });
+  t.same(names(second), ['projects/c'], 'a token stays valid while things come and go');
+  t.equal(second.body.nextPageToken, '');
+  t.match(await list({ pageToken: 'x' }), { reason: 'INVALID_FIELD' });
+  t.same(names(await as(people.stranger)('ListProjects', {})), []);
+  t.match((await as(people.viewer)('GetProject', { name: 'projects/a' })).body, {
+    ...{ name: 'projects/a', displayName: 'Project a', role: 'OWNER' },
+    createdUnix: String(world.clock.now() / 1000),
+    memberName: `projects/a/members/${memberIdOf('a', people.viewer.person)}`,
+  });
+  t.match((await as(people.editor)('GetProject', { name: PROJECT })).body, {
+    ...{ role: 'EDITOR', memberName: memberName(people.editor) },
+    createdUnix: String(world.clock.now() / 1000),
+  });
+});
+
+t.test('nobody learns anything of a project they are not in', async (t) => {
+  const { people, as, memberName } = await startProjects(t);
+  const calls: [string, object][] = [
+    ['GetProject', { name: PROJECT }],
+    ['GetProject', { name: 'projects/none' }],
+    ['ListMembers', { projectName: PROJECT }],
+    ['ListInvitations', { projectName: PROJECT }],
+    ['InviteMember', { projectName: PROJECT, requestId: requestId(), email: 'a@x.org', role: 3 }],
+    ['RevokeInvitation', { name: `${PROJECT}/invitations/i`, requestId: requestId() }],
+    ['RemoveMember', { name: memberName(people.viewer), requestId: requestId() }],
+    ['SetMemberRole', { name: memberName(people.viewer), requestId: requestId(), role: 1 }],
+  ];
+  for (const [method, request] of calls) {
+    const answer = await as(people.stranger)(method, request);
+    t.match(answer, { status: 403, reason: 'PROJECT_BOUNDARY' }, method);
+  }
+});
+
+t.test('CreateProject is refused unless the operator lets people make projects', async (t) => {
+  const { people, as } = await startProjects(t);
+  const request = { requestId: requestId(), projectId: 'mine', displayName: 'Mine' };
+  t.match(await as(people.stranger)('CreateProject', request), {
+    ...{ status: 400, reason: 'INVALID_STATE', body: { message: /svc admin project create/ } },
+  });
+});
+
+t.test('whoever makes a project owns it, and a resend makes it once', async (t) => {
+  const { people, as } = await startProjects(t, () => ({ projectCreation: 'people' }));
+  const make = as(people.stranger);
+  const request = { requestId: requestId(), projectId: 'mine', displayName: ' Mine ' };
+  const made = await make('CreateProject', request);
+  t.match(made, {
+    status: 200,
+    body: { name: 'projects/mine', displayName: 'Mine', role: 'OWNER' },
+  });
+  t.same((await make('CreateProject', request)).body, made.body);
+  const reused = { ...request, projectId: 'other' };
+  t.match(await make('CreateProject', reused), { status: 400, reason: 'REQUEST_ID_REUSED' });
+  const taken = { ...request, requestId: requestId() };
+  t.match(await make('CreateProject', taken), { reason: 'INVALID_STATE' });
+  for (const [field, bad] of [
+    ['projectId', { projectId: 'Not Good' }],
+    ['displayName', { displayName: '' }],
+    ['requestId', { requestId: 'x' }],
+  ] as const) {
+    const answer = await make('CreateProject', { ...request, requestId: requestId(), ...bad });
+    t.match(answer, { status: 400, metadata: { field } });
+  }
+});
+
+t.test('the link of an invitation is answered once, and makes a member', async (t) => {
+  const { world, people, as } = await startProjects(t);
+  const request = {
+    ...{ projectName: PROJECT, requestId: requestId() },
+    ...{ email: ' Bob@Example.org', role: 'EDITOR' },
+  };
+  const invited = await as(people.owner)('InviteMember', request);
+  t.match(invited, {
+    status: 200,
+    body: {
+      ...{ secretAvailable: true, emailed: false },
+      invitation: {
+        ...{ email: 'bob@example.org', role: 'EDITOR', state: 'PENDING' },
+        invitedBy: `people/${people.owner.person}`,
+        expiresUnix: String((world.clock.now() + INVITATION_MS) / 1000),
+      },
+    },
+  });
+  t.match(invited.body.link, new RegExp(`^${ORIGIN}/auth/link#svc_inv_[0-9A-Z]{26}_\\w{49}$`));
+  const resent = await as(people.owner)('InviteMember', request);
+  t.match(resent.body, { secretAvailable: false, link: '', emailed: false });
+  t.same(resent.body.invitation, invited.body.invitation, 'an exact resend is the same invitation');
+  const other = await as(people.owner)('InviteMember', { ...request, role: 'OWNER' });
+  t.match(other, { reason: 'REQUEST_ID_REUSED' });
+
+  const bob = await open(world, invited);
+  t.match((await as(bob)('GetProject', { name: PROJECT })).body, { role: 'EDITOR' });
+  const { members } = (await as(bob)('ListMembers', { projectName: PROJECT })).body;
+  t.equal(members.length, 4);
+  const name = `${PROJECT}/members/${memberIdOf('demo', bob.person)}`;
+  const member = members.find((each: { name: string }) => each.name === name);
+  t.match(member, {
+    ...{ displayName: 'bob', role: 'EDITOR', joinedUnix: String(world.clock.now() / 1000) },
+  });
+  const list = await as(people.owner)('ListInvitations', { projectName: PROJECT });
+  t.match(list.body.invitations, [{ state: 'ACCEPTED' }]);
+});
+
+t.test('an invitation is mailed where the service sends mail, and once', async (t) => {
+  const mails: InvitationMail[] = [];
+  const { people, as } = await startProjects(t, () => ({
+    inviteMail: (mail) => mails.push(mail) > 0,
+  }));
+  const request = {
+    projectName: PROJECT,
+    requestId: requestId(),
+    email: 'b@x.org',
+    role: 'VIEWER',
+  };
+  const invited = await as(people.owner)('InviteMember', request);
+  t.equal(invited.body.emailed, true);
+  await as(people.owner)('InviteMember', request);
+  t.equal(mails.length, 1);
+  t.match(mails[0], {
+    email: 'b@x.org',
+    project: 'demo',
+    projectDisplayName: 'demo',
+    invitedBy: 'OWNER',
+  });
+  t.ok(invited.body.link.endsWith(mails[0]?.token));
+});
+
+t.test('an invitation can be taken back, and one past its time is told as such', async (t) => {
+  const { world, people, as } = await startProjects(t);
+  const owner = as(people.owner);
+  const invite = async (email: string) => {
+    const asked = { projectName: PROJECT, requestId: requestId(), email, role: 'VIEWER' };
+    return await owner('InviteMember', asked);
+  };
+  const first = await invite('one@x.org');
+  // Of one millisecond neither would be the newer.
+  world.clock.jump(1);
+  const second = await invite('two@x.org');
+  const { name } = first.body.invitation;
+  const request = { name, requestId: requestId() };
+  t.match((await owner('RevokeInvitation', request)).body, { name, state: 'REVOKED' });
+  t.match((await owner('RevokeInvitation', request)).body, { name, state: 'REVOKED' });
+  t.equal(await outcomeOf(() => open(world, first)), 'CREDENTIAL_REVOKED');
+  const nothing = { name: `${PROJECT}/invitations/none`, requestId: requestId() };
+  t.match(await owner('RevokeInvitation', nothing), { status: 404, reason: 'NOT_FOUND' });
+  world.clock.jump(INVITATION_MS);
+  const fresh = await world.signIn(people.owner.person);
+  const page = await as(fresh)('ListInvitations', { projectName: PROJECT, pageSize: 1 });
+  t.match(page.body.invitations, [{ email: 'two@x.org', state: 'EXPIRED' }]);
+  const more = { projectName: PROJECT, pageToken: page.body.nextPageToken };
+  t.match((await as(fresh)('ListInvitations', more)).body.invitations, [{ state: 'REVOKED' }]);
+  t.equal(await outcomeOf(() => open(world, second)), 'CREDENTIAL_EXPIRED');
+});
+
+t.test('roles are set by owners, and count from the next request', async (t) => {
+  const { people, as, memberName } = await startProjects(t);
+  const set = (person: SignedIn, role: string, by = people.owner, id = requestId()) =>
+    as(by)('SetMemberRole', { name: memberName(person), requestId: id, role });
+  for (const by of [people.viewer, people.editor]) {
+    t.match(await set(people.viewer, 'OWNER', by), { status: 403, reason: 'MISSING_CAPABILITY' });
+  }
+  const id = requestId();
+  t.match(await set(people.viewer, 'OWNER', people.owner, id), {
+    ...{ status: 200, body: { name: memberName(people.viewer), role: 'OWNER' } },
+  });
+  t.equal((await set(people.editor, 'VIEWER', people.viewer)).status, 200, 'an owner by now');
+  t.match(await set(people.owner, 'ROLE_UNSPECIFIED'), { metadata: { field: 'role' } });
+  await set(people.viewer, 'VIEWER');
+  const resent = await set(people.viewer, 'OWNER', people.owner, id);
+  t.match(resent.body, { role: 'VIEWER' }, 'a late resend changes nothing');
+  t.match(await set(people.owner, 'EDITOR'), {
+    ...{ status: 400, reason: 'INVALID_STATE', body: { message: /no OWNER left/ } },
+  });
+});
+
+t.test('owners remove anybody, everybody leaves, and somebody owns the project', async (t) => {
+  const { world, people, as, memberName } = await startProjects(t);
+  const remove = (who: SignedIn, by: SignedIn, id = requestId()) =>
+    as(by)('RemoveMember', { name: memberName(who), requestId: id });
+  const forbidden = { status: 403, reason: 'MISSING_CAPABILITY' };
+  t.match(await remove(people.viewer, people.editor), forbidden);
+  t.match(await remove(people.owner, people.owner), { reason: 'INVALID_STATE' });
+  const key = await world.personalKey('demo', people.viewer.person, ['monitoring.read']);
+  const read = () =>
+    world.call('ListVMMonitoring', { projectName: PROJECT, inventoryOnly: true }, key);
+  t.equal((await read()).status, 200);
+  t.equal((await remove(people.viewer, people.viewer)).status, 200, 'oneself');
+  t.match(await read(), { status: 401, reason: 'CREDENTIAL_REVOKED' }, 'with the personal keys');
+  t.match(await as(people.viewer)('GetProject', { name: PROJECT }), { reason: 'PROJECT_BOUNDARY' });
+  const id = requestId();
+  t.equal((await remove(people.editor, people.owner, id)).status, 200);
+  t.equal((await remove(people.editor, people.owner, id)).status, 200, 'an exact resend');
+  t.match(await remove(people.editor, people.owner), { status: 404, reason: 'NOT_FOUND' });
+  const { members } = (await as(people.owner)('ListMembers', { projectName: PROJECT })).body;
+  t.equal(members.length, 1);
+  const steps = world.host.view('demo').transitions({ limit: 100, machine: 'membership' }).items;
+  const removals = steps.filter(({ event }) => event.type === 'removed');
+  t.match(
+    removals.map(({ by, event }) => [by.kind, by.name, event.reason]),
+    [
+      ['human', `people/${people.viewer.person}`, 'LEFT'],
+      ['human', `people/${people.owner.person}`, 'REMOVED'],
+    ],
+    'the audit says who',
+  );
+});
+
+t.test('no credential reaches a project method (interface, section 1, point 5)', async (t) => {
+  const { world } = await startProjects(t);
+  const methods = [
+    ...['GetSelf', 'SignOutEverywhere', 'ListProjects', 'CreateProject', 'GetProject'],
+    ...['ListMembers', 'InviteMember', 'ListInvitations', 'RevokeInvitation', 'RemoveMember'],
+    ...['SetMemberRole', 'EnrolVm', 'UnenrolVm'],
+  ];
+  for (const key of [world.keys.write, world.keys.collector]) {
+    for (const method of methods) {
+      const answer = await world.call(method, {}, { key });
+      t.match(answer, { status: 403, reason: 'HUMAN_OPERATION' }, method);
+    }
+  }
+});

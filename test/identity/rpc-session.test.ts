@@ -1,0 +1,81 @@
+/** A session over RPC: its secret changes on the way, whatever the answer is, and nobody is lost. */
+import t from 'tap';
+import { createRotateCookie } from '../../src/identity/sign-in/session-cookie.ts';
+import { BoundedMap } from '../../src/platform/bounded-map.ts';
+import { createMetrics } from '../../src/platform/metrics.ts';
+import { cookieHeaders, ORIGIN, startRpcWorld } from '../support/rpc-world.ts';
+
+const HOUR_MS = 3_600_000;
+const PROJECT = { projectName: 'projects/demo' };
+
+/** The secret in an answer's Set-Cookie; undefined = there is none. */
+function newSecret({
+  headers,
+}: {
+  headers: Readonly<Record<string, unknown>>;
+}): string | undefined {
+  return /^svc_session=(svc_session_[^;]+); .*HttpOnly; SameSite=Lax/.exec(
+    String(headers['set-cookie'] ?? ''),
+  )?.[1];
+}
+
+t.test('A session gets a new secret when it is due, with any answer, once for all', async (t) => {
+  const world = await startRpcWorld(t, ({ people, clock, log }) => {
+    const metrics = createMetrics({ clock, version: 'test' });
+    t.teardown(() => metrics.close());
+    const rotateCookie = createRotateCookie({ people, origin: () => ORIGIN, clock, log, metrics });
+    return { rotateCookie };
+  });
+  const person = await world.signedInAs('demo', 'OWNER');
+  const list = (secret: string, request: object = PROJECT) =>
+    world.call('ListMembers', request, { key: null, headers: cookieHeaders({ secret }) });
+  t.equal(newSecret(await list(person.secret)), undefined, 'not at once');
+  world.clock.jump(HOUR_MS);
+  const answers = await Promise.all([1, 2, 3].map(() => list(person.secret)));
+  const secrets = new Set(answers.map(newSecret));
+  t.equal(secrets.size, 1, 'requests at once are given the same one');
+  const [second = ''] = secrets;
+  t.match(second, /^svc_session_/);
+  t.match(await list(person.secret), { status: 200 }, 'the old one serves what was under way');
+  t.equal(newSecret(await list(second)), undefined);
+  world.clock.jump(HOUR_MS);
+  const refused = await list(second, { projectName: 'demo' });
+  t.match(refused, { status: 400, reason: 'INVALID_FIELD' });
+  const third = newSecret(refused) ?? '';
+  t.match(third, /^svc_session_/, 'a refusal hands it out as well');
+  t.match(await list(third), { status: 200 });
+  world.clock.jump(61_000);
+  t.match(await list(third), { status: 200 });
+  t.match(
+    await list(second),
+    { status: 401, reason: 'CREDENTIAL_REVOKED' },
+    'an old one is a theft',
+  );
+  while (world.row('session', person.session)?.value === 'active') {
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+  t.match(await list(third), { status: 401, reason: 'CREDENTIAL_REVOKED' }, 'and ends the session');
+});
+
+t.test('A bounded map forgets its oldest entry, and no other', (t) => {
+  const map = new BoundedMap<string, number>(3);
+  for (const [i, key] of ['a', 'b', 'c'].entries()) map.set(key, i);
+  map.set('b', 10);
+  t.same(
+    ['a', 'b', 'c'].map((key) => map.get(key)),
+    [0, 10, 2],
+    'a known key takes no room',
+  );
+  map.set('d', 3);
+  t.same(
+    ['a', 'b', 'c', 'd'].map((key) => map.get(key)),
+    [undefined, 10, 2, 3],
+  );
+  map.delete('c');
+  map.set('e', 4);
+  t.same(
+    ['b', 'd', 'e'].map((key) => map.get(key)),
+    [10, 3, 4],
+  );
+  t.end();
+});

@@ -1,0 +1,226 @@
+/**
+ * What callers may cost whom nobody knows: how much of a body is read, how often they may fail, and
+ * that this is nobody else's loss. Walked over all methods, so that a new one is held to it too.
+ */
+import { brotliCompressSync, gzipSync } from 'node:zlib';
+import { type DescMethod, getOption } from '@bufbuild/protobuf';
+import fc from 'fast-check';
+import t, { type Test } from 'tap';
+import { Policy_Access, policy } from '../../src/gen/svc/options/v1/policy_pb.ts';
+import { bodyBytesMaxOf } from '../../src/platform/api/message-bytes.ts';
+import {
+  createAnonymousLimits,
+  FAILURES_OF_ADDRESS,
+  FAILURES_OF_STRANGERS,
+  REFUSED_CREDENTIALS,
+} from '../../src/platform/http/anonymous-limits.ts';
+import { ANONYMOUS_BODY_BYTES_MAX } from '../../src/platform/http-limits.ts';
+import { createMetrics } from '../../src/platform/metrics.ts';
+import { VirtualClock } from '../../streams/platform/clock.ts';
+import { Refusal } from '../../streams/platform/refusal.ts';
+import { allMethods } from '../support/authorisation-world.ts';
+import { startCiRpcWorld } from '../support/ci-rpc-world.ts';
+import { START_MS } from '../support/credential-world.ts';
+import { startRpcWorld } from '../support/rpc-world.ts';
+
+const isAnonymous = (method: DescMethod) => getOption(method, policy).access === Policy_Access.NONE;
+const pathOf = (method: DescMethod) => `/${method.parent.typeName}/${method.name}`;
+const methods = await allMethods();
+const anonymous = methods.filter(isAnonymous);
+const unary = methods.filter(({ methodKind }) => methodKind === 'unary');
+/** Of the methods that need more than 64 KiB: rows, and lists of names. */
+const BODY_KIB: Readonly<Record<string, number>> = {
+  ...{ WriteSamples: 1024, RetireVms: 256, SaveAlertRule: 256, PreviewAlertRule: 256 },
+  ...{ CreateDestination: 256, UpdateDestination: 256, QueryVMMonitoring: 256 },
+  ...{ CreateServiceAccount: 256, UpdateServiceAccount: 256, CreateKey: 256, ListCredentials: 256 },
+  ...{ StartCiVerification: 256, ApproveCiVerification: 256, UpdateCiConnection: 256 },
+};
+const PACKERS = { gzip: gzipSync, br: brotliCompressSync };
+
+t.test('a method that asks for no credential reads 24 KiB at most, packed or not', async (t) => {
+  const world = await startRpcWorld(t);
+  t.ok(anonymous.length >= 3, 'there are such methods');
+  for (const method of methods) {
+    const kib = isAnonymous(method) ? 24 : (BODY_KIB[method.name] ?? 64);
+    t.equal(bodyBytesMaxOf(method), kib * 1024, method.name);
+  }
+  const large = `{"x":"${'a'.repeat(ANONYMOUS_BODY_BYTES_MAX)}"}`;
+  for (const method of anonymous) {
+    const tries = [
+      { what: 'plain', payload: large, headers: {} },
+      ...Object.entries(PACKERS).map(([name, pack]) => ({
+        ...{ what: name, payload: pack(large), headers: { 'content-encoding': name } },
+      })),
+    ];
+    for (const { what, payload, headers } of tries) {
+      const answer = await world.send(pathOf(method), payload, { key: null, headers });
+      t.match(answer, { status: 400, reason: 'REQUEST_TOO_LARGE' }, `${method.name}, ${what}`);
+      t.match(answer.body.message, /24 KiB/);
+    }
+  }
+});
+
+t.test('a path that nobody takes is refused before its body is parsed', async (t) => {
+  const world = await startRpcWorld(t);
+  for (const path of ['/nothing', '/svc.shell.v1.ShellService/Run']) {
+    const answer = await world.send(path, '{"broken', { key: null });
+    t.equal(answer.status, 404, 'not 400: the body is nobody’s');
+  }
+});
+
+t.test('a body that does not unpack is refused, counted and no error of the log', async (t) => {
+  const world = await startRpcWorld(t);
+  for (const method of unary) {
+    for (const [name, pack] of Object.entries(PACKERS)) {
+      const packed = pack(JSON.stringify({ projectName: `projects/demo${'x'.repeat(2_000)}` }));
+      const headers = { 'content-encoding': name };
+      const broken = packed.subarray(0, packed.length - 3);
+      const before = world.brokenBodies.length;
+      const answer = await world.send(pathOf(method), broken, { headers });
+      // Who is not let in is told so, and nothing of the body is looked at.
+      if (answer.reason !== 'INVALID_FIELD') {
+        t.match(answer.status, 403, method.name);
+        continue;
+      }
+      t.match(answer, { status: 400, metadata: { field: 'Content-Encoding' } }, method.name);
+      t.same(world.brokenBodies.slice(before), [name]);
+    }
+  }
+  t.ok(world.brokenBodies.length > 40, 'most methods were asked');
+  t.same(world.lines, []);
+});
+
+t.test(
+  'whatever is done to a packed body, it is the caller’s mistake and never a 5xx',
+  async (t) => {
+    const world = await startRpcWorld(t);
+    const path = '/svc.monitoring.v1.MonitoringService/ListVMMonitoring';
+    const body = JSON.stringify({ projectName: 'projects/demo', filter: 'y'.repeat(300) });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom('gzip' as const, 'br' as const),
+        fc.nat(400),
+        fc.uint8Array({ maxLength: 6 }),
+        fc.boolean(),
+        async (name, at, bytes, isCut) => {
+          const packed = PACKERS[name](body);
+          const from = at % (packed.length + 1);
+          const rest = isCut ? Buffer.alloc(0) : packed.subarray(from);
+          const sent = Buffer.concat([packed.subarray(0, from), bytes, rest]);
+          const answer = await world.send(path, sent, { headers: { 'content-encoding': name } });
+          return answer.status < 500 && world.lines.length === 0;
+        },
+      ),
+      { numRuns: 150 },
+    );
+  },
+);
+
+function limitsOf(t: Test) {
+  const clock = new VirtualClock(START_MS);
+  const metrics = createMetrics({ clock, version: 'test' });
+  t.teardown(() => metrics.close());
+  const limits = createAnonymousLimits({ clock, metrics });
+  /** How many of `count` calls were let in. */
+  const fail = (address: string, count: number): number => {
+    let admitted = 0;
+    for (let i = 0; i < count; i++) {
+      try {
+        limits.admit(address);
+        admitted++;
+      } catch (error) {
+        if (!(error instanceof Refusal) || error.reason !== 'TOO_MANY_REQUESTS') throw error;
+      }
+    }
+    return admitted;
+  };
+  return { clock, metrics, limits, fail };
+}
+
+t.test('an address fails as often as it may, then once per refill; others go on', async (t) => {
+  const { clock, metrics, fail } = limitsOf(t);
+  const { burst, refillMs } = FAILURES_OF_ADDRESS;
+  t.equal(fail('192.0.2.1', burst + 50), burst);
+  t.equal(fail('192.0.2.2', 10), 10, 'another address is not meant');
+  await clock.advance(refillMs * 4);
+  t.equal(fail('192.0.2.1', 50), 4);
+  t.match(await metrics.text(), /svc_anonymous_limited_total\{limit="address"\} 96/);
+});
+
+t.test('IPv6 counts by network of 64 bits, IPv4 written as IPv6 as IPv4', async (t) => {
+  const { fail } = limitsOf(t);
+  const { burst } = FAILURES_OF_ADDRESS;
+  t.equal(fail('2001:db8:1:2::1', burst), burst);
+  t.equal(fail('2001:db8:1:2:ffff::9', 1), 0);
+  t.equal(fail('2001:db8:1:3::1', 1), 1);
+  t.equal(fail('192.0.2.1', burst), burst);
+  t.equal(fail('::ffff:192.0.2.1', 1), 0);
+});
+
+t.test('what succeeds costs nothing', async (t) => {
+  const { limits, fail } = limitsOf(t);
+  for (let i = 0; i < FAILURES_OF_ADDRESS.burst * 3; i++) limits.admit('192.0.2.1')();
+  t.equal(fail('192.0.2.1', 1_000), FAILURES_OF_ADDRESS.burst);
+});
+
+t.test(
+  'an attack from everywhere keeps strangers out, and nobody who was here before',
+  async (t) => {
+    const { clock, metrics, limits, fail } = limitsOf(t);
+    limits.admit('198.51.100.7')();
+    let admitted = 0;
+    for (let i = 0; i < FAILURES_OF_STRANGERS.burst + 200; i++) {
+      admitted += fail(`203.0.${i >> 8}.${i & 255}`, 1);
+    }
+    t.equal(admitted, FAILURES_OF_STRANGERS.burst);
+    t.equal(fail('192.0.2.1', 1), 0);
+    t.equal(fail('198.51.100.7', 10), 10, 'a known address has its own allowance');
+    t.match(await metrics.text(), /svc_anonymous_limited_total\{limit="strangers"\} 201/);
+    await clock.advance(3_600_000);
+    let drained = 0;
+    for (let i = 0; i < FAILURES_OF_STRANGERS.burst; i++)
+      drained += fail(`203.1.${i >> 8}.${i & 255}`, 1);
+    t.equal(drained, FAILURES_OF_STRANGERS.burst);
+    t.equal(fail('198.51.100.7', 1), 0, 'after an hour it is a stranger again');
+  },
+);
+
+t.test(
+  'over the API: 429 in the envelope with Retry-After, and the neighbour is served',
+  async (t) => {
+    const world = await startCiRpcWorld(t);
+    const trustName = await world.connect();
+    const exchange = (address: string, assertion: string) =>
+      world.anonymous('ExchangeCiToken', { trustName, assertion }, { address });
+    for (let i = 0; i < FAILURES_OF_ADDRESS.burst; i++) {
+      const answer = await exchange('192.0.2.1', 'a.b.c');
+      if (answer.reason !== 'BAD_ASSERTION') t.fail(`${i}: ${answer.reason}`);
+    }
+    const limited = await exchange('192.0.2.1', await world.mint());
+    t.match(limited, {
+      status: 429,
+      reason: 'TOO_MANY_REQUESTS',
+      body: { code: 'resource_exhausted' },
+    });
+    t.match(limited.headers['retry-after'], /^[1-9]\d*$/);
+    t.equal((await exchange('192.0.2.2', await world.mint())).status, 200);
+    await world.clock.advance(FAILURES_OF_ADDRESS.refillMs);
+    t.equal((await exchange('192.0.2.1', await world.mint())).status, 200, 'one more is let in');
+    t.equal((await exchange('192.0.2.1', await world.mint())).status, 200, 'which cost nothing');
+  },
+);
+
+t.test('too many refused credentials of an address are limited, its good ones never', async (t) => {
+  const world = await startRpcWorld(t);
+  const address = '192.0.2.1';
+  const list = (key: string | null, from = address) =>
+    world.call('ListVMMonitoring', { projectName: 'projects/demo' }, { key, address: from });
+  for (let i = 0; i < REFUSED_CREDENTIALS.burst; i++) {
+    const { status } = await list(i % 2 ? null : 'svc_pk_no');
+    if (status !== 401) t.fail(`${i}: ${status}`);
+  }
+  t.match(await list('svc_pk_no'), { status: 429, reason: 'TOO_MANY_REQUESTS' });
+  t.match(await list(null), { status: 429 });
+  t.equal((await list(world.keys.read)).status, 200);
+  t.equal((await list('svc_pk_no', '192.0.2.2')).status, 401);
+});

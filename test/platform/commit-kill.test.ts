@@ -1,0 +1,104 @@
+/**
+ * The commit core on SQLite, killed. A child counts on an embedded stream in several projects at
+ * once and says what was acknowledged; it is killed at random moments and started again on the
+ * same file, where each of its clients resends what it got no answer for. In the end every
+ * acknowledged request is there with the answer given, none has counted twice, and the file is
+ * whole without a repair.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import t from 'tap';
+import { openEmbeddedStream } from '../../sqlite/platform/embedded-stream/embedded-stream.ts';
+import { systemClock } from '../../streams/platform/clock.ts';
+import { fraction, seededRandom } from '../../streams/platform/random.ts';
+import { COUNTER_LIMIT } from '../support/counter-machine.ts';
+import { countingNode, openPlace } from '../support/counting-node.ts';
+
+const KILLS = 30;
+const LANES = 4;
+/** A life ends so many acknowledgements after its beginning, at most. */
+const ACKNOWLEDGED_MAX = 60;
+
+const writer = fileURLToPath(new URL('../support/counting-writer.ts', import.meta.url));
+const random = seededRandom(20_26);
+
+interface Acknowledged {
+  readonly lane: number;
+  readonly count: number;
+}
+
+t.test('thirty kills lose nothing acknowledged and count nothing twice', async (t) => {
+  const file = `${t.testdir({})}/control.db`;
+  const lanes: Acknowledged[][] = Array.from({ length: LANES }, () => []);
+  for (let kill = 0; kill < KILLS; kill++) {
+    const died = await live(file, lanes);
+    t.equal(died, 'SIGKILL', `life ${kill} ended by its kill alone`);
+  }
+  const total = lanes.reduce((sum, lane) => sum + lane.length, 0);
+  t.ok(total > KILLS * 5, `${total} requests were acknowledged`);
+  for (const lane of lanes) {
+    const wanted = lane.map((_, i) => (i % COUNTER_LIMIT) + 1);
+    t.same(
+      lane.map(({ count }) => count),
+      wanted,
+      'each answer counts on from the one before',
+    );
+  }
+  await checkFile(t, file, lanes);
+});
+
+/** One life of the writer, from its start to its kill. @returns the signal it died of */
+async function live(file: string, lanes: Acknowledged[][]): Promise<string | null> {
+  const done = lanes.map((lane) => String(lane.length));
+  const child = spawn(process.execPath, [writer, file, ...done], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const closed = once(child, 'close');
+  let left = Math.floor(fraction(random) * ACKNOWLEDGED_MAX);
+  const delayMs = fraction(random) * 3;
+  for await (const line of createInterface({ input: child.stdout })) {
+    if (line !== 'ready') take(line, lanes);
+    // Some die while they are still catching up, some in the middle of an append.
+    if (left-- === 0) setTimeout(() => child.kill('SIGKILL'), delayMs);
+  }
+  const [, signal] = (await closed) as [number | null, string | null];
+  return signal;
+}
+
+function take(line: string, lanes: Acknowledged[][]): void {
+  const [lane = 0, i = 0, count = 0] = line.split(' ').map(Number);
+  const acknowledged = lanes[lane];
+  if (acknowledged?.length !== i) throw new Error(`Lane ${lane} acknowledged ${line} out of turn`);
+  acknowledged.push({ lane, count });
+}
+
+/** Opens the file as the next life would and compares it with what was acknowledged. */
+async function checkFile(t: Tap, file: string, lanes: Acknowledged[][]): Promise<void> {
+  const stream = openEmbeddedStream({ storage: file, clock: systemClock });
+  const place = openPlace(file);
+  const { host, store } = countingNode({ stream, place });
+  await host.start();
+  t.same(place.database.pragma('integrity_check'), [{ integrity_check: 'ok' }]);
+  for (const [lane, acknowledged] of lanes.entries()) {
+    const project = `project-${lane}`;
+    for (const [i, { count }] of acknowledged.entries()) {
+      const recorded = store.request(project, project, `${lane}-${i}`);
+      if (recorded?.answer.count !== count) t.fail(`request ${lane}-${i} is not as acknowledged`);
+    }
+    const { adds } = place.database
+      .prepare(
+        `SELECT count(*) AS adds FROM transitions
+         WHERE project = ? AND json_extract(event, '$.type') = 'added'`,
+      )
+      .get(project) as { adds: number };
+    // The last request may have been committed although its answer died with the process.
+    t.ok([0, 1].includes(adds - acknowledged.length), `${adds} of ${acknowledged.length}`);
+  }
+  await host.stop();
+  place.database.close();
+  await stream.close();
+}
+
+type Tap = Pick<typeof t, 'same' | 'fail' | 'ok'>;

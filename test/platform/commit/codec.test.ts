@@ -1,0 +1,112 @@
+/** Commits as bytes: what is read back, what is refused, what survives the loss of bodies. */
+import t from 'tap';
+import { verifyChain } from '../../../streams/platform/commit/chain.ts';
+import {
+  CommitCorrupt,
+  decodeCommit,
+  dropDecisions,
+  encodeCommit,
+  encodeDecision,
+  UnknownCommitFormat,
+  verifyCommit,
+} from '../../../streams/platform/commit/codec.ts';
+import {
+  COMMIT_BYTES_MAX,
+  COMMIT_EVENTS_MAX,
+  type Decision,
+} from '../../../streams/platform/commit/commit.ts';
+import { parsePageToken } from '../../../streams/platform/commit/page.ts';
+
+const by = { kind: 'service', name: 'test' } as const;
+const decisionOf = (id: string, body: Record<string, unknown> = { text: 'a\nb' }): Decision => ({
+  by,
+  steps: [],
+  records: [{ kind: 'note', id, body }],
+});
+const about = { id: 'c1', project: 'demo', number: 1, predecessor: '', at: 1000, writer: 'n' };
+const encode = (decisions: Decision[], fields = about) =>
+  encodeCommit(fields, decisions.map(encodeDecision));
+
+t.test('a commit is read back as it was, and its hash is that of its writer', async (t) => {
+  const encoded = encode([decisionOf('a'), decisionOf('b')]);
+  const decoded = decodeCommit(encoded.bytes);
+  t.same(decoded.commit, encoded.commit);
+  t.equal(decoded.hash, encoded.hash);
+  t.same(encode([decisionOf('a'), decisionOf('b')]).bytes, encoded.bytes, 'deterministic');
+});
+
+t.test('a changed byte, a missing decision and foreign bytes are refused', async (t) => {
+  const { bytes } = encode([decisionOf('a')]);
+  const changed = Uint8Array.from(bytes);
+  changed.set([0x7a], bytes.length - 6);
+  t.throws(() => decodeCommit(changed), CommitCorrupt);
+  const header = Buffer.from(bytes).toString().split('\n')[0] ?? '';
+  t.throws(() => decodeCommit(Buffer.from(header)), CommitCorrupt);
+  for (const text of ['', '{}', '[]', 'null', '{"format":1}', '{"format":"1"}', '{"format":1.5}']) {
+    t.throws(() => decodeCommit(Buffer.from(text)), CommitCorrupt, text);
+  }
+});
+
+t.test('a newer format is told apart from damage', async (t) => {
+  const newer = Buffer.from('{"format":2,"whatever":true}\nbinary perhaps');
+  t.throws(() => decodeCommit(newer), UnknownCommitFormat);
+  t.throws(() => decodeCommit(newer), { message: /newer program/, format: 2 });
+});
+
+t.test('fields that a newer program adds are kept out of nothing: the hash stays', async (t) => {
+  const { bytes, hash } = encode([decisionOf('a')]);
+  const [header = '', ...lines] = Buffer.from(bytes).toString().split('\n');
+  const newer = JSON.stringify({ ...JSON.parse(header), region: 'north' });
+  const decoded = decodeCommit(Buffer.from([newer, ...lines].join('\n')));
+  t.match(decoded.commit, { id: 'c1', region: 'north' });
+  t.not(decoded.hash, hash, 'the hash covers what was written, known or not');
+});
+
+t.test('a chain verifies without the bodies that were dropped, and not with others', async (t) => {
+  const first = encode([decisionOf('a'), decisionOf('b')]);
+  const second = encode([decisionOf('c')], { ...about, number: 2, predecessor: first.hash });
+  const dropped = dropDecisions(first.bytes, new Set([0]));
+  t.notOk(Buffer.from(dropped).toString().includes('"id":"a"'));
+  t.equal(verifyCommit(dropped).dropped, 1);
+  t.match(verifyChain([dropped, second.bytes]), { number: 2, hash: second.hash });
+  t.throws(() => verifyChain([second.bytes]), CommitCorrupt, 'a link is missing');
+  const swapped = Buffer.from(Buffer.from(first.bytes).toString().replace('"id":"a"', '"id":"z"'));
+  t.throws(() => verifyChain([swapped]), CommitCorrupt, 'a body was changed');
+  t.throws(() => decodeCommit(dropped), CommitCorrupt, 'and it cannot be applied');
+});
+
+t.test('what JSON would change silently is refused by name', async (t) => {
+  for (const value of [
+    Number.NaN,
+    Number.POSITIVE_INFINITY,
+    new Date(0),
+    new Map(),
+    1n,
+    [undefined],
+  ]) {
+    t.throws(() => encodeDecision(decisionOf('a', { reading: value })), { message: /reading/ });
+  }
+  t.doesNotThrow(() => encodeDecision(decisionOf('a', { absent: undefined })));
+  const circle: Record<string, unknown> = {};
+  circle.self = circle;
+  t.throws(() => encodeDecision(decisionOf('a', circle)), { message: /nested/ });
+});
+
+t.test('a commit over its bounds is not made', async (t) => {
+  const many = Array.from({ length: COMMIT_EVENTS_MAX + 1 }, (_, i) => decisionOf(`${i}`));
+  t.throws(() => encode(many), { message: /501 events/ });
+  t.doesNotThrow(() => encode(many.slice(1)));
+  t.throws(() => encode([decisionOf('a', { text: 'x'.repeat(COMMIT_BYTES_MAX) })]), /bytes/);
+  t.throws(() => encode([], { ...about, at: 1.5 }), CommitCorrupt, 'a time readers would refuse');
+});
+
+t.test('a page token of another list is a caller’s mistake', async (t) => {
+  const token = Buffer.from('["a","b"]').toString('base64url');
+  t.same(parsePageToken(token, ['string', 'string']), ['a', 'b']);
+  for (const foreign of [token, 'x', '', '!!']) {
+    t.throws(() => parsePageToken(foreign, ['number']), {
+      name: 'Refusal',
+      reason: 'INVALID_FIELD',
+    });
+  }
+});

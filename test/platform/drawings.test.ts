@@ -1,0 +1,107 @@
+/** The committed drawings, and what a drawing of any machine must show. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import t from 'tap';
+import { setup } from 'xstate';
+import { machineDefinitions } from '../../machines/audit/registry.ts';
+import { renderDrawings, staleFiles } from '../../scripts/draw/drawings.ts';
+import { chartOf, labelOf, statesIn } from '../../src/audit/drawing/chart.ts';
+import { layoutOf, type PlacedArrow, type PlacedState } from '../../src/audit/drawing/layout.ts';
+import { toMermaid } from '../../src/audit/drawing/mermaid.ts';
+import { toSvg } from '../../src/audit/drawing/svg.ts';
+
+const definitions = [...machineDefinitions.values()];
+
+t.test('the drawings in docs/machines are those of the machines', async (t) => {
+  const folder = fileURLToPath(new URL('../../docs/machines', import.meta.url));
+  t.same(staleFiles(await renderDrawings(), folder), [], 'else run: npm run draw');
+});
+
+t.test('a drawing that differs, is missing or belongs to no machine is stale', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'drawings-'));
+  t.teardown(() => rmSync(folder, { recursive: true }));
+  const drawings = await renderDrawings();
+  for (const [file, text] of drawings) writeFileSync(join(folder, file), text);
+  t.same(staleFiles(drawings, folder), []);
+  writeFileSync(join(folder, 'delivery.svg'), '<svg/>');
+  writeFileSync(join(folder, 'gone.mmd'), 'stateDiagram-v2');
+  rmSync(join(folder, 'README.md'));
+  t.same(staleFiles(drawings, folder), ['README.md', 'delivery.svg', 'gone.mmd']);
+  t.equal(staleFiles(drawings, join(folder, 'nowhere')).length, drawings.size);
+});
+
+t.test('a machine drawn twice gives the same text', async (t) => {
+  for (const definition of definitions) {
+    t.equal(toMermaid(definition), toMermaid(definition));
+    t.equal(await toSvg(definition), await toSvg(definition), definition.name);
+  }
+});
+
+for (const definition of definitions) {
+  const { name } = definition;
+  const chart = chartOf(definition);
+
+  t.test(`${name}: both drawings show every state and every event`, async (t) => {
+    const mermaid = toMermaid(definition);
+    const svg = await toSvg(definition);
+    for (const { id, name, description } of statesIn(chart.root).slice(1)) {
+      t.ok(svg.includes(`>${name}</text>`), id);
+      t.ok(mermaid.includes(id.split('.').slice(1).join('_')), id);
+      t.ok(svg.includes(escaped(`${name}: ${description}`)), `tooltip of ${id}`);
+    }
+    for (const arrow of chart.arrows) {
+      t.ok(mermaid.includes(labelOf(arrow)), `Mermaid has ${labelOf(arrow)}`);
+      t.ok(svg.includes(`${escaped(arrow.description)}</title>${labelOf(arrow)}</text>`));
+    }
+  });
+
+  t.test(
+    `${name}: no label lies on another one or on a state, and all is on the paper`,
+    async (t) => {
+      const { width, height, states, arrows } = await layoutOf(chart);
+      const leaves = states.filter(({ state }) => state.children.length === 0);
+      const boxes = [...leaves, ...arrows.flatMap(({ label }) => label ?? [])];
+      for (const [i, box] of boxes.entries()) {
+        t.ok(box.x >= 0 && box.x + box.width <= width && box.y + box.height <= height);
+        t.same(
+          boxes.slice(i + 1).filter((other) => overlap(box, other)),
+          [],
+        );
+      }
+      t.equal(states.length, statesIn(chart.root).length - 1);
+      t.ok(arrows.every(({ points }) => points.length >= 2));
+    },
+  );
+}
+
+t.test('text with markup in it is drawn as text', async (t) => {
+  const machine = setup({}).createMachine({
+    id: 'odd',
+    initial: 'a',
+    states: { a: { description: 'Less < more & "quotes"; done: yes.', on: { go: 'a' } } },
+  });
+  const definition = { name: 'odd', version: 1, description: '<b>', machine };
+  const svg = await toSvg({ ...definition, upcasters: {}, publicFields: [] });
+  t.match(svg, 'Less &lt; more &amp; &quot;quotes&quot;; done: yes.');
+  t.match(svg, '&lt;b&gt;');
+  const mermaid = toMermaid({ ...definition, upcasters: {}, publicFields: [] });
+  t.match(mermaid, "a : Less < more & 'quotes', done - yes.");
+});
+
+type Placed = Pick<PlacedState, 'x' | 'y' | 'width' | 'height'> | NonNullable<PlacedArrow['label']>;
+
+function overlap(a: Placed, b: Placed): boolean {
+  const apart =
+    a.x + a.width <= b.x || b.x + b.width <= a.x || a.y + a.height <= b.y || b.y + b.height <= a.y;
+  return !apart;
+}
+
+function escaped(text: string): string {
+  return text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;');
+}

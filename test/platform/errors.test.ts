@@ -1,0 +1,84 @@
+/** The catalogue of errors against what may be thrown, what is documented, and what HTTP says. */
+import { readFileSync } from 'node:fs';
+import { Code, ConnectError } from '@connectrpc/connect';
+import t from 'tap';
+import { HistoryError } from '../../sqlite/telemetry/history/history-error.ts';
+import { ErrorInfoSchema } from '../../src/gen/svc/options/v1/error_pb.ts';
+import { asConnectError } from '../../src/platform/api/error-mapping.ts';
+import {
+  errorCatalogue,
+  errorsPage,
+  httpStatusOf,
+  toConnectError,
+} from '../../src/platform/errors.ts';
+import type { Log } from '../../src/platform/log.ts';
+import { REFUSAL_REASONS, Refusal } from '../../streams/platform/refusal.ts';
+import { StreamUnavailable } from '../../streams/platform/stream.ts';
+
+const page = readFileSync(new URL('../../docs/errors.md', import.meta.url), 'utf8');
+
+t.test('Every reason that may be thrown is in the catalogue, and nothing else is', (t) => {
+  t.same(Object.keys(errorCatalogue).sort(), [...REFUSAL_REASONS].sort());
+  t.end();
+});
+
+t.test('The page documents every reason, and nothing else', (t) => {
+  const documented = [...page.matchAll(/^\| ([A-Z_]+) \|/gm)].map(([, reason]) => reason);
+  t.same(documented.sort(), [...REFUSAL_REASONS].sort());
+  t.equal(page, errorsPage(), 'it is made from the catalogue: npm run generate');
+  t.end();
+});
+
+t.test('Statuses are those of the Connect protocol; 429 is kept for backing off', (t) => {
+  for (const reason of REFUSAL_REASONS) {
+    const status = httpStatusOf(reason);
+    t.ok([400, 401, 403, 404, 409, 421, 429, 503, 504].includes(status), `${reason} ${status}`);
+    t.equal(status === 429, reason === 'TOO_MANY_REQUESTS', reason);
+  }
+  t.equal(httpStatusOf('REQUEST_TOO_LARGE'), 400);
+  t.equal(httpStatusOf('RESPONSE_TOO_LARGE'), 400);
+  t.equal(httpStatusOf('STALE_VERSION'), 409);
+  t.equal(httpStatusOf('LIMIT_EXCEEDED'), 400);
+  t.end();
+});
+
+t.test('A refusal carries its reason, its facts, and the headers that go with it', (t) => {
+  const error = toConnectError(new Refusal('STALE_VERSION', 'At 3', { currentVersion: '3' }));
+  t.equal(error.code, Code.Aborted);
+  t.match(error.findDetails(ErrorInfoSchema), [
+    { reason: 'STALE_VERSION', metadata: { currentVersion: '3' } },
+  ]);
+  const headers = (reason: (typeof REFUSAL_REASONS)[number], metadata = {}) =>
+    toConnectError(new Refusal(reason, 'x', metadata)).metadata;
+  t.equal(headers('TOO_MANY_REQUESTS', { retryAfterSeconds: '7' }).get('retry-after'), '7');
+  t.ok(headers('NOT_READY').get('retry-after'));
+  t.equal(headers('IN_PROGRESS').get('retry-after'), '1');
+  t.equal(headers('STALE_VERSION').get('retry-after'), null, 'the same again would not do');
+  t.equal(headers('CREDENTIAL_REVOKED').get('www-authenticate'), 'Bearer');
+  t.equal(headers('INVALID_FIELD').get('retry-after'), null);
+  t.end();
+});
+
+t.test('What fails besides refusals', (t) => {
+  const logged: string[] = [];
+  const note = (_facts: object, message: string) => void logged.push(message);
+  const log: Log = { debug: note, info: note, warn: note, error: note, child: () => log };
+  const told = (error: unknown) => asConnectError(error, 'Method', log);
+  const reasonOf = (error: unknown) => told(error).findDetails(ErrorInfoSchema)[0]?.reason;
+
+  t.equal(reasonOf(new StreamUnavailable('No answer', 'unknown')), 'NOT_READY');
+  const away = told(new StreamUnavailable('Not connected to host-of-ours', 'unknown')).rawMessage;
+  t.match(away, /same request again/);
+  t.notMatch(away, /host-of-ours/, 'the words of a stream are the operator’s');
+  t.same(logged, [], 'the stream tells its own state in /readyz');
+  t.equal(reasonOf(new HistoryError('OVERLOADED', 'x')), 'NOT_READY');
+  t.equal(reasonOf(Object.assign(new Error('locked'), { code: 'SQLITE_BUSY' })), 'NOT_READY');
+  t.equal(logged.length, 2, 'storage is told in the log');
+  const own = told(new TypeError('secret inside'));
+  t.equal(own.code, Code.Internal);
+  t.notMatch(own.rawMessage, /secret/);
+  t.equal(logged.length, 3);
+  const gone = new ConnectError('hung up', Code.Canceled);
+  t.equal(told(gone), gone, 'an error of the protocol stays what it is');
+  t.end();
+});

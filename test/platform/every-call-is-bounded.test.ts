@@ -1,0 +1,399 @@
+/**
+ * Every authenticated method and every route of a project, while its project has no place left: each
+ * is refused with 429 and `Retry-After`, in the envelope of its kind. The lists come from the
+ * descriptors and from the routes themselves, so that a new one without the gate is red here.
+ */
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import { getOption } from '@bufbuild/protobuf';
+import type { FastifyInstance } from 'fastify';
+import t, { type Test } from 'tap';
+import { DEFAULT_LIMITS, setLimits } from '../../actors/platform/project-limits.ts';
+import { AuditService } from '../../src/gen/svc/audit/v1/audit_pb.ts';
+import { AutomationService } from '../../src/gen/svc/iam/v1/automation_pb.ts';
+import { IngestService } from '../../src/gen/svc/ingest/v1/ingest_pb.ts';
+import { AlertService } from '../../src/gen/svc/monitoring/v1/alert_pb.ts';
+import { MonitoringService } from '../../src/gen/svc/monitoring/v1/monitoring_pb.ts';
+import { Policy_Access, policy } from '../../src/gen/svc/options/v1/policy_pb.ts';
+import { ProjectService } from '../../src/gen/svc/project/v1/project_pb.ts';
+import { CALL_CLASSES, classOfMethod, classRules } from '../../src/platform/gate/call-classes.ts';
+import type { Pass, ProjectGate } from '../../src/platform/gate/project-gate.ts';
+import { SEQUENCE_HEADER } from '../../src/platform/http/sequence.ts';
+import { addExportRoutes } from '../../src/telemetry/export/export-routes.ts';
+import { Exporter } from '../../src/telemetry/export/exporter.ts';
+import { addPromqlRoutes } from '../../src/telemetry/prometheus-api/routes.ts';
+import { encodeData } from '../../src/telemetry/query/promql-json.ts';
+import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
+import { openStream } from '../support/connect-stream.ts';
+import { cookieHeaders, startRpcWorld, type WorldParts } from '../support/rpc-world.ts';
+
+const services = [
+  ...[AlertService, AuditService, AutomationService],
+  ...[IngestService, MonitoringService, ProjectService],
+];
+
+/** Takes every place of a party; answers what gives them back. */
+async function takeAll(gate: ProjectGate, party: string): Promise<() => void> {
+  const passes: Pass[] = [];
+  const over = new AbortController();
+  for (const kind of CALL_CLASSES) {
+    const { running, waiting } = classRules[kind].places(DEFAULT_LIMITS);
+    for (let i = 0; i < running; i++) {
+      // Streams are bounded for each caller too.
+      const caller = { party, name: `holder ${i}` };
+      passes.push(await gate.enter(caller, kind, new AbortController().signal));
+    }
+    for (let i = 0; i < waiting; i++) {
+      void gate.enter({ party, name: `waits ${i}` }, kind, over.signal).catch(() => {});
+    }
+  }
+  return () => {
+    over.abort();
+    for (const { release } of passes) release();
+  };
+}
+
+t.test('Every method of the protocol is refused while its project has no place left', async (t) => {
+  const world = await startRpcWorld(t);
+  const url = await world.app.listen({ host: '127.0.0.1', port: 0 });
+  const owner = await world.signedInAs('demo', 'OWNER');
+  await takeAll(world.gate, 'projects/demo');
+  await takeAll(world.gate, `people/${owner.person}`);
+  for (const service of services) {
+    for (const method of service.methods) {
+      const { access } = getOption(method, policy);
+      // Without a caller there is no project: these have bounds of their own, by address.
+      if (access === Policy_Access.NONE) continue;
+      const key = access === Policy_Access.COLLECTOR ? world.keys.collector : world.keys.write;
+      const headers =
+        access === Policy_Access.HUMAN ? cookieHeaders(owner) : { authorization: `Bearer ${key}` };
+      const path = `/${service.typeName}/${method.name}`;
+      if (classOfMethod(method) === 'stream') {
+        const stream = await openStream(url, path, { projectName: 'projects/demo' }, headers);
+        t.equal((await stream.ended).reason, 'TOO_MANY_REQUESTS', path);
+        continue;
+      }
+      const answer = await world.app.inject({ method: 'POST', url: path, headers, payload: {} });
+      t.equal(answer.statusCode, 429, `${path} ${answer.body}`);
+      t.match(answer.headers['retry-after'], /^[1-9]\d*$/, path);
+      const { code, details } = answer.json();
+      t.equal(code, 'resource_exhausted');
+      t.match(details[0].debug, {
+        reason: 'TOO_MANY_REQUESTS',
+        metadata: { limit: 'concurrency' },
+      });
+    }
+  }
+});
+
+t.test('A person’s call takes a place of the project that it names, if it is theirs', async (t) => {
+  const world = await startRpcWorld(t);
+  const owner = await world.signedInAs('demo', 'OWNER');
+  const list = (projectName: string) =>
+    world.app.inject({
+      ...{ method: 'POST', url: '/svc.project.v1.ProjectService/ListMembers' },
+      ...{ headers: cookieHeaders(owner), payload: { projectName } },
+    });
+  const giveBack = await takeAll(world.gate, 'projects/demo');
+  t.equal((await list('projects/demo')).statusCode, 429);
+  giveBack();
+  await takeAll(world.gate, 'projects/other');
+  t.equal((await list('projects/demo')).statusCode, 200);
+  t.equal((await list('projects/other')).statusCode, 403, 'not one of a project of others');
+});
+
+/** Routes of a project, as they are added: method and path. */
+function projectRoutes(app: FastifyInstance): string[] {
+  const routes: string[] = [];
+  app.addHook('onRoute', ({ method, url }) => {
+    if (!url.includes(':project')) return;
+    for (const one of [method].flat()) routes.push(`${one} ${url}`);
+  });
+  return routes;
+}
+
+/** Answered to anybody: whether the service lives. */
+const PROBES = /\/-\/(healthy|ready)$/;
+
+t.test('Every route of a project is refused while it has no place left', async (t) => {
+  let routes: string[] = [];
+  const world = await startRpcWorld(t, undefined, (app, parts) => {
+    routes = projectRoutes(app);
+    addReaderRoutes(t, app, parts);
+  });
+  await world.app.ready();
+  await takeAll(world.gate, 'projects/demo');
+  const seen = new Set<string>();
+  for (const route of routes) {
+    const [method = '', path = ''] = route.split(' ');
+    if (PROBES.test(path)) continue;
+    const url = path.replace(':project', 'demo').replace(':label', '__name__');
+    const answer = await world.app.inject({
+      method: method as 'GET',
+      ...{ url, headers: { authorization: `Bearer ${world.keys.read}` } },
+    });
+    // Another method than those of the route is refused before anything is looked at.
+    if (answer.statusCode === 405) continue;
+    t.equal(answer.statusCode, 429, `${route} ${answer.body}`);
+    t.match(answer.headers['retry-after'], /^[1-9]\d*$/, route);
+    if (path.includes('/promql/')) t.match(answer.json(), { errorType: 'too_many_requests' });
+    else t.match(answer.headers['content-type'], /^text\/plain/);
+    seen.add(path);
+  }
+  t.equal(seen.size, 14, 'scrape-targets, export and the twelve of PromQL');
+});
+
+function addReaderRoutes(test: Test, app: FastifyInstance, parts: WorldParts): void {
+  const exporter = new Exporter(parts);
+  test.teardown(() => exporter.close());
+  addExportRoutes(app, { ...parts, exporter, origin: () => 'http://127.0.0.1' });
+  const answer = { status: 200, body: encodeData([]), encoding: 'identity' } as const;
+  const health = { report: () => ({ ready: true, parts: [] }) };
+  void addPromqlRoutes(app, { ...parts, health, queries: { run: async () => answer } });
+}
+
+t.test(
+  'Who waits for a position in the log is bounded too, and holds no other place',
+  async (t) => {
+    const world = await startRpcWorld(t);
+    const ask = (sequence: string, key = world.keys.read) =>
+      world.app.inject({
+        ...{ method: 'POST', url: '/svc.monitoring.v1.AlertService/ListAlertRules' },
+        headers: { authorization: `Bearer ${key}`, [SEQUENCE_HEADER]: sequence },
+        payload: { projectName: 'projects/demo' },
+      });
+    const beyond = world.positions.tokenOf(world.host.appliedSequence() + 1_000);
+    const waiting = Array.from({ length: 64 }, (_, i) =>
+      ask(beyond, i % 2 === 0 ? world.keys.read : world.keys.write),
+    );
+    while (world.gate.running('projects/demo', 'position') < 64) {
+      await new Promise<void>((resolve) => setImmediate(resolve));
+    }
+    t.equal((await ask(beyond)).statusCode, 429);
+    t.equal(world.gate.running('projects/demo', 'call'), 0);
+    t.equal(
+      (await ask(world.positions.current())).statusCode,
+      200,
+      'what is there already is not waited for',
+    );
+    await world.clock.advance(5_000);
+    t.same(
+      new Set((await Promise.all(waiting)).map(({ statusCode }) => statusCode)),
+      new Set([503]),
+    );
+    t.equal(world.gate.running('projects/demo', 'position'), 0);
+  },
+);
+
+t.test(
+  '64 ListTransitions of two keys: a neighbour’s call is answered after a few of them',
+  async (t) => {
+    const world = await startRpcWorld(t);
+    const order: string[] = [];
+    const ask = async (who: string, key: string, path: string, payload: object) => {
+      const headers = { authorization: `Bearer ${key}` };
+      const { statusCode } = await world.app.inject({
+        method: 'POST',
+        url: path,
+        headers,
+        payload,
+      });
+      order.push(`${who} ${statusCode}`);
+    };
+    // All of them run at once, so that only the turns on the main thread are fair to the neighbour.
+    await world.host.submit({
+      ...{ project: 'demo', by: { kind: 'operator', name: 'test' } },
+      decide: (draft) => ({ ...setLimits(draft, { concurrency: 64 }) }),
+    });
+    const flood = Array.from({ length: 64 }, (_, i) =>
+      ask(
+        'flood',
+        i % 2 === 0 ? world.keys.read : world.keys.write,
+        '/svc.audit.v1.AuditService/ListTransitions',
+        {
+          ...{ projectName: 'projects/demo', pageSize: 1_000 },
+        },
+      ),
+    );
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    await ask('neighbour', world.keys.other, '/svc.monitoring.v1.AlertService/ListAlertRules', {
+      projectName: 'projects/other',
+    });
+    const place = order.indexOf('neighbour 200');
+    t.ok(place >= 0 && place <= 16, `after ${place} of 64`);
+    await Promise.all(flood);
+    t.equal(order.filter((one) => one === 'flood 200').length, 64, 'and each of them is answered');
+  },
+);
+
+t.test('A collector for all projects is a party of its own', async (t) => {
+  const world = await startRpcWorld(t);
+  const { key } = await world.collector(SYSTEM_PROJECT);
+  await takeAll(world.gate, 'projects/demo');
+  const answer = await world.app.inject({
+    ...{ method: 'POST', url: '/svc.ingest.v1.IngestService/WriteSamples' },
+    headers: { authorization: `Bearer ${key}` },
+    payload: { projectName: 'projects/demo', rows: [] },
+  });
+  t.not(answer.statusCode, 429, answer.body);
+});
+
+t.test(
+  'Samples over the rate of a project are refused whole, and taken once they fit',
+  async (t) => {
+    const world = await startRpcWorld(t);
+    const limit = (samplesPerSecond: number) =>
+      world.host.submit({
+        ...{ project: 'demo', by: { kind: 'operator', name: 'test' } },
+        decide: (draft) => ({ ...setLimits(draft, { samplesPerSecond }) }),
+      });
+    const write = () =>
+      world.app.inject({
+        ...{ method: 'POST', url: '/svc.ingest.v1.IngestService/WriteSamples' },
+        headers: { authorization: `Bearer ${world.keys.collector}` },
+        payload: {
+          ...{ projectName: 'projects/demo', batchId: 'one' },
+          rows: [
+            {
+              ...{ vmName: 'vm-1', observedUnixMs: String(world.clock.now()) },
+              values: [{ series: 'svc_vm_memory_total_bytes', value: 1 }],
+            },
+          ],
+        },
+      });
+    await limit(0);
+    const refused = await write();
+    t.equal(refused.statusCode, 429, refused.body);
+    t.equal(refused.headers['retry-after'], '600');
+    t.match(refused.json().details[0].debug, { metadata: { limit: 'samplesPerSecond' } });
+    t.equal(world.host.view('demo').record('vm', 'vm-1'), undefined, 'nothing of it is stored');
+    await limit(10);
+    const taken = await write();
+    t.equal(taken.statusCode, 200, 'the same batch under the same id');
+    t.match(taken.json(), { accepted: '1', duplicates: '0' });
+  },
+);
+
+t.test(
+  'Bodies that never end hold no place, and the owner ends the key that sends them',
+  async (t) => {
+    const world = await startRpcWorld(t);
+    const url = new URL(await world.app.listen({ host: '127.0.0.1', port: 0 }));
+    const owner = await world.signedInAs('demo', 'OWNER');
+    const sockets = Array.from({ length: 129 }, () => connect(Number(url.port), url.hostname));
+    t.teardown(() => {
+      for (const socket of sockets) socket.destroy();
+    });
+    const head = [
+      'POST /svc.monitoring.v1.AlertService/ListAlertRules HTTP/1.1',
+      ...['host: localhost', 'content-type: application/json', 'content-length: 100'],
+      ...[`authorization: Bearer ${world.keys.read}`, '', '{'],
+    ].join('\r\n');
+    const refused = Promise.race(sockets.map((socket) => once(socket, 'data')));
+    for (const socket of sockets) socket.write(head);
+    t.match(String((await refused)[0]), / 429 /, 'beyond the bound on bodies of one caller');
+    t.equal(world.gate.running('projects/demo', 'call'), 0);
+    const list = (key: string) =>
+      world.app.inject({
+        ...{ method: 'POST', url: '/svc.monitoring.v1.AlertService/ListAlertRules' },
+        headers: { authorization: `Bearer ${key}` },
+        payload: { projectName: 'projects/demo' },
+      });
+    t.equal((await list(world.keys.write)).statusCode, 200, 'another key of the project');
+    const members = await world.app.inject({
+      ...{ method: 'POST', url: '/svc.project.v1.ProjectService/ListMembers' },
+      ...{ headers: cookieHeaders(owner), payload: { projectName: 'projects/demo' } },
+    });
+    t.equal(members.statusCode, 200, 'and the owner');
+  },
+);
+
+t.test('What people change has places that no key can take', (t) => {
+  const revoke = AutomationService.method.revokeKey;
+  t.equal(classOfMethod(revoke), 'change');
+  for (const service of services) {
+    for (const method of service.methods) {
+      const { access, mutation } = getOption(method, policy);
+      const isPeoples = mutation && access === Policy_Access.HUMAN;
+      t.equal(classOfMethod(method) === 'change', isPeoples, method.name);
+    }
+  }
+  t.end();
+});
+
+t.test('Each body is parsed in a turn of its project, after it has come', async (t) => {
+  const steps: string[] = [];
+  const world = await startRpcWorld(t, ({ gate }) => ({
+    gate: {
+      running: (party, kind) => gate.running(party, kind),
+      counts: () => gate.counts(),
+      turn: async (party) => {
+        await gate.turn(party);
+        steps.push('turn');
+      },
+      takeBody: (...of) => {
+        const { release } = gate.takeBody(...of);
+        steps.push('body');
+        return {
+          release: () => {
+            steps.push('body has come');
+            release();
+          },
+        };
+      },
+      enter: async (...of) => {
+        const pass = await gate.enter(...of);
+        steps.push('place and turn');
+        return pass;
+      },
+    },
+  }));
+  const body = JSON.stringify({ projectName: 'projects/demo' });
+  const ask = async (payload: string | Buffer, headers: Record<string, string>, path: string) => {
+    steps.length = 0;
+    const answer = await world.app.inject({
+      ...{ method: 'POST', url: path, payload },
+      headers: { 'content-type': 'application/json', ...headers },
+    });
+    t.equal(answer.statusCode, 200, answer.body);
+    return [...steps];
+  };
+  const key = { authorization: `Bearer ${world.keys.read}` };
+  const rules = '/svc.monitoring.v1.AlertService/ListAlertRules';
+  t.same(await ask(body, key, rules), ['body', 'place and turn', 'body has come']);
+  const packed = { ...key, 'content-encoding': 'gzip' };
+  const gzip = await ask(gzipSync(body), packed, rules);
+  t.same(gzip, ['body', 'place and turn', 'body has come', 'turn'], 'and again once unpacked');
+  const owner = cookieHeaders(await world.signedInAs('demo', 'OWNER'));
+  const people = await ask(body, owner, '/svc.project.v1.ProjectService/ListMembers');
+  t.same(people, ['body', 'turn', 'body has come', 'place and turn'], 'people’s too');
+});
+
+t.test('Unpacked bytes count against the rate, also of a collector for all projects', async (t) => {
+  const world = await startRpcWorld(t);
+  const used = () => world.ingestRates.used('demo').ingestBytesPerSecond;
+  const body = JSON.stringify({ projectName: 'projects/demo', rows: [], batchId: '' }).padEnd(
+    20_000,
+  );
+  const write = async (key: string) => {
+    const before = used();
+    const answer = await world.app.inject({
+      ...{ method: 'POST', url: '/svc.ingest.v1.IngestService/WriteSamples' },
+      headers: {
+        ...{ authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        'content-encoding': 'gzip',
+      },
+      payload: gzipSync(body),
+    });
+    t.equal(answer.statusCode, 200, answer.body);
+    return used() - before;
+  };
+  t.equal(await write(world.keys.collector), 2_000, '20,000 bytes in ten seconds');
+  const { key } = await world.collector(SYSTEM_PROJECT);
+  await world.host.submit({
+    ...{ project: 'demo', by: { kind: 'operator', name: 'test' } },
+    decide: (draft) => draft.putRecord({ kind: 'project', id: 'demo', body: {} }),
+  });
+  t.equal(await write(key), 2_000);
+});

@@ -1,0 +1,140 @@
+/**
+ * Readiness: how the parts' states become sentences, which of them keep the service from being
+ * ready, and that a change is logged once, whether or not anybody asks.
+ */
+import { tmpdir } from 'node:os';
+import t from 'tap';
+import {
+  callerReport,
+  createHealth,
+  operatorReport,
+  type PartHealth,
+  publicReport,
+  ready,
+} from '../../src/platform/health.ts';
+import {
+  diskSpace,
+  historyCheck,
+  hostCheck,
+  partCheck,
+  streamCheck,
+} from '../../src/platform/health-checks.ts';
+import { createLog } from '../../src/platform/log.ts';
+import { VirtualClock } from '../../streams/platform/clock.ts';
+
+t.test('a check that throws is not ready; changes are logged without anybody asking', async (t) => {
+  const clock = new VirtualClock(0);
+  const logged: string[] = [];
+  const write = (line: string): void => void logged.push(line);
+  const log = createLog({ level: 'info', readable: false, clock, write });
+  const health = createHealth({ clock, log });
+  t.teardown(() => health.close());
+  const broken = { is: true };
+  const forget = health.watch({ kind: 'database' }, () => {
+    if (broken.is) throw new Error('database is locked');
+    return ready;
+  });
+  await clock.advance(2_000);
+  t.match(logged.join(''), /database is locked/);
+  broken.is = false;
+  await clock.advance(2_000);
+  t.match(logged.join(''), /database is ready again/);
+  t.throws(() => health.watch({ kind: 'database' }, () => ready), /already watched/);
+  forget();
+  t.same(health.report(), { ready: true, parts: [] });
+});
+
+t.test(
+  'the checks tell the parts in sentences, and which of them keep the service from being ready',
+  async (t) => {
+    const statfs = (mib: number) => (() => ({ bavail: mib, bsize: 2 ** 20 })) as never;
+    const unavailable = { state: 'unavailable', reason: 'disk is full' } as const;
+    const part = { sinceMs: 0, failures: 1, restarts: 3 };
+    const supervision = {
+      health: () => [
+        { ...part, name: 'evaluator', state: 'restarting' as const, lastError: 'x is undefined' },
+        { ...part, name: 'deliverer', state: 'running' as const, lastError: null },
+      ],
+    };
+    const host = (state: 'retrying' | 'stopped') => ({
+      health: () => ({ state, reason: 'EVENTS is gone' }),
+    });
+    const cases: [PartHealth, object][] = [
+      [diskSpace('/d', statfs(5_000))(), ready],
+      [diskSpace('/d', statfs(100))(), { state: 'degraded', reason: /100 MiB free/ }],
+      [diskSpace('/d', statfs(31))(), { state: 'notReady', reason: /free some space/ }],
+      [streamCheck({ health: () => ({ state: 'available' }) })(), ready],
+      [
+        streamCheck({ health: () => unavailable })(),
+        { state: 'notReady', reason: /unavailable: disk is full/ },
+      ],
+      [historyCheck({ stats: () => ({ incompleteProjects: 0 }) })(), ready],
+      [
+        historyCheck({ stats: () => ({ incompleteProjects: 7 }) })(),
+        { state: 'degraded', reason: /no room in memory for rows of 7 projects/ },
+      ],
+      [
+        historyCheck({ stats: () => ({ incompleteProjects: 7, fault: 'disk is full' }) })(),
+        { state: 'degraded', reason: /disk is full/ },
+      ],
+      [hostCheck({ health: () => ({ state: 'ready' }) })(), ready],
+      [
+        hostCheck({ health: () => ({ state: 'starting' }) })(),
+        { state: 'notReady', reason: /by itself/ },
+      ],
+      [hostCheck(host('retrying'))(), { state: 'notReady', reason: /again soon: EVENTS is gone/ }],
+      [hostCheck(host('stopped'))(), { state: 'notReady', reason: /has stopped: EVENTS is gone/ }],
+      [
+        partCheck(supervision, { name: 'evaluator', essential: true })(),
+        { state: 'notReady', reason: 'evaluator is restarting (restarts: 3): x is undefined' },
+      ],
+      [partCheck(supervision, { name: 'evaluator', essential: false })(), { state: 'degraded' }],
+      [partCheck(supervision, { name: 'deliverer', essential: true })(), ready],
+      [
+        partCheck(supervision, { name: 'ingest', essential: true })(),
+        { reason: /not started yet/ },
+      ],
+    ];
+    for (const [health, expected] of cases) t.match(health, expected);
+    t.match(diskSpace(tmpdir())().state, /ready|degraded|notReady/, 'a real file system answers');
+  },
+);
+
+t.test('a report leaves out names and reasons for callers, and all but states for anybody', (t) => {
+  const log = createLog({
+    level: 'silent',
+    readable: false,
+    clock: new VirtualClock(0),
+    write: () => {},
+  });
+  const health = createHealth({ clock: new VirtualClock(0), log });
+  t.teardown(() => health.close());
+  const stderr = 'root@hv-7.corp: Permission denied (publickey /root/.ssh/id_ed25519)';
+  const summary = 'A collector cannot read all of its source';
+  health.watch({ kind: 'stream' }, () => ready);
+  health.watch({ kind: 'collector', name: 'collector host' }, () => ready);
+  health.watch({ kind: 'collector', name: 'collector qemu+ssh://root@hv-7.corp' }, () => ({
+    ...{ state: 'degraded', reason: stderr, summary },
+  }));
+  health.watch({ kind: 'disk' }, () => {
+    throw new Error('ENOENT /srv/secret');
+  });
+  const report = health.report();
+  t.same(publicReport(report), {
+    ready: false,
+    parts: [
+      { name: 'stream', state: 'ready' },
+      { name: 'collector', state: 'degraded' },
+      { name: 'disk', state: 'notReady' },
+    ],
+  });
+  t.same(callerReport(report).parts.slice(1), [
+    { name: 'collector', state: 'degraded', reason: summary },
+    { name: 'disk', state: 'notReady', reason: 'The check of this part failed' },
+  ]);
+  t.same(operatorReport(report).parts.slice(2), [
+    { name: 'collector qemu+ssh://root@hv-7.corp', state: 'degraded', reason: stderr },
+    { name: 'disk', state: 'notReady', reason: 'ENOENT /srv/secret' },
+  ]);
+  t.end();
+});

@@ -1,0 +1,275 @@
+/** The projection: what applying does, and reads whose pages hold while rows come and go. */
+import t, { type Test } from 'tap';
+import { Overlay } from '../../actors/platform/host/overlay.ts';
+import { openInstanceStore } from '../../sqlite/platform/control/instance-store.ts';
+import { OWNER_SQL, SUBJECT_SQL } from '../../sqlite/platform/control/instances-schema.ts';
+import { openDatabase } from '../../sqlite/platform/database.ts';
+import {
+  type EncodedCommit,
+  encodeCommit,
+  encodeDecision,
+} from '../../streams/platform/commit/codec.ts';
+import type { Decision, InstanceStep } from '../../streams/platform/commit/commit.ts';
+import {
+  type Instance,
+  type InstanceFilter,
+  type ListOptions,
+  type ProjectView,
+  REQUEST_KEPT_MS,
+} from '../../streams/platform/commit/projection.ts';
+
+const by = { kind: 'service', name: 'test' } as const;
+
+function stepOf(instance: string, fields: Partial<InstanceStep> = {}): InstanceStep {
+  return {
+    machine: 'm',
+    version: 1,
+    instance,
+    event: { type: 'went', at: 1 },
+    from: null,
+    to: 'on',
+    context: { n: 1 },
+    timers: [],
+    final: false,
+    ...fields,
+  };
+}
+
+function createChain(t: Test) {
+  const database = openDatabase({ path: ':memory:', synchronous: 'NORMAL', migrations: [] });
+  t.teardown(() => database.close());
+  const store = openInstanceStore(database);
+  let sequence = 0;
+  const encode = (project: string, decision: Partial<Decision>, at = 1000): EncodedCommit => {
+    const head = store.head(project);
+    const about = { id: `c${sequence}`, project, number: head.number + 1, at, writer: 'n' };
+    const whole = { by, steps: [], records: [], ...decision };
+    return encodeCommit({ ...about, predecessor: head.hash }, [encodeDecision(whole)]);
+  };
+  const apply = (project: string, decision: Partial<Decision>, at?: number) =>
+    store.apply(encode(project, decision, at), ++sequence);
+  return { store, encode, apply, database };
+}
+
+t.test('a commit is applied once, in its place, and passed over elsewhere', async (t) => {
+  const { store, encode } = createChain(t);
+  const first = encode('p', { steps: [stepOf('a')] });
+  const rival = encode('p', { steps: [stepOf('b')] });
+  t.equal(store.apply(first, 1), 'applied');
+  t.equal(store.apply(first, 1), 'known', 'delivered again');
+  t.equal(store.apply(rival, 2), 'superseded');
+  t.equal(store.apply(first, 3), 'superseded', 'a copy');
+  t.equal(store.lastSequence('p'), 3);
+  t.match(store.head('p'), { number: 1, hash: first.hash, at: 1000 });
+  t.equal(store.view('p').instance('m', 'b'), undefined);
+  const about = { id: 'x', project: 'p', number: 2, predecessor: 'unknown', at: 1, writer: 'n' };
+  const foreign = encodeCommit(about, []);
+  t.equal(store.apply(foreign, 4), 'foreign');
+  t.equal(store.position().applied, 3, 'nothing is recorded before it was looked into');
+  store.passOver(foreign, 4);
+  t.match(store.position(), { applied: 4, appliedHash: foreign.hash, gapped: false });
+  const next = encode('p', { steps: [stepOf('a', { context: { n: 2 } })] });
+  t.equal(store.apply(next, 6), 'applied');
+  t.equal(store.position().gapped, true, 'sequence 5 was missing');
+  t.match(store.commit('p', 2), { id: next.commit.id, sequence: 6 });
+  t.same(store.projects(), ['p']);
+});
+
+t.test('a row has the last step of a commit, the audit has all of them', async (t) => {
+  const { store, apply } = createChain(t);
+  const timers = [{ id: 't', dueMs: 5000, event: { type: 'late' } }];
+  apply('p', { steps: [stepOf('a'), stepOf('a', { from: 'on', to: { x: 'off' }, timers })] }, 100);
+  apply('p', { steps: [stepOf('a', { from: { x: 'off' }, to: 'end', final: true })] }, 200);
+  const view = store.view('p');
+  t.match(view.instance('m', 'a'), { value: 'end', final: true, createdMs: 100, updatedMs: 200 });
+  t.match(view.transitions({ limit: 9 }).items, [
+    { sequence: 1, from: null, to: 'on', atMs: 100, by },
+    { sequence: 1, from: 'on', to: { x: 'off' } },
+    { sequence: 2, from: { x: 'off' }, to: 'end' },
+  ]);
+  t.equal(store.nextTimerDueMs(), undefined, 'the timer went with its state');
+  t.equal(store.findInstance('m', 'a')?.project, 'p');
+  t.equal(store.view('q').instance('m', 'a'), undefined, 'not another project’s');
+});
+
+t.test('two projects may use one id without touching each other’s rows', async (t) => {
+  const { store, apply } = createChain(t);
+  const timers = [{ id: 't', dueMs: 5, event: { type: 'late' } }];
+  apply('p', { steps: [stepOf('a', { context: { of: 'p' }, timers })] });
+  apply('q', { steps: [stepOf('a', { context: { of: 'q' } })] });
+  t.same(store.view('p').instance('m', 'a')?.context, { of: 'p' });
+  t.same(store.view('q').instance('m', 'a')?.context, { of: 'q' });
+  t.equal(store.nextTimerDueMs(), 5);
+});
+
+t.test('pages of instances go by creation and hold while rows come and go', async (t) => {
+  const { store, apply } = createChain(t);
+  for (const id of ['c', 'a', 'e']) apply('p', { steps: [stepOf(id)] }, 100);
+  apply('p', { steps: [stepOf('b'), stepOf('d', { final: true })] }, 200);
+  const view = store.view('p');
+  const ids = (page: { items: readonly { instance: string }[] }) =>
+    page.items.map((i) => i.instance);
+  t.same(ids(view.instances('m', { limit: 9 })), ['a', 'c', 'e', 'b', 'd']);
+  t.same(ids(view.instances('m', { limit: 9, descending: true })), ['d', 'b', 'e', 'c', 'a']);
+  t.same(ids(view.instances('m', { limit: 9, final: false })), ['a', 'c', 'e', 'b']);
+  t.same(ids(view.instances('m', { limit: 9, final: true })), ['d']);
+  const page = view.instances('m', { limit: 2 });
+  apply('p', { steps: [stepOf('0'), stepOf('c', { final: true })] }, 300);
+  t.same(ids(view.instances('m', { limit: 2, ...(page.next ? { after: page.next } : {}) })), [
+    'e',
+    'b',
+  ]);
+  const last = view.instances('m', { limit: 6 });
+  t.equal(last.next, undefined, 'no token after the last one');
+  t.equal(view.countInstances('m', { final: true }), 2);
+  t.throws(() => view.instances('m', { limit: 2, after: 'nonsense' }), { name: 'Refusal' });
+  t.throws(() => view.instances('m', { limit: 0 }), RangeError);
+});
+
+t.test(
+  'instances of one identity are listed and counted by an index, in a draft too',
+  async (t) => {
+    const { store, apply, database } = createChain(t);
+    const owned = (id: string, owner: string, fields: Partial<InstanceStep> = {}) =>
+      stepOf(id, { context: { owner }, ...fields });
+    apply('p', { steps: [owned('a', 'x'), owned('b', 'y'), owned('c', 'x', { final: true })] }, 1);
+    apply('p', { steps: [owned('d', 'x'), stepOf('e', { context: { serviceAccount: 'x' } })] }, 2);
+    apply('p', { steps: [stepOf('f', { context: { n: 1 } })] }, 3);
+    apply('q', { steps: [owned('g', 'x')] }, 3);
+    const view = store.view('p');
+    const ids = (of: ProjectView, options: Partial<ListOptions & InstanceFilter>) =>
+      of.instances('m', { limit: 10, ...options }).items.map((item) => item.instance);
+    t.same(ids(view, { owner: 'x' }), ['a', 'c', 'd', 'e']);
+    t.same(ids(view, { owner: 'x', final: false, descending: true }), ['e', 'd', 'a']);
+    t.same(ids(view, { owner: 'nobody' }), []);
+    const first = view.instances('m', { owner: 'x', limit: 2, final: false });
+    t.same(ids(view, { owner: 'x', final: false, after: first.next ?? '' }), ['e']);
+    t.equal(view.countInstances('m', { owner: 'x', final: false }), 3);
+    t.equal(view.countInstances('m', { owner: 'x', final: true }), 1);
+
+    const draft = new Overlay(view);
+    const a = view.instance('m', 'a') as Instance;
+    draft.putInstance({ ...a, final: true });
+    draft.putInstance({ ...a, instance: 'h', createdMs: 9 });
+    draft.putInstance({ ...a, instance: 'i', createdMs: 9, context: { owner: 'y' } });
+    t.same(ids(draft, { owner: 'x', final: false }), ['d', 'e', 'h']);
+    t.equal(draft.countInstances('m', { owner: 'x', final: false }), 3);
+    t.equal(draft.countInstances('m', { owner: 'x', final: true }), 2);
+    t.equal(draft.countInstances('m', { final: false }), 6);
+
+    const plan = database
+      .prepare(`EXPLAIN QUERY PLAN SELECT count(*) FROM instances
+      WHERE project = ? AND machine = ? AND final = ? AND ${OWNER_SQL} = ?`)
+      .all('p', 'm', 0, 'x');
+    t.match(plan[0], { detail: /COVERING INDEX instances_of_owner/ });
+  },
+);
+
+t.test("a person's memberships are found in all projects, by an index", async (t) => {
+  const { store, apply, database } = createChain(t);
+  const place = (id: string, person: string, fields: Partial<InstanceStep> = {}) =>
+    stepOf(id, { machine: 'membership', context: { person }, ...fields });
+  const offer = (id: string, email: string, fields: Partial<InstanceStep> = {}) =>
+    stepOf(id, { machine: 'invitation', context: { email, person: 'x' }, ...fields });
+  apply('q', { steps: [place('b', 'x'), offer('i', 'x@x.org')] });
+  apply('p', {
+    steps: [place('a', 'x'), place('c', 'y'), stepOf('e', { context: { person: 'x' } })],
+  });
+  apply('r', { steps: [offer('j', 'x@x.org', { final: true }), offer('k', 'y@x.org')] });
+  const ids = (machine: string, subject: string) =>
+    store.findInstancesOf(machine, subject).map((item) => `${item.project}/${item.instance}`);
+  t.same(ids('membership', 'x'), ['p/a', 'q/b']);
+  t.same(ids('invitation', 'x@x.org'), ['q/i'], 'those that are over are left out');
+  t.same(ids('invitation', 'x'), []);
+  t.same(ids('m', 'x'), []);
+  const plan = database
+    .prepare(`EXPLAIN QUERY PLAN SELECT * FROM instances
+      WHERE ${SUBJECT_SQL} = ? AND machine = ? AND final = 0 ORDER BY project, instance`)
+    .all('x', 'membership');
+  t.match(plan[0], { detail: /USING INDEX instances_of_subject/ });
+});
+
+t.test('records are replaced, removed, and listed by their sort text', async (t) => {
+  const { store, apply } = createChain(t);
+  const note = (id: string, sort: string, body: Record<string, unknown> | null = { sort }) => ({
+    kind: 'note',
+    id,
+    sort,
+    body,
+  });
+  apply('p', { records: [note('1', 'b'), note('2', 'é'), note('3', 'a'), note('4', '\u{1F600}')] });
+  apply('p', { records: [note('3', 'c'), note('1', '', null)] });
+  const view = store.view('p');
+  const walk = (descending: boolean): string[] => {
+    const ids: string[] = [];
+    for (let after: string | undefined, more = true; more; more = after !== undefined) {
+      const page = view.records('note', { limit: 1, descending, ...(after ? { after } : {}) });
+      ids.push(...page.items.map((item) => item.id));
+      after = page.next;
+    }
+    return ids;
+  };
+  t.same(walk(false), ['3', '2', '4']);
+  t.same(walk(true), ['4', '2', '3']);
+  t.equal(view.record('note', '1'), undefined);
+});
+
+t.test('transitions are listed for a project, a machine, an instance, both ways', async (t) => {
+  const { store, apply } = createChain(t);
+  apply('p', { steps: [stepOf('a'), stepOf('b'), stepOf('a', { machine: 'o' })] });
+  apply('p', { steps: [stepOf('a')] });
+  apply('q', { steps: [stepOf('a')] });
+  const view = store.view('p');
+  const found = (options: { machine?: string; instance?: string; descending?: boolean }) => {
+    const page = view.transitions({ limit: 3, ...options });
+    return page.items.map((row) => `${row.sequence}${row.machine}${row.instance}`).join(' ');
+  };
+  t.equal(found({}), '1ma 1mb 1oa');
+  t.equal(found({ descending: true }), '2ma 1oa 1mb');
+  t.equal(found({ machine: 'm' }), '1ma 1mb 2ma');
+  t.equal(found({ machine: 'm', instance: 'a' }), '1ma 2ma');
+  t.equal(found({ instance: 'a' }), '1ma 1oa 2ma');
+  const { next } = view.transitions({ limit: 3 });
+  t.equal(view.transitions({ limit: 3, ...(next ? { after: next } : {}) }).items.length, 1);
+});
+
+t.test('due timers come earliest first, of the owned projects alone', async (t) => {
+  const { store, apply } = createChain(t);
+  const timer = (id: string, dueMs: number) => ({ id, dueMs, event: { type: id } });
+  apply('p', { steps: [stepOf('a', { timers: [timer('x', 30), timer('y', 10)] })] });
+  apply('q', { steps: [stepOf('b', { timers: [timer('z', 20)] })] });
+  const due = (nowMs: number, owns?: (project: string) => boolean) =>
+    store.dueTimers(nowMs, 2, owns).map((each) => each.id);
+  t.same(due(30), ['y', 'z']);
+  t.same(due(9), []);
+  t.same(
+    due(30, (project) => project === 'p'),
+    ['y', 'x'],
+  );
+  t.equal(
+    store.nextTimerDueMs((project) => project === 'q'),
+    20,
+  );
+  apply('p', { steps: [stepOf('a', { timers: [timer('x', 30)] })] });
+  t.same(due(99), ['z', 'x'], 'a step carries the whole set that is left');
+});
+
+t.test('a request is remembered for seven days of its project’s own time', async (t) => {
+  const { store, apply } = createChain(t);
+  const request = (id: string) => ({ scope: 's', id, fingerprint: 'f', answer: { id } });
+  apply('p', { request: request('1') }, 1000);
+  apply('q', { request: request('1') }, 1000);
+  apply('p', { request: request('2') }, 1000 + REQUEST_KEPT_MS);
+  t.match(store.request('p', 's', '1'), { fingerprint: 'f', answer: { id: '1' }, sequence: 1 });
+  apply('p', { request: request('3') }, 1001 + REQUEST_KEPT_MS);
+  t.equal(store.request('p', 's', '1'), undefined);
+  t.ok(store.request('p', 's', '2'));
+  t.ok(store.request('q', 's', '1'), 'another project’s time stands still');
+});
+
+t.test('a projection belongs to one stream', async (t) => {
+  const { store } = createChain(t);
+  store.bind('one');
+  store.bind('one');
+  t.throws(() => store.bind('two'), { name: 'HistoryMismatch', kind: 'otherStream' });
+});

@@ -1,0 +1,111 @@
+/** Who reads all live instances of a project reads a page a turn, and finds every one of them. */
+import t from 'tap';
+import { retireInstances, rulesWithStaleInstances } from '../../actors/alerting/retire.ts';
+import { allInstances, seedOf } from '../../actors/alerting/rule-markers.ts';
+import { outstandingDeliveries } from '../../actors/delivery/wake-ups.ts';
+import type { Host, Instance, Page, ProjectView } from '../../actors/platform/host/host-port.ts';
+import { liveInstances } from '../../actors/platform/host/live-instances.ts';
+import { instanceIdOf } from '../../streams/alerting/evaluation/accept.ts';
+import { openAlertingWorld, PROJECT, RULE } from '../support/alerting-world.ts';
+
+const COUNT = 1_000;
+
+/** The host, with the most rows that were read of it in one turn of the event loop. */
+function watched(host: Host) {
+  let inTurn = 0;
+  const most = { inOneTurn: 0 };
+  const note = (page: Page<Instance>): Page<Instance> => {
+    if (inTurn === 0) setImmediate(() => (inTurn = 0));
+    inTurn += page.items.length;
+    most.inOneTurn = Math.max(most.inOneTurn, inTurn);
+    return page;
+  };
+  const view = (project: string): ProjectView => {
+    const inner = host.view(project);
+    return { ...bound(inner), instances: (...asked) => note(inner.instances(...asked)) };
+  };
+  return { host: { ...host, view }, view: view(PROJECT), most };
+}
+
+function bound(view: ProjectView): ProjectView {
+  return {
+    project: view.project,
+    instance: (...asked) => view.instance(...asked),
+    instances: (...asked) => view.instances(...asked),
+    record: (...asked) => view.record(...asked),
+    records: (...asked) => view.records(...asked),
+    countInstances: (...asked) => view.countInstances(...asked),
+    transitions: (...asked) => view.transitions(...asked),
+  };
+}
+
+t.test('many live instances hold nobody up: no turn reads more than a page', async (t) => {
+  const world = await openAlertingWorld(t);
+  await world.saveRule();
+  for (let start = 0; start < COUNT; start += 50) {
+    await world.host.submit({
+      ...{ project: PROJECT, by: { kind: 'service', name: 'test' } },
+      decide(draft) {
+        for (let i = start; i < start + 50; i++) {
+          const of = { project: PROJECT, rule: RULE, vm: `vm-${i}`, labels: '' };
+          const key = { ...of, evaluationRevision: 1 };
+          const id = instanceIdOf(key);
+          draft.start('alertInstance', id, { at: draft.at, ...key });
+          if (i % 2 === 0) continue;
+          const { at } = draft;
+          const fired = { incidentId: `inc_${i}`, value: 1, notify: false, repeatIntervalMs: 0 };
+          draft.send('alertInstance', id, { type: 'breachStarted', at, startedMs: at });
+          const times = { at, eventMs: at, observedMs: at, startedMs: at };
+          draft.send('alertInstance', id, { type: 'sustained', ...times, ...fired });
+        }
+      },
+    });
+  }
+  const { host, view, most } = watched(world.host);
+  t.equal(allInstances(view, 'alertInstance').length, COUNT);
+  t.equal(most.inOneTurn, COUNT, 'read at once, it is seen here');
+  await world.settle(2);
+  most.inOneTurn = 0;
+  const found: string[] = [];
+  for await (const { instance } of liveInstances(view, 'alertInstance')) found.push(instance);
+  t.equal(new Set(found).size, COUNT);
+  t.equal((await seedOf(view, () => true)).firing.length, COUNT / 2);
+  t.same(await rulesWithStaleInstances(view), new Set());
+  await world.alerting.deleteRule({
+    ...{ project: PROJECT, by: { kind: 'operator', name: 'test' }, id: RULE },
+    ...{ request: { scope: 'test', id: 'deletion', fingerprint: 'f' }, expectedVersion: '1' },
+  });
+  t.same(await rulesWithStaleInstances(view), new Set([RULE]));
+  t.equal(await retireInstances(host, PROJECT, RULE), COUNT);
+  t.same(world.live('alertInstance'), []);
+  t.ok(most.inOneTurn <= 200, `${most.inOneTurn} rows in one turn`);
+});
+
+t.test('deliveries are swept a page a turn, over large and small projects alike', async (t) => {
+  const world = await openAlertingWorld(t);
+  const projects = [PROJECT, 'other'];
+  for (const project of projects) {
+    await world.host.submit({
+      ...{ project, by: { kind: 'service', name: 'test' } },
+      decide(draft) {
+        for (let i = 0; i < 220; i++) {
+          const of = {
+            at: draft.at,
+            project,
+            event: 'FIRING',
+            occurrence: 1,
+            incident: `inc_${i}`,
+          };
+          const rule = { alertInstance: 'i', rule: RULE, evaluationRevision: 1, recipient: null };
+          const id = `dlv_${project}_${i}`;
+          draft.start('delivery', id, { ...of, ...rule, destination: 'dst_1' });
+        }
+      },
+    });
+  }
+  const { host, most } = watched(world.host);
+  const { due, sending } = await outstandingDeliveries(host);
+  t.equal(new Set(due.map(({ delivery }) => delivery)).size, 440);
+  t.same(sending, []);
+  t.ok(most.inOneTurn <= 200, `${most.inOneTurn} rows in one turn`);
+});

@@ -1,0 +1,162 @@
+/**
+ * Every machine walked by its model: each state and each declared arrow is reached, everything is
+ * described, rows survive JSON, and what a state does not take changes nothing.
+ */
+import t from 'tap';
+import type { AnyStateNode, AnyTransitionDefinition } from 'xstate';
+import { machineDefinitions } from '../../machines/audit/registry.ts';
+import { chartOf, statesIn } from '../../src/audit/drawing/chart.ts';
+import { models } from './machines/models.ts';
+import { brief } from './machines/questions.ts';
+import { leavesOf, startEffects, type Walk, walk } from './machines/walk.ts';
+
+const definitions = [...machineDefinitions.values()];
+const walks = new Map<string, Walk>();
+
+function modelOf(name: string) {
+  const model = models.get(name);
+  if (!model) throw new Error(`No model of ${name}`);
+  return model;
+}
+
+for (const definition of definitions) {
+  const { name, machine } = definition;
+  const walked = walk(definition, modelOf(name));
+  walks.set(name, walked);
+
+  t.test(`${name}, walked by its model, has every state reached`, async (t) => {
+    const reached = new Set(walked.rows.flatMap(({ value }) => leavesOf(value)));
+    const leaves = statesIn(chartOf(definition).root)
+      .filter(({ children }) => children.length === 0)
+      .map(({ id }) => id.slice(name.length + 1));
+    t.same([...reached].sort(), leaves.sort());
+  });
+
+  t.test(`${name}, walked by its model, has every declared arrow taken`, async (t) => {
+    const taken = new Set(walked.edges.flatMap((edge) => edge.taken));
+    const missed = transitionsIn(machine.root).filter((transition) => !taken.has(transition));
+    t.same(missed.map(nameOf), []);
+  });
+
+  t.test(`${name}: every state and every arrow has one line of description`, async (t) => {
+    const chart = chartOf(definition);
+    for (const { id, description } of statesIn(chart.root).slice(1)) {
+      t.match(description, /^[A-Z'"].{5,98}[.]$/, id);
+    }
+    for (const { source, event, description } of chart.arrows) {
+      t.match(description, /^.{10,99}[.]$/, `${event} of ${source}`);
+    }
+    t.match(definition.description, /^[A-Z].{10,98}[.]$/);
+  });
+
+  t.test(`${name}: an event that a state does not take leaves its row as it was`, async (t) => {
+    const idle = walked.edges.filter(({ taken }) => taken.length === 0);
+    t.ok(idle.length > 0);
+    const moved = idle.filter(({ from, to, effects }) => {
+      return effects.length > 0 || JSON.stringify(from) !== JSON.stringify(to);
+    });
+    t.same(brief(moved), []);
+  });
+
+  t.test(`${name}: nothing leaves a final state, and none keeps a timer`, async (t) => {
+    const fromFinal = walked.edges.filter(({ from }) => from.final);
+    const left = fromFinal.filter(({ from, to, effects, taken }) => {
+      return JSON.stringify([from, []]) !== JSON.stringify([to, effects]) || taken.length > 0;
+    });
+    t.same(
+      left.map(({ event }) => event),
+      [],
+    );
+    const final = statesIn(chartOf(definition).root).filter(({ kind }) => kind === 'final');
+    t.equal(fromFinal.length > 0, final.length > 0, 'final states were walked from');
+    t.ok(walked.rows.every((row) => !row.final || row.timers.size === 0));
+  });
+
+  t.test(`${name}: a timer exists exactly for the delays of the states it is in`, async (t) => {
+    const declared = new Map(
+      statesIn(chartOf(definition).root).map(({ id }) => [id, delaysOf(machine, id)]),
+    );
+    for (const row of walked.rows) {
+      const here = leavesOf(row.value).map((leaf) => `${name}.${leaf}`);
+      const wanted = row.final ? [] : here.flatMap((id) => declared.get(id) ?? []);
+      const running = [...row.timers.keys()].filter((id) => id.startsWith('xstate.after.'));
+      if (JSON.stringify(running.sort()) !== JSON.stringify(wanted.sort())) {
+        t.same(running, wanted, `in ${JSON.stringify(row.value)}`);
+      }
+    }
+    t.ok(walked.rows.length > 0);
+  });
+}
+
+t.test('the registry names every machine after its own id, and tells no secret', async (t) => {
+  t.same(
+    [...machineDefinitions.keys()],
+    [
+      ...['alertRule', 'alertInstance', 'delivery', 'destination', 'recipient'],
+      ...['credential', 'serviceAccount', 'ciVerification', 'ciConnection'],
+      ...['membership', 'invitation', 'enrolment', 'person', 'signInLink', 'session'],
+      'datacenter',
+    ],
+  );
+  for (const { name, version, publicFields, upcasters } of definitions) {
+    const older = Array.from({ length: version - 1 }, (_, i) => String(i + 1));
+    t.same(Object.keys(upcasters), older, `${name} takes up every older version`);
+    // The digest of reviewed claims is no digest of a secret.
+    const hidden = /secret|hash|url|address|.digest|email|note\b|window|challenge|agent|identit/i;
+    t.same(
+      publicFields.filter((field) => hidden.test(field)),
+      [],
+      name,
+    );
+    const known = fieldsIn(walks.get(name));
+    t.same(
+      publicFields.filter((field) => !known.has(field)),
+      [],
+      `${name} has those fields`,
+    );
+  }
+});
+
+t.test(
+  'a machine built without input, as xstate does beside each step, throws nothing',
+  async (t) => {
+    for (const { name, machine } of definitions) {
+      const context = machine.config.context;
+      t.type(context, 'function', name);
+      if (typeof context === 'function') {
+        t.doesNotThrow(() => context({ input: undefined } as Parameters<typeof context>[0]), name);
+      }
+    }
+  },
+);
+
+t.test('only a rule causes something when it is created: it wants to be applied', async (t) => {
+  const effects = definitions.map(({ name, machine }) => [
+    name,
+    startEffects(machine, modelOf(name)),
+  ]);
+  const causing = effects.filter(([, caused]) => caused?.length !== 0);
+  t.same(causing, [['alertRule', [{ type: 'applyRule' }]]]);
+});
+
+function transitionsIn(node: AnyStateNode): AnyTransitionDefinition[] {
+  const below: AnyStateNode[] = Object.values(node.states);
+  return [...[...node.transitions.values()].flat(), ...below.flatMap(transitionsIn)];
+}
+
+function nameOf({ source, eventType, guard, description }: AnyTransitionDefinition): string {
+  return `${source.id}: ${eventType} [${String(guard)}] ${description}`;
+}
+
+function delaysOf(machine: { getStateNodeById(id: string): AnyStateNode }, id: string): string[] {
+  const events = machine.getStateNodeById(id).after.map(({ eventType }) => eventType);
+  return [...new Set(events)];
+}
+
+/** Names of all fields that events and contexts had. */
+function fieldsIn(walked: Walk | undefined): Set<string> {
+  const edges = walked?.edges ?? [];
+  return new Set(
+    edges.flatMap(({ event, to }) => [...Object.keys(event), ...Object.keys(to.context)]),
+  );
+}

@@ -1,0 +1,205 @@
+/** Mails on their way: bounded, tried again, and what becomes of those that are not taken. */
+import t, { type Test } from 'tap';
+import { inviteMail } from '../../src/identity/invite-mail.ts';
+import { createLog } from '../../src/platform/log.ts';
+import { type MailJob, MailQueue } from '../../src/platform/mail/mail-queue.ts';
+import { type Mail, type Mailer, MailFault } from '../../src/platform/mail/mailer.ts';
+import { createMetrics } from '../../src/platform/metrics.ts';
+import { VirtualClock } from '../../streams/platform/clock.ts';
+
+const mail: Mail = {
+  ...{ to: 'ada@example.com', subject: 'Hello', text: 'One line\n' },
+  messageId: '<1@svc.example.com>',
+};
+
+/** A service that sends mail to a server of the test's. */
+
+function queueOver(t: Test, send: Mailer['send']) {
+  const clock = new VirtualClock(0);
+  const lines: string[] = [];
+  const write = (line: string) => void lines.push(line);
+  const log = createLog({ level: 'debug', readable: false, clock, write });
+  const metrics = createMetrics({ clock, version: '1' });
+  t.teardown(() => metrics.close());
+  const queue = new MailQueue({ mailer: { send, close: () => {} }, clock, log, metrics });
+  const outcomes = async () =>
+    Object.fromEntries(
+      [...(await metrics.text()).matchAll(/outcome="(\w+)"\} (\d+)/g)].map(([, name, n]) => [
+        name,
+        n,
+      ]),
+    );
+  return { clock, queue, lines, outcomes };
+}
+
+/** Lets what was begun go as far as it can without time. */
+const settle = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+const job: MailJob = { kind: 'sign-in', make: async () => mail };
+const temporary = () => new MailFault('not now', { isPermanent: false, status: 451 });
+
+t.test('a mail that was not taken for now is tried twice more, with the same id', async (t) => {
+  const sent: (string | undefined)[] = [];
+  let refusals = 2;
+  const { clock, queue, outcomes } = queueOver(t, async ({ messageId }) => {
+    sent.push(messageId);
+    if (refusals-- > 0) throw temporary();
+  });
+  queue.add(job);
+  await settle();
+  await clock.advance(4_999);
+  t.equal(sent.length, 1);
+  await clock.advance(1);
+  t.equal(sent.length, 2);
+  await settle();
+  await clock.advance(90_000);
+  await queue.settled();
+  t.same(sent, [mail.messageId, mail.messageId, mail.messageId]);
+  t.same(await outcomes(), { sent: '1' });
+});
+
+t.test('a mail that is not taken at all is given up, counted and logged without it', async (t) => {
+  for (const [error, tries] of [
+    [temporary, 3],
+    [() => new MailFault('never', { isPermanent: true, status: 550 }), 1],
+  ] as const) {
+    let count = 0;
+    const { clock, queue, outcomes, lines } = queueOver(t, async () => {
+      count++;
+      throw error();
+    });
+    queue.add({ ...job, make: async () => ({ ...mail, text: 'planted link' }) });
+    for (let i = 0; i < 3; i++) {
+      await settle();
+      await clock.advance(100_000);
+    }
+    await queue.settled();
+    t.equal(count, tries);
+    t.same(await outcomes(), { failed: '1' });
+    t.equal(lines.filter((line) => line.includes('A mail was not taken')).length, tries);
+    t.notOk(lines.some((line) => line.includes('planted') || line.includes('ada@')));
+  }
+});
+
+t.test('the queue is bounded, two at a time, and a stop drops what waits', async (t) => {
+  const held: (() => void)[] = [];
+  const { queue, outcomes, lines } = queueOver(
+    t,
+    () => new Promise<void>((resolve) => void held.push(resolve)),
+  );
+  const taken = Array.from({ length: 205 }, () => queue.add(job));
+  t.equal(taken.filter((isTaken) => isTaken).length, 202);
+  await settle();
+  t.equal(held.length, 2);
+  t.same(await outcomes(), { dropped: '3' });
+  queue.close();
+  t.equal(queue.add(job), false);
+  for (const release of held) release();
+  await queue.settled();
+  t.same(await outcomes(), { dropped: '4', sent: '2' });
+  t.ok(lines.some((line) => line.includes('"dropped":200')));
+});
+
+t.test('invitations leave half of the queue to those who sign in', async (t) => {
+  const { queue, outcomes } = queueOver(t, () => new Promise<void>(() => {}));
+  const invitation: MailJob = { ...job, kind: 'invitation' };
+  const invited = Array.from({ length: 205 }, () => queue.add(invitation));
+  t.equal(invited.filter((isTaken) => isTaken).length, 102, 'two of them are being sent');
+  t.ok(Array.from({ length: 100 }, () => queue.add(job)).every((isTaken) => isTaken));
+  t.equal(queue.add(job), false);
+  t.match(await outcomes(), { dropped: /^\d+$/ });
+});
+
+t.test('a project never has more mails waiting than it leaves to the others', async (t) => {
+  const { queue } = queueOver(t, () => new Promise<void>(() => {}));
+  const takenOf = (project: string) =>
+    Array.from({ length: 205 }, () => queue.add({ ...job, kind: 'verification', project })).filter(
+      (isTaken) => isTaken,
+    ).length;
+  t.equal(queue.room({ kind: 'verification', project: 'p1' }), 50);
+  t.same(['p1', 'p2', 'p3'].map(takenOf), [52, 25, 13], 'two of the first are being sent');
+  t.equal(queue.room({ kind: 'verification', project: 'p4' }), 6);
+  t.equal(queue.room({ kind: 'verification', project: 'p1' }), 0);
+});
+
+t.test('a mail whose words do not hold when its turn comes is not sent', async (t) => {
+  const { queue, outcomes } = queueOver(t, async () => {});
+  queue.add({ ...job, isCurrent: () => false });
+  await queue.settled();
+  t.same(await outcomes(), { nothing_to_send: '1' });
+});
+
+t.test('a refusal for good is told once, and a fault in telling it is logged', async (t) => {
+  const told: MailFault[] = [];
+  const never = new MailFault('never', { isPermanent: true, status: 550, step: 'recipient' });
+  let refuse: () => MailFault = temporary;
+  const { clock, queue, outcomes, lines } = queueOver(t, async () => {
+    throw refuse();
+  });
+  const onRefused = async (fault: MailFault): Promise<void> => {
+    told.push(fault);
+    throw new Error('The stream is away');
+  };
+  queue.add({ ...job, onRefused });
+  await settle();
+  t.same(told, [], 'not while it may be taken later');
+  refuse = () => never;
+  await clock.advance(5_000);
+  await queue.settled();
+  t.same(told, [never]);
+  t.same(await outcomes(), { failed: '1' });
+  t.ok(lines.some((line) => line.includes('A refused mail could not be noted')));
+});
+
+t.test('only a refused recipient has bounced', async (t) => {
+  const refused = (status: number, more: object = {}) =>
+    new MailFault('', { isPermanent: true, status, step: 'recipient', ...more }).isBounce();
+  t.same(
+    [550, 551, 553, 521].map((status) => refused(status)),
+    [true, true, true, true],
+  );
+  t.same(
+    [552, 530].map((status) => refused(status)),
+    [false, false],
+  );
+  t.equal(refused(550, { step: 'sender' }), false);
+  t.equal(refused(550, { answer: '550 5.7.1 Relaying denied' }), false, 'a policy');
+  t.equal(refused(550, { answer: '550 5.1.1 No such user' }), true);
+});
+
+t.test('a mail that cannot be made is counted, and those after it are sent', async (t) => {
+  const { queue, outcomes } = queueOver(t, async () => {});
+  queue.add({ kind: 'invitation', make: () => Promise.reject(new Error('the stream is away')) });
+  queue.add({ kind: 'invitation', make: async () => undefined });
+  queue.add(job);
+  await queue.settled();
+  t.same(await outcomes(), { failed: '1', nothing_to_send: '1', sent: '1' });
+});
+
+t.test('nobody fills a mailbox by inviting it, nor sends without end', async (t) => {
+  const sent: string[] = [];
+  const { clock, queue, outcomes } = queueOver(t, async ({ to }) => void sent.push(to));
+  const random = { bytes: (count: number) => new Uint8Array(count) };
+  const send = inviteMail({ mail: queue, origin: () => 'https://svc.example.com', clock, random });
+  const invite = (email: string, project = 'web') =>
+    send({
+      ...{ email, project, token: 'svc_inv_1_x', expiresMs: 1_000 },
+      ...{ projectDisplayName: 'Web', invitedBy: 'Ada' },
+    });
+  const toOne = Array.from({ length: 10 }, (_, n) => invite('victim@example.org', `p${n}`));
+  t.same(toOne, [...Array(3).fill(true), ...Array(7).fill(false)], 'whichever the project');
+  await queue.settled();
+  let ofProject = 0;
+  for (let n = 0; n < 80; n++) {
+    if (invite(`n${n}@example.org`)) ofProject++;
+    await queue.settled();
+  }
+  t.equal(ofProject, 50);
+  t.equal(invite('n@example.org', 'other'), true, 'other projects invite as before');
+  await queue.settled();
+  t.same(await outcomes(), { sent: '54', limited: '37' });
+  t.equal(sent.length, 54);
+  await clock.advance(300_000);
+  t.equal(invite('victim@example.org'), true, 'later again');
+  await queue.settled();
+});

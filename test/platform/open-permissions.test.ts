@@ -1,0 +1,46 @@
+/** Files that others of the machine may read are told: at the start, and in a gauge without a restart. */
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { createMetrics } from '../../src/platform/metrics.ts';
+import { watchPermissions } from '../../src/service/open-permissions.ts';
+import { systemClock } from '../../streams/platform/clock.ts';
+
+t.test(
+  'a readable secret and an open data folder are reported, at start and in a gauge',
+  async (t) => {
+    const folder = t.testdir({});
+    const data = join(folder, 'data');
+    const tlsKeyFile = join(folder, 'key.pem');
+    mkdirSync(data, { mode: 0o700 });
+    const natsTokenFile = join(folder, 'token');
+    for (const file of [tlsKeyFile, natsTokenFile]) writeFileSync(file, '', { mode: 0o600 });
+    const warnings: string[] = [];
+    const note = (_facts: object, message: string) => void warnings.push(message);
+    const log = { debug: note, info: note, warn: note, error: note, child: () => log };
+    const watch = () => {
+      const metrics = createMetrics({ clock: systemClock, version: 'test' });
+      t.teardown(() => metrics.close());
+      watchPermissions({ settings: { data, tlsKeyFile, natsTokenFile }, metrics, log });
+      return metrics;
+    };
+    t.match(await watch().text(), /svc_open_permissions\{what="tls_key"\} 0/);
+    t.same(warnings, []);
+    chmodSync(data, 0o750);
+    chmodSync(tlsKeyFile, 0o644);
+    chmodSync(natsTokenFile, 0o640);
+    const metrics = watch();
+    t.match(warnings, [
+      /SVC_DATA .*data is open to others of this machine \(mode 0750\): chmod 700 it/,
+      /SVC_TLS_KEY_FILE .*key\.pem is open to others of this machine \(mode 0644\): chmod 600 it/,
+      /SVC_NATS_TOKEN_FILE .*token is open to others of this machine \(mode 0640\): chmod 600 it/,
+    ]);
+    t.match(await metrics.text(), /svc_open_permissions\{what="tls_key"\} 1/);
+    chmodSync(data, 0o700);
+    t.match(
+      await metrics.text(),
+      /svc_open_permissions\{what="data_folder"\} 0/,
+      'without a restart',
+    );
+  },
+);

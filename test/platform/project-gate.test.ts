@@ -1,0 +1,276 @@
+/**
+ * The gate of all calls on a virtual clock: how many of a project run and wait, who is next, and that
+ * what a project asks for costs its neighbour a turn. Order is counted in turns, never in time.
+ */
+import t from 'tap';
+import { DEFAULT_LIMITS, type ProjectLimits } from '../../actors/platform/project-limits.ts';
+import { CALL_CLASSES, type CallClass, classRules } from '../../src/platform/gate/call-classes.ts';
+import { FairTurns } from '../../src/platform/gate/fair-turns.ts';
+import {
+  createProjectGate,
+  type Pass,
+  type ProjectGate,
+} from '../../src/platform/gate/project-gate.ts';
+import { VirtualClock } from '../../streams/platform/clock.ts';
+import { START_MS } from '../support/credential-world.ts';
+
+const never = new AbortController().signal;
+const round = () => new Promise<void>((resolve) => setImmediate(resolve));
+const rounds = async (count: number) => {
+  for (let i = 0; i < count; i++) await round();
+};
+
+/** Calls that run until they are let go. */
+function heldCalls(gate: ProjectGate) {
+  const passes: Pass[] = [];
+  const outcomes: string[] = [];
+  const start = async (
+    project: string,
+    { kind = 'query' as CallClass, signal = never, name = 'key' } = {},
+  ) => {
+    const place = outcomes.push(`${project} waits`) - 1;
+    try {
+      passes.push(await gate.enter({ party: `projects/${project}`, name }, kind, signal));
+      outcomes[place] = `${project} runs`;
+    } catch (error) {
+      outcomes[place] = `${project}: ${(error as { reason?: string }).reason ?? error}`;
+    }
+  };
+  const count = (what: string) => outcomes.filter((outcome) => outcome.endsWith(what)).length;
+  return { passes, start, count, outcomes };
+}
+
+function openGate(change: Partial<ProjectLimits> = {}) {
+  const clock = new VirtualClock(START_MS);
+  const refusals: string[] = [];
+  const gate = createProjectGate({
+    clock,
+    limits: () => ({ ...DEFAULT_LIMITS, ...change }),
+    onRefusal: (limit, kind) => void refusals.push(`${limit} ${kind}`),
+  });
+  return { clock, gate, refusals };
+}
+
+t.test(
+  'Concurrency: limited per project, 8 calls run, 64 wait, more are to back off',
+  async (t) => {
+    const { clock, gate, refusals } = openGate();
+    const { passes, start, count, outcomes } = heldCalls(gate);
+    for (let i = 0; i < 73; i++) void start('demo', { name: `key ${i % 2}` });
+    await rounds(10);
+    t.same([count('runs'), count('waits'), count('TOO_MANY_REQUESTS')], [8, 64, 1]);
+    t.equal(outcomes[72], 'demo: TOO_MANY_REQUESTS', 'the last to come');
+    t.same(gate.counts().query, { running: 8, waiting: 64 });
+    t.same(refusals, ['concurrency query']);
+
+    void start('other');
+    void start('demo', { kind: 'call' });
+    await rounds(3);
+    t.equal(outcomes[73], 'other runs', 'another project is not delayed');
+    t.equal(outcomes[74], 'demo runs', 'nor what is no query');
+
+    passes[0]?.release();
+    passes[0]?.release();
+    await rounds(2);
+    t.same([count('runs'), count('waits')], [11, 63], 'a place is handed on, once');
+    t.equal(outcomes[8], 'demo runs', 'to the one that waits longest');
+
+    await clock.advance(4_999);
+    t.equal(count('waits'), 63);
+    await clock.advance(1);
+    t.same([count('waits'), count('TOO_MANY_REQUESTS')], [0, 64], 'nobody waits longer than 5 s');
+
+    for (const { release } of passes) release();
+    t.same(gate.counts().query, { running: 0, waiting: 0 });
+    for (let i = 0; i < 9; i++) void start('demo', { name: `key ${i % 2}` });
+    await rounds(3);
+    t.equal(gate.running('projects/demo', 'query'), 8, 'no place was lost on the way');
+  },
+);
+
+t.test('A caller that has gone leaves the queue, and its place is free', async (t) => {
+  const { gate } = openGate();
+  const { passes, start, count, outcomes } = heldCalls(gate);
+  const gone = new AbortController();
+  for (let i = 0; i < 8; i++) void start('demo', { name: `key ${i % 2}` });
+  void start('demo', { signal: gone.signal });
+  await rounds(3);
+  t.same([count('runs'), count('waits')], [8, 1]);
+  gone.abort(new Error('hung up'));
+  await round();
+  t.equal(outcomes[8], 'demo: Error: hung up');
+  t.same(gate.counts().query, { running: 8, waiting: 0 });
+  void start('demo', { signal: gone.signal });
+  await round();
+  t.equal(outcomes[9], 'demo: Error: hung up', 'nor does it come in');
+  passes[0]?.release();
+  t.equal(gate.running('projects/demo', 'query'), 7);
+});
+
+t.test(
+  'Streams do not wait: refused beyond the project’s bound, and one caller has half',
+  async (t) => {
+    const { gate, refusals } = openGate({ openStreams: 5 });
+    const { passes, start, outcomes } = heldCalls(gate);
+    const open = async (name: string) => {
+      await start('demo', { kind: 'stream', name });
+      return outcomes.at(-1);
+    };
+    const refused = 'demo: TOO_MANY_REQUESTS';
+    const seen = [];
+    for (const name of ['a', 'a', 'a', 'a', 'b', 'b', 'b', 'c']) seen.push(await open(name));
+    const runs = 'demo runs';
+    t.same(seen, [runs, runs, runs, refused, runs, runs, refused, refused]);
+    t.same(new Set(refusals), new Set(['openStreams stream']));
+    passes[0]?.release();
+    t.equal(await open('a'), runs, 'an ended one makes room');
+    t.equal(await open('a'), refused);
+  },
+);
+
+t.test(
+  'Every class says after how many seconds to come again, and refuses at some point',
+  async (t) => {
+    for (const kind of CALL_CLASSES) {
+      const { running, waiting } = classRules[kind].places({
+        ...{ ...DEFAULT_LIMITS, concurrency: 1, openStreams: 2 },
+      });
+      const { gate } = openGate({ concurrency: 1, openStreams: 2 });
+      const enter = () => gate.enter({ party: 'projects/demo', name: 'key' }, kind, never);
+      const calls = Array.from({ length: running + waiting }, () => enter().catch(() => {}));
+      const refused = await enter().then(
+        () => undefined,
+        (error: unknown) => error,
+      );
+      t.match(refused, {
+        reason: 'TOO_MANY_REQUESTS',
+        metadata: { class: kind, retryAfterSeconds: /^[1-9]\d*$/ },
+      });
+      t.ok(calls.length > 0, kind);
+    }
+  },
+);
+
+t.test(
+  'One caller has half of what runs and waits, and the callers that wait take turns',
+  async (t) => {
+    const { gate } = openGate();
+    const { passes, start, count, outcomes } = heldCalls(gate);
+    for (let i = 0; i < 72; i++) void start('demo', { name: 'flood' });
+    await rounds(10);
+    t.same([count('runs'), count('waits'), count('TOO_MANY_REQUESTS')], [4, 32, 36]);
+    for (let i = 0; i < 5; i++) void start('demo', { name: 'owner' });
+    await rounds(10);
+    t.same(outcomes.slice(72).filter((one) => one === 'demo runs').length, 4, 'the other half');
+    void start('demo', { name: 'third' });
+    passes[0]?.release();
+    await rounds(3);
+    passes[1]?.release();
+    await rounds(3);
+    t.equal(outcomes[77], 'demo runs', 'a third caller waits for two calls at most, not for 32');
+  },
+);
+
+t.test(
+  'A lowered concurrency holds for the calls that wait already, and a raised one',
+  async (t) => {
+    const limits = { ...DEFAULT_LIMITS };
+    const gate = createProjectGate({ clock: new VirtualClock(START_MS), limits: () => limits });
+    const { passes, start, count } = heldCalls(gate);
+    for (let i = 0; i < 20; i++) void start('demo', { name: `key ${i}` });
+    await rounds(10);
+    t.same([count('runs'), count('waits')], [8, 12]);
+    limits.concurrency = 2;
+    for (const { release } of passes.slice(0, 6)) release();
+    await rounds(5);
+    t.equal(gate.running('projects/demo', 'query'), 2, 'nobody follows before fewer than two run');
+    passes[6]?.release();
+    await rounds(5);
+    t.equal(gate.running('projects/demo', 'query'), 2);
+    t.equal(count('runs'), 9, 'one has followed');
+    limits.concurrency = 4;
+    passes[7]?.release();
+    await rounds(5);
+    t.equal(gate.running('projects/demo', 'query'), 4);
+  },
+);
+
+t.test(
+  'Bodies under way hold no place; a caller has half of their bound, by bytes and count',
+  async (t) => {
+    const { gate, refusals } = openGate();
+    const takeAll = (name: string, bytes: number) => {
+      const held: Pass[] = [];
+      try {
+        for (;;) held.push(gate.takeBody({ party: 'projects/demo', name }, 'call', bytes));
+      } catch (error) {
+        t.match(error, { reason: 'TOO_MANY_REQUESTS', metadata: { retryAfterSeconds: '2' } });
+      }
+      return held;
+    };
+    const flood = takeAll('flood', 1024 * 1024);
+    t.equal(flood.length, 16, '16 MiB');
+    t.equal(takeAll('many', 100).length, 128);
+    t.equal(takeAll('owner', 64 * 1024).length, 112, 'what is left of 256 bodies');
+    t.same(new Set(refusals), new Set(['concurrency call']));
+    t.equal(gate.running('projects/demo', 'call'), 0);
+    for (const { release } of flood) {
+      release();
+      release();
+    }
+    t.equal(takeAll('flood', 1024 * 1024).length, 16, 'given back once');
+  },
+);
+
+t.test('64 slices of one project cost a neighbour a turn, not 64', async (t) => {
+  const turns = new FairTurns(new VirtualClock(START_MS));
+  const order: string[] = [];
+  const work = async (project: string, slices: number) => {
+    for (let i = 0; i < slices; i++) {
+      await turns.take(project);
+      order.push(project);
+    }
+  };
+  const flood = Array.from({ length: 64 }, () => work('flood', 10));
+  await round();
+  const before = order.length;
+  const neighbour = [work('neighbour', 3), work('third', 1)];
+  await Promise.all(neighbour);
+  const between = order.slice(before);
+  t.ok(between.filter((project) => project === 'flood').length <= 4, between.join(' '));
+  await Promise.all(flood);
+  t.equal(order.length, 64 * 10 + 4, 'and all of them had their turns');
+});
+
+t.test('Turns of a round end when its time is used up', async (t) => {
+  let nowMs = 0;
+  const turns = new FairTurns({ elapsed: () => nowMs });
+  const byRound: number[] = [];
+  let inRound = 0;
+  const work = async () => {
+    await turns.take('demo');
+    inRound++;
+    nowMs += 5;
+  };
+  const all = Promise.all(Array.from({ length: 12 }, work));
+  let isOver = false;
+  void all.then(() => {
+    isOver = true;
+  });
+  while (!isOver) {
+    inRound = 0;
+    await round();
+    byRound.push(inRound);
+  }
+  t.ok(Math.max(...byRound) <= 2, `5 ms each, 8 ms a round: ${byRound}`);
+});
+
+t.test('A turn is had at once where nobody else had one', async (t) => {
+  const turns = new FairTurns(new VirtualClock(START_MS));
+  let hadTurn = false;
+  void turns.take('demo').then(() => {
+    hadTurn = true;
+  });
+  await Promise.resolve();
+  t.ok(hadTurn, 'without a round of the event loop');
+});

@@ -1,0 +1,195 @@
+/**
+ * A start that is refused changes nothing: not the NATS it was pointed at, not what the first
+ * process has there and in its folder, not its own folder. On a real nats-server, with the services
+ * in this process: what a second process does is what a second service does.
+ */
+import { hash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { jetstreamManager } from '@nats-io/jetstream';
+import { connect } from '@nats-io/transport-node';
+import t, { type Test } from 'tap';
+import { createLog } from '../../src/platform/log.ts';
+import { loadConfig } from '../../src/platform/settings/config.ts';
+import { createService } from '../../src/service/service.ts';
+import { systemClock } from '../../streams/platform/clock.ts';
+import { membersSpec } from '../../streams/platform/sole-process.ts';
+import { componentPath, needs } from '../support/components.ts';
+import { startNatsServer } from '../support/nats-server.ts';
+import { type Demo, dataFolder, until } from '../support/program.ts';
+
+interface Asked {
+  readonly folder: string;
+  readonly url: string;
+  readonly more?: Readonly<Record<string, string>>;
+}
+
+async function start(t: Test, { folder, url, more = {} }: Asked) {
+  const lines: string[] = [];
+  const { settings } = loadConfig([], {
+    ...{ SVC_DATA: folder, SVC_LISTEN: '127.0.0.1:0', SVC_METRICS_LISTEN: 'off' },
+    ...{ SVC_COLLECT: 'none', SVC_DEMO: 'on', SVC_NATS_URL: url },
+    ...more,
+  });
+  const write = (line: string) => void lines.push(line);
+  const log = createLog({ level: 'warn', readable: false, clock: systemClock, write });
+  const service = await createService({ settings, log });
+  t.teardown(() => service.stop());
+  await until('it is ready', async () =>
+    (await fetch(`${service.address}/readyz`)).ok ? true : undefined,
+  );
+  return { ...service, lines, demo: demoOf(folder) };
+}
+
+function demoOf(folder: string): Demo {
+  return JSON.parse(readFileSync(join(folder, 'demo.json'), 'utf8'));
+}
+
+async function refusalOf(t: Test, asked: Asked): Promise<Error> {
+  const error: unknown = await start(t, asked).then(
+    () => new Error('it started'),
+    (refused) => refused,
+  );
+  return error instanceof Error ? error : new Error(String(error));
+}
+
+/** Everything on the server: streams, their messages, their durable consumers. */
+async function contentOf(url: string): Promise<unknown> {
+  const nats = await connect({ servers: url });
+  const { streams, consumers } = await jetstreamManager(nats);
+  const content: unknown[] = [];
+  for await (const { config, state } of streams.list()) {
+    const durable: unknown[] = [];
+    for await (const { name, config: kept } of consumers.list(config.name)) {
+      if (kept.durable_name !== undefined) durable.push({ name, kept });
+    }
+    const messages: unknown[] = [];
+    // The first process renews its record all the while.
+    const last = config.name === membersSpec.name ? 0 : state.last_seq;
+    for (let seq = state.first_seq; seq <= last; seq++) {
+      // What was acknowledged on a work queue is gone.
+      const message = await streams.getMessage(config.name, { seq }).catch(() => null);
+      if (message !== null) messages.push([seq, message.subject, hash('sha256', message.data)]);
+    }
+    content.push({ config, durable, messages });
+  }
+  await nats.close();
+  return content;
+}
+
+/** Path and digest of every file; SQLite's own beside a database come and go, locks say nothing. */
+function filesOf(folder: string): Record<string, string> {
+  if (!existsSync(folder)) return {};
+  const names = readdirSync(folder, { recursive: true, encoding: 'utf8' });
+  const files = names
+    .filter((name) => !/-(wal|shm)$|^(svc\.(lock|pid)|admin\.sock)$/.test(name))
+    .sort();
+  return Object.fromEntries(
+    files.map((name) => [name, hash('sha256', readFileSync(join(folder, name)))]),
+  );
+}
+
+async function statusOf({ baseUrl, projectName, apiKey }: Demo): Promise<number> {
+  const method = 'monitoring.v1.MonitoringService/ListVMMonitoring';
+  const answer = await fetch(`${baseUrl}/svc.${method}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ projectName }),
+  });
+  return answer.status;
+}
+
+for (const version of ['nats-server 2.10.27', 'nats-server 2.15.1'] as const) {
+  t.test(`refused starts beside a running one, ${version}`, needs(version), async (t) => {
+    const program = componentPath(version);
+    const server = await startNatsServer({ program, folder: dataFolder(t) });
+    t.teardown(() => server.kill());
+    const { url } = server;
+    const folder = dataFolder(t);
+    const first = await start(t, { folder, url });
+    const own = dataFolder(t);
+    const other = join(own, 'data');
+    const before = { nats: await contentOf(url), files: filesOf(folder) };
+    const unchanged = async (what: string): Promise<void> => {
+      t.same(await contentOf(url), before.nats, `${what}: NATS is as it was`);
+      t.same(filesOf(folder), before.files, `${what}: so is the first one's folder`);
+      t.same(filesOf(other), {}, `${what}: its own has nothing but its lock`);
+    };
+
+    const second = await refusalOf(t, { folder: other, url });
+    t.equal(second.name, 'StreamsInUse');
+    t.match(second.message, new RegExp(`in use by process ${process.pid} on .*${folder}`));
+    await unchanged('a second process');
+
+    const taken = createServer().listen(0, '127.0.0.1');
+    await once(taken, 'listening');
+    t.teardown(() => taken.close());
+    const { port } = taken.address() as { port: number };
+    const pem = join(own, 'no.pem');
+    writeFileSync(pem, 'no certificate');
+    for (const [what, more] of Object.entries({
+      'port taken': { SVC_LISTEN: `127.0.0.1:${port}` },
+      'metrics port taken': { SVC_METRICS_LISTEN: `127.0.0.1:${port}` },
+      certificate: { SVC_TLS_CERT_FILE: pem, SVC_TLS_KEY_FILE: pem },
+      'missing key': { SVC_MASTER_KEY_FILE: join(own, 'absent.key') },
+      'bad key': { SVC_MASTER_KEY_FILE: pem },
+      'client secret': {
+        ...{ SVC_OIDC_ISSUER: 'https://id.example', SVC_OIDC_CLIENT_ID: 'a' },
+        SVC_OIDC_CLIENT_SECRET_FILE: join(own, 'absent'),
+      },
+    })) {
+      t.equal((await refusalOf(t, { folder: other, url, more })).name, 'ConfigError', what);
+      await unchanged(what);
+    }
+    t.equal(await statusOf(first.demo), 200, 'the first one’s key is in force');
+    await first.stop();
+
+    const next = await start(t, { folder: other, url });
+    t.notMatch(next.lines.join(), /waits up to/, 'what has stopped is not waited for');
+    await next.stop();
+  });
+}
+
+const newest = 'nats-server 2.15.1';
+t.test('refused starts on a NATS that nobody uses', needs(newest), async (t) => {
+  const program = componentPath(newest);
+  const server = await startNatsServer({ program, folder: dataFolder(t) });
+  t.teardown(() => server.kill());
+  const { url } = server;
+
+  const folder = dataFolder(t);
+  await (await start(t, { folder, url })).stop();
+  const files = filesOf(folder);
+  const nats = await contentOf(url);
+  const otherKey = join(dataFolder(t), 'other.key');
+  writeFileSync(otherKey, randomBytes(32).toString('base64'), { mode: 0o600 });
+  const more = { SVC_MASTER_KEY_FILE: otherKey };
+  t.equal((await refusalOf(t, { folder, url, more })).name, 'WrongMasterKey');
+  t.same([await contentOf(url), filesOf(folder)], [nats, files], 'the key of another store');
+
+  const empty = await startNatsServer({ program, folder: dataFolder(t) });
+  t.teardown(() => empty.kill());
+  t.equal((await refusalOf(t, { folder, url: empty.url })).name, 'HistoryMismatch');
+  t.same([await contentOf(empty.url), filesOf(folder)], [[], files], 'a folder of another NATS');
+
+  const connection = await connect({ servers: empty.url });
+  const { streams } = await jetstreamManager(connection);
+  // One that this program would make last.
+  await streams.add({ name: 'CLAIMS', subjects: ['svc.claims.*'], max_msgs: 5 });
+  await connection.close();
+  const made = await contentOf(empty.url);
+  const fresh = join(dataFolder(t), 'data');
+  const misfit = await refusalOf(t, { folder: fresh, url: empty.url });
+  t.match(misfit, { name: 'StreamMisconfigured', message: /CLAIMS has no|CLAIMS on the server/ });
+  t.same([await contentOf(empty.url), filesOf(fresh)], [made, {}], 'a stream that does not fit');
+
+  const plain = await startNatsServer({ program, folder: dataFolder(t), jetStream: false });
+  t.teardown(() => plain.kill());
+  t.match(await refusalOf(t, { folder: fresh, url: plain.url }), { message: /no JetStream/ });
+  t.same(filesOf(fresh), {}, 'no JetStream');
+
+  const again = await start(t, { folder, url });
+  t.equal(await statusOf(again.demo), 200, 'after all of it the folder and its NATS work');
+});

@@ -1,0 +1,93 @@
+/** Position tokens: what they hold, that they show nothing of it, and what is taken for one. */
+import fc from 'fast-check';
+import t from 'tap';
+import { createPositions } from '../../src/platform/http/sequence.ts';
+import { VirtualClock } from '../../streams/platform/clock.ts';
+import { seededRandom } from '../../streams/platform/random.ts';
+import { testBounds } from '../support/bounds.ts';
+
+const clock = new VirtualClock(0);
+const waiter = {
+  caller: { party: 'projects/demo', name: 'key' },
+  signal: new AbortController().signal,
+};
+const positionsOf = (key: number, seed = key, waitFor = async (_sequence: number) => {}) =>
+  createPositions({
+    host: { appliedSequence: () => 1_000, waitFor },
+    ...{ clock, random: seededRandom(seed), gate: testBounds(clock).gate },
+    key: new Uint8Array(32).fill(key),
+  });
+
+t.test('a token holds its position on every node with the key, and on no other', async (t) => {
+  const [here, there, elsewhere] = [positionsOf(1), positionsOf(1, 9), positionsOf(2)];
+  fc.assert(
+    fc.property(fc.nat(2 ** 31), (sequence) => {
+      const token = here.tokenOf(sequence);
+      t.equal(there.sequenceOf(token), sequence);
+      t.equal(elsewhere.sequenceOf(token), undefined);
+    }),
+    { numRuns: 50, seed: 1 },
+  );
+  t.equal(here.sequenceOf(here.current()), 1_000);
+});
+
+t.test('tokens of one position have nothing in common', async (t) => {
+  const positions = positionsOf(1);
+  const tokens = Array.from({ length: 100 }, () => positions.tokenOf(7));
+  t.equal(new Set(tokens.map((token) => token.slice(0, 6))).size, 100);
+  t.equal(new Set(tokens.map((token) => token.slice(-6))).size, 100);
+});
+
+/** Positions that somebody waited for. */
+function waitedFor() {
+  const waits: number[] = [];
+  const positions = positionsOf(1, 1, async (sequence) => void waits.push(sequence));
+  return { waits, positions };
+}
+
+t.test('of several tokens the largest position is waited for, in whatever order', async (t) => {
+  const { waits, positions } = waitedFor();
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.integer({ min: 1, max: 5_000 }), { minLength: 1, maxLength: 32 }),
+      async (sequences) => {
+        waits.length = 0;
+        const list = sequences.map((sequence) => positions.tokenOf(sequence));
+        await positions.waitFor(list.join(sequences.length % 2 ? ',' : ' , '), waiter);
+        const largest = Math.max(...sequences);
+        t.same(waits, largest > 1_000 ? [largest] : []);
+      },
+    ),
+    { numRuns: 50, seed: 1 },
+  );
+  const tooMany = Array.from({ length: 33 }, () => positions.tokenOf(1)).join();
+  await t.rejects(positions.waitFor(tooMany, waiter), {
+    ...{ name: 'Refusal', reason: 'INVALID_FIELD', message: /more than 32 tokens/ },
+  });
+});
+
+t.test('the token of another installation is none, alone and beside others', async (t) => {
+  const { waits, positions } = waitedFor();
+  const foreign = positionsOf(2).tokenOf(9_000);
+  await t.resolves(positions.waitFor(foreign, waiter));
+  t.same(waits, []);
+  await positions.waitFor(`${foreign}, ${positions.tokenOf(2_000)}, `, waiter);
+  t.same(waits, [2_000]);
+});
+
+t.test('what was made up or changed is waited for by nobody', async (t) => {
+  const { waits, positions } = waitedFor();
+  const token = positions.tokenOf(2_000);
+  const changed = Array.from({ length: 128 }, (_, bit) => {
+    const bytes = Buffer.from(token, 'base64url');
+    bytes.writeUInt8(bytes.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3);
+    return bytes.toString('base64url');
+  });
+  const madeUp = ['', '42', '-3', 'x', `${token}A`, token.slice(1), `${token.slice(1)}=`, '\u0662'];
+  for (const wrong of [...changed, ...madeUp]) {
+    await t.resolves(positions.waitFor(wrong, waiter), wrong);
+  }
+  t.same(waits, []);
+  await positions.waitFor(token, waiter);
+  t.same(waits, [2_000]);
+});

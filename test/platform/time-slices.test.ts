@@ -1,0 +1,25 @@
+/** Sharing the main thread: long work lets others have their turn. */
+import t from 'tap';
+import { Turns } from '../../actors/platform/time-slices.ts';
+
+t.test('work in steps lets others have a turn whenever one is used up', async (t) => {
+  let nowMs = 0;
+  let others = 0;
+  let isOver = false;
+  const turns = new Turns({ elapsed: () => nowMs } as ConstructorParameters<typeof Turns>[0]);
+  const other = (): void => {
+    others++;
+    if (!isOver) setImmediate(other);
+  };
+  setImmediate(other);
+  function* steps(): Generator<undefined, string, undefined> {
+    for (let i = 0; i < 100; i++) {
+      nowMs++;
+      yield;
+    }
+    return 'done';
+  }
+  t.equal(await turns.walk(steps()), 'done');
+  isOver = true;
+  t.ok(others >= 10, `${others} turns of others in 100 ms of work`);
+});

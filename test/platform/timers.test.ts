@@ -1,0 +1,120 @@
+/** The actor that fires timers, on a virtual clock: order, ownership, faults, outages. */
+import t, { type Test } from 'tap';
+import type { RunningHost } from '../../actors/platform/host/host.ts';
+import { runTimers } from '../../actors/platform/host/timers.ts';
+import { VirtualClock } from '../../streams/platform/clock.ts';
+import type { DueTimer } from '../../streams/platform/commit/projection.ts';
+import { StreamUnavailable } from '../../streams/platform/stream.ts';
+import { COUNTER_RESET_MS } from '../support/counter-machine.ts';
+import { add, countingNode } from '../support/counting-node.ts';
+import { FaultyLog } from '../support/faulty-stream.ts';
+
+const START_MS = 1_750_000_000_000;
+
+async function startedTimers(
+  t: Test,
+  options: {
+    owns?: (project: string) => boolean;
+    /** Throws in place of firing. */
+    obstruct?: (timer: DueTimer) => void;
+  } = {},
+) {
+  const clock = new VirtualClock(START_MS);
+  const node = countingNode({ stream: new FaultyLog().connect(), clock });
+  await node.host.start();
+  const fired: string[] = [];
+  const faults: string[] = [];
+  const host: RunningHost = {
+    ...node.host,
+    async fireTimer(timer, by) {
+      fired.push(`${timer.instance}@${clock.now() - START_MS}`);
+      options.obstruct?.(timer);
+      return node.host.fireTimer(timer, by);
+    },
+  };
+  const end = new AbortController();
+  const { owns = () => true } = options;
+  const onFault = (timer: DueTimer) => void faults.push(timer.instance);
+  const running = runTimers({ host, clock, owns, onFault }, end.signal);
+  t.teardown(async () => {
+    end.abort();
+    await running;
+    await node.close();
+  });
+  /** Lets what is under way come to rest, then time go by. */
+  const pass = async (ms: number): Promise<void> => {
+    for (let turns = 0; turns < 5; turns++) await new Promise((resolve) => setImmediate(resolve));
+    await clock.advance(ms);
+  };
+  return { host: node.host, clock, pass, fired, faults };
+}
+
+t.test('timers fire at their time, in their order, and again when set again', async (t) => {
+  const { host, pass, fired } = await startedTimers(t);
+  await add(host, 'demo', 'a');
+  await pass(1000);
+  await Promise.all([add(host, 'demo', 'b'), add(host, 'other', 'c')]);
+  await pass(COUNTER_RESET_MS - 1001);
+  t.same(fired, []);
+  await pass(1);
+  t.same(fired, ['a@60000']);
+  await pass(1000);
+  t.same(fired, ['a@60000', 'b@61000', 'c@61000']);
+  t.equal(host.view('demo').instance('counter', 'a')?.value, 'zero');
+  await add(host, 'demo', 'a');
+  await pass(COUNTER_RESET_MS);
+  t.equal(fired.at(-1), 'a@121000');
+});
+
+t.test('a calendar set forward makes timers due within seconds', async (t) => {
+  const { host, clock, pass, fired } = await startedTimers(t);
+  await add(host, 'demo', 'a');
+  clock.jump(COUNTER_RESET_MS);
+  await pass(5_000);
+  t.equal(fired.length, 1);
+});
+
+t.test('only the owner of a project fires its timers', async (t) => {
+  const owned = new Set(['other']);
+  const { host, pass, fired } = await startedTimers(t, { owns: (project) => owned.has(project) });
+  await add(host, 'demo', 'a');
+  await add(host, 'other', 'b');
+  await pass(COUNTER_RESET_MS);
+  t.same(fired, ['b@60000']);
+  owned.add('demo');
+  await pass(10_000);
+  t.equal(fired.length, 2, 'a new owner takes over what is due');
+});
+
+t.test('a timer that cannot be fired is told of, and does not keep the others', async (t) => {
+  const { host, pass, fired, faults } = await startedTimers(t, {
+    obstruct({ instance }) {
+      if (instance === 'a') throw new TypeError('A fault of ours');
+    },
+  });
+  await add(host, 'demo', 'a');
+  await pass(10);
+  await add(host, 'demo', 'b');
+  await pass(COUNTER_RESET_MS);
+  t.ok(fired.includes('b@60010'), fired.join());
+  const before = faults.length;
+  t.ok(before >= 1);
+  await pass(60_000);
+  t.ok(faults.length - before < 8, 'tried again, but later and later');
+});
+
+t.test('while the stream gives no answer a timer waits, and is no fault', async (t) => {
+  let answers = false;
+  const { host, pass, fired, faults } = await startedTimers(t, {
+    obstruct() {
+      if (!answers) throw new StreamUnavailable('No answer', 'unknown');
+    },
+  });
+  await add(host, 'demo', 'a');
+  await pass(COUNTER_RESET_MS + 2_000);
+  t.ok(fired.length >= 3 && fired.length <= 6, fired.join());
+  answers = true;
+  await pass(1_000);
+  t.equal(host.view('demo').instance('counter', 'a')?.value, 'zero');
+  t.same(faults, []);
+});

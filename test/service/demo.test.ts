@@ -1,0 +1,228 @@
+/**
+ * The demo's first start, and every later one: what is there and works stays, and a crash at any
+ * point leaves no key that works and that nobody has.
+ */
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { KEY_LIFETIME_MS_MAX } from '../../actors/identity/credentials.ts';
+import { banner } from '../../src/cli/banner.ts';
+import { issueCredential } from '../../src/identity/auth/credentials.ts';
+import { parseKey } from '../../src/platform/keys.ts';
+import { silentLog } from '../../src/platform/log.ts';
+import { type DemoFile, prepareDemo } from '../../src/service/demo.ts';
+import {
+  authenticator,
+  DAY_MS,
+  reasonOf,
+  startWorld,
+  tester,
+  type World,
+} from '../support/credential-world.ts';
+import { outcomeOf, peopleOf } from '../support/people-world.ts';
+
+function demoOf(t: Test, world: World) {
+  const dataFolder = mkdtempSync(join(tmpdir(), 'svc-demo-'));
+  t.teardown(() => rmSync(dataFolder, { recursive: true }));
+  const path = join(dataFolder, 'demo.json');
+  const { people, members } = peopleOf(world);
+  const prepare = (baseUrl = 'http://127.0.0.1:8080') =>
+    prepareDemo({ ...world, people, members, dataFolder, baseUrl, log: silentLog });
+  const read = (): DemoFile => JSON.parse(readFileSync(path, 'utf8'));
+  const live = () =>
+    world.host.view('demo').instances('credential', { final: false, limit: 100 }).items.length;
+  return { path, prepare, read, live, people };
+}
+
+t.test(
+  'a first start makes the project, two keys and demo.json; a second changes nothing',
+  async (t) => {
+    const world = await startWorld(t);
+    const { path, prepare, read, live } = demoOf(t, world);
+    t.same(await prepare(), { path, hasSignInUrl: true });
+    t.equal(statSync(path).mode & 0o777, 0o600);
+    const first = read();
+    t.match(first, { baseUrl: 'http://127.0.0.1:8080', projectName: 'projects/demo' });
+    t.match(world.host.view('demo').record('project', 'demo')?.body, { displayName: 'Demo' });
+    const { authenticate } = authenticator(t, world);
+    const { credential } = authenticate(first.apiKey);
+    t.match(authenticate(first.apiKey), {
+      project: 'demo',
+      name: `projects/demo/serviceAccounts/demo/keys/${credential}`,
+      capabilities: ['monitoring.read', 'monitoring.write'],
+    });
+    t.match(world.host.view('demo').instance('serviceAccount', 'demo'), {
+      ...{ value: 'active', context: { displayName: 'Demo', template: 'alert-manager' } },
+    });
+    t.match(authenticate(first.collectorKey), { kind: 'col', capabilities: ['collector'] });
+    await prepare();
+    t.same(read(), first);
+    await prepare('http://127.0.0.1:9090');
+    const signInUrl = first.signInUrl?.replace('8080', '9090');
+    const moved = { ...first, baseUrl: 'http://127.0.0.1:9090', signInUrl };
+    t.same(read(), moved, 'a new address, the same keys and the same link');
+    t.equal(live(), 2);
+  },
+);
+
+t.test(
+  'keys that were committed and never written down are revoked by the next start',
+  async (t) => {
+    const world = await startWorld(t);
+    const { path, prepare, read, live } = demoOf(t, world);
+    for (const lose of [
+      () => rmSync(path),
+      () => writeFileSync(path, ''),
+      () => writeFileSync(path, '{"apiKey":"x"}'),
+      () => writeFileSync(path, readFileSync(path, 'utf8').replace(/"svc_sk_[^"]*"/, '"svc_sk_"')),
+    ]) {
+      await prepare();
+      const lost = read();
+      lose();
+      await prepare();
+      const { authenticate } = authenticator(t, world);
+      t.equal(
+        reasonOf(() => authenticate(lost.apiKey)),
+        'CREDENTIAL_REVOKED',
+      );
+      t.equal(
+        reasonOf(() => authenticate(read().apiKey)),
+        'accepted',
+      );
+      t.ok(live() <= 3, 'at most a collector key that was still in the file');
+    }
+  },
+);
+
+t.test('an API key that acts for no account is replaced by one of the account demo', async (t) => {
+  const world = await startWorld(t);
+  const { path, prepare, read, live } = demoOf(t, world);
+  await prepare();
+  const { host } = world;
+  const old = await issueCredential(world, tester, {
+    ...{ project: 'demo', kind: 'sk', owner: 'service/demo', displayName: 'Demo key' },
+    capabilities: ['monitoring.read', 'monitoring.write'],
+    lifetimeMs: KEY_LIFETIME_MS_MAX,
+  });
+  writeFileSync(path, JSON.stringify({ ...read(), apiKey: old.key }));
+  await prepare();
+  t.not(read().apiKey, old.key);
+  t.equal(host.findInstance('credential', old.id)?.value, 'revoked');
+  t.match(host.findInstance('credential', parseKey(read().apiKey)?.id ?? '')?.context, {
+    owner: 'projects/demo/serviceAccounts/demo',
+  });
+  t.equal(live(), 3, 'and the collector’s key that was in the file');
+});
+
+t.test('keys that people made for the account demo are left alone, whatever is lost', async (t) => {
+  const world = await startWorld(t);
+  const { path, prepare, live } = demoOf(t, world);
+  await prepare();
+  const owner = 'projects/demo/serviceAccounts/demo';
+  const about = { project: 'demo', kind: 'sk', displayName: 'Mine' } as const;
+  const capabilities = ['monitoring.read'];
+  const mine = { ...about, owner, capabilities, createdBy: 'people/ada' };
+  const { id } = await issueCredential(world, tester, mine);
+  rmSync(path);
+  await prepare();
+  t.equal(world.host.findInstance('credential', id)?.value, 'active');
+  t.equal(live(), 3);
+});
+
+t.test(
+  'an account demo that was deleted is followed by another, a disabled one is not',
+  async (t) => {
+    const world = await startWorld(t);
+    const { prepare, read } = demoOf(t, world);
+    await prepare();
+    const first = read();
+    const tell = (account: string, type: string) =>
+      world.host.submit({
+        ...{ project: 'demo', by: tester },
+        decide(draft) {
+          const event = { type, at: draft.at, reason: '', by: tester.name };
+          draft.send('serviceAccount', account, event);
+        },
+      });
+    await tell('demo', 'disabled');
+    await prepare();
+    t.same(read(), first, 'somebody wanted it to stop');
+    await tell('demo', 'deleted');
+    await prepare();
+    const { authenticate } = authenticator(t, world);
+    t.match(authenticate(read().apiKey).name, /^projects\/demo\/serviceAccounts\/demo-2\/keys\//);
+  },
+);
+
+t.test('the command that the banner prints takes the key from demo.json by itself', async (t) => {
+  const world = await startWorld(t);
+  const { path, prepare, read } = demoOf(t, world);
+  await prepare();
+  const told = banner({
+    version: '1.0.0',
+    watches: ['this host'],
+    datacenter: 'DC-1',
+    sampleIntervalSeconds: 30,
+    baseUrl: read().baseUrl,
+    metricsUrl: undefined,
+    demoFile: path,
+  });
+  const command = told.split('\n').find((line) => line.includes('| curl')) ?? '';
+  const [sed = '', curl = ''] = command.split(' | ');
+  const header = execFileSync('sh', ['-c', sed], { encoding: 'utf8', timeout: 5_000 });
+  t.equal(header, `authorization: Bearer ${read().apiKey}\n`);
+  t.match(curl, `-H @- -H 'content-type: application/json'`);
+  t.match(curl, `${read().baseUrl}/svc.monitoring.v1.MonitoringService/ListVMMonitoring`);
+  t.notMatch(told, read().apiKey.slice(-40));
+});
+
+t.test('keys near their end are replaced, and copies of the old work until that end', async (t) => {
+  const world = await startWorld(t);
+  const { prepare, read } = demoOf(t, world);
+  await prepare();
+  const old = read();
+  world.clock.jump(KEY_LIFETIME_MS_MAX - 20 * DAY_MS);
+  await prepare();
+  const { authenticate } = authenticator(t, world);
+  t.not(read().apiKey, old.apiKey);
+  t.equal(
+    reasonOf(() => authenticate(old.apiKey)),
+    'accepted',
+  );
+  t.equal(
+    reasonOf(() => authenticate(read().apiKey)),
+    'accepted',
+  );
+  world.clock.jump(20 * DAY_MS);
+  t.equal(
+    reasonOf(() => authenticate(old.apiKey)),
+    'CREDENTIAL_EXPIRED',
+  );
+});
+
+t.test('the first owner signs in by the link in demo.json, once, and owns the demo', async (t) => {
+  const world = await startWorld(t);
+  const { prepare, read, people } = demoOf(t, world);
+  const use = (url = '') =>
+    people.signInByLink({ token: url.slice(url.indexOf('#') + 1), agent: 'test' });
+  await prepare();
+  const { signInUrl: first = '' } = read();
+  t.match(first, /^http:\/\/127\.0\.0\.1:8080\/auth\/link#svc_link_/);
+  world.clock.jump(7 * DAY_MS);
+  t.equal(await outcomeOf(() => use(first)), 'CREDENTIAL_EXPIRED');
+  await prepare();
+  const { signInUrl: second = '' } = read();
+  t.not(second, first, 'one past its time is replaced while nobody has signed in');
+  const { person } = await use(second);
+  t.match(world.host.findInstance('person', person)?.context, {
+    ...{ displayName: 'First owner', email: '' },
+  });
+  const members = world.host.view('demo').instances('membership', { limit: 10 }).items;
+  t.match(members, [{ value: 'active', context: { person, role: 'OWNER' } }]);
+  t.equal(members.length, 1, 'the same person at each start');
+  t.equal(await outcomeOf(() => use(second)), 'CREDENTIAL_REVOKED');
+  t.match(await prepare(), { hasSignInUrl: false });
+  t.notOk('signInUrl' in read(), 'from now on the operator makes links');
+});

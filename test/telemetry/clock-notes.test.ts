@@ -1,0 +1,48 @@
+/** What is noted of sources' clocks: spells, with their first and last row. */
+import t from 'tap';
+import { ClockNotes } from '../../actors/telemetry/ingest/clock-notes.ts';
+
+t.test('a fault is told of the stretches that its spell touches, and of its own VM', (t) => {
+  const notes = new ClockNotes();
+  const told = (fromMs: number, toMs: number, vm = 'vm-1', project = 'demo') =>
+    notes.within(project, vm, fromMs, toMs);
+  for (const at of [1_000_000, 1_200_000, 1_500_000]) {
+    notes.note('CLOCK_AHEAD', 'demo', 'vm-1', at);
+  }
+  t.same(told(0, 999_999), []);
+  t.same(told(0, 1_000_000), ['CLOCK_AHEAD']);
+  t.same(told(1_100_000, 1_150_000), ['CLOCK_AHEAD'], 'between two of its rows');
+  t.same(told(1_500_001, 9e9), []);
+  t.same(told(0, 9e9, 'vm-2'), []);
+  t.same(told(0, 9e9, 'vm-1', 'other'), []);
+  notes.note('CLOCK_BACKWARDS', 'demo', 'vm-1', 1_500_000);
+  t.same(told(0, 9e9), ['CLOCK_BACKWARDS', 'CLOCK_AHEAD']);
+  notes.note('CLOCK_AHEAD', 'demo', 'vm-1', 1_800_001);
+  t.same(told(1_500_001, 1_700_000), [], 'a clock that was right for 5 minutes begins anew');
+  t.end();
+});
+
+t.test('VMs whose clocks are ahead are told as of their last refused row', (t) => {
+  const notes = new ClockNotes();
+  notes.note('CLOCK_AHEAD', 'demo', 'vm-1', 1_000);
+  notes.note('CLOCK_AHEAD', 'demo', 'a vm of two words', 2_000);
+  notes.note('CLOCK_BACKWARDS', 'demo', 'vm-3', 2_500);
+  notes.note('CLOCK_AHEAD', 'other', 'vm-4', 3_000);
+  t.same(
+    [...notes.ahead(2_000)],
+    [
+      { project: 'other', vm: 'vm-4' },
+      { project: 'demo', vm: 'a vm of two words' },
+    ],
+  );
+  t.same([...notes.ahead(3_001)], []);
+  t.end();
+});
+
+t.test('VMs noted are bounded: the one that is longest unheard of is forgotten', (t) => {
+  const notes = new ClockNotes();
+  for (let i = 0; i <= 50_000; i++) notes.note('CLOCK_AHEAD', 'demo', `vm-${i}`, i);
+  t.same(notes.within('demo', 'vm-0', 0, 9e9), []);
+  t.same(notes.within('demo', 'vm-1', 0, 9e9), ['CLOCK_AHEAD']);
+  t.end();
+});

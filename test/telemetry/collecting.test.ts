@@ -1,0 +1,91 @@
+/**
+ * The collectors of this node behind a rate of their project: rows wait with their own times and are
+ * stored later, what is given up is counted, and each thing is logged once.
+ */
+import t from 'tap';
+import type { WriteRequest } from '../../actors/telemetry/ingest/ingest-port.ts';
+import { createHealth } from '../../src/platform/health.ts';
+import type { Log } from '../../src/platform/log.ts';
+import { createMetrics } from '../../src/platform/metrics.ts';
+import { loadConfig } from '../../src/platform/settings/config.ts';
+import { startCollecting } from '../../src/service/collecting.ts';
+import { VirtualClock } from '../../streams/platform/clock.ts';
+import { seededRandom } from '../../streams/platform/random.ts';
+import { Refusal } from '../../streams/platform/refusal.ts';
+import { START_MS } from '../support/credential-world.ts';
+
+const INTERVAL_MS = 30_000;
+
+t.test(
+  'Rows refused for a rate are kept, then counted; refused readings are logged once',
+  async (t) => {
+    const clock = new VirtualClock(START_MS);
+    const metrics = createMetrics({ clock, version: '1.2.3' });
+    const lines: string[] = [];
+    const note = (facts: object, message: string) => {
+      // Health logs its own line of the same fault.
+      if ('part' in facts && 'reason' in facts) lines.push(message);
+    };
+    const log: Log = { debug() {}, info() {}, warn: note, error: note, child: () => log };
+    const health = createHealth({ clock, log });
+    let isOver = true;
+    let offers = 0;
+    const stored: number[] = [];
+    const ingest = {
+      async write({ rows }: WriteRequest) {
+        offers++;
+        if (isOver)
+          throw new Refusal('TOO_MANY_REQUESTS', 'over the rate', { retryAfterSeconds: '9' });
+        stored.push(...rows.map(({ observedMs }) => observedMs));
+        const rejected = [{ row: 0, series: 'svc_vm_load1', reason: 'LIMIT_EXCEEDED' as const }];
+        return { accepted: 1, duplicates: 0, rejected };
+      },
+    };
+    const env = { SVC_COLLECT: 'host', SVC_DATA: t.testdir() };
+    const collecting = await startCollecting({
+      ...{ clock, metrics, health, log, ingest, random: seededRandom(1) },
+      settings: loadConfig([], env).settings,
+      registry: { vmsOf: () => new Map() },
+      host: { submit: () => Promise.reject(new Error('Nothing is submitted here')) },
+    });
+    t.teardown(async () => {
+      await collecting.stop();
+      health.close();
+      metrics.close();
+    });
+    /** The source reads real files: a round is over when its rows have been offered. */
+    const offered = async (before: number) => {
+      for (let turn = 0; offers === before; turn++) {
+        if (turn > 100_000) throw new Error('No round came to its end');
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      await new Promise((resolve) => setImmediate(resolve));
+    };
+    const rounds = async (count: number) => {
+      for (let i = 0; i < count; i++) {
+        const before = offers;
+        await clock.advance(INTERVAL_MS);
+        await offered(before);
+      }
+    };
+    await offered(0);
+    const dropped = async () =>
+      Number(/^svc_collector_rows_dropped_total (\d+)$/m.exec(await metrics.text())?.[1]);
+    await rounds(10);
+    t.equal(await dropped(), 0, 'they wait');
+    await rounds(20);
+    const lost = await dropped();
+    t.ok(lost > 0, 'more than ten minutes of them do not');
+    t.equal(lines.filter((line) => /over the rate/.test(line)).length, 1);
+    t.equal(lines.filter((line) => /gave up/.test(line)).length, 1);
+    isOver = false;
+    await rounds(3);
+    t.ok(stored.length > 20, `${stored.length} stored`);
+    t.same(
+      stored,
+      [...new Set(stored)].sort((a, b) => a - b),
+      'in order, at their own times',
+    );
+    t.equal(lines.filter((line) => /is not stored: LIMIT_EXCEEDED/.test(line)).length, 1);
+  },
+);

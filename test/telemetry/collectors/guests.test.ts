@@ -1,0 +1,221 @@
+/**
+ * What guest agents tell of file systems, and what those that are mute, off or absent cost: on
+ * recorded text and a virtual clock.
+ */
+import t from 'tap';
+import type { Reading } from '../../../actors/telemetry/collectors/collector.ts';
+import { parseGuestFileSystems } from '../../../actors/telemetry/collectors/libvirt/virsh-text.ts';
+import {
+  DB,
+  names,
+  never,
+  recording,
+  rowOf,
+  settle,
+  valuesOf,
+  WEB,
+  world,
+} from './recorded-libvirt.ts';
+
+t.test('trap 1: counters are read over a read-only connection, agents over another', async (t) => {
+  const { source, asked, clock } = world(
+    async (command) => ({
+      stdout: recording(command.args.includes('-r') ? 'running' : 'guestinfo'),
+    }),
+    { fileSystems: true },
+  );
+  await source.read(never);
+  await clock.advance(29_000);
+  t.same(asked[0]?.args, [
+    '-r',
+    '-q',
+    '-c',
+    'qemu:///system',
+    'list --all --id --uuid --name; domstats --raw; list --all --id --uuid --name',
+  ]);
+  t.same(asked[1]?.args.slice(0, -1), ['-q', '-c', 'qemu:///system'], 'not read-only');
+  const reading = await source.read(never);
+  t.match(valuesOf(rowOf(reading, WEB)), {
+    'svc_vm_filesystem_size_bytes{fstype="ext4",mountpoint="/data"}': 56_040_448,
+    'svc_vm_filesystem_used_bytes{fstype="ext4",mountpoint="/data"}': 14_336,
+  });
+  await source.close();
+  const {
+    source: plain,
+    asked: few,
+    clock: later,
+  } = world(async () => ({
+    stdout: recording('running'),
+  }));
+  await plain.read(never);
+  await later.advance(120_000);
+  t.equal(few.length, 1, 'agents are asked only where that is wanted');
+  const refused = world(() => ({
+    code: 1,
+    stderr: 'error: operation forbidden: read only access prevents virDomainGetGuestInfo\n',
+  }));
+  t.match((await refused.source.read(never)).faults, [{ reason: 'ACCESS_DENIED' }]);
+});
+
+t.test('trap 3: a mute agent is success with no text, backs off, delays nobody else', async (t) => {
+  const askedAt: Record<string, number[]> = { [WEB]: [], [DB]: [] };
+  const { source, clock } = world(
+    async (command) => {
+      const script = command.args.at(-1) ?? '';
+      if (command.args.includes('-r')) return { stdout: recording('running') };
+      const vm = script.includes(WEB) ? WEB : DB;
+      askedAt[vm]?.push(clock.elapsed());
+      t.equal(
+        script,
+        `guest-agent-timeout ${vm} --timeout 3; guestinfo ${vm} --filesystem`,
+        'libvirt itself is told not to wait for ever',
+      );
+      return vm === DB ? { stdout: recording('guestinfo') } : { afterMs: 3_000 };
+    },
+    { fileSystems: true },
+  );
+  let last: Reading | undefined;
+  for (let round = 0; round < 21; round++) {
+    last = await source.read(never);
+    if (round > 0) t.ok(names(rowOf(last, DB)).includes('filesystem_used_bytes'), `${round}`);
+    await clock.advance(30_000);
+  }
+  t.equal(askedAt[DB]?.length, 21, 'each interval');
+  const gaps = askedAt[WEB]?.map((at, i, all) => Math.round((at - (all[i - 1] ?? at)) / 30_000));
+  t.same(gaps, [0, 2, 4, 8], 'rounds between two questions to the mute one');
+  t.notOk(names(last && rowOf(last, WEB)).includes('filesystem_used_bytes'));
+  t.match(last?.faults, [{ reason: 'INCOMPLETE', vm: WEB, message: /said nothing/ }]);
+  await source.close();
+});
+
+t.test(
+  'trap 3: many mute agents fill a lane of their own; one VM is asked once a time',
+  async (t) => {
+    const uuid = (i: number): string => `00000000-0000-4000-8000-0000000000${10 + i}`;
+    const list = Array.from({ length: 30 }, (_, i) => `${uuid(i)} ${i + 1} vm${i}\n`).join('');
+    const block = (i: number): string => `Domain: 'vm${i}'\n  state.state=1\n  state.reason=1\n\n`;
+    const stdout = `${list}\n${Array.from({ length: 30 }, (_, i) => block(i)).join('')}${list}`;
+    const asking = new Map<string, number>();
+    let most = 0;
+    const { source, clock } = world(
+      async (command) => {
+        if (command.args.includes('-r')) return { stdout };
+        const [vm = ''] = /[0-9a-f-]{36}/.exec(command.args.at(-1) ?? '') ?? [];
+        t.notOk(asking.has(vm));
+        asking.set(vm, 1);
+        most = Math.max(most, asking.size);
+        const mute = vm < uuid(20);
+        const afterMs = mute ? 3_000 : 100;
+        clock.wakeAfter(afterMs, () => asking.delete(vm));
+        return { afterMs, ...(!mute && { stdout: recording('guestinfo') }) };
+      },
+      { fileSystems: true },
+    );
+    for (let round = 0; round < 8; round++) {
+      const { rows } = await source.read(never);
+      const answered = rows.filter((row) => row.values.length > 0).length;
+      // Until each has been asked once nobody knows which are mute.
+      if (round > 1) t.equal(answered, 10, `all that answer are fresh in round ${round}`);
+      await clock.advance(30_000);
+    }
+    t.ok(most <= 10, `at most 8 + 2 at once: ${most}`);
+    await source.close();
+  },
+);
+
+t.test('trap 6: agents that are off, not configured or of a stopped VM are told', async (t) => {
+  for (const said of [
+    'Guest agent is not responding: QEMU guest agent is not connected',
+    'argument unsupported: QEMU guest agent is not configured',
+    'Requested operation is not valid: domain is not running',
+  ]) {
+    const { source, clock } = world(
+      async (command) =>
+        command.args.includes('-r')
+          ? { stdout: recording('running') }
+          : { code: 1, stderr: `error: ${said}\n` },
+      { fileSystems: true },
+    );
+    await source.read(never);
+    await clock.advance(30_000);
+    const { faults, rows } = await source.read(never);
+    t.equal(rows.length, 2);
+    t.match(faults[0]?.message, said);
+    await source.close();
+  }
+});
+
+t.test('traps 7 and 9: no domain is asked by name, no command taints or changes one', async (t) => {
+  const { source, asked, clock } = world(
+    async (command) => ({
+      stdout: recording(command.args.includes('-r') ? 'odd' : 'guestinfo'),
+    }),
+    { fileSystems: true },
+  );
+  for (let round = 0; round < 3; round++) {
+    await source.read(never);
+    await clock.advance(30_000);
+  }
+  await source.close();
+  const verbs = new Set(
+    asked.flatMap((command) =>
+      (command.args.at(-1) ?? '').split('; ').map((each) => each.replaceAll(/[0-9a-f-]{36}/g, 'U')),
+    ),
+  );
+  t.same([...verbs].toSorted(), [
+    'domstats --raw',
+    'guest-agent-timeout U --timeout 3',
+    'guestinfo U --filesystem',
+    'list --all --id --uuid --name',
+  ]);
+});
+
+t.test('readings of an agent are given once, and not after an interval', async (t) => {
+  let answers = true;
+  const { source, clock } = world(
+    async (command) => {
+      if (command.args.includes('-r')) return { stdout: recording('running') };
+      return answers ? { stdout: recording('guestinfo') } : { afterMs: 90_000 };
+    },
+    { fileSystems: true },
+  );
+  const fresh = async (): Promise<number> => {
+    const { rows } = await source.read(never);
+    await settle();
+    return rows.filter((row) => names(row).includes('filesystem_size_bytes')).length;
+  };
+  t.equal(await fresh(), 0);
+  await clock.advance(29_000);
+  t.equal(await fresh(), 2);
+  t.equal(await fresh(), 0, 'not again');
+  answers = true;
+  await clock.advance(60_000);
+  answers = false;
+  await clock.advance(70_000);
+  t.equal(await fresh(), 0, 'no round came for it in time');
+  await source.close();
+});
+
+t.test(
+  'guest file systems without size or use, full by nature or hidden are not listed',
+  async (t) => {
+    const fields = (i: number, fs: Record<string, string | number>): string =>
+      Object.entries(fs)
+        .map(([key, value]) => `fs.${i}.${key.padEnd(15)}: ${value}\n`)
+        .join('');
+    const text = [
+      'fs.count            : 5\n',
+      fields(0, { mountpoint: '/', fstype: 'xfs', 'total-bytes': 10, 'used-bytes': 4 }),
+      fields(1, { mountpoint: '/snap/x', fstype: 'squashfs', 'total-bytes': 9, 'used-bytes': 9 }),
+      fields(2, { mountpoint: '/old-agent', fstype: 'ext4' }),
+      fields(3, { mountpoint: '/nonsense', fstype: 'ext4', 'total-bytes': 5, 'used-bytes': 6 }),
+      fields(4, { mountpoint: 'C:\\', fstype: 'NTFS', 'total-bytes': 20, 'used-bytes': 0 }),
+    ].join('');
+    t.same(parseGuestFileSystems(text), [
+      { mountpoint: '/', fstype: 'xfs', sizeBytes: 10, usedBytes: 4 },
+      { mountpoint: 'C:\\', fstype: 'NTFS', sizeBytes: 20, usedBytes: 0 },
+    ]);
+    t.same(parseGuestFileSystems('fs.count            : 0\n'), []);
+    t.equal(parseGuestFileSystems('\n'), undefined);
+  },
+);

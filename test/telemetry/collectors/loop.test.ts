@@ -1,0 +1,252 @@
+/** When a source is asked and what becomes of its rows, on a virtual clock; and child processes. */
+import { readFile } from 'node:fs/promises';
+import t from 'tap';
+import type {
+  ObservedRow,
+  Reading,
+  RowSink,
+  Source,
+} from '../../../actors/telemetry/collectors/collector.ts';
+import { runCommand } from '../../../actors/telemetry/collectors/command.ts';
+import {
+  type Collector,
+  type CollectorFault,
+  type CollectorOptions,
+  delayToTick,
+  phaseOf,
+  startCollector,
+} from '../../../actors/telemetry/collectors/loop.ts';
+import { systemClock, VirtualClock } from '../../../streams/platform/clock.ts';
+
+const START = 1_700_000_010_000;
+const INTERVAL = 30_000;
+const row = (observedMs: number): ObservedRow => ({
+  vm: 'a',
+  displayName: 'a',
+  observedMs,
+  bootId: '',
+  sequence: observedMs,
+  state: 'RUNNING',
+  stateReason: '',
+  values: [],
+});
+
+/** A world of one collector: what is read, what arrives, what is told. */
+function world(read: (clock: VirtualClock) => Promise<Reading>, sink?: RowSink) {
+  const clock = new VirtualClock(START);
+  const arrived: number[] = [];
+  const faults: CollectorFault[] = [];
+  const state = { closed: 0, aborted: false };
+  const source: Source = {
+    name: 'test',
+    read: (signal) => {
+      signal.addEventListener('abort', () => {
+        state.aborted = true;
+      });
+      return read(clock);
+    },
+    close: async () => void state.closed++,
+  };
+  const options: CollectorOptions = {
+    project: 'demo',
+    source,
+    sink: sink ?? {
+      observe: async (_, rows) => void arrived.push(...rows.map((each) => each.observedMs - START)),
+    },
+    clock,
+    intervalMs: INTERVAL,
+    onFault: (fault) => faults.push(fault),
+  };
+  return { clock, arrived, faults, state, options };
+}
+
+const sleep = (clock: VirtualClock, ms: number): Promise<void> =>
+  new Promise((resolve) => void clock.wakeAfter(ms, resolve));
+
+/** Starts and lets the first round get as far as it can before time moves. */
+async function begin(options: CollectorOptions): Promise<Collector> {
+  const collector = startCollector(options);
+  await new Promise<void>((resolve) => void setImmediate(resolve));
+  return collector;
+}
+
+t.test('ticks lie on multiples of the interval plus the phase of the source', async (t) => {
+  const { clock, arrived, options } = world(async (c) => ({ rows: [row(c.now())], faults: [] }));
+  const collector = await begin(options);
+  await clock.advance(95_000);
+  await collector.stop();
+  const [first, ...ticks] = arrived;
+  t.equal(first, 0, 'the first round is at the start');
+  t.equal(ticks.length, 3);
+  const phase = phaseOf('test', INTERVAL);
+  t.ok(ticks.every((tick) => (START + tick - phase) % INTERVAL === 0));
+  t.not(phaseOf('host', INTERVAL), phaseOf('libvirt', INTERVAL));
+  t.equal(delayToTick(1_000_000, 1_000, 0), 1_000);
+  t.equal(delayToTick(1_000_400, 1_000, 500), 100);
+  t.equal(delayToTick(1_000_499, 1_000, 500), 1_001, 'woken a moment early: this was the tick');
+  t.equal(collector.status().skippedTicks, 0);
+});
+
+t.test(
+  'a round longer than the interval overlaps with none, missed ticks are skipped',
+  async (t) => {
+    let running = 0;
+    let most = 0;
+    const { clock, arrived, options } = world(async (c) => {
+      most = Math.max(most, ++running);
+      const at = c.now();
+      await sleep(c, 70_000);
+      running -= 1;
+      return { rows: [row(at)], faults: [] };
+    });
+    const collector = await begin(options);
+    await clock.advance(200_000);
+    t.equal(most, 1);
+    t.equal(arrived.length, 2, 'nothing was made up for the ticks between');
+    t.equal(collector.status().skippedTicks, 4);
+    const stopping = collector.stop();
+    await clock.advance(70_000);
+    await stopping;
+  },
+);
+
+t.test(
+  'a fault is told each time, with its start and count, and ends with a good round',
+  async (t) => {
+    let bad = true;
+    const { clock, faults, options } = world(async () => {
+      if (bad) throw new Error('no such luck');
+      return { rows: [], faults: [] };
+    });
+    const collector = await begin(options);
+    await clock.advance(60_000);
+    t.match(faults.slice(0, 2), [
+      { source: 'test', reason: 'SOURCE_FAILED', sinceMs: START, times: 1 },
+      { sinceMs: START, times: 2, message: /no such luck/ },
+    ]);
+    t.match(collector.status().faults, [{ reason: 'SOURCE_FAILED', sinceMs: START }]);
+    bad = false;
+    await clock.advance(30_000);
+    t.same(collector.status().faults, []);
+    const told = faults.length;
+    bad = true;
+    await clock.advance(30_000);
+    t.match(faults[told], { times: 1 }, 'a new fault begins anew');
+    t.equal(collector.status().faultCount, faults.length);
+    await collector.stop();
+  },
+);
+
+t.test(
+  'rows that the sink refuses keep their times and arrive in order once it is back',
+  async (t) => {
+    const arrived: number[] = [];
+    let up = false;
+    const { clock, faults, options } = world(async (c) => ({ rows: [row(c.now())], faults: [] }), {
+      observe: async (project, rows) => {
+        if (!up) throw new Error('stream is down');
+        t.equal(project, 'demo');
+        arrived.push(...rows.map((each) => each.observedMs));
+      },
+    });
+    const collector = await begin(options);
+    await clock.advance(70_000);
+    t.match(collector.status(), { waitingRows: 3, deliveredRows: 0 });
+    t.match(faults.at(-1), { reason: 'SINK_FAILED', times: 3, sinceMs: START });
+    up = true;
+    await clock.advance(30_000);
+    t.equal(arrived.length, 4);
+    t.same(arrived, arrived.toSorted());
+    t.equal(arrived[0], START);
+    t.match(collector.status(), { waitingRows: 0, deliveredRows: 4, faults: [] });
+    await collector.stop();
+  },
+);
+
+t.test('the queue is bounded: the oldest rows are given up, counted and told', async (t) => {
+  const { clock, faults, options } = world(async (c) => ({ rows: [row(c.now())], faults: [] }), {
+    observe: () => Promise.reject(new Error('down')),
+  });
+  const collector = await begin(options);
+  await clock.advance(30 * INTERVAL);
+  t.match(collector.status(), { waitingRows: 20, droppedRows: 11 });
+  t.ok(faults.some((fault) => fault.reason === 'ROWS_DROPPED'));
+  await collector.stop();
+});
+
+t.test('a sink that never answers stops neither the rounds nor the stop', async (t) => {
+  let calls = 0;
+  const { clock, options } = world(async (c) => ({ rows: [row(c.now())], faults: [] }), {
+    observe: () => {
+      calls += 1;
+      return new Promise<void>(() => {});
+    },
+  });
+  const collector = await begin(options);
+  await clock.advance(5 * INTERVAL);
+  t.equal(collector.status().rounds, 6);
+  t.equal(calls, 1, 'one call at a time');
+  const stopping = collector.stop();
+  await clock.advance(10_000);
+  await stopping;
+});
+
+t.test(
+  'stop ends the round under way, delivers what waits and closes the source once',
+  async (t) => {
+    const stop = new AbortController();
+    const { clock, arrived, faults, state, options } = world(async (c) => {
+      await sleep(c, 1_000);
+      return { rows: [row(c.now())], faults: [{ reason: 'TIMED_OUT', message: 'cut off' }] };
+    });
+    const collector = startCollector({ ...options, signal: stop.signal });
+    stop.abort();
+    await clock.advance(1_000);
+    await Promise.all([collector.stop(), collector.stop()]);
+    t.ok(state.aborted);
+    t.same(arrived, [1_000]);
+    t.same(faults, [], 'being cut off by ourselves is no fault');
+    t.equal(state.closed, 1);
+    await clock.advance(100_000);
+    t.equal(collector.status().rounds, 1);
+  },
+);
+
+t.test('a command answers, is missing, is too long or too loud, each told apart', async (t) => {
+  const run = (script: string, options = {}) =>
+    runCommand({ file: 'sh', args: ['-c', script], deadlineMs: 5_000, ...options }, systemClock);
+  t.match(await run('echo out; echo err >&2; exit 3'), {
+    kind: 'exited',
+    code: 3,
+    stdout: 'out\n',
+    stderr: 'err\n',
+  });
+  t.match(await runCommand({ file: 'no-such-program', args: [], deadlineMs: 1_000 }, systemClock), {
+    kind: 'missing',
+  });
+  t.match(await run('yes', { outputBytesMax: 1_000 }), { kind: 'killed', because: 'output' });
+  t.match(await run('kill -9 $$'), { kind: 'failed', error: /SIGKILL/ });
+  const stop = new AbortController();
+  const aborted = run('sleep 30', { signal: stop.signal });
+  stop.abort();
+  t.match(await aborted, { kind: 'killed', because: 'aborted' });
+});
+
+t.test('at the deadline a command ends with all it started, deaf ones too', async (t) => {
+  const startedMs = performance.now();
+  const outcome = await runCommand(
+    {
+      file: 'sh',
+      args: ['-c', 'trap "" TERM; (trap "" TERM; while :; do sleep 1; done) & echo $$ $!; wait'],
+      deadlineMs: 200,
+    },
+    systemClock,
+  );
+  await outcome.gone;
+  t.match(outcome, { kind: 'killed', because: 'deadline' });
+  t.ok(performance.now() - startedMs < 3_000);
+  for (const pid of outcome.stdout.trim().split(' ')) {
+    const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => 'gone');
+    t.match(stat, /^gone$|\) Z /, `process ${pid}`);
+  }
+});

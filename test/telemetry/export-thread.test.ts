@@ -1,0 +1,157 @@
+/**
+ * What the export thread does for one must not keep it from the others: turns, cancellation, a
+ * thread that does not listen. And what is kept of projects that nobody scrapes any more.
+ */
+import { setImmediate as breathe } from 'node:timers/promises';
+import t, { type Test } from 'tap';
+import { Exporter } from '../../src/telemetry/export/exporter.ts';
+import { ShardMembers } from '../../src/telemetry/export/shard-members.ts';
+import { START_MS } from '../support/credential-world.ts';
+import { startRpcWorld, type WorldParts } from '../support/rpc-world.ts';
+
+const entry = new URL('../support/slow-export-thread.ts', import.meta.url);
+const NEVER = new AbortController().signal;
+
+async function startWorld(t: Test) {
+  let parts: WorldParts | undefined;
+  const world = await startRpcWorld(
+    t,
+    () => ({}),
+    (_app, real) => {
+      parts = real;
+    },
+  );
+  if (parts === undefined) throw new Error('The world has no parts');
+  const exporter = new Exporter({ ...parts, entry });
+  t.teardown(() => exporter.close());
+  const ask = async (project: string, signal = NEVER) =>
+    Buffer.from(
+      await exporter.shard({ project, shard: 0, format: 'text', gzip: false }, signal),
+    ).toString();
+  /** One VM of the project, whose name says how its export behaves. */
+  const put = (project: string, displayName: string) =>
+    parts?.host.submit({
+      project,
+      by: { kind: 'service', name: 'test' },
+      decide(draft) {
+        const body = { displayName, datacenter: 'DC-1', expandedMonitoring: false };
+        draft.putRecord({
+          ...{ kind: 'vm', id: 'vm', sort: '' },
+          body: { ...body, registeredMs: START_MS, exportShard: 0 },
+        });
+      },
+    });
+  return { world, parts, ask, put };
+}
+
+/** Resolves when nothing else happens without the clock or a thread. */
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 200; turn++) await breathe();
+}
+
+t.test(
+  'exports whose askers have gone are all given up, and the next ones are written',
+  async (t) => {
+    const { ask, put } = await startWorld(t);
+    await put('demo', 'slow');
+    await put('other', 'quick');
+    t.equal(await ask('other'), 'quick', 'the thread runs');
+    const gone = [new AbortController(), new AbortController(), new AbortController()];
+    const asked = gone.map(({ signal }) => t.rejects(ask('demo', signal), /gone/));
+    await settle();
+    const others = ask('other');
+    for (const one of gone) one.abort(new Error('gone'));
+    await Promise.all(asked);
+    t.equal(await others, 'quick');
+  },
+);
+
+t.test('a thread that does not give an export up is replaced', async (t) => {
+  const { world, ask, put } = await startWorld(t);
+  await put('demo', 'stubborn');
+  await put('other', 'quick');
+  const gone = new AbortController();
+  const asked = t.rejects(ask('demo', gone.signal), /gone/);
+  await settle();
+  gone.abort(new Error('gone'));
+  await asked;
+  const others = ask('other');
+  await settle();
+  const startMs = performance.now();
+  await world.clock.advance(2_000);
+  t.equal(await others, 'quick');
+  t.ok(performance.now() - startMs < 15_000, 'long before the 20 s that the work takes');
+});
+
+t.test('projects take turns: one that asks for much is not written first', async (t) => {
+  const { ask, put } = await startWorld(t);
+  await put('busy', 'slow');
+  await put('demo', 'many');
+  await put('other', 'one');
+  const gone = new AbortController();
+  const first = t.rejects(ask('busy', gone.signal), /gone/);
+  await settle();
+  const order: string[] = [];
+  const note = async (project: string) => {
+    order.push(await ask(project));
+  };
+  const asked = [...Array.from({ length: 6 }, () => note('demo')), note('other')];
+  await settle();
+  gone.abort(new Error('gone'));
+  await Promise.all([first, ...asked]);
+  t.ok(order.indexOf('one') <= 1, order.join());
+});
+
+t.test('an export that fails is told as what it is, and the next one is written', async (t) => {
+  const { world, ask, put } = await startWorld(t);
+  await put('other', 'quick');
+  await put('demo', 'die');
+  await t.rejects(ask('demo'), { name: 'Refusal', reason: 'NOT_READY' });
+  t.match(world.lines.join('\n'), /export thread 1 has stopped/);
+  await world.clock.advance(60_000);
+  t.equal(await ask('other'), 'quick');
+  await put('broken', 'broken');
+  await t.rejects(ask('broken'), { name: 'HistoryError', reason: 'FAULT' }, 'which is a 500');
+  await put('hungry', 'hungry');
+  await t.rejects(
+    ask('hungry'),
+    { name: 'Refusal', reason: 'RESPONSE_TOO_LARGE' },
+    'not to be repeated',
+  );
+  await world.clock.advance(60_000);
+  t.equal(await ask('other'), 'quick');
+});
+
+t.test(
+  'members of the projects unused longest are let go, and read again when asked for',
+  async (t) => {
+    const { parts, put } = await startWorld(t);
+    const reads: string[] = [];
+    const view = (project: string) => {
+      reads.push(project);
+      return parts.host.view(project);
+    };
+    const host = { view, onApplied: parts.host.onApplied.bind(parts.host) };
+    const members = new ShardMembers({ host, clock: parts.clock, vmsMax: 2 });
+    t.teardown(() => members.close());
+    const projects = ['a', 'b', 'c'];
+    for (const project of projects) await put(project, `of ${project}`);
+    const names = async (project: string) =>
+      (await members.of(project, 0)).map(({ displayName }) => displayName);
+    for (const project of ['a', 'b', 'a', 'c', 'a', 'c']) {
+      t.same(await names(project), [`of ${project}`]);
+    }
+    t.same(reads, ['a', 'b', 'c'], 'two are kept, the first one of them as it is in use');
+    await put('b', 'renamed');
+    t.same(await names('b'), ['renamed'], 'what was let go comes back as it is now');
+    t.same(reads, ['a', 'b', 'c', 'b']);
+    const one = new ShardMembers({ host, clock: parts.clock, vmsMax: 0 });
+    t.teardown(() => one.close());
+    const both = await Promise.all(['a', 'b'].map((project) => one.of(project, 0)));
+    t.same(
+      both.map(({ length }) => length),
+      [1, 1],
+      'also while others are read',
+    );
+  },
+);

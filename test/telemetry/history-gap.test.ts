@@ -1,0 +1,140 @@
+/**
+ * A service whose `history.db` was removed: it starts, what the sample log still holds is read
+ * again, and what is missing is said. As long as the file is there nothing is said.
+ */
+import { copyFileSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { pastEntries, SAMPLES_STREAM } from '../../actors/telemetry/sample-log.ts';
+import { openEmbeddedStream } from '../../sqlite/platform/embedded-stream/embedded-stream.ts';
+import { openHistory } from '../../sqlite/telemetry/history/store.ts';
+import { createLog } from '../../src/platform/log.ts';
+import { loadConfig } from '../../src/platform/settings/config.ts';
+import { createService } from '../../src/service/service.ts';
+import { type Clock, systemClock } from '../../streams/platform/clock.ts';
+import { type Demo, dataFolder, until } from '../support/program.ts';
+
+const HOUR = 3_600_000;
+
+function clockBehind(byMs: number): Clock {
+  return { ...systemClock, now: () => systemClock.now() - byMs };
+}
+
+async function start(t: Test, folder: string, behindMs = 0) {
+  const { settings } = loadConfig([], {
+    ...{ SVC_DATA: folder, SVC_LISTEN: '127.0.0.1:0', SVC_METRICS_LISTEN: 'off' },
+    ...{ SVC_COLLECT: 'none', SVC_DEMO: 'on' },
+  });
+  const clock = clockBehind(behindMs);
+  const lines: string[] = [];
+  const write = (line: string) => void lines.push(line);
+  const log = createLog({ level: 'warn', readable: false, clock, write });
+  const service = await createService({ settings, log, ports: { clock } });
+  t.teardown(() => service.stop());
+  const demo = JSON.parse(readFileSync(join(folder, 'demo.json'), 'utf8')) as Demo;
+  const post = async (method: string, key: string, body: object) => {
+    const answer = await fetch(`${service.address}/svc.${method}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    return { status: answer.status, body: (await answer.json()) as Record<string, unknown> };
+  };
+  return {
+    lines,
+    stop: () => service.stop(),
+    /** One row a minute, the last one now; each value is the row's minutes before now. */
+    async write(rows: number): Promise<void> {
+      const answer = await post('ingest.v1.IngestService/WriteSamples', demo.collectorKey, {
+        projectName: demo.projectName,
+        rows: Array.from({ length: rows }, (_, i) => ({
+          vmName: 'vm-1',
+          observedUnixMs: String(clock.now() - i * 60_000),
+          values: [{ series: 'svc_vm_memory_total_bytes', value: i + 1 }],
+        })),
+      });
+      t.equal(answer.status, 200);
+    },
+    /** Points of the last 12 hours. */
+    async points(): Promise<number> {
+      const end = Math.floor(clock.now() / 1000);
+      const answer = await post('monitoring.v1.MonitoringService/QueryVMMonitoring', demo.apiKey, {
+        ...{ name: `${demo.projectName}/vms/vm-1`, metricIds: ['memory_total_bytes'] },
+        ...{ startTimeUnix: String(end - 12 * 3600), endTimeUnix: String(end), stepSeconds: 30 },
+      });
+      t.equal(answer.status, 200, 'the query is answered');
+      const [series] = (answer.body.series ?? []) as { points: unknown[] }[];
+      return series?.points.length ?? 0;
+    },
+  };
+}
+
+/** Puts all of the log into chunks and cuts the log off, as it happens over hours. */
+async function flushAndCut(folder: string): Promise<void> {
+  const storage = () => join(folder, 'samples.db');
+  const stream = openEmbeddedStream({ storage, clock: systemClock });
+  const { identity, lastSequence } = await stream.state(SAMPLES_STREAM);
+  const history = openHistory({
+    ...{ folder, clock: systemClock, logIdentity: identity, background: false },
+  });
+  for await (const { entry, partition, sequence } of pastEntries(stream, { sequence: 1 })) {
+    if (entry.kind === 'batch') history.append(entry.batch, { partition, sequence });
+    else history.pass({ partition, sequence });
+  }
+  await history.flush();
+  await history.close();
+  await stream.truncate({ stream: SAMPLES_STREAM, belowSequence: lastSequence + 1 });
+  await stream.close();
+}
+
+t.test(
+  'history.db is removed: the log gives back what it holds, and the rest is told',
+  async (t) => {
+    const folder = dataFolder(t);
+    const first = await start(t, folder, 6 * HOUR);
+    await first.write(20);
+    await first.stop();
+    await flushAndCut(folder);
+
+    const second = await start(t, folder);
+    await second.write(5);
+    t.equal(
+      await until('all rows', async () => ((await second.points()) === 25 ? 25 : undefined)),
+      25,
+    );
+    t.same(second.lines, [], 'nothing is missing, and nothing is said');
+    await second.stop();
+    const kept = `${folder}-kept.db`;
+    copyFileSync(join(folder, 'history.db'), kept);
+    t.teardown(() => rmSync(kept, { force: true }));
+
+    for (const name of readdirSync(folder)) {
+      if (name.startsWith('history.db')) rmSync(join(folder, name));
+    }
+    const third = await start(t, folder);
+    t.match(
+      third.lines.join(),
+      /history\.db was removed or is an older copy: readings are missing/,
+    );
+    const told = JSON.parse(third.lines[0] ?? '{}') as { beforeMs?: number; afterMs?: number };
+    t.equal(told.afterMs, undefined, 'there is nothing in chunks');
+    t.ok(Math.abs((told.beforeMs ?? 0) - systemClock.now()) < 60_000, 'the log begins with the 5');
+    t.equal(
+      await until('the log to be read', async () => ((await third.points()) >= 5 ? 5 : undefined)),
+      5,
+    );
+    t.equal(await third.points(), 5, 'what the log holds is there, and nothing is made up');
+    await third.stop();
+
+    copyFileSync(kept, join(folder, 'history.db'));
+    const fourth = await start(t, folder);
+    t.same(fourth.lines, [], 'the copy put back fits the log');
+    t.equal(
+      await until('the log to be read', async () =>
+        (await fourth.points()) === 25 ? 25 : undefined,
+      ),
+      25,
+    );
+    await fourth.stop();
+  },
+);

@@ -1,0 +1,78 @@
+/**
+ * What is newest of a VM, wherever its rows are: in the head, in chunks, in both, or nowhere any
+ * more. Times are held against an oracle over all rows.
+ */
+import * as fc from 'fast-check';
+import t from 'tap';
+import { HistoryView } from '../../../sqlite/telemetry/history/history-view.ts';
+import type { History } from '../../../sqlite/telemetry/history/store.ts';
+import { BatchBuilder } from '../../../streams/telemetry/samples/builder.ts';
+import { DAY, HOUR, openStore, PARTITION, START } from '../../support/history-world.ts';
+
+let sequence = 0;
+
+/** One row of a VM; each is an entry of the log. */
+function append(history: History, vm: string, observedMs: number, value = 1): void {
+  const builder = new BatchBuilder();
+  builder.add({
+    ...{ project: 'demo', vm, observedMs, sequence: 0, boot: '', vcpus: 2, state: 1 },
+    ...{ stateReason: '', series: ['svc_vm_load1'], values: [value] },
+  });
+  history.append(builder.build(START), { partition: PARTITION, sequence: ++sequence });
+}
+
+t.test('the newest row is known from chunks alone, and a late one is not it', async (t) => {
+  const folder = t.testdir();
+  const first = openStore({ folder });
+  for (let i = 0; i <= 120; i++) append(first, 'vm-1', START + i * 30_000, i);
+  await first.flush();
+  await first.close();
+  const history = openStore({ folder });
+  const view = new HistoryView(history.share);
+  const now = START + HOUR + 10_000;
+  const newest = () => view.newest('demo', 'vm-1', now);
+  t.equal(newest()?.observedMs, START + HOUR);
+  t.equal(newest()?.columns.timesMs.length, 4, 'no more than rates need is kept of it');
+  append(history, 'vm-1', START + HOUR / 2 + 1);
+  t.equal(newest()?.observedMs, START + HOUR, 'a row that comes late');
+  append(history, 'vm-1', START + HOUR + 5_000, 7);
+  t.equal(newest()?.observedMs, START + HOUR + 5_000, 'a row that comes now');
+  t.equal(view.newest('demo', 'vm-1', START + 7 * DAY + HOUR)?.observedMs, START + HOUR + 5_000);
+  t.equal(view.newest('demo', 'vm-1', START + 8 * DAY), undefined, 'what is not kept is not known');
+  t.equal(view.newest('demo', 'nobody', now), undefined);
+  t.equal(view.newest('other', 'vm-1', now), undefined);
+  view.close();
+  await history.close();
+});
+
+t.test('when a VM was last observed before any moment is what all its rows say', async (t) => {
+  const history = openStore({ folder: t.testdir() });
+  const view = new HistoryView(history.share);
+  let vms = 0;
+  const hours = fc.integer({ min: 0, max: 100 });
+  const property = fc.asyncProperty(
+    fc.array(fc.array(hours, { maxLength: 12 }), { maxLength: 4 }),
+    fc.array(fc.tuple(hours, hours), { minLength: 5, maxLength: 5 }),
+    async (flushes, asked) => {
+      const vm = `vm-${vms++}`;
+      for (const [i, rows] of flushes.entries()) {
+        for (const hour of rows) append(history, vm, START + hour * HOUR);
+        // The last rows stay in the head alone.
+        if (i < 3) await history.flush();
+      }
+      const times = flushes.flat().map((hour) => START + hour * HOUR);
+      for (const [at, back] of asked) {
+        const atMs = START + at * HOUR;
+        const notBeforeMs = atMs - back * HOUR;
+        const wanted = Math.max(...times.filter((time) => time >= notBeforeMs && time <= atMs));
+        const told = view.newestTime({ project: 'demo', vm, atMs, notBeforeMs });
+        if (told !== (Number.isFinite(wanted) ? wanted : undefined)) return false;
+      }
+      return true;
+    },
+  );
+  await fc.assert(property, { numRuns: 40, seed: 12, interruptAfterTimeLimit: 15_000 });
+  t.ok(vms >= 5);
+  view.close();
+  await history.close();
+});

@@ -1,0 +1,46 @@
+/** Flushes that do not wait for their hour: of a project that has taken most of what it may have. */
+import t from 'tap';
+import { VirtualClock } from '../../../streams/platform/clock.ts';
+import { BatchBuilder } from '../../../streams/telemetry/samples/builder.ts';
+import { openStore, PARTITION, START } from '../../support/history-world.ts';
+
+const BOUND = 2 ** 20;
+
+t.test('a project short of memory is flushed early, its neighbour in its time', async (t) => {
+  const clock = new VirtualClock(START);
+  const history = openStore({
+    ...{ folder: t.testdir(), clock, background: true },
+    projectHeadBytesMax: () => BOUND,
+  });
+  t.teardown(() => history.close());
+  let sequence = 0;
+  const append = (project: string, rows: number) => {
+    const builder = new BatchBuilder();
+    for (let i = 0; i < rows; i++) {
+      builder.add({
+        ...{ project, vm: `vm ${i % 100}`, observedMs: START + ++sequence, sequence },
+        ...{ boot: 'b', vcpus: 2, state: 1, stateReason: '', series: ['x'], values: [i] },
+      });
+    }
+    history.append(builder.build(clock.now()), { partition: PARTITION, sequence });
+  };
+  const isPressed = () => history.room('full').used > (BOUND * 2) / 3;
+  while (!isPressed()) append('full', 50);
+  append('neighbour', 100);
+  const before = history.stats();
+  t.equal(before.refused, 0);
+
+  // One look of the flusher; its thread answers in its own time.
+  await clock.advance(10_000);
+  const until = performance.now() + 20_000;
+  while (history.stats().pendingVms > 100 && performance.now() < until) {
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  const after = history.stats();
+  t.equal(after.pendingVms, 100, 'all of its VMs, and only those, are in chunks');
+  t.notOk(isPressed(), `${history.room('full').used} of ${BOUND} bytes`);
+  t.equal(history.refused().length, 0);
+  const range = { project: 'full', vm: 'vm 7', fromMs: START, toMs: START + sequence };
+  const read = await history.read(range);
+  t.ok(read.timesMs.length > 1, `${read.timesMs.length} rows are read all the same`);
+});

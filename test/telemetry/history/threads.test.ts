@@ -1,0 +1,158 @@
+/**
+ * Threads around history: readers that race flushes see each row whole and exactly once, a reader
+ * that dies is replaced, a request that is given up ends at once.
+ */
+import { setImmediate as breathe } from 'node:timers/promises';
+import t from 'tap';
+import type { HistoryError } from '../../../sqlite/telemetry/history/history-error.ts';
+import type { VmRows } from '../../../sqlite/telemetry/history/rows.ts';
+import { type History, openHistory } from '../../../sqlite/telemetry/history/store.ts';
+import { ReadPool } from '../../../sqlite/telemetry/history/threads/read-pool.ts';
+import { SupervisedThread } from '../../../sqlite/telemetry/history/threads/supervised-thread.ts';
+import { systemClock } from '../../../streams/platform/clock.ts';
+import { BatchBuilder } from '../../../streams/telemetry/samples/builder.ts';
+
+/** The race goes on until there were enough of both; a busy machine needs longer. */
+const RACE_MS = 2000;
+const RACE_MS_MAX = 10_000;
+const READS_MIN = 50;
+const FLUSHES_MIN = 10;
+const COLUMNS = Array.from({ length: 12 }, (_, n) => `series_${n}`);
+const START = Date.UTC(2026, 0, 1);
+
+/** Appends rows number `first` to `first + count - 1`, pairs of them in the wrong order. */
+function append(history: History, builder: BatchBuilder, vm: string, first: number, count: number) {
+  for (let i = first; i < first + count; i++) {
+    const number = i ^ 1;
+    builder.add({
+      ...{ project: 'demo', vm, observedMs: START + number * 1000, sequence: number },
+      ...{ boot: `boot ${number}`, vcpus: number, state: 1, stateReason: '' },
+      ...{ series: COLUMNS, values: COLUMNS.map((_, n) => number + n / 16) },
+    });
+  }
+  history.append(builder.build(START), { partition: 0, sequence: first + count });
+}
+
+/** What is wrong with rows of which the first `least` must be there; undefined = nothing. */
+function faultOf(rows: VmRows, least: number): string | undefined {
+  if (rows.timesMs.length < least) return `${rows.timesMs.length} rows, ${least} were appended`;
+  for (const [i, timeMs] of rows.timesMs.entries()) {
+    const number = (timeMs - START) / 1000;
+    // Of the last pair, the second may be in while the first is still on its way.
+    const isHalfPair = i === rows.timesMs.length - 1 && number === i + 1 && i >= least;
+    if (number !== i && !isHalfPair) return `row ${number} stands at place ${i}`;
+    if (rows.vcpus[i] !== number) return `row ${number} has ${rows.vcpus[i]} vCPUs`;
+    if (rows.strings[rows.boot[i] ?? -1] !== `boot ${number}`) return `row ${number}: wrong boot`;
+    for (const [n, key] of COLUMNS.entries()) {
+      if (rows.series.get(key)?.[i] !== number + n / 16) return `row ${number}: wrong ${key}`;
+    }
+  }
+  return undefined;
+}
+
+t.test('a reader racing appends and flushes sees each row whole and exactly once', async (t) => {
+  const options = {
+    folder: t.testdir(),
+    clock: systemClock,
+    logIdentity: 'log',
+    background: false,
+    retentionMs: 1e12,
+  };
+  const history = openHistory(options);
+  const vms = ['a', 'b'];
+  const counts = new Map(vms.map((vm) => [vm, 0]));
+  let [reads, flushes] = [0, 0];
+  const start = systemClock.elapsed();
+  const isOver = () => {
+    const elapsedMs = systemClock.elapsed() - start;
+    const isEnough = reads >= READS_MIN && flushes >= FLUSHES_MIN;
+    return elapsedMs > (isEnough ? RACE_MS : RACE_MS_MAX);
+  };
+  const faults: string[] = [];
+  const reader = async (vm: string, read: (vm: string) => Promise<VmRows> | VmRows) => {
+    while (!isOver()) {
+      const least = counts.get(vm) ?? 0;
+      const fault = faultOf(await read(vm), least);
+      if (fault !== undefined) faults.push(`${vm}: ${fault}`);
+      reads++;
+      await breathe();
+    }
+  };
+  const request = (vm: string) => ({ project: 'demo', vm, fromMs: START, toMs: START + 1e9 });
+  const writer = async () => {
+    const builder = new BatchBuilder();
+    while (!isOver()) {
+      for (const vm of vms) {
+        const first = counts.get(vm) ?? 0;
+        append(history, builder, vm, first, 2);
+        counts.set(vm, first + 2);
+      }
+      await breathe();
+    }
+  };
+  const flusher = async () => {
+    while (!isOver()) {
+      await history.flush();
+      if (++flushes % 20 === 0) await history.retain(START + 2 * 86_400_000);
+      await breathe();
+    }
+  };
+  const inThread = (vm: string) => history.read(request(vm));
+  await Promise.all([
+    writer(),
+    flusher(),
+    ...['a', 'b', 'a'].map((vm) => reader(vm, inThread)),
+    reader('b', (vm) => history.readNow(request(vm))),
+  ]);
+  t.same(faults.slice(0, 3), []);
+  const isEnough = reads >= READS_MIN && flushes >= FLUSHES_MIN;
+  t.ok(isEnough, `${reads} reads, ${flushes} flushes, ${counts.get('a')} rows`);
+  await history.close();
+});
+
+const badThread = new URL('../../support/failing-thread.ts', import.meta.url);
+
+t.test('a thread that dies fails its calls with a typed error and is replaced', async (t) => {
+  const thread = new SupervisedThread({ entry: badThread, name: 'reader', data: undefined });
+  t.equal(await thread.call('echo', 1), 1);
+  const dying = [thread.call('die', 3), thread.call('echo', 2)];
+  for (const result of await Promise.allSettled(dying)) {
+    t.equal(result.status, 'rejected');
+    const error = (result as PromiseRejectedResult).reason as HistoryError;
+    t.match(error, { name: 'HistoryError', reason: 'UNAVAILABLE', retryable: true });
+    t.match(error.message, /exit code 3/);
+  }
+  t.equal(thread.crashes, 1);
+  t.equal(await thread.call('echo', 3), 3, 'the next call has a new thread');
+  await t.rejects(thread.call('unknown', 0), { name: 'HistoryError', reason: 'FAULT' });
+  t.equal(thread.crashes, 1, 'a call that fails ends no thread');
+  await thread.close();
+  await thread.close();
+  await t.rejects(thread.call('echo', 4), { name: 'HistoryError', reason: 'CLOSED' });
+});
+
+t.test(
+  'a pool answers while one of its threads dies, and a given-up call ends at once',
+  async (t) => {
+    const share = { path: '', head: new Map() as never };
+    const pool = new ReadPool({ share, threads: 2, entry: badThread });
+    const results = await Promise.allSettled([
+      pool.call('die', 3),
+      ...Array.from({ length: 20 }, (_, i) => pool.call('echo', i)),
+    ]);
+    t.equal(results.filter((result) => result.status === 'fulfilled').length, 20);
+    t.equal(pool.crashes, 1);
+    const controller = new AbortController();
+    const { signal } = controller;
+    const givenUp = [1, 2, 3, 4].map(() => pool.call('untilCancelled', 0, signal));
+    await breathe();
+    controller.abort(new Error('nobody waits any more'));
+    for (const result of await Promise.allSettled(givenUp)) {
+      t.match(result, { status: 'rejected', reason: { message: 'nobody waits any more' } });
+    }
+    t.equal(await pool.call('echo', 'free again'), 'free again');
+    await t.rejects(pool.call('echo', 0, signal), { message: 'nobody waits any more' });
+    await pool.close();
+    await t.rejects(pool.call('echo', 0), { name: 'HistoryError', reason: 'CLOSED' });
+  },
+);

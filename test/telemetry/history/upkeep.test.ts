@@ -1,0 +1,193 @@
+/**
+ * Merging and dropping in the background: the thread that takes samples in goes on meanwhile, how
+ * far it is can be seen, a stop in the middle costs nothing, and pages that are damaged keep
+ * nothing else from being merged or dropped.
+ */
+import { closeSync, openSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { performance } from 'node:perf_hooks';
+import { setTimeout as wait } from 'node:timers/promises';
+import Database from 'better-sqlite3';
+import t from 'tap';
+import { HISTORY_FILE } from '../../../sqlite/telemetry/history/history-file.ts';
+import type { History } from '../../../sqlite/telemetry/history/store.ts';
+import { VirtualClock } from '../../../streams/platform/clock.ts';
+import { fleetRows, fleetVm } from '../../support/fleet.ts';
+import {
+  batchOf,
+  DAY,
+  everything,
+  HOUR,
+  openStore,
+  PARTITION,
+  plain,
+  replay,
+  START,
+} from '../../support/history-world.ts';
+
+const YESTERDAY = Math.floor(START / DAY - 1) * DAY;
+
+/** A day of a fleet, in six chunks a VM, as long as it is not merged. */
+async function fillDay(history: History, vms: number): Promise<void> {
+  const range = { fromMs: YESTERDAY, toMs: YESTERDAY + DAY };
+  const log = [...fleetRows({ vms, ...range, stepMs: HOUR / 2, seed: 9 })];
+  for (let i = 0; i < log.length; i += 8) {
+    replay(history, log.slice(0, i + 8), i + 1);
+    await history.flush();
+  }
+}
+
+t.test('a day of a fleet is merged step by step, beside everything else', async (t) => {
+  const vms = 240;
+  const folder = t.testdir();
+  const history = openStore({ folder });
+  await fillDay(history, vms);
+  const request = { ...everything, vm: fleetVm(7) };
+  const before = plain(history.readNow(request));
+  const progress: number[] = [];
+  let [isOver, reads] = [false, 0];
+  const start = performance.eventLoopUtilization();
+  const merging = history.retain(START).finally(() => {
+    isOver = true;
+  });
+  while (!isOver) {
+    await wait(5);
+    progress.push(history.stats().compactedDays);
+    if (reads * 3 < progress.length) {
+      t.same(plain(history.readNow(request)).length, before.length);
+      reads++;
+    }
+    history.append(batchOf({ at: progress.length, values: { x: 1 }, vm: 'new' }), {
+      partition: PARTITION,
+      sequence: 1000 + progress.length,
+    });
+  }
+  t.match(await merging, { compactedDays: vms, damagedDays: 0, more: false });
+  const { active, utilization } = performance.eventLoopUtilization(start);
+  t.ok(utilization < 0.5, `the taking thread was busy for ${Math.round(active)} ms of it`);
+  const steps = new Set(progress.filter((count) => count > 0 && count < vms));
+  t.ok(steps.size >= 3, `seen on the way: ${[...steps].join(' ')}`);
+  t.equal(history.stats().waitingDays, 0);
+  t.match(await history.stored(), { chunks: vms });
+  t.same(plain(history.readNow(request)), before, 'every row is as it was');
+  await history.close();
+});
+
+t.test('a stop in the middle of a day costs nothing: the next start goes on', async (t) => {
+  const vms = 160;
+  const folder = t.testdir();
+  const history = openStore({ folder });
+  await fillDay(history, vms);
+  const request = { ...everything, vm: fleetVm(151) };
+  const before = plain(history.readNow(request));
+  const stopped = history.retain(START);
+  while (history.stats().compactedDays === 0) await wait(1);
+  await history.close();
+  t.equal((await stopped).more, true, 'it says that there is more');
+  const again = openStore({ folder });
+  const { chunks } = await again.stored();
+  t.ok(chunks > vms && chunks < 6 * vms, `${chunks} chunks: some days are merged`);
+  t.same(plain(again.readNow(request)), before);
+  const { compactedDays } = await again.retain(START);
+  t.equal(compactedDays, (chunks - vms) / 5, 'the rest, and nothing twice');
+  t.match(await again.stored(), { chunks: vms });
+  t.same(plain(again.readNow(request)), before);
+  t.match(await again.retain(START), { compactedDays: 0, more: false });
+  await again.close();
+});
+
+/** Overwrites the beginning of a page of chunks, as a failing disk does. */
+function damagePage(folder: string, pagetype: 'leaf' | 'overflow'): void {
+  const path = join(folder, HISTORY_FILE);
+  const database = new Database(path);
+  const place = database
+    .prepare<[string], { page: number; size: number }>(
+      `SELECT pageno AS page, pgsize AS size FROM dbstat
+       WHERE name = 'chunks' AND pagetype = ? ORDER BY path LIMIT 1`,
+    )
+    .get(pagetype);
+  database.close();
+  if (place === undefined) throw new Error(`There is no ${pagetype} page`);
+  const file = openSync(path, 'r+');
+  writeSync(file, new Uint8Array(64).fill(0x7f), 0, 64, (place.page - 1) * place.size);
+  closeSync(file);
+}
+
+/** Three chunks of each VM, of several pages each. */
+async function fillWide(history: History, vms: readonly string[]): Promise<void> {
+  const wide = (at: number) =>
+    Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`s${n}`, Math.sin(at + n)]));
+  for (let part = 0; part < 3; part++) {
+    for (const [n, vm] of vms.entries()) {
+      const rows = Array.from({ length: 60 }, (_, i) => {
+        const at = YESTERDAY - START + (part * 60 + i) * 60_000;
+        return { at, vm, values: wide(at) };
+      });
+      const sequence = part * vms.length + n + 1;
+      history.append(batchOf(...rows), { partition: PARTITION, sequence });
+    }
+    await history.flush();
+  }
+}
+
+t.test('a damaged page keeps no other chunk from being merged and dropped', async (t) => {
+  const folder = t.testdir();
+  const vms = ['a', 'b', 'c', 'd'];
+  const first = openStore({ folder });
+  await fillWide(first, vms);
+  await first.close();
+  damagePage(folder, 'overflow');
+
+  const clock = new VirtualClock(START);
+  const history = openStore({ folder, clock });
+  const { damaged } = await history.check();
+  t.equal(damaged.length, 1, 'check finds it');
+  const [{ vm: hurt } = { vm: '' }] = damaged;
+  t.match(await history.retain(START), { compactedDays: 3, damagedDays: 1, more: false });
+  t.match(await history.stored(), { chunks: 3 + 3 });
+  for (const vm of vms) {
+    const read = history.read({ ...everything, vm });
+    if (vm === hurt) await t.rejects(read, { name: 'HistoryError', reason: 'DAMAGED' });
+    else t.equal((await read).timesMs.length, 180, `${vm} is read`);
+  }
+  await clock.advance(8 * DAY);
+  t.match(await history.retain(clock.now()), { droppedChunks: 6, more: false });
+  history.append(batchOf({ at: 8 * DAY, values: { x: 1 } }), {
+    partition: PARTITION,
+    sequence: 100,
+  });
+  await history.flush();
+  t.equal((await history.read({ ...everything, vm: 'a' })).timesMs.length, 1, 'and rows come in');
+  await history.close();
+});
+
+t.test(
+  'a damaged page of the table itself keeps little from being merged and dropped',
+  async (t) => {
+    const folder = t.testdir();
+    const vms = Array.from({ length: 12 }, (_, n) => `vm-${n}`);
+    const first = openStore({ folder });
+    await fillWide(first, vms);
+    await first.close();
+    damagePage(folder, 'leaf');
+
+    const clock = new VirtualClock(START);
+    const history = openStore({ folder, clock });
+    await t.rejects(history.check(), { name: 'HistoryError', reason: 'DAMAGED' });
+    const { compactedDays, damagedDays, more } = await history.retain(START);
+    t.equal(compactedDays + damagedDays, vms.length);
+    t.ok(damagedDays < vms.length / 2, `${damagedDays} VMs have chunks there`);
+    t.equal(more, false);
+    await clock.advance(8 * DAY);
+    const { droppedChunks } = await history.retain(clock.now());
+    t.ok(droppedChunks >= compactedDays - 1, `${droppedChunks} chunks are dropped`);
+    t.match(await history.retain(clock.now()), { droppedChunks: 0, more: false }, 'tried once');
+    history.append(batchOf({ at: 8 * DAY, values: { x: 1 } }), {
+      partition: PARTITION,
+      sequence: 99,
+    });
+    await history.flush();
+    t.equal((await history.read({ ...everything, vm: 'a' })).timesMs.length, 1, 'and rows come in');
+    await history.close();
+  },
+);

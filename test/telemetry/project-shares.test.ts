@@ -1,0 +1,73 @@
+/**
+ * What ingest remembers of projects within one bound: one that floods it loses its own entries, and
+ * no neighbour's; and what has not been heard within retention is forgotten.
+ */
+import fc from 'fast-check';
+import t from 'tap';
+import { ProjectShares } from '../../actors/platform/project-shares.ts';
+import { BatchAnswers } from '../../actors/telemetry/ingest/batch-answers.ts';
+import { ClockNotes } from '../../actors/telemetry/ingest/clock-notes.ts';
+import { RecentTimes } from '../../actors/telemetry/ingest/ingest.ts';
+import { cpuRow } from '../support/alerting-world.ts';
+
+const DAY = 86_400_000;
+
+t.test('a project keeps its newest entries up to its equal part, whatever others put', (t) => {
+  const max = 12;
+  const put = fc.tuple(fc.constantFrom('a', 'a', 'a', 'b', 'c'), fc.integer({ min: 0, max: 30 }));
+  fc.assert(
+    fc.property(fc.array(put, { maxLength: 200 }), (puts) => {
+      const shares = new ProjectShares<number>(max);
+      const order = new Map<string, number[]>();
+      for (const [i, [project, key]] of puts.entries()) {
+        shares.put(project, String(key), i);
+        const keys = (order.get(project) ?? []).filter((one) => one !== key);
+        order.set(project, [...keys, key]);
+        if (shares.size > max) throw new Error(`${shares.size} entries`);
+      }
+      for (const [project, keys] of order) {
+        for (const key of keys.slice(-Math.floor(max / 3))) {
+          if (shares.get(project, String(key)) === undefined) {
+            throw new Error(`${project} has lost ${key} of ${keys}`);
+          }
+        }
+      }
+    }),
+    { numRuns: 200 },
+  );
+  t.end();
+});
+
+t.test("another project's batches do not make one of a neighbour's stored twice", async (t) => {
+  const answers = new BatchAnswers();
+  let stored = 0;
+  const send = (project: string, batchId: string) =>
+    answers.answer({ project, batchId, rows: [] }, async () => {
+      stored++;
+      return { accepted: 0, duplicates: 0, rejected: [] };
+    });
+  await send('neighbour', '1');
+  for (let i = 0; i < 12_000; i++) await send('hostile', `${i}`);
+  stored = 0;
+  await send('neighbour', '1');
+  t.equal(stored, 0);
+});
+
+t.test("another project's clocks do not make a neighbour's forgotten", (t) => {
+  const notes = new ClockNotes();
+  notes.note('CLOCK_AHEAD', 'neighbour', 'vm', 1);
+  for (let i = 0; i < 60_000; i++) notes.note('CLOCK_AHEAD', 'hostile', `vm ${i}`, 2);
+  t.same(notes.within('neighbour', 'vm', 0, 10), ['CLOCK_AHEAD']);
+  t.end();
+});
+
+t.test('times of VMs that have not reported within retention are forgotten', (t) => {
+  const times = new RecentTimes(() => {});
+  for (let day = 0; day < 60; day++) {
+    const rows = Array.from({ length: 20 }, (_, i) => cpuRow(`vm ${day}/${i}`, day * DAY, 1));
+    times.note('demo', [cpuRow('kept', day * DAY, 1), ...rows], day * DAY);
+  }
+  t.ok(times.size <= 9 * 20 + 1, `${times.size} VMs are remembered, 1201 have been`);
+  t.equal(times.count('demo', [cpuRow('kept', 59 * DAY, 1)]), 1, 'one that reports is known');
+  t.end();
+});

@@ -1,0 +1,274 @@
+/**
+ * Errors and limits of the interface (sections 7 and 8) as they show when reading by PromQL: each
+ * row is a test of that name. What a limit cuts off is told as such, never as a zero.
+ */
+import t from 'tap';
+import { revokeCredential } from '../../../src/identity/auth/credentials.ts';
+import { parseKey } from '../../../src/platform/keys.ts';
+import { START_MS, tester } from '../../support/credential-world.ts';
+import { rowsOf, startPromqlWorld } from '../../support/promql-world.ts';
+import { CPU, HOUR_AGO, NOW, startTwoVms } from '../../support/two-vms.ts';
+
+const w = await startTwoVms(t);
+
+t.test('times far outside of retention are answered, not refused', async (t) => {
+  t.same(await w.query(CPU, 4), { resultType: 'vector', result: [] });
+  const far = `start=${NOW - 9999 * 3600}&end=${NOW + 9999 * 3600}`;
+  t.equal((await w.post('series', `match[]=${CPU}&${far}`)).body.data.length, 2);
+  t.same((await w.api(`label/vm/values?${far}`)).body.data, ['vm-1', 'vm-2']);
+  const { body } = await w.post('query_range', `query=${CPU}&${far}&step=7200`);
+  t.equal(body.status, 'success');
+  t.equal(body.data.result[0].values.length, 1);
+});
+
+t.test(
+  'Troubleshooting rules: a stale data center is a warning with its last observation time',
+  async (t) => {
+    const ask = async (query: string) => (await w.post('query', { query })).body;
+    t.notOk('warnings' in (await ask(CPU)));
+    w.stale.add('DC-1');
+    const { data, warnings } = await ask(CPU);
+    t.equal(data.result.length, 2, 'history stays readable');
+    t.match(warnings, [/DC-1.*stale.*2026-01-01T00:00:00/]);
+    t.match(
+      (await w.post('query_range', `query=${CPU}&start=${HOUR_AGO}&end=${NOW}&step=60`)).body,
+      {
+        warnings: [/DC-1/],
+      },
+    );
+    t.notOk('warnings' in (await ask('1 + 1')), 'not of the data center');
+    w.stale.clear();
+    t.notOk('warnings' in (await ask(CPU)));
+  },
+);
+
+t.test(
+  'Permission denied: boundary, capability and state of the credential, in the envelope',
+  async (t) => {
+    const url = `query?query=${CPU}`;
+    for (const project of ['demo', 'nothing-of-that-name']) {
+      const { status, body } = await w.api(url, { project, key: w.keys.other });
+      t.equal(status, 403);
+      t.match(body, { status: 'error', errorType: 'forbidden', error: /^PROJECT_BOUNDARY: / });
+    }
+    t.match(await w.api(url, { key: w.keys.collector }), {
+      status: 403,
+      body: { error: /^MISSING_CAPABILITY: / },
+    });
+    const key = await w.issue('demo', ['monitoring.read']);
+    t.equal((await w.api(url, { key })).status, 200);
+    const id = parseKey(key)?.id ?? '';
+    await revokeCredential(w.host, tester, { project: 'demo', id, reason: 'test' });
+    const revoked = await w.api(url, { key });
+    t.equal(revoked.status, 401);
+    t.match(revoked.body, { errorType: 'unauthorized', error: /^CREDENTIAL_REVOKED: / });
+    t.equal(revoked.headers['www-authenticate'], 'Bearer');
+  },
+);
+
+t.test(
+  'Request too large in points, expression or response size: each with its own error',
+  async (t) => {
+    const { body: points } = await w.api('query_range?query=1&start=0&end=300000&step=30');
+    t.match(points, { errorType: 'bad_data', error: /10,000 points/ });
+    const { body: expression } = await w.post('query', { query: `1${' '.repeat(16 * 1024)}` });
+    t.match(expression, { errorType: 'bad_data', error: /16 KiB/ });
+    const wide = Array.from(
+      { length: 60 },
+      (_, i) => `label_replace(vector(time()),"i","${i}","","")`,
+    );
+    const large = await w.post('query_range', {
+      query: wide.join(' or '),
+      ...{ start: String(NOW - 9_999 * 30), end: String(NOW), step: '30' },
+    });
+    t.equal(large.status, 422);
+    t.match(large.body, { errorType: 'execution', error: /larger than 4194304 bytes/ });
+  },
+);
+
+t.test(
+  'Upstream query exceeds 10 seconds, or what was asked for: it fails and is never read as zero',
+  async (t) => {
+    const query = `sum_over_time((${'sin('.repeat(20)}vector(time())${')'.repeat(20)})[7d:1s])`;
+    const answer = await w.post('query', { query, timeout: '0.05' });
+    t.equal(answer.status, 503);
+    t.match(answer.body, { status: 'error', errorType: 'timeout' });
+    t.notOk('data' in answer.body);
+  },
+);
+
+t.test(
+  'Query gateway upstream timeout: 10 seconds, then the asker is told and the thread is free',
+  async (t) => {
+    const world = await startPromqlWorld(t);
+    const query = `sum_over_time((${'sin('.repeat(300)}vector(time())${')'.repeat(300)})[7d:1s])`;
+    let answered = false;
+    const asked = world.post('query', { query }).finally(() => {
+      answered = true;
+    });
+    const startMs = world.clock.now();
+    while (!answered) {
+      // Until the request has arrived nothing waits for the clock.
+      await world.clock.advance(10_000);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    const { status, body } = await asked;
+    t.equal(status, 503);
+    t.match(body, { status: 'error', errorType: 'timeout', error: /timed out/ });
+    t.ok(world.clock.now() - startMs >= 10_000);
+    t.equal((await world.post('query', { query: '1' })).status, 200);
+  },
+);
+
+t.test('Retired or missing telemetry: absent samples are not zero', async (t) => {
+  const later = NOW + 301;
+  t.same(
+    (await w.query(`sum(${CPU})`, later)).result,
+    [],
+    'after staleness: no sum, not a sum of 0',
+  );
+  t.same((await w.query(`sum(rate(${CPU}[2m]))`, later)).result, []);
+  const { body } = await w.post('query_range', {
+    query: `sum(rate(${CPU}[2m]))`,
+    ...{ start: String(NOW - 60), end: String(NOW + 600), step: '60' },
+  });
+  const values = body.data.result[0].values;
+  t.ok(values.length < 11, 'points end where samples end');
+  t.ok(values.every(([, value]: [number, string]) => Number(value) > 0));
+});
+
+t.test('Minimum range step: 30 seconds, less is refused with the setting to change', async (t) => {
+  const range = `query=${CPU}&start=${HOUR_AGO}&end=${NOW}`;
+  t.equal((await w.post('query_range', `${range}&step=30`)).status, 200);
+  const { status, body } = await w.post('query_range', `${range}&step=15`);
+  t.equal(status, 400);
+  t.match(body, { errorType: 'bad_data', error: /30 s.*Scrape interval/ });
+  t.equal(
+    (await w.query(`count_over_time(${CPU}{vm="vm-1"}[5m:1s])`)).result.length,
+    1,
+    'not of the engine',
+  );
+});
+
+t.test('Points per series: at most 10,000, both ends counted', async (t) => {
+  const range = (end: number) => w.api(`query_range?query=1&start=0&end=${end}&step=30`);
+  t.equal((await range(299_970)).body.data.result[0].values.length, 10_000);
+  t.equal((await range(300_000)).status, 400);
+});
+
+t.test('Expression length: 16 KiB, by GET and by POST', async (t) => {
+  const others = 'vm-3|'.repeat(3000);
+  const expression = `count(${CPU}{vm=~"${others}vm-1"})`.padEnd(16 * 1024, '   \n');
+  const posted = await w.post('query', { query: expression });
+  const got = await w.api(`query?query=${encodeURIComponent(expression)}`);
+  for (const { status, body } of [posted, got]) {
+    t.equal(status, 200);
+    t.same(body.data.result, [{ metric: {}, value: [NOW, '1'] }]);
+  }
+  t.equal((await w.post('query', { query: `${expression} ` })).status, 400);
+});
+
+t.test('Hosted retention: 7 days, nothing older is read', async (t) => {
+  const world = await startPromqlWorld(t);
+  const day = 86_400_000;
+  const values = () => [{ series: 'a', value: 1 }];
+  await world.writeTo('demo', rowsOf('vm-1', { count: 3, endMs: START_MS - 6 * day, values }));
+  const count = async (range: string) => {
+    const { result } = await world.query(`count_over_time(a[${range}])`, world.clock.now() / 1000);
+    return result[0]?.value[1];
+  };
+  t.equal(await count('10d'), '3');
+  await world.clock.advance(day - 30_000);
+  t.equal(await count('10d'), '2');
+  await world.clock.advance(60_000);
+  t.equal(await count('10d'), undefined);
+  t.same((await world.query('a', (START_MS - 6 * day) / 1000)).result, []);
+});
+
+t.test('Source sampling: 30 seconds, each sample is a point of its own', async (t) => {
+  const range = { start: String(NOW - 600), end: String(NOW), step: '30' };
+  const query = `${CPU}{vm="vm-1"}`;
+  const { body } = await w.post('query_range', { query, ...range });
+  const points = Array.from({ length: 21 }, (_, i) => [NOW - 600 + 30 * i, String(1500 + 15 * i)]);
+  t.same(body.data.result[0].values, points);
+  const { result } = await w.query(`count_over_time(${query}[10m])`);
+  t.equal(result[0].value[1], '20');
+});
+
+t.test('Response size: 4 MiB, and what is larger is refused whole', async (t) => {
+  const ask = (series: number) => {
+    const one = (i: number) => `label_replace(vector(time()),"i","${i}","","")`;
+    const query = Array.from({ length: series }, (_, i) => one(i)).join(' or ');
+    const range = { start: String(NOW - 9_999 * 30), end: String(NOW), step: '30' };
+    return w.post('query_range', { query, ...range });
+  };
+  const fits = await ask(16);
+  t.equal(fits.status, 200);
+  t.equal(fits.body.data.result.length, 16);
+  const bytes = Buffer.byteLength(fits.text);
+  t.ok(bytes > 3.5 * 2 ** 20 && bytes <= 4 * 2 ** 20, `${bytes} bytes`);
+  const large = await ask(18);
+  t.match(large, { status: 422, body: { errorType: 'execution', error: /4194304 bytes/ } });
+  t.notOk('data' in large.body, 'not even a part of it');
+});
+
+t.test('Too many requests: 429, and Retry-After says when to come again', async (t) => {
+  const slow = `sum_over_time((${'sin('.repeat(300)}vector(time())${')'.repeat(300)})[7d:1s])`;
+  const asked = Array.from({ length: 73 }, () => w.post('query', { query: slow, timeout: '0.2' }));
+  const { status, headers, body } = await Promise.race(asked);
+  t.equal(status, 429, 'one more than may run and wait is told at once');
+  t.match(headers['retry-after'], /^[1-9]\d*$/);
+  t.match(body, { errorType: 'too_many_requests', error: /^TOO_MANY_REQUESTS: / });
+  t.notOk('data' in body);
+  await w.clock.advance(5_000);
+  const others = await Promise.all(asked);
+  t.notOk(
+    others.some((answer) => answer.status === 200),
+    'and no other has an answer of zero',
+  );
+});
+
+t.test(
+  'Concurrency: limited per project, 429 with Retry-After, and others are not held up',
+  async (t) => {
+    const part = `sum_over_time((${'sin('.repeat(300)}vector(time())${')'.repeat(300)})[7d:1s])`;
+    const slow = `${part} + ${part} + ${part}`;
+    const other = await w.issue('other', ['monitoring.read']);
+    const ask = { project: 'other', key: other };
+    t.equal((await w.api('query?query=1', ask)).status, 200);
+    let answered = 0;
+    const count = <T>(answer: T): T => {
+      answered++;
+      return answer;
+    };
+    const keys = [{}, { key: await w.issue('demo', ['monitoring.read']) }];
+    const asked = Array.from({ length: 90 }, (_, i) =>
+      w.api(`query?query=${encodeURIComponent(slow)}`, keys[i % 2]).then(count),
+    );
+    const atOnce = 90 - 64 - 8;
+    const until = performance.now() + 5_000;
+    while (answered < atOnce && performance.now() < until) {
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    const theirs = await w.api('query?query=1', ask);
+    t.equal(theirs.status, 200);
+    t.equal(theirs.body.data.result[1], '1');
+    t.equal(w.running(), 2, 'those that asked before still run');
+    t.equal(answered, atOnce, 'and none of them has been answered but with 429');
+    await w.clock.advance(10_000);
+    const answers = await Promise.all(asked);
+    const refused = answers.filter(({ status }) => status === 429);
+    t.equal(refused.length, 90 - 8, 'those that found no place, at once or within 5 s');
+    for (const { headers, body } of refused) {
+      t.match(headers['retry-after'], /^\d+$/);
+      t.match(body, {
+        status: 'error',
+        errorType: 'too_many_requests',
+        error: /^TOO_MANY_REQUESTS: /,
+      });
+    }
+    const others = answers.filter(({ status }) => status !== 429);
+    t.ok(others.every(({ body }) => body.errorType === 'timeout'));
+    t.equal((await w.post('query', { query: '1' })).status, 200);
+  },
+);

@@ -1,0 +1,60 @@
+/**
+ * Evaluates expressions over many series in a thread whose heap has room for the memory budget and
+ * the label sets, and tells of each how it ended. What the budget does not see ends the thread.
+ */
+import { parentPort, workerData } from 'node:worker_threads';
+import { Budget } from '../../../src/telemetry/promql/budget.ts';
+import { STORED_SERIES_BYTES } from '../../../src/telemetry/promql/column-memory.ts';
+import { queryInstant } from '../../../src/telemetry/promql/engine.ts';
+import { PromqlError } from '../../../src/telemetry/promql/errors.ts';
+import { Labels } from '../../../src/telemetry/promql/labels.ts';
+import type { SeriesSource, StoredSeries } from '../../../src/telemetry/promql/series-source.ts';
+
+export interface BudgetsWork {
+  readonly vms: number;
+  readonly bytesMax: number;
+  readonly expressions: readonly string[];
+}
+
+export interface Outcome {
+  readonly expression: string;
+  /** 'answered', or the kind of the refusal. */
+  readonly end: string;
+}
+
+const { vms, bytesMax, expressions } = workerData as BudgetsWork;
+/** Label sets are kept from query to query, as the threads of the service keep them. */
+const stored: StoredSeries[] = [];
+const run = { timesMs: Float64Array.of(0), values: Float64Array.of(1), stale: null };
+for (const name of ['svc_a', 'svc_b', 'svc_c', 'svc_d']) {
+  for (let vm = 0; vm < vms; vm++) {
+    const labels = { __name__: name, project: 'p', vm: `vm-${vm}`, vm_name: `name of ${vm}` };
+    stored.push({ labels: Labels.fromRecord(labels), runs: [run] });
+  }
+}
+
+const source: SeriesSource = {
+  select: ({ matchers }, budget) => {
+    const found = stored.filter(({ labels }) =>
+      matchers.every(({ label, matches }) => matches(labels.get(label))),
+    );
+    budget.takeBytes(found.length * STORED_SERIES_BYTES);
+    return found.map(({ labels, runs }) => ({ labels, runs: [...runs] }));
+  },
+};
+
+for (const expression of expressions) {
+  const outcome: Outcome = { expression, end: endOf(expression) };
+  parentPort?.postMessage(outcome);
+}
+
+function endOf(expression: string): string {
+  const budget = new Budget({ bytesMax, samplesMax: 1e9 });
+  try {
+    queryInstant({ expression, timeMs: 0 }, { source, budget });
+    return 'answered';
+  } catch (error) {
+    if (error instanceof PromqlError) return error.kind;
+    throw error;
+  }
+}

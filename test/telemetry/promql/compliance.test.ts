@@ -1,0 +1,14 @@
+/** The queries of Prometheus's compliance tester, against what Prometheus 3.5.3 answered to them. */
+import t from 'tap';
+import { componentPath, needs } from '../../support/components.ts';
+import { runCompliance } from './compliance.ts';
+
+const title = "PromQL compliance: every query of the tester gives Prometheus 3.5.3's answer";
+t.test(title, needs('shared folder'), async (t) => {
+  const outcomes = runCompliance(`${componentPath('shared folder')}/conformance`);
+  t.equal(outcomes.length, 269, 'all queries were run');
+  t.same(
+    outcomes.filter(({ differences }) => differences.length > 0),
+    [],
+  );
+});

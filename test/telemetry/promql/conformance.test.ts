@@ -1,0 +1,57 @@
+/**
+ * The engine against scripts of expressions and their answers: those that Prometheus's authors
+ * wrote for their own engine, and ours for corners that they leave out.
+ */
+import { fileURLToPath } from 'node:url';
+import t, { type Test } from 'tap';
+import { componentPath, needs, sharedFolder } from '../../support/components.ts';
+import { listScripts, runFile } from './script/run-folder.ts';
+
+const own = fileURLToPath(new URL('scripts', import.meta.url));
+for (const file of listScripts(own)) {
+  t.test(`${file}, a script of ours: every evaluation gives what it says`, async (t) => {
+    checkFile(t, own, file);
+  });
+}
+
+// Named one by one, so that a missing file cannot pass by not being there.
+const upstream = [
+  'aggregators',
+  'at_modifier',
+  'collision',
+  'duration_expression',
+  'functions',
+  'histograms',
+  'literals',
+  'name_label_dropping',
+  'operators',
+  'range_queries',
+  'selectors',
+  'staleness',
+  'subquery',
+  'trig_functions',
+];
+for (const name of upstream) {
+  const title = `${name}.test of Prometheus: every evaluation gives what Prometheus gives`;
+  t.test(title, needs('shared folder'), async (t) => {
+    const folder = `${componentPath('shared folder')}/conformance/promql`;
+    checkFile(t, folder, `${name}.test`);
+  });
+}
+
+t.test('Prometheus scripts: all that are there are run', needs('shared folder'), async (t) => {
+  const found = listScripts(`${sharedFolder}/conformance/promql`);
+  const core = found.filter((file) => !file.startsWith('optional/'));
+  t.same(
+    core,
+    upstream.map((name) => `${name}.test`),
+  );
+});
+
+function checkFile(t: Test, folder: string, file: string): void {
+  const { outcomes, fault } = runFile(folder, file);
+  t.equal(fault, null, 'the script was run whole');
+  const failed = outcomes.filter(({ differences }) => differences.length > 0);
+  t.same(failed, [], `${outcomes.length} evaluations`);
+  t.ok(outcomes.length > 0, 'there was something to evaluate');
+}

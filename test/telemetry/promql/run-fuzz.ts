@@ -1,0 +1,64 @@
+/**
+ * `npm run fuzz:promql -- [--seeds N] [--from S] [--seconds T]`: random expressions over random
+ * data, asked of a real Prometheus 3.5.3 and of our engine; before them the queries of the
+ * compliance tester, where their recorded answers are at hand. What differs is printed with its
+ * seed, as small as it gets: `--from SEED --seeds 1` asks it again. Exit code 1 when anything did.
+ */
+import { existsSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { componentPath, sharedFolder } from '../../support/components.ts';
+import { formatAnswer } from './answer.ts';
+import { runCompliance } from './compliance.ts';
+import { type Disagreement, fuzz } from './fuzz/differential.ts';
+
+const { values } = parseArgs({
+  options: {
+    seeds: { type: 'string', default: '1000' },
+    from: { type: 'string', default: '0' },
+    seconds: { type: 'string', default: 'Infinity' },
+  },
+});
+
+const startedMs = performance.now();
+const compliant = complianceAgrees();
+const report = await fuzz({
+  program: componentPath('prometheus 3.5.3'),
+  from: Number(values.from),
+  seeds: Number(values.seeds),
+  isOver: () => performance.now() - startedMs > Number(values.seconds) * 1000,
+  onDisagreement: tell,
+});
+for (const [reason, count] of report.known) print(`${count} known differences: ${reason}`);
+const { expressions, withSamples, empty, errors, disagreements } = report;
+print(
+  `${expressions} expressions; answers that agree: ${withSamples} with samples, ${empty} empty, ` +
+    `${errors} errors; ${disagreements.length} disagree`,
+);
+process.exitCode = disagreements.length === 0 && expressions > 0 && compliant ? 0 : 1;
+
+function complianceAgrees(): boolean {
+  const folder = `${sharedFolder}/conformance`;
+  if (!existsSync(`${folder}/compliance-queries.yml`)) {
+    print('The compliance queries are not at hand: left out');
+    return true;
+  }
+  const outcomes = runCompliance(folder);
+  const failed = outcomes.filter(({ differences }) => differences.length > 0);
+  for (const { query, differences } of failed) {
+    print(`COMPLIANCE ${query}\n    ${differences.join('\n    ')}`);
+  }
+  print(`${outcomes.length} compliance queries, ${failed.length} disagree`);
+  return failed.length === 0;
+}
+
+function tell(found: Disagreement): void {
+  const { seed, expression, times, lookbackMs, differences, prometheus, ours } = found;
+  print(`\nDISAGREE seed ${seed}, ${JSON.stringify({ ...times, lookbackMs })}`);
+  print(`  ${expression}`);
+  for (const difference of differences) print(`    ${difference}`);
+  print(`Prometheus: ${formatAnswer(prometheus)}\nours: ${formatAnswer(ours)}`);
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`);
+}

@@ -1,0 +1,335 @@
+/**
+ * What a query may take before it is given up, and that one who asks much, or has gone, keeps
+ * nobody else waiting.
+ */
+import { setImmediate as breathe } from 'node:timers/promises';
+import { gunzipSync, zstdDecompressSync } from 'node:zlib';
+import t, { type Test } from 'tap';
+import { HistoryError } from '../../sqlite/telemetry/history/history-error.ts';
+import { FairQueue } from '../../src/platform/gate/fair-queue.ts';
+import type { PromqlCall, PromqlRequest } from '../../src/telemetry/query/promql-request.ts';
+import { Refusal } from '../../streams/platform/refusal.ts';
+import { testBounds } from '../support/bounds.ts';
+import { START } from '../support/history-world.ts';
+import { envelopeOf, openQueryWorld, type QueryWorld } from '../support/query-world.ts';
+
+const STEP = 30_000;
+const slowThread = new URL('../support/slow-query-thread.ts', import.meta.url);
+const unstartable = new URL('../support/unstartable-thread.ts', import.meta.url);
+
+function start(t: Test, options: Partial<Parameters<typeof openQueryWorld>[0]>): QueryWorld {
+  const world = openQueryWorld({ folder: t.testdir(), ...options });
+  t.teardown(() => world.close());
+  return world;
+}
+
+function instant(expression: string): PromqlCall {
+  return { kind: 'instant', expression, timeMs: START };
+}
+
+/** Why a query was refused. */
+async function reasonOf(query: Promise<unknown>): Promise<string> {
+  try {
+    await query;
+    return 'answered';
+  } catch (error) {
+    return error instanceof Refusal ? error.reason : String(error);
+  }
+}
+
+/** Until something is so, at most two seconds. */
+async function until(isSo: () => boolean): Promise<void> {
+  const end = performance.now() + 2000;
+  while (!isSo() && performance.now() < end) await breathe();
+}
+
+t.test('each fault of a query is an answer with a status of its own', async (t) => {
+  const world = start(t, { isInline: true });
+  const names = Array.from({ length: 40 }, (_, n) => `vm-${n}`);
+  for (let i = 0; i < 120; i++) {
+    world.append(...names.map((vm) => ({ at: i * STEP, vm, values: { x: i + 0.123456789 } })));
+  }
+  const range = { kind: 'range', startMs: START, endMs: START + 120 * STEP, stepMs: STEP } as const;
+  const rows: readonly [
+    call: PromqlCall,
+    status: number,
+    told: object,
+    more?: Partial<PromqlRequest>,
+  ][] = [
+    [
+      instant('sum(x'),
+      400,
+      { errorType: 'bad_data', error: /^invalid parameter "query": 1:6: parse error/ },
+    ],
+    [
+      instant(Array.from({ length: 25 }, (_, n) => `x{vm=~"${n}[^y]{900}"}`).join(' or ')),
+      400,
+      { errorType: 'bad_data', error: /more than 20000 instructions in all regular expressions/ },
+    ],
+    [instant('x * on (project) x'), 422, { errorType: 'execution', error: /many-to-many/ }],
+    [instant('x[1h]'), 200, { data: { resultType: 'matrix' } }],
+    [{ ...range, expression: 'x[1h]' }, 400, { errorType: 'bad_data', error: /range vector/ }],
+    [instant('x'), 503, { errorType: 'timeout', error: /timed out/ }, { timeoutMs: 0 }],
+    [
+      { kind: 'series', matches: ['x offset 5m'], startMs: START, endMs: START },
+      400,
+      {
+        errorType: 'bad_data',
+        error: /^invalid parameter "match\[\]": .*expected a selector alone/,
+      },
+    ],
+    [instant(`{vm=~".+"}[1h] `), 200, { data: { resultType: 'matrix' } }],
+    [
+      instant('count_over_time((x + x)[7d:1ms])'),
+      422,
+      { errorType: 'execution', error: /more than 536870912 bytes of memory/ },
+    ],
+    [{ kind: 'format', expression: 'sum( x )by(vm)' }, 200, { data: 'sum by (vm) (x)' }],
+    [{ kind: 'parse', expression: 'x' }, 200, { data: { type: 'vectorSelector' } }],
+  ];
+  for (const [call, status, told, more] of rows) {
+    const answer = await world.run(call, more);
+    t.equal(answer.status, status, JSON.stringify(call));
+    t.match(envelopeOf(answer), told, JSON.stringify(call));
+  }
+  const wide = await world.run({ ...range, expression: large(40) });
+  t.equal(wide.status, 422);
+  t.match(envelopeOf(wide), { errorType: 'execution', error: /larger than 4194304 bytes/ });
+});
+
+/** An expression of so many times as many series. */
+function large(times: number): string {
+  const parts = Array.from({ length: times }, (_, n) => `label_replace(x, "n", "${n}", "", "")`);
+  return parts.join(' or ');
+}
+
+t.test('an answer is packed as asked, and small ones are not', async (t) => {
+  const world = start(t, { isInline: true });
+  for (let i = 0; i < 200; i++) world.append({ at: i * STEP, values: { x: i } });
+  const call = { kind: 'instant', expression: 'x[2h]', timeMs: START + 200 * STEP } as const;
+  const plain = await world.run(call);
+  const [gzip, zstd] = [
+    await world.run(call, { encoding: 'gzip' }),
+    await world.run(call, { encoding: 'zstd' }),
+  ];
+  t.same([gzip.encoding, zstd.encoding], ['gzip', 'zstd']);
+  t.same(gunzipSync(gzip.body), Buffer.from(plain.body));
+  t.same(zstdDecompressSync(zstd.body), Buffer.from(plain.body));
+  t.ok(gzip.body.length < plain.body.length / 2);
+  t.equal((await world.run(instant('1'), { encoding: 'gzip' })).encoding, 'identity');
+});
+
+t.test(
+  'a query that takes too long is over when its time is, in the middle of its work',
+  async (t) => {
+    const world = start(t, { threads: 1 });
+    const names = Array.from({ length: 20 }, (_, n) => `vm-${n}`);
+    for (let i = 0; i < 500; i++)
+      world.append(...names.map((vm) => ({ at: i * STEP, vm, values: { x: i } })));
+    const heavy = {
+      kind: 'range',
+      expression:
+        'sum(quantile_over_time(0.5, x[4h]) + stddev_over_time(x[4h]) + quantile_over_time(0.9, x[4h]))',
+      ...{ startMs: START, endMs: START + 500 * STEP, stepMs: 1500 },
+    } as const;
+    await world.run(instant('1'));
+    const startedMs = performance.now();
+    const answer = await world.run(heavy, { timeoutMs: 50 });
+    const tookMs = performance.now() - startedMs;
+    t.equal(answer.status, 503, Buffer.from(answer.body).toString().slice(0, 300));
+    t.ok(tookMs < 2000, `${tookMs} ms`);
+    t.equal(world.threads.counts.hardStops, 0, 'it noticed by itself');
+  },
+);
+
+t.test('a query whose asker has gone frees its thread at once', async (t) => {
+  const world = start(t, { threads: 1, entry: slowThread });
+  const gone = new AbortController();
+  const slow = world.run(instant('slow'), {}, gone.signal);
+  const waiting = world.run(instant('quick'));
+  await until(() => world.threads.counts.waiting === 1);
+  gone.abort(new Error('gone'));
+  await t.rejects(slow, { message: 'gone' });
+  t.equal((await waiting).status, 200);
+  t.match(world.threads.counts, { running: 0, waiting: 0, crashes: 0, hardStops: 0 });
+});
+
+t.test('a thread that does not notice is replaced two seconds later', async (t) => {
+  const world = start(t, { threads: 1, entry: slowThread });
+  t.equal((await world.run(instant('quick'))).status, 200);
+  const gone = new AbortController();
+  const stubborn = world.run(instant('stubborn'), {}, gone.signal);
+  const waiting = world.run(instant('quick'));
+  await until(() => world.threads.counts.waiting === 1);
+  gone.abort(new Error('gone'));
+  await t.rejects(stubborn, { message: 'gone' });
+  await world.clock.advance(1999);
+  t.equal(world.threads.counts.hardStops, 0);
+  await world.clock.advance(1);
+  t.equal((await waiting).status, 200, 'the next query has a new thread');
+  t.match(world.threads.counts, { hardStops: 1, crashes: 0 });
+  t.match(
+    world.lines,
+    [/hardStopped.*query thread 1 did not give a call up/],
+    'and the log says so',
+  );
+});
+
+t.test('a thread that dies takes its query alone with it', async (t) => {
+  const world = start(t, { threads: 1, entry: slowThread });
+  t.equal(await reasonOf(world.run(instant('die'))), 'NOT_READY');
+  t.match(world.lines[0], /died.*query thread 1 has stopped: exit code 3/);
+  t.equal((await world.run(instant('quick'))).status, 200);
+  t.equal(world.threads.counts.crashes, 1);
+});
+
+t.test('a query that its thread has not the memory for is not to be repeated', async (t) => {
+  const heapBytesMax = 64 * 1024 * 1024;
+  const world = start(t, { threads: 1, entry: slowThread, heapBytesMax });
+  const answer = await world.run(instant('hoard'));
+  t.equal(answer.status, 422);
+  t.match(envelopeOf(answer), { errorType: 'execution', error: /needs more memory/ });
+  t.match(world.threads.counts, { outOfMemory: 1, crashes: 1, faults: 0 });
+  t.equal((await world.run(instant('quick'))).status, 200);
+});
+
+t.test(
+  'a mistake of ours goes to the log with its stack, and is no storage that fails',
+  async (t) => {
+    const world = start(t, { threads: 1, entry: slowThread });
+    const error = await world.run(instant('mistake')).catch((thrown: unknown) => thrown);
+    t.ok(error instanceof HistoryError);
+    t.match(error, {
+      reason: 'FAULT',
+      retryable: false,
+      stack: /x is undefined\n.*slow-query-thread/s,
+    });
+    t.equal(world.threads.counts.faults, 1);
+    t.equal(await reasonOf(world.run(instant('disk'))), 'NOT_READY');
+    t.match(world.lines, [/EIO: read/], 'the reason is for the log alone');
+    t.match(world.threads.counts, { faults: 1, crashes: 0 });
+  },
+);
+
+t.test('a thread that cannot start is tried again after longer and longer pauses', async (t) => {
+  const world = start(t, { threads: 1, entry: unstartable });
+  const ask = () => reasonOf(world.run(instant('quick')));
+  const crashes = () => world.threads.counts.crashes;
+  for (let i = 0; i < 5; i++) t.equal(await ask(), 'NOT_READY');
+  t.equal(crashes(), 1);
+  t.match(world.lines[0], /No such file: history.db/);
+  await world.clock.advance(1000);
+  for (let i = 0; i < 5; i++) await ask();
+  t.equal(crashes(), 2);
+  await world.clock.advance(1999);
+  await ask();
+  t.equal(crashes(), 2);
+  await world.clock.advance(1);
+  await ask();
+  t.equal(crashes(), 3);
+});
+
+t.test('one project never has all threads, however much it asks', async (t) => {
+  const world = start(t, { threads: 3, entry: slowThread });
+  const gone = new AbortController();
+  const slow = Array.from({ length: 5 }, () =>
+    world.run(instant('slow'), { project: 'loud' }, gone.signal).catch(() => 'gone'),
+  );
+  await until(() => world.threads.counts.waiting === 3);
+  t.match(world.threads.counts, { running: 2, waiting: 3 });
+  t.equal((await world.run(instant('quick'), { project: 'quiet' })).status, 200);
+  t.match(world.threads.counts, { running: 2, waiting: 3 }, 'the place is kept free');
+  gone.abort(new Error('gone'));
+  t.same(new Set(await Promise.all(slow)), new Set(['gone']));
+  await until(() => world.threads.counts.running === 0);
+  t.match(world.threads.counts, { running: 0, waiting: 0, crashes: 0, hardStops: 0 });
+});
+
+t.test('ten seconds are the most, whatever the thread does', async (t) => {
+  const world = start(t, { threads: 1, entry: slowThread });
+  t.equal((await world.run(instant('quick'))).status, 200);
+  const slow = world.run(instant('slow'));
+  await until(() => world.threads.counts.running === 1);
+  await world.clock.advance(9_999);
+  t.equal(world.threads.counts.running, 1);
+  await world.clock.advance(1);
+  const answer = await slow;
+  t.equal(answer.status, 503);
+  t.match(envelopeOf(answer), { errorType: 'timeout' });
+});
+
+t.test(
+  '72 queries of one project wait for themselves, 429 after 5 s, and not others',
+  async (t) => {
+    const world = start(t, { threads: 1, entry: slowThread });
+    t.equal((await world.run(instant('quick'))).status, 200);
+    const gone = new AbortController();
+    const order: string[] = [];
+    const { gate } = testBounds(world.clock);
+    let calls = 0;
+    const run = async (
+      kind: 'quick' | 'slow',
+      project: string,
+      signal = new AbortController().signal,
+    ) => {
+      // One caller alone has half of the places.
+      const caller = { party: project, name: `key ${calls++ % 2}` };
+      const { release } = await gate.enter(caller, 'query', signal);
+      return await world.run(instant(kind), { project }, signal).finally(release);
+    };
+    const first = run('slow', 'loud', gone.signal);
+    const others = Array.from({ length: 71 }, (_, n) =>
+      run('quick', 'loud').then(
+        () => order.push('loud'),
+        (error: unknown) => {
+          if (!(error instanceof Refusal)) throw error;
+          order.push(`${error.reason} ${n < 7 ? 'running' : 'waiting'}`);
+        },
+      ),
+    );
+    t.equal(await reasonOf(run('quick', 'loud')), 'TOO_MANY_REQUESTS');
+    const quiet = run('quick', 'quiet').then(() => order.push('quiet'));
+    await until(() => world.threads.counts.waiting === 8);
+    await world.clock.advance(4_999);
+    t.same(order, []);
+    await world.clock.advance(1);
+    t.equal(order.length, 64, 'those that found no place');
+    t.same(new Set(order), new Set(['TOO_MANY_REQUESTS waiting']));
+    gone.abort(new Error('gone'));
+    await t.rejects(first, { message: 'gone' });
+    await Promise.all([...others, quiet]);
+    t.same(order.slice(64, 67), ['loud', 'quiet', 'loud'], 'a turn each');
+  },
+);
+
+t.test('projects take turns, each in its own order', (t) => {
+  const queue = new FairQueue<string>();
+  for (const entry of ['a1', 'a2', 'a3', 'b1', 'c1', 'b2']) queue.push(entry.slice(0, 1), entry);
+  t.ok(queue.remove('a', 'a2'));
+  t.notOk(queue.remove('a', 'a2'), 'it left before');
+  const order = Array.from({ length: queue.size }, () => queue.next());
+  t.same(order, ['a1', 'b1', 'c1', 'a3', 'b2']);
+  t.equal(queue.next(), undefined);
+  for (const entry of ['a4', 'b3', 'a5']) queue.push(entry.slice(0, 1), entry);
+  t.equal(
+    queue.next((project) => project !== 'a'),
+    'b3',
+    'who may not is passed over',
+  );
+  t.equal(
+    queue.next((project) => project !== 'a'),
+    undefined,
+  );
+  t.equal(queue.next(), 'a4', 'and keeps its place');
+  t.end();
+});
+
+t.test('queries end with the service', async (t) => {
+  const world = openQueryWorld({ folder: t.testdir(), threads: 1, entry: slowThread });
+  const [slow, waiting] = [world.run(instant('slow')), world.run(instant('quick'))];
+  await until(() => world.threads.counts.waiting === 1);
+  const reasons = Promise.all([reasonOf(slow), reasonOf(waiting)]);
+  await world.close();
+  t.same(await reasons, ['NOT_READY', 'NOT_READY']);
+  t.equal(await reasonOf(world.run(instant('quick'))), 'NOT_READY');
+});

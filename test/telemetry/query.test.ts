@@ -1,0 +1,146 @@
+/** Queries on a virtual clock: how long each may take, and how its failures are told. */
+import t from 'tap';
+import { HistoryError } from '../../sqlite/telemetry/history/history-error.ts';
+import { withDeadline } from '../../src/telemetry/query/query-deadline.ts';
+import { VirtualClock } from '../../streams/platform/clock.ts';
+import { START_MS } from '../support/credential-world.ts';
+import { START_SECONDS, startRpcWorld, VM, withThreads } from '../support/rpc-world.ts';
+
+const never = new AbortController().signal;
+const turns = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+t.test(
+  'Query gateway upstream timeout: 10 seconds, also when the work does not notice',
+  async (t) => {
+    const clock = new VirtualClock(START_MS);
+    for (const timeoutMs of [undefined, 1_500]) {
+      const ended: AbortSignal[] = [];
+      const forever = (signal: AbortSignal) => {
+        ended.push(signal);
+        return new Promise<void>(() => {});
+      };
+      const options = { clock, signal: never, ...(timeoutMs !== undefined && { timeoutMs }) };
+      const run = withDeadline(options, forever);
+      const message = timeoutMs === undefined ? /10 seconds/ : /1\.5 seconds/;
+      const refused = t.rejects(run, { reason: 'QUERY_TIMEOUT', message });
+      await clock.advance((timeoutMs ?? 10_000) - 1);
+      t.notOk(ended[0]?.aborted);
+      await clock.advance(1);
+      await refused;
+      t.ok(ended[0]?.aborted, 'the work is told');
+    }
+  },
+);
+
+t.test('An asker that has gone ends its work', async (t) => {
+  const clock = new VirtualClock(START_MS);
+  const gone = new AbortController();
+  const ended: AbortSignal[] = [];
+  const run = withDeadline({ clock, signal: gone.signal }, (signal) => {
+    ended.push(signal);
+    return new Promise<void>(() => {});
+  });
+  const refused = t.rejects(run, { message: 'hung up' });
+  gone.abort(new Error('hung up'));
+  await refused;
+  t.ok(ended[0]?.aborted);
+});
+
+const query = {
+  name: VM,
+  metricIds: ['cpu_utilization_pct'],
+  startTimeUnix: String(START_SECONDS - 3600),
+  endTimeUnix: String(START_SECONDS),
+  stepSeconds: 60,
+};
+
+t.test(
+  'Upstream query exceeds 10 seconds: a 504 without points, and the read is given up',
+  async (t) => {
+    const signals: AbortSignal[] = [];
+    const world = await startRpcWorld(t, (deps) => withThreads(deps, slow(signals)));
+    await world.write([{ observedUnixMs: START_MS }]);
+    const asked = world.call('QueryVMMonitoring', query);
+    const listed = world.call('ListVMMonitoring', { projectName: 'projects/demo' });
+    while (signals.length < 2) await turns();
+    await world.clock.advance(10_000);
+    for (const answer of await Promise.all([asked, listed])) {
+      t.match(answer, {
+        status: 504,
+        reason: 'QUERY_TIMEOUT',
+        body: { code: 'deadline_exceeded' },
+      });
+      t.notOk('series' in answer.body || 'vms' in answer.body);
+    }
+    t.ok(signals.every((signal) => signal.aborted));
+  },
+);
+
+/** Threads that never answer; each call's signal is noted. */
+function slow(signals: AbortSignal[]) {
+  return (signal: AbortSignal): Promise<unknown> => {
+    signals.push(signal);
+    return new Promise(() => {});
+  };
+}
+
+t.test('Too many requests: a 429 that says when to come again', async (t) => {
+  const signals: AbortSignal[] = [];
+  const none = { kind: 'answer', bytes: new Uint8Array(), failures: [] };
+  const world = await startRpcWorld(t, (deps) =>
+    withThreads(deps, (signal, method) =>
+      method === 'vmQuery' ? slow(signals)(signal) : Promise.resolve(none),
+    ),
+  );
+  await world.write([{ observedUnixMs: START_MS }]);
+  // One caller alone has half of the places.
+  const { read, write } = world.keys;
+  const asked = Array.from({ length: 73 }, (_, i) =>
+    world.call('QueryVMMonitoring', query, { key: i % 2 ? read : write }),
+  );
+  const refused = await Promise.race(asked);
+  t.match(refused, { status: 429, reason: 'TOO_MANY_REQUESTS' });
+  t.match(refused.headers['retry-after'], /^[1-9][0-9]*$/);
+  while (signals.length < 8) await turns();
+  await turns();
+  t.equal(signals.length, 8);
+  const other = await world.call('ListVMMonitoring', { projectName: 'projects/demo' });
+  t.equal(other.status, 200, 'what is no query goes on');
+  for (let i = 0; i < 10; i++) await world.clock.advance(5_000);
+  await Promise.all(asked);
+});
+
+t.test('Storage that fails is a 503 to come again to, and told in the log', async (t) => {
+  const full = Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' });
+  for (const error of [new HistoryError('DAMAGED', 'Chunk 7: checksum'), full]) {
+    const world = await startRpcWorld(t, (deps) => withThreads(deps, () => Promise.reject(error)));
+    await world.write([{ observedUnixMs: START_MS }]);
+    const answer = await world.call('QueryVMMonitoring', query);
+    t.match(answer, { status: 503, reason: 'NOT_READY' });
+    t.ok(answer.headers['retry-after']);
+    t.notMatch(JSON.stringify(answer.body), /Chunk 7|disk is full/, 'inside matters stay inside');
+    t.match(world.lines.join(), error.message);
+  }
+});
+
+t.test('A fault of ours is a 500 that says nothing but that, and is told in the log', async (t) => {
+  const fault = new HistoryError('FAULT', 'x of undefined');
+  fault.stack = 'TypeError: x of undefined\n at answer.ts';
+  const world = await startRpcWorld(t, (deps) => withThreads(deps, () => Promise.reject(fault)));
+  await world.write([{ observedUnixMs: START_MS }]);
+  const answer = await world.call('QueryVMMonitoring', query);
+  t.match(answer, { status: 500, body: { code: 'internal' } });
+  t.notMatch(JSON.stringify(answer.body), /undefined|\.ts/);
+  t.match(world.lines.join(), /x of undefined.*answer\.ts/s);
+});
+
+t.test(
+  'A question that a thread has not the memory for is refused, not to be repeated',
+  async (t) => {
+    const died = new HistoryError('OUT_OF_MEMORY', 'The query thread 1 has stopped');
+    const world = await startRpcWorld(t, (deps) => withThreads(deps, () => Promise.reject(died)));
+    await world.write([{ observedUnixMs: START_MS }]);
+    const answer = await world.call('QueryVMMonitoring', query);
+    t.match(answer, { status: 400, reason: 'RESPONSE_TOO_LARGE' });
+  },
+);

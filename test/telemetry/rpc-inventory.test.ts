@@ -1,0 +1,190 @@
+/** `ListVMMonitoring` on the wire: nothing old is shown as the present, and pages stay right. */
+import t from 'tap';
+import { HistoryError } from '../../sqlite/telemetry/history/history-error.ts';
+import { noRows } from '../../sqlite/telemetry/history/rows.ts';
+import { vmWork } from '../../src/telemetry/query/vm/vm-work.ts';
+import { START_MS } from '../support/credential-world.ts';
+import {
+  type RpcWorld,
+  type SampleRow,
+  START_SECONDS,
+  startRpcWorld,
+  VM,
+} from '../support/rpc-world.ts';
+
+const CPU = 'svc_vm_cpu_utilization_pct';
+const MEMORY = 'svc_vm_memory_used_bytes';
+const at = (secondsAgo: number) => String(START_SECONDS - secondsAgo);
+
+/** A row `secondsAgo` before the start. */
+function row(secondsAgo: number, cpu?: number, more: Partial<SampleRow> = {}): SampleRow {
+  const values = cpu === undefined ? [] : [{ series: CPU, value: cpu }];
+  return { observedUnixMs: START_MS - secondsAgo * 1000, state: 'RUNNING', values, ...more };
+}
+
+t.test('The inventory', async (t) => {
+  const list = async (world: RpcWorld, request: object = {}) =>
+    (await world.call('ListVMMonitoring', { projectName: 'projects/demo', ...request })).body;
+  const memory = (value: number) => ({ series: MEMORY, value });
+
+  await t.test('shows newest values only while they are fresh, 0 included', async (t) => {
+    const world = await startRpcWorld(t);
+    const values = [{ series: CPU, value: 0 }, memory(1024)];
+    await world.write([row(0, undefined, { values, vcpus: 2, displayName: 'web' })]);
+    t.same((await list(world)).vms, [
+      {
+        ...{ name: VM, displayName: 'web', state: 'RUNNING', datacenter: 'DC-1', vcpus: 2 },
+        telemetry: { state: 'LIVE', lastObservedUnix: at(0) },
+        ...{ expandedMonitoring: false, cpuUtilizationPct: 0, memoryUsedBytes: 1024 },
+      },
+    ]);
+    const [bare] = (await list(world, { inventoryOnly: true })).vms;
+    t.notOk('cpuUtilizationPct' in bare, 'inventory alone has no metrics');
+    await world.clock.advance(90_001);
+    const [old] = (await list(world)).vms;
+    t.match(old, { state: 'RUNNING', telemetry: { state: 'STALE', lastObservedUnix: at(0) } });
+    t.notOk('cpuUtilizationPct' in old || 'memoryUsedBytes' in old, 'old values are not shown');
+  });
+  await t.test('a VM whose rows are older than retention is listed, without them', async (t) => {
+    const world = await startRpcWorld(t);
+    await world.write([row(0, 50, { vcpus: 2, displayName: 'web' })]);
+    await world.clock.advance(7 * 86_400_000);
+    const [last] = (await list(world)).vms;
+    t.match(last, { telemetry: { state: 'STALE', lastObservedUnix: at(0) } }, 'at seven days');
+    await world.clock.advance(1);
+    const [vm] = (await list(world)).vms;
+    t.match(vm, { name: VM, displayName: 'web', state: 'UNKNOWN', telemetry: { state: 'NEVER' } });
+    t.notOk('lastObservedUnix' in vm.telemetry || 'vcpus' in vm, 'what it said is gone');
+    await world.write([row(-7 * 86_400, 60, { vcpus: 4 })]);
+    const [again] = (await list(world)).vms;
+    t.match(again, { displayName: 'web', telemetry: { state: 'LIVE' }, cpuUtilizationPct: 60 });
+  });
+  await t.test(
+    'a value that the newest row lacks is shown only if it is fresh itself',
+    async (t) => {
+      const world = await startRpcWorld(t);
+      await world.write([row(120, 50), row(0, undefined, { values: [memory(1)] })]);
+      const [vm] = (await list(world)).vms;
+      t.notOk('cpuUtilizationPct' in vm);
+      t.equal(vm.memoryUsedBytes, 1);
+    },
+  );
+  await t.test('a row from inside the guest does not hide what the hypervisor said', async (t) => {
+    const world = await startRpcWorld(t);
+    const { key } = await world.agent('demo', 'vm-1');
+    const guest = async (secondsAgo: number) => {
+      const observedUnixMs = START_MS - secondsAgo * 1000;
+      const values = [{ series: 'svc_vm_load1', value: 1 }];
+      const rows = [{ vmName: 'vm-1', observedUnixMs, values }];
+      const answer = await world.call(
+        'WriteSamples',
+        { projectName: 'projects/demo', rows },
+        { key },
+      );
+      t.match(answer.body, { accepted: '1' });
+      await world.settled();
+    };
+    await world.write([row(20, 5, { vcpus: 4 })]);
+    await guest(0);
+    const [vm] = (await list(world)).vms;
+    t.match(vm, { state: 'RUNNING', vcpus: 4, cpuUtilizationPct: 5 });
+    await guest(-60);
+    await world.clock.advance(90_000);
+    await guest(-80);
+    const [later] = (await list(world)).vms;
+    t.match(later, { state: 'UNKNOWN', telemetry: { state: 'LIVE' } }, 'nor is it said for ever');
+    t.notOk('vcpus' in later || 'cpuUtilizationPct' in later);
+  });
+  await t.test('states are unknown while the data center is stale', async (t) => {
+    const world = await startRpcWorld(t);
+    await world.write([row(0, 5)]);
+    world.datacenterStates.set('DC-1', 'stale');
+    const [vm] = (await list(world)).vms;
+    t.match(vm, { state: 'UNKNOWN', telemetry: { state: 'STALE' } });
+    t.notOk('cpuUtilizationPct' in vm);
+  });
+  await t.test('pages stay right while VMs come', async (t) => {
+    const world = await startRpcWorld(t);
+    const add = (ids: string[]) => world.write(ids.map((vm) => row(0, 1, { vm })));
+    await add(['b', 'd', 'f', 'h']);
+    const first = await list(world, { pageSize: 2 });
+    await add(['a', 'c', 'e', 'g']);
+    const second = await list(world, { pageSize: 3, pageToken: first.nextPageToken });
+    const last = await list(world, { pageSize: 3, pageToken: second.nextPageToken });
+    const names = (page: { vms: { name: string }[] }) => page.vms.map(({ name }) => name.at(-1));
+    t.same([names(first), names(second), names(last)], [['b', 'd'], ['e', 'f', 'g'], ['h']]);
+    t.equal(last.nextPageToken, '');
+  });
+  await t.test('pages of 10,000 VMs stay right while VMs come and go', async (t) => {
+    const world = await startRpcWorld(t);
+    const id = (i: number) => `vm-${String(i).padStart(5, '0')}`;
+    const add = (ids: readonly string[]) => world.write(ids.map((vm) => row(0, 1, { vm })));
+    // Even numbers first: odd ones come while pages are read.
+    const there = Array.from({ length: 10_000 }, (_, i) => id(2 * i));
+    for (let i = 0; i < there.length; i += 1000) await add(there.slice(i, i + 1000));
+    const gone: string[] = [];
+    const remove = async (ids: readonly string[]) => {
+      gone.push(...ids);
+      await world.host.submit({
+        ...{ project: 'demo', by: { kind: 'operator', name: 'test' } },
+        decide: (draft) => {
+          for (const vm of ids) draft.putRecord({ kind: 'vm', id: vm, body: null });
+        },
+      });
+    };
+    const told: string[] = [];
+    let pageToken = '';
+    for (let page = 0; page === 0 || pageToken !== ''; page++) {
+      const answer = await list(world, { pageSize: 900, pageToken });
+      told.push(...answer.vms.map(({ name }: { name: string }) => name.split('/').at(-1)));
+      pageToken = answer.nextPageToken;
+      // Behind and ahead of the page; the token's own VM goes too.
+      await add([id(page), id(2 * 900 * (page + 1) + 1)]);
+      await remove([told.at(-1) ?? '', id(2 * (there.length - 1 - page))]);
+    }
+    t.same(told, [...told].sort(), 'in the order of their names');
+    t.equal(new Set(told).size, told.length, 'none twice');
+    const stayed = there.filter((vm) => !gone.includes(vm));
+    t.same(
+      stayed.filter((vm) => !told.includes(vm)),
+      [],
+      'none left out that was there all the while',
+    );
+  });
+  await t.test('a VM whose storage is damaged is not live; the others are as they are', (t) => {
+    const known = { displayName: 'x', datacenter: 'DC-1', expandedMonitoring: false } as const;
+    const vms = ['good', 'bad', 'new'].map((id) => ({ ...known, id, datacenterState: 'live' }));
+    const history = {
+      newest(_project: string, vm: string) {
+        if (vm === 'bad') throw new HistoryError('DAMAGED', 'Chunk 7: checksum');
+        if (vm === 'new') return undefined;
+        return { observedMs: START_MS, state: 1, vcpus: 2, columns: noRows() };
+      },
+    };
+    // As much of a thread's context as the method looks at.
+    const { vmInventory } = vmWork({ history } as unknown as Parameters<typeof vmWork>[0]);
+    const call = { ...{ project: 'demo', nextPageToken: '', nowMs: START_MS }, vms };
+    const asked = { ...call, inventoryOnly: false, format: 'json' };
+    const { result } = vmInventory?.(asked as never, () => false) ?? {};
+    const { bytes, failures } = result as { bytes: Uint8Array; failures: object[] };
+    t.same(failures, [{ vm: 'bad', message: 'Chunk 7: checksum' }]);
+    const [good, bad, unseen] = JSON.parse(Buffer.from(bytes).toString()).vms;
+    t.match(good, { state: 'RUNNING', vcpus: 2, telemetry: { state: 'LIVE' } });
+    t.same(bad.telemetry, { state: 'ERROR' });
+    t.match([bad, unseen], [{ state: 'UNKNOWN' }, { telemetry: { state: 'NEVER' } }]);
+    t.end();
+  });
+  await t.test('bad pages are refused', async (t) => {
+    const world = await startRpcWorld(t);
+    const bad = (request: object) =>
+      world.call('ListVMMonitoring', { projectName: 'projects/demo', ...request });
+    t.match(await bad({ pageSize: -1 }), { status: 400, metadata: { field: 'pageSize' } });
+    for (const pageToken of ['x', 'e30', Buffer.from('["vms","zz"]').toString('base64url')]) {
+      t.match(await bad({ pageToken }), { status: 400, metadata: { field: 'pageToken' } });
+    }
+    const others = Buffer.from('["vms of other","[\\"\\",\\"vm-1\\"]"]').toString('base64url');
+    t.match(await bad({ pageToken: others }), { status: 400, reason: 'INVALID_FIELD' });
+    const alerts = Buffer.from('["alertRule","W10"]').toString('base64url');
+    t.match(await bad({ pageToken: alerts }), { status: 400, reason: 'INVALID_FIELD' });
+  });
+});

@@ -1,0 +1,95 @@
+/** Whether a data center is stale: by silence alone, and live again by rows alone. */
+import t, { type Test } from 'tap';
+import { createIngest } from '../../actors/telemetry/ingest/ingest.ts';
+import type { IngestRow } from '../../actors/telemetry/ingest/ingest-port.ts';
+import { PartitionWriter } from '../../actors/telemetry/ingest/partition-writer.ts';
+import { Datacenters } from '../../actors/vms/datacenters.ts';
+import { VmRegistry } from '../../actors/vms/vm-registry.ts';
+import { cpuRow, openAlertingWorld, PROJECT } from '../support/alerting-world.ts';
+
+async function watching(t: Test) {
+  const world = await openAlertingWorld(t);
+  const lost = { count: 0 };
+  const start = () => {
+    const onLost = (): void => void lost.count++;
+    const datacenters = new Datacenters({ ...world, silenceMs: 90_000, onLost });
+    const stop = world.run((signal) => datacenters.run(['DC-1'], 5_000, signal));
+    return { datacenters, stop };
+  };
+  const row = () => world.host.view('_system').instance('datacenter', 'DC-1');
+  return { ...world, start, row, lost };
+}
+
+t.test('a data center is stale after the silence, and live again once it reports', async (t) => {
+  const world = await watching(t);
+  const { datacenters } = world.start();
+  await world.pass(30_000, 5_000);
+  datacenters.reported('DC-1');
+  const reportedMs = world.clock.now();
+  await world.pass(90_000, 5_000);
+  t.equal(datacenters.stateOf('DC-1'), 'live');
+  t.equal(world.row(), undefined, 'nothing has happened, nothing is committed');
+  await world.pass(10_000, 5_000);
+  t.equal(datacenters.stateOf('DC-1'), 'stale');
+  t.match(world.row(), { context: { silentSinceMs: reportedMs } });
+  const committed = world.host.appliedSequence();
+  await world.pass(60_000, 5_000);
+  t.equal(world.host.appliedSequence(), committed, 'told once');
+  datacenters.reported('DC-1');
+  await world.pass(5_000);
+  t.match(world.row(), { value: 'live', context: { silentSinceMs: null } });
+});
+
+t.test('a restart is no report: what was stale stays so until rows arrive', async (t) => {
+  const world = await watching(t);
+  const first = world.start();
+  await world.pass(100_000, 5_000);
+  t.equal(first.datacenters.stateOf('DC-1'), 'stale');
+  await first.stop();
+  const { datacenters } = world.start();
+  await world.pass(30_000, 5_000);
+  t.equal(datacenters.stateOf('DC-1'), 'stale');
+  datacenters.reported('DC-1');
+  await world.pass(5_000);
+  t.equal(datacenters.stateOf('DC-1'), 'live');
+});
+
+t.test(
+  'a calendar set forward is no silence, and an outage of the stream is waited out',
+  async (t) => {
+    const world = await watching(t);
+    const { datacenters } = world.start();
+    datacenters.reported('DC-1');
+    world.clock.jump(3_600_000);
+    await world.pass(10_000, 5_000);
+    t.equal(datacenters.stateOf('DC-1'), 'live');
+    world.faults.append = () => 'refused';
+    await world.pass(200_000, 5_000);
+    t.equal(datacenters.stateOf('DC-1'), 'live');
+    t.ok(world.lost.count > 0, 'what could not be committed is told');
+    world.faults.append = () => undefined;
+    await world.pass(20_000, 1_000);
+    t.equal(datacenters.stateOf('DC-1'), 'stale');
+  },
+);
+
+t.test('rows that were all refused are no report; a state without a value is one', async (t) => {
+  const world = await watching(t);
+  const { datacenters } = world.start();
+  const ingest = createIngest({
+    clock: world.clock,
+    writer: new PartitionWriter(world),
+    registry: new VmRegistry({ ...world, datacenter: 'DC-1' }),
+    onRows: () => datacenters.reported('DC-1'),
+    onSamples: () => {},
+  });
+  const write = (row: IngestRow) => ingest.write({ project: PROJECT, batchId: '', rows: [row] });
+  await world.pass(100_000, 5_000);
+  const ahead = await write(cpuRow('vm-1', world.clock.now() + 3_600_000, 1));
+  t.match(ahead, { accepted: 0, rejected: [{ reason: 'CLOCK_AHEAD' }] });
+  await world.pass(5_000);
+  t.equal(datacenters.stateOf('DC-1'), 'stale');
+  await write({ ...cpuRow('vm-1', world.clock.now(), 1), series: [], values: [] });
+  await world.pass(5_000);
+  t.equal(datacenters.stateOf('DC-1'), 'live');
+});

@@ -1,0 +1,302 @@
+/**
+ * Enrolment of VMs on a real host under a virtual clock: where it is offered, what a token is good
+ * for and how long, and that a VM has one agent and one key at any time.
+ */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import t, { type Test } from 'tap';
+import { enrolmentIdOf } from '../../actors/identity/names.ts';
+import { runTimers } from '../../actors/platform/host/timers.ts';
+import { parseKey, parseSecret } from '../../src/platform/keys.ts';
+import { openEnrolments } from '../../src/vms/open-enrolments.ts';
+import { Refusal } from '../../streams/platform/refusal.ts';
+import { DAY_MS, HOUR_MS, START_MS, startWorld, tester } from '../support/credential-world.ts';
+
+const VM = 'e4d1c2b0-0000-4000-8000-000000000001';
+const project = 'demo';
+
+async function enrolling(t: Test, datacenters: readonly string[] = ['DC-1', 'DC-4']) {
+  const world = await startWorld(t);
+  const { host, clock } = world;
+  const enrolments = openEnrolments({ ...world, datacenters });
+  const view = host.view(project);
+  let requests = 0;
+  const request = () => ({ scope: 'test', id: `r${++requests}`, fingerprint: 'f' });
+  const by = tester;
+  const offer = (change: object = {}) =>
+    enrolments.offer({ project, vm: VM, datacenter: '', by, request: request(), ...change });
+  const offeredToken = async (change: object = {}): Promise<string> => {
+    const { token } = await offer({ datacenter: 'DC-1', ...change });
+    if (token === null) throw new Error('A first answer without a token');
+    return token;
+  };
+  const end = (vm = VM) => enrolments.end({ project, vm, by, request: request() });
+  const state = () => view.instance('enrolment', enrolmentIdOf(project, VM));
+  const keyOf = (key: string) => view.instance('credential', parseKey(key)?.id ?? '');
+  const record = () => view.record('vm', VM)?.body;
+  const register = (body: object) =>
+    host.submit({
+      ...{ project, by },
+      decide: (draft) => {
+        const facts = { displayName: 'web', expandedMonitoring: false, registeredMs: draft.at };
+        draft.putRecord({ kind: 'vm', id: VM, body: { ...facts, exportShard: 0, ...body } });
+        return null;
+      },
+    });
+  /** Lets time pass, timers firing. */
+  const pass = async (ms: number): Promise<void> => {
+    const stopping = new AbortController();
+    const running = runTimers(
+      { host, clock, owns: () => true, onFault: (_, error) => t.fail(String(error)) },
+      stopping.signal,
+    );
+    await clock.advance(ms);
+    for (let turn = 0; turn < 20; turn++) await nextTurn();
+    stopping.abort();
+    await running;
+  };
+  return {
+    ...world,
+    enrolments,
+    offer,
+    offeredToken,
+    end,
+    state,
+    keyOf,
+    record,
+    register,
+    pass,
+    request,
+  };
+}
+
+/** Reason and sentence of a refusal. */
+async function refusalOf(attempt: Promise<unknown>): Promise<string> {
+  try {
+    await attempt;
+  } catch (error) {
+    if (error instanceof Refusal) return `${error.reason}: ${error.message}`;
+    throw error;
+  }
+  return 'accepted';
+}
+
+t.test('a key for an agent is made as what a required audit sink holds back', async (t) => {
+  const world = await enrolling(t);
+  const held: unknown[] = [];
+  const host: typeof world.host = {
+    ...world.host,
+    submit(submission) {
+      held.push(submission.makesCredential);
+      return world.host.submit(submission);
+    },
+  };
+  const token = await world.offeredToken();
+  await openEnrolments({ ...world, host, datacenters: ['DC-1'] }).enrol(token, 'Debian 13');
+  t.same(held, [true]);
+});
+
+t.test('a token is exchanged for a key of the one VM, once', async (t) => {
+  const world = await enrolling(t);
+  await world.register({ datacenter: 'DC-1' });
+  const { token, expiresMs } = await world.offer();
+  t.match(token, /^svc_enrol_[0-9a-f]{26}_/);
+  t.equal(expiresMs, START_MS + DAY_MS);
+  t.match(world.record(), { expandedMonitoring: false }, 'nothing is switched on by an offer');
+  const agent = await world.enrolments.enrol(token ?? '', 'Debian 13, Linux 6.12');
+  t.match(agent, { project, vm: VM, expiresMs: START_MS + 365 * DAY_MS });
+  t.equal(parseKey(agent.key)?.kind, 'vm');
+  t.match(world.keyOf(agent.key), {
+    value: 'active',
+    context: {
+      ...{ kind: 'vm', capabilities: ['collector'], vm: VM, datacenter: 'DC-1' },
+      owner: `projects/demo/vms/${VM}`,
+    },
+  });
+  t.match(world.state(), {
+    value: 'enrolled',
+    context: { system: 'Debian 13, Linux 6.12', tokenHash: '' },
+  });
+  t.match(world.record(), { expandedMonitoring: true, hasAgent: true, displayName: 'web' });
+  const used = await refusalOf(world.enrolments.enrol(token ?? '', ''));
+  const unknown = await refusalOf(world.enrolments.enrol('svc_enrol_x', ''));
+  t.match(used, /^MALFORMED_CREDENTIAL: The enrolment token cannot be used/);
+  t.equal(unknown, used, 'unknown and used are answered alike');
+});
+
+t.test('two that show one token at once: one gets a key', async (t) => {
+  const world = await enrolling(t);
+  const token = await world.offeredToken();
+  const tries = await Promise.allSettled([1, 2, 3].map(() => world.enrolments.enrol(token, '')));
+  t.equal(tries.filter(({ status }) => status === 'fulfilled').length, 1);
+  t.equal(world.host.view(project).instances('credential', { limit: 10 }).items.length, 1);
+});
+
+t.test(
+  'a token ends after 24 hours, to the moment, whether or not its timer has run',
+  async (t) => {
+    const world = await enrolling(t);
+    const early = await world.offeredToken();
+    world.clock.jump(DAY_MS - 1);
+    t.equal(await refusalOf(world.enrolments.enrol(early, '')), 'accepted');
+    const late = await world.offeredToken();
+    world.clock.jump(DAY_MS);
+    t.match(await refusalOf(world.enrolments.enrol(late, '')), /^MALFORMED_CREDENTIAL/);
+  },
+);
+
+t.test('offered again, the agent that is there goes on until the next one comes', async (t) => {
+  const world = await enrolling(t);
+  const first = await world.enrolments.enrol(await world.offeredToken(), '');
+  const lost = await world.offeredToken();
+  t.match([world.state(), world.keyOf(first.key)], [{ value: 'offered' }, { value: 'active' }]);
+  const token = await world.offeredToken();
+  t.match(
+    await refusalOf(world.enrolments.enrol(lost, '')),
+    /^MALFORMED_CREDENTIAL/,
+    'the newest token counts',
+  );
+  const second = await world.enrolments.enrol(token, '');
+  t.match(world.keyOf(first.key), { value: 'revoked', context: { revokedReason: 'REPLACED' } });
+  t.match(world.keyOf(second.key), { value: 'active' });
+  await world.offeredToken();
+  await world.pass(DAY_MS + 1);
+  t.match(
+    [world.state(), world.keyOf(second.key)],
+    [{ value: 'enrolled' }, { value: 'active' }],
+    'no other came in time',
+  );
+});
+
+t.test('an offer that nobody takes is over after a day', async (t) => {
+  const world = await enrolling(t);
+  await world.offeredToken();
+  await world.pass(DAY_MS + 1);
+  t.match(world.state(), { value: 'off', context: { tokenHash: '', credential: null } });
+  t.equal(world.record(), undefined, 'and no VM is known by it');
+});
+
+t.test(
+  'the end of enrolment takes token and key at once, and can be asked for again',
+  async (t) => {
+    const world = await enrolling(t);
+    await world.register({ datacenter: 'DC-1' });
+    t.match(await refusalOf(world.end()), /^NOT_FOUND/, 'never enrolled');
+    const { key } = await world.enrolments.enrol(await world.offeredToken(), '');
+    const token = await world.offeredToken();
+    const before = world.host.appliedSequence();
+    await world.end();
+    t.equal(world.host.appliedSequence(), before + 1, 'one commit');
+    t.match(world.keyOf(key), { value: 'revoked', context: { revokedReason: 'UNENROLLED' } });
+    t.match(world.state(), { value: 'off', context: { credential: null } });
+    t.match(world.record(), { expandedMonitoring: false, hasAgent: undefined });
+    t.match(await refusalOf(world.enrolments.enrol(token, '')), /^MALFORMED_CREDENTIAL/);
+    await world.end();
+    const again = await world.enrolments.enrol(await world.offeredToken(), '');
+    t.match([world.keyOf(again.key), world.record()], [{ value: 'active' }, { hasAgent: true }]);
+  },
+);
+
+t.test('only in the data centers that have it, and where the VM is', async (t) => {
+  const world = await enrolling(t);
+  t.match(await refusalOf(world.offer()), /^INVALID_FIELD: datacenter is missing/);
+  t.match(
+    await refusalOf(world.offer({ datacenter: 'DC-2' })),
+    'INVALID_STATE: Expanded monitoring is available only in DC-1, DC-4; the VM is in DC-2',
+  );
+  await world.register({ datacenter: 'DC-2' });
+  t.match(await refusalOf(world.offer()), /^INVALID_STATE/);
+  t.match(
+    await refusalOf(world.offer({ datacenter: 'DC-1' })),
+    /^INVALID_FIELD: .*the VM is in DC-2/,
+  );
+  await world.register({ datacenter: 'DC-4' });
+  const token = await world.offeredToken({ datacenter: '' });
+  await world.register({ datacenter: 'DC-2' });
+  t.match(
+    await refusalOf(world.enrolments.enrol(token, '')),
+    /^INVALID_STATE/,
+    'it moved meanwhile',
+  );
+  await world.register({ datacenter: 'DC-4' });
+  t.equal(
+    await refusalOf(world.enrolments.enrol(token, '')),
+    'accepted',
+    'the token was not used up',
+  );
+  const none = await enrolling(t, []);
+  t.match(await refusalOf(none.offer({ datacenter: 'DC-1' })), /in no data center/);
+});
+
+t.test('a VM not known yet is known by its agent, until a collector reports it', async (t) => {
+  const world = await enrolling(t);
+  const { key } = await world.enrolments.enrol(await world.offeredToken(), '');
+  t.same(world.record(), {
+    ...{ displayName: VM, datacenter: 'DC-1', expandedMonitoring: true, registeredMs: START_MS },
+    ...{ hasAgent: true, isExpected: true, exportShard: 0 },
+  });
+  t.match(world.keyOf(key), { context: { datacenter: 'DC-1' } });
+});
+
+t.test('un-enrolled before any collector reported it, a VM stays without its agent', async (t) => {
+  const world = await enrolling(t);
+  await world.enrolments.enrol(await world.offeredToken(), '');
+  await world.end();
+  t.same(
+    world.record(),
+    {
+      ...{ displayName: VM, datacenter: 'DC-1', expandedMonitoring: false, registeredMs: START_MS },
+      ...{ isExpected: true, exportShard: 0 },
+    },
+    'what its agent has reported is still a VM’s',
+  );
+  t.match(world.state(), { value: 'off' }, 'what was done stays in its history');
+  const token = await world.offeredToken({ datacenter: 'DC-4' });
+  const { key } = await world.enrolments.enrol(token, '');
+  const placed = { datacenter: 'DC-4', hasAgent: true, isExpected: true, exportShard: 0 };
+  t.match(world.record(), placed, 'it can be enrolled again, in another place too');
+  t.match(world.keyOf(key), { context: { datacenter: 'DC-4' } });
+});
+
+t.test('an offer taken back before an agent came leaves no VM', async (t) => {
+  const world = await enrolling(t);
+  await world.offeredToken();
+  await world.end();
+  t.equal(world.record(), undefined, 'a mistyped id is not kept as a VM that never reports');
+});
+
+t.test('a resend answers without the token, another body is refused', async (t) => {
+  const world = await enrolling(t);
+  const request = world.request();
+  const first = await world.offer({ datacenter: 'DC-1', request });
+  world.clock.jump(HOUR_MS);
+  const again = await world.offer({ datacenter: 'DC-1', request });
+  t.same(again, { token: null, expiresMs: first.expiresMs });
+  const other = world.offer({ datacenter: 'DC-1', request: { ...request, fingerprint: 'g' } });
+  t.match(await refusalOf(other), /^REQUEST_ID_REUSED/);
+});
+
+t.test('the same VM id in two projects is two VMs', async (t) => {
+  const world = await enrolling(t);
+  const here = await world.offeredToken();
+  const there = await world.offeredToken({ project: 'other' });
+  t.not(parseSecret('enrol', here), parseSecret('enrol', there));
+  t.match(await world.enrolments.enrol(there, ''), { project: 'other', vm: VM });
+  t.match(await world.enrolments.enrol(here, ''), { project: 'demo', vm: VM });
+});
+
+t.test('strangers’ tries cost no commit, and no secret is in the log', async (t) => {
+  const world = await enrolling(t);
+  const token = await world.offeredToken();
+  const before = world.host.appliedSequence();
+  const forged = `${token.slice(0, 40)}x${token.slice(41)}`;
+  for (const text of ['', 'x', forged, `${token} `]) {
+    t.match(await refusalOf(world.enrolments.enrol(text, '')), /^MALFORMED_CREDENTIAL/);
+  }
+  t.equal(world.host.appliedSequence(), before);
+  const { key } = await world.enrolments.enrol(token, 'x'.repeat(10_000));
+  const { items } = world.host.view(project).transitions({ limit: 100 });
+  const text = JSON.stringify([items, world.state(), world.keyOf(key)]);
+  t.notMatch(text, token);
+  t.notMatch(text, key);
+  t.equal(String(world.state()?.context.system).length, 200);
+});

@@ -1,0 +1,390 @@
+/**
+ * VMs that are no more: one decision ends them, everything else follows from it, and nothing of it
+ * is a recovery. A VM that comes back is a VM anew.
+ */
+import t from 'tap';
+import { recheck } from '../../actors/delivery/recheck.ts';
+import { Absences } from '../../actors/telemetry/collectors/absence.ts';
+import type { ObservedRow, Reading, Source } from '../../actors/telemetry/collectors/collector.ts';
+import { startCollector } from '../../actors/telemetry/collectors/loop.ts';
+import { createIngest } from '../../actors/telemetry/ingest/ingest.ts';
+import type { SenderReach } from '../../actors/telemetry/ingest/ingest-port.ts';
+import { PartitionWriter } from '../../actors/telemetry/ingest/partition-writer.ts';
+import { pastEntries } from '../../actors/telemetry/sample-log.ts';
+import { type VmBody, VmRegistry } from '../../actors/vms/vm-registry.ts';
+import { retireVms } from '../../actors/vms/vm-retirement.ts';
+import type { DeliveryContext } from '../../machines/delivery/delivery.ts';
+import { VirtualClock } from '../../streams/platform/clock.ts';
+import {
+  type AlertingWorld,
+  by,
+  cpuRow,
+  openAlertingWorld,
+  PROJECT,
+  START_MS,
+} from '../support/alerting-world.ts';
+
+const retire = (world: Pick<AlertingWorld, 'host'>, vm: string, datacenter?: string) =>
+  retireVms(world.host, { project: PROJECT, by, vms: [vm], ...(datacenter && { datacenter }) });
+
+const recordOf = (world: Pick<AlertingWorld, 'host'>, vm: string) =>
+  world.host.view(PROJECT).record('vm', vm)?.body as VmBody | undefined;
+
+/** A rule that fires at once on both of two VMs, kept and evaluated. */
+async function firing(t: Parameters<typeof openAlertingWorld>[0]) {
+  const world = await openAlertingWorld(t);
+  world.startRules();
+  const running = await world.startEvaluator();
+  const hook = await world.addDestination();
+  await world.saveRule({ sustainedSeconds: 0, destinationNames: [hook] });
+  await world.until('it is applied', () => world.rule().value === 'active');
+  await world.cpu(95, ['vm-1', 'vm-2']);
+  await world.until('both fire', () => world.incidents().length === 2);
+  return { ...world, ...running };
+}
+
+const statesOf = (world: AlertingWorld) =>
+  Object.fromEntries(world.incidents().map(({ vm, state }) => [vm, state]));
+
+t.test('a retired VM ends its alerts as VM_DELETED: no recovery is manufactured', async (t) => {
+  const world = await firing(t);
+  await world.pass(30_000);
+  await retire(world, 'vm-1');
+  const incident = world.incidents().find(({ vm }) => vm === 'vm-1');
+  const before = world.deliveries().find((delivery) => delivery.incident === incident?.id);
+  const rechecked = () => recheck(world.host.view(PROJECT), before as DeliveryContext, () => true);
+  t.equal(rechecked(), 'VM_DELETED');
+  await world.until('it is retired', () => statesOf(world)['vm-1'] === 'RETIRED');
+  t.same(statesOf(world), { 'vm-1': 'RETIRED', 'vm-2': 'FIRING' });
+  t.match(
+    world.incidents().find(({ vm }) => vm === 'vm-1'),
+    { retireReason: 'VM_DELETED', recoveredMs: null },
+  );
+  t.equal(rechecked(), 'VM_DELETED');
+  t.same(
+    world.deliveries().map(({ event }) => event),
+    ['FIRING', 'FIRING'],
+    'nobody is told of an end',
+  );
+  await world.until('the evaluator knows', () => world.evaluator.instances(PROJECT).length === 1);
+  await world.pass(600_000, 30_000);
+  t.equal(world.incidents().length, 2);
+  t.equal(statesOf(world)['vm-1'], 'RETIRED');
+
+  const { answer, sequence } = await retire(world, 'vm-1');
+  t.same(answer, { retired: [], refused: [] }, 'a second time changes nothing');
+  t.equal(recordOf(world, 'vm-1')?.generation, 1);
+  t.ok(sequence > 0);
+});
+
+t.test('a later row of the VM registers it anew, with instances of its own', async (t) => {
+  const world = await firing(t);
+  await world.pass(30_000);
+  await retire(world, 'vm-1');
+  await world.until('it is retired', () => statesOf(world)['vm-1'] === 'RETIRED');
+  const retiredMs = world.clock.now();
+  const buffered = cpuRow('vm-1', retiredMs - 10_000, 95);
+  await world.ingest.write({ project: PROJECT, batchId: '', rows: [buffered] });
+  t.equal(recordOf(world, 'vm-1')?.retiredMs, retiredMs, 'what was observed before is history');
+  await world.settle();
+  t.equal(world.incidents().length, 2);
+
+  await world.pass(30_000);
+  await world.cpu(95, ['vm-1']);
+  t.match(recordOf(world, 'vm-1'), { generation: 1, registeredMs: world.clock.now() });
+  t.notOk(recordOf(world, 'vm-1')?.retiredMs);
+  await world.until('it fires anew', () => world.incidents().length === 3);
+  const ofVm = world.incidents().filter(({ vm }) => vm === 'vm-1');
+  t.same(ofVm.map(({ state }) => state).sort(), ['FIRING', 'RETIRED']);
+  const shard = recordOf(world, 'vm-1')?.exportShard;
+  t.equal(shard, 0, 'a VM never changes shard');
+
+  const seen = world.incidents();
+  await world.stop();
+  Object.assign(world, await world.startEvaluator());
+  await world.settle(200);
+  t.same(world.incidents(), seen, 'a restart changes nothing');
+  await world.pass(30_000);
+  await world.cpu(10, ['vm-1']);
+  await world.until('it recovers', () => world.incidents().some((i) => i.state === 'RECOVERED'));
+  t.same(
+    world.incidents().filter(({ vm, state }) => vm === 'vm-1' && state === 'RETIRED').length,
+    1,
+  );
+
+  await world.pass(30_000);
+  await retire(world, 'vm-1');
+  t.equal(recordOf(world, 'vm-1')?.generation, 2);
+});
+
+t.test('what a crash left undone is done at the next start', async (t) => {
+  const world = await openAlertingWorld(t);
+  const stopRules = world.startRules();
+  const { evaluator } = await world.startEvaluator();
+  await world.saveRule({ sustainedSeconds: 0 });
+  await world.until('it is applied', () => world.rule().value === 'active');
+  await world.cpu(95, ['vm-1', 'vm-2']);
+  await world.until('both fire', () => world.incidents().length === 2);
+  await stopRules();
+  await world.pass(30_000);
+  await retire(world, 'vm-1');
+  await world.cpu(20, ['vm-1']).catch(() => {});
+  await world.settle();
+  t.equal(statesOf(world)['vm-1'], 'FIRING', 'nobody has done it yet, and nothing recovers');
+  world.startRules();
+  await world.until('it is retired', () => statesOf(world)['vm-1'] === 'RETIRED');
+  await world.until('the log says so', () => evaluator.instances(PROJECT).length === 1);
+  const marked: number[] = [];
+  for await (const { entry } of pastEntries(world.stream, { sequence: 1 }, { kind: 'rules' })) {
+    if (entry.kind === 'rules') for (const one of entry.retired ?? []) marked.push(one.generation);
+  }
+  t.same(marked, [1]);
+});
+
+t.test(
+  'only VMs of its data center are a collector’s to retire, and only known ones',
+  async (t) => {
+    const world = await openAlertingWorld(t);
+    await world.cpu(10, ['vm-1']);
+    t.same((await retire(world, 'vm-1', 'DC-2')).answer, {
+      retired: [],
+      refused: [{ vm: 'vm-1', reason: 'OTHER_DATACENTER' }],
+    });
+    t.same((await retire(world, 'vm-7', 'DC-1')).answer, {
+      retired: [],
+      refused: [{ vm: 'vm-7', reason: 'UNKNOWN_VM' }],
+    });
+    t.same((await retire(world, 'vm-1', 'DC-1')).answer, { retired: ['vm-1'], refused: [] });
+  },
+);
+
+t.test('a retired VM leaves the room that its project has for VMs', async (t) => {
+  const { host, clock, stream } = await openAlertingWorld(t);
+  const registry = new VmRegistry({
+    host,
+    clock,
+    datacenter: 'DC-1',
+    limits: { of: () => ({ vms: 1 }) },
+  });
+  const writer = new PartitionWriter({ stream, clock });
+  const ingest = createIngest({ clock, writer, registry, onRows() {}, onSamples() {} });
+  const write = async (vm: string) => {
+    const rows = [cpuRow(vm, clock.now(), 1)];
+    return (await ingest.write({ project: PROJECT, batchId: '', rows })).rejected.length;
+  };
+  t.same([await write('vm-1'), await write('vm-2')], [0, 1]);
+  await retire({ host }, 'vm-1');
+  await clock.advance(30_000);
+  t.same([await write('vm-2'), await write('vm-1')], [0, 1]);
+});
+
+t.test('a rule cannot be made for a retired VM; one that named it may be edited', async (t) => {
+  const world = await openAlertingWorld(t);
+  await world.cpu(10, ['vm-1', 'vm-2']);
+  const named = { allVms: false, vmNames: [`projects/${PROJECT}/vms/vm-1`] };
+  await world.saveRule(named);
+  await retire(world, 'vm-1');
+  await world.saveRule({ ...named, threshold: 1 });
+  const id = '7b0c5a0e-6d2a-4a55-9a53-5a2d6d2f0009';
+  await t.rejects(world.saveRule(named, { id }), { name: 'Refusal', reason: 'INVALID_FIELD' });
+});
+
+/** Listings of a source that has told of `known`; each may be heard from others. */
+function listings(known: readonly string[]) {
+  const clock = new VirtualClock(START_MS);
+  const absences = new Absences(clock);
+  const told = new Map(known.map((vm) => [vm, Number.NEGATIVE_INFINITY]));
+  return {
+    clock,
+    told,
+    take: (...vms: string[]) => absences.take(new Set(vms), told),
+    gone: (...vms: string[]) => absences.take(new Set(vms), told).gone,
+  };
+}
+
+t.test('a VM is gone by two complete listings without it, a minute apart', async (t) => {
+  const { clock, told, gone } = listings(['a', 'b', 'of-before']);
+  t.same(gone('a', 'b', 'of-before'), []);
+  await clock.advance(3_600_000);
+  t.same(gone('a'), [], 'one listing proves nothing, however long ago the last was');
+  await clock.advance(30_000);
+  t.same(gone('a', 'b'), [], 'one came back');
+  await clock.advance(29_999);
+  t.same(gone('a'), [], 'not a minute yet');
+  await clock.advance(1);
+  t.same(gone('a'), ['of-before'], 'it had been told before the start');
+  t.same(gone('a'), ['of-before'], 'until that is recorded');
+  told.delete('of-before');
+  await clock.advance(60_000);
+  t.same(gone('a'), ['b']);
+  t.same(gone('a', 'b'), []);
+});
+
+t.test('a listing without any known VM proves none gone, and is doubted', async (t) => {
+  const { clock, take } = listings(['a', 'b']);
+  t.same(listings([]).take(), { gone: [] }, 'nothing was known');
+  for (let minute = 0; minute < 10; minute++) {
+    const listed = minute % 2 ? [] : ['new'];
+    t.same(take(...listed), { gone: [], doubt: { missing: 2, known: 2 } }, 'empty, or others');
+    await clock.advance(60_000);
+  }
+  t.same(take('a'), { gone: [] }, 'nor has it begun to count');
+  await clock.advance(60_000);
+  t.same(take(), { gone: [], doubt: { missing: 2, known: 2 } });
+  t.same(take('a'), { gone: ['b'] });
+});
+
+t.test('more than 30 % of the VMs, and 5 at least, do not go at once', async (t) => {
+  for (const [known, missing, isDoubted] of [
+    [20, 7, true],
+    [20, 6, false],
+    [16, 5, true],
+    [17, 5, false],
+    [10, 4, false],
+    [100, 30, false],
+    [100, 31, true],
+  ] as const) {
+    const vms = Array.from({ length: known }, (_, i) => `vm-${i}`);
+    const { clock, told, take, gone } = listings(vms);
+    const left = vms.slice(missing);
+    for (let round = 0; round < 4; round++) {
+      const taken = take(...left);
+      t.equal(taken.doubt !== undefined, isDoubted, `${missing} of ${known}`);
+      t.equal(taken.gone.length, !isDoubted && round >= 2 ? missing : 0);
+      await clock.advance(30_000);
+    }
+    if (!isDoubted) continue;
+    for (const vm of vms.slice(1, missing)) told.delete(vm);
+    t.same(gone(...left), [], 'the others are retired by hand');
+    await clock.advance(60_000);
+    t.same(gone(...left), ['vm-0']);
+  }
+});
+
+t.test('a VM that somebody else has told since it was first missed is not gone', async (t) => {
+  const { clock, told, take, gone } = listings(['a', 'b', 'c']);
+  t.same(gone('c'), []);
+  await clock.advance(45_000);
+  told.set('a', clock.elapsed());
+  await clock.advance(60_000);
+  t.same(gone('c'), ['b']);
+  told.delete('b');
+  await clock.advance(3_600_000);
+  t.same(gone('c'), [], 'who has fallen silent is not gone');
+  told.set('c', clock.elapsed());
+  t.same(take('new'), { gone: [] }, 'all have been heard elsewhere: nothing to doubt');
+});
+
+/** A source whose listings and faults are the test's. */
+class ListedSource implements Source {
+  readonly name = 'libvirt';
+  reading: Reading = { rows: [], faults: [] };
+  read = async () => this.reading;
+  close = async () => {};
+}
+
+t.test(
+  'the collector retires what its source lists no longer; a fault retires nothing',
+  async (t) => {
+    const clock = new VirtualClock(START_MS);
+    const source = new ListedSource();
+    const retired: string[][] = [];
+    const known = new Map(['vm-1', 'vm-2'].map((vm) => [vm, Number.NEGATIVE_INFINITY]));
+    let isAvailable = false;
+    const collector = startCollector({
+      ...{ project: PROJECT, source, clock, intervalMs: 30_000, onFault: () => {} },
+      knownVms: () => known,
+      sink: {
+        observe: async () => {},
+        retire: async (_, vms) => {
+          if (!isAvailable) throw new Error('no answer');
+          retired.push([...vms]);
+          for (const vm of vms) known.delete(vm);
+        },
+      },
+    });
+    t.teardown(() => collector.stop());
+    const pass = async (ms: number) => {
+      for (let left = ms; left > 0; left -= 30_000) {
+        await clock.advance(30_000);
+        for (let i = 0; i < 20; i++) await new Promise<void>((resolve) => setImmediate(resolve));
+      }
+    };
+    source.reading = { rows: [], faults: [{ reason: 'SOURCE_FAILED', message: 'down' }] };
+    await pass(600_000);
+    const rows: ObservedRow[] = [];
+    source.reading = { rows, faults: [] };
+    await pass(600_000);
+    t.same([retired, collector.status().faults], [[], []], 'no listing is no statement');
+    source.reading = { rows, faults: [], listed: new Set() };
+    await pass(120_000);
+    t.match(collector.status(), {
+      faultCount: 23,
+      faults: [
+        { reason: 'LISTING_DOUBTED', times: 4, message: /^2 of 2 known .* vms retire demo VM/ },
+      ],
+    });
+    source.reading = { rows, faults: [], listed: new Set(['vm-2']) };
+    await pass(120_000);
+    t.same(retired, []);
+    t.match(collector.status().faults, [
+      { reason: 'SINK_FAILED', message: /not retired: .*no answer/ },
+    ]);
+    isAvailable = true;
+    await pass(30_000);
+    t.same(retired, [['vm-1']]);
+    await pass(300_000);
+    t.same(retired, [['vm-1']], 'once');
+  },
+);
+
+t.test('which VMs a source of this node tells is in their records', async (t) => {
+  const { host, clock, ingest } = await openAlertingWorld(t);
+  const rows = [cpuRow('vm-1', clock.now(), 1)];
+  await ingest.write({ project: PROJECT, batchId: '', rows });
+  const told = () =>
+    [...new VmRegistry({ host, clock, datacenter: 'DC-1' }).vmsOf(PROJECT, 'libvirt')].map(
+      ([vm]) => vm,
+    );
+  t.same(told(), []);
+  await ingest.write({ project: PROJECT, batchId: '', source: 'libvirt', rows });
+  t.same(told(), ['vm-1']);
+  const sequence = host.appliedSequence();
+  await ingest.write({ project: PROJECT, batchId: '', source: 'libvirt', rows });
+  t.equal(host.appliedSequence(), sequence, 'told once');
+  await retire({ host }, 'vm-1');
+  t.same(told(), []);
+});
+
+t.test('a VM that another collector tells is no longer this node’s to retire', async (t) => {
+  const { host, clock } = await openAlertingWorld(t);
+  const registry = new VmRegistry({ host, clock, datacenter: 'DC-1' });
+  const tell = (source?: 'libvirt', reach?: SenderReach) =>
+    registry.register(PROJECT, [cpuRow('vm-1', clock.now(), 1)], reach, source);
+  const other: SenderReach = { name: 'host-b', datacenter: 'DC-1', vm: null };
+  const told = () => [...registry.vmsOf(PROJECT, 'libvirt').keys()];
+  const retireAs = (source: string) =>
+    retireVms(host, { project: PROJECT, by, vms: ['vm-1'], source });
+  await tell('libvirt');
+  await tell(undefined, { ...other, vm: 'vm-1' });
+  t.same([...registry.vmsOf(PROJECT, 'libvirt').values()], [clock.elapsed()], 'an agent is heard');
+  await clock.advance(30_000);
+  await tell(undefined, other);
+  t.same(told(), []);
+  t.same((await retireAs('libvirt')).answer.refused, [{ vm: 'vm-1', reason: 'OTHER_SOURCE' }]);
+  const sequence = host.appliedSequence();
+  for (let round = 0; round < 10; round++) {
+    await clock.advance(30_000);
+    await tell('libvirt');
+    await tell(undefined, other);
+  }
+  t.equal(host.appliedSequence(), sequence, 'both tell it: neither takes it from the other');
+  await clock.advance(600_001);
+  await tell('libvirt');
+  t.same(told(), ['vm-1'], 'the other has stopped telling it');
+  await retireAs('libvirt');
+  await clock.advance(30_000);
+  await tell(undefined, other);
+  t.notOk(recordOf({ host }, 'vm-1')?.retiredMs);
+  t.same(told(), [], 'come back elsewhere, it is not this node’s');
+});
