@@ -38,6 +38,10 @@ export interface AlertInstanceContext {
   readonly ordinal: number;
   /** Event time (Unix ms) of the last edge applied: what is not later was decided before. */
   readonly decidedThrough: number;
+  /** First breaching observation of the run or of the open incident, Unix ms; null = idle. */
+  readonly sinceMs: number | null;
+  /** While sustaining: the last observation before the gap that lasts, Unix ms; null = no gap. */
+  readonly missingSinceMs: number | null;
   /** Between two reminders, ms; 0 = none. */
   readonly repeatIntervalMs: number;
   /** The current incident while firing, else the last one; null = never fired. */
@@ -54,8 +58,9 @@ interface Decided extends At {
 }
 
 export type AlertInstanceEvent =
-  | ({ readonly type: 'breachStarted'; readonly startedMs: number } & At)
-  | ({ readonly type: 'breachEnded' } & At)
+  /** A run begins at `eventMs`: the first observation that breaches, or the first after a gap. */
+  | ({ readonly type: 'breachStarted' } & Decided)
+  | ({ readonly type: 'breachEnded' } & Decided)
   | ({ readonly type: 'sustained'; readonly repeatIntervalMs: number } & Firing)
   | ({
       readonly type: 'recovered';
@@ -109,12 +114,22 @@ const base = setup({
   },
   actions: {
     effect: (_, _effect: Effect) => undefined,
+    beginRun: assign(({ event }) => {
+      assertEvent(event, 'breachStarted');
+      return { sinceMs: event.eventMs, missingSinceMs: null };
+    }),
+    noteGap: assign(({ event }) => {
+      assertEvent(event, 'dataMissing');
+      return { missingSinceMs: event.sinceMs };
+    }),
+    endRun: assign({ sinceMs: null, missingSinceMs: null }),
     openIncident: assign(({ context, event }) => {
       assertEvent(event, 'sustained');
       const ordinal = context.ordinal + 1;
       return {
         ordinal,
         decidedThrough: event.eventMs,
+        sinceMs: event.startedMs,
         repeatIntervalMs: event.repeatIntervalMs,
         incident: openIncident(event, ordinal),
       };
@@ -122,7 +137,7 @@ const base = setup({
     recoverIncident: assign(({ context, event }) => {
       assertEvent(event, 'recovered');
       const incident = context.incident && recoverIncident(context.incident, event);
-      return { decidedThrough: event.eventMs, incident };
+      return { decidedThrough: event.eventMs, sinceMs: null, incident };
     }),
     retireIncident: assign(({ context, event }) => {
       assertEvent(event, 'retired');
@@ -227,6 +242,8 @@ export function initialContext(input: AlertInstanceInput | undefined): AlertInst
     ...(input?.generation !== undefined && { generation: input.generation }),
     ordinal: 0,
     decidedThrough: 0,
+    sinceMs: null,
+    missingSinceMs: null,
     repeatIntervalMs: 0,
     incident: null,
   };

@@ -22,6 +22,48 @@ const corrected = {
   actions: ['noteCorrection', recordIncident],
 } as const;
 
+const sustaining = chart.createStateConfig({
+  description: 'The condition holds, not yet for the sustained duration.',
+  initial: 'observed',
+  on: {
+    breachEnded: {
+      description: 'A sample that does not breach ended the run.',
+      target: 'idle',
+      actions: 'endRun',
+    },
+    corrected,
+    retired,
+  },
+  states: {
+    observed: {
+      description: 'The run goes on, with no gap longer than the tolerance.',
+      on: {
+        dataMissing: {
+          description: 'No observation for longer than the tolerance; that is no end of it.',
+          target: 'missing',
+          actions: 'noteGap',
+        },
+        sustained: {
+          description: 'Observed samples breach over the whole sustained duration.',
+          guard: 'isNotYetDecided',
+          target: '#alertInstance.firing',
+          actions: ['openIncident', recordIncident, 'announceFiring'],
+        },
+      },
+    },
+    missing: {
+      description: 'Nothing is observed: the run is neither promoted nor dropped.',
+      on: {
+        breachStarted: {
+          description: 'The first sample after the gap breaches; the run starts anew with it.',
+          target: 'observed',
+          actions: 'beginRun',
+        },
+      },
+    },
+  },
+});
+
 const notification = chart.createStateConfig({
   description: 'Whether people are told.',
   initial: 'notifying',
@@ -159,28 +201,13 @@ export const alertInstanceMachine = chart.createMachine({
         breachStarted: {
           description: 'A sample breached; the run starts with it.',
           target: 'sustaining',
+          actions: 'beginRun',
         },
         corrected,
         retired,
       },
     },
-    sustaining: {
-      description: 'The condition holds, not yet for the sustained duration.',
-      on: {
-        breachEnded: {
-          description: 'A good sample, or a gap longer than the tolerance, ended the run.',
-          target: 'idle',
-        },
-        sustained: {
-          description: 'Observed samples breach over the whole sustained duration.',
-          guard: 'isNotYetDecided',
-          target: 'firing',
-          actions: ['openIncident', recordIncident, 'announceFiring'],
-        },
-        corrected,
-        retired,
-      },
-    },
+    sustaining,
     firing: {
       description: 'An incident is open; only observed good samples recover it.',
       type: 'parallel',

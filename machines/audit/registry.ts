@@ -37,7 +37,7 @@ const definitions: readonly MachineDefinition[] = [
   ]),
   define(
     alertInstanceMachine,
-    2,
+    3,
     [
       'at',
       'eventMs',
@@ -56,7 +56,7 @@ const definitions: readonly MachineDefinition[] = [
       'decidedThrough',
       'repeatIntervalMs',
     ],
-    { 1: withMissingReason },
+    { 1: withMissingReason, 2: withSince },
   ),
   define(deliveryMachine, 1, [
     'at',
@@ -270,6 +270,23 @@ function withMissingReason({ value, context }: MachineRow): MachineRow {
   if (incident === null) return { value, context };
   const dataMissingReason = incident.dataMissingSinceMs === null ? null : 'NO_DATA';
   return { value, context: { ...context, incident: { ...incident, dataMissingReason } } };
+}
+
+/**
+ * Version 2 of an alert instance knew no gap while it was sustaining, and left it to its incident
+ * since when its condition holds.
+ */
+function withSince({ value, context }: MachineRow): MachineRow {
+  const { incident } = context as { incident: { startedMs: number } | null };
+  const isFiring = typeof value === 'object' && 'firing' in value;
+  return {
+    value: value === 'sustaining' ? { sustaining: 'observed' } : value,
+    context: {
+      ...context,
+      sinceMs: isFiring ? (incident?.startedMs ?? null) : null,
+      missingSinceMs: null,
+    },
+  };
 }
 
 /**

@@ -63,7 +63,8 @@ t.test(
 
 t.test('alertInstance: data events change the data region alone and tell nobody', async (t) => {
   const data = edgesOf('alertInstance', 'dataMissing', 'dataObserved', 'evaluatorFailed');
-  const others = ({ value }: Row) => leavesOf(value).filter((leaf) => !leaf.includes('.data.'));
+  const others = ({ value }: Row) =>
+    leavesOf(value).filter((leaf) => !/[.]data[.]|^sustaining[.]/.test(leaf));
   t.same(brief(data.filter(({ from, to }) => String(others(from)) !== String(others(to)))), []);
   t.same(brief(data.filter(({ effects }) => notified(effects).length > 0)), []);
   const missing = walked('alertInstance').rows.filter(({ value }) => isIn(value, 'data.missing'));
@@ -91,7 +92,7 @@ t.test(
       'a second incident was walked',
     );
     t.same([...typesOf(opening)], ['sustained']);
-    t.ok(opening.every(({ from }) => from.value === 'sustaining'));
+    t.ok(opening.every(({ from }) => isIn(from.value, 'sustaining.observed')));
     for (const { to, event } of opening) {
       const incident = incidentOf(to);
       t.match(incident, {
@@ -102,6 +103,39 @@ t.test(
       });
       t.match(incident, { firedMs: event.at, startedMs: event.startedMs });
     }
+  },
+);
+
+t.test('alertInstance: a gap neither promotes a run nor drops it', async (t) => {
+  const { edges } = walked('alertInstance');
+  const silent = edges.filter(({ from }) => isIn(from.value, 'sustaining.missing'));
+  const restarted = silent.filter(({ to }) => isIn(to.value, 'sustaining.observed'));
+  t.same([...typesOf(restarted)], ['breachStarted']);
+  const ended = silent.filter(({ to }) => to.value === 'idle');
+  t.same([...typesOf(ended)], ['breachEnded'], 'what ends it is an observation');
+  t.same(brief(silent.filter(({ to }) => isFiring(to))), []);
+  const begun = taken(edgesOf('alertInstance', 'dataMissing')).filter(({ from }) => !isFiring(from));
+  t.ok(begun.length > 0);
+  for (const { from, to, event } of begun) {
+    t.ok(isIn(from.value, 'sustaining.observed') && isIn(to.value, 'sustaining.missing'));
+    const { sinceMs, missingSinceMs } = contextOf<AlertInstanceContext>(to);
+    t.match({ sinceMs, missingSinceMs }, { sinceMs: sinceOf(from), missingSinceMs: event.sinceMs });
+  }
+});
+
+t.test(
+  'alertInstance: since when its condition holds is the start of the run, null when idle',
+  async (t) => {
+    const { rows, edges } = walked('alertInstance');
+    const starts = rows.filter(isFiring).map((row) => [sinceOf(row), incidentOf(row)?.startedMs]);
+    t.ok(starts.length > 0 && starts.every(([since, started]) => since === started));
+    const idle = rows.filter(({ value }) => value === 'idle');
+    t.ok(idle.length > 1 && idle.every((row) => sinceOf(row) === null));
+    const begun = taken(edges.filter(({ event }) => event.type === 'breachStarted'));
+    t.ok(begun.some(({ from }) => isIn(from.value, 'sustaining.missing')));
+    t.ok(begun.every(({ to, event }) => sinceOf(to) === event.eventMs));
+    const missing = rows.filter(({ value }) => isIn(value, 'sustaining.missing'));
+    t.ok(missing.length > 0 && missing.every((row) => sinceOf(row) !== null));
   },
 );
 
@@ -198,6 +232,10 @@ t.test(
 
 function incidentOf(row: Row): AlertInstanceContext['incident'] {
   return contextOf<AlertInstanceContext>(row).incident;
+}
+
+function sinceOf(row: Row): number | null {
+  return contextOf<AlertInstanceContext>(row).sinceMs;
 }
 
 function recoveredMs(row: Row): number | null {

@@ -63,8 +63,8 @@ const alertInstance = modelOf<AlertInstanceContext>({
     const earlier = decidedThrough - 1;
     const gapStart = incident?.dataMissingSinceMs ?? at;
     return [
-      { type: 'breachStarted', at, startedMs: at },
-      { type: 'breachEnded', at },
+      { type: 'breachStarted', at, eventMs: at },
+      { type: 'breachEnded', at, eventMs: at },
       ...[true, false].flatMap((notify) =>
         [0, HOUR].map((repeatIntervalMs) => {
           return { ...firing, at, eventMs: at, startedMs: at, notify, repeatIntervalMs };
