@@ -150,7 +150,7 @@ function eventsOf(
       const repeatIntervalMs = spec.repeatIntervalSeconds * 1000;
       const fired = { ...observed, startedMs, incidentId, notify, repeatIntervalMs };
       return [
-        { type: 'breachStarted', at, startedMs },
+        { type: 'breachStarted', at, eventMs: startedMs },
         { type: 'sustained', ...fired },
       ];
     }

@@ -3,6 +3,7 @@
  * itself; what people did (attention, notification) and whether data arrives are regions beside
  * it while it fires. Absence has no arrow to recovery: only observed good samples do.
  */
+import type { StateValueJson } from '../platform/definition.ts';
 import { chart, initialContext, recordIncident } from './alert-instance-setup.ts';
 
 export type {
@@ -10,6 +11,11 @@ export type {
   AlertInstanceEvent,
   AlertInstanceInput,
 } from './alert-instance-setup.ts';
+
+/** Which of its conditions a state of the machine is in: the name of the top state. */
+export function conditionOf(value: StateValueJson): string {
+  return typeof value === 'string' ? value : (Object.keys(value)[0] ?? '');
+}
 
 const retired = {
   description: 'Its rule was paused, edited or deleted, or its VM is gone; no recovery is made up.',

@@ -3,7 +3,7 @@
  * model tests walk. A changed machine raises its version here and brings an up-caster.
  */
 import type { AnyStateMachine } from 'xstate';
-import { alertInstanceMachine } from '../alerting/alert-instance.ts';
+import { alertInstanceMachine, conditionOf } from '../alerting/alert-instance.ts';
 import { alertRuleMachine } from '../alerting/alert-rule.ts';
 import { ciConnectionMachine } from '../ci/ci-connection.ts';
 import { ciVerificationMachine } from '../ci/ci-verification.ts';
@@ -278,7 +278,7 @@ function withMissingReason({ value, context }: MachineRow): MachineRow {
  */
 function withSince({ value, context }: MachineRow): MachineRow {
   const { incident } = context as { incident: { startedMs: number } | null };
-  const isFiring = typeof value === 'object' && 'firing' in value;
+  const isFiring = conditionOf(value) === 'firing';
   return {
     value: value === 'sustaining' ? { sustaining: 'observed' } : value,
     context: {

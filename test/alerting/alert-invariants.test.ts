@@ -4,7 +4,7 @@
  * the model; an invariant is a question to all of these steps.
  */
 import t from 'tap';
-import type { AlertInstanceContext } from '../../machines/alerting/alert-instance.ts';
+import { type AlertInstanceContext, conditionOf } from '../../machines/alerting/alert-instance.ts';
 import {
   brief,
   contextOf,
@@ -52,7 +52,10 @@ t.test(
     ];
     const harmless = edgesOf('alertInstance', ...types, SNOOZE_END);
     t.ok(harmless.some(({ taken }) => taken.length > 0));
-    t.same(brief(harmless.filter(({ from, to }) => conditionOf(from) !== conditionOf(to))), []);
+    t.same(
+      brief(harmless.filter(({ from, to }) => conditionOf(from.value) !== conditionOf(to.value))),
+      [],
+    );
     t.same(
       brief(harmless.filter(({ from, to }) => incidentOf(from)?.value !== incidentOf(to)?.value)),
       [],
@@ -114,7 +117,9 @@ t.test('alertInstance: a gap neither promotes a run nor drops it', async (t) => 
   const ended = silent.filter(({ to }) => to.value === 'idle');
   t.same([...typesOf(ended)], ['breachEnded'], 'what ends it is an observation');
   t.same(brief(silent.filter(({ to }) => isFiring(to))), []);
-  const begun = taken(edgesOf('alertInstance', 'dataMissing')).filter(({ from }) => !isFiring(from));
+  const begun = taken(edgesOf('alertInstance', 'dataMissing')).filter(
+    ({ from }) => !isFiring(from),
+  );
   t.ok(begun.length > 0);
   for (const { from, to, event } of begun) {
     t.ok(isIn(from.value, 'sustaining.observed') && isIn(to.value, 'sustaining.missing'));
@@ -246,12 +251,8 @@ function hasFired(row: Row): boolean {
   return incidentOf(row) !== null;
 }
 
-function conditionOf({ value }: Row): string {
-  return typeof value === 'string' ? value : String(Object.keys(value)[0]);
-}
-
 function isFiring(row: Row): boolean {
-  return conditionOf(row) === 'firing';
+  return conditionOf(row.value) === 'firing';
 }
 
 function isIn(value: Row['value'], part: string): boolean {

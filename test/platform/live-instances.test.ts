@@ -54,7 +54,7 @@ t.test('many live instances hold nobody up: no turn reads more than a page', asy
           if (i % 2 === 0) continue;
           const { at } = draft;
           const fired = { incidentId: `inc_${i}`, value: 1, notify: false, repeatIntervalMs: 0 };
-          draft.send('alertInstance', id, { type: 'breachStarted', at, startedMs: at });
+          draft.send('alertInstance', id, { type: 'breachStarted', at, eventMs: at });
           const times = { at, eventMs: at, observedMs: at, startedMs: at };
           draft.send('alertInstance', id, { type: 'sustained', ...times, ...fired });
         }

@@ -11,6 +11,7 @@ import type {
   ProjectView,
   RecordedTransition,
 } from '../../../actors/platform/host/host-port.ts';
+import { conditionOf } from '../../../machines/alerting/alert-instance.ts';
 import type { DeliveryContext } from '../../../machines/delivery/delivery.ts';
 import { utcTime } from '../../../streams/alerting/wording.ts';
 import type { Actor } from '../../../streams/platform/commit/commit.ts';
@@ -115,7 +116,9 @@ function stepsOf(
   const items = inOrder(page, direction);
   const fired = items.findIndex((step) => isFiring(step) && step.event.incidentId === id);
   const later = items.findIndex((step, i) => i > fired && isFiring(step));
-  const own = items.slice(Math.max(0, fired), later < 0 ? undefined : later);
+  const between = items.slice(Math.max(0, fired), later < 0 ? undefined : later);
+  // The run that led to the next incident is none of this one's.
+  const own = between.filter(({ to }) => conditionOf(to) !== 'sustaining');
   return { ...page, items: direction.descending ? own.toReversed() : own };
 }
 
