@@ -14,9 +14,10 @@ import { openInstanceStore } from '../sqlite/platform/control/instance-store.ts'
 import { openDatabase } from '../sqlite/platform/database.ts';
 import { openEmbeddedStream } from '../sqlite/platform/embedded-stream/embedded-stream.ts';
 import { openAccessTokens } from '../src/identity/auth/access-tokens.ts';
-import { type Authenticator, createAuthenticator } from '../src/identity/auth/authenticator.ts';
+import { createAuthenticator } from '../src/identity/auth/authenticator.ts';
 import { createIdentities } from '../src/identity/auth/people.ts';
 import { readSessionCookie } from '../src/identity/sign-in/session-cookie.ts';
+import type { Authenticator } from '../src/platform/access/authenticator.ts';
 import { mintKey } from '../src/platform/keys.ts';
 import { systemClock } from '../streams/platform/clock.ts';
 import { systemRandom } from '../streams/platform/random.ts';

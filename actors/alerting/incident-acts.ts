@@ -6,10 +6,9 @@
 import type { AlertInstanceContext } from '../../machines/alerting/alert-instance-setup.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
-import type { Committed, Draft, Host } from '../platform/host/host-port.ts';
+import type { Committed, Draft, Host, RequestKey } from '../platform/host/host-port.ts';
 import { isPlainText } from '../platform/one-line.ts';
 import type { IncidentBody } from './incident.ts';
-import type { RequestKey } from './port.ts';
 
 /** A snooze ends so long from now at the latest, ms (api.md, SnoozeIncident). */
 const SNOOZE_MS_MAX = 7 * 86_400_000;

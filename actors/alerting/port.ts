@@ -1,14 +1,7 @@
 /** What the API asks of alerting: rules saved and deleted, under limits. */
 import type { AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
-import type { Committed } from '../platform/host/host-port.ts';
-
-/** Client's request id with the digest of its body; see `Submission.request`. */
-export interface RequestKey {
-  readonly scope: string;
-  readonly id: string;
-  readonly fingerprint: string;
-}
+import type { Committed, RequestKey } from '../platform/host/host-port.ts';
 
 interface Caller {
   /** Project id. */

@@ -5,8 +5,7 @@
  */
 import type { ObservedClaims } from '../../machines/ci/ci-verification.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
-import type { RequestKey } from '../alerting/port.ts';
-import type { Committed } from '../platform/host/host-port.ts';
+import type { Committed, RequestKey } from '../platform/host/host-port.ts';
 import type { ClaimDifference } from './match.ts';
 
 /** Lifetime of an access token (interface, section 8), ms. */

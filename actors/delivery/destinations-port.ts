@@ -4,8 +4,7 @@
  */
 import type { DestinationKind } from '../../machines/delivery/destination.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
-import type { RequestKey } from '../alerting/port.ts';
-import type { Committed, Instance } from '../platform/host/host-port.ts';
+import type { Committed, Instance, RequestKey } from '../platform/host/host-port.ts';
 
 interface Caller {
   /** Project id. */

@@ -4,8 +4,7 @@
  * REQUEST_ID_REUSED, and what `Host.submit` throws.
  */
 import type { Actor } from '../../streams/platform/commit/commit.ts';
-import type { RequestKey } from '../alerting/port.ts';
-import type { Committed } from '../platform/host/host-port.ts';
+import type { Committed, RequestKey } from '../platform/host/host-port.ts';
 
 /** Of every change: where, who, and the client's request. */
 export interface IdentityChange {

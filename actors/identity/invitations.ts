@@ -7,8 +7,7 @@ import type { Role } from '../../machines/identity/membership.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
-import type { RequestKey } from '../alerting/port.ts';
-import type { Draft, Host, Instance, ProjectView } from '../platform/host/host-port.ts';
+import type { Draft, Host, Instance, ProjectView, RequestKey } from '../platform/host/host-port.ts';
 import { noteAccessChange, shownActor } from './access-notices.ts';
 import {
   higher,

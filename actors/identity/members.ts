@@ -5,8 +5,13 @@
 import type { Role } from '../../machines/identity/membership.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
-import type { RequestKey } from '../alerting/port.ts';
-import type { Draft, Host, ProjectView, StoredRecord } from '../platform/host/host-port.ts';
+import type {
+  Draft,
+  Host,
+  ProjectView,
+  RequestKey,
+  StoredRecord,
+} from '../platform/host/host-port.ts';
 import { isOneLine, NOT_ONE_LINE } from '../platform/one-line.ts';
 import { createInvitations, type InvitationDeps, revokeAllKeys } from './invitations.ts';
 import { changeRole, join, leave, membershipOf } from './membership-changes.ts';

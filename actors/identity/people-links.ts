@@ -9,8 +9,7 @@ import type { SignInMethod } from '../../machines/identity/session.ts';
 import type { SignInLinkContext, SignInLinkInput } from '../../machines/identity/sign-in-link.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
-import type { RequestKey } from '../alerting/port.ts';
-import type { Draft, Instance } from '../platform/host/host-port.ts';
+import type { Draft, Instance, RequestKey } from '../platform/host/host-port.ts';
 import type { PeopleDeps } from './people-deps.ts';
 import {
   assertActive,

@@ -6,7 +6,7 @@ import type { Role } from '../../machines/identity/membership.ts';
 import type { SignInMethod } from '../../machines/identity/session.ts';
 import type { SignInLinkInput } from '../../machines/identity/sign-in-link.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
-import type { RequestKey } from '../alerting/port.ts';
+import type { RequestKey } from '../platform/host/host-port.ts';
 import type { Invitations } from './invitations.ts';
 
 /** A session that has just begun, or has a new secret. */

@@ -5,8 +5,7 @@
 import type { PersonContext } from '../../machines/identity/person.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { ulid } from '../../streams/platform/random.ts';
-import type { RequestKey } from '../alerting/port.ts';
-import type { Host } from '../platform/host/host-port.ts';
+import type { Host, RequestKey } from '../platform/host/host-port.ts';
 import type { PeopleDeps } from './people-deps.ts';
 import { emailOrNone, personByEmail, personRow, shownName, startPerson } from './people-index.ts';
 import { createLinks } from './people-links.ts';

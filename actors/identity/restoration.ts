@@ -9,8 +9,7 @@ import type { CiConnectionContext } from '../../machines/ci/ci-connection.ts';
 import type { CredentialContext } from '../../machines/identity/credential.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
-import type { RequestKey } from '../alerting/port.ts';
-import type { Draft, Host, Instance } from '../platform/host/host-port.ts';
+import type { Draft, Host, Instance, RequestKey } from '../platform/host/host-port.ts';
 import { StepBatch } from '../platform/step-batch.ts';
 import { ownerName, parseOwner } from './names.ts';
 

@@ -9,8 +9,8 @@ import type { Commit } from '../../streams/platform/commit/commit.ts';
 import type { Host, ProjectView } from '../platform/host/host-port.ts';
 import type { ProjectLimits } from '../platform/project-limits.ts';
 import { ProjectLimitsReader } from '../platform/project-limits-reader.ts';
-import type { IngestRow, SenderReach } from '../telemetry/ingest/ingest-port.ts';
 import { ShardPlaces } from './export-shards.ts';
+import type { IngestRow, SenderReach } from './sent-row.ts';
 import { bodyOf, isBefore, isSame, present } from './vm-body.ts';
 import { OtherSenders } from './vm-other-senders.ts';
 

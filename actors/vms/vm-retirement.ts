@@ -5,8 +5,7 @@
  * silence: only from a complete listing without the VM, or because somebody says so.
  */
 import type { Actor } from '../../streams/platform/commit/commit.ts';
-import type { RequestKey } from '../alerting/port.ts';
-import type { Committed, Draft, Host } from '../platform/host/host-port.ts';
+import type { Committed, Draft, Host, RequestKey } from '../platform/host/host-port.ts';
 import { endAgentOf } from './enrolments.ts';
 import type { VmBody } from './vm-registry.ts';
 

@@ -3,7 +3,7 @@
  * words of the command line.
  */
 import { createHash } from 'node:crypto';
-import type { RequestKey } from '../../actors/alerting/port.ts';
+import type { RequestKey } from '../../actors/platform/host/host-port.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import { checkUuid } from '../platform/api/caller.ts';

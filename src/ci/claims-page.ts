@@ -1,6 +1,8 @@
 /** docs/ci-claims.md, made from the claim maps: what is done with each claim of each platform. */
+
+import type { IssuerKindName } from '../platform/settings/ci-issuers.ts';
 import { type ClaimMap, jwtClaims } from './claim-map.ts';
-import { type IssuerKindName, issuerKinds } from './issuers.ts';
+import { issuerKinds } from './issuer-kinds.ts';
 
 const titles: Readonly<Record<IssuerKindName, string>> = {
   github: 'GitHub Actions',

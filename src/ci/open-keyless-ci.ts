@@ -13,8 +13,8 @@ import type { Closers } from '../platform/closers.ts';
 import { hashKey, mintSecret } from '../platform/keys.ts';
 import type { Log } from '../platform/log.ts';
 import type { Metrics } from '../platform/metrics.ts';
+import type { Issuer } from '../platform/settings/ci-issuers.ts';
 import type { CiDeps } from './api/ci.ts';
-import type { Issuer } from './issuers.ts';
 import type { CiIssuers } from './ports.ts';
 
 export interface KeylessCiOptions {

@@ -4,7 +4,6 @@
  */
 import { withoutLogins } from '../../streams/platform/shown-url.ts';
 import { closestName } from '../platform/closest-name.ts';
-import { versionCommand } from '../platform/version.ts';
 import { adminCommand } from './admin.ts';
 import { agentCommand } from './agent.ts';
 import { auditCommand } from './audit.ts';
@@ -32,6 +31,7 @@ import { loginCommand } from './session/login.ts';
 import { logoutCommand } from './session/logout.ts';
 import { sessionsCommand } from './session/sessions.ts';
 import { whoamiCommand } from './session/whoami.ts';
+import { versionCommand } from './version.ts';
 import { vmsCommand } from './vms.ts';
 
 const helpCommand: Command = {

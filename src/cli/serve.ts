@@ -8,7 +8,7 @@ import { WrongMasterKey } from '../../sqlite/platform/secret-store.ts';
 import { type Clock, systemClock } from '../../streams/platform/clock.ts';
 import { HistoryMismatch } from '../../streams/platform/commit/chain.ts';
 import { UnknownCommitFormat } from '../../streams/platform/commit/codec.ts';
-import { type Random, systemRandom } from '../../streams/platform/random.ts';
+import { systemRandom } from '../../streams/platform/random.ts';
 import { withoutLogins } from '../../streams/platform/shown-url.ts';
 import { StreamsInUse } from '../../streams/platform/sole-process.ts';
 import { StreamMisconfigured, StreamUnavailable } from '../../streams/platform/stream.ts';
@@ -17,36 +17,10 @@ import { createLog, type Log } from '../platform/log.ts';
 import { type Config, ConfigError, loadConfig } from '../platform/settings/config.ts';
 import type { Settings } from '../platform/settings/settings.ts';
 import { programVersion } from '../platform/version.ts';
+import type { RunningService, StartService } from '../service/running-service.ts';
 import { banner } from './banner.ts';
 import { type Command, EXIT_FAULT, EXIT_OK, EXIT_USAGE, type Surroundings } from './command.ts';
 import { settingsHelp } from './settings-page.ts';
-
-/** What `svc serve` hands to the service it starts. */
-export interface StartOptions {
-  readonly settings: Settings;
-  readonly ports: { readonly clock: Clock; readonly random: Random };
-  readonly log: Log;
-}
-
-/** What `svc serve` needs of the running service. */
-export interface RunningService {
-  /** Origin of the API. */
-  readonly address: string;
-  readonly metricsUrl: string | undefined;
-  /** What it collects from, in words. */
-  readonly watches: readonly string[];
-  readonly demoFile: string | undefined;
-  /** Is there a link in demo.json by which the first owner signs in? */
-  readonly hasSignInUrl?: boolean;
-  /** Resolves, with the fault, when the service cannot go on; never otherwise. */
-  readonly fault: Promise<Error>;
-  /** Reads again what may change on disk: the certificate. Throws `ConfigError`, keeping the old. */
-  reload(): void;
-  /** Resolves once everything acknowledged is safe and every part is closed. */
-  stop(): Promise<void>;
-}
-
-export type StartService = (options: StartOptions) => Promise<RunningService>;
 
 /** Faults of a start whose message says all that an operator needs: no stack trace beside it. */
 const faultsWithSentence = [

@@ -27,3 +27,5 @@ export const HANDSHAKE_TIMEOUT_MS = 10_000;
 export const CONNECTIONS_MAX = 10_000;
 /** At a stop, how long requests in flight may go on. */
 export const STOP_WAIT_MS = 10_000;
+/** Largest answer before compression (interface, section 8). */
+export const ANSWER_BYTES_MAX = 4 * 1024 * 1024;

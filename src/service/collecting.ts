@@ -13,7 +13,8 @@ import { probeLibvirt } from '../../actors/telemetry/collectors/libvirt/virsh.ts
 import { createLibvirtSource } from '../../actors/telemetry/collectors/libvirt-source.ts';
 import type { Collector, CollectorFault } from '../../actors/telemetry/collectors/loop.ts';
 import { startCollector } from '../../actors/telemetry/collectors/loop.ts';
-import type { Ingest, IngestRow, RejectReason } from '../../actors/telemetry/ingest/ingest-port.ts';
+import type { Ingest, RejectReason } from '../../actors/telemetry/ingest/ingest-port.ts';
+import type { IngestRow } from '../../actors/vms/sent-row.ts';
 import type { VmRegistry } from '../../actors/vms/vm-registry.ts';
 import { RETIRE_MAX, retireVms } from '../../actors/vms/vm-retirement.ts';
 import type { Clock } from '../../streams/platform/clock.ts';

@@ -33,8 +33,7 @@ import { AlertService } from '../gen/svc/monitoring/v1/alert_pb.ts';
 import { MonitoringService } from '../gen/svc/monitoring/v1/monitoring_pb.ts';
 import { policy } from '../gen/svc/options/v1/policy_pb.ts';
 import { ProjectService } from '../gen/svc/project/v1/project_pb.ts';
-import { type ProjectDeps, projectService } from '../identity/api/projects.ts';
-import type { Authenticator } from '../identity/auth/authenticator.ts';
+import type { Authenticator } from '../platform/access/authenticator.ts';
 import { errorsAsTold } from '../platform/api/error-mapping.ts';
 import {
   addressKey,
@@ -49,21 +48,23 @@ import { tellResponses } from '../platform/api/response-mapping.ts';
 import type { ProjectLimitUse } from '../platform/gate/limit-use.ts';
 import type { ProjectBounds } from '../platform/gate/open-gate.ts';
 import type { ProjectGate } from '../platform/gate/project-gate.ts';
-import { BODY_BYTES_MAX } from '../platform/http-limits.ts';
+import { ANSWER_BYTES_MAX, BODY_BYTES_MAX } from '../platform/http-limits.ts';
 import type { Log } from '../platform/log.ts';
 import { ingestService } from '../telemetry/api/ingest.ts';
 import { monitoringService } from '../telemetry/api/monitoring.ts';
 import type { IncidentRecomputations } from '../telemetry/query/explain/incident-recomputations.ts';
-import { ANSWER_BYTES_MAX } from '../telemetry/query/limits.ts';
 import type { AlertPreviews } from '../telemetry/query/preview/alert-previews.ts';
 import type { VmQueries } from '../telemetry/query/vm/vm-queries.ts';
-import { alertService } from './alerts.ts';
-import { type AutomationDeps, automationService } from './automation.ts';
 import { admitBodies } from './request-bodies.ts';
+import {
+  alertService,
+  automationService,
+  type IdentityDeps,
+  projectService,
+} from './rpc-services.ts';
 
 export interface RpcDeps
-  extends AutomationDeps,
-    ProjectDeps,
+  extends IdentityDeps,
     IncidentWatchDeps,
     Pick<GateDeps, 'rotateCookie' | 'positions' | 'anonymousLimits'> {
   /** Called with the encoding of each body that does not unpack. */

@@ -28,7 +28,6 @@ import { restoredRoutes } from '../admin/restored-routes.ts';
 import { withAuditExport } from '../audit/export/open-audit-export.ts';
 import { openCiIssuers } from '../ci/open-issuers.ts';
 import { openKeylessCi } from '../ci/open-keyless-ci.ts';
-import type { RunningService } from '../cli/serve.ts';
 import { openDestinations } from '../delivery/open-destinations.ts';
 import { openAccessTokens } from '../identity/auth/access-tokens.ts';
 import { createAuthenticator } from '../identity/auth/authenticator.ts';
@@ -69,6 +68,7 @@ import { buildCore, type ServiceBase, type ServicePorts } from './core.ts';
 import { prepareDemo } from './demo.ts';
 import { watchPermissions } from './open-permissions.ts';
 import { connectOptions, rpcRoutes } from './routes.ts';
+import type { RunningService } from './running-service.ts';
 import { openStorage, type Storage } from './storage.ts';
 
 export interface ServiceOptions {

@@ -5,9 +5,10 @@
 import { exportSPKI, generateKeyPair, SignJWT } from 'jose';
 import t, { type Test } from 'tap';
 import { type CiIssuersOptions, createCiIssuers } from '../../src/ci/assertions.ts';
-import { type Issuer, issuerKinds } from '../../src/ci/issuers.ts';
+import { issuerKinds } from '../../src/ci/issuer-kinds.ts';
 import { createIssuerKeys } from '../../src/ci/jwks.ts';
 import { createLog, silentLog } from '../../src/platform/log.ts';
+import type { Issuer } from '../../src/platform/settings/ci-issuers.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import { type CiIssuer, type ClaimChanges, startCiIssuer } from '../support/ci-issuer.ts';

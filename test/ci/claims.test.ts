@@ -4,7 +4,8 @@
  */
 import t from 'tap';
 import { type ClaimMap, jwtClaims, readIdentity, unknownClaims } from '../../src/ci/claim-map.ts';
-import { type IssuerKindName, issuerKinds } from '../../src/ci/issuers.ts';
+import { issuerKinds } from '../../src/ci/issuer-kinds.ts';
+import type { IssuerKindName } from '../../src/platform/settings/ci-issuers.ts';
 import { type ClaimChanges, githubClaims } from '../support/ci-issuer.ts';
 
 const ISSUER = 'https://issuer.example';

@@ -7,7 +7,6 @@ import { spawn } from 'node:child_process';
 import t, { type Test } from 'tap';
 import { createCiIssuers } from '../../src/ci/assertions.ts';
 import { createKeyFetcher } from '../../src/ci/fetch-keys.ts';
-import { ciIssuers } from '../../src/ci/issuers.ts';
 import {
   BACKGROUND_RETRY_MS,
   createIssuerKeys,
@@ -21,6 +20,7 @@ import { Closers } from '../../src/platform/closers.ts';
 import { createHealth } from '../../src/platform/health.ts';
 import { type Log, silentLog } from '../../src/platform/log.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
+import { ciIssuers } from '../../src/platform/settings/ci-issuers.ts';
 import { BadSetting } from '../../src/platform/settings/setting-kinds.ts';
 import { systemClock, VirtualClock } from '../../streams/platform/clock.ts';
 import { type Behaviour, startCiIssuer } from '../support/ci-issuer.ts';

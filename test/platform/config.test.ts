@@ -7,12 +7,13 @@ import t from 'tap';
 import { FolderLocked } from '../../sqlite/platform/lock-file.ts';
 import type { StopSignal, Surroundings } from '../../src/cli/command.ts';
 import { runCommand, runProgram } from '../../src/cli/program.ts';
-import { createServeCommand, type RunningService } from '../../src/cli/serve.ts';
+import { createServeCommand } from '../../src/cli/serve.ts';
 import { settingsHelp, settingsPage } from '../../src/cli/settings-page.ts';
 import { closestName } from '../../src/platform/closest-name.ts';
 import { createLog, scrubSecrets } from '../../src/platform/log.ts';
 import { ConfigError, loadConfig } from '../../src/platform/settings/config.ts';
 import { flagOf, settingsTable } from '../../src/platform/settings/settings.ts';
+import type { RunningService } from '../../src/service/running-service.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 
 const page = new URL('../../docs/configuration.md', import.meta.url);

@@ -3,7 +3,7 @@
  * is silent. The collector keeps what it could not send and sends it later, repeats what may have
  * been lost, holds rows back, and says some things twice. What was acknowledged is kept here.
  */
-import type { IngestRow } from '../../actors/telemetry/ingest/ingest-port.ts';
+import type { IngestRow } from '../../actors/vms/sent-row.ts';
 import { VM_STATES } from '../../streams/telemetry/samples/batch.ts';
 import type { Cluster } from './cluster.ts';
 import type { Dice } from './dice.ts';

@@ -5,7 +5,8 @@
  */
 import type { RunningHost } from '../../actors/platform/host/host.ts';
 import type { Draft, Instance, ProjectView } from '../../actors/platform/host/host-port.ts';
-import type { Ingest, IngestRow } from '../../actors/telemetry/ingest/ingest-port.ts';
+import type { Ingest } from '../../actors/telemetry/ingest/ingest-port.ts';
+import type { IngestRow } from '../../actors/vms/sent-row.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
 
 /** Parts of the service that a bug can be planted in. */

@@ -21,9 +21,10 @@ import { createHost, type RunningHost } from '../../actors/platform/host/host.ts
 import type { Instance } from '../../actors/platform/host/host-port.ts';
 import { runTimers } from '../../actors/platform/host/timers.ts';
 import { createIngest } from '../../actors/telemetry/ingest/ingest.ts';
-import type { Ingest, IngestRow } from '../../actors/telemetry/ingest/ingest-port.ts';
+import type { Ingest } from '../../actors/telemetry/ingest/ingest-port.ts';
 import { PartitionWriter } from '../../actors/telemetry/ingest/partition-writer.ts';
 import { SAMPLES_STREAM, SampleLogReader, samplesSpec } from '../../actors/telemetry/sample-log.ts';
+import type { IngestRow } from '../../actors/vms/sent-row.ts';
 import { VmRegistry } from '../../actors/vms/vm-registry.ts';
 import type { AlertRuleContext, AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
 import { machineDefinitions } from '../../machines/audit/registry.ts';

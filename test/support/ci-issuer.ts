@@ -17,7 +17,7 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
-import { type Issuer, issuerKinds } from '../../src/ci/issuers.ts';
+import { type Issuer, issuerAddresses } from '../../src/platform/settings/ci-issuers.ts';
 
 /** Claims to set; undefined takes one away. */
 export type ClaimChanges = Readonly<Record<string, unknown>>;
@@ -113,7 +113,7 @@ export async function startCiIssuer(options: CiIssuerOptions = {}): Promise<CiIs
   return {
     ...{ url, job, keySet, tokens, mint, payload, key },
     setting: `github=github@${url}`,
-    issuer: { name: 'github', kind: 'github', url, keysUrl: url + issuerKinds.github.keysPath },
+    issuer: { name: 'github', kind: 'github', url, keysUrl: url + issuerAddresses.github.keysPath },
     fetchKeys: async () => jwks(),
     jobEnvironment: {
       ACTIONS_ID_TOKEN_REQUEST_URL: `${url}${TOKEN_PATH}?api-version=2.0`,
@@ -149,7 +149,7 @@ function endpoints(
 
   return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const asked = new URL(request.url ?? '/', url);
-    if (asked.pathname === issuerKinds.github.keysPath) {
+    if (asked.pathname === issuerAddresses.github.keysPath) {
       keySet.requests++;
       if (!misbehave(keySet, request, response)) sendJson(response, 200, jwks());
     } else if (asked.pathname === TOKEN_PATH) {

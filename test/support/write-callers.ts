@@ -3,7 +3,7 @@
  * projects there are.
  */
 import type { ProjectView } from '../../actors/platform/host/host-port.ts';
-import type { Authenticator } from '../../src/identity/auth/authenticator.ts';
+import type { Authenticator } from '../../src/platform/access/authenticator.ts';
 import type { CredentialPrincipal } from '../../src/platform/access/principal.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 

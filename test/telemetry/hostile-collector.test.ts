@@ -8,8 +8,8 @@ import { SamplePipeline } from '../../actors/alerting/evaluator/sample-pipeline.
 import { PROJECT_LIMITS } from '../../actors/platform/project-limits.ts';
 import { createIngest } from '../../actors/telemetry/ingest/ingest.ts';
 import { IngestLimits } from '../../actors/telemetry/ingest/ingest-limits.ts';
-import type { IngestRow } from '../../actors/telemetry/ingest/ingest-port.ts';
 import { PartitionWriter } from '../../actors/telemetry/ingest/partition-writer.ts';
+import type { IngestRow } from '../../actors/vms/sent-row.ts';
 import { VmRegistry } from '../../actors/vms/vm-registry.ts';
 import { openHistory } from '../../sqlite/telemetry/history/store.ts';
 import { cpuRow, openAlertingWorld, START_MS } from '../support/alerting-world.ts';

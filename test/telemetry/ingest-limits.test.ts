@@ -2,8 +2,8 @@
 import t from 'tap';
 import { createIngest } from '../../actors/telemetry/ingest/ingest.ts';
 import { IngestLimits, type RowMemory } from '../../actors/telemetry/ingest/ingest-limits.ts';
-import type { IngestRow } from '../../actors/telemetry/ingest/ingest-port.ts';
 import { PartitionWriter } from '../../actors/telemetry/ingest/partition-writer.ts';
+import type { IngestRow } from '../../actors/vms/sent-row.ts';
 import { VmRegistry } from '../../actors/vms/vm-registry.ts';
 import {
   type AlertingWorld,

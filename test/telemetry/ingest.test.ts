@@ -6,8 +6,8 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
-import type { IngestRow } from '../../actors/telemetry/ingest/ingest-port.ts';
 import { pastEntries, SampleLogReader } from '../../actors/telemetry/sample-log.ts';
+import type { IngestRow } from '../../actors/vms/sent-row.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
 import type { SampleBatch } from '../../streams/telemetry/samples/batch.ts';
 import {

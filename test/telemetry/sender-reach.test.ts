@@ -5,10 +5,10 @@
  */
 import t, { type Test } from 'tap';
 import { createIngest } from '../../actors/telemetry/ingest/ingest.ts';
-import type { IngestRow, SenderReach } from '../../actors/telemetry/ingest/ingest-port.ts';
 import { PartitionWriter } from '../../actors/telemetry/ingest/partition-writer.ts';
 import { pastEntries } from '../../actors/telemetry/sample-log.ts';
 import { Datacenters } from '../../actors/vms/datacenters.ts';
+import type { IngestRow, SenderReach } from '../../actors/vms/sent-row.ts';
 import { VmRegistry } from '../../actors/vms/vm-registry.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import { EXPANDED_SERIES, metricCatalogue } from '../../streams/telemetry/metrics/catalogue.ts';

@@ -1,9 +1,9 @@
 /** Whether a data center is stale: by silence alone, and live again by rows alone. */
 import t, { type Test } from 'tap';
 import { createIngest } from '../../actors/telemetry/ingest/ingest.ts';
-import type { IngestRow } from '../../actors/telemetry/ingest/ingest-port.ts';
 import { PartitionWriter } from '../../actors/telemetry/ingest/partition-writer.ts';
 import { Datacenters } from '../../actors/vms/datacenters.ts';
+import type { IngestRow } from '../../actors/vms/sent-row.ts';
 import { VmRegistry } from '../../actors/vms/vm-registry.ts';
 import { cpuRow, openAlertingWorld, PROJECT } from '../support/alerting-world.ts';
 

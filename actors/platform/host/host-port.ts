@@ -51,6 +51,13 @@ export interface StepOutcome {
   readonly effects: readonly Effect[];
 }
 
+/** Client's request id with the digest of its body; see `Submission.request`. */
+export interface RequestKey {
+  readonly scope: string;
+  readonly id: string;
+  readonly fingerprint: string;
+}
+
 export interface Submission<T> {
   readonly project: string;
   readonly by: Actor;
@@ -60,7 +67,7 @@ export interface Submission<T> {
    */
   readonly makesCredential?: boolean;
   /** Makes an exact resend answer the same; see `Decision.request`. */
-  readonly request?: { readonly scope: string; readonly id: string; readonly fingerprint: string };
+  readonly request?: RequestKey;
   /**
    * Decides, synchronously, from the head. May run again after a conflict. Throw a `Refusal` to
    * refuse: nothing of the decision is committed. The returned answer must be JSON when the

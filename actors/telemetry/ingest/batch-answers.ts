@@ -5,7 +5,8 @@
  */
 import { hash } from 'node:crypto';
 import { ProjectShares } from '../../platform/project-shares.ts';
-import type { IngestRow, WriteAnswer, WriteRequest } from './ingest-port.ts';
+import type { IngestRow } from '../../vms/sent-row.ts';
+import type { WriteAnswer, WriteRequest } from './ingest-port.ts';
 
 /** Answers kept, of all projects: each has its equal part of them at least. */
 const ANSWERS_KEPT = 10_000;

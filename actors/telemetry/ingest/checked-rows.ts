@@ -1,6 +1,7 @@
 /** Rows of a request that are kept, and what of it is not: what the checks of ingest hand on. */
 import type { SeriesKey } from '../../../streams/telemetry/samples/batch.ts';
-import type { IngestRow, RejectedSample } from './ingest-port.ts';
+import type { IngestRow } from '../../vms/sent-row.ts';
+import type { RejectedSample } from './ingest-port.ts';
 
 export interface CheckedRows {
   readonly rows: readonly IngestRow[];

@@ -9,10 +9,11 @@ import { RETENTION_MS } from '../../../streams/telemetry/entry.ts';
 import { type Derivation, metricCatalogue } from '../../../streams/telemetry/metrics/catalogue.ts';
 import { inputsOf } from '../../../streams/telemetry/metrics/derive.ts';
 import type { SeriesKey } from '../../../streams/telemetry/samples/batch.ts';
+import type { IngestRow } from '../../vms/sent-row.ts';
 import type { VmRegistry } from '../../vms/vm-registry.ts';
 import { isSameList } from './batch-answers.ts';
 import { type CheckedRows, checkedRows, type PlacedRow, withoutSeries } from './checked-rows.ts';
-import type { IngestRow, RejectedSample } from './ingest-port.ts';
+import type { RejectedSample } from './ingest-port.ts';
 
 /** Distinct series of a VM within retention: some 30 of its own, and a few for each device. */
 const VM_SERIES_MAX = 512;

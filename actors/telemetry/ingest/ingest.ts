@@ -11,18 +11,13 @@ import { FUTURE_MS, RETENTION_MS } from '../../../streams/telemetry/entry.ts';
 import type { SeriesKey } from '../../../streams/telemetry/samples/batch.ts';
 import { hasPlainValues } from '../../../streams/telemetry/samples/labels.ts';
 import { oneLine } from '../../platform/one-line.ts';
+import type { IngestRow } from '../../vms/sent-row.ts';
 import type { VmRegistry } from '../../vms/vm-registry.ts';
 import { BatchAnswers } from './batch-answers.ts';
 import { type CheckedRows, checkedRows, type PlacedRow } from './checked-rows.ts';
 import type { ClockNotes } from './clock-notes.ts';
 import { IngestLimits } from './ingest-limits.ts';
-import type {
-  Ingest,
-  IngestRow,
-  RejectedSample,
-  WriteAnswer,
-  WriteRequest,
-} from './ingest-port.ts';
+import type { Ingest, RejectedSample, WriteAnswer, WriteRequest } from './ingest-port.ts';
 import type { IngestRates } from './ingest-rates.ts';
 import type { PartitionWriter } from './partition-writer.ts';
 import { withinReach, withoutVms } from './sender-reach.ts';

@@ -9,8 +9,8 @@ import type { Clock } from '../../../streams/platform/clock.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import { type Stream, StreamUnavailable } from '../../../streams/platform/stream.ts';
 import { BatchBuilder } from '../../../streams/telemetry/samples/builder.ts';
+import type { IngestRow } from '../../vms/sent-row.ts';
 import { appendEntry } from '../sample-log.ts';
-import type { IngestRow } from './ingest-port.ts';
 
 /** An entry is closed at about this size, bytes. */
 const ENTRY_BYTES_MAX = 64 * 1024;

@@ -6,9 +6,10 @@
  */
 import { EXPANDED_SERIES } from '../../../streams/telemetry/metrics/catalogue.ts';
 import type { SeriesKey } from '../../../streams/telemetry/samples/batch.ts';
+import type { IngestRow, SenderReach } from '../../vms/sent-row.ts';
 import type { RegisteredVm } from '../../vms/vm-registry.ts';
 import { type CheckedRows, checkedRows, type PlacedRow, withoutSeries } from './checked-rows.ts';
-import type { IngestRow, RejectedSample, RejectReason, SenderReach } from './ingest-port.ts';
+import type { RejectedSample, RejectReason } from './ingest-port.ts';
 
 /** What is registered of a VM; undefined = it is not known yet. */
 export type FindVm = (vm: string) => RegisteredVm | undefined;

@@ -1,7 +1,6 @@
 /**
- * `ProjectService`: reads a message, calls one function, answers. Its parts are by subject: the
- * caller and their projects (here), members and invitations, enrolment of VMs. For people alone;
- * who may do what is declared on the methods and decided by `within`.
+ * Methods of `ProjectService` about the caller and their projects. For people only; who may do what
+ * is declared on the methods and decided by `within`.
  */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import { personOf as personIn } from '../../../actors/identity/people.ts';
@@ -23,21 +22,16 @@ import {
 import { actorOf, personOf, requestKeyOf, within } from '../../platform/api/caller.ts';
 import { listOptions, pageToken } from '../../platform/api/paging.ts';
 import { ID, parseProjectName } from '../../platform/api/resource-name.ts';
-import { type EnrolmentDeps, enrolmentMethods } from '../../vms/api/vm-enrolments.ts';
-import { type MemberDeps, memberMethods } from './members.ts';
+import type { MemberDeps } from './members.ts';
 import { projectMessage, unixSeconds } from './project-messages.ts';
 
-export interface ProjectDeps extends MemberDeps, EnrolmentDeps {
+export interface ProjectDeps extends MemberDeps {
   readonly people: People;
   /** Who may make projects. */
   readonly projectCreation: 'operator' | 'people';
 }
 
 type Service = ServiceImpl<typeof ProjectService>;
-
-export function projectService(deps: ProjectDeps): Service {
-  return { ...callerMethods(deps), ...memberMethods(deps), ...enrolmentMethods(deps) };
-}
 
 type CallerMethods =
   | 'getSelf'
@@ -48,7 +42,7 @@ type CallerMethods =
   | 'createProject'
   | 'getProject';
 
-function callerMethods(deps: ProjectDeps): Pick<Service, CallerMethods> {
+export function callerMethods(deps: ProjectDeps): Pick<Service, CallerMethods> {
   return {
     getSelf: (_request, context) => getSelf(deps, context),
     listSessions: (_request, context) => listSessions(deps, context),

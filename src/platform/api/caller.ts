@@ -5,11 +5,11 @@
 import { createHash } from 'node:crypto';
 import { type DescMessage, getOption, type MessageShape, toBinary } from '@bufbuild/protobuf';
 import { createContextKey, type HandlerContext } from '@connectrpc/connect';
-import type { RequestKey } from '../../../actors/alerting/port.ts';
+import type { RequestKey } from '../../../actors/platform/host/host-port.ts';
 import type { Actor } from '../../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import { type Policy, policy } from '../../gen/svc/options/v1/policy_pb.ts';
-import type { Authenticator } from '../../identity/auth/authenticator.ts';
+import type { Authenticator } from '../access/authenticator.ts';
 import { admitTo, type CallTarget, enterProject, WRITE_POLICY } from '../access/authorize.ts';
 import type { CredentialPrincipal, HumanPrincipal, Principal } from '../access/principal.ts';
 

@@ -13,7 +13,7 @@ import {
 import { SYSTEM_PROJECT } from '../../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import { Policy_Access, policy } from '../../gen/svc/options/v1/policy_pb.ts';
-import type { Authenticator } from '../../identity/auth/authenticator.ts';
+import type { Authenticator } from '../access/authenticator.ts';
 import { admitTo } from '../access/authorize.ts';
 import type { HumanPrincipal, Principal } from '../access/principal.ts';
 import { gateCallerOf } from '../gate/project-gate.ts';

@@ -12,7 +12,7 @@ import {
 } from '@bufbuild/protobuf';
 import type { HandlerContext } from '@connectrpc/connect';
 import { Refusal } from '../../../streams/platform/refusal.ts';
-import { ANSWER_BYTES_MAX } from '../../telemetry/query/limits.ts';
+import { ANSWER_BYTES_MAX } from '../http-limits.ts';
 import { turnsOf } from './places.ts';
 import { formatOf, readyAnswer } from './ready-bytes.ts';
 

@@ -3,7 +3,7 @@
  * read exactly this project. A key of another one is told so whether or not this one exists.
  */
 import type { FastifyRequest } from 'fastify';
-import type { Authenticator } from '../../identity/auth/authenticator.ts';
+import type { Authenticator } from '../access/authenticator.ts';
 import { admitTo, enterProject, READ_POLICY } from '../access/authorize.ts';
 import type { CredentialPrincipal } from '../access/principal.ts';
 import type { CallClass } from '../gate/call-classes.ts';

@@ -4,7 +4,7 @@
  */
 import type { FastifyRequest } from 'fastify';
 import { Refusal } from '../../../streams/platform/refusal.ts';
-import type { Authenticator } from '../../identity/auth/authenticator.ts';
+import type { Authenticator } from '../access/authenticator.ts';
 import { admitTo, READ_POLICY } from '../access/authorize.ts';
 import type { CredentialPrincipal } from '../access/principal.ts';
 import { httpStatusOf } from '../errors.ts';

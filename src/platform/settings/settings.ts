@@ -3,7 +3,7 @@
  * refusal of unknown names come from this table. A setting is an environment variable, and a flag
  * of `svc serve` with the same name in lower case (`SVC_LISTEN`, `--listen`).
  */
-import { ciIssuers } from '../../ci/issuers.ts';
+import { ciIssuers } from './ci-issuers.ts';
 import {
   choice,
   choices,

@@ -6,8 +6,9 @@
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import type { Host } from '../../../actors/platform/host/host-port.ts';
 import { asOneLine } from '../../../actors/platform/one-line.ts';
-import type { Ingest, IngestRow } from '../../../actors/telemetry/ingest/ingest-port.ts';
+import type { Ingest } from '../../../actors/telemetry/ingest/ingest-port.ts';
 import type { IngestRates } from '../../../actors/telemetry/ingest/ingest-rates.ts';
+import type { IngestRow } from '../../../actors/vms/sent-row.ts';
 import { RETIRE_MAX, retireVms } from '../../../actors/vms/vm-retirement.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import { type SeriesKey, VM_STATES } from '../../../streams/telemetry/samples/batch.ts';

@@ -19,7 +19,7 @@ import type { Host } from '../../../actors/platform/host/host-port.ts';
 import type { Ingest, WriteAnswer } from '../../../actors/telemetry/ingest/ingest-port.ts';
 import type { IngestRates } from '../../../actors/telemetry/ingest/ingest-rates.ts';
 import { WriteSamplesResponseSchema } from '../../gen/svc/ingest/v1/ingest_pb.ts';
-import type { Authenticator } from '../../identity/auth/authenticator.ts';
+import type { Authenticator } from '../../platform/access/authenticator.ts';
 import type { CredentialPrincipal } from '../../platform/access/principal.ts';
 import { asConnectError } from '../../platform/api/error-mapping.ts';
 import { SEQUENCE_HEADER, type SequenceDeps } from '../../platform/http/sequence.ts';

@@ -24,8 +24,6 @@ const MIB = 1024 * 1024;
 export const QUERY_MS_MAX = 10_000;
 /** Points a series, counted over the range as requested, both ends (interface, section 8). */
 export const POINTS_MAX = 10_000;
-/** Largest answer before it is packed (interface, section 8). */
-export const ANSWER_BYTES_MAX = 4 * MIB;
 /** Shortest step of a range (interface, section 8), ms. */
 export const STEP_MS_MIN = 30_000;
 

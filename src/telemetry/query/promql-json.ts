@@ -3,12 +3,13 @@
  * (`web/api/v1`, `util/jsonutil`), `resultType` before `result`, empty lists as `[]`. Pure, and
  * made for the query threads: text is built without objects in between, labels once a series.
  */
+
+import { ANSWER_BYTES_MAX } from '../../platform/http-limits.ts';
 import type { QueryResult, ResultData, ResultSeries } from '../promql/engine.ts';
 import { PromqlError } from '../promql/errors.ts';
 import type { Labels } from '../promql/labels.ts';
 import { BoundedText } from './bounded-text.ts';
 import { appendJson } from './deep-json.ts';
-import { ANSWER_BYTES_MAX } from './limits.ts';
 import { scalarText, secondsText, valueText } from './promql-numbers.ts';
 import { POINT_BYTES_MAX, writeTime, writeValue } from './promql-points.ts';
 

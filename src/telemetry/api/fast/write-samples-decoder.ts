@@ -6,7 +6,7 @@
  */
 import { Buffer } from 'node:buffer';
 import { asOneLine } from '../../../../actors/platform/one-line.ts';
-import type { IngestRow } from '../../../../actors/telemetry/ingest/ingest-port.ts';
+import type { IngestRow } from '../../../../actors/vms/sent-row.ts';
 import { VM_STATES } from '../../../../streams/telemetry/samples/batch.ts';
 import { ID } from '../../../platform/api/resource-name.ts';
 import { BATCH_ID_LENGTH_MAX, TEXT_LENGTH_MAX } from '../ingest.ts';

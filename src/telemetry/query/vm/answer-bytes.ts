@@ -12,7 +12,7 @@ import {
   QualitySchema,
   QueryVMMonitoringResponseSchema,
 } from '../../../gen/svc/monitoring/v1/monitoring_pb.ts';
-import { ANSWER_BYTES_MAX } from '../limits.ts';
+import { ANSWER_BYTES_MAX } from '../../../platform/http-limits.ts';
 import type { VmAnswer } from './answer.ts';
 import type { InventoryEntry } from './inventory.ts';
 import { answerMessage, inventoryMessage, qualityMessage } from './messages.ts';

@@ -1,54 +1,30 @@
 /**
- * The issuers whose identity tokens are accepted: kinds of CI platform as data, and the setting
- * that names the issuers. Everything about an issuer is fixed at start: its exact URL, where its
- * keys are (nothing is discovered while a request waits), what its claims mean.
+ * The CI issuers of the settings. Everything about an issuer is fixed at start: its exact URL and
+ * where its keys are. Nothing is discovered while a request waits.
  */
 import { isIP } from 'node:net';
-import { shownUrl } from '../../streams/platform/shown-url.ts';
-import { BadSetting, isLoopback, type Kind } from '../platform/settings/setting-kinds.ts';
-import type { ClaimMap } from './claim-map.ts';
-import { buildkiteClaims } from './kinds/buildkite.ts';
-import { circleciClaims } from './kinds/circleci.ts';
-import { githubClaims } from './kinds/github.ts';
-import { gitlabClaims } from './kinds/gitlab.ts';
+import { shownUrl } from '../../../streams/platform/shown-url.ts';
+import { BadSetting, isLoopback, type Kind } from './setting-kinds.ts';
 
-export interface IssuerKind {
-  readonly claims: ClaimMap;
-  /** URL of the platform's public issuer; absent: every organisation has one of its own. */
+interface IssuerAddresses {
+  /** URL of the platform's public issuer; absent: every organisation has its own. */
   readonly publicUrl?: string;
-  /** Where the keys are, below the issuer's URL. */
+  /** Path of the keys below the issuer's URL. */
   readonly keysPath: string;
-  /** Claims among `jti` and `nbf` that its tokens do not have. */
-  readonly lacks: readonly ('jti' | 'nbf')[];
 }
 
-export const issuerKinds = {
+/** Kinds of CI platform. The claims of each kind are in `src/ci/issuer-kinds.ts`. */
+export const issuerAddresses = {
   github: {
-    claims: githubClaims,
     publicUrl: 'https://token.actions.githubusercontent.com',
     keysPath: '/.well-known/jwks',
-    lacks: [],
   },
-  gitlab: {
-    claims: gitlabClaims,
-    publicUrl: 'https://gitlab.com',
-    keysPath: '/oauth/discovery/keys',
-    lacks: [],
-  },
-  buildkite: {
-    claims: buildkiteClaims,
-    publicUrl: 'https://agent.buildkite.com',
-    keysPath: '/.well-known/jwks',
-    lacks: ['jti'],
-  },
-  circleci: {
-    claims: circleciClaims,
-    keysPath: '/.well-known/jwks-pub.json',
-    lacks: ['jti', 'nbf'],
-  },
-} as const satisfies Readonly<Record<string, IssuerKind>>;
+  gitlab: { publicUrl: 'https://gitlab.com', keysPath: '/oauth/discovery/keys' },
+  buildkite: { publicUrl: 'https://agent.buildkite.com', keysPath: '/.well-known/jwks' },
+  circleci: { keysPath: '/.well-known/jwks-pub.json' },
+} as const satisfies Readonly<Record<string, IssuerAddresses>>;
 
-export type IssuerKindName = keyof typeof issuerKinds;
+export type IssuerKindName = keyof typeof issuerAddresses;
 
 /** A configured issuer. */
 export interface Issuer {
@@ -61,8 +37,8 @@ export interface Issuer {
   readonly keysUrl: string;
 }
 
-const kindNames = Object.keys(issuerKinds) as readonly IssuerKindName[];
-const publicNames = kindNames.filter((name) => 'publicUrl' in issuerKinds[name]);
+const kindNames = Object.keys(issuerAddresses) as readonly IssuerKindName[];
+const publicNames = kindNames.filter((name) => 'publicUrl' in issuerAddresses[name]);
 const NAME = /^[a-z0-9][a-z0-9-]{0,30}$/;
 
 /** Setting: names of public issuers, and `name=kind@url` for others; or `none`. */
@@ -102,7 +78,7 @@ function parseIssuer(item: string): Issuer {
   const kind = kindNames.find((known) => known === kindName);
   if (!NAME.test(name) || !kind)
     throw new BadSetting((quote) => `has ${quote(item)}, which is none`);
-  const known: IssuerKind = issuerKinds[kind];
+  const known: IssuerAddresses = issuerAddresses[kind];
   const issuerUrl = url ?? known.publicUrl;
   if (issuerUrl === undefined) {
     throw new BadSetting(`has ${name} alone: give its address too, as ${name}=${kind}@https://…`);

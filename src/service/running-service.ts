@@ -1,0 +1,32 @@
+/** The service as a program that embeds it sees it: what starts it, and what a running one offers. */
+import type { Clock } from '../../streams/platform/clock.ts';
+import type { Random } from '../../streams/platform/random.ts';
+import type { Log } from '../platform/log.ts';
+import type { Settings } from '../platform/settings/settings.ts';
+
+/** Settings and ports of a service to start. */
+export interface StartOptions {
+  readonly settings: Settings;
+  readonly ports: { readonly clock: Clock; readonly random: Random };
+  readonly log: Log;
+}
+
+/** A running service. */
+export interface RunningService {
+  /** Origin of the API. */
+  readonly address: string;
+  readonly metricsUrl: string | undefined;
+  /** What it collects from, in words. */
+  readonly watches: readonly string[];
+  readonly demoFile: string | undefined;
+  /** Is there a link in demo.json by which the first owner signs in? */
+  readonly hasSignInUrl?: boolean;
+  /** Resolves, with the fault, when the service cannot go on; never otherwise. */
+  readonly fault: Promise<Error>;
+  /** Reads again what may change on disk: the certificate. Throws `ConfigError`, keeping the old. */
+  reload(): void;
+  /** Resolves once everything acknowledged is safe and every part is closed. */
+  stop(): Promise<void>;
+}
+
+export type StartService = (options: StartOptions) => Promise<RunningService>;
