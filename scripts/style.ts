@@ -45,7 +45,7 @@ const bans: readonly Ban[] = [
   },
   {
     pattern: /\b(TODO|FIXME|XXX)\b/,
-    message: 'leaves work behind: do it, or record it in docs/decisions.md',
+    message: 'leaves work behind: do it, or record it in docs/decisions/',
     except: /^scripts\/style\.ts$/,
   },
   {
