@@ -1,7 +1,7 @@
 /**
  * Whether a recipient of mail may be written to: the holder confirmed the address, which is and
- * remains that of a member of the project who may use the service at all (spec, section 3;
- * evaluation.md 22).
+ * remains that of a member of the project who may use the service at all (STATE-12,
+ * EVAL-22).
  */
 import type { DestinationContext } from '../../machines/delivery/destination.ts';
 import type { RecipientContext } from '../../machines/delivery/recipient.ts';

@@ -10,7 +10,7 @@ import type { Committed, Draft, Host, RequestKey } from '../platform/host/host-p
 import { isPlainText } from '../platform/one-line.ts';
 import type { IncidentBody } from './incident.ts';
 
-/** A snooze ends so long from now at the latest, ms (api.md, SnoozeIncident). */
+/** A snooze ends so long from now at the latest, ms (API-25). */
 const SNOOZE_MS_MAX = 7 * 86_400_000;
 /** Characters of a note. */
 const NOTE_CHARACTERS_MAX = 1_000;

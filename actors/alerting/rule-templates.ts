@@ -1,5 +1,5 @@
 /**
- * Rules to start from: one for each thing that most people watch (interface, section 2). Each spec
+ * Rules to start from: one for each thing that most people watch (API-23). Each spec
  * can be saved as it stands. What a template cannot tell is in its description: the limitation of
  * its metric, from the catalogue, so that it is never said in two ways.
  */

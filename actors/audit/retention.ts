@@ -1,5 +1,5 @@
 /**
- * Lets go of what is kept for a time only (interface, section 8): incidents and notices 90 days
+ * Lets go of what is kept for a time only (LIMIT-19): incidents and notices 90 days
  * after their end; deliveries and ended alert instances so long after theirs, but not before their
  * incident, whose recovery is for those who were told of its firing; commits and transitions after
  * the audit retention. What fires, waits or lasts never goes.
@@ -30,7 +30,7 @@ import type {
 import { isPassing } from '../platform/retryable.ts';
 import { nextTurn } from '../platform/time-slices.ts';
 
-/** Incidents and deliveries are kept so long after their end, ms (interface, sections 6.4 and 8). */
+/** Incidents and deliveries are kept so long after their end, ms (EVENT-04, LIMIT-19). */
 export const HISTORY_KEPT_MS = 90 * 86_400_000;
 
 /** Machines whose ended instances go. */

@@ -8,7 +8,7 @@ import type { Actor } from '../../streams/platform/commit/commit.ts';
 import type { Committed, RequestKey } from '../platform/host/host-port.ts';
 import type { ClaimDifference } from './match.ts';
 
-/** Lifetime of an access token (interface, section 8), ms. */
+/** Lifetime of an access token (LIMIT-09), ms. */
 export const ACCESS_TOKEN_MS = 15 * 60_000;
 /** Verifications of a project that wait for proof or review, at most. */
 export const OPEN_VERIFICATIONS_MAX = 50;

@@ -39,7 +39,7 @@ export interface DelivererDeps extends Omit<AttemptDeps, 'contents' | 'bodies' |
 }
 
 const RETRY_MS = 500;
-/** Slack takes one message a second (webhooks.md, chats), ms. */
+/** Slack takes one message a second (HOOK-19), ms. */
 const SPACING_MS: Readonly<Partial<Record<DestinationKind, number>>> = { slack: 1_000 };
 
 /** Events of a destination after which its failures of before say nothing of it. */

@@ -5,7 +5,7 @@
  * One to eight in flight, growing by one with each success, back to one on failure; strict order
  * only within one incident of one recipient. The breaker opens after five straight failures and
  * lets one probe through after 30 s, doubling to 15 minutes. An endpoint that says for how long it
- * wants rest gets it, up to those 15 minutes (webhooks.md, Attempts).
+ * wants rest gets it, up to those 15 minutes (HOOK-15).
  */
 
 const IN_FLIGHT_MAX = 8;

@@ -130,7 +130,7 @@ const SUPERSEDED_MAX = 60;
 
 /**
  * Was this audience told of the firing, or may it have been? If not, its deliveries end here as
- * superseded, while there is room: neither message is sent (evaluation.md 21). Any other that waits
+ * superseded, while there is room: neither message is sent (EVAL-21). Any other that waits
  * ends at its recheck, since the incident has recovered.
  */
 function wasTold(

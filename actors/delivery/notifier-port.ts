@@ -14,7 +14,7 @@ export type Target =
   | { readonly kind: 'discord'; readonly url: string }
   | { readonly kind: 'email'; readonly address: string; readonly unsubscribeUrl: string };
 
-/** How long one attempt of each kind may take in all, ms (webhooks.md; mail 30 s in all). */
+/** How long one attempt of each kind may take in all, ms (HOOK-14; mail 30 s in all). */
 export const ATTEMPT_MS: Readonly<Record<DestinationKind, number>> = {
   webhook: 10_000,
   slack: 10_000,

@@ -1,7 +1,7 @@
 /**
  * The recheck before every attempt: is this message still to be sent, to this destination and this
  * recipient? It runs inside the commit that opens the attempt, so that nothing can change between
- * checking and sending (spec §3; evaluation.md 20 to 22).
+ * checking and sending (STATE-12, EVAL-20 to EVAL-22).
  */
 import type { AlertInstanceContext } from '../../machines/alerting/alert-instance-setup.ts';
 import type { AlertRuleContext } from '../../machines/alerting/alert-rule.ts';
@@ -39,7 +39,7 @@ export function recheck(
 
 /**
  * Must it wait for its rule? While a version is to be applied nobody is told of the rule's firings
- * (evaluation.md 16); an edit of names alone ends none of them.
+ * (EVAL-16); an edit of names alone ends none of them.
  */
 export function isHeld(view: ProjectView, { event, rule }: DeliveryContext): boolean {
   if (event !== 'FIRING' && event !== 'REPEATED') return false;

@@ -4,7 +4,7 @@ import type { Draft } from '../platform/host/host-port.ts';
 import { noteAccessChange, shownActor, shownOwner } from './access-notices.ts';
 import type { MintedKey } from './keys-port.ts';
 
-/** Longest and usual lifetime of a key, ms (interface, section 2). */
+/** Longest and usual lifetime of a key, ms (IDN-06). */
 export const KEY_LIFETIME_MS_MAX = 365 * 86_400_000;
 export const KEY_LIFETIME_MS_DEFAULT = 90 * 86_400_000;
 

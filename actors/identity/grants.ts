@@ -8,7 +8,7 @@ import type { ServiceAccountContext } from '../../machines/identity/service-acco
 import type { Instance, ProjectView } from '../platform/host/host-port.ts';
 import type { KeyOwner } from './names.ts';
 
-/** What may be granted (interface, section 2). */
+/** What may be granted (IDN-05). */
 export const CAPABILITIES = ['monitoring.read', 'monitoring.write'] as const;
 
 const ROLE_GRANTS: Readonly<Record<Role, readonly string[]>> = {

@@ -23,7 +23,7 @@ import { isKeyLive } from './key-state.ts';
 import type { CreateKey, IssuedKey, Keys, MintedKey, RevokeKey, RotateKey } from './keys-port.ts';
 import { type KeyOwner, ownerName } from './names.ts';
 
-/** Longest overlap of a rotated key with its successor, ms (interface, section 8). */
+/** Longest overlap of a rotated key with its successor, ms (LIMIT-12). */
 const OVERLAP_MS_MAX = 24 * 3_600_000;
 /** Successors of successors that are looked through; a day's overlap has far fewer. */
 const SUCCESSORS_MAX = 1_000;

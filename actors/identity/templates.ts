@@ -1,4 +1,4 @@
-/** The permission templates that service accounts are made from (interface, section 2). */
+/** The permission templates that service accounts are made from (IDN-02, IDN-04). */
 
 export interface PermissionTemplate {
   readonly id: string;

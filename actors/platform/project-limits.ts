@@ -29,7 +29,7 @@ const RATE_REFUSAL =
   'the whole write is refused before anything of it is stored: `TOO_MANY_REQUESTS` (429) with `Retry-After`, when it fits';
 const ROW_REFUSAL = 'known ones go on; `LIMIT_EXCEEDED` in `rejected` names each row or series';
 
-/** Defaults of the first three: interface, section 8. */
+/** Defaults of the first three: LIMIT-13 to LIMIT-15. */
 export const PROJECT_LIMITS = {
   rules: {
     ...{ unit: 'rules', default: 20, min: 0, max: 1_000 },

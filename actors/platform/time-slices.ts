@@ -5,7 +5,7 @@
  */
 import type { Clock } from '../../streams/platform/clock.ts';
 
-/** Work done in one turn before others are let in, ms; no block may last 25 ms (design §7). */
+/** Work done in one turn before others are let in, ms; no block may last 25 ms (API-31). */
 const TURN_MS = 8;
 
 export class Turns {

@@ -6,7 +6,7 @@
  */
 import { assertEvent, assign, setup } from 'xstate';
 
-/** How long a verification waits for proof and review, ms (interface, section 8: 30 minutes). */
+/** How long a verification waits for proof and review, ms (LIMIT-10: 30 minutes). */
 export const CI_VERIFICATION_MS = 30 * 60_000;
 
 /** Claims as observed, by name; a claim that the token did not have is null. */

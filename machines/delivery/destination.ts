@@ -5,7 +5,7 @@
  */
 import { assertEvent, assign, setup } from 'xstate';
 
-/** Longest overlap of a rotation, ms (spec/interface.md, limits: up to 24 hours). */
+/** Longest overlap of a rotation, ms (LIMIT-12: up to 24 hours). */
 const SECRET_OVERLAP_MS_MAX = 24 * 3_600_000;
 
 /** An endpoint that fails for so long, with neither success nor silence between, is paused. */

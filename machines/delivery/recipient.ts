@@ -5,7 +5,7 @@
  */
 import { assertEvent, assign, setup } from 'xstate';
 
-/** A verification mail is good for so long, ms (webhooks.md, email). */
+/** A verification mail is good for so long, ms (HOOK-24). */
 export const VERIFICATION_MS = 24 * 3_600_000;
 
 export interface RecipientInput {

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// WebhookBodyBytesMax is the most that a body has (interface, section 6, rule 6).
+	// WebhookBodyBytesMax is the most that a body has (LIMIT-16).
 	WebhookBodyBytesMax = 1 << 20
 	// WebhookWindow is how far the signed time may lie from now, both ways.
 	WebhookWindow = 5 * time.Minute

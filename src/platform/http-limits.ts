@@ -1,6 +1,6 @@
 /** The bounds of the HTTP servers, each with its reason: what a slow or hostile client may hold. */
 
-/** Largest request body: `WriteSamples` is the largest request (api.md, ≤ 1 MiB). */
+/** Largest request body: `WriteSamples` is the largest request (API-26). */
 export const BODY_BYTES_MAX = 1024 * 1024;
 /**
  * Largest body where no credential is asked for, and of every plain route that does not say
@@ -27,5 +27,5 @@ export const HANDSHAKE_TIMEOUT_MS = 10_000;
 export const CONNECTIONS_MAX = 10_000;
 /** At a stop, how long requests in flight may go on. */
 export const STOP_WAIT_MS = 10_000;
-/** Largest answer before compression (interface, section 8). */
+/** Largest answer before compression (LIMIT-07). */
 export const ANSWER_BYTES_MAX = 4 * 1024 * 1024;

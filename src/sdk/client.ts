@@ -116,7 +116,7 @@ function repeated(ports: {
 
 function authorised(token: () => Promise<string | undefined>): Interceptor {
   return (next) => async (request) => {
-    // The assertion is the proof: a header beside it is refused (interface, section 4).
+    // The assertion is the proof: a header beside it is refused (AUTH-07).
     if (request.method.name !== AutomationService.method.exchangeCiToken.name) {
       const bearer = await token();
       if (bearer !== undefined) request.header.set('authorization', `Bearer ${bearer}`);

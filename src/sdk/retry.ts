@@ -1,7 +1,7 @@
 /**
  * Which calls go out again, and when. Again is always the very same message, its request id
  * included: a change whose answer is lost may have been made, and only under the same id is it not
- * made twice (interface, section 4, rule 2). What carries no request id and changes something is
+ * made twice (API-02). What carries no request id and changes something is
  * repeated only where the service said that it did nothing.
  */
 import { type DescMethod, getOption } from '@bufbuild/protobuf';

@@ -8,7 +8,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { systemClock } from '../../streams/platform/clock.ts';
 
-/** The most that a body has, bytes (interface, section 6, rule 6). */
+/** The most that a body has, bytes (LIMIT-16). */
 export const WEBHOOK_BODY_BYTES_MAX = 1024 * 1024;
 /** How far the signed time may lie from now, both ways, seconds. */
 export const WEBHOOK_WINDOW_SECONDS = 300;

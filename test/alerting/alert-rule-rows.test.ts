@@ -1,5 +1,5 @@
 /**
- * The rows of the interface document's section 3 that are about rules, each with a test of its own:
+ * The transitions of rules (STATE-01, STATE-02, EVAL-16), each with a test of its own:
  * what applies a rule, and what a pause, an edit or a deletion does to what fires.
  */
 import t from 'tap';

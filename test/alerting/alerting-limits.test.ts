@@ -1,5 +1,5 @@
 /**
- * What a project may have (interface, section 8): rules, destinations and evaluated instances. No
+ * What a project may have (LIMIT-13 to LIMIT-15): rules, destinations and evaluated instances. No
  * limit is passed by requests at the same time, and what outgrows one by itself is told.
  */
 import t from 'tap';

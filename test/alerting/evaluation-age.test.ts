@@ -138,7 +138,7 @@ function run(it: World) {
   return { state, edges };
 }
 
-t.test('case 4: rows in order are told as the oracle has them, whatever the ticks', (t) => {
+t.test('EVAL-04: rows in order are told as the oracle has them, whatever the ticks', (t) => {
   let compared = 0;
   const property = fc.property(world([0]), (it) => {
     const wanted = spansOf(it).map(({ startedMs, firedMs, endMs }) => [startedMs, firedMs, endMs]);
@@ -151,7 +151,7 @@ t.test('case 4: rows in order are told as the oracle has them, whatever the tick
   t.end();
 });
 
-t.test('case 5: told and timeline differ only by firings marked corrected', (t) => {
+t.test('EVAL-05: told and timeline differ only by firings marked corrected', (t) => {
   const seen = { told: 0, corrected: 0 };
   const property = fc.property(world(), (it) => {
     const { state, edges } = run(it);
@@ -174,7 +174,7 @@ t.test('case 5: told and timeline differ only by firings marked corrected', (t) 
   t.end();
 });
 
-t.test('case 7: it recovers by a fresh row alone, and times of edges only grow', (t) => {
+t.test('EVAL-07: it recovers by a fresh row alone, and times of edges only grow', (t) => {
   let recovered = 0;
   const property = fc.property(world(), (it) => {
     const state = createState({ rules: [it.rule], firing: [] });
@@ -204,7 +204,7 @@ t.test('case 7: it recovers by a fresh row alone, and times of edges only grow',
   t.end();
 });
 
-t.test('case 18: stopped anywhere and rebuilt from the start, it is as if never stopped', (t) => {
+t.test('EVAL-18: stopped anywhere and rebuilt from the start, it is as if never stopped', (t) => {
   const property = fc.property(world(), (it) => {
     const log = logOf(it);
     const seed = { rules: [it.rule], firing: [] };
@@ -226,7 +226,7 @@ t.test('case 18: stopped anywhere and rebuilt from the start, it is as if never 
   t.end();
 });
 
-t.test('case 18: from a floor, rows and last observations it goes on the same', (t) => {
+t.test('EVAL-18: from a floor, rows and last observations it goes on the same', (t) => {
   let compared = 0;
   const property = fc.property(world([0, 0, 2]), fc.nat(400), fc.nat(400), (it, a, b) => {
     const log = logOf(it);

@@ -59,7 +59,7 @@ function everything({ rows }: Arrivals): OracleSample[] {
     .sort((a, b) => a.observedMs - b.observedMs);
 }
 
-t.test('case 5: the timeline is a function of the sorted observations', (t) => {
+t.test('EVAL-05: the timeline is a function of the sorted observations', (t) => {
   const property = fc.property(arrivals(), (world) => {
     const state = start(world);
     for (const [i, entry] of world.log.entries()) {
@@ -77,7 +77,7 @@ t.test('case 5: the timeline is a function of the sorted observations', (t) => {
   t.end();
 });
 
-t.test('case 5: what is told is a function of the log, and its times only grow', (t) => {
+t.test('EVAL-05: what is told is a function of the log, and its times only grow', (t) => {
   const property = fc.property(arrivals(), (world) => {
     const edges = edgesOf(world);
     const again = edgesOf(world);
@@ -118,7 +118,7 @@ function contains(span: OracleSpan, timeMs: number): boolean {
   return (span.firedMs <= timeMs || span.startedMs === timeMs) && timeMs <= span.endMs;
 }
 
-t.test('case 5: told and timeline differ only by firings marked corrected', (t) => {
+t.test('EVAL-05: told and timeline differ only by firings marked corrected', (t) => {
   let corrected = 0;
   const property = fc.property(arrivals(), (world) => {
     const state = start(world);

@@ -35,7 +35,7 @@ function reads(at: number, vda: number, more: Partial<ShortRow> = {}): ShortRow 
   return { at, series: { [VDA]: vda }, ...more };
 }
 
-t.test('case 10: a counter that drops is a reset, never negative and never a spike', (t) => {
+t.test('EVAL-10: a counter that drops is a reset, never negative and never a spike', (t) => {
   const unknown = new EvaluationWorld([diskRule]);
   const rows = [reads(0, 9000), reads(30, 9030), reads(60, 600), reads(90, 660)];
   const told = rows.map((row) => ({ ...row, boot: '' }));
@@ -52,7 +52,7 @@ t.test('case 10: a counter that drops is a reset, never negative and never a spi
   t.end();
 });
 
-t.test('case 11: the first sample of a counter has no rate, which is not 0', (t) => {
+t.test('EVAL-11: the first sample of a counter has no rate, which is not 0', (t) => {
   const low = new EvaluationWorld([{ ...diskRule, operator: 'LESS_THAN' }]);
   t.same(low.rows([reads(0, 1e9)]), [], 'a rate of 0 would fire');
   t.match(low.instance(), { state: 'IDLE', dataState: 'MISSING' });
@@ -60,7 +60,7 @@ t.test('case 11: the first sample of a counter has no rate, which is not 0', (t)
   t.end();
 });
 
-t.test('case 12: no rate is computed across a gap longer than the tolerance', (t) => {
+t.test('EVAL-12: no rate is computed across a gap longer than the tolerance', (t) => {
   const world = new EvaluationWorld([diskRule]);
   const rows = [reads(0, 0), reads(90, 90), reads(181, 1e9), reads(211, 1e9 + 30)];
   t.same(valuesAt(world, rows), [null, 1, null, 1], 'averaging would fake a breach');
@@ -72,7 +72,7 @@ function bothRead(at: number, vda: number, vdb: number, more: Partial<ShortRow> 
   return { at, series: { [VDA]: vda, [VDB]: vdb }, ...more };
 }
 
-t.test('case 12: rates are per device, then summed; a detach or attach costs one interval', (t) => {
+t.test('EVAL-12: rates are per device, then summed; a detach or attach costs one interval', (t) => {
   const world = new EvaluationWorld([diskRule]);
   const rows = [bothRead(0, 0, 5000), bothRead(30, 30, 5060), reads(60, 60), reads(90, 90)];
   t.same(
@@ -103,7 +103,7 @@ function derivedRates(...rows: readonly (readonly number[])[]): (number | null)[
   });
 }
 
-t.test('case 12: an unknown increase of one device is no zero: nothing recovers by it', (t) => {
+t.test('EVAL-12: an unknown increase of one device is no zero: nothing recovers by it', (t) => {
   const busy = [bothRead(0, 0, 7), bothRead(30, 300_000, 7)];
   const reset = new EvaluationWorld([diskRule]);
   t.same(reset.rows(busy), ['fired at 30 since 30']);
@@ -118,7 +118,7 @@ t.test('case 12: an unknown increase of one device is no zero: nothing recovers 
   t.end();
 });
 
-t.test('case 13: what is not a finite value is missing; only rounding is clamped', (t) => {
+t.test('EVAL-13: what is not a finite value is missing; only rounding is clamped', (t) => {
   const memory = new EvaluationWorld([
     cpuRule({ sustainedMs: 0, metricId: 'memory_used_pct', operator: 'NOT_EQUAL', threshold: 50 }),
   ]);
@@ -142,7 +142,7 @@ t.test('case 13: what is not a finite value is missing; only rounding is clamped
   t.end();
 });
 
-t.test('case 14: the interval in which vCPUs changed has no utilisation', (t) => {
+t.test('EVAL-14: the interval in which vCPUs changed has no utilisation', (t) => {
   const world = new EvaluationWorld([cpuRule({ sustainedMs: 120_000 })]);
   let total = 0;
   const lines = seconds(0, 180).flatMap((at) => {

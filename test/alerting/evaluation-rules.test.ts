@@ -22,7 +22,7 @@ import {
 const HIGH = 95;
 const LOW = 10;
 
-t.test('case 16: a new revision replaces the old one silently and knows what was stored', (t) => {
+t.test('EVAL-16: a new revision replaces the old one silently and knows what was stored', (t) => {
   const world = new EvaluationWorld([cpuRule()]);
   world.cpu(HIGH, seconds(0, 300));
   const edited = cpuRule({ evaluationRevision: 2, threshold: 92 });
@@ -58,7 +58,7 @@ t.test('a marker that comes late neither ends what was resumed nor brings back w
   t.end();
 });
 
-t.test('case 17: a filesystem rule has one instance for each mount', (t) => {
+t.test('EVAL-17: a filesystem rule has one instance for each mount', (t) => {
   const rule = cpuRule({ metricId: 'filesystem_used_pct', sustainedMs: 60_000 });
   const world = new EvaluationWorld([rule]);
   const mounts = (root: number, data?: number) => ({
@@ -86,7 +86,7 @@ t.test('case 17: a filesystem rule has one instance for each mount', (t) => {
   t.end();
 });
 
-t.test('case 17: a shorter duration fires from stored samples; a resume starts a new run', (t) => {
+t.test('EVAL-17: a shorter duration fires from stored samples; a resume starts a new run', (t) => {
   const shorter = new EvaluationWorld([cpuRule({ sustainedMs: 3_600_000 })]);
   shorter.cpu(HIGH, seconds(0, 600));
   const edited = cpuRule({ evaluationRevision: 2, sustainedMs: 300_000 });
@@ -131,7 +131,7 @@ t.test('a rule for named VMs watches only them; one for all watches those that c
   t.end();
 });
 
-t.test('case 18: edges decided before are recognised; ids come from key and ordinal', (t) => {
+t.test('EVAL-18: edges decided before are recognised; ids come from key and ordinal', (t) => {
   const world = new EvaluationWorld([cpuRule({ sustainedMs: 0 })]);
   world.cpu(HIGH, [0]);
   world.cpu(LOW, [30]);
@@ -154,7 +154,7 @@ t.test('case 18: edges decided before are recognised; ids come from key and ordi
   t.end();
 });
 
-t.test('case 18: downtime of the evaluator is no gap in the data', (t) => {
+t.test('EVAL-18: downtime of the evaluator is no gap in the data', (t) => {
   const world = new EvaluationWorld([cpuRule()]);
   world.tick(0);
   world.cpu(HIGH, seconds(0, 300));
@@ -209,7 +209,7 @@ t.test('a recovery threshold and a recovery duration work with every operator', 
   t.end();
 });
 
-t.test('case 16: rules that time decides know what was heard, and are replaced silently', (t) => {
+t.test('EVAL-16: rules that time decides know what was heard, and are replaced silently', (t) => {
   const silent = cpuRule({
     ...{ rule: 'silent', metricId: 'telemetry_age_seconds', threshold: 300, sustainedMs: 0 },
   });
@@ -238,7 +238,7 @@ t.test('case 16: rules that time decides know what was heard, and are replaced s
   t.end();
 });
 
-t.test('case 17: a rule on telemetry that is resumed begins a new run', (t) => {
+t.test('EVAL-17: a rule on telemetry that is resumed begins a new run', (t) => {
   const silent = cpuRule({
     ...{ metricId: 'telemetry_age_seconds', threshold: 60, sustainedMs: 300_000 },
   });

@@ -51,7 +51,7 @@ function live(
   ]);
 }
 
-t.test('case 4: telemetry that stays away is a rule of its own, fired from a moment', (t) => {
+t.test('EVAL-04: telemetry that stays away is a rule of its own, fired from a moment', (t) => {
   for (const phase of [0, 1, 7, 14]) {
     const world = new EvaluationWorld([unavailable()]);
     world.tick(phase);
@@ -72,7 +72,7 @@ t.test('case 4: telemetry that stays away is a rule of its own, fired from a mom
   t.end();
 });
 
-t.test('case 4: its end is an observed fresh row, and says nothing of the metric rule', (t) => {
+t.test('EVAL-04: its end is an observed fresh row, and says nothing of the metric rule', (t) => {
   const world = new EvaluationWorld([cpuRule({ sustainedMs: 0 }), unavailable()]);
   t.same(live(world, 0, 30, { cpu: HIGH }), ['fired at 0 since 0']);
   t.same(ticks(world, 45, 330), ['dataMissing since 30']);
@@ -93,7 +93,7 @@ t.test('case 4: its end is an observed fresh row, and says nothing of the metric
   t.end();
 });
 
-t.test('case 7: a burst of old rows does not make telemetry look live', (t) => {
+t.test('EVAL-07: a burst of old rows does not make telemetry look live', (t) => {
   const world = new EvaluationWorld([unavailable()]);
   live(world, 0, 0);
   t.same(ticks(world, 15, 900), ['fired at 300 since 300']);
@@ -111,7 +111,7 @@ t.test('case 7: a burst of old rows does not make telemetry look live', (t) => {
   t.end();
 });
 
-t.test('case 9: telemetry that is refused for its clock names that cause', (t) => {
+t.test('EVAL-09: telemetry that is refused for its clock names that cause', (t) => {
   const world = new EvaluationWorld([cpuRule({ sustainedMs: 0 }), unavailable()]);
   live(world, 0, 30, { cpu: HIGH });
   const ahead = { outages: [], placed: [], clockAhead: [{ project: PROJECT, vm: 'vm-1' }] };
@@ -184,7 +184,7 @@ t.test('a pause that nobody asked for is an unexpected stop, and excuses no sile
   t.end();
 });
 
-t.test('case 15: a VM stopped by its owner pauses evaluation and recovers nothing', (t) => {
+t.test('EVAL-15: a VM stopped by its owner pauses evaluation and recovers nothing', (t) => {
   const world = new EvaluationWorld([cpuRule({ sustainedMs: 0 }), unavailable()]);
   live(world, 0, 60, { cpu: HIGH });
   const off = { at: 90, state: OFF, stateReason: 'shutdown' };
@@ -209,7 +209,7 @@ t.test('case 15: a VM stopped by its owner pauses evaluation and recovers nothin
   t.end();
 });
 
-t.test('case 15: a boot grace precedes unavailable telemetry', (t) => {
+t.test('EVAL-15: a boot grace precedes unavailable telemetry', (t) => {
   const story = (first: Partial<ShortRow>) => {
     const world = new EvaluationWorld([unavailable({ threshold: 60 })]);
     live(world, 0, 60);
@@ -223,7 +223,7 @@ t.test('case 15: a boot grace precedes unavailable telemetry', (t) => {
   t.end();
 });
 
-t.test('case 24: a powered-off VM that repeats its last row is not live', (t) => {
+t.test('EVAL-24: a powered-off VM that repeats its last row is not live', (t) => {
   const world = new EvaluationWorld([cpuRule(), unavailable()]);
   live(world, 0, 60, { cpu: HIGH });
   const off = { state: OFF, stateReason: 'shutdown' };
@@ -240,7 +240,7 @@ t.test('case 24: a powered-off VM that repeats its last row is not live', (t) =>
   t.end();
 });
 
-t.test('case 19: after a restart they wait for the backlog and one interval', (t) => {
+t.test('EVAL-19: after a restart they wait for the backlog and one interval', (t) => {
   const world = new EvaluationWorld([unavailable()]);
   live(world, 0, 0);
   world.rows([{ at: 0, cpu: LOW, vm: 'vm-2' }]);
@@ -273,7 +273,7 @@ function fleet(count: number, from: number, rules: readonly EvaluationRule[] = [
   return { world, all, silent, rows, step, outage, calm: { ...calm, placed: [] } };
 }
 
-t.test('case 19: a data center that falls silent is one incident of each rule', (t) => {
+t.test('EVAL-19: a data center that falls silent is one incident of each rule', (t) => {
   const rules = [
     unavailable(),
     unavailable({ rule: 'named', vms: ['vm-6', 'vm-0'], threshold: 240 }),

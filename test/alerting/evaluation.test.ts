@@ -14,7 +14,7 @@ function unnotified(line: string): string {
 const HIGH = 95;
 const LOW = 10;
 
-t.test('case 1: a run fires when it spans the duration, however many samples that takes', (t) => {
+t.test('EVAL-01: a run fires when it spans the duration, however many samples that takes', (t) => {
   const live = new EvaluationWorld([cpuRule()]);
   t.same(live.cpu(HIGH, seconds(0, 270)), [], 'ten samples span 270 s');
   t.same(live.cpu(HIGH, [300]), ['fired at 300 since 0'], 'the eleventh completes 300 s');
@@ -35,7 +35,7 @@ t.test('case 1: a run fires when it spans the duration, however many samples tha
   t.end();
 });
 
-t.test('case 2: a gap up to the tolerance keeps the run, a longer one restarts it', (t) => {
+t.test('EVAL-02: a gap up to the tolerance keeps the run, a longer one restarts it', (t) => {
   const kept = new EvaluationWorld([cpuRule()]);
   kept.cpu(HIGH, [0, 30, 120, 210]);
   t.same(kept.cpu(HIGH, [300]), ['fired at 300 since 0'], 'gaps of 90 s');
@@ -55,7 +55,7 @@ t.test('case 2: a gap up to the tolerance keeps the run, a longer one restarts i
   t.end();
 });
 
-t.test('case 3: a gap while firing is no recovery, which needs observed good samples', (t) => {
+t.test('EVAL-03: a gap while firing is no recovery, which needs observed good samples', (t) => {
   const world = new EvaluationWorld([cpuRule({ recoveryMs: 60_000 })]);
   for (const at of seconds(0, 300)) {
     world.tick(at);
@@ -86,7 +86,7 @@ t.test('case 3: a gap while firing is no recovery, which needs observed good sam
   t.end();
 });
 
-t.test('case 5: a late sample is inserted and its window computed again', (t) => {
+t.test('EVAL-05: a late sample is inserted and its window computed again', (t) => {
   const split = new EvaluationWorld([cpuRule()]);
   split.cpu(HIGH, [0, 30, 60, 120, 150, 180, 210, 240, 270]);
   t.same(split.rows([{ at: 90, cpu: LOW }], 271), [], 'a late good sample splits the run');
@@ -115,7 +115,7 @@ t.test('case 5: a late sample is inserted and its window computed again', (t) =>
   t.end();
 });
 
-t.test('case 6: a late breach that completes a run notifies only if the run is fresh', (t) => {
+t.test('EVAL-06: a late breach that completes a run notifies only if the run is fresh', (t) => {
   const past = new EvaluationWorld([cpuRule({ sustainedMs: 120_000 })]);
   past.cpu(HIGH, [0, 30]);
   past.cpu(HIGH, [125, 150]);
@@ -169,7 +169,7 @@ t.test('a late breach that breaks a recovery told already begins nothing by itse
   t.end();
 });
 
-t.test('case 7: a buffered batch is sorted, applied whole, and only its end notifies', (t) => {
+t.test('EVAL-07: a buffered batch is sorted, applied whole, and only its end notifies', (t) => {
   const rows = [
     ...seconds(0, 300).map((at) => ({ at, cpu: HIGH })),
     ...seconds(330, 600).map((at) => ({ at, cpu: LOW })),
@@ -197,7 +197,7 @@ t.test('case 7: a buffered batch is sorted, applied whole, and only its end noti
   t.end();
 });
 
-t.test('case 8: a sample seen before is ignored, another value at its time is a conflict', (t) => {
+t.test('EVAL-08: a sample seen before is ignored, another value at its time is a conflict', (t) => {
   const world = new EvaluationWorld([cpuRule()]);
   world.cpu(HIGH, seconds(0, 270));
   t.same(world.cpu(HIGH, seconds(0, 270)), []);
@@ -214,7 +214,7 @@ t.test('case 8: a sample seen before is ignored, another value at its time is a 
   t.end();
 });
 
-t.test('case 9: a sample from the future is refused; a clock going back is ordered', (t) => {
+t.test('EVAL-09: a sample from the future is refused; a clock going back is ordered', (t) => {
   const future = new EvaluationWorld([cpuRule({ sustainedMs: 0 })]);
   t.same(future.rows([{ at: 61, cpu: HIGH }], 0), []);
   t.equal(future.state.counters.future, 1);

@@ -72,7 +72,7 @@ async function outage(world: Watching): Promise<void> {
   await world.hear(12, { [PROJECT]: vms(1, 2), [OTHER]: vms(5, 5) });
 }
 
-t.test('case 19: an outage is judged over all projects, each is told of its own VMs', async (t) => {
+t.test('EVAL-19: an outage is judged over all projects, each is told of its own VMs', async (t) => {
   t.not(partitionOf(PROJECT), partitionOf(OTHER));
   const world = await watching(t);
   await outage(world);
@@ -90,7 +90,7 @@ t.test('case 19: an outage is judged over all projects, each is told of its own 
   t.equal(told(world, OTHER)[1]?.datacenter, undefined);
 });
 
-t.test('case 19: fewer than five, or no more than 30 %, are each their own', async (t) => {
+t.test('EVAL-19: fewer than five, or no more than 30 %, are each their own', async (t) => {
   const world = await watching(t);
   await world.hear(3, { [PROJECT]: vms(1, 10), [OTHER]: vms(11, 18) });
   await world.hear(12, { [PROJECT]: vms(1, 5), [OTHER]: vms(11, 18) });
@@ -102,7 +102,7 @@ t.test('case 19: fewer than five, or no more than 30 %, are each their own', asy
   );
 });
 
-t.test('case 19: an incident recovers by a VM that it holds, heard since it fired', async (t) => {
+t.test('EVAL-19: an incident recovers by a VM that it holds, heard since it fired', async (t) => {
   const world = await watching(t);
   await world.hear(3, { [PROJECT]: vms(1, 2), [OTHER]: vms(5, 12) });
   await world.hear(14, { [OTHER]: vms(5, 5) });
@@ -121,7 +121,7 @@ t.test('case 19: an incident recovers by a VM that it holds, heard since it fire
   t.match(told(world), [{ state: 'RECOVERED' }, { state: 'RECOVERED' }]);
 });
 
-t.test('case 19: VMs of an outage that are retired recover nothing', async (t) => {
+t.test('EVAL-19: VMs of an outage that are retired recover nothing', async (t) => {
   const world = await watching(t);
   const retire = (names: readonly string[]) =>
     retireVms(world.host, { project: PROJECT, by: { kind: 'human', name: 'ada' }, vms: names });
@@ -146,7 +146,7 @@ t.test('case 19: VMs of an outage that are retired recover nothing', async (t) =
   t.match(told(world), [{ state: 'RETIRED' }, { state: 'RECOVERED' }], 'and ends');
 });
 
-t.test('case 19: a VM that dies by itself during an outage is told by itself', async (t) => {
+t.test('EVAL-19: a VM that dies by itself during an outage is told by itself', async (t) => {
   const world = await watching(t);
   await world.hear(3, { [PROJECT]: vms(1, 10) });
   await world.hear(14, { [PROJECT]: vms(1, 5) });
@@ -161,7 +161,7 @@ t.test('case 19: a VM that dies by itself during an outage is told by itself', a
   ]);
 });
 
-t.test('case 19: an outage that comes in steps stays one incident', async (t) => {
+t.test('EVAL-19: an outage that comes in steps stays one incident', async (t) => {
   const world = await watching(t);
   await world.hear(3, { [PROJECT]: vms(1, 16) });
   await world.hear(14, { [PROJECT]: vms(1, 10) });
@@ -175,7 +175,7 @@ t.test('case 19: an outage that comes in steps stays one incident', async (t) =>
   t.same(ended.sort(), [' RECOVERED', 'vm-16 FIRING'], 'who is still silent is told then');
 });
 
-t.test('case 18: a restart at any moment of an outage changes nothing of it', async (t) => {
+t.test('EVAL-18: a restart at any moment of an outage changes nothing of it', async (t) => {
   const undisturbed = await watching(t);
   await outage(undisturbed);
   await undisturbed.hear(2, { [PROJECT]: vms(1, 4), [OTHER]: vms(5, 7) });
@@ -201,7 +201,7 @@ t.test('case 18: a restart at any moment of an outage changes nothing of it', as
   }
 });
 
-t.test('case 18: a VM that fell silent before the log’s floor is still known', async (t) => {
+t.test('EVAL-18: a VM that fell silent before the log’s floor is still known', async (t) => {
   const lastMs = START_MS + 60_000;
   const columns = {
     ...{ timesMs: Float64Array.of(lastMs), series: new Map(), vcpus: Float64Array.of(2) },
@@ -230,7 +230,7 @@ t.test('case 18: a VM that fell silent before the log’s floor is still known',
   t.match(told(world), [{ vm: 'vm-2', state: 'RECOVERED' }]);
 });
 
-t.test('case 16: a rule saved while a VM is silent fires from the true moment', async (t) => {
+t.test('EVAL-16: a rule saved while a VM is silent fires from the true moment', async (t) => {
   const world = await watching(t);
   await world.hear(3, { [PROJECT]: vms(1, 2) });
   await world.hear(60, { [PROJECT]: vms(1, 1) });
@@ -254,7 +254,7 @@ t.test('case 16: a rule saved while a VM is silent fires from the true moment', 
   );
 });
 
-t.test('case 9: the cause of a clock that is ahead reaches the incident', async (t) => {
+t.test('EVAL-09: the cause of a clock that is ahead reaches the incident', async (t) => {
   const ahead = [{ project: PROJECT, vm: 'vm-2' }];
   const world = await watching(t, { clockAhead: () => ahead });
   await world.hear(3, { [PROJECT]: vms(1, 2) });

@@ -70,7 +70,7 @@ t.test('Firing incident, Acknowledge: still firing; it records attention only', 
     t.match(world.incidents(), [{ repeats: 2, acknowledged }]);
   });
   await t.test(
-    'case 20: it ends with the incident, the next one is not acknowledged',
+    'EVAL-20: it ends with the incident, the next one is not acknowledged',
     async (t) => {
       await world.recover(['vm-1']);
       t.match(world.incidents(), [{ state: 'RECOVERED', acknowledged }]);
@@ -152,7 +152,7 @@ t.test('Firing incident, Snooze: still evaluated; notifications are suppressed',
     await world.pass(9 * MINUTE, MINUTE);
     t.same(world.notifier.events(), ['incident.firing of vm-1']);
   });
-  await t.test('case 20: at its end the state is rechecked and people are told once', async (t) => {
+  await t.test('EVAL-20: at its end the state is rechecked and people are told once', async (t) => {
     await world.pass(MINUTE);
     t.same(world.notifier.events(), ['incident.firing of vm-1', 'incident.repeated of vm-1']);
     t.match(world.incidents(), [{ state: 'FIRING', snoozedUntilMs: null, repeats: 1 }]);
@@ -219,7 +219,7 @@ t.test('Another snooze is another end', async (t) => {
 });
 
 t.test(
-  'case 20: snooze and reminders are kept in the database, a restart changes neither',
+  'EVAL-20: snooze and reminders are kept in the database, a restart changes neither',
   async (t) => {
     const folder = t.testdir();
     const clock = new VirtualClock(START_MS);

@@ -1,5 +1,5 @@
 /**
- * Keyless CI's decisions, each row and rule of the interface under its own words: verifications,
+ * Keyless CI's decisions, STATE-06 to STATE-10 and ERR-05 among them: verifications,
  * connections and exchanges over a real host, with tokens that show exactly what a test says.
  */
 import t from 'tap';

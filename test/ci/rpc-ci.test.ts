@@ -1,6 +1,6 @@
 /**
  * Keyless CI over the API, with real identity tokens of a local issuer: set-up by a person, proof by
- * a job, exchange and use of the access token. Rules of the interface's section 5 are tests of
+ * a job, exchange and use of the access token. AUTH-04 to AUTH-13 are tests of
  * their names.
  */
 import { randomUUID } from 'node:crypto';

@@ -1,4 +1,4 @@
-/** What the interface document says of notifications, row by row and rule by rule. */
+/** Requirements of notifications: STATE-11 to STATE-13, EVENT-03, EVENT-05, LIMIT-18. */
 import t from 'tap';
 import {
   accepted,
@@ -21,21 +21,27 @@ async function waiting(t: Parameters<typeof delivering>[0]): Promise<Delivering>
   return world;
 }
 
-t.test('Section 3, Notification | Send attempt: the endpoint accepts it -> Sent', async (t) => {
-  const world = await waiting(t);
-  t.equal(only(world).value, 'waiting', 'not before it accepted');
-  await world.pass(7_000, 500);
-  t.match(only(world), { value: 'sent', reason: null });
-  t.match(only(world).attempts, [{ outcome: 'failed' }, { outcome: 'accepted', httpStatus: 200 }]);
-  const fields = Object.keys(only(world));
-  t.notOk(
-    fields.some((name) => /read|seen|opened/i.test(name)),
-    'Sent does not mean read',
-  );
-});
+t.test(
+  'STATE-11: a send attempt that the endpoint accepts makes the notification sent',
+  async (t) => {
+    const world = await waiting(t);
+    t.equal(only(world).value, 'waiting', 'not before it accepted');
+    await world.pass(7_000, 500);
+    t.match(only(world), { value: 'sent', reason: null });
+    t.match(only(world).attempts, [
+      { outcome: 'failed' },
+      { outcome: 'accepted', httpStatus: 200 },
+    ]);
+    const fields = Object.keys(only(world));
+    t.notOk(
+      fields.some((name) => /read|seen|opened/i.test(name)),
+      'Sent does not mean read',
+    );
+  },
+);
 
 t.test(
-  'Section 3, before sending, recipient removal, subscription pause, recovery and snooze are rechecked',
+  'STATE-12: before sending, recipient removal, subscription pause, recovery and snooze are rechecked',
   async (t) => {
     const cases: Readonly<Record<string, (world: Delivering) => Promise<unknown>>> = {
       PAUSED: ({ toDestination, hook }) =>
@@ -56,7 +62,7 @@ t.test(
   },
 );
 
-t.test('Section 3, expired or no-longer-relevant firing messages are not sent later', async (t) => {
+t.test('STATE-13: expired or no-longer-relevant firing messages are not sent later', async (t) => {
   const expired = await waiting(t);
   expired.clock.jump(24 * HOUR_MS);
   await expired.pass(60_000, 5_000);
@@ -68,7 +74,7 @@ t.test('Section 3, expired or no-longer-relevant firing messages are not sent la
   t.equal(recovered.notifier.requests.length, 1);
 });
 
-t.test('Section 6, rule 3: at least once, with bounded retries for up to 24 hours', async (t) => {
+t.test('EVENT-03: at least once, with bounded retries for up to 24 hours', async (t) => {
   const world = await delivering(t);
   world.notifier.answer = () => failed();
   await world.fire(['vm-1']);
@@ -80,7 +86,7 @@ t.test('Section 6, rule 3: at least once, with bounded retries for up to 24 hour
   t.equal(only(world).value, 'sent', 'once the endpoint is back');
 });
 
-t.test('Section 6, rule 5: a timed-out delivery may already have been accepted', async (t) => {
+t.test('EVENT-05: a timed-out delivery may already have been accepted', async (t) => {
   const world = await delivering(t);
   world.notifier.answer = () => failed({ unknown: true, error: 'No answer within 10 s' });
   await world.fire(['vm-1']);
@@ -94,7 +100,7 @@ t.test('Section 6, rule 5: a timed-out delivery may already have been accepted',
   t.same(second?.body, first?.body);
 });
 
-t.test('Section 8, Webhook retry period: up to 24 hours', async (t) => {
+t.test('LIMIT-18: Webhook retry period: up to 24 hours', async (t) => {
   const world = await delivering(t);
   world.notifier.answer = () => failed();
   await world.fire(['vm-1']);

@@ -1,6 +1,6 @@
 /**
  * Acts of people against sending, in any order: whatever has been acknowledged before an attempt is
- * opened holds for it (spec §3; evaluation.md 20 to 22). The order is that of the commits, and what
+ * opened holds for it (STATE-12, EVAL-20 to EVAL-22). The order is that of the commits, and what
  * holds is kept here from their steps alone. And a process that dies at any moment loses nothing,
  * and repeats only what was on the wire.
  */
@@ -147,7 +147,7 @@ async function runStep(
   await acts[name]?.(world).catch(() => {});
 }
 
-t.test('case 22: no attempt is opened after what ends its reason was acknowledged', async (t) => {
+t.test('EVAL-22: no attempt is opened after what ends its reason was acknowledged', async (t) => {
   let opened = 0;
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 8, maxLength: 30 }), async (steps) => {

@@ -154,7 +154,7 @@ t.test(
   },
 );
 
-t.test('case 21: recovered before the first attempt, neither message is sent', async (t) => {
+t.test('EVAL-21: recovered before the first attempt, neither message is sent', async (t) => {
   const world = await openDeliveryWorld(t);
   await world.putInForce({ destinationNames: [await world.addDestination()] });
   await world.fire(['vm-1']);
@@ -165,7 +165,7 @@ t.test('case 21: recovered before the first attempt, neither message is sent', a
   t.same(world.notifier.requests, []);
 });
 
-t.test('case 21: after an unknown outcome the recovery is sent, the firing no more', async (t) => {
+t.test('EVAL-21: after an unknown outcome the recovery is sent, the firing no more', async (t) => {
   const world = await delivering(t);
   world.notifier.answer = () => failed({ unknown: true });
   await world.fire(['vm-1']);
@@ -207,7 +207,7 @@ t.test('a recovery never overtakes its firing, nor follows one that did not arri
 });
 
 t.test(
-  'case 21: the recovery goes to those who were told, whoever the rule names by then',
+  'EVAL-21: the recovery goes to those who were told, whoever the rule names by then',
   async (t) => {
     const world = await delivering(t);
     const other = await world.addDestination();
@@ -267,7 +267,7 @@ t.test(
 );
 
 t.test(
-  'case 21: nobody is told that something recovered of which none was told, though it fires again',
+  'EVAL-21: nobody is told that something recovered of which none was told, though it fires again',
   async (t) => {
     const world = await delivering(t);
     const { notifier } = world;

@@ -1,6 +1,5 @@
 /**
- * Service accounts and keys over the API, as signed-in people use them: each rule of the interface
- * document is a test of its name.
+ * Service accounts and keys over the API, as signed-in people use them: IDN, KEY and AUTH-01 to AUTH-03.
  */
 import { randomUUID } from 'node:crypto';
 import t from 'tap';

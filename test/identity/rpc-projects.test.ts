@@ -295,7 +295,7 @@ t.test('owners remove anybody, everybody leaves, and somebody owns the project',
   );
 });
 
-t.test('no credential reaches a project method (interface, section 1, point 5)', async (t) => {
+t.test('no credential reaches a project method (API-21)', async (t) => {
   const { world } = await startProjects(t);
   const methods = [
     ...['GetSelf', 'SignOutEverywhere', 'ListProjects', 'CreateProject', 'GetProject'],

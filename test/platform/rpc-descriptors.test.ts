@@ -1,6 +1,6 @@
 /**
  * `ListMetricDescriptors`: what there is to ask for, with the sentence that says what each metric
- * is not (interface, section 1, "Measurement semantics"); and each of them can be asked for.
+ * is not (API-24); and each of them can be asked for.
  */
 import t from 'tap';
 import { START_MS } from '../support/credential-world.ts';

@@ -1,4 +1,4 @@
-/** The limits of reading (interface, section 8), each under its name there. */
+/** The limits of reading (LIMIT-01 to LIMIT-07, LIMIT-20). */
 import t from 'tap';
 import { partitionOf } from '../../streams/platform/stream.ts';
 import { BatchBuilder } from '../../streams/telemetry/samples/builder.ts';

@@ -273,7 +273,7 @@ t.test('what a gap is made of: nothing, a VM that is off, rows without the metri
   t.end();
 });
 
-t.test('case 23: frozen after an hour of rows that change nothing while the VM runs', (t) => {
+t.test('EVAL-23: frozen after an hour of rows that change nothing while the VM runs', (t) => {
   const frozenRows = (seconds: number, more: (at: number) => object = () => ({})): Row[] =>
     Array.from({ length: seconds / 30 + 1 }, (_, i) => {
       const at = i * 30;

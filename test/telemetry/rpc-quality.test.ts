@@ -1,5 +1,5 @@
 /**
- * `quality` on the wire, reason by reason (interface, section 1, "Data quality"): what is old,
+ * `quality` on the wire, reason by reason (MEAS-05): what is old,
  * missing or doubtful is told by name, and no reason makes a value of what is not there.
  */
 import Database from 'better-sqlite3';

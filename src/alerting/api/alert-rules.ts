@@ -39,7 +39,7 @@ type RuleMethods =
   | 'deleteAlertRule'
   | 'listAlertInstances';
 
-/** How long a save waits for its rule to be applied, ms (api.md, SaveAlertRule). */
+/** How long a save waits for its rule to be applied, ms (API-02). */
 const APPLY_WAIT_MS = 500;
 
 export function alertRuleMethods(

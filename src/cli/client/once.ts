@@ -1,7 +1,7 @@
 /**
  * Changes whose answer holds a secret once. The request id is told before the request goes out, so
  * that an uncertain one can be gone on with by hand; an answer to a resend has no secret any more,
- * and then it is told what to do (interface, section 5, rule 3).
+ * and then it is told what to do (AUTH-03).
  */
 
 import { EXIT_FAULT, EXIT_OK } from '../command.ts';

@@ -1,6 +1,6 @@
 /**
  * `svc alerts preview`: in which intervals a rule would have fired over stored history. A bounded
- * estimate: nothing is saved and nobody is notified (interface, section 4, rule 1), so how complete
+ * estimate: nothing is saved and nobody is notified (API-01), so how complete
  * the answer is comes first.
  */
 import { create } from '@bufbuild/protobuf';

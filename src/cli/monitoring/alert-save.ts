@@ -1,7 +1,7 @@
 /**
  * `svc alerts save` and `delete`. A save looks afterwards whether the rule is applied. Id, request
  * id and version are told before the request goes out, so that an uncertain save can be sent again
- * exactly (interface, section 4, rule 2).
+ * exactly (API-02).
  */
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { pause } from '../../../streams/platform/pause.ts';

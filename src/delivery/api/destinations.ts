@@ -115,7 +115,7 @@ function actMethods(
 
 const DISPLAY_NAME_LENGTH_MAX = 200;
 const REASON_LENGTH_MAX = 200;
-/** Interface, section 8: key rotation overlap. */
+/** Longest overlap of a rotation (LIMIT-12). */
 const OVERLAP_SECONDS_MAX = 86_400;
 
 async function createDestination(

@@ -14,7 +14,7 @@ export interface LastUsed {
   close(): void;
 }
 
-/** Coarse by design (ci-trust: shown to within 15 minutes). */
+/** Coarse by design (KEY-05). */
 const FLUSH_MS = 5 * 60_000;
 
 export function createLastUsed(options: {

@@ -18,7 +18,7 @@ interface Watch {
   endsMs: number;
 }
 
-/** Half of the second within which an open answer must end (design, section 9). */
+/** Half of the second within which an open answer must end (API-17). */
 const TICK_MS = 500;
 
 export class Watches {

@@ -24,7 +24,7 @@ import { callerKey } from './caller.ts';
 import { asConnectError } from './error-mapping.ts';
 import { noteCaller } from './places.ts';
 
-/** The one version of the Connect protocol (interface, section 9); absent is taken as it. */
+/** The one version of the Connect protocol (API-12); absent is taken as it. */
 const PROTOCOL_VERSION = '1';
 
 /** Address of the caller: behind a trusted proxy the one that it forwards for. */

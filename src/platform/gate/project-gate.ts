@@ -1,6 +1,6 @@
 /**
- * The one gate of every authenticated call (interface, section 7: concurrency is limited per
- * project). Of each class of calls a party may have a few running and some waiting, for at most 5 s;
+ * The one gate of every authenticated call (LIMIT-08: concurrency is limited
+ * per project). Of each class of calls a party may have a few running and some waiting, for at most 5 s;
  * what is more is refused with 429 and `Retry-After`. Calls that may run then take turns on the main
  * thread, the parties round robin. A call passes it once: what runs behind it (query threads, exports)
  * has no gate of its own.

@@ -1,5 +1,5 @@
 /**
- * What a pull-based collector reads (interface, section 4, rule 4): the list of shards, and each
+ * What a pull-based collector reads (API-04): the list of shards, and each
  * shard. Both need the bearer credential; refusals are a sentence in plain text, which Prometheus
  * shows beside the target.
  */

@@ -1,6 +1,6 @@
 /**
- * From parameters to what is asked of the query threads, with the limits of this gateway (interface,
- * section 8). The engine knows none of them: a rule or a test may ask it for what no dashboard may.
+ * From parameters to what is asked of the query threads, with the limits of this gateway
+ * (LIMIT-01 to LIMIT-08). The engine knows none of them: a rule or a test may ask it for what no dashboard may.
  * Texts of refusals are Prometheus's where it has one, because clients show and compare them.
  */
 import { PromqlError } from '../promql/errors.ts';

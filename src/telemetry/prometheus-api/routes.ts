@@ -1,5 +1,5 @@
 /**
- * The read-only PromQL URL (interface, section 4, rule 3): what is admitted, in which order, and in
+ * The read-only PromQL URL (API-03): what is admitted, in which order, and in
  * which form it is refused. Paths are an allow-list; the project comes from the path and must be
  * the credential's own; everything else of a request is read in `Parameters` alone. Access is
  * decided before a body is read.

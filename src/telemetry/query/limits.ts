@@ -1,5 +1,5 @@
 /**
- * Limits of queries, each in one place: those of the interface (section 8), and what the query
+ * Limits of queries, each in one place: those of LIMIT-01 to LIMIT-08, and what the query
  * threads may take of memory. The largest that all of it ever is, beyond what ingest holds:
  *
  *     one thread   its heap                            HEAP_BYTES_MAX         512 MiB
@@ -20,11 +20,11 @@
 
 const MIB = 1024 * 1024;
 
-/** Upstream timeout of a query (interface, section 8), ms; waiting for admission is not in it. */
+/** Upstream timeout of a query (LIMIT-03), ms; waiting for admission is not in it. */
 export const QUERY_MS_MAX = 10_000;
-/** Points a series, counted over the range as requested, both ends (interface, section 8). */
+/** Points a series, counted over the range as requested, both ends (LIMIT-05). */
 export const POINTS_MAX = 10_000;
-/** Shortest step of a range (interface, section 8), ms. */
+/** Shortest step of a range (LIMIT-04), ms. */
 export const STEP_MS_MIN = 30_000;
 
 /** Three: one project holds two at most, so that another's query finds one. */

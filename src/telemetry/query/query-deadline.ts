@@ -1,5 +1,5 @@
 /**
- * How long a query may take (interface, section 8): 10 s from the moment that it may begin. How many
+ * How long a query may take (LIMIT-03): 10 s from the moment that it may begin. How many
  * of a project may begin at once is decided before, for calls of every kind (`ProjectGate`).
  */
 import type { Clock } from '../../../streams/platform/clock.ts';

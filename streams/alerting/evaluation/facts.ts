@@ -58,7 +58,7 @@ export function noteObserved(facts: VmFacts, observedMs: number, told: ToldPower
 
 /**
  * Does a row observed then say nothing of a running VM? Its state comes from the hypervisor: rows
- * of others, and readings repeated while it is off, are not its present (evaluation.md 24).
+ * of others, and readings repeated while it is off, are not its present (EVAL-24).
  */
 export function isAway(facts: VmFacts, observedMs: number, power: ToldPower): boolean {
   if (power !== 'UNTOLD') return power !== 'RUNNING';

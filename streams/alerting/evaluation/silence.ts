@@ -13,7 +13,7 @@ import { powerAfter, type ToldPower } from '../../telemetry/metrics/derive.ts';
 import { isGood } from './condition.ts';
 import { GOOD, STOPPED, type Timeline } from './timeline.ts';
 
-/** A VM that runs again is given so long to be heard regularly, ms (evaluation.md 15). */
+/** A VM that runs again is given so long to be heard regularly, ms (EVAL-15). */
 export const BOOT_GRACE_MS = 120_000;
 
 /** When the silence after the last observation becomes a breach, and when it fires. Unix ms. */

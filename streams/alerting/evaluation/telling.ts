@@ -8,7 +8,7 @@
  *     a told incident, not firing then according to the timeline       -> corrected
  *
  * A firing is told once what breaches reaches into the freshness horizon (now minus the tolerance).
- * One that is over before is recorded without notification (evaluation.md 6); one that is neither
+ * One that is over before is recorded without notification (EVAL-06); one that is neither
  * fresh nor over waits for the observation that decides which of the two it is.
  */
 

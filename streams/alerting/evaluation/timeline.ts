@@ -7,7 +7,7 @@
  *     good samples, none more than the tolerance apart, span recoveryMs        -> not firing
  *
  * Silence is no step at all: it neither promotes nor recovers. After a longer gap a run begins
- * anew at the first sample after it (evaluation.md 1 to 3).
+ * anew at the first sample after it (EVAL-01 to EVAL-03).
  */
 
 import { type EvaluationRule, GAP_TOLERANCE_MS } from '../../telemetry/entry.ts';

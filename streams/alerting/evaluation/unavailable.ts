@@ -7,7 +7,7 @@
  *                                                                 and goes on (`datacenter.ts`)
  *
  * Nobody is told before a whole data center could have been seen to be silent, nor before telemetry
- * had the time to come again after nobody had listened (evaluation.md 19).
+ * had the time to come again after nobody had listened (EVAL-19).
  */
 
 import { type Edge, GAP_TOLERANCE_MS, LATENESS_MS, type Outage } from '../../telemetry/entry.ts';

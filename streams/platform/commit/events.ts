@@ -24,8 +24,8 @@ export function eventsStream(replicas: 1 | 3 = 1): StreamSpec {
 }
 
 /**
- * Subject of a project's commits. Throws when the id cannot be one token of a subject (design §4:
- * `svc.events.<partition>.<project>`).
+ * Subject of a project's commits. Throws when the id cannot be one token of a subject
+ * (`svc.events.<partition>.<project>`).
  */
 export function eventsSubject(project: string): string {
   if (!/^[A-Za-z0-9_-]{1,128}$/.test(project)) {

@@ -40,7 +40,7 @@ export interface MetricDescriptor {
   readonly source: 'hypervisor' | 'guest' | 'service';
   /** Series to ask for in PromQL; for rates and ratios the series they are computed from. */
   readonly promqlName: string;
-  /** The sentence of the measurement table (interface, section 1) that readers must know. */
+  /** The limitation that readers must know (MEAS-01 to MEAS-04). */
   readonly limitation: string;
   /** Only with expanded guest monitoring. */
   readonly expanded: boolean;

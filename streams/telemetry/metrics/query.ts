@@ -57,7 +57,7 @@ export interface MetricQuery {
   readonly lastBeforeMs?: number | undefined;
 }
 
-/** Interval at which sources sample, ms (interface, section 8). */
+/** Interval at which sources sample, ms (LIMIT-02). */
 export const SAMPLING_INTERVAL_MS = 30_000;
 
 /**

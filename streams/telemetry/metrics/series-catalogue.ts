@@ -72,7 +72,7 @@ const rows: readonly SeriesDescriptor[] = [
   gauge('svc_vm_processes_running', '', 'Runnable processes, told from inside the guest'),
 ];
 
-/** Every series of the catalogue (design §7) by its name, in the order in which they are told. */
+/** Every series of the catalogue by its name, in the order in which they are told. */
 export const seriesCatalogue: ReadonlyMap<string, SeriesDescriptor> = new Map(
   rows.map((row) => [row.name, row]),
 );

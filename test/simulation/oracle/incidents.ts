@@ -1,11 +1,11 @@
 /**
  * Every breach that satisfies a rule has exactly one incident, and no incident ends without observed
  * samples that say so. Worked out from the samples in the order of their arrival, by the definition
- * (evaluation.md 1 to 3), with no code of the evaluator.
+ * (EVAL-01 to EVAL-03), with no code of the evaluator.
  *
  * Exact where a series arrived in order: for a revision in force at the end, the incidents are the
  * stretches of firing, one for one, with their times; for one that was replaced, they are the first
- * of them, as far as it came. Where samples came late (evaluation.md 5 to 7 allow that firings told
+ * of them, as far as it came. Where samples came late (EVAL-05 to EVAL-07 allow that firings told
  * too early stay, marked, and that the past is recorded only while no other incident is open), each
  * incident must have been decided by samples that there are. How late samples move exactly what is
  * told is compared with a run without restarts (`replayed.ts`).
@@ -152,7 +152,7 @@ function arrivedInOrder({ sinceMs, until }: Force, lane: readonly Observation[])
   );
 }
 
-/** Was it over when the revision came into force? Then it tells nobody of it (evaluation.md 16). */
+/** Was it over when the revision came into force? Then it tells nobody of it (EVAL-16). */
 function isBefore({ from }: Force, lane: readonly Observation[], endMs: number): boolean {
   const end = lane.find(({ observedMs }) => observedMs === endMs);
   return end !== undefined && end.entry < from;
@@ -260,7 +260,7 @@ function isInOrder(lane: readonly Observation[]): boolean {
   return true;
 }
 
-/** Of several at one time the first counts (evaluation.md 8). */
+/** Of several at one time the first counts (EVAL-08). */
 function firstOfEachTime(lane: readonly Observation[]): Observation[] {
   const first = new Map<number, Observation>();
   for (const each of lane) if (!first.has(each.observedMs)) first.set(each.observedMs, each);

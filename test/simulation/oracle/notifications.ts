@@ -10,7 +10,7 @@ import type { Fact, Facts } from './facts.ts';
 import { Model } from './model.ts';
 import type { Problem } from './problem.ts';
 
-/** An attempt may last so long from the commit that opened it (webhooks.md), ms. */
+/** An attempt may last so long from the commit that opened it (HOOK-14), ms. */
 const ATTEMPT_MS_MAX = {
   webhook: 10_000,
   slack: 10_000,

@@ -1,6 +1,6 @@
 /**
  * A restart changes nothing: what was decided over all crashes and restarts equals what one
- * evaluator decides that reads the same log once, from its begin to its end (evaluation.md 18); and
+ * evaluator decides that reads the same log once, from its begin to its end (EVAL-18); and
  * a projection made from the log of decisions equals the one that lived through the run.
  *
  * Compared are firings, recoveries and corrections, in their order, with the observations that

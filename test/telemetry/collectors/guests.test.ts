@@ -17,7 +17,7 @@ import {
   world,
 } from './recorded-libvirt.ts';
 
-t.test('trap 1: counters are read over a read-only connection, agents over another', async (t) => {
+t.test('SRC-01: counters are read over a read-only connection, agents over another', async (t) => {
   const { source, asked, clock } = world(
     async (command) => ({
       stdout: recording(command.args.includes('-r') ? 'running' : 'guestinfo'),
@@ -57,7 +57,7 @@ t.test('trap 1: counters are read over a read-only connection, agents over anoth
   t.match((await refused.source.read(never)).faults, [{ reason: 'ACCESS_DENIED' }]);
 });
 
-t.test('trap 3: a mute agent is success with no text, backs off, delays nobody else', async (t) => {
+t.test('SRC-03: a mute agent is success with no text, backs off, delays nobody else', async (t) => {
   const askedAt: Record<string, number[]> = { [WEB]: [], [DB]: [] };
   const { source, clock } = world(
     async (command) => {
@@ -89,7 +89,7 @@ t.test('trap 3: a mute agent is success with no text, backs off, delays nobody e
 });
 
 t.test(
-  'trap 3: many mute agents fill a lane of their own; one VM is asked once a time',
+  'SRC-03: many mute agents fill a lane of their own; one VM is asked once a time',
   async (t) => {
     const uuid = (i: number): string => `00000000-0000-4000-8000-0000000000${10 + i}`;
     const list = Array.from({ length: 30 }, (_, i) => `${uuid(i)} ${i + 1} vm${i}\n`).join('');
@@ -123,7 +123,7 @@ t.test(
   },
 );
 
-t.test('trap 6: agents that are off, not configured or of a stopped VM are told', async (t) => {
+t.test('SRC-06: agents that are off, not configured or of a stopped VM are told', async (t) => {
   for (const said of [
     'Guest agent is not responding: QEMU guest agent is not connected',
     'argument unsupported: QEMU guest agent is not configured',
@@ -145,30 +145,35 @@ t.test('trap 6: agents that are off, not configured or of a stopped VM are told'
   }
 });
 
-t.test('traps 7 and 9: no domain is asked by name, no command taints or changes one', async (t) => {
-  const { source, asked, clock } = world(
-    async (command) => ({
-      stdout: recording(command.args.includes('-r') ? 'odd' : 'guestinfo'),
-    }),
-    { fileSystems: true },
-  );
-  for (let round = 0; round < 3; round++) {
-    await source.read(never);
-    await clock.advance(30_000);
-  }
-  await source.close();
-  const verbs = new Set(
-    asked.flatMap((command) =>
-      (command.args.at(-1) ?? '').split('; ').map((each) => each.replaceAll(/[0-9a-f-]{36}/g, 'U')),
-    ),
-  );
-  t.same([...verbs].toSorted(), [
-    'domstats --raw',
-    'guest-agent-timeout U --timeout 3',
-    'guestinfo U --filesystem',
-    'list --all --id --uuid --name',
-  ]);
-});
+t.test(
+  'SRC-07, SRC-09: no domain is asked by name, no command taints or changes one',
+  async (t) => {
+    const { source, asked, clock } = world(
+      async (command) => ({
+        stdout: recording(command.args.includes('-r') ? 'odd' : 'guestinfo'),
+      }),
+      { fileSystems: true },
+    );
+    for (let round = 0; round < 3; round++) {
+      await source.read(never);
+      await clock.advance(30_000);
+    }
+    await source.close();
+    const verbs = new Set(
+      asked.flatMap((command) =>
+        (command.args.at(-1) ?? '')
+          .split('; ')
+          .map((each) => each.replaceAll(/[0-9a-f-]{36}/g, 'U')),
+      ),
+    );
+    t.same([...verbs].toSorted(), [
+      'domstats --raw',
+      'guest-agent-timeout U --timeout 3',
+      'guestinfo U --filesystem',
+      'list --all --id --uuid --name',
+    ]);
+  },
+);
 
 t.test('readings of an agent are given once, and not after an interval', async (t) => {
   let answers = true;

@@ -51,7 +51,7 @@ t.test('running VMs give the baseline series, in the units of the catalogue', as
 });
 
 t.test(
-  'trap 2: a VM that is off has a state and no counters: cpu.time is libvirtd’s',
+  'SRC-02: a VM that is off has a state and no counters: cpu.time is libvirtd’s',
   async (t) => {
     const text = recording('stopped-crashed');
     t.match(text, /state\.state=5\n.*\n {2}cpu\.time=\d+/, 'the recording shows the trap');
@@ -64,7 +64,7 @@ t.test(
   },
 );
 
-t.test('trap 4: a frozen QEMU costs all VMs one round, then only its own readings', async (t) => {
+t.test('SRC-04: a frozen QEMU costs all VMs one round, then only its own readings', async (t) => {
   let frozen = false;
   const { source, clock, asked } = world(async (command) => {
     if (!frozen) return { stdout: recording('running') };
@@ -95,7 +95,7 @@ t.test('trap 4: a frozen QEMU costs all VMs one round, then only its own reading
   t.match(asked.at(-1)?.args.at(-1), /domstats --raw;/, 'all answer: full questions again');
 });
 
-t.test('trap 4: a block with fewer keys is told although virsh came back in time', async (t) => {
+t.test('SRC-04: a block with fewer keys is told although virsh came back in time', async (t) => {
   let text = recording('running');
   const { source } = world(() => ({ stdout: text }));
   await source.read(never);
@@ -103,7 +103,7 @@ t.test('trap 4: a block with fewer keys is told although virsh came back in time
   t.match((await source.read(never)).faults, [{ reason: 'INCOMPLETE', vm: WEB }]);
 });
 
-t.test('trap 5: memory figures count only when the guest has told them anew', async (t) => {
+t.test('SRC-05: memory figures count only when the guest has told them anew', async (t) => {
   let text = recording('running');
   const { source, clock } = world(() => ({ stdout: text }));
   const memory = async (): Promise<string[]> => {
@@ -132,7 +132,7 @@ t.test('trap 5: memory figures count only when the guest has told them anew', as
   t.same(await memory(), [], 'more unused than there is');
 });
 
-t.test('trap 6: a paused VM is PAUSED by its state, though its vCPUs say running', async (t) => {
+t.test('SRC-06: a paused VM is PAUSED by its state, though its vCPUs say running', async (t) => {
   const text = recording('paused');
   t.match(text, /state\.state=3[\s\S]*vcpu\.0\.state=1/);
   const reading = await readOnce(text);
@@ -141,7 +141,7 @@ t.test('trap 6: a paused VM is PAUSED by its state, though its vCPUs say running
 });
 
 t.test(
-  'trap 7: user-mode networking has a count and no counters: no series, no zero',
+  'SRC-07: user-mode networking has a count and no counters: no series, no zero',
   async (t) => {
     const reading = await readOnce(recording('odd'));
     const odd = reading.rows.find((row) => row.state === 'RUNNING');
@@ -165,7 +165,7 @@ t.test('names with quotes, blanks and a header inside are one domain’s name', 
   t.match(rowOf(reading, WEB), { displayName: 'web1', state: 'CRASHED' });
 });
 
-t.test('trap 8: a hypervisor that knows states only gives states only', async (t) => {
+t.test('SRC-08: a hypervisor that knows states only gives states only', async (t) => {
   const list = `${WEB} 1 test\n`;
   const stdout = `${list}\nDomain: 'test'\n  state.state=1\n  state.reason=0\n\n${list}`;
   const reading = await readOnce(stdout);

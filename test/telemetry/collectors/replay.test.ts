@@ -1,4 +1,4 @@
-/** Traces as a source, on a virtual clock; and what real traces contain (evaluation cases 23, 24). */
+/** Traces as a source, on a virtual clock; and what real traces contain (EVAL-23, EVAL-24). */
 import t from 'tap';
 import type { ObservedRow } from '../../../actors/telemetry/collectors/collector.ts';
 import { startCollector } from '../../../actors/telemetry/collectors/loop.ts';
@@ -97,7 +97,7 @@ t.test('a real trace keeps its outage and its resizes', needs('shared folder'), 
 });
 
 t.test(
-  'case 23: frozen rows of a running VM come as observed, each with its time',
+  'EVAL-23: frozen rows of a running VM come as observed, each with its time',
   needs('shared folder'),
   async (t) => {
     const rows = await play('2013-09-16_8d', [37]);
@@ -109,7 +109,7 @@ t.test(
 );
 
 t.test(
-  'case 24: a powered-off VM that repeats its last row is told as off',
+  'EVAL-24: a powered-off VM that repeats its last row is told as off',
   needs('shared folder'),
   async (t) => {
     const rows = await play('2013-07-14_8d', [122]);

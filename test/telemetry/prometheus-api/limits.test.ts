@@ -1,5 +1,5 @@
 /**
- * Errors and limits of the interface (sections 7 and 8) as they show when reading by PromQL: each
+ * Errors and limits (ERR and LIMIT of docs/requirements.md) as they show when reading by PromQL: each
  * row is a test of that name. What a limit cuts off is told as such, never as a zero.
  */
 import t from 'tap';

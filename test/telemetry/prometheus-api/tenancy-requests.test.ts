@@ -11,51 +11,54 @@ import { rowsOf, startPromqlWorld } from '../../support/promql-world.ts';
 
 const tenants = await startTenants(t);
 
-t.test('9: series, labels and label values with zero, one, many and empty match[]', async (t) => {
-  const matches = [
-    '',
-    'match[]=',
-    `match[]=${M}`,
-    'match[]=secret_metric',
-    'match[]={project="other"}',
-    'match[]={project!="demo"}',
-    'match[]={__name__=~".%2B"}',
-    `match[]=${M}&match[]=secret_metric&match[]={project="third"}`,
-    `match[]={}&match[]=${M}`,
-    `match[]=${M}{project="demo",project="other"}`,
-    'match[]={vm="vm-1"}&start=0&end=9999999999&limit=1000',
-  ].map((text) => text.replaceAll('"', '%22').replaceAll('{', '%7B').replaceAll('}', '%7D'));
-  const paths = [
-    'series',
-    'labels',
-    ...[
-      '__name__',
-      'project',
-      'vm',
-      'vm_name',
-      'secret_label',
-      'U__secret__label',
-      'datacenter',
-    ].map((name) => `label/${name}/values`),
-  ];
-  const requests = paths.flatMap((path) =>
-    matches.map((text) => ({ path: `/api/v1/${path}?${text}` })),
-  );
-  const posted = ['series', 'labels'].flatMap((path) =>
-    matches.map((text) => ({ path: `/api/v1/${path}`, method: 'POST', ...formBody(text) })),
-  );
-  await tenants.sameAsAlone(t, [
-    ...requests,
-    ...posted,
-    { path: '/api/v1/metadata' },
-    { path: '/api/v1/metadata?metric=secret_metric' },
-  ]);
-  const { body } = await tenants.shared.api('label/project/values');
-  t.same(body.data, ['demo']);
-  t.same((await tenants.shared.api('metadata?metric=secret_metric')).body.data, {});
-});
+t.test(
+  'TEN-09: series, labels and label values with zero, one, many and empty match[]',
+  async (t) => {
+    const matches = [
+      '',
+      'match[]=',
+      `match[]=${M}`,
+      'match[]=secret_metric',
+      'match[]={project="other"}',
+      'match[]={project!="demo"}',
+      'match[]={__name__=~".%2B"}',
+      `match[]=${M}&match[]=secret_metric&match[]={project="third"}`,
+      `match[]={}&match[]=${M}`,
+      `match[]=${M}{project="demo",project="other"}`,
+      'match[]={vm="vm-1"}&start=0&end=9999999999&limit=1000',
+    ].map((text) => text.replaceAll('"', '%22').replaceAll('{', '%7B').replaceAll('}', '%7D'));
+    const paths = [
+      'series',
+      'labels',
+      ...[
+        '__name__',
+        'project',
+        'vm',
+        'vm_name',
+        'secret_label',
+        'U__secret__label',
+        'datacenter',
+      ].map((name) => `label/${name}/values`),
+    ];
+    const requests = paths.flatMap((path) =>
+      matches.map((text) => ({ path: `/api/v1/${path}?${text}` })),
+    );
+    const posted = ['series', 'labels'].flatMap((path) =>
+      matches.map((text) => ({ path: `/api/v1/${path}`, method: 'POST', ...formBody(text) })),
+    );
+    await tenants.sameAsAlone(t, [
+      ...requests,
+      ...posted,
+      { path: '/api/v1/metadata' },
+      { path: '/api/v1/metadata?metric=secret_metric' },
+    ]);
+    const { body } = await tenants.shared.api('label/project/values');
+    t.same(body.data, ['demo']);
+    t.same((await tenants.shared.api('metadata?metric=secret_metric')).body.data, {});
+  },
+);
 
-t.test('10: paths: %2e%2e%2f, //, trailing slash, case, encoded project ids', async (t) => {
+t.test('TEN-10: paths: %2e%2e%2f, //, trailing slash, case, encoded project ids', async (t) => {
   const query = 'query?query=secret_metric';
   const paths = [
     `/v1/monitoring/projects/demo/../other/promql/api/v1/${query}`,
@@ -94,7 +97,7 @@ t.test('10: paths: %2e%2e%2f, //, trailing slash, case, encoded project ids', as
   }
 });
 
-t.test('11: /federate is not there', async (t) => {
+t.test('TEN-11: /federate is not there', async (t) => {
   const answers = await tenants.sameAsAlone(t, [
     { path: '/federate?match[]={__name__=~".%2B"}' },
     { path: '/api/v1/federate?match[]=secret_metric' },
@@ -102,7 +105,7 @@ t.test('11: /federate is not there', async (t) => {
   for (const { status } of answers) t.equal(status, 404);
 });
 
-t.test('12: query_exemplars has none of anybody', async (t) => {
+t.test('TEN-12: query_exemplars has none of anybody', async (t) => {
   const answers = await tenants.sameAsAlone(t, [
     { path: '/api/v1/query_exemplars?query=secret_metric&start=0&end=9999999999' },
     { path: '/api/v1/query_exemplars', method: 'POST', ...formBody('query={project="other"}') },
@@ -110,7 +113,7 @@ t.test('12: query_exemplars has none of anybody', async (t) => {
   for (const { body } of answers) t.same(body, { status: 'success', data: [] });
 });
 
-t.test('13: every other path of a Prometheus: an allow-list', async (t) => {
+t.test('TEN-13: every other path of a Prometheus: an allow-list', async (t) => {
   const paths = [
     ...[
       'status/tsdb',
@@ -147,7 +150,7 @@ t.test('13: every other path of a Prometheus: an allow-list', async (t) => {
 });
 
 t.test(
-  '14: parameters twice, in body and URL, as arrays, multipart, GET with a body, charset, gzip, method override',
+  'TEN-14: parameters twice, in body and URL, as arrays, multipart, GET with a body, charset, gzip, method override',
   async (t) => {
     const form = 'application/x-www-form-urlencoded';
     const own = `query=${M}&time=${NOW}`;
@@ -176,7 +179,7 @@ t.test(
   },
 );
 
-t.test('15: tenant headers injected or doubled', async (t) => {
+t.test('TEN-15: tenant headers injected or doubled', async (t) => {
   const names = [
     'X-Scope-OrgID',
     'X-Tenant',
@@ -214,7 +217,7 @@ t.test('15: tenant headers injected or doubled', async (t) => {
 });
 
 t.test(
-  '16: caches, errors, warnings, statistics and "not found" tell nothing of others',
+  'TEN-16: caches, errors, warnings, statistics and "not found" tell nothing of others',
   async (t) => {
     const duplicates = `${M} + on(project) ${M}`;
     const requests: Asked[] = [
@@ -249,28 +252,31 @@ t.test(
   },
 );
 
-t.test('17: limits per tenant: what one asks or stores takes nothing from another', async (t) => {
-  const slow = `sum_over_time((${'sin('.repeat(20)}vector(time())${')'.repeat(20)})[6h:1s])`;
-  const path = `/api/v1/query?${new URLSearchParams({ query: slow, timeout: '1' })}`;
-  const theirs = Array.from({ length: 80 }, () => {
-    return tenants.shared.send(path, { project: 'other', key: tenants.otherKey });
-  });
-  const answers = await tenants.sameAsAlone(t, [
-    instant(M),
-    instant(`count(${M}{vm=~"(a+)+$|(v|v)*m-1"})`),
-  ]);
-  t.ok(answers.every(({ status }) => status === 200));
-  const statuses = (await Promise.all(theirs)).map(({ status }) => status);
-  t.ok(statuses.includes(429), 'they reached their own limit');
-  const many = Array.from({ length: 400 }, (_, i) => ({ series: `filling_${i}`, value: 1 }));
-  await tenants.shared.writeTo('third', rowsOf('vm-1', { count: 1, values: () => many }));
-  await tenants.sameAsAlone(t, [
-    instant('count({__name__!=""})'),
-    instant('{__name__=~"filling_.*"}'),
-  ]);
-});
+t.test(
+  'TEN-17: limits per tenant: what one asks or stores takes nothing from another',
+  async (t) => {
+    const slow = `sum_over_time((${'sin('.repeat(20)}vector(time())${')'.repeat(20)})[6h:1s])`;
+    const path = `/api/v1/query?${new URLSearchParams({ query: slow, timeout: '1' })}`;
+    const theirs = Array.from({ length: 80 }, () => {
+      return tenants.shared.send(path, { project: 'other', key: tenants.otherKey });
+    });
+    const answers = await tenants.sameAsAlone(t, [
+      instant(M),
+      instant(`count(${M}{vm=~"(a+)+$|(v|v)*m-1"})`),
+    ]);
+    t.ok(answers.every(({ status }) => status === 200));
+    const statuses = (await Promise.all(theirs)).map(({ status }) => status);
+    t.ok(statuses.includes(429), 'they reached their own limit');
+    const many = Array.from({ length: 400 }, (_, i) => ({ series: `filling_${i}`, value: 1 }));
+    await tenants.shared.writeTo('third', rowsOf('vm-1', { count: 1, values: () => many }));
+    await tenants.sameAsAlone(t, [
+      instant('count({__name__!=""})'),
+      instant('{__name__=~"filling_.*"}'),
+    ]);
+  },
+);
 
-t.test('18: rules are evaluated, and incidents told, within their project', async (t) => {
+t.test('TEN-18: rules are evaluated, and incidents told, within their project', async (t) => {
   const world = await startPromqlWorld(t);
   const free = (value: number) => () => [{ series: 'svc_vm_cpu_utilization_pct', value }];
   await world.writeTo('demo', rowsOf('vm-1', { count: 3, values: free(10) }));
@@ -304,7 +310,7 @@ t.test('18: rules are evaluated, and incidents told, within their project', asyn
   t.same(await incidents('demo'), [], 'the VM of the same id that breaches is not theirs');
 });
 
-t.test('19: a tenant label supplied by the source is refused', async (t) => {
+t.test('TEN-19: a tenant label supplied by the source is refused', async (t) => {
   const world = await startPromqlWorld(t);
   const row = (labels: object, vmName = 'vm-1') => ({
     vmName,

@@ -25,7 +25,7 @@ t.test(
   },
 );
 
-t.test('1: the tenant label with =, !=, =~, !~, "", twice', async (t) => {
+t.test('TEN-01: the tenant label with =, !=, =~, !~, "", twice', async (t) => {
   const seen = await tenants.sameExpressions(t, [
     `${M}{project="other"}`,
     `${M}{project!="demo"}`,
@@ -46,7 +46,7 @@ t.test('1: the tenant label with =, !=, =~, !~, "", twice', async (t) => {
   t.same(counts, [0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2, 0, 0, 2]);
 });
 
-t.test('2: {__name__=~".+"}, {"metric"}, quoted UTF-8 and escaped label names', async (t) => {
+t.test('TEN-02: {__name__=~".+"}, {"metric"}, quoted UTF-8 and escaped label names', async (t) => {
   const seen = await tenants.sameExpressions(t, [
     '{__name__=~".+"}',
     '{__name__!=""}',
@@ -66,7 +66,7 @@ t.test('2: {__name__=~".+"}, {"metric"}, quoted UTF-8 and escaped label names', 
 });
 
 t.test(
-  '3: or, and, unless on either side; on(), ignoring, group_left copying labels',
+  'TEN-03: or, and, unless on either side; on(), ignoring, group_left copying labels',
   async (t) => {
     const theirs = `${M}{project="other"}`;
     const seen = await tenants.sameExpressions(t, [
@@ -90,7 +90,7 @@ t.test(
   },
 );
 
-t.test('4: subqueries (nested), @, offset', async (t) => {
+t.test('TEN-04: subqueries (nested), @, offset', async (t) => {
   await tenants.sameExpressions(t, [
     `max_over_time(secret_metric[1h:1m])`,
     `max_over_time(${M}{project=~".+"}[1h:1m])`,
@@ -105,28 +105,31 @@ t.test('4: subqueries (nested), @, offset', async (t) => {
   ]);
 });
 
-t.test('5: by and without the tenant label, label_replace and label_join forging it', async (t) => {
-  const forged = `label_replace(${M}, "project", "other", "", "")`;
-  const seen = await tenants.sameExpressions(t, [
-    `sum by (project) (${M})`,
-    `sum without (project) (${M})`,
-    `count by (project) ({__name__!=""})`,
-    `topk(10, {__name__=~".+"}) by (project)`,
-    `count_values by (project) ("project", ${M})`,
-    forged,
-    `${forged} + on(project, vm) group_left secret_metric`,
-    `${forged} or ${M}{project="other"}`,
-    `label_join(${M}, "project", "", "vm")`,
-    `label_replace(secret_metric, "project", "demo", "", "")`,
-    `sum by (secret_label) ({__name__!=""})`,
-  ]);
-  t.match(seen[0]?.result, [{ metric: { project: 'demo' } }]);
-  t.equal(seen[0]?.result.length, 1);
-  t.match(seen[5]?.result, [{ metric: { project: 'other' } }, { metric: { project: 'other' } }]);
-  t.same(seen[9]?.result, []);
-});
+t.test(
+  'TEN-05: by and without the tenant label, label_replace and label_join forging it',
+  async (t) => {
+    const forged = `label_replace(${M}, "project", "other", "", "")`;
+    const seen = await tenants.sameExpressions(t, [
+      `sum by (project) (${M})`,
+      `sum without (project) (${M})`,
+      `count by (project) ({__name__!=""})`,
+      `topk(10, {__name__=~".+"}) by (project)`,
+      `count_values by (project) ("project", ${M})`,
+      forged,
+      `${forged} + on(project, vm) group_left secret_metric`,
+      `${forged} or ${M}{project="other"}`,
+      `label_join(${M}, "project", "", "vm")`,
+      `label_replace(secret_metric, "project", "demo", "", "")`,
+      `sum by (secret_label) ({__name__!=""})`,
+    ]);
+    t.match(seen[0]?.result, [{ metric: { project: 'demo' } }]);
+    t.equal(seen[0]?.result.length, 1);
+    t.match(seen[5]?.result, [{ metric: { project: 'other' } }, { metric: { project: 'other' } }]);
+    t.same(seen[9]?.result, []);
+  },
+);
 
-t.test('6: absent, absent_over_time, scalar, literals', async (t) => {
+t.test('TEN-06: absent, absent_over_time, scalar, literals', async (t) => {
   const seen = await tenants.sameExpressions(t, [
     'absent(secret_metric)',
     'absent(secret_metric{project="other"})',
@@ -144,7 +147,7 @@ t.test('6: absent, absent_over_time, scalar, literals', async (t) => {
   t.same(seen[3]?.result, [NOW, 'NaN']);
 });
 
-t.test('7: info() in any form is refused', async (t) => {
+t.test('TEN-07: info() in any form is refused', async (t) => {
   const seen = await tenants.sameExpressions(t, [
     `info(${M})`,
     `info(${M}, {project="other"})`,
@@ -156,7 +159,7 @@ t.test('7: info() in any form is refused', async (t) => {
   );
 });
 
-t.test('8: syntax that a parser knows and the evaluator does not is refused', async (t) => {
+t.test('TEN-08: syntax that a parser knows and the evaluator does not is refused', async (t) => {
   const seen = await tenants.sameExpressions(t, [
     `${M} fill(0)`,
     `${M} + fill_left(0) ${M}`,

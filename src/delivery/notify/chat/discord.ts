@@ -10,7 +10,7 @@ import type { Message } from '../message.ts';
 import type { ChatBody } from './chat-body.ts';
 import { type Judgement, judgeCommon, judgement } from './judgement.ts';
 
-/** Characters as they are sent (webhooks.md, chats; the field limits are Discord's). */
+/** Characters as they are sent (HOOK-21; the field limits are Discord's). */
 const TITLE_MAX = 256;
 /** Of 4,096 allowed: title, description and fields are 6,000 at most together. */
 const DESCRIPTION_MAX = 1_000;

@@ -10,7 +10,7 @@ import type { Fact, Message } from '../message.ts';
 import type { ChatBody } from './chat-body.ts';
 import { type Judgement, judgeCommon, judgement } from './judgement.ts';
 
-/** Characters, counted as they are sent (webhooks.md, chats). */
+/** Characters, counted as they are sent (HOOK-19). */
 const HEADER_MAX = 150;
 const SECTION_MAX = 3_000;
 /** Of the notification on a phone; the whole message stays under 8,000. */

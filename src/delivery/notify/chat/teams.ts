@@ -10,7 +10,7 @@ import type { Message } from '../message.ts';
 import type { ChatBody } from './chat-body.ts';
 import { type Judgement, judgeCommon, judgement } from './judgement.ts';
 
-/** Teams takes 28,672 bytes of the card as it wraps it; ours are 20,000 (webhooks.md, chats). */
+/** Teams takes 28,672 bytes of the card as it wraps it; ours are 20,000 (HOOK-20). */
 export const TEAMS_BYTES_MAX = 20_000;
 /** Bytes of a text as it is sent; with these the largest message has some 17,000. */
 const TITLE_MAX = 1_000;

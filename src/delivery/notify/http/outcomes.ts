@@ -2,7 +2,7 @@
 import type { AttemptOutcome } from '../../../../actors/delivery/notifier-port.ts';
 import type { Answer } from './exchange.ts';
 
-/** It asks for less, or is itself in trouble (webhooks.md, answers). */
+/** It asks for less, or is itself in trouble (HOOK-16). */
 const SLOWING: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
 export function accepted({ httpStatus, excerpt }: Answer): AttemptOutcome {

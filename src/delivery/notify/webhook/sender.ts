@@ -1,6 +1,5 @@
 /**
- * Sends one webhook attempt, signed, and tells its outcome as data (webhooks.md, webhook request
- * and answers).
+ * Sends one webhook attempt, signed, and returns its outcome as data (HOOK-01, HOOK-16).
  */
 import type { AttemptOutcome, Channel } from '../../../../actors/delivery/notifier-port.ts';
 import type { Answer, HttpExchange } from '../http/exchange.ts';
@@ -8,7 +7,7 @@ import { accepted, failed, refused } from '../http/outcomes.ts';
 import { signatureHeaders } from './signature.ts';
 
 const USER_AGENT = 'svc-webhook/1';
-/** Of a body, in bytes: receivers refuse more (webhooks.md). Ours are 16 KiB at most. */
+/** Of a body, in bytes: receivers refuse more (LIMIT-16). Ours are 16 KiB at most. */
 const BODY_BYTES_MAX = 1024 * 1024;
 
 /** The exchange is shared with other channels, and is theirs who opened it to close. */

@@ -39,7 +39,7 @@ export function signatureHeaders(attempt: SignedAttempt): Record<string, string>
   }
   const v1 = secrets.map((secret) => `v1,${standardSignature(attempt, secret)}`);
   const v2 = secrets.map((secret) => `v2=${v2Signature(attempt, secret)}`);
-  // During an overlap the legacy signature stays with the previous secret (spec §6.6).
+  // During an overlap the legacy signature stays with the previous secret (EVENT-10).
   const legacySecret = secrets.at(-1) as string;
   return {
     'webhook-id': deliveryId,

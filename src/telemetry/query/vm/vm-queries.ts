@@ -1,6 +1,6 @@
 /**
  * The RPCs on VMs as the main thread sees them: a checked question in, bytes out. Reading, working
- * out and encoding happen in query threads, 10 s each (interface, section 8). Lists of VMs are no
+ * out and encoding happen in query threads, 10 s each (LIMIT-03). Lists of VMs are no
  * queries: they have a thread of their own, so that they wait behind nobody's slow ones.
  */
 import type { Clock } from '../../../../streams/platform/clock.ts';
