@@ -1,0 +1,33 @@
+/**
+ * `npm run house`: the readability of the checkout as figures beside their goals, then what is left
+ * to do as lists. With `--checkout DIR` an older checkout (with its dependencies installed) is
+ * measured first, in a column of its own; `--json` prints everything found; `--no-journeys` leaves
+ * out the figures for which a service is started.
+ */
+import { parseArgs } from 'node:util';
+import { readCheckout } from './house/checkout.ts';
+import { measureJourneys } from './house/journeys/journeys.ts';
+import { measure } from './house/measure.ts';
+import { type Column, reportText } from './house/report.ts';
+
+const { values } = parseArgs({
+  allowNegative: true,
+  options: {
+    checkout: { type: 'string' },
+    json: { type: 'boolean', default: false },
+    journeys: { type: 'boolean', default: true },
+  },
+});
+
+const columns: Column[] = [];
+if (values.checkout !== undefined) columns.push(await columnOf('before', values.checkout));
+columns.push(await columnOf('now', process.cwd()));
+process.stdout.write(values.json ? `${JSON.stringify(columns, null, 2)}\n` : reportText(columns));
+
+async function columnOf(title: string, root: string): Promise<Column> {
+  return {
+    title,
+    measure: measure(readCheckout(root)),
+    journeys: values.journeys ? await measureJourneys(root) : [],
+  };
+}

@@ -1,0 +1,64 @@
+/**
+ * The figures of a checkout that say how readable it is: its size by floor, circles of imports,
+ * files outside of rooms, casts, comments, words of the old dialect.
+ */
+import { type Checkout, type Floor, floors } from './checkout.ts';
+import { type FolderCircle, fileCircles, folderCircles } from './circles.ts';
+import { findOldWords, type OldWordHit } from './old-words.ts';
+import { planFindings } from './plan.ts';
+import { commentLines } from './text-kinds.ts';
+
+export interface Size {
+  readonly files: number;
+  readonly lines: number;
+}
+
+export interface Measure {
+  /** Of what people wrote; generated code apart. */
+  readonly floors: Readonly<Record<Floor, Size>>;
+  readonly all: Size;
+  readonly generated: Size;
+  readonly tests: Size;
+  readonly fileCircles: readonly (readonly string[])[];
+  readonly folderCircles: readonly FolderCircle[];
+  /** All that does not follow the plan of rooms, circles included. */
+  readonly planFindings: readonly string[];
+  /** Files of src that stand in no folder. */
+  readonly looseFiles: readonly string[];
+  /** Uses of `as unknown as`, as `file:line`. */
+  readonly casts: readonly string[];
+  /** Lines that are comments alone, of the lines that are not empty. */
+  readonly commentPercent: number;
+  readonly oldWords: readonly OldWordHit[];
+}
+
+export function measure(checkout: Checkout): Measure {
+  const all = [...checkout.sources.values()];
+  const written = all.filter(({ generated }) => !generated);
+  const comments = written.map(({ text }) => commentLines(text));
+  const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
+  const sizeOf = (files: readonly { readonly lines: number }[]): Size => ({
+    files: files.length,
+    lines: sum(files.map(({ lines }) => lines)),
+  });
+  const ofFloor = (floor: Floor) => sizeOf(written.filter((file) => file.floor === floor));
+  return {
+    floors: Object.fromEntries(floors.map((floor) => [floor, ofFloor(floor)])) as Measure['floors'],
+    all: sizeOf(written),
+    generated: sizeOf(all.filter(({ generated }) => generated)),
+    tests: sizeOf(checkout.tests),
+    fileCircles: fileCircles(checkout.sources),
+    folderCircles: folderCircles(checkout.sources),
+    planFindings: planFindings(checkout),
+    looseFiles: written.map(({ path }) => path).filter((path) => /^src\/[^/]+$/.test(path)),
+    casts: written.flatMap(({ path, text }) =>
+      text
+        .split('\n')
+        .flatMap((line, i) => (line.includes('as unknown as') ? [`${path}:${i + 1}`] : [])),
+    ),
+    commentPercent:
+      (100 * sum(comments.map(({ comment }) => comment))) /
+      sum(comments.map(({ written }) => written)),
+    oldWords: findOldWords(checkout),
+  };
+}

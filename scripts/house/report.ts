@@ -1,0 +1,156 @@
+/** The table of `npm run house`: one row for each figure, one column for each checkout. */
+import { floors } from './checkout.ts';
+import type { Journey } from './journeys/journeys.ts';
+import type { Measure } from './measure.ts';
+import type { Reader } from './old-words.ts';
+
+export interface Column {
+  /** Heads the column. */
+  readonly title: string;
+  readonly measure: Measure;
+  /** Empty when they were not measured. */
+  readonly journeys: readonly Journey[];
+}
+
+interface Row {
+  readonly figure: string;
+  readonly goal: string;
+  readonly of: (column: Column) => string;
+}
+
+/** Figures by row, then what remains to be done in the last column, as lists. */
+export function reportText(columns: readonly Column[]): string {
+  const rows = [...sizeRows(), ...structureRows(), ...wordRows(), ...journeyRows(columns)];
+  const table = [
+    ['', ...columns.map(({ title }) => title), 'goal'],
+    ...rows.map(({ figure, goal, of }) => [figure, ...columns.map(of), goal]),
+  ];
+  const last = columns.at(-1);
+  return [...aligned(table), ...(last ? remains(last.measure) : []), ''].join('\n');
+}
+
+function sizeRows(): Row[] {
+  const text = ({ files, lines }: { files: number; lines: number }) =>
+    `${number(files)} files, ${number(lines)} lines`;
+  return [
+    ...floors.map((floor) => ({
+      ...{ figure: floor, goal: '' },
+      of: ({ measure }: Column) => text(measure.floors[floor]),
+    })),
+    { figure: 'all floors', goal: 'fewer', of: ({ measure }) => text(measure.all) },
+    { figure: 'generated', goal: '', of: ({ measure }) => text(measure.generated) },
+    { figure: 'tests', goal: '', of: ({ measure }) => text(measure.tests) },
+  ];
+}
+
+function structureRows(): Row[] {
+  return [
+    {
+      ...{ figure: 'circles of files', goal: '0' },
+      of: ({ measure }) => number(measure.fileCircles.length),
+    },
+    {
+      ...{ figure: 'circles of folders', goal: '0' },
+      of: ({ measure }) => number(measure.folderCircles.length),
+    },
+    {
+      ...{ figure: 'imports and files against the plan', goal: '0' },
+      of: ({ measure }) => number(measure.planFindings.length),
+    },
+    {
+      ...{ figure: 'loose files in src', goal: '1' },
+      of: ({ measure }) => number(measure.looseFiles.length),
+    },
+    {
+      ...{ figure: 'as unknown as', goal: 'under 10' },
+      of: ({ measure }) => number(measure.casts.length),
+    },
+    {
+      ...{ figure: 'comment lines', goal: '20-35 %' },
+      of: ({ measure }) => `${measure.commentPercent.toFixed(1)} %`,
+    },
+  ];
+}
+
+const readers: readonly (readonly [Reader, string, string])[] = [
+  ['people', 'messages, help, documents', '0'],
+  ['tests', 'names of tests', ''],
+  ['comments', 'comments', ''],
+  ['code', 'identifiers', ''],
+];
+
+function wordRows(): Row[] {
+  return readers.map(([reader, figure, goal]) => ({
+    ...{ figure: `old words: ${figure}`, goal },
+    of: ({ measure }) => number(measure.oldWords.filter((hit) => hit.reader === reader).length),
+  }));
+}
+
+const journeyGoals: Readonly<Record<string, string>> = {
+  'sample to webhook': '60 files',
+  'PromQL query': '35 files',
+  'CI assertion': '25 files',
+};
+
+function journeyRows(columns: readonly Column[]): Row[] {
+  const names = new Set(columns.flatMap(({ journeys }) => journeys.map(({ name }) => name)));
+  return [...names].flatMap((name) => {
+    const row = (figure: string, goal: string, of: (journey: Journey) => string): Row => ({
+      ...{ figure: `${name}: ${figure}`, goal },
+      of({ journeys }) {
+        const journey = journeys.find((one) => one.name === name);
+        return journey ? of(journey) : 'not measured';
+      },
+    });
+    return [
+      row('files of its own', journeyGoals[name] ?? '', ({ files }) => number(files.length)),
+      row('files of every call', '', ({ shared }) => number(shared.length)),
+      row('folders', '', ({ folders }) => number(folders)),
+      row('folder changes', '', ({ folderChanges }) => number(folderChanges)),
+      row('floor changes', '', ({ floorChanges }) => number(floorChanges)),
+    ];
+  });
+}
+
+function remains({ planFindings, casts, oldWords }: Measure): string[] {
+  return [
+    ...section('Against the plan of rooms', planFindings),
+    ...section('as unknown as', casts),
+    ...section(
+      'Old words in what people read',
+      oldWords
+        .filter(({ reader }) => reader === 'people')
+        .map(({ place, word, text }) => `${place} (${word}) ${text}`),
+    ),
+    ...section('Old words elsewhere', countsOf(oldWords)),
+  ];
+}
+
+function countsOf(hits: Measure['oldWords']): string[] {
+  const words = new Set(hits.map(({ word }) => word));
+  return [...words].map((word) => {
+    const of = (reader: Reader) =>
+      hits.filter((hit) => hit.word === word && hit.reader === reader).length;
+    return `${word}: ${of('tests')} in names of tests, ${of('comments')} in comments, ${of('code')} in code`;
+  });
+}
+
+function section(title: string, lines: readonly string[]): string[] {
+  return lines.length === 0 ? [] : ['', `${title}:`, ...lines.map((line) => `  ${line}`)];
+}
+
+function aligned(table: readonly (readonly string[])[]): string[] {
+  const widths = (table[0] ?? []).map((_, i) =>
+    Math.max(...table.map((cells) => cells[i]?.length ?? 0)),
+  );
+  return table.map((cells) =>
+    cells
+      .map((cell, i) => (i === 0 ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0)))
+      .join('  ')
+      .trimEnd(),
+  );
+}
+
+function number(value: number): string {
+  return value.toLocaleString('en');
+}

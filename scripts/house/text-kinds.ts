@@ -1,0 +1,61 @@
+/**
+ * The text of a module by who reads it: strings (what people are shown, when they are sentences),
+ * comments (what the next engineer reads) and the code itself. Types are blanked for the parser and
+ * read as code; every part keeps the lines on which it stands.
+ */
+import { stripTypeScriptTypes } from 'node:module';
+import { type Node, parse } from 'acorn';
+import { full } from 'acorn-walk';
+
+export interface TextPart {
+  readonly kind: 'comment' | 'string' | 'code';
+  /** Line on which it begins, from 1. */
+  readonly line: number;
+  readonly text: string;
+}
+
+/** Comments and strings, each a part; the code is one part of its own for each line. */
+export function textParts(source: string): TextPart[] {
+  const parts: (TextPart & { readonly start: number; readonly end: number })[] = [];
+  const lineAt = (offset: number) => source.slice(0, offset).split('\n').length;
+  const add = (kind: 'comment' | 'string', text: string, at: { start: number; end: number }) =>
+    void parts.push({ kind, text, line: lineAt(at.start), start: at.start, end: at.end });
+  const program = parse(stripTypeScriptTypes(source), {
+    ...{ ecmaVersion: 'latest', sourceType: 'module', allowHashBang: true },
+    onComment: (_block, text, start, end) => add('comment', text, { start, end }),
+  });
+  full(program, (node) => {
+    if (node.type === 'Literal') {
+      const { value } = node as Node & { readonly value: unknown };
+      if (typeof value === 'string') add('string', value, node);
+    } else if (node.type === 'TemplateElement') {
+      const { value } = node as Node & { readonly value: { readonly raw: string } };
+      add('string', value.raw, node);
+    }
+  });
+  let code = source;
+  for (const { start, end } of parts) {
+    code = code.slice(0, start) + source.slice(start, end).replace(/[^\n]/g, ' ') + code.slice(end);
+  }
+  const lines = code.split('\n').map((text, i): TextPart => ({ kind: 'code', line: i + 1, text }));
+  return [
+    ...parts.map(({ kind, line, text }): TextPart => ({ kind, line, text })),
+    ...lines.filter(({ text }) => text.trim() !== ''),
+  ];
+}
+
+/** Lines of a module that are comments alone, and lines that are not empty. */
+export function commentLines(source: string): { comment: number; written: number } {
+  let comment = 0;
+  let written = 0;
+  let inBlock = false;
+  for (const line of source.split('\n')) {
+    const text = line.trim();
+    if (text === '') continue;
+    written++;
+    if (inBlock || text.startsWith('//') || text.startsWith('/*')) comment++;
+    if (text.startsWith('/*')) inBlock = true;
+    if (text.endsWith('*/')) inBlock = false;
+  }
+  return { comment, written };
+}
