@@ -24,8 +24,8 @@ const OPTIONS = { seed: 20_261_121, numRuns: 2_000 };
 /** Timeline of the only instance as the evaluator holds it; undefined before its first row. */
 function timelineOf(state: EvaluationState) {
   const [vm] = state.projects.get(PROJECT)?.vms.values() ?? [];
-  const [lane] = vm?.lanes.values() ?? [];
-  return lane?.instances[0]?.current;
+  const [buffer] = vm?.buffers.values() ?? [];
+  return buffer?.instances[0]?.current;
 }
 
 function start({ rule }: Arrivals): EvaluationState {

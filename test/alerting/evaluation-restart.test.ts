@@ -97,8 +97,8 @@ function isLateNext(world: Arrivals, stop: number): boolean {
  */
 function waitsSinceMs(state: EvaluationState): number {
   const [vm] = state.projects.get(PROJECT)?.vms.values() ?? [];
-  const [lane] = vm?.lanes.values() ?? [];
-  const waiting = lane?.instances.find((one) => one.current.firing && !openIncident(one));
+  const [buffer] = vm?.buffers.values() ?? [];
+  const waiting = buffer?.instances.find((one) => one.current.firing && !openIncident(one));
   return waiting?.current.startedMs ?? Number.POSITIVE_INFINITY;
 }
 

@@ -109,7 +109,7 @@ t.test('EVAL-17: a shorter duration fires from stored samples; a resume starts a
   t.end();
 });
 
-t.test('a new rule joins the lanes that others watch, and late samples reach both', (t) => {
+t.test('a new rule joins the buffers that others watch, and late samples reach both', (t) => {
   const world = new EvaluationWorld([cpuRule({ rule: 'other', sustainedMs: 600_000 })]);
   world.cpu(HIGH, [0, 30, 60, 120, 150, 180, 210, 240, 270, 300]);
   const joined = world.marker(301, { upserts: [cpuRule({ sustainedMs: 330_000 })] });
@@ -117,7 +117,11 @@ t.test('a new rule joins the lanes that others watch, and late samples reach bot
   t.same(world.rows([{ at: 90, cpu: LOW }], 302), []);
   t.same(world.cpu(HIGH, seconds(330, 420)), [], 'both runs were split at 90');
   t.same(world.cpu(HIGH, [450]), ['fired at 450 since 120']);
-  t.equal(world.state.projects.get(PROJECT)?.vms.get('vm-1')?.lanes.size, 1, 'one lane for both');
+  t.equal(
+    world.state.projects.get(PROJECT)?.vms.get('vm-1')?.buffers.size,
+    1,
+    'one buffer for both',
+  );
   t.end();
 });
 

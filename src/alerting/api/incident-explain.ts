@@ -6,7 +6,7 @@ import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { IncidentHeldVmsBody } from '../../../actors/alerting/edges.ts';
 import type { IncidentBody, IncidentWindowBody } from '../../../actors/alerting/incident.ts';
 import type { ProjectView } from '../../../actors/platform/host/host-port.ts';
-import { isBreach } from '../../../streams/alerting/evaluation/condition.ts';
+import { isBreach } from '../../../streams/alerting/evaluation/timeline.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import {
   type EvaluationRule,

@@ -1,7 +1,8 @@
 /**
- * Deciding twice is a no-op: ids are hashes of what they stand for, and an edge that has been
- * decided before (a restart reads the log again from its floor) is recognised by its time.
+ * Deciding twice is a no-op: ids are hashes of what they stand for, and an edge that was decided
+ * before (a restart reads the log again from its floor) is recognised by its time.
  */
+
 import { createHash } from 'node:crypto';
 import type { MissingReason } from '../../../machines/alerting/incident.ts';
 import type { Edge, InstanceKey } from '../../telemetry/entry.ts';
@@ -62,8 +63,8 @@ function follows({ ordinal, firing, ...row }: DecidedInstance, edge: Edge): bool
   }
 }
 
-function isOther(known: MissingReason | undefined, told: MissingReason): boolean {
-  return known !== undefined && known !== told;
+function isOther(known: MissingReason | undefined, reported: MissingReason): boolean {
+  return known !== undefined && known !== reported;
 }
 
 /** Id of an alert instance: the same key is the same instance, on every node and after a restart. */

@@ -1,9 +1,8 @@
 /**
- * What is known of a VM beside the observations that its lanes hold: when it was last heard, its
- * power as the hypervisor tells it, and what a census says of it. Kept apart from lanes, because
- * rules come and go, and a VM that fell silent before the log's floor has no row in the log at all.
+ * Facts of a VM beside the observations in its buffers: when it was last heard, its power state as
+ * reported by the hypervisor, and what the census says of it. They outlive buffers, because rules
+ * come and go, and a VM that fell silent before the log's floor has no row in the log at all.
  */
-
 import type { MissingReason } from '../../../machines/alerting/incident.ts';
 import { GAP_TOLERANCE_MS, type Outage, TOGETHER_MS } from '../../telemetry/entry.ts';
 import { type Power, powerAfter, type ToldPower } from '../../telemetry/metrics/derive.ts';
@@ -12,8 +11,8 @@ import type { VmRef } from '../../telemetry/samples/batch.ts';
 export interface VmFacts {
   /** Newest observation of anything, Unix ms; -Infinity = never. */
   newestMs: number;
-  /** Newest observation that told the VM's power, Unix ms, and what it told. */
-  toldMs: number;
+  /** Newest observation that reported the VM's power state, Unix ms, and that state. */
+  powerMs: number;
   power: Power;
   /** '' = not known. */
   datacenter: string;
@@ -36,40 +35,40 @@ export function factsOf(facts: FactsByVm, vm: string): VmFacts {
   let known = facts.get(vm);
   if (!known) {
     const never = Number.NEGATIVE_INFINITY;
-    known = { newestMs: never, toldMs: never, power: 'UNTOLD', datacenter: '', aheadMs: never };
+    known = { newestMs: never, powerMs: never, power: 'UNTOLD', datacenter: '', aheadMs: never };
     facts.set(vm, known);
   }
   return known;
 }
 
 /**
- * Notes an observation. One that does not tell the power leaves what is known of it, until the
+ * Notes an observation. One without a power state leaves the known one in place, until the
  * hypervisor has been silent for longer than the tolerance.
  */
-export function noteObserved(facts: VmFacts, observedMs: number, told: ToldPower): void {
-  const power = powerAfter(facts.power === 'DOWN', told);
+export function noteObserved(facts: VmFacts, observedMs: number, reported: ToldPower): void {
+  const power = powerAfter(facts.power === 'DOWN', reported);
   if (observedMs > facts.newestMs) facts.newestMs = observedMs;
-  const isOld = observedMs - facts.toldMs > GAP_TOLERANCE_MS;
-  if (observedMs < facts.toldMs || (power === 'UNTOLD' && !isOld)) return;
+  const isOld = observedMs - facts.powerMs > GAP_TOLERANCE_MS;
+  if (observedMs < facts.powerMs || (power === 'UNTOLD' && !isOld)) return;
   if (power === 'UNTOLD' && facts.power === 'UNTOLD') return;
-  facts.toldMs = observedMs;
+  facts.powerMs = observedMs;
   facts.power = power;
 }
 
 /**
- * Does a row observed then say nothing of a running VM? Its state comes from the hypervisor: rows
- * of others, and readings repeated while it is off, are not its present (EVAL-24).
+ * True when a row of that time is not about a running VM. The state comes from the hypervisor: rows of
+ * other sources, and readings repeated while it is off, are not its present (EVAL-24).
  */
 export function isAway(facts: VmFacts, observedMs: number, power: ToldPower): boolean {
   if (power !== 'UNTOLD') return power !== 'RUNNING';
-  const toldForMs = observedMs - facts.toldMs;
-  return facts.power === 'STOPPED' && toldForMs > 0 && toldForMs <= GAP_TOLERANCE_MS;
+  const powerAgeMs = observedMs - facts.powerMs;
+  return facts.power === 'STOPPED' && powerAgeMs > 0 && powerAgeMs <= GAP_TOLERANCE_MS;
 }
 
-/** How long what a census said of a VM's clock holds, ms. */
+/** How long a census's word on a VM's clock holds, ms. */
 const AHEAD_MS = 120_000;
 
-/** Why nothing comes of a VM, as of `nowMs`. */
+/** Why a VM has no data, as of `nowMs`. */
 export function missingReason(
   facts: VmFacts,
   outage: Outage | undefined,
@@ -80,7 +79,7 @@ export function missingReason(
   return outage && fellSilentIn(outage, facts.newestMs) ? 'DATACENTER_STALE' : 'NO_DATA';
 }
 
-/** Did a VM last heard at `newestMs`, Unix ms, fall silent with many others? Else it is alone. */
+/** True when a VM last heard at `newestMs`, Unix ms, fell silent with the others of the outage. */
 export function fellSilentIn({ sinceMs, laterMs = [] }: Outage, newestMs: number): boolean {
   return [sinceMs, ...laterMs].some(
     (fromMs) => newestMs >= fromMs && newestMs <= fromMs + TOGETHER_MS,

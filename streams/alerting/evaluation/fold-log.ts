@@ -1,7 +1,9 @@
 /** The evaluator as an operator: log entries in, the edges of each out; state goes along in a scan. */
+
 import { defer, map, type OperatorFunction, scan } from 'rxjs';
 import type { Edge, LogEntry } from '../../telemetry/entry.ts';
-import { createState, type EvaluationSeed, type EvaluationState, fold } from './fold.ts';
+import { createState, fold } from './fold.ts';
+import type { EvaluationSeed, EvaluationState } from './state.ts';
 
 /** A log entry with its place, and for a rules marker what was stored before it. */
 export interface PositionedEntry {

@@ -4,36 +4,29 @@
  * function. The state is changed in place, for speed, and equals a function of its seed and of the
  * entries folded so far: use it from one place, and only through what `fold` returns.
  *
- *     batch  rows of a VM sorted, each to the lanes its series feed -> timelines -> edges
+ *     batch  rows of a VM sorted, each to the buffers its series feed -> timelines -> edges
  *     tick   open incidents without fresh data; rules on the age of telemetry
  *     rules  instances of replaced rules go; new ones catch up over `past`
  */
 
-import { type Edge, FUTURE_MS, type LogEntry } from '../../telemetry/entry.ts';
-import type { Derivation } from '../../telemetry/metrics/catalogue.ts';
-import { isObserved, powerOf, type ToldPower, tellsState } from '../../telemetry/metrics/derive.ts';
-import type { SampleBatch } from '../../telemetry/samples/batch.ts';
-import { conclude } from './conclude.ts';
-import { isAway, type LastObservation, noteObserved } from './facts.ts';
-import { concludeEntry, type Instance } from './instance.ts';
-import { type LaneRow, type Placement, place, refresh } from './lane.ts';
-import { beginCatchUp } from './marker.ts';
-import { inArrivalOrder } from './order.ts';
-import { isBeforeRetirement, limitInstances, retireVm } from './room.ts';
-import { planOf, plantSeeds, routesOf } from './routes.ts';
+import type { Edge, LogEntry } from '../../telemetry/entry.ts';
+import { beginCatchUp } from './catch-up.ts';
+import type { LastObservation } from './facts.ts';
+import type { Instance } from './instance.ts';
+import { conclude } from './notification-diff.ts';
+import { dropEvents, foldBatch } from './observe-batch.ts';
+import { seedIncidents } from './routes.ts';
 import {
   addRule,
   type EvaluationSeed,
   type EvaluationState,
   emptyState,
-  type LayoutPlan,
-  type WatchedProject,
-  type WatchedVm,
-  watchedVm,
+  retireVm,
+  setInstanceQuota,
 } from './state.ts';
 import { allAtOnce, type Steps } from './steps.ts';
-import { tellStopped, tickEdges } from './tick.ts';
-import { noteLast, plantSilent } from './unavailable.ts';
+import { addSilentVms, noteLastObservations } from './telemetry-silence.ts';
+import { tickEdges } from './tick.ts';
 
 export type { LastObservation } from './facts.ts';
 export {
@@ -43,13 +36,13 @@ export {
   inspectPage,
   type SoftInstance,
 } from './inspect.ts';
+export { FLOOR_MARGIN_MS } from './notification-diff.ts';
 export type {
   EvaluationCounters,
   EvaluationSeed,
   EvaluationState,
   SeedIncident,
 } from './state.ts';
-export { FLOOR_MARGIN_MS } from './telling.ts';
 
 export interface Folded {
   readonly state: EvaluationState;
@@ -62,13 +55,13 @@ export interface Folded {
  * partition), before its first entry.
  */
 export function createState(seed?: EvaluationSeed, into = emptyState()): EvaluationState {
-  for (const limit of seed?.limits ?? []) limitInstances(into, limit);
+  for (const limit of seed?.limits ?? []) setInstanceQuota(into, limit);
   for (const retired of seed?.retired ?? []) retireVm(into, retired);
   for (const rule of seed?.rules ?? []) addRule(into, rule, Number.NEGATIVE_INFINITY);
-  noteLast(into, seed?.observed ?? []);
-  allAtOnce(plantSilent(into));
+  noteLastObservations(into, seed?.observed ?? []);
+  allAtOnce(addSilentVms(into));
   into.seeds = [...into.seeds, ...(seed?.firing ?? [])];
-  plantSeeds(into);
+  seedIncidents(into);
   return into;
 }
 
@@ -107,8 +100,8 @@ export function* foldTick(
  * has been folded: rules in force on their telemetry know them from here on.
  */
 export function know(state: EvaluationState, observed: Iterable<LastObservation>): void {
-  noteLast(state, observed);
-  allAtOnce(plantSilent(state));
+  noteLastObservations(state, observed);
+  allAtOnce(addSilentVms(state));
 }
 
 /** A marker being folded: `take` what is stored before it, oldest first, then `finish`. */
@@ -135,7 +128,7 @@ export function foldMarker(
   return {
     isNeeded,
     take,
-    know: (observed) => noteLast(state, observed),
+    know: (observed) => noteLastObservations(state, observed),
     finish: () => finishMarker(state, join(), entry.atMs),
   };
 }
@@ -151,128 +144,4 @@ function* finishMarker(
     yield;
   }
   return { state, edges };
-}
-
-type Conclusion = (state: EvaluationState, touched: readonly Instance[], nowMs: number) => Edge[];
-
-function foldBatch(state: EvaluationState, batch: SampleBatch, conclude: Conclusion): Edge[] {
-  state.nowMs = batch.receivedMs;
-  const plans: LayoutPlan[] = [];
-  const touched: Instance[] = [];
-  const stopped = new Set<WatchedVm>();
-  const touch = (instance: Instance): void => {
-    if (instance.touched) return;
-    instance.touched = true;
-    touched.push(instance);
-  };
-  for (const i of inArrivalOrder(batch)) {
-    const named = batch.vms[batch.vm[i] ?? 0];
-    const project = state.projects.get(named?.project ?? '');
-    if (!project) continue;
-    if (isBeforeRetirement(project, named?.vm ?? '', batch.observedMs[i] ?? 0)) {
-      state.counters.late++;
-      continue;
-    }
-    if ((batch.observedMs[i] ?? 0) > batch.receivedMs + FUTURE_MS) {
-      state.counters.future++;
-      continue;
-    }
-    const layout = batch.layout[i] ?? 0;
-    plans[layout] ??= planOf(state, batch.layouts[layout]?.series ?? []);
-    foldRow({ state, project, batch, plan: plans[layout], touch, stopped }, i);
-  }
-  for (const lane of state.stale) refresh(lane, touch);
-  state.stale.clear();
-  const edges = conclude(state, touched, batch.receivedMs);
-  for (const vm of stopped) edges.push(...tellStopped(vm, batch.receivedMs));
-  return edges;
-}
-
-interface RowContext {
-  readonly state: EvaluationState;
-  readonly project: WatchedProject;
-  readonly batch: SampleBatch;
-  readonly plan: LayoutPlan;
-  readonly touch: (instance: Instance) => void;
-  /** Takes VMs that their owners have stopped, as of their newest rows. */
-  readonly stopped: Set<WatchedVm>;
-}
-
-function foldRow(context: RowContext, i: number): void {
-  const { state, project, batch, plan, touch } = context;
-  const vm = watchedVm(project, batch.vms[batch.vm[i] ?? 0]?.vm ?? '');
-  const routes = routesOf(project, vm, plan);
-  const observedMs = batch.observedMs[i] ?? 0;
-  const power = powerIn(batch, i);
-  const away = isAway(vm.facts, observedMs, power);
-  noteObserved(vm.facts, observedMs, power);
-  if (away && vm.facts.power === 'STOPPED') context.stopped.add(vm);
-  if (routes.length === 0) return;
-  const row = rowOf(batch, i);
-  let worst: Placement = 'placed';
-  for (const { lane, input } of routes) {
-    const arrived = { row, input };
-    if (!isObserved(lane.derivation, arrived)) continue;
-    if (away && !isEvaluatedAway(lane.derivation, power)) continue;
-    const placement = place(lane, { input: arrived, receivedMs: batch.receivedMs }, touch);
-    if (lane.stale) state.stale.add(lane);
-    if (placement !== 'placed' && worst !== 'conflict') worst = placement;
-  }
-  count(state, worst);
-}
-
-/** Of a VM that does not run, its state is evaluated, and that somebody tells it. */
-function isEvaluatedAway(derivation: Derivation, power: ToldPower): boolean {
-  if (derivation.from === 'age') return power !== 'UNTOLD';
-  return tellsState(derivation);
-}
-
-function powerIn({ state, stateReason, strings }: SampleBatch, i: number): ToldPower {
-  return powerOf({ state: state[i] ?? 0, stateReason: strings[stateReason[i] ?? 0] ?? '' });
-}
-
-function rowOf(batch: SampleBatch, i: number): LaneRow {
-  return {
-    observedMs: batch.observedMs[i] ?? 0,
-    sequence: batch.sequence[i] ?? 0,
-    boot: batch.strings[batch.boot[i] ?? 0] ?? '',
-    vcpus: batch.vcpus[i] ?? Number.NaN,
-    state: batch.state[i] ?? 0,
-    stateReason: batch.strings[batch.stateReason[i] ?? 0] ?? '',
-    // A copy: a row must not keep its whole batch in memory.
-    values: valuesOf(batch, i),
-  };
-}
-
-/** A plain array: half the size of a small typed one, and inside the heap that is collected. */
-function valuesOf({ values, valueOffset }: SampleBatch, i: number): number[] {
-  const copy: number[] = [];
-  const end = valueOffset[i + 1] ?? 0;
-  for (let at = valueOffset[i] ?? 0; at < end; at++) copy.push(values[at] ?? Number.NaN);
-  return copy;
-}
-
-function count({ counters }: EvaluationState, placement: Placement): void {
-  switch (placement) {
-    case 'conflict':
-      counters.conflicts++;
-      break;
-    case 'duplicate':
-      counters.duplicates++;
-      break;
-    case 'late':
-      counters.late++;
-      break;
-    case 'clockBackwards':
-      counters.clockBackwards++;
-      break;
-    case 'placed':
-      break;
-  }
-}
-
-/** A catch-up tells nothing by itself: what it leads to is told once the marker is folded. */
-function dropEvents(_state: EvaluationState, touched: readonly Instance[]): Edge[] {
-  for (const instance of touched) concludeEntry(instance);
-  return [];
 }

@@ -1,40 +1,39 @@
 /**
- * The edges of an incident, each with what telling it changes of `told`: that it fired, that it has
- * no data, that it recovered. When to tell is decided elsewhere (`telling.ts`, `unavailable.ts`,
- * `datacenter.ts`).
+ * The edges of an incident, each with its change of `reported`: fired, without data, recovered.
+ * `notification-diff.ts`, `tick.ts` and `datacenter-outage.ts` decide when.
  */
 import type { MissingReason } from '../../../machines/alerting/incident.ts';
 import type { Edge, ObservedValue } from '../../telemetry/entry.ts';
-import { isAgeLane } from './age.ts';
 import {
   type Instance,
+  isAgeBuffer,
   keyOf,
+  type Reported,
+  type ReportedIncident,
   type TimelineEvent,
-  type Told,
-  type ToldIncident,
 } from './instance.ts';
 
-/** Notes a firing as told from here on. */
+/** Notes a firing as reported from here on. */
 export function remember(
   instance: Instance,
   { firedMs, startedMs }: { readonly firedMs: number; readonly startedMs: number },
-): Told {
-  instance.told ??= {
+): Reported {
+  instance.reported ??= {
     incidents: [],
     lastAtMs: Number.NEGATIVE_INFINITY,
     missing: undefined,
     failed: false,
   };
   const recoveredMs = Number.POSITIVE_INFINITY;
-  instance.told.incidents.push({ firedMs, startedMs, recoveredMs, corrected: false });
-  instance.told.missing = undefined;
-  instance.told.failed = false;
-  return instance.told;
+  instance.reported.incidents.push({ firedMs, startedMs, recoveredMs, corrected: false });
+  instance.reported.missing = undefined;
+  instance.reported.failed = false;
+  return instance.reported;
 }
 
-/** A firing to be told; `notify` as in its edge, times are Unix ms. */
+/** A firing to report; `notify` as in its edge, times are Unix ms. */
 export interface Firing {
-  readonly told: Told;
+  readonly reported: Reported;
   readonly window: readonly ObservedValue[];
   readonly value: number | undefined;
   readonly firedMs: number;
@@ -45,10 +44,10 @@ export interface Firing {
 
 /** The edge of a firing that `remember` noted. */
 export function firedEdge(instance: Instance, firing: Firing): Edge {
-  const { told, window, firedMs, startedMs, notify, nowMs } = firing;
+  const { reported, window, firedMs, startedMs, notify, nowMs } = firing;
   const key = keyOf(instance);
-  const atMs = nextAt(instance, told, nowMs);
-  const value = isAgeLane(instance.lane) ? firing.value : window.at(-1)?.value;
+  const atMs = nextAt(instance, reported, nowMs);
+  const value = isAgeBuffer(instance.buffer) ? firing.value : window.at(-1)?.value;
   const edge = {
     kind: 'fired' as const,
     key,
@@ -61,41 +60,47 @@ export function firedEdge(instance: Instance, firing: Firing): Edge {
   return value === undefined ? edge : { ...edge, value };
 }
 
-/** What ends an incident: the good observation that completed its recovery. */
+/** The end of an incident: the good observation that completed its recovery. */
 export interface Recovery {
-  readonly told: Told;
-  readonly incident: ToldIncident;
+  readonly reported: Reported;
+  readonly incident: ReportedIncident;
   readonly end: TimelineEvent;
   readonly nowMs: number;
 }
 
-/** Ends the incident, and says so. */
-export function recoveredEdge(instance: Instance, { told, incident, end, nowMs }: Recovery): Edge {
+/** Ends the incident. */
+export function recoveredEdge(
+  instance: Instance,
+  { reported, incident, end, nowMs }: Recovery,
+): Edge {
   const { observedMs, value, window } = end;
   incident.recoveredMs = observedMs;
-  told.missing = undefined;
-  told.failed = false;
-  const atMs = nextAt(instance, told, nowMs);
+  reported.missing = undefined;
+  reported.failed = false;
+  const atMs = nextAt(instance, reported, nowMs);
   return { kind: 'recovered', key: keyOf(instance), atMs, observedMs, value, window };
 }
 
-/** An open incident is without data: tells so, once for each silence and each reason of it. */
-export function tellMissing(
+/** The edge of an open incident without data: once for each silence and each reason of it. */
+export function missingEdge(
   instance: Instance,
   { sinceMs, reason, nowMs }: { sinceMs: number; reason: MissingReason; nowMs: number },
 ): Edge | undefined {
-  const { told } = instance;
-  if (!told || told.missing?.reason === reason) return undefined;
-  told.missing = { reason, sinceMs };
-  const atMs = nextAt(instance, told, nowMs);
+  const { reported } = instance;
+  if (!reported || reported.missing?.reason === reason) return undefined;
+  reported.missing = { reason, sinceMs };
+  const atMs = nextAt(instance, reported, nowMs);
   return { kind: 'dataMissing', key: keyOf(instance), atMs, sinceMs, reason };
 }
 
 /**
- * Time of the next edge: the series' newest observation, or later, so that times grow strictly. What
- * time decides is decided when it passes: `nowMs`, the time of the entry.
+ * Time of the next edge: the series' newest observation, or later, so that times grow strictly. Edges
+ * that time decides bear `nowMs`, the time of the entry.
  */
-export function nextAt({ lane }: Instance, told: Told, nowMs: number): number {
-  told.lastAtMs = Math.max(isAgeLane(lane) ? nowMs : lane.newestMs, told.lastAtMs + 1);
-  return told.lastAtMs;
+export function nextAt({ buffer }: Instance, reported: Reported, nowMs: number): number {
+  reported.lastAtMs = Math.max(
+    isAgeBuffer(buffer) ? nowMs : buffer.newestMs,
+    reported.lastAtMs + 1,
+  );
+  return reported.lastAtMs;
 }

@@ -1,14 +1,12 @@
 /**
- * Soft instances, answered on request: an instance that has never fired has no row, so idle and
- * sustaining, and data missing before a firing, are known here only.
+ * Soft instances on request. An instance that has never fired has no row: that it is idle,
+ * sustaining, or without data before a firing is known here only.
  */
 
 import { GAP_TOLERANCE_MS, type InstanceKey } from '../../telemetry/entry.ts';
-import { isAgeLane } from './age.ts';
-import { type Instance, keyOf, openIncident } from './instance.ts';
-import { breachAfter } from './silence.ts';
+import { type Instance, isAgeBuffer, keyOf, openIncident } from './instance.ts';
 import type { EvaluationState, WatchedVm } from './state.ts';
-import { BREACH, GOOD } from './timeline.ts';
+import { BREACH, breachAfter, GOOD } from './timeline.ts';
 
 export interface SoftInstance extends InstanceKey {
   readonly state: 'IDLE' | 'SUSTAINING' | 'FIRING';
@@ -30,9 +28,9 @@ export interface SoftInstance extends InstanceKey {
  */
 export function inspect(state: EvaluationState, project: string): SoftInstance[] {
   const found: SoftInstance[] = [];
-  for (const { vm, lanes } of state.projects.get(project)?.vms.values() ?? []) {
+  for (const { vm, buffers } of state.projects.get(project)?.vms.values() ?? []) {
     if (vm === '') continue;
-    for (const { instances } of lanes.values()) {
+    for (const { instances } of buffers.values()) {
       for (const instance of instances) found.push(softInstance(instance, state.nowMs));
     }
   }
@@ -66,8 +64,8 @@ export function inspectPage(
     .filter((each) => each !== '' && (!after || each >= after.vm))
     .sort()) {
     if (found.length >= limit) break;
-    const instances = [...(vms.get(vm)?.lanes.values() ?? [])]
-      .flatMap((lane) => [...lane.instances])
+    const instances = [...(vms.get(vm)?.buffers.values() ?? [])]
+      .flatMap((buffer) => [...buffer.instances])
       .map((instance) => ({ instance, key: keyOf(instance) }))
       .filter(({ key }) => (rule === undefined || key.rule === rule) && isAfter(key, after))
       .sort((a, b) => compare(a.key, b.key));
@@ -88,10 +86,10 @@ function compare(a: InstancePosition, b: InstancePosition): number {
 }
 
 function softInstance(instance: Instance, nowMs: number): SoftInstance {
-  const { newestValueMs, values } = instance.lane;
+  const { newestValueMs, values } = instance.buffer;
   const observed = Number.isFinite(newestValueMs);
   const missing = !observed || nowMs - newestValueMs > GAP_TOLERANCE_MS;
-  const ageMs = isAgeLane(instance.lane) && observed ? nowMs - newestValueMs : undefined;
+  const ageMs = isAgeBuffer(instance.buffer) && observed ? nowMs - newestValueMs : undefined;
   const lastValue =
     ageMs === undefined ? values.findLast((value) => !Number.isNaN(value)) : ageMs / 1000;
   return {
@@ -106,13 +104,13 @@ function softInstance(instance: Instance, nowMs: number): SoftInstance {
 }
 
 function condition(instance: Instance, nowMs: number): Pick<SoftInstance, 'state' | 'sinceMs'> {
-  const { current, decided, lane, rule } = instance;
+  const { current, decided, buffer, rule } = instance;
   const open = decided?.recoveredMs === undefined ? (decided ?? openIncident(instance)) : undefined;
   if (open) return { state: 'FIRING', sinceMs: open.startedMs };
-  // Fired in the past and not told yet: fresh data decides whether it still is.
+  // Fired in the past and not reported yet: fresh data decides whether it still fires.
   if (current.firing) return { state: 'SUSTAINING', sinceMs: current.startedMs };
   if (current.phase === BREACH) return { state: 'SUSTAINING', sinceMs: current.startMs };
-  if (isAgeLane(lane) && current.phase === GOOD) {
+  if (isAgeBuffer(buffer) && current.phase === GOOD) {
     const { startMs } = breachAfter(current, rule.rule, rule.breachFromMs);
     if (nowMs > startMs) return { state: 'SUSTAINING', sinceMs: startMs };
   }

@@ -1,11 +1,17 @@
 /**
- * One alert instance as the evaluator holds it: soft state, rebuilt from the log. Its timeline is
- * what the observations say; `told` is what machines and people have been told, which late
- * observations do not take back.
+ * One alert instance as the evaluator holds it, and the buffer of the series that it watches: soft
+ * state, rebuilt from the log. Each instance's `current` timeline follows the observations; `reported`
+ * holds what machines and people were notified of, which late observations do not take back.
+ *
+ * A rebuilt state also has rows: `decided` is the last incident that an instance's row knows. Edges
+ * up to that decision have been committed before and are not repeated; once the log has passed it,
+ * the row's incident becomes what was reported (`takeOver`).
  */
+
 import type { MissingReason } from '../../../machines/alerting/incident.ts';
 import type { EvaluationRule, InstanceKey, ObservedValue } from '../../telemetry/entry.ts';
-import type { Lane } from './lane.ts';
+import type { Derivation } from '../../telemetry/metrics/catalogue.ts';
+import type { InputRow, ObservedRow } from '../../telemetry/metrics/derive.ts';
 import { emptyTimeline, type Timeline } from './timeline.ts';
 import { type RunWindow, thinWindow } from './window.ts';
 
@@ -30,8 +36,8 @@ export interface TimelineEvent {
   readonly window: readonly ObservedValue[];
 }
 
-/** A firing that was told. */
-export interface ToldIncident {
+/** A firing that was reported. */
+export interface ReportedIncident {
   /** The observation that completed the run. */
   firedMs: number;
   startedMs: number;
@@ -40,10 +46,10 @@ export interface ToldIncident {
   corrected: boolean;
 }
 
-export interface Told {
+export interface Reported {
   /** Oldest first, the last one may be open; closed ones go when nothing can change them. */
-  incidents: ToldIncident[];
-  /** Time of the last edge: the next one's is greater, whatever order samples come in. */
+  incidents: ReportedIncident[];
+  /** Time of the last edge: the next one's is greater, in whatever order samples arrive. */
   lastAtMs: number;
   /** Why the open incident has no data, and since when; undefined: it has. */
   missing: { readonly reason: MissingReason; readonly sinceMs: number } | undefined;
@@ -73,9 +79,49 @@ export interface DecidedIncident {
   readonly decidedThrough?: number;
 }
 
+/** A row as buffers keep it. */
+export interface BufferedRow extends ObservedRow {
+  /** The source's counter of rows since its boot. */
+  readonly sequence: number;
+}
+
+export interface BufferedInput extends InputRow {
+  readonly row: BufferedRow;
+}
+
+export interface SeriesBuffer {
+  readonly vm: string;
+  readonly metricId: string;
+  readonly labels: string;
+  /** See `InstanceKey.generation`. */
+  readonly generation?: number;
+  readonly derivation: Derivation;
+  /** Sorted by `row.observedMs`, one row a time; the first `settledRows` (0 or 1) are settled. */
+  readonly rows: BufferedInput[];
+  /** Derived value of each row, NaN where there is none. */
+  readonly values: number[];
+  settledRows: number;
+  /** Newest observation, and newest with a value, Unix ms; -Infinity before the first. */
+  newestMs: number;
+  newestValueMs: number;
+  /** When the newest was received, Unix ms. */
+  receivedMs: number;
+  instances: Instance[];
+  /** A late row came in: `current` of its instances is to be computed again. */
+  stale: boolean;
+  /** Telemetry age only: silence that becomes due within these stretches fires nothing. */
+  suppressed: readonly Stretch[];
+}
+
+/** A stretch of time, its end exclusive, Unix ms. */
+export interface Stretch {
+  readonly fromMs: number;
+  readonly untilMs: number;
+}
+
 export interface Instance {
   readonly rule: RuleInForce;
-  lane: Lane;
+  buffer: SeriesBuffer;
   /** See `RuleInForce.sinceMs`; later where a rule's catch-up had already settled some. */
   sinceMs: number;
   /** Through the observations that late ones can no longer come before. */
@@ -84,17 +130,17 @@ export interface Instance {
   readonly current: Timeline;
   /** Values of the run that `settled` is in. */
   window: RunWindow | undefined;
-  told: Told | undefined;
+  reported: Reported | undefined;
   /**
-   * What rows say was decided, until the log has come past it: up to there nothing is told, for all
-   * of it has been; from there on this is what was told.
+   * The last incident of the instance's row, until the log has passed it: up to there nothing is
+   * reported again; from there on this is what was reported.
    */
   decided: DecidedIncident | undefined;
-  /** Of a data center: VMs that its open incident stands for; undefined: there is none. */
+  /** Data centers only: VMs that the open incident stands for; undefined: none is open. */
   held: Map<string, number> | undefined;
-  /** What fired `current`, while that is not told: its run may be forgotten before it is fresh. */
-  untold: TimelineEvent | undefined;
-  /** Of this entry, not yet reconciled with `told`. */
+  /** What fired `current`, until it is reported: its run may be forgotten before it is fresh. */
+  unreported: TimelineEvent | undefined;
+  /** Of this entry, not yet reconciled with `reported`. */
   events: TimelineEvent[];
   /** The firing that was open before `events`, if any. */
   before: { readonly firedMs: number; readonly startedMs: number } | undefined;
@@ -105,18 +151,18 @@ export interface Instance {
   recomputedFromMs: number | undefined;
 }
 
-export function createInstance(rule: RuleInForce, lane: Lane): Instance {
+export function createInstance(rule: RuleInForce, buffer: SeriesBuffer): Instance {
   return {
     rule,
-    lane,
+    buffer,
     sinceMs: rule.sinceMs,
     settled: emptyTimeline(),
     current: emptyTimeline(),
     window: undefined,
-    told: undefined,
+    reported: undefined,
     decided: undefined,
     held: undefined,
-    untold: undefined,
+    unreported: undefined,
     events: [],
     before: undefined,
     touched: false,
@@ -125,27 +171,27 @@ export function createInstance(rule: RuleInForce, lane: Lane): Instance {
   };
 }
 
-export function keyOf({ rule: { rule }, lane }: Instance): InstanceKey {
+export function keyOf({ rule: { rule }, buffer }: Instance): InstanceKey {
   const { project, rule: id, evaluationRevision } = rule;
-  const { vm, labels, generation } = lane;
+  const { vm, labels, generation } = buffer;
   const key = { project, rule: id, evaluationRevision, vm, labels };
   return generation === undefined ? key : { ...key, generation };
 }
 
-/** The told incident that is open, if any. */
-export function openIncident({ told }: Instance): ToldIncident | undefined {
-  const last = told?.incidents.at(-1);
+/** The reported incident that is open, if any. */
+export function openIncident({ reported }: Instance): ReportedIncident | undefined {
+  const last = reported?.incidents.at(-1);
   return last?.recoveredMs === Number.POSITIVE_INFINITY ? last : undefined;
 }
 
-/** Do people believe that it fires? Good observations count then, whatever the timeline says. */
+/** True when an incident is open as reported: good observations count, whatever the timeline. */
 export function isOpenInstance(instance: Instance): boolean {
   return instance.decided !== undefined || openIncident(instance) !== undefined;
 }
 
-/** Is what was told of its evaluation's health no longer so? */
-export function isHealthChanged({ told, failure }: Instance): boolean {
-  return told !== undefined && told.failed !== (failure !== undefined);
+/** True when evaluator health changed since it was last reported. */
+export function isHealthChanged({ reported, failure }: Instance): boolean {
+  return reported !== undefined && reported.failed !== (failure !== undefined);
 }
 
 /** What was observed in [fromMs, toMs]: settled values first, then those of the buffer. */
@@ -155,23 +201,23 @@ export function observedIn(
 ): ObservedValue[] {
   const window: ObservedValue[] = [];
   instance.window?.copy(range, window);
-  const { lane } = instance;
-  for (let i = lane.settledRows; i < lane.rows.length; i++) {
-    const observedMs = lane.rows[i]?.row.observedMs ?? 0;
-    const value = lane.values[i] ?? Number.NaN;
+  const { buffer } = instance;
+  for (let i = buffer.settledRows; i < buffer.rows.length; i++) {
+    const observedMs = buffer.rows[i]?.row.observedMs ?? 0;
+    const value = buffer.values[i] ?? Number.NaN;
     if (observedMs < Math.max(range.fromMs, instance.sinceMs) || observedMs > range.toMs) continue;
     if (!Number.isNaN(value)) window.push({ observedMs, value });
   }
   return thinWindow(window);
 }
 
-/** Ends an entry: forgets its events, but for the firing that is still to be told. */
+/** Ends an entry: forgets its events, but for a firing still to be reported. */
 export function concludeEntry(instance: Instance): void {
-  const { current, events, untold } = instance;
-  const isUntold = current.firing && openIncident(instance) === undefined;
+  const { current, events, unreported } = instance;
+  const isUnreported = current.firing && openIncident(instance) === undefined;
   const isCurrent = ({ kind, observedMs }: TimelineEvent): boolean =>
     kind === 'fired' && observedMs === current.firedMs;
-  instance.untold = isUntold ? (events.findLast(isCurrent) ?? untold) : undefined;
+  instance.unreported = isUnreported ? (events.findLast(isCurrent) ?? unreported) : undefined;
   instance.events = [];
   instance.before = undefined;
   instance.recomputedFromMs = undefined;
@@ -181,4 +227,63 @@ export function concludeEntry(instance: Instance): void {
 /** Time of the last edge that rows have, Unix ms. */
 export function decidedThroughMs({ decidedThrough, startedMs }: DecidedIncident): number {
   return decidedThrough ?? startedMs;
+}
+
+/** The log has passed the row's last decision: the row's incident is what was reported. */
+export function takeOver(instance: Instance): void {
+  const { decided, current, settled } = instance;
+  if (!decided) return;
+  instance.decided = undefined;
+  const { startedMs, firedMs = startedMs } = decided;
+  const isAge = instance.buffer.derivation.from === 'age';
+  const recoveredMs = decided.recoveredMs ?? Number.POSITIVE_INFINITY;
+  const before = instance.reported?.incidents ?? [];
+  const seen = before.filter((one) => one.firedMs <= recoveredMs && firedMs <= one.recoveredMs);
+  // Only what this log itself shows to have fired can it show not to have fired after all.
+  const isShown = isAge
+    ? instance.buffer.rows.some(({ row }) => row.observedMs <= firedMs)
+    : seen.some((one) => one.firedMs === firedMs);
+  const corrected = decided.corrected === true || !isShown;
+  instance.reported = {
+    incidents: [
+      ...before.filter((one) => one.recoveredMs < startedMs),
+      { startedMs, firedMs, recoveredMs, corrected },
+    ],
+    lastAtMs: decidedThroughMs(decided),
+    missing: missingOf(decided),
+    failed: decided.evaluatorFailed === true,
+  };
+  const isOpen = decided.recoveredMs === undefined && decided.corrected !== true;
+  // Telemetry age fires by time: its timeline follows from the observations alone.
+  if (!isOpen || seen.length > 0 || isAge) return;
+  for (const timeline of [settled, current]) {
+    if (!timeline.firing) Object.assign(timeline, { firing: true, firedMs, startedMs });
+  }
+}
+
+function missingOf({
+  dataMissing,
+  missingReason,
+  missingSinceMs,
+}: DecidedIncident): Reported['missing'] {
+  if (!dataMissing) return undefined;
+  return {
+    reason: missingReason ?? 'NO_DATA',
+    sinceMs: missingSinceMs ?? Number.NEGATIVE_INFINITY,
+  };
+}
+
+/**
+ * Takes over what rows have decided, once the log has passed it. Edges of telemetry age bear the
+ * time of their entry in the log, so that this is known exactly.
+ */
+export function passDecided({ instances }: SeriesBuffer, nowMs: number): void {
+  for (const instance of instances) {
+    const { decided } = instance;
+    if (decided && nowMs > decidedThroughMs(decided)) takeOver(instance);
+  }
+}
+
+export function isAgeBuffer({ derivation }: Pick<SeriesBuffer, 'derivation'>): boolean {
+  return derivation.from === 'age';
 }

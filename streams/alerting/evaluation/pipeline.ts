@@ -1,8 +1,9 @@
 /** The evaluation pipeline of a recorded log, assembled in one place. */
+
 import { filter, type Observable } from 'rxjs';
 import { GAP_TOLERANCE_MS, LATENESS_MS } from '../../telemetry/entry.ts';
-import type { EvaluationSeed } from './fold.ts';
 import { foldLog, type PositionedEdges, type PositionedEntry } from './fold-log.ts';
+import type { EvaluationSeed } from './state.ts';
 import { withPast } from './with-past.ts';
 
 /** Longest duration of a rule (24 h), and what may arrive late for it. */

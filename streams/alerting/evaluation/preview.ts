@@ -11,10 +11,10 @@ import { type Edge, type EvaluationRule, GAP_TOLERANCE_MS } from '../../telemetr
 import type { VmColumns } from '../../telemetry/samples/columns.ts';
 import { rowBatches } from '../../telemetry/samples/row-batches.ts';
 import { createState, fold, foldMarker } from './fold.ts';
-import { BOOT_GRACE_MS } from './silence.ts';
 import type { EvaluationState } from './state.ts';
 import { allAtOnce } from './steps.ts';
-import { tellSilenceUnheld } from './unavailable.ts';
+import { silenceEdgesUnheld } from './telemetry-silence.ts';
+import { BOOT_GRACE_MS } from './timeline.ts';
 
 export interface VmPreviewOptions {
   readonly rule: EvaluationRule;
@@ -101,7 +101,7 @@ export function previewVm(options: VmPreviewOptions): VmPreview {
     }
     row++;
   }
-  firings.take(tellSilenceUnheld(state, toMs));
+  firings.take(silenceEdgesUnheld(state, toMs));
   return { firings: firings.list(), evaluatedSamples, reachesBack };
 }
 
@@ -112,8 +112,8 @@ function lastUpTo(timesMs: Float64Array, limitMs: number): number {
 
 /** Has some series of the state's only VM a value of `timeMs` or later? */
 function hasValueSince({ projects }: EvaluationState, project: string, timeMs: number): boolean {
-  for (const { lanes } of projects.get(project)?.vms.values() ?? []) {
-    for (const { newestValueMs } of lanes.values()) if (newestValueMs >= timeMs) return true;
+  for (const { buffers } of projects.get(project)?.vms.values() ?? []) {
+    for (const { newestValueMs } of buffers.values()) if (newestValueMs >= timeMs) return true;
   }
   return false;
 }

@@ -13,7 +13,7 @@ import {
 import type { VmColumns } from '../../telemetry/samples/columns.ts';
 import { rowBatches } from '../../telemetry/samples/row-batches.ts';
 import { createState, fold } from './fold.ts';
-import { tellSilenceUnheld } from './unavailable.ts';
+import { silenceEdgesUnheld } from './telemetry-silence.ts';
 
 export interface RecomputeOptions {
   /** `fromMs`: the start of the run; absent for a rule on the age of telemetry. */
@@ -63,6 +63,6 @@ export function recomputeFirings(options: RecomputeOptions): RecomputedFiring[] 
     if (row++ % CHECKPOINT_ROWS === 0) checkpoint();
     take(fold(state, { kind: 'batch', batch }).edges);
   }
-  take(tellSilenceUnheld(state, untilMs));
+  take(silenceEdgesUnheld(state, untilMs));
   return firings;
 }

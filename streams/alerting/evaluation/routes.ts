@@ -1,16 +1,17 @@
 /**
- * Where rows go: to a lane for each metric and label set that some rule watches, made when the first
- * row of it comes. What rows of one shape feed is found once for each VM, until rules change.
+ * Routes of rows: a buffer for each metric and label set that some rule watches, made with its first
+ * row. The buffers that rows of one shape feed are looked up once for each VM, until rules change.
  */
+
 import { metricCatalogue } from '../../telemetry/metrics/catalogue.ts';
 import { inputsOf } from '../../telemetry/metrics/derive.ts';
 import type { SeriesKey } from '../../telemetry/samples/batch.ts';
-import { createInstance, type RuleInForce } from './instance.ts';
-import { createLane, type Lane } from './lane.ts';
-import { noteUnevaluated } from './room.ts';
+import { createInstance, type RuleInForce, type SeriesBuffer } from './instance.ts';
+import { createBuffer } from './series-buffer.ts';
 import {
   type EvaluationState,
   type LayoutPlan,
+  noteUnevaluated,
   type Route,
   type WatchedProject,
   type WatchedVm,
@@ -24,7 +25,7 @@ const PLAN_CHARACTERS_MAX = 4 * 1024 * 1024;
 const ROUTES_MAX = 16;
 
 /** Opens the incidents that rows have open for rules now in force, and keeps the other seeds. */
-export function plantSeeds(state: EvaluationState): void {
+export function seedIncidents(state: EvaluationState): void {
   state.seeds = state.seeds.filter((seed) => {
     const { key } = seed;
     const gone = state.retired.get(key.project)?.get(key.vm)?.generation ?? 0;
@@ -33,10 +34,10 @@ export function plantSeeds(state: EvaluationState): void {
     const rule = project?.rules.get(key.rule);
     if (!project || rule?.rule.evaluationRevision !== key.evaluationRevision) return true;
     if (key.vm !== '' && gone < (key.generation ?? 0)) return true;
-    // People have been told of it: it is evaluated, whatever room there is.
+    // It was reported: it is evaluated, whatever the quota.
     const place = { metricId: rule.rule.metricId, labels: key.labels, isKept: true };
-    const lane = laneOf(project, watchedVm(project, key.vm), place);
-    const instance = lane?.instances.find((candidate) => candidate.rule === rule);
+    const buffer = bufferOf(project, watchedVm(project, key.vm), place);
+    const instance = buffer?.instances.find((candidate) => candidate.rule === rule);
     if (!instance) return true;
     instance.decided = seed;
     if (seed.heldVms && seed.recoveredMs === undefined) {
@@ -66,7 +67,7 @@ export function planOf(state: EvaluationState, series: readonly SeriesKey[]): La
   return plan;
 }
 
-/** Where a row of this shape goes: a lane, and the place of its readings, for each metric. */
+/** The route of rows of this shape: for each metric a buffer, and the slots of its readings. */
 export function routesOf(
   project: WatchedProject,
   vm: WatchedVm,
@@ -96,43 +97,44 @@ function metricRoutes(
     plan.inputs.set(metricId, inputs);
   }
   return inputs.flatMap((input) => {
-    const lane = laneOf(project, vm, { metricId, labels: input.labels });
-    return lane ? [{ lane, input }] : [];
+    const buffer = bufferOf(project, vm, { metricId, labels: input.labels });
+    return buffer ? [{ buffer, input }] : [];
   });
 }
 
 /**
- * The lane, made when missing, with an instance for each rule that watches it and has room.
- * `isKept`: room or not.
+ * The buffer, made when missing, with an instance for each rule that watches it, within the quota.
+ * `isKept`: whatever the quota.
  */
-export function laneOf(
+export function bufferOf(
   project: WatchedProject,
   vm: WatchedVm,
   { metricId, labels, isKept }: { metricId: string; labels: string; isKept?: boolean },
-): Lane | undefined {
+): SeriesBuffer | undefined {
   const rules = covering(project, vm.vm).filter(({ rule }) => rule.metricId === metricId);
   const derivation = metricCatalogue.get(metricId)?.derivation;
   if (rules.length === 0 || !derivation) return undefined;
-  const key = laneKey({ metricId, labels });
+  const key = bufferKey({ metricId, labels });
   const { generation } = vm;
   const about = { vm: vm.vm, metricId, labels, derivation };
-  const lane =
-    vm.lanes.get(key) ?? createLane({ ...about, ...(generation !== undefined && { generation }) });
-  const withoutRoom: string[] = [];
+  const buffer =
+    vm.buffers.get(key) ??
+    createBuffer({ ...about, ...(generation !== undefined && { generation }) });
+  const overQuota: string[] = [];
   for (const rule of rules) {
-    if (lane.instances.some((instance) => instance.rule === rule)) continue;
+    if (buffer.instances.some((instance) => instance.rule === rule)) continue;
     if (isKept || project.instances < project.instancesMax) {
-      lane.instances.push(createInstance(rule, lane));
+      buffer.instances.push(createInstance(rule, buffer));
       project.instances++;
-    } else withoutRoom.push(rule.rule.rule);
+    } else overQuota.push(rule.rule.rule);
   }
-  noteUnevaluated(project, vm, key, withoutRoom);
-  if (lane.instances.length === 0) return undefined;
-  vm.lanes.set(key, lane);
-  return lane;
+  noteUnevaluated(project, vm, key, overQuota);
+  if (buffer.instances.length === 0) return undefined;
+  vm.buffers.set(key, buffer);
+  return buffer;
 }
 
-export function laneKey({ metricId, labels }: Pick<Lane, 'metricId' | 'labels'>): string {
+export function bufferKey({ metricId, labels }: Pick<SeriesBuffer, 'metricId' | 'labels'>): string {
   return metricId + labels;
 }
 

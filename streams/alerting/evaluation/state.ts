@@ -1,6 +1,12 @@
 /**
- * What the evaluator holds of a partition: rules in force as rows, and for each VM the lanes that
- * some rule watches. All of it is soft: a function of the log from its floor, and of the seed.
+ * Everything the evaluator holds of a partition: the rules in force, and for each VM the series
+ * buffers that some rule watches. All of it is soft: a function of the log from its floor, and of
+ * the seed.
+ *
+ * A project has a quota of instances, and its VMs can be retired; both come with the log. The first
+ * instances in the log's order are within the quota. The others are counted by rule, and remembered
+ * by VM and series so that each counts once. They have no buffer, no timeline and no incident until
+ * the quota allows.
  */
 
 import type {
@@ -13,9 +19,7 @@ import type {
 import type { MetricInput } from '../../telemetry/metrics/derive.ts';
 import type { SeriesKey } from '../../telemetry/samples/batch.ts';
 import { type FactsByVm, factsOf, type LastObservation, type VmFacts } from './facts.ts';
-import type { DecidedIncident, Instance, RuleInForce } from './instance.ts';
-import type { Lane, Stretch } from './lane.ts';
-import { dropVm, retiredOf, withoutRule } from './room.ts';
+import type { DecidedIncident, Instance, RuleInForce, SeriesBuffer, Stretch } from './instance.ts';
 
 /** What an instance's row says was decided: its last incident, open or not. */
 export interface SeedIncident extends DecidedIncident {
@@ -33,7 +37,7 @@ export interface EvaluationSeed {
   readonly firing: readonly SeedIncident[];
   /** As they hold now. */
   readonly limits?: readonly ProjectInstances[];
-  /** Every VM that has been retired, with its last time: what it told before is history alone. */
+  /** Every retired VM, with its last time: observations before it are history alone. */
   readonly retired?: readonly RetiredVm[];
   /** VMs that may have no row in the log. */
   readonly observed?: readonly LastObservation[];
@@ -65,7 +69,7 @@ export interface LayoutPlan {
 }
 
 export interface Route {
-  readonly lane: Lane;
+  readonly buffer: SeriesBuffer;
   readonly input: MetricInput;
 }
 
@@ -74,11 +78,11 @@ export interface WatchedVm {
   /** How often the VM was retired before; absent: never. */
   readonly generation?: number;
   readonly facts: VmFacts;
-  readonly lanes: Map<string, Lane>;
-  /** Lanes of each shape of row, until rules change. */
+  readonly buffers: Map<string, SeriesBuffer>;
+  /** Routes of each shape of row, until rules change. */
   readonly routes: Map<LayoutPlan, readonly Route[]>;
   routesVersion: number;
-  /** Rules that the bound keeps from evaluating a lane, by the lane's key. */
+  /** Rules that the quota keeps from evaluating a series, by the buffer's key. */
   readonly unevaluated: Map<string, readonly string[]>;
 }
 
@@ -86,27 +90,27 @@ export interface WatchedProject {
   readonly rules: Map<string, RuleInForce>;
   readonly vms: Map<string, WatchedVm>;
   readonly retired: ReadonlyMap<string, RetiredVm>;
-  /** Of every VM that has been heard, or told of. */
+  /** Of every VM that was heard, or named by a census or seed. */
   readonly facts: FactsByVm;
-  /** Raised when rules change, or there is room again for instances that had none. */
+  /** Raised when rules change, or the quota has room again. */
   version: number;
   /** Instances that are evaluated, and how many may be: the first ones in the log's order. */
   instances: number;
   instancesMax: number;
-  /** How many instances of a rule are not evaluated for want of room; those that have some. */
+  /** By rule: how many instances the quota leaves out. Rules without any are absent. */
   readonly unevaluated: Map<string, number>;
 }
 
 export interface EvaluationState {
   readonly projects: Map<string, WatchedProject>;
   readonly plans: Map<string, LayoutPlan>;
-  /** Of the keys of `plans`, since they were begun anew. */
+  /** Of the keys of `plans`, since the map was last cleared. */
   planCharacters: number;
   /** The same by the list itself, where one comes again and again. */
   readonly plansByList: WeakMap<readonly SeriesKey[], LayoutPlan>;
   /** Instances with an open incident: what ticks look at. */
   readonly open: Set<Instance>;
-  /** Bounds of projects, whether or not they have rules. */
+  /** Instance quotas of projects, whether or not they have rules. */
   readonly limits: Map<string, number>;
   /** Retired VMs of projects, by VM. */
   retired: Map<string, Map<string, RetiredVm>>;
@@ -115,11 +119,11 @@ export interface EvaluationState {
   /** As of the last census, by data center; undefined: there was none yet. */
   outages: ReadonlyMap<string, Outage> | undefined;
   /** Nobody listened, as far as telemetry rules are concerned. */
-  deaf: Stretch | undefined;
+  blind: Stretch | undefined;
   /** Last removed revision of rules (`project/rule`) out of force; 0: the marker named none. */
   readonly paused: Map<string, number>;
-  /** Lanes that took a late row in, within one entry. */
-  readonly stale: Set<Lane>;
+  /** Buffers that took a late row in, within one entry. */
+  readonly stale: Set<SeriesBuffer>;
   /** Seeds whose rule is not in force yet. */
   seeds: readonly SeedIncident[];
   readonly counters: EvaluationCounters;
@@ -148,7 +152,7 @@ export function emptyState(): EvaluationState {
     retired: new Map(),
     facts: new Map(),
     outages: undefined,
-    deaf: undefined,
+    blind: undefined,
     paused: new Map(),
     stale: new Set(),
     seeds: [],
@@ -203,14 +207,14 @@ export function removeRule(state: EvaluationState, projectId: string, rule: stri
   for (const instance of state.open)
     if (isOf(instance, projectId, rule)) state.open.delete(instance);
   for (const vm of project.vms.values()) {
-    for (const [key, lane] of vm.lanes) {
-      const kept = lane.instances.filter((instance) => !isOf(instance, projectId, rule));
-      project.instances -= lane.instances.length - kept.length;
-      lane.instances = kept;
-      if (kept.length === 0) vm.lanes.delete(key);
+    for (const [key, buffer] of vm.buffers) {
+      const kept = buffer.instances.filter((instance) => !isOf(instance, projectId, rule));
+      project.instances -= buffer.instances.length - kept.length;
+      buffer.instances = kept;
+      if (kept.length === 0) vm.buffers.delete(key);
     }
     withoutRule(project, vm, rule);
-    if (vm.lanes.size === 0) dropVm(project, vm);
+    if (vm.buffers.size === 0) dropVm(project, vm);
   }
   if (project.rules.size === 0) state.projects.delete(projectId);
 }
@@ -230,7 +234,7 @@ export function watchedVm(project: WatchedProject, vm: string): WatchedVm {
   if (!watched) {
     const generation = project.retired.get(vm)?.generation;
     watched = {
-      ...{ vm, lanes: new Map(), routes: new Map(), routesVersion: project.version },
+      ...{ vm, buffers: new Map(), routes: new Map(), routesVersion: project.version },
       ...{
         facts: factsOf(project.facts, vm),
         unevaluated: new Map(),
@@ -244,4 +248,99 @@ export function watchedVm(project: WatchedProject, vm: string): WatchedVm {
 
 function isOf({ rule: { rule } }: Instance, project: string, id: string): boolean {
   return rule.project === project && rule.rule === id;
+}
+
+/** A project's quota from here on. Evaluated instances stay; others fill what is left of it. */
+export function setInstanceQuota(state: EvaluationState, limit: ProjectInstances): void {
+  state.limits.set(limit.project, limit.instances);
+  const project = state.projects.get(limit.project);
+  if (!project) return;
+  project.instancesMax = limit.instances;
+  reofferQuota(project);
+}
+
+/** Drops a retired VM, without edges. A later row with its id is a new VM. */
+export function retireVm(state: EvaluationState, retired: RetiredVm): void {
+  const known = retiredOf(state, retired.project);
+  if ((known.get(retired.vm)?.generation ?? 0) >= retired.generation) return;
+  known.set(retired.vm, retired);
+  state.facts.get(retired.project)?.delete(retired.vm);
+  const project = state.projects.get(retired.project);
+  const vm = project?.vms.get(retired.vm);
+  if (!project || !vm) return;
+  for (const buffer of vm.buffers.values()) {
+    for (const instance of buffer.instances) state.open.delete(instance);
+    state.stale.delete(buffer);
+  }
+  dropVm(project, vm);
+}
+
+/** VMs of a project that were retired, by VM. */
+function retiredOf({ retired }: EvaluationState, project: string): Map<string, RetiredVm> {
+  let known = retired.get(project);
+  if (!known) {
+    known = new Map();
+    retired.set(project, known);
+  }
+  return known;
+}
+
+/** True for observations from before the VM was retired: they are history alone. */
+export function isBeforeRetirement(project: WatchedProject, vm: string, observedMs: number) {
+  if (project.retired.size === 0) return false;
+  return observedMs <= (project.retired.get(vm)?.atMs ?? Number.NEGATIVE_INFINITY);
+}
+
+/** Forgets a buffer with its instances, none of which has an open incident. */
+export function dropBuffer(project: WatchedProject, vm: WatchedVm, key: string): void {
+  project.instances -= vm.buffers.get(key)?.instances.length ?? 0;
+  vm.buffers.delete(key);
+  vm.routes.clear();
+  reofferQuota(project);
+}
+
+/** Forgets a VM with all its buffers. */
+export function dropVm(project: WatchedProject, vm: WatchedVm): void {
+  for (const { instances } of vm.buffers.values()) project.instances -= instances.length;
+  forgetUnevaluated(project, vm);
+  project.vms.delete(vm.vm);
+  reofferQuota(project);
+}
+
+/** Series left out by the quota are looked at again with the next row of their VM. */
+function reofferQuota(project: WatchedProject): void {
+  if (project.unevaluated.size > 0 && project.instances < project.instancesMax) project.version++;
+}
+
+/** Notes the rules that do not evaluate one series, in place of those noted before. */
+export function noteUnevaluated(
+  project: WatchedProject,
+  vm: WatchedVm,
+  buffer: string,
+  rules: readonly string[],
+): void {
+  for (const rule of vm.unevaluated.get(buffer) ?? []) add(project, rule, -1);
+  for (const rule of rules) add(project, rule, 1);
+  if (rules.length > 0) vm.unevaluated.set(buffer, rules);
+  else vm.unevaluated.delete(buffer);
+}
+
+/** The VM goes. */
+function forgetUnevaluated(project: WatchedProject, vm: WatchedVm): void {
+  for (const buffer of vm.unevaluated.keys()) noteUnevaluated(project, vm, buffer, []);
+}
+
+/** The rule goes, as far as this VM is concerned. */
+function withoutRule(project: WatchedProject, vm: WatchedVm, rule: string): void {
+  for (const [buffer, rules] of vm.unevaluated) {
+    if (!rules.includes(rule)) continue;
+    const others = rules.filter((other) => other !== rule);
+    noteUnevaluated(project, vm, buffer, others);
+  }
+}
+
+function add({ unevaluated }: WatchedProject, rule: string, count: number): void {
+  const after = (unevaluated.get(rule) ?? 0) + count;
+  if (after > 0) unevaluated.set(rule, after);
+  else unevaluated.delete(rule);
 }

@@ -1,24 +1,67 @@
 /**
- * The timeline of one instance: what its sorted observations say, one step for each. It is a
- * small record because two are kept per instance: one through the observations that can no longer
- * change (settled), one through the newest.
+ * The sustained condition: the timeline of one instance over its sorted observations. It is a small
+ * record, because an instance keeps two: `settled`, through the observations that can no longer
+ * change, and `current`, through the newest.
  *
  *     breaching samples, none more than the tolerance apart, span sustainedMs  -> firing
  *     good samples, none more than the tolerance apart, span recoveryMs        -> not firing
  *
- * Silence is no step at all: it neither promotes nor recovers. After a longer gap a run begins
- * anew at the first sample after it (EVAL-01 to EVAL-03).
+ * Silence is no step: it neither promotes nor recovers. After a gap longer than the tolerance a run
+ * starts again at the first sample after it (EVAL-01 to EVAL-03).
+ *
+ * A rule on the age of telemetry has no readings: the age grows with time, so the last observation
+ * alone decides when the condition holds. Ticks and later observations find that moment passed;
+ * their own times do not move it. While its owner keeps the VM stopped, no telemetry is expected, nor
+ * for a grace period after it runs again.
+ *
+ *     observation -- threshold --> breach begins -- sustainedMs --> firing
  */
+import { type EvaluationRule, GAP_TOLERANCE_MS, type Operator } from '../../telemetry/entry.ts';
+import { powerAfter, type ToldPower } from '../../telemetry/metrics/derive.ts';
 
-import { type EvaluationRule, GAP_TOLERANCE_MS } from '../../telemetry/entry.ts';
-import { isBreach, isGood } from './condition.ts';
+/** True when `value` satisfies the operator against `threshold`. Exact; NaN satisfies none. */
+function compares(value: number, operator: Operator, threshold: number): boolean {
+  switch (operator) {
+    case 'GREATER_THAN':
+      return value > threshold;
+    case 'GREATER_THAN_OR_EQUAL':
+      return value >= threshold;
+    case 'LESS_THAN':
+      return value < threshold;
+    case 'LESS_THAN_OR_EQUAL':
+      return value <= threshold;
+    case 'EQUAL':
+      return value === threshold;
+    case 'NOT_EQUAL':
+      return value < threshold || value > threshold;
+    default:
+      // A rule of another version of this program, for which nothing must be decided.
+      throw new RangeError(`The operator ${operator} is not known`);
+  }
+}
 
-/** What the last observation belonged to; NONE: to no run. */
+/** True when the value breaches the rule. */
+export function isBreach(rule: EvaluationRule, value: number): boolean {
+  return compares(value, rule.operator, rule.threshold);
+}
+
+/**
+ * True when an observed value counts towards recovery: it does not breach and, where the rule has a
+ * recovery threshold, does not satisfy the operator against that one either. A value in between
+ * neither breaches nor recovers.
+ */
+export function isGood(rule: EvaluationRule, value: number): boolean {
+  if (isBreach(rule, value)) return false;
+  const { recoveryThreshold } = rule;
+  return recoveryThreshold === undefined || !compares(value, rule.operator, recoveryThreshold);
+}
+
+/** The run that the last observation belongs to; NONE: no run. */
 export const NONE = 0;
 export const BREACH = 1;
 export const GOOD = 2;
-/** Of telemetry alone: the VM's owner has stopped it. */
-export const STOPPED = 3;
+/** Telemetry age only: the VM's owner has stopped it. */
+const STOPPED = 3;
 
 export interface Timeline {
   phase: typeof NONE | typeof BREACH | typeof GOOD | typeof STOPPED;
@@ -29,9 +72,9 @@ export interface Timeline {
   /** While firing: the observation that completed the run, and the run's first. */
   firedMs: number;
   startedMs: number;
-  /** Of telemetry alone: silence is no breach before it, Unix ms. */
+  /** Telemetry age only: silence is no breach before it, Unix ms. */
   graceMs: number;
-  /** Of telemetry alone: it went down without its owner's doing, and has not run since. */
+  /** Telemetry age only: the VM went down without its owner's doing, and has not run since. */
   isDown: boolean;
 }
 
@@ -67,7 +110,7 @@ export function copyTimeline(from: Timeline, to: Timeline): void {
 
 /**
  * Moves `timeline` on by one observation, later than any before it. `tracksGood`: good samples
- * count although the timeline is not firing, because people were told that it is.
+ * count although the timeline is not firing, because an incident was reported.
  */
 export function step(
   timeline: Timeline,
@@ -94,7 +137,7 @@ export function step(
   return RECOVERABLE;
 }
 
-/** The source's clock went back: what came before is no longer continuous with what comes. */
+/** The source's clock went back: no run continues across. */
 export function interrupt(timeline: Timeline): void {
   timeline.phase = NONE;
 }
@@ -104,4 +147,59 @@ function extend(timeline: Timeline, phase: Timeline['phase'], observedMs: number
   if (!continues) timeline.startMs = observedMs;
   timeline.phase = phase;
   timeline.lastMs = observedMs;
+}
+
+/** Time for a VM that runs again to be heard regularly, ms (EVAL-15). */
+export const BOOT_GRACE_MS = 120_000;
+
+/** When the silence after the last observation becomes a breach, and when it fires. Unix ms. */
+export function breachAfter(
+  timeline: Timeline,
+  rule: EvaluationRule,
+  breachFromMs: number,
+): { startMs: number; dueMs: number } {
+  const startMs = Math.max(timeline.lastMs + rule.threshold * 1000, timeline.graceMs, breachFromMs);
+  return { startMs, dueMs: startMs + rule.sustainedMs };
+}
+
+/** Lets time pass up to `nowMs` without an observation. @returns true when it fires now */
+export function elapse(
+  timeline: Timeline,
+  { rule, breachFromMs }: { readonly rule: EvaluationRule; readonly breachFromMs: number },
+  nowMs: number,
+): boolean {
+  if (timeline.firing || timeline.phase !== GOOD) return false;
+  const { startMs, dueMs } = breachAfter(timeline, rule, breachFromMs);
+  // At that very moment an observation may still come, of which nothing is old.
+  if (nowMs <= dueMs) return false;
+  timeline.firing = true;
+  timeline.firedMs = dueMs;
+  timeline.startedMs = startMs;
+  return true;
+}
+
+/** Takes an observation in, time having passed up to it. @returns true when it can end a firing */
+export function arrive(
+  timeline: Timeline,
+  rule: EvaluationRule,
+  { observedMs, reported }: { readonly observedMs: number; readonly reported: ToldPower },
+  tracksGood: boolean,
+): boolean {
+  const silentMs = observedMs - timeline.lastMs;
+  timeline.lastMs = observedMs;
+  const power = powerAfter(timeline.isDown, reported);
+  if (power !== 'UNTOLD') timeline.isDown = power === 'DOWN';
+  if (power === 'STOPPED') {
+    timeline.phase = STOPPED;
+    return false;
+  }
+  if (timeline.phase === STOPPED) timeline.graceMs = observedMs + BOOT_GRACE_MS;
+  const continues =
+    timeline.phase === GOOD && silentMs <= GAP_TOLERANCE_MS && isGood(rule, silentMs / 1000);
+  timeline.phase = GOOD;
+  if (!continues) timeline.startMs = observedMs;
+  const recovers = observedMs - timeline.startMs >= rule.recoveryMs;
+  if (!recovers || !(timeline.firing || tracksGood)) return false;
+  timeline.firing = false;
+  return true;
 }

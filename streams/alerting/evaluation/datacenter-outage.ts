@@ -1,34 +1,33 @@
 /**
- * The one incident of a rule for the VMs of a data center that fell silent together: it is told in
- * place of one for each VM, and holds those VMs from then on.
+ * The one incident of a rule for the VMs of a data center that fell silent together. It is reported
+ * in place of one incident for each VM, and holds those VMs from then on.
  *
- *     the outage is over, and one of the held VMs was heard since it fired -> recovered; those that
- *                                                                            are silent still fire
- *                                                                            by themselves
- *     none of them was heard, whoever else was                             -> it goes on
- *     none of them is left                                                 -> retired
+ *     the outage is over, and a held VM was heard since it fired -> recovered; VMs still silent fire
+ *                                                                   on their own
+ *     no held VM was heard, whichever others were                -> it goes on
+ *     every held VM was retired                                  -> retired
  */
 
 import type { Edge, Outage } from '../../telemetry/entry.ts';
 import { AGE_METRIC } from '../../telemetry/metrics/catalogue.ts';
-import { passDecided } from './age.ts';
 import { nextAt, remember } from './incident-edges.ts';
 import {
   type Instance,
   keyOf,
   openIncident,
+  passDecided,
+  type ReportedIncident,
   type RuleInForce,
-  type ToldIncident,
+  type SeriesBuffer,
 } from './instance.ts';
-import type { Lane } from './lane.ts';
-import { laneKey, laneOf } from './routes.ts';
+import { bufferKey, bufferOf } from './routes.ts';
 import { type EvaluationState, type WatchedProject, watchedVm } from './state.ts';
 
-/** Key of a VM's lane of telemetry. */
-export const AGE_LANE = laneKey({ metricId: AGE_METRIC, labels: '' });
+/** Key of a VM's buffer of telemetry age. */
+export const AGE_BUFFER = bufferKey({ metricId: AGE_METRIC, labels: '' });
 
-/** VMs of one data center that a rule holds in place of telling each. Times are Unix ms. */
-export interface Held {
+/** VMs of one data center that a rule holds in place of one incident each. Times are Unix ms. */
+export interface HeldVms {
   readonly rule: RuleInForce;
   readonly outage: Outage;
   /** When each was last heard. */
@@ -37,10 +36,10 @@ export interface Held {
   dueMs: number;
 }
 
-/** A data center's incident that is open, and the VMs that it holds. */
-export interface ToldHeld {
+/** An open incident of a data center, and the VMs that it holds. */
+export interface OpenOutage {
   readonly instance: Instance;
-  readonly incident: ToldIncident;
+  readonly incident: ReportedIncident;
   readonly vms: ReadonlyMap<string, number>;
 }
 
@@ -50,22 +49,26 @@ interface Tick {
   readonly atMs: number;
 }
 
-/** Tells that many VMs fell silent together, once; from then on those found silent are held, too. */
-export function tellHeld({ state, project, atMs }: Tick, held: Held): Edge[] {
+/** Fires once for many VMs that fell silent together; VMs found silent later are held, too. */
+export function outageEdges({ state, project, atMs }: Tick, held: HeldVms): Edge[] {
   const { rule, outage, vms, startMs, dueMs } = held;
   const { datacenter } = outage;
   const instance = ofDatacenter(project, rule, datacenter);
   if (!instance || atMs <= dueMs) return [];
-  passDecided(instance.lane, atMs);
+  passDecided(instance.buffer, atMs);
   if (instance.decided || openIncident(instance)) {
     instance.held ??= new Map();
     for (const [vm, newestMs] of vms) instance.held.set(vm, newestMs);
     return [];
   }
   instance.held = new Map(vms);
-  const told = remember(instance, { firedMs: dueMs, startedMs: startMs });
+  const reported = remember(instance, { firedMs: dueMs, startedMs: startMs });
   state.open.add(instance);
-  const decided = { key: keyOf(instance), atMs: nextAt(instance, told, atMs), observedMs: dueMs };
+  const decided = {
+    key: keyOf(instance),
+    atMs: nextAt(instance, reported, atMs),
+    observedMs: dueMs,
+  };
   const value = rule.rule.threshold + rule.rule.sustainedMs / 1000;
   const fired = { startedMs: startMs, window: [], notify: true, value };
   return [
@@ -74,19 +77,19 @@ export function tellHeld({ state, project, atMs }: Tick, held: Held): Edge[] {
 }
 
 /** Incidents of a project's data centers that end with this tick. */
-export function endHeld(state: EvaluationState, project: WatchedProject, atMs: number): Edge[] {
+export function endOutages(state: EvaluationState, project: WatchedProject, atMs: number): Edge[] {
   const edges: Edge[] = [];
-  for (const lane of project.vms.get('')?.lanes.values() ?? []) passDecided(lane, atMs);
-  for (const told of toldHeld(project)) {
-    const edge = endOf({ state, project, atMs }, told);
+  for (const buffer of project.vms.get('')?.buffers.values() ?? []) passDecided(buffer, atMs);
+  for (const reported of openOutages(project)) {
+    const edge = endOf({ state, project, atMs }, reported);
     if (edge) edges.push(edge);
   }
   return edges;
 }
 
 /** Incidents of a project's data centers that are open. */
-export function* toldHeld(project: WatchedProject): Generator<ToldHeld> {
-  for (const { instances } of project.vms.get('')?.lanes.values() ?? []) {
+export function* openOutages(project: WatchedProject): Generator<OpenOutage> {
+  for (const { instances } of project.vms.get('')?.buffers.values() ?? []) {
     for (const instance of instances) {
       const incident = openIncident(instance);
       const { held: vms, decided } = instance;
@@ -95,14 +98,14 @@ export function* toldHeld(project: WatchedProject): Generator<ToldHeld> {
   }
 }
 
-/** Does it stand for this VM, silent ever since? */
-export function isHeldBy({ vms, incident }: ToldHeld, { vm, newestMs }: Lane): boolean {
+/** True when the outage stands for this VM, silent ever since. */
+export function isHeldBy({ vms, incident }: OpenOutage, { vm, newestMs }: SeriesBuffer): boolean {
   const heldMs = vms.get(vm);
   return heldMs !== undefined && newestMs <= Math.max(incident.firedMs, heldMs);
 }
 
-function endOf(tick: Tick, told: ToldHeld): Edge | undefined {
-  const { instance, incident, vms } = told;
+function endOf(tick: Tick, reported: OpenOutage): Edge | undefined {
+  const { instance, incident, vms } = reported;
   const { state, project, atMs } = tick;
   const isLeft = (vm: string): boolean =>
     (project.retired.get(vm)?.atMs ?? Number.NEGATIVE_INFINITY) <= incident.startedMs;
@@ -112,12 +115,12 @@ function endOf(tick: Tick, told: ToldHeld): Edge | undefined {
     incident.recoveredMs = Math.max(atMs, incident.firedMs);
     return edge;
   }
-  const datacenter = /^\{datacenter="(.*)"\}$/.exec(instance.lane.labels)?.[1] ?? '';
+  const datacenter = /^\{datacenter="(.*)"\}$/.exec(instance.buffer.labels)?.[1] ?? '';
   if (!state.outages || state.outages.has(datacenter)) return undefined;
   let observedMs = Number.NEGATIVE_INFINITY;
   for (const vm of left) {
-    const lane = project.vms.get(vm)?.lanes.get(AGE_LANE);
-    if (lane && !isHeldBy(told, lane)) observedMs = Math.max(observedMs, lane.newestMs);
+    const buffer = project.vms.get(vm)?.buffers.get(AGE_BUFFER);
+    if (buffer && !isHeldBy(reported, buffer)) observedMs = Math.max(observedMs, buffer.newestMs);
   }
   if (observedMs <= incident.firedMs) return undefined;
   incident.recoveredMs = observedMs;
@@ -127,12 +130,12 @@ function endOf(tick: Tick, told: ToldHeld): Edge | undefined {
 
 /** @returns the time of the edge that ends it */
 function close({ state, atMs }: Tick, instance: Instance): number {
-  const { told } = instance;
-  if (!told) return atMs;
-  told.missing = undefined;
+  const { reported } = instance;
+  if (!reported) return atMs;
+  reported.missing = undefined;
   state.open.delete(instance);
   instance.held = undefined;
-  return nextAt(instance, told, atMs);
+  return nextAt(instance, reported, atMs);
 }
 
 function ofDatacenter(
@@ -142,6 +145,6 @@ function ofDatacenter(
 ): Instance | undefined {
   const labels = `{datacenter="${datacenter}"}`;
   const place = { metricId: AGE_METRIC, labels, isKept: true };
-  const lane = laneOf(project, watchedVm(project, ''), place);
-  return lane?.instances.find((instance) => instance.rule === rule);
+  const buffer = bufferOf(project, watchedVm(project, ''), place);
+  return buffer?.instances.find((instance) => instance.rule === rule);
 }

@@ -1,7 +1,7 @@
 /**
- * Rule markers. A new rule, or a new revision of one, begins at its marker but knows what was
- * stored before: it is folded over `past` on a state of its own, and its instances then join the
- * lanes of the live state. So a condition that still holds fires promptly, with its true start.
+ * Catch-up of new rules. A new rule, or a new revision of one, begins at its marker but knows what
+ * was stored before: the past is folded into a state of its own, whose instances then join the
+ * buffers of the live state. So a condition that still holds fires promptly, with its true start.
  */
 
 import {
@@ -11,22 +11,23 @@ import {
   type RuleRemoval,
 } from '../../telemetry/entry.ts';
 import type { SampleBatch } from '../../telemetry/samples/batch.ts';
-import { followFromBase, isAgeLane } from './age.ts';
-import type { Instance } from './instance.ts';
-import { type Lane, settledThrough, settleInstance } from './lane.ts';
-import { limitInstances, retireVm } from './room.ts';
-import { laneKey, plantSeeds } from './routes.ts';
+import { followFromBase } from './advance-instance.ts';
+import { type Instance, isAgeBuffer, type SeriesBuffer } from './instance.ts';
+import { bufferKey, seedIncidents } from './routes.ts';
+import { settledThrough, settleInstance } from './series-buffer.ts';
 import {
   addRule,
   type EvaluationState,
   emptyState,
   removeRule,
+  retireVm,
+  setInstanceQuota,
   type WatchedProject,
   watchedVm,
 } from './state.ts';
 import type { Steps } from './steps.ts';
+import { addSilentVms } from './telemetry-silence.ts';
 import { copyTimeline, step } from './timeline.ts';
-import { plantSilent } from './unavailable.ts';
 
 type RulesEntry = Extract<LogEntry, { kind: 'rules' }>;
 
@@ -50,7 +51,7 @@ export function beginCatchUp(
   foldPast: (scratch: EvaluationState, batch: SampleBatch) => void,
 ): CatchUp {
   for (const removal of marker.removals) remove(state, removal);
-  for (const limit of marker.limits ?? []) limitInstances(state, limit);
+  for (const limit of marker.limits ?? []) setInstanceQuota(state, limit);
   for (const retired of marker.retired ?? []) retireVm(state, retired);
   const scratch = emptyState();
   scratch.retired = state.retired;
@@ -60,7 +61,7 @@ export function beginCatchUp(
     removeRule(state, rule.project, rule.rule);
     const { sinceMs, breachFromMs } = sinceOf(state, rule, marker.atMs);
     addRule(state, rule, sinceMs, breachFromMs);
-    limitInstances(scratch, { project: rule.project, instances: roomIn(state, rule.project) });
+    setInstanceQuota(scratch, { project: rule.project, instances: quotaLeft(state, rule.project) });
     addRule(scratch, rule, sinceMs, breachFromMs);
   }
   state.nowMs = marker.atMs;
@@ -75,7 +76,7 @@ export function beginCatchUp(
 }
 
 /** Instances that can still join the live ones. */
-function roomIn({ projects }: EvaluationState, id: string): number {
+function quotaLeft({ projects }: EvaluationState, id: string): number {
   const project = projects.get(id);
   return project ? Math.max(0, project.instancesMax - project.instances) : 0;
 }
@@ -91,8 +92,8 @@ function* joinAll(
     const to = state.projects.get(id);
     if (to) yield* join(from, to, joined);
   }
-  yield* plantSilent(state);
-  plantSeeds(state);
+  yield* addSilentVms(state);
+  seedIncidents(state);
   return joined.filter(({ current }) => current.firing);
 }
 
@@ -103,7 +104,7 @@ function sinceOf(state: EvaluationState, rule: EvaluationRule, atMs: number) {
     const resumedMs = rule.fromMs ?? atMs;
     return { sinceMs: resumedMs, breachFromMs: resumedMs };
   }
-  // How long nothing has been heard of a VM is known without any sample.
+  // The age of telemetry is known without any sample.
   const breachFromMs = Number.NEGATIVE_INFINITY;
   return { sinceMs: atMs - rule.sustainedMs - GAP_TOLERANCE_MS, breachFromMs };
 }
@@ -140,33 +141,33 @@ function isNewer(state: EvaluationState, rule: EvaluationRule): boolean {
   return last === undefined || last < rule.evaluationRevision;
 }
 
-/** Moves the caught-up instances into the live project's lanes, VM by VM, and into `joined`. */
+/** Moves the caught-up instances into the live project's buffers, VM by VM, and into `joined`. */
 function* join(from: WatchedProject, to: WatchedProject, joined: Instance[]): Steps<void> {
-  for (const { vm, lanes } of from.vms.values()) {
+  for (const { vm, buffers } of from.vms.values()) {
     const target = watchedVm(to, vm);
-    for (const lane of lanes.values()) {
+    for (const buffer of buffers.values()) {
       // The scratch state made its own rule records; the live ones are in force from here on.
-      lane.instances = lane.instances.flatMap((instance) => {
+      buffer.instances = buffer.instances.flatMap((instance) => {
         const rule = to.rules.get(instance.rule.rule.rule);
         return rule ? [{ ...instance, rule }] : [];
       });
-      const live = target.lanes.get(laneKey(lane));
-      if (live) for (const instance of lane.instances) moveInto(live, lane, instance);
-      else if (lane.instances.length > 0) target.lanes.set(laneKey(lane), lane);
-      to.instances += lane.instances.length;
-      joined.push(...lane.instances);
+      const live = target.buffers.get(bufferKey(buffer));
+      if (live) for (const instance of buffer.instances) moveInto(live, buffer, instance);
+      else if (buffer.instances.length > 0) target.buffers.set(bufferKey(buffer), buffer);
+      to.instances += buffer.instances.length;
+      joined.push(...buffer.instances);
     }
     yield;
   }
 }
 
 /**
- * Joins an instance to a lane that other rules have been watching: settles what that lane has
- * settled, and goes on from there over that lane's buffer.
+ * Joins an instance to a buffer that other rules have been watching: settles as far as the buffer has
+ * settled, and goes on over its rows from there.
  */
-function moveInto(live: Lane, caughtUp: Lane, instance: Instance): void {
-  if (isAgeLane(live)) {
-    instance.lane = live;
+function moveInto(live: SeriesBuffer, caughtUp: SeriesBuffer, instance: Instance): void {
+  if (isAgeBuffer(live)) {
+    instance.buffer = live;
     followFromBase(instance);
     live.instances.push(instance);
     return;
@@ -181,7 +182,7 @@ function moveInto(live: Lane, caughtUp: Lane, instance: Instance): void {
     settleInstance(instance, row, caughtUp.values[i] ?? Number.NaN);
     throughMs = observedMs;
   }
-  instance.lane = live;
+  instance.buffer = live;
   instance.sinceMs = Math.max(instance.sinceMs, throughMs + 1);
   copyTimeline(instance.settled, instance.current);
   for (let i = live.settledRows; i < live.rows.length; i++) {

@@ -1,0 +1,295 @@
+/**
+ * From timelines to edges: compares what an instance's observations say with what was reported of it,
+ * and emits the difference. Nothing reported is taken back: a firing that a late observation
+ * disproves is marked corrected, and ends like any other, by good observations.
+ *
+ *     a span of firing in the timeline that no reported incident overlaps -> fired (and recovered)
+ *     an open incident, good observations after its firing                -> recovered
+ *     a reported incident, not firing then according to the timeline      -> corrected
+ *
+ * A firing is reported once a breach reaches into the freshness horizon (now minus the tolerance).
+ * One that ended before the horizon is recorded without notification (EVAL-06). One that is
+ * neither fresh nor over waits for the observation that decides.
+ */
+
+import { type Edge, GAP_TOLERANCE_MS, LATENESS_MS } from '../../telemetry/entry.ts';
+import { firedEdge, nextAt, recoveredEdge, remember } from './incident-edges.ts';
+import {
+  concludeEntry,
+  type Instance,
+  isAgeBuffer,
+  isHealthChanged,
+  keyOf,
+  observedIn,
+  openIncident,
+  type ReportedIncident,
+  type TimelineEvent,
+} from './instance.ts';
+import { settledThrough } from './series-buffer.ts';
+import type { EvaluationState } from './state.ts';
+import { BREACH, isBreach, isGood } from './timeline.ts';
+
+/** A stretch of firing in the timeline; `endMs` Infinity while it lasts. */
+interface Span {
+  readonly firedMs: number;
+  readonly startedMs: number;
+  readonly fired: TimelineEvent | undefined;
+  endMs: number;
+  end: TimelineEvent | undefined;
+}
+
+export interface NotificationDiff {
+  /** Time received of a batch, or of a tick or marker: what freshness is measured against. */
+  readonly nowMs: number;
+  /** Takes each edge, in the order of the instance's history. */
+  readonly emit: (edge: Edge) => void;
+  /** Something of the past was found that the machine, with one incident at a time, cannot hold. */
+  readonly countUnrecorded: () => void;
+  /** A rule could not be evaluated, and that was reported. */
+  readonly countFailure: () => void;
+}
+
+/**
+ * A log that is cut off must reach back so much further than the longest duration of a rule, ms,
+ * for a state rebuilt from it to decide as one that was never stopped.
+ */
+export const FLOOR_MARGIN_MS = 2 * LATENESS_MS + 3 * GAP_TOLERANCE_MS;
+
+/** Emits what this entry changed of `instance`, and forgets the entry's events. */
+function reconcile(instance: Instance, diff: NotificationDiff): void {
+  const edges: Edge[] = [];
+  const spans = spansOf(instance);
+  correct(instance, spans, diff, edges);
+  close(instance, diff, edges);
+  for (const span of spans) reportSpan(instance, span, diff, edges);
+  observe(instance, diff, edges);
+  reportHealth(instance, diff, edges);
+  silenceSuperseded(edges);
+  // Up to the row's last decision, all of this was reported before.
+  if (instance.decided === undefined) for (const edge of edges) diff.emit(edge);
+  concludeEntry(instance);
+  forget(instance);
+}
+
+/** Firing stretches of this entry's part of the timeline, oldest first. */
+function spansOf({ before, events, current, unreported }: Instance): Span[] {
+  const spans: Span[] = [];
+  const carried = events.length === 0 && current.firing ? current : before;
+  let open: Span | undefined = carried && {
+    firedMs: carried.firedMs,
+    startedMs: carried.startedMs,
+    fired: unreported?.observedMs === carried.firedMs ? unreported : undefined,
+    endMs: Number.POSITIVE_INFINITY,
+    end: undefined,
+  };
+  if (open) spans.push(open);
+  for (const event of events) {
+    if (event.kind === 'fired') {
+      const { observedMs: firedMs, startedMs } = event;
+      open = { firedMs, startedMs, fired: event, endMs: Number.POSITIVE_INFINITY, end: undefined };
+      spans.push(open);
+    } else if (open) {
+      open.endMs = event.observedMs;
+      open.end = event;
+      open = undefined;
+    }
+  }
+  return spans;
+}
+
+/**
+ * Marks reported firings that late observations disprove. Only the newest gets an edge: it is the
+ * one that its machine has. Older ones are counted.
+ */
+function correct(
+  instance: Instance,
+  spans: readonly Span[],
+  diff: NotificationDiff,
+  edges: Edge[],
+): void {
+  const { reported, recomputedFromMs } = instance;
+  if (!reported || recomputedFromMs === undefined) return;
+  for (const incident of reported.incidents) {
+    const { firedMs, startedMs, corrected } = incident;
+    if (corrected || firedMs <= recomputedFromMs) continue;
+    if (spans.some((span) => span.firedMs <= firedMs && firedMs <= span.endMs)) continue;
+    incident.corrected = true;
+    if (incident !== reported.incidents.at(-1)) {
+      diff.countUnrecorded();
+      continue;
+    }
+    const atMs = nextAt(instance, reported, diff.nowMs);
+    edges.push({ kind: 'corrected', key: keyOf(instance), atMs, startedMs });
+  }
+}
+
+function close(instance: Instance, { nowMs }: NotificationDiff, edges: Edge[]): void {
+  const { reported } = instance;
+  const incident = openIncident(instance);
+  if (!reported || !incident || !isTelemetryLive(instance, nowMs)) return;
+  const end = instance.events.find(
+    ({ kind, observedMs }) => kind === 'recoverable' && observedMs > incident.firedMs,
+  );
+  if (!end) return;
+  edges.push(recoveredEdge(instance, { reported, incident, end, nowMs }));
+}
+
+/** True when the newest observation is fresh now: a burst of old ones does not recover telemetry. */
+function isTelemetryLive({ buffer, rule, current }: Instance, nowMs: number): boolean {
+  if (!isAgeBuffer(buffer)) return true;
+  return !current.firing && isGood(rule.rule, Math.max(0, nowMs - buffer.newestValueMs) / 1000);
+}
+
+function reportSpan(instance: Instance, span: Span, diff: NotificationDiff, edges: Edge[]): void {
+  const open = openIncident(instance);
+  if (span.end === undefined) {
+    const present = open ? undefined : presentOf(instance, span, diff.nowMs);
+    if (present) edges.push(...firing(instance, present, diff));
+    return;
+  }
+  const incidents = instance.reported?.incidents ?? [];
+  const isReported = incidents.some(
+    ({ firedMs, recoveredMs }) => firedMs <= span.endMs && span.firedMs <= recoveredMs,
+  );
+  if (isReported) return;
+  if (!open) edges.push(...past(instance, { ...span, end: span.end }, diff));
+  else {
+    // A machine has one incident at a time: this one is noted, but has no edge.
+    const { firedMs, startedMs, endMs: recoveredMs } = span;
+    incidents.splice(-1, 0, { firedMs, startedMs, recoveredMs, corrected: false });
+    diff.countUnrecorded();
+  }
+}
+
+/** The span to report of a firing that lasts; undefined: none, as of now. */
+function presentOf(instance: Instance, span: Span, nowMs: number): Span | undefined {
+  if (isAgeBuffer(instance.buffer)) return span;
+  if (!isBreachFresh(instance, nowMs)) return undefined;
+  const last = instance.reported?.incidents.at(-1);
+  if (!last || span.firedMs > last.recoveredMs) return span;
+  // Late observations broke a reported recovery. It stands: breaches since then are a new incident.
+  const { phase, startMs, lastMs } = instance.current;
+  const { sustainedMs } = instance.rule.rule;
+  if (phase !== BREACH || lastMs - startMs < sustainedMs) return undefined;
+  const run = observedIn(instance, { fromMs: startMs, toMs: lastMs });
+  const decided = run.find(({ observedMs }) => observedMs - startMs >= sustainedMs);
+  return { ...span, firedMs: decided?.observedMs ?? lastMs, startedMs: startMs, fired: undefined };
+}
+
+function firing(instance: Instance, span: Span, { nowMs }: NotificationDiff): Edge[] {
+  const reported = remember(instance, span);
+  const { firedMs, startedMs, fired } = span;
+  const range = { fromMs: startedMs, toMs: instance.buffer.newestValueMs };
+  const window = fired?.window ?? observedIn(instance, range);
+  const known = { reported, window, value: fired?.value, firedMs, startedMs };
+  return [firedEdge(instance, { ...known, notify: true, nowMs })];
+}
+
+/** Fired and recovered in the past: recorded, not notified. */
+function past(
+  instance: Instance,
+  span: Span & { readonly end: TimelineEvent },
+  { nowMs }: NotificationDiff,
+): Edge[] {
+  const reported = remember(instance, span);
+  const { firedMs, startedMs, fired, end } = span;
+  const range = { fromMs: startedMs, toMs: end.observedMs - 1 };
+  const window = fired?.window ?? observedIn(instance, range);
+  const incident = reported.incidents.at(-1);
+  if (!incident) return [];
+  const known = { reported, window, value: fired?.value, firedMs, startedMs };
+  return [
+    firedEdge(instance, { ...known, notify: false, nowMs }),
+    recoveredEdge(instance, { reported, incident, end, nowMs }),
+  ];
+}
+
+/** Data is back when an observation is fresh by its own time; a burst of old ones is not. */
+function observe(instance: Instance, { nowMs }: NotificationDiff, edges: Edge[]): void {
+  const { reported, buffer } = instance;
+  if (!reported?.missing || !openIncident(instance)) return;
+  if (!isFresh(instance, nowMs) || buffer.newestValueMs <= reported.missing.sinceMs) return;
+  reported.missing = undefined;
+  const atMs = nextAt(instance, reported, nowMs);
+  edges.push({
+    kind: 'dataObserved',
+    key: keyOf(instance),
+    atMs,
+    observedMs: buffer.newestValueMs,
+  });
+}
+
+function reportHealth(instance: Instance, diff: NotificationDiff, edges: Edge[]): void {
+  const { reported, failure } = instance;
+  if (!reported || !openIncident(instance) || !isHealthChanged(instance)) return;
+  reported.failed = failure !== undefined;
+  const decided = { key: keyOf(instance), atMs: nextAt(instance, reported, diff.nowMs) };
+  if (failure === undefined) edges.push({ kind: 'evaluatorHealthy', ...decided });
+  else {
+    diff.countFailure();
+    edges.push({ kind: 'evaluatorFailed', ...decided, reason: failure });
+  }
+}
+
+function isFresh({ buffer }: Instance, nowMs: number): boolean {
+  return buffer.newestValueMs >= nowMs - GAP_TOLERANCE_MS;
+}
+
+/** True when a breach is recent: a run that good samples ended before is not the present. */
+function isBreachFresh({ buffer, rule }: Instance, nowMs: number): boolean {
+  for (let i = buffer.rows.length - 1; i >= 0; i--) {
+    const observedMs = buffer.rows[i]?.row.observedMs ?? 0;
+    if (observedMs < nowMs - GAP_TOLERANCE_MS) return false;
+    const value = buffer.values[i] ?? Number.NaN;
+    if (!Number.isNaN(value) && isBreach(rule.rule, value)) return true;
+  }
+  return false;
+}
+
+/** Only the final transition of an entry notifies: a recovery before a firing does not. */
+function silenceSuperseded(edges: Edge[]): void {
+  const last = edges.findLastIndex((edge) => edge.kind === 'fired' && edge.notify);
+  for (let i = 0; i < last; i++) {
+    const edge = edges[i];
+    if (edge?.kind === 'recovered') edges[i] = { ...edge, notify: false };
+  }
+}
+
+/** Closed incidents that no late observation reaches any more are forgotten. */
+function forget(instance: Instance): void {
+  const { reported } = instance;
+  if (!reported) return;
+  const settledMs = settledThrough(instance.buffer);
+  const last = reported.incidents.at(-1);
+  // While the timeline fires on, the last incident says how far that was reported.
+  const isKept = (incident: ReportedIncident): boolean =>
+    incident.recoveredMs > settledMs || (incident === last && instance.current.firing);
+  reported.incidents = reported.incidents.filter(isKept);
+  const nothingLeft = reported.incidents.length === 0 && reported.lastAtMs < settledMs;
+  if (nothingLeft && !instance.current.firing) instance.reported = undefined;
+}
+
+/** Edges of what the entry changed of `touched`; notes which of them have an open incident. */
+export function conclude(
+  state: EvaluationState,
+  touched: readonly Instance[],
+  nowMs: number,
+): Edge[] {
+  const edges: Edge[] = [];
+  const diff: NotificationDiff = {
+    nowMs,
+    emit: (edge) => edges.push(edge),
+    countUnrecorded: () => state.counters.unrecorded++,
+    countFailure: () => state.counters.failures++,
+  };
+  for (const instance of touched) {
+    reconcile(instance, diff);
+    if (openIncident(instance) || isOpen(instance.decided)) state.open.add(instance);
+    else state.open.delete(instance);
+  }
+  return edges;
+}
+
+function isOpen(decided: Instance['decided']): boolean {
+  return decided !== undefined && decided.recoveredMs === undefined;
+}

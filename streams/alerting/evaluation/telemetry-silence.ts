@@ -1,0 +1,258 @@
+/**
+ * Rules on the age of telemetry as time passes: the decisions of a tick.
+ *
+ *     a VM is silent until its rule's moment has passed      -> its instance fires
+ *     ... and many VMs of its data center fell silent, too   -> the data center's instance fires, one
+ *                                                               for each rule; the VMs are held
+ *                                                               (`datacenter-outage.ts`)
+ *
+ * Nothing fires before a silence of the whole data center could have been detected, nor before
+ * telemetry had time to resume after a blind window (EVAL-19).
+ */
+
+import { type Edge, GAP_TOLERANCE_MS, LATENESS_MS, type Outage } from '../../telemetry/entry.ts';
+import { AGE_METRIC } from '../../telemetry/metrics/catalogue.ts';
+import type { Power } from '../../telemetry/metrics/derive.ts';
+import { VM_STATES } from '../../telemetry/samples/batch.ts';
+import { firedByAge, followFromBase } from './advance-instance.ts';
+import {
+  AGE_BUFFER,
+  endOutages,
+  type HeldVms,
+  isHeldBy,
+  type OpenOutage,
+  openOutages,
+  outageEdges,
+} from './datacenter-outage.ts';
+import {
+  type FactsByVm,
+  factsOf,
+  fellSilentIn,
+  type LastObservation,
+  noteObserved,
+} from './facts.ts';
+import {
+  type Instance,
+  openIncident,
+  passDecided,
+  type RuleInForce,
+  type SeriesBuffer,
+  type Stretch,
+} from './instance.ts';
+import { conclude } from './notification-diff.ts';
+import { bufferOf } from './routes.ts';
+import { place } from './series-buffer.ts';
+import {
+  type EvaluationState,
+  projectFacts,
+  type WatchedProject,
+  type WatchedVm,
+  watchedVm,
+} from './state.ts';
+import { allAtOnce, type Steps } from './steps.ts';
+import { breachAfter, copyTimeline, elapse, emptyTimeline, GOOD } from './timeline.ts';
+
+/** One sampling interval, ms: the time telemetry has to resume after a blind window. */
+const INTERVAL_MS = 30_000;
+/** VMs of a data center are sampled an interval apart: silence of all of them is seen by then, ms. */
+const SILENCE_MS = GAP_TOLERANCE_MS + INTERVAL_MS;
+/** How long an outage that is over suppresses silence of its time: until its rows settle, ms. */
+const RETAINED_MS = 2 * LATENESS_MS;
+
+/** The stretch until `atMs` in which nobody listened: silence due within it fires nothing. */
+export function blindWindow(lastTickMs: number, atMs: number): Stretch {
+  return { fromMs: lastTickMs, untilMs: atMs + INTERVAL_MS };
+}
+
+/** Notes what rows and history know of VMs from before the log. */
+export function noteLastObservations(
+  state: EvaluationState,
+  observed: Iterable<LastObservation>,
+): void {
+  for (const { project, vm, observedMs, power = 'UNTOLD', datacenter } of observed) {
+    const facts = factsOf(projectFacts(state, project), vm);
+    if (observedMs !== undefined) noteObserved(facts, observedMs, power);
+    if (datacenter !== undefined) facts.datacenter = datacenter;
+  }
+}
+
+/** Adds instances of the rules on telemetry age for VMs that are known by facts alone. */
+export function* addSilentVms(state: EvaluationState): Steps<void> {
+  for (const project of state.projects.values()) {
+    const { length: all } = ageRules(project);
+    if (all === 0) continue;
+    for (const [vm, { newestMs }] of project.facts) {
+      const isAdded = project.vms.get(vm)?.buffers.get(AGE_BUFFER)?.instances.length === all;
+      if (!Number.isFinite(newestMs) || isAdded) continue;
+      addSilentVm(project, vm);
+      yield;
+    }
+  }
+}
+
+/** Gives every rule that covers the VM an instance; a new one follows the buffer's rows. */
+function addSilentVm(project: WatchedProject, vm: string): void {
+  const before = new Set(project.vms.get(vm)?.buffers.get(AGE_BUFFER)?.instances);
+  const buffer = bufferOf(project, watchedVm(project, vm), { metricId: AGE_METRIC, labels: '' });
+  if (buffer?.rows.length === 0) placeLast(buffer, project.facts);
+  else if (buffer) {
+    for (const instance of buffer.instances) if (!before.has(instance)) followFromBase(instance);
+  }
+}
+
+function placeLast(buffer: SeriesBuffer, known: FactsByVm): void {
+  const { newestMs: observedMs, power } = factsOf(known, buffer.vm);
+  const row = {
+    observedMs,
+    sequence: 0,
+    boot: '',
+    vcpus: Number.NaN,
+    values: [],
+    ...stateOf(power),
+  };
+  const input = { row, input: { labels: '', slots: [], keys: [] } };
+  // Nothing can come of one observation but that time passes from it on.
+  place(buffer, { input, receivedMs: observedMs }, () => {});
+}
+
+/** A row's words for a power that is known. */
+function stateOf(power: Power): { readonly state: number; readonly stateReason: string } {
+  const [name, stateReason] =
+    power === 'STOPPED'
+      ? (['STOPPED', 'shutdown'] as const)
+      : ([power === 'DOWN' ? 'CRASHED' : 'UNKNOWN', ''] as const);
+  return { state: VM_STATES.indexOf(name), stateReason };
+}
+
+/** Edges of all telemetry rules at a tick. */
+export function* silenceEdges(state: EvaluationState, atMs: number): Steps<Edge[]> {
+  const edges: Edge[] = [];
+  for (const project of state.projects.values()) {
+    const rules = ageRules(project);
+    if (rules.length === 0) continue;
+    edges.push(...endOutages(state, project, atMs));
+    const round = new Round(state, project, atMs);
+    for (const vm of project.vms.values()) {
+      round.look(vm);
+      yield;
+    }
+    for (const edge of round.edges()) {
+      edges.push(edge);
+      yield;
+    }
+  }
+  return edges;
+}
+
+/** The same for the end of a preview, which has no ticks: time passed, and somebody listened. */
+export function silenceEdgesUnheld(state: EvaluationState, atMs: number): Edge[] {
+  state.outages = undefined;
+  state.blind = undefined;
+  return allAtOnce(silenceEdges(state, atMs));
+}
+
+function ageRules({ rules }: WatchedProject): RuleInForce[] {
+  return [...rules.values()].filter(({ rule }) => rule.metricId === AGE_METRIC);
+}
+
+/** One project's telemetry at one tick. */
+class Round {
+  readonly #state: EvaluationState;
+  readonly #project: WatchedProject;
+  readonly #atMs: number;
+  readonly #held = new Map<string, HeldVms>();
+  readonly #fired: Instance[] = [];
+  readonly #reported: readonly OpenOutage[];
+
+  constructor(state: EvaluationState, project: WatchedProject, atMs: number) {
+    this.#state = state;
+    this.#project = project;
+    this.#atMs = atMs;
+    this.#reported = [...openOutages(project)];
+  }
+
+  look({ buffers, facts }: WatchedVm): void {
+    const buffer = buffers.get(AGE_BUFFER);
+    if (!buffer || buffer.vm === '') return;
+    const { blind, outages } = this.#state;
+    const named = outages?.get(facts.datacenter);
+    const outage = named && fellSilentIn(named, buffer.newestMs) ? named : undefined;
+    const reported = this.#reported.filter((one) => isHeldBy(one, buffer));
+    suppress(buffer, blind, suppressionOf(outage, reported), this.#atMs);
+    passDecided(buffer, this.#atMs);
+    if (this.#atMs - buffer.newestMs <= GAP_TOLERANCE_MS) return;
+    if (outage) for (const instance of buffer.instances) this.#hold(instance, outage);
+    else if (this.#isSilentAlone(buffer)) {
+      const isAlone = ({ rule }: Instance): boolean =>
+        !reported.some(({ instance }) => instance.rule === rule);
+      this.#fired.push(...buffer.instances.filter(isAlone));
+    }
+  }
+
+  /** True when an outage of all VMs would have been detected by now, and no blind window is on. */
+  #isSilentAlone({ newestMs }: SeriesBuffer): boolean {
+    const { blind } = this.#state;
+    return this.#atMs - newestMs >= SILENCE_MS && this.#atMs >= (blind?.untilMs ?? this.#atMs);
+  }
+
+  #hold(instance: Instance, outage: Outage): void {
+    const { rule, buffer, current } = instance;
+    if (openIncident(instance) || current.phase !== GOOD) return;
+    const { startMs, dueMs } = breachAfter(current, rule.rule, rule.breachFromMs);
+    const key = `${rule.rule.rule} ${outage.datacenter}`;
+    const held = this.#held.get(key) ?? { rule, outage, vms: new Map(), startMs, dueMs };
+    held.startMs = Math.min(held.startMs, startMs);
+    held.dueMs = Math.min(held.dueMs, dueMs);
+    held.vms.set(buffer.vm, buffer.newestMs);
+    this.#held.set(key, held);
+  }
+
+  *edges(): Generator<Edge> {
+    const place = { state: this.#state, project: this.#project, atMs: this.#atMs };
+    for (const held of this.#held.values()) yield* outageEdges(place, held);
+    for (const instance of this.#fired) yield* this.#fireAlone(instance);
+  }
+
+  #fireAlone(instance: Instance): Edge[] {
+    const { current, rule } = instance;
+    if (openIncident(instance) || current.firing || current.phase !== GOOD) return [];
+    const { rule: evaluated, breachFromMs } = rule;
+    const { dueMs } = breachAfter(current, evaluated, breachFromMs);
+    if (this.#atMs <= dueMs || instance.decided) return [];
+    const observed = emptyTimeline();
+    copyTimeline(current, observed);
+    if (!elapse(current, { rule: evaluated, breachFromMs }, this.#atMs)) return [];
+    instance.events.push(firedByAge(instance));
+    const edges = conclude(this.#state, [instance], this.#atMs);
+    copyTimeline(observed, current);
+    return edges;
+  }
+}
+
+/** The stretch whose silence a whole data center's incident reports, or reported. */
+function suppressionOf(
+  outage: Outage | undefined,
+  reported: readonly OpenOutage[],
+): Stretch | undefined {
+  const untilMs = Number.POSITIVE_INFINITY;
+  if (outage) return { fromMs: outage.sinceMs, untilMs };
+  if (reported.length === 0) return undefined;
+  return { fromMs: Math.min(...reported.map(({ incident }) => incident.startedMs)), untilMs };
+}
+
+/** Suppresses silence that becomes due in a blind window or with a whole data center. */
+function suppress(
+  buffer: SeriesBuffer,
+  blind: Stretch | undefined,
+  ongoing: Stretch | undefined,
+  atMs: number,
+): void {
+  const before = buffer.suppressed.find(
+    (one) => one !== blind && one.untilMs >= atMs - RETAINED_MS,
+  );
+  const ended =
+    before?.untilMs === Number.POSITIVE_INFINITY ? { ...before, untilMs: atMs } : before;
+  const stretch = ongoing ?? ended;
+  if (!blind && !stretch && buffer.suppressed.length === 0) return;
+  buffer.suppressed = [...(blind ? [blind] : []), ...(stretch ? [stretch] : [])];
+}
