@@ -3,6 +3,8 @@
  * a command or a function of its own; all run, then one line each says what failed.
  */
 import { spawnSync } from 'node:child_process';
+import { readCheckout } from './house/checkout.ts';
+import { placeFindings } from './house/plan.ts';
 import { styleFindings } from './style.ts';
 import { supplyFindings } from './supply/findings.ts';
 
@@ -13,7 +15,11 @@ interface Check {
 
 const checks: readonly Check[] = [
   { name: 'types', run: () => command('tsc') },
-  { name: 'lint, format and import direction', run: () => command('biome', 'check', '.') },
+  { name: 'lint and format', run: () => command('biome', 'check', '.') },
+  {
+    name: 'rooms and the direction of imports',
+    run: () => none(placeFindings(readCheckout(process.cwd()))),
+  },
   { name: 'style', run: () => none(styleFindings(process.cwd())) },
   { name: 'dependencies', run: () => none(supplyFindings(process.cwd())) },
   { name: 'unused code and dependencies', run: () => command('knip') },

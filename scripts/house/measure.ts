@@ -5,7 +5,7 @@
 import { type Checkout, type Floor, floors } from './checkout.ts';
 import { type FolderCircle, fileCircles, folderCircles } from './circles.ts';
 import { findOldWords, type OldWordHit } from './old-words.ts';
-import { planFindings } from './plan.ts';
+import { circleFindings, placeFindings } from './plan.ts';
 import { commentLines } from './text-kinds.ts';
 
 export interface Size {
@@ -21,8 +21,10 @@ export interface Measure {
   readonly tests: Size;
   readonly fileCircles: readonly (readonly string[])[];
   readonly folderCircles: readonly FolderCircle[];
-  /** All that does not follow the plan of rooms, circles included. */
-  readonly planFindings: readonly string[];
+  /** Files and imports that do not follow the plan of rooms. */
+  readonly outOfPlace: readonly string[];
+  /** The circles again, with imports to look at first. */
+  readonly circleFindings: readonly string[];
   /** Files of src that stand in no folder. */
   readonly looseFiles: readonly string[];
   /** Uses of `as unknown as`, as `file:line`. */
@@ -49,7 +51,8 @@ export function measure(checkout: Checkout): Measure {
     tests: sizeOf(checkout.tests),
     fileCircles: fileCircles(checkout.sources),
     folderCircles: folderCircles(checkout.sources),
-    planFindings: planFindings(checkout),
+    outOfPlace: placeFindings(checkout),
+    circleFindings: circleFindings(checkout),
     looseFiles: written.map(({ path }) => path).filter((path) => /^src\/[^/]+$/.test(path)),
     casts: written.flatMap(({ path, text }) =>
       text

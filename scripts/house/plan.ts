@@ -7,12 +7,20 @@ import { type Checkout, floors, type SourceFile } from './checkout.ts';
 import { fileCircles, folderCircles } from './circles.ts';
 import { order } from './rooms.ts';
 
-/** One line for each thing to mend; empty when the checkout follows the plan. */
-export function planFindings(checkout: Checkout, plan: readonly string[] = order): string[] {
-  const { sources } = checkout;
+/** One line for each file or import that is out of place; empty when all follow the plan. */
+export function placeFindings(
+  { paths, sources }: Checkout,
+  plan: readonly string[] = order,
+): string[] {
   return [
-    ...placeFindings(checkout.paths, plan),
+    ...roomFindings(paths, plan),
     ...[...sources.values()].flatMap((file) => importFindings(file, plan)),
+  ];
+}
+
+/** One line for each circle, and below it a few imports for each pair of its members. */
+export function circleFindings({ sources }: Checkout): string[] {
+  return [
     ...fileCircles(sources).map((files) => `circle of files: ${files.join(', ')}`),
     ...folderCircles(sources).flatMap(({ folder, children }) => [
       `circle in ${folder === '' ? 'the root' : folder}: ${children.join(', ')}`,
@@ -29,7 +37,7 @@ function roomOf(path: string): string {
   return path.split('/')[1] ?? '';
 }
 
-function placeFindings(paths: readonly string[], plan: readonly string[]): string[] {
+function roomFindings(paths: readonly string[], plan: readonly string[]): string[] {
   const findings = new Set<string>();
   const used = new Set<string>();
   for (const path of paths) {

@@ -54,8 +54,8 @@ function structureRows(): Row[] {
       of: ({ measure }) => number(measure.folderCircles.length),
     },
     {
-      ...{ figure: 'imports and files against the plan', goal: '0' },
-      of: ({ measure }) => number(measure.planFindings.length),
+      ...{ figure: 'imports and files out of place', goal: '0' },
+      of: ({ measure }) => number(measure.outOfPlace.length),
     },
     {
       ...{ figure: 'loose files in src', goal: '1' },
@@ -112,9 +112,10 @@ function journeyRows(columns: readonly Column[]): Row[] {
   });
 }
 
-function remains({ planFindings, casts, oldWords }: Measure): string[] {
+function remains({ outOfPlace, circleFindings, casts, oldWords }: Measure): string[] {
   return [
-    ...section('Against the plan of rooms', planFindings),
+    ...section('Out of place', outOfPlace),
+    ...section('Circles', circleFindings),
     ...section('as unknown as', casts),
     ...section(
       'Old words in what people read',

@@ -2,7 +2,7 @@
 import t from 'tap';
 import { type Checkout, sourcesOf } from '../../../scripts/house/checkout.ts';
 import { circlesOf, fileCircles, folderCircles } from '../../../scripts/house/circles.ts';
-import { planFindings } from '../../../scripts/house/plan.ts';
+import { circleFindings, placeFindings } from '../../../scripts/house/plan.ts';
 
 const ORDER = ['platform', 'telemetry', 'alerting', 'main.ts'];
 /** Every room of the order, so that none is missing. */
@@ -18,8 +18,10 @@ function checkoutOf(files: Readonly<Record<string, string>>): Checkout {
   return { root: '', paths: [...texts.keys()], sources: sourcesOf(texts), tests: [] };
 }
 
-const findings = (files: Readonly<Record<string, string>>) =>
-  planFindings(checkoutOf({ ...ALL, ...files }), ORDER);
+function findings(files: Readonly<Record<string, string>>): string[] {
+  const checkout = checkoutOf({ ...ALL, ...files });
+  return [...placeFindings(checkout, ORDER), ...circleFindings(checkout)];
+}
 
 t.test('a checkout that follows the plan has no findings', async (t) => {
   const files = {
@@ -58,7 +60,7 @@ t.test('each way to leave the plan is one finding, with the file and what is wro
 });
 
 t.test('a room that is declared and on no floor is a finding', async (t) => {
-  t.same(planFindings(checkoutOf(ALL), [...ORDER, 'billing']), [
+  t.same(placeFindings(checkoutOf(ALL), [...ORDER, 'billing']), [
     'billing is declared and is on no floor',
   ]);
 });
