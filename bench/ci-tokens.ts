@@ -5,7 +5,7 @@
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { openClaimStore } from '../sqlite/platform/once-store.ts';
+import { openOnceStore } from '../sqlite/platform/once-store.ts';
 import { createCiIssuers } from '../src/ci/assertions.ts';
 import { createIssuerKeys } from '../src/ci/jwks.ts';
 import { openAccessTokens } from '../src/identity/auth/access-tokens.ts';
@@ -21,7 +21,7 @@ const AUDIENCE = 'https://monitoring.example.com/projects/demo';
 export async function run(): Promise<void> {
   const folder = mkdtempSync(`${tmpdir()}/bench-ci-tokens-`);
   const platform = await startCiIssuer();
-  const claims = openClaimStore({ path: `${folder}/claims.db`, clock: systemClock });
+  const onceStore = openOnceStore({ path: `${folder}/claims.db`, clock: systemClock });
   try {
     const keys = createIssuerKeys({
       ...{ name: 'github', clock: systemClock, log: silentLog },
@@ -48,13 +48,13 @@ export async function run(): Promise<void> {
     const aim = { issuer: 'github', audience: AUDIENCE };
     console.table([
       await measure('check an identity token', () => issuers.verify(assertion, aim)),
-      await measure('burn its id', (i) => claims.claimOnce(`id ${i}`, untilMs)),
+      await measure('burn its id', (i) => onceStore.takeOnce(`id ${i}`, untilMs)),
       await measure('sign an access token', sign),
       await measure('verify one, first time', verify),
       await measure('verify one again', again),
     ]);
   } finally {
-    claims.close();
+    onceStore.close();
     await platform.close();
     rmSync(folder, { recursive: true });
   }

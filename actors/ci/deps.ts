@@ -1,7 +1,7 @@
 /** What the decisions of keyless CI are given. */
 
 import type { Clock } from '../../streams/platform/clock.ts';
-import type { Claims } from '../../streams/platform/once-store.ts';
+import type { OnceStore } from '../../streams/platform/once-store.ts';
 import type { Random } from '../../streams/platform/random.ts';
 import type { Host } from '../platform/host/host-port.ts';
 import type { AssertionChecks, ExchangeOutcome, PairingCodes, TokenSigner } from './port.ts';
@@ -14,7 +14,7 @@ export interface KeylessCiDeps {
   readonly random: Random;
   readonly assertions: AssertionChecks;
   /** Where ids of assertions are burned. */
-  readonly claims: Claims;
+  readonly onceStore: OnceStore;
   readonly tokens: TokenSigner;
   readonly codes: PairingCodes;
   readonly notes: RefusalNotes;

@@ -4,7 +4,7 @@
  * its signature was checked, so that nobody can burn what is not theirs.
  */
 import { createHash } from 'node:crypto';
-import type { Claims } from '../../streams/platform/once-store.ts';
+import type { OnceStore } from '../../streams/platform/once-store.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import { lastRestoredMs } from '../identity/restoration.ts';
 import type { Host } from '../platform/host/host-port.ts';
@@ -13,16 +13,16 @@ import type { AssertionChecks, CheckedAssertion } from './port.ts';
 export interface ProofDeps {
   readonly host: Pick<Host, 'view'>;
   readonly assertions: AssertionChecks;
-  readonly claims: Claims;
+  readonly onceStore: OnceStore;
 }
 
 /**
  * The identity that an assertion shows. Throws a `Refusal`: BAD_ASSERTION (`cause` REPLAYED when it
- * was used before, BEFORE_RESTORE when that is forgotten), NOT_READY; and what `claimOnce` rejects
+ * was used before, BEFORE_RESTORE when that is forgotten), NOT_READY; and what `takeOnce` rejects
  * with when that cannot be told.
  */
 export async function proveIdentity(
-  { host, assertions, claims }: ProofDeps,
+  { host, assertions, onceStore }: ProofDeps,
   assertion: string,
   expected: { readonly issuer: string; readonly audience: string },
 ): Promise<CheckedAssertion> {
@@ -36,7 +36,7 @@ export async function proveIdentity(
       { cause: 'BEFORE_RESTORE' },
     );
   }
-  if (await claims.claimOnce(burnKey(checked), checked.burnUntilMs)) return checked;
+  if (await onceStore.takeOnce(burnKey(checked), checked.burnUntilMs)) return checked;
   throw new Refusal(
     'BAD_ASSERTION',
     'The identity token was used before: each try, a retry too, needs a fresh one from the CI platform',

@@ -1,33 +1,33 @@
 /**
- * Claims on a table in a file of its own. All claims of one turn of the event loop share one
- * transaction, so that a storm of them costs one disk write a turn; each such write also forgets
- * twice as many claims whose time is over, so that the table stays as small as what is in force.
- * A key is kept as its digest: it may be told by a stranger, and its text is nobody's business.
+ * Once-store on a table in a file of its own. All keys taken in one turn of the event loop share one
+ * transaction, so that a burst costs one disk write per turn. Each write also deletes up to twice as
+ * many expired keys, so that the table stays as small as the keys in force. Only digests are stored:
+ * a key may contain text from a stranger.
  */
 import { hash } from 'node:crypto';
 import type { Clock } from '../../streams/platform/clock.ts';
-import { assertClaimable, type Claims } from '../../streams/platform/once-store.ts';
+import { assertWithinOnceMax, type OnceStore } from '../../streams/platform/once-store.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import { type Migration, openDatabase, type SqliteDatabase } from './database.ts';
 
-export interface ClaimStoreOptions {
-  /** File path; made when missing. */
+export interface OnceStoreOptions {
+  /** File path; created when missing. */
   readonly path: string;
   readonly clock: Clock;
 }
 
-export interface ClaimStore extends Claims {
-  /** Claims that are kept, in force or not yet forgotten. */
+export interface SqliteOnceStore extends OnceStore {
+  /** Stored keys, the expired ones that are not yet deleted included. */
   count(): number;
-  /** Writes what is waiting; later claims reject. */
+  /** Writes pending keys; later calls reject. */
   close(): void;
 }
 
-/** Claims that wait for the disk at a time. */
+/** Pending keys at a time. */
 const WAITING_MAX = 10_000;
-/** Claims of one transaction: it blocks the event loop for some milliseconds. */
+/** Keys per transaction, which blocks the event loop for some milliseconds. */
 const BATCH_MAX = 1_000;
-/** Forgotten with each transaction, beside two for each claim in it. */
+/** Expired keys deleted by each transaction, beside two for each key in it. */
 const FORGOTTEN_MIN = 16;
 
 const migrations: readonly Migration[] = [
@@ -41,19 +41,19 @@ const migrations: readonly Migration[] = [
 ];
 
 /** Throws what `openDatabase` throws. */
-export function openClaimStore(options: ClaimStoreOptions): ClaimStore {
+export function openOnceStore(options: OnceStoreOptions): SqliteOnceStore {
   const database = openDatabase({ path: options.path, synchronous: 'FULL', migrations });
-  return new TableClaims(database, options.clock);
+  return new TableOnceStore(database, options.clock);
 }
 
 interface Waiting {
   readonly digest: Buffer;
   readonly untilMs: number;
-  readonly resolve: (claimed: boolean) => void;
+  readonly resolve: (isTaken: boolean) => void;
   readonly reject: (error: unknown) => void;
 }
 
-class TableClaims implements ClaimStore {
+class TableOnceStore implements SqliteOnceStore {
   readonly #database: SqliteDatabase;
   readonly #clock: Clock;
   readonly #write: (batch: readonly Waiting[], nowMs: number) => boolean[];
@@ -67,12 +67,12 @@ class TableClaims implements ClaimStore {
     this.#write = writer(database);
   }
 
-  claimOnce(key: string, untilMs: number): Promise<boolean> {
+  takeOnce(key: string, untilMs: number): Promise<boolean> {
     return new Promise((resolve, reject) => {
-      assertClaimable(untilMs, this.#clock.now());
-      if (this.#isClosed) throw new Error('The claims are closed');
+      assertWithinOnceMax(untilMs, this.#clock.now());
+      if (this.#isClosed) throw new Error('The once-store is closed');
       if (this.#waiting.length >= WAITING_MAX) {
-        const message = `${WAITING_MAX} claims wait for the disk already: try again in a second`;
+        const message = `${WAITING_MAX} keys wait for the disk already: try again in a second`;
         throw new Refusal('TOO_MANY_REQUESTS', message, { retryAfterSeconds: '1' });
       }
       const digest = hash('sha256', key, 'buffer');
@@ -104,22 +104,22 @@ class TableClaims implements ClaimStore {
     });
   }
 
-  /** One transaction; its claims stand or fail together. */
+  /** One transaction: all of its keys are taken, or none. */
   #flush(): void {
     const batch = this.#waiting.splice(0, BATCH_MAX);
-    let claimed: boolean[];
+    let taken: boolean[];
     try {
-      claimed = this.#write(batch, this.#clock.now());
+      taken = this.#write(batch, this.#clock.now());
     } catch (error) {
       for (const { reject } of batch) reject(error);
       return;
     }
-    for (const [i, { resolve }] of batch.entries()) resolve(claimed[i] === true);
+    for (const [i, { resolve }] of batch.entries()) resolve(taken[i] === true);
   }
 }
 
 function writer(database: SqliteDatabase) {
-  const claim = database.prepare<[Buffer, number, number]>(
+  const take = database.prepare<[Buffer, number, number]>(
     'INSERT INTO claims (digest, until_ms) VALUES (?, ?) ' +
       'ON CONFLICT DO UPDATE SET until_ms = excluded.until_ms WHERE until_ms <= ?',
   );
@@ -128,10 +128,8 @@ function writer(database: SqliteDatabase) {
       '(SELECT digest FROM claims WHERE until_ms <= ? ORDER BY until_ms LIMIT ?)',
   );
   return database.transaction((batch: readonly Waiting[], nowMs: number) => {
-    const claimed = batch.map(
-      ({ digest, untilMs }) => claim.run(digest, untilMs, nowMs).changes > 0,
-    );
+    const taken = batch.map(({ digest, untilMs }) => take.run(digest, untilMs, nowMs).changes > 0);
     forget.run(nowMs, FORGOTTEN_MIN + 2 * batch.length);
-    return claimed;
+    return taken;
   });
 }

@@ -6,7 +6,7 @@
 import { createKeylessCi } from '../../actors/ci/keyless-ci.ts';
 import type { Host } from '../../actors/platform/host/host-port.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
-import type { Claims } from '../../streams/platform/once-store.ts';
+import type { OnceStore } from '../../streams/platform/once-store.ts';
 import type { Random } from '../../streams/platform/random.ts';
 import type { AccessTokens } from '../identity/auth/ports.ts';
 import type { Closers } from '../platform/closers.ts';
@@ -26,7 +26,7 @@ export interface KeylessCiOptions {
   readonly closers: Closers;
   readonly issuers: readonly Pick<Issuer, 'name' | 'kind'>[];
   readonly assertions: CiIssuers;
-  readonly claims: Claims;
+  readonly onceStore: OnceStore;
   readonly tokens: Pick<AccessTokens, 'sign'>;
   /** Origin for clients, without a slash at its end. */
   readonly publicUrl: () => string;

@@ -189,7 +189,7 @@ type EdgeOptions = ServiceBase &
     ReturnType<typeof buildCore>,
     'ingest' | 'alerting' | 'guard' | 'sealed' | 'datacenters' | 'clocks' | 'evaluator' | 'limitUse'
   > &
-  Pick<Storage, 'history' | 'secrets' | 'deriveKey' | 'claims' | 'controlPath'> & {
+  Pick<Storage, 'history' | 'secrets' | 'deriveKey' | 'onceStore' | 'controlPath'> & {
     host: RunningHost;
   } & ProjectBounds;
 

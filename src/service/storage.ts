@@ -1,6 +1,6 @@
 /**
  * Everything on disk, opened in order: the folder's lock, the sealed secrets, the projection, the
- * stream, the claims, the history. One file each, so that what is acknowledged (FULL) and what can
+ * stream, the once-store, the history. One file each, so that what is acknowledged (FULL) and what can
  * be rebuilt (NORMAL) have their own settings.
  *
  *     secrets.db  sealed values, bodies      control.db  instances, records, timers (from EVENTS)
@@ -20,14 +20,14 @@ import {
 import { openDatabase } from '../../sqlite/platform/database.ts';
 import { openEmbeddedStream } from '../../sqlite/platform/embedded-stream/embedded-stream.ts';
 import { type FolderLock, lockFolder } from '../../sqlite/platform/lock-file.ts';
-import { openClaimStore } from '../../sqlite/platform/once-store.ts';
+import { openOnceStore } from '../../sqlite/platform/once-store.ts';
 import { openSecretStore, type SecretStore } from '../../sqlite/platform/secret-store.ts';
 import { HISTORY_FILE } from '../../sqlite/telemetry/history/history-file.ts';
 import { type History, openHistory } from '../../sqlite/telemetry/history/store.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { eventsStream } from '../../streams/platform/commit/events.ts';
-import { claimsSpec, openStreamClaims } from '../../streams/platform/jetstream/once-store.ts';
-import type { Claims } from '../../streams/platform/once-store.ts';
+import { onceSpec, openStreamOnceStore } from '../../streams/platform/jetstream/once-store.ts';
+import type { OnceStore } from '../../streams/platform/once-store.ts';
 import { type Random, systemRandom } from '../../streams/platform/random.ts';
 import { becomeSoleProcess } from '../../streams/platform/sole-process.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
@@ -66,7 +66,7 @@ export interface Storage {
   /** A key of 32 bytes for one purpose, from the master key. */
   readonly deriveKey: (purpose: string) => Uint8Array;
   readonly history: History;
-  readonly claims: Claims;
+  readonly onceStore: OnceStore;
   /** The projection's file, for threads that read it themselves. */
   readonly controlPath: string;
 }
@@ -91,13 +91,13 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
   const store = await using(path, () => openProjection(path, closers));
   const samples = await using(fileOf(folder, SAMPLES_STREAM), () => stream.ensure(samplesSpec));
   await using(fileOf(folder, deliveriesSpec.name), () => stream.ensure(deliveriesSpec));
-  const claims = await openClaims(options, stream);
+  const onceStore = await openOnce(options, stream);
   const history = await using(join(folder, HISTORY_FILE), () =>
     openHistory({ folder, clock, logIdentity: samples.identity }),
   );
   closers.add('history', () => history.close());
   await tellHistoryGap({ history, stream, samples }, options.log);
-  const opened = { stream, store, secrets, history, claims, controlPath: path };
+  const opened = { stream, store, secrets, history, onceStore, controlPath: path };
   return { ...opened, deriveKey: deriveOwn, ...(lost && { lost }) };
 }
 
@@ -115,7 +115,7 @@ async function openSoleStream(
   if (!options.stream) closers.add('stream', () => stream.close());
   if (!isShared(options)) return { stream };
   const events = await stream.compare(eventsStream());
-  for (const spec of [samplesSpec, deliveriesSpec, claimsSpec]) await stream.compare(spec);
+  for (const spec of [samplesSpec, deliveriesSpec, onceSpec]) await stream.compare(spec);
   const bound = await using(controlPath, () => boundStream(controlPath));
   if (bound !== undefined) assertMadeFrom(bound, events?.identity);
   const sole = await becomeSoleProcess({
@@ -154,13 +154,13 @@ function openProjection(path: string, closers: Closers): InstanceStore {
 }
 
 /** Where the nodes share a stream they share what is claimed; one alone has a file for it. */
-async function openClaims(options: StorageOptions, stream: Stream): Promise<Claims> {
+async function openOnce(options: StorageOptions, stream: Stream): Promise<OnceStore> {
   const { settings, clock, closers } = options;
-  if (isShared(options)) return openStreamClaims({ stream, clock });
+  if (isShared(options)) return openStreamOnceStore({ stream, clock });
   const path = join(settings.data, 'claims.db');
-  const claims = await using(path, () => openClaimStore({ path, clock }));
-  closers.add('claims', () => claims.close());
-  return claims;
+  const store = await using(path, () => openOnceStore({ path, clock }));
+  closers.add('once-store', () => store.close());
+  return store;
 }
 
 function openSecrets({ settings, clock, random, log }: StorageOptions) {

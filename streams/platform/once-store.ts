@@ -1,24 +1,24 @@
 /**
- * The port for things that may happen once: a key is claimed by whoever comes first, on every node.
- * Off the commit path, because a stranger's tries must not become commits. Two adapters pass one
- * suite: `sqlite/platform/once-store.ts` on a table, `streams/platform/jetstream/once-store.ts` on NATS.
+ * Port of a store in which each key can be taken once, by the first caller on any node. It is off the
+ * commit path, because a stranger's attempts must not become commits. Two adapters pass one suite:
+ * `sqlite/platform/once-store.ts` on a table, `streams/platform/jetstream/once-store.ts` on NATS.
  */
 
-export interface Claims {
+export interface OnceStore {
   /**
-   * true: this call claimed the key, and that is on disk; false: it was claimed before, or by
-   * another call at the same time. The claim holds until `untilMs` (Unix ms, at most
-   * `CLAIM_MS_MAX` from now) and is forgotten some time after. Rejects when it cannot be told, and
-   * then it may have been claimed all the same: whoever tries again may be refused.
+   * true: this call took the key, and that is on disk. false: the key was taken before, or by a
+   * concurrent call. The key stays taken until `untilMs` (Unix ms, at most `ONCE_MS_MAX` from now)
+   * and is forgotten some time after. Rejects when the outcome is unknown: the key may be taken
+   * then, and a second attempt may be refused.
    */
-  claimOnce(key: string, untilMs: number): Promise<boolean>;
+  takeOnce(key: string, untilMs: number): Promise<boolean>;
 }
 
-/** Longest a key can be claimed for, ms: where every claim is kept equally long, for so long. */
-export const CLAIM_MS_MAX = 24 * 3_600_000;
+/** Longest time for which a key can be taken, ms. NATS keeps every key for this long. */
+export const ONCE_MS_MAX = 24 * 3_600_000;
 
-/** Throws a `RangeError` for a claim that could be forgotten before its time. */
-export function assertClaimable(untilMs: number, nowMs: number): void {
-  if (untilMs <= nowMs + CLAIM_MS_MAX) return;
-  throw new RangeError(`A key can be claimed for ${CLAIM_MS_MAX} ms, not ${untilMs - nowMs}`);
+/** Throws a `RangeError` for a key that could be forgotten before `untilMs`. */
+export function assertWithinOnceMax(untilMs: number, nowMs: number): void {
+  if (untilMs <= nowMs + ONCE_MS_MAX) return;
+  throw new RangeError(`A key can be taken for ${ONCE_MS_MAX} ms, not ${untilMs - nowMs}`);
 }

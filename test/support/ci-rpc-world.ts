@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import type { Test } from 'tap';
-import { openClaimStore } from '../../sqlite/platform/once-store.ts';
+import { openOnceStore } from '../../sqlite/platform/once-store.ts';
 import { createCiIssuers } from '../../src/ci/assertions.ts';
 import { createIssuerKeys } from '../../src/ci/jwks.ts';
 import { openKeylessCi } from '../../src/ci/open-keyless-ci.ts';
@@ -32,8 +32,8 @@ export async function startCiRpcWorld(t: Test) {
     nowMs = () => clock.now();
     const closers = new Closers(log);
     const path = join(dirname(parts.controlPath), 'claims.db');
-    const claims = openClaimStore({ path, clock });
-    closers.add('claims', () => claims.close());
+    const onceStore = openOnceStore({ path, clock });
+    closers.add('once-store', () => onceStore.close());
     const metrics = createMetrics({ clock, version: 'test' });
     closers.add('metrics', () => metrics.close());
     const fetchKeys = () =>
@@ -43,7 +43,7 @@ export async function startCiRpcWorld(t: Test) {
     const assertions = createCiIssuers({ clock, issuers: [{ issuer: platform.issuer, keys }] });
     keyless = openKeylessCi({
       ...{ host, clock, random, log, metrics, closers },
-      ...{ assertions, claims, publicUrl, tokens: parts.tokens, issuers: [platform.issuer] },
+      ...{ assertions, onceStore, publicUrl, tokens: parts.tokens, issuers: [platform.issuer] },
     });
     t.teardown(() => closers.closeAll());
     return keyless;

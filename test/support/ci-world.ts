@@ -15,7 +15,7 @@ import type {
 import { hashKey, mintSecret } from '../../src/platform/keys.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
-import type { Claims } from '../../streams/platform/once-store.ts';
+import type { OnceStore } from '../../streams/platform/once-store.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import { type StreamWorld, startWorld, tester, type World } from './credential-world.ts';
 
@@ -103,7 +103,7 @@ export async function startCiWorld(t: Test, beside?: CiWorld): Promise<CiWorld> 
       made.meanwhile = undefined;
       await meanwhile?.();
     }),
-    claims: claimsIn(burned),
+    onceStore: onceStoreIn(burned),
     tokens: { sign: async (claims) => `token ${JSON.stringify(claims)}` },
     codes: pairingCodes(world),
     publicUrl: () => PUBLIC_URL,
@@ -242,9 +242,9 @@ function tokenIn(assertion: string): TestToken | undefined {
   }
 }
 
-function claimsIn(burned: Set<string>): Claims {
+function onceStoreIn(burned: Set<string>): OnceStore {
   return {
-    async claimOnce(key) {
+    async takeOnce(key) {
       if (burned.has(key)) return false;
       burned.add(key);
       return true;

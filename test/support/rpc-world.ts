@@ -193,7 +193,7 @@ function noKeylessCi(
   const ci = createKeylessCi({
     ...parts,
     assertions: { names: () => [], urlOf: () => undefined, verify: nothing },
-    claims: { claimOnce: nothing },
+    onceStore: { takeOnce: nothing },
     tokens: { sign: nothing },
     codes: { mint: nothing, hash: hashKey },
     publicUrl: () => ORIGIN,

@@ -1,23 +1,23 @@
 /**
- * Claims on a stream of their own, for nodes that share one NATS: each key is a subject, by its
- * digest, and the first message of a subject is the claim. The stream refuses a second one (it
- * expects the subject to be empty) and drops messages by age, which is why every claim is kept as
- * long as the longest may hold.
+ * Once-store on a stream of its own, for nodes that share one NATS. Each key is a subject, named by
+ * the key's digest, and the first message of a subject takes the key. The append expects an empty
+ * subject, so that the stream refuses a second message. Messages are dropped by age, so every key is
+ * kept for the longest time allowed.
  */
 import { hash } from 'node:crypto';
 import type { Clock } from '../clock.ts';
-import { assertClaimable, CLAIM_MS_MAX, type Claims } from '../once-store.ts';
+import { assertWithinOnceMax, ONCE_MS_MAX, type OnceStore } from '../once-store.ts';
 import type { Stream, StreamSpec } from '../stream.ts';
 
-/** How far the server's clock, by which it counts age, may be ahead of ours, ms. */
+/** How far the server's clock, which measures age, may be ahead of ours, ms. */
 const MARGIN_MS = 3_600_000;
 
-export const claimsSpec: StreamSpec = {
+export const onceSpec: StreamSpec = {
   name: 'CLAIMS',
   subjects: ['svc.claims.*'],
   retention: 'log',
-  maxAgeMs: CLAIM_MS_MAX + MARGIN_MS,
-  // Nothing is sent twice: an expectation, and not an id, keeps a second one out.
+  maxAgeMs: ONCE_MS_MAX + MARGIN_MS,
+  // The expected sequence keeps a second message out, so that no message id is needed.
   duplicateWindowMs: 1_000,
   replicas: 1,
 };
@@ -25,19 +25,19 @@ export const claimsSpec: StreamSpec = {
 const encoder = new TextEncoder();
 
 /** Makes the stream where it is missing. Throws what `Stream.ensure` throws. */
-export async function openStreamClaims(options: {
+export async function openStreamOnceStore(options: {
   readonly stream: Pick<Stream, 'ensure' | 'append'>;
   readonly clock: Clock;
-}): Promise<Claims> {
+}): Promise<OnceStore> {
   const { stream, clock } = options;
-  await stream.ensure(claimsSpec);
+  await stream.ensure(onceSpec);
   return {
-    claimOnce: async (key, untilMs) => {
-      assertClaimable(untilMs, clock.now());
+    takeOnce: async (key, untilMs) => {
+      assertWithinOnceMax(untilMs, clock.now());
       const outcome = await stream.append({
-        stream: claimsSpec.name,
+        stream: onceSpec.name,
         subject: `svc.claims.${hash('sha256', key, 'hex')}`,
-        // For people who look at the stream: the subject says all.
+        // For people who inspect the stream; the subject alone is used.
         data: encoder.encode(JSON.stringify({ untilMs })),
         expectedLastSubjectSequence: 0,
       });
