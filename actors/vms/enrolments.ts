@@ -4,8 +4,7 @@
  * else. Token, key, the end of the key before it and the VM's record move in one decision, so that
  * a VM never has two agents, and a token that two show at once serves one of them.
  */
-import type { EnrolmentContext } from '../../machines/vms/enrolment.ts';
-import { ENROLMENT_TOKEN_MS } from '../../machines/vms/enrolment.ts';
+import { ENROLMENT_TOKEN_MS, type EnrolmentContext } from '../../machines/vms/enrolment.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import type { IdentityChange } from '../identity/accounts-port.ts';
 import { invalid } from '../identity/checks.ts';

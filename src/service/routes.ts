@@ -5,8 +5,7 @@
  *
  *   request -> gate (version, access, position) -> body -> place and turn -> handler -> reason and position
  */
-import type { DescService } from '@bufbuild/protobuf';
-import { getOption } from '@bufbuild/protobuf';
+import { type DescService, getOption } from '@bufbuild/protobuf';
 import {
   type ConnectRouter,
   type ConnectRouterOptions,

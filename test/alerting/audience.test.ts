@@ -5,8 +5,11 @@
 import t from 'tap';
 import { createDestinations } from '../../actors/delivery/destinations.ts';
 import { recheck } from '../../actors/delivery/recheck.ts';
-import type { Commit } from '../../streams/platform/commit/commit.ts';
-import { COMMIT_BYTES_MAX, COMMIT_EVENTS_MAX } from '../../streams/platform/commit/commit.ts';
+import {
+  COMMIT_BYTES_MAX,
+  COMMIT_EVENTS_MAX,
+  type Commit,
+} from '../../streams/platform/commit/commit.ts';
 import { by, freshRequest, PROJECT, RULE } from '../support/alerting-world.ts';
 import { openDeliveryWorld } from '../support/delivery-world.ts';
 

@@ -4,9 +4,9 @@
  */
 import t from 'tap';
 import { tick } from '../../actors/telemetry/ticker.ts';
-import type { AppendFault } from '../support/alerting-world.ts';
 import {
   type AlertingWorld,
+  type AppendFault,
   openAlertingWorld,
   PROJECT,
   START_MS,

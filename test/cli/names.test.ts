@@ -3,8 +3,7 @@
  * or show one name as another. A new field of a method that changes something is either such a text,
  * with a request here, or an id that is checked by its own form.
  */
-import type { DescMessage } from '@bufbuild/protobuf';
-import { getOption, ScalarType } from '@bufbuild/protobuf';
+import { type DescMessage, getOption, ScalarType } from '@bufbuild/protobuf';
 import t from 'tap';
 import { AutomationService } from '../../src/gen/svc/iam/v1/automation_pb.ts';
 import { AlertService } from '../../src/gen/svc/monitoring/v1/alert_pb.ts';

@@ -5,6 +5,14 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import {
+  createClient,
+  type Delivery,
+  openSqliteDeduplicator,
+  type VerifiedWebhook,
+  verifyWebhook,
+} from 'svc/sdk';
+import { parseCsv, parseRules, replayRecording, reportText } from 'svc/testing';
 import t from 'tap';
 import { startCliWorld, writeReadings } from '../support/cli-world.ts';
 import { linesOf, senderTo, startReceiver, typescriptProgram } from '../support/guide-programs.ts';
@@ -16,7 +24,6 @@ const [vector] = webhookVectors.sent;
 if (!vector) throw new Error('There is no vector');
 
 const RECEIVER = `
-import { createClient, openSqliteDeduplicator, verifyWebhook } from 'svc/sdk';
 const { body, headers, secrets, timestampUnix } = ${JSON.stringify(vector)};
 const verified = verifyWebhook(body, headers, secrets, { now: new Date(timestampUnix * 1000) });
 const deduplicator = openSqliteDeduplicator({ path: 'deliveries.db' });
@@ -26,7 +33,6 @@ process.stdout.write(JSON.stringify({ verified, claims, method: typeof monitorin
 `;
 
 const TYPED = `
-import { createClient, type Delivery, verifyWebhook, type VerifiedWebhook } from 'svc/sdk';
 const verified: VerifiedWebhook = verifyWebhook('', {}, 'whsec_');
 export const id: string = verified.deliveryId;
 const { alerts, prometheus } = createClient({ baseUrl: 'https://example.com', token: 'x' });
@@ -40,7 +46,6 @@ export async function latest(): Promise<number | undefined> {
 `;
 
 const REPLAY = `
-import { parseCsv, parseRules, replayRecording, reportText } from 'svc/testing';
 const minutes = [95, 96, 97, 20].map((value, i) => i * 30 + ',' + value);
 const text = ['time,svc_vm_cpu_utilization_pct', ...minutes].join('\\n');
 const rule = {

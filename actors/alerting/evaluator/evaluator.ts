@@ -22,8 +22,14 @@ import type { Actor } from '../../../streams/platform/commit/commit.ts';
 import { pause } from '../../../streams/platform/pause.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import { partitionOf, type Stream } from '../../../streams/platform/stream.ts';
-import type { Census, Edge, EvaluationRule, LogEntry } from '../../../streams/telemetry/entry.ts';
-import { GAP_TOLERANCE_MS, LATENESS_MS } from '../../../streams/telemetry/entry.ts';
+import {
+  type Census,
+  type Edge,
+  type EvaluationRule,
+  GAP_TOLERANCE_MS,
+  LATENESS_MS,
+  type LogEntry,
+} from '../../../streams/telemetry/entry.ts';
 import type { Host } from '../../platform/host/host-port.ts';
 import { isPassing } from '../../platform/retryable.ts';
 import { Turns } from '../../platform/time-slices.ts';

@@ -23,7 +23,7 @@ import {
   type Outage,
   TOGETHER_MS,
 } from '../../../streams/telemetry/entry.ts';
-import { powerOf } from '../../../streams/telemetry/metrics/derive.ts';
+import { powerOf } from '../../../streams/telemetry/metrics/power.ts';
 import type { SampleBatch } from '../../../streams/telemetry/samples/batch.ts';
 import type { LatestRow } from '../../../streams/telemetry/samples/columns.ts';
 import type { Host } from '../../platform/host/host-port.ts';

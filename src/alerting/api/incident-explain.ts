@@ -16,7 +16,7 @@ import {
   RETENTION_MS,
 } from '../../../streams/telemetry/entry.ts';
 import { AGE_METRIC, metricCatalogue } from '../../../streams/telemetry/metrics/catalogue.ts';
-import { SAMPLING_INTERVAL_MS } from '../../../streams/telemetry/metrics/query.ts';
+import { SAMPLING_INTERVAL_MS } from '../../../streams/telemetry/metrics/derive-columns.ts';
 import {
   type ExplainIncidentResponseSchema,
   ExplainIncidentResponse_Recomputation_Status as Status,

@@ -1,8 +1,12 @@
 /** Options and texts that the commands for identities share. */
 import { create } from '@bufbuild/protobuf';
 import { CapabilityListSchema } from '../../gen/svc/iam/v1/automation_pb.ts';
-import type { Action, ActionContext } from '../client/action.ts';
-import { projectOption, requestIdOption } from '../client/action.ts';
+import {
+  type Action,
+  type ActionContext,
+  projectOption,
+  requestIdOption,
+} from '../client/action.ts';
 import type { Option } from '../client/arguments.ts';
 import { UsageError } from '../client/faults.ts';
 

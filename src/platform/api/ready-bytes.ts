@@ -4,8 +4,7 @@
  * in a query thread, hands them over here and returns an empty message, and they take the place of
  * that message's bytes. Everything else (access, limits, errors, headers) stays the framework's.
  */
-import type { DescMessage, MessageShape } from '@bufbuild/protobuf';
-import { create } from '@bufbuild/protobuf';
+import { create, type DescMessage, type MessageShape } from '@bufbuild/protobuf';
 import {
   type ConnectRouter,
   createContextKey,

@@ -3,8 +3,7 @@
  * drop it with them, and a filter that is dropped lists everything. Looks at the JSON of those few
  * reads that have an enum at all, when their body is read.
  */
-import type { DescEnum, DescMethod } from '@bufbuild/protobuf';
-import { getOption } from '@bufbuild/protobuf';
+import { type DescEnum, type DescMethod, getOption } from '@bufbuild/protobuf';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import { policy } from '../../gen/svc/options/v1/policy_pb.ts';
 import { toConnectError } from '../errors.ts';

@@ -5,7 +5,7 @@
  */
 import type { MissingReason } from '../../../machines/alerting/incident.ts';
 import { GAP_TOLERANCE_MS, type Outage, TOGETHER_MS } from '../../telemetry/entry.ts';
-import { type Power, powerAfter, type ToldPower } from '../../telemetry/metrics/derive.ts';
+import { type Power, powerAfter, type ToldPower } from '../../telemetry/metrics/power.ts';
 import type { VmRef } from '../../telemetry/samples/batch.ts';
 
 export interface VmFacts {

@@ -12,7 +12,7 @@
 
 import { type Edge, GAP_TOLERANCE_MS, LATENESS_MS, type Outage } from '../../telemetry/entry.ts';
 import { AGE_METRIC } from '../../telemetry/metrics/catalogue.ts';
-import type { Power } from '../../telemetry/metrics/derive.ts';
+import type { Power } from '../../telemetry/metrics/power.ts';
 import { VM_STATES } from '../../telemetry/samples/batch.ts';
 import { firedByAge, followFromBase } from './advance-instance.ts';
 import {

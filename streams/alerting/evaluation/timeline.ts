@@ -17,7 +17,7 @@
  *     observation -- threshold --> breach begins -- sustainedMs --> firing
  */
 import { type EvaluationRule, GAP_TOLERANCE_MS, type Operator } from '../../telemetry/entry.ts';
-import { powerAfter, type ToldPower } from '../../telemetry/metrics/derive.ts';
+import { powerAfter, type ToldPower } from '../../telemetry/metrics/power.ts';
 
 /** True when `value` satisfies the operator against `threshold`. Exact; NaN satisfies none. */
 function compares(value: number, operator: Operator, threshold: number): boolean {

@@ -7,22 +7,18 @@
  * seconds, a reading over 1), so that a step's value is the sum of its numerators over the sum of
  * its denominators. What cannot be known is absent; it is never 0 and never guessed.
  */
-import { splitSeriesKey } from '../entry.ts';
+import { GAP_TOLERANCE_MS, splitSeriesKey } from '../entry.ts';
 import { type SeriesKey, VM_STATES } from '../samples/batch.ts';
 import type { Derivation } from './catalogue.ts';
-import { isResized, rateOver, read, utilizationOver } from './intervals.ts';
+import { type ReportedState, unexpectedStop } from './power.ts';
 
 /** One row of a VM, as far as a derivation looks. NaN = not observed. */
-export interface ObservedRow {
+export interface ObservedRow extends ReportedState {
   /** Unix ms. */
   readonly observedMs: number;
   /** '' = not told. */
   readonly boot: string;
   readonly vcpus: number;
-  /** Index into `VM_STATES`. */
-  readonly state: number;
-  /** The source's word for it; absent or '' = none. */
-  readonly stateReason?: string;
   /** One value for each series of the list that the inputs were made for. */
   readonly values: ArrayLike<number>;
 }
@@ -55,7 +51,9 @@ export interface Derived {
 const PERCENT_ROUNDING = 0.5;
 
 const RUNNING = VM_STATES.indexOf('RUNNING');
+
 const CRASHED = VM_STATES.indexOf('CRASHED');
+
 const UNKNOWN = VM_STATES.indexOf('UNKNOWN');
 
 /** The inputs a metric has in rows with these series; none: the rows do not carry the metric. */
@@ -199,62 +197,6 @@ export function tellsState({ from }: Derivation): boolean {
   return from === 'running' || from === 'unexpectedStop';
 }
 
-/** The hypervisor's word: STOPPED by its owner (or paused), DOWN otherwise, or UNTOLD. */
-export type Power = 'RUNNING' | 'STOPPED' | 'DOWN' | 'UNTOLD';
-
-/** OFF: it does not run, and no reason is told: still DOWN if it was before, else STOPPED. */
-export type ToldPower = Power | 'OFF';
-
-/** What the row alone says of the VM's power. */
-export function powerOf(row: Pick<ObservedRow, 'state' | 'stateReason'>): ToldPower {
-  if (row.state === RUNNING) return 'RUNNING';
-  if (row.state === UNKNOWN) return 'UNTOLD';
-  if (isUndeclared(row)) return 'DOWN';
-  return isReasonTold(row) ? 'STOPPED' : 'OFF';
-}
-
-/** The power after a row that says `told`, of a VM that was DOWN before it or not. */
-export function powerAfter(wasDown: boolean, told: ToldPower): Power {
-  if (told !== 'OFF') return told;
-  return wasDown ? 'DOWN' : 'STOPPED';
-}
-
-/**
- * Reasons of a stop that nobody asked the guest for; those of a pause are the hypervisor's own, for
- * a disk that fails, a guest that hangs, a migration that broke. Any other one declares the stop.
- */
-const UNDECLARED: ReadonlySet<string> = new Set([
-  'crashed',
-  'failed',
-  'destroyed',
-  'ioerror',
-  'watchdog',
-  'postcopy_failed',
-  'api_error',
-]);
-
-/**
- * Words that tell no reason. A daemon that was started anew knows why nothing is off, also of what
- * had crashed: neither a stop that was declared nor one that was not.
- */
-const NO_REASON: ReadonlySet<string> = new Set(['', 'unknown', 'daemon', 'from_snapshot']);
-
-/** 1 where the VM is down and nobody declared it, NaN where its state or the reason was not told. */
-function unexpectedStop(row: ObservedRow): number {
-  if (row.state === UNKNOWN) return Number.NaN;
-  if (row.state === RUNNING) return 0;
-  if (isUndeclared(row)) return 1;
-  return isReasonTold(row) ? 0 : Number.NaN;
-}
-
-function isUndeclared({ state, stateReason = '' }: Pick<ObservedRow, 'state' | 'stateReason'>) {
-  return state === CRASHED || UNDECLARED.has(stateReason);
-}
-
-function isReasonTold({ stateReason = '' }: Pick<ObservedRow, 'stateReason'>): boolean {
-  return !NO_REASON.has(stateReason);
-}
-
 function oneInput(slots: number[], keys: SeriesKey[]): MetricInput[] {
   return slots.some((slot) => slot >= 0) ? [{ labels: '', slots, keys }] : [];
 }
@@ -287,4 +229,101 @@ function memoryUsed(
   // More free than there is: the readings are of different moments; no usage follows from them.
   if (used < 0) return;
   reading(as === 'bytes' ? used : (100 * used) / total, out);
+}
+
+/** A reading of the row, NaN when it has none. */
+export function read(row: ObservedRow, slot: number): number {
+  return slot < 0 ? Number.NaN : (row.values[slot] ?? Number.NaN);
+}
+
+/** Seconds between two observations; 0 when no rate may be computed across them. */
+export function intervalSeconds(before: InputRow | undefined, after: InputRow): number {
+  if (!before) return 0;
+  const ms = after.row.observedMs - before.row.observedMs;
+  return ms > 0 && ms <= GAP_TOLERANCE_MS ? ms / 1000 : 0;
+}
+
+/**
+ * The devices' increases, summed. One that is unknown makes the sum unknown: a device that dropped
+ * without a boot, that came or that went would count as 0 otherwise, and 0 is a recovery.
+ */
+export function rateOver(before: InputRow | undefined, after: InputRow, out: Derived): void {
+  const seconds = intervalSeconds(before, after);
+  if (!before || seconds === 0 || hasGone(before, after)) return;
+  const boot = { before: before.row.boot, after: after.row.boot };
+  const { slots, keys } = after.input;
+  let sum = 0;
+  let devices = 0;
+  for (let i = 0; i < slots.length; i++) {
+    const then = readPaired(before, after, i, keys[i]);
+    const now = read(after.row, slots[i] ?? -1);
+    if (Number.isNaN(then) && Number.isNaN(now)) continue;
+    sum += counterIncrease(then, now, boot);
+    devices++;
+  }
+  if (devices === 0 || Number.isNaN(sum)) return;
+  out.numerator = sum;
+  out.denominator = seconds;
+}
+
+/** Did the earlier row read a device that the later row's layout does not have? */
+function hasGone(before: InputRow, after: InputRow): boolean {
+  if (before.input === after.input) return false;
+  const { keys, slots } = before.input;
+  return keys.some(
+    (key, i) =>
+      !after.input.keys.includes(key) && Number.isFinite(read(before.row, slots[i] ?? -1)),
+  );
+}
+
+/** The earlier row's reading of the same device; a row with the same layout has it in place. */
+function readPaired(
+  before: InputRow,
+  after: InputRow,
+  i: number,
+  key: SeriesKey | undefined,
+): number {
+  if (before.input === after.input) return read(before.row, before.input.slots[i] ?? -1);
+  const at = key === undefined ? -1 : before.input.keys.indexOf(key);
+  return read(before.row, at < 0 ? -1 : (before.input.slots[at] ?? -1));
+}
+
+/** Do the vCPUs told with the two rows differ, with no gap between them? */
+export function isResized(before: InputRow | undefined, after: InputRow): boolean {
+  if (!before || intervalSeconds(before, after) === 0) return false;
+  const difference = after.row.vcpus - before.row.vcpus;
+  return Number.isFinite(difference) && difference !== 0;
+}
+
+/** Cpu-seconds over interval x vCPUs observed then; NaN where they were not told both times. */
+export function utilizationOver(before: InputRow | undefined, after: InputRow, out: Derived): void {
+  const seconds = intervalSeconds(before, after);
+  if (!before || seconds === 0) return;
+  const { vcpus } = after.row;
+  if (vcpus !== before.row.vcpus) return;
+  const boot = { before: before.row.boot, after: after.row.boot };
+  const used = counterIncrease(
+    read(before.row, before.input.slots[1] ?? -1),
+    read(after.row, after.input.slots[1] ?? -1),
+    boot,
+  );
+  if (Number.isNaN(used) || !(vcpus > 0)) return;
+  out.numerator = 100 * used;
+  out.denominator = seconds * vcpus;
+}
+
+/**
+ * Increase of a counter between two observations, NaN when it cannot be known. A drop is a reset:
+ * with a boot id known to have changed the counter began at 0 in between, so the increase is the
+ * new value. A changed boot id without a drop is ambiguous (did it begin again?) and unknown.
+ */
+function counterIncrease(
+  before: number,
+  after: number,
+  boot: { readonly before: string; readonly after: string },
+): number {
+  if (!Number.isFinite(before) || !Number.isFinite(after)) return Number.NaN;
+  const booted = boot.before !== '' && boot.after !== '' && boot.before !== boot.after;
+  if (after < before) return booted ? after : Number.NaN;
+  return booted ? Number.NaN : after - before;
 }

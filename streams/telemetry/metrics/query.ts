@@ -1,11 +1,11 @@
 /**
- * A metric over a range: from a VM's columns to points on a grid of steps (`steps.ts`), the gaps
- * between them (`gaps.ts`) and what else is to be known about them. An interval of a counter
+ * A metric over a range: from a VM's columns to points on a grid of steps, the gaps
+ * between them and what else is to be known about them. An interval of a counter
  * belongs to the step its later observation is in. A step without an observation has no point:
  * nothing is carried on, interpolated or filled.
  */
 import { GAP_TOLERANCE_MS } from '../entry.ts';
-import type { SeriesKey } from '../samples/batch.ts';
+import { type SeriesKey, VM_STATES } from '../samples/batch.ts';
 import type { VmColumns } from '../samples/columns.ts';
 import { type Derivation, type MetricUnit, metricCatalogue } from './catalogue.ts';
 import {
@@ -14,14 +14,20 @@ import {
   deviceInputsOf,
   type InputRow,
   inputsOf,
+  intervalSeconds,
   isObserved,
   isOutOfRange,
   type MetricInput,
   type ObservedRow,
+  quotient,
+  read,
 } from './derive.ts';
-import { gapsOf, type MetricGap, observedTimes } from './gaps.ts';
-import { intervalSeconds, read } from './intervals.ts';
-import { agePoints, type MetricPoint, stepPoints } from './steps.ts';
+import {
+  type DerivedSeries,
+  deriveColumns,
+  deriveDevices,
+  SAMPLING_INTERVAL_MS,
+} from './derive-columns.ts';
 
 export interface MetricSeries {
   /** Canonical label part; '' = of the VM: its one value, or the sum over its devices. */
@@ -56,9 +62,6 @@ export interface MetricQuery {
   /** Newest observation of the VM before the columns, Unix ms, where there is one: for ages. */
   readonly lastBeforeMs?: number | undefined;
 }
-
-/** Interval at which sources sample, ms (LIMIT-02). */
-export const SAMPLING_INTERVAL_MS = 30_000;
 
 /**
  * Where the columns of a query must begin, so that its first step is whole and its first rate has
@@ -119,110 +122,6 @@ export function queryMetric(query: MetricQuery): MetricRange {
   };
 }
 
-/** Derived observations of one label set, as columns; entries without a value are not in it. */
-export interface DerivedSeries {
-  readonly labels: string;
-  readonly timesMs: readonly number[];
-  readonly numerators: readonly number[];
-  readonly denominators: readonly number[];
-  readonly values: readonly number[];
-  /** Observations whose interval has no value because vCPUs changed in it. */
-  readonly capacityChangedMs: readonly number[];
-}
-
-/** Every observation's value over columns, by the rule of `derive`. */
-export function deriveColumns(columns: VmColumns, derivation: Derivation): DerivedSeries[] {
-  const keys = [...columns.series.keys()];
-  return inputsOf(derivation, keys).map((input) => deriveInput(columns, derivation, keys, input));
-}
-
-/** The same for each device of a rate by itself. */
-function deriveDevices(columns: VmColumns, derivation: Derivation): DerivedSeries[] {
-  const keys = [...columns.series.keys()];
-  const inputs = deviceInputsOf(derivation, keys);
-  return inputs.map((input) => deriveInput(columns, derivation, keys, input));
-}
-
-function deriveInput(
-  columns: VmColumns,
-  derivation: Derivation,
-  keys: readonly SeriesKey[],
-  input: MetricInput,
-): DerivedSeries {
-  const from = input.slots.map((slot) => columns.series.get(keys[slot] ?? ''));
-  const compact: MetricInput = {
-    ...input,
-    slots: input.slots.map((slot, i) => (slot < 0 ? -1 : i)),
-  };
-  const series = {
-    labels: input.labels,
-    timesMs: [] as number[],
-    numerators: [] as number[],
-    denominators: [] as number[],
-    values: [] as number[],
-    capacityChangedMs: [] as number[],
-  };
-  const out: Derived = { numerator: 0, denominator: 0, capacityChanged: false };
-  // Two rows in turn: an object for each of 20,000 rows would cost more than the arithmetic.
-  let after = { row: blankRow(from.length), input: compact };
-  let spare = { row: blankRow(from.length), input: compact };
-  let before: InputRow | undefined;
-  for (let i = 0; i < columns.timesMs.length; i++) {
-    fillRow(after.row, columns, from, i);
-    if (!isObserved(derivation, after)) continue;
-    const value = derive(derivation, before, after, out);
-    if (out.capacityChanged) series.capacityChangedMs.push(after.row.observedMs);
-    if (!Number.isNaN(value)) {
-      const weight = weightOf(derivation, before, after);
-      series.timesMs.push(after.row.observedMs);
-      series.numerators.push(out.numerator * weight);
-      series.denominators.push(out.denominator * weight);
-      series.values.push(value);
-    }
-    before = after;
-    [after, spare] = [spare, after];
-  }
-  return series;
-}
-
-/**
- * Counters weigh what they were observed over; so does a utilization that the source has worked
- * out: by the interval it ends (at most the tolerance, else a sampling interval) and the vCPUs
- * observed with it. Every other reading weighs the same.
- */
-function weightOf(derivation: Derivation, before: InputRow | undefined, after: InputRow): number {
-  if (derivation.from !== 'utilization') return 1;
-  const { row, input } = after;
-  if (!Number.isFinite(read(row, input.slots[0] ?? -1))) return 1;
-  const seconds = intervalSeconds(before, after) || SAMPLING_INTERVAL_MS / 1000;
-  return seconds * (row.vcpus > 0 ? row.vcpus : 1);
-}
-
-type RowBuffer = { -readonly [K in keyof ObservedRow]-?: ObservedRow[K] } & {
-  readonly values: number[];
-};
-
-function blankRow(values: number): RowBuffer {
-  const told = { boot: '', vcpus: Number.NaN, state: 0, stateReason: '' };
-  return { observedMs: 0, ...told, values: new Array<number>(values).fill(Number.NaN) };
-}
-
-function fillRow(
-  row: RowBuffer,
-  columns: VmColumns,
-  from: readonly (Float64Array | undefined)[],
-  i: number,
-): void {
-  row.observedMs = columns.timesMs[i] ?? 0;
-  row.boot = columns.strings[columns.boot[i] ?? 0] ?? '';
-  row.vcpus = columns.vcpus[i] ?? Number.NaN;
-  row.state = columns.state[i] ?? 0;
-  row.stateReason = columns.strings[columns.stateReason[i] ?? 0] ?? '';
-  for (let slot = 0; slot < from.length; slot++) {
-    row.values[slot] = from[slot]?.[i] ?? Number.NaN;
-  }
-}
-
 interface FlagFacts {
   readonly series: readonly DerivedSeries[];
   readonly derivation: Derivation;
@@ -259,4 +158,137 @@ function descriptorOf(metricId: string) {
   const descriptor = metricCatalogue.get(metricId);
   if (!descriptor) throw new RangeError(`Unknown metric ${metricId}`);
   return descriptor;
+}
+
+/**
+ * Why a stretch has no value. NO_SAMPLES: no row came. NOT_RUNNING: the hypervisor said all the
+ * while that the VM was off. NOT_REPORTED: rows came, without (a usable reading of) the metric.
+ */
+export type GapReason = 'NO_SAMPLES' | 'NOT_RUNNING' | 'NOT_REPORTED' | 'CAPACITY_CHANGED';
+
+/** No value of the metric between these times, Unix ms, longer than the gap tolerance. */
+export interface MetricGap {
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly reason: GapReason;
+}
+
+/** Times in (fromMs, toMs] at which some label set has a value, sorted. */
+export function observedTimes(
+  series: readonly DerivedSeries[],
+  fromMs: number,
+  toMs: number,
+): number[] {
+  const times = new Set<number>();
+  for (const { timesMs } of series) {
+    for (const timeMs of timesMs) if (timeMs > fromMs && timeMs <= toMs) times.add(timeMs);
+  }
+  return [...times].sort((a, b) => a - b);
+}
+
+export interface GapFacts {
+  /** Times with a value, sorted. */
+  readonly observed: readonly number[];
+  readonly capacityChanges: readonly number[];
+  readonly columns: VmColumns;
+  /** The range, Unix ms: open at its start, with its end. */
+  readonly fromMs: number;
+  readonly endMs: number;
+}
+
+/** The gaps of a range, oldest first. */
+export function gapsOf({ observed, fromMs, endMs, ...facts }: GapFacts): MetricGap[] {
+  const gaps: MetricGap[] = [];
+  let startMs = fromMs;
+  for (const [i, next] of [...observed, endMs].entries()) {
+    if (next - startMs > GAP_TOLERANCE_MS) {
+      const isObserved = i < observed.length;
+      gaps.push({
+        startMs,
+        endMs: next,
+        reason: reasonOf(startMs, next, { ...facts, isObserved }),
+      });
+    }
+    startMs = next;
+  }
+  return gaps;
+}
+
+const OFF: ReadonlySet<number> = new Set([
+  VM_STATES.indexOf('STOPPED'),
+  VM_STATES.indexOf('CRASHED'),
+]);
+
+function reasonOf(
+  startMs: number,
+  endMs: number,
+  facts: Pick<GapFacts, 'capacityChanges' | 'columns'> & { readonly isObserved: boolean },
+): GapReason {
+  const { capacityChanges, columns, isObserved } = facts;
+  const inside = (timeMs: number): boolean => timeMs > startMs && timeMs < endMs;
+  if (capacityChanges.some(inside)) return 'CAPACITY_CHANGED';
+  // The first row after a silence has no rate, whatever it reports: the silence ends with the next.
+  const { timesMs } = columns;
+  const isFirst = (i: number): boolean =>
+    timesMs[i + 1] === endMs &&
+    isObserved &&
+    (timesMs[i] ?? 0) - (timesMs[i - 1] ?? startMs) > GAP_TOLERANCE_MS;
+  const states = columns.state.filter((_, i) => inside(timesMs[i] ?? 0) && !isFirst(i));
+  if (states.length === 0) return 'NO_SAMPLES';
+  return states.every((state) => OFF.has(state)) ? 'NOT_RUNNING' : 'NOT_REPORTED';
+}
+
+export interface MetricPoint {
+  /** End of the step it covers, Unix ms. */
+  readonly timeMs: number;
+  readonly value: number;
+}
+
+/** First and last point, both inclusive, and the step, Unix ms and ms. */
+export interface StepGrid {
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly stepMs: number;
+}
+
+/** Points of the steps that hold an observation with a value, oldest first. */
+export function stepPoints(
+  derivation: Derivation,
+  { timesMs, numerators, denominators, values }: Omit<DerivedSeries, 'labels'>,
+  { startMs, endMs, stepMs }: StepGrid,
+): MetricPoint[] {
+  const points: MetricPoint[] = [];
+  let i = 0;
+  while (i < timesMs.length && (timesMs[i] ?? 0) <= startMs - stepMs) i++;
+  for (let timeMs = startMs; timeMs <= endMs && i < timesMs.length; timeMs += stepMs) {
+    const first = i;
+    const sums = { numerator: 0, denominator: 0 };
+    for (; i < timesMs.length && (timesMs[i] ?? 0) <= timeMs; i++) {
+      sums.numerator += numerators[i] ?? 0;
+      sums.denominator += denominators[i] ?? 0;
+    }
+    // A single reading is told as it was read: weighing it could cost its last digit.
+    const value = i === first + 1 ? (values[first] ?? Number.NaN) : quotient(derivation, sums);
+    if (!Number.isNaN(value)) points.push({ timeMs, value });
+  }
+  return points;
+}
+
+/**
+ * At each step's end the seconds since the newest observation at or before it. The one metric that
+ * has a value without an observation in the step, because it says how long there was none; before
+ * the first observation it has none either.
+ */
+export function agePoints(
+  timesMs: Float64Array,
+  { startMs, endMs, stepMs, lastBeforeMs }: StepGrid & { lastBeforeMs?: number | undefined },
+): MetricPoint[] {
+  const points: MetricPoint[] = [];
+  let newestMs = lastBeforeMs;
+  let i = 0;
+  for (let timeMs = startMs; timeMs <= endMs; timeMs += stepMs) {
+    for (; i < timesMs.length && (timesMs[i] ?? 0) <= timeMs; i++) newestMs = timesMs[i];
+    if (newestMs !== undefined) points.push({ timeMs, value: (timeMs - newestMs) / 1000 });
+  }
+  return points;
 }

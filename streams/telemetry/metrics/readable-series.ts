@@ -7,7 +7,7 @@
 import type { SeriesKey } from '../samples/batch.ts';
 import type { VmColumns } from '../samples/columns.ts';
 import { metricCatalogue } from './catalogue.ts';
-import { deriveColumns } from './query.ts';
+import { deriveColumns } from './derive-columns.ts';
 
 const COUNTER = 'svc_vm_cpu_seconds_total';
 const UTILIZATION = 'svc_vm_cpu_utilization_pct';

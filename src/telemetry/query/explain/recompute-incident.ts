@@ -13,8 +13,11 @@ import {
   recomputeFromMs,
 } from '../../../../streams/alerting/evaluation/recompute.ts';
 import { duration, utcTime } from '../../../../streams/alerting/wording.ts';
-import type { ObservedValue } from '../../../../streams/telemetry/entry.ts';
-import { type EvaluationRule, GAP_TOLERANCE_MS } from '../../../../streams/telemetry/entry.ts';
+import {
+  type EvaluationRule,
+  GAP_TOLERANCE_MS,
+  type ObservedValue,
+} from '../../../../streams/telemetry/entry.ts';
 import { AGE_METRIC } from '../../../../streams/telemetry/metrics/catalogue.ts';
 import { seriesNamesOf } from '../../../../streams/telemetry/metrics/query.ts';
 import type { VmColumns } from '../../../../streams/telemetry/samples/columns.ts';

@@ -15,10 +15,8 @@ import {
 import { Refusal } from '../../../../streams/platform/refusal.ts';
 import type { EvaluationRule } from '../../../../streams/telemetry/entry.ts';
 import { AGE_METRIC } from '../../../../streams/telemetry/metrics/catalogue.ts';
-import {
-  SAMPLING_INTERVAL_MS,
-  seriesNamesOf,
-} from '../../../../streams/telemetry/metrics/query.ts';
+import { SAMPLING_INTERVAL_MS } from '../../../../streams/telemetry/metrics/derive-columns.ts';
+import { seriesNamesOf } from '../../../../streams/telemetry/metrics/query.ts';
 import { PREVIEW_FIRINGS_MAX, PREVIEW_SAMPLES_MAX } from '../limits.ts';
 
 /** What is asked, checked; plain data, because it goes to a thread. Times are Unix ms. */

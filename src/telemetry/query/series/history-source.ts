@@ -5,8 +5,11 @@
  */
 
 import type { PickColumns } from '../../../../sqlite/telemetry/history/columns/chunk-columns.ts';
-import type { ColumnRun } from '../../../../sqlite/telemetry/history/columns/column-run.ts';
-import { runFrom, startOf } from '../../../../sqlite/telemetry/history/columns/column-run.ts';
+import {
+  type ColumnRun,
+  runFrom,
+  startOf,
+} from '../../../../sqlite/telemetry/history/columns/column-run.ts';
 import type { ColumnView } from '../../../../sqlite/telemetry/history/columns/column-view.ts';
 import { DayColumns } from '../../../../sqlite/telemetry/history/columns/day-columns.ts';
 import type { Segment } from '../../../../sqlite/telemetry/history/columns/segment.ts';

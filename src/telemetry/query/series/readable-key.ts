@@ -3,8 +3,10 @@
  * their key, and those that follow from what a row says besides (its time, vCPUs, state) or from
  * others. One rule for a series wherever it is read: what a source has sent is as it was sent.
  */
-import type { ColumnLayout } from '../../../../sqlite/telemetry/history/columns/chunk-columns.ts';
-import { ROW_COLUMNS } from '../../../../sqlite/telemetry/history/columns/chunk-columns.ts';
+import {
+  type ColumnLayout,
+  ROW_COLUMNS,
+} from '../../../../sqlite/telemetry/history/columns/chunk-columns.ts';
 import { WeakValues } from '../../../../sqlite/telemetry/history/weak-values.ts';
 import { splitSeriesKey } from '../../../../streams/telemetry/entry.ts';
 import type { SeriesKey } from '../../../../streams/telemetry/samples/batch.ts';

@@ -5,7 +5,7 @@
  */
 import { GAP_TOLERANCE_MS } from '../../../../streams/telemetry/entry.ts';
 import { metricCatalogue } from '../../../../streams/telemetry/metrics/catalogue.ts';
-import { deriveColumns } from '../../../../streams/telemetry/metrics/query.ts';
+import { deriveColumns } from '../../../../streams/telemetry/metrics/derive-columns.ts';
 import { VM_STATES, type VmState } from '../../../../streams/telemetry/samples/batch.ts';
 import type { LatestRow } from '../../../../streams/telemetry/samples/columns.ts';
 import { isLive } from './quality.ts';

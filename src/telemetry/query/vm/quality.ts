@@ -4,11 +4,8 @@
  */
 import { GAP_TOLERANCE_MS } from '../../../../streams/telemetry/entry.ts';
 import { metricCatalogue } from '../../../../streams/telemetry/metrics/catalogue.ts';
-import type { MetricGap } from '../../../../streams/telemetry/metrics/gaps.ts';
-import {
-  type MetricRange,
-  SAMPLING_INTERVAL_MS,
-} from '../../../../streams/telemetry/metrics/query.ts';
+import { SAMPLING_INTERVAL_MS } from '../../../../streams/telemetry/metrics/derive-columns.ts';
+import type { MetricGap, MetricRange } from '../../../../streams/telemetry/metrics/query.ts';
 import type { QueryRange } from './range.ts';
 
 export type QualityState = 'LIVE' | 'STALE' | 'PARTIAL' | 'NO_DATA' | 'ERROR';
