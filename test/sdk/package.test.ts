@@ -5,14 +5,6 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import {
-  createClient,
-  type Delivery,
-  openSqliteDeduplicator,
-  type VerifiedWebhook,
-  verifyWebhook,
-} from 'svc/sdk';
-import { parseCsv, parseRules, replayRecording, reportText } from 'svc/testing';
 import t from 'tap';
 import { startCliWorld, writeReadings } from '../support/cli-world.ts';
 import { linesOf, senderTo, startReceiver, typescriptProgram } from '../support/guide-programs.ts';

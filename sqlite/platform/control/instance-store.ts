@@ -5,14 +5,32 @@
  * a power loss too) and is caught up from the position it has recorded.
  */
 import { existsSync } from 'node:fs';
+import Database from 'better-sqlite3';
 import { type Head, HistoryMismatch, judge } from '../../../streams/platform/commit/chain.ts';
 import { decisionLine, type EncodedCommit } from '../../../streams/platform/commit/codec.ts';
-import { type ChainStart, type Commit, type Decision, type InstanceStep, COMMIT_FORMAT } from '../../../streams/platform/commit/commit.ts';
-import { type DueTimer, type Instance, type ProjectView, REQUEST_KEPT_MS, type RecordedRequest } from '../../../streams/platform/commit/projection.ts';
+import {
+  type ChainStart,
+  COMMIT_FORMAT,
+  type Commit,
+  type Decision,
+  type InstanceStep,
+} from '../../../streams/platform/commit/commit.ts';
+import {
+  type DueTimer,
+  type Instance,
+  type ProjectView,
+  REQUEST_KEPT_MS,
+  type RecordedRequest,
+} from '../../../streams/platform/commit/projection.ts';
 import { migrate, type SqliteDatabase } from '../database.ts';
-import { type EndedInstance, type EndedPage, instanceReads, type OldCommit, type Position } from './instance-reads.ts';
+import {
+  type EndedInstance,
+  type EndedPage,
+  instanceReads,
+  type OldCommit,
+  type Position,
+} from './instance-reads.ts';
 import { instanceMigrations, TRANSITION_PLACES } from './instances-schema.ts';
-import Database from 'better-sqlite3';
 
 /**
  * `applied`: the projection has changed. `superseded`: passed over, as on every node. `known`: it

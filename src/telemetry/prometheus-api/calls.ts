@@ -4,7 +4,7 @@
  * Texts of refusals are Prometheus's where it has one, because clients show and compare them.
  */
 import { PromqlError } from '../promql/errors.ts';
-import { quoteGo } from '../promql/format-go.ts';
+import { goQuote } from '../promql/format-go.ts';
 import { POINTS_MAX, QUERY_MS_MAX, STEP_MS_MIN } from '../query/limits.ts';
 import type { PromqlCall, PromqlRequest } from '../query/promql-request.ts';
 import type { Parameters } from './parameters.ts';
@@ -90,7 +90,7 @@ function timeOf(parameters: Parameters, name: string, refusal = ''): number {
   const text = parameters.get(name);
   const timeMs = parseTimeMs(text);
   if (timeMs !== undefined) return timeMs;
-  throw invalid(name, `${refusal}cannot parse ${quoteGo(text)} to a valid timestamp`);
+  throw invalid(name, `${refusal}cannot parse ${goQuote(text)} to a valid timestamp`);
 }
 
 /** A time that may be missing is refused in other words than one that must be there. */
@@ -103,7 +103,7 @@ function stepOf(parameters: Parameters): number {
   const text = parameters.get('step');
   const stepMs = parseDurationMs(text);
   if (stepMs === undefined) {
-    throw invalid('step', `cannot parse ${quoteGo(text)} to a valid duration`);
+    throw invalid('step', `cannot parse ${goQuote(text)} to a valid duration`);
   }
   if (stepMs <= 0) {
     const message =
@@ -151,7 +151,7 @@ function optionalDuration(
   if (text === '') return undefined;
   const durationMs = parseDurationMs(text);
   if (durationMs === undefined) {
-    throw refuse(`cannot parse ${quoteGo(text)} to a valid duration`);
+    throw refuse(`cannot parse ${goQuote(text)} to a valid duration`);
   }
   return durationMs;
 }
@@ -162,7 +162,7 @@ function limitOf(parameters: Parameters): number {
   const text = parameters.get('limit');
   if (text === '') return 0;
   if (!WHOLE_NUMBER.test(text)) {
-    throw invalid('limit', `strconv.Atoi: parsing ${quoteGo(text)}: invalid syntax`);
+    throw invalid('limit', `strconv.Atoi: parsing ${goQuote(text)}: invalid syntax`);
   }
   const limit = Number(text);
   if (limit < 0) throw invalid('limit', 'limit must be non-negative');

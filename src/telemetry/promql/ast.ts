@@ -3,8 +3,6 @@
  * every duration milliseconds, every matcher compiled. The evaluator switches over `kind`, and a
  * kind that it does not know cannot exist. Source: Prometheus 3.5, `promql/parser/ast.go`.
  */
-import { foldOperators, type Leaf } from './fold-operators.ts';
-import type { FunctionSignature } from './functions/signatures.ts';
 import type { Matcher } from './matcher.ts';
 
 /** Offsets into the expression's text, `to` exclusive. */
@@ -61,6 +59,14 @@ export interface Subquery {
   readonly offsetMs: number;
   readonly at: AtModifier | null;
   readonly span: Span;
+}
+
+export interface FunctionSignature {
+  readonly name: string;
+  readonly args: readonly ValueType[];
+  /** 0: exactly `args`; 1: the last may be left out; -1: the last may be left out or repeated. */
+  readonly variadic: 0 | 1 | -1;
+  readonly returns: ValueType;
 }
 
 export interface Call {
@@ -184,4 +190,50 @@ function typeOfLeaf(expr: Leaf): ValueType {
     case 'aggregate':
       return 'vector';
   }
+}
+
+export type Operator = Unary | Binary;
+
+export type Leaf = Exclude<Expr, Operator>;
+
+export function isOperator(expr: Expr): expr is Operator {
+  return expr.kind === 'binary' || expr.kind === 'unary';
+}
+
+/**
+ * The operators and their operands in the order in which they are evaluated: left side, right side,
+ * operator. `isWhole`: an operator that is not to be taken apart.
+ */
+export function inOrder(root: Expr, isWhole = (_: Operator): boolean => false): Expr[] {
+  const backwards: Expr[] = [];
+  const pending = [root];
+  for (let node = pending.pop(); node !== undefined; node = pending.pop()) {
+    backwards.push(node);
+    if (!isOperator(node) || isWhole(node)) continue;
+    if (node.kind === 'unary') pending.push(node.expr);
+    else pending.push(node.lhs, node.rhs);
+  }
+  return backwards.reverse();
+}
+
+/** What becomes of each part. */
+export interface OperatorActions<T> {
+  leaf(expr: Leaf): T;
+  unary(node: Unary, operand: T): T;
+  binary(node: Binary, lhs: T, rhs: T): T;
+}
+
+/** Calls one action for each part, in order. */
+export function foldOperators<T>(root: Expr, actions: OperatorActions<T>): T {
+  const made: T[] = [];
+  for (const node of inOrder(root)) {
+    if (!isOperator(node)) {
+      made.push(actions.leaf(node));
+      continue;
+    }
+    const last = made.pop() as T;
+    if (node.kind === 'unary') made.push(actions.unary(node, last));
+    else made.push(actions.binary(node, made.pop() as T, last));
+  }
+  return made.pop() as T;
 }

@@ -27,3 +27,9 @@ export function positionOf(text: string, offset: number): string {
   const column = Buffer.byteLength(before.slice(before.lastIndexOf('\n') + 1)) + 1;
   return `${line}:${column}`;
 }
+
+/** `span` null: about no place, told as the first. */
+export function parseError(text: string, span: Span | null, message: string): PromqlError {
+  const place = text === '' ? 'unknown position' : positionOf(text, span?.from ?? 0);
+  return new PromqlError('bad_data', `${place}: parse error: ${message}`, span);
+}

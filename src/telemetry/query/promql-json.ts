@@ -3,9 +3,8 @@
  * (`web/api/v1`, `util/jsonutil`), `resultType` before `result`, empty lists as `[]`. Pure, and
  * made for the query threads: text is built without objects in between, labels once a series.
  */
-
 import { ANSWER_BYTES_MAX } from '../../platform/http-limits.ts';
-import type { QueryResult, ResultData, ResultSeries } from '../promql/engine.ts';
+import type { QueryResult, ResultData, ResultSeries } from '../promql/engine/engine.ts';
 import { PromqlError } from '../promql/errors.ts';
 import type { Labels } from '../promql/labels.ts';
 import { BoundedText } from './bounded-text.ts';

@@ -1,8 +1,7 @@
 /** The values of a metric over a VM's columns, by the rule of `derive.ts`. */
-import { GAP_TOLERANCE_MS } from '../entry.ts';
-import { type SeriesKey, VM_STATES } from '../samples/batch.ts';
+import type { SeriesKey } from '../samples/batch.ts';
 import type { VmColumns } from '../samples/columns.ts';
-import { type Derivation, type MetricUnit, metricCatalogue } from './catalogue.ts';
+import type { Derivation } from './catalogue.ts';
 import {
   type Derived,
   derive,

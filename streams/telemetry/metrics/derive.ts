@@ -52,8 +52,6 @@ const PERCENT_ROUNDING = 0.5;
 
 const RUNNING = VM_STATES.indexOf('RUNNING');
 
-const CRASHED = VM_STATES.indexOf('CRASHED');
-
 const UNKNOWN = VM_STATES.indexOf('UNKNOWN');
 
 /** The inputs a metric has in rows with these series; none: the rows do not carry the metric. */

@@ -5,23 +5,10 @@
  * nothing is carried on, interpolated or filled.
  */
 import { GAP_TOLERANCE_MS } from '../entry.ts';
-import { type SeriesKey, VM_STATES } from '../samples/batch.ts';
+import { VM_STATES } from '../samples/batch.ts';
 import type { VmColumns } from '../samples/columns.ts';
 import { type Derivation, type MetricUnit, metricCatalogue } from './catalogue.ts';
-import {
-  type Derived,
-  derive,
-  deviceInputsOf,
-  type InputRow,
-  inputsOf,
-  intervalSeconds,
-  isObserved,
-  isOutOfRange,
-  type MetricInput,
-  type ObservedRow,
-  quotient,
-  read,
-} from './derive.ts';
+import { isOutOfRange, quotient } from './derive.ts';
 import {
   type DerivedSeries,
   deriveColumns,

@@ -2,7 +2,7 @@
  * Answers of two engines in one form, and what differs between them: ours as the engine gives it,
  * and Prometheus's as its HTTP API does.
  */
-import type { QueryResult } from '../../../src/telemetry/promql/engine.ts';
+import type { QueryResult } from '../../../src/telemetry/promql/engine/engine.ts';
 import { PromqlError } from '../../../src/telemetry/promql/errors.ts';
 import { compareLabels, Labels } from '../../../src/telemetry/promql/labels.ts';
 import { formatLabels } from './script/compare.ts';

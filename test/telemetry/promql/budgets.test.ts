@@ -9,7 +9,7 @@ import t from 'tap';
 import { Annotations } from '../../../src/telemetry/promql/annotations.ts';
 import { Budget } from '../../../src/telemetry/promql/budget.ts';
 import { LABEL_VALUE_MAX } from '../../../src/telemetry/promql/column-memory.ts';
-import { queryInstant, queryRange } from '../../../src/telemetry/promql/engine.ts';
+import { queryInstant, queryRange } from '../../../src/telemetry/promql/engine/engine.ts';
 import { Labels } from '../../../src/telemetry/promql/labels.ts';
 import type { BudgetsWork, Outcome } from './budgets-worker.ts';
 import { MemorySource } from './memory-source.ts';
@@ -222,9 +222,9 @@ t.test('sorting and grouping look whether the query is still wanted', async (t) 
   }
   const cases = {
     'fetched-series.ts': 'a',
-    'results.ts': 'a',
+    'engine.ts': 'a',
     'conversions.ts': 'sort(a)',
-    'heaps.ts': 'topk(6000, a)',
+    'ranking.ts': 'topk(6000, a)',
     'grouping.ts': 'sum by (vm) (a)',
     'quantile.ts': 'quantile by (vm) (0.5, a)',
     'vector-matching.ts': 'a and b',
@@ -235,7 +235,7 @@ t.test('sorting and grouping look whether the query is still wanted', async (t) 
   for (const [file, expression] of Object.entries(cases)) {
     const budget = new PlacesBudget(LIMITS);
     const query = { expression, startMs: 0, endMs: 0, stepMs: 1 };
-    if (file === 'results.ts') queryRange(query, { source: wide, budget });
+    if (file === 'engine.ts') queryRange(query, { source: wide, budget });
     else queryInstant({ expression, timeMs: 0 }, { source: wide, budget });
     t.ok(budget.places.has(file), `${expression}: ${[...budget.places]}`);
   }

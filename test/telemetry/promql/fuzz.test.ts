@@ -4,7 +4,7 @@
  */
 import t from 'tap';
 import { Budget } from '../../../src/telemetry/promql/budget.ts';
-import { queryInstant } from '../../../src/telemetry/promql/engine.ts';
+import { queryInstant } from '../../../src/telemetry/promql/engine/engine.ts';
 import { componentPath, needs } from '../../support/components.ts';
 import { type Answer, answerOf } from './answer.ts';
 import { fuzz } from './fuzz/differential.ts';

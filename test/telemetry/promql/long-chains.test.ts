@@ -5,9 +5,9 @@
 import { Parser } from '@lezer/common';
 import t from 'tap';
 import { Budget } from '../../../src/telemetry/promql/budget.ts';
-import { queryInstant, queryRange } from '../../../src/telemetry/promql/engine.ts';
+import { queryInstant, queryRange } from '../../../src/telemetry/promql/engine/engine.ts';
 import { Labels } from '../../../src/telemetry/promql/labels.ts';
-import { OrChain } from '../../../src/telemetry/promql/operators/binary/or-chain.ts';
+import { OrChain } from '../../../src/telemetry/promql/operators/binary/set-operators.ts';
 import { describeExpression } from '../../../src/telemetry/promql/parse/describe.ts';
 import { parseExpression } from '../../../src/telemetry/promql/parse/parse.ts';
 import { formatExpression, printExpression } from '../../../src/telemetry/promql/parse/print.ts';

@@ -14,9 +14,11 @@ import t from 'tap';
 import type { Expr } from '../../../src/telemetry/promql/ast.ts';
 import { PromqlError } from '../../../src/telemetry/promql/errors.ts';
 import { buildExpression } from '../../../src/telemetry/promql/parse/build.ts';
-import { EXPRESSION_DEPTH_MAX } from '../../../src/telemetry/promql/parse/depth.ts';
 import { describeExpression } from '../../../src/telemetry/promql/parse/describe.ts';
-import { parseExpression } from '../../../src/telemetry/promql/parse/parse.ts';
+import {
+  EXPRESSION_DEPTH_MAX,
+  parseExpression,
+} from '../../../src/telemetry/promql/parse/parse.ts';
 import { formatExpression, printExpression } from '../../../src/telemetry/promql/parse/print.ts';
 import { Piece } from '../../../src/telemetry/promql/parse/split.ts';
 import type { Token } from '../../../src/telemetry/promql/parse/token.ts';

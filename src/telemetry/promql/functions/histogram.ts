@@ -4,7 +4,7 @@
  * native histograms finds none here and answers nothing.
  */
 import { takeColumn, takeLabels } from '../column-memory.ts';
-import { quoteGoCut } from '../format-go.ts';
+import { goQuoteCut } from '../format-go.ts';
 import type { Labels } from '../labels.ts';
 import { mergeSeries } from '../merge-series.ts';
 import { invalidQuantile } from '../quantile.ts';
@@ -53,7 +53,7 @@ function histogramQuantile(context: CallContext): VectorValue {
   return mapHistograms(context, 1, (buckets, step, labels) => {
     bucketQuantile(phis[step] as number, buckets, result);
     if (result.corrected) {
-      const message = `${FORCED_MONOTONICITY} ${quoteGoCut(labels.name)}`;
+      const message = `${FORCED_MONOTONICITY} ${goQuoteCut(labels.name)}`;
       annotations.info(message, argumentSpan(context, 1));
     }
     return result.value;
@@ -131,7 +131,7 @@ function compareBounds(a: number, b: number): number {
 }
 
 function warnOfBound(context: CallContext, index: number, name: string, le: string): void {
-  const message = `bucket label "le" is missing or has a malformed value of ${quoteGoCut(le)} for metric name ${quoteGoCut(name)}`;
+  const message = `bucket label "le" is missing or has a malformed value of ${goQuoteCut(le)} for metric name ${goQuoteCut(name)}`;
   context.annotations.warn(message, argumentSpan(context, index));
 }
 

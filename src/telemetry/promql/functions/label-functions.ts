@@ -3,7 +3,7 @@
  * `evalLabelReplace`, `evalLabelJoin`). Their names and their regular expression are checked before
  * anything is read.
  */
-import type { RE2JS } from 're2js';
+import type { Matcher, RE2JS } from 're2js';
 import { joinLabelValue, takeLabels } from '../column-memory.ts';
 import { PromqlError } from '../errors.ts';
 import type { Labels } from '../labels.ts';
@@ -11,7 +11,6 @@ import { compileRegexp, RegexpError } from '../matcher.ts';
 import { mergeSeries } from '../merge-series.ts';
 import type { VectorValue } from '../values.ts';
 import { stringArgument, vectorArgument } from './arguments.ts';
-import { expandTemplate } from './expand-template.ts';
 import type { CallContext, PromqlFunction } from './function.ts';
 
 export const labelFunctions: Readonly<Record<string, PromqlFunction>> = {
@@ -83,4 +82,30 @@ function replacementOf(regex: RE2JS, text: string, template: string): string | u
 function assertLabelName(name: string, role: 'source' | 'destination', call: string): void {
   if (name !== '' && name.isWellFormed()) return;
   throw new PromqlError('execution', `invalid ${role} label name in ${call}(): ${name}`);
+}
+
+/** `$name` reaches as far as it can: `$1x` is the group called `1x`. */
+const REFERENCE = /\$(?:(\$)|([\p{L}\p{Nd}_]+)|\{([\p{L}\p{Nd}_]+)\})/gu;
+
+/**
+ * The text in pieces: a short template can ask for a long group a thousand times. A group that is
+ * not there, or took no part in the match, is empty text.
+ */
+export function* expandTemplate(template: string, matcher: Matcher): Generator<string> {
+  let end = 0;
+  for (const reference of template.matchAll(REFERENCE)) {
+    const [whole, dollar, bare, braced] = reference;
+    yield template.slice(end, reference.index);
+    yield dollar === undefined ? groupOf(matcher, bare ?? braced ?? '') : '$';
+    end = reference.index + whole.length;
+  }
+  yield template.slice(end);
+}
+
+function groupOf(matcher: Matcher, name: string): string {
+  if (/^(0|[1-9][0-9]*)$/.test(name)) {
+    const index = Number(name);
+    return index <= matcher.groupCount() ? (matcher.group(index) ?? '') : '';
+  }
+  return Object.hasOwn(matcher.namedGroups, name) ? (matcher.group(name) ?? '') : '';
 }

@@ -4,7 +4,7 @@
  * however many the window holds (Prometheus 3.5, `extrapolatedRate` and `instantValue`).
  */
 
-import { quoteGoCut } from '../format-go.ts';
+import { goQuoteCut } from '../format-go.ts';
 import type { RangeSeries } from '../values.ts';
 import { argumentSpan, rangeArgument } from './arguments.ts';
 import { type Corrections, correctionsOf } from './counter-resets.ts';
@@ -46,7 +46,7 @@ function counterChange(context: CallContext, options: ChangeOptions): ReturnType
   const span = argumentSpan(context, 0);
   const onSeries = ({ labels: { name } }: RangeSeries) => {
     if (name === '' || COUNTER_NAME.test(name)) return;
-    context.annotations.info(`${NOT_A_COUNTER} ${quoteGoCut(name)}`, span);
+    context.annotations.info(`${NOT_A_COUNTER} ${goQuoteCut(name)}`, span);
   };
   const range = rangeArgument(context, 0);
   const series = evaluateWindows(context, range, changeKernel(options), { onSeries });

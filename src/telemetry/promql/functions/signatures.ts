@@ -3,15 +3,7 @@
  * implementations, so that neither can know one that the other does not. Source: Prometheus 3.5,
  * `promql/parser/functions.go`.
  */
-import type { ValueType } from '../ast.ts';
-
-export interface FunctionSignature {
-  readonly name: string;
-  readonly args: readonly ValueType[];
-  /** 0: exactly `args`; 1: the last may be left out; -1: the last may be left out or repeated. */
-  readonly variadic: 0 | 1 | -1;
-  readonly returns: ValueType;
-}
+import type { FunctionSignature, ValueType } from '../ast.ts';
 
 const TYPES: Readonly<Record<string, ValueType>> = {
   s: 'scalar',

@@ -3,8 +3,13 @@
  * steps, so that they are computed at one step and spread, and which selectors are written more
  * than once, so that they are read once.
  */
-import type { AtModifier, Expr, VectorSelector } from '../ast.ts';
-import { foldOperators, type Leaf } from '../fold-operators.ts';
+import {
+  type AtModifier,
+  type Expr,
+  foldOperators,
+  type Leaf,
+  type VectorSelector,
+} from '../ast.ts';
 import type { Matcher } from '../matcher.ts';
 
 export interface Plan {

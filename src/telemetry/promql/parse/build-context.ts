@@ -1,9 +1,8 @@
 /** What every step from a piece's syntax to typed tree needs: the tokens of a node, how to refuse. */
 import type { SyntaxNode } from '@lezer/common';
 import type { Span } from '../ast.ts';
-import type { PromqlError } from '../errors.ts';
+import { type PromqlError, parseError } from '../errors.ts';
 import type { RegexpAllowance } from '../matcher.ts';
-import { parseError } from './parse-error.ts';
 import type { SyntaxTree } from './syntax-tree.ts';
 import type { Token } from './token.ts';
 

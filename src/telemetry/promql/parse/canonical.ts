@@ -4,8 +4,7 @@
  * word is at its place is decided here, by what stands before it; whether it may stand there is
  * the grammar's to say.
  */
-import { LEVEL_OF } from './operand-order.ts';
-import { mayNameMetric, type Token } from './token.ts';
+import { LEVEL_OF, mayNameMetric, type Token } from './token.ts';
 
 /** What a token is to the expression that it stands in. */
 export type Place =

@@ -2,21 +2,21 @@
  * Types, arguments and matching, in the order and the words of Prometheus 3.5 (`checkAST` of
  * `promql/parser/parse.go`): only its first complaint is ever shown, so the order is part of it.
  */
-import type {
-  Aggregate,
-  Binary,
-  Call,
-  Expr,
-  Unary,
-  ValueType,
-  VectorMatching,
-  VectorSelector,
+import {
+  type Aggregate,
+  type Binary,
+  type Call,
+  type Expr,
+  foldOperators,
+  type Leaf,
+  type Unary,
+  type ValueType,
+  type VectorMatching,
+  type VectorSelector,
 } from '../ast.ts';
-import type { PromqlError } from '../errors.ts';
-import { foldOperators, type Leaf } from '../fold-operators.ts';
+import { type PromqlError, parseError } from '../errors.ts';
+import { goQuote } from '../format-go.ts';
 import { METRIC_NAME } from '../labels.ts';
-import { goQuote } from './go-quote.ts';
-import { parseError } from './parse-error.ts';
 
 /**
  * The same tree, frozen, with `matching` where both sides are vectors and nowhere else. Throws

@@ -1,6 +1,13 @@
 /** An expression's tree as JSON, in the shape of Prometheus 3.5's `/api/v1/parse_query`. */
-import type { AtModifier, Binary, Call, Expr, VectorSelector } from '../ast.ts';
-import { foldOperators, type Leaf } from '../fold-operators.ts';
+import {
+  type AtModifier,
+  type Binary,
+  type Call,
+  type Expr,
+  foldOperators,
+  type Leaf,
+  type VectorSelector,
+} from '../ast.ts';
 import { formatNumber } from './print.ts';
 
 export type Described = Readonly<Record<string, unknown>>;

@@ -5,14 +5,14 @@
  * words of errors are those of Prometheus 3.5.3 with default flags.
  */
 import type { Expr } from '../ast.ts';
+import { parseError } from '../errors.ts';
 import { buildExpression } from './build.ts';
-import { canonicalTokens } from './canonical.ts';
+import { type CanonicalToken, canonicalTokens } from './canonical.ts';
 import { checkExpression } from './check.ts';
-import { refuseDepth } from './depth.ts';
 import { lex } from './lexer.ts';
-import { parseError } from './parse-error.ts';
 import { syntaxError, unknownFunction } from './syntax-error.ts';
 import { parseSyntax } from './syntax-tree.ts';
+import type { Token } from './token.ts';
 
 /** Throws `PromqlError` bad_data: `1:5: parse error: ...`. The tree may be shared between queries. */
 export function parseExpression(text: string): Expr {
@@ -33,4 +33,43 @@ export function parseExpression(text: string): Expr {
   }
   if (!syntax.ok) throw new Error('The grammar gave up after the end of the expression');
   return checkExpression(text, buildExpression(text, syntax.parsed));
+}
+
+/**
+ * Pairs of parentheses, and the ranges, modifiers and signs of durations that an operand has, each
+ * counted as one. Dashboards stay below 50; a stack holds some thousands.
+ */
+export const EXPRESSION_DEPTH_MAX = 500;
+
+/** Throws `PromqlError` bad_data. `canonical`: of the tokens. */
+export function refuseDepth(
+  text: string,
+  tokens: readonly Token[],
+  canonical: readonly CanonicalToken[],
+): void {
+  /** In each open parenthesis, it and what its last operand nests so far. */
+  const open = [0];
+  let depth = 0;
+  let inBraces = false;
+  for (const [i, { kind, word, from, to }] of tokens.entries()) {
+    const place = canonical[i]?.place;
+    if (word === '{' || word === '}') inBraces = word === '{';
+    if (inBraces || place === 'sign') continue;
+    if (word === '(') {
+      open.push(1);
+      depth++;
+    } else if (word === ')') depth -= open.pop() ?? 0;
+    else if (place === 'operator' || place === 'comma') {
+      const isOpen = open.length > 1 ? 1 : 0;
+      depth -= (open.pop() ?? 0) - isOpen;
+      open.push(isOpen);
+    } else if (kind === 'operator' || word === '[' || word === 'offset') {
+      open.push((open.pop() ?? 0) + 1);
+      depth++;
+    }
+    if (depth > EXPRESSION_DEPTH_MAX) {
+      const message = `expression nests more than ${EXPRESSION_DEPTH_MAX} operators and parentheses`;
+      throw parseError(text, { from, to }, message);
+    }
+  }
 }

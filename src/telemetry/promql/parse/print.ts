@@ -3,13 +3,21 @@
  * (`promql/parser/printer.go`, `prettier.go`): on one line, and where a part is longer than 100
  * bytes, broken and indented by its nesting.
  */
-import type { Aggregate, AtModifier, Binary, Expr, NumberLiteral, VectorSelector } from '../ast.ts';
+import {
+  type Aggregate,
+  type AtModifier,
+  type Binary,
+  type Expr,
+  foldOperators,
+  type Leaf,
+  type NumberLiteral,
+  type VectorSelector,
+} from '../ast.ts';
 import { PromqlError } from '../errors.ts';
-import { foldOperators, type Leaf } from '../fold-operators.ts';
+import { goQuote } from '../format-go.ts';
 import { METRIC_NAME } from '../labels.ts';
 import type { Matcher } from '../matcher.ts';
-import { formatDuration } from './duration.ts';
-import { goQuote } from './go-quote.ts';
+import { formatDuration } from './literal.ts';
 
 /**
  * What `/api/v1/format_query` answers. Each operator indents what is left of it once more, so that

@@ -3,11 +3,10 @@
  * and what it expected for the few constructs whose rules know errors
  * (`promql/parser/generated_parser.y`); the innermost of them that is still open decides.
  */
-import type { PromqlError } from '../errors.ts';
+import { type PromqlError, parseError } from '../errors.ts';
+import { goQuote } from '../format-go.ts';
 import { EXPERIMENTAL_FUNCTIONS, functionSignatures } from '../functions/signatures.ts';
 import { LABEL_LISTS } from './canonical.ts';
-import { goQuote } from './go-quote.ts';
-import { parseError } from './parse-error.ts';
 import { describeToken, type Token } from './token.ts';
 
 interface Misplaced {

@@ -2,7 +2,7 @@
  * The words of PromQL, as Prometheus 3.5 tells them apart. Its keywords are not reserved: `sum`,
  * `by` or `start` may name a metric or label too, so a token keeps its text beside its kind.
  */
-import { goQuote } from './go-quote.ts';
+import { goQuote } from '../format-go.ts';
 
 export type TokenKind =
   | 'identifier'
@@ -97,3 +97,13 @@ const SHOWN_MAX = 10;
 function words(kind: TokenKind, list: string): [string, TokenKind][] {
   return list.split(' ').map((word) => [word, kind]);
 }
+
+/** Binary operators by how tight they bind, the loosest first (`generated_parser.y`). */
+export const BINDING_LEVELS = ['or', 'and unless', '== != < > <= >=', '+ -', '* / % atan2', '^'];
+
+/** How tight a binary operator binds. */
+export const LEVEL_OF: ReadonlyMap<string, number> = new Map(
+  BINDING_LEVELS.flatMap((operators, level) =>
+    operators.split(' ').map((op) => [op, level] as const),
+  ),
+);

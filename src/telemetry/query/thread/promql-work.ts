@@ -5,7 +5,7 @@
 import { constants, gzipSync, zstdCompressSync } from 'node:zlib';
 import type { Expr } from '../../promql/ast.ts';
 import { Budget, type BudgetLimits } from '../../promql/budget.ts';
-import { type QueryDeps, queryInstant, queryRange } from '../../promql/engine.ts';
+import { type QueryDeps, queryInstant, queryRange } from '../../promql/engine/engine.ts';
 import { PromqlError } from '../../promql/errors.ts';
 import { compareLabels, type Labels } from '../../promql/labels.ts';
 import type { Matcher } from '../../promql/matcher.ts';

@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Budget } from '../../../../src/telemetry/promql/budget.ts';
-import { queryInstant, queryRange } from '../../../../src/telemetry/promql/engine.ts';
+import { queryInstant, queryRange } from '../../../../src/telemetry/promql/engine/engine.ts';
 import { type Prometheus, startPrometheus } from '../../../support/prometheus.ts';
 import { type Answer, answerOf, answerOfApi, differencesOf } from '../answer.ts';
 import { MemorySource } from '../memory-source.ts';

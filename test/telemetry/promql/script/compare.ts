@@ -7,7 +7,7 @@ import type {
   QueryResult,
   ResultData,
   ResultSeries,
-} from '../../../../src/telemetry/promql/engine.ts';
+} from '../../../../src/telemetry/promql/engine/engine.ts';
 import {
   compareLabels,
   type Labels,

@@ -8,7 +8,7 @@ import {
   type QueryResult,
   queryInstant,
   queryRange,
-} from '../../../../src/telemetry/promql/engine.ts';
+} from '../../../../src/telemetry/promql/engine/engine.ts';
 import { PromqlError } from '../../../../src/telemetry/promql/errors.ts';
 import { Labels } from '../../../../src/telemetry/promql/labels.ts';
 import { MemorySource } from '../memory-source.ts';

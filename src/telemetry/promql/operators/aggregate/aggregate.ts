@@ -8,16 +8,20 @@ import type { Budget } from '../../budget.ts';
 import { invalidQuantile } from '../../quantile.ts';
 import type { SeriesColumn, Value, VectorValue } from '../../values.ts';
 import { isAnyPresent, seriesColumn, vectorOf } from '../columns.ts';
-import type { Accumulator } from './accumulator.ts';
-import { Average } from './average.ts';
-import { Count, Presence } from './count.ts';
+import {
+  type Accumulator,
+  Average,
+  Count,
+  Maximum,
+  Minimum,
+  Presence,
+  Sum,
+  Variance,
+} from './accumulators.ts';
 import { countValues } from './count-values.ts';
-import { Maximum, Minimum } from './extremes.ts';
 import { type Group, groupsOf } from './grouping.ts';
 import { quantileColumn } from './quantile.ts';
 import { rank } from './ranking.ts';
-import { Sum } from './sum.ts';
-import { Variance } from './variance.ts';
 
 export interface AggregateContext {
   /** Steps. */

@@ -6,7 +6,7 @@ import type { Aggregate } from '../../ast.ts';
 import type { Budget } from '../../budget.ts';
 import { takeColumn, takeLabels } from '../../column-memory.ts';
 import { PromqlError } from '../../errors.ts';
-import { quoteGo } from '../../format-go.ts';
+import { goQuote } from '../../format-go.ts';
 import type { Labels } from '../../labels.ts';
 import type { Column, SeriesColumn, VectorValue } from '../../values.ts';
 import { seriesColumn } from '../columns.ts';
@@ -20,7 +20,7 @@ export function countValues(
   budget: Budget,
 ): SeriesColumn[] {
   if (label === '' || !label.isWellFormed()) {
-    throw new PromqlError('execution', `invalid label name ${quoteGo(label)}`);
+    throw new PromqlError('execution', `invalid label name ${goQuote(label)}`);
   }
   const grouping = node.without ? node.grouping : [...node.grouping, label];
   const labelsOf = groupLabels({ grouping, without: node.without });

@@ -10,12 +10,10 @@ import type { Labels } from '../../labels.ts';
 import { mergeSeries } from '../../merge-series.ts';
 import type { Column, ScalarValue, SeriesColumn, Value, VectorValue } from '../../values.ts';
 import { seriesColumn, vectorOf } from '../columns.ts';
-import { computeArithmetic, isArithmetic } from './arithmetic.ts';
-import { computeComparison, isComparison } from './comparison.ts';
-import { MatchingFaults } from './matching-faults.ts';
+import { computeArithmetic, computeComparison, isArithmetic, isComparison } from './kernels.ts';
 import { anyPresence, keepCommon } from './presence.ts';
 import { applySetOperator, isSetOp } from './set-operators.ts';
-import { groupBytes, type MatchGroup, matchGroups } from './vector-matching.ts';
+import { groupBytes, type MatchGroup, MatchingFaults, matchGroups } from './vector-matching.ts';
 
 export interface BinaryContext {
   /** Steps. */

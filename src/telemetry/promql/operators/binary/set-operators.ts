@@ -6,7 +6,7 @@ import type { Binary, VectorMatching } from '../../ast.ts';
 import type { Budget } from '../../budget.ts';
 import { giveBack, takePresence } from '../../column-memory.ts';
 import { mergeSeries } from '../../merge-series.ts';
-import type { SeriesColumn, VectorValue } from '../../values.ts';
+import type { SeriesColumn, Value, VectorValue } from '../../values.ts';
 import { seriesColumn, vectorOf } from '../columns.ts';
 import { anyPresence, keepCommon, keepOthers } from './presence.ts';
 import { matchGroups } from './vector-matching.ts';
@@ -80,4 +80,51 @@ function filter(
   if (keep(left, where)) return seriesColumn(labels, values, left);
   giveBack(budget, left);
   return null;
+}
+
+type Join = (node: Binary, lhs: Value, rhs: Value) => Value;
+
+export class OrChain {
+  readonly #matching: VectorMatching | null;
+  readonly #join: Join;
+  /** From left to right, each made of more operands than the next. */
+  readonly #parts: { readonly value: Value; readonly operands: number; readonly node: Binary }[] =
+    [];
+
+  /** `node` is the first `or`, `join` computes one. */
+  constructor(node: Binary, lhs: Value, join: Join) {
+    this.#matching = node.matching;
+    this.#join = join;
+    this.#parts.push({ value: lhs, operands: 1, node });
+  }
+
+  /** Whether another `or` may be added. */
+  takes({ op, matching }: Binary): boolean {
+    if (op !== 'or' || matching === null || this.#matching === null) return false;
+    const { on, labels } = this.#matching;
+    if (matching.on !== on || matching.labels.length !== labels.length) return false;
+    return matching.labels.every((label, i) => label === labels[i]);
+  }
+
+  /** The right side of an `or` whose left side is all that was added before. */
+  add(node: Binary, rhs: Value): void {
+    this.#parts.push({ value: rhs, operands: 1, node });
+    while ((this.#parts.at(-2)?.operands ?? 0) === this.#parts.at(-1)?.operands) this.#joinLast();
+  }
+
+  value(): Value {
+    while (this.#parts.length > 1) this.#joinLast();
+    return this.#parts[0]?.value ?? missing();
+  }
+
+  #joinLast(): void {
+    const rhs = this.#parts.pop() ?? missing();
+    const lhs = this.#parts.pop() ?? missing();
+    const value = this.#join(rhs.node, lhs.value, rhs.value);
+    this.#parts.push({ value, operands: lhs.operands + rhs.operands, node: lhs.node });
+  }
+}
+
+function missing(): never {
+  throw new Error('An or has no operand');
 }

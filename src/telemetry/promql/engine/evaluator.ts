@@ -4,32 +4,43 @@
  * are computed at one step and spread; a subquery's inner expression gets a grid of its own.
  */
 import type { Annotations } from '../annotations.ts';
-import type {
-  Aggregate,
-  Binary,
-  Call,
-  Expr,
-  MatrixSelector,
-  Subquery,
-  VectorSelector,
+import {
+  type Aggregate,
+  type Binary,
+  type Call,
+  type Expr,
+  inOrder,
+  isOperator,
+  type Leaf,
+  type MatrixSelector,
+  type Operator,
+  type Subquery,
+  type Unary,
+  type VectorSelector,
 } from '../ast.ts';
 import type { Budget } from '../budget.ts';
-import { inOrder, isOperator, type Leaf, type Operator } from '../fold-operators.ts';
+import { takeValues } from '../column-memory.ts';
 import type { CallContext, PromqlFunction } from '../functions/function.ts';
+import { mergeSeries } from '../merge-series.ts';
+import { applyAggregate, unwrapped } from '../operators/aggregate/aggregate.ts';
+import { applyBinary } from '../operators/binary/binary.ts';
+import { OrChain } from '../operators/binary/set-operators.ts';
+import {
+  assertRoom,
+  constantScalar,
+  PinnedArrays,
+  seriesColumn,
+  stepTime,
+  vectorOf,
+} from '../operators/columns.ts';
+import { type Plan, planOf, selectorKey } from '../operators/plan.ts';
+import { FetchedSeries } from '../operators/selection/fetched-series.ts';
+import { type CopiedRange, selectRange } from '../operators/selection/range-selector.ts';
+import { rangeOfColumns, subqueryGrid } from '../operators/selection/subquery.ts';
+import { selectVector } from '../operators/selection/vector-selector.ts';
+import { lastLook, lookTimes, type QueryRange } from '../operators/selection/window-times.ts';
 import type { SeriesSource } from '../series-source.ts';
 import type { Grid, RangeValue, Value, VectorValue } from '../values.ts';
-import { applyAggregate, unwrapped } from './aggregate/aggregate.ts';
-import { applyBinary } from './binary/binary.ts';
-import { OrChain } from './binary/or-chain.ts';
-import { broadcast, stepTimes } from './broadcast.ts';
-import { assertRoom, constantScalar, PinnedArrays } from './columns.ts';
-import { type Plan, planOf, selectorKey } from './plan.ts';
-import { FetchedSeries } from './selection/fetched-series.ts';
-import { type CopiedRange, selectRange } from './selection/range-selector.ts';
-import { rangeOfColumns, subqueryGrid } from './selection/subquery.ts';
-import { selectVector } from './selection/vector-selector.ts';
-import { lastLook, lookTimes, type QueryRange } from './selection/window-times.ts';
-import { applyUnary } from './unary.ts';
 
 export interface EvaluatorOptions {
   readonly source: SeriesSource;
@@ -253,4 +264,46 @@ function settled(value: Value | OrChain | undefined): Value {
 function asVector(value: Value): VectorValue {
   if (value.type === 'vector') return value;
   throw new Error(`A ${value.type} where a vector belongs`);
+}
+
+/** From a value of one step. */
+export function broadcast(
+  value: Value,
+  count: number,
+  pinned: PinnedArrays,
+  budget: Budget,
+): Value {
+  if (value.type === 'string') return value;
+  if (value.type === 'scalar') return constantScalar(value.values[0] ?? Number.NaN, count, budget);
+  const present = pinned.allPresent(count, budget);
+  const series = value.series.flatMap((column) => {
+    budget.check();
+    if (column.present[0] !== 1) return [];
+    const values = takeValues(count, budget).fill(column.values[0] ?? Number.NaN);
+    return [{ labels: column.labels, values, present }];
+  });
+  return vectorOf(series);
+}
+
+/** The time of each step, seconds. */
+export function stepTimes(grid: Grid, budget: Budget): Float64Array {
+  const times = takeValues(grid.count, budget);
+  for (let i = 0; i < times.length; i++) times[i] = stepTime(grid, i) / 1000;
+  return times;
+}
+
+export function applyUnary({ op }: Unary, value: Value, budget: Budget): Value {
+  if (op === '+' || value.type === 'string') return value;
+  if (value.type === 'scalar') return { type: 'scalar', values: negated(value.values, budget) };
+  const series = value.series.map(({ labels, values, present }) => {
+    budget.check();
+    return seriesColumn(labels.withoutName(), negated(values, budget), present);
+  });
+  return vectorOf(mergeSeries(series, budget));
+}
+
+function negated(values: Float64Array, budget: Budget): Float64Array {
+  const out = takeValues(values.length, budget);
+  for (let i = 0; i < values.length; i++) out[i] = -(values[i] as number);
+  return out;
 }

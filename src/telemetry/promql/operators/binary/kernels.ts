@@ -54,7 +54,9 @@ function power(base: number, exponent: number): number {
   return base ** exponent;
 }
 
-const KERNELS: Readonly<Record<ArithmeticOp, (operands: Operands, out: Float64Array) => void>> = {
+const ARITHMETIC_KERNELS: Readonly<
+  Record<ArithmeticOp, (operands: Operands, out: Float64Array) => void>
+> = {
   '+': add,
   '-': subtract,
   '*': multiply,
@@ -66,5 +68,48 @@ const KERNELS: Readonly<Record<ArithmeticOp, (operands: Operands, out: Float64Ar
 
 /** Writes `lhs op rhs` of each step to `out`. */
 export function computeArithmetic(op: ArithmeticOp, operands: Operands, out: Float64Array): void {
-  KERNELS[op](operands, out);
+  ARITHMETIC_KERNELS[op](operands, out);
+}
+
+export type ComparisonOp = '==' | '!=' | '<' | '>' | '<=' | '>=';
+
+/** 1 or 0 a step, as a presence or as values. */
+type Truths = Uint8Array | Float64Array;
+
+const COMPARISONS: ReadonlySet<BinaryOp> = new Set(['==', '!=', '<', '>', '<=', '>=']);
+
+export function isComparison(op: BinaryOp): op is ComparisonOp {
+  return COMPARISONS.has(op);
+}
+
+function equal({ lhs, rhs }: Operands, out: Truths): void {
+  for (let i = 0; i < out.length; i++) out[i] = lhs[i] === rhs[i] ? 1 : 0;
+}
+
+function unequal({ lhs, rhs }: Operands, out: Truths): void {
+  for (let i = 0; i < out.length; i++) out[i] = lhs[i] !== rhs[i] ? 1 : 0;
+}
+
+function less({ lhs, rhs }: Operands, out: Truths): void {
+  for (let i = 0; i < out.length; i++) out[i] = (lhs[i] as number) < (rhs[i] as number) ? 1 : 0;
+}
+
+function atMost({ lhs, rhs }: Operands, out: Truths): void {
+  for (let i = 0; i < out.length; i++) out[i] = (lhs[i] as number) <= (rhs[i] as number) ? 1 : 0;
+}
+
+const COMPARISON_KERNELS: Readonly<
+  Record<ComparisonOp, (operands: Operands, out: Truths) => void>
+> = {
+  '==': equal,
+  '!=': unequal,
+  '<': less,
+  '>': ({ lhs, rhs }, out) => less({ lhs: rhs, rhs: lhs }, out),
+  '<=': atMost,
+  '>=': ({ lhs, rhs }, out) => atMost({ lhs: rhs, rhs: lhs }, out),
+};
+
+/** Writes whether `lhs op rhs` holds at each step to `out`. */
+export function computeComparison(op: ComparisonOp, operands: Operands, out: Truths): void {
+  COMPARISON_KERNELS[op](operands, out);
 }

@@ -1,0 +1,274 @@
+/**
+ * How one group is aggregated: its members' columns come one after the other, and each adds itself
+ * to all steps of the group at once.
+ */
+
+import type { Budget } from '../../budget.ts';
+import { giveBack, takeColumn, takePresence, takeValues } from '../../column-memory.ts';
+import type { Column } from '../../values.ts';
+
+export interface Accumulator {
+  /** Members come in a fixed order; what depends on it is then the same each time. */
+  add(member: Column): void;
+  /** The group's column; nothing is added after. */
+  finish(): Column;
+}
+
+export class Count implements Accumulator {
+  readonly #column: Column;
+
+  constructor(count: number, budget: Budget) {
+    this.#column = takeColumn(count, budget);
+  }
+
+  add({ present }: Column): void {
+    const { values: counts, present: seen } = this.#column;
+    for (let i = 0; i < counts.length; i++) {
+      counts[i] = (counts[i] as number) + (present[i] as number);
+      seen[i] = (seen[i] as number) | (present[i] as number);
+    }
+  }
+
+  finish(): Column {
+    return this.#column;
+  }
+}
+
+/** `group`: 1 wherever any member is present. */
+export class Presence implements Accumulator {
+  readonly #column: Column;
+
+  constructor(count: number, budget: Budget) {
+    this.#column = takeColumn(count, budget);
+    this.#column.values.fill(1);
+  }
+
+  add({ present }: Column): void {
+    const { present: seen } = this.#column;
+    for (let i = 0; i < seen.length; i++) seen[i] = (seen[i] as number) | (present[i] as number);
+  }
+
+  finish(): Column {
+    return this.#column;
+  }
+}
+
+export class Sum implements Accumulator {
+  readonly #column: Column;
+  readonly #corrections: Float64Array;
+  readonly #budget: Budget;
+
+  constructor(count: number, budget: Budget) {
+    this.#column = takeColumn(count, budget);
+    this.#corrections = takeValues(count, budget);
+    this.#budget = budget;
+  }
+
+  add({ values, present }: Column): void {
+    const { values: sums, present: seen } = this.#column;
+    const corrections = this.#corrections;
+    for (let i = 0; i < sums.length; i++) {
+      if (present[i] === 0) continue;
+      seen[i] = 1;
+      const value = values[i] as number;
+      const sum = sums[i] as number;
+      const total = sum + value;
+      sums[i] = total;
+      corrections[i] = correctionAfter(corrections[i] as number, sum, value, total);
+    }
+  }
+
+  finish(): Column {
+    const { values: sums } = this.#column;
+    const corrections = this.#corrections;
+    for (let i = 0; i < sums.length; i++) {
+      sums[i] = (sums[i] as number) + (corrections[i] as number);
+    }
+    giveBack(this.#budget, corrections);
+    return this.#column;
+  }
+}
+
+/** What `total` = `sum` + `value` is to be corrected by (Neumaier; 0 once it is infinite). */
+export function correctionAfter(
+  correction: number,
+  sum: number,
+  value: number,
+  total: number,
+): number {
+  if (total === Number.POSITIVE_INFINITY || total === Number.NEGATIVE_INFINITY) return 0;
+  if (Math.abs(sum) >= Math.abs(value)) return correction + (sum - total + value);
+  return correction + (value - total + sum);
+}
+
+export class Average implements Accumulator {
+  readonly #budget: Budget;
+  /** Sums, or means at steps that are carried forward. */
+  readonly #column: Column;
+  readonly #corrections: Float64Array;
+  readonly #counts: Float64Array;
+  /** 1 where the mean is carried forward. Made when a sum overflows first. */
+  #carried: Uint8Array | null = null;
+
+  constructor(count: number, budget: Budget) {
+    this.#budget = budget;
+    this.#column = takeColumn(count, budget);
+    this.#corrections = takeValues(count, budget);
+    this.#counts = takeValues(count, budget);
+  }
+
+  add({ values, present }: Column): void {
+    const { values: sums, present: seen } = this.#column;
+    const corrections = this.#corrections;
+    const counts = this.#counts;
+    for (let i = 0; i < sums.length; i++) {
+      if (present[i] === 0) continue;
+      const value = values[i] as number;
+      const sum = sums[i] as number;
+      const total = sum + value;
+      counts[i] = (counts[i] as number) + 1;
+      if ((this.#carried !== null && this.#carried[i] === 1) || isInfinite(total)) {
+        if (seen[i] === 1) this.#carry(i, value);
+        else sums[i] = value;
+      } else {
+        sums[i] = total;
+        corrections[i] = correctionAfter(corrections[i] as number, sum, value, total);
+      }
+      seen[i] = 1;
+    }
+  }
+
+  #carry(i: number, value: number): void {
+    const means = this.#column.values;
+    const corrections = this.#corrections;
+    const count = this.#counts[i] as number;
+    this.#carried ??= takePresence(means.length, this.#budget);
+    if (this.#carried[i] === 0) {
+      this.#carried[i] = 1;
+      means[i] = (means[i] as number) / (count - 1);
+      corrections[i] = (corrections[i] as number) / (count - 1);
+    }
+    const share = (count - 1) / count;
+    const mean = share * (means[i] as number);
+    const part = value / count;
+    const total = mean + part;
+    corrections[i] = correctionAfter(share * (corrections[i] as number), mean, part, total);
+    means[i] = total;
+  }
+
+  finish(): Column {
+    const { values } = this.#column;
+    for (let i = 0; i < values.length; i++) {
+      const count = this.#carried?.[i] === 1 ? 1 : (this.#counts[i] as number);
+      values[i] = (values[i] as number) / count + (this.#corrections[i] as number) / count;
+    }
+    giveBack(this.#budget, this.#corrections, this.#counts);
+    if (this.#carried !== null) giveBack(this.#budget, this.#carried);
+    return this.#column;
+  }
+}
+
+function isInfinite(value: number): boolean {
+  return value === Number.POSITIVE_INFINITY || value === Number.NEGATIVE_INFINITY;
+}
+
+/** NaN gives way to every number. */
+export class Minimum implements Accumulator {
+  readonly #column: Column;
+
+  constructor(count: number, budget: Budget) {
+    this.#column = takeColumn(count, budget);
+    this.#column.values.fill(Number.NaN);
+  }
+
+  add({ values, present }: Column): void {
+    const { values: least, present: seen } = this.#column;
+    for (let i = 0; i < least.length; i++) {
+      if (present[i] === 0) continue;
+      seen[i] = 1;
+      const value = values[i] as number;
+      const before = least[i] as number;
+      if (value < before || Number.isNaN(before)) least[i] = value;
+    }
+  }
+
+  finish(): Column {
+    return this.#column;
+  }
+}
+
+/** NaN gives way to every number. */
+export class Maximum implements Accumulator {
+  readonly #column: Column;
+
+  constructor(count: number, budget: Budget) {
+    this.#column = takeColumn(count, budget);
+    this.#column.values.fill(Number.NaN);
+  }
+
+  add({ values, present }: Column): void {
+    const { values: greatest, present: seen } = this.#column;
+    for (let i = 0; i < greatest.length; i++) {
+      if (present[i] === 0) continue;
+      seen[i] = 1;
+      const value = values[i] as number;
+      const before = greatest[i] as number;
+      if (value > before || Number.isNaN(before)) greatest[i] = value;
+    }
+  }
+
+  finish(): Column {
+    return this.#column;
+  }
+}
+
+export class Variance implements Accumulator {
+  readonly #budget: Budget;
+  /** Sums of squared differences from the mean. */
+  readonly #column: Column;
+  readonly #means: Float64Array;
+  readonly #counts: Float64Array;
+  readonly #isRoot: boolean;
+
+  /** `isRoot`: the standard deviation instead of the variance. */
+  constructor(count: number, budget: Budget, isRoot: boolean) {
+    this.#budget = budget;
+    this.#column = takeColumn(count, budget);
+    this.#means = takeValues(count, budget);
+    this.#counts = takeValues(count, budget);
+    this.#isRoot = isRoot;
+  }
+
+  add({ values, present }: Column): void {
+    const { values: squares, present: seen } = this.#column;
+    const means = this.#means;
+    const counts = this.#counts;
+    for (let i = 0; i < squares.length; i++) {
+      if (present[i] === 0) continue;
+      const value = values[i] as number;
+      const count = (counts[i] as number) + 1;
+      counts[i] = count;
+      if (seen[i] === 0) {
+        seen[i] = 1;
+        means[i] = value;
+        // Of one value it is 0, and NaN for a value that has no distance to itself.
+        squares[i] = value - value;
+        continue;
+      }
+      const before = means[i] as number;
+      const mean = before + (value - before) / count;
+      means[i] = mean;
+      squares[i] = (squares[i] as number) + (value - before) * (value - mean);
+    }
+  }
+
+  finish(): Column {
+    const { values } = this.#column;
+    for (let i = 0; i < values.length; i++) {
+      const variance = (values[i] as number) / (this.#counts[i] as number);
+      values[i] = this.#isRoot ? Math.sqrt(variance) : variance;
+    }
+    giveBack(this.#budget, this.#means, this.#counts);
+    return this.#column;
+  }
+}
