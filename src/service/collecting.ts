@@ -11,7 +11,11 @@ import { loadHostIdentity } from '../../actors/telemetry/collectors/host/identit
 import { createHostSource } from '../../actors/telemetry/collectors/host-source.ts';
 import { probeLibvirt } from '../../actors/telemetry/collectors/libvirt/virsh.ts';
 import { createLibvirtSource } from '../../actors/telemetry/collectors/libvirt-source.ts';
-import { type Collector, type CollectorFault, startCollector } from '../../actors/telemetry/collectors/loop.ts';
+import {
+  type Collector,
+  type CollectorFault,
+  startCollector,
+} from '../../actors/telemetry/collectors/loop.ts';
 import type { Ingest, RejectReason } from '../../actors/telemetry/ingest/ingest-port.ts';
 import type { IngestRow } from '../../actors/vms/sent-row.ts';
 import type { VmRegistry } from '../../actors/vms/vm-registry.ts';

@@ -9,10 +9,34 @@
  * a later observation may disprove it.
  */
 
-import { type BufferedRow, concludeEntry, type Instance, isOpenInstance, observedIn, openIncident, type SeriesBuffer, type TimelineEvent } from './instance.ts';
-import { arrive, BREACH, breachAfter, copyTimeline, elapse, emptyTimeline, FIRED, GOOD, isBreach, NONE, type StepOutcome, step, type Timeline, UNCHANGED } from './timeline.ts';
-import { RunWindow } from './window.ts';
 import { powerOf } from '../../telemetry/metrics/power.ts';
+import {
+  type BufferedRow,
+  concludeEntry,
+  type Instance,
+  isOpenInstance,
+  observedIn,
+  openIncident,
+  type SeriesBuffer,
+  type TimelineEvent,
+} from './instance.ts';
+import {
+  arrive,
+  BREACH,
+  breachAfter,
+  copyTimeline,
+  elapse,
+  emptyTimeline,
+  FIRED,
+  GOOD,
+  isBreach,
+  NONE,
+  type StepOutcome,
+  step,
+  type Timeline,
+  UNCHANGED,
+} from './timeline.ts';
+import { RunWindow } from './window.ts';
 
 /**
  * Moves `current` on by one observation; false: it could have no effect. A rule that cannot be

@@ -9,14 +9,21 @@
 import { type Edge, FUTURE_MS } from '../../telemetry/entry.ts';
 import type { Derivation } from '../../telemetry/metrics/catalogue.ts';
 import { isObserved, tellsState } from '../../telemetry/metrics/derive.ts';
+import { powerOf, type ToldPower } from '../../telemetry/metrics/power.ts';
 import type { SampleBatch } from '../../telemetry/samples/batch.ts';
 import { isAway, noteObserved } from './facts.ts';
 import { type BufferedRow, concludeEntry, type Instance } from './instance.ts';
 import { planOf, routesOf } from './routes.ts';
 import { type Placement, place, refresh } from './series-buffer.ts';
-import { type EvaluationState, isBeforeRetirement, type LayoutPlan, type WatchedProject, type WatchedVm, watchedVm } from './state.ts';
+import {
+  type EvaluationState,
+  isBeforeRetirement,
+  type LayoutPlan,
+  type WatchedProject,
+  type WatchedVm,
+  watchedVm,
+} from './state.ts';
 import { stoppedEdges } from './tick.ts';
-import { powerOf, type ToldPower } from '../../telemetry/metrics/power.ts';
 
 const ONE = Uint32Array.of(0);
 

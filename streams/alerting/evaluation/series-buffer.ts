@@ -10,10 +10,28 @@
 
 import { GAP_TOLERANCE_MS, LATENESS_MS } from '../../telemetry/entry.ts';
 import { type Derived, derive, tellsState } from '../../telemetry/metrics/derive.ts';
-import { advanceAge, advanceReading, appendAge, settleAge, settleReading } from './advance-instance.ts';
-import { type BufferedInput, type BufferedRow, decidedThroughMs, type Instance, isAgeBuffer, isHealthChanged, openIncident, passDecided, type SeriesBuffer, type Stretch, takeOver } from './instance.ts';
-import { copyTimeline, interrupt } from './timeline.ts';
 import { powerOf } from '../../telemetry/metrics/power.ts';
+import {
+  advanceAge,
+  advanceReading,
+  appendAge,
+  settleAge,
+  settleReading,
+} from './advance-instance.ts';
+import {
+  type BufferedInput,
+  type BufferedRow,
+  decidedThroughMs,
+  type Instance,
+  isAgeBuffer,
+  isHealthChanged,
+  openIncident,
+  passDecided,
+  type SeriesBuffer,
+  type Stretch,
+  takeOver,
+} from './instance.ts';
+import { copyTimeline, interrupt } from './timeline.ts';
 
 const NOT_SUPPRESSED: readonly Stretch[] = [];
 
