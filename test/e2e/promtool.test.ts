@@ -35,7 +35,9 @@ t.test('promtool 3.5.3 reads a project', needs('promtool 3.5.3'), async (t) => {
     const range = ['query', 'range', '--step=30s', base, `sum(rate(${CPU}[1m]))`];
     const { code, text } = await promtool(...range);
     t.equal(code, 0);
-    t.match(text, /^\{\} =>\n1 @\[/);
+    // Where a step falls between samples decides about the last bit of the extrapolated rate.
+    const [, rate] = /^\{\} =>\n(\S+) @\[/.exec(text) ?? [];
+    t.ok(Math.abs(Number(rate) - 1) < 1e-12, text);
     const json = await promtool(...range, '--format=json');
     t.equal(JSON.parse(json.text).length, 1);
   });
