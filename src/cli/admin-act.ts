@@ -22,6 +22,6 @@ export interface AdminAct {
    * @param text of standard input; '' where it is not read
    */
   readonly ask: (input: Input, text: string) => Readonly<Record<string, string>>;
-  /** The answer for people, ending with a line end. It is of the type that the route tells. */
-  readonly tell: (answer: unknown) => string;
+  /** Renders the answer for people, with a final line end. The answer has the type of its route. */
+  readonly render: (answer: unknown) => string;
 }

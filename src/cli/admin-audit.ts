@@ -25,7 +25,7 @@ export const auditActs: readonly AdminAct[] = [
       limit: input.text('limit') ?? '',
       pageToken: input.text('page-token') ?? '',
     }),
-    tell(answer) {
+    render(answer) {
       const page = fromJson(ListTransitionsResponseSchema, answer as JsonValue);
       const { transitions, nextPageToken } = page;
       const more = nextPageToken === '' ? '' : `\nolder ones: --page-token ${nextPageToken}\n`;

@@ -26,7 +26,7 @@ export const collectorActs: readonly AdminAct[] = [
       project: (input.text('project') ?? '').replace(/^projects\//, ''),
       days: input.text('days') ?? '',
     }),
-    tell(answer) {
+    render(answer) {
       const { id, datacenter, project, expiresMs, key } = answer as MadeCollectorKey;
       const until = localTime(Math.floor(expiresMs / 1000));
       const into = project === null ? 'every project' : `project ${project}`;
@@ -38,7 +38,7 @@ export const collectorActs: readonly AdminAct[] = [
     summary: 'List the keys of collectors that work',
     path: COLLECTOR_PATHS.list,
     ask: () => ({}),
-    tell: (answer) => keyTable(answer as readonly ListedCollectorKey[]),
+    render: (answer) => keyTable(answer as readonly ListedCollectorKey[]),
   },
   {
     name: 'collector-key revoke',
@@ -47,7 +47,7 @@ export const collectorActs: readonly AdminAct[] = [
     isChange: true,
     path: COLLECTOR_PATHS.revoke,
     ask: (input) => ({ id: input.positional(0) }),
-    tell(answer) {
+    render(answer) {
       const { id, state, isNew } = answer as RevokedCollectorKey;
       return isNew ? `key ${id} is revoked\n` : `key ${id} had ended before: it is ${state}\n`;
     },

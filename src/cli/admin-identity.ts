@@ -44,7 +44,7 @@ const leakedAct: AdminAct = {
       'Never as an argument: every process of the machine can read those. svc admin leaked < FILE',
     );
   },
-  tell(answer) {
+  render(answer) {
     const { ended } = answer as ReportedLeaks;
     const lines = ended.map((name, place) =>
       name === null
@@ -73,7 +73,7 @@ export const identityActs: readonly AdminAct[] = [
       displayName: input.text('name') || input.positional(0),
       owner: input.required('owner'),
     }),
-    tell(answer) {
+    render(answer) {
       const { project, email, owner } = answer as CreatedProject;
       const hint = `"svc admin login-link ${email}" makes a link by which they sign in`;
       return `project ${project} is made; its owner is ${email} (people/${owner})\n${hint}\n`;
@@ -84,7 +84,7 @@ export const identityActs: readonly AdminAct[] = [
     summary: 'List the projects and their owners',
     path: IDENTITY_PATHS.listProjects,
     ask: () => ({}),
-    tell: (answer) => projectTable(answer as readonly ListedProject[]),
+    render: (answer) => projectTable(answer as readonly ListedProject[]),
   },
   {
     name: 'invite',
@@ -99,7 +99,7 @@ export const identityActs: readonly AdminAct[] = [
       email: input.positional(1),
       role: input.required('role'),
     }),
-    tell: (answer) => linkText('invitation', answer as MadeLink),
+    render: (answer) => linkText('invitation', answer as MadeLink),
   },
   {
     name: 'login-link',
@@ -109,14 +109,14 @@ export const identityActs: readonly AdminAct[] = [
     ifLost: () => ANOTHER_LINK,
     path: IDENTITY_PATHS.loginLink,
     ask: personIn,
-    tell: (answer) => linkText('sign-in link', answer as MadeLink),
+    render: (answer) => linkText('sign-in link', answer as MadeLink),
   },
   {
     name: 'people list',
     summary: 'List the people who may sign in',
     path: IDENTITY_PATHS.listPeople,
     ask: () => ({}),
-    tell: (answer) => peopleTable(answer as readonly ListedPerson[]),
+    render: (answer) => peopleTable(answer as readonly ListedPerson[]),
   },
   {
     name: 'people disable',
@@ -126,7 +126,7 @@ export const identityActs: readonly AdminAct[] = [
     isChange: true,
     path: IDENTITY_PATHS.disablePerson,
     ask: (input) => ({ ...personIn(input), reason: input.text('reason') || 'by the operator' }),
-    tell: (answer) => personText('is locked out', answer as ChangedPerson),
+    render: (answer) => personText('is locked out', answer as ChangedPerson),
   },
   {
     name: 'people enable',
@@ -135,7 +135,7 @@ export const identityActs: readonly AdminAct[] = [
     isChange: true,
     path: IDENTITY_PATHS.enablePerson,
     ask: personIn,
-    tell: (answer) => personText('may sign in', answer as ChangedPerson),
+    render: (answer) => personText('may sign in', answer as ChangedPerson),
   },
   {
     name: 'sessions end',
@@ -144,7 +144,7 @@ export const identityActs: readonly AdminAct[] = [
     isChange: true,
     path: IDENTITY_PATHS.endSessions,
     ask: personIn,
-    tell: (answer) => personText('is signed out', answer as ChangedPerson),
+    render: (answer) => personText('is signed out', answer as ChangedPerson),
   },
   {
     name: 'revoke-key',
@@ -153,7 +153,7 @@ export const identityActs: readonly AdminAct[] = [
     isChange: true,
     path: IDENTITY_PATHS.revokeKey,
     ask: (input) => ({ key: input.positional(0) }),
-    tell(answer) {
+    render(answer) {
       const { key, state, isNew } = answer as RevokedKey;
       return isNew ? `${key} is revoked\n` : `${key} had ended before: it is ${state}\n`;
     },

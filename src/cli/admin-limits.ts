@@ -21,7 +21,7 @@ export const limitActs: readonly AdminAct[] = [
     positionals: [project],
     path: PROJECT_LIMIT_PATHS.show,
     ask: (input) => ({ project: input.positional(0) }),
-    tell: (answer) => limitTable(answer as ToldLimits),
+    render: (answer) => limitTable(answer as ToldLimits),
   },
   {
     name: 'limits set',
@@ -38,7 +38,7 @@ export const limitActs: readonly AdminAct[] = [
       project: input.positional(0),
       ...Object.fromEntries(LIMIT_NAMES.map((name) => [name, input.text(optionOf(name)) ?? ''])),
     }),
-    tell: (answer) => limitTable(answer as ToldLimits),
+    render: (answer) => limitTable(answer as ToldLimits),
   },
   {
     name: 'vms retire',
@@ -47,7 +47,7 @@ export const limitActs: readonly AdminAct[] = [
     isChange: true,
     path: PROJECT_LIMIT_PATHS.retireVm,
     ask: (input) => ({ project: input.positional(0), vm: input.positional(1) }),
-    tell(answer) {
+    render(answer) {
       const { vm, isNew } = answer as RetiredVmAnswer;
       return isNew ? `${vm} is retired\n` : `${vm} had been retired before\n`;
     },

@@ -15,7 +15,7 @@ export const restoredActs: readonly AdminAct[] = [
     isChange: true,
     path: RESTORED_PATH,
     ask: () => ({}),
-    tell: (answer) => restorationText(answer as Restoration),
+    render: (answer) => restorationText(answer as Restoration),
   },
 ];
 

@@ -99,7 +99,7 @@ async function perform(
   const answer = await ask(folder, act.path, body);
   const isLost = (answer as { readonly secretAvailable?: boolean }).secretAvailable === false;
   if (input.isOn('json')) stdout(json(answer));
-  else if (!isLost) stdout(act.tell(answer));
+  else if (!isLost) stdout(act.render(answer));
   if (!isLost) return EXIT_OK;
   const hint = act.ifLost?.(answer) ?? '';
   stderr(`The secret was in an earlier answer and cannot be had again.\n${hint}\n`);

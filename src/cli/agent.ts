@@ -1,5 +1,5 @@
 /**
- * `svc agent`: expanded monitoring from inside a guest. Enrols with a one-time token, runs, tells
+ * `svc agent`: expanded monitoring from inside a guest. Enrols with a one-time token, runs, reports
  * how it is, installs the systemd unit, and forgets. The token comes from the environment or from
  * standard input, never from the command line, which every process of the machine can read.
  */

@@ -1,6 +1,6 @@
 /**
  * `svc audit list`: who did what in a project, newest first, for whoever may see it; an owner finds a
- * refused exchange by the correlation id that the job was told.
+ * refused exchange by the correlation id in the error that the job got.
  */
 import { create } from '@bufbuild/protobuf';
 import {

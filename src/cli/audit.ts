@@ -135,7 +135,7 @@ async function verify(asked: Asked, surroundings: Surroundings): Promise<number>
   if (asked.sinks.length > 0) return verifySink(asked, surroundings);
   const { folder, json } = asked;
   const progress = new ProgressLine(surroundings);
-  const result = await askOrRead(folder, surroundings, (told) => progress.show(told));
+  const result = await askOrRead(folder, surroundings, (line) => progress.show(line));
   progress.end();
   const text = json ? `${JSON.stringify(result, null, 2)}\n` : verificationText(result);
   surroundings.stdout(text);
@@ -149,8 +149,8 @@ async function askOrRead(
 ): Promise<LogVerification> {
   try {
     // Both sides are one program.
-    const onTold = (told: unknown) => onProgress(told as VerifyProgress);
-    return (await askService(folder, AUDIT_VERIFY_PATH, onTold)) as LogVerification;
+    const onLine = (line: unknown) => onProgress(line as VerifyProgress);
+    return (await askService(folder, AUDIT_VERIFY_PATH, onLine)) as LogVerification;
   } catch (error) {
     if (!(error instanceof NoService)) throw error;
   }

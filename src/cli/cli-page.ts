@@ -38,17 +38,17 @@ tables "-" stands for what was not observed; it is never a zero.
 | --- | --- |
 | 0 | done |
 | 1 | refused, or a fault |
-| 2 | the command line or the environment will not do |
+| 2 | the command line or the environment is invalid |
 | 3 | not signed in, or not allowed |
-| 4 | there is no such thing |
-| 5 | no answer: whether a change was made is not known |
+| 4 | not found |
+| 5 | no answer: it is unknown whether a change was made |
 
 \`svc auth ci -- command\` ends with the command's own code; 126 and 127 when it cannot be run, or is not there.
 
 ## What is sent again
 
 A read, and a change that carries a request id, are sent again when the service is busy (as long as \`Retry-After\` asks, up to 30 s)
-or no answer came; a change goes out exactly as before, under the same id. After four tries the command ends with code 5 and tells
+or no answer came; a change goes out exactly as before, under the same id. After four tries the command ends with code 5 and prints
 the id: run the same command with \`--request-id\` to go on. A secret is only in the first answer. When that was lost, the command
 says what was made, and what to do: revoke it, then make or rotate again.
 `;

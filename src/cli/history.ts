@@ -92,10 +92,10 @@ async function stats({ folder, json }: Asked, surroundings: Surroundings): Promi
 
 async function check({ folder, json }: Asked, surroundings: Surroundings): Promise<number> {
   const progress = new ProgressLine(surroundings);
-  const onProgress = (told: unknown) => progress.show(told as CheckProgress);
+  const onProgress = (line: unknown) => progress.show(line as CheckProgress);
   const ask = async () => (await askService(folder, HISTORY_CHECK_PATH, onProgress)) as CheckReport;
   const report = await askOrRead(folder, surroundings, ask, (history) =>
-    history.check((told) => progress.show(told)),
+    history.check((line) => progress.show(line)),
   );
   progress.end();
   surroundings.stdout(json ? jsonText(report) : checkText(report));

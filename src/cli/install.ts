@@ -42,7 +42,7 @@ export async function installUnit(
   kind: UnitKind,
   flags: readonly string[] = [],
 ): Promise<number> {
-  const { input, print, tell: report } = context;
+  const { input, print, report } = context;
   const command = [process.execPath, PROGRAM];
   const text = unitText(kind, { command, flags });
   const hidden = hiddenPath(command);
@@ -73,7 +73,7 @@ function write(path: string, text: string): void {
 
 /** `enable` works on a disk image too, where no systemd runs. */
 async function start(
-  { ports, surroundings, tell: report }: ActionContext,
+  { ports, surroundings, report }: ActionContext,
   unit: string,
 ): Promise<number> {
   const { environment, onSignal } = surroundings;

@@ -85,7 +85,7 @@ function helpText(command: Command, action: string | undefined): string {
 /**
  * Runs `svc` with `argv` (without node and script). Resolves to the exit code: 0 done, 1 a fault
  * while running, 2 arguments or settings that will not do. Never rejects: what a command did not
- * expect is told on standard error.
+ * expect is reported on standard error.
  */
 export async function runProgram(
   argv: readonly string[],
@@ -111,10 +111,8 @@ export async function runCommand(
   try {
     return await command.run(args, surroundings);
   } catch (error) {
-    const told = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    surroundings.stderr(
-      `svc ${command.name} met a fault it does not know: ${withoutLogins(told)}\n`,
-    );
+    const cause = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    surroundings.stderr(`svc ${command.name} failed unexpectedly: ${withoutLogins(cause)}\n`);
     return EXIT_FAULT;
   }
 }

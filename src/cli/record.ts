@@ -29,32 +29,32 @@ that is there is refused. It holds readings and evaluated rules, no names of peo
 });
 
 async function record(context: ActionContext): Promise<number> {
-  const { input, environment, tell, print, ports } = context;
+  const { input, environment, report, print, ports } = context;
   const file = input.positional(0);
   const project = input.text('project') ?? 'demo';
   const folder = input.text('data') ?? environment.SVC_DATA ?? './data';
   const [forSeconds, sinceSeconds] = [input.seconds('for'), input.seconds('since')];
   begin(file);
-  tell(`Recording ${project} to ${file}${forSeconds === undefined ? ' until Ctrl-C' : ''}`);
+  report(`Recording ${project} to ${file}${forSeconds === undefined ? ' until Ctrl-C' : ''}`);
   let entries = 0;
   const onLine = (line: unknown): void => {
     appendFileSync(file, `${String(line)}\n`);
-    if (++entries % 20 === 0) tell(`${entries} entries`);
+    if (++entries % 20 === 0) report(`${entries} entries`);
   };
   const body = {
     project,
     ...(forSeconds !== undefined && { forMs: forSeconds * 1000 }),
     ...(sinceSeconds !== undefined && { sinceMs: ports.clock.now() - sinceSeconds * 1000 }),
   };
-  const told = (await asked(folder, onLine, body).catch((error: unknown) => {
+  const result = (await asked(folder, onLine, body).catch((error: unknown) => {
     // Nothing is in it, and left behind it would refuse the next try.
     if (entries === 0) rmSync(file, { force: true });
     throw error;
   })) as RecordedStretch;
   print(
     context.json
-      ? json({ file, ...told })
-      : `${told.entries} entries in ${file}; svc replay ${file} --rules FILE says what rules make of it\n`,
+      ? json({ file, ...result })
+      : `${result.entries} entries in ${file}; svc replay ${file} --rules FILE shows what rules make of it\n`,
   );
   return EXIT_OK;
 }

@@ -1,6 +1,6 @@
 /**
- * `svc replay`: what would rules have made of a recording? Incidents and notifications, as a report
- * that can be kept and compared. Nothing is sent, no service is asked, nothing is stored.
+ * `svc replay`: runs alert rules over a recording and prints the incidents and notifications that
+ * they would have made, as a report to keep and compare. It needs no service and sends nothing.
  */
 import { readFileSync } from 'node:fs';
 import { readRecording, UnreadableRecording } from '../replay/recordings.ts';
@@ -32,11 +32,11 @@ a folder of such files, one VM each. Times in the report are UTC, those of the r
 });
 
 async function replay(context: ActionContext): Promise<number> {
-  const { input, print, tell } = context;
+  const { input, print, report } = context;
   const started = context.ports.clock.elapsed();
-  const result = await told(() => replayOf(context));
+  const result = await asUsageErrors(() => replayOf(context));
   const seconds = (context.ports.clock.elapsed() - started) / 1000;
-  tell(speedText(result, seconds));
+  report(speedText(result, seconds));
   const expected = input.text('expect');
   if (expected === undefined) {
     print(context.json ? json(result) : reportText(result));
@@ -44,10 +44,14 @@ async function replay(context: ActionContext): Promise<number> {
   }
   const difference = reportDifference(fileText(expected), reportText(result));
   if (difference === '') {
-    print(context.json ? json({ agrees: true }) : `It is as ${expected} has it\n`);
+    print(context.json ? json({ agrees: true }) : `The report equals ${expected}\n`);
     return EXIT_OK;
   }
-  print(context.json ? json({ agrees: false, difference }) : `Not as ${expected}, ${difference}`);
+  print(
+    context.json
+      ? json({ agrees: false, difference })
+      : `The report differs from ${expected}, ${difference}`,
+  );
   return EXIT_FAULT;
 }
 
@@ -62,8 +66,8 @@ function replayOf({ input }: ActionContext): Promise<ReplayResult> {
   });
 }
 
-/** What cannot be replayed is told as what was asked wrongly. */
-async function told<T>(run: () => Promise<T>): Promise<T> {
+/** Recordings and rules that cannot be read are usage errors. */
+async function asUsageErrors<T>(run: () => Promise<T>): Promise<T> {
   try {
     return await run();
   } catch (error) {
@@ -91,6 +95,6 @@ function speedText({ rows, samples, spanMs }: ReplayResult, seconds: number): st
   const days = (spanMs / 86_400_000).toFixed(1);
   return (
     `${rows} rows, ${samples} samples, ${days} days in ${seconds.toFixed(2)} s: ` +
-    `${faster} times as fast as it was`
+    `${faster} times real time`
   );
 }

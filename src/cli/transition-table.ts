@@ -1,11 +1,11 @@
-/** Transitions as people read them: one a line, as `svc audit list` and `svc admin transitions` tell. */
+/** Transitions for people, one a line: the output of `svc audit list` and `svc admin transitions`. */
 import type { Transition } from '../gen/svc/audit/v1/audit_pb.ts';
 import { localTime, table } from './client/output.ts';
 import { addressText } from './identity/options.ts';
 
 const COLUMNS = ['time', 'by', 'machine', 'instance', 'event', 'from → to', 'request id'];
 
-/** @param none told where there is no transition */
+/** @param none text when there is no transition */
 export function transitionTable(transitions: readonly Transition[], none: string): string {
   return table(COLUMNS, transitions.map(rowOf), none);
 }

@@ -9,7 +9,7 @@ import {
 } from '../gen/svc/project/v1/project_pb.ts';
 import { type Action, family, projectOption, requestIdOption } from './client/action.ts';
 import { requestId, resourceName } from './client/names.ts';
-import { tellRequest, tellSecret } from './client/once.ts';
+import { printSecret, reportRequest } from './client/once.ts';
 import { facts, json, localTime, messageJson } from './client/output.ts';
 import { EXIT_OK } from './command.ts';
 
@@ -40,11 +40,11 @@ token works for 24 hours, once. An agent that is there goes on until the next on
       given: context.input.positional(0),
     });
     const id = requestId(context);
-    tellRequest(context, 'The token', id);
+    reportRequest(context, 'The token', id);
     const datacenter = context.input.text('datacenter') ?? '';
     const answer = await api.call(method.enrolVm, { vmName, requestId: id, datacenter });
     const { enrolmentToken: secret, secretAvailable } = answer;
-    return tellSecret(
+    return printSecret(
       context,
       { secret, secretAvailable },
       {
@@ -73,7 +73,7 @@ const unenrolAction: Action = {
     });
     const answer = await api.call(method.unenrolVm, { vmName, requestId: requestId(context) });
     if (context.json) context.print(json(messageJson(UnenrolVmResponseSchema, answer)));
-    else context.tell(`Expanded monitoring of ${vmName} is off`);
+    else context.report(`Expanded monitoring of ${vmName} is off`);
     return EXIT_OK;
   },
 };

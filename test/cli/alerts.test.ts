@@ -163,7 +163,7 @@ t.test('svc alerts', async (t) => {
     });
     gateway.faults.push({ ...answer, body: '{"queryStatus":"FAILED"}' });
     const failed = await svc(...args);
-    t.match(failed, { code: 1, stdout: /^query +FAILED\nhistory +not told$/m });
+    t.match(failed, { code: 1, stdout: /^query +FAILED\nhistory +unknown$/m });
   });
 });
 

@@ -158,11 +158,11 @@ t.test('svc auth ci', async (t) => {
   await t.test('a verification without its setup id is told where that is from', async (t) => {
     const job = { ...env, SVC_SETUP_CODE: 'code', SVC_SETUP_ID: '' };
     const ran = await world.svc(['auth', 'ci', '--verify'], { env: job });
-    t.match(ran, { code: 2, stderr: /SVC_SETUP_ID is empty.*\n.*"svc trusts verify" told it/ });
+    t.match(ran, { code: 2, stderr: /SVC_SETUP_ID is empty.*\n.*"svc trusts verify" printed it/ });
     t.notMatch(ran.stderr, 'svc trusts show', 'there is no trust yet');
     const deaf = { ...job, SVC_SETUP_ID: 'id', SVC_AUDIENCE: '' };
     t.match(await world.svc(['auth', 'ci', '--verify'], { env: deaf }), {
-      ...{ code: 2, stderr: /SVC_AUDIENCE is empty.*\n.*"svc trusts verify" told it/ },
+      ...{ code: 2, stderr: /SVC_AUDIENCE is empty.*\n.*"svc trusts verify" printed it/ },
     });
   });
 

@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { toldBy } from '../../src/cli/client/faults.ts';
+import { refusalOf } from '../../src/cli/client/faults.ts';
 import { toConnectError } from '../../src/platform/errors.ts';
 import { Refusal, type RefusalReason } from '../../streams/platform/refusal.ts';
 import { type CliWorld, startCliWorld } from '../support/cli-world.ts';
@@ -187,7 +187,7 @@ COMP_WORDS=(svc "$@"); COMP_CWORD=$#; _svc; printf '%s\\n' "\${COMPREPLY[@]}"`;
 
 t.test('what would do follows the facts of a refusal, not its reason alone', (t) => {
   const hintOf = (reason: RefusalReason, metadata = {}, hints = {}) =>
-    toldBy(toConnectError(new Refusal(reason, 'x', metadata)), hints)?.hint;
+    refusalOf(toConnectError(new Refusal(reason, 'x', metadata)), hints)?.hint;
   const denied = hintOf('EXCHANGE_DENIED', { correlation: 'c-1' });
   t.match(denied, /svc audit list --correlation c-1$/);
   t.match(hintOf('MISSING_CAPABILITY', { role: 'VIEWER' }), /another role: svc members role$/);

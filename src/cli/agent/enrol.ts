@@ -31,11 +31,11 @@ The agent that was enrolled before stops being accepted once this one is.
     const token = await readToken(context);
     makeWritable(folder);
     const enrolment = await exchange(context, token);
-    forgetOtherVm(folder, enrolment, context.tell);
+    forgetOtherVm(folder, enrolment, context.report);
     writeEnrolment(folder, enrolment);
     const { key: _, machine: __, ...shown } = enrolment;
     if (context.json) context.print(json({ ...shown, folder }));
-    else context.print(told(shown, folder));
+    else context.print(enrolledText(shown, folder));
     return EXIT_OK;
   },
 };
@@ -58,8 +58,8 @@ function makeWritable(folder: string): void {
   try {
     prepareFolder(folder);
   } catch (error) {
-    const told = error instanceof Error ? error.message : String(error);
-    throw new Fault(`${folder} cannot be written: ${told}`, {
+    const cause = error instanceof Error ? error.message : String(error);
+    throw new Fault(`${folder} cannot be written: ${cause}`, {
       hint: 'Run this as root, or name another folder with --state',
     });
   }
@@ -86,7 +86,7 @@ async function exchange(context: ActionContext, enrolmentToken: string): Promise
 function forgetOtherVm(
   folder: string,
   { vmName }: StoredEnrolment,
-  tell: (line: string) => void,
+  report: (line: string) => void,
 ): void {
   try {
     if (readEnrolment(folder).vmName === vmName) return;
@@ -94,7 +94,7 @@ function forgetOtherVm(
     if (!(error instanceof EnrolmentUnusable)) throw error;
   }
   rmSync(bufferFolder(folder), { recursive: true, force: true });
-  tell(`This machine sends as ${vmName} from now on`);
+  report(`This machine sends as ${vmName} from now on`);
 }
 
 /** Image and kernel, for whoever looks at the enrolment. */
@@ -110,7 +110,7 @@ function describeSystem(): string {
   return `${image}, Linux ${release()}`;
 }
 
-function told(
+function enrolledText(
   { endpoint, vmName, expiresUnix }: Pick<StoredEnrolment, 'endpoint' | 'vmName' | 'expiresUnix'>,
   folder: string,
 ): string {

@@ -51,11 +51,13 @@ export const unenrolAction: Action = {
     for (const path of [enrolmentPath(folder), bufferFolder(folder), statusPath(folder)]) {
       rmSync(path, { recursive: true, force: true });
     }
-    if (!wasEnrolled) context.tell(`There was no enrolment in ${folder}`);
+    if (!wasEnrolled) context.report(`There was no enrolment in ${folder}`);
     else {
       const vm = enrolment?.vmName ?? 'the VM';
-      context.tell('The key is forgotten here. Stop the agent: systemctl disable --now svc-agent');
-      context.tell(`Nobody else can use it once ${vm} is un-enrolled in its project too`);
+      context.report(
+        'The key is forgotten here. Stop the agent: systemctl disable --now svc-agent',
+      );
+      context.report(`Nobody else can use it once ${vm} is un-enrolled in its project too`);
     }
     return EXIT_OK;
   },
@@ -70,7 +72,7 @@ function enrolmentIn(folder: string): { enrolment?: StoredEnrolment; problem?: s
   }
 }
 
-/** Read from the files, so that it is told of an agent that does not run too. */
+/** Reads the files, so that it also works for an agent that does not run. */
 function waitingIn(folder: string, { ports }: ActionContext): BufferStats {
   const path = bufferFolder(folder);
   if (!existsSync(path)) return { rows: 0, bytes: 0 };

@@ -58,7 +58,7 @@ const FIRST_PAUSE_MS = 500;
 const PASSING = [502, 503, 504];
 
 async function askPlatform(context: ActionContext, audience: string): Promise<string> {
-  const { ports, timeoutMs, tell } = context;
+  const { ports, timeoutMs, report } = context;
   const { url, token } = permission(context);
   for (let tries = 1; ; tries++) {
     const answer = await askPlainly({
@@ -73,7 +73,7 @@ async function askPlatform(context: ActionContext, audience: string): Promise<st
     // What the platform says beside the status is not repeated: it may hold what was sent.
     const sentence = `The token endpoint of the platform answered HTTP ${answer.status}`;
     if (!PASSING.includes(answer.status) || tries === TRIES_MAX) throw new Fault(sentence);
-    tell(`${sentence}; it is asked again`);
+    report(`${sentence}; asking again`);
     await pause(ports.clock, FIRST_PAUSE_MS * 2 ** (tries - 1));
   }
 }
@@ -111,7 +111,7 @@ function valueIn(text: string): string {
       return String(parsed.value);
     }
   } catch {
-    // Told by `checked`, as any other answer without a token.
+    // ServiceRefusal by `checked`, as any other answer without a token.
   }
   return '';
 }

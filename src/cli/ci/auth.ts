@@ -82,10 +82,10 @@ function needed(
 }
 
 const VARIABLES_HINT =
-  'It is a variable of the CI, not a secret; runs for pull requests from forks do not see variables.\n"svc trusts show" tells the trust name and the audience';
+  'It is a variable of the CI, not a secret; runs for pull requests from forks do not see variables.\n"svc trusts show" prints the trust name and the audience';
 
 const VERIFY_HINT =
-  '"svc trusts verify" told it (docs/ci.md, step 3): give it to the verification step of the job';
+  '"svc trusts verify" printed it (docs/ci.md, step 3): pass it to the verification step of the job';
 
 /**
  * One call with an assertion of its own for each try: what was sent is burned, whatever came of it.
@@ -103,7 +103,7 @@ async function withFresh<T>(
       reportRefusal(context, error, assertion);
       const waitMs = error instanceof NoAnswer ? 1_000 * tries : retryPauseMs(error, tries);
       if (waitMs === undefined || !source.isRenewable || tries === TRIES_MAX) throw error;
-      context.tell(
+      context.report(
         'The service gave no answer that helps; it is asked again with a fresh identity',
       );
       await pause(context.ports.clock, waitMs);
@@ -111,7 +111,7 @@ async function withFresh<T>(
   }
 }
 
-/** 126 and 127: as shells tell of a command that cannot be run, or is not there. */
+/** 126 and 127, as in shells: the command cannot be run, or does not exist. */
 const EXIT_CANNOT_RUN = 126;
 const EXIT_NO_COMMAND = 127;
 
@@ -167,6 +167,6 @@ async function verify(context: ActionContext): Promise<number> {
     `Observed, and waiting for review. Nothing is granted yet.\n\n${claimTable(answer.claims)}\n`,
   );
   print(`digest  ${answer.claimsDigest}\n`);
-  context.tell(`Review it within 30 minutes of the start: svc trusts review ${setupId}`);
+  context.report(`Review it within 30 minutes of the start: svc trusts review ${setupId}`);
   return EXIT_OK;
 }

@@ -4,7 +4,7 @@
  * the summary page. The token itself is never printed.
  */
 import type { ActionContext } from '../client/action.ts';
-import { printable, type Told, toldBy } from '../client/faults.ts';
+import { printable, refusalOf, type ServiceRefusal } from '../client/faults.ts';
 import { table } from '../client/output.ts';
 import { claimText } from '../identity/trust-review.ts';
 import { PERMISSION_HINT } from './assertion.ts';
@@ -14,7 +14,7 @@ import { addToSummary } from './workflow.ts';
 interface Difference {
   readonly claim: string;
   readonly got: string | null;
-  /** Absent: it is told to the owner of the trusted workflow alone. null: it has to be absent. */
+  /** Absent: only the owner of the trusted workflow may see it. null: the claim must be absent. */
   readonly expected?: string | null;
 }
 
@@ -27,19 +27,19 @@ interface Row {
 /** Longest text of a claim that is shown. */
 const VALUE_CHARS_MAX = 300;
 
-/** Tells of a refused exchange or verification; does nothing for other faults. */
+/** Reports a refused exchange or verification; does nothing for other faults. */
 export function reportRefusal(context: ActionContext, error: unknown, assertion: string): void {
-  const told = toldBy(error);
-  if (told?.reason !== 'EXCHANGE_DENIED' && told?.reason !== 'BAD_ASSERTION') return;
-  const rows = rowsOf(decodedClaims(assertion), differencesOf(told));
-  const hints = hintsFor(told, context.environment);
+  const refusal = refusalOf(error);
+  if (refusal?.reason !== 'EXCHANGE_DENIED' && refusal?.reason !== 'BAD_ASSERTION') return;
+  const rows = rowsOf(decodedClaims(assertion), differencesOf(refusal));
+  const hints = hintsFor(refusal, context.environment);
   if (!context.json) {
     const cells = rows.map(({ claim, value, mark }) => [claim, value, mark]);
-    context.tell('What this job showed:\n');
-    context.tell(table(['claim', 'value', ''], cells, 'The token cannot be decoded'));
-    for (const hint of hints) context.tell(`${hint}\n`);
+    context.report('Claims of this job:\n');
+    context.report(table(['claim', 'value', ''], cells, 'The token cannot be decoded'));
+    for (const hint of hints) context.report(`${hint}\n`);
   }
-  addToSummary(context, summaryOf(told, rows, hints));
+  addToSummary(context, summaryOf(refusal, rows, hints));
 }
 
 /** The payload of a JWT as claims and texts; {} when it is none. Nothing is verified: it is ours. */
@@ -60,7 +60,7 @@ function textOf(value: unknown): string {
   return text.length > VALUE_CHARS_MAX ? `${text.slice(0, VALUE_CHARS_MAX)}…` : text;
 }
 
-function differencesOf({ metadata }: Told): readonly Difference[] {
+function differencesOf({ metadata }: ServiceRefusal): readonly Difference[] {
   try {
     const parsed: unknown = JSON.parse(metadata.claims ?? '[]');
     return Array.isArray(parsed) ? (parsed as Difference[]) : [];
@@ -95,7 +95,10 @@ function markOf({ got, expected }: Difference): string {
 
 const PULL_REQUEST = /^pull_request/;
 
-function hintsFor({ metadata }: Told, environment: ActionContext['environment']): string[] {
+function hintsFor(
+  { metadata }: ServiceRefusal,
+  environment: ActionContext['environment'],
+): string[] {
   const hints: string[] = [];
   if (PULL_REQUEST.test(environment.GITHUB_EVENT_NAME ?? '') || metadata.cause === 'PULL_REQUEST') {
     hints.push(
@@ -118,8 +121,12 @@ function hintsFor({ metadata }: Told, environment: ActionContext['environment'])
   return hints;
 }
 
-function summaryOf(told: Told, rows: readonly Row[], hints: readonly string[]): string {
-  const { reason, message, metadata } = told;
+function summaryOf(
+  refusal: ServiceRefusal,
+  rows: readonly Row[],
+  hints: readonly string[],
+): string {
+  const { reason, message, metadata } = refusal;
   const facts = ['cause', 'correlation'].flatMap((name) => {
     const value = metadata[name];
     return value === undefined ? [] : [`- ${name}: ${code(value)}`];

@@ -13,13 +13,13 @@ export function mask({ environment, surroundings }: ActionContext, secret: strin
   if (environment.GITHUB_ACTIONS === 'true') surroundings.stderr(`::add-mask::${secret}\n`);
 }
 
-/** Adds to the summary page of the job's run; a summary that cannot be written is told, no more. */
-export function addToSummary({ environment, tell }: ActionContext, markdown: string): void {
+/** Adds to the summary page of the job's run; a summary that cannot be written is only reported. */
+export function addToSummary({ environment, report }: ActionContext, markdown: string): void {
   const path = environment.GITHUB_STEP_SUMMARY;
   if (!path) return;
   try {
     appendFileSync(path, markdown);
   } catch (error) {
-    tell(`The summary of the step could not be written: ${(error as Error).message}`);
+    report(`The summary of the step could not be written: ${(error as Error).message}`);
   }
 }

@@ -19,7 +19,7 @@ export type Caller = 'any' | 'person' | 'nobody';
 export interface Access {
   /** Origin of the API. */
   readonly endpoint: string;
-  /** Headers that tell who calls; {} = nobody. */
+  /** Headers that identify the caller; {} = anonymous. */
   readonly headers: () => Readonly<Record<string, string>>;
   /** Takes a rotated session out of `Set-Cookie` values and keeps it. */
   readonly noteCookies: (setCookies: readonly string[]) => void;
@@ -39,7 +39,7 @@ export function openAccess(options: AccessOptions): Access {
   const path = sessionPath(environment, ports.homeFolder);
   const hasKey = caller === 'any' && Boolean(environment.SVC_API_KEY);
   if (caller === 'nobody' || hasKey) {
-    // The session only tells where: it is not read where that is known.
+    // The session is read only to find the endpoint.
     const endpoint = givenEndpoint(options) ?? readSession(path)?.endpoint;
     if (endpoint === undefined) throw notKnownWhere();
     const key = hasKey ? { authorization: `Bearer ${checkedKey(environment)}` } : {};
@@ -88,7 +88,7 @@ function sessionHeaders(session: StoredSession): Readonly<Record<string, string>
 function rotatedSecret(setCookies: readonly string[], name: string): string | undefined {
   for (const cookie of setCookies) {
     const [pair = ''] = cookie.split(';');
-    // An empty value takes the cookie away: the file stays, and the next call tells what is wrong.
+    // An empty value takes the cookie away: the file stays, and the next call reports what is wrong.
     if (pair.startsWith(`${name}=`) && pair.length > name.length + 1) {
       return pair.slice(name.length + 1);
     }

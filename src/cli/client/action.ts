@@ -38,7 +38,7 @@ export interface ActionContext {
   readonly timeoutMs: number;
   readonly print: (text: string) => void;
   /** For people, beside the result: on standard error. */
-  readonly tell: (line: string) => void;
+  readonly report: (line: string) => void;
   readonly access: (caller: Caller) => Access;
   readonly api: (caller: Caller) => Api;
 }
@@ -142,11 +142,11 @@ function contextOf(input: Input, surroundings: Surroundings): ActionContext {
   const ports = surroundings.client ?? processPorts();
   const timeoutMs = (input.seconds('timeout') ?? TIMEOUT_SECONDS_DEFAULT) * 1000;
   if (timeoutMs === 0) throw new UsageError('--timeout is at least 1s');
-  const tell = (line: string): void => stderr(`${line}\n`);
+  const report = (line: string): void => stderr(`${line}\n`);
   const access = (caller: Caller): Access =>
     openAccess({ endpoint: input.text('endpoint'), caller, environment, ports });
   const api = (caller: Caller): Api =>
-    new Api({ access: access(caller), clock: ports.clock, timeoutMs, onAgain: tell });
+    new Api({ access: access(caller), clock: ports.clock, timeoutMs, onAgain: report });
   const json = input.isOn('json');
   return {
     input,
@@ -156,7 +156,7 @@ function contextOf(input: Input, surroundings: Surroundings): ActionContext {
     json,
     timeoutMs,
     print: stdout,
-    tell,
+    report,
     access,
     api,
   };

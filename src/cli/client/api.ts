@@ -26,13 +26,13 @@ export interface ApiOptions {
   readonly clock: ClientPorts['clock'];
   /** Longest time of one try. */
   readonly timeoutMs: number;
-  /** Told before a call is sent again. */
+  /** ServiceRefusal before a call is sent again. */
   readonly onAgain: (sentence: string) => void;
 }
 
 /** Tries of one call in all. */
 const TRIES_MAX = 4;
-/** A service that asks for a longer wait than this is told about instead. */
+/** A longer wait than this is reported instead of waited for. */
 const RETRY_AFTER_SECONDS_MAX = 30;
 /** Answers are at most 4 MiB; anything larger is not of this service. */
 const ANSWER_BYTES_MAX = 16 * 1024 * 1024;

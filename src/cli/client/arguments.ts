@@ -1,7 +1,7 @@
 /**
  * The command line of client commands: options and positionals are declared as a table, from which
  * the parser, the help text and the shell completion come. `node:util` splits the line; what is
- * wrong is told here, with the name that was meant.
+ * wrong is reported here, with the name that was probably meant.
  */
 import { parseArgs } from 'node:util';
 import { closestName } from '../../platform/closest-name.ts';

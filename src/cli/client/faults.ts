@@ -1,5 +1,5 @@
 /**
- * What went wrong, as a client command tells it: the reason, the sentence, what would do, and the
+ * Faults as a client command reports them: the reason, the sentence, what to do, and the
  * correlation id under which the service has recorded it; with the exit code that programs act on.
  */
 import { Code, ConnectError } from '@connectrpc/connect';
@@ -49,8 +49,8 @@ export class NoAnswer extends Fault {
   }
 }
 
-/** What the service refused, as it told it. */
-export interface Told {
+/** A refusal by the service. */
+export interface ServiceRefusal {
   /** Of the catalogue (docs/errors.md), or Connect's code where the service gave none. */
   readonly reason: string;
   readonly message: string;
@@ -85,7 +85,7 @@ const HINTS: Hints = {
  * The refusal in an error of the API; undefined for any other error. @param hints of the action, which
  * knows what its caller holds
  */
-export function toldBy(error: unknown, hints: Hints = {}): Told | undefined {
+export function refusalOf(error: unknown, hints: Hints = {}): ServiceRefusal | undefined {
   if (!(error instanceof ConnectError)) return undefined;
   const [info] = error.findDetails(ErrorInfoSchema);
   const reason = info?.reason ?? snakeCase(Code[error.code] ?? 'unknown');
@@ -99,7 +99,7 @@ export function toldBy(error: unknown, hints: Hints = {}): Told | undefined {
   };
 }
 
-/** What the facts of a refusal tell more exactly than its reason. */
+/** A hint from the facts of a refusal, more exact than its reason. */
 function hintFrom(
   reason: string,
   { role, capability, correlation }: Readonly<Record<string, string>>,
@@ -133,19 +133,20 @@ export function describeFault(
   error: unknown,
   { command, json, hints }: FaultPlace,
 ): { readonly text: string; readonly exitCode: number } | undefined {
-  const told = toldBy(error, hints);
-  const { exitCode, hint } = told ?? (error instanceof Fault ? error : { exitCode: -1, hint: '' });
+  const refusal = refusalOf(error, hints);
+  const { exitCode, hint } =
+    refusal ?? (error instanceof Fault ? error : { exitCode: -1, hint: '' });
   if (exitCode < 0) return undefined;
-  const message = told?.message ?? (error as Fault).message;
+  const message = refusal?.message ?? (error as Fault).message;
   if (json) {
-    const { reason = 'CLIENT', metadata = {} } = told ?? {};
+    const { reason = 'CLIENT', metadata = {} } = refusal ?? {};
     return {
       exitCode,
       text: `${JSON.stringify({ error: { reason, message, metadata, hint } })}\n`,
     };
   }
-  const head = `svc ${command}: ${told ? `${told.reason}: ` : ''}${printable(message)}`;
-  const facts = Object.entries(told?.metadata ?? {})
+  const head = `svc ${command}: ${refusal ? `${refusal.reason}: ` : ''}${printable(message)}`;
+  const facts = Object.entries(refusal?.metadata ?? {})
     .filter(([name]) => name !== 'claims')
     .map(([name, value]) => `  ${name}: ${printable(value)}`);
   const advice = hint ? hint.split('\n').map((line) => `  ${line}`) : [];

@@ -18,7 +18,7 @@ export async function projectName(context: ActionContext, api: Api): Promise<str
   if (cookie === undefined) {
     throw new UsageError(
       'It is not known which project: give --project or SVC_PROJECT',
-      'A key does not tell its project. For example: --project demo, or SVC_PROJECT=demo',
+      'A key does not name its project. For example: --project demo, or SVC_PROJECT=demo',
     );
   }
   const { projects } = await api.call(ProjectService.method.listProjects, { pageSize: 20 });

@@ -1,7 +1,7 @@
 /**
- * Changes whose answer holds a secret once. The request id is told before the request goes out, so
- * that an uncertain one can be gone on with by hand; an answer to a resend has no secret any more,
- * and then it is told what to do (AUTH-03).
+ * Changes whose answer holds a secret once. The request id is printed before the request goes out,
+ * so that a person can repeat an uncertain one. The answer to a repeat has no secret any more; the
+ * command then says what to do (AUTH-03).
  */
 
 import { EXIT_FAULT, EXIT_OK } from '../command.ts';
@@ -13,10 +13,10 @@ export interface SecretAnswer {
 }
 
 /** Exit code: 1 when what was made has a secret that nobody has. */
-export function tellSecret(
-  { json, print, tell }: ActionContext,
+export function printSecret(
+  { json, print, report }: ActionContext,
   { secret, secretAvailable }: SecretAnswer,
-  told: {
+  texts: {
     /** On standard error, beside the secret; absent with --json. */
     readonly about: string;
     /** The whole answer as JSON. */
@@ -25,18 +25,18 @@ export function tellSecret(
     readonly ifLost: string;
   },
 ): number {
-  if (json) print(told.document());
-  else tell(told.about.trimEnd());
+  if (json) print(texts.document());
+  else report(texts.about.trimEnd());
   if (secretAvailable) {
     // Alone on standard output, so that it can go through a pipe without passing a screen.
     if (!json) print(`${secret}\n`);
     return EXIT_OK;
   }
-  tell(`The secret was in an earlier answer and cannot be had again.\n${told.ifLost}`);
+  report(`The secret was in an earlier answer and cannot be had again.\n${texts.ifLost}`);
   return EXIT_FAULT;
 }
 
-/** Tells under which id a change goes out. */
-export function tellRequest({ tell }: ActionContext, what: string, id: string): void {
-  tell(`${what} (request ${id})`);
+/** Prints the id under which a change goes out. */
+export function reportRequest({ report }: ActionContext, what: string, id: string): void {
+  report(`${what} (request ${id})`);
 }

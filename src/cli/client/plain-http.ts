@@ -52,7 +52,7 @@ async function boundedText(answer: Response): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** The address is not told: it may hold more than a host. */
+/** The message leaves the address out: it may hold more than a host. */
 function causeOf(error: unknown): string {
   if (error instanceof Error && error.name === 'TimeoutError') return 'the time is over';
   const cause = error instanceof Error ? (error.cause ?? error) : error;
@@ -60,7 +60,7 @@ function causeOf(error: unknown): string {
   return cause instanceof Error ? cause.message : String(cause);
 }
 
-/** The refusal in an answer of our own routes, as an RPC would have told it. */
+/** The refusal in an answer of a plain route, in the form of an RPC error. */
 export function asApiFault({ status, headers, text }: PlainAnswer): Error {
   const fallback = new ConnectError(
     `The service answered HTTP ${status}`,

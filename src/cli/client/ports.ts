@@ -79,7 +79,7 @@ async function openBrowser(url: string): Promise<boolean> {
   return started;
 }
 
-/** Exit code of a command that a signal ended, as shells tell it. */
+/** Exit code of a command that a signal ended, as shells report it. */
 const SIGNAL_BASE = 128;
 
 async function runChild(

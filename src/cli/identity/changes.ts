@@ -19,7 +19,7 @@ interface ChangedThing<T> extends Omit<Action, 'run'> {
   ) => Promise<T>;
 }
 
-/** An action that changes a thing; `show` prints how it is then, and tells the exit code. */
+/** An action that changes a thing; `show` prints its new state and returns the exit code. */
 export function change<T>({
   nameOf,
   send,

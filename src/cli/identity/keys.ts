@@ -18,7 +18,7 @@ import { type Action, type ActionContext, family, projectOption } from '../clien
 import type { Api } from '../client/api.ts';
 import { UsageError } from '../client/faults.ts';
 import { projectName, requestId, resourceName } from '../client/names.ts';
-import { tellRequest, tellSecret } from '../client/once.ts';
+import { printSecret, reportRequest } from '../client/once.ts';
 import {
   enumText,
   facts,
@@ -196,7 +196,7 @@ const createAction: Action = {
     help: 'At most 365d; default 90d',
   }),
   notes: `The secret is printed alone on standard output and cannot be had again. After an uncertain answer run
-the same command with the --request-id it told: that answers what was made, without the secret.`,
+the same command with the --request-id it printed: the answer says what was made, without the secret.`,
   async run(context) {
     const api = context.api('person');
     const { input } = context;
@@ -207,9 +207,9 @@ the same command with the --request-id it told: that answers what was made, with
       capabilities: capabilitiesOf(context),
       lifetimeSeconds: input.seconds('lifetime') ?? 0,
     };
-    tellRequest(context, 'Making a key', request.requestId);
+    reportRequest(context, 'Making a key', request.requestId);
     const answer = await api.call(method.createKey, request);
-    return tellSecret(context, answer, {
+    return printSecret(context, answer, {
       about: answer.key ? keyFacts(answer.key) : '',
       document: () => json(messageJson(CreateKeyResponseSchema, answer)),
       ifLost: lost(answer.key, 'then make another: svc keys create, without --request-id'),
@@ -242,9 +242,9 @@ const rotateAction: Action = {
       overlapSeconds: input.seconds('overlap') ?? OVERLAP_SECONDS_DEFAULT,
       lifetimeSeconds: input.seconds('lifetime') ?? 0,
     };
-    tellRequest(context, `Rotating ${name}`, request.requestId);
+    reportRequest(context, `Rotating ${name}`, request.requestId);
     const answer = await api.call(method.rotateKey, request);
-    return tellSecret(context, answer, {
+    return printSecret(context, answer, {
       about: answer.key ? keyFacts(answer.key) : '',
       document: () => json(messageJson(RotateKeyResponseSchema, answer)),
       ifLost: lost(answer.key, `then rotate the old key again: svc keys rotate ${name}`),

@@ -15,7 +15,7 @@ import { type Action, type ActionContext, family, projectOption } from '../clien
 import type { Api } from '../client/api.ts';
 import type { Option } from '../client/arguments.ts';
 import { projectName, requestId, resourceName } from '../client/names.ts';
-import { tellRequest, tellSecret } from '../client/once.ts';
+import { printSecret, reportRequest } from '../client/once.ts';
 import {
   enumText,
   facts,
@@ -131,7 +131,7 @@ const inviteAction: Action = {
       email: context.input.positional(0),
       role: roleOf(context),
     };
-    tellRequest(context, 'Inviting', request.requestId);
+    reportRequest(context, 'Inviting', request.requestId);
     const answer = await api.call(method.inviteMember, request);
     const { invitation, link, secretAvailable, emailed } = answer;
     const about = facts([
@@ -141,7 +141,7 @@ const inviteAction: Action = {
       ['expires', localTime(invitation?.expiresUnix)],
       ['emailed', emailed ? 'yes' : 'no: give them the link below'],
     ]);
-    return tellSecret(
+    return printSecret(
       context,
       { secret: link, secretAvailable },
       {

@@ -119,7 +119,7 @@ review" showed.`,
     });
     const document = () => json(messageJson(CiConnectionSchema, trust));
     context.print(context.json ? document() : variables(trust, api.access.endpoint));
-    context.tell(
+    context.report(
       'Now remove the step and the secret SVC_SETUP_CODE from the workflow: the trust does not need them.',
     );
     return EXIT_OK;
@@ -128,14 +128,14 @@ review" showed.`,
 
 /** Throws `UsageError` without a terminal and a digest, `Fault` when the answer is no. */
 async function confirm(
-  { input, ports, tell }: ActionContext,
+  { input, ports, report }: ActionContext,
   verification: CiVerification,
   capabilities: readonly string[],
 ): Promise<void> {
   const { state } = verification;
   // The service answers a resend as it did before, and knows whether it is one.
   if (state === CiVerification_State.APPROVED && input.isOn('request-id')) return;
-  if (ports.isInteractive && !input.isOn('digest')) tell(verificationText(verification));
+  if (ports.isInteractive && !input.isOn('digest')) report(verificationText(verification));
   if (state !== CiVerification_State.OBSERVED) {
     throw new Fault(
       `There is nothing to approve: the verification is ${enumText(CiVerification_State, state)}`,

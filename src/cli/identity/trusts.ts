@@ -17,7 +17,7 @@ import {
 import { type Action, type ActionContext, family, projectOption } from '../client/action.ts';
 import type { Api } from '../client/api.ts';
 import { projectName, requestId, resourceName } from '../client/names.ts';
-import { tellRequest } from '../client/once.ts';
+import { reportRequest } from '../client/once.ts';
 import {
   enumText,
   facts,
@@ -166,7 +166,7 @@ const verifyAction: Action = {
 shown once, and good until the verification is decided, for 30 minutes at most: a run can be repeated. It
 proves an identity and grants nothing.`,
   async run(context) {
-    const { input, print, tell } = context;
+    const { input, print, report } = context;
     const api = context.api('person');
     const given = input.required('service-account');
     const collection = 'serviceAccounts';
@@ -177,13 +177,13 @@ proves an identity and grants nothing.`,
       capabilities: capabilitiesOf(context),
       issuer: input.text('platform') ?? '',
     };
-    tellRequest(context, 'Starting a verification', request.requestId);
+    reportRequest(context, 'Starting a verification', request.requestId);
     const answer = await api.call(method.startCiVerification, request);
     const { setupId, pairingCode, secretAvailable, audience, expiresUnix, workflowStep } = answer;
     if (context.json) print(json(messageJson(StartCiVerificationResponseSchema, answer)));
     else {
       print(workflowStep);
-      tell(
+      report(
         facts([
           ['setup id', setupId],
           ['audience', audience],
@@ -192,7 +192,7 @@ proves an identity and grants nothing.`,
         ]).trimEnd(),
       );
     }
-    tell(secretAvailable ? nextSteps(setupId) : LOST_CODE);
+    report(secretAvailable ? nextSteps(setupId) : LOST_CODE);
     return secretAvailable ? EXIT_OK : EXIT_FAULT;
   },
 };

@@ -57,8 +57,8 @@ counts before you rely on it. Exit code 1 when the query failed.`,
 function previewText(preview: PreviewAlertRuleResponse): string {
   const { evaluatedSamples, expectedSamples, truncated } = preview;
   const head = facts([
-    ['query', enumText(QueryStatus, preview.queryStatus) || 'not told'],
-    ['history', enumText(HistoryStatus, preview.historyStatus) || 'not told'],
+    ['query', enumText(QueryStatus, preview.queryStatus) || 'unknown'],
+    ['history', enumText(HistoryStatus, preview.historyStatus) || 'unknown'],
     ['samples', `${evaluatedSamples} evaluated of ${expectedSamples} expected`],
     ['note', truncated ? 'the list below is not complete' : ''],
   ]);

@@ -1,6 +1,6 @@
 /**
  * `svc alerts save` and `delete`. A save looks afterwards whether the rule is applied. Id, request
- * id and version are told before the request goes out, so that an uncertain save can be sent again
+ * id and version are printed before the request goes out, so that an uncertain save can be repeated
  * exactly (API-02).
  */
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
@@ -19,7 +19,7 @@ import {
   requestIdOption,
 } from '../client/action.ts';
 import type { Api } from '../client/api.ts';
-import { EXIT_NOT_FOUND, NoAnswer, toldBy, UsageError } from '../client/faults.ts';
+import { EXIT_NOT_FOUND, NoAnswer, refusalOf, UsageError } from '../client/faults.ts';
 import { newUuid, projectName, requestId, resourceName } from '../client/names.ts';
 import { enumText, facts, json, messageJson } from '../client/output.ts';
 import { EXIT_FAULT, EXIT_OK } from '../command.ts';
@@ -67,7 +67,7 @@ async function save(context: ActionContext): Promise<number> {
     expectedVersion: String(version),
   };
   const again = `--id ${id} --request-id ${request.requestId} --expected-version ${version}`;
-  context.tell(`Saving rule ${id} (request ${request.requestId}, on version ${version})`);
+  context.report(`Saving rule ${id} (request ${request.requestId}, on version ${version})`);
   const answer = await callTelling(api, request, again);
   const ended = await untilApplied(context, api, answer);
   if (context.json) context.print(json(messageJson(SaveAlertRuleResponseSchema, ended)));
@@ -77,7 +77,7 @@ async function save(context: ActionContext): Promise<number> {
 
 export const deleteAction: Action = {
   name: 'delete',
-  summary: 'Delete an alert rule; what fires of it is retired, and nobody is told of a recovery',
+  summary: 'Delete an alert rule. Its firing incidents are retired, and no recovery is sent',
   positionals: [{ name: 'RULE' }],
   options: [
     {
@@ -95,7 +95,7 @@ export const deleteAction: Action = {
     const version = input.number('expected-version') ?? (await presentRule(api, name))?.version;
     const request = { name, requestId: requestId(context), expectedVersion: String(version ?? 0) };
     const about = `request ${request.requestId}, version ${request.expectedVersion}`;
-    context.tell(`Deleting ${name} (${about})`);
+    context.report(`Deleting ${name} (${about})`);
     await api.call(AlertService.method.deleteAlertRule, request);
     context.print(context.json ? json({ name }) : `Deleted ${name}\n`);
     return EXIT_OK;
@@ -118,7 +118,7 @@ async function presentRule(api: Api, name: string): Promise<AlertRule | undefine
   try {
     return await api.call(AlertService.method.getAlertRule, { name });
   } catch (error) {
-    if (toldBy(error)?.exitCode === EXIT_NOT_FOUND) return undefined;
+    if (refusalOf(error)?.exitCode === EXIT_NOT_FOUND) return undefined;
     throw error;
   }
 }

@@ -15,7 +15,7 @@ import { conditionText } from './condition-text.ts';
 
 export const templatesAction: Action = {
   name: 'templates',
-  summary: 'List rules to start from, with what each cannot tell',
+  summary: 'List rule templates to start from, with the limits of each',
   options: [projectOption],
   notes: 'svc alerts save --template ID makes a rule of one; flags beside it are put on top.',
   async run(context) {

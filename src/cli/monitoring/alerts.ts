@@ -93,7 +93,7 @@ const incidentsAction: Action = {
     { name: 'page-size', takes: 'N', help: `At most so many; default ${INCIDENTS_DEFAULT}` },
     { name: 'page-token', takes: 'TOKEN', help: 'Go on after this one of an earlier answer' },
   ],
-  notes: 'Missing data and errors of the evaluation never end an incident: "data" tells them.',
+  notes: 'Missing data and evaluation errors never end an incident: the column "data" shows them.',
   async run(context) {
     const { input } = context;
     const api = context.api('any');
@@ -116,7 +116,7 @@ const incidentsAction: Action = {
     else {
       context.print(incidentTable(answer.incidents));
       if (answer.nextPageToken)
-        context.tell(`There are more: --page-token ${answer.nextPageToken}`);
+        context.report(`There are more: --page-token ${answer.nextPageToken}`);
     }
     return EXIT_OK;
   },

@@ -1,4 +1,4 @@
-/** `svc deliveries`: who was told of what, and what became of each attempt. */
+/** `svc deliveries`: who was notified of what, and the outcome of each attempt. */
 import { AlertService } from '../../gen/svc/monitoring/v1/alert_pb.ts';
 import {
   type Delivery,
@@ -54,7 +54,7 @@ const listAction: Action = {
     else {
       context.print(deliveryTable(answer.deliveries));
       if (answer.nextPageToken)
-        context.tell(`There are more: --page-token ${answer.nextPageToken}`);
+        context.report(`There are more: --page-token ${answer.nextPageToken}`);
     }
     return EXIT_OK;
   },
@@ -92,7 +92,7 @@ const showAction: Action = {
   summary: 'Show one notification with each attempt to send it',
   positionals: [{ name: 'DELIVERY' }],
   options: [projectOption],
-  notes: 'What endpoints answered is shown to those who may change where people are told.',
+  notes: 'Answers of endpoints are shown only to those who may change destinations.',
   async run(context) {
     const api = context.api('any');
     const given = context.input.positional(0);

@@ -33,7 +33,7 @@ function sendsTo({ target, host, lastFour }: Destination): string {
 
 export function destinationFacts(destination: Destination): string {
   const { name, displayName, target, state, pausedReason } = destination;
-  const told = facts([
+  const rows = facts([
     ['destination', name],
     ['name', displayName],
     ['kind', target.case ?? ''],
@@ -43,7 +43,7 @@ export function destinationFacts(destination: Destination): string {
     ['old secret until', localTime(destination.secretOverlapEndsUnix)],
     ['created', localTime(destination.createdUnix)],
   ]);
-  if (target.case !== 'email') return told;
+  if (target.case !== 'email') return rows;
   const recipients = table(
     ['recipient', 'state', 'member', 'confirmed'],
     target.value.recipients.map((recipient) => [
@@ -54,5 +54,5 @@ export function destinationFacts(destination: Destination): string {
     ]),
     'There are no recipients',
   );
-  return `${told}\n${recipients}`;
+  return `${rows}\n${recipients}`;
 }

@@ -1,5 +1,5 @@
 /**
- * `svc destinations`: where people are told of incidents. A signing secret is printed once, alone on
+ * `svc destinations`: where notifications of incidents go. A signing secret is printed once, alone on
  * standard output; the URL of a chat is a secret too, and comes by standard input.
  */
 import { create } from '@bufbuild/protobuf';
@@ -16,7 +16,7 @@ import {
 import { type Action, type ActionContext, family, projectOption } from '../client/action.ts';
 import type { Api } from '../client/api.ts';
 import { projectName, requestId, resourceName } from '../client/names.ts';
-import { tellRequest, tellSecret } from '../client/once.ts';
+import { printSecret, reportRequest } from '../client/once.ts';
 import { json, messageJson, shortName } from '../client/output.ts';
 import { everyPage, PAGE_SIZE } from '../client/paging.ts';
 import { EXIT_OK } from '../command.ts';
@@ -92,7 +92,7 @@ const createAction: Action = {
       requestId: requestId(context),
       destination: { displayName, target },
     };
-    tellRequest(context, 'Making the destination', request.requestId);
+    reportRequest(context, 'Making the destination', request.requestId);
     const answer = await api.call(method.createDestination, request);
     const { destination } = answer;
     const document = () => json(messageJson(CreateDestinationResponseSchema, answer));
@@ -135,8 +135,8 @@ const verifyAction = change({
   send: (api, request) => api.call(method.verifyDestination, request),
   show(context, answer) {
     const { destination, mails, notMailed } = answer;
-    context.tell(mails === 1 ? '1 mail is on its way' : `${mails} mails are on their way`);
-    if (notMailed > 0) context.tell(`${notMailed} more cannot be sent now: ask again later`);
+    context.report(mails === 1 ? '1 mail is on its way' : `${mails} mails are on their way`);
+    if (notMailed > 0) context.report(`${notMailed} more cannot be sent now: try again later`);
     if (!context.json && destination) return printDestination(context, destination);
     context.print(json(messageJson(VerifyDestinationResponseSchema, answer)));
     return EXIT_OK;
@@ -156,7 +156,7 @@ const testAction = change({
       return EXIT_OK;
     }
     for (const name of deliveryNames) context.print(`${shortName(name)}\n`);
-    context.tell('What became of it: svc deliveries show DELIVERY');
+    context.report('See the outcome: svc deliveries show DELIVERY');
     return EXIT_OK;
   },
 });
@@ -197,7 +197,7 @@ const rotateAction: Action = {
       ...{ name, requestId: requestId(context) },
       overlapSeconds: context.input.seconds('overlap') ?? OVERLAP_SECONDS_DEFAULT,
     };
-    tellRequest(context, `Rotating the secret of ${name}`, request.requestId);
+    reportRequest(context, `Rotating the secret of ${name}`, request.requestId);
     const answer = await api.call(method.rotateWebhookSecret, request);
     const document = () => json(messageJson(RotateWebhookSecretResponseSchema, answer));
     return tellSigningSecret(context, answer, document);
@@ -219,7 +219,7 @@ function tellSigningSecret(
   const name = shortName(destination?.name ?? '');
   const keep =
     'Give the secret to the receiver, which verifies signatures with it: it is not shown again';
-  return tellSecret(
+  return printSecret(
     context,
     { secret, secretAvailable },
     {
@@ -244,7 +244,7 @@ const deleteAction: Action = {
   },
 };
 
-export const destinationsCommand = family('destinations', 'Where people are told of incidents', [
+export const destinationsCommand = family('destinations', 'Where notifications of incidents go', [
   ...[listAction, showAction, createAction, updateAction, verifyAction, testAction],
   ...[pauseAction, resumeAction, rotateAction, deleteAction],
 ]);

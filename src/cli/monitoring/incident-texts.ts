@@ -39,7 +39,7 @@ export function incidentTable(incidents: readonly Incident[]): string {
 /** What is known of one incident, then what has happened to it. */
 export function incidentText(incident: Incident): string {
   const { name, ruleName, ruleDisplayName, severity, startedUnix, firedUnix } = incident;
-  const told = facts([
+  const factLines = facts([
     ['incident', name],
     ['state', stateText(incident)],
     ['severity', enumText(AlertRuleSpec_Severity, severity)],
@@ -77,7 +77,7 @@ export function incidentText(incident: Incident): string {
     ]),
     'Nothing is recorded of it any more',
   );
-  return `${told}\n${timeline}`;
+  return `${factLines}\n${timeline}`;
 }
 
 /** The decision in words, the window as a chart, and its samples. */
@@ -93,7 +93,7 @@ export function explanationText(explanation: ExplainIncidentResponse): string {
       return { startMs: Number(startUnixMs), endMs: Number(endUnixMs), tolerated };
     }),
   });
-  const told = facts([
+  const factLines = facts([
     ['incident', incident?.name ?? ''],
     ['condition', incident ? conditionOf(incident) : ''],
     ['recovery', recoveryText(explanation)],
@@ -112,7 +112,7 @@ export function explanationText(explanation: ExplainIncidentResponse): string {
     ]),
     'No samples decided it: it is about their absence',
   );
-  const parts = [explanation.summary, chart.join('\n'), told.trimEnd(), rows];
+  const parts = [explanation.summary, chart.join('\n'), factLines.trimEnd(), rows];
   return parts.filter((part) => part !== '').join('\n\n');
 }
 

@@ -12,7 +12,7 @@ import { type Action, type ActionContext, projectOption } from '../client/action
 import type { Api } from '../client/api.ts';
 import { UsageError } from '../client/faults.ts';
 import { resourceName } from '../client/names.ts';
-import { tellRequest } from '../client/once.ts';
+import { reportRequest } from '../client/once.ts';
 import { json, localTime, messageJson } from '../client/output.ts';
 import { EXIT_OK } from '../command.ts';
 import { change } from '../identity/changes.ts';
@@ -66,7 +66,7 @@ const acknowledgeAction = change({
   options: [{ name: 'note', takes: 'TEXT', help: 'For the others, at most 1,000 characters' }],
   nameOf: incidentName,
   send(api, request, context) {
-    tellRequest(context, `Acknowledging ${request.name}`, request.requestId);
+    reportRequest(context, `Acknowledging ${request.name}`, request.requestId);
     const note = context.input.text('note') ?? '';
     return api.call(method.acknowledgeIncident, { ...request, note });
   },
@@ -75,18 +75,18 @@ const acknowledgeAction = change({
 
 const snoozeAction = change({
   name: 'snooze',
-  summary: 'Tell nobody of a firing incident for a while; it is evaluated all the same',
+  summary: 'Pause notifications of a firing incident for a while; its evaluation goes on',
   positionals,
   options: [
     { name: 'for', takes: 'DURATION', help: 'So long from now, at most 7d' },
     { name: 'until', takes: 'TIME', help: 'Until then, in place of --for' },
   ],
-  notes: 'At the end people are told once, if it still fires. Another snooze moves the end.',
+  notes: 'If it still fires at the end, one notification is sent. Another snooze moves the end.',
   nameOf: incidentName,
   send(api, request, context) {
     const untilUnix = endOfSnooze(context);
     const until = `until ${localTime(untilUnix)} (--until ${untilUnix})`;
-    tellRequest(context, `Snoozing ${request.name} ${until}`, request.requestId);
+    reportRequest(context, `Snoozing ${request.name} ${until}`, request.requestId);
     return api.call(method.snoozeIncident, { ...request, untilUnix: BigInt(untilUnix) });
   },
   show: printIncident,
@@ -105,11 +105,11 @@ function endOfSnooze({ input, ports }: ActionContext): number {
 
 const unsnoozeAction = change({
   name: 'unsnooze',
-  summary: 'End the snooze of an incident now; people are told once',
+  summary: 'End the snooze of an incident now; one notification is sent',
   positionals,
   nameOf: incidentName,
   send(api, request, context) {
-    tellRequest(context, `Ending the snooze of ${request.name}`, request.requestId);
+    reportRequest(context, `Ending the snooze of ${request.name}`, request.requestId);
     return api.call(method.unsnoozeIncident, request);
   },
   show: printIncident,

@@ -27,7 +27,7 @@ export const limitsCommand = single({
     ]);
     const right = (title: string) => ({ title, align: 'right' as const });
     const columns = ['limit', right('used'), right('at most'), 'unit', 'of'];
-    context.print(table(columns, rows, 'This service tells no limits'));
+    context.print(table(columns, rows, 'This service reports no limits'));
     return EXIT_OK;
   },
 });

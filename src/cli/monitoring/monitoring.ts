@@ -59,7 +59,7 @@ const vmsAction: Action = {
       return EXIT_OK;
     }
     print(vmTable(vms, input.isOn('inventory-only')));
-    if (nextPageToken) context.tell(`There are more: --page-token ${nextPageToken}`);
+    if (nextPageToken) context.report(`There are more: --page-token ${nextPageToken}`);
     return EXIT_OK;
   },
 };

@@ -44,7 +44,7 @@ export const promqlAction: Action = {
     const envelope = parseEnvelope(answer);
     if (envelope.status !== 'success') throw faultOf(answer, envelope);
     for (const note of [...(envelope.warnings ?? []), ...(envelope.infos ?? [])])
-      context.tell(note);
+      context.report(note);
     context.print(context.json ? json(envelope) : resultTable(envelope));
     return EXIT_OK;
   },
@@ -86,7 +86,7 @@ function parseEnvelope({ status, text }: PlainAnswer): Envelope {
       return parsed as Envelope;
     }
   } catch {
-    // Told below, as any other answer that is not of a PromQL URL.
+    // ServiceRefusal below, as any other answer that is not of a PromQL URL.
   }
   throw new Fault(`The answer (HTTP ${status}) is not one of a PromQL URL`, {
     hint: 'Check the address given with --endpoint or SVC_ENDPOINT',

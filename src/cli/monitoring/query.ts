@@ -101,7 +101,7 @@ function qualityText({
   if (!quality)
     return facts([
       ['range', bounds],
-      ['quality', 'not told'],
+      ['quality', 'unknown'],
     ]);
   return facts([
     ['range', bounds],

@@ -12,7 +12,7 @@ export interface LoginListener {
   readonly port: number;
   /** The code that the browser brought. */
   readonly code: Promise<string>;
-  /** Tells the waiting browser how it ended, and stops listening. */
+  /** Shows the waiting browser the outcome, and stops listening. */
   close(outcome: { readonly title: string; readonly sentence: string }): Promise<void>;
 }
 

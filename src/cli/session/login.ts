@@ -77,7 +77,7 @@ function endpointOf({ input, environment, ports }: ActionContext, link: Link | u
 }
 
 async function byBrowser(context: ActionContext, endpoint: string): Promise<StoredSession> {
-  const { input, ports, tell } = context;
+  const { input, ports, report } = context;
   const secretText = (): string => Buffer.from(ports.random.bytes(32)).toString('base64url');
   const [state, verifier] = [secretText(), secretText()];
   const listener = await openLoginListener(state);
@@ -88,8 +88,8 @@ async function byBrowser(context: ActionContext, endpoint: string): Promise<Stor
     const query = new URLSearchParams({ port: String(listener.port), state, challenge });
     const url = `${endpoint}/auth/cli?${query}`;
     const isOpened = !input.isOn('no-browser') && (await ports.openBrowser(url));
-    tell(isOpened ? 'Your browser opens; if it does not, open:' : 'Open this address:');
-    tell(`  ${url}`);
+    report(isOpened ? 'Your browser opens; if it does not, open:' : 'Open this address:');
+    report(`  ${url}`);
     const token = await untilCode(context, listener.code);
     const session = await redeem(context, endpoint, { token, verifier });
     outcome = {

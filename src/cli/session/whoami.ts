@@ -36,7 +36,7 @@ export const whoamiCommand = single({
       ]),
     );
     if (context.environment.SVC_API_KEY) {
-      context.tell('SVC_API_KEY is set: svc monitoring and svc alerts act with that key instead');
+      context.report('SVC_API_KEY is set: svc monitoring and svc alerts act with that key instead');
     }
     return EXIT_OK;
   },
