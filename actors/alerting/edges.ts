@@ -1,7 +1,7 @@
 /**
  * Turns an edge of the evaluator into steps of the alert instance's machine. An instance that has
- * never fired has no row: the commit that fires it takes the machine through `breachStarted` and
- * `sustained`, so the recorded path is whole. Edges of an older evaluation revision, and edges
+ * never fired has no row: the commit that fires it takes the machine through the edges below firing
+ * that led to it, each with its own time, so the recorded path is whole. Edges of an older evaluation revision, and edges
  * decided before (a replay), change nothing. Neither do those of a VM that was retired since.
  */
 import type { AlertInstanceContext } from '../../machines/alerting/alert-instance-setup.ts';
@@ -149,10 +149,7 @@ function eventsOf(
       const { startedMs, notify } = edge;
       const repeatIntervalMs = spec.repeatIntervalSeconds * 1000;
       const fired = { ...observed, startedMs, incidentId, notify, repeatIntervalMs };
-      return [
-        { type: 'breachStarted', at, eventMs: startedMs },
-        { type: 'sustained', ...fired },
-      ];
+      return [...edge.run.map((event) => ({ ...event, at })), { type: 'sustained', ...fired }];
     }
     case 'retired':
       return [{ type: 'retired', at, reason: 'VM_DELETED' }];

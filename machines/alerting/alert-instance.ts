@@ -12,9 +12,12 @@ export type {
   AlertInstanceInput,
 } from './alert-instance-setup.ts';
 
-/** Which of its conditions a state of the machine is in: the name of the top state. */
-export function conditionOf(value: StateValueJson): string {
-  return typeof value === 'string' ? value : (Object.keys(value)[0] ?? '');
+export type Condition = 'idle' | 'sustaining' | 'firing' | 'retired';
+
+/** The condition that a state of the machine is in: the name of the top state. */
+export function conditionOf(value: StateValueJson): Condition {
+  // The chart below has no others.
+  return (typeof value === 'string' ? value : Object.keys(value)[0]) as Condition;
 }
 
 const retired = {

@@ -3,6 +3,7 @@
  * and `fold(state, entry) -> edges` over them is pure: live, restart, replay and preview run the
  * same function, so that which samples a rule's revision saw can always be told.
  */
+import type { RunEvent } from '../../machines/alerting/alert-instance-path.ts';
 import type { MissingReason } from '../../machines/alerting/incident.ts';
 import type { SampleBatch, SeriesKey, VmRef } from './samples/batch.ts';
 
@@ -132,6 +133,8 @@ export type Edge = EdgeBase &
         readonly kind: 'fired';
         /** First breaching observation of the run, Unix ms. */
         readonly startedMs: number;
+        /** What led to it below firing, oldest first: its run is the last one to begin. */
+        readonly run: readonly RunEvent[];
         /** The observed samples that decided it, oldest first, thinned to at most 512. */
         readonly window: readonly ObservedValue[];
         /** false: a late sample completed a run that ended in the past; record, do not notify. */

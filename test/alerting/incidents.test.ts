@@ -276,7 +276,8 @@ t.test('Every act names the alert instance, its incident and who it was', async 
     decide(draft) {
       draft.send('alertRule', RULE, { type: 'applied', at: draft.at, version: 1 });
       const fired = { key, atMs: draft.at, startedMs, value: 95, notify: true, window: [] };
-      decideEdge(draft, { kind: 'fired', ...fired });
+      const run = [{ type: 'breachStarted' as const, eventMs: startedMs }];
+      decideEdge(draft, { kind: 'fired', run, ...fired });
     },
   });
   const { acknowledge, snooze } = actsOf(world);

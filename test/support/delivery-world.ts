@@ -210,6 +210,7 @@ function acts(world: World) {
       decide(world, vms, place, (vm, revision) => ({
         ...{ kind: 'fired' as const, key: keyOf(vm, revision, place), atMs: ++atMs },
         ...{ startedMs: clock.now() - 60_000, value: 95, notify: true },
+        run: [{ type: 'breachStarted', eventMs: clock.now() - 60_000 }],
         window: [{ observedMs: clock.now(), value: 95 }],
       })),
     recover: (vms: readonly string[], place: Place = {}) =>

@@ -8,6 +8,9 @@ import { HELD_VMS_MAX } from '../edges.ts';
  */
 const COMMIT_ESTIMATE_MAX = 56 * 1024;
 
+/** Bytes of a step below firing, beyond the one that every firing has. */
+const RUN_EVENT_ESTIMATE = 700;
+
 /** Edges of one project, in their order, that fit one commit. */
 export interface EdgeGroup {
   readonly project: string;
@@ -20,9 +23,12 @@ export function groupEdges(edges: readonly Edge[]): EdgeGroup[] {
   const open = new Map<string, EdgeGroup>();
   const groups: EdgeGroup[] = [];
   for (const edge of edges) {
-    const held = edge.kind === 'fired' ? (edge.held?.vms.length ?? 0) : 0;
+    const fired = edge.kind === 'fired' ? edge : undefined;
+    const held = fired?.held?.vms.length ?? 0;
+    const runs = (fired?.run.length ?? 1) - 1;
     const window = 'window' in edge ? edge.window.length : 0;
-    const estimate = 2_000 + 48 * (window + Math.min(held, HELD_VMS_MAX));
+    const estimate =
+      2_000 + RUN_EVENT_ESTIMATE * runs + 48 * (window + Math.min(held, HELD_VMS_MAX));
     let group = open.get(edge.key.project);
     if (!group || group.estimate + estimate > COMMIT_ESTIMATE_MAX) {
       group = { project: edge.key.project, edges: [], estimate: 0 };

@@ -4,18 +4,19 @@
  * a cancel when the state is left; here they become timers with absolute due times, which is how a
  * delay of 24 hours survives a restart.
  */
-import {
-  type AnyActorScope,
-  type AnyMachineSnapshot,
-  type AnyStateMachine,
-  createActor,
-} from 'xstate';
+import type { AnyMachineSnapshot } from 'xstate';
 import type {
   MachineDefinition,
   MachineRow,
   StateValueJson,
 } from '../../../machines/platform/definition.ts';
 import type { Effect } from '../../../machines/platform/effects.ts';
+import {
+  type ActionRequest,
+  firstTransition,
+  nextTransition,
+  snapshotOf,
+} from '../../../machines/platform/transition.ts';
 import type { TimerRow } from '../../../streams/platform/commit/commit.ts';
 
 /** What a step came to. */
@@ -36,10 +37,8 @@ export function initialStep(
   input: Readonly<Record<string, unknown>>,
   at: number,
 ): Step {
-  const { machine } = definition;
-  const { scope, collected } = scopeOf(machine);
-  const snapshot = machine.getInitialSnapshot(scope, input);
-  return stepFrom(definition, snapshot, collected(), [], at);
+  const { snapshot, actions } = firstTransition(definition.machine, input);
+  return stepFrom(definition, snapshot, actions, [], at);
 }
 
 /** The next step, or undefined when the state does not take the event and nothing changes. */
@@ -50,62 +49,14 @@ export function nextStep(
   at: number,
 ): Step | undefined {
   const { machine } = definition;
-  const { value, context } = row;
-  const before = machine.resolveState({ value, context });
-  const { scope, collected } = scopeOf(machine);
-  const snapshot = machine.transition(before, event, scope);
-  const actions = collected();
-  if (snapshot === before && actions.length === 0) return undefined;
-  return stepFrom(definition, snapshot, actions, row.timers, at);
-}
-
-interface Scope {
-  readonly scope: AnyActorScope;
-  /** The actions asked for since the scope was last handed out. */
-  readonly collected: () => readonly Action[];
-}
-
-const scopes = new WeakMap<AnyStateMachine, { readonly scope: AnyActorScope; actions: Action[] }>();
-
-/**
- * What `transition()` of xstate makes anew for each call, a whole actor, kept for each machine: 4 µs
- * a step in place of 44. A test compares the two. Machines spawn nothing, so nothing is left in it.
- */
-function scopeOf(machine: AnyStateMachine): Scope {
-  let kept = scopes.get(machine);
-  if (kept === undefined) {
-    const self = createActor(machine);
-    const actions: Action[] = [];
-    const nothing = (): void => {};
-    const scope: AnyActorScope = {
-      self,
-      system: self.system,
-      id: '',
-      sessionId: '',
-      logger: nothing,
-      defer: nothing,
-      emit: nothing,
-      stopChild: nothing,
-      actionExecutor: (action) => void kept?.actions.push(action),
-    };
-    kept = { scope, actions };
-    scopes.set(machine, kept);
-  }
-  const { scope } = kept;
-  const actions: Action[] = [];
-  kept.actions = actions;
-  return { scope, collected: () => actions };
-}
-
-interface Action {
-  readonly type: string;
-  readonly params: unknown;
+  const next = nextTransition(machine, snapshotOf(machine, row), event);
+  return next && stepFrom(definition, next.snapshot, next.actions, row.timers, at);
 }
 
 function stepFrom(
   definition: MachineDefinition,
   snapshot: AnyMachineSnapshot,
-  actions: readonly Action[],
+  actions: readonly ActionRequest[],
   timers: readonly TimerRow[],
   at: number,
 ): Step {

@@ -20,6 +20,7 @@ import {
   type SeriesBuffer,
   type TimelineEvent,
 } from './instance.ts';
+import { noteEnd, noteSilence, noteStep, unnoteAfter } from './run-events.ts';
 import {
   arrive,
   BREACH,
@@ -58,15 +59,31 @@ export function advanceReading(instance: Instance, observedMs: number, value: nu
 /** Moves `current` on by one observation and notes what that brought about. */
 function advance(instance: Instance, observedMs: number, value: number): void {
   if (Number.isNaN(value) || observedMs < instance.sinceMs) return;
-  const { current, rule, events } = instance;
+  const { current, events } = instance;
   const open = isOpenInstance(instance);
   const { firing, firedMs, startedMs } = current;
-  const outcome = step(current, rule.rule, { observedMs, value }, open);
+  const outcome = stepCurrent(instance, { observedMs, value }, open);
   if (outcome === UNCHANGED) return;
   if (events.length === 0 && instance.recomputedFromMs === undefined) {
     instance.before = firing ? { firedMs, startedMs } : undefined;
   }
   events.push(eventOf(instance, outcome, { observedMs, value }));
+}
+
+/** Moves `current` on by one value, and notes what that did to a run below firing. */
+export function stepCurrent(
+  instance: Instance,
+  observation: { readonly observedMs: number; readonly value: number },
+  tracksGood: boolean,
+): StepOutcome {
+  const { current, rule } = instance;
+  const { phase, startMs, lastMs, firing } = current;
+  const outcome = step(current, rule.rule, observation, tracksGood);
+  const hasMoved = phase !== current.phase || startMs !== current.startMs;
+  if (firing && !current.firing) noteEnd(instance, observation.observedMs);
+  else if (hasMoved && !firing)
+    noteStep(instance, { phase, startMs, lastMs }, observation.observedMs);
+  return outcome;
 }
 
 function eventOf(
@@ -138,8 +155,12 @@ export function advanceAge(instance: Instance, row: BufferedRow): void {
     }
     events.push(event);
   };
+  const silentFromMs = silenceBegun(instance, row.observedMs);
   if (passTo(instance, current, row.observedMs)) note(firedByAge(instance));
+  if (silentFromMs !== undefined) noteSilence(instance, silentFromMs, row.observedMs);
+  const wasFiring = current.firing;
   if (!arrive(current, rule.rule, observationOf(row), isOpenInstance(instance))) return;
+  if (wasFiring) noteEnd(instance, row.observedMs);
   const { startMs } = current;
   note({
     kind: 'recoverable',
@@ -148,6 +169,14 @@ export function advanceAge(instance: Instance, row: BufferedRow): void {
     value: 0,
     window: [],
   });
+}
+
+/** When the silence before an observation began to breach; undefined: it did not. */
+function silenceBegun(instance: Instance, observedMs: number): number | undefined {
+  const { current, rule, sinceMs } = instance;
+  if (current.firing || current.phase !== GOOD || observedMs < sinceMs) return undefined;
+  const { startMs } = breachAfter(current, rule.rule, rule.breachFromMs);
+  return observedMs > startMs ? startMs : undefined;
 }
 
 /** Moves `settled` on by one observation. */
@@ -161,6 +190,7 @@ export function followFromBase(instance: Instance): void {
   const { buffer, settled, current } = instance;
   copyTimeline(emptyTimeline(), settled);
   copyTimeline(settled, current);
+  unnoteAfter(instance, Number.NEGATIVE_INFINITY);
   for (const [i, { row }] of buffer.rows.entries()) {
     if (i >= buffer.settledRows) advanceAge(instance, row);
     else {

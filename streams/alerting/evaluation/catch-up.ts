@@ -11,9 +11,10 @@ import {
   type RuleRemoval,
 } from '../../telemetry/entry.ts';
 import type { SampleBatch } from '../../telemetry/samples/batch.ts';
-import { followFromBase } from './advance-instance.ts';
+import { followFromBase, stepCurrent } from './advance-instance.ts';
 import { type Instance, isAgeBuffer, type SeriesBuffer } from './instance.ts';
 import { bufferKey, seedIncidents } from './routes.ts';
+import { unnoteAfter } from './run-events.ts';
 import { settledThrough, settleInstance } from './series-buffer.ts';
 import {
   addRule,
@@ -27,7 +28,7 @@ import {
 } from './state.ts';
 import type { Steps } from './steps.ts';
 import { addSilentVms } from './telemetry-silence.ts';
-import { copyTimeline, step } from './timeline.ts';
+import { copyTimeline } from './timeline.ts';
 
 type RulesEntry = Extract<LogEntry, { kind: 'rules' }>;
 
@@ -185,11 +186,12 @@ function moveInto(live: SeriesBuffer, caughtUp: SeriesBuffer, instance: Instance
   instance.buffer = live;
   instance.sinceMs = Math.max(instance.sinceMs, throughMs + 1);
   copyTimeline(instance.settled, instance.current);
+  unnoteAfter(instance, throughMs);
   for (let i = live.settledRows; i < live.rows.length; i++) {
     const observedMs = live.rows[i]?.row.observedMs ?? 0;
     const value = live.values[i] ?? Number.NaN;
     if (observedMs < instance.sinceMs || Number.isNaN(value)) continue;
-    step(instance.current, instance.rule.rule, { observedMs, value }, false);
+    stepCurrent(instance, { observedMs, value }, false);
   }
   live.instances.push(instance);
 }

@@ -21,6 +21,7 @@ import {
   type SeriesBuffer,
 } from './instance.ts';
 import { bufferKey, bufferOf } from './routes.ts';
+import { runBefore } from './run-events.ts';
 import { type EvaluationState, type WatchedProject, watchedVm } from './state.ts';
 
 /** Key of a VM's buffer of telemetry age. */
@@ -70,7 +71,8 @@ export function outageEdges({ state, project, atMs }: Tick, held: HeldVms): Edge
     observedMs: dueMs,
   };
   const value = rule.rule.threshold + rule.rule.sustainedMs / 1000;
-  const fired = { startedMs: startMs, window: [], notify: true, value };
+  const run = runBefore(instance, startMs);
+  const fired = { startedMs: startMs, run, window: [], notify: true, value };
   return [
     { kind: 'fired', ...decided, ...fired, held: { datacenter, vms: [...vms.keys()].sort() } },
   ];

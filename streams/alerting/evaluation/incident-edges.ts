@@ -12,6 +12,7 @@ import {
   type ReportedIncident,
   type TimelineEvent,
 } from './instance.ts';
+import { runBefore } from './run-events.ts';
 
 /** Notes a firing as reported from here on. */
 export function remember(
@@ -54,6 +55,7 @@ export function firedEdge(instance: Instance, firing: Firing): Edge {
     atMs,
     observedMs: firedMs,
     startedMs,
+    run: runBefore(instance, startedMs),
     window,
     notify,
   };

@@ -3,13 +3,17 @@
  * sustaining, or without data before a firing is known here only.
  */
 
+import { type Condition, conditionOf } from '../../../machines/alerting/alert-instance.ts';
+import { type ObservedEvent, pathOf } from '../../../machines/alerting/alert-instance-path.ts';
 import { GAP_TOLERANCE_MS, type InstanceKey } from '../../telemetry/entry.ts';
-import { type Instance, isAgeBuffer, keyOf, openIncident } from './instance.ts';
+import { type Instance, isAgeBuffer, keyOf } from './instance.ts';
+import { eventsOf } from './run-events.ts';
 import type { EvaluationState, WatchedVm } from './state.ts';
-import { BREACH, breachAfter, GOOD } from './timeline.ts';
+
+type LiveState = Uppercase<Exclude<Condition, 'retired'>>;
 
 export interface SoftInstance extends InstanceKey {
-  readonly state: 'IDLE' | 'SUSTAINING' | 'FIRING';
+  readonly state: LiveState;
   /** First breaching observation of the run or incident, Unix ms; absent when idle. */
   readonly sinceMs?: number;
   /** Newest observed value of the rule's metric, and when; absent: none in the evaluator's reach. */
@@ -20,6 +24,12 @@ export interface SoftInstance extends InstanceKey {
   readonly missingSinceMs?: number;
   /** Why its rule could not be evaluated on the last observation. */
   readonly failure?: string;
+}
+
+/** One instance, with the events of its machine that led to its state, oldest first. */
+export interface InspectedInstance {
+  readonly instance: SoftInstance;
+  readonly events: readonly ObservedEvent[];
 }
 
 /**
@@ -35,6 +45,22 @@ export function inspect(state: EvaluationState, project: string): SoftInstance[]
     }
   }
   return found;
+}
+
+/** The instance of a rule in force for a series of a VM; undefined: there is none. */
+export function inspectOne(
+  state: EvaluationState,
+  { project, rule, vm, labels }: Pick<InstanceKey, 'project' | 'rule' | 'vm' | 'labels'>,
+): InspectedInstance | undefined {
+  const buffers = state.projects.get(project)?.vms.get(vm)?.buffers.values() ?? [];
+  for (const buffer of buffers) {
+    if (vm === '' || buffer.labels !== labels) continue;
+    const instance = buffer.instances.find((each) => each.rule.rule.rule === rule);
+    if (!instance) continue;
+    const events = eventsOf(instance, state.nowMs);
+    return { instance: softInstance(instance, state.nowMs), events };
+  }
+  return undefined;
 }
 
 /** Which instances are asked for, and from where on. */
@@ -103,16 +129,11 @@ function softInstance(instance: Instance, nowMs: number): SoftInstance {
   };
 }
 
+/** The machine's state, run over what came since the instance was idle last. */
 function condition(instance: Instance, nowMs: number): Pick<SoftInstance, 'state' | 'sinceMs'> {
-  const { current, decided, buffer, rule } = instance;
-  const open = decided?.recoveredMs === undefined ? (decided ?? openIncident(instance)) : undefined;
-  if (open) return { state: 'FIRING', sinceMs: open.startedMs };
-  // Fired in the past and not reported yet: fresh data decides whether it still fires.
-  if (current.firing) return { state: 'SUSTAINING', sinceMs: current.startedMs };
-  if (current.phase === BREACH) return { state: 'SUSTAINING', sinceMs: current.startMs };
-  if (isAgeBuffer(buffer) && current.phase === GOOD) {
-    const { startMs } = breachAfter(current, rule.rule, rule.breachFromMs);
-    if (nowMs > startMs) return { state: 'SUSTAINING', sinceMs: startMs };
-  }
-  return { state: 'IDLE' };
+  const events = eventsOf(instance, nowMs);
+  const idleAt = events.findLastIndex(({ type }) => type === 'breachEnded');
+  const { value, sinceMs } = pathOf(events.slice(idleAt + 1));
+  const state = conditionOf(value).toUpperCase() as LiveState;
+  return sinceMs === null ? { state } : { state, sinceMs };
 }

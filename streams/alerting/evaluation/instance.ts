@@ -8,6 +8,7 @@
  * the row's incident becomes what was reported (`takeOver`).
  */
 
+import type { RunEvent } from '../../../machines/alerting/alert-instance-path.ts';
 import type { MissingReason } from '../../../machines/alerting/incident.ts';
 import type { EvaluationRule, InstanceKey, ObservedValue } from '../../telemetry/entry.ts';
 import type { Derivation } from '../../telemetry/metrics/catalogue.ts';
@@ -119,6 +120,9 @@ export interface Stretch {
   readonly untilMs: number;
 }
 
+/** Shared: most instances never had a run. */
+const NO_RUN_EVENTS: readonly RunEvent[] = [];
+
 export interface Instance {
   readonly rule: RuleInForce;
   buffer: SeriesBuffer;
@@ -140,6 +144,8 @@ export interface Instance {
   held: Map<string, number> | undefined;
   /** What fired `current`, until it is reported: its run may be forgotten before it is fresh. */
   unreported: TimelineEvent | undefined;
+  /** Its newest edges below firing, oldest first; see `run-events.ts`. */
+  runEvents: readonly RunEvent[];
   /** Of this entry, not yet reconciled with `reported`. */
   events: TimelineEvent[];
   /** The firing that was open before `events`, if any. */
@@ -163,6 +169,7 @@ export function createInstance(rule: RuleInForce, buffer: SeriesBuffer): Instanc
     decided: undefined,
     held: undefined,
     unreported: undefined,
+    runEvents: NO_RUN_EVENTS,
     events: [],
     before: undefined,
     touched: false,

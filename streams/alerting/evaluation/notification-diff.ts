@@ -25,6 +25,7 @@ import {
   type ReportedIncident,
   type TimelineEvent,
 } from './instance.ts';
+import { forgetRecorded } from './run-events.ts';
 import { settledThrough } from './series-buffer.ts';
 import type { EvaluationState } from './state.ts';
 import { BREACH, isBreach, isGood } from './timeline.ts';
@@ -68,6 +69,7 @@ function reconcile(instance: Instance, diff: NotificationDiff): void {
   // Up to the row's last decision, all of this was reported before.
   if (instance.decided === undefined) for (const edge of edges) diff.emit(edge);
   concludeEntry(instance);
+  forgetRecorded(instance);
   forget(instance);
 }
 

@@ -31,6 +31,7 @@ import {
   type Stretch,
   takeOver,
 } from './instance.ts';
+import { unnoteAfter } from './run-events.ts';
 import { copyTimeline, interrupt } from './timeline.ts';
 
 const NOT_SUPPRESSED: readonly Stretch[] = [];
@@ -96,6 +97,7 @@ export function refresh(buffer: SeriesBuffer, touch: (instance: Instance) => voi
     instance.events = kept;
     instance.recomputedFromMs ??= knownAfterMs;
     copyTimeline(settled, instance.current);
+    unnoteAfter(instance, settledMs);
     advanceOverBuffer(buffer, instance);
     touch(instance);
   }
@@ -236,6 +238,7 @@ function beginAgain(buffer: SeriesBuffer, touch: (instance: Instance) => void): 
     } else instance.current.firing = false;
     if (instance.reported) instance.reported.incidents = incident ? [incident] : [];
     copyTimeline(instance.current, instance.settled);
+    unnoteAfter(instance, Number.NEGATIVE_INFINITY);
     instance.window = undefined;
     // The rule was in force before the clock went back.
     instance.sinceMs = Number.NEGATIVE_INFINITY;

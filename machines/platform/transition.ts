@@ -1,0 +1,93 @@
+/**
+ * One transition of a statechart, purely: a snapshot and an event in, the next snapshot and the actions
+ * it asks for out. The host commits what comes of it; whoever draws a path looks at the snapshot alone.
+ */
+import {
+  type AnyActorScope,
+  type AnyMachineSnapshot,
+  type AnyStateMachine,
+  createActor,
+} from 'xstate';
+import type { MachineRow } from './definition.ts';
+
+export interface Transition {
+  readonly snapshot: AnyMachineSnapshot;
+  /** In the order in which the chart asks for them. */
+  readonly actions: readonly ActionRequest[];
+}
+
+export interface ActionRequest {
+  readonly type: string;
+  readonly params: unknown;
+}
+
+/** The state that an instance starts in. */
+export function firstTransition(
+  machine: AnyStateMachine,
+  input: Readonly<Record<string, unknown>>,
+): Transition {
+  const { scope, collected } = scopeOf(machine);
+  const snapshot = machine.getInitialSnapshot(scope, input);
+  return { snapshot, actions: collected() };
+}
+
+/** The state of a row. */
+export function snapshotOf(
+  machine: AnyStateMachine,
+  { value, context }: MachineRow,
+): AnyMachineSnapshot {
+  return machine.resolveState({ value, context });
+}
+
+/** The next state, or undefined when the state does not take the event and nothing changes. */
+export function nextTransition(
+  machine: AnyStateMachine,
+  before: AnyMachineSnapshot,
+  event: { readonly type: string },
+): Transition | undefined {
+  const { scope, collected } = scopeOf(machine);
+  const snapshot = machine.transition(before, event, scope);
+  const actions = collected();
+  return snapshot === before && actions.length === 0 ? undefined : { snapshot, actions };
+}
+
+interface Scope {
+  readonly scope: AnyActorScope;
+  /** The actions asked for since the scope was last handed out. */
+  readonly collected: () => readonly ActionRequest[];
+}
+
+const scopes = new WeakMap<
+  AnyStateMachine,
+  { readonly scope: AnyActorScope; actions: ActionRequest[] }
+>();
+
+/**
+ * What `transition()` of xstate makes anew for each call, a whole actor, kept for each machine: 4 µs
+ * a step in place of 44. A test compares the two. Machines spawn nothing, so nothing is left in it.
+ */
+function scopeOf(machine: AnyStateMachine): Scope {
+  let kept = scopes.get(machine);
+  if (kept === undefined) {
+    const self = createActor(machine);
+    const actions: ActionRequest[] = [];
+    const nothing = (): void => {};
+    const scope: AnyActorScope = {
+      self,
+      system: self.system,
+      id: '',
+      sessionId: '',
+      logger: nothing,
+      defer: nothing,
+      emit: nothing,
+      stopChild: nothing,
+      actionExecutor: (action) => void kept?.actions.push(action),
+    };
+    kept = { scope, actions };
+    scopes.set(machine, kept);
+  }
+  const { scope } = kept;
+  const actions: ActionRequest[] = [];
+  kept.actions = actions;
+  return { scope, collected: () => actions };
+}
