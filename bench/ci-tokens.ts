@@ -6,7 +6,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { openOnceStore } from '../sqlite/platform/once-store.ts';
-import { createCiIssuers } from '../src/ci/assertions.ts';
+import { createAssertionVerifier } from '../src/ci/assertions.ts';
 import { createIssuerKeys } from '../src/ci/jwks.ts';
 import { openAccessTokens } from '../src/identity/auth/access-tokens.ts';
 import { silentLog } from '../src/platform/log.ts';
@@ -27,7 +27,7 @@ export async function run(): Promise<void> {
       ...{ name: 'github', clock: systemClock, log: silentLog },
       fetchKeys: platform.fetchKeys,
     });
-    const issuers = createCiIssuers({
+    const issuers = createAssertionVerifier({
       issuers: [{ issuer: platform.issuer, keys }],
       clock: systemClock,
     });

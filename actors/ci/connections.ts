@@ -1,22 +1,48 @@
 /**
- * Changes of approved connections. None of them touches the identity that is bound: another
- * workflow, branch or repository needs a verification of its own. Whatever narrows what tokens may
- * do raises the connection's epoch in the same commit.
+ * Changes of approved connections. None of them changes the bound identity: another workflow, branch
+ * or repository needs its own verification. A change that narrows what tokens may do raises the
+ * connection's epoch in the same commit, which ends the tokens made before.
  */
 import type { CiConnectionContext } from '../../machines/ci/ci-connection.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import { noteAccessChange, shownActor } from '../identity/access-notices.ts';
-import { checkDisplayName, checkReason } from '../identity/checks.ts';
-import type { Committed, Draft, Host, Instance } from '../platform/host/host-port.ts';
-import { choosePermissions, grantsOfActive } from './permissions.ts';
-import type { EditConnection, NamedConnection } from './port.ts';
+import { checkDisplayName, checkReason, invalid, someCapabilities } from '../identity/checks.ts';
+import { grantsOf } from '../identity/grants.ts';
+import type {
+  Committed,
+  Draft,
+  Host,
+  Instance,
+  ProjectView,
+  RequestKey,
+} from '../platform/host/host-port.ts';
+
+/** Connections of a project that are not deleted, at most. */
+export const CONNECTIONS_MAX = 1_000;
+
+/** Where, by whom, and which of the client's requests. */
+export interface CiChange {
+  readonly project: string;
+  readonly by: Actor;
+  readonly request: RequestKey;
+}
+
+export interface NamedConnection extends CiChange {
+  readonly connection: string;
+}
+
+export interface EditConnection extends NamedConnection {
+  /** undefined = unchanged. */
+  readonly displayName: string | undefined;
+  readonly capabilities: readonly string[] | undefined;
+}
 
 const MACHINE = 'ciConnection';
 type Deps = { readonly host: Pick<Host, 'submit'> };
 type Changed = Promise<Committed<Record<string, never>>>;
 
-/** Tokens end only when the permissions are really others: a new name ends none. */
+/** Tokens end only when the permissions change; a new name ends none. */
 export async function editConnection({ host }: Deps, request: EditConnection): Changed {
   if (request.displayName !== undefined) checkDisplayName(request.displayName);
   return change(host, request, (draft, { instance, context }) => {
@@ -39,8 +65,8 @@ function editedPermissions(
   chosen: readonly string[] | undefined,
 ): readonly string[] {
   if (chosen === undefined) return capabilities;
-  // What it has already may stay, although its account has less by now or is disabled: it counts
-  // for nothing until the account has it again.
+  // Permissions that the connection has may stay, even if its account has lost them or is disabled:
+  // they have no effect until the account has them again.
   if (chosen.length > 0 && chosen.every((capability) => capabilities.includes(capability))) {
     return choosePermissions(chosen, capabilities, 'the connection has');
   }
@@ -73,7 +99,7 @@ export function deleteConnection({ host }: Deps, request: NamedConnection): Chan
   });
 }
 
-/** What lets more in than before is news for owners, as a new connection is. */
+/** Owners are notified when a connection can do more, as they are of a new connection. */
 function noteWidened(draft: Draft, connection: string, what: string, by: Actor): void {
   const displayName = draft.instance(MACHINE, connection)?.context.displayName;
   const name = `projects/${draft.project}/ciConnections/${connection}`;
@@ -99,4 +125,36 @@ function change(
       return {};
     },
   });
+}
+
+/** Grants of an active service account. Throws a `Refusal`: NOT_FOUND, INVALID_STATE. */
+export function grantsOfActive(view: ProjectView, serviceAccount: string): readonly string[] {
+  const owner = { project: view.project, machine: 'serviceAccount', id: serviceAccount } as const;
+  const { state, capabilities } = grantsOf(view, owner);
+  if (state === 'active') return capabilities;
+  if (state === 'gone') {
+    throw new Refusal('NOT_FOUND', `There is no service account ${serviceAccount} in the project`);
+  }
+  throw new Refusal(
+    'INVALID_STATE',
+    'The service account is disabled: enable it first, or choose another one',
+  );
+}
+
+/**
+ * The chosen permissions without duplicates. Throws INVALID_FIELD when none is chosen, one is
+ * unknown, or one is not in `bound`.
+ *
+ * @param source of `bound`, for the error message: "the service account may do"
+ */
+export function choosePermissions(
+  chosen: readonly string[],
+  bound: readonly string[],
+  source: string,
+): readonly string[] {
+  const known = someCapabilities(chosen);
+  const beyond = known.find((capability) => !bound.includes(capability));
+  if (beyond === undefined) return known;
+  const message = `capabilities has ${beyond}, more than ${source}: ${bound.join(', ') || 'nothing'}`;
+  throw invalid('capabilities', message);
 }

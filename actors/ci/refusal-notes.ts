@@ -1,20 +1,20 @@
 /**
- * Notes of refused exchanges, at most one a minute for each connection, so that a stranger's tries
- * cannot fill the audit. The first of a burst is noted at once; those after it are gathered into the
- * next note, each counted under its own code, so that a stranger's garbage cannot label a mismatch.
- * A stop of the service writes what is held; a process that is killed loses it: the refusals of at
- * most the last minute. Each refusal is told the correlation id of the note that counts it.
+ * Notes of refused exchanges, at most one a minute for each connection, so that a stranger cannot
+ * fill the audit. The first refusal of a burst is noted at once; later ones are collected into the
+ * next note, each counted under its own code, so that garbage cannot hide a mismatch. Stopping the
+ * service writes held notes; a killed process loses the refusals of the last minute at most. Each
+ * refusal carries the correlation id of the note that counts it.
  */
 import type { CiConnectionContext } from '../../machines/ci/ci-connection.ts';
 import type { CancelWakeUp, Clock } from '../../streams/platform/clock.ts';
 import { type Random, ulid } from '../../streams/platform/random.ts';
 import type { Draft, Host, Instance } from '../platform/host/host-port.ts';
 
-/** Between two notes of one connection or verification at least, ms. */
+/** Least time between two notes of one connection or verification, ms. */
 export const APART_MS = 60_000;
 
 export interface RefusedExchange {
-  /** Reason and cause, e.g. `IDENTITY_MISMATCH`: one of two dozen, since no caller makes them up. */
+  /** Reason and cause, e.g. `IDENTITY_MISMATCH`: one of about two dozen. */
   readonly code: string;
   /** Names of the claims that differ. */
   readonly claims: readonly string[];
@@ -24,7 +24,7 @@ export interface RefusalNotesDeps {
   readonly host: Pick<Host, 'submit' | 'view'>;
   readonly clock: Clock;
   readonly random: Random;
-  /** So many refusals were not noted, because of this. */
+  /** Called with the number of refusals that could not be noted. */
   readonly onLost: (refusals: number, error: unknown) => void;
 }
 
@@ -52,14 +52,14 @@ export class RefusalNotes {
     this.#deps = deps;
   }
 
-  /** A correlation id that no note has: for what is counted alone. */
+  /** A correlation id without a note, for a refusal that is only counted. */
   correlation(): string {
     return ulid(this.#deps.clock.now(), this.#deps.random);
   }
 
   /**
-   * Notes that an exchange was refused, now or with the next note; the id that the note has, or
-   * will have. Nobody waits for it: how long it takes would tell that there is a connection.
+   * Notes a refused exchange, now or in the next note, and returns the id of that note. Callers do
+   * not wait for the write: its duration would reveal that the connection exists.
    */
   add(connection: Instance, { code, claims }: RefusedExchange): string {
     const { instance: id, project } = connection;
@@ -85,7 +85,7 @@ export class RefusalNotes {
     await Promise.all(this.#writing.values());
   }
 
-  /** Writes what is held back. */
+  /** Writes the held notes. */
   async close(): Promise<void> {
     const held = [...this.#held.values()];
     this.#held.clear();
@@ -94,13 +94,13 @@ export class RefusalNotes {
     await Promise.all(held.map(({ note }) => this.#write(note, { evenIfEarly: true })));
   }
 
-  /** How long a note has to wait, ms. By the row as it is now: the caller's may be older. */
+  /** How long a note has to wait, ms. Reads the row again: the caller's may be older. */
   #waitMs({ project, instance }: Instance): number {
     if (this.#writing.has(instance)) return APART_MS;
     const row = this.#deps.host.view(project).instance('ciConnection', instance);
     const lastRefusalMs = (row?.context as CiConnectionContext | undefined)?.lastRefusalMs ?? null;
     if (lastRefusalMs === null) return 0;
-    // Never longer than a minute, wherever the clock may have jumped to.
+    // At most a minute, even after the clock has jumped.
     return Math.min(lastRefusalMs + APART_MS - this.#deps.clock.now(), APART_MS);
   }
 
@@ -136,11 +136,11 @@ function refusalsIn({ codes }: Note): number {
   return [...codes.values()].reduce((sum, count) => sum + count, 0);
 }
 
-/** 0: it is noted; else how much too early it is, ms, since another node has noted one. */
+/** 0: noted; otherwise how many ms too early it is, because another node has noted one. */
 function noteInDraft(draft: Draft, note: Note, evenIfEarly: boolean): number {
   const { connection, correlation } = note;
   const row = draft.instance('ciConnection', connection);
-  // Deleted meanwhile: there is nothing left that could keep the note.
+  // Deleted meanwhile: nothing is left to note it on.
   if (!row || row.final) return 0;
   const { lastRefusalMs } = row.context as unknown as CiConnectionContext;
   const sinceMs = draft.at - (lastRefusalMs ?? Number.NEGATIVE_INFINITY);

@@ -1,39 +1,67 @@
 /**
- * The proof of a verification: a pairing code, which is good for one observation, and a signed
- * identity. The identity is proved first, because it says whose try this is: wrong codes count
- * against the repository that proved itself, and against the network where nothing is proved. So
- * whoever guesses locks out themselves, and neither a shared address nor another's repository.
+ * Proof of a verification: a pairing code, good for one observation, and a signed identity. The
+ * identity is verified first, because it says who is trying: wrong codes count against the repository
+ * that proved itself, or against the network if nothing is proved. Guessing locks out the guesser,
+ * and neither a shared address nor another repository.
  *
  *   prove -> is the source locked? -> code -> still unused? -> refusal of the identity -> observe
  *
- * Whether a code is unused is looked at inside the decision, at the project's head: of two
- * submissions at once exactly one is observed.
+ * The decision checks at the project's head that the code is unused: of two concurrent submissions
+ * exactly one is observed.
  */
-import { timingSafeEqual } from 'node:crypto';
-import type { CiObservation } from '../../machines/ci/ci-verification.ts';
+import { hash, timingSafeEqual } from 'node:crypto';
+import type { CiObservation, ObservedClaims } from '../../machines/ci/ci-verification.ts';
+import { BoundedCache } from '../../streams/platform/bounded-cache.ts';
+import type { Clock } from '../../streams/platform/clock.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
-import type { Instance } from '../platform/host/host-port.ts';
-import { contextDenial, issuerDenial } from './denial.ts';
-import type { KeylessCiDeps } from './deps.ts';
-import { digestOf } from './digest.ts';
-import type { CheckedAssertion, ObservedProof, SubmittedProof } from './port.ts';
-import { proveIdentity } from './proof.ts';
+import type { Host, Instance } from '../platform/host/host-port.ts';
+import { type ProofDeps, proveIdentity, type VerifiedAssertion } from './assertion.ts';
+import { contextDenial, deniedExchange, issuerDenial, refusedExchange } from './denial.ts';
 import { APART_MS, type RefusedExchange } from './refusal-notes.ts';
-import { deniedExchange, refusedProof } from './refused.ts';
-import { assertUnused, contextOf, isAwaiting } from './verification-state.ts';
-import { WRONG_CODES_MAX } from './wrong-codes.ts';
+import {
+  assertAwaitingProof,
+  contextOf,
+  digestOf,
+  isAwaitingProof,
+  type PairingCodes,
+} from './verifications.ts';
 
 const MACHINE = 'ciVerification';
 
+export interface SubmitProofDeps extends ProofDeps {
+  readonly host: Pick<Host, 'view' | 'findInstance' | 'submit'>;
+  readonly clock: Clock;
+  readonly codes: PairingCodes;
+  readonly wrongCodes: WrongCodes;
+  /** Called for each wrong pairing code, and each attempt of a locked source. */
+  readonly countWrongCode: (outcome: 'WRONG' | 'LOCKED') => void;
+}
+
+export interface SubmittedProof {
+  readonly setupId: string;
+  readonly pairingCode: string;
+  readonly assertion: string;
+  /** Origin of the request: an IPv4 address, or an IPv6 network of 64 bits. */
+  readonly network: string;
+}
+
+/** The claims of a workflow, and the digest that an approval must name. */
+export interface ObservedProof {
+  readonly bound: ObservedClaims;
+  readonly recorded: ObservedClaims;
+  readonly digest: string;
+}
+
 export async function submitProof(
-  deps: KeylessCiDeps,
+  deps: SubmitProofDeps,
   { setupId, pairingCode, assertion, network }: SubmittedProof,
 ): Promise<ObservedProof> {
   const row = deps.host.findInstance(MACHINE, setupId);
   const codeHash = deps.codes.hash(pairingCode);
-  // Nothing is burned for a verification that takes no proof any more.
-  const proof = row && isAwaiting(row, deps.clock.now()) ? await prove(deps, row, assertion) : {};
-  // From here to the comparison nothing waits: of tries sent all at once no more than five count.
+  // Nothing is burned for a verification that accepts no proof any more.
+  const proof =
+    row && isAwaitingProof(row, deps.clock.now()) ? await prove(deps, row, assertion) : {};
+  // No await from here to the comparison: of concurrent attempts no more than five count.
   assertNotLocked(deps, setupId, sourceOf(proof, network));
   if (!row || !isCodeOf(row, codeHash)) {
     deps.wrongCodes.add(setupId, sourceOf(proof, network));
@@ -41,48 +69,48 @@ export async function submitProof(
     if (row) await noteWrongCode(deps, row, codeHash);
     throw unknownCode();
   }
-  assertUnused(row, deps.clock.now());
-  const { checked, refusal } = proof;
+  assertAwaitingProof(row, deps.clock.now());
+  const { verified, refusal } = proof;
   if (refusal) {
     if (refusal.reason !== 'NOT_READY') {
-      await noteRefusedProof(deps, row, { codeHash, ...refusedProof(refusal) });
+      await noteRefusedProof(deps, row, { codeHash, ...refusedExchange(refusal) });
     }
     throw refusal;
   }
-  if (!checked) throw new Error('A verification that takes proof was not proved');
-  return observe(deps, row, codeHash, observationOf(checked));
+  if (!verified) throw new Error('A verification that awaits proof was not proved');
+  return observe(deps, row, codeHash, observationOf(verified));
 }
 
-/** What an assertion came to. */
+/** Outcome of an assertion. */
 interface Proof {
   /** Absent: no identity was proved. */
-  readonly checked?: CheckedAssertion;
-  /** Why it is not accepted, for whoever has the right code. */
+  readonly verified?: VerifiedAssertion;
+  /** Why it is not accepted; shown only to a caller with the right code. */
   readonly refusal?: Refusal;
 }
 
-async function prove(deps: KeylessCiDeps, row: Instance, assertion: string): Promise<Proof> {
+async function prove(deps: SubmitProofDeps, row: Instance, assertion: string): Promise<Proof> {
   const context = contextOf(row);
   try {
-    const checked = await proveIdentity(deps, assertion, context);
-    const denial = issuerDenial(context, checked) ?? contextDenial(checked.claims);
-    return denial ? { checked, refusal: deniedExchange(denial) } : { checked };
+    const verified = await proveIdentity(deps, assertion, context);
+    const denial = issuerDenial(context, verified) ?? contextDenial(verified.claims);
+    return denial ? { verified, refusal: deniedExchange(denial) } : { verified };
   } catch (error) {
     if (error instanceof Refusal) return { refusal: error };
     throw error;
   }
 }
 
-/** Whose try it is: the repository that proved itself, or else the network it came from. */
-function sourceOf({ checked }: Proof, network: string): string {
-  if (!checked) return `network ${network}`;
-  const { bound, ownerClaims } = checked.claims;
+/** Source of an attempt: the repository that proved itself, or else the network. */
+function sourceOf({ verified }: Proof, network: string): string {
+  if (!verified) return `network ${network}`;
+  const { bound, ownerClaims } = verified.claims;
   const ids = ownerClaims.map((claim) => bound[claim] ?? null);
-  return `identity ${JSON.stringify([checked.issuerUrl, ids])}`;
+  return `identity ${JSON.stringify([verified.issuerUrl, ids])}`;
 }
 
 function assertNotLocked(
-  { wrongCodes, countWrongCode }: KeylessCiDeps,
+  { wrongCodes, countWrongCode }: SubmitProofDeps,
   setupId: string,
   source: string,
 ): void {
@@ -92,14 +120,14 @@ function assertNotLocked(
   const seconds = Math.ceil(waitMs / 1000);
   throw new Refusal(
     'TOO_MANY_REQUESTS',
-    `${WRONG_CODES_MAX} wrong pairing codes came from here: for others the verification goes on. Copy the setup id and the code again, and try again in ${seconds} s`,
+    `${WRONG_CODES_MAX} wrong pairing codes came from this source: copy the setup id and the code again, and try again in ${seconds} s. The verification stays open for others`,
     { retryAfterSeconds: String(seconds) },
   );
 }
 
-/** For the reviewer, who sees nothing of the job's log. The code was right: no stranger fills it. */
+/** For the reviewer, who does not see the job's log. The code was right, so this is no stranger. */
 async function noteRefusedProof(
-  { host }: KeylessCiDeps,
+  { host }: SubmitProofDeps,
   { project, instance }: Instance,
   { codeHash, code, claims }: RefusedExchange & { readonly codeHash: string },
 ): Promise<void> {
@@ -108,7 +136,7 @@ async function noteRefusedProof(
     by: { kind: 'ci', name: `projects/${project}/ciVerifications/${instance}` },
     decide(draft) {
       const row = draft.instance(MACHINE, instance);
-      if (!row || !isAwaiting(row, draft.at) || !isCodeOf(row, codeHash)) return;
+      if (!row || !isAwaitingProof(row, draft.at) || !isCodeOf(row, codeHash)) return;
       const { lastRefusal } = contextOf(row);
       if (lastRefusal && draft.at < lastRefusal.atMs + APART_MS) return;
       draft.send(MACHINE, instance, { type: 'proofRefused', at: draft.at, code, claims });
@@ -116,13 +144,13 @@ async function noteRefusedProof(
   });
 }
 
-function observationOf({ claims }: CheckedAssertion): CiObservation {
+function observationOf({ claims }: VerifiedAssertion): CiObservation {
   const { bound, recorded, warnings } = claims;
   return { bound, recorded, warnings, digest: digestOf({ bound, recorded }) };
 }
 
 async function observe(
-  { host }: KeylessCiDeps,
+  { host }: SubmitProofDeps,
   { project, instance }: Instance,
   codeHash: string,
   observation: CiObservation,
@@ -133,7 +161,7 @@ async function observe(
     decide(draft) {
       const row = draft.instance(MACHINE, instance);
       if (!row || !isCodeOf(row, codeHash)) throw unknownCode();
-      assertUnused(row, draft.at);
+      assertAwaitingProof(row, draft.at);
       draft.send(MACHINE, instance, { type: 'proofSubmitted', at: draft.at, ...observation });
     },
   });
@@ -141,14 +169,14 @@ async function observe(
   return { bound, recorded, digest };
 }
 
-/** For the reviewer, who should know that somebody is guessing. */
+/** For the reviewer, who should know that somebody guesses codes. */
 async function noteWrongCode(
-  { host, wrongCodes, clock }: KeylessCiDeps,
+  { host, wrongCodes, clock }: SubmitProofDeps,
   row: Instance,
   codeHash: string,
 ): Promise<void> {
   const { project, instance } = row;
-  if (!isAwaiting(row, clock.now())) return;
+  if (!isAwaitingProof(row, clock.now())) return;
   const codes = wrongCodes.takeForNote(instance);
   if (codes === 0) return;
   await host.submit({
@@ -156,13 +184,13 @@ async function noteWrongCode(
     by: { kind: 'service', name: 'keyless CI' },
     decide(draft) {
       const now = draft.instance(MACHINE, instance);
-      if (!now || !isAwaiting(now, draft.at) || isCodeOf(now, codeHash)) return;
+      if (!now || !isAwaitingProof(now, draft.at) || isCodeOf(now, codeHash)) return;
       draft.send(MACHINE, instance, { type: 'wrongCodesSent', at: draft.at, codes });
     },
   });
 }
 
-/** Digests are compared, in constant time. */
+/** Compares digests in constant time. */
 function isCodeOf(row: Instance, codeHash: string): boolean {
   const stored = Buffer.from(contextOf(row).codeHash, 'hex');
   const shown = Buffer.from(codeHash, 'hex');
@@ -172,6 +200,82 @@ function isCodeOf(row: Instance, codeHash: string): boolean {
 function unknownCode(): Refusal {
   return new Refusal(
     'MALFORMED_CREDENTIAL',
-    'The setup id and the pairing code do not belong together: copy both again from the verification. After 5 wrong codes you have to wait for 10 minutes',
+    'The setup id and the pairing code do not belong together: copy both again from the verification. After 5 wrong codes a source has to wait for 10 minutes',
   );
+}
+
+const WRONG_CODES_MAX = 5;
+/** Lock after the last wrong code, ms. */
+const LOCK_MS = 10 * 60_000;
+/** Remembered sources and verifications, each; a few MB. */
+const KEPT_MAX = 10_000;
+
+interface Attempts {
+  readonly codes: number;
+  /** Of elapsed time, ms. */
+  readonly lastMs: number;
+}
+
+interface Unnoted {
+  readonly codes: number;
+  readonly notedMs: number;
+}
+
+/**
+ * Wrong pairing codes: five lock their source out of that verification for ten minutes, and nobody
+ * else. A lock of the whole verification would let a stranger end it.
+ *
+ * The lock only keeps noise down; the code cannot be guessed. It has 43 characters of 62, 256 bits. A
+ * million guesses a second make 2^31 within the 30 minutes of a verification, and hit one time in
+ * 2^225. So no bound over all sources is needed, and counts may be lost with the process.
+ */
+export class WrongCodes {
+  readonly #clock: Pick<Clock, 'elapsed'>;
+  /** By verification and source. */
+  readonly #attempts = new BoundedCache<string, Attempts>(KEPT_MAX);
+  /** By verification. */
+  readonly #unnoted = new BoundedCache<string, Unnoted>(KEPT_MAX);
+
+  constructor(clock: Pick<Clock, 'elapsed'>) {
+    this.#clock = clock;
+  }
+
+  /** How long the source must wait before another attempt counts, ms; 0 = not at all. */
+  waitMs(setupId: string, source: string): number {
+    const attempts = this.#attemptsOf(keyOf(setupId, source));
+    if (attempts.codes < WRONG_CODES_MAX) return 0;
+    return attempts.lastMs + LOCK_MS - this.#clock.elapsed();
+  }
+
+  /** Counts a wrong code. */
+  add(setupId: string, source: string): void {
+    const key = keyOf(setupId, source);
+    const codes = this.#attemptsOf(key).codes + 1;
+    this.#attempts.set(key, { codes, lastMs: this.#clock.elapsed() });
+  }
+
+  /**
+   * Number of wrong codes to note now; 0 = they wait for a later note. A note is a commit, and
+   * strangers must not fill the audit, so that there is one a minute.
+   */
+  takeForNote(verification: string): number {
+    const nowMs = this.#clock.elapsed();
+    const before = this.#unnoted.get(verification);
+    const codes = (before?.codes ?? 0) + 1;
+    const isEarly = before !== undefined && nowMs < before.notedMs + APART_MS;
+    const notedMs = isEarly ? before.notedMs : nowMs;
+    this.#unnoted.set(verification, { codes: isEarly ? codes : 0, notedMs });
+    return isEarly ? 0 : codes;
+  }
+
+  #attemptsOf(key: string): Attempts {
+    const nowMs = this.#clock.elapsed();
+    const attempts = this.#attempts.get(key);
+    return attempts && nowMs < attempts.lastMs + LOCK_MS ? attempts : { codes: 0, lastMs: nowMs };
+  }
+}
+
+/** Of fixed length, whatever a stranger sends as setup id. */
+function keyOf(setupId: string, source: string): string {
+  return hash('sha256', JSON.stringify([setupId, source]));
 }

@@ -1,35 +1,82 @@
 /**
- * Verifications as a person starts, approves and rejects them. States and limits are looked at
- * inside the decision, at the project's head: of two approvals at once exactly one wins.
+ * Verifications: started, approved and rejected by a person. States and limits are checked inside
+ * the decision, at the project's head, so that of two concurrent approvals exactly one wins.
  */
+import { createHash } from 'node:crypto';
 import type { CiConnectionInput } from '../../machines/ci/ci-connection.ts';
 import type {
   CiObservation,
   CiVerificationContext,
   CiVerificationInput,
+  ObservedClaims,
 } from '../../machines/ci/ci-verification.ts';
-import { ulid } from '../../streams/platform/random.ts';
+import type { Clock } from '../../streams/platform/clock.ts';
+import { type Random, ulid } from '../../streams/platform/random.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import { noteAccessChange, shownActor, shownOwner } from '../identity/access-notices.ts';
 import { checkDisplayName, checkReason } from '../identity/checks.ts';
-import type { Committed, Draft, Instance, ProjectView } from '../platform/host/host-port.ts';
-import type { KeylessCiDeps } from './deps.ts';
-import { choosePermissions, grantsOfActive } from './permissions.ts';
+import type { Committed, Draft, Host, Instance, ProjectView } from '../platform/host/host-port.ts';
+import { type AssertionVerifier, defaultIssuer } from './assertion.ts';
 import {
-  type ApproveVerification,
+  type CiChange,
   CONNECTIONS_MAX,
-  OPEN_VERIFICATIONS_MAX,
-  type RejectVerification,
-  type StartedVerification,
-  type StartVerification,
-} from './port.ts';
-import { usualIssuer } from './proof.ts';
-import { assertWaiting, contextOf } from './verification-state.ts';
+  choosePermissions,
+  grantsOfActive,
+} from './connections.ts';
 
 const MACHINE = 'ciVerification';
 
+/** Verifications of a project that wait for proof or review, at most. */
+export const OPEN_VERIFICATIONS_MAX = 50;
+
+export interface PairingCodes {
+  /** @param id of the verification that the code is for */
+  mint(id: string): { readonly text: string; readonly hash: string };
+  /** Hex SHA-256: what is stored and compared. */
+  hash(text: string): string;
+}
+
+export interface VerificationsDeps {
+  readonly host: Pick<Host, 'submit'>;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly assertions: AssertionVerifier;
+  readonly codes: PairingCodes;
+  readonly audienceOf: (project: string) => string;
+}
+
+export interface StartVerification extends CiChange {
+  /** Id of an active service account. */
+  readonly serviceAccount: string;
+  readonly displayName: string;
+  readonly capabilities: readonly string[];
+  /** '' = the default one. */
+  readonly issuer: string;
+}
+
+export interface StartedVerification {
+  /** Id, also called the setup id. */
+  readonly verification: string;
+  /** In the first answer only. */
+  readonly pairingCode?: string;
+}
+
+export interface ApproveVerification extends CiChange {
+  readonly verification: string;
+  /** '' = the verification's. */
+  readonly displayName: string;
+  readonly capabilities: readonly string[];
+  /** Digest of the reviewed observation. */
+  readonly digest: string;
+}
+
+export interface RejectVerification extends CiChange {
+  readonly verification: string;
+  readonly reason: string;
+}
+
 export async function startVerification(
-  deps: KeylessCiDeps,
+  deps: VerificationsDeps,
   request: StartVerification,
 ): Promise<Committed<StartedVerification>> {
   const { host, clock, random, codes } = deps;
@@ -46,7 +93,7 @@ export async function startVerification(
       const grants = grantsOfActive(draft, serviceAccount);
       const bound = 'the service account may do';
       const capabilities = choosePermissions(request.capabilities, grants, bound);
-      assertRoom(draft, MACHINE, OPEN_VERIFICATIONS_MAX);
+      assertBelowMax(draft, MACHINE, OPEN_VERIFICATIONS_MAX);
       const input: CiVerificationInput = {
         ...{ at: draft.at, project, serviceAccount, displayName, capabilities, issuer, issuerUrl },
         ...{ audience: deps.audienceOf(project), codeHash: code.hash, createdBy: by.name },
@@ -55,25 +102,25 @@ export async function startVerification(
       return { verification: id };
     },
   });
-  // Another id: the request had been answered before, and that code cannot be had again.
+  // Another id answers a resent request: its code was in the first answer only.
   if (committed.answer.verification !== id) return committed;
   return { ...committed, answer: { verification: id, pairingCode: code.text } };
 }
 
-function issuerOf({ assertions }: KeylessCiDeps, asked: string) {
-  const issuer = asked === '' ? usualIssuer(assertions) : asked;
+function issuerOf({ assertions }: VerificationsDeps, requested: string) {
+  const issuer = requested === '' ? defaultIssuer(assertions) : requested;
   const issuerUrl = assertions.urlOf(issuer);
   if (issuerUrl !== undefined) return { issuer, issuerUrl };
   const names = assertions.names().join(', ') || 'none is';
   throw new Refusal(
     'INVALID_FIELD',
-    `issuer "${asked.slice(0, 100)}" is not configured here (${names}): the operator adds it to SVC_CI_ISSUERS`,
+    `issuer "${requested.slice(0, 100)}" is not configured here (${names}): the operator can add it to SVC_CI_ISSUERS`,
     { field: 'issuer' },
   );
 }
 
-/** Throws LIMIT_EXCEEDED when the project has `max` of them that are not over. */
-function assertRoom(draft: Draft, machine: string, max: number): void {
+/** Throws LIMIT_EXCEEDED when the project has `max` open ones. */
+function assertBelowMax(draft: Draft, machine: string, max: number): void {
   if (draft.countInstances(machine, { final: false }) < max) return;
   const what =
     machine === MACHINE
@@ -83,7 +130,7 @@ function assertRoom(draft: Draft, machine: string, max: number): void {
 }
 
 export async function approveVerification(
-  { host, clock, random }: KeylessCiDeps,
+  { host, clock, random }: VerificationsDeps,
   request: ApproveVerification,
 ): Promise<Committed<{ readonly connection: string }>> {
   const { project, by, verification } = request;
@@ -95,9 +142,9 @@ export async function approveVerification(
     request: request.request,
     decide(draft) {
       const row = existing(draft, verification);
-      assertWaiting(row, draft.at);
+      assertOpen(row, draft.at);
       const input = connectionInput(draft, row, request);
-      assertRoom(draft, 'ciConnection', CONNECTIONS_MAX);
+      assertBelowMax(draft, 'ciConnection', CONNECTIONS_MAX);
       const { capabilities, digest } = input;
       draft.start('ciConnection', connection, { ...input });
       noteNewTrust(draft, connection, input);
@@ -145,7 +192,7 @@ function connectionInput(
   };
 }
 
-/** The observation, if it is the one that the digest is of. */
+/** The observation, if it has the reviewed digest. */
 function reviewed({ observation }: CiVerificationContext, digest: string): CiObservation {
   if (observation === null) {
     throw new Refusal(
@@ -156,18 +203,18 @@ function reviewed({ observation }: CiVerificationContext, digest: string): CiObs
   }
   if (observation.digest === digest) return observation;
   if (digest === '') {
-    const message = 'claimsDigest is missing: send that of the claims that were reviewed';
+    const message = 'claimsDigest is missing: send the digest of the reviewed claims';
     throw new Refusal('INVALID_FIELD', message, { field: 'claimsDigest' });
   }
   throw new Refusal(
     'INVALID_STATE',
-    'What was reviewed is not what was observed last: the verification step has run again. Read the verification anew, review its claims, and approve their digest',
+    'The verification step has run again since the review: read the verification, review its claims, and approve their digest',
     { state: 'observed' },
   );
 }
 
 export async function rejectVerification(
-  { host }: KeylessCiDeps,
+  { host }: VerificationsDeps,
   { project, by, request, verification, reason }: RejectVerification,
 ): Promise<Committed<Record<string, never>>> {
   checkReason(reason);
@@ -176,7 +223,7 @@ export async function rejectVerification(
     by,
     request,
     decide(draft) {
-      assertWaiting(existing(draft, verification), draft.at);
+      assertOpen(existing(draft, verification), draft.at);
       draft.send(MACHINE, verification, { type: 'rejected', at: draft.at, reason, by: by.name });
       return {};
     },
@@ -187,4 +234,52 @@ function existing(view: Pick<ProjectView, 'instance'>, id: string): Instance {
   const row = view.instance(MACHINE, id);
   if (row) return row;
   throw new Refusal('NOT_FOUND', `There is no verification ${id} in the project`);
+}
+
+/** Throws INVALID_STATE when the verification is over, also before its timer has fired. */
+function assertOpen(row: Instance, nowMs: number): void {
+  const { expiresMs, reason, connection } = contextOf(row);
+  const isLate = nowMs >= expiresMs;
+  if (!row.final && !isLate) return;
+  const endings: Readonly<Record<string, string>> = {
+    approved: `was approved before, as connection ${connection}`,
+    rejected: `was rejected${reason ? `: ${reason}` : ''}`,
+  };
+  const state = row.final ? String(row.value) : 'expired';
+  const predicate = endings[state] ?? 'has expired after 30 minutes: start a new one';
+  throw new Refusal('INVALID_STATE', `The verification ${predicate}`, { state });
+}
+
+/** true while the verification accepts a proof. */
+export function isAwaitingProof(row: Instance, nowMs: number): boolean {
+  return row.value === 'awaitingProof' && nowMs < contextOf(row).expiresMs;
+}
+
+/** Throws INVALID_STATE when the verification is over, or its code was used. */
+export function assertAwaitingProof(row: Instance, nowMs: number): void {
+  assertOpen(row, nowMs);
+  if (isAwaitingProof(row, nowMs)) return;
+  throw new Refusal(
+    'INVALID_STATE',
+    'The pairing code was used: it is good for one observation, which waits for review. To have another one observed, reject this verification and start a new one',
+    { state: String(row.value) },
+  );
+}
+
+export function contextOf({ context }: Instance): CiVerificationContext {
+  return context as unknown as CiVerificationContext;
+}
+
+/**
+ * Digest of an observation, hex SHA-256 of both sets of claims in canonical JSON (names sorted, no
+ * white space). An approval names it, so that only the reviewed observation can be approved.
+ */
+export function digestOf(observed: { bound: ObservedClaims; recorded: ObservedClaims }): string {
+  const text = JSON.stringify([sorted(observed.bound), sorted(observed.recorded)]);
+  return createHash('sha256').update(text).digest('hex');
+}
+
+/** Pairs in the byte order of their names; a list, because JSON objects do not fix an order. */
+function sorted(claims: ObservedClaims): [string, string | null][] {
+  return Object.entries(claims).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
 }

@@ -1,14 +1,14 @@
 /**
- * Checks a CI platform's signed identity token, more strictly than a JWT library does by itself:
- * one algorithm, an issuer and an audience that are equal and not alike, every time claim present,
- * a bounded age, a form that two parsers cannot read in two ways. What needs no key is checked
- * first, so that a token which cannot hold costs no signature check and no request for keys. The
- * signature, and the claims a second time, are jose's.
+ * Verifier of a CI platform's signed identity token, stricter than a JWT library alone: one
+ * algorithm, exactly equal issuer and audience, every time claim present, a bounded age, and a form
+ * that two parsers cannot read in two ways. Checks that need no key come first, so that a bad token
+ * costs no signature check and no request for keys. jose checks the signature, and the claims again.
  *
- *     size -> form -> header -> claims -> key of its id -> signature -> identity
+ *     size -> form -> header -> claims -> key by its id -> signature -> identity
  */
 import { hash } from 'node:crypto';
 import { type CryptoKey, errors, jwtVerify } from 'jose';
+import type { AssertionVerifier, VerifiedAssertion } from '../../actors/ci/assertion.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import { shownUrl } from '../../streams/platform/shown-url.ts';
@@ -16,10 +16,8 @@ import type { Issuer } from '../platform/settings/ci-issuers.ts';
 import { readIdentity, unknownClaims } from './claim-map.ts';
 import { type IssuerKind, issuerKinds } from './issuer-kinds.ts';
 import type { IssuerKeys } from './jwks.ts';
-import type { CiIssuers, VerifiedAssertion } from './ports.ts';
-import { parseStrictObject } from './strict-json.ts';
 
-/** Why a token does not hold: `metadata.cause` of a BAD_ASSERTION. */
+/** Why a token is refused: `metadata.cause` of a BAD_ASSERTION. */
 export type AssertionFault =
   | 'TOO_LARGE'
   | 'MALFORMED'
@@ -33,13 +31,13 @@ export type AssertionFault =
   | 'UNKNOWN_KEY'
   | 'BAD_SIGNATURE';
 
-export interface CiIssuersOptions {
+export interface AssertionVerifierOptions {
   readonly issuers: readonly {
     readonly issuer: Issuer;
     readonly keys: Pick<IssuerKeys, 'find'>;
   }[];
   readonly clock: Clock;
-  /** Told each claim of a genuine token that its issuer's map does not know. */
+  /** Called with each claim of a genuine token that its issuer's map does not have. */
   readonly onUnknownClaim?: (issuer: string, claim: string) => void;
 }
 
@@ -47,16 +45,16 @@ const ASSERTION_BYTES_MAX = 16 * 1024;
 /** Seconds, of the token's own times. */
 const AGE_MAX = 600;
 const TOLERANCE = 30;
-/** How much longer than the token could be accepted its id is burned, s: clocks are corrected. */
+/** How long an id stays burned after its token has expired, s, because clocks are corrected. */
 const BURN_MARGIN = 60;
-/** A platform may let tokens live for days; beyond an hour their age has long ended them. */
+/** A platform may let tokens live for days; `AGE_MAX` refuses them long before an hour. */
 const BURN_LIFETIME_MAX = 3_600;
 const KID_LENGTH_MAX = 256;
 /** Longest `jti`: platforms use UUIDs. */
 const ID_LENGTH_MAX = 256;
 const FORM = /^([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]*)$/;
 
-export function createCiIssuers(options: CiIssuersOptions): CiIssuers {
+export function createAssertionVerifier(options: AssertionVerifierOptions): AssertionVerifier {
   const byName = new Map(options.issuers.map((one) => [one.issuer.name, one]));
   return {
     names: () => [...byName.keys()],
@@ -73,7 +71,7 @@ export function createCiIssuers(options: CiIssuersOptions): CiIssuers {
       for (const claim of unknownClaims(claims, verified.payload)) {
         options.onUnknownClaim?.(name, claim);
       }
-      return { ...verified.burn, issuer: name, issuerUrl: found.issuer.url, claims: identity };
+      return { ...verified.burn, issuerUrl: found.issuer.url, claims: identity };
     },
   };
 }
@@ -101,7 +99,7 @@ async function verify(verification: Verification): Promise<Verified> {
   if (!key) {
     throw fault(
       'UNKNOWN_KEY',
-      'The token is signed with a key that its issuer does not have: where the issuer has just ' +
+      'The token is signed with a key that its issuer does not list: if the issuer has just ' +
         'changed its keys, request a fresh token in a minute',
     );
   }
@@ -109,7 +107,7 @@ async function verify(verification: Verification): Promise<Verified> {
   return { payload, burn: burnOf(assertion, payload, times) };
 }
 
-function parse(assertion: string): { header: Claims; payload: Claims } {
+function parse(assertion: string): { header: Json; payload: Json } {
   if (Buffer.byteLength(assertion) > ASSERTION_BYTES_MAX) {
     throw fault('TOO_LARGE', `The token has more than ${ASSERTION_BYTES_MAX / 1024} KiB`);
   }
@@ -119,32 +117,35 @@ function parse(assertion: string): { header: Claims; payload: Claims } {
   if (header && payload) return { header, payload };
   throw fault(
     'MALFORMED',
-    "The token is no JWT in compact form: send exactly what the platform's endpoint answered",
+    "The token is not a JWT in compact form: send exactly what the platform's endpoint answered",
   );
 }
 
-type Claims = Readonly<Record<string, unknown>>;
+type Json = Readonly<Record<string, unknown>>;
 
-/** Takes nothing away: what one reader skips, such as a byte order mark, another takes for text. */
+/** Keeps a byte order mark, which one reader skips and another takes for text. */
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-function decode(part: string): Claims | undefined {
+function decode(part: string): Json | undefined {
   try {
     return parseStrictObject(utf8.decode(Buffer.from(part, 'base64url')));
   } catch (error) {
-    // Not UTF-8: what a decoder would put in its place is not what was signed.
+    // Not UTF-8: a decoder's replacement characters are not what was signed.
     if (error instanceof TypeError) return undefined;
     throw error;
   }
 }
 
-/** The key's id. Nothing else in a header is followed: no `jwk`, no `jku`, no `x5u`. */
-function assertHeader({ alg, kid, typ, crit }: Claims): string {
+/** Returns the key's id. Other references to keys are ignored: `jwk`, `jku`, `x5u`. */
+function assertHeader({ alg, kid, typ, crit }: Json): string {
   if (alg !== 'RS256') {
-    throw fault('WRONG_ALGORITHM', 'The token is not signed with RS256: no other is accepted');
+    throw fault(
+      'WRONG_ALGORITHM',
+      'The token is not signed with RS256, the only accepted algorithm',
+    );
   }
   if (typ !== undefined && (typeof typ !== 'string' || typ.toUpperCase() !== 'JWT')) {
-    throw fault('MALFORMED', 'The token is of another type than JWT');
+    throw fault('MALFORMED', 'The type of the token (typ) is not JWT');
   }
   if (crit !== undefined) throw fault('MALFORMED', 'The token demands an extension (crit)');
   if (typeof kid === 'string' && kid !== '' && kid.length <= KID_LENGTH_MAX) return kid;
@@ -157,7 +158,7 @@ interface Times {
 }
 
 function assertClaims(
-  payload: Claims,
+  payload: Json,
   { lacks }: IssuerKind,
   { issuer, audience, nowSeconds }: Verification,
 ): Times {
@@ -191,7 +192,10 @@ function assertTimes(
   }
   if (nbf > now + TOLERANCE || iat > now + TOLERANCE) {
     const wait = Math.ceil(Math.max(nbf, iat) - now);
-    throw fault('NOT_YET_VALID', `The token is valid in ${wait} s only: a clock is wrong`);
+    throw fault(
+      'NOT_YET_VALID',
+      `The token is not valid for another ${wait} s: check the clocks of both sides`,
+    );
   }
   if (iat < now - AGE_MAX - TOLERANCE) {
     const minutes = AGE_MAX / 60;
@@ -199,10 +203,10 @@ function assertTimes(
   }
 }
 
-function requiredText(payload: Claims, claim: string): string {
+function requiredText(payload: Json, claim: string): string {
   const value = required(payload, claim);
   if (typeof value !== 'string' || value === '' || value.length > ID_LENGTH_MAX * 4) {
-    const form = Array.isArray(value) ? 'one text alone, not a list' : 'a text';
+    const form = Array.isArray(value) ? 'one text, not a list' : 'a text';
     throw fault('MALFORMED', `The token's ${claim} must be ${form}`, claim);
   }
   if (claim === 'jti' && value.length > ID_LENGTH_MAX) {
@@ -212,7 +216,7 @@ function requiredText(payload: Claims, claim: string): string {
 }
 
 /** Seconds since 1970. */
-function requiredTime(payload: Claims, claim: string): number {
+function requiredTime(payload: Json, claim: string): number {
   const value = required(payload, claim);
   if (typeof value === 'number' && value > 0 && value < Number.MAX_SAFE_INTEGER / 1000) {
     return value;
@@ -220,7 +224,7 @@ function requiredTime(payload: Claims, claim: string): number {
   throw fault('MALFORMED', `The token's ${claim} must be a time: seconds since 1970`, claim);
 }
 
-function required(payload: Claims, claim: string): unknown {
+function required(payload: Json, claim: string): unknown {
   if (Object.hasOwn(payload, claim)) return payload[claim];
   throw fault('MISSING_CLAIM', `The token has no ${claim}`, claim);
 }
@@ -246,19 +250,16 @@ async function assertSigned(
     if (error instanceof errors.JWSSignatureVerificationFailed) {
       throw fault('BAD_SIGNATURE', 'The signature is not by the key that the token names');
     }
-    // The checks above are the stricter ones: whatever jose finds beyond them is a form of its own.
+    // The checks above are stricter; jose can only find a malformed part beyond them.
     if (error instanceof errors.JOSEError) {
-      throw fault('MALFORMED', 'The token does not hold as a JWT');
+      throw fault('MALFORMED', 'The token is not a valid JWT');
     }
     throw error;
   }
 }
 
-/**
- * A token without an id of its own is burned by the digest of what was signed, which nobody can
- * write in two ways.
- */
-function burnOf(assertion: string, { jti }: Claims, { exp, iat }: Times): Verified['burn'] {
+/** A token without an id is burned by the digest of its signed part, which has only one form. */
+function burnOf(assertion: string, { jti }: Json, { exp, iat }: Times): Verified['burn'] {
   const endsAt = Math.min(exp, iat + BURN_LIFETIME_MAX);
   const burnUntilMs = Math.ceil(endsAt + TOLERANCE + BURN_MARGIN) * 1000;
   const issuedMs = Math.floor(iat * 1000);
@@ -271,7 +272,94 @@ function kindOf({ kind }: Issuer): IssuerKind {
   return issuerKinds[kind];
 }
 
-/** The sentence says what would do, and nothing of the token's. */
+/** @param message names the acceptable value, and nothing from the token */
 function fault(cause: AssertionFault, message: string, claim?: string): Refusal {
   return new Refusal('BAD_ASSERTION', message, { cause, ...(claim && { claim }) });
+}
+
+/** Deepest nesting of what platforms issue is 3 (an array of objects in the payload). */
+const DEPTH_MAX = 8;
+
+/**
+ * The object in `text`; undefined for other values, for too deep ones, and for a name that appears
+ * twice in one object. A parser keeps the last of two equal names and a careless checker sees the
+ * first; refusing both leaves no room for disagreement (RFC 7519, section 4 allows it).
+ */
+function parseStrictObject(text: string): Readonly<Record<string, unknown>> | undefined {
+  if (!isShallow(text)) return undefined;
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+  if (hasNameTwice(text)) return undefined;
+  return value as Readonly<Record<string, unknown>>;
+}
+
+/** Counts brackets outside strings, so that it is safe on any text before parsing. */
+function isShallow(text: string): boolean {
+  let depth = 0;
+  for (let i = 0; i < text.length; i++) {
+    switch (text[i]) {
+      case '"':
+        i = endOfString(text, i);
+        break;
+      case '{':
+      case '[':
+        if (++depth > DEPTH_MAX) return false;
+        break;
+      case '}':
+      case ']':
+        depth--;
+        break;
+    }
+  }
+  return true;
+}
+
+/** For valid JSON, where a string followed by a colon is a name of the innermost object. */
+function hasNameTwice(text: string): boolean {
+  const open: Set<string>[] = [];
+  for (let i = 0; i < text.length; i++) {
+    switch (text[i]) {
+      case '"': {
+        const end = endOfString(text, i);
+        if (isFollowedByColon(text, end)) {
+          const names = open.at(-1);
+          // Escapes are undone, so that "a" and "\u0061" are one name.
+          const name = String(JSON.parse(text.slice(i, end + 1)));
+          if (names?.has(name)) return true;
+          names?.add(name);
+        }
+        i = end;
+        break;
+      }
+      case '{':
+      case '[':
+        open.push(new Set());
+        break;
+      case '}':
+      case ']':
+        open.pop();
+        break;
+    }
+  }
+  return false;
+}
+
+function isFollowedByColon(text: string, end: number): boolean {
+  let i = end + 1;
+  while (' \t\n\r'.includes(text[i] ?? 'x')) i++;
+  return text[i] === ':';
+}
+
+/** Index of the quote that closes the string starting at `start`; the text's end if there is none. */
+function endOfString(text: string, start: number): number {
+  for (let i = start + 1; i < text.length; i++) {
+    if (text[i] === '\\') i++;
+    else if (text[i] === '"') return i;
+  }
+  return text.length;
 }

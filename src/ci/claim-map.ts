@@ -1,39 +1,39 @@
 /**
- * How a kind of CI platform tells which workflow runs: its claims, as data. A claim is bound (each
- * exchange must show what was approved), recorded (kept for review and audit), or known and left
- * alone for a stated reason; whatever else a token has is new to us, and told, because a platform
- * that adds a claim may have changed what the others mean. `sub` is never read: its form is the
- * platform's to change, and its owner's to customise.
+ * Claim map: how the tokens of one kind of CI platform identify a workflow, as data. A claim is bound
+ * (each exchange must show the approved value), recorded (for review and audit), or left unbound for
+ * a stated reason. Any other claim is new to this version and is reported, because a platform that
+ * adds a claim may have changed what the others mean. `sub` is never read: the platform can change
+ * its form, and its owner can customise it.
  */
+import type { ClaimDifference, WorkflowIdentity } from '../../actors/ci/assertion.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
-import type { CiIdentity, RefusedClaim } from './ports.ts';
 
 export interface ClaimMap {
-  /** Bound; a token without one is refused. */
+  /** Bound; a token without one of them is refused. */
   readonly required: readonly string[];
-  /** How to get a required claim into a token that lacks it, where the platform leaves that to the job. */
+  /** How a job requests a required claim, on platforms that add it only on request. */
   readonly onRequest?: Readonly<Record<string, string>>;
-  /** Bound with its absence: approved without it, it must stay away. */
+  /** Bound also by absence: if the approved token lacks it, it must stay absent. */
   readonly orAbsent: readonly string[];
-  /** Bound where the observed token has it; approved without it, it may appear. */
+  /** Bound if the observed token has it; otherwise it may appear later. */
   readonly ifPresent: readonly string[];
-  /** Ids of who owns the workflow, all among `required`. */
+  /** Ids of the workflow's owner, all among `required`. */
   readonly owner: readonly string[];
   /** Names that belong to those ids, among `required`: another one under the same ids is a renaming. */
   readonly names: readonly string[];
-  /** Kept for review and audit. */
+  /** For review and audit. */
   readonly recorded: readonly string[];
-  /** Recorded ones that `review` may add to what is bound, with when. */
+  /** Recorded claims that `review` may bind too, with the condition. */
   readonly boundWhen?: Readonly<Record<string, string>>;
-  /** Known and deliberately not bound, with the reason. A name that ends in `*` is a beginning. */
+  /** Deliberately not bound, with the reason. A name that ends in `*` is a prefix. */
   readonly unbound: Readonly<Record<string, string>>;
   /** Claims whose value is true or false; bound as that word. All others are text. */
   readonly booleans?: readonly string[];
-  /** Claims that the platform writes as null where it has nothing to tell: the same as absent. */
+  /** Claims that the platform writes as null instead of omitting them. */
   readonly nullable?: readonly string[];
-  /** What no token may say, whatever was approved. */
+  /** Rules that hold whatever was approved. */
   readonly rules: readonly ClaimRule[];
-  /** More to bind, and what a reviewer should think about. */
+  /** Further claims to bind, and warnings for the reviewer. */
   readonly review: (read: ReadClaim) => Review;
 }
 
@@ -42,9 +42,9 @@ export type ReadClaim = (claim: string) => string | null;
 
 export interface ClaimRule {
   readonly claim: string;
-  /** Is it fine? Asked with the claim's value where the token has it. */
+  /** Called with the claim's value if the token has it. */
   readonly accepts: (value: string, read: ReadClaim) => boolean;
-  /** What would do, as a sentence. */
+  /** The acceptable value, as a sentence. */
   readonly why: string;
 }
 
@@ -54,7 +54,7 @@ export interface Review {
   readonly warnings: readonly string[];
 }
 
-/** Claims of every JWT, which are checked apart or never looked at. */
+/** Claims of every JWT, which are verified elsewhere or never read. */
 export const jwtClaims: Readonly<Record<string, string>> = {
   iss: 'checked: exactly the configured issuer',
   aud: "checked: exactly the connection's audience",
@@ -65,17 +65,17 @@ export const jwtClaims: Readonly<Record<string, string>> = {
   sub: 'never read: its form is not fixed, it changed for new repositories in 2026 and can be customised',
 };
 
-/** Longest text of a recorded claim that is kept; the platform, not we, says how long one is. */
+/** Longest recorded text; the platform sets no limit. */
 const RECORDED_LENGTH_MAX = 256;
 
 /**
- * The identity that a verified token's payload states. Throws a `Refusal` BAD_ASSERTION (cause
- * MALFORMED, with `claim`) where a claim that matters has a value of another type.
+ * The identity in a verified token's payload. Throws a `Refusal` BAD_ASSERTION (cause MALFORMED, with
+ * `claim`) for a claim of a wrong type.
  */
 export function readIdentity(
   map: ClaimMap,
   payload: Readonly<Record<string, unknown>>,
-): CiIdentity {
+): WorkflowIdentity {
   const read: ReadClaim = (claim) => textOf(map, payload, claim);
   const { alsoBound = [], warnings } = map.review(read);
   const ifPresent = map.ifPresent.filter((claim) => read(claim) !== null);
@@ -98,13 +98,13 @@ export function unknownClaims(
 ): readonly string[] {
   const known = knownOf(map);
   return Object.keys(payload).filter(
-    (name) => !known.names.has(name) && !known.beginnings.some((start) => name.startsWith(start)),
+    (name) => !known.names.has(name) && !known.prefixes.some((prefix) => name.startsWith(prefix)),
   );
 }
 
 interface Known {
   readonly names: ReadonlySet<string>;
-  readonly beginnings: readonly string[];
+  readonly prefixes: readonly string[];
 }
 
 const knownByMap = new WeakMap<ClaimMap, Known>();
@@ -116,21 +116,21 @@ function knownOf(map: ClaimMap): Known {
   const left = [...Object.keys(jwtClaims), ...Object.keys(unbound)];
   const known = {
     names: new Set([...required, ...orAbsent, ...ifPresent, ...recorded, ...left]),
-    beginnings: left.filter((name) => name.endsWith('*')).map((name) => name.slice(0, -1)),
+    prefixes: left.filter((name) => name.endsWith('*')).map((name) => name.slice(0, -1)),
   };
   knownByMap.set(map, known);
   return known;
 }
 
-function missing(map: ClaimMap, read: ReadClaim): RefusedClaim[] {
+function missing(map: ClaimMap, read: ReadClaim): ClaimDifference[] {
   return map.required
     .filter((claim) => read(claim) === null)
     .map((claim) => {
-      return { claim, got: null, why: map.onRequest?.[claim] ?? 'The token must have it' };
+      return { claim, got: null, why: map.onRequest?.[claim] ?? 'The token must have this claim' };
     });
 }
 
-function brokenRules(map: ClaimMap, read: ReadClaim): RefusedClaim[] {
+function brokenRules(map: ClaimMap, read: ReadClaim): ClaimDifference[] {
   return map.rules.flatMap(({ claim, accepts, why }) => {
     const got = read(claim);
     return got === null || accepts(got, read) ? [] : [{ claim, got, why }];
@@ -141,7 +141,7 @@ function valuesOf(claims: readonly string[], read: ReadClaim): Record<string, st
   return Object.fromEntries(claims.map((claim) => [claim, read(claim)]));
 }
 
-/** null = absent. A claim that is there as null is not: that would be no text. */
+/** null = absent. A claim whose value is null counts as present, unless the map says otherwise. */
 function textOf(
   map: ClaimMap,
   payload: Readonly<Record<string, unknown>>,
@@ -158,7 +158,7 @@ function textOf(
   throw wrongType(claim, 'text');
 }
 
-/** Of any type, because nothing is decided by it. */
+/** Accepts any type, because no decision depends on it. */
 function recordedText(payload: Readonly<Record<string, unknown>>, claim: string): string | null {
   const value = Object.hasOwn(payload, claim) ? payload[claim] : undefined;
   if (value === undefined || value === null) return null;

@@ -1,4 +1,4 @@
-/** docs/ci-claims.md, made from the claim maps: what is done with each claim of each platform. */
+/** Generator of docs/ci-claims.md, which lists the use of every claim of each platform. */
 
 import type { IssuerKindName } from '../platform/settings/ci-issuers.ts';
 import { type ClaimMap, jwtClaims } from './claim-map.ts';
@@ -11,17 +11,17 @@ const titles: Readonly<Record<IssuerKindName, string>> = {
   circleci: 'CircleCI',
 };
 
-/** The page, whole. */
+/** The whole page. */
 export function claimsPage(): string {
   const kinds = Object.entries(issuerKinds) as [IssuerKindName, { claims: ClaimMap }][];
   return [
     '# Claims of CI identity tokens',
     '',
-    'What a trust binds, what is kept for review and audit, and what is left alone, for each platform.',
-    'A claim in none of the tables is new to this version: it is counted in `svc_ci_unknown_claims_total`',
-    'and told once in the log. Made from `src/ci/kinds` by `npm run generate`.',
+    'Claims that a trust binds, that are recorded for review and audit, and that are not used, for each',
+    'platform. A claim in none of the tables is unknown to this version: it is counted in',
+    '`svc_ci_unknown_claims_total` and logged once. Generated from `src/ci/kinds` by `npm run generate`.',
     '',
-    'Of every token:',
+    'In every token:',
     '',
     ...tableOf(Object.entries(jwtClaims)),
     '',
@@ -36,12 +36,12 @@ function sectionOf(claims: ClaimMap): string[] {
     ...tableOf([
       ...claims.required.map((name) => [
         name,
-        ids.has(name) ? 'bound: an id that says whose it is' : 'bound',
+        ids.has(name) ? 'bound: an id of the owner' : 'bound',
       ]),
       ...named(claims.orAbsent, 'bound, and so is its absence'),
-      ...named(claims.ifPresent, 'bound where the approved token has it'),
+      ...named(claims.ifPresent, 'bound if the approved token has it'),
       ...claims.recorded.map((name) => [name, keptFor(claims, name)]),
-      ...Object.entries(claims.unbound).map(([name, reason]) => [name, `left alone: ${reason}`]),
+      ...Object.entries(claims.unbound).map(([name, reason]) => [name, `not used: ${reason}`]),
     ]),
     '',
     'Rules that no approval lifts:',
@@ -52,10 +52,10 @@ function sectionOf(claims: ClaimMap): string[] {
 
 function keptFor({ boundWhen }: ClaimMap, name: string): string {
   const when = boundWhen?.[name];
-  return `kept for review and audit${when === undefined ? '' : `; bound ${when}`}`;
+  return `recorded for review and audit${when === undefined ? '' : `; bound ${when}`}`;
 }
 
 function tableOf(rows: readonly (readonly string[])[]): string[] {
   const lines = rows.map(([claim, use]) => `| \`${claim}\` | ${use} |`);
-  return ['| claim | what is done with it |', '| --- | --- |', ...lines];
+  return ['| claim | use |', '| --- | --- |', ...lines];
 }

@@ -1,19 +1,19 @@
 /**
- * The keys of one issuer: fresh for 10 minutes and read again every 5, whether or not anybody asks,
- * once a token has asked for the first time. Two things that can go wrong are kept apart:
+ * Keys of one issuer. From the first token on they are read every 5 minutes, and count as fresh for
+ * 10. Two failures are kept apart:
  *
- * - A **statement**: the issuer answered with a key set (RFC 7517, section 5). It replaces what was
- *   known. A key that it no longer lists is not trusted from then on, and an empty set ends the
- *   trust in all of them: the issuer said so, and health repeats it.
- * - An **outage**: no answer, or one that is no key set (an error page, `{}`, a part of a document).
- *   It says nothing about keys: the last ones are used for up to 24 hours, with an alarm.
+ * - A **statement**: the issuer answered with a key set (RFC 7517, section 5), which replaces the
+ *   known keys. A key that it no longer lists is not trusted from then on. An empty set ends the
+ *   trust in all of them, and health says so.
+ * - An **outage**: no answer, or one that is not a key set (an error page, `{}`, a truncated
+ *   document). It says nothing about keys: the last ones are used for up to 24 hours, with an alarm.
  *
- * Keys are held in memory alone, so that a restart cannot bring back a key that was taken away. At
- * most one request is under way, all who need it wait for that one, and every attempt counts against
- * the next, a failed one too: neither an outage nor a storm of made-up key ids becomes a storm of
- * requests.
+ * Keys are held in memory only, so that a restart cannot bring back a withdrawn key. At most one
+ * request is under way, and all callers wait for it. Every attempt, also a failed one, delays the
+ * next: neither an outage nor a storm of invented key ids becomes a storm of requests.
  */
 import { type CryptoKey, importJWK, type JWK } from 'jose';
+import { Agent, type Dispatcher } from 'undici';
 import type { CancelWakeUp, Clock } from '../../streams/platform/clock.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import { type PartHealth, ready } from '../platform/health.ts';
@@ -21,23 +21,23 @@ import type { Log } from '../platform/log.ts';
 
 export interface IssuerKeys {
   /**
-   * The key of that id; undefined: the issuer has none. Rejects with a `Refusal` NOT_READY when
-   * that cannot be told. Waits no longer than one request may take.
+   * The key of that id; undefined when the issuer lists none. Rejects with a `Refusal` NOT_READY
+   * when that is unknown. Waits no longer than one request may take.
    */
   find(kid: string): Promise<CryptoKey | undefined>;
   health(): PartHealth;
-  /** Since the keys were read, ms; undefined = never. */
+  /** Time since the keys were read, ms; undefined = never. */
   ageMs(): number | undefined;
-  /** Keys that are trusted now; undefined = none was ever read, or they are too old. */
+  /** Number of trusted keys; undefined = never read, or too old. */
   trusted(): number | undefined;
-  /** Ends the readings in the background. */
+  /** Stops reading in the background. */
   close(): void;
 }
 
 export interface IssuerKeysOptions {
   /** Name of the issuer, for sentences. */
   readonly name: string;
-  /** Text of the key set (RFC 7517). Rejects when it cannot be had; bounded by the caller too. */
+  /** Text of the key set (RFC 7517). The caller has a deadline of its own. */
   readonly fetchKeys: (signal: AbortSignal) => Promise<string>;
   readonly clock: Clock;
   readonly log: Log;
@@ -51,20 +51,20 @@ export type FetchOutcome = 'ok' | 'no_key' | 'failed';
 export const FRESH_MS = 10 * 60_000;
 export const RENEW_MS = 5 * 60_000;
 export const STALE_MS = 24 * 3_600_000;
-/** Between two attempts that unknown key ids cause, counted from any attempt, whatever came of it. */
+/** Least time from any attempt to one caused by an unknown key id. */
 export const UNKNOWN_KEY_PAUSE_MS = 30_000;
-/** Between a failed attempt and the next one that age alone causes. */
+/** Least time from a failed attempt to one caused by age. */
 export const RETRY_PAUSE_MS = 10_000;
-/** Between a failed attempt and the next one where no token asks. */
+/** From a failed attempt to the next one in the background. */
 export const BACKGROUND_RETRY_MS = 60_000;
 export const FETCH_MS = 5_000;
-/** Requests that wait for keys at a time; more are told at once to come again. */
+/** Requests that wait for keys at a time; further ones are refused at once. */
 const WAITING_MAX = 1_000;
 const KEYS_MAX = 100;
 const KID_LENGTH_MAX = 256;
-/** Bits; RFC 7518, section 3.3 has the least. */
+/** Bits; the minimum is from RFC 7518, section 3.3. */
 const MODULUS_BITS = { min: 2_048, max: 8_192 } as const;
-/** 65,537, which everybody uses; smaller ones are weak, and an import accepts even 1. */
+/** 65,537, the usual one; smaller ones are weak, and an import accepts even 1. */
 const EXPONENT = 'AQAB';
 
 export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
@@ -74,7 +74,7 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
 class Keys implements IssuerKeys {
   readonly #options: IssuerKeysOptions;
   #set: KeySet = { keys: new Map(), ambiguous: [] };
-  /** When the request was sent that brought this set. */
+  /** When the request for this set was sent. */
   #readAt: Moment | undefined;
   #lastAttemptMs = Number.NEGATIVE_INFINITY;
   /** Why the last attempt failed; undefined: it did not. */
@@ -96,7 +96,7 @@ class Keys implements IssuerKeys {
     if (known) return known;
     if (this.#underWay || this.#sinceAttemptMs() >= UNKNOWN_KEY_PAUSE_MS) await this.#renewed();
     const found = this.#set.keys.get(kid);
-    // Keys may have been replaced behind an issuer that does not answer: nobody can tell.
+    // The issuer does not answer, so it may have added this key.
     if (!found && this.#fault !== undefined) throw this.#notReady();
     return found;
   }
@@ -116,7 +116,7 @@ class Keys implements IssuerKeys {
     const readAt = this.#readAt;
     if (readAt === undefined) return undefined;
     const { clock } = this.#options;
-    // The longer of the two: elapsed time stands still while a machine is suspended.
+    // The longer of the two, because elapsed time stops while a machine is suspended.
     return Math.max(clock.elapsed() - readAt.elapsedMs, clock.now() - readAt.wallMs);
   }
 
@@ -140,7 +140,7 @@ class Keys implements IssuerKeys {
     return `Keys of ${this.#options.name} cannot be read (${this.#fault}): ${used}`;
   }
 
-  /** What the last key set itself takes away; undefined: nothing. */
+  /** Fault of the last key set itself. */
   #statedLoss(): string | undefined {
     const { name } = this.#options;
     if (this.#readAt === undefined) return undefined;
@@ -157,13 +157,13 @@ class Keys implements IssuerKeys {
     if (age <= RENEW_MS) return;
     const mayTry = this.#fault === undefined || this.#sinceAttemptMs() >= RETRY_PAUSE_MS;
     if (!mayTry && !this.#underWay) return;
-    // Once an outage is known, keys that may still be used are: nobody waits for the next attempt.
+    // In a known outage usable keys are used at once, without waiting for the next attempt.
     const mayUse = age <= FRESH_MS || (this.#fault !== undefined && age <= STALE_MS);
     if (mayUse) void this.#renew();
     else await this.#renewed();
   }
 
-  /** Resolves when the attempt under way, or a new one, is over. Bounded by its time. */
+  /** Resolves when the attempt under way, or a new one, is over; after `FETCH_MS` at most. */
   async #renewed(): Promise<void> {
     if (this.#waiting >= WAITING_MAX) throw this.#notReady();
     this.#waiting++;
@@ -181,7 +181,7 @@ class Keys implements IssuerKeys {
     return this.#underWay;
   }
 
-  /** Never rejects: what failed is reported by health, log and counter. */
+  /** Never rejects: health, log and counter report a failure. */
   async #attempt(): Promise<void> {
     const { clock, log, name, onFetched } = this.#options;
     const sentAt = { elapsedMs: clock.elapsed(), wallMs: clock.now() };
@@ -206,7 +206,7 @@ class Keys implements IssuerKeys {
 
   #logChanges({ keys }: KeySet): void {
     const { log, name: issuer } = this.#options;
-    if (this.#fault !== undefined) log.info({ issuer }, 'The keys of the issuer are back');
+    if (this.#fault !== undefined) log.info({ issuer }, 'The keys of the issuer can be read again');
     const removed = [...this.#set.keys.keys()].filter((kid) => !keys.has(kid));
     const isFirst = this.#readAt === undefined;
     if (keys.size === 0 && (isFirst || removed.length > 0)) {
@@ -217,19 +217,19 @@ class Keys implements IssuerKeys {
     } else if (removed.length > 0) {
       log.info(
         { issuer, removed },
-        'The issuer took keys away: tokens signed with them are refused',
+        'The issuer withdrew keys: tokens signed with them are refused',
       );
     }
   }
 
-  /** A key that is taken away is noticed, and an outage reported, also where no token asks. */
+  /** Notices withdrawn keys and reports outages without waiting for a token. */
   #scheduleNext(): void {
     if (this.#isClosed) return;
     const waitMs = this.#fault === undefined ? RENEW_MS : BACKGROUND_RETRY_MS;
     this.#cancelNext = this.#options.clock.wakeAfter(waitMs, () => void this.#renew());
   }
 
-  /** With a deadline of its own, which holds also where the fetch ignores its signal. */
+  /** Has its own deadline, which holds even if the fetch ignores its signal. */
   #fetched(): Promise<string> {
     const { clock, fetchKeys } = this.#options;
     const given = new AbortController();
@@ -263,23 +263,24 @@ interface Moment {
   readonly wallMs: number;
 }
 
-/** What an issuer stated: the keys that can be trusted. */
+/** Trusted keys of a statement. */
 interface KeySet {
   /** By id. */
   readonly keys: ReadonlyMap<string, CryptoKey>;
-  /** Ids under which it lists different keys: nobody can say which one signs, so none is trusted. */
+  /** Ids with several different keys: none of them is trusted. */
   readonly ambiguous: readonly string[];
 }
 
 /**
- * The RS256 keys of a key set. Throws for what is no key set, and so states nothing: no JSON object
- * with a list `keys` of objects that each have a `kty` (RFC 7517, sections 4.1 and 5), or a longer
- * one than is looked at. A key that is broken, or of no use here, does not end the others.
+ * The RS256 keys of a key set. Throws for text that is not a key set: a JSON object with a list `keys`
+ * of objects that each have a `kty` (RFC 7517, sections 4.1 and 5), of bounded length. Broken and
+ * unusable keys are skipped.
  */
 async function readKeySet(text: string): Promise<KeySet> {
   const set: unknown = JSON.parse(text);
   const listed = typeof set === 'object' && set !== null && 'keys' in set ? set.keys : undefined;
-  if (!Array.isArray(listed) || !listed.every(isJwk)) throw new Error('the answer is no key set');
+  if (!Array.isArray(listed) || !listed.every(isJwk))
+    throw new Error('the answer is not a key set');
   if (listed.length > KEYS_MAX) throw new Error(`the key set has more than ${KEYS_MAX} keys`);
   const keys = new Map<string, CryptoKey>();
   const moduli = new Map<string, string | undefined>();
@@ -302,7 +303,7 @@ function isJwk(value: unknown): value is Readonly<Record<string, unknown>> {
 
 type UsableKey = JWK & { readonly kid: string };
 
-/** Keys for other algorithms and uses are none of ours. */
+/** false for keys of other algorithms and uses. */
 function isUsable(jwk: Readonly<Record<string, unknown>>): jwk is UsableKey {
   const { kty, kid, use, key_ops: operations, alg, n, e } = jwk;
   if (kty !== 'RSA' || typeof kid !== 'string' || kid === '' || kid.length > KID_LENGTH_MAX) {
@@ -317,10 +318,10 @@ function isUsable(jwk: Readonly<Record<string, unknown>>): jwk is UsableKey {
   return typeof n === 'string';
 }
 
-/** undefined for a key that does not import: one broken key must not end the others. */
+/** undefined for a broken key, which must not affect the others. */
 async function importKey({ kty, n, e }: UsableKey): Promise<CryptoKey | undefined> {
   try {
-    // Public parts alone, so that a document with private ones is no different.
+    // Only the public parts, whatever else the document holds.
     const key = await importJWK({ kty, n, e } as JWK, 'RS256');
     if (key instanceof Uint8Array) return undefined;
     const bits = 'modulusLength' in key.algorithm ? Number(key.algorithm.modulusLength) : 0;
@@ -328,4 +329,66 @@ async function importKey({ kty, n, e }: UsableKey): Promise<CryptoKey | undefine
   } catch {
     return undefined;
   }
+}
+
+const CONNECT_MS = 3_000;
+const IDLE_MS = 4_000;
+/** Of a key set; GitHub's has 12 KiB. */
+const BYTES_MAX = 256 * 1024;
+
+/**
+ * Reads an issuer's key set over HTTP: one configured URL, no redirects, no decompression, at most
+ * 256 KiB, a few seconds. Errors are phrases for operators.
+ */
+export interface KeyFetcher {
+  /** Text of the answer. Rejects with a phrase for operators. */
+  fetch(url: string, signal: AbortSignal): Promise<string>;
+  close(): Promise<void>;
+}
+
+export function createKeyFetcher(): KeyFetcher {
+  const agent = new Agent({
+    connect: { timeout: CONNECT_MS },
+    connections: 1,
+    maxHeaderSize: 16 * 1024,
+    headersTimeout: IDLE_MS,
+    bodyTimeout: IDLE_MS,
+  });
+  return {
+    fetch: (url, signal) => fetchText(agent, url, signal),
+    close: () => agent.destroy(),
+  };
+}
+
+async function fetchText(agent: Agent, address: string, signal: AbortSignal): Promise<string> {
+  const url = new URL(address);
+  const answer = await agent.request({
+    origin: url.origin,
+    path: url.pathname,
+    method: 'GET',
+    headers: {
+      accept: 'application/json',
+      'accept-encoding': 'identity',
+      'user-agent': 'svc-ci-issuers/1',
+    },
+    signal,
+  } satisfies Dispatcher.RequestOptions);
+  try {
+    if (answer.statusCode !== 200) throw new Error(`${url.host} answered ${answer.statusCode}`);
+    return await readText(answer.body);
+  } finally {
+    // Also for an answer that was not read completely; a second error would have no listener.
+    answer.body.on('error', () => {}).destroy();
+  }
+}
+
+async function readText(body: Dispatcher.ResponseData['body']): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > BYTES_MAX) throw new Error(`the answer has more than ${BYTES_MAX / 1024} KiB`);
+    chunks.push(chunk);
+  }
+  return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks));
 }

@@ -26,8 +26,7 @@ import { projectLimitRoutes } from '../admin/project-limit-routes.ts';
 import { recordingRoutes } from '../admin/recording-routes.ts';
 import { restoredRoutes } from '../admin/restored-routes.ts';
 import { withAuditExport } from '../audit/export/open-audit-export.ts';
-import { openCiIssuers } from '../ci/open-issuers.ts';
-import { openKeylessCi } from '../ci/open-keyless-ci.ts';
+import { openCi } from '../ci/open-ci.ts';
 import { openDestinations } from '../delivery/open-destinations.ts';
 import { openAccessTokens } from '../identity/auth/access-tokens.ts';
 import { createAuthenticator } from '../identity/auth/authenticator.ts';
@@ -217,10 +216,7 @@ async function startEdges(options: EdgeOptions) {
   const leaks = createLeakReports({ ...options, tokens });
   const { projectCreation } = settings;
   const parts = { ...options, ...identities, ...people, projectCreation, lastUsed, authenticator };
-  const keylessCi = openKeylessCi({
-    ...{ ...options, tokens, publicUrl: origin },
-    ...{ issuers: settings.ciIssuers, assertions: openCiIssuers(options) },
-  });
+  const keylessCi = openCi({ ...options, tokens, publicUrl: origin });
   const { addRecipientRoutes, destinations } = openDestinations({
     ...{ ...options, origin, mail: people.mail },
   });

@@ -4,7 +4,7 @@
  */
 import { exportSPKI, generateKeyPair, SignJWT } from 'jose';
 import t, { type Test } from 'tap';
-import { type CiIssuersOptions, createCiIssuers } from '../../src/ci/assertions.ts';
+import { type AssertionVerifierOptions, createAssertionVerifier } from '../../src/ci/assertions.ts';
 import { issuerKinds } from '../../src/ci/issuer-kinds.ts';
 import { createIssuerKeys } from '../../src/ci/jwks.ts';
 import { createLog, silentLog } from '../../src/platform/log.ts';
@@ -26,11 +26,11 @@ async function world(t: Test, options: Partial<Pick<Issuer, 'kind'>> = {}) {
     ...{ name: 'github', clock, log: silentLog },
     fetchKeys: platform.fetchKeys,
   });
-  const issuers: CiIssuersOptions['issuers'] = [
+  const issuers: AssertionVerifierOptions['issuers'] = [
     { issuer: { ...platform.issuer, ...options }, keys },
   ];
   const onUnknownClaim = (issuer: string, claim: string) => void unknown.push(`${issuer} ${claim}`);
-  const checked = createCiIssuers({ issuers, clock, onUnknownClaim });
+  const checked = createAssertionVerifier({ issuers, clock, onUnknownClaim });
   const verify = (assertion: string, audience = AUDIENCE) =>
     checked.verify(assertion, { issuer: 'github', audience });
   const mint = (changes: ClaimChanges = {}, header?: ClaimChanges) =>
@@ -67,7 +67,7 @@ t.test('a genuine token holds, and tells who it is of and until when it is burne
   const { verify, platform, mint, checked } = await world(t);
   const { claims, ...about } = await verify(await mint({ jti: 'once', iat: NOW - 20 }));
   t.same(about, {
-    ...{ issuer: 'github', issuerUrl: platform.url, jti: 'once' },
+    ...{ issuerUrl: platform.url, jti: 'once' },
     issuedMs: (NOW - 20) * 1000,
     // Its end, the tolerance and a minute.
     burnUntilMs: (NOW + 300 + 30 + 60) * 1000,
@@ -319,7 +319,7 @@ t.test('a token that cannot hold causes no request for keys', async (t) => {
     asked++;
     return undefined;
   };
-  const checked = createCiIssuers({
+  const checked = createAssertionVerifier({
     clock,
     issuers: [{ issuer: platform.issuer, keys: { find } }],
   });

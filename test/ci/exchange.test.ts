@@ -129,7 +129,7 @@ t.test(
     const replayed = {
       reason: 'BAD_ASSERTION',
       metadata: { cause: 'REPLAYED' },
-      message: /needs a fresh one/,
+      message: /needs a fresh token/,
     };
     const good = world.assertion();
     t.equal(await exchange(id, good), undefined);

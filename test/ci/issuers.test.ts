@@ -5,17 +5,17 @@
  */
 import { spawn } from 'node:child_process';
 import t, { type Test } from 'tap';
-import { createCiIssuers } from '../../src/ci/assertions.ts';
-import { createKeyFetcher } from '../../src/ci/fetch-keys.ts';
+import { createAssertionVerifier } from '../../src/ci/assertions.ts';
 import {
   BACKGROUND_RETRY_MS,
   createIssuerKeys,
+  createKeyFetcher,
   FETCH_MS,
   RENEW_MS,
   RETRY_PAUSE_MS,
   UNKNOWN_KEY_PAUSE_MS,
 } from '../../src/ci/jwks.ts';
-import { openCiIssuers } from '../../src/ci/open-issuers.ts';
+import { openIssuers } from '../../src/ci/open-ci.ts';
 import { Closers } from '../../src/platform/closers.ts';
 import { createHealth } from '../../src/platform/health.ts';
 import { type Log, silentLog } from '../../src/platform/log.ts';
@@ -155,7 +155,7 @@ t.test('configured issuers: health, metrics and log tell an outage and a new cla
     await platform.close();
   });
   const settings = { ciIssuers: [platform.issuer] };
-  const issuers = openCiIssuers({ settings, clock, log, metrics, health, closers });
+  const issuers = openIssuers({ settings, clock, log, metrics, health, closers });
   const verify = async () => {
     const token = await platform.mint({ aud: AUDIENCE, brand_new: '1' });
     return issuers.verify(token, { issuer: 'github', audience: AUDIENCE });
@@ -201,7 +201,7 @@ t.test('over HTTP: what an issuer states ends trust, and what fails ends none', 
   });
   const settings = { ciIssuers: [platform.issuer] };
   const parts = { settings, clock, log: silentLog, metrics, health, closers };
-  const issuers = openCiIssuers(parts);
+  const issuers = openIssuers(parts);
   /** What becomes of a fresh token that names this key. */
   const causeOf = async (kid: string) => {
     const token = await platform.mint({ aud: AUDIENCE }, { header: { kid } });
@@ -257,7 +257,7 @@ t.test('an issuer that is away takes its own tokens down, and no others', async 
   const keys = (fetchKeys: () => Promise<string>) =>
     createIssuerKeys({ name: 'one', clock, log: silentLog, fetchKeys });
   const never = () => new Promise<string>(() => {});
-  const issuers = createCiIssuers({
+  const issuers = createAssertionVerifier({
     clock,
     issuers: [
       { issuer: { ...away.issuer, name: 'away' }, keys: keys(never) },
@@ -285,7 +285,10 @@ t.test(
       ...{ name: 'github', clock, log: silentLog },
       fetchKeys: platform.fetchKeys,
     });
-    const issuers = createCiIssuers({ clock, issuers: [{ issuer: platform.issuer, keys }] });
+    const issuers = createAssertionVerifier({
+      clock,
+      issuers: [{ issuer: platform.issuer, keys }],
+    });
     const verify = (token: string) => issuers.verify(token, { issuer: 'github', audience: 'a' });
     const old = await platform.mint({ aud: 'a' });
     await verify(old);
@@ -310,7 +313,7 @@ async function running(t: Test) {
     fetchKeys: platform.fetchKeys,
   });
   t.teardown(() => keys.close());
-  const checked = createCiIssuers({
+  const checked = createAssertionVerifier({
     issuers: [{ issuer: platform.issuer, keys }],
     clock: systemClock,
   });

@@ -106,7 +106,7 @@ t.test(
     t.equal(await has('b'), true, 'waits for the reading under way');
     t.equal(await has('a'), false);
     t.equal(issuer.fetches, 2);
-    t.same(lines, ['The issuer took keys away: tokens signed with them are refused']);
+    t.same(lines, ['The issuer withdrew keys: tokens signed with them are refused']);
     issuer.answer = new Error('answered 503');
     await clock.advance(FRESH_MS);
     await t.rejects(has('a'), notReady, 'an outage later on brings it back to nobody');
@@ -171,7 +171,7 @@ t.test('while the issuer is away its last keys hold for 24 hours, with an alarm'
   await clock.advance(RETRY_PAUSE_MS);
   t.equal(await has('a'), true, 'and it comes back by itself');
   t.same(keys.health(), { state: 'ready' });
-  t.equal(lines.at(-1), 'The keys of the issuer are back');
+  t.equal(lines.at(-1), 'The keys of the issuer can be read again');
 });
 
 t.test('once an outage is known, tokens of known keys do not wait for an attempt', async (t) => {

@@ -3,7 +3,8 @@
  * connections and exchanges over a real host, with tokens that show exactly what a test says.
  */
 import t from 'tap';
-import { ACCESS_TOKEN_MS, OPEN_VERIFICATIONS_MAX } from '../../actors/ci/port.ts';
+import { ACCESS_TOKEN_MS } from '../../actors/ci/exchange.ts';
+import { OPEN_VERIFICATIONS_MAX } from '../../actors/ci/verifications.ts';
 import type { Instance } from '../../actors/platform/host/host-port.ts';
 import type { CiConnectionContext } from '../../machines/ci/ci-connection.ts';
 import type { CiVerificationContext } from '../../machines/ci/ci-verification.ts';

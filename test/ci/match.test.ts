@@ -4,8 +4,8 @@
  */
 import fc from 'fast-check';
 import t from 'tap';
-import { digestOf } from '../../actors/ci/digest.ts';
-import { compareClaims } from '../../actors/ci/match.ts';
+import { compareClaims } from '../../actors/ci/denial.ts';
+import { digestOf } from '../../actors/ci/verifications.ts';
 import type { ObservedClaims } from '../../machines/ci/ci-verification.ts';
 import { BOUND, NAME_CLAIMS, OWNER_CLAIMS, RECORDED, startCiWorld } from '../support/ci-world.ts';
 

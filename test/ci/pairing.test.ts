@@ -3,7 +3,7 @@
  * Over a real host, with tokens that show exactly what a test says.
  */
 import t from 'tap';
-import { contextOf } from '../../actors/ci/verification-state.ts';
+import { contextOf } from '../../actors/ci/verifications.ts';
 import type { Instance } from '../../actors/platform/host/host-port.ts';
 import {
   ACCOUNT,

@@ -5,10 +5,9 @@
 import { fastify } from 'fastify';
 import { decodeJwt, decodeProtectedHeader, exportJWK, generateKeyPair, SignJWT } from 'jose';
 import t from 'tap';
-import { ACCESS_TOKEN_MS } from '../../actors/ci/port.ts';
+import { ACCESS_TOKEN_MS, type AccessTokenClaims } from '../../actors/ci/exchange.ts';
 import { openAccessTokens } from '../../src/identity/auth/access-tokens.ts';
 import { addJwksRoute } from '../../src/identity/auth/jwks-route.ts';
-import type { AccessTokenClaims } from '../../src/identity/auth/ports.ts';
 import { SIGNING_KEY_MS } from '../../src/identity/auth/signing-keys.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 

@@ -1,7 +1,6 @@
 /** A session over RPC: its secret changes on the way, whatever the answer is, and nobody is lost. */
 import t from 'tap';
 import { createRotateCookie } from '../../src/identity/sign-in/session-cookie.ts';
-import { BoundedMap } from '../../src/platform/bounded-map.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { cookieHeaders, ORIGIN, startRpcWorld } from '../support/rpc-world.ts';
 
@@ -55,27 +54,4 @@ t.test('A session gets a new secret when it is due, with any answer, once for al
     await new Promise<void>((resolve) => setImmediate(resolve));
   }
   t.match(await list(third), { status: 401, reason: 'CREDENTIAL_REVOKED' }, 'and ends the session');
-});
-
-t.test('A bounded map forgets its oldest entry, and no other', (t) => {
-  const map = new BoundedMap<string, number>(3);
-  for (const [i, key] of ['a', 'b', 'c'].entries()) map.set(key, i);
-  map.set('b', 10);
-  t.same(
-    ['a', 'b', 'c'].map((key) => map.get(key)),
-    [0, 10, 2],
-    'a known key takes no room',
-  );
-  map.set('d', 3);
-  t.same(
-    ['a', 'b', 'c', 'd'].map((key) => map.get(key)),
-    [undefined, 10, 2, 3],
-  );
-  map.delete('c');
-  map.set('e', 4);
-  t.same(
-    ['b', 'd', 'e'].map((key) => map.get(key)),
-    [10, 3, 4],
-  );
-  t.end();
 });

@@ -7,7 +7,7 @@
  *     t.teardown(() => platform.close());
  *
  * Service under test:  SVC_CI_ISSUERS = platform.setting  ("github=github@http://127.0.0.1:…")
- * Parts under test:    createCiIssuers({ clock, issuers: [{ issuer: platform.issuer,
+ * Parts under test:    createAssertionVerifier({ clock, issuers: [{ issuer: platform.issuer,
  *                        keys: createIssuerKeys({ ..., fetchKeys: platform.fetchKeys }) }] })
  * A job under test:    spawn(…, { env: { ...process.env, ...platform.jobEnvironment } }), which any
  *                      client of ACTIONS_ID_TOKEN_REQUEST_URL understands; the token it is given

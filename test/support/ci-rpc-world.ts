@@ -7,10 +7,11 @@ import { randomUUID } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import type { Test } from 'tap';
 import { openOnceStore } from '../../sqlite/platform/once-store.ts';
-import { createCiIssuers } from '../../src/ci/assertions.ts';
+import { createAssertionVerifier } from '../../src/ci/assertions.ts';
 import { createIssuerKeys } from '../../src/ci/jwks.ts';
-import { openKeylessCi } from '../../src/ci/open-keyless-ci.ts';
+import { openCi } from '../../src/ci/open-ci.ts';
 import { Closers } from '../../src/platform/closers.ts';
+import { createHealth } from '../../src/platform/health.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { type ClaimChanges, startCiIssuer } from './ci-issuer.ts';
 import { type Answer, type CallOptions, ORIGIN, startRpcWorld } from './rpc-world.ts';
@@ -26,7 +27,7 @@ export async function startCiRpcWorld(t: Test) {
   const platform = await startCiIssuer({ now: () => nowMs() });
   t.teardown(() => platform.close());
   const outage = Object.assign(platform, { keysAway: false });
-  let keyless: ReturnType<typeof openKeylessCi> | undefined;
+  let keyless: ReturnType<typeof openCi> | undefined;
   const world = await startRpcWorld(t, (parts) => {
     const { host, clock, random, log, publicUrl } = parts;
     nowMs = () => clock.now();
@@ -40,10 +41,14 @@ export async function startCiRpcWorld(t: Test) {
       outage.keysAway ? Promise.reject(new Error('The issuer is away')) : platform.fetchKeys();
     const keys = createIssuerKeys({ name: 'github', fetchKeys, clock, log });
     closers.add('keys', () => keys.close());
-    const assertions = createCiIssuers({ clock, issuers: [{ issuer: platform.issuer, keys }] });
-    keyless = openKeylessCi({
-      ...{ host, clock, random, log, metrics, closers },
-      ...{ assertions, onceStore, publicUrl, tokens: parts.tokens, issuers: [platform.issuer] },
+    const assertions = createAssertionVerifier({
+      clock,
+      issuers: [{ issuer: platform.issuer, keys }],
+    });
+    keyless = openCi({
+      ...{ host, clock, random, log, metrics, closers, health: createHealth({ clock, log }) },
+      ...{ assertions, onceStore, publicUrl, tokens: parts.tokens },
+      settings: { ciIssuers: [platform.issuer] },
     });
     t.teardown(() => closers.closeAll());
     return keyless;

@@ -4,14 +4,10 @@
  * what a token shows.
  */
 import type { Test } from 'tap';
-import { createKeylessCi } from '../../actors/ci/keyless-ci.ts';
-import type {
-  AssertionChecks,
-  ExchangeOutcome,
-  KeylessCi,
-  PairingCodes,
-  ShownIdentity,
-} from '../../actors/ci/port.ts';
+import type { AssertionVerifier, WorkflowIdentity } from '../../actors/ci/assertion.ts';
+import type { ExchangeOutcome } from '../../actors/ci/exchange.ts';
+import { createKeylessCi, type KeylessCi } from '../../actors/ci/keyless-ci.ts';
+import type { PairingCodes } from '../../actors/ci/verifications.ts';
 import { hashKey, mintSecret } from '../../src/platform/keys.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
@@ -40,13 +36,13 @@ export const BOUND = {
   event_name: 'push',
   environment: null,
   runner_environment: 'github-hosted',
-} as const satisfies ShownIdentity['bound'];
+} as const satisfies WorkflowIdentity['bound'];
 
 export const RECORDED = {
   actor: 'olga',
   run_id: '900',
   sha: 'd2e26ac5133a120b985d98b020f09d045eeeb609',
-} as const satisfies ShownIdentity['recorded'];
+} as const satisfies WorkflowIdentity['recorded'];
 
 export const OWNER_CLAIMS = ['repository_id', 'repository_owner_id'] as const;
 export const NAME_CLAIMS = ['repository', 'repository_owner'] as const;
@@ -54,8 +50,8 @@ export const NAME_CLAIMS = ['repository', 'repository_owner'] as const;
 /** What a token of the tests holds; everything that it does not say is as it should be. */
 export interface TestToken {
   readonly bound?: Readonly<Record<string, unknown>>;
-  readonly recorded?: ShownIdentity['recorded'];
-  readonly refused?: ShownIdentity['refused'];
+  readonly recorded?: WorkflowIdentity['recorded'];
+  readonly refused?: WorkflowIdentity['refused'];
   readonly warnings?: readonly string[];
   readonly jti?: string;
   readonly audience?: string;
@@ -204,7 +200,7 @@ function plainAssertions(
   issuers: Readonly<Record<string, string>>,
   clock: Clock,
   onCheck: () => Promise<void> = async () => {},
-): AssertionChecks {
+): AssertionVerifier {
   return {
     names: () => Object.keys(issuers),
     urlOf: (name) => issuers[name],
@@ -222,7 +218,7 @@ function plainAssertions(
         issuedMs: token.issuedMs ?? clock.now(),
         burnUntilMs: clock.now() + 600_000,
         claims: {
-          bound: { ...BOUND, ...token.bound } as ShownIdentity['bound'],
+          bound: { ...BOUND, ...token.bound } as WorkflowIdentity['bound'],
           recorded: token.recorded ?? RECORDED,
           ownerClaims: OWNER_CLAIMS,
           nameClaims: NAME_CLAIMS,

@@ -3,7 +3,8 @@
  * by a CI job that has nothing yet but its platform's token, and take no Authorization header.
  */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
-import { ACCESS_TOKEN_MS, type KeylessCi } from '../../../actors/ci/port.ts';
+import { ACCESS_TOKEN_MS } from '../../../actors/ci/exchange.ts';
+import type { KeylessCi } from '../../../actors/ci/keyless-ci.ts';
 import { grantsOf } from '../../../actors/identity/grants.ts';
 import type { Host, Instance } from '../../../actors/platform/host/host-port.ts';
 import type { CiConnectionContext } from '../../../machines/ci/ci-connection.ts';

@@ -6,12 +6,23 @@
  */
 import { hash } from 'node:crypto';
 import { type CryptoKey, errors, type JWTPayload, jwtVerify, SignJWT } from 'jose';
-import { ACCESS_TOKEN_MS } from '../../../actors/ci/port.ts';
+import { ACCESS_TOKEN_MS, type AccessTokenClaims } from '../../../actors/ci/exchange.ts';
 import type { SecretStore } from '../../../sqlite/platform/secret-store.ts';
+import { BoundedCache } from '../../../streams/platform/bounded-cache.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
-import type { AccessTokenClaims, AccessTokens } from './ports.ts';
 import { openSigningKeys, type SigningKeys } from './signing-keys.ts';
+
+/** Access tokens: EdDSA JWTs, signed and verified with this service's own keys. */
+export interface AccessTokens {
+  /** Checks the form only: true for an access token, false for a key. */
+  looksLike(text: string): boolean;
+  sign(claims: AccessTokenClaims): Promise<string>;
+  /** Throws a `Refusal`: MALFORMED_CREDENTIAL, CREDENTIAL_EXPIRED. */
+  verify(text: string): Promise<AccessTokenClaims>;
+  /** Public keys, RFC 7517; `/.well-known/jwks.json`. */
+  jwks(): { readonly keys: readonly object[] };
+}
 
 export interface AccessTokensOptions {
   readonly secrets: Pick<SecretStore, 'get' | 'put'>;
@@ -38,7 +49,7 @@ const PROJECTS = 'projects/';
 export async function openAccessTokens(options: AccessTokensOptions): Promise<AccessTokens> {
   const { clock, issuer, rememberedMax = REMEMBERED_MAX } = options;
   const keys = await openSigningKeys({ ...options, tokensLiveMs: ACCESS_TOKEN_MS });
-  const verified = new Map<string, Cached>();
+  const verified = new BoundedCache<string, Cached>(rememberedMax);
   return {
     looksLike: (text) => text.length <= LENGTH_MAX && FORM.test(text),
     jwks: () => ({ keys: keys.verifying().map(({ publicJwk }) => publicJwk) }),
@@ -61,7 +72,6 @@ export async function openAccessTokens(options: AccessTokensOptions): Promise<Ac
       if (known && known.issuer === issuer()) return inTime(known.claims, clock);
       if (text.length > LENGTH_MAX) throw malformed();
       const claims = await verify({ text, keys, issuer: issuer(), nowMs: clock.now() });
-      if (verified.size >= rememberedMax) verified.delete(verified.keys().next().value ?? '');
       verified.set(digest, { claims, issuer: issuer() });
       return claims;
     },

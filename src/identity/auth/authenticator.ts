@@ -8,6 +8,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { People } from '../../../actors/identity/people-port.ts';
 import type { Host } from '../../../actors/platform/host/host-port.ts';
+import { BoundedCache } from '../../../streams/platform/bounded-cache.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import type { Authenticator } from '../../platform/access/authenticator.ts';
@@ -16,10 +17,9 @@ import type {
   HumanPrincipal,
   Principal,
 } from '../../platform/access/principal.ts';
-import { BoundedMap } from '../../platform/bounded-map.ts';
 import { hashKey, parseKey } from '../../platform/keys.ts';
+import type { AccessTokens } from './access-tokens.ts';
 import { IdentityRows } from './identity-rows.ts';
-import type { AccessTokens } from './ports.ts';
 import { keyStanding, sessionStanding, tokenStanding } from './resolve-principal.ts';
 import { Watches } from './watches.ts';
 
@@ -91,7 +91,7 @@ interface KnownKey {
 class Verifier {
   readonly #options: AuthenticatorOptions;
   readonly #rows: IdentityRows;
-  readonly #keys = new BoundedMap<string, KnownKey>(SECRETS_MAX);
+  readonly #keys = new BoundedCache<string, KnownKey>(SECRETS_MAX);
 
   constructor(options: AuthenticatorOptions, rows: IdentityRows) {
     this.#options = options;

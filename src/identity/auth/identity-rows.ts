@@ -5,8 +5,8 @@
  * sees a row that is older than the last applied commit.
  */
 import type { Host, Instance } from '../../../actors/platform/host/host-port.ts';
+import { BoundedCache } from '../../../streams/platform/bounded-cache.ts';
 import type { Commit } from '../../../streams/platform/commit/commit.ts';
-import { BoundedMap } from '../../platform/bounded-map.ts';
 
 /** Machines whose rows decide what somebody may do. */
 type IdentityMachine =
@@ -36,7 +36,7 @@ export type RowKey = string;
 
 export class IdentityRows {
   readonly #host: Pick<Host, 'view' | 'findInstance'>;
-  readonly #rows = new BoundedMap<RowKey, Instance>(ROWS_MAX);
+  readonly #rows = new BoundedCache<RowKey, Instance>(ROWS_MAX);
   #noted: Set<RowKey> | undefined;
 
   constructor(host: Pick<Host, 'view' | 'findInstance'>) {

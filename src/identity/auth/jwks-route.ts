@@ -3,7 +3,7 @@
  * whoever wants to check one without asking us. Empty until the first token is made.
  */
 import type { FastifyInstance } from 'fastify';
-import type { AccessTokens } from './ports.ts';
+import type { AccessTokens } from './access-tokens.ts';
 
 /** Seconds: keys change every 90 days, but a new one signs at once. */
 const CACHE_SECONDS = 300;

@@ -12,7 +12,7 @@ import { Refusal } from '../../../streams/platform/refusal.ts';
 import { hashKey, parseAnySecret } from '../../platform/keys.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Metrics } from '../../platform/metrics.ts';
-import type { AccessTokens } from './ports.ts';
+import type { AccessTokens } from './access-tokens.ts';
 
 /** Texts of one report at most: as many keys as fit into 24 KiB, so that a scanner's batch is whole. */
 export const LEAKED_TEXTS_MAX = 256;

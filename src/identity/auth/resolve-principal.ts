@@ -5,6 +5,7 @@
  * secret itself, then who it acts for, then what is left of its capabilities.
  */
 
+import type { AccessTokenClaims } from '../../../actors/ci/exchange.ts';
 import { grantsOf } from '../../../actors/identity/grants.ts';
 import {
   enrolmentIdOf,
@@ -19,7 +20,6 @@ import { SYSTEM_PROJECT } from '../../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import type { CredentialPrincipal, HumanPrincipal } from '../../platform/access/principal.ts';
 import type { IdentityRows } from './identity-rows.ts';
-import type { AccessTokenClaims } from './ports.ts';
 
 /** A key of any kind. Throws a `Refusal` when it is good for nothing now. */
 export function keyStanding(rows: IdentityRows, key: Instance, nowMs: number): CredentialPrincipal {

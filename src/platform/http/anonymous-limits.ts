@@ -9,9 +9,9 @@
  * an attack from everywhere keeps strangers out and lets those go on who were here before.
  */
 import { Allowances } from '../../../actors/platform/rate-limiter.ts';
+import { BoundedCache } from '../../../streams/platform/bounded-cache.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
-import { BoundedMap } from '../bounded-map.ts';
 import { httpStatusOf } from '../errors.ts';
 import type { Metrics } from '../metrics.ts';
 import { AddressLimits, networkOf, tooManyRequests } from './address-limits.ts';
@@ -50,7 +50,7 @@ export function createAnonymousLimits({
   const ofAddress = new AddressLimits(clock, FAILURES_OF_ADDRESS);
   const ofStrangers = new Allowances(clock, FAILURES_OF_STRANGERS);
   const refusedCredentials = new AddressLimits(clock, REFUSED_CREDENTIALS);
-  const knownUntilMs = new BoundedMap<string, number>(KNOWN_MAX);
+  const knownUntilMs = new BoundedCache<string, number>(KNOWN_MAX);
   const limited = metrics.counter(
     'svc_anonymous_limited_total',
     'Requests answered 429 because callers without a valid credential sent too many',

@@ -1,5 +1,5 @@
-/** A map that forgets its oldest entry when a new one would be one too many. */
-export class BoundedMap<K, V> {
+/** Cache with a bound: a new entry beyond it displaces the one that was set longest ago. */
+export class BoundedCache<K, V> {
   readonly #entries = new Map<K, V>();
   readonly #sizeMax: number;
 
@@ -11,8 +11,10 @@ export class BoundedMap<K, V> {
     return this.#entries.get(key);
   }
 
+  /** Makes the entry the newest, also when the key was there before. */
   set(key: K, value: V): void {
-    if (this.#entries.size >= this.#sizeMax && !this.#entries.has(key)) {
+    this.#entries.delete(key);
+    if (this.#entries.size >= this.#sizeMax) {
       const oldest = this.#entries.keys().next();
       if (!oldest.done) this.#entries.delete(oldest.value);
     }

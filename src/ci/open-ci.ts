@@ -1,0 +1,158 @@
+/**
+ * The CI room, opened: configured issuers with their keys (shown in `/readyz` and in the metrics),
+ * and keyless CI over them.
+ */
+import type { AssertionVerifier } from '../../actors/ci/assertion.ts';
+import type { AccessTokenClaims } from '../../actors/ci/exchange.ts';
+import { createKeylessCi } from '../../actors/ci/keyless-ci.ts';
+import type { Host } from '../../actors/platform/host/host-port.ts';
+import type { Clock } from '../../streams/platform/clock.ts';
+import type { OnceStore } from '../../streams/platform/once-store.ts';
+import type { Random } from '../../streams/platform/random.ts';
+import type { Closers } from '../platform/closers.ts';
+import type { Health } from '../platform/health.ts';
+import { hashKey, mintSecret } from '../platform/keys.ts';
+import type { Log } from '../platform/log.ts';
+import type { Metrics } from '../platform/metrics.ts';
+import type { Settings } from '../platform/settings/settings.ts';
+import type { CiDeps } from './api/ci.ts';
+import { createAssertionVerifier } from './assertions.ts';
+import { createIssuerKeys, createKeyFetcher, type IssuerKeys } from './jwks.ts';
+
+export interface CiOptions extends IssuersOptions {
+  readonly host: Host;
+  readonly random: Random;
+  readonly onceStore: OnceStore;
+  readonly tokens: { sign(claims: AccessTokenClaims): Promise<string> };
+  /** Origin for clients, without a slash at its end. */
+  readonly publicUrl: () => string;
+  /** Default: a verifier for the issuers in the settings. */
+  readonly assertions?: AssertionVerifier;
+}
+
+/** Closed by `closers`, before the host. */
+export function openCi(options: CiOptions): Pick<CiDeps, 'ci' | 'issuerKind'> {
+  const { clock, random, metrics, log, settings } = options;
+  const { assertions = openIssuers(options) } = options;
+  const exchanges = metrics.counter(
+    'svc_ci_exchanges_total',
+    'Exchanges of CI identities, by outcome',
+    ['outcome'],
+  );
+  const unnoted = metrics.counter(
+    'svc_ci_refusals_unnoted_total',
+    'Refused exchanges that could not be recorded',
+  );
+  const wrongCodes = metrics.counter(
+    'svc_ci_wrong_codes_total',
+    'Wrong pairing codes of verifications, and attempts of sources that are locked for them',
+    ['outcome'],
+  );
+  const ci = createKeylessCi({
+    ...{ ...options, assertions },
+    codes: {
+      mint: (id) => mintSecret('pair', { nowMs: clock.now(), random, id }),
+      hash: hashKey,
+    },
+    count: (outcome) => exchanges.inc({ outcome }),
+    countWrongCode: (outcome) => wrongCodes.inc({ outcome }),
+    onLost(refusals, error) {
+      unnoted.inc(refusals);
+      log.error({ err: error, part: 'ci', refusals }, 'Refused exchanges could not be recorded');
+    },
+  });
+  options.closers.add('keyless CI', () => ci.close());
+  const issuerKind = (name: string): string | undefined =>
+    settings.ciIssuers.find((issuer) => issuer.name === name)?.kind;
+  return { ci, issuerKind };
+}
+
+export interface IssuersOptions {
+  readonly settings: Pick<Settings, 'ciIssuers'>;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly health: Health;
+  readonly closers: Closers;
+}
+
+/**
+ * Closed by `closers`. Nothing is fetched before the first token arrives, so that a service without
+ * keyless CI calls nobody. From then on the keys are read every 5 minutes.
+ */
+export function openIssuers(options: IssuersOptions): AssertionVerifier {
+  const { settings, clock, log, metrics, health, closers } = options;
+  const fetcher = createKeyFetcher();
+  closers.add('CI issuers', () => fetcher.close());
+  const fetches = metrics.counter(
+    'svc_ci_keys_fetches_total',
+    'Fetches of the keys of a CI issuer: ok, no_key (it lists none to trust), failed',
+    ['issuer', 'outcome'],
+  );
+  const issuers = settings.ciIssuers.map((issuer) => {
+    const { name, keysUrl } = issuer;
+    const keys = createIssuerKeys({
+      ...{ name, clock, log },
+      fetchKeys: (signal) => fetcher.fetch(keysUrl, signal),
+      onFetched: (outcome) => fetches.inc({ issuer: name, outcome }),
+    });
+    health.watch({ kind: 'CI issuer', name: `CI issuer ${name}` }, () => keys.health());
+    closers.add(`keys of CI issuer ${name}`, () => keys.close());
+    return { issuer, keys };
+  });
+  exposeKeys(metrics, issuers);
+  return createAssertionVerifier({ issuers, clock, onUnknownClaim: reportUnknownClaims(options) });
+}
+
+function exposeKeys(
+  metrics: Metrics,
+  issuers: readonly { readonly issuer: { readonly name: string }; readonly keys: IssuerKeys }[],
+): void {
+  metrics.gauge(
+    'svc_ci_keys_age_seconds',
+    'Time since the keys of a CI issuer were read; absent before the first time',
+    ['issuer'],
+    (gauge) => {
+      for (const { issuer, keys } of issuers) {
+        const ageMs = keys.ageMs();
+        if (ageMs !== undefined) gauge.set({ issuer: issuer.name }, ageMs / 1000);
+      }
+    },
+  );
+  metrics.gauge(
+    'svc_ci_keys_trusted',
+    'Keys of a CI issuer that are trusted; 0 = all of its tokens are refused, absent = none are known',
+    ['issuer'],
+    (gauge) => {
+      for (const { issuer, keys } of issuers) {
+        const trusted = keys.trusted();
+        if (trusted !== undefined) gauge.set({ issuer: issuer.name }, trusted);
+      }
+    },
+  );
+}
+
+/** Unknown claims that are logged, at most; a platform's customers may invent more. */
+const LOGGED_CLAIMS_MAX = 200;
+const NAME_LENGTH_MAX = 100;
+
+/** Counts every unknown claim and logs each name once. */
+function reportUnknownClaims({ metrics, log }: IssuersOptions) {
+  const seen = metrics.counter(
+    'svc_ci_unknown_claims_total',
+    'Claims of CI identity tokens that this version does not know',
+    ['issuer'],
+  );
+  const logged = new Set<string>();
+  return (issuer: string, name: string): void => {
+    seen.inc({ issuer });
+    const claim = name.slice(0, NAME_LENGTH_MAX);
+    const key = `${issuer} ${claim}`;
+    if (logged.has(key) || logged.size >= LOGGED_CLAIMS_MAX) return;
+    logged.add(key);
+    log.warn(
+      { issuer, claim },
+      'Tokens of the CI issuer have a claim that this version does not know: nothing is bound to it',
+    );
+  };
+}
