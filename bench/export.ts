@@ -5,8 +5,7 @@
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { splitSeriesKey } from '../streams/telemetry/entry.ts';
-import { parseLabels } from '../streams/telemetry/samples/series-key.ts';
+import { parseLabels, splitSeriesKey } from '../streams/telemetry/samples/series-key.ts';
 import { FLEET_SERIES, fleetRows } from '../test/support/fleet.ts';
 import { Api } from './support/api.ts';
 import { liftLimits } from './support/lift-limits.ts';

@@ -8,7 +8,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as breathe } from 'node:timers/promises';
-import { type History, openHistory } from '../sqlite/telemetry/history/store.ts';
+import { type History, openHistory } from '../sqlite/telemetry/history/store/store.ts';
 import { VirtualClock } from '../streams/platform/clock.ts';
 import { FLEET_SERIES, fleetRows, fleetVm } from '../test/support/fleet.ts';
 

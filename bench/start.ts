@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { appendEntry, SAMPLES_STREAM, samplesSpec } from '../actors/telemetry/sample-log.ts';
 import { openEmbeddedStream } from '../sqlite/platform/embedded-stream/embedded-stream.ts';
-import { openHistory } from '../sqlite/telemetry/history/store.ts';
+import { openHistory } from '../sqlite/telemetry/history/store/store.ts';
 import { systemClock, VirtualClock } from '../streams/platform/clock.ts';
 import { partitionOf } from '../streams/platform/stream.ts';
 import { fleetRows } from '../test/support/fleet.ts';

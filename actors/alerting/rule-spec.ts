@@ -7,7 +7,7 @@ import type { AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import { OPERATORS, type Operator } from '../../streams/telemetry/entry.ts';
 import { AGE_METRIC, EVALUATED_METRICS } from '../../streams/telemetry/metrics/catalogue.ts';
-import { isFreeLabelName } from '../../streams/telemetry/samples/labels.ts';
+import { isFreeLabelName } from '../../streams/telemetry/samples/series-key.ts';
 import { isOneLine, NOT_ONE_LINE } from '../platform/one-line.ts';
 
 const SEVERITIES = ['INFO', 'WARNING', 'CRITICAL'] as const;

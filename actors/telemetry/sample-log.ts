@@ -8,7 +8,7 @@ import { Subject } from 'rxjs';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { PARTITIONS, type Stream, type StreamSpec } from '../../streams/platform/stream.ts';
 import type { LogEntry } from '../../streams/telemetry/entry.ts';
-import { decodeEntry, encodeEntry } from '../../streams/telemetry/samples/codec.ts';
+import { decodeEntry, encodeEntry } from '../../streams/telemetry/entry-codec.ts';
 import { Turns } from '../platform/time-slices.ts';
 
 /** Stream of all partitions; more streams may share them in a later deployment. */

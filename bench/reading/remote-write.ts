@@ -2,9 +2,8 @@
  * Batches as Prometheus remote write 1.0 requests, which both peers take: protobuf written by hand
  * in a snappy frame of literals, so that the sender costs little beside the receiver.
  */
-import { splitSeriesKey } from '../../streams/telemetry/entry.ts';
 import type { SampleBatch } from '../../streams/telemetry/samples/batch.ts';
-import { parseLabels } from '../../streams/telemetry/samples/series-key.ts';
+import { parseLabels, splitSeriesKey } from '../../streams/telemetry/samples/series-key.ts';
 
 export type VmLabels = (vm: string) => Readonly<Record<string, string>>;
 

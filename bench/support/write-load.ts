@@ -9,8 +9,7 @@ import {
   type RowSchema,
   WriteSamplesRequestSchema,
 } from '../../src/gen/svc/ingest/v1/ingest_pb.ts';
-import { splitSeriesKey } from '../../streams/telemetry/entry.ts';
-import { parseLabels } from '../../streams/telemetry/samples/series-key.ts';
+import { parseLabels, splitSeriesKey } from '../../streams/telemetry/samples/series-key.ts';
 import { FLEET_SERIES, fleetVm } from '../../test/support/fleet.ts';
 import type { Demo } from '../../test/support/program.ts';
 

@@ -4,12 +4,12 @@ import {
   type CheckReport,
   checkSomeChunks,
   NOTHING_CHECKED,
-} from '../../sqlite/telemetry/history/chunk-check.ts';
+} from '../../sqlite/telemetry/history/chunk/chunk-check.ts';
 import { openHistoryFileForReading } from '../../sqlite/telemetry/history/history-file.ts';
 import {
   type StoredStatistics,
   storedStatistics,
-} from '../../sqlite/telemetry/history/stored-statistics.ts';
+} from '../../sqlite/telemetry/history/store/stored-statistics.ts';
 import type { CheckProgress } from './history-routes.ts';
 
 export interface HistoryOnDisk {

@@ -1,7 +1,7 @@
 /** What operators may ask of the running service's history. */
-import type { CheckReport } from '../../sqlite/telemetry/history/chunk-check.ts';
-import type { History, HistoryStats } from '../../sqlite/telemetry/history/store.ts';
-import type { StoredStatistics } from '../../sqlite/telemetry/history/stored-statistics.ts';
+import type { CheckReport } from '../../sqlite/telemetry/history/chunk/chunk-check.ts';
+import type { History, HistoryStats } from '../../sqlite/telemetry/history/store/store.ts';
+import type { StoredStatistics } from '../../sqlite/telemetry/history/store/stored-statistics.ts';
 import type { AdminRoute } from './admin-server.ts';
 
 export const HISTORY_STATS_PATH = '/v1/history/stats';

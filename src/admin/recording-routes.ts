@@ -7,7 +7,7 @@ import { recordingLine } from '../../streams/alerting/replay.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import { partitionOf, type Stream } from '../../streams/platform/stream.ts';
-import { decodeEntry } from '../../streams/telemetry/samples/codec.ts';
+import { decodeEntry } from '../../streams/telemetry/entry-codec.ts';
 import type { AdminRoutes, TellProgress } from './admin-server.ts';
 
 export const RECORDING_PATH = '/v1/samples/record';

@@ -1,5 +1,8 @@
 /** What `svc history` says to people: statistics and the report of a check, as text. */
-import type { CheckReport, DamagedChunk } from '../../sqlite/telemetry/history/chunk-check.ts';
+import type {
+  CheckReport,
+  DamagedChunk,
+} from '../../sqlite/telemetry/history/chunk/chunk-check.ts';
 import type { HistoryStatsAnswer } from '../admin/history-routes.ts';
 import { tableLines } from '../platform/table.ts';
 

@@ -5,7 +5,7 @@
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { CheckReport } from '../../sqlite/telemetry/history/chunk-check.ts';
+import type { CheckReport } from '../../sqlite/telemetry/history/chunk/chunk-check.ts';
 import { AdminFault, askService, NoService } from '../admin/admin-client.ts';
 import {
   type CheckProgress,

@@ -7,10 +7,10 @@ import type { Host } from '../../actors/platform/host/host-port.ts';
 import { asOneLine } from '../../actors/platform/one-line.ts';
 import type { ObservedRow, RowSink, Source } from '../../actors/telemetry/collectors/collector.ts';
 import { runCommand } from '../../actors/telemetry/collectors/command.ts';
+import { createHostSource } from '../../actors/telemetry/collectors/host/host-source.ts';
 import { loadHostIdentity } from '../../actors/telemetry/collectors/host/identity.ts';
-import { createHostSource } from '../../actors/telemetry/collectors/host-source.ts';
+import { createLibvirtSource } from '../../actors/telemetry/collectors/libvirt/libvirt-source.ts';
 import { probeLibvirt } from '../../actors/telemetry/collectors/libvirt/virsh.ts';
-import { createLibvirtSource } from '../../actors/telemetry/collectors/libvirt-source.ts';
 import {
   type Collector,
   type CollectorFault,

@@ -17,7 +17,7 @@ import { type Part, type Supervision, supervise } from '../../actors/platform/su
 import { tick } from '../../actors/telemetry/ticker.ts';
 import type { Datacenters } from '../../actors/vms/datacenters.ts';
 import type { SecretStore } from '../../sqlite/platform/secret-store.ts';
-import type { History } from '../../sqlite/telemetry/history/store.ts';
+import type { History } from '../../sqlite/telemetry/history/store/store.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import type { Random } from '../../streams/platform/random.ts';
 import type { Stream } from '../../streams/platform/stream.ts';

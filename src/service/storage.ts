@@ -23,7 +23,7 @@ import { type FolderLock, lockFolder } from '../../sqlite/platform/lock-file.ts'
 import { openOnceStore } from '../../sqlite/platform/once-store.ts';
 import { openSecretStore, type SecretStore } from '../../sqlite/platform/secret-store.ts';
 import { HISTORY_FILE } from '../../sqlite/telemetry/history/history-file.ts';
-import { type History, openHistory } from '../../sqlite/telemetry/history/store.ts';
+import { type History, openHistory } from '../../sqlite/telemetry/history/store/store.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { eventsStream } from '../../streams/platform/commit/events.ts';
 import { onceSpec, openStreamOnceStore } from '../../streams/platform/jetstream/once-store.ts';

@@ -4,7 +4,7 @@
  * hours. Whatever lies between the two is missing, and an operator has to know.
  */
 import { SAMPLES_STREAM } from '../../actors/telemetry/sample-log.ts';
-import type { StoredStatistics } from '../../sqlite/telemetry/history/stored-statistics.ts';
+import type { StoredStatistics } from '../../sqlite/telemetry/history/store/stored-statistics.ts';
 import type { Stream, StreamState } from '../../streams/platform/stream.ts';
 import type { Log } from '../platform/log.ts';
 

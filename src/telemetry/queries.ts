@@ -4,7 +4,7 @@
  * centers are stale.
  */
 import type { Host } from '../../actors/platform/host/host-port.ts';
-import type { History } from '../../sqlite/telemetry/history/store.ts';
+import type { History } from '../../sqlite/telemetry/history/store/store.ts';
 import type { ThreadEnd } from '../../sqlite/telemetry/history/threads/supervised-thread.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { type Commit, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';

@@ -5,7 +5,7 @@
  */
 import type { RunEvent } from '../../machines/alerting/alert-instance-path.ts';
 import type { MissingReason } from '../../machines/alerting/incident.ts';
-import type { SampleBatch, SeriesKey, VmRef } from './samples/batch.ts';
+import type { SampleBatch, VmRef } from './samples/batch.ts';
 
 export const OPERATORS = [
   'GREATER_THAN',
@@ -15,6 +15,7 @@ export const OPERATORS = [
   'EQUAL',
   'NOT_EQUAL',
 ] as const;
+
 export type Operator = (typeof OPERATORS)[number];
 
 /** What the evaluator needs of a rule; everything else of it (name, destinations) is not here. */
@@ -184,19 +185,15 @@ interface EdgeBase {
 
 /** Gap tolerance: three sampling intervals of 30 s. */
 export const GAP_TOLERANCE_MS = 90_000;
+
 /** VMs whose last observations lie no further apart fell silent together, ms. */
 export const TOGETHER_MS = 120_000;
+
 /** How late a sample may be behind its own series' watermark and still change decisions. */
 export const LATENESS_MS = 300_000;
+
 /** How far ahead of the receiver's clock a sample may be before it is refused. */
 export const FUTURE_MS = 60_000;
+
 /** Hosted retention of history. */
 export const RETENTION_MS = 7 * 86_400_000;
-
-/** A series key taken apart: the name, and its canonical label part ('' or `{a="b"}`). */
-export function splitSeriesKey(key: SeriesKey): { name: string; labels: string } {
-  const brace = key.indexOf('{');
-  return brace < 0
-    ? { name: key, labels: '' }
-    : { name: key.slice(0, brace), labels: key.slice(brace) };
-}

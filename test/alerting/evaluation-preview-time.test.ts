@@ -7,7 +7,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import t from 'tap';
-import { HistoryView } from '../../sqlite/telemetry/history/history-view.ts';
+import { HistoryView } from '../../sqlite/telemetry/history/store/history-view.ts';
 import { previewAlert } from '../../src/telemetry/query/preview/alert-preview.ts';
 import type { EvaluationRule, LogEntry } from '../../streams/telemetry/entry.ts';
 import {

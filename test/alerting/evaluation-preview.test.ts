@@ -7,8 +7,8 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import t from 'tap';
-import { HistoryView } from '../../sqlite/telemetry/history/history-view.ts';
-import type { History } from '../../sqlite/telemetry/history/store.ts';
+import { HistoryView } from '../../sqlite/telemetry/history/store/history-view.ts';
+import type { History } from '../../sqlite/telemetry/history/store/store.ts';
 import {
   type PreviewedFiring,
   previewFromMs,

@@ -6,7 +6,7 @@ import t from 'tap';
 import { instanceIdOf } from '../../streams/alerting/evaluation/accept.ts';
 import { fold } from '../../streams/alerting/evaluation/fold.ts';
 import type { EvaluationRule, LogEntry } from '../../streams/telemetry/entry.ts';
-import { decodeEntry, encodeEntry } from '../../streams/telemetry/samples/codec.ts';
+import { decodeEntry, encodeEntry } from '../../streams/telemetry/entry-codec.ts';
 import { cpuRule, EvaluationWorld, PROJECT, START_MS } from '../support/evaluation-world.ts';
 
 const HIGH = 95;

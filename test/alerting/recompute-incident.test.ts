@@ -6,9 +6,8 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import t from 'tap';
-import { ReadCancelled } from '../../sqlite/telemetry/history/chunk-reader.ts';
-import { HistoryError } from '../../sqlite/telemetry/history/history-error.ts';
-import { HistoryView } from '../../sqlite/telemetry/history/history-view.ts';
+import { HistoryError, ReadCancelled } from '../../sqlite/telemetry/history/history-error.ts';
+import { HistoryView } from '../../sqlite/telemetry/history/store/history-view.ts';
 import { recomputeIncident } from '../../src/telemetry/query/explain/recompute-incident.ts';
 import type { Edge, EvaluationRule } from '../../streams/telemetry/entry.ts';
 import {

@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import type { Test } from 'tap';
-import type { HostFiles } from '../../actors/telemetry/collectors/host-source.ts';
+import type { HostFiles } from '../../actors/telemetry/collectors/host/host-source.ts';
 import type { WriteAnswer, WriteRequest } from '../../actors/telemetry/ingest/ingest-port.ts';
 import type { Log } from '../../src/platform/log.ts';
 import { type AgentOptions, type RunningAgent, startAgent } from '../../src/vms/agent/agent.ts';

@@ -2,7 +2,7 @@
  * A process that merges and drops what is due in a history, until it is killed or has done it:
  * `node history-keeper.ts <folder> <now, Unix ms>`. Says when it begins.
  */
-import { openHistory } from '../../sqlite/telemetry/history/store.ts';
+import { openHistory } from '../../sqlite/telemetry/history/store/store.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 
 const [folder = '', now = '0'] = process.argv.slice(2);

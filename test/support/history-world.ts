@@ -7,7 +7,7 @@ import {
   type History,
   type HistoryOptions,
   openHistory,
-} from '../../sqlite/telemetry/history/store.ts';
+} from '../../sqlite/telemetry/history/store/store.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 import type { SampleBatch } from '../../streams/telemetry/samples/batch.ts';
 import { BatchBuilder } from '../../streams/telemetry/samples/builder.ts';

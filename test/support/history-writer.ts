@@ -2,7 +2,7 @@
  * A process that takes in the log of `history-log.ts` and flushes all the time, until it is killed:
  * `node history-writer.ts <folder> <last sequence>`. Says so after each flush.
  */
-import { openHistory } from '../../sqlite/telemetry/history/store.ts';
+import { openHistory } from '../../sqlite/telemetry/history/store/store.ts';
 import { systemClock } from '../../streams/platform/clock.ts';
 import { LOG_PARTITION, LOG_START_MS, LOG_STEP_MS, logBatch } from './history-log.ts';
 

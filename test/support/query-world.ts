@@ -6,8 +6,11 @@ import { join } from 'node:path';
 import { openInstanceStore } from '../../sqlite/platform/control/instance-store.ts';
 import { RecordReader } from '../../sqlite/platform/control/record-reader.ts';
 import { openDatabase } from '../../sqlite/platform/database.ts';
-import { type HistoryShare, HistoryView } from '../../sqlite/telemetry/history/history-view.ts';
-import type { History } from '../../sqlite/telemetry/history/store.ts';
+import {
+  type HistoryShare,
+  HistoryView,
+} from '../../sqlite/telemetry/history/store/history-view.ts';
+import type { History } from '../../sqlite/telemetry/history/store/store.ts';
 import type { ThreadEnd } from '../../sqlite/telemetry/history/threads/supervised-thread.ts';
 import { createLog } from '../../src/platform/log.ts';
 import { createPromqlQueries } from '../../src/telemetry/query/promql-queries.ts';

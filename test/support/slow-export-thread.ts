@@ -3,7 +3,8 @@
  * on until it is told to stop, `stubborn` does not listen, `die` ends the thread, `broken` and
  * `hungry` fail, all else is answered at once.
  */
-import { ReadCancelled } from '../../sqlite/telemetry/history/chunk-reader.ts';
+
+import { ReadCancelled } from '../../sqlite/telemetry/history/history-error.ts';
 import { serveThread } from '../../sqlite/telemetry/history/threads/thread-port.ts';
 import type { ShardRequest } from '../../src/telemetry/export/export-thread.ts';
 

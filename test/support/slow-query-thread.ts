@@ -3,7 +3,8 @@
  * told to stop, `stubborn` does not listen, `die` ends the thread, `hoard` fills its heap, `mistake`
  * throws what nobody foresaw, `disk` what the disk might; all else is answered at once.
  */
-import { ReadCancelled } from '../../sqlite/telemetry/history/chunk-reader.ts';
+
+import { ReadCancelled } from '../../sqlite/telemetry/history/history-error.ts';
 import { serveThread } from '../../sqlite/telemetry/history/threads/thread-port.ts';
 import type { PromqlWork } from '../../src/telemetry/query/thread/promql-work.ts';
 

@@ -5,7 +5,6 @@
  */
 import { join } from 'node:path';
 import type { SqliteDatabase } from '../../sqlite/platform/database.ts';
-import { ChunkWriter } from '../../sqlite/telemetry/history/chunk-writer.ts';
 import { Head, targetOf } from '../../sqlite/telemetry/history/head/head.ts';
 import { HeadReader } from '../../sqlite/telemetry/history/head/head-reader.ts';
 import {
@@ -13,8 +12,9 @@ import {
   loadProgress,
   openHistoryFile,
 } from '../../sqlite/telemetry/history/history-file.ts';
-import { HistoryView } from '../../sqlite/telemetry/history/history-view.ts';
 import type { VmRows } from '../../sqlite/telemetry/history/rows.ts';
+import { ChunkWriter } from '../../sqlite/telemetry/history/store/chunk-writer.ts';
+import { HistoryView } from '../../sqlite/telemetry/history/store/history-view.ts';
 import { RETENTION_MS } from '../../streams/telemetry/entry.ts';
 import type { SampleBatch } from '../../streams/telemetry/samples/batch.ts';
 import { PARTITION } from './history-world.ts';

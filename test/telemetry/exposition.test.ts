@@ -3,8 +3,7 @@ import fc from 'fast-check';
 import t from 'tap';
 import { Exposition } from '../../src/telemetry/export/exposition.ts';
 import { formatFor } from '../../src/telemetry/negotiation.ts';
-import { hasPlainValues } from '../../streams/telemetry/samples/labels.ts';
-import { seriesKey } from '../../streams/telemetry/samples/series-key.ts';
+import { hasPlainValues, seriesKey } from '../../streams/telemetry/samples/series-key.ts';
 import { START_MS } from '../support/credential-world.ts';
 
 t.test('a time of OpenMetrics reads as its millisecond, as Prometheus cuts it off', (t) => {

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import t, { type Test } from 'tap';
 import { HISTORY_FILE } from '../../sqlite/telemetry/history/history-file.ts';
-import { openHistory } from '../../sqlite/telemetry/history/store.ts';
+import { openHistory } from '../../sqlite/telemetry/history/store/store.ts';
 import { systemClock } from '../../streams/platform/clock.ts';
 import { fleetRows, fleetVm } from '../support/fleet.ts';
 import {

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { pastEntries, SAMPLES_STREAM } from '../../actors/telemetry/sample-log.ts';
 import { openEmbeddedStream } from '../../sqlite/platform/embedded-stream/embedded-stream.ts';
-import { openHistory } from '../../sqlite/telemetry/history/store.ts';
+import { openHistory } from '../../sqlite/telemetry/history/store/store.ts';
 import { createLog } from '../../src/platform/log.ts';
 import { loadConfig } from '../../src/platform/settings/config.ts';
 import { createService } from '../../src/service/service.ts';

@@ -11,7 +11,7 @@ import { IngestLimits } from '../../actors/telemetry/ingest/ingest-limits.ts';
 import { PartitionWriter } from '../../actors/telemetry/ingest/partition-writer.ts';
 import type { IngestRow } from '../../actors/vms/sent-row.ts';
 import { VmRegistry } from '../../actors/vms/vm-registry.ts';
-import { openHistory } from '../../sqlite/telemetry/history/store.ts';
+import { openHistory } from '../../sqlite/telemetry/history/store/store.ts';
 import { cpuRow, openAlertingWorld, START_MS } from '../support/alerting-world.ts';
 
 const MIB = 2 ** 20;

@@ -6,16 +6,16 @@ import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import t from 'tap';
 import type { LogEntry } from '../../streams/telemetry/entry.ts';
-import { type SampleBatch, VM_STATES } from '../../streams/telemetry/samples/batch.ts';
-import { BatchBuilder, type Row } from '../../streams/telemetry/samples/builder.ts';
-import { ByteReader, DamagedBytes } from '../../streams/telemetry/samples/byte-reader.ts';
-import { ByteWriter } from '../../streams/telemetry/samples/byte-writer.ts';
 import {
   decodeBatch,
   decodeEntry,
   encodeBatch,
   encodeEntry,
-} from '../../streams/telemetry/samples/codec.ts';
+} from '../../streams/telemetry/entry-codec.ts';
+import { type SampleBatch, VM_STATES } from '../../streams/telemetry/samples/batch.ts';
+import { BatchBuilder, type Row } from '../../streams/telemetry/samples/builder.ts';
+import { ByteReader, DamagedBytes } from '../../streams/telemetry/samples/byte-reader.ts';
+import { ByteWriter } from '../../streams/telemetry/samples/byte-writer.ts';
 import { fleetRows } from '../support/fleet.ts';
 
 const uuid = fc.uuid();

@@ -6,8 +6,8 @@
 import * as fc from 'fast-check';
 import t from 'tap';
 import { HistoryError } from '../../sqlite/telemetry/history/history-error.ts';
-import { HistoryView } from '../../sqlite/telemetry/history/history-view.ts';
 import { noRows } from '../../sqlite/telemetry/history/rows.ts';
+import { HistoryView } from '../../sqlite/telemetry/history/store/history-view.ts';
 import {
   answerVmQuery,
   type VmAnswer,

@@ -4,9 +4,8 @@
  */
 import t from 'tap';
 import { recheck } from '../../actors/delivery/recheck.ts';
-import { Absences } from '../../actors/telemetry/collectors/absence.ts';
 import type { ObservedRow, Reading, Source } from '../../actors/telemetry/collectors/collector.ts';
-import { startCollector } from '../../actors/telemetry/collectors/loop.ts';
+import { Absences, startCollector } from '../../actors/telemetry/collectors/loop.ts';
 import { createIngest } from '../../actors/telemetry/ingest/ingest.ts';
 import { PartitionWriter } from '../../actors/telemetry/ingest/partition-writer.ts';
 import { pastEntries } from '../../actors/telemetry/sample-log.ts';

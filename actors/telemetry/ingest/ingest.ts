@@ -9,7 +9,7 @@ import { Refusal } from '../../../streams/platform/refusal.ts';
 import { partitionOf } from '../../../streams/platform/stream.ts';
 import { FUTURE_MS, RETENTION_MS } from '../../../streams/telemetry/entry.ts';
 import type { SeriesKey } from '../../../streams/telemetry/samples/batch.ts';
-import { hasPlainValues } from '../../../streams/telemetry/samples/labels.ts';
+import { hasPlainValues } from '../../../streams/telemetry/samples/series-key.ts';
 import { oneLine } from '../../platform/one-line.ts';
 import type { IngestRow } from '../../vms/sent-row.ts';
 import type { VmRegistry } from '../../vms/vm-registry.ts';

@@ -32,3 +32,6 @@ export class HistoryError extends Error {
     this.retryable = ['UNAVAILABLE', 'OVERLOADED', 'INCOMPLETE'].includes(reason);
   }
 }
+
+/** Thrown out of a read whose asker has gone. */
+export class ReadCancelled extends Error {}

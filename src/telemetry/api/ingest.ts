@@ -12,8 +12,7 @@ import type { IngestRow } from '../../../actors/vms/sent-row.ts';
 import { RETIRE_MAX, retireVms } from '../../../actors/vms/vm-retirement.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import { type SeriesKey, VM_STATES } from '../../../streams/telemetry/samples/batch.ts';
-import { isFreeLabelName } from '../../../streams/telemetry/samples/labels.ts';
-import { seriesKey } from '../../../streams/telemetry/samples/series-key.ts';
+import { isFreeLabelName, seriesKey } from '../../../streams/telemetry/samples/series-key.ts';
 import {
   type IngestService,
   type RetireVmsRequest,

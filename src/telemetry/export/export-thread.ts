@@ -4,7 +4,7 @@
  */
 import { gzipSync } from 'node:zlib';
 import { HistoryError } from '../../../sqlite/telemetry/history/history-error.ts';
-import { HistoryView } from '../../../sqlite/telemetry/history/history-view.ts';
+import { HistoryView } from '../../../sqlite/telemetry/history/store/history-view.ts';
 import { serveThread } from '../../../sqlite/telemetry/history/threads/thread-port.ts';
 import type { QueryThreadData } from '../query/thread/query-threads.ts';
 import { type ExportedVm, Exposition, type ExpositionFormat } from './exposition.ts';

@@ -7,7 +7,7 @@
 import type { Host } from '../../../actors/platform/host/host-port.ts';
 import { shardCount } from '../../../actors/vms/export-shards.ts';
 import { HistoryError } from '../../../sqlite/telemetry/history/history-error.ts';
-import type { HistoryShare } from '../../../sqlite/telemetry/history/history-view.ts';
+import type { HistoryShare } from '../../../sqlite/telemetry/history/store/history-view.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import type { Log } from '../../platform/log.ts';

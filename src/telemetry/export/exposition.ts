@@ -5,13 +5,12 @@
  *
  * https://prometheus.io/docs/instrumenting/exposition_formats, https://prometheus.io/docs/specs/om/open_metrics_spec
  */
-import { splitSeriesKey } from '../../../streams/telemetry/entry.ts';
 import {
   type SeriesDescriptor,
   seriesCatalogue,
 } from '../../../streams/telemetry/metrics/series-catalogue.ts';
 import type { SeriesKey } from '../../../streams/telemetry/samples/batch.ts';
-import { escapeValue } from '../../../streams/telemetry/samples/series-key.ts';
+import { escapeValue, splitSeriesKey } from '../../../streams/telemetry/samples/series-key.ts';
 
 export type ExpositionFormat = 'text' | 'openmetrics';
 

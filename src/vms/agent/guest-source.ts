@@ -4,12 +4,15 @@
  */
 import type { Reading, Source } from '../../../actors/telemetry/collectors/collector.ts';
 import {
+  type HostFiles,
+  kernelFiles,
+} from '../../../actors/telemetry/collectors/host/host-source.ts';
+import {
   parseLoadavg,
   parseMeminfo,
   parseStat,
   value,
 } from '../../../actors/telemetry/collectors/host/proc.ts';
-import { type HostFiles, kernelFiles } from '../../../actors/telemetry/collectors/host-source.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 
 export interface GuestSourceOptions {

@@ -7,8 +7,9 @@
  * seconds, a reading over 1), so that a step's value is the sum of its numerators over the sum of
  * its denominators. What cannot be known is absent; it is never 0 and never guessed.
  */
-import { GAP_TOLERANCE_MS, splitSeriesKey } from '../entry.ts';
+import { GAP_TOLERANCE_MS } from '../entry.ts';
 import { type SeriesKey, VM_STATES } from '../samples/batch.ts';
+import { splitSeriesKey } from '../samples/series-key.ts';
 import type { Derivation } from './catalogue.ts';
 import { type ReportedState, unexpectedStop } from './power.ts';
 
@@ -245,7 +246,7 @@ export function intervalSeconds(before: InputRow | undefined, after: InputRow): 
  * The devices' increases, summed. One that is unknown makes the sum unknown: a device that dropped
  * without a boot, that came or that went would count as 0 otherwise, and 0 is a recovery.
  */
-export function rateOver(before: InputRow | undefined, after: InputRow, out: Derived): void {
+function rateOver(before: InputRow | undefined, after: InputRow, out: Derived): void {
   const seconds = intervalSeconds(before, after);
   if (!before || seconds === 0 || hasGone(before, after)) return;
   const boot = { before: before.row.boot, after: after.row.boot };
@@ -287,14 +288,14 @@ function readPaired(
 }
 
 /** Do the vCPUs told with the two rows differ, with no gap between them? */
-export function isResized(before: InputRow | undefined, after: InputRow): boolean {
+function isResized(before: InputRow | undefined, after: InputRow): boolean {
   if (!before || intervalSeconds(before, after) === 0) return false;
   const difference = after.row.vcpus - before.row.vcpus;
   return Number.isFinite(difference) && difference !== 0;
 }
 
 /** Cpu-seconds over interval x vCPUs observed then; NaN where they were not told both times. */
-export function utilizationOver(before: InputRow | undefined, after: InputRow, out: Derived): void {
+function utilizationOver(before: InputRow | undefined, after: InputRow, out: Derived): void {
   const seconds = intervalSeconds(before, after);
   if (!before || seconds === 0) return;
   const { vcpus } = after.row;

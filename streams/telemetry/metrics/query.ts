@@ -161,11 +161,7 @@ export interface MetricGap {
 }
 
 /** Times in (fromMs, toMs] at which some label set has a value, sorted. */
-export function observedTimes(
-  series: readonly DerivedSeries[],
-  fromMs: number,
-  toMs: number,
-): number[] {
+function observedTimes(series: readonly DerivedSeries[], fromMs: number, toMs: number): number[] {
   const times = new Set<number>();
   for (const { timesMs } of series) {
     for (const timeMs of timesMs) if (timeMs > fromMs && timeMs <= toMs) times.add(timeMs);
@@ -184,7 +180,7 @@ export interface GapFacts {
 }
 
 /** The gaps of a range, oldest first. */
-export function gapsOf({ observed, fromMs, endMs, ...facts }: GapFacts): MetricGap[] {
+function gapsOf({ observed, fromMs, endMs, ...facts }: GapFacts): MetricGap[] {
   const gaps: MetricGap[] = [];
   let startMs = fromMs;
   for (const [i, next] of [...observed, endMs].entries()) {
@@ -239,7 +235,7 @@ export interface StepGrid {
 }
 
 /** Points of the steps that hold an observation with a value, oldest first. */
-export function stepPoints(
+function stepPoints(
   derivation: Derivation,
   { timesMs, numerators, denominators, values }: Omit<DerivedSeries, 'labels'>,
   { startMs, endMs, stepMs }: StepGrid,
@@ -266,7 +262,7 @@ export function stepPoints(
  * has a value without an observation in the step, because it says how long there was none; before
  * the first observation it has none either.
  */
-export function agePoints(
+function agePoints(
   timesMs: Float64Array,
   { startMs, endMs, stepMs, lastBeforeMs }: StepGrid & { lastBeforeMs?: number | undefined },
 ): MetricPoint[] {

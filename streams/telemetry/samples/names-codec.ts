@@ -2,16 +2,13 @@
  * The dictionaries of a batch as bytes: which VMs, texts and series its rows refer to by number.
  * Well-known names are numbers themselves, because a row of one VM has a dozen of them.
  */
-import { splitSeriesKey } from '../entry.ts';
 import type { Layout, SampleBatch, VmRef } from './batch.ts';
 import { type ByteReader, malformed } from './byte-reader.ts';
 import type { ByteWriter } from './byte-writer.ts';
-import { KNOWN_LABEL_NAMES, KNOWN_SERIES_NAMES } from './known-series.ts';
+import { splitSeriesKey } from './series-key.ts';
 
 /** What a batch refers to by number. */
 export type Names = Pick<SampleBatch, 'vms' | 'strings' | 'layouts'>;
-
-const knownNames = new Map(KNOWN_SERIES_NAMES.map((name, i) => [name, i + 1]));
 
 /** Appends the batch's dictionaries: VMs, texts, layouts. */
 export function writeNames(writer: ByteWriter, batch: Names): void {
@@ -123,3 +120,32 @@ function readLayouts(reader: ByteReader): Layout[] {
   }
   return layouts;
 }
+
+/** Names of labels, the position being what is stored. */
+const KNOWN_LABEL_NAMES: readonly string[] = ['device', 'interface', 'mountpoint', 'fstype'];
+
+/** Names of series, the position being what is stored. */
+const KNOWN_SERIES_NAMES: readonly string[] = [
+  'svc_vm_cpu_seconds_total',
+  'svc_vm_vcpus',
+  'svc_vm_cpu_utilization_pct',
+  'svc_vm_memory_total_bytes',
+  'svc_vm_memory_free_bytes',
+  'svc_vm_memory_used_bytes',
+  'svc_vm_disk_read_bytes_total',
+  'svc_vm_disk_written_bytes_total',
+  'svc_vm_disk_reads_completed_total',
+  'svc_vm_disk_writes_completed_total',
+  'svc_vm_network_receive_bytes_total',
+  'svc_vm_network_transmit_bytes_total',
+  'svc_vm_filesystem_size_bytes',
+  'svc_vm_filesystem_used_bytes',
+  'svc_vm_running',
+  'svc_vm_last_observation_timestamp_seconds',
+  'svc_vm_load1',
+  'svc_vm_memory_available_bytes',
+  'svc_vm_swap_used_bytes',
+  'svc_vm_processes_running',
+];
+
+const knownNames = new Map(KNOWN_SERIES_NAMES.map((name, i) => [name, i + 1]));

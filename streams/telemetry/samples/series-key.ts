@@ -31,3 +31,31 @@ export function escapeValue(value: string): string {
 function unescapeValue(value: string): string {
   return value.replace(/\\(.)/g, (_, char: string) => (char === 'n' ? '\n' : char));
 }
+
+const LABEL_NAME = /^[a-zA-Z_][a-zA-Z0-9_]{0,127}$/;
+const RESERVED_LABELS: ReadonlySet<string> = new Set(['project', 'vm', 'vm_name', 'datacenter']);
+
+/** May a sender of samples, or a rule, have a label of this name? */
+export function isFreeLabelName(name: string): boolean {
+  return LABEL_NAME.test(name) && !name.startsWith('__') && !RESERVED_LABELS.has(name);
+}
+
+/** Of a key, where values are escaped: a break is written `\n`, and a backslash `\\`. */
+const BAD_IN_KEY = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}]|(?<!\\)(?:\\\\)*\\n/u;
+const PLAIN_KEY = /^[ -[\]-~]*$/;
+
+/**
+ * Has every label of the key a value that stays one line, in text formats, tables and mails? Without
+ * controls (CR, LF, NUL), separators, bidirectional controls and halves of surrogate pairs.
+ */
+export function hasPlainValues(key: SeriesKey): boolean {
+  return PLAIN_KEY.test(key) || !BAD_IN_KEY.test(key);
+}
+
+/** A series key taken apart: the name, and its canonical label part ('' or `{a="b"}`). */
+export function splitSeriesKey(key: SeriesKey): { name: string; labels: string } {
+  const brace = key.indexOf('{');
+  return brace < 0
+    ? { name: key, labels: '' }
+    : { name: key.slice(0, brace), labels: key.slice(brace) };
+}

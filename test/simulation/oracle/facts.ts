@@ -6,7 +6,7 @@
 import { decodeCommit } from '../../../streams/platform/commit/codec.ts';
 import type { Actor, InstanceStep } from '../../../streams/platform/commit/commit.ts';
 import type { LogEntry } from '../../../streams/telemetry/entry.ts';
-import { decodeEntry } from '../../../streams/telemetry/samples/codec.ts';
+import { decodeEntry } from '../../../streams/telemetry/entry-codec.ts';
 import type { LogServer } from '../log-server.ts';
 import { START_MS } from '../world.ts';
 

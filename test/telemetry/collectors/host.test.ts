@@ -8,21 +8,24 @@ import t from 'tap';
 import type { ObservedRow } from '../../../actors/telemetry/collectors/collector.ts';
 import { type RunCommand, runCommand } from '../../../actors/telemetry/collectors/command.ts';
 import { parseDiskstats, parseNetDev } from '../../../actors/telemetry/collectors/host/devices.ts';
-import { createFileSystemReader } from '../../../actors/telemetry/collectors/host/file-systems.ts';
+import {
+  createFileSystemReader,
+  parseMountinfo,
+  parseStatLine,
+} from '../../../actors/telemetry/collectors/host/file-systems.ts';
+import {
+  createHostSource,
+  type HostFiles,
+} from '../../../actors/telemetry/collectors/host/host-source.ts';
 import {
   loadHostIdentity,
   parseMachineId,
 } from '../../../actors/telemetry/collectors/host/identity.ts';
-import { parseMountinfo, parseStatLine } from '../../../actors/telemetry/collectors/host/mounts.ts';
 import {
   parseLoadavg,
   parseMeminfo,
   parseStat,
 } from '../../../actors/telemetry/collectors/host/proc.ts';
-import {
-  createHostSource,
-  type HostFiles,
-} from '../../../actors/telemetry/collectors/host-source.ts';
 import { systemClock, VirtualClock } from '../../../streams/platform/clock.ts';
 import { seededRandom } from '../../../streams/platform/random.ts';
 import { EXPANDED_SERIES } from '../../../streams/telemetry/metrics/catalogue.ts';

@@ -11,8 +11,8 @@ import type {
   Source,
 } from '../../../actors/telemetry/collectors/collector.ts';
 import { runCommand } from '../../../actors/telemetry/collectors/command.ts';
+import { createLibvirtSource } from '../../../actors/telemetry/collectors/libvirt/libvirt-source.ts';
 import { probeLibvirt } from '../../../actors/telemetry/collectors/libvirt/virsh.ts';
-import { createLibvirtSource } from '../../../actors/telemetry/collectors/libvirt-source.ts';
 import { systemClock } from '../../../streams/platform/clock.ts';
 import { needs } from '../../support/components.ts';
 import { openVmLab, type VmLab } from '../../support/vm-lab.ts';

@@ -16,7 +16,7 @@ import type {
 import {
   createLibvirtSource,
   type LibvirtSourceOptions,
-} from '../../../actors/telemetry/collectors/libvirt-source.ts';
+} from '../../../actors/telemetry/collectors/libvirt/libvirt-source.ts';
 import { VirtualClock } from '../../../streams/platform/clock.ts';
 
 /** Read ahead: on a virtual clock a read in the middle of an answer would take no time at all. */

@@ -3,7 +3,7 @@ import t from 'tap';
 import type { ObservedRow } from '../../../actors/telemetry/collectors/collector.ts';
 import { startCollector } from '../../../actors/telemetry/collectors/loop.ts';
 import { loadTrace, parseTrace } from '../../../actors/telemetry/collectors/replay/bitbrains.ts';
-import { createReplaySource } from '../../../actors/telemetry/collectors/replay-source.ts';
+import { createReplaySource } from '../../../actors/telemetry/collectors/replay/replay-source.ts';
 import { VirtualClock } from '../../../streams/platform/clock.ts';
 import { componentPath, needs } from '../../support/components.ts';
 

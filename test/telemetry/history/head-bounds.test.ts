@@ -9,7 +9,7 @@ import t from 'tap';
 import { ColumnView } from '../../../sqlite/telemetry/history/columns/column-view.ts';
 import { Head } from '../../../sqlite/telemetry/history/head/head.ts';
 import { HeadReader } from '../../../sqlite/telemetry/history/head/head-reader.ts';
-import { HistoryView } from '../../../sqlite/telemetry/history/history-view.ts';
+import { HistoryView } from '../../../sqlite/telemetry/history/store/history-view.ts';
 import { VirtualClock } from '../../../streams/platform/clock.ts';
 import { BatchBuilder, type Row } from '../../../streams/telemetry/samples/builder.ts';
 import { DAY, HOUR, openStore, PARTITION, START } from '../../support/history-world.ts';

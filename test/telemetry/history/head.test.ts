@@ -6,11 +6,11 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import t from 'tap';
-import { ChunkWriter } from '../../../sqlite/telemetry/history/chunk-writer.ts';
 import { Head, targetOf } from '../../../sqlite/telemetry/history/head/head.ts';
 import { HeadReader } from '../../../sqlite/telemetry/history/head/head-reader.ts';
 import { openHistoryFile } from '../../../sqlite/telemetry/history/history-file.ts';
-import { HistoryView } from '../../../sqlite/telemetry/history/history-view.ts';
+import { ChunkWriter } from '../../../sqlite/telemetry/history/store/chunk-writer.ts';
+import { HistoryView } from '../../../sqlite/telemetry/history/store/history-view.ts';
 import { BatchBuilder } from '../../../streams/telemetry/samples/builder.ts';
 import type { HammerReport } from '../../support/head-hammer.ts';
 

@@ -7,7 +7,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
-import { type History, openHistory } from '../../../sqlite/telemetry/history/store.ts';
+import { type History, openHistory } from '../../../sqlite/telemetry/history/store/store.ts';
 import { systemClock } from '../../../streams/platform/clock.ts';
 import { fraction, seededRandom } from '../../../streams/platform/random.ts';
 import {

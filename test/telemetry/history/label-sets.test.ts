@@ -10,7 +10,7 @@ import {
   HISTORY_FILE,
   openHistoryFileForReading,
 } from '../../../sqlite/telemetry/history/history-file.ts';
-import type { History } from '../../../sqlite/telemetry/history/store.ts';
+import type { History } from '../../../sqlite/telemetry/history/store/store.ts';
 import { VirtualClock } from '../../../streams/platform/clock.ts';
 import { queryMetric } from '../../../streams/telemetry/metrics/query.ts';
 import { BatchBuilder } from '../../../streams/telemetry/samples/builder.ts';

@@ -4,8 +4,8 @@
  */
 import * as fc from 'fast-check';
 import t from 'tap';
-import { HistoryView } from '../../../sqlite/telemetry/history/history-view.ts';
-import type { History } from '../../../sqlite/telemetry/history/store.ts';
+import { HistoryView } from '../../../sqlite/telemetry/history/store/history-view.ts';
+import type { History } from '../../../sqlite/telemetry/history/store/store.ts';
 import { BatchBuilder } from '../../../streams/telemetry/samples/builder.ts';
 import { DAY, HOUR, openStore, PARTITION, START } from '../../support/history-world.ts';
 

@@ -6,7 +6,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import t from 'tap';
 import { openDatabase } from '../../../sqlite/platform/database.ts';
-import { bootNumber } from '../../../sqlite/telemetry/history/columns/boot-number.ts';
+import { bootNumber } from '../../../sqlite/telemetry/history/columns/chunk-columns.ts';
 import { ColumnView } from '../../../sqlite/telemetry/history/columns/column-view.ts';
 import { SeriesNames } from '../../../sqlite/telemetry/history/series-names.ts';
 import { WeakValues } from '../../../sqlite/telemetry/history/weak-values.ts';

@@ -9,8 +9,8 @@ import {
   HISTORY_FILE,
   openHistoryFileForReading,
 } from '../../../sqlite/telemetry/history/history-file.ts';
-import { HistoryView } from '../../../sqlite/telemetry/history/history-view.ts';
-import type { History } from '../../../sqlite/telemetry/history/store.ts';
+import { HistoryView } from '../../../sqlite/telemetry/history/store/history-view.ts';
+import type { History } from '../../../sqlite/telemetry/history/store/store.ts';
 import { VirtualClock } from '../../../streams/platform/clock.ts';
 import { fraction, seededRandom } from '../../../streams/platform/random.ts';
 import {

@@ -10,7 +10,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import t from 'tap';
 import { HISTORY_FILE } from '../../../sqlite/telemetry/history/history-file.ts';
-import type { History } from '../../../sqlite/telemetry/history/store.ts';
+import type { History } from '../../../sqlite/telemetry/history/store/store.ts';
 import { VirtualClock } from '../../../streams/platform/clock.ts';
 import { fleetRows, fleetVm } from '../../support/fleet.ts';
 import {

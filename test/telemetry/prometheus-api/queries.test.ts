@@ -5,9 +5,8 @@
 import { setImmediate as breathe } from 'node:timers/promises';
 import fc from 'fast-check';
 import t, { type Test } from 'tap';
-import { splitSeriesKey } from '../../../streams/telemetry/entry.ts';
 import { readableSeries } from '../../../streams/telemetry/metrics/readable-series.ts';
-import { parseLabels } from '../../../streams/telemetry/samples/series-key.ts';
+import { parseLabels, splitSeriesKey } from '../../../streams/telemetry/samples/series-key.ts';
 import { DAY, HOUR, START } from '../../support/history-world.ts';
 import {
   envelopeOf,

@@ -9,7 +9,7 @@
 
 import { seriesKey } from '../../../../streams/telemetry/samples/series-key.ts';
 import type { ObservedValue } from '../collector.ts';
-import { parseCount } from './count.ts';
+import { parseCount } from '../command.ts';
 
 /** The unit of /proc/diskstats, whatever the disk's own sector size is. */
 const SECTOR_BYTES = 512;

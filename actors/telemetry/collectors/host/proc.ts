@@ -4,7 +4,7 @@
  * Formats: proc(5), https://docs.kernel.org/filesystems/proc.html
  */
 import type { ObservedValue } from '../collector.ts';
-import { parseCount } from './count.ts';
+import { parseCount } from '../command.ts';
 
 /** The unit of /proc/stat. A constant of Linux's user-space ABI on all machines Node runs on. */
 const TICKS_PER_SECOND = 100;

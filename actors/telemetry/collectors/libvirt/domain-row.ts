@@ -4,7 +4,7 @@
  */
 import type { VmState } from '../../../../streams/telemetry/samples/batch.ts';
 import type { ObservedRow, ObservedValue } from '../collector.ts';
-import { parseCount } from '../host/count.ts';
+import { parseCount } from '../command.ts';
 import { diskValues, networkValues } from '../host/devices.ts';
 import { type Domain, indexesOf } from './virsh-text.ts';
 

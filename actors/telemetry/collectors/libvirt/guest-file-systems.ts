@@ -8,7 +8,7 @@
  */
 import type { CancelWakeUp } from '../../../../streams/platform/clock.ts';
 import type { ObservedValue, SourceFault } from '../collector.ts';
-import { fileSystemValues } from '../host/mounts.ts';
+import { fileSystemValues } from '../host/file-systems.ts';
 import { type Libvirt, runVirsh, virshFault } from './virsh.ts';
 import { parseGuestFileSystems } from './virsh-text.ts';
 

@@ -7,8 +7,8 @@
  * one whose statistics are certainly its own. Names may hold quotes, blanks and even what looks
  * like a header, so lines are told apart by their start and names are taken whole.
  */
-import { parseCount } from '../host/count.ts';
-import { isImage } from '../host/mounts.ts';
+import { parseCount } from '../command.ts';
+import { isImage } from '../host/file-systems.ts';
 
 /** The commands, for one virsh process. Never `domstats a b`: it fails whole when one is gone. */
 export function statisticsCommand(options: { readonly nowait: boolean }): string {

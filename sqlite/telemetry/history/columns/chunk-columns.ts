@@ -2,6 +2,8 @@
  * Chunks as columns: the bytes of a chunk are read when a column of it is wanted that is not in
  * memory, and only that column is decoded. A chunk's checksum is compared when it is first read.
  */
+
+import { hash } from 'node:crypto';
 import type { Statement } from 'better-sqlite3';
 import type { SeriesKey } from '../../../../streams/telemetry/samples/batch.ts';
 import { DamagedBytes } from '../../../../streams/telemetry/samples/byte-reader.ts';
@@ -10,7 +12,6 @@ import { Chunk } from '../chunk/chunk-codec.ts';
 import { HistoryError } from '../history-error.ts';
 import { SeriesNames } from '../series-names.ts';
 import { WeakValues } from '../weak-values.ts';
-import { bootNumber } from './boot-number.ts';
 
 /** What a row says besides its series, as columns of their own; no series key looks like these. */
 export const ROW_COLUMNS = {
@@ -135,4 +136,13 @@ export class ChunkColumns {
     }
     return layout;
   }
+}
+
+/** 52 bits: what a double tells apart, and two of a VM's boots practically never share. */
+const HEX_DIGITS = 13;
+
+/** NaN for '': the source told none. */
+export function bootNumber(text: string): number {
+  if (text === '') return Number.NaN;
+  return Number.parseInt(hash('sha256', text, 'hex').slice(0, HEX_DIGITS), 16);
 }

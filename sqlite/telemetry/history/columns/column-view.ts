@@ -10,7 +10,7 @@ import type { SqliteDatabase } from '../../../platform/database.ts';
 import { HeadColumns } from '../head/head-columns.ts';
 import { MissingRows } from '../head/missing.ts';
 import { openHistoryFileForReading } from '../history-file.ts';
-import type { HistoryShare } from '../history-view.ts';
+import type { HistoryShare } from '../store/history-view.ts';
 import { ChunkColumns, ChunkGone } from './chunk-columns.ts';
 import { ChunkDirectory, type ChunkPlace } from './chunk-directory.ts';
 import { ColumnCache } from './column-cache.ts';

@@ -8,8 +8,7 @@ import type { HeadPlace } from '../head/shared-head.ts';
 import type { PickColumns } from './chunk-columns.ts';
 import type { ChunkPlace } from './chunk-directory.ts';
 import { DayColumns, type DayDeps } from './day-columns.ts';
-import { type HeadDeps, HeadSegment } from './head-segment.ts';
-import { MergedSegment } from './merged-segment.ts';
+import { type HeadDeps, HeadSegment, MergedSegment } from './head-segment.ts';
 import type { Segment } from './segment.ts';
 
 export class VmHistory {

@@ -21,9 +21,10 @@ import {
   ROW_VCPUS,
   ROWS,
   STRIDE,
+  TEXT_COUNT,
+  TEXT_TABLE,
 } from './memory.ts';
 import { type HeadPlace, type Look, type PlaceListener, SharedHead } from './shared-head.ts';
-import { textsOf } from './text-table.ts';
 
 /** Cells of a row that are no series. */
 export const HEAD_TIME = ROW_TIME;
@@ -171,4 +172,20 @@ function isEqual(a: Float64Array, b: Float64Array): boolean {
   if (a.length !== b.length) return false;
   for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
   return true;
+}
+
+/** Texts by the number that the VM's rows have for them; undefined when it makes no sense. */
+export function textsOf(head: SharedHead, header: Float64Array): readonly string[] | undefined {
+  const start = header[TEXT_TABLE] as number;
+  const count = header[TEXT_COUNT] as number;
+  const texts = [''];
+  if (start < 0) return texts;
+  const table = head.slice(start, 2 * count);
+  if (table === undefined) return undefined;
+  for (let i = 0; i < table.length; i += 2) {
+    const text = head.text(table[i] as number, table[i + 1] as number);
+    if (text === undefined) return undefined;
+    texts.push(text);
+  }
+  return texts;
 }

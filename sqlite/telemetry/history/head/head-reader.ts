@@ -4,9 +4,10 @@
  * half a change. Nothing read before the second look is believed or followed out of bounds.
  */
 
-import { splitSeriesKey } from '../../../../streams/telemetry/entry.ts';
 import type { SeriesKey } from '../../../../streams/telemetry/samples/batch.ts';
+import { splitSeriesKey } from '../../../../streams/telemetry/samples/series-key.ts';
 import { conflictsOf, cutRows, type VmRows } from '../rows.ts';
+import { textsOf } from './head-columns.ts';
 import {
   COLUMNS,
   FIRST_PAGE,
@@ -27,7 +28,6 @@ import {
   unpackCodes,
 } from './memory.ts';
 import { type HeadPlace, type Look, SharedHead } from './shared-head.ts';
-import { textsOf } from './text-table.ts';
 
 export interface HeadSelection {
   /** Both inclusive, Unix ms; absent = all. */

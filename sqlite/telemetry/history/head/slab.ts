@@ -1,7 +1,7 @@
 /**
- * One VM's rows in the head's memory, sorted by time, over a list of pages, and the texts that they
- * name. Only the writing thread touches it; every change is made between `beginWrite` and `endWrite` of the VM's sequence lock
- * (a counter that is odd meanwhile), so that a reader notices and tries again.
+ * One VM's rows in the head's memory: sorted by time, over a list of pages, with the texts that they
+ * name. Only the writing thread touches it. Every change is made between `beginWrite` and `endWrite`
+ * of the VM's sequence lock: the counter is odd meanwhile, so that a reader notices and retries.
  */
 import type { Layout } from '../../../../streams/telemetry/samples/batch.ts';
 import { ColumnSet } from './column-set.ts';
@@ -26,8 +26,14 @@ import {
   STRIDE,
   unpackCodes,
 } from './memory.ts';
-import { compareRow, fillRow, type NewRow, type SlabRow, writeRow } from './slab-rows.ts';
-import { SlabTexts, type TextChanges } from './slab-texts.ts';
+import {
+  compareRow,
+  fillRow,
+  type NewRow,
+  type SlabRow,
+  SlabTexts,
+  writeRow,
+} from './slab-rows.ts';
 
 /** A page holds about 30 rows of a dozen values; wider rows take pages of twice, four times … */
 const PAGE_CELLS_MIN = 512;
@@ -58,8 +64,8 @@ export class Slab {
   /** Series keys of the columns, held. */
   #keys: readonly HeadText[] = [];
   readonly #texts: SlabTexts;
-  readonly #changes: TextChanges = {
-    write: (change) => this.#writeTexts(change),
+  readonly #changes = {
+    write: (change: () => void) => this.#writeTexts(change),
     used: () => this.#usedTexts(),
   };
   /** Of the newest row: nearly always also those of the next one. */

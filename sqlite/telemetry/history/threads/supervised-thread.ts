@@ -6,7 +6,6 @@
 import { type ResourceLimits, Worker } from 'node:worker_threads';
 import type { Clock } from '../../../../streams/platform/clock.ts';
 import { HistoryError } from '../history-error.ts';
-import { StartPause } from './start-pause.ts';
 import type { ThreadCall, ThreadData, ThreadFault, ThreadReply } from './thread-port.ts';
 
 interface Pending {
@@ -39,10 +38,10 @@ export interface ThreadEnd {
   readonly cause: unknown;
 }
 
-/** The file of one of our threads; `.ts` in a checkout, `.js` when built. */
-export function threadEntry(name: 'read-thread' | 'write-thread'): URL {
-  const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
-  return new URL(`./${name}.${extension}`, import.meta.url);
+/** A thread's own file beside the module `from` (`import.meta.url`): `.ts` in a checkout, `.js` when built. */
+export function threadEntry(from: string, name: string): URL {
+  const extension = from.endsWith('.ts') ? 'ts' : 'js';
+  return new URL(`./${name}.${extension}`, from);
 }
 
 export class SupervisedThread {
@@ -234,4 +233,35 @@ function errorOf({ reason, message, stack }: ThreadFault): HistoryError {
 /** Node's word for a worker that has passed its `resourceLimits`. */
 function isOutOfMemory(cause: unknown): boolean {
   return cause instanceof Error && 'code' in cause && cause.code === 'ERR_WORKER_OUT_OF_MEMORY';
+}
+
+const PAUSE_MS_MIN = 1_000;
+const PAUSE_MS_MAX = 30_000;
+
+export class StartPause {
+  readonly #clock: Clock | undefined;
+  #lastMs = 0;
+  #untilMs = 0;
+
+  /** Without a clock there are no pauses. */
+  constructor(clock: Clock | undefined) {
+    this.#clock = clock;
+  }
+
+  /** What is left of the pause, ms; 0 = none. */
+  get leftMs(): number {
+    if (this.#clock === undefined) return 0;
+    return Math.max(0, Math.ceil(this.#untilMs - this.#clock.elapsed()));
+  }
+
+  begin(): void {
+    if (this.#clock === undefined) return;
+    this.#lastMs = Math.min(PAUSE_MS_MAX, Math.max(PAUSE_MS_MIN, 2 * this.#lastMs));
+    this.#untilMs = this.#clock.elapsed() + this.#lastMs;
+  }
+
+  end(): void {
+    this.#lastMs = 0;
+    this.#untilMs = 0;
+  }
 }

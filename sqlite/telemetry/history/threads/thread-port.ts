@@ -6,8 +6,7 @@
 import { setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import { DamagedBytes } from '../../../../streams/telemetry/samples/byte-reader.ts';
-import { ReadCancelled } from '../chunk-reader.ts';
-import { HistoryError, type HistoryErrorReason } from '../history-error.ts';
+import { HistoryError, type HistoryErrorReason, ReadCancelled } from '../history-error.ts';
 
 /** What a thread is started with. `cancelled[0]` is the number of the call to give up. */
 export interface ThreadData<Data> {

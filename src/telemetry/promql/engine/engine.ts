@@ -134,7 +134,7 @@ function assertRangeable(expr: Expr): void {
 type MatrixData = Extract<ResultData, { type: 'matrix' }>;
 
 /** From a value of one step. */
-export function instantData(value: Value, timeMs: number): ResultData {
+function instantData(value: Value, timeMs: number): ResultData {
   switch (value.type) {
     case 'scalar':
       return { type: 'scalar', timeMs, value: value.values[0] ?? Number.NaN };
@@ -150,7 +150,7 @@ export function instantData(value: Value, timeMs: number): ResultData {
 }
 
 /** All that lies in the one window. */
-export function matrixOfRange({ series }: RangeValue, budget: Budget): MatrixData {
+function matrixOfRange({ series }: RangeValue, budget: Budget): MatrixData {
   return sorted(
     series.map(({ labels, runs }) => ({ labels, ...joined(runs, budget) })),
     budget,
@@ -158,7 +158,7 @@ export function matrixOfRange({ series }: RangeValue, budget: Budget): MatrixDat
 }
 
 /** A scalar is one series without labels. Series share their array of times where they have all. */
-export function matrixOfSteps(value: Value, grid: Grid, budget: Budget): MatrixData {
+function matrixOfSteps(value: Value, grid: Grid, budget: Budget): MatrixData {
   if (value.type === 'string') return sorted([], budget);
   const timesMs = takeValues(grid.count, budget);
   for (let i = 0; i < grid.count; i++) timesMs[i] = stepTime(grid, i);

@@ -267,12 +267,7 @@ function asVector(value: Value): VectorValue {
 }
 
 /** From a value of one step. */
-export function broadcast(
-  value: Value,
-  count: number,
-  pinned: PinnedArrays,
-  budget: Budget,
-): Value {
+function broadcast(value: Value, count: number, pinned: PinnedArrays, budget: Budget): Value {
   if (value.type === 'string') return value;
   if (value.type === 'scalar') return constantScalar(value.values[0] ?? Number.NaN, count, budget);
   const present = pinned.allPresent(count, budget);
@@ -286,13 +281,13 @@ export function broadcast(
 }
 
 /** The time of each step, seconds. */
-export function stepTimes(grid: Grid, budget: Budget): Float64Array {
+function stepTimes(grid: Grid, budget: Budget): Float64Array {
   const times = takeValues(grid.count, budget);
   for (let i = 0; i < times.length; i++) times[i] = stepTime(grid, i) / 1000;
   return times;
 }
 
-export function applyUnary({ op }: Unary, value: Value, budget: Budget): Value {
+function applyUnary({ op }: Unary, value: Value, budget: Budget): Value {
   if (op === '+' || value.type === 'string') return value;
   if (value.type === 'scalar') return { type: 'scalar', values: negated(value.values, budget) };
   const series = value.series.map(({ labels, values, present }) => {

@@ -91,7 +91,7 @@ const REFERENCE = /\$(?:(\$)|([\p{L}\p{Nd}_]+)|\{([\p{L}\p{Nd}_]+)\})/gu;
  * The text in pieces: a short template can ask for a long group a thousand times. A group that is
  * not there, or took no part in the match, is empty text.
  */
-export function* expandTemplate(template: string, matcher: Matcher): Generator<string> {
+function* expandTemplate(template: string, matcher: Matcher): Generator<string> {
   let end = 0;
   for (const reference of template.matchAll(REFERENCE)) {
     const [whole, dollar, bare, braced] = reference;

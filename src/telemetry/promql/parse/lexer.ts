@@ -278,7 +278,7 @@ export interface Scanned {
 const DECIMAL = /[0-9]/;
 const HEXADECIMAL = /[0-9a-fA-F]/;
 
-export function scanNumber(text: string, from: number): Scanned {
+function scanNumber(text: string, from: number): Scanned {
   let at = from;
   let digits = DECIMAL;
   const accept = (pattern: RegExp) => {
@@ -314,7 +314,7 @@ export function scanNumber(text: string, from: number): Scanned {
 }
 
 /** The rest of a duration whose first digits were read. Units in a wrong order are told later. */
-export function scanDuration(text: string, from: number): Scanned {
+function scanDuration(text: string, from: number): Scanned {
   const match = /[smhdwy]s?(?:[0-9]+[smhdw]s?)*/y;
   match.lastIndex = from;
   const taken = match.exec(text)?.[0].length ?? 0;

@@ -110,7 +110,7 @@ const UNITS_MS: readonly (readonly [string, number])[] = [
 const DURATION_MS_MAX = 2 ** 63 / 1e6;
 
 /** Milliseconds, or what is wrong with it in the words of prometheus/common's `ParseDuration`. */
-export function parseDuration(text: string): number | { readonly fault: string } {
+function parseDuration(text: string): number | { readonly fault: string } {
   if (!/^\d/.test(text)) return { fault: `not a valid duration string: ${goQuote(text)}` };
   let ms = 0;
   let last = -1;

@@ -42,7 +42,7 @@ export function parseExpression(text: string): Expr {
 export const EXPRESSION_DEPTH_MAX = 500;
 
 /** Throws `PromqlError` bad_data. `canonical`: of the tokens. */
-export function refuseDepth(
+function refuseDepth(
   text: string,
   tokens: readonly Token[],
   canonical: readonly CanonicalToken[],

@@ -4,9 +4,8 @@
  * that, and never as agreement.
  */
 
-import { ReadCancelled } from '../../../../sqlite/telemetry/history/chunk-reader.ts';
-import { HistoryError } from '../../../../sqlite/telemetry/history/history-error.ts';
-import type { HistoryView } from '../../../../sqlite/telemetry/history/history-view.ts';
+import { HistoryError, ReadCancelled } from '../../../../sqlite/telemetry/history/history-error.ts';
+import type { HistoryView } from '../../../../sqlite/telemetry/history/store/history-view.ts';
 import {
   type RecomputedFiring,
   recomputeFirings,

@@ -3,8 +3,9 @@
  * much of what would have been sampled was there to judge it by. Runs in a query thread; what the
  * thread holds at any moment is one VM's columns of the rule's metric.
  */
-import { ReadCancelled } from '../../../../sqlite/telemetry/history/chunk-reader.ts';
-import type { HistoryView } from '../../../../sqlite/telemetry/history/history-view.ts';
+
+import { ReadCancelled } from '../../../../sqlite/telemetry/history/history-error.ts';
+import type { HistoryView } from '../../../../sqlite/telemetry/history/store/history-view.ts';
 import {
   type PreviewedFiring,
   previewFromMs,

@@ -8,9 +8,8 @@ import {
   ROW_COLUMNS,
 } from '../../../../sqlite/telemetry/history/columns/chunk-columns.ts';
 import { WeakValues } from '../../../../sqlite/telemetry/history/weak-values.ts';
-import { splitSeriesKey } from '../../../../streams/telemetry/entry.ts';
 import type { SeriesKey } from '../../../../streams/telemetry/samples/batch.ts';
-import { parseLabels } from '../../../../streams/telemetry/samples/series-key.ts';
+import { parseLabels, splitSeriesKey } from '../../../../streams/telemetry/samples/series-key.ts';
 import { type LabelPair, METRIC_NAME } from '../../promql/labels.ts';
 
 export type ReadableKind = 'stored' | 'observed' | 'vcpus' | 'running' | 'utilization' | 'memory';

@@ -6,7 +6,7 @@
 
 import type { RecordReader } from '../../../../sqlite/platform/control/record-reader.ts';
 import { ColumnView } from '../../../../sqlite/telemetry/history/columns/column-view.ts';
-import type { HistoryShare } from '../../../../sqlite/telemetry/history/history-view.ts';
+import type { HistoryShare } from '../../../../sqlite/telemetry/history/store/history-view.ts';
 import { CACHE_BYTES_MAX, PLANS_BYTES_MAX, PROJECT_PLANS_BYTES_MAX } from '../limits.ts';
 import { ProjectCache } from '../project-cache.ts';
 import { HistorySeriesSource } from './history-source.ts';

@@ -4,7 +4,7 @@
  */
 
 import { RecordReader } from '../../../../sqlite/platform/control/record-reader.ts';
-import { HistoryView } from '../../../../sqlite/telemetry/history/history-view.ts';
+import { HistoryView } from '../../../../sqlite/telemetry/history/store/history-view.ts';
 import { serveThread } from '../../../../sqlite/telemetry/history/threads/thread-port.ts';
 import { systemClock } from '../../../../streams/platform/clock.ts';
 import { explainWork } from '../explain/explain-work.ts';

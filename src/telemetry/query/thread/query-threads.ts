@@ -6,7 +6,7 @@
  */
 
 import { HistoryError } from '../../../../sqlite/telemetry/history/history-error.ts';
-import type { HistoryShare } from '../../../../sqlite/telemetry/history/history-view.ts';
+import type { HistoryShare } from '../../../../sqlite/telemetry/history/store/history-view.ts';
 import {
   SupervisedThread,
   type ThreadEnd,

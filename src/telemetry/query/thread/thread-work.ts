@@ -4,7 +4,7 @@
  */
 
 import type { RecordReader } from '../../../../sqlite/platform/control/record-reader.ts';
-import type { HistoryView } from '../../../../sqlite/telemetry/history/history-view.ts';
+import type { HistoryView } from '../../../../sqlite/telemetry/history/store/history-view.ts';
 import type { ThreadMethod } from '../../../../sqlite/telemetry/history/threads/thread-port.ts';
 import type { Clock } from '../../../../streams/platform/clock.ts';
 import type { SeriesThread } from '../series/series-thread.ts';

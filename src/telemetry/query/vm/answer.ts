@@ -3,12 +3,9 @@
  * need, each metric's points, and what is to be known about them. Runs in a query thread; what is
  * not in history (what the VM's record, its data center and its clock say) comes with the request.
  */
-import {
-  ReadCancelled,
-  type RowsRequest,
-} from '../../../../sqlite/telemetry/history/chunk-reader.ts';
-import { HistoryError } from '../../../../sqlite/telemetry/history/history-error.ts';
-import type { HistoryView } from '../../../../sqlite/telemetry/history/history-view.ts';
+import type { RowsRequest } from '../../../../sqlite/telemetry/history/chunk/chunk-reader.ts';
+import { HistoryError, ReadCancelled } from '../../../../sqlite/telemetry/history/history-error.ts';
+import type { HistoryView } from '../../../../sqlite/telemetry/history/store/history-view.ts';
 import { FUTURE_MS, GAP_TOLERANCE_MS, RETENTION_MS } from '../../../../streams/telemetry/entry.ts';
 import {
   FROZEN_MS,

@@ -1,7 +1,6 @@
 /** What a query thread does for the RPCs on VMs: reads, works out, and makes the answer's bytes. */
-import { ReadCancelled } from '../../../../sqlite/telemetry/history/chunk-reader.ts';
-import { HistoryError } from '../../../../sqlite/telemetry/history/history-error.ts';
-import type { HistoryView } from '../../../../sqlite/telemetry/history/history-view.ts';
+import { HistoryError, ReadCancelled } from '../../../../sqlite/telemetry/history/history-error.ts';
+import type { HistoryView } from '../../../../sqlite/telemetry/history/store/history-view.ts';
 import { Refusal, type RefusalReason } from '../../../../streams/platform/refusal.ts';
 import type { ThreadWork } from '../thread/thread-work.ts';
 import { answerVmQuery, type MetricFailure, type VmQuery } from './answer.ts';

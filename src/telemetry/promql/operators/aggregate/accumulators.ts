@@ -90,12 +90,7 @@ export class Sum implements Accumulator {
 }
 
 /** What `total` = `sum` + `value` is to be corrected by (Neumaier; 0 once it is infinite). */
-export function correctionAfter(
-  correction: number,
-  sum: number,
-  value: number,
-  total: number,
-): number {
+function correctionAfter(correction: number, sum: number, value: number, total: number): number {
   if (total === Number.POSITIVE_INFINITY || total === Number.NEGATIVE_INFINITY) return 0;
   if (Math.abs(sum) >= Math.abs(value)) return correction + (sum - total + value);
   return correction + (value - total + sum);

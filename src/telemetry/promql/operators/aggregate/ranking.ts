@@ -125,7 +125,7 @@ function offer(heaps: Heaps, { member, index, start, end, ks, places }: Offer): 
   }
 }
 
-export class Heaps {
+class Heaps {
   readonly #budget: Budget;
   readonly #capacity: number;
   readonly #isTop: boolean;

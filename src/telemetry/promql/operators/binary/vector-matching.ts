@@ -58,7 +58,7 @@ export function matchGroups(
 }
 
 /** The labels that must agree. */
-export function matchedLabels({ on, labels }: VectorMatching): (of: Labels) => Labels {
+function matchedLabels({ on, labels }: VectorMatching): (of: Labels) => Labels {
   if (on) {
     const names = new Set(labels);
     return (of) => of.only(names);
@@ -73,7 +73,7 @@ const PLAIN_NAME = /^[a-zA-Z_][a-zA-Z0-9_]*$/;
 const SHOWN_PAIRS_MAX = 30;
 
 /** A label set as it stands in Prometheus's messages; what is too long for one is cut. */
-export function labelsText({ pairs }: Labels): string {
+function labelsText({ pairs }: Labels): string {
   const shown = pairs
     .slice(0, SHOWN_PAIRS_MAX)
     .map(([name, value]) => `${shownName(name)}=${goQuoteCut(value)}`);

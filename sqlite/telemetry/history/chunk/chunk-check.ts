@@ -2,13 +2,13 @@
  * Goes through all chunks and says which are not what was written: some at a time, so that a check
  * of gigabytes lets queries through, tells how far it is, and can be given up.
  */
-import { DamagedBytes } from '../../../streams/telemetry/samples/byte-reader.ts';
-import type { SqliteDatabase } from '../../platform/database.ts';
-import { Chunk } from './chunk/chunk-codec.ts';
-import { statisticsOf } from './chunk/statistics.ts';
-import { HistoryError } from './history-error.ts';
-import { DAY_MS } from './history-file.ts';
-import { SeriesNames } from './series-names.ts';
+import { DamagedBytes } from '../../../../streams/telemetry/samples/byte-reader.ts';
+import type { SqliteDatabase } from '../../../platform/database.ts';
+import { HistoryError } from '../history-error.ts';
+import { DAY_MS } from '../history-file.ts';
+import { SeriesNames } from '../series-names.ts';
+import { Chunk } from './chunk-codec.ts';
+import { statisticsOf } from './statistics.ts';
 
 /** A chunk that is not what was written. Times are Unix ms, both ends inclusive. */
 export interface DamagedChunk {

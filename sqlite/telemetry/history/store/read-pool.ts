@@ -3,8 +3,8 @@
  * a long read delays only those behind it when all threads are busy.
  */
 import { HistoryError } from '../history-error.ts';
-import type { HistoryShare } from '../history-view.ts';
-import { SupervisedThread, threadEntry } from './supervised-thread.ts';
+import { SupervisedThread, threadEntry } from '../threads/supervised-thread.ts';
+import type { HistoryShare } from './history-view.ts';
 
 /** Requests that wait at most; more are refused, because their askers would have gone by then. */
 const WAITING_MAX = 1024;
@@ -22,7 +22,11 @@ export class ReadPool {
   readonly #busy = new Set<SupervisedThread>();
   #closed = false;
 
-  constructor({ share, threads, entry = threadEntry('read-thread') }: ReadPoolOptions) {
+  constructor({
+    share,
+    threads,
+    entry = threadEntry(import.meta.url, 'read-thread'),
+  }: ReadPoolOptions) {
     this.#threads = Array.from(
       { length: threads },
       (_, i) => new SupervisedThread({ entry, name: `history reader ${i + 1}`, data: share }),

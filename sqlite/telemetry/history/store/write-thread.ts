@@ -2,11 +2,12 @@
  * The one thread that writes `history.db`: encoding a flush or merging a day takes many
  * milliseconds, which the thread that takes samples in does not have.
  */
-import { ChunkWriter, type FlushTarget } from '../chunk-writer.ts';
+
 import { HeadReader } from '../head/head-reader.ts';
 import { openHistoryFile } from '../history-file.ts';
-import type { HistoryShare } from '../history-view.ts';
-import { serveThread } from './thread-port.ts';
+import { serveThread } from '../threads/thread-port.ts';
+import { ChunkWriter, type FlushTarget } from './chunk-writer.ts';
+import type { HistoryShare } from './history-view.ts';
 
 // Nobody waits for a chunk; samples and queries are waited for.
 const NICENESS = 5;

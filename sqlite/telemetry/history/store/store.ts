@@ -8,26 +8,31 @@
  */
 import { mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Clock } from '../../../streams/platform/clock.ts';
-import { RETENTION_MS } from '../../../streams/telemetry/entry.ts';
-import type { SampleBatch } from '../../../streams/telemetry/samples/batch.ts';
-import type { HistoryReader, LatestRow } from '../../../streams/telemetry/samples/columns.ts';
-import { addReports, type CheckReport, type CheckStep, NOTHING_CHECKED } from './chunk-check.ts';
-import type { RowsRequest } from './chunk-reader.ts';
-import type { UpkeepReport } from './chunk-writer.ts';
-import { Flusher } from './flusher.ts';
+import type { Clock } from '../../../../streams/platform/clock.ts';
+import { RETENTION_MS } from '../../../../streams/telemetry/entry.ts';
+import type { SampleBatch } from '../../../../streams/telemetry/samples/batch.ts';
+import type { HistoryReader, LatestRow } from '../../../../streams/telemetry/samples/columns.ts';
+import {
+  addReports,
+  type CheckReport,
+  type CheckStep,
+  NOTHING_CHECKED,
+} from '../chunk/chunk-check.ts';
+import type { RowsRequest } from '../chunk/chunk-reader.ts';
 import {
   Head,
   type HeadCounts,
   type HeadRoom,
   type LogPosition,
   type RefusedRows,
-} from './head/head.ts';
-import { HISTORY_FILE, loadProgress, openHistoryFile } from './history-file.ts';
+} from '../head/head.ts';
+import { HISTORY_FILE, loadProgress, openHistoryFile } from '../history-file.ts';
+import type { VmRows } from '../rows.ts';
+import type { UpkeepReport } from './chunk-writer.ts';
+import { Flusher } from './flusher.ts';
 import { type HistoryShare, HistoryView } from './history-view.ts';
-import type { VmRows } from './rows.ts';
+import { ReadPool } from './read-pool.ts';
 import type { StoredStatistics } from './stored-statistics.ts';
-import { ReadPool } from './threads/read-pool.ts';
 
 export interface HistoryOptions {
   /** Existing or new folder in which `history.db` lies. */

@@ -5,11 +5,11 @@
  */
 import { Buffer } from 'node:buffer';
 import { crc32 } from 'node:zlib';
-import type { Census, LogEntry } from '../entry.ts';
-import { decodeBatch, encodeBatch } from './batch-codec.ts';
-import { DamagedBytes, malformed } from './byte-reader.ts';
+import type { Census, LogEntry } from './entry.ts';
+import { decodeBatch, encodeBatch } from './samples/batch-codec.ts';
+import { DamagedBytes, malformed } from './samples/byte-reader.ts';
 
-export { decodeBatch, encodeBatch } from './batch-codec.ts';
+export { decodeBatch, encodeBatch } from './samples/batch-codec.ts';
 
 const BATCH = 1;
 const TICK = 2;

@@ -3,11 +3,11 @@
  * those are on disk, drops and merges chunks. All writing happens in one thread; here is decided
  * what is due. Nothing is lost when a step fails: it is counted, told, and due again.
  */
-import type { CancelWakeUp, Clock } from '../../../streams/platform/clock.ts';
+import type { CancelWakeUp, Clock } from '../../../../streams/platform/clock.ts';
+import { type Head, type HeadVm, targetOf } from '../head/head.ts';
+import { SupervisedThread, threadEntry } from '../threads/supervised-thread.ts';
 import type { FlushedVm, UpkeepReport } from './chunk-writer.ts';
-import { type Head, type HeadVm, targetOf } from './head/head.ts';
 import type { HistoryShare } from './history-view.ts';
-import { SupervisedThread, threadEntry } from './threads/supervised-thread.ts';
 
 /** How often is looked for what is due, ms. */
 const LOOK_MS = 10_000;
@@ -67,7 +67,7 @@ export class Flusher {
     this.#options = options;
     this.#floors = new Map(options.floors);
     this.#thread = new SupervisedThread({
-      entry: threadEntry('write-thread'),
+      entry: threadEntry(import.meta.url, 'write-thread'),
       name: 'history writer',
       data: options.share,
     });

@@ -3,9 +3,9 @@
  * for: devices and interfaces come and go, and a name that no chunk has any more is removed.
  */
 import type { Statement } from 'better-sqlite3';
-import type { SeriesKey } from '../../../streams/telemetry/samples/batch.ts';
-import { DamagedBytes } from '../../../streams/telemetry/samples/byte-reader.ts';
-import type { SqliteDatabase } from '../../platform/database.ts';
+import type { SeriesKey } from '../../../../streams/telemetry/samples/batch.ts';
+import { DamagedBytes } from '../../../../streams/telemetry/samples/byte-reader.ts';
+import type { SqliteDatabase } from '../../../platform/database.ts';
 
 interface KnownSeries {
   readonly id: number;

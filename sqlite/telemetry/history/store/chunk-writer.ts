@@ -4,12 +4,12 @@
  * small enough to be interrupted by a kill anywhere; each step is one transaction.
  */
 import type { Statement } from 'better-sqlite3';
-import { DamagedBytes } from '../../../streams/telemetry/samples/byte-reader.ts';
-import type { SqliteDatabase } from '../../platform/database.ts';
-import { Chunk, encodeChunk } from './chunk/chunk-codec.ts';
-import type { HeadReader } from './head/head-reader.ts';
-import { DAY_MS } from './history-file.ts';
-import { firstAtOrAfter, mergeRows, sliceRows, type VmRows } from './rows.ts';
+import { DamagedBytes } from '../../../../streams/telemetry/samples/byte-reader.ts';
+import type { SqliteDatabase } from '../../../platform/database.ts';
+import { Chunk, encodeChunk } from '../chunk/chunk-codec.ts';
+import type { HeadReader } from '../head/head-reader.ts';
+import { DAY_MS } from '../history-file.ts';
+import { firstAtOrAfter, mergeRows, sliceRows, type VmRows } from '../rows.ts';
 import { SeriesDictionary } from './series-dictionary.ts';
 
 /** A VM of the head to be flushed. */

@@ -2,8 +2,8 @@
  * What is in `history.db`, counted: for the operator who asks where the disk space goes and how far
  * back history reaches. Looks at the table alone, not into chunks.
  */
-import type { SqliteDatabase } from '../../platform/database.ts';
-import { DAY_MS } from './history-file.ts';
+import type { SqliteDatabase } from '../../../platform/database.ts';
+import { DAY_MS } from '../history-file.ts';
 
 export interface StoredStatistics {
   readonly projects: number;

@@ -2,10 +2,10 @@
  * The thread that reads history for others: one request after another, each over the head and a
  * connection of its own, so that neither ingest nor alerting ever waits for a query.
  */
-import type { RowsRequest } from '../chunk-reader.ts';
-import { type HistoryShare, HistoryView } from '../history-view.ts';
+import type { RowsRequest } from '../chunk/chunk-reader.ts';
 import type { VmRows } from '../rows.ts';
-import { serveThread } from './thread-port.ts';
+import { serveThread } from '../threads/thread-port.ts';
+import { type HistoryShare, HistoryView } from './history-view.ts';
 
 // Below ingest and alerting, above the writing of chunks: somebody waits for an answer.
 const NICENESS = 3;

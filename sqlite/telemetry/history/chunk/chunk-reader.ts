@@ -1,13 +1,18 @@
 /** Reads chunks of one VM back as rows, on any thread with a connection of its own. */
 import type { Statement } from 'better-sqlite3';
-import { splitSeriesKey } from '../../../streams/telemetry/entry.ts';
-import { DamagedBytes } from '../../../streams/telemetry/samples/byte-reader.ts';
-import type { SqliteDatabase } from '../../platform/database.ts';
-import { Chunk } from './chunk/chunk-codec.ts';
-import { HistoryError } from './history-error.ts';
-import { DAY_MS } from './history-file.ts';
-import { cutRows, type VmRows } from './rows.ts';
-import { SeriesNames } from './series-names.ts';
+import { DamagedBytes } from '../../../../streams/telemetry/samples/byte-reader.ts';
+import { splitSeriesKey } from '../../../../streams/telemetry/samples/series-key.ts';
+import type { SqliteDatabase } from '../../../platform/database.ts';
+import { HistoryError, ReadCancelled } from '../history-error.ts';
+import { DAY_MS } from '../history-file.ts';
+import { cutRows, type VmRows } from '../rows.ts';
+import { SeriesNames } from '../series-names.ts';
+import { Chunk } from './chunk-codec.ts';
+
+interface ChunkRow {
+  readonly id: number;
+  readonly data: Buffer;
+}
 
 /** A VM and a stretch of time, both ends inclusive, Unix ms. */
 export interface RowsRequest {
@@ -17,14 +22,6 @@ export interface RowsRequest {
   readonly toMs: number;
   /** Series names (the part before the labels) wanted; absent = all. */
   readonly names?: readonly string[];
-}
-
-/** Thrown out of a read whose asker has gone. */
-export class ReadCancelled extends Error {}
-
-interface ChunkRow {
-  readonly id: number;
-  readonly data: Buffer;
 }
 
 export class ChunkReader {

@@ -7,18 +7,13 @@
  * (`--nowait`), which is complete for all VMs but the frozen one, until that one answers again.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Clock } from '../../../streams/platform/clock.ts';
-import type { ObservedRow, Reading, Source, SourceFault } from './collector.ts';
-import { type RunCommand, runCommand } from './command.ts';
-import { balloonUpdate, domainRow, hasCounters } from './libvirt/domain-row.ts';
-import { GuestFileSystems } from './libvirt/guest-file-systems.ts';
-import { type Libvirt, runVirsh, virshFault } from './libvirt/virsh.ts';
-import {
-  type Domain,
-  indexesOf,
-  parseStatistics,
-  statisticsCommand,
-} from './libvirt/virsh-text.ts';
+import type { Clock } from '../../../../streams/platform/clock.ts';
+import type { ObservedRow, Reading, Source, SourceFault } from '../collector.ts';
+import { type RunCommand, runCommand } from '../command.ts';
+import { balloonUpdate, domainRow, hasCounters } from './domain-row.ts';
+import { GuestFileSystems } from './guest-file-systems.ts';
+import { type Libvirt, runVirsh, virshFault } from './virsh.ts';
+import { type Domain, indexesOf, parseStatistics, statisticsCommand } from './virsh-text.ts';
 
 export interface LibvirtSourceOptions {
   readonly uri: string;

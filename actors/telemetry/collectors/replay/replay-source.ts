@@ -3,8 +3,8 @@
  * through the same loop and sink as live readings. At speed 1 on a virtual clock a test replays
  * weeks in a moment; on the machine's clock a demo shows last month at the pace it had, or faster.
  */
-import type { Clock } from '../../../streams/platform/clock.ts';
-import type { ObservedRow, Source } from './collector.ts';
+import type { Clock } from '../../../../streams/platform/clock.ts';
+import type { ObservedRow, Source } from '../collector.ts';
 
 export interface ReplayOptions {
   readonly clock: Clock;

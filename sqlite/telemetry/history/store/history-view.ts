@@ -5,17 +5,16 @@
  * The head is read before the chunks. A row leaves the head only after its chunk is committed, so
  * that whatever is flushed meanwhile is seen in one of the two, and merging by time leaves it once.
  */
-import type { LatestRow } from '../../../streams/telemetry/samples/columns.ts';
-import { type CheckStep, checkSomeChunks } from './chunk-check.ts';
-import { ChunkReader, type RowsRequest } from './chunk-reader.ts';
-import { HeadReader } from './head/head-reader.ts';
-import type { HeadShare } from './head/memory.ts';
-import { MissingRows } from './head/missing.ts';
-import type { HeadPlace } from './head/shared-head.ts';
-import { openHistoryFileForReading } from './history-file.ts';
-import { LATEST_ROWS, NewestRows } from './newest-rows.ts';
-import { type NewestTimeRequest, NewestTimes } from './newest-times.ts';
-import { cutRows, mergeRows, type VmRows } from './rows.ts';
+import type { LatestRow } from '../../../../streams/telemetry/samples/columns.ts';
+import { type CheckStep, checkSomeChunks } from '../chunk/chunk-check.ts';
+import { ChunkReader, type RowsRequest } from '../chunk/chunk-reader.ts';
+import { HeadReader } from '../head/head-reader.ts';
+import type { HeadShare } from '../head/memory.ts';
+import { MissingRows } from '../head/missing.ts';
+import type { HeadPlace } from '../head/shared-head.ts';
+import { openHistoryFileForReading } from '../history-file.ts';
+import { cutRows, mergeRows, type VmRows } from '../rows.ts';
+import { LATEST_ROWS, NewestRows, type NewestTimeRequest, NewestTimes } from './newest-rows.ts';
 import { type StoredStatistics, storedStatistics } from './stored-statistics.ts';
 
 /** What a thread needs to see history; goes through `workerData` or `postMessage`. */

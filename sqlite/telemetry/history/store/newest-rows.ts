@@ -3,9 +3,16 @@
  * of them is unpacked once and remembered, a few rows a VM. That stays right, because rows that
  * come later come through the head, which keeps its newest.
  */
-import { GAP_TOLERANCE_MS, RETENTION_MS } from '../../../streams/telemetry/entry.ts';
-import type { LatestRow } from '../../../streams/telemetry/samples/columns.ts';
-import { mergeRows, sliceRows, type VmRows } from './rows.ts';
+
+import type { Statement } from 'better-sqlite3';
+import { GAP_TOLERANCE_MS, RETENTION_MS } from '../../../../streams/telemetry/entry.ts';
+import { DamagedBytes } from '../../../../streams/telemetry/samples/byte-reader.ts';
+import type { LatestRow } from '../../../../streams/telemetry/samples/columns.ts';
+import type { SqliteDatabase } from '../../../platform/database.ts';
+import { Chunk } from '../chunk/chunk-codec.ts';
+import { HistoryError } from '../history-error.ts';
+import { DAY_MS } from '../history-file.ts';
+import { firstAtOrAfter, mergeRows, sliceRows, type VmRows } from '../rows.ts';
 
 /** Newest rows that are looked at: rates need two of each source. */
 export const LATEST_ROWS = 4;
@@ -82,4 +89,53 @@ function latestOf(columns: VmRows): LatestRow | undefined {
 function newest(rows: VmRows): VmRows {
   const count = rows.timesMs.length;
   return sliceRows(rows, Math.max(0, count - LATEST_ROWS), count);
+}
+
+/** Both Unix ms and inclusive. */
+export interface NewestTimeRequest {
+  readonly project: string;
+  readonly vm: string;
+  readonly atMs: number;
+  readonly notBeforeMs: number;
+}
+
+export class NewestTimes {
+  readonly #vmId: Statement<[string, string], { id: number }>;
+  readonly #ended: Statement<[number, number, number], { endMs: number | null }>;
+  readonly #spanning: Statement<[number, number, number, number], { id: number; data: Buffer }>;
+
+  constructor(database: SqliteDatabase) {
+    this.#vmId = database.prepare('SELECT id FROM vms WHERE project = ? AND vm = ?');
+    this.#ended = database.prepare(
+      'SELECT max(end_ms) AS endMs FROM chunks WHERE day = ? AND vm = ? AND end_ms <= ?',
+    );
+    this.#spanning = database.prepare(
+      'SELECT id, data FROM chunks WHERE day = ? AND vm = ? AND start_ms <= ? AND end_ms > ?',
+    );
+  }
+
+  /** Unix ms; undefined = not observed in that time. Throws `HistoryError` DAMAGED. */
+  find({ project, vm, atMs, notBeforeMs }: NewestTimeRequest): number | undefined {
+    const id = this.#vmId.get(project, vm)?.id;
+    if (id === undefined) return undefined;
+    const firstDay = Math.floor(notBeforeMs / DAY_MS);
+    for (let day = Math.floor(atMs / DAY_MS); day >= firstDay; day--) {
+      let newestMs = this.#ended.get(day, id, atMs)?.endMs ?? Number.NEGATIVE_INFINITY;
+      for (const row of this.#spanning.iterate(day, id, atMs, atMs)) {
+        newestMs = Math.max(newestMs, newestIn(row, atMs));
+      }
+      if (newestMs >= notBeforeMs) return newestMs;
+    }
+    return undefined;
+  }
+}
+
+function newestIn(row: { readonly id: number; readonly data: Buffer }, atMs: number): number {
+  try {
+    const timesMs = new Chunk(row.data).timesMs();
+    return timesMs[firstAtOrAfter(timesMs, atMs, false) - 1] ?? Number.NEGATIVE_INFINITY;
+  } catch (cause) {
+    if (!(cause instanceof DamagedBytes)) throw cause;
+    throw new HistoryError('DAMAGED', `Chunk ${row.id}: ${cause.message}`, { cause });
+  }
 }

@@ -4,13 +4,12 @@
  * The reader here is thin; what the text means is in the pure functions of `host/`.
  */
 import { readdir, readFile } from 'node:fs/promises';
-import type { Clock } from '../../../streams/platform/clock.ts';
-import type { ObservedRow, ObservedValue, Reading, Source, SourceFault } from './collector.ts';
-import { type RunCommand, runCommand } from './command.ts';
-import { parseDiskstats, parseNetDev } from './host/devices.ts';
-import { createFileSystemReader, type FileSystemReading } from './host/file-systems.ts';
-import { parseMountinfo } from './host/mounts.ts';
-import { parseMeminfo, parseStat, parseUptimeMs, value } from './host/proc.ts';
+import type { Clock } from '../../../../streams/platform/clock.ts';
+import type { ObservedRow, ObservedValue, Reading, Source, SourceFault } from '../collector.ts';
+import { type RunCommand, runCommand } from '../command.ts';
+import { parseDiskstats, parseNetDev } from './devices.ts';
+import { createFileSystemReader, type FileSystemReading, parseMountinfo } from './file-systems.ts';
+import { parseMeminfo, parseStat, parseUptimeMs, value } from './proc.ts';
 
 /** The kernel's files. undefined = there is none, or it may not be read. */
 export interface HostFiles {
