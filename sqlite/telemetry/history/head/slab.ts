@@ -41,7 +41,7 @@ const PAGE_ROWS_MIN = 4;
 /** Newest rows that stay although flushed: `latest` and rates need more than one. */
 const ROWS_KEPT = 4;
 const EMPTY = new ColumnSet();
-/** So many texts of a VM are not worth the look at which of them its rows still have. */
+/** With so few texts it is not worth finding out which of them rows still use. */
 const TEXTS_USUAL = 2;
 
 /** `added`: a new row. `filled`: a row of that time got values it lacked. */
@@ -64,11 +64,8 @@ export class Slab {
   /** Series keys of the columns, held. */
   #keys: readonly HeadText[] = [];
   readonly #texts: SlabTexts;
-  readonly #changes = {
-    write: (change: () => void) => this.#writeTexts(change),
-    used: () => this.#usedTexts(),
-  };
-  /** Of the newest row: nearly always also those of the next one. */
+  readonly #changes = { write: this.#writeTexts.bind(this), used: this.#usedTexts.bind(this) };
+  // Of the newest row, and nearly always of the next one.
   #boot = { text: '', number: 0 };
   #stateReason = { text: '', number: 0 };
 
