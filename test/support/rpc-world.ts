@@ -26,8 +26,8 @@ import { openInstanceStore } from '../../sqlite/platform/control/instance-store.
 import { openDatabase } from '../../sqlite/platform/database.ts';
 import { openEmbeddedStream } from '../../sqlite/platform/embedded-stream/embedded-stream.ts';
 import { openSecretStore, type SecretStore } from '../../sqlite/platform/secret-store.ts';
-import type { AccessTokens } from '../../src/identity/auth/access-tokens.ts';
 import { type History, openHistory } from '../../sqlite/telemetry/history/store/store.ts';
+import type { AccessTokens } from '../../src/identity/auth/access-tokens.ts';
 import { createAuthenticator } from '../../src/identity/auth/authenticator.ts';
 import { createIdentities } from '../../src/identity/auth/people.ts';
 import { createServiceIdentities } from '../../src/identity/service-identities.ts';
