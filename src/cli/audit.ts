@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import type { LogVerification, VerifyProgress } from '../../actors/audit/log-verifier.ts';
 import { AdminFault, askService, NoService } from '../admin/admin-client.ts';
 import { AUDIT_VERIFY_PATH } from '../admin/audit-routes.ts';
-import { asDataFolderFault, DataFolderUnusable } from '../platform/data-folder.ts';
+import { DataFolderUnusable, toDataFolderFault } from '../platform/data-folder.ts';
 import { ConfigError, loadConfig } from '../platform/settings/config.ts';
 import { auditListAction } from './audit-list.ts';
 import { isProven, isWholeSink, sinkText, verificationText } from './audit-report.ts';
@@ -118,7 +118,7 @@ async function verifySink(
     stdout(json ? `${JSON.stringify(result, null, 2)}\n` : sinkText(result));
     return isWholeSink(result) ? EXIT_OK : EXIT_FAULT;
   } catch (error) {
-    throw asDataFolderFault(error, control);
+    throw toDataFolderFault(error, control);
   }
 }
 
@@ -161,7 +161,7 @@ async function askOrRead(
   try {
     return await verifyOnDisk(paths, { clock: client.clock, onProgress });
   } catch (error) {
-    throw asDataFolderFault(error, paths.control);
+    throw toDataFolderFault(error, paths.control);
   }
 }
 

@@ -1,8 +1,9 @@
 /**
- * What a command of `svc` is. A command takes its surroundings as an argument (environment, output,
- * signals) rather than reaching for the process, so that a test can run it whole.
+ * A command of `svc` and its surroundings. A command takes environment, output and signals as an
+ * argument and never reaches for the process, so that a test can run it whole.
  */
-import type { ClientPorts } from './client/ports.ts';
+import type { Clock } from '../../streams/platform/clock.ts';
+import type { Random } from '../../streams/platform/random.ts';
 
 /** A command: `svc <name> [arguments]`. */
 export interface Command {
@@ -35,6 +36,34 @@ export interface Surroundings {
   /** What client commands need beyond this; default: this process's own. */
   readonly client?: ClientPorts;
 }
+
+/** The part of the process that client commands need beside output. */
+export interface ClientPorts {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly homeFolder: string;
+  /** true: a person can be asked, because standard input and standard error are a terminal. */
+  readonly isInteractive: boolean;
+  /** All of standard input: for what must be on no command line. */
+  readonly readInput: () => Promise<string>;
+  /** Asks on the terminal; one line without its end, '' when the input has ended. */
+  readonly ask: (question: string) => Promise<string>;
+  /** Opens a page in the person's browser; false when there is none to open. */
+  readonly openBrowser: (url: string) => Promise<boolean>;
+  /** Runs one command to its end with this environment and our own standard streams. */
+  readonly runChild: (child: ChildCommand) => Promise<ChildEnd>;
+}
+
+export interface ChildCommand {
+  readonly command: readonly string[];
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly onSignal: Surroundings['onSignal'];
+}
+
+export type ChildEnd =
+  | { readonly exitCode: number }
+  /** It could not be started; `missing`: there is no such command. */
+  | { readonly problem: string; readonly missing: boolean };
 
 /** Exit codes: success, a fault while running, arguments or settings that will not do. */
 export const EXIT_OK = 0;

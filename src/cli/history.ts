@@ -13,7 +13,7 @@ import {
   HISTORY_STATS_PATH,
   type HistoryStatsAnswer,
 } from '../admin/history-routes.ts';
-import { asDataFolderFault, DataFolderUnusable } from '../platform/data-folder.ts';
+import { DataFolderUnusable, toDataFolderFault } from '../platform/data-folder.ts';
 import { ConfigError, loadConfig } from '../platform/settings/config.ts';
 import { type Command, EXIT_FAULT, EXIT_OK, EXIT_USAGE, type Surroundings } from './command.ts';
 import { checkText, statsText } from './history-report.ts';
@@ -134,7 +134,7 @@ async function askOrRead<T>(
       history.close();
     }
   } catch (error) {
-    throw asDataFolderFault(error, path);
+    throw toDataFolderFault(error, path);
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * What was opened, closed in reverse. Each part names its closer when it opens, so that a start
- * that fails half-way and a graceful stop take the same path; stopping twice is harmless.
+ * Closes parts in reverse order of opening. Each part registers its closer when it opens, so that a
+ * failed start and a graceful stop take the same path. Stopping twice is harmless.
  */
 import type { Log } from './log.ts';
 
@@ -17,7 +17,7 @@ export class Closers {
     this.#closers.push({ name, close });
   }
 
-  /** Closes everything, last opened first. One that fails is told in the log; the rest go on. */
+  /** Closes everything, last opened first. A failure is logged; the rest are closed all the same. */
   closeAll(): Promise<void> {
     this.#closing ??= this.#run();
     return this.#closing;

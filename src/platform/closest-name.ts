@@ -1,4 +1,4 @@
-/** "Did you mean …?": the name nearest to a misspelt one, by edit distance. */
+/** Finds the known name nearest to a misspelt one, by edit distance, for "did you mean". */
 
 /** The known name nearest to `given`; undefined when none is near enough to be what was meant. */
 export function closestName(given: string, known: readonly string[]): string | undefined {

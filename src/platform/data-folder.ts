@@ -1,9 +1,9 @@
 /**
- * What keeps the data folder from being used, as a sentence: at a start these faults are the
- * operator's to mend, and a stack trace beside them says nothing more.
+ * Faults of the data folder as sentences for the operator. At a start the sentence is enough; a
+ * stack trace adds nothing.
  */
 
-/** The data folder, or a file in it, cannot be used; the message says what would do. */
+/** The data folder, or a file in it, cannot be used; the message says what to do. */
 export class DataFolderUnusable extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -11,7 +11,7 @@ export class DataFolderUnusable extends Error {
   }
 }
 
-/** What would do, by the code of the file system's or SQLite's error; the first that matches. */
+/** Remedies by the code of the file system's or SQLite's error; the first match counts. */
 const remedies: readonly (readonly [RegExp, string])[] = [
   [/^(ENOSPC|EDQUOT|SQLITE_FULL)/, 'the disk is full, free some space'],
   [/^SQLITE_(BUSY|LOCKED)/, 'another program holds a lock on it, end that program'],
@@ -27,7 +27,7 @@ const remedies: readonly (readonly [RegExp, string])[] = [
  * The error as `DataFolderUnusable` when it is a fault of files or databases, else as it is.
  * `path` is the folder, or the file in it, that was being used.
  */
-export function asDataFolderFault(error: unknown, path: string): unknown {
+export function toDataFolderFault(error: unknown, path: string): unknown {
   if (!(error instanceof Error) || !('code' in error)) return error;
   const code = String(error.code);
   const remedy = remedies.find(([pattern]) => pattern.test(code))?.[1];

@@ -1,6 +1,6 @@
 /**
- * Small files that are either there and whole, or not there: written beside the target, synced,
- * then put in its place, with the folder synced so that the name survives a power loss too.
+ * Writes small files atomically and durably: beside the target, synced, then renamed, with the
+ * folder synced so that the name survives a power loss too.
  */
 import { closeSync, fsyncSync, linkSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
@@ -34,7 +34,7 @@ export function writeFileDurably({ path, content, exclusive }: DurableFileOption
   syncFolder(dirname(path));
 }
 
-/** What was made, renamed or removed in the folder is so on disk too when it returns. */
+/** Syncs the folder: names made, renamed or removed in it are on disk when it returns. */
 export function syncFolder(folder: string): void {
   const descriptor = openSync(folder, 'r');
   try {

@@ -1,7 +1,7 @@
 /**
- * The catalogue of refusals: each reason with its Connect code and one line of explanation. The
- * API, the plain HTTP routes and docs/errors.md are made from it. 429 is only for "too many
- * requests, back off"; whatever is too large is the caller's to narrow and answers 400.
+ * The catalogue of refusals: each reason with its Connect code and an explanation. The API, the
+ * plain HTTP routes and docs/errors.md are made from it. 429 means "too many requests, back off"
+ * only; a request that is too large answers 400.
  */
 import { Code, ConnectError } from '@connectrpc/connect';
 import type { Refusal, RefusalReason } from '../../streams/platform/refusal.ts';
@@ -17,7 +17,7 @@ interface CatalogueEntry {
 export const errorCatalogue: Readonly<Record<RefusalReason, CatalogueEntry>> = {
   INVALID_FIELD: {
     code: Code.InvalidArgument,
-    explanation: 'A field is missing or has a value that cannot be; `field` names it',
+    explanation: 'A field is missing or its value is not allowed; `field` names it',
   },
   TOO_MANY_POINTS: {
     code: Code.InvalidArgument,
@@ -35,11 +35,11 @@ export const errorCatalogue: Readonly<Record<RefusalReason, CatalogueEntry>> = {
   REQUEST_TOO_LARGE: {
     code: Code.InvalidArgument,
     explanation:
-      'The request body exceeds 64 KiB; 1 MiB of WriteSamples, 256 KiB of other methods whose requests hold a list, 24 KiB of methods that ask for no credential. Unpacked bytes count too',
+      'The request body is too large. The limit is 64 KiB; for WriteSamples 1 MiB; for other methods with a list in the request 256 KiB; for methods without a credential 24 KiB. Decompressed bytes count too',
   },
   UNKNOWN_METRIC: {
     code: Code.InvalidArgument,
-    explanation: 'No metric of that id; ListMetricDescriptors lists them',
+    explanation: 'There is no metric with that id; ListMetricDescriptors lists them',
   },
   REQUEST_ID_REUSED: {
     code: Code.InvalidArgument,
@@ -52,35 +52,36 @@ export const errorCatalogue: Readonly<Record<RefusalReason, CatalogueEntry>> = {
   },
   MALFORMED_CREDENTIAL: {
     code: Code.Unauthenticated,
-    explanation: 'The credential is not one of this service: check that it was copied whole',
+    explanation: 'The credential is not one of this service; check that it was copied completely',
   },
   CREDENTIAL_EXPIRED: {
     code: Code.Unauthenticated,
-    explanation: 'The credential, session or link is past its lifetime: get a new one',
+    explanation: 'The credential, session or link has expired; get a new one',
   },
   CREDENTIAL_REVOKED: {
     code: Code.Unauthenticated,
     explanation:
-      'The key was revoked or replaced, the session was ended, or the one-time link was used (`cause`): get a new one',
+      'The key was revoked or replaced, the session was ended, or the one-time link was used (`cause`); get a new one',
   },
   TOKEN_EPOCH: {
     code: Code.Unauthenticated,
     explanation:
-      'Permissions of the CI connection changed, or it was disabled, after the token was made: exchange again',
+      'The CI connection was changed or disabled after the token was issued; exchange again',
   },
   BAD_ASSERTION: {
     code: Code.Unauthenticated,
-    explanation: 'The CI identity token does not hold; `cause` tells why. It is never told back',
+    explanation:
+      'The CI identity token is not valid; `cause` says why. The answer never repeats the token',
   },
   PROJECT_BOUNDARY: {
     code: Code.PermissionDenied,
     explanation:
-      'The credential belongs to another project, or the person is no member of this one; said whether or not the thing exists',
+      'The credential belongs to another project, or the person is not a member of this one. The answer is the same whether or not the resource exists',
   },
   MISSING_CAPABILITY: {
     code: Code.PermissionDenied,
     explanation:
-      'What this needs is not granted: `capability` tells what the credential, or the owner of a new key, lacks; `role` the role that is not enough',
+      'The caller lacks a permission. `capability` names the capability that the credential, or the owner of a new key, lacks; `role` names the role that is too low',
   },
   IDENTITY_DISABLED: {
     code: Code.PermissionDenied,
@@ -89,68 +90,68 @@ export const errorCatalogue: Readonly<Record<RefusalReason, CatalogueEntry>> = {
   GRANT_REMOVED: { code: Code.PermissionDenied, explanation: "The identity's grant was removed" },
   HUMAN_OPERATION: {
     code: Code.PermissionDenied,
-    explanation: 'Only people who have signed in may do this; no credential can',
+    explanation: 'Only signed-in people may do this; no credential can',
   },
   INSECURE_TRANSPORT: {
     code: Code.PermissionDenied,
     explanation:
-      'The request came over plain http past the proxy that ends TLS: ask at the https address',
+      'The request came over plain http, past the proxy that terminates TLS; use the https address',
   },
   WRONG_HOST: {
     code: Code.FailedPrecondition,
     status: 421,
     explanation:
-      'The Host header is none of the service (SVC_PUBLIC_URL, SVC_ALLOWED_HOSTS), or is missing, repeated or malformed (then 400). It says nothing about the request itself: keep it, and ask under the right name',
+      'The Host header does not name this service (SVC_PUBLIC_URL, SVC_ALLOWED_HOSTS), or it is missing, repeated or malformed (then 400). The request itself may be fine; send it again under the right name',
   },
   EXCHANGE_DENIED: {
     code: Code.PermissionDenied,
     explanation:
-      'The CI identity is not the approved one, or may not act now: `cause` tells why, `claims` lists what differs, as JSON, and `correlation` finds it in the audit',
+      'The CI identity is not the approved one, or may not act now. `cause` says why, `claims` lists the differences as JSON, and `correlation` finds the refusal in the audit log',
   },
   NOT_FOUND: {
     code: Code.NotFound,
-    explanation: "Nothing of that name in the caller's own project",
+    explanation: "The caller's project has no resource of that name",
   },
   STALE_VERSION: {
     code: Code.Aborted,
-    explanation: 'The edit is based on an older version; `currentVersion` tells the latest',
+    explanation: 'The edit is based on an older version; `currentVersion` is the latest',
   },
   IN_PROGRESS: {
     code: Code.Aborted,
     explanation:
-      'What an earlier change began is being finished (tokens of a disabled account are still being ended): resend the same request a little later',
+      'An earlier change is still being completed, such as ending the tokens of a disabled account; send the same request again a little later',
   },
   LIMIT_EXCEEDED: {
     code: Code.FailedPrecondition,
-    explanation: 'A limit of the project, or of one owner in it, is reached; `limit` tells it',
+    explanation: 'A limit of the project, or of one owner in it, is reached; `limit` is its value',
   },
   INVALID_STATE: {
     code: Code.FailedPrecondition,
-    explanation: 'The thing is in a state that does not allow this',
+    explanation: 'The resource is in a state that does not allow this',
   },
   RECIPIENT_NOT_MEMBER: {
     code: Code.FailedPrecondition,
-    explanation: 'Mail goes to verified addresses of members alone; `addresses` tells the others',
+    explanation: 'Mail goes only to verified addresses of members; `addresses` lists the others',
   },
   TOO_MANY_REQUESTS: {
     code: Code.ResourceExhausted,
-    explanation: 'Too many at once: back off, and honour Retry-After',
+    explanation: 'Too many requests; back off and honour Retry-After',
   },
   QUERY_TIMEOUT: {
     code: Code.DeadlineExceeded,
-    explanation: 'The query took longer than 10 seconds: ask for less. Never to be read as zero',
+    explanation: 'The query took longer than 10 seconds; ask for less. Never read this as zero',
   },
   NOT_READY: {
     code: Code.Unavailable,
-    explanation: 'Part of the service does not answer; the same request may be sent again',
+    explanation: 'A part of the service does not answer; the same request may be sent again',
   },
 };
 
-/** Seconds a caller is told to wait where the same request may be sent again. */
+/** Retry-After, in seconds, where the same request may be sent again. */
 const RETRY_AFTER_SECONDS = 1;
 
 /**
- * The refusal as Connect tells it, with its `ErrorInfo`; 429, 503 and IN_PROGRESS carry `Retry-After`,
+ * The refusal as a Connect error with its `ErrorInfo`; 429, 503 and IN_PROGRESS carry `Retry-After`,
  * 401 says how to authenticate (RFC 9110, section 11.6.1).
  */
 export function toConnectError(refusal: Refusal): ConnectError {
@@ -203,7 +204,7 @@ export function errorsPage(): string {
     "Every error of the API is Connect's JSON error with a detail `svc.options.v1.ErrorInfo {reason, metadata}`.",
     'Made from `src/platform/errors.ts` by `npm run generate`.',
     '',
-    '| reason | Connect code | HTTP | what it means, and what would do |',
+    '| reason | Connect code | HTTP | meaning and what to do |',
     '| --- | --- | --- | --- |',
     ...rows,
     '',

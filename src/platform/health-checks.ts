@@ -1,7 +1,6 @@
 /**
- * How the parts' own states read in `/readyz`: one check for each kind of part, so that the parts
- * need not know what a load balancer makes of them. Each fault has the operator's reason and a
- * summary for callers, which names nothing of this host.
+ * Health checks, one for each kind of part: they map a part's own state to `/readyz`. Each fault
+ * has a reason for the operator and a summary for callers that reveals nothing of this host.
  */
 import { statfsSync } from 'node:fs';
 import type { ApplierHealth } from '../../actors/platform/host/applier.ts';
@@ -17,7 +16,7 @@ export function streamCheck(stream: Pick<Stream, 'health'>): HealthCheck {
     return {
       state: 'notReady',
       reason: `The stream is unavailable: ${health.reason}`,
-      summary: 'The stream is unavailable: nothing can be acknowledged',
+      summary: 'The stream is unavailable; nothing can be acknowledged',
     };
   };
 }
@@ -69,14 +68,14 @@ export function partCheck(
   };
 }
 
-/** What history could not take in or put on disk: what there is stays readable. */
+/** Rows that history could not store in memory or on disk; stored rows stay readable. */
 export function historyCheck(history: {
   stats(): { readonly incompleteProjects: number; readonly fault?: string };
 }): HealthCheck {
   return () => {
     const { fault, incompleteProjects: count } = history.stats();
     if (fault !== undefined) {
-      const summary = 'History cannot be written: what is stored stays readable';
+      const summary = 'History cannot be written; stored samples stay readable';
       return { state: 'degraded', reason: fault, summary };
     }
     if (count === 0) return ready;

@@ -1,11 +1,10 @@
 /**
- * The health behind `/readyz`: the state of each part, looked up when it is asked for, in sentences
- * an operator can act on. A degraded part is reported but keeps the service ready; one that is not
- * ready takes it out of a load balancer. Changes are logged once, not at every request.
+ * The health behind `/readyz`: the state of each part, in sentences an operator can act on. A
+ * degraded part is reported but keeps the service ready; a part that is not ready takes the service
+ * out of a load balancer. Changes are logged once, not at every request.
  *
- * A reason may name hosts, users, files and what other programs printed: it is for the operator, in
- * the log and on the metrics listener. The API's listener shows what `callerReport` and
- * `publicReport` leave of a report.
+ * A reason may name hosts, users, files and output of other programs: it is for the operator, in
+ * the log and on the metrics listener. The API shows only `callerReport` and `publicReport`.
  */
 import type { CancelWakeUp, Clock } from '../../streams/platform/clock.ts';
 import { withoutLogins } from '../../streams/platform/shown-url.ts';
@@ -57,7 +56,7 @@ export const ready: PartHealth = { state: 'ready' };
 
 export function createHealth({ clock, log }: { clock: Clock; log: Log }): Health {
   const checks = new Map<string, { readonly kind: string; readonly check: HealthCheck }>();
-  const told = new Map<string, string>();
+  const logged = new Map<string, string>();
   let stop: string | undefined;
   let cancel: CancelWakeUp = () => {};
 
@@ -66,8 +65,8 @@ export function createHealth({ clock, log }: { clock: Clock; log: Log }): Health
       ...{ kind, name },
       health: withoutLoginsIn(ask(check)),
     }));
-    // What stops on request is no news: the log has the stop already.
-    if (stop === undefined) for (const part of parts) logChange(part, told, log);
+    // A requested stop needs no further line in the log.
+    if (stop === undefined) for (const part of parts) logChange(part, logged, log);
     else parts.push(stoppingPart(stop));
     return { ready: parts.every(({ health }) => health.state !== 'notReady'), parts };
   };
@@ -83,7 +82,7 @@ export function createHealth({ clock, log }: { clock: Clock; log: Log }): Health
       checks.set(name, { kind, check });
       return () => {
         checks.delete(name);
-        told.delete(name);
+        logged.delete(name);
       };
     },
     stopping: (reason) => {
@@ -162,10 +161,10 @@ function ask(check: HealthCheck): PartHealth {
   }
 }
 
-function logChange({ name, health }: PartReport, told: Map<string, string>, log: Log): void {
+function logChange({ name, health }: PartReport, logged: Map<string, string>, log: Log): void {
   const now = health.state === 'ready' ? health.state : `${health.state}: ${health.reason}`;
-  const before = told.get(name) ?? 'ready';
-  told.set(name, now);
+  const before = logged.get(name) ?? 'ready';
+  logged.set(name, now);
   if (now === before) return;
   if (health.state === 'ready') log.info({ part: name }, `${name} is ready again`);
   else if (health.state === 'degraded') log.warn({ part: name }, health.reason);

@@ -1,5 +1,5 @@
 /**
- * The form of our keys and of every other secret that we hand out:
+ * The text form of keys and of every other secret that the service issues:
  * `svc_<kind>_<id>_<43 base62 random><6 base62 CRC32>`. The prefix lets secret scanners recognise
  * one, the underscores keep double-click selection, the checksum refuses a typing error before
  * anything is looked up. The checksum is no security control; the 256 random bits are.
@@ -8,7 +8,7 @@ import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { type Random, ulid } from '../../streams/platform/random.ts';
 
-/** Personal, service account, collector, enrolled VM: what comes as a bearer. */
+/** Kinds of bearer key: personal, service account, collector, enrolled VM. */
 export type KeyKind = 'pk' | 'sk' | 'col' | 'vm';
 
 /**

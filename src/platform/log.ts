@@ -1,7 +1,7 @@
 /**
  * The service's log: JSON lines (pino), or readable lines on a terminal, on standard error. Every
- * line passes a scrub that knows what our secrets look like, because a path list alone misses the
- * secret that sits inside an error's message.
+ * line passes a filter that knows the form of our secrets, because a list of field names misses a
+ * secret inside an error message.
  */
 
 import { type DestinationStream, destination, pino } from 'pino';

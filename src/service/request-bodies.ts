@@ -1,9 +1,10 @@
 /**
- * Bodies of requests, before the framework parses them. It would unpack and parse each as it comes;
- * here a body is read under a bound of its own, then the call takes its place and turn, and only then
- * it is unpacked and handed on, in a turn again: 8 × 1 MiB of JSON cost a neighbour one body, not eight.
+ * Reads request bodies before the framework parses them. The framework would decompress and parse
+ * each body as it arrives. Here a body is read under its own bound, then the call takes a slot and
+ * waits for its turn, and only then the body is decompressed and parsed, in turns again. Eight bodies
+ * of 1 MiB of JSON delay a neighbour by one body, not by eight.
  *
- *     read -> place of the call (a person's: later, when the project is known) -> unpack -> turn -> parse
+ *     read -> slot (a person's: later, when the project is known) -> decompress -> turn -> parse
  */
 import type { DescMethod } from '@bufbuild/protobuf';
 import { type ConnectRouter, createContextValues } from '@connectrpc/connect';
@@ -16,8 +17,8 @@ import {
 import type { IngestRates } from '../../actors/telemetry/ingest/ingest-rates.ts';
 import { asConnectError } from '../platform/api/error-mapping.ts';
 import { bodyBytesMaxOf, requestCompressions } from '../platform/api/message-bytes.ts';
-import { type HeldPlace, heldPlaceOf, takePlace } from '../platform/api/places.ts';
 import { enumCheck } from '../platform/api/request-enums.ts';
+import { type HeldSlot, heldSlotOf, takeSlot } from '../platform/api/slots.ts';
 import type { ProjectGate } from '../platform/gate/project-gate.ts';
 import type { Log } from '../platform/log.ts';
 import { takeBodyBytes } from '../telemetry/api/ingest-reach.ts';
@@ -30,7 +31,7 @@ export interface RequestBodyDeps {
   readonly log: Log;
 }
 
-/** Puts itself around the handlers registered so far: call it before `releasePlaces`, and once. */
+/** Puts itself around the handlers registered so far: call it before `releaseSlots`, and once. */
 export function admitBodies(router: ConnectRouter, deps: RequestBodyDeps): void {
   const compressions = requestCompressions(deps.noteBrokenBody);
   for (const [i, handler] of router.handlers.entries()) {
@@ -40,7 +41,7 @@ export function admitBodies(router: ConnectRouter, deps: RequestBodyDeps): void 
       const { body } = request;
       if (!isBytes(body)) return await handler(request);
       const contextValues = request.contextValues ?? createContextValues();
-      const held = () => heldPlaceOf(contextValues);
+      const held = () => heldSlotOf(contextValues);
       if (method.methodKind !== 'unary') {
         return await handler({ ...request, contextValues, body: inTurns(body, deps, held) });
       }
@@ -68,7 +69,7 @@ interface Call {
   readonly compression: Compression | undefined;
   readonly check: (plain: Uint8Array) => void;
   /** Known when the framework begins to read: the gate has let the call in. */
-  readonly held: () => HeldPlace | undefined;
+  readonly held: () => HeldSlot | undefined;
 }
 
 /** Without what no longer holds of the body; answers are packed as if it still were. */
@@ -104,19 +105,20 @@ async function* admitted(deps: RequestBodyDeps, call: Call): AsyncIterable<Uint8
 async function readSent(
   { gate, ingestRates, log }: RequestBodyDeps,
   { method, body, header }: Call,
-  held: HeldPlace | undefined,
+  held: HeldSlot | undefined,
 ): Promise<Uint8Array> {
   const bytesMax = bodyBytesMaxOf(method);
   const length = header.get('content-length');
   const claimed = length === null ? bytesMax : Number(length);
-  // Refused as too large, without being read: what a header claims has cost nothing.
+  // Refused by its claimed length, without reading it.
   if (!held?.caller || claimed > bytesMax) return await readAllBytes(body, bytesMax, length);
   const { caller, kind, ratedProject } = held;
-  const told = (error: unknown) => held.told?.(error) ?? asConnectError(error, method.name, log);
-  const underWay = refusing(() => gate.takeBody(caller, kind, claimed), told);
+  const toCallerError = (error: unknown) =>
+    held.toCallerError?.(error) ?? asConnectError(error, method.name, log);
+  const underWay = refusing(() => gate.takeBody(caller, kind, claimed), toCallerError);
   try {
     if (ratedProject !== undefined) {
-      refusing(() => takeBodyBytes(ingestRates, ratedProject, claimed), told);
+      refusing(() => takeBodyBytes(ingestRates, ratedProject, claimed), toCallerError);
     }
     let came = 0;
     let sent: Uint8Array;
@@ -124,11 +126,11 @@ async function readSent(
       sent = await readAllBytes(body, bytesMax, length);
       came = sent.length;
     } finally {
-      // A body that broke off was not taken in, and one of unknown length is known now.
+      // Returns the bytes of a body that broke off, and the excess of one of unknown length.
       if (ratedProject !== undefined) ingestRates.returnBytes(ratedProject, claimed - came);
     }
-    await takePlace(held).catch((error: unknown) => {
-      throw told(error);
+    await takeSlot(held).catch((error: unknown) => {
+      throw toCallerError(error);
     });
     return sent;
   } finally {
@@ -136,11 +138,11 @@ async function readSent(
   }
 }
 
-function refusing<T>(work: () => T, told: (error: unknown) => unknown): T {
+function refusing<T>(work: () => T, toCallerError: (error: unknown) => unknown): T {
   try {
     return work();
   } catch (error) {
-    throw told(error);
+    throw toCallerError(error);
   }
 }
 
@@ -148,7 +150,7 @@ function refusing<T>(work: () => T, told: (error: unknown) => unknown): T {
 async function* inTurns(
   body: AsyncIterable<Uint8Array>,
   { gate }: RequestBodyDeps,
-  held: () => HeldPlace | undefined,
+  held: () => HeldSlot | undefined,
 ): AsyncIterable<Uint8Array> {
   for await (const chunk of body) {
     const { caller } = held() ?? {};

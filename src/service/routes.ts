@@ -33,7 +33,7 @@ import { MonitoringService } from '../gen/svc/monitoring/v1/monitoring_pb.ts';
 import { policy } from '../gen/svc/options/v1/policy_pb.ts';
 import { ProjectService } from '../gen/svc/project/v1/project_pb.ts';
 import type { Authenticator } from '../platform/access/authenticator.ts';
-import { errorsAsTold } from '../platform/api/error-mapping.ts';
+import { mapErrors } from '../platform/api/error-mapping.ts';
 import {
   addressKey,
   type GateDeps,
@@ -41,9 +41,9 @@ import {
   requestGate,
 } from '../platform/api/gate.ts';
 import { bodyBytesMaxOf, requestCompressions } from '../platform/api/message-bytes.ts';
-import { placesOfPeople, releasePlaces } from '../platform/api/places.ts';
 import { passReadyBytes } from '../platform/api/ready-bytes.ts';
-import { tellResponses } from '../platform/api/response-mapping.ts';
+import { completeResponses } from '../platform/api/response-mapping.ts';
+import { releaseSlots, slotsOfPeople } from '../platform/api/slots.ts';
 import type { ProjectLimitUse } from '../platform/gate/limit-use.ts';
 import type { ProjectBounds } from '../platform/gate/open-gate.ts';
 import type { ProjectGate } from '../platform/gate/project-gate.ts';
@@ -101,8 +101,8 @@ export function connectOptions(deps: RpcDeps) {
         .set(addressKey, ip),
     requestGate: requestGate(deps),
     interceptors: [
-      errorsAsTold(deps.log, deps.noteRefusal),
-      placesOfPeople(deps.gate),
+      mapErrors(deps.log, deps.noteRefusal),
+      slotsOfPeople(deps.gate),
       noteAnonymousSuccess,
     ],
     acceptCompression: [...requestCompressions(deps.noteBrokenBody)],
@@ -122,8 +122,8 @@ export function rpcRoutes(deps: RpcDeps): (router: ConnectRouter) => void {
     register(router, ProjectService, projectService(deps));
     passReadyBytes(router);
     admitBodies(router, deps);
-    releasePlaces(router, deps.gate);
-    tellResponses(router, deps);
+    releaseSlots(router, deps.gate);
+    completeResponses(router, deps);
   };
 }
 

@@ -42,16 +42,16 @@ import {
   keepNotingLeaks,
 } from '../identity/service-identities.ts';
 import { Closers } from '../platform/closers.ts';
-import { asDataFolderFault } from '../platform/data-folder.ts';
+import { toDataFolderFault } from '../platform/data-folder.ts';
 import { openProjectBounds, type ProjectBounds } from '../platform/gate/open-gate.ts';
 import { createHealth } from '../platform/health.ts';
 import { diskSpace, hostCheck, streamCheck } from '../platform/health-checks.ts';
+import { stopSignal } from '../platform/http/abort-signals.ts';
 import { createAnonymousLimits } from '../platform/http/anonymous-limits.ts';
 import { openConfiguredMetricsServer } from '../platform/http/metrics-server.ts';
 import { createReaderCheck, createReadGate } from '../platform/http/read-gate.ts';
 import { createPositions, SEQUENCE_PURPOSE } from '../platform/http/sequence.ts';
 import { openHttpServer } from '../platform/http/server.ts';
-import { stopSignal } from '../platform/http/stop-signal.ts';
 import type { Log } from '../platform/log.ts';
 import { createMetrics, type Metrics } from '../platform/metrics.ts';
 import type { Settings } from '../platform/settings/settings.ts';
@@ -89,7 +89,7 @@ export async function createService(options: ServiceOptions): Promise<RunningSer
     return await build(options, closers);
   } catch (error) {
     await closers.closeAll();
-    throw asDataFolderFault(error, options.settings.data);
+    throw toDataFolderFault(error, options.settings.data);
   }
 }
 

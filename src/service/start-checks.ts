@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { assertSealedUnder } from '../../sqlite/platform/secret-store.ts';
 import type { Random } from '../../streams/platform/random.ts';
 import { readClientSecret } from '../identity/open-sign-in.ts';
-import { asDataFolderFault } from '../platform/data-folder.ts';
+import { toDataFolderFault } from '../platform/data-folder.ts';
 import { listenOn } from '../platform/http/listening.ts';
 import { loadTls } from '../platform/http/tls.ts';
 import { findMasterKey } from '../platform/master-key.ts';
@@ -44,7 +44,7 @@ function assertKeyOpens(settings: Settings, random: Random): void {
   try {
     assertSealedUnder({ path, masterKey, random });
   } catch (error) {
-    throw asDataFolderFault(error, path);
+    throw toDataFolderFault(error, path);
   }
 }
 

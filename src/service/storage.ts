@@ -32,12 +32,12 @@ import { type Random, systemRandom } from '../../streams/platform/random.ts';
 import { becomeSoleProcess } from '../../streams/platform/sole-process.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
 import type { Closers } from '../platform/closers.ts';
-import { asDataFolderFault } from '../platform/data-folder.ts';
+import { toDataFolderFault } from '../platform/data-folder.ts';
 import type { Log } from '../platform/log.ts';
 import { deriveKey, loadMasterKey } from '../platform/master-key.ts';
 import { openNats } from '../platform/nats.ts';
 import type { Settings } from '../platform/settings/settings.ts';
-import { tellHistoryGap } from '../telemetry/history-gap.ts';
+import { reportHistoryGap } from '../telemetry/history-gap.ts';
 import { assertStartable, SECRETS_FILE } from './start-checks.ts';
 
 /** Samples have a file, and a writer, of their own: the largest part, truncated by itself. */
@@ -96,7 +96,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
     openHistory({ folder, clock, logIdentity: samples.identity }),
   );
   closers.add('history', () => history.close());
-  await tellHistoryGap({ history, stream, samples }, options.log);
+  await reportHistoryGap({ history, stream, samples }, options.log);
   const opened = { stream, store, secrets, history, onceStore, controlPath: path };
   return { ...opened, deriveKey: deriveOwn, ...(lost && { lost }) };
 }
@@ -143,7 +143,7 @@ async function using<T>(path: string, use: () => T | Promise<T>): Promise<T> {
   try {
     return await use();
   } catch (error) {
-    throw asDataFolderFault(error, path);
+    throw toDataFolderFault(error, path);
   }
 }
 

@@ -38,7 +38,7 @@ async function takeAll(gate: ProjectGate, party: string): Promise<() => void> {
   const passes: Pass[] = [];
   const over = new AbortController();
   for (const kind of CALL_CLASSES) {
-    const { running, waiting } = classRules[kind].places(DEFAULT_LIMITS);
+    const { running, waiting } = classRules[kind].slots(DEFAULT_LIMITS);
     for (let i = 0; i < running; i++) {
       // Streams are bounded for each caller too.
       const caller = { party, name: `holder ${i}` };

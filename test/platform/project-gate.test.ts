@@ -132,7 +132,7 @@ t.test(
   'Every class says after how many seconds to come again, and refuses at some point',
   async (t) => {
     for (const kind of CALL_CLASSES) {
-      const { running, waiting } = classRules[kind].places({
+      const { running, waiting } = classRules[kind].slots({
         ...{ ...DEFAULT_LIMITS, concurrency: 1, openStreams: 2 },
       });
       const { gate } = openGate({ concurrency: 1, openStreams: 2 });

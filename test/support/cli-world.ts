@@ -6,8 +6,8 @@
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Test } from 'tap';
-import { type ChildCommand, type ClientPorts, processPorts } from '../../src/cli/client/ports.ts';
-import type { Surroundings } from '../../src/cli/command.ts';
+import { processPorts } from '../../src/cli/client/ports.ts';
+import type { ChildCommand, ClientPorts, Surroundings } from '../../src/cli/command.ts';
 import { runProgram } from '../../src/cli/program.ts';
 import { createLog } from '../../src/platform/log.ts';
 import { loadConfig } from '../../src/platform/settings/config.ts';

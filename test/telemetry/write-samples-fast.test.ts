@@ -16,11 +16,11 @@ import {
   WriteSamplesRequestSchema,
   WriteSamplesResponseSchema,
 } from '../../src/gen/svc/ingest/v1/ingest_pb.ts';
-import { errorsAsTold } from '../../src/platform/api/error-mapping.ts';
+import { mapErrors } from '../../src/platform/api/error-mapping.ts';
 import { requestGate } from '../../src/platform/api/gate.ts';
 import { COMPRESSIONS } from '../../src/platform/api/message-bytes.ts';
-import { releasePlaces } from '../../src/platform/api/places.ts';
-import { tellResponses } from '../../src/platform/api/response-mapping.ts';
+import { completeResponses } from '../../src/platform/api/response-mapping.ts';
+import { releaseSlots } from '../../src/platform/api/slots.ts';
 import { createHealth } from '../../src/platform/health.ts';
 import { createAnonymousLimits } from '../../src/platform/http/anonymous-limits.ts';
 import { type HttpServer, openHttpServer } from '../../src/platform/http/server.ts';
@@ -100,14 +100,14 @@ async function openSide(t: Test, fast: boolean): Promise<Side> {
         grpc: false,
         grpcWeb: false,
         requestGate: requestGate(deps),
-        interceptors: [errorsAsTold(silentLog)],
+        interceptors: [mapErrors(silentLog)],
         acceptCompression: [...COMPRESSIONS],
         readMaxBytes: 1024 * 1024,
         routes: (router) => {
           router.service(IngestService, ingestService({ ingest, host, ...bounds }));
           admitBodies(router, deps);
-          releasePlaces(router, bounds.gate);
-          tellResponses(router, deps);
+          releaseSlots(router, bounds.gate);
+          completeResponses(router, deps);
         },
       });
     },

@@ -24,8 +24,8 @@ import {
 } from '../../gen/svc/monitoring/v1/incident_pb.ts';
 import { watchAccess, within } from '../../platform/api/caller.ts';
 import { asConnectError } from '../../platform/api/error-mapping.ts';
-import { openStream } from '../../platform/api/places.ts';
 import { parseProjectName } from '../../platform/api/resource-name.ts';
+import { openStream } from '../../platform/api/slots.ts';
 import type { ProjectGate } from '../../platform/gate/project-gate.ts';
 import type { Log } from '../../platform/log.ts';
 import { IncidentFeed } from './incident-feed.ts';

@@ -23,8 +23,8 @@ import {
 import { actorOf, callerOf, mayWrite, requestKeyOf, within } from '../../platform/api/caller.ts';
 import { listAnswer } from '../../platform/api/list-answer.ts';
 import { collect, mapPage } from '../../platform/api/paging.ts';
-import { turnsOf } from '../../platform/api/places.ts';
 import { nameOf, parseName, parseProjectName } from '../../platform/api/resource-name.ts';
+import { turnsOf } from '../../platform/api/slots.ts';
 import { actorForCredentials, actorsForPeople } from '../../platform/api/transition-messages.ts';
 import { type ExplainDeps, explain, heldVmsOf } from './incident-explain.ts';
 import { incidentMessage } from './incident-messages.ts';

@@ -19,13 +19,13 @@ import { OWNER_POLICY, WRITE_POLICY } from '../../platform/access/authorize.ts';
 import { assertMay, callerOf, may, mayWrite, within } from '../../platform/api/caller.ts';
 import { listAnswer } from '../../platform/api/list-answer.ts';
 import { collect, mapPage } from '../../platform/api/paging.ts';
-import { turnsOf } from '../../platform/api/places.ts';
 import {
   type Collection,
   ID,
   parseName,
   parseProjectName,
 } from '../../platform/api/resource-name.ts';
+import { turnsOf } from '../../platform/api/slots.ts';
 import {
   actorForCredentials,
   actorsForPeople,

@@ -8,9 +8,8 @@ import { shownUrl } from '../../../streams/platform/shown-url.ts';
 import { parseKey } from '../../platform/keys.ts';
 import { BadSetting, origin } from '../../platform/settings/setting-kinds.ts';
 import { isConfidential } from '../../sdk/access.ts';
-import type { Surroundings } from '../command.ts';
+import type { ClientPorts, Surroundings } from '../command.ts';
 import { EXIT_DENIED, Fault, UsageError } from './faults.ts';
-import type { ClientPorts } from './ports.ts';
 import { readSession, type StoredSession, sessionPath, writeSession } from './session-file.ts';
 
 /** Who may make a call: whoever has a credential, people alone, or anybody. */

@@ -4,12 +4,12 @@
  * (`svc keys create`); help, completion and the handling of faults are the same for all.
  */
 import { closestName } from '../../platform/closest-name.ts';
-import { type Command, EXIT_USAGE, type Surroundings } from '../command.ts';
+import { type ClientPorts, type Command, EXIT_USAGE, type Surroundings } from '../command.ts';
 import { type Access, type Caller, openAccess } from './access.ts';
 import { Api } from './api.ts';
 import { type Input, type Option, type Positional, parseInput } from './arguments.ts';
 import { describeFault, type Hints, UsageError } from './faults.ts';
-import { type ClientPorts, processPorts } from './ports.ts';
+import { processPorts } from './ports.ts';
 
 export interface Action {
   /** Second word of the command line; of a single command, the first. */

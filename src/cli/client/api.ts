@@ -17,9 +17,9 @@ import { pause } from '../../../streams/platform/pause.ts';
 import { policy } from '../../gen/svc/options/v1/policy_pb.ts';
 import { programVersion } from '../../platform/version.ts';
 import { reasonOf } from '../../sdk/retry.ts';
+import type { ClientPorts } from '../command.ts';
 import type { Access } from './access.ts';
 import { NoAnswer } from './faults.ts';
-import type { ClientPorts } from './ports.ts';
 
 export interface ApiOptions {
   readonly access: Access;

@@ -1,43 +1,15 @@
 /**
- * What client commands touch of their process beside output: the terminal, the home folder, a
- * browser, child processes, time and chance. In one place, so that a test can stand in for a person
- * at a terminal; `processPorts` is the real thing.
+ * The client ports of this process: the terminal, the home folder, a browser, child processes, clock
+ * and randomness. A test hands in its own and plays the person at the terminal.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { constants, homedir } from 'node:os';
 import { createInterface } from 'node:readline/promises';
 import { text } from 'node:stream/consumers';
-import { type Clock, systemClock } from '../../../streams/platform/clock.ts';
-import { type Random, systemRandom } from '../../../streams/platform/random.ts';
-import type { StopSignal, Surroundings } from '../command.ts';
-
-export interface ClientPorts {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly homeFolder: string;
-  /** true: a person can be asked, because standard input and standard error are a terminal. */
-  readonly isInteractive: boolean;
-  /** All of standard input: for what must be on no command line. */
-  readonly readInput: () => Promise<string>;
-  /** Asks on the terminal; one line without its end, '' when the input has ended. */
-  readonly ask: (question: string) => Promise<string>;
-  /** Opens a page in the person's browser; false when there is none to open. */
-  readonly openBrowser: (url: string) => Promise<boolean>;
-  /** Runs one command to its end with this environment and our own standard streams. */
-  readonly runChild: (child: ChildCommand) => Promise<ChildEnd>;
-}
-
-export interface ChildCommand {
-  readonly command: readonly string[];
-  readonly environment: Readonly<Record<string, string | undefined>>;
-  readonly onSignal: Surroundings['onSignal'];
-}
-
-export type ChildEnd =
-  | { readonly exitCode: number }
-  /** It could not be started; `missing`: there is no such command. */
-  | { readonly problem: string; readonly missing: boolean };
+import { systemClock } from '../../../streams/platform/clock.ts';
+import { systemRandom } from '../../../streams/platform/random.ts';
+import type { ChildCommand, ChildEnd, ClientPorts, StopSignal } from '../command.ts';
 
 /** The ports of this process. */
 export function processPorts(): ClientPorts {

@@ -22,8 +22,8 @@ import { mayWrite, within } from '../../platform/api/caller.ts';
 import { findRow } from '../../platform/api/instance-rows.ts';
 import { listAnswer } from '../../platform/api/list-answer.ts';
 import { collect, mapPage } from '../../platform/api/paging.ts';
-import { turnsOf } from '../../platform/api/places.ts';
 import { type Collection, parseName, parseProjectName } from '../../platform/api/resource-name.ts';
+import { turnsOf } from '../../platform/api/slots.ts';
 import { deliveryMessage, recipientAddress } from './delivery-messages.ts';
 
 export interface DeliveryDeps {

@@ -15,8 +15,8 @@ import {
 } from '../../gen/svc/monitoring/v1/alert_pb.ts';
 import { callerOf, within } from '../../platform/api/caller.ts';
 import { collect, mapPage } from '../../platform/api/paging.ts';
-import { turnsOf } from '../../platform/api/places.ts';
 import { nameOf, parseProjectName } from '../../platform/api/resource-name.ts';
+import { turnsOf } from '../../platform/api/slots.ts';
 
 export function noticeMethods({
   host,

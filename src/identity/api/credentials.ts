@@ -29,8 +29,8 @@ import {
 } from '../../gen/svc/iam/v1/automation_pb.ts';
 import { within } from '../../platform/api/caller.ts';
 import { collect, mapPage } from '../../platform/api/paging.ts';
-import { turnsOf } from '../../platform/api/places.ts';
 import { nameOf, parseProjectName } from '../../platform/api/resource-name.ts';
+import { turnsOf } from '../../platform/api/slots.ts';
 import { unixSeconds } from './project-messages.ts';
 
 export interface CredentialListDeps {

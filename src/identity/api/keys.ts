@@ -18,7 +18,7 @@ import {
 } from '../../gen/svc/iam/v1/automation_pb.ts';
 import { actorOf, requestKeyOf, within } from '../../platform/api/caller.ts';
 import { collect, mapPage } from '../../platform/api/paging.ts';
-import { turnsOf } from '../../platform/api/places.ts';
+import { turnsOf } from '../../platform/api/slots.ts';
 import { isShownLive, type KeyView, keyMessage } from './key-messages.ts';
 import { parseKeyName, parseOwnerName } from './owner-names.ts';
 

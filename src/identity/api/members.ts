@@ -21,8 +21,8 @@ import {
 } from '../../gen/svc/project/v1/project_pb.ts';
 import { actorOf, personOf, requestKeyOf, within } from '../../platform/api/caller.ts';
 import { collect, listOptions, mapPage, pageToken } from '../../platform/api/paging.ts';
-import { turnsOf } from '../../platform/api/places.ts';
 import { parseName, parseProjectName } from '../../platform/api/resource-name.ts';
+import { turnsOf } from '../../platform/api/slots.ts';
 import { linkAddress } from '../../platform/mail/letters.ts';
 import { invitationMessage, memberMessage, projectFacts, roleOf } from './project-messages.ts';
 

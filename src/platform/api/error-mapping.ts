@@ -1,6 +1,6 @@
 /**
- * Errors as a caller may see them: refusals keep their reason, the world's failures become "ask
- * again", anything unforeseen goes to the log and to nobody else.
+ * Maps errors to what a caller may see. A refusal keeps its reason; a failure of storage becomes
+ * NOT_READY; anything unforeseen is logged and answered as an internal error.
  */
 import { Code, ConnectError, type Interceptor } from '@connectrpc/connect';
 import { LIMIT_NAMES } from '../../../actors/platform/project-limits.ts';
@@ -19,7 +19,7 @@ const STREAM_AWAY = 'The stream does not answer at the moment: send the same req
  *
  * @param noteRefusal counts a call that would have exceeded a limit of its project
  */
-export function errorsAsTold(log: Log, noteRefusal?: ProjectBounds['noteRefusal']): Interceptor {
+export function mapErrors(log: Log, noteRefusal?: ProjectBounds['noteRefusal']): Interceptor {
   return (next) => async (request) => {
     try {
       return await next(request);
@@ -50,7 +50,7 @@ export function asConnectError(error: unknown, method: string, log: Log): Connec
   if (isLost || error instanceof HistoryError || isDatabaseFault(error)) {
     log.error({ err: error, method }, 'A call failed on storage');
     const message =
-      'Storage does not answer; the service log tells more. Send the same request again';
+      'Storage does not answer. Send the same request again; the service log has the cause';
     return toConnectError(new Refusal('NOT_READY', message));
   }
   return unforeseen(error, method, log);
@@ -58,7 +58,7 @@ export function asConnectError(error: unknown, method: string, log: Log): Connec
 
 function unforeseen(error: unknown, method: string, log: Log): ConnectError {
   log.error({ err: error, method }, 'A call failed unexpectedly');
-  return new ConnectError('Internal error; the service log tells more', Code.Internal);
+  return new ConnectError('Internal error; the service log has the cause', Code.Internal);
 }
 
 /** SQLite's errors carry its own code: a full disk, a locked file, a damaged one. */

@@ -1,6 +1,7 @@
 /**
- * What every call passes before its body is read: the protocol's version, access by the method's
- * declared policy, and the position in the log that the caller wants to read from. Before the body, because a caller without access must not make us read, decompress or parse anything.
+ * The gate that every call passes before its body is read: protocol version, access by the method's
+ * declared policy, and the position in the log that the caller wants to read from. A caller without
+ * access must not make the service read, decompress or parse anything.
  */
 import { getOption } from '@bufbuild/protobuf';
 import {
@@ -22,7 +23,7 @@ import { SEQUENCE_HEADER, type SequenceDeps } from '../http/sequence.ts';
 import type { Log } from '../log.ts';
 import { callerKey } from './caller.ts';
 import { asConnectError } from './error-mapping.ts';
-import { noteCaller } from './places.ts';
+import { noteCaller } from './slots.ts';
 
 /** The one version of the Connect protocol (API-12); absent is taken as it. */
 const PROTOCOL_VERSION = '1';
@@ -49,27 +50,27 @@ export function requestGate(deps: GateDeps): (context: HandlerContext) => Promis
     try {
       checkVersion(context.requestHeader.get('connect-protocol-version'));
       const principal = await admit(deps, context);
-      // Whom nobody knows must not hold a connection here for as long as a wait takes.
+      // An anonymous caller must not hold a connection while it waits for a position.
       if (principal === undefined) return;
       const { signal, requestHeader } = context;
       const wanted = requestHeader.get(SEQUENCE_HEADER);
       const waiter = { caller: gateCallerOf(principal), signal };
       if (wanted !== null) await deps.positions.waitFor(wanted, waiter);
-      const told = (error: unknown) => callersError(error, context, deps.log);
+      const toCallerError = (error: unknown) => callerError(error, context, deps.log);
       const ratedProject = ratedProjectOf(context, principal);
-      noteCaller(context, principal, { told, ...(ratedProject && { ratedProject }) });
+      noteCaller(context, principal, { toCallerError, ...(ratedProject && { ratedProject }) });
     } catch (error) {
-      throw callersError(error, context, deps.log);
+      throw callerError(error, context, deps.log);
     }
   };
 }
 
-/** The error as the caller is told it; of a call that is over, that it is. */
-function callersError(error: unknown, { signal, method }: HandlerContext, log: Log): unknown {
+/** The error that the caller sees; for a call that is over, that it is over. */
+function callerError(error: unknown, { signal, method }: HandlerContext, log: Log): unknown {
   const { aborted, reason } = signal;
-  // The time that the client gave is over: it is there, and is told so.
+  // The client's own deadline has passed; the client is still there and learns so.
   if (aborted && ConnectError.from(reason).code === Code.DeadlineExceeded) return reason;
-  // Nobody is there to be answered, and nothing is wrong here.
+  // The client has gone, which is no fault.
   if (aborted) return new ConnectError('The client has gone', Code.Canceled);
   return asConnectError(error, method.name, log);
 }

@@ -4,8 +4,8 @@ import type { Host, Instance, ListOptions } from '../../../actors/platform/host/
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import { within } from './caller.ts';
 import { collect } from './paging.ts';
-import { turnsOf } from './places.ts';
 import { type Collection, parseName, parseProjectName } from './resource-name.ts';
+import { turnsOf } from './slots.ts';
 
 /** A page of the machine's instances that are not final, oldest first. */
 export async function listRows(

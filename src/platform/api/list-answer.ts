@@ -13,8 +13,8 @@ import {
 import type { HandlerContext } from '@connectrpc/connect';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import { ANSWER_BYTES_MAX } from '../http-limits.ts';
-import { turnsOf } from './places.ts';
 import { formatOf, readyAnswer } from './ready-bytes.ts';
+import { turnsOf } from './slots.ts';
 
 /** Items that are encoded in one turn: some milliseconds of the largest ones. */
 const TURN_ITEMS = 100;
@@ -87,7 +87,7 @@ function jsonOf<D extends DescMessage>(schema: D, init: object): unknown {
   return toJson(schema, messageOf(schema, init), { alwaysEmitImplicit: true });
 }
 
-/** The fields are those of the page's schema: its type cannot be told from a computed name. */
+/** The fields are those of the page's schema; TypeScript cannot derive that from a computed name. */
 function messageOf<D extends DescMessage>(schema: D, init: object) {
   return create(schema, init as MessageInitShape<D>);
 }

@@ -34,7 +34,7 @@ function parsePageToken(kind: string, token: string): string | undefined {
   throw foreignToken();
 }
 
-/** What is told of a token that this list did not make. */
+/** Refusal of a token that this list did not make. */
 export function foreignToken(): Refusal {
   return new Refusal('INVALID_FIELD', 'pageToken is not one of this list: begin without it', {
     field: 'pageToken',

@@ -50,7 +50,7 @@ function parsed(bytes: Uint8Array): Readonly<Record<string, unknown>> {
     const value: unknown = JSON.parse(Buffer.from(bytes).toString('utf8'));
     return typeof value === 'object' && value !== null ? { ...value } : {};
   } catch {
-    // Malformed JSON is told by the framework, which parses the same bytes next.
+    // The framework parses the same bytes next and reports malformed JSON.
     return {};
   }
 }

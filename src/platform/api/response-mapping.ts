@@ -1,8 +1,8 @@
 /**
- * The last hand on every answer: the position in the log for callers who were let in, and a reason
- * on the errors that the framework makes by itself. It reads and parses a body before any interceptor runs, so malformed
- * JSON, wrong types and too much data would leave without one, some of them with a status that is
- * kept for "back off" (429). Done on the handlers' responses, the only place they all pass.
+ * Completes every answer: adds the position in the log for admitted callers, and a reason to errors
+ * that the framework makes itself. The framework reads and parses a body before any interceptor
+ * runs, so malformed JSON, wrong types and large bodies would leave without a reason, some with the
+ * status for "back off" (429). The handlers' responses are the only place that all answers pass.
  */
 import type { DescMethod } from '@bufbuild/protobuf';
 import { Code, ConnectError, type ConnectRouter, createContextValues } from '@connectrpc/connect';
@@ -26,8 +26,8 @@ import { callerKey } from './caller.ts';
 import { parseProblem } from './field-path.ts';
 import { bodyBytesMaxOf, decompressed, readBytes } from './message-bytes.ts';
 
-/** Puts itself around every handler registered so far: call it once, after the last. */
-export function tellResponses(
+/** Wraps every handler registered so far; call it once, after the last registration. */
+export function completeResponses(
   router: ConnectRouter,
   {
     positions,
@@ -39,17 +39,17 @@ export function tellResponses(
 ): void {
   for (const [i, handler] of router.handlers.entries()) {
     const { method } = handler;
-    const told: UniversalHandlerFn = async (request) => {
+    const complete: UniversalHandlerFn = async (request) => {
       const contextValues = request.contextValues ?? createContextValues();
       const response = await handler({ ...request, contextValues });
       const answer = await withReason(response, { request, method, log });
-      // After the work, so that a change that it made is within the position.
+      // After the work, so that the position covers its own change.
       if (contextValues.get(callerKey)) answer.header?.set(SEQUENCE_HEADER, positions.current());
-      // Secrets are in some, and what may be read ends with the caller's access in all.
+      // Some answers hold secrets, and every answer depends on the caller's current access.
       answer.header?.set('cache-control', 'no-store');
       return answer;
     };
-    router.handlers[i] = Object.assign(told, handler);
+    router.handlers[i] = Object.assign(complete, handler);
   }
 }
 
@@ -76,7 +76,7 @@ async function withReason(
   );
   const refusal = isOurs ? undefined : refusalOf(error, call);
   if (!refusal) return { ...response, body: createAsyncIterable([bytes]) };
-  // Nobody reads the rest of a body of unknown length: the connection would stay open with it.
+  // The rest of a body of unknown length stays unread, so the connection cannot be used again.
   const isUnread = refusal.reason === 'REQUEST_TOO_LARGE' && isOfUnknownLength(call.request);
   if (isUnread) header.set('connection', 'close');
   return errorResponse(toConnectError(refusal), header);
@@ -103,13 +103,13 @@ function refusalOf(
     case Code.DeadlineExceeded:
       return new Refusal('QUERY_TIMEOUT', 'The time that the request allowed has passed');
     case Code.Internal:
-      // Bytes that are no message of this type: the framework calls it its own fault.
+      // Bytes that are not a message of this type. The framework calls this an internal error.
       if (rawMessage.startsWith('parse binary: ')) {
         return new Refusal('INVALID_FIELD', 'The body is not a message of this method, in binary');
       }
-      // Nobody is there to read an answer, and none of it is a fault of ours.
+      // The client has gone: nobody reads an answer, and no fault of ours happened.
       if (request.signal.aborted) return new Refusal('INVALID_FIELD', 'The body broke off');
-      // What a handler throws was logged where it was caught; this one is told nowhere else.
+      // Errors of handlers were logged where they were caught; this one appears nowhere else.
       log.error({ method: method.name, detail: rawMessage }, 'A call was answered with a 500');
       return undefined;
     default:

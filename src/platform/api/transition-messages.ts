@@ -1,4 +1,4 @@
-/** Recorded transitions as audit tells them: public fields alone, and who caused them. */
+/** Messages for recorded transitions: public fields only, and the actor. */
 
 import { contextOfPerson, unprovenEmailOf } from '../../../actors/identity/people-index.ts';
 import type {
@@ -9,7 +9,7 @@ import type {
 import { machineDefinitions } from '../../../machines/audit/registry.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../../streams/platform/commit/commit.ts';
 
-/** Who caused a step, as the caller is told. */
+/** The actor of a step, as the caller may see it. */
 export interface ToldActor {
   readonly by: string;
   readonly byDisplayName: string;
@@ -19,7 +19,7 @@ export interface ToldActor {
 
 const UNNAMED = { byDisplayName: '', byUnprovenEmail: '' } as const;
 
-/** People and operators are told as such, and not by name. */
+/** People and operators appear as such, without a name. */
 export function actorForCredentials({ kind, name }: Actor): ToldActor {
   const isPerson = kind === 'human' || kind === 'operator';
   return { by: isPerson ? kind : name, ...UNNAMED };

@@ -1,7 +1,7 @@
 /**
- * Bodies that have begun and are not whole, or wait for a place: they cost memory and nothing else, so
- * that their bound is one of bytes and of count, apart from the places of calls. A client that sends a
- * byte now and then holds one of these, and no place that anybody else's call needs.
+ * Bodies that have begun and are not whole, or wait for a slot: they cost memory and nothing else, so
+ * that their bound is one of bytes and of count, apart from the slots of calls. A client that sends a
+ * byte now and then holds one of these, and no slot that anybody else's call needs.
  */
 import { BODY_BYTES_MAX } from '../http-limits.ts';
 

@@ -1,5 +1,5 @@
 /**
- * Classes of calls: what waits behind what. Calls of one class share the places of a project, so that
+ * Classes of calls: what waits behind what. Calls of one class share the slots of a project, so that
  * a project's slow queries do not keep its own lists and acknowledgements waiting.
  */
 import { type DescMethod, getOption } from '@bufbuild/protobuf';
@@ -31,13 +31,13 @@ export interface ClassRules {
   /** Which limit of the project bounds it. */
   readonly limit: 'concurrency' | 'openStreams';
   /** Of calls that run at once, and of those that wait for one to end. */
-  readonly places: (limits: ProjectLimits) => Places;
+  readonly slots: (limits: ProjectLimits) => Slots;
   /** Does it begin in a fair turn of the main thread? */
   readonly takesTurn: boolean;
   readonly retryAfterSeconds: number;
 }
 
-export interface Places {
+export interface Slots {
   readonly running: number;
   readonly waiting: number;
   /** Of one caller within `running`. */
@@ -50,14 +50,14 @@ export interface Places {
 const WAITING_FOR_EACH = 8;
 
 /** One caller has half: what it holds must not keep the others of its project out. */
-function shared(running: number, waiting: number): Places {
+function shared(running: number, waiting: number): Slots {
   const ofCaller = Math.ceil(running / 2);
   return { running, waiting, ofCaller, waitingOfCaller: Math.ceil(waiting / 2) };
 }
 
 const waitingCalls: ClassRules = {
   limit: 'concurrency',
-  places: ({ concurrency }) => shared(concurrency, WAITING_FOR_EACH * concurrency),
+  slots: ({ concurrency }) => shared(concurrency, WAITING_FOR_EACH * concurrency),
   takesTurn: true,
   retryAfterSeconds: 2,
 };
@@ -73,12 +73,12 @@ export const classRules: Readonly<Record<CallClass, ClassRules>> = {
   position: {
     ...waitingCalls,
     // They wait already, 5 s at most: another wait before it would only be longer.
-    places: ({ concurrency }) => shared(8 * concurrency, 0),
+    slots: ({ concurrency }) => shared(8 * concurrency, 0),
     takesTurn: false,
   },
   stream: {
     limit: 'openStreams',
-    places: ({ openStreams }) => shared(openStreams, 0),
+    slots: ({ openStreams }) => shared(openStreams, 0),
     takesTurn: true,
     // Streams last: who comes back at once finds it no different.
     retryAfterSeconds: 10,

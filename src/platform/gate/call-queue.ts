@@ -1,19 +1,19 @@
 /**
  * The calls of one class and party: those that run, and those that wait for one to end. No caller has
- * more than its share of either, and the callers that wait take turns, so that whoever fills a lane
+ * more than its share of either, and the callers that wait take turns, so that whoever fills a queue
  * leaves room for the others of its project.
  */
-import type { Places } from './call-classes.ts';
+import type { Slots } from './call-classes.ts';
 import { FairQueue } from './fair-queue.ts';
 
 /** A call that waits. */
 export interface WaitingCall {
   readonly caller: string;
-  /** Lets it run: a place is taken for it already. */
+  /** Lets it run: a slot is taken for it already. */
   readonly start: () => void;
 }
 
-export class Lane {
+export class CallQueue {
   readonly #running = new Tally();
   readonly #waiting = new Tally();
   readonly #queue = new FairQueue<WaitingCall>();
@@ -30,18 +30,18 @@ export class Lane {
     return this.running === 0 && this.waiting === 0;
   }
 
-  /** Takes a place for a call of the caller, unless it has to wait for one. */
-  tryRun(caller: string, places: Places): boolean {
-    this.startWaiting(places);
-    const mayRun = this.running < places.running && this.#running.of(caller) < places.ofCaller;
+  /** Takes a slot for a call of the caller, unless it has to wait for one. */
+  tryRun(caller: string, slots: Slots): boolean {
+    this.startWaiting(slots);
+    const mayRun = this.running < slots.running && this.#running.of(caller) < slots.ofCaller;
     if (mayRun) this.#running.add(caller);
     return mayRun;
   }
 
   /** Puts a call into the queue, unless that is full, or the caller has its share of it. */
-  tryWait(call: WaitingCall, places: Places): 'waits' | 'callerHasItsShare' | 'full' {
-    if (this.waiting >= places.waiting) return 'full';
-    if (this.#waiting.of(call.caller) >= places.waitingOfCaller) return 'callerHasItsShare';
+  tryWait(call: WaitingCall, slots: Slots): 'waits' | 'callerHasItsShare' | 'full' {
+    if (this.waiting >= slots.waiting) return 'full';
+    if (this.#waiting.of(call.caller) >= slots.waitingOfCaller) return 'callerHasItsShare';
     this.#waiting.add(call.caller);
     this.#queue.push(call.caller, call);
     return 'waits';
@@ -54,21 +54,21 @@ export class Lane {
     return waited;
   }
 
-  /** Gives a place back, and hands on as many as the limits of now leave. */
-  end(caller: string, places: Places): void {
+  /** Gives a slot back, and hands on as many as the limits of now leave. */
+  end(caller: string, slots: Slots): void {
     this.#running.remove(caller);
-    this.startWaiting(places);
+    this.startWaiting(slots);
   }
 
   /** Does the caller have as many running as it may have? */
-  hasItsShare(caller: string, places: Places): boolean {
-    return this.#running.of(caller) >= places.ofCaller;
+  hasItsShare(caller: string, slots: Slots): boolean {
+    return this.#running.of(caller) >= slots.ofCaller;
   }
 
-  /** Starts calls that wait while there are places: limits may have been raised meanwhile. */
-  startWaiting(places: Places): void {
-    while (this.running < places.running) {
-      const next = this.#queue.next((caller) => this.#running.of(caller) < places.ofCaller);
+  /** Starts calls that wait while there are slots: limits may have been raised meanwhile. */
+  startWaiting(slots: Slots): void {
+    while (this.running < slots.running) {
+      const next = this.#queue.next((caller) => this.#running.of(caller) < slots.ofCaller);
       if (next === undefined) return;
       this.#waiting.remove(next.caller);
       this.#running.add(next.caller);

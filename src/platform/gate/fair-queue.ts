@@ -20,7 +20,7 @@ export class FairQueue<T> {
 
   /**
    * The oldest entry of the next project that `may` have one, taken out; that project goes to the
-   * end, and those that may not keep their place.
+   * end, and those that may not keep their slot.
    */
   next(may: (project: string) => boolean = () => true): T | undefined {
     for (const [project, queue] of this.#queues) {

@@ -39,8 +39,8 @@ export interface LimitUseOptions {
 
 /** Classes of calls that run at most as many as `concurrency` says, and not a multiple of it. */
 const COUNTED_CLASSES = CALL_CLASSES.filter((kind) => {
-  const { limit, places } = classRules[kind];
-  return limit === 'concurrency' && places(DEFAULT_LIMITS).running === DEFAULT_LIMITS.concurrency;
+  const { limit, slots } = classRules[kind];
+  return limit === 'concurrency' && slots(DEFAULT_LIMITS).running === DEFAULT_LIMITS.concurrency;
 });
 
 export class ProjectLimitUse {

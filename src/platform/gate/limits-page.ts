@@ -34,7 +34,7 @@ export function limitsPage(): string {
     '(`limit`) and are (`current`). See [errors.md](errors.md). A sender keeps what was refused for its rate and sends it again',
     'after `Retry-After`; nothing of it was stored.',
     '',
-    'People and collectors for all projects have the default places for calls that belong to no project. The metrics listener counts',
+    'People and collectors for all projects have the default slots for calls that belong to no project. The metrics listener counts',
     'refused calls by limit and class of call (`svc_limit_refusals_total`), refused rows and samples by reason',
     '(`svc_samples_rejected_total`), and the calls that run and wait (`svc_gate_calls`).',
     '',

@@ -5,9 +5,9 @@
  * thread, the parties round robin. A call passes it once: what runs behind it (query threads, exports)
  * has no gate of its own.
  *
- *     body under way -> place of its party and class -> fair turn -> handler -> place given back
+ *     body under way -> slot of its party and class -> fair turn -> handler -> slot given back
  *
- * The body comes first, under a bound of its own, so that a client which sends slowly holds no place,
+ * The body comes first, under a bound of its own, so that a client which sends slowly holds no slot,
  * and what is done with a body (unpacking, parsing) is within the turn. A call that waits leaves when
  * its client hangs up.
  */
@@ -17,13 +17,13 @@ import { SYSTEM_PROJECT } from '../../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import type { Principal } from '../access/principal.ts';
 import { BodiesUnderWay } from './bodies-under-way.ts';
-import { CALL_CLASSES, type CallClass, classRules, type Places } from './call-classes.ts';
-import { Lane } from './call-queue.ts';
+import { CALL_CLASSES, type CallClass, classRules, type Slots } from './call-classes.ts';
+import { CallQueue } from './call-queue.ts';
 import { FairTurns } from './fair-turns.ts';
 
 const WAIT_MS_MAX = 5_000;
 
-/** Whose places a call takes. */
+/** Whose slots a call takes. */
 export interface GateCaller {
   /** `projects/<id>`; of calls that belong to no project, the name of the person or collector. */
   readonly party: string;
@@ -31,7 +31,7 @@ export interface GateCaller {
   readonly name: string;
 }
 
-/** Whose places a call takes, as far as its credentials say; `project` once it is known. */
+/** Whose slots a call takes, as far as its credentials say; `project` once it is known. */
 export function gateCallerOf(principal: Principal, project?: string): GateCaller {
   const { name } = principal;
   if (project !== undefined) return { party: `projects/${project}`, name };
@@ -40,9 +40,9 @@ export function gateCallerOf(principal: Principal, project?: string): GateCaller
   return { party: isOfProject ? `projects/${principal.project}` : name, name };
 }
 
-/** A place that a call holds. */
+/** A slot that a call holds. */
 export interface Pass {
-  /** Gives the place back; harmless on a second call. */
+  /** Gives the slot back; harmless on a second call. */
   readonly release: () => void;
 }
 
@@ -80,7 +80,7 @@ class Gate implements ProjectGate {
   readonly #options: ProjectGateOptions;
   readonly #turns: FairTurns;
   readonly #bodies = new BodiesUnderWay();
-  readonly #lanes = new Map<CallClass, Map<string, Lane>>(
+  readonly #queues = new Map<CallClass, Map<string, CallQueue>>(
     CALL_CLASSES.map((kind) => [kind, new Map()]),
   );
 
@@ -91,7 +91,7 @@ class Gate implements ProjectGate {
 
   async enter(caller: GateCaller, kind: CallClass, signal: AbortSignal): Promise<Pass> {
     signal.throwIfAborted();
-    const pass = await this.#place(caller, kind, signal);
+    const pass = await this.#slot(caller, kind, signal);
     try {
       if (classRules[kind].takesTurn) await this.#turns.take(caller.party);
       signal.throwIfAborted();
@@ -114,67 +114,67 @@ class Gate implements ProjectGate {
   }
 
   running(party: string, kind: CallClass): number {
-    return this.#lanes.get(kind)?.get(party)?.running ?? 0;
+    return this.#queues.get(kind)?.get(party)?.running ?? 0;
   }
 
   counts(): ReturnType<ProjectGate['counts']> {
-    const entries = [...this.#lanes].map(([kind, lanes]) => {
+    const entries = [...this.#queues].map(([kind, queues]) => {
       const counts = { running: 0, waiting: 0 };
-      for (const { running, waiting } of lanes.values()) {
+      for (const { running, waiting } of queues.values()) {
         counts.running += running;
         counts.waiting += waiting;
       }
       return [kind, counts] as const;
     });
-    // Each class has its lanes from the start.
+    // Each class has its queues from the start.
     return Object.fromEntries(entries) as ReturnType<ProjectGate['counts']>;
   }
 
-  async #place(caller: GateCaller, kind: CallClass, signal: AbortSignal): Promise<Pass> {
+  async #slot(caller: GateCaller, kind: CallClass, signal: AbortSignal): Promise<Pass> {
     const { party, name } = caller;
-    const lane = this.#lane(kind, party);
-    if (!lane.tryRun(name, this.#places(kind, party))) {
+    const queue = this.#queue(kind, party);
+    if (!queue.tryRun(name, this.#slots(kind, party))) {
       try {
-        await this.#wait(lane, caller, { kind, signal });
+        await this.#wait(queue, caller, { kind, signal });
       } finally {
-        this.#letGo(lane, kind, party);
+        this.#letGo(queue, kind, party);
       }
     }
     let isHeld = true;
     const release = () => {
       if (!isHeld) return;
       isHeld = false;
-      lane.end(name, this.#places(kind, party));
-      this.#letGo(lane, kind, party);
+      queue.end(name, this.#slots(kind, party));
+      this.#letGo(queue, kind, party);
     };
     return { release };
   }
 
   /** Those of now: the operator may change the limits while calls wait. */
-  #places(kind: CallClass, party: string): Places {
-    return classRules[kind].places(this.#options.limits(party));
+  #slots(kind: CallClass, party: string): Slots {
+    return classRules[kind].slots(this.#options.limits(party));
   }
 
-  /** Resolves with a place taken. */
+  /** Resolves with a slot taken. */
   async #wait(
-    lane: Lane,
+    queue: CallQueue,
     { party, name }: GateCaller,
     { kind, signal }: { readonly kind: CallClass; readonly signal: AbortSignal },
   ): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const call = { caller: name, start: resolve };
-    const places = this.#places(kind, party);
-    const outcome = lane.tryWait(call, places);
+    const slots = this.#slots(kind, party);
+    const outcome = queue.tryWait(call, slots);
     if (outcome !== 'waits') {
-      const isCallers = outcome === 'callerHasItsShare' || lane.hasItsShare(name, places);
-      throw this.#refusal(kind, places, isCallers ? 'caller' : 'project');
+      const isCallers = outcome === 'callerHasItsShare' || queue.hasItsShare(name, slots);
+      throw this.#refusal(kind, slots, isCallers ? 'caller' : 'project');
     }
     const leave = (why: () => unknown) => {
-      // Who is no longer in the queue has been given a place already.
-      if (lane.leave(call)) reject(why());
+      // Who is no longer in the queue has been given a slot already.
+      if (queue.leave(call)) reject(why());
     };
     const cancel = this.#options.clock.wakeAfter(WAIT_MS_MAX, () =>
-      leave(() => this.#refusal(kind, places, 'project')),
+      leave(() => this.#refusal(kind, slots, 'project')),
     );
     const onAbort = () => leave(() => signal.reason);
     signal.addEventListener('abort', onAbort);
@@ -186,21 +186,21 @@ class Gate implements ProjectGate {
     }
   }
 
-  #lane(kind: CallClass, party: string): Lane {
-    const lanes = this.#lanes.get(kind);
-    const lane = lanes?.get(party) ?? new Lane();
-    lanes?.set(party, lane);
-    return lane;
+  #queue(kind: CallClass, party: string): CallQueue {
+    const queues = this.#queues.get(kind);
+    const queue = queues?.get(party) ?? new CallQueue();
+    queues?.set(party, queue);
+    return queue;
   }
 
-  /** Forgets a lane in which nothing is left. */
-  #letGo(lane: Lane, kind: CallClass, party: string): void {
-    if (lane.isEmpty) this.#lanes.get(kind)?.delete(party);
+  /** Forgets a queue in which nothing is left. */
+  #letGo(queue: CallQueue, kind: CallClass, party: string): void {
+    if (queue.isEmpty) this.#queues.get(kind)?.delete(party);
   }
 
-  #refusal(kind: CallClass, places: Places, whose: 'project' | 'caller'): Refusal {
-    const running = whose === 'caller' ? places.ofCaller : places.running;
-    const waiting = whose === 'caller' ? places.waitingOfCaller : places.waiting;
+  #refusal(kind: CallClass, slots: Slots, whose: 'project' | 'caller'): Refusal {
+    const running = whose === 'caller' ? slots.ofCaller : slots.running;
+    const waiting = whose === 'caller' ? slots.waitingOfCaller : slots.waiting;
     return this.#refused(
       kind,
       kind === 'stream'

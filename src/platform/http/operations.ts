@@ -7,7 +7,7 @@
 import type { FastifyInstance } from 'fastify';
 import { callerReport, type Health, publicReport } from '../health.ts';
 import type { Metrics } from '../metrics.ts';
-import { goneSignal } from './gone-signal.ts';
+import { goneSignal } from './abort-signals.ts';
 import type { ReaderCheck, ReadGate } from './read-gate.ts';
 
 export interface OperationsOptions {

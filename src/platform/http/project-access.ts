@@ -24,7 +24,7 @@ export interface AdmittedReader {
    * A place of its project, for when its body has come. Throws a `Refusal`, also where the reader
    * may not read any more.
    */
-  readonly takePlace: () => Promise<Pass>;
+  readonly takeSlot: () => Promise<Pass>;
 }
 
 export interface ReaderRequest {
@@ -56,7 +56,7 @@ export async function admitReader(
   const wanted = headers[SEQUENCE_HEADER];
   if (typeof wanted === 'string') await access.positions.waitFor(wanted, { caller, signal });
   const assertStillAdmitted = (): void => enter(authenticator.again(principal), project);
-  const takePlace = async (): Promise<Pass> => {
+  const takeSlot = async (): Promise<Pass> => {
     const pass = await gate.enter(caller, kind, signal);
     try {
       assertStillAdmitted();
@@ -67,7 +67,7 @@ export async function admitReader(
     }
   };
   assertStillAdmitted();
-  return { caller, takePlace };
+  return { caller, takeSlot };
 }
 
 function enter(principal: CredentialPrincipal, project: string): void {

@@ -22,8 +22,8 @@ import {
   type Value,
 } from '../../gen/svc/ingest/v1/ingest_pb.ts';
 import { credentialOf, requestKeyOf, within } from '../../platform/api/caller.ts';
-import { heldPlaceOf } from '../../platform/api/places.ts';
 import { ID, nameOf, parseName, parseProjectName } from '../../platform/api/resource-name.ts';
+import { heldSlotOf } from '../../platform/api/slots.ts';
 import { projectExists, reachOf, takeBodyBytes, writesAnywhere } from './ingest-reach.ts';
 
 export const BATCH_ID_LENGTH_MAX = 128;
@@ -48,7 +48,7 @@ export function ingestService({
       if (writesAnywhere(sender)) {
         if (!projectExists(host, project)) throw noProject(project);
         // Only the message says whose rate its bytes count against.
-        takeBodyBytes(ingestRates, project, heldPlaceOf(context.values)?.bodyBytes ?? 0);
+        takeBodyBytes(ingestRates, project, heldSlotOf(context.values)?.bodyBytes ?? 0);
       }
       checkText('batchId', request.batchId, BATCH_ID_LENGTH_MAX);
       const rows = decodeRows(project, request.rows);

@@ -18,9 +18,9 @@ import {
 } from '../../gen/svc/monitoring/v1/monitoring_pb.ts';
 import { within } from '../../platform/api/caller.ts';
 import { collect, mapPage } from '../../platform/api/paging.ts';
-import { turnsOf } from '../../platform/api/places.ts';
 import { formatOf, readyAnswer } from '../../platform/api/ready-bytes.ts';
 import { parseName, parseProjectName } from '../../platform/api/resource-name.ts';
+import { turnsOf } from '../../platform/api/slots.ts';
 import type { ProjectLimitUse } from '../../platform/gate/limit-use.ts';
 import type { KnownVm } from '../query/vm/inventory.ts';
 import { checkMetricIds, rangeOf } from '../query/vm/range.ts';

@@ -7,7 +7,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import { httpStatusOf } from '../../platform/errors.ts';
 import type { CallClass } from '../../platform/gate/call-classes.ts';
-import { goneSignal } from '../../platform/http/gone-signal.ts';
+import { goneSignal } from '../../platform/http/abort-signals.ts';
 import { admitReader, type ReaderAccess } from '../../platform/http/project-access.ts';
 import { SEQUENCE_HEADER } from '../../platform/http/sequence.ts';
 import { formatFor, negotiateEncoding } from '../negotiation.ts';
@@ -66,7 +66,7 @@ function route(
     const signal = goneSignal(reply);
     const { project } = request.params;
     const reader = await admitReader(access, { project, request, kind, signal });
-    const { release } = await reader.takePlace();
+    const { release } = await reader.takeSlot();
     try {
       return await answer(request, reply, signal);
     } finally {

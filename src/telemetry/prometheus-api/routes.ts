@@ -8,7 +8,7 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import type { Pass } from '../../platform/gate/project-gate.ts';
-import { goneSignal } from '../../platform/http/gone-signal.ts';
+import { goneSignal } from '../../platform/http/abort-signals.ts';
 import {
   type AdmittedReader,
   admitReader,
@@ -80,7 +80,7 @@ function addEndpoint(scope: FastifyInstance, endpoint: Endpoint, deps: PromqlRou
     async handler(request, reply) {
       const reader = admitted.get(request);
       if (!reader) throw new Error('A PromQL request was not let in');
-      const place = await reader.takePlace().finally(reader.release);
+      const place = await reader.takeSlot().finally(reader.release);
       try {
         return await answered(request, reply, goneSignal(reply));
       } finally {

@@ -1,8 +1,7 @@
 /**
- * Places of RPCs in the `ProjectGate`. A credential's call takes one when its body has come. Which
- * project a person's call is about stands in the body, so that theirs takes one once it is parsed, of the
- * project if they are a member of it, else of the person. A place is given back when the answer has
- * been made; what the client does with it is no matter of the gate.
+ * Slots of RPCs in the `ProjectGate`. A credential's call takes a slot when its body has arrived. The
+ * body of a person's call names the project, so that call takes its slot after parsing: a slot of the
+ * project for members, else one of the person. The slot is released when the answer has been made.
  */
 import {
   type ConnectRouter,
@@ -24,7 +23,7 @@ import {
 import { callerKey, callerOf } from './caller.ts';
 
 /** Of one call: the place that it holds or will, and whose turns it takes. */
-export interface HeldPlace {
+export interface HeldSlot {
   readonly gate: ProjectGate;
   pass?: Pass;
   party?: string;
@@ -34,37 +33,44 @@ export interface HeldPlace {
   isPerson: boolean;
   /** The client has gone, or its time is over. */
   signal?: AbortSignal;
-  /** The error as the caller is told it. */
-  told?: (error: unknown) => unknown;
+  /** Maps an error to what the caller sees. */
+  toCallerError?: (error: unknown) => unknown;
   /** Whose rate its body counts against from the beginning. */
   ratedProject?: string;
   /** Of its body, packed or unpacked, whichever is more. */
   bodyBytes: number;
 }
 
-const placeKey = createContextKey<HeldPlace | undefined>(undefined, { description: 'its place' });
+const placeKey = createContextKey<HeldSlot | undefined>(undefined, { description: 'its place' });
 
 /** What is known of the place of a call, once the handler has begun. */
-export function heldPlaceOf(values: ContextValues): HeldPlace | undefined {
+export function heldSlotOf(values: ContextValues): HeldSlot | undefined {
   return values.get(placeKey);
 }
 
-/** Notes who calls; for `requestGate`. Throws an Error without `releasePlaces`: a bug. */
+/** Notes who calls; for `requestGate`. Throws an Error without `releaseSlots`: a bug. */
 export function noteCaller(
   { values, method, signal }: HandlerContext,
   principal: Principal,
-  { told, ratedProject }: Pick<HeldPlace, 'told' | 'ratedProject'>,
+  { toCallerError, ratedProject }: Pick<HeldSlot, 'toCallerError' | 'ratedProject'>,
 ): void {
   const held = values.get(placeKey);
-  if (!held) throw new Error('A call was let in that nobody bounds');
+  if (!held) throw new Error('A call was admitted without a bound: releaseSlots has not run');
   const caller = gateCallerOf(principal);
   const isPerson = principal.kind === 'human';
   const rated = ratedProject === undefined ? {} : { ratedProject };
-  Object.assign(held, { caller, isPerson, signal, told, kind: classOfMethod(method), ...rated });
+  Object.assign(held, {
+    caller,
+    isPerson,
+    signal,
+    toCallerError,
+    kind: classOfMethod(method),
+    ...rated,
+  });
 }
 
 /** Takes the place of a credential's call. People take theirs later, and streams in their handler. */
-export async function takePlace(held: HeldPlace): Promise<void> {
+export async function takeSlot(held: HeldSlot): Promise<void> {
   const { gate, caller, kind, signal, isPerson } = held;
   if (!caller || !signal) throw new Error('A call takes a place before it was let in');
   if (isPerson) return await gate.turn(caller.party);
@@ -72,7 +78,7 @@ export async function takePlace(held: HeldPlace): Promise<void> {
 }
 
 /** Takes the places of people's calls, once their messages have said for which project. */
-export function placesOfPeople(gate: ProjectGate): Interceptor {
+export function slotsOfPeople(gate: ProjectGate): Interceptor {
   return (next) => async (request) => {
     const principal = request.contextValues.get(callerKey)?.principal;
     if (principal?.kind !== 'human' || request.stream) return await next(request);
@@ -96,7 +102,7 @@ function projectNamedIn(message: object): string | undefined {
   return undefined;
 }
 
-function hold(held: HeldPlace | undefined, { party }: GateCaller, pass: Pass): void {
+function hold(held: HeldSlot | undefined, { party }: GateCaller, pass: Pass): void {
   if (held === undefined) {
     pass.release();
     throw new Error('A call took a place that nobody gives back');
@@ -127,10 +133,10 @@ export function turnsOf(context: HandlerContext): () => Promise<void> {
 }
 
 /** Gives places back once answers are made. Puts itself around the handlers: call it last, once. */
-export function releasePlaces(router: ConnectRouter, gate: ProjectGate): void {
+export function releaseSlots(router: ConnectRouter, gate: ProjectGate): void {
   for (const [i, handler] of router.handlers.entries()) {
     const releasing: UniversalHandlerFn = async (request) => {
-      const held: HeldPlace = { gate, kind: 'call', isPerson: false, bodyBytes: 0 };
+      const held: HeldSlot = { gate, kind: 'call', isPerson: false, bodyBytes: 0 };
       const contextValues = request.contextValues ?? createContextValues();
       contextValues.set(placeKey, held);
       try {
