@@ -32,7 +32,7 @@ const requirements: readonly Requirement[] = [
 
 /** Names as they stand in the source, with `…` for what a name takes from a table. */
 function namesIn(file: string): Set<string> {
-  const text = readFileSync(join(root, 'test', file), 'utf8');
+  const text = readFileSync(join(root, file), 'utf8');
   const calls = text.matchAll(/\btest\(\s*(['"`])((?:\\.|(?!\1).)*)\1/gs);
   return new Set(
     [...calls].map(([, , name = '']) => name.replace(/\$\{.*?\}/g, '…').replace(/\\(.)/g, '$1')),
@@ -57,10 +57,10 @@ t.test('every requirement has tests, each there under exactly its name', async (
   for (const { id, tests } of requirements) {
     t.ok(tests.length > 0, id);
     for (const { file, name } of tests) {
-      const isThere = existsSync(join(root, 'test', file));
+      const isThere = existsSync(join(root, file));
       const names = known.get(file) ?? (isThere ? namesIn(file) : new Set());
       known.set(file, names);
-      t.ok(names.has(name), `${id}: "${name}" in test/${file}`);
+      t.ok(names.has(name), `${id}: "${name}" in ${file}`);
     }
   }
 });
