@@ -1,19 +1,26 @@
 /**
- * `npm run draw`: writes the drawings of every registered machine to docs/machines.
- * `node scripts/draw.ts --check` writes nothing, names the files that are out of date, and exits 1.
+ * `npm run draw`: writes the drawings of every registered machine to docs/machines, and picture and
+ * table of the rooms for docs/architecture.md. `node scripts/draw.ts --check` writes nothing, names
+ * the files that are out of date, and exits 1.
  */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { renderDrawings, staleFiles } from './draw/drawings.ts';
+import { readCheckout } from './house/checkout.ts';
+import { stalePages } from './house/picture/page.ts';
 
 const folder = fileURLToPath(new URL('../docs/machines', import.meta.url));
 const drawings = await renderDrawings();
 const stale = staleFiles(drawings, folder);
+const checkout = readCheckout(fileURLToPath(new URL('..', import.meta.url)));
+const isCheck = process.argv.includes('--check');
+const stalePaths = stalePages(checkout, { write: !isCheck });
 
-if (process.argv.includes('--check')) {
-  for (const file of stale) console.error(`docs/machines/${file} is out of date: npm run draw`);
-  process.exitCode = stale.length > 0 ? 1 : 0;
+if (isCheck) {
+  const paths = [...stale.map((file) => `docs/machines/${file}`), ...stalePaths];
+  for (const path of paths) console.error(`${path} is out of date: npm run draw`);
+  process.exitCode = paths.length > 0 ? 1 : 0;
 } else {
   mkdirSync(folder, { recursive: true });
   for (const file of stale) {
@@ -22,4 +29,5 @@ if (process.argv.includes('--check')) {
     else writeFileSync(join(folder, file), text);
   }
   console.log(`${drawings.size} drawings in docs/machines, ${stale.length} changed`);
+  for (const path of stalePaths) console.log(`written ${path}`);
 }

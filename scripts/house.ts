@@ -4,11 +4,14 @@
  * measured first, in a column of its own; `--json` prints everything found; `--no-journeys` leaves
  * out the figures for which a service is started.
  */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { readCheckout } from './house/checkout.ts';
 import { measureJourneys } from './house/journeys/journeys.ts';
 import { measure } from './house/measure.ts';
 import { type Column, reportText } from './house/report.ts';
+import { walksOf } from './house/walks.ts';
 
 const { values } = parseArgs({
   allowNegative: true,
@@ -25,9 +28,11 @@ columns.push(await columnOf('now', process.cwd()));
 process.stdout.write(values.json ? `${JSON.stringify(columns, null, 2)}\n` : reportText(columns));
 
 async function columnOf(title: string, root: string): Promise<Column> {
+  const page = join(root, 'docs/architecture.md');
   return {
     title,
     measure: measure(readCheckout(root)),
+    walks: existsSync(page) ? walksOf(readFileSync(page, 'utf8')) : [],
     journeys: values.journeys ? await measureJourneys(root) : [],
   };
 }

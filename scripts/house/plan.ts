@@ -5,7 +5,7 @@
  */
 import { type Checkout, floors, type SourceFile } from './checkout.ts';
 import { fileCircles, folderCircles } from './circles.ts';
-import { order } from './rooms.ts';
+import { order, roomOf } from './rooms.ts';
 
 /** One line for each file or import that is out of place; empty when all follow the plan. */
 export function placeFindings(
@@ -30,11 +30,6 @@ export function circleFindings({ sources }: Checkout): string[] {
         : []),
     ]),
   ];
-}
-
-/** The room of a path on its floor: a folder, or a file of the floor itself. */
-function roomOf(path: string): string {
-  return path.split('/')[1] ?? '';
 }
 
 function roomFindings(paths: readonly string[], plan: readonly string[]): string[] {

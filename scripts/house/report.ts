@@ -3,6 +3,7 @@ import { floors } from './checkout.ts';
 import type { Journey } from './journeys/journeys.ts';
 import type { Measure } from './measure.ts';
 import type { Reader } from './old-words.ts';
+import type { Walk } from './walks.ts';
 
 export interface Column {
   /** Heads the column. */
@@ -10,6 +11,8 @@ export interface Column {
   readonly measure: Measure;
   /** Empty when they were not measured. */
   readonly journeys: readonly Journey[];
+  /** Empty when the checkout has no docs/architecture.md. */
+  readonly walks: readonly Walk[];
 }
 
 interface Row {
@@ -20,7 +23,13 @@ interface Row {
 
 /** Figures by row, then what remains to be done in the last column, as lists. */
 export function reportText(columns: readonly Column[]): string {
-  const rows = [...sizeRows(), ...structureRows(), ...wordRows(), ...journeyRows(columns)];
+  const rows = [
+    ...sizeRows(),
+    ...structureRows(),
+    ...wordRows(),
+    ...journeyRows(columns),
+    ...walkRows(columns),
+  ];
   const table = [
     ['', ...columns.map(({ title }) => title), 'goal'],
     ...rows.map(({ figure, goal, of }) => [figure, ...columns.map(of), goal]),
@@ -110,6 +119,22 @@ function journeyRows(columns: readonly Column[]): Row[] {
       row('floor changes', '', ({ floorChanges }) => number(floorChanges)),
     ];
   });
+}
+
+/** What a reader reads, step by step, of what the service runs. */
+function walkRows(columns: readonly Column[]): Row[] {
+  const titles = new Set(columns.flatMap(({ walks }) => walks.map(({ title }) => title)));
+  return [...titles].map((title) => ({
+    ...{ figure: `walk: ${title.replace(/, from.*/, '')}`, goal: '' },
+    of({ walks }) {
+      const steps = walks.find((walk) => walk.title === title)?.steps;
+      if (steps === undefined) return 'none';
+      const floor = (i: number) => steps[i]?.path.split('/')[0];
+      const changes = steps.filter((_, i) => i > 0 && floor(i) !== floor(i - 1)).length;
+      const files = new Set(steps.map(({ path }) => path)).size;
+      return `${files} files, ${changes} floor changes`;
+    },
+  }));
 }
 
 function remains({ outOfPlace, circleFindings, casts, oldWords }: Measure): string[] {

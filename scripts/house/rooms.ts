@@ -3,7 +3,7 @@
  * and nowhere else: a room uses the rooms named before it on its own floor, and any room of the
  * floors below. `npm run verify` checks it, and `docs/architecture.md` draws it.
  */
-interface Room {
+export interface Room {
   readonly name: string;
   /** What it is for, in one line. */
   readonly purpose: string;
@@ -12,7 +12,7 @@ interface Room {
 }
 
 /** From the room that all others use to the one that none uses. A floor has some of them. */
-const rooms: readonly Room[] = [
+export const rooms: readonly Room[] = [
   { name: 'gen', purpose: 'Messages and services, generated from the .proto files', isEdge: true },
   { name: 'proto', purpose: 'The .proto files: every method and message of the API', isEdge: true },
   {
@@ -44,3 +44,14 @@ const rooms: readonly Room[] = [
 
 /** Names of the rooms in their order; last the one file that stands in no room. */
 export const order: readonly string[] = [...rooms.map(({ name }) => name), 'main.ts'];
+
+/** The room of a path on its floor; for a file of the floor itself the file. */
+export function roomOf(path: string): string {
+  return path.split('/')[1] ?? '';
+}
+
+/** True for rooms that stand in src alone, and for what stands in none. */
+export function isEdge(room: string): boolean {
+  const found = rooms.find(({ name }) => name === room);
+  return found === undefined || found.isEdge === true;
+}

@@ -1,0 +1,90 @@
+/**
+ * docs/architecture.md stays true: each step of its walks names a file and what it declares,
+ * steps are connected, every link leads somewhere. What fails here is mended in the page.
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import t from 'tap';
+import { readCheckout, sourcesOf } from '../../../scripts/house/checkout.ts';
+import { withTable } from '../../../scripts/house/picture/page.ts';
+import { walkFindings, walksOf } from '../../../scripts/house/walks.ts';
+
+const root = fileURLToPath(new URL('../../..', import.meta.url));
+const page = readFileSync(join(root, 'docs/architecture.md'), 'utf8');
+
+t.test('each step of the three walks names what is there, and leads to the next', async (t) => {
+  const walks = walksOf(page);
+  t.equal(walks.length, 3, 'a sample, a query, an assertion');
+  const { sources } = readCheckout(root);
+  for (const walk of walks) t.same(walkFindings(walk, sources), [], walk.title);
+});
+
+t.test('every link of the page leads to a file or folder of the checkout', async (t) => {
+  const links = [...page.matchAll(/\]\(([^)#]+)\)/g)].map(([, address = '']) => address);
+  t.ok(links.length > 50);
+  const broken = links.filter((address) => !existsSync(join(root, 'docs', address)));
+  t.same(broken, []);
+});
+
+t.test(
+  'the steps that answer the questions of a newcomer are named by their numbers',
+  async (t) => {
+    const [sample] = walksOf(page);
+    const fileOf = (number: number) => sample?.steps[number - 1]?.path;
+    const row = (question: string) =>
+      page.split('\n').find((line) => line.startsWith(`| ${question}`)) ?? '';
+    const numbers = (text: string) => [...text.matchAll(/step (\d+)/g)].map(([, n]) => Number(n));
+    t.same(numbers(row('Where does a late sample')).map(fileOf), [
+      'actors/telemetry/ingest/ingest.ts',
+      'streams/alerting/evaluation/series-buffer.ts',
+    ]);
+    t.same(numbers(row('What stops a webhook')).map(fileOf), ['actors/delivery/recheck.ts']);
+  },
+);
+
+const FILES = sourcesOf(
+  new Map([
+    ['src/a.ts', "import { b } from './b.ts';\nexport function a(port: Port): void {}\n"],
+    ['src/b.ts', 'export const b = 1;\n'],
+    ['actors/c.ts', 'class C implements Port {\n  async decide(): Promise<void> {}\n}\n'],
+  ]),
+);
+
+const walk = (...steps: readonly string[]) => {
+  const [only] = walksOf(`# Page\n\n## A walk\n\n${steps.join('\n')}\n`);
+  return only ? walkFindings(only, FILES) : ['no walk'];
+};
+
+t.test('a step is connected by an import, or by what both files name', async (t) => {
+  t.same(
+    walk(
+      '1. [`src/a.ts`](../src/a.ts) `a`: begins.',
+      '2. [`src/b.ts`](../src/b.ts) `b`: goes on.',
+      '3. [`actors/c.ts`](../actors/c.ts) `decide`, from 1, by `Port`: ends.',
+    ),
+    [],
+  );
+});
+
+t.test('each way in which a step is untrue is reported with its number', async (t) => {
+  const first = '1. [`src/b.ts`](../src/b.ts) `b`: begins.';
+  const cases: readonly (readonly [string, RegExp])[] = [
+    ['2. [`src/gone.ts`](../src/gone.ts) `a`: ends.', /step 2: src\/gone\.ts does not exist/],
+    ['2. [`src/a.ts`](../src/a.ts) `gone`: ends.', /step 2: src\/a\.ts declares no gone/],
+    ['2. [`actors/c.ts`](../actors/c.ts) `C`: ends.', /step 2: nothing connects src\/b\.ts and/],
+    ['3. [`src/a.ts`](../src/a.ts) `a`, from 1: ends.', /step 3: follows step 1/],
+  ];
+  for (const [step, wanted] of cases) {
+    const findings = walk(first, step);
+    t.equal(findings.length, 1, findings.join('\n'));
+    t.match(findings[0], wanted);
+  }
+  t.throws(() => walk('1. [`src/a.ts`](../src/b.ts) `a`: another link.'), /Not a step/);
+});
+
+t.test('the table of rooms is written between its marks, and nowhere else', async (t) => {
+  const marked = 'a\n<!-- rooms: written by npm run draw -->\nold\n<!-- end of rooms -->\nb\n';
+  t.match(withTable(marked, 'new $1\n'), /^a\n.*-->\nnew \$1\n<!-- end of rooms -->\nb\n$/);
+  t.throws(() => withTable('a page', ''), /marks/);
+});
