@@ -5,8 +5,8 @@
 import type { AlertRuleContext, AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import type { Draft, ProjectView } from '../platform/host/host-port.ts';
+import { allInstances } from '../platform/host/live-instances.ts';
 import { recipientsOf } from './eligible.ts';
-import { allInstances } from './rule-markers.ts';
 
 /** Mail recipients and other destinations of one rule: each is at most 2 KB of a commit of 256. */
 export const AUDIENCE_MAX = 100;

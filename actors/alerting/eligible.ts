@@ -8,7 +8,7 @@ import type { RecipientContext } from '../../machines/delivery/recipient.ts';
 import type { MembershipContext } from '../../machines/identity/membership.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import type { Host, Instance, ProjectView } from '../platform/host/host-port.ts';
-import { allInstances } from './rule-markers.ts';
+import { allInstances } from '../platform/host/live-instances.ts';
 
 /** Why nothing is sent to a recipient. */
 export type RecipientReason =

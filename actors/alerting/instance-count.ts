@@ -5,9 +5,9 @@
  */
 import type { AlertRuleContext, AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
 import type { Draft } from '../platform/host/host-port.ts';
+import { allInstances } from '../platform/host/live-instances.ts';
 import { limitExceeded, limitsOf } from '../platform/project-limits.ts';
 import type { VmBody } from '../vms/vm-registry.ts';
-import { allInstances } from './rule-markers.ts';
 
 /** What memory knows that no row says. */
 export interface KnownInstances {

@@ -146,19 +146,6 @@ function missingOf({ dataMissingSinceMs, dataMissingReason }: Incident) {
   return { dataMissing: true, missingSinceMs: dataMissingSinceMs, missingReason };
 }
 
-/** Every live instance of a machine there are few of, at once: within a decision. */
-export function allInstances(view: ProjectView, machine: string): Instance[] {
-  const found: Instance[] = [];
-  let after: string | undefined;
-  do {
-    const options = { limit: 1000, final: false, ...(after === undefined ? {} : { after }) };
-    const page = view.instances(machine, options);
-    found.push(...page.items);
-    after = page.next;
-  } while (after !== undefined);
-  return found;
-}
-
 function lastSegment(name: string): string {
   return name.slice(name.lastIndexOf('/') + 1);
 }

@@ -1,7 +1,6 @@
 /**
  * One attempt of one delivery, in three steps: a commit that rechecks everything and opens it, the
- * sending under a deadline that began with that commit, and a commit with its outcome
- * (`outcome.ts`).
+ * send under a deadline that starts with that commit, and a commit with the outcome (`outcome.ts`).
  */
 import type { DeliveryContext, DeliveryEvent } from '../../machines/delivery/delivery.ts';
 import type { DestinationContext, DestinationKind } from '../../machines/delivery/destination.ts';
@@ -11,19 +10,26 @@ import { type Random, ulid } from '../../streams/platform/random.ts';
 import { activePeople, isLockedOut } from '../alerting/eligible.ts';
 import type { Draft, Host, ProjectView } from '../platform/host/host-port.ts';
 import type { Bodies, BodySource } from './bodies.ts';
-import type { Excerpts } from './excerpts.ts';
-import { ATTEMPT_MS, type AttemptOutcome, type Notifier, type Target } from './notifier-port.ts';
+import type { AttemptOutcome, Notifier, Target } from './notifier-port.ts';
 import { isHeld, recheck } from './recheck.ts';
 import type { OpenAttempt, WakeUp } from './wake-ups.ts';
+import type { WriteBatch } from './write-batch.ts';
 
-/** What an attempt is made of besides its row; secrets and bodies are never in a commit. */
+/** The parts of an attempt outside its row: secrets and bodies are never in a commit. */
 export interface DeliveryContents extends BodySource {
-  /** Where the delivery goes, unsealed. Throws when that is not sealed here. */
+  /** Target of the delivery, unsealed. Throws when its value is not in the sealed store. */
   target(view: ProjectView, delivery: DeliveryContext): Target;
-  /** Deliveries whose body is stored. */
+  /** Ids of deliveries whose body is stored. */
   stored(): readonly string[];
-  /** Forgets the stored bodies of deliveries that have ended; harmless where there is none. */
+  /** Deletes the stored bodies of deliveries that have ended. No-op for those without one. */
   discard(ids: readonly string[]): void;
+}
+
+/** The endpoint's redacted answer, stored beside the rows, never in a commit, so it can be deleted. */
+export interface AnswerExcerpt {
+  readonly deliveryId: string;
+  readonly attemptId: string;
+  readonly excerpt: string;
 }
 
 export interface AttemptDeps {
@@ -33,16 +39,16 @@ export interface AttemptDeps {
   readonly notifier: Notifier;
   readonly contents: Pick<DeliveryContents, 'target'>;
   readonly bodies: Pick<Bodies, 'of'>;
-  readonly excerpts: Pick<Excerpts, 'add'>;
-  /** Counted and logged by the caller. */
+  readonly excerpts: Pick<WriteBatch<AnswerExcerpt>, 'add'>;
+  /** Counts and logs the fault. */
   readonly onFault: (what: string, error: unknown) => void;
 }
 
 export const delivererActor: Actor = { kind: 'service', name: 'deliverer' };
 
 /**
- * `notDue`: ended or moved on meanwhile, or to be tried by another wake-up. `held`: due when the
- * rule's pending version is applied.
+ * `notDue`: the delivery ended or moved on meanwhile, or another wake-up will retry it. `held`: due
+ * when the rule's pending version is applied.
  */
 export type Opened =
   | { readonly kind: 'open'; readonly attempt: Attempt }
@@ -57,7 +63,7 @@ export interface Attempt extends OpenAttempt {
   readonly deadlineMs: number;
 }
 
-/** One commit: recheck, and open the attempt or end the delivery with the reason. */
+/** One commit: rechecks, then opens the attempt or ends the delivery with the reason. */
 export async function openAttempt(
   deps: AttemptDeps,
   { project, delivery }: WakeUp,
@@ -83,12 +89,12 @@ export async function openAttempt(
   if (answer !== 'open') return { kind: answer };
   if (!body) return { kind: 'notDue' };
   const kind = kindOf(host.view(project), context);
-  const deadlineMs = decidedMs + ATTEMPT_MS[kind];
+  const deadlineMs = decidedMs + deps.notifier.limitsOf(kind).attemptMs;
   const attempt = { project, delivery, attemptId, context, body: body.bytes, deadlineMs };
   return { kind: 'open', attempt };
 }
 
-/** Kind of the delivery's destination. Throws when there is none: a bug, rows are never removed. */
+/** Kind of the delivery's destination. Throws without one: a bug, as rows are never removed. */
 export function kindOf(view: ProjectView, { destination }: DeliveryContext): DestinationKind {
   const row = view.instance('destination', destination);
   if (!row) throw new Error(`A delivery is for the unknown destination ${destination}`);
@@ -117,17 +123,17 @@ function openInDraft(
   const event: DeliveryEvent = reason
     ? { type: 'suppressed', at, reason }
     : { type: 'cleared', at, attemptId, bodyDigest: bodyDigest ?? '' };
-  // Not always `sending`: after 24 hours a delivery expires, whatever is asked of it.
+  // Not always `sending`: any event after 24 hours makes a delivery expire.
   const { value } = draft.send('delivery', id, event).instance;
   if (value === 'sending') return 'open';
   return value === 'suppressed' ? 'suppressed' : 'notDue';
 }
 
-/** Sends it; resolves with the outcome, a fault of ours included. */
+/** Sends the attempt. Resolves with the outcome, also after a fault of this service. */
 export async function sendAttempt(deps: AttemptDeps, attempt: Attempt): Promise<AttemptOutcome> {
   const { contents, excerpts, host } = deps;
   const { project, delivery: deliveryId, attemptId, context } = attempt;
-  // People are of no project: their end may come between the decision and its commit.
+  // People belong to no project, so one may be locked out between the decision and its commit.
   const { recipient } = context;
   const view = host.view(project);
   if (recipient !== null && isLockedOut(view, recipient, activePeople(host))) {
@@ -143,7 +149,8 @@ export async function sendAttempt(deps: AttemptDeps, attempt: Attempt): Promise<
     return { kind: 'failed', unknown: false, ours: true, error: message };
   }
   const outcome = await outcomeOf(deps, attempt, target);
-  excerpts.add({ deliveryId, attemptId, excerpt: outcome.excerpt ?? '' });
+  const { excerpt = '' } = outcome;
+  if (excerpt !== '') excerpts.add({ deliveryId, attemptId, excerpt });
   return outcome;
 }
 
@@ -161,7 +168,7 @@ async function outcomeOf(
     });
   } catch (error) {
     onFault(`sending ${deliveryId}`, error);
-    const message = 'The attempt broke off by a fault of ours';
+    const message = 'The attempt failed because of a fault of this service';
     return { kind: 'failed', unknown: true, ours: true, error: message };
   }
 }

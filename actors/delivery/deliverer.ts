@@ -1,17 +1,17 @@
 /**
- * The deliverer: takes wake-ups, gives each destination its lane, and runs attempts. An attempt is
- * opened by a commit that rechecks everything, sent under a deadline that began with that commit,
- * and ended by a second commit. What its process did not live to record is `unknown` and tried
- * again under the same delivery id. At least once, never more often than rows say.
+ * The deliverer: takes wake-ups, keeps a queue for each destination, and runs attempts. A commit that
+ * rechecks everything opens an attempt; it is sent under a deadline that starts with that commit; a
+ * second commit ends it. After a crash the outcome is recorded as `unknown`, and the attempt is
+ * retried under the same delivery id: at-least-once delivery, never more often than the rows say.
  */
 import type { DeliveryContext } from '../../machines/delivery/delivery.ts';
-import type { DestinationKind } from '../../machines/delivery/destination.ts';
 import type { Commit } from '../../streams/platform/commit/commit.ts';
 import { pause } from '../../streams/platform/pause.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
 import { isPassing } from '../platform/retryable.ts';
 import { Turns } from '../platform/time-slices.ts';
 import {
+  type AnswerExcerpt,
   type AttemptDeps,
   type DeliveryContents,
   kindOf,
@@ -20,13 +20,12 @@ import {
 } from './attempt.ts';
 import { Bodies } from './bodies.ts';
 import type { AttemptResult } from './destination-queue.ts';
-import { Lanes, type Start } from './destination-queues.ts';
-import { Discards } from './discards.ts';
-import { Excerpts, type ExcerptsDeps } from './excerpts.ts';
+import { DestinationQueues, type Start } from './destination-queues.ts';
 import type { AttemptOutcome } from './notifier-port.ts';
 import { isBounce, isOurs, recordLost, recordOutcome } from './outcome.ts';
 import { Sweeps } from './sweeps.ts';
 import { DELIVERIES_STREAM, parseWakeUp, type WakeUp, wakeOnCommit } from './wake-ups.ts';
+import { WriteBatch } from './write-batch.ts';
 
 export type { DeliveryContents } from './attempt.ts';
 
@@ -34,21 +33,19 @@ export interface DelivererDeps extends Omit<AttemptDeps, 'contents' | 'bodies' |
   readonly stream: Stream;
   readonly contents: DeliveryContents;
   /** Keeps excerpts of answers in one write. */
-  readonly keepExcerpts: ExcerptsDeps['keep'];
+  readonly keepExcerpts: (excerpts: readonly AnswerExcerpt[]) => void;
   readonly onAttempt: (outcome: AttemptOutcome['kind'] | 'suppressed', durationMs: number) => void;
 }
 
 const RETRY_MS = 500;
-/** Slack takes one message a second (HOOK-19), ms. */
-const SPACING_MS: Readonly<Partial<Record<DestinationKind, number>>> = { slack: 1_000 };
 
-/** Events of a destination after which its failures of before say nothing of it. */
-const MENDED: ReadonlySet<string> = new Set(['retargeted', 'resumed']);
+/** Events of a destination that make its earlier failures meaningless. */
+const FIXED: ReadonlySet<string> = new Set(['retargeted', 'resumed']);
 
-/** What the end of an attempt says to its lane. */
+/** The end of an attempt, as its destination's queue takes it. */
 interface Ended {
   readonly result: AttemptResult;
-  /** For how long the endpoint wants no attempt, ms. */
+  /** How long the endpoint asked for no attempt, ms. */
   readonly restMs?: number;
 }
 
@@ -56,22 +53,26 @@ const NOTHING_SENT: Ended = { result: 'neutral' };
 
 export class Deliverer {
   readonly #deps: DelivererDeps & AttemptDeps;
-  readonly #lanes = new Lanes();
+  readonly #queues = new DestinationQueues();
   readonly #sweeps: Sweeps;
   readonly #turns: Turns;
-  readonly #discards: Discards;
-  readonly #excerpts: Excerpts;
+  /** Ids of ended deliveries whose bodies are to be deleted. */
+  readonly #discards: WriteBatch<string>;
+  readonly #excerpts: WriteBatch<AnswerExcerpt>;
   readonly #attempts = new Set<Promise<void>>();
-  /** Deliveries this process has opened an attempt of, until its outcome is committed. */
+  /** Deliveries with an open attempt of this process, until its outcome is committed. */
   readonly #open = new Set<string>();
-  /** Kinds of destination that this process cannot send to, and has said so. */
-  readonly #untellable = new Set<DestinationKind>();
+  /** Kinds of destination that this process cannot send to, already logged. */
+  readonly #unsendable = new Set<string>();
   #stopped = false;
   #cancelWake: (() => void) | undefined;
 
   constructor(deps: DelivererDeps) {
     const { clock, contents, onFault } = deps;
-    this.#excerpts = new Excerpts({ clock, onFault, keep: deps.keepExcerpts });
+    this.#excerpts = new WriteBatch({
+      ...{ clock, write: deps.keepExcerpts },
+      onFault: (count, error) => onFault(`keeping ${count} excerpts of answers`, error),
+    });
     this.#deps = { ...deps, excerpts: this.#excerpts, bodies: new Bodies(contents) };
     this.#turns = new Turns(clock);
     this.#sweeps = new Sweeps({
@@ -80,10 +81,14 @@ export class Deliverer {
       onDue: (wakeUp) => this.#enqueue(wakeUp),
       onLost: (attempt) => this.#persist(() => recordLost(this.#deps, attempt)),
     });
-    this.#discards = new Discards({ clock, onFault, discard: (ids) => contents.discard(ids) });
+    // Bodies that a crash keeps from being deleted are found at the next start.
+    this.#discards = new WriteBatch({
+      ...{ clock, write: (ids) => contents.discard(ids) },
+      onFault: (count, error) => onFault(`deleting the bodies of ${count} deliveries`, error),
+    });
   }
 
-  /** Runs until `signal`, then waits for attempts under way (`ATTEMPT_MS` each) to be recorded. */
+  /** Runs until `signal`, then waits until the attempts under way are recorded. */
   async run(signal: AbortSignal): Promise<void> {
     const { host, stream, onFault } = this.#deps;
     this.#stopped = false;
@@ -125,12 +130,12 @@ export class Deliverer {
 
   /** Attempts under way now. */
   inFlight(): number {
-    return this.#lanes.inFlight;
+    return this.#queues.inFlight;
   }
 
-  /** Destinations with something to send, or with failures to remember. */
-  lanes(): number {
-    return this.#lanes.size;
+  /** Destinations with something to send, or with recent failures. */
+  queues(): number {
+    return this.#queues.size;
   }
 
   #takeWakeUp(data: Uint8Array): void {
@@ -150,38 +155,38 @@ export class Deliverer {
     if (!this.#canSend(kind)) return;
     const { destination, incident, recipient } = context;
     const job = { project, delivery, incident, recipient };
-    const slots = kind === 'email' ? 'mail' : 'web';
-    this.#lanes.add(destination, job, { slots, spacingMs: SPACING_MS[kind] });
+    this.#queues.add(destination, job, this.#deps.notifier.limitsOf(kind));
     this.#pump();
   }
 
   /**
-   * What this process is not set up to send waits, for one that is or for its 24 hours, and is told
-   * once: an attempt that cannot succeed would only use up its schedule.
+   * False for a kind that this process is not set up for, logged once. Its deliveries wait for a
+   * process that is, or expire after 24 hours: attempts that cannot succeed would only use up the
+   * retry schedule.
    */
-  #canSend(kind: DestinationKind): boolean {
+  #canSend(kind: string): boolean {
     if (this.#deps.notifier.sendsTo(kind)) return true;
-    if (!this.#untellable.has(kind)) {
-      this.#untellable.add(kind);
-      const error = new Error('What is for it waits until it expires');
+    if (!this.#unsendable.has(kind)) {
+      this.#unsendable.add(kind);
+      const error = new Error('Its deliveries wait until they expire');
       this.#deps.onFault(`sending to ${kind}, which this service is not set up for,`, error);
     }
     return false;
   }
 
-  /** Starts what may start, and comes back when a lane may let the next one through. */
+  /** Starts every attempt that may start, and wakes up when the next one may. */
   #pump(): void {
     this.#cancelWake?.();
     if (this.#stopped) return;
     const { clock } = this.#deps;
     for (let start = this.#next(); start; start = this.#next()) this.#begin(start);
-    const wakeAtMs = this.#lanes.wakeAtMs(clock.elapsed());
+    const wakeAtMs = this.#queues.wakeAtMs(clock.elapsed());
     if (wakeAtMs === undefined) return;
     this.#cancelWake = clock.wakeAfter(wakeAtMs - clock.elapsed(), () => this.#pump());
   }
 
   #next(): Start | undefined {
-    return this.#lanes.next(this.#deps.clock.elapsed());
+    return this.#queues.next(this.#deps.clock.elapsed());
   }
 
   #begin(start: Start): void {
@@ -193,7 +198,7 @@ export class Deliverer {
       })
       .then(({ result, restMs }) => {
         this.#attempts.delete(attempt);
-        this.#lanes.end(start, result, clock.elapsed(), restMs);
+        this.#queues.end(start, result, clock.elapsed(), restMs);
         this.#pump();
       });
     this.#attempts.add(attempt);
@@ -206,7 +211,7 @@ export class Deliverer {
       const opened = await openAttempt(this.#deps, job);
       if (opened.kind === 'suppressed') onAttempt('suppressed', 0);
       if (opened.kind === 'held') this.#sweeps.hold();
-      if (opened.kind !== 'open') return this.#comeToNothing(job);
+      if (opened.kind !== 'open') return this.#notSent(job);
       const startedMs = clock.elapsed();
       const outcome = await sendAttempt(this.#deps, opened.attempt);
       onAttempt(outcome.kind, clock.elapsed() - startedMs);
@@ -217,14 +222,14 @@ export class Deliverer {
     }
   }
 
-  /** It may have ended while its body was being kept: after the others were forgotten. */
-  #comeToNothing({ project, delivery }: WakeUp): Ended {
+  /** The delivery may have ended while its body was being stored: then that goes too. */
+  #notSent({ project, delivery }: WakeUp): Ended {
     const row = this.#deps.host.view(project).instance('delivery', delivery);
     if (row?.final) this.#discards.add(delivery);
     return NOTHING_SENT;
   }
 
-  /** Repeats until the stream answers: the outcome of an attempt made is not to be lost. */
+  /** Repeats until the stream answers: the outcome of a sent attempt must not be lost. */
   async #persist(submit: () => Promise<void>): Promise<void> {
     while (true) {
       try {
@@ -238,8 +243,8 @@ export class Deliverer {
   }
 
   /**
-   * A body is kept for attempts to come: with the delivery's end, whatever ended it, it goes. So
-   * does the lane of a destination; that of one that was mended begins anew.
+   * Follows commits: deletes the body of a delivery that ended, drops the queue of a deleted
+   * destination, and resets the queue of a fixed one.
    */
   #follow({ project, decisions }: Commit): void {
     const nowMs = this.#deps.clock.elapsed();
@@ -247,14 +252,14 @@ export class Deliverer {
       if (machine === 'delivery' && final) this.#discards.add(instance);
       if (machine === 'alertRule' && to === 'active') this.#sweeps.release();
       if (machine !== 'destination') continue;
-      if (final) this.#lanes.retire(project, instance, nowMs);
-      if (!MENDED.has(event.type)) continue;
-      this.#lanes.reset(project, instance);
+      if (final) this.#queues.retire(project, instance, nowMs);
+      if (!FIXED.has(event.type)) continue;
+      this.#queues.reset(project, instance);
       this.#pump();
     }
   }
 
-  /** Bodies of deliveries that ended while nobody looked. */
+  /** Deletes bodies of deliveries that ended while this part was not running. */
   async #discardLeftOver(): Promise<void> {
     const { contents, host, onFault } = this.#deps;
     try {
@@ -263,14 +268,14 @@ export class Deliverer {
         if (host.findInstance('delivery', id)?.final) this.#discards.add(id);
       }
     } catch (error) {
-      onFault('looking for bodies that are left over', error);
+      onFault('looking for leftover bodies', error);
     }
   }
 }
 
 function endedBy(outcome: AttemptOutcome): Ended {
   if (outcome.kind === 'accepted') return { result: 'healthy' };
-  // A server of ours that asks for less gets less.
+  // `slows` counts even when our own mail server says it.
   if (isBounce(outcome) || (isOurs(outcome) && !outcome.slows)) return NOTHING_SENT;
   const restMs = outcome.kind === 'failed' && outcome.slows ? (outcome.retryAfterMs ?? 0) : 0;
   return { result: 'failing', restMs };

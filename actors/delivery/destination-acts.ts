@@ -9,17 +9,10 @@ import { activePeople, isOfMember, recipientsOf, whyNotTo } from '../alerting/el
 import { endNotice } from '../alerting/notices.ts';
 import type { Committed, Draft, Host, Instance, ProjectView } from '../platform/host/host-port.ts';
 import { Allowances } from '../platform/rate-limiter.ts';
-import {
-  committedRow,
-  destinationOf,
-  forget,
-  livingRow,
-  pausedNotice,
-  sealedFirst,
-} from './destination-rows.ts';
-import type { DestinationsDeps } from './destinations.ts';
+import { committedRow, destinationOf, livingRow, pausedNotice } from './destination-rows.ts';
 import type {
   Changed,
+  DestinationsDeps,
   OneDestination,
   PauseDestination,
   RotateSecret,
@@ -35,6 +28,7 @@ import {
   recipientOf,
   recipientRows,
 } from './recipients.ts';
+import { forget, submitSealed } from './sealed-values.ts';
 
 export function pause(deps: DestinationsDeps, act: PauseDestination): Promise<Changed> {
   return changed(deps, act, (draft, row) => {
@@ -62,7 +56,7 @@ export async function rotateSecret(
   const secretId = `whs_${ulid(deps.clock.now(), random)}`;
   const webhookSecret = deps.makeSecret(random);
   sealed.put(secretId, webhookSecret);
-  const { answer, sequence } = await sealedFirst(sealed, [secretId], () =>
+  const { answer, sequence } = await submitSealed(sealed, [secretId], () =>
     host.submit({
       ...{ project, by, request },
       decide(draft) {
@@ -83,28 +77,6 @@ export async function rotateSecret(
   if (answer.secretId === secretId) return { destination, sequence, webhookSecret };
   forget(sealed, [secretId]);
   return { destination, sequence };
-}
-
-/**
- * Forgets the previous secret of each rotation when its overlap has ended. One that ends while
- * nobody listens is forgotten at the next start (`forgetOrphans`). Returns its undo.
- *
- * @param onFault told when it cannot be forgotten
- */
-export function forgetOverlapped(
-  { host, sealed }: Pick<DestinationsDeps, 'host' | 'sealed'>,
-  onFault: (error: unknown) => void,
-): () => void {
-  return host.onApplied(({ commit }) => {
-    for (const { machine, event } of commit.decisions.flatMap(({ steps }) => steps)) {
-      if (machine !== 'destination' || event.type !== 'overlapEnded') continue;
-      try {
-        if (typeof event.secretId === 'string') forget(sealed, [event.secretId]);
-      } catch (error) {
-        onFault(error);
-      }
-    }
-  });
 }
 
 /** Who confirmed or unsubscribed, is locked out, or was asked too often just now is left out. */

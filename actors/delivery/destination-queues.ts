@@ -1,16 +1,17 @@
 /**
- * All lanes of this process, and whose turn it is: projects take turns, and so do a project's
- * destinations, so that no backlog starves another. A delivery that waits holds no slot, and a
- * destination with nothing in flight needs none of those that others compete for: endpoints that
- * hang delay nobody else. Mails, which may take longer and share one server, have slots apart.
+ * All destination queues of this process, and whose turn it is. Projects take turns, and so do a
+ * project's destinations, so no backlog starves another. A waiting delivery holds no slot, and the
+ * first attempt of a destination does not compete for shared slots, so a hanging endpoint delays
+ * nobody else. Mails take longer and share one server, so they have slots of their own.
  */
-import { type AttemptResult, Lane, type LaneJob } from './destination-queue.ts';
+import { type AttemptResult, DestinationQueue, type QueuedDelivery } from './destination-queue.ts';
+import type { SendingLimits, SlotKind } from './notifier-port.ts';
 
-/** How many attempts may be in flight in this process. */
+/** Most attempts in flight in this process. */
 interface Caps {
-  /** In all: only so many destinations at once get their first one. */
+  /** In all, which also bounds the destinations that have a first attempt. */
   readonly total: number;
-  /** Beyond the first one of each destination; in all, and of one project. */
+  /** Beyond the first attempt of each destination: in all, and of one project. */
   readonly more: number;
   readonly moreOfProject: number;
 }
@@ -19,25 +20,16 @@ interface Caps {
 const CAPS = {
   web: { total: 512, more: 64, moreOfProject: 32 },
   mail: { total: 32, more: 16, moreOfProject: 8 },
-} as const satisfies Readonly<Record<string, Caps>>;
-
-/** Which slots a destination's attempts take. */
-export type SlotKind = keyof typeof CAPS;
+} as const satisfies Readonly<Record<SlotKind, Caps>>;
 
 /** A delivery whose attempt may start now. */
 export interface Start {
-  readonly job: LaneJob;
+  readonly job: QueuedDelivery;
   readonly destination: string;
   readonly slots: SlotKind;
 }
 
-export interface LaneOptions {
-  readonly slots: SlotKind;
-  /** Between the starts of two attempts, ms. */
-  readonly spacingMs?: number | undefined;
-}
-
-export class Lanes {
+export class DestinationQueues {
   readonly #pools: Readonly<Record<SlotKind, Pool>> = {
     web: new Pool(CAPS.web),
     mail: new Pool(CAPS.mail),
@@ -48,13 +40,17 @@ export class Lanes {
     return this.#all().reduce((sum, { inFlight }) => sum + inFlight, 0);
   }
 
-  /** Destinations that have a lane. */
+  /** Destinations that have a queue. */
   get size(): number {
     return this.#all().reduce((sum, { size }) => sum + size, 0);
   }
 
-  /** Queues a delivery for its destination, whose options never change; twice is once. */
-  add(destination: string, job: LaneJob, { slots, spacingMs = 0 }: LaneOptions): void {
+  /** Queues a delivery. No-op when it is queued already. The limits of a destination never change. */
+  add(
+    destination: string,
+    job: QueuedDelivery,
+    { slots, spacingMs }: Pick<SendingLimits, 'slots' | 'spacingMs'>,
+  ): void {
     this.#pools[slots].add(destination, job, spacingMs);
   }
 
@@ -67,22 +63,22 @@ export class Lanes {
     return undefined;
   }
 
-  /** The attempt of a taken delivery ended; see `Lane.end`. */
+  /** Records the end of a started attempt; see `DestinationQueue.end`. */
   end({ slots, ...taken }: Start, result: AttemptResult, nowMs: number, restMs = 0): void {
     this.#pools[slots].end(taken, result, nowMs, restMs);
   }
 
-  /** The destination is deleted: its lane goes when nothing is left in it, failing or not. */
+  /** The destination is deleted: its queue is dropped once it is empty, failing or not. */
   retire(project: string, destination: string, nowMs: number): void {
     for (const pool of this.#all()) pool.retire(project, destination, nowMs);
   }
 
-  /** The destination was mended: it is tried at once, whatever it did before. */
+  /** The destination was fixed: it is tried at once, whatever happened before. */
   reset(project: string, destination: string): void {
     for (const pool of this.#all()) pool.reset(project, destination);
   }
 
-  /** Elapsed time (ms) at which the next lane that lets none through may; undefined: none waits. */
+  /** Elapsed time (ms) at which the next blocked queue may start one; undefined: none waits. */
   wakeAtMs(nowMs: number): number | undefined {
     const times = this.#all().flatMap((pool) => pool.wakeAtMs(nowMs) ?? []);
     return times.length === 0 ? undefined : Math.min(...times);
@@ -93,21 +89,21 @@ export class Lanes {
   }
 }
 
-interface ProjectLanes {
-  /** By destination, the one whose turn is next first. */
-  readonly lanes: Map<string, Lane>;
+interface ProjectQueues {
+  /** By destination, in order of their turns. */
+  readonly queues: Map<string, DestinationQueue>;
   inFlight: number;
-  /** Lanes with something in flight. */
+  /** Queues with something in flight. */
   busy: number;
 }
 
 type Taken = Omit<Start, 'slots'>;
 
-/** The lanes that share slots. */
+/** The queues that share slots. */
 class Pool {
   readonly #caps: Caps;
-  /** By project, the one whose turn is next first. */
-  readonly #projects = new Map<string, ProjectLanes>();
+  /** By project, in order of their turns. */
+  readonly #projects = new Map<string, ProjectQueues>();
   inFlight = 0;
   #busy = 0;
 
@@ -116,21 +112,21 @@ class Pool {
   }
 
   get size(): number {
-    return [...this.#projects.values()].reduce((sum, { lanes }) => sum + lanes.size, 0);
+    return [...this.#projects.values()].reduce((sum, { queues }) => sum + queues.size, 0);
   }
 
-  add(destination: string, job: LaneJob, spacingMs: number): void {
+  add(destination: string, job: QueuedDelivery, spacingMs: number): void {
     let project = this.#projects.get(job.project);
     if (!project) {
-      project = { lanes: new Map(), inFlight: 0, busy: 0 };
+      project = { queues: new Map(), inFlight: 0, busy: 0 };
       this.#projects.set(job.project, project);
     }
-    const lane = project.lanes.get(destination) ?? new Lane(spacingMs);
-    project.lanes.set(destination, lane);
-    lane.add(job);
+    const queue = project.queues.get(destination) ?? new DestinationQueue(spacingMs);
+    project.queues.set(destination, queue);
+    queue.add(job);
   }
 
-  /** First ones of destinations go before any second one. */
+  /** First attempts of destinations start before any second one. */
   next(nowMs: number): Taken | undefined {
     const { total, more } = this.#caps;
     if (this.inFlight >= total) return undefined;
@@ -154,35 +150,35 @@ class Pool {
 
   end({ job, destination }: Taken, result: AttemptResult, nowMs: number, restMs: number): void {
     const project = this.#projects.get(job.project);
-    const lane = project?.lanes.get(destination);
-    if (!project || !lane) throw new Error(`${job.delivery} ended and was not under way`);
-    lane.end(job, result, nowMs, restMs);
-    this.#count(project, -1, lane.inFlight === 0 ? -1 : 0);
-    if (lane.isIdle(nowMs)) this.#forget(job.project, destination);
+    const queue = project?.queues.get(destination);
+    if (!project || !queue) throw new Error(`${job.delivery} ended and was not under way`);
+    queue.end(job, result, nowMs, restMs);
+    this.#count(project, -1, queue.inFlight === 0 ? -1 : 0);
+    if (queue.isIdle(nowMs)) this.#forget(job.project, destination);
   }
 
   retire(project: string, destination: string, nowMs: number): void {
-    const lane = this.#projects.get(project)?.lanes.get(destination);
-    lane?.retire();
-    if (lane?.isIdle(nowMs)) this.#forget(project, destination);
+    const queue = this.#projects.get(project)?.queues.get(destination);
+    queue?.retire();
+    if (queue?.isIdle(nowMs)) this.#forget(project, destination);
   }
 
   reset(project: string, destination: string): void {
-    this.#projects.get(project)?.lanes.get(destination)?.reset();
+    this.#projects.get(project)?.queues.get(destination)?.reset();
   }
 
   wakeAtMs(nowMs: number): number | undefined {
     let first: number | undefined;
-    for (const { lanes } of this.#projects.values()) {
-      for (const lane of lanes.values()) {
-        const at = lane.wakeAtMs(nowMs);
+    for (const { queues } of this.#projects.values()) {
+      for (const queue of queues.values()) {
+        const at = queue.wakeAtMs(nowMs);
         if (at !== undefined) first = Math.min(first ?? at, at);
       }
     }
     return first;
   }
 
-  #count(project: ProjectLanes, inFlight: number, busy: number): void {
+  #count(project: ProjectQueues, inFlight: number, busy: number): void {
     project.inFlight += inFlight;
     project.busy += busy;
     this.inFlight += inFlight;
@@ -191,17 +187,17 @@ class Pool {
 
   #forget(id: string, destination: string): void {
     const project = this.#projects.get(id);
-    project?.lanes.delete(destination);
-    if (project?.lanes.size === 0) this.#projects.delete(id);
+    project?.queues.delete(destination);
+    if (project?.queues.size === 0) this.#projects.delete(id);
   }
 }
 
-function nextOf({ lanes }: ProjectLanes, nowMs: number, isFirst: boolean): Taken | undefined {
-  for (const [destination, lane] of lanes) {
-    if (isFirst && lane.inFlight > 0) continue;
-    const job = lane.take(nowMs);
+function nextOf({ queues }: ProjectQueues, nowMs: number, isFirst: boolean): Taken | undefined {
+  for (const [destination, queue] of queues) {
+    if (isFirst && queue.inFlight > 0) continue;
+    const job = queue.take(nowMs);
     if (!job) continue;
-    moveLast(lanes, destination, lane);
+    moveLast(queues, destination, queue);
     return { job, destination };
   }
   return undefined;

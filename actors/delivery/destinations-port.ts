@@ -3,8 +3,11 @@
  * server's side in turn. Secrets and tokens pass through answers and mails once, never commits.
  */
 import type { DestinationKind } from '../../machines/delivery/destination.ts';
+import type { Clock } from '../../streams/platform/clock.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
-import type { Committed, Instance, RequestKey } from '../platform/host/host-port.ts';
+import type { Random } from '../../streams/platform/random.ts';
+import type { Committed, Host, Instance, RequestKey } from '../platform/host/host-port.ts';
+import type { SealedValues } from './sealed-values.ts';
 
 interface Caller {
   /** Project id. */
@@ -15,7 +18,7 @@ interface Caller {
 
 /** Where a destination sends to. */
 export type NewTarget =
-  | { readonly kind: Exclude<DestinationKind, 'email'>; readonly url: string }
+  | { readonly kind: DestinationKind; readonly url: string }
   /** Each the verified address of a member of the project. */
   | { readonly kind: 'email'; readonly addresses: readonly string[] };
 
@@ -98,6 +101,19 @@ export interface Destinations {
    * @returns ids of the deliveries
    */
   sendTest(act: OneDestination): Promise<Committed<{ readonly deliveries: readonly string[] }>>;
+}
+
+export interface DestinationsDeps {
+  readonly host: Host;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly sealed: SealedValues;
+  /** The reason a destination of the kind must not have this URL; undefined when it may. */
+  readonly refuseUrl: (kind: DestinationKind, url: string) => string | undefined;
+  /** A fresh `whsec_...` secret. */
+  readonly makeSecret: (random: Random) => string;
+  /** Absent when no mail server is configured. */
+  readonly mail?: { readonly tokens: RecipientTokens; readonly mails: VerificationMails };
 }
 
 /** What the holder of an address does with the links in mails. */

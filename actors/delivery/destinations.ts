@@ -6,12 +6,11 @@
  */
 import { createHash } from 'node:crypto';
 import type { DestinationKind, KeptAddress } from '../../machines/delivery/destination.ts';
-import type { Clock } from '../../streams/platform/clock.ts';
-import { type Random, ulid } from '../../streams/platform/random.ts';
+import { ulid } from '../../streams/platform/random.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import { activePeople } from '../alerting/eligible.ts';
 import { endNotice } from '../alerting/notices.ts';
-import type { Committed, Draft, Host } from '../platform/host/host-port.ts';
+import type { Committed, Draft } from '../platform/host/host-port.ts';
 import { checkLimit } from '../platform/project-limits.ts';
 import {
   mailOf,
@@ -22,23 +21,15 @@ import {
   testAllowances,
   verify,
 } from './destination-acts.ts';
-import {
-  committedRow,
-  destinationOf,
-  forget,
-  livingRow,
-  pausedNotice,
-  sealedFirst,
-} from './destination-rows.ts';
+import { committedRow, destinationOf, livingRow, pausedNotice } from './destination-rows.ts';
 import type {
   Changed,
   CreateDestination,
   Destinations,
+  DestinationsDeps,
   NewTarget,
   OneDestination,
-  RecipientTokens,
   UpdateDestination,
-  VerificationMails,
   WithSecret,
 } from './destinations-port.ts';
 import {
@@ -51,20 +42,7 @@ import {
   removeRecipients,
   setRecipients,
 } from './recipients.ts';
-import { type SealedValues, urlIdOf } from './sealed-values.ts';
-
-export interface DestinationsDeps {
-  readonly host: Host;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly sealed: SealedValues;
-  /** Why a destination of the kind must not have this URL, as a sentence; undefined when it may. */
-  readonly refuseUrl: (kind: Exclude<DestinationKind, 'email'>, url: string) => string | undefined;
-  /** A fresh `whsec_...` secret. */
-  readonly makeSecret: (random: Random) => string;
-  /** Absent: the service has no mail server. */
-  readonly mail?: { readonly tokens: RecipientTokens; readonly mails: VerificationMails };
-}
+import { forget, submitSealed, urlIdOf } from './sealed-values.ts';
 
 export function createDestinations(deps: DestinationsDeps): Destinations {
   const tests = testAllowances(deps.clock);
@@ -98,7 +76,7 @@ async function create(deps: DestinationsDeps, creation: CreateDestination): Prom
   const webhookSecret = secretId === null ? undefined : deps.makeSecret(deps.random);
   if (secretId !== null) deps.sealed.put(secretId, webhookSecret ?? '');
   const ours = [address.urlId, secretId];
-  const { answer, ...committed } = await sealedFirst(deps.sealed, ours, () =>
+  const { answer, ...committed } = await submitSealed(deps.sealed, ours, () =>
     deps.host.submit({
       ...{ project, by, request },
       decide(draft) {
@@ -121,7 +99,7 @@ async function change(deps: DestinationsDeps, update: UpdateDestination): Promis
   const { project, by, request, id, displayName, target } = update;
   const prepared = target && prepare(deps, target, '');
   const ours = [prepared?.address.urlId ?? null];
-  const { answer, replayed, sequence } = await sealedFirst(deps.sealed, ours, () =>
+  const { answer, replayed, sequence } = await submitSealed(deps.sealed, ours, () =>
     deps.host.submit({
       ...{ project, by, request },
       decide(draft) {
@@ -197,7 +175,7 @@ async function deleteDestination(
 /** Checks a target and seals its URL. Throws a `Refusal`, with nothing sealed. */
 function prepare(deps: DestinationsDeps, target: NewTarget, path: string): Prepared {
   const within = (field: string) => (path === '' ? field : `${path}.${field}`);
-  if (target.kind === 'email') {
+  if ('addresses' in target) {
     const { tokens } = mailOf(deps);
     const addresses = parseAddresses(within('email.recipients'), target.addresses);
     const invitations = invite({ tokens, newId: () => `rcp_${ulidOf(deps)}` }, addresses);

@@ -15,8 +15,8 @@ import type { Effect, NotificationEvent } from '../../machines/platform/effects.
 import { AUDIENCE_MAX } from '../alerting/audience.ts';
 import { isMail, recipientsOf, whyNotTo } from '../alerting/eligible.ts';
 import { incidentRecord } from '../alerting/incident.ts';
-import { allInstances } from '../alerting/rule-markers.ts';
 import type { Draft, EffectExpander, Instance } from '../platform/host/host-port.ts';
+import { allInstances } from '../platform/host/live-instances.ts';
 import { type Audience, deliveryIdOf, firingDeliveries, mayHaveArrived } from './notified.ts';
 
 /**

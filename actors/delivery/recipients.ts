@@ -11,9 +11,9 @@ import { Refusal } from '../../streams/platform/refusal.ts';
 import { checkAudiencesWith } from '../alerting/audience.ts';
 import { activePeople, type IsPersonActive, isOfMember } from '../alerting/eligible.ts';
 import { endNotice, raiseNotice } from '../alerting/notices.ts';
-import { allInstances } from '../alerting/rule-markers.ts';
 import { parseEmail } from '../identity/people-index.ts';
 import type { Draft, Host, Instance, ProjectView } from '../platform/host/host-port.ts';
+import { allInstances } from '../platform/host/live-instances.ts';
 import type { RecipientTokens, VerificationMails } from './destinations-port.ts';
 
 /** Of one destination: a team; a mailing list is one address. */

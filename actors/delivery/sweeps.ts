@@ -9,12 +9,13 @@ import type { CancelWakeUp, Clock } from '../../streams/platform/clock.ts';
 import type { Host } from '../platform/host/host-port.ts';
 import { Turns } from '../platform/time-slices.ts';
 import { kindOf } from './attempt.ts';
-import { ATTEMPT_MS } from './notifier-port.ts';
+import type { Notifier } from './notifier-port.ts';
 import { outstandingDeliveries, type RecordedAttempt, type WakeUp } from './wake-ups.ts';
 
 export interface SweepsDeps {
   readonly host: Host;
   readonly clock: Clock;
+  readonly notifier: Pick<Notifier, 'limitsOf'>;
   /** Has this process an attempt of the delivery under way? */
   readonly isOpen: (delivery: string) => boolean;
   readonly onDue: (wakeUp: WakeUp) => void;
@@ -100,10 +101,10 @@ export class Sweeps {
 
   /** Another process may still be at it while it is young, on either side of now: clocks differ. */
   #lostInMs({ project, delivery, startedMs }: RecordedAttempt): number {
-    const { clock, host } = this.#deps;
+    const { clock, host, notifier } = this.#deps;
     const view = host.view(project);
     const context = view.instance('delivery', delivery)?.context as unknown as DeliveryContext;
-    const lostAfterMs = ATTEMPT_MS[kindOf(view, context)] + LOST_GRACE_MS;
+    const lostAfterMs = notifier.limitsOf(kindOf(view, context)).attemptMs + LOST_GRACE_MS;
     return lostAfterMs - Math.abs(clock.now() - startedMs);
   }
 

@@ -2,7 +2,7 @@
  * What changed about who can get into a project: a key, a CI connection or an owner was added, an
  * owner was removed, a connection or service account can do more than before, a credential leaked,
  * an owner ended a member's key. Each change is noted in the decision that makes
- * it, so that no crash loses one; `actors/delivery/owner-news.ts` mails what is noted.
+ * it, so that no crash loses one; `actors/delivery/owner-notices.ts` mails what is noted.
  *
  * Changes are collected into notices, so that nobody can fill a mailbox by making keys: a notice
  * collects for a minute, and the next one closes ten minutes after it. A leak waits for neither,

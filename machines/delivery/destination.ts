@@ -17,7 +17,11 @@ const FAILING_MS_MAX = 3 * 24 * 3_600_000;
  */
 const SILENCE_MS = 24 * 3_600_000;
 
-export type DestinationKind = 'webhook' | 'email' | 'slack' | 'teams' | 'discord';
+/**
+ * Name of a kind registered in `src/delivery/notify/registered-kinds.ts`. Only 'webhook' (it has
+ * secrets) and 'email' (it has recipients) differ here; all others are chats.
+ */
+export type DestinationKind = string;
 
 /** Its URL, as it is kept here; all empty with mail, whose recipients are rows of their own. */
 export interface KeptAddress {

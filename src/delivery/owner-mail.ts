@@ -3,7 +3,7 @@
  * in, in the words of the notice, with the commands that show and mend it.
  */
 import type { NoticeBody } from '../../actors/alerting/notices.ts';
-import type { OwnerMail } from '../../actors/delivery/owner-news.ts';
+import type { OwnerMail } from '../../actors/delivery/owner-notices.ts';
 import { type AccessNotice, sentencesOf } from '../../actors/identity/access-notices.ts';
 import { oneLine } from '../../actors/platform/one-line.ts';
 import type { Letter } from '../platform/mail/letters.ts';

@@ -3,6 +3,7 @@
  * memory, under a clock that stands still unless it is moved. Notifications go through the real
  * recheck and the real attempt; only the endpoint is made up: it accepts at once.
  */
+
 import { createHash } from 'node:crypto';
 import { decideEdge } from '../../actors/alerting/edges.ts';
 import { submitInParts } from '../../actors/alerting/in-parts.ts';
@@ -21,6 +22,7 @@ import { VirtualClock } from '../../streams/platform/clock.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import { seededRandom } from '../../streams/platform/random.ts';
 import type { Edge } from '../../streams/telemetry/entry.ts';
+import { limitsOf } from '../delivery/notify/kinds.ts';
 
 const replayActor: Actor = { kind: 'service', name: 'replay' };
 /** Edges decided by one commit; halved where they are too large together. */
@@ -68,6 +70,7 @@ export class ReplayNode {
         ...{ host, clock, random },
         notifier: {
           sendsTo: () => true,
+          limitsOf,
           attempt: () => Promise.resolve({ kind: 'accepted', httpStatus: 200 }),
           close: () => Promise.resolve(),
         },

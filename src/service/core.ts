@@ -15,18 +15,13 @@ import { VmRegistry } from '../../actors/vms/vm-registry.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import type { Random } from '../../streams/platform/random.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
-import { openNotifier, renderers } from '../delivery/notify/channels.ts';
-import { createContents, sealedText } from '../delivery/notify/contents.ts';
-import { openEmail } from '../delivery/notify/email/open-email.ts';
-import { AddressGuard } from '../delivery/notify/http/address-guard.ts';
-import type { Resolve } from '../delivery/notify/http/resolve.ts';
-import { unsubscribeLinks } from '../delivery/open-destinations.ts';
+import type { Resolve } from '../delivery/notify/http/guarded-agent.ts';
+import { openDelivery } from '../delivery/open-delivery.ts';
 import type { Closers } from '../platform/closers.ts';
 import { ProjectLimitUse } from '../platform/gate/limit-use.ts';
 import type { ProjectBounds } from '../platform/gate/open-gate.ts';
 import type { Health } from '../platform/health.ts';
 import type { Log } from '../platform/log.ts';
-import { mailSender } from '../platform/mail/mailer.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Settings } from '../platform/settings/settings.ts';
 import { countLostWork, createParts, type LostWork } from './parts.ts';
@@ -64,7 +59,7 @@ type CoreOptions = ServiceBase &
  * `start` on, and are closed after the edges, whose last requests wait for them.
  */
 export function buildCore(options: CoreOptions) {
-  const { settings, clock, host, stream, history, secrets, closers, metrics, log } = options;
+  const { settings, clock, host, stream, history, metrics, log } = options;
   const lost = countLostWork(metrics);
   const projectLimits = new ProjectLimitsReader(host);
   history.boundProjects((project) => projectLimits.of(project).headBytes);
@@ -73,28 +68,11 @@ export function buildCore(options: CoreOptions) {
     lost,
     projectLimits,
   );
-  const guard = new AddressGuard({
-    hosts: settings.webhookAllow ?? [],
-    http: settings.webhookAllowHttp,
-    ports: settings.webhookPorts ?? undefined,
-  });
-  const sealed = sealedText(secrets);
   const publicUrl = { current: settings.publicUrl ?? '' };
-  const { resolve } = options.ports;
-  const email = openEmail({
-    ...{ ...options, smtpUrl: settings.smtpUrl, from: mailSender(settings) },
+  const delivery = openDelivery({
+    ...options,
     publicUrl: () => publicUrl.current,
-  });
-  const notifier = openNotifier({
-    ...{ guard, clock, ...(resolve && { resolve }), ...(email && { email }) },
-    onNoAddress: (sentence) => log.warn({ part: 'notifier' }, `Not called: ${sentence}`),
-  });
-  closers.add('notifier', () => notifier.close());
-  const contents = createContents({
-    ...{ sealed, clock, bodies: secrets.bodies },
-    publicUrl: () => publicUrl.current,
-    renderers,
-    unsubscribeUrl: unsubscribeLinks(options.deriveKey, () => publicUrl.current),
+    resolve: options.ports.resolve,
   });
   const edgeFaults = metrics.counter('svc_edge_faults_total', 'Edges that could not be decided');
   const pipeline = new SamplePipeline({
@@ -106,8 +84,7 @@ export function buildCore(options: CoreOptions) {
     },
   });
   const parts = createParts({
-    ...{ ...options, pipeline, datacenters, lost, notifier, contents },
-    publicUrl: () => publicUrl.current,
+    ...{ ...options, pipeline, datacenters, lost, delivery: delivery.parts },
   });
   const alerting = createAlerting({
     host,
@@ -120,7 +97,7 @@ export function buildCore(options: CoreOptions) {
     ...{ ...options, registry, evaluator: pipeline, ingestLimits: limits, memory: history },
   });
   return {
-    ...{ ingest, registry, alerting, guard, sealed, datacenters, clocks, evaluator: pipeline },
+    ...{ ingest, registry, alerting, delivery, datacenters, clocks, evaluator: pipeline },
     limitUse,
     start(baseUrl: string) {
       publicUrl.current = baseUrl;

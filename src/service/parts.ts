@@ -8,9 +8,6 @@ import { retainSamples } from '../../actors/alerting/evaluator/sample-retention.
 import { watchInstanceLimit } from '../../actors/alerting/instance-limit.ts';
 import { keepRules } from '../../actors/alerting/rule-keeper.ts';
 import { retain } from '../../actors/audit/retention.ts';
-import { Deliverer, type DeliveryContents } from '../../actors/delivery/deliverer.ts';
-import type { Notifier } from '../../actors/delivery/notifier-port.ts';
-import { type OwnerMail, tellOwners } from '../../actors/delivery/owner-news.ts';
 import type { RunningHost } from '../../actors/platform/host/host.ts';
 import { runTimers } from '../../actors/platform/host/timers.ts';
 import { type Part, type Supervision, supervise } from '../../actors/platform/supervision.ts';
@@ -21,12 +18,10 @@ import type { History } from '../../sqlite/telemetry/history/store/store.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import type { Random } from '../../streams/platform/random.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
-import { ownerMails } from '../delivery/owner-mail.ts';
 import type { Closers } from '../platform/closers.ts';
 import { type Health, ready } from '../platform/health.ts';
 import { faulty, historyCheck, partCheck } from '../platform/health-checks.ts';
 import type { Log } from '../platform/log.ts';
-import { createMailer, mailSender } from '../platform/mail/mailer.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Settings } from '../platform/settings/settings.ts';
 
@@ -38,10 +33,8 @@ export interface PartsOptions {
   readonly pipeline: SamplePipeline;
   readonly datacenters: Datacenters;
   readonly lost: LostWork;
-  readonly notifier: Notifier;
-  /** Origin for clients, known once the parts run. */
-  readonly publicUrl: () => string;
-  readonly contents: DeliveryContents;
+  /** The parts of the delivery room. */
+  readonly delivery: readonly Part[];
   readonly secrets: Pick<SecretStore, 'excerpts'>;
   readonly clock: Clock;
   readonly random: Random;
@@ -131,8 +124,7 @@ function partsOf(options: PartsOptions): Part[] {
           signal,
         ),
     },
-    delivererPart(options),
-    ...ownerNewsParts(options),
+    ...options.delivery,
     retentionPart(options),
   ];
 }
@@ -172,58 +164,4 @@ function instanceLimitPart(options: PartsOptions): Part {
   const isCaughtUp = () => evaluator.isCaughtUp();
   const deps = { host, clock, evaluator, isCaughtUp, onLost: lost('instance limit') };
   return { name: 'instance limit', run: (signal) => watchInstanceLimit(deps, signal) };
-}
-
-function delivererPart(options: PartsOptions): Part {
-  const { host, stream, clock, random, notifier, contents, log, metrics } = options;
-  const attempts = metrics.counter('svc_delivery_attempts_total', 'Delivery attempts', ['outcome']);
-  const seconds = metrics.histogram('svc_delivery_attempt_seconds', 'Time of an attempt');
-  const faults = metrics.counter('svc_delivery_faults_total', 'Faults of our own while delivering');
-  const deliverer = new Deliverer({
-    ...{ host, stream, clock, random, notifier, contents },
-    keepExcerpts: (excerpts) => options.secrets.excerpts.put(excerpts),
-    onFault(what, error) {
-      faults.inc();
-      log.warn({ err: error, part: 'deliverer' }, `Delivering: ${what} failed`);
-    },
-    onAttempt(outcome, durationMs) {
-      attempts.inc({ outcome });
-      if (outcome !== 'suppressed') seconds.observe(durationMs / 1000);
-    },
-  });
-  metrics.gauge('svc_deliveries_in_flight', 'Attempts under way', [], (gauge) =>
-    gauge.set(deliverer.inFlight()),
-  );
-  metrics.gauge(
-    'svc_delivery_lanes',
-    'Destinations with something to send, or failing',
-    [],
-    (gauge) => gauge.set(deliverer.lanes()),
-  );
-  return { name: 'deliverer', run: (signal) => deliverer.run(signal) };
-}
-
-/** None without a mail server: then notices are read in the project alone. */
-function ownerNewsParts(options: PartsOptions): Part[] {
-  const { host, clock, closers, log, metrics, publicUrl: origin, settings } = options;
-  if (settings.smtpUrl === null) return [];
-  const mailer = createMailer({ url: settings.smtpUrl, from: mailSender(settings) });
-  closers.add('mailer of notices', () => mailer.close());
-  const mails = metrics.counter('svc_owner_mails_total', 'Mails to owners about notices', [
-    'outcome',
-  ]);
-  const send = ownerMails({ mailer, origin });
-  const deps = {
-    ...{ host, clock },
-    async send(mail: OwnerMail) {
-      const isTaken = await send(mail);
-      mails.inc({ outcome: isTaken ? 'sent' : 'refused' });
-      return isTaken;
-    },
-    onFault(what: string, error: unknown) {
-      mails.inc({ outcome: 'failed' });
-      log.warn({ err: error, part: 'owner news' }, `${what} failed`);
-    },
-  };
-  return [{ name: 'owner news', run: (signal) => tellOwners(deps, signal) }];
 }

@@ -27,7 +27,6 @@ import { recordingRoutes } from '../admin/recording-routes.ts';
 import { restoredRoutes } from '../admin/restored-routes.ts';
 import { withAuditExport } from '../audit/export/open-audit-export.ts';
 import { openCi } from '../ci/open-ci.ts';
-import { openDestinations } from '../delivery/open-destinations.ts';
 import { openAccessTokens } from '../identity/auth/access-tokens.ts';
 import { createAuthenticator } from '../identity/auth/authenticator.ts';
 import { addJwksRoute } from '../identity/auth/jwks-route.ts';
@@ -186,7 +185,7 @@ function countHost({ metrics }: ServiceBase, host: RunningHost): void {
 type EdgeOptions = ServiceBase &
   Pick<
     ReturnType<typeof buildCore>,
-    'ingest' | 'alerting' | 'guard' | 'sealed' | 'datacenters' | 'clocks' | 'evaluator' | 'limitUse'
+    'ingest' | 'alerting' | 'delivery' | 'datacenters' | 'clocks' | 'evaluator' | 'limitUse'
   > &
   Pick<Storage, 'history' | 'secrets' | 'deriveKey' | 'onceStore' | 'controlPath'> & {
     host: RunningHost;
@@ -217,8 +216,8 @@ async function startEdges(options: EdgeOptions) {
   const { projectCreation } = settings;
   const parts = { ...options, ...identities, ...people, projectCreation, lastUsed, authenticator };
   const keylessCi = openCi({ ...options, tokens, publicUrl: origin });
-  const { addRecipientRoutes, destinations } = openDestinations({
-    ...{ ...options, origin, mail: people.mail },
+  const { addRecipientRoutes, destinations } = options.delivery.openDestinations({
+    ...{ origin, mail: people.mail },
   });
   const anonymousLimits = createAnonymousLimits(options);
   const enrolments = openEnrolments({ ...options, datacenters: settings.expandedDatacenters });

@@ -2,8 +2,7 @@
 import fc from 'fast-check';
 import ipaddr from 'ipaddr.js';
 import t from 'tap';
-import { AddressGuard } from '../../src/delivery/notify/http/address-guard.ts';
-import { isPublicAddress } from '../../src/delivery/notify/http/public-address.ts';
+import { AddressGuard, isPublicAddress } from '../../src/delivery/notify/http/address-guard.ts';
 import { loadConfig } from '../../src/platform/settings/config.ts';
 
 t.test('a URL is refused for what it says, with a sentence', async (t) => {

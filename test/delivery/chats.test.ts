@@ -1,24 +1,29 @@
 /**
- * Chats: which URLs each may have, what is rendered for any name whatever (limits hold, nothing of a
- * name is markup), and what each answer of each service leads to. Services are one real server on
- * the loopback, allowed by address, that answers from a script.
+ * Chats: allowed URLs, rendering for any name (limits hold, no part of a name is markup), and the
+ * outcome of each answer. One scripted server on the loopback replaces all services.
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import fc from 'fast-check';
 import t, { type Test } from 'tap';
-import { decodeChatBody, encodeChatBody } from '../../src/delivery/notify/chat/chat-body.ts';
-import { discordUrl, escapeDiscord } from '../../src/delivery/notify/chat/discord.ts';
-import { type ChatKind, refuseChatUrl } from '../../src/delivery/notify/chat/hosts.ts';
-import { createChatSender, DIALECTS } from '../../src/delivery/notify/chat/sender.ts';
-import { escapeSlack } from '../../src/delivery/notify/chat/slack.ts';
-import { escapeTeams, TEAMS_BYTES_MAX } from '../../src/delivery/notify/chat/teams.ts';
+import { decodeChatBody, encodeChatBody } from '../../src/delivery/notify/chat/chat-kind.ts';
+import { discordService, escapeDiscord } from '../../src/delivery/notify/discord/discord.ts';
 import { AddressGuard } from '../../src/delivery/notify/http/address-guard.ts';
 import { createHttpExchange } from '../../src/delivery/notify/http/exchange.ts';
 import { requestTarget } from '../../src/delivery/notify/http/request-target.ts';
+import { notificationKinds, refuseUrl } from '../../src/delivery/notify/kinds.ts';
+import { escapeSlack, slackService } from '../../src/delivery/notify/slack/slack.ts';
+import {
+  escapeTeams,
+  TEAMS_BYTES_MAX,
+  teamsService,
+} from '../../src/delivery/notify/teams/teams.ts';
 import { oneLine } from '../../streams/alerting/wording.ts';
 import { systemClock } from '../../streams/platform/clock.ts';
 import { messageNamed, names } from '../support/messages.ts';
+
+const SERVICES = { slack: slackService, teams: teamsService, discord: discordService };
+type ChatKind = keyof typeof SERVICES;
 
 const SLACK = 'https://hooks.slack.com/services/T0/B0/abcdefghijklmnop';
 const TEAMS =
@@ -58,8 +63,8 @@ t.test('a chat destination has a URL of its own service, and of no other', async
     ['discord', 'nonsense', /not a URL/],
     ['discord', 'https://10.0.0.1/api/webhooks/1/x', /not a public address/],
   ];
-  for (const [kind, url] of taken) t.equal(refuseChatUrl(kind, url, guard), undefined, url);
-  for (const [kind, url, why] of refused) t.match(refuseChatUrl(kind, url, guard), why, url);
+  for (const [kind, url] of taken) t.equal(refuseUrl(kind, url, guard), undefined, url);
+  for (const [kind, url, why] of refused) t.match(refuseUrl(kind, url, guard), why, url);
 });
 
 t.test('a URL is sent as it was pasted, byte for byte', async (t) => {
@@ -68,9 +73,9 @@ t.test('a URL is sent as it was pasted, byte for byte', async (t) => {
   t.equal(requestTarget('https://h.example?x=1'), '/?x=1');
   t.equal(requestTarget('https://h.example'), '/');
   t.equal(requestTarget('https://h.example\\@x/ü'), '/@x/%C3%BC', 'what is not plain is parsed');
-  t.equal(discordUrl(DISCORD), `${DISCORD}?wait=true`);
-  t.equal(discordUrl(`${DISCORD}?thread_id=1#x`), `${DISCORD}?thread_id=1&wait=true`);
-  t.equal(discordUrl(`${DISCORD}?wait=true`), `${DISCORD}?wait=true`);
+  t.equal(discordService.callUrl?.(DISCORD), `${DISCORD}?wait=true`);
+  t.equal(discordService.callUrl?.(`${DISCORD}?thread_id=1#x`), `${DISCORD}?thread_id=1&wait=true`);
+  t.equal(discordService.callUrl?.(`${DISCORD}?wait=true`), `${DISCORD}?wait=true`);
 });
 
 /** Every text in a document, wherever it stands. */
@@ -87,7 +92,7 @@ interface Form {
 /** Both forms of a message for each of many names. */
 function forAllNames(kind: ChatKind, check: (form: Form, isShort: boolean, name: string) => void) {
   const property = fc.property(names, (name) => {
-    const { full, short } = DIALECTS[kind].render(messageNamed(name));
+    const { full, short } = SERVICES[kind].render(messageNamed(name));
     for (const document of [full, short]) {
       if (!document.isWellFormed()) throw new Error('A text is not well formed');
       check({ document, body: JSON.parse(document) }, document === short, name);
@@ -187,7 +192,7 @@ t.test(
   'a long name is cut between code points, and it is told how much was left out',
   async (t) => {
     for (const kind of ['slack', 'teams', 'discord'] as const) {
-      const { full } = DIALECTS[kind].render(messageNamed('𝒳'.repeat(1_000)));
+      const { full } = SERVICES[kind].render(messageNamed('𝒳'.repeat(1_000)));
       const texts = textsOf(JSON.parse(full)).map((text) => text.replaceAll('\\', ''));
       t.ok(
         texts.some((text) => /𝒳… \(\d+ more characters\)/u.test(text)),
@@ -207,11 +212,11 @@ t.test(
 
 t.test('what a person reads is the name itself', async (t) => {
   const name = 'web-1 <prod> *x* [a](b) & "c"';
-  const slack = textsOf(JSON.parse(DIALECTS.slack.render(messageNamed(name)).full)).join('\n');
+  const slack = textsOf(JSON.parse(SERVICES.slack.render(messageNamed(name)).full)).join('\n');
   const decoded = slack.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
   t.ok(decoded.includes(`VM: ${name}`));
   for (const kind of ['teams', 'discord'] as const) {
-    const texts = textsOf(JSON.parse(DIALECTS[kind].render(messageNamed(name)).full));
+    const texts = textsOf(JSON.parse(SERVICES[kind].render(messageNamed(name)).full));
     t.ok(texts.map((text) => text.replaceAll(/\\([!-/:-@[-`{-~])/g, '$1')).includes(name), kind);
   }
   t.equal(oneLine('a\r\nb\u202ec'), 'a b c');
@@ -223,8 +228,8 @@ interface Scripted {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** One server for the whole file: what it got, and what it answers next, in this order. */
-function startService(t: Test) {
+/** A server that keeps what it got, and gives the scripted answers in order. */
+async function startService(t: Test) {
   const got: { path: string; body: string; headers: NodeJS.Dict<string | string[]> }[] = [];
   const answers: Scripted[] = [];
   const server = createServer((request, response) => {
@@ -239,41 +244,28 @@ function startService(t: Test) {
   });
   const guard = new AddressGuard({ hosts: ['127.0.0.1'], http: true });
   const exchange = createHttpExchange({ guard, clock: systemClock });
-  const senders = {
-    slack: createChatSender('slack', { exchange, guard }),
-    teams: createChatSender('teams', { exchange, guard }),
-    discord: createChatSender('discord', { exchange, guard }),
-  };
+  const senders = new Map(
+    Object.entries(notificationKinds).map(([name, kind]) => [name, kind.open({ exchange, guard })]),
+  );
   t.teardown(async () => {
     await exchange.close();
     server.close();
   });
-  return new Promise<{
-    got: typeof got;
-    send(
-      kind: ChatKind,
-      script: readonly Scripted[],
-      path?: string,
-    ): ReturnType<ReturnType<typeof createChatSender>['attempt']>;
-  }>((resolve) =>
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo;
-      resolve({
-        got,
-        send(kind, script, path = '/services/T/B/x') {
-          got.length = 0;
-          answers.splice(0, answers.length, ...script);
-          const url = `http://127.0.0.1:${port}${path}`;
-          return senders[kind].attempt({
-            ...{ deliveryId: 'dlv_1', attemptId: 'att_1', incident: 'inc_1', timestampUnix: 0 },
-            body: encodeChatBody(DIALECTS[kind].render(messageNamed('web-1'))),
-            ...{ event: 'incident.firing', target: { kind, url } },
-            deadlineElapsedMs: systemClock.elapsed() + 5_000,
-          });
-        },
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    got,
+    async send(kind: ChatKind, script: readonly Scripted[], path = '/services/T/B/x') {
+      got.length = 0;
+      answers.splice(0, answers.length, ...script);
+      return senders.get(kind)?.attempt({
+        ...{ deliveryId: 'dlv_1', attemptId: 'att_1', incident: 'inc_1', timestampUnix: 0 },
+        body: encodeChatBody(SERVICES[kind].render(messageNamed('web-1'))),
+        ...{ event: 'incident.firing', target: { kind, url: `http://127.0.0.1:${port}${path}` } },
+        deadlineElapsedMs: systemClock.elapsed() + 5_000,
       });
-    }),
-  );
+    },
+  };
 }
 
 t.test('each answer of each service leads where its service means it to', async (t) => {
@@ -355,7 +347,7 @@ t.test(
       discord: { status: 400, text: '{"code":50035,"errors":{"x":"BASE_TYPE_MAX_LENGTH"}}' },
     };
     for (const kind of ['slack', 'teams', 'discord'] as const) {
-      const { full, short } = DIALECTS[kind].render(messageNamed('web-1'));
+      const { full, short } = SERVICES[kind].render(messageNamed('web-1'));
       const ok = { status: kind === 'teams' ? 202 : 200, text: 'ok' };
       const refusedFull = {
         kind: 'failed',
@@ -393,7 +385,7 @@ t.test(
     t.equal(request?.path, `/api/webhooks/1/${secret}?wait=true`);
     const headers = { 'content-type': 'application/json', 'accept-encoding': 'identity' };
     t.match(request?.headers, headers);
-    t.equal(request?.body, DIALECTS.discord.render(messageNamed('web-1')).full);
-    t.throws(() => decodeChatBody(Buffer.from('{"full":"{}"}')), /both of its forms/);
+    t.equal(request?.body, SERVICES.discord.render(messageNamed('web-1')).full);
+    t.throws(() => decodeChatBody(Buffer.from('{"full":"{}"}')), /one of its two forms/);
   },
 );

@@ -4,32 +4,36 @@
  */
 import fc from 'fast-check';
 import t from 'tap';
-import { type AttemptResult, Lane, type LaneJob } from '../../actors/delivery/destination-queue.ts';
-import { Lanes, type Start } from '../../actors/delivery/destination-queues.ts';
+import {
+  type AttemptResult,
+  DestinationQueue,
+  type QueuedDelivery,
+} from '../../actors/delivery/destination-queue.ts';
+import { DestinationQueues, type Start } from '../../actors/delivery/destination-queues.ts';
 
-const job = (delivery: number, incident = delivery, project = 'p'): LaneJob => ({
+const job = (delivery: number, incident = delivery, project = 'p'): QueuedDelivery => ({
   ...{ project, delivery: `dlv_${delivery}`, incident: `inc_${incident}` },
   recipient: null,
 });
 
-const web = { slots: 'web' } as const;
-const mail = { slots: 'mail' } as const;
+const web = { slots: 'web', spacingMs: 0 } as const;
+const mail = { slots: 'mail', spacingMs: 0 } as const;
 
 /** What the lane is to do, written without its bookkeeping. */
 class Model {
-  waiting: LaneJob[] = [];
-  flying: LaneJob[] = [];
+  waiting: QueuedDelivery[] = [];
+  flying: QueuedDelivery[] = [];
   limit = 1;
   failures = 0;
   openedMs = 0;
   breakerMs = 0;
 
-  add(added: LaneJob): void {
+  add(added: QueuedDelivery): void {
     const known = [...this.waiting, ...this.flying];
     if (!known.some(({ delivery }) => delivery === added.delivery)) this.waiting.push(added);
   }
 
-  mayTake(nowMs: number): LaneJob | undefined {
+  mayTake(nowMs: number): QueuedDelivery | undefined {
     if (this.flying.length >= this.limit || this.isOpen(nowMs)) return undefined;
     return this.waiting.find(
       ({ incident }) => !this.flying.some((other) => other.incident === incident),
@@ -67,7 +71,7 @@ const step = fc.oneof(
 t.test('a lane does what its model does, whatever is added, taken and ended', async (t) => {
   fc.assert(
     fc.property(fc.array(step, { minLength: 20, maxLength: 200 }), (steps) => {
-      const lane = new Lane();
+      const lane = new DestinationQueue();
       const model = new Model();
       let nowMs = 1;
       for (const each of steps) {
@@ -112,10 +116,10 @@ t.test('a lane does what its model does, whatever is added, taken and ended', as
 t.test(
   'a lane grows from one to eight with each success, and begins anew on failure',
   async (t) => {
-    const lane = new Lane();
+    const lane = new DestinationQueue();
     for (let i = 0; i < 200; i++) lane.add(job(i));
     const takeAll = () => {
-      const taken: LaneJob[] = [];
+      const taken: QueuedDelivery[] = [];
       for (let next = lane.take(0); next; next = lane.take(0)) taken.push(next);
       return taken;
     };
@@ -137,7 +141,7 @@ t.test(
 t.test(
   'the breaker opens after five failures and lets one probe through, later and later',
   async (t) => {
-    const lane = new Lane();
+    const lane = new DestinationQueue();
     for (let i = 0; i < 100; i++) lane.add(job(i));
     let nowMs = 0;
     const failOne = () => {
@@ -168,10 +172,10 @@ t.test(
 t.test(
   'failures of attempts that were on the wire when the breaker opened count once',
   async (t) => {
-    const lane = new Lane();
+    const lane = new DestinationQueue();
     for (let i = 0; i < 100; i++) lane.add(job(i));
     const takeAll = () => {
-      const taken: LaneJob[] = [];
+      const taken: QueuedDelivery[] = [];
       for (let next = lane.take(0); next; next = lane.take(0)) taken.push(next);
       return taken;
     };
@@ -185,7 +189,7 @@ t.test(
 );
 
 t.test('what is beyond one a destination is bounded, and projects take turns', async (t) => {
-  const lanes = new Lanes();
+  const lanes = new DestinationQueues();
   const started: Start[] = [];
   const startAll = () => {
     for (let start = lanes.next(0); start; start = lanes.next(0)) started.push(start);
@@ -222,7 +226,7 @@ t.test('what is beyond one a destination is bounded, and projects take turns', a
 });
 
 t.test('destinations that hang keep none from its first attempt, nor webhooks mail', async (t) => {
-  const lanes = new Lanes();
+  const lanes = new DestinationQueues();
   const startAll = () => {
     const started: Start[] = [];
     for (let start = lanes.next(0); start; start = lanes.next(0)) started.push(start);
@@ -268,7 +272,7 @@ t.test('destinations that hang keep none from its first attempt, nor webhooks ma
 });
 
 t.test('a destination that was mended is tried at once, whatever it did before', async (t) => {
-  const lanes = new Lanes();
+  const lanes = new DestinationQueues();
   for (let i = 0; i < 9; i++) lanes.add('hook', job(i), web);
   for (let i = 0; i < 5; i++) {
     const start = lanes.next(0);
@@ -289,7 +293,7 @@ t.test('a destination that was mended is tried at once, whatever it did before',
 t.test(
   'the lane of a deleted destination goes with what is left in it, failing or not',
   async (t) => {
-    const lanes = new Lanes();
+    const lanes = new DestinationQueues();
     const fail = (destination: string, nowMs: number) => {
       const start = lanes.next(nowMs);
       if (start?.destination !== destination) throw new Error('It could not be taken');
@@ -310,7 +314,7 @@ t.test(
 );
 
 t.test('attempts keep their distance, what was not sent needs none', async (t) => {
-  const lane = new Lane(1_000);
+  const lane = new DestinationQueue(1_000);
   for (let i = 0; i < 9; i++) lane.add(job(i));
   const first = lane.take(100);
   t.equal(lane.take(1_099), undefined);
@@ -329,7 +333,7 @@ t.test('an endpoint that asks for rest gets it, a quarter of an hour at most', a
     [60_000, 60_010],
     [86_400_000, 900_010],
   ] as const) {
-    const lane = new Lane();
+    const lane = new DestinationQueue();
     for (let i = 0; i < 3; i++) lane.add(job(i));
     const taken = lane.take(0);
     if (taken) lane.end(taken, 'failing', 10, restMs);
@@ -340,8 +344,11 @@ t.test('an endpoint that asks for rest gets it, a quarter of an hour at most', a
 });
 
 t.test('one order for each recipient: another of the same incident does not wait', async (t) => {
-  const lane = new Lane();
-  const to = (delivery: number, recipient: string): LaneJob => ({ ...job(delivery, 1), recipient });
+  const lane = new DestinationQueue();
+  const to = (delivery: number, recipient: string): QueuedDelivery => ({
+    ...job(delivery, 1),
+    recipient,
+  });
   lane.add({ ...job(0), incident: 'other' });
   const other = lane.take(0);
   if (other) lane.end(other, 'healthy', 0);
@@ -351,7 +358,7 @@ t.test('one order for each recipient: another of the same incident does not wait
 });
 
 t.test('10,000 that wait for a slow endpoint keep no other project waiting', async (t) => {
-  const lanes = new Lanes();
+  const lanes = new DestinationQueues();
   for (let i = 0; i < 10_000; i++) lanes.add('slow', job(i, i, 'crowded'), web);
   const taken = [];
   for (let start = lanes.next(0); start; start = lanes.next(0)) taken.push(start);

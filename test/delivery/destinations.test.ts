@@ -6,8 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { raiseNotice } from '../../actors/alerting/notices.ts';
-import { forgetOverlapped } from '../../actors/delivery/destination-acts.ts';
-import { forgetOrphans } from '../../actors/delivery/sealed-orphans.ts';
+import { forgetOrphans, forgetOverlapped } from '../../actors/delivery/sealed-values.ts';
 import type { DestinationContext } from '../../machines/delivery/destination.ts';
 import { ulid } from '../../streams/platform/random.ts';
 import {

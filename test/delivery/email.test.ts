@@ -5,9 +5,8 @@
 import { crc32, inflateSync } from 'node:zlib';
 import fc from 'fast-check';
 import t from 'tap';
-import type { AttemptOutcome, Target } from '../../actors/delivery/notifier-port.ts';
+import type { AttemptOutcome, MailTarget, Target } from '../../actors/delivery/notifier-port.ts';
 import type { DeliveryContext } from '../../machines/delivery/delivery.ts';
-import { renderers } from '../../src/delivery/notify/channels.ts';
 import { createContents } from '../../src/delivery/notify/contents.ts';
 import {
   chartInWords,
@@ -15,9 +14,13 @@ import {
   gapsOf,
   pictureOf,
 } from '../../src/delivery/notify/email/chart.ts';
+import {
+  createEmailSender,
+  type OurFault,
+  openEmail,
+} from '../../src/delivery/notify/email/email.ts';
 import { encodeLetter, renderLetter } from '../../src/delivery/notify/email/letter.ts';
-import { openEmail } from '../../src/delivery/notify/email/open-email.ts';
-import { createEmailSender, type OurFault } from '../../src/delivery/notify/email/sender.ts';
+import { renderers } from '../../src/delivery/notify/kinds.ts';
 import { createLog } from '../../src/platform/log.ts';
 import { createMailer } from '../../src/platform/mail/mailer.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
@@ -71,8 +74,8 @@ async function send(
 /** A store in which nothing lies yet. */
 const noBodies = { putMissing: () => {}, get: () => undefined, ids: () => [], delete: () => {} };
 
-function email(target?: Target): Extract<Target, { kind: 'email' }> {
-  return target?.kind === 'email'
+function email(target?: Target): MailTarget {
+  return target && 'address' in target
     ? target
     : { kind: 'email', address: 'ada@example.com', unsubscribeUrl };
 }

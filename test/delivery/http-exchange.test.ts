@@ -1,9 +1,14 @@
 /** What HTTP channels share, by itself: Retry-After, cuts, and the excerpt without secrets. */
 import fc from 'fast-check';
 import t from 'tap';
-import { cutBytes, cutText, cutTo } from '../../src/delivery/notify/cut.ts';
-import { EXCERPT_BYTES_MAX, excerptOf, redact } from '../../src/delivery/notify/http/excerpt.ts';
-import { parseRetryAfter } from '../../src/delivery/notify/http/retry-after.ts';
+import {
+  cutBytes,
+  EXCERPT_BYTES_MAX,
+  excerptOf,
+  redact,
+} from '../../src/delivery/notify/http/excerpt.ts';
+import { parseRetryAfter } from '../../src/delivery/notify/http/exchange.ts';
+import { cutText, cutTo } from '../../src/delivery/notify/message/cut.ts';
 import { condition, duration, oneLine, quantity } from '../../streams/alerting/wording.ts';
 
 const nowMs = Date.UTC(2026, 0, 1);

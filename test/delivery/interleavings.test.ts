@@ -162,7 +162,7 @@ t.test('EVAL-22: no attempt is opened after what ends its reason was acknowledge
         // People are of no project: their end may come between a decision and its commit, but not
         // between that and the wire.
         world.notifier.answer = ({ target }) => {
-          const person = target.kind === 'email' ? target.address : undefined;
+          const person = 'address' in target ? target.address : undefined;
           if (person !== undefined && !watch.isActive(person)) watch.wrong.push('sent to one out');
           return undefined;
         };

@@ -9,22 +9,28 @@ import t, { type Test } from 'tap';
 import type { AttemptRequest } from '../../actors/delivery/notifier-port.ts';
 import type { ProjectView } from '../../actors/platform/host/host-port.ts';
 import type { DeliveryContext } from '../../machines/delivery/delivery.ts';
-import type { DestinationKind } from '../../machines/delivery/destination.ts';
-import { openNotifier, renderers } from '../../src/delivery/notify/channels.ts';
-import { decodeChatBody } from '../../src/delivery/notify/chat/chat-body.ts';
+import { decodeChatBody } from '../../src/delivery/notify/chat/chat-kind.ts';
 import { createContents } from '../../src/delivery/notify/contents.ts';
 import { decodeLetter } from '../../src/delivery/notify/email/letter.ts';
 import { AddressGuard } from '../../src/delivery/notify/http/address-guard.ts';
-import { messageOf } from '../../src/delivery/notify/message.ts';
+import { type KindName, notificationKinds, renderers } from '../../src/delivery/notify/kinds.ts';
+import { messageOf } from '../../src/delivery/notify/message/message.ts';
+import { openNotifier } from '../../src/delivery/notify/notifier.ts';
 import { renderWebhookBody, WEBHOOK_BYTES_MAX } from '../../src/delivery/notify/webhook/payload.ts';
+import {
+  DestinationSchema,
+  UpdateDestinationRequestSchema,
+} from '../../src/gen/svc/monitoring/v1/destination_pb.ts';
 import { WebhookBodySchema } from '../../src/gen/svc/monitoring/v1/webhook_pb.ts';
+import { createLog } from '../../src/platform/log.ts';
+import { createMetrics } from '../../src/platform/metrics.ts';
 import { seriesKey } from '../../streams/telemetry/samples/series-key.ts';
 import { by, freshRequest, PROJECT, START_MS } from '../support/alerting-world.ts';
 import { openDeliveryWorld } from '../support/delivery-world.ts';
 import { names } from '../support/messages.ts';
 
 const options = { id: 'dlv_1', publicUrl: 'https://svc.example.com', nowMs: START_MS };
-const kinds: readonly DestinationKind[] = ['webhook', 'slack', 'teams', 'discord', 'email'];
+const kinds = Object.keys(notificationKinds) as KindName[];
 
 /** A world with one firing incident of the VM `vm-1`, called "Ä <b>", and its delivery. */
 async function firing(t: Test) {
@@ -59,7 +65,7 @@ function json(bytes: Uint8Array): { type: string; data: Record<string, unknown> 
 }
 
 /** What each channel sends, as one text without escapes. */
-function readable(kind: DestinationKind, view: ProjectView, delivery: DeliveryContext): string {
+function readable(kind: KindName, view: ProjectView, delivery: DeliveryContext): string {
   const bytes = renderers[kind](view, delivery, options);
   if (kind === 'webhook') return Buffer.from(bytes).toString('utf8');
   if (kind === 'email') return decodeLetter(bytes).text;
@@ -220,7 +226,7 @@ t.test('secrets are those of the moment: two in an overlap, then the new one alo
   const contents = contentsOf(world, new Map());
   const secrets = () => {
     const target = contents.target(view, delivery);
-    return target.kind === 'webhook' ? target.secrets : [];
+    return 'secrets' in target ? (target.secrets ?? []) : [];
   };
   const rotate = (overlapMs: number) =>
     destinations.rotateSecret({
@@ -236,6 +242,35 @@ t.test('secrets are those of the moment: two in an overlap, then the new one alo
   const { webhookSecret: last } = await rotate(0);
   t.same(secrets(), [last], 'at once: no older one signs');
 });
+
+t.test(
+  'every registered kind renders, bounds its attempts, and is a target of the API',
+  async (t) => {
+    const { view, delivery, clock } = await firing(t);
+    const guard = new AddressGuard({ hosts: [], http: false });
+    const exchange = { post: () => Promise.reject(new Error('Nothing is sent')) };
+    const metrics = createMetrics({ clock, version: 'test' });
+    t.teardown(() => metrics.close());
+    const log = createLog({ clock, level: 'info', readable: false, write: () => {} });
+    const publicUrl = () => options.publicUrl;
+    const server = { smtpUrl: 'smtp://127.0.0.1:9', from: 'svc@example.com' };
+    const mail = { ...server, publicUrl, clock, log, metrics };
+    for (const [name, kind] of Object.entries(notificationKinds)) {
+      t.match(readable(name as KindName, view, delivery), /CPU is high/, name);
+      t.ok(kind.limits.attemptMs > 0 && kind.limits.spacingMs >= 0, name);
+      const channel = kind.open({ exchange, guard, mail });
+      t.ok(channel, `${name} can be sent to`);
+      await channel?.close();
+      const refusal = kind.refuseUrl?.('https://10.0.0.1/', guard);
+      t.equal(refusal === undefined, name === 'email', `${name}: only mail has no URL to check`);
+    }
+    for (const schema of [DestinationSchema, UpdateDestinationRequestSchema]) {
+      const target = schema.oneofs.find((oneof) => oneof.name === 'target');
+      const cases = target?.fields.map((field) => field.localName);
+      t.same(cases?.toSorted(), kinds.toSorted(), schema.name);
+    }
+  },
+);
 
 t.test('a target whose channel is not set up fails, and is tried again', async (t) => {
   const guard = new AddressGuard({ hosts: [], http: false });

@@ -37,7 +37,7 @@ const told = (world: DeliveryWorld) =>
 
 const addressesOf = ({ notifier }: DeliveryWorld) =>
   notifier.requests.map(({ event, target }) =>
-    target.kind === 'email' ? `${event} to ${target.address}` : target.kind,
+    'address' in target ? `${event} to ${target.address}` : target.kind,
   );
 
 t.test('each recipient gets a mail; who may not gets none, with the reason', async (t) => {
@@ -71,7 +71,7 @@ t.test('a recovery goes to those recipients who may have been told, and to no ot
   const world = await mailing(t, ['ann', 'ben', 'cleo']);
   const outcomes = { ann: accepted, ben: failed(), cleo: failed({ unknown: true }) };
   world.notifier.answer = ({ target }) =>
-    outcomes[(target.kind === 'email' ? target.address : '') as keyof typeof outcomes];
+    outcomes[('address' in target ? target.address : '') as keyof typeof outcomes];
   await world.fire(['vm-1']);
   await world.until('each was tried', () => world.notifier.requests.length === 3);
   await world.settle();
@@ -117,7 +117,7 @@ t.test('a recipient who goes while a mail waits gets no other', async (t) => {
 t.test('an address that takes no mail ends its recipient, and nobody else', async (t) => {
   const world = await mailing(t, ['ann', 'ben']);
   world.notifier.answer = ({ target }) =>
-    target.kind === 'email' && target.address === 'ann' ? bounce : accepted;
+    'address' in target && target.address === 'ann' ? bounce : accepted;
   await world.fire(['vm-1', 'vm-2', 'vm-3', 'vm-4', 'vm-5', 'vm-6']);
   await world.until('all have ended', () => world.live('delivery').length === 0);
   const view = world.host.view(PROJECT);

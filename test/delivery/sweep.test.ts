@@ -150,9 +150,9 @@ t.test('a failing destination that is deleted leaves nothing behind', async (t) 
   world.notifier.answer = () => failed();
   await world.fire(Array.from({ length: 7 }, (_, i) => `vm-${i}`));
   await world.until('its breaker is open', () => world.notifier.requests.length === 5);
-  t.equal(world.deliverer.lanes(), 1);
+  t.equal(world.deliverer.queues(), 1);
   await world.toDestination(world.hook, { type: 'deleted', by: 'me' });
   await world.pass(20_000, 1_000);
   t.ok(world.deliveries().every(({ value }) => value === 'suppressed'));
-  t.equal(world.deliverer.lanes(), 0);
+  t.equal(world.deliverer.queues(), 0);
 });

@@ -2,8 +2,8 @@
 import t from 'tap';
 import { AddressGuard } from '../../src/delivery/notify/http/address-guard.ts';
 import { createHttpExchange } from '../../src/delivery/notify/http/exchange.ts';
-import { outcomeOfFault } from '../../src/delivery/notify/http/faults.ts';
-import type { Resolve } from '../../src/delivery/notify/http/resolve.ts';
+import type { Resolve } from '../../src/delivery/notify/http/guarded-agent.ts';
+import { outcomeOfFault } from '../../src/delivery/notify/http/outcomes.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 
 t.test('an error says what is wrong, whose fault it is, and not where', (t) => {
@@ -20,7 +20,7 @@ t.test('an error says what is wrong, whose fault it is, and not where', (t) => {
     }),
     [
       fault('ERR_SSL_NO_CIPHER'),
-      { unknown: false, error: 'TLS: no connection came about (ERR_SSL_NO_CIPHER)' },
+      { unknown: false, error: 'TLS: the handshake failed (ERR_SSL_NO_CIPHER)' },
     ],
     ...['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'].map(
       (code) => [fault(code, 'read'), { unknown: true, error: ended }] as const,

@@ -15,9 +15,9 @@ import t, { type Test } from 'tap';
 import type { AttemptOutcome } from '../../actors/delivery/notifier-port.ts';
 import { AddressGuard } from '../../src/delivery/notify/http/address-guard.ts';
 import { createHttpExchange } from '../../src/delivery/notify/http/exchange.ts';
-import { createResolve, type Resolve } from '../../src/delivery/notify/http/resolve.ts';
-import { createWebhookSender } from '../../src/delivery/notify/webhook/sender.ts';
+import { createResolve, type Resolve } from '../../src/delivery/notify/http/guarded-agent.ts';
 import { formatSecret } from '../../src/delivery/notify/webhook/signature.ts';
+import { createWebhookSender } from '../../src/delivery/notify/webhook/webhook.ts';
 import { systemClock } from '../../streams/platform/clock.ts';
 
 const file = (name: string) =>
@@ -100,7 +100,7 @@ function openSender(t: Test, addresses: () => readonly string[] = () => ['127.0.
     onNoAddress: (sentence) => void logged.push(sentence),
   });
   t.teardown(() => exchange.close());
-  const sender = createWebhookSender(exchange);
+  const sender = createWebhookSender({ exchange });
   return {
     logged,
     lookUps: () => lookUps,
@@ -226,7 +226,7 @@ t.test('a certificate of another name, an expired or an unknown one, sends nothi
     ...{ kind: 'failed', unknown: false },
     error: `TLS: ${why}; fix the URL or the certificate`,
   });
-  const another = told('the certificate is of another name');
+  const another = told('the certificate is for another name');
   t.same(await send(`https://other.lab:${valid.port()}/204`), another);
   const ended = told('the certificate has expired');
   t.same(await send(`https://hooks.lab:${expired.port()}/204`), ended);
@@ -259,7 +259,7 @@ t.test('Webhook body bound: 1 MiB, more is a fault of ours and is not sent', asy
   const { counts, port } = await startReceiver(t);
   const guard = new AddressGuard({ hosts: ['127.0.0.1'], http: false });
   const exchange = createHttpExchange({ clock: systemClock, guard, ca });
-  const large = createWebhookSender(exchange).attempt({
+  const large = createWebhookSender({ exchange }).attempt({
     ...{ deliveryId: 'dlv_1', attemptId: 'att_1', incident: '', event: 'test', timestampUnix: 0 },
     target: { kind: 'webhook', url: `https://127.0.0.1:${port()}/`, secrets: [secretOf(1)] },
     ...{ body: Buffer.alloc(1024 * 1024 + 1), deadlineElapsedMs: Number.POSITIVE_INFINITY },

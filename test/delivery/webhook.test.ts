@@ -6,15 +6,15 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 import t from 'tap';
-import type { AttemptOutcome, Channel } from '../../actors/delivery/notifier-port.ts';
+import type { AttemptOutcome, Channel, UrlTarget } from '../../actors/delivery/notifier-port.ts';
 import { AddressGuard } from '../../src/delivery/notify/http/address-guard.ts';
 import {
   createHttpExchange,
   type HttpExchangeDeps,
 } from '../../src/delivery/notify/http/exchange.ts';
-import type { Resolve } from '../../src/delivery/notify/http/resolve.ts';
-import { createWebhookSender } from '../../src/delivery/notify/webhook/sender.ts';
+import type { Resolve } from '../../src/delivery/notify/http/guarded-agent.ts';
 import { formatSecret, signatureHeaders } from '../../src/delivery/notify/webhook/signature.ts';
+import { createWebhookSender } from '../../src/delivery/notify/webhook/webhook.ts';
 import { systemClock } from '../../streams/platform/clock.ts';
 import { codeBlock } from '../support/code-blocks.ts';
 
@@ -224,7 +224,11 @@ t.test('a row of interim answers without an end is given up, a few are not', asy
     return outcome;
   };
   t.match(await answering(3), { kind: 'accepted', httpStatus: 204 });
-  const given = { kind: 'failed', unknown: true, error: 'It answers without an end (1xx)' };
+  const given = {
+    kind: 'failed',
+    unknown: true,
+    error: 'The endpoint sends interim answers (1xx) without end',
+  };
   t.match(await answering(Number.POSITIVE_INFINITY), given);
 });
 
@@ -281,9 +285,9 @@ async function sendTo(
 }
 
 /** A sender with an exchange of its own, which ends with it. */
-function openSender(deps: HttpExchangeDeps): Channel<'webhook'> {
+function openSender(deps: HttpExchangeDeps): Channel<UrlTarget> {
   const exchange = createHttpExchange(deps);
-  return { ...createWebhookSender(exchange), close: () => exchange.close() };
+  return { ...createWebhookSender({ exchange }), close: () => exchange.close() };
 }
 
 function lenientSender() {
@@ -296,7 +300,7 @@ function strictSender(resolve: Resolve, onNoAddress: (sentence: string) => void 
   return openSender({ guard, clock: systemClock, resolve, onNoAddress, noAddressMs: 0 });
 }
 
-function request(url: string, deadlineMs = 5_000): Parameters<Channel<'webhook'>['attempt']>[0] {
+function request(url: string, deadlineMs = 5_000): Parameters<Channel<UrlTarget>['attempt']>[0] {
   const { secrets, ...signed } = vector;
   return {
     ...signed,

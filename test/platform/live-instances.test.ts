@@ -1,10 +1,10 @@
 /** Who reads all live instances of a project reads a page a turn, and finds every one of them. */
 import t from 'tap';
 import { retireInstances, rulesWithStaleInstances } from '../../actors/alerting/retire.ts';
-import { allInstances, seedOf } from '../../actors/alerting/rule-markers.ts';
+import { seedOf } from '../../actors/alerting/rule-markers.ts';
 import { outstandingDeliveries } from '../../actors/delivery/wake-ups.ts';
 import type { Host, Instance, Page, ProjectView } from '../../actors/platform/host/host-port.ts';
-import { liveInstances } from '../../actors/platform/host/live-instances.ts';
+import { allInstances, liveInstances } from '../../actors/platform/host/live-instances.ts';
 import { instanceIdOf } from '../../streams/alerting/evaluation/accept.ts';
 import { openAlertingWorld, PROJECT, RULE } from '../support/alerting-world.ts';
 

@@ -3,6 +3,7 @@
  * lose the answer, ask for patience, or refuse for good. It keeps what it was told, byte for byte,
  * with the time: what the service believes is compared with it.
  */
+
 import { createHash } from 'node:crypto';
 import type {
   AttemptOutcome,
@@ -10,6 +11,7 @@ import type {
   Notifier,
   Target,
 } from '../../actors/delivery/notifier-port.ts';
+import { limitsOf } from '../../src/delivery/notify/kinds.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import type { Dice } from './dice.ts';
 import type { Owner, World } from './world.ts';
@@ -73,6 +75,7 @@ export class Outside {
   notifier(owner: Owner, clock: Clock): Notifier {
     return {
       sendsTo: () => true,
+      limitsOf,
       attempt: (request) => this.#attempt(request, owner, clock),
       async close() {},
     };
@@ -140,7 +143,7 @@ export class Outside {
 
 /** Where an attempt goes, as the oracles name it. */
 function addressOf(target: Target): string {
-  return target.kind === 'email' ? target.address : target.url;
+  return 'address' in target ? target.address : target.url;
 }
 
 function failed(error: string, unknown: boolean) {

@@ -3,7 +3,7 @@
  * Whoever renders a delivery twice therefore tells two different things under one id.
  */
 import type { DestinationKind } from '../../machines/delivery/destination.ts';
-import type { Renderer } from '../../src/delivery/notify/contents.ts';
+import type { Renderer } from '../../src/delivery/notify/message/notification-kind.ts';
 import type { World } from './world.ts';
 
 const KINDS: readonly DestinationKind[] = ['webhook', 'email', 'slack', 'teams', 'discord'];

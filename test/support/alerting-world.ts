@@ -12,13 +12,13 @@ import { Evaluator, type EvaluatorDeps } from '../../actors/alerting/evaluator/e
 import type { IncidentBody } from '../../actors/alerting/incident.ts';
 import type { Alerting } from '../../actors/alerting/port.ts';
 import { keepRules } from '../../actors/alerting/rule-keeper.ts';
-import { allInstances } from '../../actors/alerting/rule-markers.ts';
-import { createDestinations, type DestinationsDeps } from '../../actors/delivery/destinations.ts';
-import type { Destinations } from '../../actors/delivery/destinations-port.ts';
+import { createDestinations } from '../../actors/delivery/destinations.ts';
+import type { Destinations, DestinationsDeps } from '../../actors/delivery/destinations-port.ts';
 import { expandAlerting } from '../../actors/delivery/expand.ts';
 import { deliveriesSpec } from '../../actors/delivery/wake-ups.ts';
 import { createHost, type RunningHost } from '../../actors/platform/host/host.ts';
 import type { Instance } from '../../actors/platform/host/host-port.ts';
+import { allInstances } from '../../actors/platform/host/live-instances.ts';
 import { runTimers } from '../../actors/platform/host/timers.ts';
 import { createIngest } from '../../actors/telemetry/ingest/ingest.ts';
 import type { Ingest } from '../../actors/telemetry/ingest/ingest-port.ts';

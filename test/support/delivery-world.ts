@@ -6,12 +6,12 @@ import { createHash } from 'node:crypto';
 import type { Test } from 'tap';
 import { decideEdge } from '../../actors/alerting/edges.ts';
 import { submitInParts } from '../../actors/alerting/in-parts.ts';
+import type { AnswerExcerpt } from '../../actors/delivery/attempt.ts';
 import {
   Deliverer,
   type DelivererDeps,
   type DeliveryContents,
 } from '../../actors/delivery/deliverer.ts';
-import type { AnswerExcerpt } from '../../actors/delivery/excerpts.ts';
 import type {
   AttemptOutcome,
   AttemptRequest,
@@ -22,6 +22,7 @@ import { urlIdOf } from '../../actors/delivery/sealed-values.ts';
 import type { ProjectView } from '../../actors/platform/host/host-port.ts';
 import type { AlertRuleContext, AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
 import type { DestinationContext } from '../../machines/delivery/destination.ts';
+import { limitsOf } from '../../src/delivery/notify/kinds.ts';
 import { instanceIdOf } from '../../streams/alerting/evaluation/accept.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { seededRandom } from '../../streams/platform/random.ts';
@@ -55,6 +56,8 @@ export class ScriptedNotifier implements Notifier {
 
   /** Kinds that the service is not set up to send to. */
   readonly missing = new Set<Target['kind']>();
+
+  readonly limitsOf = limitsOf;
 
   sendsTo(kind: Target['kind']): boolean {
     return !this.missing.has(kind);

@@ -1,6 +1,6 @@
 /** Messages for tests of channels: every text that other people may choose is the given one. */
 import fc from 'fast-check';
-import type { Message } from '../../src/delivery/notify/message.ts';
+import type { Message } from '../../src/delivery/notify/message/message.ts';
 
 const START_MS = Date.UTC(2026, 0, 1);
 

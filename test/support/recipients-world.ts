@@ -7,7 +7,7 @@ import type { Destinations } from '../../actors/delivery/destinations-port.ts';
 import { recipientOf, recipientRows } from '../../actors/delivery/recipients.ts';
 import type { Role } from '../../machines/identity/membership.ts';
 import { AddressGuard } from '../../src/delivery/notify/http/address-guard.ts';
-import { openDestinations, unsubscribeLinks } from '../../src/delivery/open-destinations.ts';
+import { openDestinations, unsubscribeLinks } from '../../src/delivery/open-delivery.ts';
 import { tester } from './credential-world.ts';
 import { bodyOf, type MailServer, startMailServer, type TakenMail } from './mail-server.ts';
 import { startSignInWorld } from './sign-in-world.ts';

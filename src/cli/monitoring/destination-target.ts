@@ -1,12 +1,16 @@
 /** Where a destination sends to, from a command line and from standard input. */
 import type { MessageInitShape } from '@bufbuild/protobuf';
-import type { DestinationSchema } from '../../gen/svc/monitoring/v1/destination_pb.ts';
+import { type Destination, DestinationSchema } from '../../gen/svc/monitoring/v1/destination_pb.ts';
 import type { ActionContext } from '../client/action.ts';
 import type { Option } from '../client/arguments.ts';
 import { UsageError } from '../client/faults.ts';
 
-export const KINDS = ['webhook', 'email', 'slack', 'teams', 'discord'] as const;
-export type Kind = (typeof KINDS)[number];
+export type Kind = NonNullable<Destination['target']['case']>;
+
+/** The kinds of the API, in the order of its messages. */
+export const KINDS = (DestinationSchema.oneofs.find(({ name }) => name === 'target')?.fields ?? [])
+  // The fields of the oneof are its cases.
+  .map((field) => field.localName as Kind);
 
 export const urlOption: Option = {
   name: 'url',

@@ -1,7 +1,8 @@
 /**
- * The deliveries part of `AlertService`. Who is told, and what endpoints answered, is shown to those
- * alone who may also change where people are told.
+ * The delivery methods of `AlertService`. Recipients and the answers of endpoints are shown only to
+ * callers who may also change destinations.
  */
+import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import type {
   Host,
@@ -10,10 +11,16 @@ import type {
   ProjectView,
   StoredRecord,
 } from '../../../actors/platform/host/host-port.ts';
-import type { DeliveryContext } from '../../../machines/delivery/delivery.ts';
+import type { DeliveryAttempt, DeliveryContext } from '../../../machines/delivery/delivery.ts';
+import type { RecipientContext } from '../../../machines/delivery/recipient.ts';
 import type { SecretStore } from '../../../sqlite/platform/secret-store.ts';
 import type { AlertService } from '../../gen/svc/monitoring/v1/alert_pb.ts';
 import {
+  type Delivery,
+  type Delivery_AttemptSchema,
+  Delivery_Event,
+  Delivery_State,
+  DeliverySchema,
   type GetDeliveryRequest,
   type ListDeliveriesRequest,
   ListDeliveriesResponseSchema,
@@ -21,10 +28,15 @@ import {
 import { mayWrite, within } from '../../platform/api/caller.ts';
 import { findRow } from '../../platform/api/instance-rows.ts';
 import { listAnswer } from '../../platform/api/list-answer.ts';
+import { optionalSeconds, unixSeconds, withPresent } from '../../platform/api/message-fields.ts';
 import { collect, mapPage } from '../../platform/api/paging.ts';
-import { type Collection, parseName, parseProjectName } from '../../platform/api/resource-name.ts';
+import {
+  type Collection,
+  nameOf,
+  parseName,
+  parseProjectName,
+} from '../../platform/api/resource-name.ts';
 import { turnsOf } from '../../platform/api/slots.ts';
-import { deliveryMessage, recipientAddress } from './delivery-messages.ts';
 
 export interface DeliveryDeps {
   readonly host: Host;
@@ -53,7 +65,7 @@ function getDelivery(
   });
 }
 
-/** Ids of what is asked for; undefined = all. */
+/** Ids to filter by; undefined = all. */
 interface Filter {
   readonly incident: string | undefined;
   readonly destination: string | undefined;
@@ -83,7 +95,7 @@ async function listDeliveries(
   });
 }
 
-/** Id in a name given as `{field: name}`, of a project that the caller may read; '' is none. */
+/** Id in a name given as `{field: name}`, in a project the caller may read; undefined for ''. */
 function idIn(
   context: HandlerContext,
   collection: Collection,
@@ -96,15 +108,64 @@ function idIn(
   return named.id;
 }
 
-/** The delivery of a record; undefined when it is of another incident, or to another destination. */
+/** The delivery of a record; undefined when the filter leaves it out. */
 function deliveryOf(
   view: ProjectView,
   { id }: StoredRecord,
   { incident, destination }: Filter,
 ): Instance | undefined {
   const delivery = view.instance('delivery', id);
-  if (!delivery) throw new Error(`The delivery ${id} is listed and is not there`);
+  if (!delivery) throw new Error(`The delivery ${id} is listed but does not exist`);
   const context = delivery.context as unknown as DeliveryContext;
   if (incident !== undefined && context.incident !== incident) return undefined;
   return destination === undefined || context.destination === destination ? delivery : undefined;
+}
+
+/** Shown only to callers who may change destinations. */
+interface Confidential {
+  /** Address of the mail recipient. */
+  readonly recipient?: string;
+  /** Excerpts of answers, by attempt id. */
+  readonly excerpts?: ReadonlyMap<string, string>;
+}
+
+function deliveryMessage(row: Instance, confidential: Confidential = {}): Delivery {
+  const { project, instance, value } = row;
+  const context = row.context as unknown as DeliveryContext;
+  const state = String(value).toUpperCase() as keyof typeof Delivery_State;
+  const message = create(DeliverySchema, {
+    name: nameOf(project, 'deliveries', instance),
+    incidentName: context.incident && nameOf(project, 'incidents', context.incident),
+    destinationName: nameOf(project, 'destinations', context.destination),
+    event: Delivery_Event[context.event],
+    state: Delivery_State[state],
+    reason: context.reason ?? '',
+    attempts: context.attempts.map((attempt) => attemptMessage(attempt, confidential)),
+    createdUnix: unixSeconds(context.createdMs),
+    recipient: confidential.recipient ?? '',
+  });
+  return withPresent(message, { nextAttemptUnix: optionalSeconds(context.nextAttemptMs) });
+}
+
+/** Address of the delivery's mail recipient; '' when the destination has no recipients. */
+function recipientAddress(view: ProjectView, { context }: Instance): string {
+  const { recipient } = context as unknown as DeliveryContext;
+  const row = recipient === null ? undefined : view.instance('recipient', recipient);
+  return row ? (row.context as unknown as RecipientContext).address : '';
+}
+
+function attemptMessage(
+  attempt: DeliveryAttempt,
+  { excerpts }: Confidential,
+): MessageInitShape<typeof Delivery_AttemptSchema> {
+  const { attemptId, startedMs, endedMs, outcome, httpStatus, error } = attempt;
+  return {
+    attemptId,
+    startedUnix: unixSeconds(startedMs),
+    outcome: outcome ?? '',
+    error: error ?? '',
+    answerExcerpt: excerpts?.get(attemptId) ?? '',
+    ...(endedMs === null ? {} : { durationMs: BigInt(endedMs - startedMs) }),
+    ...(httpStatus === null ? {} : { httpStatus }),
+  };
 }

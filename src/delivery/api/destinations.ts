@@ -1,11 +1,15 @@
-/** The destinations part of `AlertService`. */
+/** The destination methods of `AlertService`: create, change, pause, verify, test, delete. */
+import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
+import { activePeople, isOfMember } from '../../../actors/alerting/eligible.ts';
+import { destinationOf } from '../../../actors/delivery/destination-rows.ts';
 import type {
   Changed,
   Destinations,
   NewTarget,
 } from '../../../actors/delivery/destinations-port.ts';
-import type { Host } from '../../../actors/platform/host/host-port.ts';
+import { recipientOf, recipientRows } from '../../../actors/delivery/recipients.ts';
+import type { Host, Instance } from '../../../actors/platform/host/host-port.ts';
 import { isOneLine, NOT_ONE_LINE } from '../../../actors/platform/one-line.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import type { AlertService } from '../../gen/svc/monitoring/v1/alert_pb.ts';
@@ -14,6 +18,11 @@ import {
   CreateDestinationRequestSchema,
   DeleteDestinationRequestSchema,
   type Destination,
+  Destination_State,
+  DestinationSchema,
+  type EmailRecipient,
+  EmailRecipient_State,
+  EmailRecipientSchema,
   PauseDestinationRequestSchema,
   ResumeDestinationRequestSchema,
   type RotateWebhookSecretRequest,
@@ -25,8 +34,9 @@ import {
 } from '../../gen/svc/monitoring/v1/destination_pb.ts';
 import { actorOf, requestKeyOf, within } from '../../platform/api/caller.ts';
 import { findRow, listRows } from '../../platform/api/instance-rows.ts';
+import { unixSeconds } from '../../platform/api/message-fields.ts';
 import { nameOf, parseName, parseProjectName } from '../../platform/api/resource-name.ts';
-import { destinationMessage } from './destination-messages.ts';
+import { isRegistered, notificationKinds } from '../notify/kinds.ts';
 
 export interface DestinationDeps {
   readonly host: Host;
@@ -74,7 +84,7 @@ export function destinationMethods(deps: DestinationDeps): Methods<DestinationMe
   };
 }
 
-/** What people do with a destination that is there. */
+/** Acts on an existing destination. */
 function actMethods(
   deps: DestinationDeps,
 ): Methods<
@@ -127,9 +137,8 @@ async function createDestination(
   const { displayName = '', target } = request.destination ?? {};
   const wanted = targetOf(target);
   if (!wanted) {
-    const message =
-      'destination says nowhere to send: one of webhook, email, slack, teams, discord';
-    throw invalid('destination', message);
+    const kinds = Object.keys(notificationKinds).sort().join(', ');
+    throw invalid('destination', `destination has no target: give one of ${kinds}`);
   }
   checkDisplayName('destination.displayName', displayName);
   const { webhookSecret, ...changed } = await destinations.create({
@@ -148,7 +157,7 @@ async function updateDestination(
   const { displayName } = request;
   const target = targetOf(request.target);
   if (displayName === '' && !target) {
-    throw invalid('displayName', 'Nothing is to change: say displayName, or where to send');
+    throw invalid('displayName', 'Nothing is to change: give displayName or a target');
   }
   if (displayName !== '') checkDisplayName('displayName', displayName);
   const key = requestKeyOf(context, UpdateDestinationRequestSchema, request);
@@ -192,7 +201,7 @@ function secretOf(webhookSecret: string | undefined) {
   return { webhookSecret: webhookSecret ?? '', secretAvailable: webhookSecret !== undefined };
 }
 
-/** undefined: none was said. */
+/** Undefined when the request has none. */
 function targetOf(target: Destination['target'] | undefined): NewTarget | undefined {
   if (target?.case === undefined) return undefined;
   if (target.case !== 'email') return { kind: target.case, url: target.value.url };
@@ -217,4 +226,50 @@ function pauseReason(text: string): string {
 
 function invalid(field: string, message: string): Refusal {
   return new Refusal('INVALID_FIELD', message, { field });
+}
+
+/** For callers who may write: it holds recipients' addresses, but no URL and no secret. */
+function destinationMessage(host: Pick<Host, 'view'>, row: Instance): Destination {
+  const context = destinationOf(row);
+  const { overlapEndsMs } = context;
+  return create(DestinationSchema, {
+    name: nameOf(row.project, 'destinations', row.instance),
+    displayName: context.displayName,
+    target: targetMessage(host, row),
+    state: row.value === 'paused' ? Destination_State.PAUSED : Destination_State.ACTIVE,
+    pausedReason: context.pausedReason ?? '',
+    host: context.host,
+    lastFour: context.lastFour,
+    createdUnix: unixSeconds(context.createdMs),
+    updatedUnix: unixSeconds(context.updatedMs),
+    ...(overlapEndsMs !== null && { secretOverlapEndsUnix: unixSeconds(overlapEndsMs) }),
+  });
+}
+
+type Target = NonNullable<MessageInitShape<typeof DestinationSchema>['target']>;
+
+function targetMessage(host: Pick<Host, 'view'>, row: Instance): Target {
+  const { kind } = destinationOf(row);
+  if (kind !== 'email') return isRegistered(kind) ? { case: kind, value: {} } : { case: undefined };
+  const rows = recipientRows(host.view(row.project), row.instance);
+  const recipients = rows.map((one) => recipientMessage(host, one));
+  return { case: 'email', value: { recipients } };
+}
+
+const STATES: Readonly<Record<string, EmailRecipient_State>> = {
+  invited: EmailRecipient_State.INVITED,
+  verified: EmailRecipient_State.VERIFIED,
+  unsubscribed: EmailRecipient_State.UNSUBSCRIBED,
+  bounced: EmailRecipient_State.BOUNCED,
+};
+
+function recipientMessage(host: Pick<Host, 'view'>, row: Instance): EmailRecipient {
+  const context = recipientOf(row);
+  const { address, verifiedMs } = context;
+  return create(EmailRecipientSchema, {
+    address,
+    state: STATES[String(row.value)] ?? EmailRecipient_State.REMOVED,
+    isMember: isOfMember(host.view(row.project), context, activePeople(host)),
+    ...(verifiedMs !== null && { verifiedUnix: unixSeconds(verifiedMs) }),
+  });
 }

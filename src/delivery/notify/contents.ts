@@ -1,6 +1,6 @@
 /**
- * What attempts are made of besides their rows: bodies rendered once and kept sealed, addresses
- * and secrets unsealed when an attempt opens, so that a rotation counts from the next attempt on.
+ * The contents of attempts: bodies are rendered once and stored sealed; URLs and secrets are unsealed
+ * when an attempt opens, so that a rotation applies from the next attempt on.
  */
 import { createHash } from 'node:crypto';
 import type { DeliveryContents } from '../../../actors/delivery/deliverer.ts';
@@ -12,39 +12,20 @@ import {
 } from '../../../actors/delivery/sealed-values.ts';
 import type { ProjectView } from '../../../actors/platform/host/host-port.ts';
 import type { DeliveryContext } from '../../../machines/delivery/delivery.ts';
-import type {
-  DestinationContext,
-  DestinationKind,
-} from '../../../machines/delivery/destination.ts';
+import type { DestinationContext } from '../../../machines/delivery/destination.ts';
 import type { RecipientContext } from '../../../machines/delivery/recipient.ts';
 import type { BodyStore, SecretStore } from '../../../sqlite/platform/secret-store.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
-
-/** What a renderer is told besides rows. */
-export interface RenderOptions {
-  /** The delivery's id. */
-  readonly id: string;
-  /** Origin of links, without a trailing slash. */
-  readonly publicUrl: string;
-  /** When it is rendered, Unix ms. */
-  readonly nowMs: number;
-}
-
-/** Makes the body of a delivery in the form that its channel's sender takes. */
-export type Renderer = (
-  view: ProjectView,
-  delivery: DeliveryContext,
-  options: RenderOptions,
-) => Uint8Array;
+import type { Renderer } from './message/notification-kind.ts';
 
 export interface ContentsDeps {
   readonly sealed: SealedValues;
   readonly bodies: BodyStore;
   readonly clock: Clock;
-  /** Origin of links; asked late, because it is known once the server listens. */
+  /** Origin of links; called late, because it is known once the server listens. */
   readonly publicUrl: () => string;
-  readonly renderers: Readonly<Partial<Record<DestinationKind, Renderer>>>;
-  /** Where a recipient ends the subscription with one click (RFC 8058). */
+  readonly renderers: Readonly<Record<string, Renderer | undefined>>;
+  /** Link by which a recipient unsubscribes with one click (RFC 8058). */
   readonly unsubscribeUrl: (project: string, recipient: string) => string;
 }
 
@@ -67,7 +48,7 @@ export function createContents(deps: ContentsDeps): DeliveryContents {
 function render(deps: ContentsDeps, view: ProjectView, delivery: DeliveryContext, id: string) {
   const { kind } = destinationOf(view, delivery);
   const renderer = deps.renderers[kind];
-  if (!renderer) throw new Error(`Nothing renders a message for ${kind}`);
+  if (!renderer) throw new Error(`No renderer is registered for ${kind}`);
   const nowMs = deps.clock.now();
   return renderer(view, delivery, { id, publicUrl: deps.publicUrl(), nowMs });
 }
@@ -82,7 +63,7 @@ function targetOf(deps: ContentsDeps, view: ProjectView, delivery: DeliveryConte
   return { kind, url, secrets };
 }
 
-/** The previous secret signs until its overlap ends, whenever the timer of that is heard. */
+/** The previous secret signs until its overlap ends, even if the timer of that is late. */
 function signing({ secrets, overlapEndsMs }: DestinationContext, nowMs: number) {
   return overlapEndsMs !== null && nowMs >= overlapEndsMs ? secrets.slice(0, 1) : secrets;
 }
@@ -106,11 +87,11 @@ function destinationOf(view: ProjectView, { destination }: DeliveryContext): Des
 
 function unsealed({ sealed }: ContentsDeps, id: string): string {
   const value = sealed.get(id);
-  if (value === undefined) throw new Error(`What ${id} stands for is not sealed here`);
+  if (value === undefined) throw new Error(`The sealed value ${id} does not exist`);
   return value;
 }
 
-/** Sealed text under one purpose, as alerting keeps it. */
+/** The sealed texts of destinations in the secret store. */
 export function sealedText(
   store: Pick<SecretStore, 'put' | 'get' | 'delete' | 'ids'>,
 ): ListedValues {

@@ -1,31 +1,39 @@
-/** The service's notifier: hands each attempt to the channel of its target. */
-import type {
-  AttemptOutcome,
-  AttemptRequest,
-  Channel,
-  Notifier,
-  Target,
-} from '../../../actors/delivery/notifier-port.ts';
+/**
+ * The notifier: opens a channel for every registered kind, and hands each attempt to the channel of
+ * its target. All HTTP kinds share one guarded agent.
+ */
+import type { AttemptOutcome, Channel, Notifier } from '../../../actors/delivery/notifier-port.ts';
+import { createHttpExchange, type HttpExchangeDeps } from './http/exchange.ts';
+import { limitsOf, notificationKinds } from './kinds.ts';
+import type { MailServerDeps } from './message/notification-kind.ts';
 
-export type Channels = { readonly [K in Target['kind']]?: Channel<K> };
+export interface NotifierDeps extends HttpExchangeDeps {
+  readonly mail?: MailServerDeps;
+}
 
-/** What is for a target without a channel (mail where no server is configured) is not to be asked. */
-export function createNotifier(channels: Channels): Notifier {
+/** Closing it closes every connection. */
+export function openNotifier({ mail, ...deps }: NotifierDeps): Notifier {
+  const exchange = createHttpExchange(deps);
+  const channels = new Map<string, Channel>();
+  for (const [name, kind] of Object.entries(notificationKinds)) {
+    const channel = kind.open({ exchange, guard: deps.guard, mail });
+    if (channel) channels.set(name, channel);
+  }
   return {
-    sendsTo: (kind) => channels[kind] !== undefined,
+    sendsTo: (kind) => channels.has(kind),
+    limitsOf,
     attempt(request) {
-      const channel = channels[request.target.kind];
-      if (!channel) return Promise.resolve(withoutChannel(request));
-      // A channel takes the requests of its kind, and this one is of that kind.
-      return (channel as Notifier).attempt(request);
+      const { kind } = request.target;
+      return channels.get(kind)?.attempt(request) ?? Promise.resolve(withoutChannel(kind));
     },
     async close() {
-      await Promise.all(Object.values(channels).map((channel) => channel.close()));
+      await Promise.all([...channels.values()].map((channel) => channel.close()));
+      await exchange.close();
     },
   };
 }
 
-function withoutChannel({ target }: AttemptRequest): AttemptOutcome {
-  const error = `This service is not set up to send to ${target.kind}`;
+function withoutChannel(kind: string): AttemptOutcome {
+  const error = `This service is not set up to send to ${kind}`;
   return { kind: 'failed', unknown: false, ours: true, error };
 }

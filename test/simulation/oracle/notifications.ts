@@ -11,7 +11,7 @@ import { Model } from './model.ts';
 import type { Problem } from './problem.ts';
 
 /** An attempt may last so long from the commit that opened it (HOOK-14), ms. */
-const ATTEMPT_MS_MAX = {
+const ATTEMPT_MS_MAX: Readonly<Record<string, number>> = {
   webhook: 10_000,
   slack: 10_000,
   teams: 10_000,
@@ -54,7 +54,7 @@ function* deliveryStep(fact: Fact, model: Model, opened: Map<string, Opened>): G
       yield { invariant, text: `${attemptId} is opened a second time, for ${what}`, atMs };
     }
     const kind = model.destinations.get(context.destination)?.kind ?? 'webhook';
-    const lastsMs = ATTEMPT_MS_MAX[kind];
+    const lastsMs = ATTEMPT_MS_MAX[kind] ?? Number.NaN;
     opened.set(attemptId, { delivery: step.instance, elapsedMs: atMs, lastsMs });
   }
   if (step.final && step.to !== 'sent' && !isReasonTrue(context, fact, model)) {

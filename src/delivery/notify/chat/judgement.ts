@@ -1,11 +1,11 @@
-/** What a chat service's answer means, before it becomes the attempt's outcome. */
-import type { Answer } from '../http/exchange.ts';
+/** A chat service's judgement of a message: the meaning of its answer, before the outcome. */
+import type { Answer } from '../http/outcomes.ts';
 
 export type Judgement =
   | { readonly kind: 'accepted' }
   /** The full form is too large for the service: the short one may pass. */
   | { readonly kind: 'tooLarge' }
-  /** `retryAfterMs`: as the body tells it; the header counts as well. */
+  /** `retryAfterMs`: from the body; the longer of it and the header's counts. */
   | {
       readonly kind: 'failed';
       readonly error: string;
@@ -19,15 +19,16 @@ export const judgement = {
   failed: (error: string): Judgement => ({ kind: 'failed', error }),
 } as const satisfies Record<string, Judgement | ((error: string) => Judgement)>;
 
-/** 4xx that another time may cure: a time-out, an early replay, a limit. */
-const PASSING: ReadonlySet<number> = new Set([408, 425, 429]);
+/** 4xx that a retry may cure: a timeout, an early replay, a rate limit. */
+const RETRYABLE: ReadonlySet<number> = new Set([408, 425, 429]);
 
 /**
- * By status alone: 5xx, 408, 425 and 429 are tried again, 3xx too, for a URL can be mended; every
- * other 4xx is final, because the same bytes are refused again. `pausing`: the address itself is
- * refused, so that every other message would be.
+ * Judges by status alone. 5xx, 408, 425 and 429 are retried; so is 3xx, because a URL can be fixed.
+ * Every other 4xx is final, because the same bytes would be refused again.
+ *
+ * @param pausing statuses that refuse the URL itself: every other message would be refused too
  */
-export function judgeCommon(
+export function judgeByStatus(
   service: string,
   { httpStatus }: Answer,
   { pausing }: { readonly pausing: readonly number[] },
@@ -39,7 +40,7 @@ export function judgeCommon(
   if (httpStatus >= 300 && httpStatus < 400) {
     return judgement.failed(`${error}: redirects are not followed, fix the URL`);
   }
-  if (httpStatus >= 400 && httpStatus < 500 && !PASSING.has(httpStatus)) {
+  if (httpStatus >= 400 && httpStatus < 500 && !RETRYABLE.has(httpStatus)) {
     return { kind: 'refused', error: `${error}: it refuses the message`, pauses: false };
   }
   return judgement.failed(error);

@@ -1,21 +1,21 @@
 /**
- * The drawing of the observations that decided an incident, and the same in words. Where nothing was
- * observed nothing is drawn but a grey band: a line across a gap would claim readings nobody made.
+ * A chart of the observations that decided an incident, and its description in words. A gap is a
+ * grey band: a line across it would claim readings that nobody made.
  */
 
 import { quantity, utcTime } from '../../../../streams/alerting/wording.ts';
 import type { ObservedValue } from '../../../../streams/telemetry/entry.ts';
-import type { WindowFacts } from '../message.ts';
+import type { WindowFacts } from '../message/message.ts';
 import { type Colour, Picture } from './png.ts';
 
-/** Twice the size at which it is shown, for dense screens. */
+/** Size in the mail. The picture has twice as many pixels, for dense screens. */
 export const CHART_SHOWN = { width: 560, height: 140 } as const;
 const WIDTH = CHART_SHOWN.width * 2;
 const HEIGHT = CHART_SHOWN.height * 2;
 const MARGIN = 12;
 /** Room above and below the values, as a ratio of their range. */
 const HEADROOM = 0.1;
-/** A distance of so many times the usual one is a gap: the gap tolerance is three intervals. */
+/** A distance of so many usual intervals is a gap: the gap tolerance is three intervals. */
 const GAP_INTERVALS = 3;
 
 const COLOURS = { paper: 0, gap: 1, line: 2, threshold: 3 } as const satisfies Record<
@@ -34,7 +34,7 @@ export function drawChart(facts: WindowFacts): Uint8Array {
   return pictureOf(facts).encode(PALETTE);
 }
 
-/** The drawing before it is encoded. */
+/** The chart before it is encoded. */
 export function pictureOf({ window, threshold }: WindowFacts): Picture {
   const picture = new Picture(WIDTH, HEIGHT);
   const place = scales(window, threshold);
@@ -56,7 +56,7 @@ export function pictureOf({ window, threshold }: WindowFacts): Picture {
   return picture;
 }
 
-/** Where an observation is drawn, in pixels from the upper left. */
+/** Maps an observation to pixels from the upper left. */
 function scales(window: readonly ObservedValue[], threshold: number) {
   const times = window.map(({ observedMs }) => observedMs);
   const levels = [...window.map(({ value }) => value), threshold];
@@ -73,7 +73,7 @@ function scales(window: readonly ObservedValue[], threshold: number) {
   ];
 }
 
-/** Neighbours with a gap between them. The usual distance is the median: long windows are thinned. */
+/** Neighbours with a gap between them. The median is the usual distance: long windows are thinned. */
 export function gapsOf(window: readonly ObservedValue[]): [ObservedValue, ObservedValue][] {
   const pairs = window
     .slice(1)
@@ -87,7 +87,7 @@ function lengthMs([before, after]: readonly [ObservedValue, ObservedValue]): num
   return after.observedMs - before.observedMs;
 }
 
-/** The drawing in a sentence: for who sees no picture. */
+/** The chart in a sentence, for readers who see no pictures. */
 export function chartInWords({ window, threshold, unit }: WindowFacts): string {
   const values = window.map(({ value }) => value);
   const gaps = gapsOf(window).length;

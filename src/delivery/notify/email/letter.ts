@@ -1,21 +1,21 @@
 /**
- * A notification as a mail: one line of subject, plain text, and HTML with a drawing. HTML is made
- * of tables and inline styles, which is what mail clients agree on; names are escaped, and an
- * address inside a name is kept from becoming a link.
+ * A notification as a mail: subject, plain text, and HTML with a chart. The HTML uses tables and
+ * inline styles, which all mail clients support. Names are escaped, and an address inside a name
+ * does not become a link.
  */
 
 import { oneLine } from '../../../../streams/alerting/wording.ts';
-import { cutText, cutTo } from '../cut.ts';
-import type { Fact, Message } from '../message.ts';
+import { cutText, cutTo } from '../message/cut.ts';
+import type { Fact, Message } from '../message/message.ts';
 import { CHART_SHOWN, chartInWords, drawChart } from './chart.ts';
 
-/** A mail as it is stored: without what only its recipient may know. */
+/** A mail as stored: without the recipient's address and unsubscribe link. */
 export interface EmailBody {
   readonly subject: string;
   readonly text: string;
-  /** What stands in `<body>`. */
+  /** Content of `<body>`. */
   readonly html: string;
-  /** PNG, base64; absent where there is nothing to draw. */
+  /** PNG, base64; absent without observations. */
   readonly chart?: string;
 }
 
@@ -23,7 +23,7 @@ export const CHART_CID = 'chart';
 /** Code points. RFC 5322 advises lines of 78; clients show some 60 of a subject. */
 const SUBJECT_MAX = 150;
 const VALUE_MAX = 1_000;
-/** Characters that values are moved to the right for, so that they stand in one column. */
+/** Widest name column; values are aligned behind it. */
 const NAME_WIDTH_MAX = 20;
 
 const COLOURS = { FIRING: '#c62828', REPEATED: '#c62828', RECOVERED: '#2e7d32', TEST: '#1565c0' };
@@ -81,7 +81,7 @@ function rowOf({ name, value }: Fact): string {
   return `<tr><td ${cell}><b>${shown(name)}</b></td><td ${cell}>${shown(value)}</td></tr>`;
 }
 
-/** The words stand under the drawing and in its place. */
+/** The description is shown below the chart, and is its alternative text. */
 function drawingOf(words: string): string {
   const { width, height } = CHART_SHOWN;
   const alt = escapeHtml(words);
@@ -92,7 +92,7 @@ function drawingOf(words: string): string {
   );
 }
 
-/** As HTML. Clients make links of addresses: a break that shows nothing keeps them from it. */
+/** Escaped HTML. An invisible break keeps mail clients from turning addresses into links. */
 function shown(text: string): string {
   return escapeHtml(fit(text))
     .replaceAll('://', ':<wbr>//')
@@ -111,7 +111,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-/** Text for an element or a quoted attribute. */
+/** Escapes text for an element or a quoted attribute. */
 export function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"']/g, (char) => ENTITIES[char] ?? char);
 }

@@ -1,6 +1,6 @@
 /**
- * A picture of four colours as a PNG (W3C PNG specification, third edition): mail clients drop
- * inline SVG and block pictures from elsewhere, while a small attached PNG is shown by all of them.
+ * A PNG encoder for pictures of four colours (W3C PNG specification, third edition). Mail clients
+ * drop inline SVG and block remote pictures, but all of them show a small attached PNG.
  */
 import { crc32, deflateSync } from 'node:zlib';
 
@@ -28,7 +28,7 @@ export class Picture {
     }
   }
 
-  /** A line of three pixels, column by column: a steep one costs no more than a flat one. */
+  /** A line three pixels wide, drawn column by column: steep lines cost no more than flat ones. */
   line(from: readonly [number, number], to: readonly [number, number], colour: Colour): void {
     const [[x0, y0], [x1, y1]] = from[0] <= to[0] ? [from, to] : [to, from];
     const slope = x1 === x0 ? 0 : (y1 - y0) / (x1 - x0);
@@ -72,7 +72,7 @@ export class Picture {
       let place = y * rowBytes + 1;
       const end = (y + 1) * this.width;
       for (let x = y * this.width; x < end; x += 4, place++) {
-        // Beyond the last column stands nothing: rows are of whole bytes.
+        // Rows are whole bytes: pixels beyond the last column are 0.
         const at = (offset: number) => (x + offset < end ? (pixels[x + offset] ?? 0) : 0);
         lines[place] = (at(0) << 6) | (at(1) << 4) | (at(2) << 2) | at(3);
       }

@@ -1,15 +1,14 @@
 /**
- * What of an answer is kept for people to read: its beginning, without the things that open a door.
- * An endpoint may echo the request, so the address's path and query (in chats they are the
- * password) and the signing secrets go first, then whatever looks like somebody's credential.
+ * The beginning of an endpoint's answer, redacted for people to read. An endpoint may echo the
+ * request, so the URL's path and query (for chats they are the password) and the signing secrets
+ * are removed first, then everything that looks like a credential.
  */
 import { scrubSecrets } from '../../../platform/log.ts';
-import { cutBytes } from '../cut.ts';
 import { requestTarget } from './request-target.ts';
 
 export const EXCERPT_BYTES_MAX = 4 * 1024;
 
-/** What the answer must not show. */
+/** Secrets the excerpt must not show. */
 export interface Redactions {
   readonly url?: string;
   readonly secrets?: readonly string[];
@@ -23,15 +22,25 @@ const WHOLE_PATH_CHARS_MIN = 4;
 const OPAQUE_CHARS_MIN = 32;
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** Redacted text of at most 4 KiB. `isCut`: the answer went on after these bytes. */
+/** Redacted text of at most 4 KiB. `isCut`: the answer was longer than these bytes. */
 export function excerptOf(answer: Uint8Array, redactions: Redactions, isCut: boolean): string {
   const text = redact(Buffer.from(answer).toString('utf8'), redactions);
   const kept = cutBytes(text, EXCERPT_BYTES_MAX);
-  // Where the reading stopped a secret may have lost its end, and with it what tells it.
+  // At the cut a secret may have lost its end, so that no pattern recognizes it.
   return isCut && kept.length === text.length ? withoutLastWord(kept) : kept;
 }
 
-/** Longer ones are cut in their middle: no secret is that long. */
+/** The longest prefix of a text that is at most `max` bytes of UTF-8. */
+export function cutBytes(text: string, max: number): string {
+  const bytes = Buffer.from(text, 'utf8');
+  if (bytes.length <= max) return text.toWellFormed();
+  let end = max;
+  // A byte 10xxxxxx continues a code point that began before it.
+  while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
+  return bytes.toString('utf8', 0, end);
+}
+
+/** Longer words are cut in the middle: no secret is that long. */
 const LAST_WORD_CHARS_MAX = 2_048;
 
 function withoutLastWord(text: string): string {
@@ -41,7 +50,7 @@ function withoutLastWord(text: string): string {
   return end === text.length ? text : `${text.slice(0, end)}…`;
 }
 
-/** The text without secrets, and without characters that draw nothing. Never throws. */
+/** The text without secrets and without invisible characters. Never throws. */
 export function redact(text: string, { url, secrets = [] }: Redactions): string {
   const known = [
     ...(url === undefined ? [] : secretParts(url)),
@@ -58,15 +67,15 @@ export function redact(text: string, { url, secrets = [] }: Redactions): string 
     .replaceAll(/[\w+=-]+/g, (word) => (isOpaque(word) ? REDACTED : word));
 }
 
-/** A long run of letters and digits that no person would write, other than the id of something. */
+/** True for a long run of letters and digits that nobody types and that is not a UUID. */
 function isOpaque(word: string): boolean {
   const isMixed = /\d/.test(word) && /[a-z]/i.test(word);
   return word.length >= OPAQUE_CHARS_MIN && isMixed && !UUID.test(word);
 }
 
 /**
- * Leaves out each place of each part, in capitals or not. No pattern is made of them: one that
- * cannot be compiled is told in full by its error.
+ * Replaces every occurrence of each part, ignoring case. Searches by index, not by a pattern built
+ * from the parts: the error of a pattern that does not compile quotes it in full.
  */
 function without(text: string, parts: readonly string[]): string {
   const folded = foldCase(text);
@@ -88,12 +97,12 @@ function without(text: string, parts: readonly string[]): string {
   return kept;
 }
 
-/** Of ASCII alone, so that each character stays where it is. */
+/** Folds ASCII only, so that every character keeps its index. */
 function foldCase(text: string): string {
   return text.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }
 
-/** Path and query of an address, whole and in parts; all of what is no address. */
+/** Path and query of a URL, whole and in parts; the whole text when it is not a URL. */
 function secretParts(text: string): string[] {
   if (!URL.canParse(text)) return [text];
   const target = requestTarget(text);
@@ -106,7 +115,7 @@ function secretParts(text: string): string[] {
   ];
 }
 
-/** As an answer may spell it: as it is, encoded, decoded, in JSON, in HTML. */
+/** The forms in which an answer may contain the part: as it is, encoded, decoded, JSON, HTML. */
 function spellings(part: string): string[] {
   return [
     part,
@@ -122,7 +131,7 @@ function decoded(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {
-    // A stray % is no encoding: the text stands for itself.
+    // A stray % is not an encoding.
     return part;
   }
 }

@@ -1,65 +1,53 @@
 /**
  * One bounded HTTP exchange, shared by webhooks and chats: 3 s to connect, 10 s in all by an abort
- * signal (an idle timeout lets a slow drip pass), 16 KiB of the answer read and 4 KiB kept. No
- * redirects, no decompression, a fresh look-up whose every address must be public.
+ * signal (an idle timeout would let a slow drip pass), 16 KiB of the answer read and 4 KiB kept. No
+ * redirects, no decompression, and a fresh DNS lookup whose every address must be public.
  */
 import type { Agent, Dispatcher } from 'undici';
 import type { AttemptOutcome } from '../../../../actors/delivery/notifier-port.ts';
 import type { Clock } from '../../../../streams/platform/clock.ts';
 import { pause } from '../../../../streams/platform/pause.ts';
 import { excerptOf, type Redactions } from './excerpt.ts';
-import { GivenUp, outcomeOfFault } from './faults.ts';
 import {
   createGuardedAgent,
   type GuardedAgentDeps,
   NoPublicAddress,
   ResolverSilent,
 } from './guarded-agent.ts';
+import { type Answer, GivenUp, outcomeOfFault } from './outcomes.ts';
 import { requestTarget } from './request-target.ts';
-import { parseRetryAfter } from './retry-after.ts';
 
 const ANSWER_BYTES_READ_MAX = 16 * 1024;
-/** Interim answers (1xx) before the one that counts: some servers send a few, an endless row none. */
+/** Interim answers (1xx) before the final one: some servers send a few. */
 const INTERIM_ANSWERS_MAX = 16;
 
 export interface Post extends Redactions {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
-  /** The exchange must be over by then (Clock.elapsed, ms); checked before the first byte too. */
+  /** Deadline of the exchange (Clock.elapsed, ms); checked before the first byte too. */
   readonly deadlineElapsedMs: number;
-}
-
-export interface Answer {
-  readonly kind: 'answered';
-  readonly httpStatus: number;
-  /** First 16 KiB at most, as they came: for the channel to read, never to keep. */
-  readonly text: string;
-  /** First 4 KiB at most, redacted. */
-  readonly excerpt: string;
-  readonly retryAfterMs?: number;
 }
 
 /** An exchange without an answer is already the attempt's outcome. */
 export type Exchanged = Answer | { readonly kind: 'unanswered'; readonly outcome: AttemptOutcome };
 
 export interface HttpExchange {
-  /** Never throws for what the outside does. */
+  /** Never throws for a fault of the network or the endpoint. */
   post(request: Post): Promise<Exchanged>;
-  /** Ends the connections; what is on the wire fails. */
+  /** Closes all connections; requests under way fail. */
   close(): Promise<void>;
 }
 
 export interface HttpExchangeDeps extends GuardedAgentDeps {
   readonly clock: Clock;
-  /** For tests: how long an attempt lasts whose name has no address; default 3 s. */
+  /** For tests: see `NO_ADDRESS_MS`. */
   readonly noAddressMs?: number;
 }
 
 /**
- * How long an attempt lasts whose host name has no address that may be called: longer than any
- * look-up takes. An answer at once would tell a name inside, which the resolver knows, from one that
- * is nowhere.
+ * Duration of an attempt whose host name has no callable address: longer than any lookup takes. A
+ * quick answer would reveal which internal names the resolver knows.
  */
 const NO_ADDRESS_MS = 3_000;
 
@@ -86,7 +74,7 @@ async function post(
   const startedMs = clock.elapsed();
   const remainingMs = request.deadlineElapsedMs - startedMs;
   if (remainingMs <= 0) {
-    const error = 'The attempt was over before it was sent';
+    const error = 'The deadline of the attempt passed before it was sent';
     return unanswered({ kind: 'failed', unknown: false, ours: true, error });
   }
   const end = new AbortController();
@@ -125,7 +113,7 @@ async function exchange(
     signal,
     onInfo: () => {
       if (++interim > INTERIM_ANSWERS_MAX)
-        end.abort(new GivenUp('It answers without an end (1xx)'));
+        end.abort(new GivenUp('The endpoint sends interim answers (1xx) without end'));
     },
     headersTimeout: 0,
     bodyTimeout: 0,
@@ -142,7 +130,7 @@ async function exchange(
   };
 }
 
-/** At most 16 KiB of the answer are read, then the connection is given up. */
+/** Reads at most 16 KiB of the answer, then drops the connection. */
 async function readAnswer(body: Dispatcher.ResponseData['body'], signal: AbortSignal) {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -155,7 +143,7 @@ async function readAnswer(body: Dispatcher.ResponseData['body'], signal: AbortSi
     }
     isCut = bytes >= ANSWER_BYTES_READ_MAX;
   } catch {
-    // The status decides; an answer that breaks off, or drips past the deadline, changes nothing.
+    // The status decides, even when the body breaks off or drips past the deadline.
   } finally {
     body.on('error', () => {}).destroy();
   }
@@ -168,4 +156,35 @@ function single(value: string | string[] | undefined): string | undefined {
 
 function unanswered(outcome: AttemptOutcome): Exchanged {
   return { kind: 'unanswered', outcome };
+}
+
+const RETRY_SECONDS = /^\d{1,8}$/;
+/** The three date forms of section 5.6.7; servers today send the first. */
+const RETRY_DATES = [
+  /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/,
+  /^[A-Z][a-z]{5,8}, \d{2}-[A-Z][a-z]{2}-\d{2} \d{2}:\d{2}:\d{2} GMT$/,
+  /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} \d{4}$/,
+];
+
+/**
+ * The wait that a `Retry-After` header asks for (RFC 9110, section 10.2.3), ms, never negative;
+ * undefined when the header is absent or malformed. A date counts from the answer's own `Date`
+ * header, because both come from the endpoint's clock; without one from `nowMs`.
+ */
+export function parseRetryAfter(
+  value: string | undefined,
+  { date, nowMs }: { readonly date?: string | undefined; readonly nowMs: number },
+): number | undefined {
+  const text = value?.trim() ?? '';
+  if (RETRY_SECONDS.test(text)) return Number(text) * 1000;
+  const untilMs = parseDate(text);
+  if (untilMs === undefined) return undefined;
+  return Math.max(0, untilMs - (parseDate(date?.trim() ?? '') ?? nowMs));
+}
+
+function parseDate(text: string): number | undefined {
+  if (!RETRY_DATES.some((form) => form.test(text))) return undefined;
+  // The asctime form names no zone but means GMT, as the others.
+  const ms = Date.parse(text.endsWith('GMT') ? text : `${text} GMT`);
+  return Number.isNaN(ms) ? undefined : ms;
 }

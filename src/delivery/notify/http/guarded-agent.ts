@@ -1,11 +1,11 @@
 /**
- * The agent through which all that is sent by HTTP goes: it connects within 3 s, only where every
- * resolved address and the socket's own pass the guard, and follows no redirect.
+ * The undici agent for all outgoing notifications over HTTP. It connects within 3 s, only where
+ * every resolved address and the socket's own pass the address guard, and follows no redirect.
  */
+import { type LookupAddress, lookup, Resolver } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import { Agent, buildConnector } from 'undici';
 import type { AddressGuard } from './address-guard.ts';
-import { createResolve, type Resolve } from './resolve.ts';
 
 const CONNECT_MS = 3_000;
 const KEEP_ALIVE_MS = 10_000;
@@ -15,20 +15,20 @@ export interface GuardedAgentDeps {
   readonly guard: AddressGuard;
   readonly resolve?: Resolve;
   /**
-   * Called with why a name could not be called, for the operator: which addresses it has, if any,
-   * its tenant must not learn.
+   * Called with the reason a name was not called, for the operator. The tenant must not learn which
+   * addresses the name has.
    */
   readonly onNoAddress?: (sentence: string) => void;
   /** Extra trusted certificates (PEM), for receivers with a private authority. */
   readonly ca?: string;
-  /** How long a connection without a request is kept, ms; a receiver's wish for longer is not heard. */
+  /** How long an idle connection is kept, ms; a receiver cannot extend it. */
   readonly keepAliveMs?: number;
 }
 
 /**
- * The host name leads nowhere that may be called: it has no address, its name servers fail, or it is
- * at an address inside. One error for all of them, or whoever sets URLs could ask this service which
- * names exist inside. Tried again, for the URL or the name can be mended.
+ * The host name has no address that may be called: it does not exist, its name servers fail, or it
+ * resolves to a private address. These share one error, or whoever sets URLs could probe which
+ * names exist inside. Retried, because the URL or the DNS records can be fixed.
  */
 export class NoPublicAddress extends Error {
   constructor() {
@@ -36,7 +36,7 @@ export class NoPublicAddress extends Error {
   }
 }
 
-/** The name servers that this service asks do not answer: its operator's to mend. */
+/** This service's own name servers do not answer: the operator has to fix that. */
 export class ResolverSilent extends Error {
   constructor() {
     super('The name server of this service does not answer');
@@ -47,8 +47,8 @@ export function createGuardedAgent(deps: GuardedAgentDeps): Agent {
   const { keepAliveMs = KEEP_ALIVE_MS } = deps;
   return new Agent({
     connect: guardedConnector(deps),
-    // As many connections to one origin as there are attempts, which the deliverer bounds: a limit
-    // here would let one tenant's hanging endpoint delay another's on the same host.
+    // No limit of connections to one origin: the deliverer bounds attempts, and a limit here would
+    // let one tenant's hanging endpoint delay another's on the same host.
     pipelining: 1,
     keepAliveTimeout: keepAliveMs,
     keepAliveMaxTimeout: keepAliveMs,
@@ -98,7 +98,61 @@ function guardedConnector({
   };
 }
 
-/** No answer to a question for a name, or nobody to ask: an answer "there is none" is another. */
+/** True when no name server answered; an answer that the name does not exist is different. */
 function isSilence({ code }: NodeJS.ErrnoException): boolean {
   return code === 'EAI_AGAIN' || code === 'ETIMEOUT' || code === 'ECONNREFUSED';
+}
+
+/** Resolves a host name to its addresses. */
+export type Resolve = (
+  host: string,
+  done: (error: NodeJS.ErrnoException | null, addresses: readonly LookupAddress[]) => void,
+) => void;
+
+export interface ResolveOptions {
+  /** Names the operator allows: they may exist only in a hosts file. */
+  readonly isAllowedName: (host: string) => boolean;
+  /** `address:port`; default: those of the system. */
+  readonly servers?: readonly string[];
+}
+
+/** Both tries, the second twice as long, end before the connect timeout (3 s). */
+const TRY_MS = 700;
+const TRIES = 2;
+
+/**
+ * A resolver that uses no worker thread. `dns.lookup` blocks one of the process's four: four names
+ * whose servers never answer would delay every other name, and every file. Only names the operator
+ * allows use it, because they may exist only in a hosts file.
+ */
+export function createResolve({ isAllowedName, servers }: ResolveOptions): Resolve {
+  const resolver = new Resolver({ timeout: TRY_MS, tries: TRIES });
+  if (servers) resolver.setServers([...servers]);
+  return (host, done) => {
+    if (isAllowedName(host)) lookup(host, { all: true }, done);
+    else resolveBothFamilies(resolver, host, done);
+  };
+}
+
+type FamilyResult = NodeJS.ErrnoException | LookupAddress[];
+
+/** IPv4 first, as most receivers have it. One family's failure does not hide the other's result. */
+function resolveBothFamilies(resolver: Resolver, host: string, done: Parameters<Resolve>[1]): void {
+  const results: { ipv4?: FamilyResult; ipv6?: FamilyResult } = {};
+  const finish = (): void => {
+    const { ipv4, ipv6 } = results;
+    if (ipv4 === undefined || ipv6 === undefined) return;
+    const addresses = [ipv4, ipv6].flatMap((result) => (Array.isArray(result) ? result : []));
+    const error = [ipv4, ipv6].find((result) => !Array.isArray(result));
+    if (addresses.length > 0 || !error) done(null, addresses);
+    else done(error as NodeJS.ErrnoException, []);
+  };
+  resolver.resolve4(host, (error, found) => {
+    results.ipv4 = error ?? found.map((address) => ({ address, family: 4 }));
+    finish();
+  });
+  resolver.resolve6(host, (error, found) => {
+    results.ipv6 = error ?? found.map((address) => ({ address, family: 6 }));
+    finish();
+  });
 }

@@ -1,11 +1,11 @@
 /**
- * What of a URL is sent in the request line. A Teams workflow signs its address, so that it has to
- * arrive byte for byte; the URL parser resolves dots and encodes anew.
+ * The path and query of a URL, as the request line sends them: byte for byte where possible, because
+ * a Teams workflow signs its address, and the URL parser would resolve dots and encode anew.
  */
 
-/** Path and query as they stand in the text; as the parser has them where the text holds others. */
+/** Path and query as written; normalized by the parser when the text holds other characters. */
 export function requestTarget(text: string): string {
-  // Printable ASCII without a backslash, which the parser takes for a slash, is cut as it stands.
+  // The parser takes a backslash for a slash, so text with one is not cut as written.
   const written = /^https?:\/\/[^/?#]+([^#]*)/i.exec(text);
   const plain = /^[\x21-\x5b\x5d-\x7e]+$/.test(text);
   const { pathname, search } = new URL(text);

@@ -1,7 +1,7 @@
 /**
- * The body of a webhook: rendered from its .proto message, so that its fields are documented in
- * one place and an absent value is left out rather than told as zero. Texts are cut so that the
- * body is at most 16 KiB whatever they hold.
+ * The body of a webhook, rendered from its .proto message: that documents the fields in one place,
+ * and an absent value is left out instead of sent as zero. Texts are cut so that the body never
+ * exceeds 16 KiB.
  */
 import { create, type MessageInitShape, toJsonString } from '@bufbuild/protobuf';
 import type { IncidentBody } from '../../../../actors/alerting/incident.ts';
@@ -15,14 +15,14 @@ import {
   type WebhookDataSchema,
 } from '../../../gen/svc/monitoring/v1/webhook_pb.ts';
 import { nameOf } from '../../../platform/api/resource-name.ts';
-import type { RenderOptions } from '../contents.ts';
-import { cutTo } from '../cut.ts';
+import { cutTo } from '../message/cut.ts';
+import type { RenderOptions } from '../message/notification-kind.ts';
 
 /** Bytes of a whole body. */
 export const WEBHOOK_BYTES_MAX = 16 * 1024;
-/** Bytes of one text as it is sent; two names, an id and a unit are such texts. */
+/** Bytes of one text as sent: names, ids and units. */
 const TEXT_BYTES_MAX = 1_024;
-/** Bytes of all labels as they are sent. */
+/** Bytes of all labels as sent. */
 const LABELS_BYTES_MAX = 6 * 1024;
 
 type WebhookData = MessageInitShape<typeof WebhookDataSchema>;
@@ -88,7 +88,7 @@ function ruleData({ project }: ProjectView, incident: IncidentBody): WebhookData
   };
 }
 
-/** What the condition is of: a VM's series, or a whole data center. */
+/** The subject of the condition: a VM's series, or a whole data center. */
 function vmData(view: ProjectView, incident: IncidentBody): WebhookData {
   const { datacenter, heldVmCount, vm: id } = incident;
   const { labels, leftOut } = fitLabels(parseLabels(incident.labels));
@@ -127,7 +127,7 @@ function fit(text: string): string {
   return cutTo(text, TEXT_BYTES_MAX, sentBytes);
 }
 
-/** As it stands in the document, escapes included. */
+/** Bytes in the JSON document, escapes included. */
 function sentBytes(text: string): number {
   return Buffer.byteLength(JSON.stringify(text)) - 2;
 }

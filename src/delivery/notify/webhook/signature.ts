@@ -1,8 +1,8 @@
 /**
  * The three signatures of a webhook request. `webhook-signature` is the Standard Webhooks form,
  * `svc-signature-v2` also covers the attempt id, `svc-signature` is the legacy one over the raw
- * body. Each scheme has another content or key, so nothing signed under one is valid under
- * another. Pure: key bytes, ids, time and body in, header values out.
+ * body. Each scheme signs other content or uses another key, so no signature is valid under another
+ * scheme. Pure: key bytes, ids, time and body in, header values out.
  */
 import { createHmac } from 'node:crypto';
 
@@ -12,13 +12,13 @@ export interface SignedAttempt {
   /** Unix seconds of this attempt. */
   readonly timestampUnix: number;
   readonly body: Uint8Array;
-  /** `whsec_...`, current first; a second one only during its overlap. */
+  /** `whsec_...`, current first; a second one only during an overlap. */
   readonly secrets: readonly string[];
 }
 
 const SECRET_PREFIX = 'whsec_';
 const SECRET_BYTES = 32;
-/** During an overlap the previous secret signs beside the current one; never more. */
+/** The current secret, and the previous one during an overlap. */
 const SECRETS_MAX = 2;
 
 /** A new webhook secret from 32 random bytes. Throws a `RangeError` for another length. */
@@ -70,7 +70,7 @@ function v2Signature(attempt: SignedAttempt, secret: string): string {
     .digest('hex');
 }
 
-/** Legacy: the whole secret as text is the key, so that it is another key than V2's. */
+/** Legacy: the key is the whole secret as text, so it differs from V2's key. */
 function legacySignature(body: Uint8Array, secret: string): string {
   return createHmac('sha256', Buffer.from(secret, 'utf8')).update(body).digest('hex');
 }

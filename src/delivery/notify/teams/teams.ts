@@ -1,14 +1,14 @@
 /**
- * Teams' dialect: one Adaptive Card 1.2 in the message that a workflow takes. Its texts are a
- * subset of Markdown, so names are escaped; the URL of a workflow is signed and sent byte for byte.
+ * Teams, by a workflow: one Adaptive Card 1.2 in the message that the workflow takes. Its texts are
+ * a subset of Markdown, so names are escaped. The URL is signed, so it is sent byte for byte.
  */
 
 import { oneLine } from '../../../../streams/alerting/wording.ts';
-import { cutTo } from '../cut.ts';
-import type { Answer } from '../http/exchange.ts';
-import type { Message } from '../message.ts';
-import type { ChatBody } from './chat-body.ts';
-import { type Judgement, judgeCommon, judgement } from './judgement.ts';
+import { type ChatBody, type ChatService, chatKind } from '../chat/chat-kind.ts';
+import { type Judgement, judgeByStatus, judgement } from '../chat/judgement.ts';
+import type { Answer } from '../http/outcomes.ts';
+import { cutTo } from '../message/cut.ts';
+import type { Message } from '../message/message.ts';
 
 /** Teams takes 28,672 bytes of the card as it wraps it; ours are 20,000 (HOOK-20). */
 export const TEAMS_BYTES_MAX = 20_000;
@@ -20,7 +20,18 @@ const VALUE_MAX = 600;
 const FACTS_MAX = 18;
 const SHORT_MAX = 200;
 
-export function renderTeams(message: Message): ChatBody {
+export const teamsService: ChatService = {
+  isHost: (host) => /^[a-z0-9.-]+\.(?:logic\.azure\.com|api\.powerplatform\.com)$/.test(host),
+  target: /^\/./,
+  urlHelp:
+    'A Teams URL is that of a workflow: https://....logic.azure.com/... or https://....api.powerplatform.com/...',
+  render: renderTeams,
+  judge: judgeTeams,
+};
+
+export const teams = chatKind(teamsService);
+
+function renderTeams(message: Message): ChatBody {
   const facts = message.facts.slice(0, FACTS_MAX);
   const more = message.facts.length - facts.length;
   const rest = more === 0 ? [] : [{ title: '…', value: `${more} more` }];
@@ -32,7 +43,7 @@ export function renderTeams(message: Message): ChatBody {
         type: 'FactSet',
         facts: [
           ...facts.map(({ name, value }) => ({
-            // A fact without a text is not shown, or shown as a broken one.
+            // A fact with an empty text is hidden, or looks broken.
             title: fit(name, NAME_MAX) || '–',
             value: fit(value, VALUE_MAX) || '–',
           })),
@@ -72,8 +83,8 @@ function title({ title: text, event, severity }: Message, max: number) {
 }
 
 /**
- * Every character with a meaning in Markdown, in links of it, in `{{DATE()}}` and in tags, behind a
- * backslash; at the beginning also what would make a list.
+ * Escapes every character with a meaning in Markdown, its links, `{{DATE()}}` and tags; at the start
+ * also the characters that would begin a list.
  */
 export function escapeTeams(text: string): string {
   return text
@@ -90,11 +101,11 @@ function fit(text: string, max: number): string {
   return escapeTeams(cutTo(oneLine(text), max, sentBytes));
 }
 
-/** A flow answers 202 once it has the message; one with a response of its own answers another 2xx. */
-export function judgeTeams(answer: Answer): Judgement {
+/** A flow answers 202 when it has the message; one with its own response answers another 2xx. */
+function judgeTeams(answer: Answer): Judgement {
   const { httpStatus, text } = answer;
   if (httpStatus >= 200 && httpStatus < 300) return judgement.accepted;
   const isSize = /RequestEntityTooLarge|RequestContentTooLarge|message size/i.test(text);
   if (httpStatus === 413 || (httpStatus === 400 && isSize)) return judgement.tooLarge;
-  return judgeCommon('Teams', answer, { pausing: [401, 403, 404, 410] });
+  return judgeByStatus('Teams', answer, { pausing: [401, 403, 404, 410] });
 }

@@ -1,9 +1,8 @@
 /**
- * Mails notices to people who may not look at them: to a project's owners that a destination of
- * theirs was paused, and who can get in since; to a member what was done to a key of theirs. A notice
- * is mailed once for each time it is raised, though the process dies meanwhile: who was mailed is a
- * record, written after the mails were taken. Somebody whose mail fails is tried again for a day, and
- * keeps no other from being mailed.
+ * Mails notices to people who may not read them in the project: to owners, that a destination was
+ * paused or that access changed; to a member, that one of their keys changed. Each raising of a
+ * notice is mailed once, also across crashes: a record of who was mailed is written after the mail
+ * server took the mails. A failed mail is retried for a day and delays nobody else's.
  */
 
 import { DELIVERY_LIFETIME_MS } from '../../machines/delivery/retry-schedule.ts';
@@ -13,12 +12,12 @@ import { type Actor, type Commit, SYSTEM_PROJECT } from '../../streams/platform/
 import { pause } from '../../streams/platform/pause.ts';
 import { activePeople } from '../alerting/eligible.ts';
 import type { NoticeBody } from '../alerting/notices.ts';
-import { allInstances } from '../alerting/rule-markers.ts';
 import { type AccessNotice, type NoticeReader, shownTo } from '../identity/access-notices.ts';
 import { noticeMailsOf } from '../identity/notice-mails.ts';
 import type { Host, ProjectView } from '../platform/host/host-port.ts';
+import { allInstances } from '../platform/host/live-instances.ts';
 
-/** What is mailed; of an `AccessNotice` what is for the one it goes to. */
+/** A notice as mailed. An `AccessNotice` holds only the changes its reader may see. */
 export type MailedNotice = NoticeBody | AccessNotice;
 
 export interface OwnerMail {
@@ -26,38 +25,38 @@ export interface OwnerMail {
   /** Project id. */
   readonly project: string;
   readonly notice: MailedNotice;
-  /** Is it to an owner of the project? */
+  /** The recipient owns the project. */
   readonly isOwner: boolean;
-  /** Is it to somebody who was an owner when it happened, and is none any more? */
+  /** The recipient owned the project at the time of the change, but no longer does. */
   readonly wasOwner: boolean;
-  /** Names this mail among all: the same for each try. */
+  /** Unique key of this mail, the same for each retry. */
   readonly key: string;
 }
 
-export interface OwnerNewsDeps {
+export interface OwnerNoticesDeps {
   readonly host: Host;
   readonly clock: Clock;
-  /** false: the server will not take it, now or later. Rejects when another try can help. */
+  /** Resolves with false when the server will never take it. Rejects when a retry can help. */
   readonly send: (mail: OwnerMail) => Promise<boolean>;
   readonly onFault: (what: string, error: unknown) => void;
 }
 
-/** How often it is looked for something to tell, ms. */
-const LOOK_MS = 5_000;
-/** Before mails that were not taken are tried again, ms. */
-const AGAIN_MS = 60_000;
+/** How often due notices are mailed, ms. */
+const POLL_MS = 5_000;
+/** Wait before failed mails are retried, ms. */
+const RETRY_MS = 60_000;
 const PAGE = 500;
 
 const actor: Actor = { kind: 'service', name: 'owner-news' };
 
-/** Tells what there is to tell until `signal`. */
-export async function tellOwners(deps: OwnerNewsDeps, signal: AbortSignal): Promise<void> {
-  const news = new OwnerNews(deps);
-  const undo = deps.host.onApplied(({ commit }) => news.notice(commit));
+/** Mails notices until `signal`. */
+export async function notifyOwners(deps: OwnerNoticesDeps, signal: AbortSignal): Promise<void> {
+  const notices = new OwnerNotices(deps);
+  const undo = deps.host.onApplied(({ commit }) => notices.follow(commit));
   try {
     while (!signal.aborted) {
-      await news.tell(signal);
-      await pause(deps.clock, LOOK_MS, signal);
+      await notices.mailDue(signal);
+      await pause(deps.clock, POLL_MS, signal);
     }
   } finally {
     undo();
@@ -69,28 +68,28 @@ interface Raised {
   readonly id: string;
   readonly raisedMs: number;
   readonly body: MailedNotice;
-  /** Members that no more mail is for. */
-  readonly before: { readonly told: readonly string[]; readonly untold: readonly string[] };
+  /** Members already mailed, and members whose mail was given up. */
+  readonly before: { readonly mailed: readonly string[]; readonly failed: readonly string[] };
 }
 
-class OwnerNews {
-  readonly #deps: OwnerNewsDeps;
-  /** Projects to look at, and not before when, elapsed ms. */
+class OwnerNotices {
+  readonly #deps: OwnerNoticesDeps;
+  /** Projects with notices to mail, and the time from which they are due, elapsed ms. */
   readonly #due = new Map<string, number>();
-  /** Keys of mails that were taken, and are not in a record yet. */
+  /** Keys of mails that the server took and that are not in a record yet. */
   readonly #taken = new Set<string>();
 
-  constructor(deps: OwnerNewsDeps) {
+  constructor(deps: OwnerNoticesDeps) {
     this.#deps = deps;
     for (const project of deps.host.projects()) this.#due.set(project, 0);
   }
 
-  notice({ project, decisions }: Commit): void {
+  follow({ project, decisions }: Commit): void {
     const records = decisions.flatMap((decision) => decision.records);
     if (records.some(({ kind }) => kind === 'notice')) this.#due.set(project, 0);
   }
 
-  async tell(signal: AbortSignal): Promise<void> {
+  async mailDue(signal: AbortSignal): Promise<void> {
     const { clock, host } = this.#deps;
     for (const [project, fromMs] of [...this.#due]) {
       if (signal.aborted) return;
@@ -98,62 +97,60 @@ class OwnerNews {
       this.#due.delete(project);
       if (project === SYSTEM_PROJECT) continue;
       let isOver = true;
-      let waitMs = AGAIN_MS;
+      let waitMs = RETRY_MS;
       for (const raised of unfinished(host.view(project))) {
         if (signal.aborted) return;
         const closesInMs = closeOf(raised.body) - clock.now();
         if (closesInMs > 0) waitMs = Math.min(waitMs, closesInMs);
         if (closesInMs > 0 || !(await this.#tryOne(raised))) isOver = false;
       }
-      // Not where another notice was raised meanwhile: that one is not to wait.
+      // A notice raised meanwhile must not wait for the retry.
       if (!isOver && !this.#due.has(project)) this.#due.set(project, clock.elapsed() + waitMs);
     }
   }
 
-  /** Tells one notice as far as it goes now; true: nothing of it is left to do. */
+  /** Mails one notice as far as possible now. Resolves with true when it is done. */
   async #tryOne(raised: Raised): Promise<boolean> {
     try {
-      return await this.#tellOne(raised);
+      return await this.#mailOne(raised);
     } catch (error) {
-      this.#deps.onFault(`telling the owners of ${raised.project}`, error);
+      this.#deps.onFault(`mailing the owners of ${raised.project}`, error);
       return false;
     }
   }
 
-  async #tellOne({ project, id, raisedMs, body, before }: Raised): Promise<boolean> {
+  async #mailOne({ project, id, raisedMs, body: raised, before }: Raised): Promise<boolean> {
     const { clock, host, onFault } = this.#deps;
     const isLate = clock.now() - raisedMs >= DELIVERY_LIFETIME_MS;
-    const told = new Set(before.told);
-    const untold = new Set(before.untold);
+    const mailed = new Set(before.mailed);
+    const failed = new Set(before.failed);
     let isOver = true;
     const keyOf = (member: string) => `${id}.${raisedMs}.${member}`;
-    // Read again: an owner may have been removed while other notices were mailed.
+    // Read anew: an owner may have been removed while other notices were mailed.
     const now = host.view(project).record('notice', id)?.body as MailedNotice | undefined;
-    const latest = now?.raisedMs === raisedMs ? now : body;
+    const latest = now?.raisedMs === raisedMs ? now : raised;
     for (const { member, to, notice, isOwner, wasOwner } of readersOf(host, project, latest)) {
-      if (told.has(member) || untold.has(member)) continue;
+      if (mailed.has(member) || failed.has(member)) continue;
       const mail = { to, project, notice, isOwner, wasOwner, key: keyOf(member) };
       const result = isLate ? 'never' : await this.#send(mail, member);
-      if (result === 'taken') told.add(member);
-      if (result === 'never') untold.add(member);
+      if (result === 'taken') mailed.add(member);
+      if (result === 'never') failed.add(member);
       if (result === 'later') isOver = false;
-      if (isLate) onFault(`telling ${member}`, new Error('No mail was taken within a day'));
+      if (isLate) onFault(`mailing ${member}`, new Error('No mail was taken within a day'));
     }
-    const after = { raisedMs, isOver, told: [...told], untold: [...untold] };
-    if (
-      isOver ||
-      after.told.length + after.untold.length > before.told.length + before.untold.length
-    ) {
+    const doneBefore = before.mailed.length + before.failed.length;
+    if (isOver || mailed.size + failed.size > doneBefore) {
+      const body = { raisedMs, isOver, told: [...mailed], untold: [...failed] };
       await host.submit({
         ...{ project, by: actor },
-        decide: (draft) => draft.putRecord({ kind: 'ownersTold', id, body: after }),
+        decide: (draft) => draft.putRecord({ kind: 'ownersTold', id, body }),
       });
     }
-    for (const member of told) this.#taken.delete(keyOf(member));
+    for (const member of mailed) this.#taken.delete(keyOf(member));
     return isOver;
   }
 
-  /** One mail to one owner; what keeps it from being taken is counted. */
+  /** Sends one mail to one member, and reports failures. */
   async #send(mail: OwnerMail, member: string): Promise<'taken' | 'later' | 'never'> {
     const { onFault, send } = this.#deps;
     if (this.#taken.has(mail.key)) return 'taken';
@@ -162,21 +159,21 @@ class OwnerNews {
         this.#taken.add(mail.key);
         return 'taken';
       }
-      onFault(`telling ${member}`, new Error('The mail server takes no such mail'));
+      onFault(`mailing ${member}`, new Error('The mail server refuses the mail'));
       return 'never';
     } catch (error) {
-      onFault(`telling ${member}`, error);
+      onFault(`mailing ${member}`, error);
       return 'later';
     }
   }
 }
 
-/** Until when a notice collects more: it is not mailed before, Unix ms. */
+/** The time until which a notice collects changes and is not mailed, Unix ms. */
 function closeOf(notice: MailedNotice): number {
   return notice.kind === 'ACCESS_CHANGED' ? notice.closesMs : 0;
 }
 
-/** Notices of pauses that last, and of access, of which not everybody has been mailed. */
+/** Notices of lasting pauses and of access changes that are not mailed to everybody yet. */
 function unfinished(view: ProjectView): Raised[] {
   const found: Raised[] = [];
   let after: string | undefined;
@@ -187,8 +184,8 @@ function unfinished(view: ProjectView): Raised[] {
       const isPause = notice.kind === 'DESTINATION_PAUSED' && notice.endedMs === null;
       if (!isPause && notice.kind !== 'ACCESS_CHANGED') continue;
       const { raisedMs } = notice;
-      const { isOver, told, untold } = noticeMailsOf(view, id, raisedMs);
-      if (!isOver) found.push({ project, id, raisedMs, body: notice, before: { told, untold } });
+      const { isOver, told: mailed, untold: failed } = noticeMailsOf(view, id, raisedMs);
+      if (!isOver) found.push({ project, id, raisedMs, body: notice, before: { mailed, failed } });
     }
     after = page.next;
   } while (after !== undefined);
@@ -196,9 +193,8 @@ function unfinished(view: ProjectView): Raised[] {
 }
 
 /**
- * Who a notice is for and can be written to: who has a proven address and may sign in. A change of
- * access is also for those who were owners when it was made and are none by now: whoever can add an
- * owner can remove another before the mail is due.
+ * The members to mail a notice to: those with a verified address who may sign in. A change of access
+ * also goes to owners removed since: whoever can add an owner could remove another before the mail.
  */
 function readersOf(host: Host, project: string, body: MailedNotice) {
   const isPersonActive = activePeople(host);

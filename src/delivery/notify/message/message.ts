@@ -1,22 +1,22 @@
 /**
- * What a notification says, apart from how a channel writes it: read from the rows once, as plain
- * text that is other people's words. Every channel escapes and cuts it by its own rules. What was
- * not observed is told as not observed.
+ * The content of a notification, before a kind formats it: plain text read from the rows, much of it
+ * written by users. Every kind escapes and cuts it by its own rules. Values that were not observed
+ * are reported as missing, never as zero.
  */
-import type { IncidentBody, IncidentWindowBody } from '../../../actors/alerting/incident.ts';
-import type { ProjectView } from '../../../actors/platform/host/host-port.ts';
-import type { VmBody } from '../../../actors/vms/vm-registry.ts';
-import type { DeliveryContext } from '../../../machines/delivery/delivery.ts';
-import type { DestinationContext } from '../../../machines/delivery/destination.ts';
-import type { NotificationEvent } from '../../../machines/platform/effects.ts';
-import { condition, duration, quantity, utcTime } from '../../../streams/alerting/wording.ts';
-import type { ObservedValue } from '../../../streams/telemetry/entry.ts';
-import { metricCatalogue } from '../../../streams/telemetry/metrics/catalogue.ts';
-import { parseLabels } from '../../../streams/telemetry/samples/series-key.ts';
-import { nameOf } from '../../platform/api/resource-name.ts';
-import type { RenderOptions } from './contents.ts';
+import type { IncidentBody, IncidentWindowBody } from '../../../../actors/alerting/incident.ts';
+import type { ProjectView } from '../../../../actors/platform/host/host-port.ts';
+import type { VmBody } from '../../../../actors/vms/vm-registry.ts';
+import type { DeliveryContext } from '../../../../machines/delivery/delivery.ts';
+import type { DestinationContext } from '../../../../machines/delivery/destination.ts';
+import type { NotificationEvent } from '../../../../machines/platform/effects.ts';
+import { condition, duration, quantity, utcTime } from '../../../../streams/alerting/wording.ts';
+import type { ObservedValue } from '../../../../streams/telemetry/entry.ts';
+import { metricCatalogue } from '../../../../streams/telemetry/metrics/catalogue.ts';
+import { parseLabels } from '../../../../streams/telemetry/samples/series-key.ts';
+import { nameOf } from '../../../platform/api/resource-name.ts';
+import type { RenderOptions } from './notification-kind.ts';
 
-/** One line of a table. Both are plain text; the value may hold anything. */
+/** One line of a table, both plain text. Users may have written the value. */
 export interface Fact {
   readonly name: string;
   readonly value: string;
@@ -26,16 +26,16 @@ export interface Message {
   readonly event: NotificationEvent;
   /** INFO, WARNING or CRITICAL; '' for a test. */
   readonly severity: string;
-  /** One line: what happened to what. */
+  /** One line: the event and its subject. */
   readonly title: string;
   /** One or two sentences. */
   readonly summary: string;
-  /** Most important first: a channel that must leave some out leaves out the last. */
+  /** Most important first: a kind with limited space leaves out the last ones. */
   readonly facts: readonly Fact[];
-  /** Where people can look at it. */
+  /** Link to the incident or destination. */
   readonly url: string;
   readonly linkText: string;
-  /** Absent where there is nothing to draw: tests, and incidents without a window. */
+  /** Absent for tests, and for incidents without a window. */
   readonly chart?: WindowFacts;
 }
 
@@ -117,7 +117,10 @@ function factsOf(
     { name: isOfDatacenter ? 'Data center' : 'VM', value: subject },
     ...(isOfDatacenter ? [silentVms(incident)] : labels.map(([name, value]) => ({ name, value }))),
     { name: 'Condition', value: conditionOf(incident) },
-    { name: delivery.event === 'RECOVERED' ? 'Observed' : 'Observed then', value: told(incident) },
+    {
+      name: delivery.event === 'RECOVERED' ? 'Observed' : 'Observed then',
+      value: observed(incident),
+    },
     { name: 'Began', value: utcTime(incident.startedMs) },
     { name: 'Fired', value: utcTime(incident.firedMs) },
     time('Recovered', incident.recoveredMs),
@@ -157,8 +160,8 @@ function conditionOf(incident: IncidentBody): string {
   return condition({ metricId, operator, threshold, sustainedSeconds, unit: unitOf(incident) });
 }
 
-/** The value of the last decision with its time; never a zero for what nobody read. */
-function told(incident: IncidentBody): string {
+/** The value of the last decision and its time; never zero for a missing value. */
+function observed(incident: IncidentBody): string {
   const { value, valueMs } = incident;
   if (value === null) return 'no reading';
   const at = valueMs === null ? '' : ` at ${utcTime(valueMs)}`;
@@ -172,7 +175,7 @@ const MISSING_WORDS = {
   DATACENTER_STALE: 'the whole data center is silent',
 } as const;
 
-/** Silence is neither a recovery nor a value: it is told as what it is. */
+/** Missing data is reported as such: it is neither a recovery nor a value. */
 function dataFact({ dataMissingSinceMs, dataMissingReason }: IncidentBody): Fact | undefined {
   if (dataMissingSinceMs === null) return undefined;
   const why = MISSING_WORDS[dataMissingReason ?? 'NO_DATA'];

@@ -1,23 +1,38 @@
-/**
- * Sends one webhook attempt, signed, and returns its outcome as data (HOOK-01, HOOK-16).
- */
-import type { AttemptOutcome, Channel } from '../../../../actors/delivery/notifier-port.ts';
-import type { Answer, HttpExchange } from '../http/exchange.ts';
-import { accepted, failed, refused } from '../http/outcomes.ts';
+/** Webhooks: signed requests to any https URL (HOOK-01, HOOK-16). */
+import type {
+  AttemptOutcome,
+  Channel,
+  UrlTarget,
+} from '../../../../actors/delivery/notifier-port.ts';
+import { type Answer, accepted, failed, refused } from '../http/outcomes.ts';
+import {
+  type ChannelDeps,
+  HTTP_LIMITS,
+  type NotificationKind,
+} from '../message/notification-kind.ts';
+import { renderWebhookBody } from './payload.ts';
 import { signatureHeaders } from './signature.ts';
 
+export const webhook: NotificationKind = {
+  limits: HTTP_LIMITS,
+  render: renderWebhookBody,
+  refuseUrl: (url, guard) => guard.refuseUrl(url),
+  open: createWebhookSender,
+};
+
 const USER_AGENT = 'svc-webhook/1';
-/** Of a body, in bytes: receivers refuse more (LIMIT-16). Ours are 16 KiB at most. */
+/** Bytes of a body: receivers refuse more (LIMIT-16). Ours are 16 KiB at most. */
 const BODY_BYTES_MAX = 1024 * 1024;
 
-/** The exchange is shared with other channels, and is theirs who opened it to close. */
-export function createWebhookSender(exchange: Pick<HttpExchange, 'post'>): Channel<'webhook'> {
+export function createWebhookSender({
+  exchange,
+}: Pick<ChannelDeps, 'exchange'>): Channel<UrlTarget> {
   return {
     async attempt({ target, event, body, deadlineElapsedMs, ...signed }) {
       if (body.length > BODY_BYTES_MAX) {
         throw new RangeError(`A webhook's body has ${body.length} bytes: more than 1 MiB`);
       }
-      const { url, secrets } = target;
+      const { url, secrets = [] } = target;
       const signature = signatureHeaders({ ...signed, body, secrets });
       const headers = { 'user-agent': USER_AGENT, 'svc-event': event, ...signature };
       const answer = await exchange.post({ url, secrets, headers, body, deadlineElapsedMs });

@@ -1,45 +1,91 @@
 /**
- * Sends one attempt as one mail to one recipient, and tells whose fault it is when the server does
- * not take it: the recipient's address (it ends), the service's own set-up (its operator is told,
- * the mail waits), or nobody's (it is tried again). All attempts of a delivery have one Message-ID.
+ * Mail: one attempt is one mail to one recipient, by a mailer separate from that of sign-in links.
+ * A refusal is attributed to the recipient's address (which ends), to the service's own setup (the
+ * operator is notified and the mail waits), or to neither (it is retried). All attempts of a
+ * delivery have the same Message-ID.
  */
 import type {
   AttemptOutcome,
   AttemptRequest,
   Channel,
+  MailTarget,
 } from '../../../../actors/delivery/notifier-port.ts';
 import type { Clock } from '../../../../streams/platform/clock.ts';
-import { type Mail, type Mailer, MailFault } from '../../../platform/mail/mailer.ts';
-import { cutBytes } from '../cut.ts';
-import { EXCERPT_BYTES_MAX, redact } from '../http/excerpt.ts';
-import { CHART_CID, decodeLetter, escapeHtml } from './letter.ts';
+import { createMailer, type Mail, type Mailer, MailFault } from '../../../platform/mail/mailer.ts';
+import { cutBytes, EXCERPT_BYTES_MAX, redact } from '../http/excerpt.ts';
+import { messageOf } from '../message/message.ts';
+import type { MailServerDeps, NotificationKind } from '../message/notification-kind.ts';
+import { CHART_CID, decodeLetter, encodeLetter, escapeHtml, renderLetter } from './letter.ts';
 
-type EmailRequest = AttemptRequest & Parameters<Channel<'email'>['attempt']>[0];
+export const email: NotificationKind = {
+  limits: { attemptMs: 30_000, slots: 'mail', spacingMs: 0 },
+  render: (view, delivery, options) =>
+    encodeLetter(renderLetter(messageOf(view, delivery, options))),
+  open: ({ mail }) => mail && openEmail(mail),
+};
 
-/** What the operator has to mend: login, TLS, the sender's address, a policy of the server. */
+/** Faults that the operator has to fix: login, TLS, sender address, a policy of the server. */
 export type OurFault = 'login' | 'tls' | 'sender' | 'policy' | 'setup';
+
+const HOW_TO_FIX: Readonly<Record<OurFault, string>> = {
+  login: 'does not let the service log in: look at the user and password of SVC_SMTP_URL',
+  tls: 'offers no TLS that can be trusted: look at its certificate, or at SVC_SMTP_URL',
+  sender: 'refuses the sender: look at SVC_SMTP_FROM',
+  policy: 'does not pass on mail of the service: look at what it allows',
+  setup: 'refuses the service: look at SVC_SMTP_URL and at its own log',
+};
+
+/** The same fault is logged once in this time, ms: thousands of mails may meet it. */
+const LOG_EVERY_MS = 60_000;
+
+/** Undefined when no mail server is configured. */
+export function openEmail(deps: MailServerDeps): Channel<MailTarget> | undefined {
+  const { smtpUrl, from, publicUrl, clock, log, metrics } = deps;
+  if (smtpUrl === null) return undefined;
+  const faults = metrics.counter(
+    'svc_mail_setup_faults_total',
+    'Notifications that the mail server refused because of a fault of this service',
+    ['fault'],
+  );
+  const loggedMs = new Map<OurFault, number>();
+  return createEmailSender({
+    mailer: createMailer({ url: smtpUrl, from, isUnpooled: true }),
+    clock,
+    host: () => new URL(publicUrl()).hostname,
+    onOurFault(fault, error) {
+      faults.inc({ fault });
+      const nowMs = clock.elapsed();
+      if (nowMs - (loggedMs.get(fault) ?? Number.NEGATIVE_INFINITY) < LOG_EVERY_MS) return;
+      loggedMs.set(fault, nowMs);
+      log.error({ err: error, part: 'notifier' }, `The mail server ${HOW_TO_FIX[fault]}`);
+    },
+  });
+}
 
 export interface EmailSenderDeps {
   /** Without a pool: deliveries wait in their own queue. */
   readonly mailer: Mailer;
   readonly clock: Clock;
-  /** Of the ids of messages; asked late, because it is known once the server listens. */
+  /** Host name in message ids; called late, because it is known once the server listens. */
   readonly host: () => string;
-  /** Counted and logged by the caller. */
+  /** Counts and logs the fault. */
   readonly onOurFault: (fault: OurFault, error: MailFault) => void;
 }
 
-export function createEmailSender(deps: EmailSenderDeps): Channel<'email'> {
+export function createEmailSender(deps: EmailSenderDeps): Channel<MailTarget> {
   return {
     attempt: (request) => attempt(deps, request),
     close: () => Promise.resolve(deps.mailer.close()),
   };
 }
 
-async function attempt(deps: EmailSenderDeps, request: EmailRequest): Promise<AttemptOutcome> {
+async function attempt(
+  deps: EmailSenderDeps,
+  request: AttemptRequest<MailTarget>,
+): Promise<AttemptOutcome> {
   const { mailer, clock, host } = deps;
   const remainingMs = request.deadlineElapsedMs - clock.elapsed();
-  if (remainingMs <= 0) return ourFailure('The attempt was over before it was sent');
+  if (remainingMs <= 0) return ourFailure('The deadline of the attempt passed before it was sent');
   const deadline = new AbortController();
   const cancel = clock.wakeAfter(remainingMs, () => deadline.abort());
   try {
@@ -53,7 +99,7 @@ async function attempt(deps: EmailSenderDeps, request: EmailRequest): Promise<At
   }
 }
 
-function mailOf(request: EmailRequest, host: string): Mail {
+function mailOf(request: AttemptRequest<MailTarget>, host: string): Mail {
   const { deliveryId, incident, target } = request;
   const { subject, text, html, chart } = decodeLetter(request.body);
   const { address, unsubscribeUrl } = target;
@@ -81,7 +127,7 @@ function pictureOf(base64: string) {
 
 const WHY = 'You get this mail because this address was confirmed for notifications.';
 
-/** The link is the recipient's alone, and so never in what is stored. */
+/** The link is a secret of the recipient, so it is never stored with the body. */
 function textFooter(unsubscribeUrl: string): string {
   return unsubscribeUrl === '' ? '' : `\n${WHY} To end that:\n${unsubscribeUrl}\n`;
 }
@@ -96,11 +142,11 @@ function page(body: string): string {
   return `<!doctype html>\n<html lang="en"><head><meta charset="utf-8"></head><body>\n${body}\n</body></html>\n`;
 }
 
-/** Answers to a recipient by which a server says that it takes no mail (RFC 5321, RFC 7504). */
+/** Statuses for an address that takes no mail (RFC 5321, RFC 7504). */
 const BOUNCES: ReadonlySet<number> = new Set([550, 551, 553, 521]);
-/** Answers that ask for a login or an encryption first (RFC 4954, section 6). */
+/** Statuses that demand a login or encryption first (RFC 4954, section 6). */
 const LOGINS: ReadonlySet<number> = new Set([530, 534, 535, 538]);
-/** The server takes no more from us at present. */
+/** The server is busy. */
 const BUSY = 421;
 
 function outcomeOf(
@@ -118,25 +164,25 @@ function outcomeOf(
     onOurFault(ours, fault);
     const answered = fault.status === undefined ? '' : ` (${fault.status})`;
     return ourFailure(
-      `The mail server of this service refuses it${answered}: its operator is told`,
+      `The mail server of this service refuses it${answered}: its operator is notified`,
     );
   }
   if (!fault.isPermanent) {
-    const told = number === undefined ? '' : `: it answered ${number}`;
+    const answered = number === undefined ? '' : `: it answered ${number}`;
     const slows = fault.status === BUSY && { slows: true };
     const ours = isOfServer(fault) && { ours: true as const };
-    const outcome = failed(`The mail server did not take the mail${told}`);
-    return { ...outcome, ...ours, ...slows, ...seen(fault) };
+    const outcome = failed(`The mail server did not take the mail${answered}`);
+    return { ...outcome, ...ours, ...slows, ...excerptField(fault) };
   }
-  // The same answers to the content refuse this mail, and say nothing of the address.
+  // In reply to the content, the same statuses refuse this mail, not the address.
   const bounced = fault.step === 'recipient' && BOUNCES.has(fault.status ?? 0);
   const error = bounced
     ? `The mail server says that the address takes no mail (${number})`
     : `The mail server refuses the mail (${number})`;
-  return { kind: 'refused', error, pauseDestination: false, bounced, ...seen(fault) };
+  return { kind: 'refused', error, pauseDestination: false, bounced, ...excerptField(fault) };
 }
 
-/** Nothing that the recipient or the message could be blamed for; undefined = it is not ours. */
+/** The fault of our setup behind a refusal; undefined when the recipient or message is at fault. */
 function ourFaultOf(fault: MailFault): OurFault | undefined {
   const { step, status, isPermanent, isTlsFault } = fault;
   if (isTlsFault) return 'tls';
@@ -145,25 +191,25 @@ function ourFaultOf(fault: MailFault): OurFault | undefined {
   }
   if (!isPermanent) return undefined;
   if (step === 'sender') return 'sender';
-  // 5.7.x is policy (RFC 3463): relaying denied, not authorized. It says nothing of the address.
+  // 5.7.x is policy (RFC 3463): relaying denied, not authorized. The address is not at fault.
   if (fault.enhancedStatus()?.startsWith('5.7.')) return 'policy';
   return step === 'setup' ? 'setup' : undefined;
 }
 
-/** All destinations share the one mail server: it is away or busy, whoever the mail is for. */
+/** True when the shared mail server is down or busy, which no destination is to blame for. */
 function isOfServer({ step, status }: MailFault): boolean {
   return status === undefined || status === BUSY || (step !== 'recipient' && step !== 'content');
 }
 
-/** What the server said, for people to read: they may be told of the mail, not of its network. */
-function seen(fault: MailFault) {
+/** The server's answer for people to read, without the names of machines in its network. */
+function excerptField(fault: MailFault) {
   const excerpt = cutBytes(withoutHosts(redact(fault.answer(), {})), EXCERPT_BYTES_MAX);
   return excerpt === '' ? {} : { excerpt };
 }
 
 /**
- * The text without host names and addresses: relays name the machines that they spoke to, inside as
- * well. Enhanced status codes (5.1.1) have dots too, and no letter.
+ * The text without host names and addresses: relays name the machines they talked to, internal ones
+ * too. Enhanced status codes (5.1.1) have dots but no letters, so they stay.
  */
 function withoutHosts(text: string): string {
   return text

@@ -4,7 +4,7 @@
  */
 import t from 'tap';
 import type { NoticeBody } from '../../actors/alerting/notices.ts';
-import { type OwnerMail, tellOwners } from '../../actors/delivery/owner-news.ts';
+import { notifyOwners, type OwnerMail } from '../../actors/delivery/owner-notices.ts';
 import {
   type AccessNotice,
   noteAccessChange,
@@ -55,7 +55,7 @@ async function paused(t: Parameters<typeof delivering>[0]) {
   const answer: { send: (mail: OwnerMail) => boolean } = { send: () => true };
   const start = () =>
     world.run((signal) =>
-      tellOwners(
+      notifyOwners(
         {
           ...world,
           async send(mail) {
@@ -138,7 +138,7 @@ t.test('a mail that was not taken is tried again under the same key, for a day',
   await world.pauseIt();
   await world.pass(180_000, 5_000);
   t.same(world.taken, []);
-  t.match(world.untaken, [/telling mem_ann: Error: The mail server is away/, /./, /./]);
+  t.match(world.untaken, [/mailing mem_ann: Error: The mail server is away/, /./, /./]);
   world.answer.send = () => true;
   await world.pass(65_000, 5_000);
   t.match(world.taken, [
@@ -151,7 +151,7 @@ t.test('a mail that was not taken is tried again under the same key, for a day',
   late.start();
   await late.pass(10_000, 5_000);
   t.same(late.taken, [], 'what is a day old is no news');
-  t.match(late.untaken, [/^telling mem_ann: Error: No mail was taken within a day$/]);
+  t.match(late.untaken, [/^mailing mem_ann: Error: No mail was taken within a day$/]);
   t.match(recordsOf(late), [{ isOver: true, told: [], untold: ['mem_ann'] }]);
 });
 
@@ -167,7 +167,7 @@ t.test('an owner whose mail fails keeps neither another nor a later notice waiti
   await world.pass(70_000, 5_000);
   const sent = () => world.taken.map(({ to }) => to);
   t.same(sent(), ['ben@example.com'], 'once');
-  t.match(world.untaken, [/^telling mem_ann: Error: Greylisted$/, /Greylisted/]);
+  t.match(world.untaken, [/^mailing mem_ann: Error: Greylisted$/, /Greylisted/]);
   t.match(recordsOf(world), [{ isOver: false, told: ['mem_ben'], untold: [] }]);
   await stop();
   const more = await world.addDestination();
@@ -197,7 +197,7 @@ t.test('after a day it is recorded who was told, and who was not', async (t) => 
   world.clock.jump(24 * 3_600_000);
   await world.pass(70_000, 5_000);
   t.match(recordsOf(world), [{ isOver: true, told: ['mem_ben'], untold: ['mem_ann'] }]);
-  t.match(world.untaken.at(-1), /^telling mem_ann: Error: No mail was taken within a day$/);
+  t.match(world.untaken.at(-1), /^mailing mem_ann: Error: No mail was taken within a day$/);
   const faults = world.untaken.length;
   await world.pass(120_000, 5_000);
   t.equal(world.untaken.length, faults, 'and that is the end of it');
@@ -243,7 +243,7 @@ t.test('who can get in is mailed to owners once, and to the member whose key it 
   const taken: OwnerMail[] = [];
   const start = (isTaken: () => boolean) =>
     world.run((signal) =>
-      tellOwners(
+      notifyOwners(
         {
           ...world,
           async send(mail) {
@@ -312,7 +312,7 @@ for (const [how, end] of [
     await world.pass(120_000, 5_000);
     const isAway = { now: true };
     world.run((signal) =>
-      tellOwners(
+      notifyOwners(
         {
           ...world,
           async send(mail) {

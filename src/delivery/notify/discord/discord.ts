@@ -1,14 +1,14 @@
 /**
- * Discord's dialect: one embed, in Markdown, so that names are escaped; nobody is mentioned,
- * whatever they hold. Many answers 401, 403 and 404 block our address for all: the first one pauses.
+ * Discord, by a channel webhook: one embed in Markdown, so names are escaped, and mentions are off.
+ * Discord blocks addresses that collect many answers 401, 403 and 404, so the first one pauses.
  */
 
 import { oneLine } from '../../../../streams/alerting/wording.ts';
-import { cutTo } from '../cut.ts';
-import type { Answer } from '../http/exchange.ts';
-import type { Message } from '../message.ts';
-import type { ChatBody } from './chat-body.ts';
-import { type Judgement, judgeCommon, judgement } from './judgement.ts';
+import { type ChatBody, type ChatService, chatKind } from '../chat/chat-kind.ts';
+import { type Judgement, judgeByStatus, judgement } from '../chat/judgement.ts';
+import type { Answer } from '../http/outcomes.ts';
+import { cutTo } from '../message/cut.ts';
+import type { Message } from '../message/message.ts';
 
 /** Characters as they are sent (HOOK-21; the field limits are Discord's). */
 const TITLE_MAX = 256;
@@ -29,7 +29,20 @@ const COLORS = {
 };
 const WARNING_COLOR = 0xed_6c_02;
 
-export function renderDiscord(message: Message): ChatBody {
+export const discordService: ChatService = {
+  isHost: (host) => host === 'discord.com',
+  // Without a suffix: /slack and /github take other forms.
+  target: /^\/api\/(?:v\d{1,2}\/)?webhooks\/\w+\/[\w-]+\/?(?:\?|$)/,
+  urlHelp:
+    'A Discord URL is that of a channel webhook: https://discord.com/api/webhooks/<id>/<token>',
+  render: renderDiscord,
+  judge: judgeDiscord,
+  callUrl: discordUrl,
+};
+
+export const discord = chatKind(discordService);
+
+function renderDiscord(message: Message): ChatBody {
   const description = fit(message.summary, DESCRIPTION_MAX);
   return {
     full: document(message, {
@@ -53,7 +66,7 @@ function document({ event, severity, url }: Message, embed: object): string {
 function fields({ facts }: Message) {
   const kept: { name: string; value: string; inline: boolean }[] = [];
   let chars = 0;
-  // One place is for the count of those that found no room.
+  // The last field is kept for the count of those left out.
   for (const fact of facts) {
     // Discord refuses a field without a name or a value.
     const name = fit(fact.name, NAME_MAX) || '–';
@@ -67,7 +80,7 @@ function fields({ facts }: Message) {
   return { fields: kept };
 }
 
-/** All of ASCII's punctuation behind a backslash: Discord shows what stands behind it as it is. */
+/** Escapes all ASCII punctuation: Discord shows an escaped character literally. */
 export function escapeDiscord(text: string): string {
   return text.replaceAll(/[!-/:-@[-`{-~]/g, '\\$&');
 }
@@ -76,34 +89,34 @@ function fit(text: string, max: number): string {
   return escapeDiscord(cutTo(oneLine(text), max, (cut) => escapeDiscord(cut).length));
 }
 
-/** Asks for the message as the answer: without it Discord answers before it has looked at it. */
-export function discordUrl(text: string): string {
+/** Adds `wait=true`: without it Discord answers before it has checked the message. */
+function discordUrl(text: string): string {
   const [address = ''] = text.split('#', 1);
   if (/[?&]wait=true(?:&|$)/.test(address)) return address;
   return `${address}${address.includes('?') ? '&' : '?'}wait=true`;
 }
 
-/** Codes of a form that is too long, as they stand in Discord's list of errors. */
+/** Discord's error codes for a message that is too long. */
 const SIZE_ERRORS = /BASE_TYPE_MAX_LENGTH|MAX_EMBED_SIZE_EXCEEDED|BASE_TYPE_BAD_LENGTH/;
 
-export function judgeDiscord(answer: Answer): Judgement {
+function judgeDiscord(answer: Answer): Judgement {
   const { httpStatus, text } = answer;
-  // 204 where a proxy drops the query: it was taken.
+  // 204: a proxy dropped the query, and Discord accepted the message.
   if (httpStatus === 200 || httpStatus === 204) return judgement.accepted;
   if (httpStatus === 413 || (httpStatus === 400 && SIZE_ERRORS.test(text))) {
     return judgement.tooLarge;
   }
-  const judged = judgeCommon('Discord', answer, { pausing: [401, 403, 404, 410] });
+  const judged = judgeByStatus('Discord', answer, { pausing: [401, 403, 404, 410] });
   return judged.kind === 'failed' && httpStatus === 429 ? { ...judged, ...limitOf(text) } : judged;
 }
 
-/** `{"retry_after": 0.65}`: seconds, with a fraction. */
+/** Reads `{"retry_after": 0.65}`: seconds, with a fraction. */
 function limitOf(text: string): { retryAfterMs?: number } {
   let answer: unknown;
   try {
     answer = JSON.parse(text);
   } catch {
-    // An edge in front of Discord answers in HTML: its header is what counts then.
+    // A proxy in front of Discord answers in HTML: then the header counts.
     return {};
   }
   const { retry_after: seconds } = Object(answer) as Record<string, unknown>;

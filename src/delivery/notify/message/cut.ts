@@ -1,32 +1,22 @@
 /**
- * Texts made to fit a limit, always between code points: half a surrogate pair is no text, and a
- * receiver may refuse the whole message for it.
+ * Texts cut to fit a limit, always between code points: half a surrogate pair is invalid text, and
+ * a receiver may refuse the whole message for it.
  */
 
 const ELLIPSIS = '…';
 
 /** At most `max` code points; a longer text ends in an ellipsis, which counts. */
 export function cutText(text: string, max: number): string {
-  // A text has at most as many code points as code units: most are told without counting.
+  // A text has at most as many code points as code units: no need to count those of short ones.
   if (text.length <= max) return text.toWellFormed();
   const points = [...text.toWellFormed()];
   return points.length <= max ? points.join('') : points.slice(0, max - 1).join('') + ELLIPSIS;
 }
 
-/** The longest beginning of a text that is at most `max` bytes of UTF-8. */
-export function cutBytes(text: string, max: number): string {
-  const bytes = Buffer.from(text, 'utf8');
-  if (bytes.length <= max) return text.toWellFormed();
-  let end = max;
-  // A byte 10xxxxxx continues a code point that began before it.
-  while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
-  return bytes.toString('utf8', 0, end);
-}
-
 /**
- * The longest beginning that is at most `max` by the channel's own count, with how much was left
- * out: `cutTo(text, 100, (t) => escape(t).length)`. Measured by halving: `measure` must grow with
- * the text.
+ * The longest prefix whose `measure` is at most `max`, followed by the number of characters left
+ * out: `cutTo(text, 100, (t) => escape(t).length)`. A binary search: `measure` must grow with the
+ * text.
  */
 export function cutTo(text: string, max: number, measure: (text: string) => number): string {
   const whole = text.toWellFormed();

@@ -1,24 +1,37 @@
 /**
- * Slack's dialect: a fallback text and Block Kit. Names are written as plain text, in which Slack
- * knows no formatting, mentions or links; & < > stand for themselves only as entities.
+ * Slack, by an app's incoming webhook: a fallback text and Block Kit. Names are sent as plain text,
+ * in which Slack renders no formatting, mentions or links; & < > must be entities.
  */
 
 import { oneLine } from '../../../../streams/alerting/wording.ts';
-import { cutTo } from '../cut.ts';
-import type { Answer } from '../http/exchange.ts';
-import type { Fact, Message } from '../message.ts';
-import type { ChatBody } from './chat-body.ts';
-import { type Judgement, judgeCommon, judgement } from './judgement.ts';
+import { type ChatBody, type ChatService, chatKind } from '../chat/chat-kind.ts';
+import { type Judgement, judgeByStatus, judgement } from '../chat/judgement.ts';
+import type { Answer } from '../http/outcomes.ts';
+import { cutTo } from '../message/cut.ts';
+import type { Fact, Message } from '../message/message.ts';
 
 /** Characters, counted as they are sent (HOOK-19). */
 const HEADER_MAX = 150;
 const SECTION_MAX = 3_000;
-/** Of the notification on a phone; the whole message stays under 8,000. */
+/** The notification on a phone; the whole message stays under 8,000. */
 const TEXT_MAX = 500;
 const VALUE_MAX = 400;
 const SHORT_MAX = 80;
 
-export function renderSlack(message: Message): ChatBody {
+export const slackService: ChatService = {
+  isHost: (host) => host === 'hooks.slack.com',
+  // Slack's workflows listen under /triggers/ and /workflows/, and take another form.
+  target: /^\/(?!triggers\/|workflows\/)[\w/-]+$/,
+  urlHelp: "A Slack URL is that of an app's incoming webhook: https://hooks.slack.com/services/...",
+  render: renderSlack,
+  judge: judgeSlack,
+  // Slack takes one message a second (HOOK-19).
+  spacingMs: 1_000,
+};
+
+export const slack = chatKind(slackService);
+
+function renderSlack(message: Message): ChatBody {
   return {
     full: JSON.stringify({
       text: fit(message.title, TEXT_MAX),
@@ -41,7 +54,7 @@ export function escapeSlack(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
 
-/** As it stands in the document, quotes and backslashes doubled. */
+/** Length in the JSON document, with quotes and backslashes escaped. */
 function sentLength(text: string): number {
   return JSON.stringify(escapeSlack(text)).length - 2;
 }
@@ -54,7 +67,7 @@ function plain(text: string, max: number) {
   return { type: 'plain_text', text: fit(text, max), emoji: false };
 }
 
-/** One section of lines; facts that find no room are counted. */
+/** One section of lines; facts that do not fit are counted. */
 function factBlocks(facts: readonly Fact[]) {
   const lines: string[] = [];
   let length = 0;
@@ -70,24 +83,24 @@ function factBlocks(facts: readonly Fact[]) {
   return lines.length === 0 ? [] : [{ type: 'section', text }];
 }
 
-/** The one place with markup, and nothing of it is other people's words. */
+/** The only place with markup; it holds no text that users write. */
 function linkBlock({ url, linkText }: Message) {
   const link = `<${escapeSlack(url).replaceAll('|', '%7C')}|${linkText}>`;
   return { type: 'context', elements: [{ type: 'mrkdwn', text: link }] };
 }
 
-/** Errors by which Slack says that a message is too long. */
+/** Slack's errors for a message that is too long. */
 const SIZE_ERRORS = /^(?:msg_too_long|msg_blocks_too_long|too_many_blocks|invalid_blocks)\b/;
 
-export function judgeSlack(answer: Answer): Judgement {
+function judgeSlack(answer: Answer): Judgement {
   const { httpStatus, text } = answer;
   const word = text.trim();
   if (httpStatus === 200) {
-    // Whatever else answers 200 at that address is not Slack taking a message.
+    // Any other 200 answer does not come from Slack: a captive portal, for example.
     return word === 'ok' ? judgement.accepted : judgement.failed('Slack answered 200 without "ok"');
   }
   if (httpStatus === 413 || (httpStatus === 400 && SIZE_ERRORS.test(word))) {
     return judgement.tooLarge;
   }
-  return judgeCommon('Slack', answer, { pausing: [403, 404, 410] });
+  return judgeByStatus('Slack', answer, { pausing: [403, 404, 410] });
 }

@@ -1,0 +1,46 @@
+/**
+ * A batch of small writes: the main thread waits for each write to disk, so items that come within a
+ * second, or 64 of them, share one. A crash loses the items still waiting.
+ */
+import type { CancelWakeUp, Clock } from '../../streams/platform/clock.ts';
+
+const WAIT_MS = 1_000;
+const ITEMS_MAX = 64;
+
+export interface WriteBatchDeps<T> {
+  readonly clock: Clock;
+  /** Writes all items at once. */
+  readonly write: (items: readonly T[]) => void;
+  /** Called when a write fails: its items are dropped. */
+  readonly onFault: (count: number, error: unknown) => void;
+}
+
+export class WriteBatch<T> {
+  readonly #deps: WriteBatchDeps<T>;
+  #waiting: T[] = [];
+  #cancel: CancelWakeUp | undefined;
+
+  constructor(deps: WriteBatchDeps<T>) {
+    this.#deps = deps;
+  }
+
+  add(item: T): void {
+    this.#waiting.push(item);
+    if (this.#waiting.length >= ITEMS_MAX) this.flush();
+    else this.#cancel ??= this.#deps.clock.wakeAfter(WAIT_MS, () => this.flush());
+  }
+
+  /** Writes what waits now: before the process ends. */
+  flush(): void {
+    this.#cancel?.();
+    this.#cancel = undefined;
+    const items = this.#waiting;
+    this.#waiting = [];
+    if (items.length === 0) return;
+    try {
+      this.#deps.write(items);
+    } catch (error) {
+      this.#deps.onFault(items.length, error);
+    }
+  }
+}

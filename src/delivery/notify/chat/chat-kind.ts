@@ -1,0 +1,152 @@
+/**
+ * The part that all chat services share: the URL check, the stored body, and the sender. A service
+ * adds its own hosts, renderer and judgement of answers (`ChatService`).
+ *
+ * A body holds two forms, both rendered once, so that every attempt sends the same bytes. The sender
+ * sends the full form; after a refusal for its size, the next attempt sends the short one. Both in
+ * one attempt would be two messages within the time a service grants for one.
+ */
+import type {
+  AttemptOutcome,
+  Channel,
+  UrlTarget,
+} from '../../../../actors/delivery/notifier-port.ts';
+import { type Answer, accepted, failed, refused } from '../http/outcomes.ts';
+import { requestTarget } from '../http/request-target.ts';
+import { type Message, messageOf } from '../message/message.ts';
+import {
+  type ChannelDeps,
+  HTTP_LIMITS,
+  type NotificationKind,
+  type UrlGuard,
+} from '../message/notification-kind.ts';
+import type { Judgement } from './judgement.ts';
+
+/** The differences between chat services. Pure. */
+export interface ChatService {
+  /** A pasted URL alone decides where messages go, so only the service's own hosts are allowed. */
+  isHost(host: string): boolean;
+  /** Pattern of the path and query. */
+  readonly target: RegExp;
+  /** Shown when a URL is refused: the URL to use instead. */
+  readonly urlHelp: string;
+  render(message: Message): ChatBody;
+  judge(answer: Answer): Judgement;
+  /** The URL to call; default: the saved one. */
+  readonly callUrl?: (text: string) => string;
+  /** Between the starts of two attempts to one destination, ms; default 0. */
+  readonly spacingMs?: number;
+}
+
+/** Two forms of one message, each a whole JSON document. */
+export interface ChatBody {
+  readonly full: string;
+  readonly short: string;
+}
+
+export function chatKind(service: ChatService): NotificationKind {
+  return {
+    limits: { ...HTTP_LIMITS, spacingMs: service.spacingMs ?? 0 },
+    render: (view, delivery, options) =>
+      encodeChatBody(service.render(messageOf(view, delivery, options))),
+    refuseUrl: (url, guard) => refuseChatUrl(service, url, guard),
+    open: (deps) => createChatSender(service, deps),
+  };
+}
+
+export function encodeChatBody({ full, short }: ChatBody): Uint8Array {
+  return Buffer.from(JSON.stringify({ full, short }));
+}
+
+/** Throws for bytes that `encodeChatBody` did not make: a bug. */
+export function decodeChatBody(bytes: Uint8Array): ChatBody {
+  const body = JSON.parse(Buffer.from(bytes).toString('utf8')) as Partial<ChatBody>;
+  if (typeof body.full !== 'string' || typeof body.short !== 'string') {
+    throw new Error('A stored chat message lacks one of its two forms');
+  }
+  return { full: body.full, short: body.short };
+}
+
+/**
+ * The reason the URL does not belong to the chat service, as a sentence; undefined when it does.
+ * Hosts that the operator allows (`SVC_WEBHOOK_ALLOW`) may replace the service's: labs and tests.
+ */
+function refuseChatUrl(
+  { isHost, target, urlHelp }: ChatService,
+  text: string,
+  guard: UrlGuard,
+): string | undefined {
+  const refusal = guard.refuseUrl(text);
+  if (refusal) return refusal;
+  if (!/^[\x21-\x5b\x5d-\x7e]+$/.test(text)) {
+    return 'The URL must be printable ASCII characters, as the service gave it';
+  }
+  const url = new URL(text);
+  if (guard.isExempt(url)) return undefined;
+  if (/(?:^|\.)webhook\.office\.com$/.test(url.hostname)) {
+    return 'Microsoft has retired webhook.office.com: make a Teams workflow and give its URL';
+  }
+  const matches = isHost(url.hostname) && url.port === '' && target.test(requestTarget(text));
+  return matches ? undefined : urlHelp;
+}
+
+/** Most deliveries remembered as refused for size. A forgotten one is sent in full again. */
+const SHORTENED_MAX = 1_000;
+
+const HEADERS = { 'user-agent': 'svc-chat/1' };
+
+function createChatSender(
+  service: ChatService,
+  { exchange, guard }: ChannelDeps,
+): Channel<UrlTarget> {
+  const { judge, callUrl = (text: string) => text } = service;
+  /** Deliveries whose full form was refused for its size, oldest first. Lost at a restart. */
+  const shortened = new Set<string>();
+  return {
+    async attempt({ target, body, deadlineElapsedMs, deliveryId }) {
+      const refusal = refuseChatUrl(service, target.url, guard);
+      if (refusal) return { kind: 'failed', unknown: false, error: `${refusal}: fix the URL` };
+      const url = callUrl(target.url);
+      const { full, short } = decodeChatBody(body);
+      const isShort = shortened.has(deliveryId);
+      const form = Buffer.from(isShort ? short : full);
+      const answer = await exchange.post({ url, headers: HEADERS, body: form, deadlineElapsedMs });
+      if (answer.kind === 'unanswered') return answer.outcome;
+      const judged = judge(answer);
+      if (judged.kind === 'tooLarge' && !isShort) {
+        remember(shortened, deliveryId);
+        return failed(answer, 'It refuses the message for its size: a short form is sent next');
+      }
+      if (judged.kind !== 'failed') shortened.delete(deliveryId);
+      return outcomeOf(answer, judged);
+    },
+    close: () => Promise.resolve(),
+  };
+}
+
+function remember(shortened: Set<string>, deliveryId: string): void {
+  shortened.add(deliveryId);
+  const [oldest] = shortened;
+  if (shortened.size > SHORTENED_MAX && oldest !== undefined) shortened.delete(oldest);
+}
+
+function outcomeOf(answer: Answer, judged: Judgement): AttemptOutcome {
+  switch (judged.kind) {
+    case 'accepted':
+      return accepted(answer);
+    case 'tooLarge':
+      return refused(answer, 'It refuses the message for its size, the shortest form too', {
+        pauses: false,
+      });
+    case 'refused':
+      return refused(answer, judged.error, judged);
+    case 'failed': {
+      const waits = [answer.retryAfterMs, judged.retryAfterMs].filter((ms) => ms !== undefined);
+      const retryAfterMs = waits.length === 0 ? undefined : Math.max(...waits);
+      return failed(
+        { ...answer, ...(retryAfterMs !== undefined && { retryAfterMs }) },
+        judged.error,
+      );
+    }
+  }
+}

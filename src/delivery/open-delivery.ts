@@ -1,0 +1,198 @@
+/**
+ * The wiring of the delivery room: the deliverer with its notifier, the mails to owners, and the
+ * destinations that the API offers, with the pages behind the links of verification mails.
+ */
+import type { FastifyInstance } from 'fastify';
+import { Deliverer } from '../../actors/delivery/deliverer.ts';
+import { createDestinations } from '../../actors/delivery/destinations.ts';
+import type { Destinations, DestinationsDeps } from '../../actors/delivery/destinations-port.ts';
+import { notifyOwners, type OwnerMail } from '../../actors/delivery/owner-notices.ts';
+import { createRecipientLinks } from '../../actors/delivery/recipient-links.ts';
+import {
+  forgetOrphans,
+  forgetOverlapped,
+  type ListedValues,
+} from '../../actors/delivery/sealed-values.ts';
+import type { Host } from '../../actors/platform/host/host-port.ts';
+import type { Part } from '../../actors/platform/supervision.ts';
+import type { SecretStore } from '../../sqlite/platform/secret-store.ts';
+import type { Clock } from '../../streams/platform/clock.ts';
+import type { Random } from '../../streams/platform/random.ts';
+import type { Stream } from '../../streams/platform/stream.ts';
+import { createRecipientTokens } from '../identity/auth/recipient-tokens.ts';
+import type { Closers } from '../platform/closers.ts';
+import type { Log } from '../platform/log.ts';
+import type { MailQueue } from '../platform/mail/mail-queue.ts';
+import { createMailer, mailSender } from '../platform/mail/mailer.ts';
+import type { Metrics } from '../platform/metrics.ts';
+import type { Settings } from '../platform/settings/settings.ts';
+import { createContents, sealedText } from './notify/contents.ts';
+import { AddressGuard } from './notify/http/address-guard.ts';
+import type { Resolve } from './notify/http/guarded-agent.ts';
+import { refuseUrl, renderers } from './notify/kinds.ts';
+import { openNotifier } from './notify/notifier.ts';
+import { formatSecret } from './notify/webhook/signature.ts';
+import { ownerMails } from './owner-mail.ts';
+import { addRecipientRoutes } from './recipients/routes.ts';
+import { createUnsubscribeCodes, unsubscribeUrl } from './recipients/unsubscribe-codes.ts';
+import { verificationMails } from './verification-mail.ts';
+
+export interface DeliveryOptions {
+  readonly settings: Settings;
+  readonly host: Host;
+  readonly stream: Stream;
+  readonly secrets: Pick<SecretStore, 'put' | 'get' | 'delete' | 'ids' | 'bodies' | 'excerpts'>;
+  readonly deriveKey: (purpose: string) => Uint8Array;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly closers: Closers;
+  /** Origin of links in notifications; called late, because it is known once the server listens. */
+  readonly publicUrl: () => string;
+  /** Resolves webhook hosts; default: the system's name servers. */
+  readonly resolve?: Resolve | undefined;
+}
+
+/** The running parts still have to be supervised; `openDestinations` needs the API's mail queue. */
+export function openDelivery(options: DeliveryOptions) {
+  const { settings } = options;
+  const guard = new AddressGuard({
+    hosts: settings.webhookAllow ?? [],
+    http: settings.webhookAllowHttp,
+    ports: settings.webhookPorts ?? undefined,
+  });
+  const sealed = sealedText(options.secrets);
+  return {
+    parts: [delivererPart(options, guard, sealed), ...ownerNoticeParts(options)],
+    openDestinations: (api: Pick<DestinationParts, 'mail' | 'origin'>) =>
+      openDestinations({ ...options, ...api, guard, sealed }),
+  };
+}
+
+function delivererPart(options: DeliveryOptions, guard: AddressGuard, sealed: ListedValues): Part {
+  const { settings, secrets, clock, log, metrics, closers, publicUrl, resolve } = options;
+  const notifier = openNotifier({
+    ...{ guard, clock, ...(resolve && { resolve }) },
+    mail: { ...options, smtpUrl: settings.smtpUrl, from: mailSender(settings) },
+    onNoAddress: (sentence) => log.warn({ part: 'notifier' }, `Not called: ${sentence}`),
+  });
+  closers.add('notifier', () => notifier.close());
+  const contents = createContents({
+    ...{ sealed, clock, bodies: secrets.bodies, publicUrl, renderers },
+    unsubscribeUrl: unsubscribeLinks(options.deriveKey, publicUrl),
+  });
+  const attempts = metrics.counter('svc_delivery_attempts_total', 'Delivery attempts', ['outcome']);
+  const seconds = metrics.histogram('svc_delivery_attempt_seconds', 'Duration of an attempt');
+  const faults = metrics.counter(
+    'svc_delivery_faults_total',
+    'Faults of this service while delivering',
+  );
+  const deliverer = new Deliverer({
+    ...{ ...options, notifier, contents },
+    keepExcerpts: (excerpts) => secrets.excerpts.put(excerpts),
+    onFault(what, error) {
+      faults.inc();
+      log.warn({ err: error, part: 'deliverer' }, `Delivering: ${what} failed`);
+    },
+    onAttempt(outcome, durationMs) {
+      attempts.inc({ outcome });
+      if (outcome !== 'suppressed') seconds.observe(durationMs / 1000);
+    },
+  });
+  metrics.gauge('svc_deliveries_in_flight', 'Attempts under way', [], (gauge) =>
+    gauge.set(deliverer.inFlight()),
+  );
+  metrics.gauge(
+    'svc_delivery_lanes',
+    'Destinations with something to send, or failing',
+    [],
+    (gauge) => gauge.set(deliverer.queues()),
+  );
+  return { name: 'deliverer', run: (signal) => deliverer.run(signal) };
+}
+
+/** Empty without a mail server: then people read notices in the project only. */
+function ownerNoticeParts(options: DeliveryOptions): Part[] {
+  const { host, clock, closers, log, metrics, publicUrl: origin, settings } = options;
+  if (settings.smtpUrl === null) return [];
+  const mailer = createMailer({ url: settings.smtpUrl, from: mailSender(settings) });
+  closers.add('mailer of notices', () => mailer.close());
+  const mails = metrics.counter('svc_owner_mails_total', 'Mails to owners about notices', [
+    'outcome',
+  ]);
+  const send = ownerMails({ mailer, origin });
+  const deps = {
+    ...{ host, clock },
+    async send(mail: OwnerMail) {
+      const isTaken = await send(mail);
+      mails.inc({ outcome: isTaken ? 'sent' : 'refused' });
+      return isTaken;
+    },
+    onFault(what: string, error: unknown) {
+      mails.inc({ outcome: 'failed' });
+      log.warn({ err: error, part: 'owner news' }, `${what} failed`);
+    },
+  };
+  return [{ name: 'owner news', run: (signal) => notifyOwners(deps, signal) }];
+}
+
+export interface DestinationParts
+  extends Pick<DeliveryOptions, 'host' | 'clock' | 'random' | 'log' | 'metrics' | 'deriveKey'> {
+  readonly guard: AddressGuard;
+  readonly sealed: ListedValues;
+  /** Origin for clients; called while the server listens. */
+  readonly origin: () => string;
+  /** Undefined when no mail server is configured. */
+  readonly mail: MailQueue | undefined;
+}
+
+/** Also deletes sealed values without a destination: the host must have caught up. */
+export function openDestinations(parts: DestinationParts): {
+  readonly destinations: Destinations;
+  /** Adds the pages behind the links of mails. */
+  addRecipientRoutes(app: FastifyInstance): Promise<void>;
+} {
+  const { mail, ...ports } = parts;
+  const { host, guard, deriveKey } = ports;
+  const tokens = createRecipientTokens(parts);
+  const displayNameOf = (project: string) => projectName(host, project);
+  const deps: DestinationsDeps = {
+    ...ports,
+    refuseUrl: (kind, url) => refuseUrl(kind, url, guard),
+    makeSecret: (source) => formatSecret(source.bytes(32)),
+    ...(mail && { mail: { tokens, mails: verificationMails({ ...ports, mail, displayNameOf }) } }),
+  };
+  const faults = ports.metrics.counter(
+    'svc_destination_faults_total',
+    'Old secrets of destinations that could not be deleted',
+  );
+  forgetOverlapped(ports, (error) => {
+    faults.inc();
+    ports.log.error({ err: error, part: 'destinations' }, 'An old secret could not be deleted');
+  });
+  const count = forgetOrphans(ports);
+  if (count > 0) ports.log.info({ count, part: 'destinations' }, 'Orphaned secrets were deleted');
+  const codes = createUnsubscribeCodes(deriveKey(UNSUBSCRIBE_PURPOSE));
+  const links = createRecipientLinks({ host, tokens });
+  return {
+    destinations: createDestinations(deps),
+    addRecipientRoutes: (app) => addRecipientRoutes(app, { ...ports, links, codes }),
+  };
+}
+
+const UNSUBSCRIBE_PURPOSE = 'unsubscribe links';
+
+/** Makes the link by which a recipient unsubscribes with one click (RFC 8058). */
+export function unsubscribeLinks(
+  deriveKey: (purpose: string) => Uint8Array,
+  origin: () => string,
+): (project: string, recipient: string) => string {
+  const codes = createUnsubscribeCodes(deriveKey(UNSUBSCRIBE_PURPOSE));
+  return (project, recipient) => unsubscribeUrl(origin(), codes.make({ project, recipient }));
+}
+
+function projectName(host: Pick<Host, 'view'>, project: string): string {
+  const name = host.view(project).record('project', project)?.body.displayName;
+  return typeof name === 'string' ? name : project;
+}
