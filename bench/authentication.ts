@@ -15,7 +15,7 @@ import { openDatabase } from '../sqlite/platform/database.ts';
 import { openEmbeddedStream } from '../sqlite/platform/embedded-stream/embedded-stream.ts';
 import { openAccessTokens } from '../src/identity/auth/access-tokens.ts';
 import { createAuthenticator } from '../src/identity/auth/authenticator.ts';
-import { createIdentities } from '../src/identity/auth/people.ts';
+import { createIdentities } from '../src/identity/open-identity.ts';
 import { readSessionCookie } from '../src/identity/sign-in/session-cookie.ts';
 import type { Authenticator } from '../src/platform/access/authenticator.ts';
 import { mintKey } from '../src/platform/keys.ts';

@@ -18,7 +18,7 @@ const DEAR_COUNT = 1_000;
 const DECISIONS_MAX = 200;
 
 /** Counts of owners with very many keys; one for all decisions of a process. */
-export class KeyRoom {
+export class KeyQuota {
   /** By owner's name: keys that may be decided before the next count. */
   readonly #left = new Map<string, number>();
 

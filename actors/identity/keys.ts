@@ -18,7 +18,7 @@ import {
   startCredential,
 } from './credentials.ts';
 import { grantsOf } from './grants.ts';
-import { KeyRoom } from './key-quota.ts';
+import { KeyQuota } from './key-quota.ts';
 import { isKeyLive } from './key-state.ts';
 import type { CreateKey, IssuedKey, Keys, MintedKey, RevokeKey, RotateKey } from './keys-port.ts';
 import { type KeyOwner, ownerName } from './names.ts';
@@ -35,7 +35,7 @@ export interface KeysDeps {
 }
 
 export function createKeys(deps: KeysDeps): Keys {
-  const room = new KeyRoom();
+  const room = new KeyQuota();
   return {
     create: (request) => createKey(deps, room, request),
     rotate: (request) => rotateKey(deps, room, request),
@@ -43,7 +43,7 @@ export function createKeys(deps: KeysDeps): Keys {
   };
 }
 
-async function createKey(deps: KeysDeps, room: KeyRoom, creation: CreateKey): Promise<IssuedKey> {
+async function createKey(deps: KeysDeps, room: KeyQuota, creation: CreateKey): Promise<IssuedKey> {
   const { project, by, request, owner, displayName, lifetimeMs } = creation;
   checkDisplayName(displayName);
   checkLifetime(lifetimeMs);
@@ -63,7 +63,7 @@ async function createKey(deps: KeysDeps, room: KeyRoom, creation: CreateKey): Pr
   return issued(committed, minted);
 }
 
-async function rotateKey(deps: KeysDeps, room: KeyRoom, rotation: RotateKey): Promise<IssuedKey> {
+async function rotateKey(deps: KeysDeps, room: KeyQuota, rotation: RotateKey): Promise<IssuedKey> {
   const { project, by, request, owner, key, overlapMs, lifetimeMs } = rotation;
   checkLifetime(lifetimeMs);
   if (!(overlapMs >= 0 && overlapMs <= OVERLAP_MS_MAX)) {

@@ -21,7 +21,7 @@ import type { Role } from '../../machines/identity/membership.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import { projectFacts } from '../identity/api/project-messages.ts';
-import type { LeakReports } from '../identity/auth/leak-reports.ts';
+import type { LeakReports } from '../identity/auth/leaked-keys.ts';
 import { linkAddress } from '../platform/mail/letters.ts';
 import type { AdminRoutes } from './admin-server.ts';
 import { type Body, changeOf, type OperatorChange, operatorOf, text } from './operator.ts';

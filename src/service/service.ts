@@ -27,19 +27,7 @@ import { recordingRoutes } from '../admin/recording-routes.ts';
 import { restoredRoutes } from '../admin/restored-routes.ts';
 import { withAuditExport } from '../audit/export/open-audit-export.ts';
 import { openCi } from '../ci/open-ci.ts';
-import { openAccessTokens } from '../identity/auth/access-tokens.ts';
-import { createAuthenticator } from '../identity/auth/authenticator.ts';
-import { addJwksRoute } from '../identity/auth/jwks-route.ts';
-import { createLastUsed } from '../identity/auth/last-used.ts';
-import { createLeakReports } from '../identity/auth/leak-reports.ts';
-import { addLeakedKeysRoute } from '../identity/auth/leaked-keys-route.ts';
-import { openPeople } from '../identity/open-people.ts';
-import {
-  createServiceIdentities,
-  keepFinishingAccounts,
-  keepMarkingClaims,
-  keepNotingLeaks,
-} from '../identity/service-identities.ts';
+import { openIdentity } from '../identity/open-identity.ts';
 import { Closers } from '../platform/closers.ts';
 import { toDataFolderFault } from '../platform/data-folder.ts';
 import { openProjectBounds, type ProjectBounds } from '../platform/gate/open-gate.ts';
@@ -193,31 +181,19 @@ type EdgeOptions = ServiceBase &
 
 /** What clients reach: the API, and the service's own metrics. */
 async function startEdges(options: EdgeOptions) {
-  const { host, clock, log, closers, settings, secrets } = options;
-  const lastUsed = createLastUsed({ store: secrets.lastUsed, clock, log });
-  closers.add('last used', () => lastUsed.close());
+  const { closers, settings } = options;
   const served = { origin: () => settings.publicUrl ?? '' };
   const origin = (): string => served.origin();
-  const tokens = await openAccessTokens({ secrets, clock, issuer: origin });
-  const { sessions, addSignInRoutes, ...people } = openPeople({ ...options, lastUsed, origin });
-  const authenticator = createAuthenticator({
-    ...{ host, clock, tokens, sessions, noteUse: lastUsed.note },
-  });
-  closers.add('authenticator', () => authenticator.close());
+  const { addIdentityRoutes, tokens, ...identity } = await openIdentity({ ...options, origin });
   const metricsServer = await openConfiguredMetricsServer(options);
   if (metricsServer) closers.add('metrics listener', () => metricsServer.close());
   const exporter = new Exporter(options);
   closers.add('exports', () => exporter.close());
-  const identities = createServiceIdentities(options);
-  closers.add('account ends', keepFinishingAccounts(options));
-  closers.add('claim marks', keepMarkingClaims(options));
-  closers.add('leak notices', keepNotingLeaks(options));
-  const leaks = createLeakReports({ ...options, tokens });
   const { projectCreation } = settings;
-  const parts = { ...options, ...identities, ...people, projectCreation, lastUsed, authenticator };
+  const parts = { ...options, ...identity, projectCreation };
   const keylessCi = openCi({ ...options, tokens, publicUrl: origin });
   const { addRecipientRoutes, destinations } = options.delivery.openDestinations({
-    ...{ origin, mail: people.mail },
+    ...{ origin, mail: identity.mail },
   });
   const anonymousLimits = createAnonymousLimits(options);
   const enrolments = openEnrolments({ ...options, datacenters: settings.expandedDatacenters });
@@ -233,19 +209,17 @@ async function startEdges(options: EdgeOptions) {
     hasMetrics: settings.metricsOnApi,
     addRoutes: async (app: FastifyInstance, servedOrigin) => {
       served.origin = servedOrigin;
-      await addSignInRoutes(app);
+      await addIdentityRoutes(app, anonymousLimits);
       await addRecipientRoutes(app);
-      await addLeakedKeysRoute(app, { ...options, leaks, anonymousLimits });
       addFastWriteSamples(app, rpc);
       addExportRoutes(app, { ...rpc, exporter, origin });
-      addJwksRoute(app, tokens);
       await addPromqlRoutes(app, { ...rpc, queries: rpc.promqlQueries });
       const api = { ...rpc, publicUrl: origin, stopping: stopSignal(app) };
       await app.register(fastifyConnectPlugin, { ...connectOptions(api), routes: rpcRoutes(api) });
     },
   });
   closers.add('http', () => http.close());
-  return { http, lastUsed, metricsUrl: metricsServer?.url, leaks, ...people };
+  return { http, metricsUrl: metricsServer?.url, ...identity };
 }
 
 function countBrokenBodies(metrics: Metrics): (encoding: string) => void {

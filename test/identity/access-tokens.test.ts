@@ -6,8 +6,7 @@ import { fastify } from 'fastify';
 import { decodeJwt, decodeProtectedHeader, exportJWK, generateKeyPair, SignJWT } from 'jose';
 import t from 'tap';
 import { ACCESS_TOKEN_MS, type AccessTokenClaims } from '../../actors/ci/exchange.ts';
-import { openAccessTokens } from '../../src/identity/auth/access-tokens.ts';
-import { addJwksRoute } from '../../src/identity/auth/jwks-route.ts';
+import { addJwksRoute, openAccessTokens } from '../../src/identity/auth/access-tokens.ts';
 import { SIGNING_KEY_MS } from '../../src/identity/auth/signing-keys.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 
@@ -26,7 +25,7 @@ function world() {
     },
   };
   const issuer = { url: ISSUER };
-  const open = (bounds: { rememberedMax?: number } = {}) =>
+  const open = (bounds: { cachedMax?: number } = {}) =>
     openAccessTokens({ secrets, clock, issuer: () => issuer.url, ...bounds });
   const claims = (change: Partial<AccessTokenClaims> = {}): AccessTokenClaims => ({
     token: 'token-1',
@@ -231,7 +230,7 @@ t.test('the public keys are told under /.well-known/jwks.json, and nothing priva
 
 t.test('verified tokens are remembered in bounded number, the oldest go first', async (t) => {
   const { open, claims } = world();
-  const tokens = await open({ rememberedMax: 50 });
+  const tokens = await open({ cachedMax: 50 });
   const texts: string[] = [];
   for (let i = 0; i < 51; i++) texts.push(await tokens.sign(claims({ token: `t${i}` })));
   const verifications = t.capture(crypto.subtle, 'verify', crypto.subtle.verify);

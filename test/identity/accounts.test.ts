@@ -6,7 +6,7 @@ import t from 'tap';
 import { AFTERMATH } from '../../actors/identity/account-aftermath.ts';
 import { ACCOUNTS_MAX } from '../../actors/identity/accounts-port.ts';
 import { nextTurn } from '../../actors/platform/time-slices.ts';
-import { keepFinishingAccounts } from '../../src/identity/service-identities.ts';
+import { keepFinishingAccounts } from '../../src/identity/open-identity.ts';
 import { createLog, type Log } from '../../src/platform/log.ts';
 import { loadConfig } from '../../src/platform/settings/config.ts';
 import { createService } from '../../src/service/service.ts';
@@ -135,7 +135,7 @@ t.test(
     };
     await settled();
     await stop();
-    t.same(warned, ['Ends of service accounts are not whole yet'], 'a fault is told');
+    t.same(warned, ['Ends of service accounts are not complete yet'], 'a fault is logged');
     t.ok(liveKeys() > 0);
 
     const commits: string[] = [];

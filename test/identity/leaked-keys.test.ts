@@ -6,8 +6,7 @@
 import fc from 'fast-check';
 import t, { type Test } from 'tap';
 import { memberIdOf } from '../../actors/identity/names.ts';
-import { createLeakReports } from '../../src/identity/auth/leak-reports.ts';
-import { addLeakedKeysRoute } from '../../src/identity/auth/leaked-keys-route.ts';
+import { addLeakedKeysRoute, createLeakReports } from '../../src/identity/auth/leaked-keys.ts';
 import { mintSecret } from '../../src/platform/keys.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { tokenOf } from '../support/authorisation-world.ts';

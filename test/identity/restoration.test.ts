@@ -9,7 +9,7 @@ import { enrolmentIdOf } from '../../actors/identity/names.ts';
 import { type EndedCounts, restored } from '../../actors/identity/restoration.ts';
 import type { Host } from '../../actors/platform/host/host-port.ts';
 import { IdentityRows } from '../../src/identity/auth/identity-rows.ts';
-import { tokenStanding } from '../../src/identity/auth/resolve-principal.ts';
+import { resolveToken } from '../../src/identity/auth/resolve-principal.ts';
 import { mintKey } from '../../src/platform/keys.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import {
@@ -117,7 +117,7 @@ function standing({ host, clock }: World, tokenEpoch: number): string {
   const rows = new IdentityRows(host);
   const claims = { token: 't', project, connection: 'trust', tokenEpoch };
   const expiresMs = clock.now() + 60_000;
-  return reasonOf(() => tokenStanding(rows, { ...claims, expiresMs }, clock.now()));
+  return reasonOf(() => resolveToken(rows, { ...claims, expiresMs }, clock.now()));
 }
 
 const send = (

@@ -6,7 +6,7 @@ import { identityRoutes } from '../../src/admin/identity-routes.ts';
 import { processPorts } from '../../src/cli/client/ports.ts';
 import type { Surroundings } from '../../src/cli/command.ts';
 import { runProgram } from '../../src/cli/program.ts';
-import { createLeakReports } from '../../src/identity/auth/leak-reports.ts';
+import { createLeakReports } from '../../src/identity/auth/leaked-keys.ts';
 import { silentLog } from '../../src/platform/log.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { startPeopleWorld } from './people-world.ts';

@@ -4,7 +4,7 @@ import { memberIdOf } from '../../actors/identity/names.ts';
 import type { IssuedLink, VouchedIdentity } from '../../actors/identity/people-port.ts';
 import type { Host } from '../../actors/platform/host/host-port.ts';
 import type { Role } from '../../machines/identity/membership.ts';
-import { createIdentities } from '../../src/identity/auth/people.ts';
+import { createIdentities } from '../../src/identity/open-identity.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import { startWorld, type World } from './credential-world.ts';

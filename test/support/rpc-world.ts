@@ -30,8 +30,7 @@ import { openSecretStore, type SecretStore } from '../../sqlite/platform/secret-
 import { type History, openHistory } from '../../sqlite/telemetry/history/store/store.ts';
 import type { AccessTokens } from '../../src/identity/auth/access-tokens.ts';
 import { createAuthenticator } from '../../src/identity/auth/authenticator.ts';
-import { createIdentities } from '../../src/identity/auth/people.ts';
-import { createServiceIdentities } from '../../src/identity/service-identities.ts';
+import { createIdentities } from '../../src/identity/open-identity.ts';
 import { ProjectLimitUse } from '../../src/platform/gate/limit-use.ts';
 import { addFallbacks } from '../../src/platform/http/fallbacks.ts';
 import { refuseTwoCredentials } from '../../src/platform/http/server.ts';
@@ -103,7 +102,6 @@ export async function startRpcWorld(
   const { sealedValues, ...alerting } = inMemoryAlerting(parts);
   const real: WorldParts = {
     ...{ ...parts, ...alerting, ...bounds, authenticator, tokens, evaluator: pipeline },
-    ...createServiceIdentities({ host, clock, random }),
     ...signIn,
     positions: testPositions({ ...parts, bounds }),
     enrolments: openEnrolments({ host, clock, random, datacenters: ['DC-1'] }),

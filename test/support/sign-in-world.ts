@@ -6,7 +6,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Test } from 'tap';
 import type { IssuedLink, Members, People } from '../../actors/identity/people-port.ts';
-import { createIdentities } from '../../src/identity/auth/people.ts';
+import { createIdentities } from '../../src/identity/open-identity.ts';
 import { openSignIn, type SignIn } from '../../src/identity/open-sign-in.ts';
 import { Closers } from '../../src/platform/closers.ts';
 import { createHealth } from '../../src/platform/health.ts';

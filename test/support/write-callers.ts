@@ -41,6 +41,6 @@ export const authenticator: Authenticator = {
   authenticateKey,
   authenticate: async (authorization) => authenticateKey(authorization),
   identify: async ({ authorization }) => authenticateKey(authorization),
-  again: (principal) => principal,
+  revalidate: (principal) => principal,
   watch: () => () => {},
 };

@@ -1,10 +1,11 @@
 /**
- * Access tokens of CI workflows: JWTs signed by jose with Ed25519 keys of this service's own. A key
- * is made when the first token is, is sealed in the secret store, and is replaced after 90 days;
- * the one before verifies until the last token it signed is over. A token proves only who it was
- * made for: whether that connection may still act is looked up on each request, elsewhere.
+ * Access tokens of CI workflows: JWTs signed by jose with Ed25519 keys of this service. The first key
+ * is made for the first token, is sealed in the secret store, and is replaced after 90 days; a
+ * replaced key verifies until its last token has expired. A token proves only for which connection it
+ * was made: whether that connection may still act is resolved on each request.
  */
 import { hash } from 'node:crypto';
+import type { FastifyInstance } from 'fastify';
 import { type CryptoKey, errors, type JWTPayload, jwtVerify, SignJWT } from 'jose';
 import { ACCESS_TOKEN_MS, type AccessTokenClaims } from '../../../actors/ci/exchange.ts';
 import type { SecretStore } from '../../../sqlite/platform/secret-store.ts';
@@ -13,7 +14,6 @@ import type { Clock } from '../../../streams/platform/clock.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import { openSigningKeys, type SigningKeys } from './signing-keys.ts';
 
-/** Access tokens: EdDSA JWTs, signed and verified with this service's own keys. */
 export interface AccessTokens {
   /** Checks the form only: true for an access token, false for a key. */
   looksLike(text: string): boolean;
@@ -27,29 +27,29 @@ export interface AccessTokens {
 export interface AccessTokensOptions {
   readonly secrets: Pick<SecretStore, 'get' | 'put'>;
   readonly clock: Clock;
-  /** Public URL of the service, `iss` of every token; asked each time: it is known late. */
+  /** Public URL of the service, `iss` of every token. A function, because it is known late. */
   readonly issuer: () => string;
-  /** Verified tokens that are remembered; default 10,000, about 4 MB. */
-  readonly rememberedMax?: number;
+  /** Verified tokens in the cache; default 10,000, about 4 MB. */
+  readonly cachedMax?: number;
 }
 
-/** Media type of RFC 9068, section 2.1: no token of another purpose passes for one. */
+/** Media type of RFC 9068, section 2.1, which keeps tokens of other purposes out. */
 const TYP = 'at+jwt';
 const ALGORITHM = 'EdDSA';
-/** What we make has about 600 characters. */
+/** Our tokens have about 600 characters. */
 const LENGTH_MAX = 2_048;
 const FORM = /^eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/;
-const REMEMBERED_MAX = 10_000;
+const CACHED_MAX = 10_000;
 const PROJECTS = 'projects/';
 
 /**
- * Access tokens over the keys in the secret store. Throws `SealBroken` when the stored keys do not
- * open.
+ * Access tokens with the keys in the secret store. Throws `SealBroken` when the stored keys cannot be
+ * unsealed.
  */
 export async function openAccessTokens(options: AccessTokensOptions): Promise<AccessTokens> {
-  const { clock, issuer, rememberedMax = REMEMBERED_MAX } = options;
+  const { clock, issuer, cachedMax = CACHED_MAX } = options;
   const keys = await openSigningKeys({ ...options, tokensLiveMs: ACCESS_TOKEN_MS });
-  const verified = new BoundedCache<string, Cached>(rememberedMax);
+  const verified = new BoundedCache<string, Cached>(cachedMax);
   return {
     looksLike: (text) => text.length <= LENGTH_MAX && FORM.test(text),
     jwks: () => ({ keys: keys.verifying().map(({ publicJwk }) => publicJwk) }),
@@ -67,7 +67,7 @@ export async function openAccessTokens(options: AccessTokensOptions): Promise<Ac
     },
     verify: async (text) => {
       const digest = hash('sha256', text, 'base64url');
-      // A changed public URL ends what was issued under the old one, cached or not.
+      // A changed public URL ends the tokens issued under the old one, also cached ones.
       const known = verified.get(digest);
       if (known && known.issuer === issuer()) return inTime(known.claims, clock);
       if (text.length > LENGTH_MAX) throw malformed();
@@ -114,7 +114,7 @@ function keyOf(kid: string | undefined, keys: SigningKeys): CryptoKey {
   return key.publicKey;
 }
 
-/** The signature says that we made it, so a wrong type is a token of another version of ours. */
+/** The signature proves that we made it, so a wrong type comes from another version of ours. */
 function claimsOf(payload: JWTPayload): AccessTokenClaims {
   const { jti, sub, aud, exp, token_epoch: tokenEpoch } = payload;
   if (typeof aud !== 'string' || !aud.startsWith(PROJECTS) || typeof sub !== 'string') {
@@ -128,7 +128,7 @@ function claimsOf(payload: JWTPayload): AccessTokenClaims {
 }
 
 function inTime(claims: AccessTokenClaims, clock: Clock): AccessTokenClaims {
-  // As jose compares: in whole seconds, the end excluded.
+  // Compared as jose does: in whole seconds, the end excluded.
   if (seconds(clock.now()) * 1000 >= claims.expiresMs) throw expired();
   return claims;
 }
@@ -144,10 +144,26 @@ function expired(): Refusal {
   );
 }
 
-/** One answer for all of them: which part of a forged token was wrong helps only its forger. */
+/** Alike for every fault: which part of a forged token was wrong helps only its forger. */
 function malformed(): Refusal {
   return new Refusal(
     'MALFORMED_CREDENTIAL',
     'The access token is not one of this service: exchange a fresh identity token',
+  );
+}
+
+/** Seconds. Keys change every 90 days, but a new one signs at once. */
+const CACHE_SECONDS = 300;
+
+/**
+ * Adds `/.well-known/jwks.json`: the public keys of access tokens (RFC 7517), with which anybody can
+ * verify one. Empty until the first token is made.
+ */
+export function addJwksRoute(app: FastifyInstance, tokens: Pick<AccessTokens, 'jwks'>): void {
+  app.get('/.well-known/jwks.json', (_request, reply) =>
+    reply
+      .type('application/jwk-set+json')
+      .header('cache-control', `public, max-age=${CACHE_SECONDS}`)
+      .send(JSON.stringify(tokens.jwks())),
   );
 }

@@ -1,9 +1,8 @@
 /**
- * Who sends a request: the key, access token or session it shows, and what that stands for at this
- * moment. Secrets that were verified are remembered by their digest, because what they prove never
- * changes; what they are good for is read on each request from rows that the applied commits keep
- * fresh, so that a revocation acts on the next request. Times are looked at on each request too: a
- * lifetime ends when it ends and not when its timer runs.
+ * Authenticator of requests by key, access token or session. Verified secrets are cached by their
+ * digest, because what they prove never changes. What they may do is read on each request from rows
+ * that applied commits keep fresh, so that a revocation takes effect on the next request. Lifetimes
+ * are also checked on each request, and do not depend on a timer.
  */
 import { timingSafeEqual } from 'node:crypto';
 import type { People } from '../../../actors/identity/people-port.ts';
@@ -20,13 +19,13 @@ import type {
 import { hashKey, parseKey } from '../../platform/keys.ts';
 import type { AccessTokens } from './access-tokens.ts';
 import { IdentityRows } from './identity-rows.ts';
-import { keyStanding, sessionStanding, tokenStanding } from './resolve-principal.ts';
+import { resolveKey, resolveSession, resolveToken } from './resolve-principal.ts';
 import { Watches } from './watches.ts';
 
-/** What signed-in people need; without it, no cookie is looked at. */
+/** Sessions of people; without them cookies are ignored. */
 export interface SessionPorts {
   readonly people: Pick<People, 'sessionOf'>;
-  /** The session's secret in a Cookie header, under this origin; undefined = there is none. */
+  /** The session's secret in a Cookie header for this origin; undefined = none. */
   readonly readCookie: (cookie: string, origin: string) => string | undefined;
   /** Origin of this service, as browsers send it. */
   readonly origin: () => string;
@@ -35,18 +34,18 @@ export interface SessionPorts {
 export interface AuthenticatorOptions {
   readonly host: Pick<Host, 'findInstance' | 'onApplied' | 'view'>;
   readonly clock: Clock;
-  /** Told the id of each credential that was accepted; of an access token, its connection's. */
+  /** Called with the id of each accepted credential; for an access token, its connection's. */
   readonly noteUse: (credential: string) => void;
-  /** Absent: no access token is known. */
+  /** Absent: access tokens are not accepted. */
   readonly tokens?: Pick<AccessTokens, 'looksLike' | 'verify'>;
   readonly sessions?: SessionPorts;
 }
 
-/** Bounded because anybody who holds many could fill them; each entry takes some 300 bytes. */
+/** Verified keys in the cache, about 300 bytes each; bounded because anybody may hold many. */
 const SECRETS_MAX = 20_000;
 const BEARER = /^Bearer +([^\s]+) *$/i;
 
-/** The authenticator, and `close`, which ends its watch on the host. */
+/** `close` stops following the host's commits. */
 export function createAuthenticator(
   options: AuthenticatorOptions,
 ): Authenticator & { close(): void } {
@@ -58,20 +57,20 @@ export function createAuthenticator(
     if (changed.size > 0) watches.changed(changed);
   });
   const verifier = new Verifier(options, rows);
-  const again = <P extends Principal>(principal: P): P =>
-    // The standing is of the same kind as what it was asked for.
-    standingAgain(rows, principal, clock.now()) as P;
+  const revalidate = <P extends Principal>(principal: P): P =>
+    // Resolves to the kind of principal that it was called with.
+    resolvePrincipal(rows, principal, clock.now()) as P;
   return {
     authenticateKey: (authorization) => verifier.key(bearerOf(authorization)),
     authenticate: (authorization) => verifier.bearer(authorization),
-    identify: (shown) =>
-      shown.authorization === undefined && options.sessions && shown.cookie !== undefined
-        ? verifier.session(options.sessions, shown.cookie, shown.origin)
-        : verifier.bearer(shown.authorization),
-    again,
+    identify: ({ authorization, cookie, origin }) =>
+      authorization === undefined && options.sessions && cookie !== undefined
+        ? verifier.session(options.sessions, cookie, origin)
+        : verifier.bearer(authorization),
+    revalidate,
     watch: (principal, onLost, use) =>
       watches.add(() => {
-        const now = again(principal);
+        const now = revalidate(principal);
         use?.(now);
         return now.expiresMs;
       }, onLost),
@@ -82,7 +81,7 @@ export function createAuthenticator(
   };
 }
 
-/** Which credential a verified key is: all that never changes of it. */
+/** Credential of a verified key: the part that never changes. */
 interface KnownKey {
   readonly project: string;
   readonly id: string;
@@ -109,17 +108,17 @@ class Verifier {
     const { noteUse, clock } = this.#options;
     const row = this.#rows.find('credential', known.project, known.id);
     if (!row) throw unknownKey();
-    const principal = keyStanding(this.#rows, row, clock.now());
+    const principal = resolveKey(this.#rows, row, clock.now());
     noteUse(known.id);
     return principal;
   }
 
-  /** One answer for every key that is not ours, so that nothing tells which ids exist. */
+  /** Answers alike for every unknown key, so that nobody learns which ids exist. */
   #verifyKey(text: string, digest: string): KnownKey {
     const parsed = parseKey(text);
     const found = parsed && this.#rows.findCredential(parsed.id);
     const stored = String(found?.context.hash ?? '').padEnd(64, '0');
-    // Compared also when there is no such id, so that the time tells nothing either.
+    // Also compared for an unknown id, so that the duration is the same.
     const isSame = timingSafeEqual(Buffer.from(digest), Buffer.from(stored.slice(0, 64)));
     if (!found || !isSame) throw unknownKey();
     const known = { project: found.project, id: found.instance };
@@ -131,8 +130,8 @@ class Verifier {
     const { tokens, clock, noteUse } = this.#options;
     const claims = await tokens?.verify(text);
     if (!claims) throw unknownKey();
-    const principal = tokenStanding(this.#rows, claims, clock.now());
-    // Tokens live for minutes: what an owner wants to see is when their connection was used.
+    const principal = resolveToken(this.#rows, claims, clock.now());
+    // Tokens live for minutes: owners want to know when the connection was used.
     noteUse(claims.connection);
     return principal;
   }
@@ -144,7 +143,7 @@ class Verifier {
   ): Promise<HumanPrincipal> {
     const own = origin();
     const secret = readCookie(cookie, own);
-    // Other cookies of the host are nobody's identity.
+    // Other cookies of the host identify nobody.
     if (secret === undefined) throw nothingShown();
     if (shownOrigin !== own) {
       const seen = shownOrigin === undefined ? 'none' : `"${shownOrigin.slice(0, 100)}"`;
@@ -152,24 +151,24 @@ class Verifier {
       throw new Refusal('MISSING_CREDENTIAL', message);
     }
     const live = people.sessionOf(secret);
-    const standing = sessionStanding(this.#rows, live, this.#options.clock.now());
-    return { ...standing, isRotationDue: live.isRotationDue };
+    const principal = resolveSession(this.#rows, live, this.#options.clock.now());
+    return { ...principal, isRotationDue: live.isRotationDue };
   }
 }
 
-function standingAgain(rows: IdentityRows, principal: Principal, nowMs: number): Principal {
+function resolvePrincipal(rows: IdentityRows, principal: Principal, nowMs: number): Principal {
   if (principal.kind === 'human') {
-    return { ...principal, ...sessionStanding(rows, principal, nowMs) };
+    return { ...principal, ...resolveSession(rows, principal, nowMs) };
   }
   const { project, credential, tokenEpoch, expiresMs, name } = principal;
   if (tokenEpoch !== null) {
     const connection = name.slice(name.lastIndexOf('/') + 1);
     const claims = { token: credential, project, connection, tokenEpoch, expiresMs };
-    return tokenStanding(rows, claims, nowMs);
+    return resolveToken(rows, claims, nowMs);
   }
   const row = rows.find('credential', project, credential);
   if (!row) throw unknownKey();
-  return keyStanding(rows, row, nowMs);
+  return resolveKey(rows, row, nowMs);
 }
 
 /** The one bearer of a header. Throws a `Refusal`: MISSING_CREDENTIAL, MALFORMED_CREDENTIAL. */

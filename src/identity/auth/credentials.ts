@@ -1,8 +1,7 @@
 /**
- * Making and ending credentials: one commit each. The commit holds the hash of the key alone; the
- * key itself goes back to the caller, once.
+ * Issue and revocation of credentials, one commit each. The commit holds only the hash of the key; the
+ * key itself is returned to the caller once.
  */
-
 import { type NewCredential, startCredential } from '../../../actors/identity/credentials.ts';
 import type { Host } from '../../../actors/platform/host/host-port.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
@@ -10,11 +9,9 @@ import type { Actor } from '../../../streams/platform/commit/commit.ts';
 import type { Random } from '../../../streams/platform/random.ts';
 import { mintKey } from '../../platform/keys.ts';
 
-export type { NewCredential };
-
 export interface IssuedCredential {
   readonly id: string;
-  /** The secret: this is the only time it can be read. */
+  /** The secret, which cannot be read again. */
   readonly key: string;
   readonly expiresMs: number;
 }
@@ -25,7 +22,7 @@ export interface CredentialPorts {
   readonly random: Random;
 }
 
-/** Commits a new credential; durable when it resolves. Throws what `Host.submit` throws. */
+/** Commits a new credential, durable when it resolves. Throws what `Host.submit` throws. */
 export async function issueCredential(
   { host, clock, random }: CredentialPorts,
   by: Actor,
@@ -40,7 +37,7 @@ export async function issueCredential(
   return { id: minted.id, key: minted.text, expiresMs: answer.expiresMs };
 }
 
-/** Ends a credential at once; false when it had ended before, or is not of this project. */
+/** Revokes a credential at once; false when it had ended before, or is not in this project. */
 export async function revokeCredential(
   host: Host,
   by: Actor,

@@ -1,15 +1,15 @@
 /**
- * Rows of identities, read once and kept until a commit changes them: a request looks at several
- * (key, account, member, person), and reading each from SQLite would cost more than the rest of
- * authenticating it. Commits are applied and told in one turn of the event loop, so nobody ever
- * sees a row that is older than the last applied commit.
+ * Cache of identity rows, each kept until a commit changes it. A request reads several (key, account,
+ * member, person), and reading them from SQLite would cost more than the rest of its authentication.
+ * Commits are applied and reported in one turn of the event loop, so that no reader sees a row older
+ * than the last applied commit.
  */
 import type { Host, Instance } from '../../../actors/platform/host/host-port.ts';
 import { BoundedCache } from '../../../streams/platform/bounded-cache.ts';
 import type { Commit } from '../../../streams/platform/commit/commit.ts';
 
-/** Machines whose rows decide what somebody may do. */
-type IdentityMachine =
+/** Machines on whose rows access depends. */
+type AccessMachine =
   | 'credential'
   | 'serviceAccount'
   | 'membership'
@@ -18,7 +18,7 @@ type IdentityMachine =
   | 'enrolment'
   | 'session';
 
-const IDENTITY_MACHINES: ReadonlySet<string> = new Set<IdentityMachine>([
+const ACCESS_MACHINES: ReadonlySet<string> = new Set<AccessMachine>([
   'credential',
   'serviceAccount',
   'membership',
@@ -28,7 +28,7 @@ const IDENTITY_MACHINES: ReadonlySet<string> = new Set<IdentityMachine>([
   'session',
 ]);
 
-/** Bounded because anybody who holds many keys could fill it; a row takes about 1 KB. */
+/** Rows in the cache, about 1 KB each; bounded because anybody may hold many keys. */
 const ROWS_MAX = 20_000;
 
 /** Identifies a row among those of all machines and projects. */
@@ -43,8 +43,8 @@ export class IdentityRows {
     this.#host = host;
   }
 
-  /** The row as it is now. Rows that are not there are looked for again each time. */
-  find(machine: IdentityMachine, project: string, id: string): Instance | undefined {
+  /** The present row. Missing rows are not cached. */
+  find(machine: AccessMachine, project: string, id: string): Instance | undefined {
     return this.#find(machine, project, id);
   }
 
@@ -58,19 +58,19 @@ export class IdentityRows {
     return found;
   }
 
-  /** The rows of one project, as a view of them. */
+  /** View of one project's rows. */
   of(project: string): { instance(machine: string, id: string): Instance | undefined } {
     return { instance: (machine, id) => this.#find(machine, project, id) };
   }
 
-  /** A credential by its id alone, whichever project it is of. */
+  /** A credential by its id, in any project. */
   findCredential(id: string): Instance | undefined {
     const found = this.#host.findInstance('credential', id);
     if (found) this.#rows.set(rowKey('credential', found.project, id), found);
     return found;
   }
 
-  /** What `read` answers, with the keys of all rows it asked for. */
+  /** Result of `read`, with the keys of all rows that it read. */
   noting<T>(read: () => T): { readonly answer: T; readonly rows: ReadonlySet<RowKey> } {
     const rows = new Set<RowKey>();
     this.#noted = rows;
@@ -81,12 +81,12 @@ export class IdentityRows {
     }
   }
 
-  /** Forgets what a commit has changed; answers the keys of those rows. */
+  /** Drops the rows that a commit has changed, and returns their keys. */
   applied({ project, decisions }: Commit): ReadonlySet<RowKey> {
     const changed = new Set<RowKey>();
     for (const { steps } of decisions) {
       for (const { machine, instance } of steps) {
-        if (!IDENTITY_MACHINES.has(machine)) continue;
+        if (!ACCESS_MACHINES.has(machine)) continue;
         const key = rowKey(machine, project, instance);
         this.#rows.delete(key);
         changed.add(key);

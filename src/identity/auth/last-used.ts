@@ -1,6 +1,6 @@
 /**
- * When credentials were last used: noted in memory on each request, written in one batch every few
- * minutes. Lossy on purpose: a kill loses the last minutes, and no request waits for a disk.
+ * Last-used times of credentials: kept in memory on each request, written in one batch every five
+ * minutes. A kill loses the last minutes; in exchange no request waits for a disk.
  */
 import type { LastUsedStore } from '../../../sqlite/platform/secret-store.ts';
 import type { CancelWakeUp, Clock } from '../../../streams/platform/clock.ts';
@@ -8,9 +8,9 @@ import type { Log } from '../../platform/log.ts';
 
 export interface LastUsed {
   note(credential: string): void;
-  /** Unix ms; undefined when it was never used. */
+  /** Unix ms; undefined = never used. */
   of(credential: string): number | undefined;
-  /** Writes what is noted, and stops. */
+  /** Writes the pending times, and stops. */
   close(): void;
 }
 
@@ -34,8 +34,8 @@ export function createLastUsed(options: {
       store.record([...noted].map(([credential, atMs]) => ({ credential, atMs })));
       noted.clear();
     } catch (error) {
-      // Kept in memory: the next use writes it again.
-      log.warn({ err: error }, 'When keys were last used could not be written');
+      // Kept in memory, so that the next flush writes them.
+      log.warn({ err: error }, 'The last-used times of keys could not be written');
     }
   };
   return {

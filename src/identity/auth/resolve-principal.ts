@@ -1,8 +1,8 @@
 /**
- * What an identity stands for at this moment, from its rows: a key within its owner's grants, an
- * access token within its connection and service account, a session within its person's
- * memberships. Everything that can end access is asked here, on each request, in one order: the
- * secret itself, then who it acts for, then what is left of its capabilities.
+ * Resolver of principals from rows: a key within its owner's grants, an access token within its
+ * connection and service account, a session within its person's memberships. Everything that can end
+ * access is checked here, on each request, in one order: the secret itself, its owner, its remaining
+ * capabilities.
  */
 
 import type { AccessTokenClaims } from '../../../actors/ci/exchange.ts';
@@ -21,8 +21,8 @@ import { Refusal } from '../../../streams/platform/refusal.ts';
 import type { CredentialPrincipal, HumanPrincipal } from '../../platform/access/principal.ts';
 import type { IdentityRows } from './identity-rows.ts';
 
-/** A key of any kind. Throws a `Refusal` when it is good for nothing now. */
-export function keyStanding(rows: IdentityRows, key: Instance, nowMs: number): CredentialPrincipal {
+/** Principal of a key of any kind. Throws a `Refusal` when the key gives no access now. */
+export function resolveKey(rows: IdentityRows, key: Instance, nowMs: number): CredentialPrincipal {
   const { context, project } = key;
   const kind = context.kind as CredentialPrincipal['kind'];
   const expiresMs = assertKeyInForce(key, nowMs);
@@ -43,8 +43,8 @@ export function keyStanding(rows: IdentityRows, key: Instance, nowMs: number): C
   };
 }
 
-/** An access token whose signature holds. Throws a `Refusal` when it is good for nothing now. */
-export function tokenStanding(
+/** Principal of a verified access token. Throws a `Refusal` when it gives no access now. */
+export function resolveToken(
   rows: IdentityRows,
   claims: AccessTokenClaims,
   nowMs: number,
@@ -62,7 +62,7 @@ export function tokenStanding(
   }
   const account = String(connection.context.serviceAccount);
   const granted = accountGrants(rows, { project, machine: 'serviceAccount', id: account });
-  // After the states: whoever is disabled cannot be mended by another exchange.
+  // After the states: another exchange does not help while something is disabled.
   if (connection.context.tokenEpoch !== tokenEpoch) {
     const message =
       'The CI connection, or its service account, changed after the access token was made: ' +
@@ -82,8 +82,8 @@ export function tokenStanding(
   };
 }
 
-/** The session of a person, by their ids. Throws a `Refusal` when it or the person may not act. */
-export function sessionStanding(
+/** Principal of a person's session. Throws a `Refusal` when session or person may not act. */
+export function resolveSession(
   rows: IdentityRows,
   { session, person }: { readonly session: string; readonly person: string },
   nowMs: number,
@@ -112,7 +112,7 @@ export function sessionStanding(
   };
 }
 
-/** The end of the key by itself, Unix ms. */
+/** When the key itself ends, Unix ms. */
 function assertKeyInForce({ value, context }: Instance, nowMs: number): number {
   const isLive = value === 'active' || value === 'rotating';
   const expiresMs = Number(context.expiresMs);
@@ -125,7 +125,7 @@ function assertKeyInForce({ value, context }: Instance, nowMs: number): number {
   throw new Refusal('CREDENTIAL_REVOKED', 'The key was revoked or replaced: use its successor');
 }
 
-/** What the owner of a key is granted. Throws a `Refusal` when there is no such owner any more. */
+/** Grants of a key's owner. Throws a `Refusal` when the owner does not exist any more. */
 function ownerGrants(rows: IdentityRows, key: Instance): readonly string[] {
   const owner = parseOwner(String(key.context.owner));
   if (!owner || owner.project !== key.project) {
@@ -157,8 +157,8 @@ function assertPersonActive(rows: IdentityRows, person: string): void {
 }
 
 /**
- * An agent's key is good while its VM's expanded monitoring is on, by this very key: also while the
- * VM is offered to another agent, which has not come yet.
+ * An agent's key works while it is the key of its VM's expanded monitoring, also while the VM is
+ * offered to another agent that has not enrolled yet.
  */
 function assertEnrolled(rows: IdentityRows, { project, instance, context }: Instance): void {
   const enrolment = rows.find('enrolment', project, enrolmentIdOf(project, String(context.vm)));

@@ -1,7 +1,7 @@
 /**
- * The Ed25519 keys that access tokens are signed with: one that signs, and the public parts of
- * those before it that still verify. They lie sealed in the secret store as one value, so that a crash leaves the old
- * set or the new one; a key signs only once it is on disk.
+ * Ed25519 keys of access tokens: one that signs, and the public parts of earlier ones that still
+ * verify. They are sealed in the secret store as one value, so that a crash leaves the old set or the
+ * new one. A key signs only once it is on disk.
  */
 import {
   type CryptoKey,
@@ -18,7 +18,7 @@ export interface VerifyingKey {
   /** RFC 7638 thumbprint. */
   readonly kid: string;
   readonly publicKey: CryptoKey;
-  /** As told to others: `kid`, `use` and `alg` in it, nothing private. */
+  /** Published form, with `kid`, `use` and `alg`, without private parts. */
   readonly publicJwk: JWK;
 }
 
@@ -27,7 +27,7 @@ export interface SigningKey extends VerifyingKey {
 }
 
 export interface SigningKeys {
-  /** The key to sign with: made when there is none or it is too old, and on disk by then. */
+  /** The key to sign with, on disk. Made when there is none or it is too old. */
   signing(): Promise<SigningKey>;
   /** Every key whose tokens may still live, newest first. Empty before the first is made. */
   verifying(): readonly VerifyingKey[];
@@ -36,18 +36,18 @@ export interface SigningKeys {
 export interface SigningKeysOptions {
   readonly secrets: Pick<SecretStore, 'get' | 'put'>;
   readonly clock: Clock;
-  /** How long what a key signed lives, ms: so long it verifies after it stopped signing. */
+  /** Lifetime of the tokens, ms: a key verifies for this long after it stopped signing. */
   readonly tokensLiveMs: number;
 }
 
-/** How long a key signs, ms: 90 days, the lifetime of a key by default. */
+/** How long a key signs, ms: 90 days. */
 export const SIGNING_KEY_MS = 90 * 86_400_000;
-/** Beside the tokens' own lifetime: clocks of two nodes may differ by so much, ms. */
+/** Added to the tokens' lifetime, ms, because clocks of two nodes may differ. */
 const MARGIN_MS = 60_000;
 const STORED = { id: 'access-tokens', purpose: 'signing-keys' } as const;
 const ALGORITHM = 'EdDSA';
 
-/** As it is stored: sealed, because `jwk` has the private part while the key signs. */
+/** Stored form, sealed because `jwk` has the private part while the key signs. */
 interface StoredKey {
   readonly jwk: JWK;
   /** Unix ms. */
@@ -62,7 +62,7 @@ interface KeptKey extends VerifyingKey {
   readonly privateKey: CryptoKey | null;
 }
 
-/** The stored keys, ready. Throws `SealBroken` when they do not open. */
+/** Loads the stored keys. Throws `SealBroken` when they cannot be unsealed. */
 export async function openSigningKeys(options: SigningKeysOptions): Promise<SigningKeys> {
   const { secrets, clock, tokensLiveMs } = options;
   let keys = await loadKeys(secrets);
@@ -108,7 +108,7 @@ async function makeKey(createdMs: number): Promise<KeptKey & SigningKey> {
 async function loadKeys(secrets: SigningKeysOptions['secrets']): Promise<KeptKey[]> {
   const stored = secrets.get(STORED.id, STORED.purpose);
   if (!stored) return [];
-  // Sealed and written by this file alone: its form needs no check.
+  // Only this file writes the value, so its form needs no check.
   const keys = JSON.parse(new TextDecoder().decode(stored)) as readonly StoredKey[];
   return Promise.all(keys.map(asKey));
 }
@@ -122,7 +122,7 @@ async function asKey(stored: StoredKey): Promise<KeptKey> {
   return { kid, stored, privateKey, publicKey, publicJwk };
 }
 
-/** It only verifies from `nowMs` on, and for that needs nothing private. */
+/** From `nowMs` on the key only verifies, which needs no private part. */
 function retired(key: KeptKey, nowMs: number): KeptKey {
   const { jwk, createdMs, retiredMs } = key.stored;
   const stored = { jwk: publicPart(jwk), createdMs, retiredMs: retiredMs ?? nowMs };
@@ -136,6 +136,6 @@ function publicPart({ d: _private, ...open }: JWK): JWK {
 async function importKey(jwk: JWK): Promise<CryptoKey> {
   const key = await importJWK(jwk, ALGORITHM);
   if (key instanceof Uint8Array)
-    throw new Error('A signing key in the secret store is no key pair');
+    throw new Error('A signing key in the secret store is not a key pair');
   return key;
 }

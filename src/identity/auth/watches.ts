@@ -1,19 +1,19 @@
 /**
- * Who must be told when access ends while an answer stays open. Nothing is asked again and again:
- * an applied commit wakes those whose rows it has changed, and one look a tick at the earliest end
- * of them all finds those that end by the clock.
+ * Watches that report when access ends while an answer stays open. Nothing is polled: an applied
+ * commit triggers the checks that read the rows it has changed, and one timer compares the earliest
+ * end of all with the clock.
  */
 import type { CancelWakeUp, Clock } from '../../../streams/platform/clock.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import type { IdentityRows, RowKey } from './identity-rows.ts';
 
-/** What is asked again: throws a `Refusal` once access has ended; answers its next end, Unix ms. */
+/** Returns when access ends, Unix ms; throws a `Refusal` once it has ended. */
 export type AccessCheck = () => number;
 
 interface Watch {
   readonly check: AccessCheck;
   readonly onLost: (why: Refusal) => void;
-  /** The rows that the last check has read: only a change of one of them can change its answer. */
+  /** Rows that the last check has read: only their changes can change its result. */
   rows: ReadonlySet<RowKey>;
   endsMs: number;
 }
@@ -26,7 +26,7 @@ export class Watches {
   readonly #identities: IdentityRows;
   readonly #watches = new Set<Watch>();
   readonly #byRow = new Map<RowKey, Set<Watch>>();
-  /** Not after the earliest end of any. */
+  /** No later than the earliest end of all. */
   #nextEndMs = Number.POSITIVE_INFINITY;
   #cancelTick: CancelWakeUp | undefined;
 
@@ -35,7 +35,7 @@ export class Watches {
     this.#identities = options.identities;
   }
 
-  /** Calls `onLost` once, when `check` throws its `Refusal`: now, or later. Returns its undo. */
+  /** Calls `onLost` once, when `check` throws, now or later. Returns a function that ends the watch. */
   add(check: AccessCheck, onLost: (why: Refusal) => void): () => void {
     const watch: Watch = { check, onLost, rows: new Set(), endsMs: 0 };
     this.#watches.add(watch);
@@ -44,12 +44,12 @@ export class Watches {
     return () => this.#remove(watch);
   }
 
-  /** A commit has changed these rows. */
+  /** To be called with the rows that a commit has changed. */
   changed(rows: ReadonlySet<RowKey>): void {
     if (this.#watches.size === 0) return;
-    const concerned = new Set<Watch>();
-    for (const row of rows) for (const watch of this.#byRow.get(row) ?? []) concerned.add(watch);
-    for (const watch of concerned) this.#check(watch);
+    const affected = new Set<Watch>();
+    for (const row of rows) for (const watch of this.#byRow.get(row) ?? []) affected.add(watch);
+    for (const watch of affected) this.#check(watch);
   }
 
   close(): void {
@@ -95,7 +95,7 @@ export class Watches {
     watch.rows = new Set();
   }
 
-  /** By ticks rather than by one wake-up at the end: calendar time may jump. */
+  /** Ticks, rather than one wake-up at the end, because calendar time may jump. */
   #tickLater(): CancelWakeUp {
     return this.#clock.wakeAfter(TICK_MS, () => {
       this.#cancelTick = undefined;
@@ -115,8 +115,8 @@ export class Watches {
   }
 }
 
-/** A check that fails otherwise cannot tell that access holds: the answer ends too. */
+/** Any other error leaves the access unknown, so that the answer ends too. */
 function asRefusal(error: unknown): Refusal {
   if (error instanceof Refusal) return error;
-  return new Refusal('NOT_READY', 'It could not be asked whether access still holds: ask again');
+  return new Refusal('NOT_READY', 'Access could not be checked: send the request again');
 }

@@ -16,7 +16,7 @@ import type { CredentialPrincipal, HumanPrincipal, Principal } from '../access/p
 /** Who was admitted, and whom to ask again. */
 interface AdmittedCaller {
   readonly principal: Principal;
-  readonly authenticator: Pick<Authenticator, 'again' | 'watch'>;
+  readonly authenticator: Pick<Authenticator, 'revalidate' | 'watch'>;
 }
 
 export const callerKey = createContextKey<AdmittedCaller | undefined>(undefined, {
@@ -58,7 +58,7 @@ export function credentialOf(context: HandlerContext): CredentialPrincipal {
  */
 export function within(context: HandlerContext, project: string, member?: string): string {
   const { principal, authenticator } = admitted(context);
-  enter(context, authenticator.again(principal), project, member);
+  enter(context, authenticator.revalidate(principal), project, member);
   return project;
 }
 

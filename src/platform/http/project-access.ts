@@ -12,7 +12,7 @@ import type { AnonymousLimits } from './anonymous-limits.ts';
 import { SEQUENCE_HEADER, type SequenceDeps } from './sequence.ts';
 
 export interface ReaderAccess extends SequenceDeps {
-  readonly authenticator: Pick<Authenticator, 'authenticate' | 'again'>;
+  readonly authenticator: Pick<Authenticator, 'authenticate' | 'revalidate'>;
   readonly anonymousLimits: Pick<AnonymousLimits, 'authenticated'>;
   readonly gate: ProjectGate;
 }
@@ -55,7 +55,7 @@ export async function admitReader(
   const caller: GateCaller = { party: `projects/${project}`, name: principal.name };
   const wanted = headers[SEQUENCE_HEADER];
   if (typeof wanted === 'string') await access.positions.waitFor(wanted, { caller, signal });
-  const assertStillAdmitted = (): void => enter(authenticator.again(principal), project);
+  const assertStillAdmitted = (): void => enter(authenticator.revalidate(principal), project);
   const takeSlot = async (): Promise<Pass> => {
     const pass = await gate.enter(caller, kind, signal);
     try {

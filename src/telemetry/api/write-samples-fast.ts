@@ -139,7 +139,7 @@ class FastWriteSamples {
   /** May it go on, now that the body has come? Where not, the framework says why. */
   #isStill(principal: CredentialPrincipal): boolean {
     try {
-      return this.#deps.authenticator.again(principal).capabilities.includes('collector');
+      return this.#deps.authenticator.revalidate(principal).capabilities.includes('collector');
     } catch {
       return false;
     }

@@ -1,10 +1,10 @@
-/** Secrets of verification mails in the form of all our secrets: what `actors/alerting` is given. */
+/** Secrets of verification mails, in the form of all secrets of the service. */
 import type { RecipientTokens } from '../../../actors/delivery/destinations-port.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import type { Random } from '../../../streams/platform/random.ts';
 import { hashKey, mintSecret, parseSecret } from '../../platform/keys.ts';
 
-/** Of a recipient's id; a secret names the rest, which is letters and digits. */
+/** Prefix of a recipient's id; a secret holds the rest, letters and digits. */
 const ID_PREFIX = 'rcp_';
 
 export function createRecipientTokens(ports: { clock: Clock; random: Random }): RecipientTokens {

@@ -1,0 +1,173 @@
+/**
+ * The identity room, opened: people and their sign-in, service accounts and keys, access tokens, the
+ * authenticator, reports of leaked secrets, and the repairs that run in the background.
+ */
+import type { FastifyInstance } from 'fastify';
+import { finishLeftovers } from '../../actors/identity/account-aftermath.ts';
+import { createAccounts } from '../../actors/identity/accounts.ts';
+import type { Accounts } from '../../actors/identity/accounts-port.ts';
+import { completeClaimIndex } from '../../actors/identity/email-index.ts';
+import { createKeys } from '../../actors/identity/keys.ts';
+import type { Keys } from '../../actors/identity/keys-port.ts';
+import { noteLeaksOfPeople } from '../../actors/identity/leaks.ts';
+import { createMembers } from '../../actors/identity/members.ts';
+import { createPeople } from '../../actors/identity/people.ts';
+import type { PeopleDeps } from '../../actors/identity/people-deps.ts';
+import type { Members, People } from '../../actors/identity/people-port.ts';
+import type { SignInSecrets } from '../../actors/identity/sign-in-secrets.ts';
+import type { RunningHost } from '../../actors/platform/host/host.ts';
+import type { Host } from '../../actors/platform/host/host-port.ts';
+import type { SecretStore } from '../../sqlite/platform/secret-store.ts';
+import type { Clock } from '../../streams/platform/clock.ts';
+import { pause } from '../../streams/platform/pause.ts';
+import type { AnonymousLimits } from '../platform/http/anonymous-limits.ts';
+import { hashKey, mintKey, mintSecret, parseSecret } from '../platform/keys.ts';
+import type { Log } from '../platform/log.ts';
+import { addJwksRoute, openAccessTokens } from './auth/access-tokens.ts';
+import { createAuthenticator } from './auth/authenticator.ts';
+import { createLastUsed } from './auth/last-used.ts';
+import { addLeakedKeysRoute, createLeakReports } from './auth/leaked-keys.ts';
+import { inviteMail } from './invite-mail.ts';
+import { openSignIn, type SignInOptions } from './open-sign-in.ts';
+import { readSessionCookie } from './sign-in/session-cookie.ts';
+
+export interface IdentityOptions extends Omit<SignInOptions, 'people'> {
+  readonly host: RunningHost;
+  readonly secrets: Pick<SecretStore, 'get' | 'put' | 'lastUsed'>;
+}
+
+/** Closed by `closers`. Throws like `openSignIn` and `openAccessTokens`. */
+export async function openIdentity(options: IdentityOptions) {
+  const { host, clock, log, closers, secrets, origin } = options;
+  const lastUsed = createLastUsed({ store: secrets.lastUsed, clock, log });
+  closers.add('last used', () => lastUsed.close());
+  const tokens = await openAccessTokens({ secrets, clock, issuer: origin });
+  const onFault = reportFaults(options);
+  const identities = createIdentities({ ...options, lastSeen: lastUsed, onFault });
+  const { people } = identities;
+  const { addRoutes: addSignInRoutes, ...signIn } = openSignIn({ ...options, people });
+  const { mail } = signIn;
+  const sessions = { people, readCookie: readSessionCookie, origin };
+  const authenticator = createAuthenticator({
+    ...{ host, clock, tokens, sessions, noteUse: lastUsed.note },
+  });
+  closers.add('authenticator', () => authenticator.close());
+  closers.add('account ends', keepFinishingAccounts(options));
+  closers.add('claim marks', keepMarkingClaims(options));
+  closers.add('leak notices', keepNotingLeaks(options));
+  const leaks = createLeakReports({ ...options, tokens });
+  return {
+    ...{ ...identities, ...signIn, lastUsed, tokens, authenticator, leaks },
+    ...(mail && { inviteMail: inviteMail({ ...options, mail }) }),
+    async addIdentityRoutes(app: FastifyInstance, anonymousLimits: AnonymousLimits) {
+      await addSignInRoutes(app);
+      await addLeakedKeysRoute(app, { ...options, leaks, anonymousLimits });
+      addJwksRoute(app, tokens);
+    },
+  };
+}
+
+/** Counts and logs failures of changes that no caller waits for. */
+function reportFaults({ metrics, log }: IdentityOptions): (what: string, error: unknown) => void {
+  const faults = metrics.counter('svc_people_faults_total', 'Changes of people that failed');
+  return (what, error) => {
+    faults.inc();
+    log.error({ err: error, part: 'people' }, what);
+  };
+}
+
+export interface Identities {
+  readonly people: People;
+  readonly members: Members;
+  readonly accounts: Accounts;
+  readonly keys: Keys;
+}
+
+export function createIdentities(ports: Omit<PeopleDeps, 'secrets' | 'invitations'>): Identities {
+  const { host, clock, random } = ports;
+  const secrets = createSignInSecrets(ports);
+  const members = createMembers({ ...ports, secrets });
+  return {
+    people: createPeople({ ...ports, secrets, invitations: members.invitations }),
+    members,
+    accounts: createAccounts({ host, clock, random }),
+    keys: createKeys({ host, mint: (kind) => mintKey(kind, { nowMs: clock.now(), random }) }),
+  };
+}
+
+function createSignInSecrets({
+  clock,
+  random,
+}: Pick<PeopleDeps, 'clock' | 'random'>): SignInSecrets {
+  return {
+    mint: (kind, id) =>
+      mintSecret(kind, { nowMs: clock.now(), random, ...(id !== undefined && { id }) }),
+    parse: parseSecret,
+    hash: hashKey,
+  };
+}
+
+/** Between two runs of a repair, ms; the first run is at once. */
+const REPAIR_EVERY_MS = 10 * 60_000;
+
+interface RepairOptions<H> {
+  readonly host: H;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/**
+ * Revokes the keys and connections that a crash or an outage left of deleted accounts. They give no
+ * access, but are listed as if they did. Returns a function that stops it.
+ */
+export function keepFinishingAccounts(
+  options: RepairOptions<Pick<Host, 'submit' | 'view' | 'projects'>>,
+): () => Promise<void> {
+  return keepRepairing(options, {
+    repair: () => finishLeftovers(options.host),
+    onFault: 'Ends of service accounts are not complete yet',
+  });
+}
+
+/** Marks people with an unproven address that an older version did not mark. */
+function keepMarkingClaims(
+  options: RepairOptions<Pick<Host, 'submit' | 'view' | 'projects' | 'findInstancesOf'>>,
+): () => Promise<void> {
+  return keepRepairing(options, {
+    repair: () => completeClaimIndex(options.host),
+    onFault: 'Marks of unproven addresses are not complete yet',
+  });
+}
+
+/** Notifies projects of a leaked session that a crash left unreported. */
+function keepNotingLeaks(
+  options: RepairOptions<Pick<Host, 'submit' | 'view' | 'findInstancesOf'>>,
+): () => Promise<void> {
+  return keepRepairing(options, {
+    repair: () => noteLeaksOfPeople(options.host),
+    onFault: 'Projects were not notified of a leaked session yet',
+  });
+}
+
+function keepRepairing(
+  { clock, log }: Pick<RepairOptions<unknown>, 'clock' | 'log'>,
+  { repair, onFault }: { readonly repair: () => Promise<void>; readonly onFault: string },
+): () => Promise<void> {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const run = async (): Promise<void> => {
+    while (!signal.aborted) {
+      try {
+        await repair();
+      } catch (error) {
+        log.warn({ err: error, part: 'accounts' }, onFault);
+      }
+      await pause(clock, REPAIR_EVERY_MS, signal);
+    }
+  };
+  const running = run();
+  return async () => {
+    stopping.abort();
+    await running;
+  };
+}
