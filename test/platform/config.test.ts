@@ -336,7 +336,7 @@ t.test('a fault of the start is told in its sentence, an unknown one with its st
     [
       new TypeError('x is undefined'),
       1,
-      /a fault it does not know: TypeError: x is.*\n +at /,
+      /failed unexpectedly: TypeError: x is.*\n +at /,
       /start:/,
     ],
   ];

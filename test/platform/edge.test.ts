@@ -156,7 +156,7 @@ t.test('two Hosts, none, and one that the target contradicts are refused', async
   );
   t.match(absolute, /^HTTP\/1.1 200.*"path":"\/ok\?a=1"/s, 'a proxy’s form is the path alone');
   const told = await exchange(port, requestOf('/ok', 'evil.example'));
-  t.match(told, /evil\.example: .*SVC_PUBLIC_URL, or name the host in SVC_ALLOWED_HOSTS/);
+  t.match(told, /evil\.example is not a name of this service: .*SVC_PUBLIC_URL, or add the host to SVC_ALLOWED_HOSTS/);
   const rpc = await exchange(port, requestOf('/svc.x.v1.Things/Get', 'evil.example'));
   t.match(rpc, /^HTTP\/1.1 421.*application\/json.*"failed_precondition".*WRONG_HOST/s);
   const text = await metrics.text();
@@ -313,7 +313,7 @@ t.test('past the proxy, from elsewhere, only health is answered', async (t) => {
   t.equal(ask('10.0.0.8'), false);
   t.equal(ask('10.0.0.8', '/svc.x.v1.Things/Get'), false);
   t.match(answered, [
-    [403, /proxy in front of the service alone \(SVC_TRUSTED_PROXY\)/],
+    [403, /Only the proxy in front of the service \(SVC_TRUSTED_PROXY\) may/],
     [403, /"permission_denied".*INSECURE_TRANSPORT/],
   ]);
   t.same(causes, ['past_proxy', 'past_proxy']);

@@ -1,7 +1,7 @@
 /**
- * How often one address may ask: a token bucket each. It slows down those who try; it is no
- * protection of a secret, which has 256 random bits. IPv6 counts by network of 64 bits, because
- * whoever has one address there has all of them.
+ * A token bucket for each client address. It slows down callers who guess; it does not protect a
+ * secret, which has 256 random bits. IPv6 is counted by /64, because the holder of one address there
+ * holds all of them.
  */
 import ipaddr from 'ipaddr.js';
 import { Allowances } from '../../../actors/platform/rate-limiter.ts';

@@ -1,4 +1,4 @@
-/** Addresses and ranges of a setting, asked for the address at the other end of a connection. */
+/** A list of addresses and ranges from a setting, matched against the peer of a connection. */
 import { BlockList, isIPv6 } from 'node:net';
 
 export interface AddressList {

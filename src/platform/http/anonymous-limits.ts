@@ -1,12 +1,11 @@
 /**
- * What those may cost whom nobody knows: callers of the methods that ask for no credential, and
- * callers whose credential is refused. Counted by address, so that one address cannot spend what is
- * another's; IPv6 by network of 64 bits.
+ * Limits on anonymous load: calls without a credential, and calls whose credential is refused. Both
+ * are counted by address (IPv6 by /64), so that one address cannot spend the allowance of another.
  *
- * A call without a credential that succeeds costs nothing: a CI fleet behind one address exchanges
- * as often as it wants. Only what fails is spent, from the allowance of the address and from one of
- * all addresses together. Addresses with a success within the hour do not share the latter, so that
- * an attack from everywhere keeps strangers out and lets those go on who were here before.
+ * Only failures count: a CI fleet behind one address may exchange as often as it wants. A failure
+ * spends from the allowance of its address and from one that all unknown addresses share. An address
+ * with a success in the last hour is known and does not need the shared one, so that an attack from
+ * many addresses delays strangers and not existing clients.
  */
 import { Allowances } from '../../../actors/platform/rate-limiter.ts';
 import { BoundedCache } from '../../../streams/platform/bounded-cache.ts';
@@ -29,13 +28,13 @@ const KNOWN_MAX = 10_000;
 
 export interface AnonymousLimits {
   /**
-   * Lets a call in that shows no credential, before its body is read. The call to make when it has
-   * succeeded is returned. Throws TOO_MANY_REQUESTS.
+   * Admits a call without a credential, before its body is read. Returns a function to call when the
+   * call has succeeded. Throws TOO_MANY_REQUESTS.
    */
   admit(address: string): () => void;
   /**
-   * What `authenticate` gives. Rejects with what it rejects with; with TOO_MANY_REQUESTS in place of
-   * a refused credential when the address has shown too many. A good one is never kept out.
+   * The result of `authenticate`. When the address has sent too many refused credentials, a refused
+   * one rejects with TOO_MANY_REQUESTS; a valid one is always accepted.
    */
   authenticated<T>(address: string, authenticate: () => Promise<T>): Promise<T>;
 }

@@ -1,7 +1,7 @@
 /**
- * Bytes that are not HTTP, headers that are too large, requests that never end: answered on the
- * socket with the status that fits, then closed. Node's own answer would do for most; this one
- * counts them, and never throws on a socket that has gone.
+ * Answers connections whose bytes are not an acceptable HTTP request: not HTTP, headers too large, a
+ * request that never ends. The answer goes straight to the socket, which is then closed. Unlike
+ * Node's own handler, this one counts, and never throws on a socket that has gone.
  */
 import type { Socket } from 'node:net';
 

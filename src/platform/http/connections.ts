@@ -1,7 +1,7 @@
 /**
- * How many connections one address may hold, and how long idle ones stay while many are open. A
- * connection that is one too many is closed before anything of it is read: nobody is owed an answer
- * whose requests have nothing to do with it, and a TLS handshake costs more than all the rest.
+ * Bounds on connections: how many one address may hold, and how long idle ones stay while many are
+ * open. A connection beyond the bound is closed before any byte of it is read, because a TLS
+ * handshake would cost more than the refusal.
  */
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';

@@ -1,7 +1,7 @@
 /**
- * What a request gets that no route takes, or that fails before or inside one: never a stack
- * trace, never a 500 for what the caller did. Callers of an RPC path get Connect's JSON error with
- * the reason of the catalogue, others plain text.
+ * Answers for requests that match no route or fail outside of a handler: never a stack trace, and
+ * never a 500 for a mistake of the caller. RPC paths get Connect's JSON error with a reason of the
+ * catalogue; others get plain text.
  */
 import { Code, ConnectError } from '@connectrpc/connect';
 import { errorToJson } from '@connectrpc/connect/protocol-connect';
@@ -27,13 +27,13 @@ export function addFallbacks(app: FastifyInstance, log: Log): void {
     return rpc(reply, 404, unimplemented(`${path} is not a method of this service`));
   };
   app.setNotFoundHandler(refusePath);
-  // Before the body is read: what nobody takes is not to be parsed.
+  // Before the body is read: a body without a route is never parsed.
   app.addHook('preParsing', (request, reply, payload, done) => {
     if (request.is404) refusePath(request, reply);
     else done(null, payload);
   });
   app.setErrorHandler((error: FastifyError, request, reply) => {
-    // Work for a client that hung up is given up by an error; nobody is there, and nothing is wrong.
+    // The client hung up and its work was aborted, which is no fault.
     if (reply.raw.destroyed) {
       log.debug(
         { err: error, requestId: request.id, path: pathOf(request) },
@@ -50,7 +50,7 @@ export function addFallbacks(app: FastifyInstance, log: Log): void {
       return plain(reply, error.statusCode ?? httpStatusOf(refusal.reason), refusal.message);
     }
     log.error({ err: error, requestId: request.id, path: pathOf(request) }, 'A request failed');
-    const message = `The service failed; its log says why under request id ${request.id}`;
+    const message = `The service failed; its log has the cause under request id ${request.id}`;
     if (isRpc(request)) return rpc(reply, 500, new ConnectError(message, Code.Internal));
     return plain(reply, 500, message);
   });
@@ -82,7 +82,7 @@ function isRpc(request: FastifyRequest): boolean {
   return isRpcPath(pathOf(request));
 }
 
-/** Is it written as the path of a method, be there one or not? */
+/** True for a path of the form `/package.Service/Method`, whether or not it exists. */
 export function isRpcPath(path: string): boolean {
   return RPC_PATH.test(path);
 }

@@ -1,8 +1,7 @@
 /**
- * Under which names the service may be asked. A page of another site can make a name of its own
- * resolve to an address of this network (DNS rebinding) and would then read what is answered here;
- * its browser sends that name as the Host. Addresses cannot be rebound, so every one of them will
- * do, and health checks need no setting.
+ * The Host check. A page of another site can make its own name resolve to an address of this network
+ * (DNS rebinding); the browser then sends that name as the Host, and the page would read the answer.
+ * Addresses cannot be rebound, so every address is accepted, and health checks need no setting.
  *
  * RFC 9112, sections 3.2 and 3.2.2
  */
@@ -27,7 +26,7 @@ type Asked = Pick<IncomingMessage, 'rawHeaders' | 'url' | 'httpVersionMinor'>;
 const HOST = /^(\[[0-9a-f:.]+\]|[^\s:/?#@[\]]+)(?::\d{1,5})?$/i;
 const ABSOLUTE_FORM = /^https?:\/\/([^/?#]*)(.*)$/is;
 
-/** What is wrong with the host that a request asks for; undefined: it is one of the service's. */
+/** The problem with a request's host; undefined when it names this service. */
 export function createHostCheck({
   publicUrl,
   allowedHosts,
@@ -57,7 +56,7 @@ export function createHostCheck({
   };
 }
 
-/** Is it this machine by name, for whoever asks? No name server is asked for it (RFC 6761, 6.3). */
+/** True for names of this machine that no name server resolves (RFC 6761, 6.3). */
 export function isLocalName(name: string): boolean {
   return name === 'localhost' || name.endsWith('.localhost');
 }
@@ -102,7 +101,7 @@ function unknown(name: string): HostProblem {
     cause: 'unknown_host',
     status: 421,
     message:
-      `This service is not known as ${name.slice(0, 100)}: ask for it by its address or by ` +
-      'SVC_PUBLIC_URL, or name the host in SVC_ALLOWED_HOSTS',
+      `${name.slice(0, 100)} is not a name of this service: use its address or the host of ` +
+      'SVC_PUBLIC_URL, or add the host to SVC_ALLOWED_HOSTS',
   };
 }

@@ -1,4 +1,4 @@
-/** Binding a socket, with sentences for the ways it fails, and the address clients should use. */
+/** Binds sockets, turns failures into sentences, and names the address that clients should use. */
 import type { AddressInfo, Server } from 'node:net';
 import { ConfigError } from '../settings/config.ts';
 import type { ListenAddress } from '../settings/setting-kinds.ts';

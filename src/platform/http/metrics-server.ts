@@ -1,7 +1,6 @@
 /**
- * The operator's listener: `/metrics`, and `/readyz` with its reasons, without a credential and on
- * loopback alone (the settings see to that). A server of its own, so that both work while the API's
- * is saturated or stopping.
+ * The operator's listener: `/metrics`, and `/readyz` with its reasons, without a credential and only
+ * on loopback. It is a server of its own, so that both work while the API is saturated or stopping.
  */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -24,8 +23,8 @@ export interface MetricsServer {
 }
 
 /**
- * The listener that the settings ask for: undefined when it is off, or when its default port is
- * taken, which is told in the log rather than keeping the service from starting.
+ * The listener that the settings ask for. Undefined when it is off, or when its default port is
+ * taken; that is logged and does not keep the service from starting.
  */
 export async function openConfiguredMetricsServer(options: {
   readonly settings: Pick<

@@ -1,8 +1,8 @@
 /**
- * What operators and orchestrators ask: alive, ready, the service's own metrics. `/healthz` says
- * only that the process answers, so that a restart is never the cure for a stream that is away.
- * `/readyz` says to anybody which kind of part is how, to a caller that may read also what is wrong
- * in general. What is wrong in particular stands in the log and on the metrics listener.
+ * Endpoints for operators and orchestrators: alive, ready, the service's own metrics. `/healthz` says
+ * only that the process answers, so that nobody restarts it because a stream is away. `/readyz` shows
+ * the state of each kind of part to anybody, and a general reason to callers that may read. The exact
+ * reasons are in the log and on the metrics listener.
  */
 import type { FastifyInstance } from 'fastify';
 import { callerReport, type Health, publicReport } from '../health.ts';

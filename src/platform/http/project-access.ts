@@ -1,6 +1,7 @@
 /**
- * Access of the plain HTTP routes below `/v1/monitoring/projects/<project>/`: a bearer that may
- * read exactly this project. A key of another one is told so whether or not this one exists.
+ * Access to the plain HTTP routes below `/v1/monitoring/projects/<project>/`: a bearer credential
+ * that may read exactly this project. A key of another project gets the same refusal whether or not
+ * this project exists.
  */
 import type { FastifyRequest } from 'fastify';
 import type { Authenticator } from '../access/authenticator.ts';

@@ -1,6 +1,6 @@
 /**
- * The question a plain HTTP route asks before it shows something that needs `monitoring.read`:
- * the answer as a status and a sentence, since these routes do not speak Connect's errors.
+ * The check of a plain HTTP route that shows something for which `monitoring.read` is needed. The
+ * outcome is a status and a sentence, since these routes do not use Connect's errors.
  */
 import type { FastifyRequest } from 'fastify';
 import { Refusal } from '../../../streams/platform/refusal.ts';

@@ -1,7 +1,7 @@
 /**
- * What holds for every request of a listener, whatever answers it: one Host, which is the service's
- * unless it asks for health, no plain http past the proxy that ends TLS, and the headers that tell browsers to guess no types
- * and to stay on https. It works below the framework, on the server's `request` event, so that no
+ * Checks and headers for every request of a listener: a Host that names this service (health checks
+ * are exempt), no plain http past the proxy that terminates TLS, and headers against type sniffing
+ * and for https only. It works below the framework, on the server's `request` event, so that no
  * route, fast path or error answer can be without it.
  */
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
@@ -38,10 +38,10 @@ export function guardRequests(server: Server, options: RequestGuardOptions): voi
     if (!isAdmitted(request, response)) return;
     for (const listener of listeners) listener.call(server, request, response);
   });
-  // Node would answer by itself, past the headers.
+  // Node would answer itself, without these headers.
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     if (!isAdmitted(request, response)) return;
-    const message = 'Expect takes 100-continue alone';
+    const message = 'Expect accepts only 100-continue';
     refuse(request, response, { status: 417, refusal: new Refusal('INVALID_FIELD', message) });
   });
 }
@@ -69,7 +69,7 @@ export function createGuard({ settings, noteRefused }: RequestGuardOptions) {
   return (request: IncomingMessage, response: ServerResponse): boolean => {
     response.setHeader('x-content-type-options', 'nosniff');
     const problem = problemOfHost(request);
-    // Orchestrators probe by names that nobody has set, and a probe says nothing that is not public.
+    // Orchestrators probe under names that no setting knows, and a probe's answer is public.
     const mayAskByAnyName = problem?.cause === 'unknown_host' && isProbe(request);
     if (problem && !mayAskByAnyName) {
       const { cause, status, message } = problem;
@@ -87,8 +87,8 @@ export function createGuard({ settings, noteRefused }: RequestGuardOptions) {
     if (!isPastProxy(request)) return true;
     noteRefused('past_proxy');
     const message =
-      'Plain http is for the proxy in front of the service alone (SVC_TRUSTED_PROXY): ' +
-      'ask at its https address';
+      'Only the proxy in front of the service (SVC_TRUSTED_PROXY) may use plain http: ' +
+      'use the https address';
     refuse(request, response, { refusal: new Refusal('INSECURE_TRANSPORT', message) });
     return false;
   };

@@ -1,9 +1,9 @@
 /**
- * Reading one's own writes, whichever node answers: an answer to a caller who was let in carries
- * the position in EVENTS that this node has applied, and a request that sends it back is answered
- * from there on or later. The position counts the commits of the whole service, so callers get it
- * enciphered: two tokens of one position differ, and neither says how much happened in between. Which
- * of several is the latest only the service can tell, so a request may send them all.
+ * Read-your-writes on any node. An answer to an admitted caller carries the position in EVENTS that
+ * this node has applied. A request that sends the position back is answered once this node has
+ * reached it. The position counts the commits of the whole service, so callers get it enciphered: two
+ * tokens of one position differ, and neither reveals how much happened in between. Only the service
+ * can tell which of several tokens is the latest, so a request may send them all.
  */
 import { createCipheriv, createDecipheriv } from 'node:crypto';
 import type { Host } from '../../../actors/platform/host/host-port.ts';
@@ -36,10 +36,10 @@ export interface Positions {
   /** The position of a token; undefined for what was not made under this key. */
   sequenceOf(token: string): number | undefined;
   /**
-   * Waits until this node has applied the last position of a list of tokens, `SEQUENCE_HEADER` as it
-   * was sent. What is no token of this service proves no write here and is waited for by nobody:
-   * clients keep tokens across a restore or a change of the master key. For callers who were let in alone,
-   * because a wait holds their connection. Rejects with a `Refusal` (INVALID_FIELD, NOT_READY,
+   * Waits until this node has applied the last position of a list of tokens, the value of
+   * `SEQUENCE_HEADER`. A text that is not a token of this service is ignored: clients keep tokens
+   * across a restore or a change of the master key. For admitted callers only, because a wait holds
+   * their connection. Rejects with a `Refusal` (INVALID_FIELD, NOT_READY,
    * TOO_MANY_REQUESTS), or the reason of the waiter's signal.
    */
   waitFor(list: string, waiter: PositionWaiter): Promise<void>;

@@ -1,7 +1,7 @@
 /**
  * The API's HTTP server: fastify with bounds on everything a client can hold open, TLS from files,
- * health, metrics and the routes it is handed. Request logging of fastify's own is off: it makes a
- * logger per request, which costs more than a whole ingest request.
+ * health, metrics and the routes handed in. Fastify's request logging is off: it makes a logger for
+ * each request, which costs more than a whole ingest request.
  */
 import type { Server as HttpsServer } from 'node:https';
 import { type FastifyInstance, fastify } from 'fastify';
@@ -95,7 +95,7 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
     baseUrl: origin(),
     reloadCertificate: () => {
       if (!tlsFiles) return;
-      // With TLS files the server was made by node:https; fastify's type does not tell.
+      // With TLS files the server comes from node:https, which fastify's type does not show.
       (app.server as unknown as HttpsServer).setSecureContext(loadTls(tlsFiles));
       log.info({ certFile: tlsFiles.certFile }, 'The certificate was read again');
     },
@@ -155,14 +155,14 @@ function guardEdge(app: FastifyInstance, options: HttpServerOptions, isTls: bool
 }
 
 /**
- * Random alone, 72 bits: strangers read them, and neither a count nor a mark of the process may
- * tell how much others ask for or when the service was started.
+ * 72 random bits. Strangers see request ids, which must not reveal how many requests others send
+ * or when the service started.
  */
 function requestIds(random: Random): () => string {
   return () => Buffer.from(random.bytes(9)).toString('base64url');
 }
 
-/** Counts and times each request by route and status, and tells its id to the caller. */
+/** Counts and times each request by route and status, and returns its id to the caller. */
 function addRequestRecords(app: FastifyInstance, { metrics, log }: HttpServerOptions): void {
   const requests = metrics.counter(
     'svc_http_requests_total',
@@ -196,7 +196,7 @@ export function refuseTwoCredentials(app: FastifyInstance): void {
     const isCredential = (name: string, i: number) =>
       i % 2 === 0 && name.toLowerCase() === 'authorization';
     if (rawHeaders.filter(isCredential).length <= 1) return done();
-    const message = 'The request has more than one Authorization header: send one';
+    const message = 'The request has more than one Authorization header; send one';
     done(new Refusal('MALFORMED_CREDENTIAL', message));
   });
 }

@@ -1,4 +1,4 @@
-/** The certificate and key of the API, read from their files, at start and again on SIGHUP. */
+/** Loads the certificate and key of the API from their files, at start and again on SIGHUP. */
 import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import { ConfigError } from '../settings/config.ts';

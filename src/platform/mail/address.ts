@@ -1,5 +1,5 @@
 /**
- * Email addresses as we take them: one plain address, in the form in which it is compared and
+ * Email addresses as the service accepts them: one plain address, in the form that is compared and
  * written to. Names, comments, lists and quoted parts are refused, and with them everything that
  * could end a header or a command of a mail server.
  */

@@ -1,6 +1,6 @@
 /**
- * The words of our mails: plain text, short, one link each and nothing that tells who read it. The
- * secret is in the link's fragment, which no server on the way to us sees in a log.
+ * Texts of the service's mails: plain text, short, one link each, no tracking. The secret is in the
+ * link's fragment, which browsers do not send to servers and which therefore appears in no access log.
  */
 import { oneLine as cutLine } from '../../../actors/platform/one-line.ts';
 

@@ -1,4 +1,4 @@
-/** Why a mail was not taken, told so that who sends can say whose fault it is and what helps. */
+/** The error of a mail that was not accepted: whose fault it is, and whether a retry can help. */
 
 /**
  * How far it came: `setup`, which is everything before the login; `login`; the `sender`'s address;
@@ -65,8 +65,8 @@ export function mailFaultOf(error: unknown, wasSent: boolean): MailFault {
   const { responseCode, code, command, response } = error as Readonly<Record<string, unknown>>;
   const status = typeof responseCode === 'number' ? responseCode : undefined;
   // The server's text may repeat the address and more; its number and nodemailer's word do not.
-  const told = [status, typeof code === 'string' ? code : undefined].filter((one) => one);
-  return new MailFault(`The mail server did not take a mail (${told.join(' ') || 'no answer'})`, {
+  const codes = [status, typeof code === 'string' ? code : undefined].filter((one) => one);
+  return new MailFault(`The mail server did not take a mail (${codes.join(' ') || 'no answer'})`, {
     status,
     isPermanent: status !== undefined && status >= 500,
     step: stepOf(code, command),

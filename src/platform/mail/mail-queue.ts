@@ -1,8 +1,8 @@
 /**
- * Mails on their way, apart from the requests that ask for them: who asks is answered at once, and
- * whether there was anything to send is not to be told from the time it took. Bounded, in memory: a
- * link that is lost with the process is asked for again. What must not be lost (notifications) has
- * the delivery log.
+ * Queue of mails, apart from the requests that cause them: the caller is answered at once, and the
+ * time of the answer does not reveal whether there was anything to send. Bounded and in memory: a
+ * person asks again for a link that is lost with the process. Notifications, which must not be lost,
+ * have the delivery log.
  */
 import type { CancelWakeUp, Clock } from '../../../streams/platform/clock.ts';
 import type { Log } from '../log.ts';
@@ -19,7 +19,7 @@ export interface MailJob {
   readonly make: () => Promise<Mail | undefined>;
   /** Asked before each try: false = what it says holds no more. */
   readonly isCurrent?: () => boolean;
-  /** Told when the server will not take it, now or later. */
+  /** Called when the server refuses the mail for good. */
   readonly onRefused?: (fault: MailFault) => Promise<void>;
 }
 
@@ -32,7 +32,7 @@ export interface MailQueueDeps {
 
 /** Some 100 KB; at two a second this is the mail of a minute and a half. */
 const WAITING_MAX = 200;
-/** How much of it mails of a kind may fill: whoever invites many keeps nobody from signing in. */
+/** Share of the queue for one kind of mail: many invitations must not delay sign-in links. */
 const WAITING_MAX_OF: Readonly<Record<MailKind, number>> = {
   'sign-in': WAITING_MAX,
   invitation: 100,
@@ -130,7 +130,7 @@ export class MailQueue {
       });
     }
     if (this.#underWay() > 0) return;
-    for (const tell of this.#idle) tell();
+    for (const resolve of this.#idle) resolve();
     this.#idle = [];
   }
 

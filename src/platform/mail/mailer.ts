@@ -1,8 +1,7 @@
 /**
- * Mail to the one server of SVC_SMTP_URL, by nodemailer. It may read no file and fetch no address
- * for a message, whatever the message says; every wait has an end; mails, whose links sign people in,
- * and a password go over TLS alone, unless the server is on this machine. Nothing in a mail tells
- * whether it was read.
+ * Sends mail to the one server of SVC_SMTP_URL, by nodemailer. No message can make it read a file or
+ * fetch an address. Every wait is bounded. Mails carry sign-in links, so mails and the password need
+ * TLS unless the server is on this machine. No mail reports whether it was read.
  */
 import { createTransport } from 'nodemailer';
 import { isLoopbackHost } from '../settings/setting-kinds.ts';
@@ -118,7 +117,7 @@ function composed({ to, subject, text, messageId, html, headers, pictures = [] }
   };
 }
 
-/** What nodemailer is told about the server of an address. */
+/** Options of nodemailer for the server of an address. */
 export function transportOptions(url: string) {
   const { protocol, hostname, port, username, password } = new URL(url);
   const auth = { user: decodeURIComponent(username), pass: decodeURIComponent(password) };

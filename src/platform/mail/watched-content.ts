@@ -1,5 +1,5 @@
 /**
- * Tells whether the whole of a mail was handed to the connection: only then may a server that gave
+ * Reports whether the whole of a mail was handed to the connection: only then may a server that gave
  * no answer have taken it (RFC 5321, section 4.2.5). nodemailer reads a mail once the server has
  * answered DATA with 354.
  */

@@ -1,7 +1,7 @@
 /**
- * Reads the settings table from flags and environment, and refuses what would surprise later: an
+ * Reads the settings from flags and environment, and refuses what would surprise later: an
  * unknown name, a bad value, a combination that would put secrets on the wire. All problems are
- * told at once, each with what would do. Order: flag, environment, default.
+ * reported together, each with a remedy. Order: flag, environment, default.
  */
 import { join } from 'node:path';
 import { shownUrl } from '../../../streams/platform/shown-url.ts';
@@ -87,7 +87,7 @@ function readEnvironment(
 
 /**
  * Kubernetes describes every service of the namespace in each container's environment; the forms
- * of a service named `svc` or `svc-…` look like settings of ours. The value tells them apart.
+ * of a service named `svc` or `svc-…` look like settings of ours. The value distinguishes them.
  */
 function isInjectedByKubernetes(name: string, value: string): boolean {
   if (/^SVC(_[A-Z0-9_]+)?_SERVICE_HOST$/.test(name)) return /^[0-9a-fA-F.:]+$/.test(value);

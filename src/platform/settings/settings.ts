@@ -72,7 +72,7 @@ function optional<T>(
 
 export const settingsTable = {
   listen: setting('SVC_LISTEN', listenAddress, '127.0.0.1:8080', {
-    help: 'Where the API listens. Port 0 takes any free port. Anything but loopback needs a certificate, or a trusted proxy in front.',
+    help: 'Address on which the API listens. Port 0 means any free port. An address beyond loopback needs a certificate or a trusted proxy.',
   }),
   publicUrl: optional('SVC_PUBLIC_URL', origin, {
     defaultInWords: 'made from SVC_LISTEN',
@@ -85,48 +85,48 @@ export const settingsTable = {
     help: 'Private key of the certificate, in PEM form without a passphrase.',
   }),
   trustedProxy: optional('SVC_TRUSTED_PROXY', proxyRanges, {
-    help: 'Addresses of the proxy that ends TLS in front of the API. Its X-Forwarded-For and X-Forwarded-Proto are believed, and the API may listen beyond loopback without a certificate; but for probes of its health it then answers the proxy and this machine alone.',
+    help: 'Addresses of the proxy that terminates TLS in front of the API. The service trusts its X-Forwarded-For and X-Forwarded-Proto, and may listen beyond loopback without a certificate. Except for health probes, it then answers only the proxy and this machine.',
   }),
   allowedHosts: optional('SVC_ALLOWED_HOSTS', hostNames, {
-    help: 'Further names that clients reach the service by, as their Host header has them. The host of SVC_PUBLIC_URL, localhost and every address are taken without being named; any other Host is refused with 421, so that no page of another site can have a name of its own answered from here.',
+    help: 'Further host names of the service, as clients send them in the Host header. The host of SVC_PUBLIC_URL, localhost and every IP address are always accepted. Any other Host is refused with 421, which protects against DNS rebinding.',
   }),
   connectionsPerAddress: setting('SVC_CONNECTIONS_PER_ADDRESS', integer(8, 10_000), '256', {
     unit: 'connections',
-    help: 'How many connections one address (IPv6: one network of 64 bits) may hold open at a time. Those of SVC_TRUSTED_PROXY are not counted: they are many people’s.',
+    help: 'How many connections one address (IPv6: one network of 64 bits) may hold open at a time. Connections of SVC_TRUSTED_PROXY do not count, because many people share them.',
   }),
   metricsListen: setting('SVC_METRICS_LISTEN', listenAddressOrOff, '127.0.0.1:9464', {
-    help: "Where the service's own metrics, and the reasons in /readyz in full, are readable without a credential: loopback only. When the default port is taken, a warning says so and the service starts without this listener.",
+    help: "Address of the listener for the service's own metrics and the full reasons of /readyz, without a credential. Loopback only. When the default port is taken, the service logs a warning and starts without this listener.",
   }),
   metricsOnApi: setting('SVC_METRICS_ON_API', onOff, 'off', {
-    help: 'Whether the API shows the same at /metrics, to every credential that may read, of whatever project: the figures are of the whole service, so only where all projects are one owner’s.',
+    help: 'Whether the API also shows these metrics at /metrics, to every credential that may read any project. The figures cover the whole service, so switch it on only where one owner has all projects.',
   }),
   data: setting('SVC_DATA', path, './data', {
-    help: 'Folder of the databases, the master key and demo.json. Made when missing. One process at a time.',
+    help: 'Folder of the databases, the master key and demo.json. Created when missing. Only one process may use it at a time.',
   }),
   auditSink: optional('SVC_AUDIT_SINK', path, {
     defaultInWords: 'none',
-    help: 'File to which the recorded history is exported as it grows, a JSON line for each commit: for another disk, or for what ships logs. Rename it to rotate it.',
+    help: 'File to which the audit history is exported as it grows, one JSON line for each commit, for example on another disk or for a log shipper. Rename the file to rotate it.',
   }),
   auditSinkRequired: setting('SVC_AUDIT_SINK_REQUIRED', onOff, 'off', {
-    help: 'Whether changes by people and keys are refused while SVC_AUDIT_SINK cannot take records. Monitoring, alerts and reads go on.',
+    help: 'Whether changes by people and keys are refused while SVC_AUDIT_SINK cannot be written. Monitoring, alerts and reads continue.',
   }),
   masterKeyFile: optional('SVC_MASTER_KEY_FILE', path, {
     defaultInWords: 'master.key in SVC_DATA, made at first start',
-    help: 'Key under which webhook secrets are sealed: 32 bytes in base64. Keep it outside the data folder and its backups; without it the sealed secrets are lost.',
+    help: 'Key that encrypts webhook secrets: 32 bytes in base64. Keep it outside the data folder and its backups; without it the secrets are lost.',
   }),
   natsUrl: optional('SVC_NATS_URL', natsServers, {
     defaultInWords: 'none: the stream is embedded',
     secret: true,
-    help: 'NATS servers with JetStream (2.10.27 or newer) to use as the stream, by one process at a time. With tls:// nothing is sent unencrypted. A login may stand in the address, or in one of the files below.',
+    help: 'NATS servers with JetStream (2.10.27 or newer) to use as the stream, by one process at a time. With tls:// every byte is encrypted. The login may be in the address, or in one of the files below.',
   }),
   natsUser: optional('SVC_NATS_USER', text, {
-    help: 'User name at NATS; needs SVC_NATS_PASSWORD_FILE.',
+    help: 'NATS user name; needs SVC_NATS_PASSWORD_FILE.',
   }),
   natsPasswordFile: optional('SVC_NATS_PASSWORD_FILE', path, {
-    help: 'File with the password of SVC_NATS_USER. This and the other files of a login are read again whenever NATS is connected anew.',
+    help: 'File with the password of SVC_NATS_USER. The login files are read again at each connection.',
   }),
   natsTokenFile: optional('SVC_NATS_TOKEN_FILE', path, {
-    help: 'File with the token, where NATS asks for one.',
+    help: 'File with the NATS token.',
   }),
   natsNkeyFile: optional('SVC_NATS_NKEY_FILE', path, {
     help: 'File with the seed of a user’s nkey (SU…).',
@@ -136,37 +136,37 @@ export const settingsTable = {
   }),
   natsCaFile: optional('SVC_NATS_CA_FILE', path, {
     defaultInWords: 'the authorities that Node.js knows',
-    help: 'Certificate authorities, in PEM form, that sign the certificates of the NATS servers. With it nothing is sent unencrypted.',
+    help: 'Certificate authorities, in PEM form, that sign the certificates of the NATS servers. With it every byte is encrypted.',
   }),
   natsCertFile: optional('SVC_NATS_CERT_FILE', path, {
-    help: 'Certificate of this client in PEM form, where NATS asks for one; needs SVC_NATS_KEY_FILE.',
+    help: 'Client certificate in PEM form, for NATS servers that require one; needs SVC_NATS_KEY_FILE.',
   }),
   natsKeyFile: optional('SVC_NATS_KEY_FILE', path, {
     help: 'Private key of SVC_NATS_CERT_FILE, in PEM form without a passphrase.',
   }),
   roles: setting('SVC_ROLES', choices('all'), 'all', {
-    help: 'What this process does. One process does everything.',
+    help: 'Roles of this process. One process has all roles.',
   }),
   datacenter: setting('SVC_DATACENTER', label, 'DC-1', {
-    help: 'Name of the data center of the machines that this process watches.',
+    help: 'Name of the data center of the machines that this process monitors.',
   }),
   demo: optional('SVC_DEMO', onOff, {
     defaultInWords: 'on with the embedded stream, off with SVC_NATS_URL',
-    help: 'Make the project demo and demo.json at first start, and let this host and its libvirt domains be watched there.',
+    help: 'Create the project demo and demo.json at first start, and monitor this host and its libvirt domains there.',
   }),
   collect: optional('SVC_COLLECT', choices('host', 'libvirt', 'none'), {
     defaultInWords: 'host on Linux, and libvirt where virsh answers; none without the demo project',
-    help: 'What to collect from: this host (/proc), the libvirt domains it sees, or nothing.',
+    help: 'Sources to collect from: this host (/proc), its libvirt domains, or none.',
   }),
   sampleIntervalSeconds: setting('SVC_SAMPLE_INTERVAL_SECONDS', integer(1, 30), '30', {
     unit: 'seconds',
-    help: 'Time between two readings of a machine. Whatever it is, two readings more than 90 seconds apart are a gap, and no rate or duration is computed across one.',
+    help: 'Time between two readings of a machine. Readings more than 90 seconds apart are always a gap; no rate or duration is computed across a gap.',
   }),
   libvirtUri: setting('SVC_LIBVIRT_URI', text, 'qemu:///system', {
-    help: 'Which hypervisor virsh connects to.',
+    help: 'URI of the hypervisor that virsh connects to.',
   }),
   libvirtFilesystems: setting('SVC_LIBVIRT_FILESYSTEMS', onOff, 'off', {
-    help: "Read filesystem usage through the guests' agents. It needs a read-write connection to libvirt; nothing is changed over it.",
+    help: "Read filesystem usage through the guests' agents. It needs a read-write connection to libvirt, but changes nothing.",
   }),
   webhookAllow: optional('SVC_WEBHOOK_ALLOW', hostsAndRanges, {
     help: 'Hosts and ranges that webhooks and chats may reach although the address guard refuses private and loopback addresses.',
@@ -175,18 +175,18 @@ export const settingsTable = {
     help: 'Allow plain http to the hosts and ranges of SVC_WEBHOOK_ALLOW; anything else stays https only.',
   }),
   webhookPorts: optional('SVC_WEBHOOK_PORTS', ports, {
-    help: 'Ports that webhooks may have, hosts of SVC_WEBHOOK_ALLOW included. Unset: every port but those of other protocols, such as 22, 25 or 587, which browsers refuse too.',
+    help: 'Ports that webhooks may use, also on hosts of SVC_WEBHOOK_ALLOW. When unset, every port is allowed except those of other protocols, such as 22, 25 or 587, as in browsers.',
   }),
   auditRetentionDays: setting('SVC_AUDIT_RETENTION_DAYS', integer(1, 3650), '400', {
     unit: 'days',
-    help: 'How long commits and the transitions that audit shows are kept. What remains proves where it begins.',
+    help: 'How long commits and audit transitions are kept. The remaining history proves where it begins.',
   }),
   smtpUrl: optional('SVC_SMTP_URL', mailServer, {
     secret: true,
     help: 'Mail server for sign-in links, invitations and notifications. It must offer TLS, unless it is on this machine.',
   }),
   ciIssuers: setting('SVC_CI_ISSUERS', ciIssuers, 'github', {
-    help: 'Issuers whose CI identity tokens can be exchanged. What is given replaces the default: name github too to keep it. The address of an issuer of your own is written as its tokens have it in iss; plain http is for loopback alone. docs/ci-claims.md tells what of their tokens is bound.',
+    help: 'Issuers whose CI identity tokens can be exchanged. The value replaces the default: include github to keep it. Write the address of your own issuer exactly as in the iss claim of its tokens; plain http is allowed only on loopback. docs/ci-claims.md lists the claims that are bound.',
   }),
   oidcIssuer: optional('SVC_OIDC_ISSUER', issuer, {
     help: 'OpenID Connect provider that people sign in with. Register <public URL>/auth/callback there.',
@@ -195,20 +195,20 @@ export const settingsTable = {
     help: 'Client id of this service at the provider; needed with SVC_OIDC_ISSUER.',
   }),
   oidcClientSecretFile: optional('SVC_OIDC_CLIENT_SECRET_FILE', path, {
-    help: 'File with the client secret. Without it the service is a public client, with PKCE alone.',
+    help: 'File with the client secret. Without it the service is a public client, with PKCE only.',
   }),
   smtpFrom: optional('SVC_SMTP_FROM', sender, {
-    defaultInWords: 'svc@ the host of SVC_PUBLIC_URL',
-    help: 'Sender of the emails of the service.',
+    defaultInWords: 'svc@ followed by the host of SVC_PUBLIC_URL',
+    help: 'Sender address of mails from the service.',
   }),
   projectCreation: setting('SVC_PROJECT_CREATION', choice('operator', 'people'), 'operator', {
-    help: 'Who may make projects: the operator by "svc admin", or everybody who is signed in too.',
+    help: 'Who may create projects: only the operator, with "svc admin", or also every signed-in person.',
   }),
   expandedDatacenters: setting('SVC_EXPANDED_DATACENTERS', labels, 'DC-1', {
     help: 'Data centers in which VMs can be enrolled for expanded monitoring.',
   }),
   logLevel: setting('SVC_LOG_LEVEL', choice('debug', 'info', 'warn', 'error'), 'info', {
-    help: 'The least severe log lines to write. Logs are JSON lines on standard error, readable text on a terminal.',
+    help: 'Lowest severity of log lines. The log goes to standard error as JSON lines, or as text on a terminal.',
   }),
 } as const satisfies Record<string, Setting<unknown>>;
 
