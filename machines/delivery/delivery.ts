@@ -1,13 +1,13 @@
 /**
  * One delivery: one notification to one destination (and recipient). Every attempt passes through
- * `rechecking`, so nothing is sent that stopped being true while it waited; after 24 hours nothing
- * is sent at all. An attempt on the wire is never cut off by the 24 hours: its outcome comes first.
+ * `rechecking`, so a notification that became false while it waited is not sent. After 24 hours
+ * nothing is sent, but an attempt under way always ends with its outcome first.
  */
 import { assertEvent, assign, setup } from 'xstate';
 import type { NotificationEvent } from '../platform/effects.ts';
 import { DELIVERY_LIFETIME_MS } from './retry-schedule.ts';
 
-/** Why a delivery ended without being sent, as audit and API show it. */
+/** Reasons for which a delivery ends unsent, as shown in audit and API. */
 export const DELIVERY_REASONS = [
   'SNOOZED',
   'SUPERSEDED',
@@ -39,7 +39,7 @@ export interface DeliveryInput {
   readonly rule: string;
   readonly evaluationRevision: number;
   readonly destination: string;
-  /** Id of the mail recipient; null where the destination is a single address of its own. */
+  /** Id of the mail recipient; null when the destination has no recipients. */
   readonly recipient: string | null;
 }
 
@@ -47,10 +47,10 @@ export interface DeliveryContext extends Omit<DeliveryInput, 'at'> {
   readonly createdMs: number;
   /** Oldest first; the last one is open while its outcome is null. */
   readonly attempts: readonly DeliveryAttempt[];
-  /** Digest of the body, which is rendered once and sent unchanged; null before the first attempt. */
+  /** Digest of the body, which every attempt sends unchanged; null before the first attempt. */
   readonly bodyDigest: string | null;
   readonly reason: DeliveryReason | null;
-  /** While waiting: when it is tried again, Unix ms. */
+  /** Time of the next attempt while it waits, Unix ms. */
   readonly nextAttemptMs: number | null;
 }
 
@@ -58,19 +58,19 @@ export interface DeliveryAttempt {
   readonly attemptId: string;
   readonly startedMs: number;
   readonly endedMs: number | null;
-  /** `unknown`: the endpoint may have accepted it. null: on the wire. */
+  /** `unknown`: the endpoint may have accepted it. null: under way. */
   readonly outcome: 'accepted' | 'failed' | 'unknown' | 'refused' | null;
   readonly httpStatus: number | null;
   readonly error: string | null;
 }
 
-/** An outcome names its attempt, or speaks of the open one; of any other it changes nothing. */
+/** An outcome names its attempt; without a name it means the open one. Others are ignored. */
 interface Outcome {
   readonly at: number;
   readonly attemptId?: string;
 }
 
-/** Times in Unix ms; `delayMs` from now to the next attempt, null = no room for another. */
+/** Times in Unix ms. `delayMs`: from now to the next attempt; null = no other attempt fits. */
 export type DeliveryEvent =
   | { readonly type: 'attemptDue'; readonly at: number }
   | {
@@ -128,44 +128,44 @@ const chart = setup({
   },
   guards: {
     isAlive: ({ context, event }) => event.at < expiresMs(context),
-    isOpenAttempt: ({ context, event }) => speaksOfOpenAttempt(context, event),
-    hasRoomForAnother: ({ context, event }) =>
+    isOpenAttempt: ({ context, event }) => isAboutOpenAttempt(context, event),
+    fitsAnotherAttempt: ({ context, event }) =>
       (event.type === 'attemptFailed' || event.type === 'attemptLost') &&
-      speaksOfOpenAttempt(context, event) &&
+      isAboutOpenAttempt(context, event) &&
       event.delayMs !== null &&
       event.at + event.delayMs < expiresMs(context),
   },
   delays: {
     retryDelay: ({ context, event }) => Math.max(0, (context.nextAttemptMs ?? event.at) - event.at),
     lifetimeEnd: ({ context, event }) =>
-      // The first event of all, xstate.init, carries no time: it is that of the creation.
+      // The first event, xstate.init, has no time: use the creation time.
       Math.max(0, expiresMs(context) - (event.at ?? context.createdMs)),
   },
 });
 
 const expiry = {
-  description: '24 hours have passed since the delivery was created: nothing is sent any more.',
+  description: '24 hours have passed since the delivery was created: nothing more is sent.',
   target: 'expired',
   actions: 'noteExpired',
 } as const;
 
 const suppressed = {
-  description: 'It is no longer to be told (snoozed, superseded, paused, retired): reason kept.',
+  description: 'It must no longer be sent (snoozed, superseded, paused, retired); the reason is stored.',
   target: 'suppressed',
   actions: 'keepReason',
 } as const;
 
-/** Where an attempt that did not succeed leads: to another one, or nowhere. */
+/** The transitions after a failed attempt: to another one, or to the end. */
 const retryOrExpire = (description: string) =>
   [
     {
       description,
-      guard: 'hasRoomForAnother',
+      guard: 'fitsAnotherAttempt',
       target: 'waiting',
       actions: ['closeAttempt', 'scheduleNext'],
     },
     {
-      description: 'It did not succeed, and no other attempt fits into the 24 hours.',
+      description: 'It failed, and no other attempt fits into the 24 hours.',
       guard: 'isOpenAttempt',
       target: 'expired',
       actions: ['closeAttempt', 'noteExpired'],
@@ -174,7 +174,7 @@ const retryOrExpire = (description: string) =>
 
 export const deliveryMachine = chart.createMachine({
   id: 'delivery',
-  description: 'One notification on its way to one destination, tried for at most 24 hours.',
+  description: 'One notification to one destination, tried for at most 24 hours.',
   context: ({ input }) => initialContext(input),
   initial: 'queued',
   states: {
@@ -194,12 +194,12 @@ export const deliveryMachine = chart.createMachine({
       },
     },
     rechecking: {
-      description: 'What it tells is checked again: recipient, pause, snooze, incident, rule.',
+      description: 'Checks again that it must be sent: recipient, pause, snooze, incident, rule.',
       after: { lifetimeEnd: expiry },
       on: {
         cleared: [
           {
-            description: 'It still holds: an attempt is opened, and only then sent.',
+            description: 'It must be sent: an attempt is opened, then sent.',
             guard: 'isAlive',
             target: 'sending',
             actions: 'openAttempt',
@@ -213,15 +213,15 @@ export const deliveryMachine = chart.createMachine({
       description: 'An attempt is open; its outcome, not the 24 hours, ends this state.',
       on: {
         accepted: {
-          description: 'The endpoint accepted it, which does not mean that anybody read it.',
+          description: 'The endpoint accepted it. It says nothing about who read it.',
           guard: 'isOpenAttempt',
           target: 'sent',
           actions: 'closeAttempt',
         },
-        attemptFailed: retryOrExpire('It failed, or its outcome is unknown; another can help.'),
+        attemptFailed: retryOrExpire('It failed, or its outcome is unknown; a retry can help.'),
         attemptLost: retryOrExpire('The process that sent it died: the outcome is unknown.'),
         refused: {
-          description: 'The endpoint refused it for good: no other attempt can help.',
+          description: 'The endpoint refused it permanently: a retry cannot help.',
           guard: 'isOpenAttempt',
           target: 'failed',
           actions: ['closeAttempt', 'noteRefused'],
@@ -233,7 +233,7 @@ export const deliveryMachine = chart.createMachine({
       after: {
         retryDelay: [
           {
-            description: 'The wait is over: checked again before another attempt.',
+            description: 'The wait is over: it is checked again before another attempt.',
             guard: 'isAlive',
             target: 'rechecking',
           },
@@ -244,9 +244,9 @@ export const deliveryMachine = chart.createMachine({
       on: { suppressed },
     },
     sent: { description: 'Accepted by the endpoint.', type: 'final' },
-    suppressed: { description: 'Ended unsent: no longer to be told.', type: 'final' },
+    suppressed: { description: 'Ended unsent: it must no longer be sent.', type: 'final' },
     expired: { description: 'Ended unsent: 24 hours were not enough.', type: 'final' },
-    failed: { description: 'Ended unsent: refused for good.', type: 'final' },
+    failed: { description: 'Ended unsent: refused permanently.', type: 'final' },
   },
 });
 
@@ -273,7 +273,7 @@ function expiresMs(context: DeliveryContext): number {
   return context.createdMs + DELIVERY_LIFETIME_MS;
 }
 
-function speaksOfOpenAttempt(context: DeliveryContext, event: DeliveryEvent): boolean {
+function isAboutOpenAttempt(context: DeliveryContext, event: DeliveryEvent): boolean {
   const open = context.attempts.at(-1);
   if (!open || open.outcome !== null) return false;
   return !('attemptId' in event) || event.attemptId === open.attemptId;

@@ -1,19 +1,19 @@
 /**
- * One destination: where notifications go. It holds digests and ids of what is sealed elsewhere
- * (the address, the signing secrets), never the things themselves. At most two secrets live at a
- * time, current first, so a rotation during an overlap discards the oldest at once.
+ * One destination of notifications. It holds digests and ids of sealed values (the URL, the signing
+ * secrets), never the values. At most two secrets exist at a time, current first: a rotation during
+ * an overlap discards the oldest at once.
  */
 import { assertEvent, assign, setup } from 'xstate';
 
 /** Longest overlap of a rotation, ms (LIMIT-12: up to 24 hours). */
 const SECRET_OVERLAP_MS_MAX = 24 * 3_600_000;
 
-/** An endpoint that fails for so long, with neither success nor silence between, is paused. */
+/** An endpoint that fails for this long, without a success or a silence between, is paused. */
 const FAILING_MS_MAX = 3 * 24 * 3_600_000;
 
 /**
- * After so long without a failure it is not known that it went on failing. Attempts of one delivery
- * are never so far apart.
+ * Silence after which an endpoint no longer counts as failing throughout, ms. Attempts of one
+ * delivery are never this far apart.
  */
 const SILENCE_MS = 24 * 3_600_000;
 
@@ -23,9 +23,9 @@ const SILENCE_MS = 24 * 3_600_000;
  */
 export type DestinationKind = string;
 
-/** Its URL, as it is kept here; all empty with mail, whose recipients are rows of their own. */
+/** The URL as stored here. All empty for mail, whose recipients are rows of their own. */
 export interface KeptAddress {
-  /** Id of the URL in the sealed store; null with mail, and where version 1 of the row sealed it. */
+  /** Id of the URL in the sealed store; null for mail, and in rows of version 1. */
   readonly urlId: string | null;
   readonly urlDigest: string;
   readonly host: string;
@@ -39,18 +39,18 @@ export interface DestinationInput extends KeptAddress {
   readonly project: string;
   readonly kind: DestinationKind;
   readonly displayName: string;
-  /** Id of the first signing secret in the sealed store; null where nothing is signed. */
+  /** Id of the first signing secret in the sealed store; null when nothing is signed. */
   readonly secretId: string | null;
 }
 
 export interface DestinationContext extends Omit<DestinationInput, 'at' | 'secretId'> {
   /** Ids into the sealed store, current first; two during an overlap, none once deleted. */
   readonly secrets: readonly SecretReference[];
-  /** Until when the previous secret signs too, Unix ms; null = there is none. */
+  /** End of the previous secret's overlap, Unix ms; null = there is none. */
   readonly overlapEndsMs: number | null;
-  /** Why it is paused; null = it is not. */
+  /** Why it is paused; null = not paused. */
   readonly pausedReason: string | null;
-  /** First failed attempt since the last accepted one, or the last silence, Unix ms; null = none. */
+  /** First failed attempt since the last accepted one or the last silence, Unix ms; null = none. */
   readonly failingSinceMs: number | null;
   /** Last failed attempt of those, Unix ms; null = none. */
   readonly lastFailedMs: number | null;
@@ -86,11 +86,11 @@ export type DestinationEvent =
       readonly type: 'secretRotated';
       readonly at: number;
       readonly secretId: string;
-      /** How long the previous secret signs too; 0 = it is discarded at once. */
+      /** How long the previous secret also signs, ms; 0 = it is discarded at once. */
       readonly overlapMs: number;
       readonly by: string;
     }
-  /** The timer of the overlap. `secretId`: which one signs no more; absent where version 1 set it. */
+  /** The timer of the overlap. `secretId`: the secret that stops signing; absent in version 1. */
   | { readonly type: 'overlapEnded'; readonly at: number; readonly secretId?: string };
 
 const notFailing = { failingSinceMs: null, lastFailedMs: null } as const;
@@ -147,16 +147,16 @@ const base = setup({
   },
   guards: {
     isFailing: ({ context }) => context.failingSinceMs !== null,
-    isNotYetFailing: ({ context, event }) => !goesOnFailing(context, event.at),
+    isNotYetFailing: ({ context, event }) => !isStillFailing(context, event.at),
     hasFailedForDays: ({ context, event }) =>
-      goesOnFailing(context, event.at) && event.at - context.failingSinceMs >= FAILING_MS_MAX,
+      isStillFailing(context, event.at) && event.at - context.failingSinceMs >= FAILING_MS_MAX,
   },
 });
 
 const chart = base.extend({
   actions: {
-    // Not an `after`: the overlap outlasts pausing and resuming, and without one there is no timer.
-    // Comes after `takeSecret`: the previous secret is the second one.
+    // Not an `after`: the overlap continues across pause and resume, and may be absent. Must run
+    // after `takeSecret`, because the previous secret is then the second one.
     armOverlap: base.enqueueActions(({ context, event, enqueue }) => {
       assertEvent(event, 'secretRotated');
       enqueue.cancel('overlapEnded');
@@ -171,34 +171,34 @@ const chart = base.extend({
 });
 
 const retargeted = {
-  description: 'Somebody gave it another address of its kind.',
+  description: 'Somebody changed its URL.',
   actions: 'retarget',
 } as const;
 
 const renamed = {
-  description: 'Somebody gave it another display name.',
+  description: 'Somebody changed its display name.',
   actions: 'rename',
 } as const;
 
 const secretRotated = {
-  description: 'A new secret signs from now on; the previous one too while the overlap lasts.',
+  description: 'A new secret signs from now on; the previous one also signs during the overlap.',
   actions: ['takeSecret', 'armOverlap'],
 } as const;
 
 const overlapEnded = {
-  description: 'The overlap is over: only the current secret signs.',
+  description: 'The overlap ended: only the current secret signs.',
   actions: 'dropPreviousSecret',
 } as const;
 
 const deleted = {
-  description: 'Somebody deleted it; its secrets are let go.',
+  description: 'Somebody deleted it; its secrets are deleted.',
   target: 'deleted',
   actions: ['dropSecrets', 'disarmOverlap'],
 } as const;
 
 export const destinationMachine = chart.createMachine({
   id: 'destination',
-  description: 'Where notifications go: an endpoint, its signing secrets, whether it is paused.',
+  description: 'A destination of notifications: an endpoint, its signing secrets, whether it is paused.',
   context: ({ input }) => initialContext(input),
   initial: 'active',
   states: {
@@ -206,7 +206,7 @@ export const destinationMachine = chart.createMachine({
       description: 'Notifications are sent to it.',
       on: {
         paused: {
-          description: 'Somebody, or its endpoint by its answers, stopped it; the reason is kept.',
+          description: 'Somebody paused it, or the answers of its endpoint did; the reason is stored.',
           target: 'paused',
           actions: 'pause',
         },
@@ -243,7 +243,7 @@ export const destinationMachine = chart.createMachine({
       description: 'Nothing is sent to it.',
       on: {
         resumed: {
-          description: 'Somebody started it again.',
+          description: 'Somebody resumed it.',
           target: 'active',
           actions: 'resume',
         },
@@ -255,14 +255,14 @@ export const destinationMachine = chart.createMachine({
       },
     },
     deleted: {
-      description: 'It is gone; its row stays for audit.',
+      description: 'It was deleted; the row stays for audit.',
       type: 'final',
     },
   },
 });
 
-/** It has failed before, and is not known to have done anything else since. */
-function goesOnFailing(
+/** True when it failed before, and neither a success nor a silence followed. */
+function isStillFailing(
   context: DestinationContext,
   at: number,
 ): context is DestinationContext & { readonly failingSinceMs: number } {

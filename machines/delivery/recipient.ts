@@ -1,11 +1,11 @@
 /**
- * One recipient of a mail destination: an address that its holder confirmed. It must be and remain
- * that of a member of the project, which is looked at before every attempt; here is only what the
- * holder, the people of the project and the mail servers said of the address itself.
+ * One recipient of a mail destination: an address that its holder confirms. This machine holds the
+ * state of the address only. Whether it still belongs to a member of the project is checked before
+ * every attempt.
  */
 import { assertEvent, assign, setup } from 'xstate';
 
-/** A verification mail is good for so long, ms (HOOK-24). */
+/** Lifetime of the link in a verification mail, ms (HOOK-24). */
 export const VERIFICATION_MS = 24 * 3_600_000;
 
 export interface RecipientInput {
@@ -22,11 +22,11 @@ export interface RecipientInput {
 }
 
 export interface RecipientContext extends Omit<RecipientInput, 'at' | 'tokenHash'> {
-  /** null: there is no mail out whose link still works. */
+  /** null = no link works. */
   readonly tokenHash: string | null;
   readonly tokenExpiresMs: number | null;
   readonly verifiedMs: number | null;
-  /** Why nothing is sent to it any more (bounced, removed); null = does not apply. */
+  /** Why nothing is sent any more (bounced, removed); null = does not apply. */
   readonly reason: string | null;
   readonly createdMs: number;
   readonly updatedMs: number;
@@ -34,9 +34,9 @@ export interface RecipientContext extends Omit<RecipientInput, 'at' | 'tokenHash
 
 /** Times in Unix ms. */
 export type RecipientEvent =
-  /** Another verification mail: the link of the one before ends. */
+  /** Another verification mail: its link replaces the previous one. */
   | { readonly type: 'invitedAgain'; readonly at: number; readonly tokenHash: string }
-  /** `tokenHash`: of the link that was opened, which must be the present one. */
+  /** `tokenHash`: of the link that was used, which must be the current one. */
   | { readonly type: 'verified'; readonly at: number; readonly tokenHash: string }
   | { readonly type: 'unsubscribed'; readonly at: number }
   | { readonly type: 'bounced'; readonly at: number; readonly reason: string }
@@ -68,7 +68,7 @@ const chart = setup({
     }),
   },
   guards: {
-    isPresentLink: ({ context, event }) =>
+    isCurrentLink: ({ context, event }) =>
       event.type === 'verified' &&
       context.tokenHash === event.tokenHash &&
       context.tokenExpiresMs !== null &&
@@ -82,8 +82,8 @@ const invitedAgain = {
 } as const;
 
 const verified = {
-  description: 'The holder pressed the button behind the present link, within 24 hours.',
-  guard: 'isPresentLink',
+  description: 'The holder confirmed the address by the current link, within 24 hours.',
+  guard: 'isCurrentLink',
   target: 'verified',
   actions: 'noteVerified',
 } as const;
@@ -101,7 +101,7 @@ const bounced = {
 } as const;
 
 const removed = {
-  description: 'Somebody took the address off the destination, or deleted the destination.',
+  description: 'Somebody removed the address from the destination, or deleted the destination.',
   target: 'removed',
   actions: 'noteEnded',
 } as const;
@@ -113,7 +113,7 @@ export const recipientMachine = chart.createMachine({
   initial: 'invited',
   states: {
     invited: {
-      description: 'A verification mail is out; nothing else is sent there.',
+      description: 'A verification mail was sent; nothing else is sent to the address.',
       on: { invitedAgain, verified, unsubscribed, bounced, removed },
     },
     verified: {
@@ -121,7 +121,7 @@ export const recipientMachine = chart.createMachine({
       on: { unsubscribed, bounced, removed },
     },
     unsubscribed: {
-      description: 'The holder wants no mail, nor to be asked: only adding the address anew asks.',
+      description: 'The holder wants no mail. Only adding the address again sends a new verification mail.',
       on: { removed },
     },
     bounced: {
@@ -129,7 +129,7 @@ export const recipientMachine = chart.createMachine({
       on: { invitedAgain: { ...invitedAgain, target: 'invited' }, unsubscribed, removed },
     },
     removed: {
-      description: 'It is no recipient any more; its row stays for audit.',
+      description: 'The recipient was removed; the row stays for audit.',
       type: 'final',
     },
   },

@@ -1,16 +1,15 @@
 /**
- * When a delivery that was not accepted is tried again: a fixed schedule with jitter that a
- * receiver may stretch (`Retry-After`) but never past the delivery's 24 hours. Pure: the jitter is
- * handed in.
+ * The retry schedule of deliveries: fixed waits with jitter. A receiver may extend a wait
+ * (`Retry-After`), but never past the delivery's 24 hours. Pure: the jitter is an argument.
  */
 
-/** After this long since its creation nothing of a delivery is sent any more. */
+/** Age at which a delivery expires: nothing is sent after it. */
 export const DELIVERY_LIFETIME_MS = 24 * 3_600_000;
 
-/** The last attempt leaves a minute for itself (10 s at most) and for a late timer. */
+/** Latest age of an attempt: a minute is left for it (10 s at most) and for a late timer. */
 export const LAST_ATTEMPT_AGE_MS = DELIVERY_LIFETIME_MS - 60_000;
 
-/** Waits after the 1st, 2nd, ... attempt, seconds; after the 11th comes one last before 24 h. */
+/** Waits after the 1st, 2nd, ... attempt, seconds. One last attempt follows, before 24 h. */
 export const RETRY_WAIT_SECONDS = [
   5, 30, 120, 300, 900, 1800, 3600, 7200, 14_400, 21_600, 21_600,
 ] as const;
@@ -23,15 +22,15 @@ export interface FailedAttempt {
   readonly attempt: number;
   /** In [0, 1); 0.5 = exactly on schedule. */
   readonly jitter: number;
-  /** What the receiver asked for, ms from now; undefined = nothing. */
+  /** Wait that the receiver asked for, ms; undefined = none. */
   readonly retryAfterMs?: number | undefined;
   /** Since the delivery's creation, ms. */
   readonly ageMs: number;
 }
 
 /**
- * Milliseconds to wait before the next attempt: the longer of schedule and `Retry-After`, cut so
- * that one last attempt is made before 24 h. `undefined` when there is no room for another.
+ * The wait before the next attempt, ms: the longer of schedule and `Retry-After`, cut so that one
+ * last attempt is made before 24 h. Undefined when no other attempt fits.
  */
 export function retryDelayMs(failed: FailedAttempt): number | undefined {
   const remainingMs = LAST_ATTEMPT_AGE_MS - failed.ageMs;

@@ -4,8 +4,7 @@ package svc
 
 import "context"
 
-// PreviewAlertRule: in which stretches a rule would have fired over stored history: a bounded estimate, not a
-// replay of notifications. Saves nothing and notifies nobody.
+// PreviewAlertRule: estimates when a rule would have fired over stored history. Saves nothing and notifies nobody.
 func (c *Client) PreviewAlertRule(ctx context.Context, request *PreviewAlertRuleRequest) (*PreviewAlertRuleResponse, error) {
 	return unary[PreviewAlertRuleResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "PreviewAlertRule"}, request)
 }
@@ -30,7 +29,7 @@ func (c *Client) DeleteAlertRule(ctx context.Context, request *DeleteAlertRuleRe
 	return unary[DeleteAlertRuleResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "DeleteAlertRule", isMutation: true}, request)
 }
 
-// ListAlertRuleTemplates: rules to start from, one for each thing that most people watch.
+// ListAlertRuleTemplates: rules to start from, one for each common need.
 func (c *Client) ListAlertRuleTemplates(ctx context.Context, request *ListAlertRuleTemplatesRequest) (*ListAlertRuleTemplatesResponse, error) {
 	return unary[ListAlertRuleTemplatesResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "ListAlertRuleTemplates"}, request)
 }
@@ -50,18 +49,18 @@ func (c *Client) GetIncident(ctx context.Context, request *GetIncidentRequest) (
 	return unary[Incident](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "GetIncident"}, request)
 }
 
-// ExplainIncident: why it fired: the samples that decided it, and whether stored history says the same.
+// ExplainIncident: explains why it fired: the deciding samples, and whether stored history leads to the same.
 func (c *Client) ExplainIncident(ctx context.Context, request *ExplainIncidentRequest) (*ExplainIncidentResponse, error) {
 	return unary[ExplainIncidentResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "ExplainIncident"}, request)
 }
 
-// AcknowledgeIncident: records attention only: the incident still fires, and reminders go on.
+// AcknowledgeIncident: records attention only: the incident keeps firing, and reminders continue.
 // For people alone: with a session, and no key.
 func (c *Client) AcknowledgeIncident(ctx context.Context, request *AcknowledgeIncidentRequest) (*Incident, error) {
 	return unary[Incident](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "AcknowledgeIncident", isMutation: true}, request)
 }
 
-// SnoozeIncident: nobody is told until then; evaluation goes on. Again = another end.
+// SnoozeIncident: sends no notifications until then; evaluation continues. A second call replaces the end.
 // For people alone: with a session, and no key.
 func (c *Client) SnoozeIncident(ctx context.Context, request *SnoozeIncidentRequest) (*Incident, error) {
 	return unary[Incident](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "SnoozeIncident", isMutation: true}, request)
@@ -73,14 +72,14 @@ func (c *Client) UnsnoozeIncident(ctx context.Context, request *UnsnoozeIncident
 	return unary[Incident](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "UnsnoozeIncident", isMutation: true}, request)
 }
 
-// WatchIncidents: the open incidents, then every change of one from there on. Ends with an error once the caller
-// may not read any more, cannot keep up, or the service stops: watch again then.
+// WatchIncidents: streams the open incidents, then every change. Ends with an error when the caller loses access
+// or cannot keep up, or the service stops: call it again then.
 // An error of take, or the end of the context, ends it too.
 func (c *Client) WatchIncidents(ctx context.Context, request *WatchIncidentsRequest, take func(*WatchIncidentsResponse) error) error {
 	return watch(ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "WatchIncidents"}, request, take)
 }
 
-// CreateDestination: creates a destination. The secret is answered once.
+// CreateDestination: creates a destination. The secret is returned once.
 func (c *Client) CreateDestination(ctx context.Context, request *CreateDestinationRequest) (*CreateDestinationResponse, error) {
 	return unary[CreateDestinationResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "CreateDestination", isMutation: true}, request)
 }
@@ -95,7 +94,7 @@ func (c *Client) ListDestinations(ctx context.Context, request *ListDestinations
 	return unary[ListDestinationsResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "ListDestinations"}, request)
 }
 
-// UpdateDestination: another name, address or set of recipients. Who stays a recipient stays verified.
+// UpdateDestination: changes name, URL or recipients. Recipients that stay remain verified.
 func (c *Client) UpdateDestination(ctx context.Context, request *UpdateDestinationRequest) (*Destination, error) {
 	return unary[Destination](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "UpdateDestination", isMutation: true}, request)
 }
@@ -105,13 +104,13 @@ func (c *Client) DeleteDestination(ctx context.Context, request *DeleteDestinati
 	return unary[DeleteDestinationResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "DeleteDestination", isMutation: true}, request)
 }
 
-// VerifyDestination: sends the mails again by which recipients confirm their addresses. Who unsubscribed is not asked.
+// VerifyDestination: resends verification mails to recipients. Those who unsubscribed get none.
 // For people alone: with a session, and no key.
 func (c *Client) VerifyDestination(ctx context.Context, request *VerifyDestinationRequest) (*VerifyDestinationResponse, error) {
 	return unary[VerifyDestinationResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "VerifyDestination", isMutation: true}, request)
 }
 
-// SendTestNotification: one test message to the destination, or to each of its verified recipients.
+// SendTestNotification: sends a test message to the destination, or to each of its verified recipients.
 // For people alone: with a session, and no key.
 func (c *Client) SendTestNotification(ctx context.Context, request *SendTestNotificationRequest) (*SendTestNotificationResponse, error) {
 	return unary[SendTestNotificationResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "SendTestNotification", isMutation: true}, request)
@@ -129,7 +128,7 @@ func (c *Client) ResumeDestination(ctx context.Context, request *ResumeDestinati
 	return unary[Destination](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "ResumeDestination", isMutation: true}, request)
 }
 
-// RotateWebhookSecret: a new signing secret; the old one signs beside it while the overlap lasts.
+// RotateWebhookSecret: creates a new signing secret; the old one also signs during the overlap.
 // For people alone: with a session, and no key.
 func (c *Client) RotateWebhookSecret(ctx context.Context, request *RotateWebhookSecretRequest) (*RotateWebhookSecretResponse, error) {
 	return unary[RotateWebhookSecretResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "RotateWebhookSecret", isMutation: true}, request)
@@ -145,8 +144,8 @@ func (c *Client) GetDelivery(ctx context.Context, request *GetDeliveryRequest) (
 	return unary[Delivery](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "GetDelivery"}, request)
 }
 
-// ListNotices: what the service has to say of alerting itself: limits that are reached, destinations that it
-// paused. Newest first.
+// ListNotices: notices about alerting itself: limits that are reached, destinations that the service paused.
+// Newest first.
 func (c *Client) ListNotices(ctx context.Context, request *ListNoticesRequest) (*ListNoticesResponse, error) {
 	return unary[ListNoticesResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "ListNotices"}, request)
 }
@@ -156,10 +155,10 @@ type PreviewAlertRuleRequest struct {
 	// `projects/p`.
 	ProjectName string `json:"projectName,omitempty"`
 
-	// As it would be saved. Evaluated although `enabled` is false; destinations are not looked at.
+	// As in a save. Evaluated even if `enabled` is false; destinations are ignored.
 	Spec *AlertRuleSpec `json:"spec,omitempty"`
 
-	// How far back from now, 1 to 604,800.
+	// Length of history before now, 1 to 604,800.
 	HistorySeconds int32 `json:"historySeconds,omitempty"`
 }
 
@@ -169,16 +168,16 @@ type PreviewAlertRuleResponse struct {
 
 	HistoryStatus PreviewedHistoryStatus `json:"historyStatus,omitempty"`
 
-	// Observation times with a value of the metric, over all VMs selected.
+	// Observation times with a value of the metric, over all selected VMs.
 	EvaluatedSamples int64 `json:"evaluatedSamples,string,omitempty"`
 
-	// Sampling intervals of the VMs since they are known, within the history asked for.
+	// Sampling intervals of the VMs within the requested history, since each was first known.
 	ExpectedSamples int64 `json:"expectedSamples,string,omitempty"`
 
 	// VM by VM, oldest first.
 	WouldHaveFired []PreviewAlertRuleResponseFiring `json:"wouldHaveFired,omitempty"`
 
-	// true: there were more than are listed.
+	// true: the list is incomplete.
 	Truncated bool `json:"truncated,omitempty"`
 }
 
@@ -189,15 +188,15 @@ type PreviewAlertRuleResponseFiring struct {
 
 	Labels map[string]string `json:"labels,omitempty"`
 
-	// First breaching observation, as of an incident. May lie before the history asked for, by as
-	// much as a rule saved there would have looked back: `sustainedSeconds` and 90 s.
+	// First breaching observation. May be before the requested history, by at most
+	// `sustainedSeconds` and 90 s.
 	StartUnix int64 `json:"startUnix,string,omitempty"`
 
 	// The observation that completed the recovery; absent while it still fires at the end.
 	EndUnix *int64 `json:"endUnix,string,omitempty"`
 }
 
-// PreviewedHistory: what there is of the history that was asked for; apart because its states have names of others.
+// PreviewedHistory: coverage of the requested history. A message of its own: its values share names with others.
 type PreviewedHistory struct{}
 
 // SaveAlertRuleRequest is a message of the API.
@@ -207,7 +206,7 @@ type SaveAlertRuleRequest struct {
 	// UUID made by the client; the last part of the rule's name.
 	ID string `json:"id,omitempty"`
 
-	// UUID made by the client, distinct from `id`; a resend keeps it.
+	// UUID made by the client, distinct from `id`; a retry reuses it.
 	RequestID string `json:"requestId,omitempty"`
 
 	// "0" to create, else the version the edit is based on.
@@ -267,7 +266,7 @@ type DeleteAlertRuleResponse struct{}
 type ListAlertInstancesRequest struct {
 	ProjectName string `json:"projectName,omitempty"`
 
-	// Only of this rule; empty = all.
+	// Filter by rule; empty = all.
 	RuleName string `json:"ruleName,omitempty"`
 
 	PageSize int32 `json:"pageSize,omitempty"`
@@ -294,14 +293,14 @@ type ListAlertRuleTemplatesResponse struct {
 
 // AlertRuleTemplate is a message of the API.
 type AlertRuleTemplate struct {
-	// Stays the same: `cpu`, `guest-memory`, `filesystem-usage`, `unexpected-stop`,
+	// Stable id: `cpu`, `guest-memory`, `filesystem-usage`, `unexpected-stop`,
 	// `telemetry-unavailable`.
 	TemplateID string `json:"templateId,omitempty"`
 
-	// A sentence on what it is for and what it cannot tell.
+	// Purpose and limitation, in a sentence or two.
 	Description string `json:"description,omitempty"`
 
-	// Ready to be saved, but for the selection of VMs where somebody does not want all of them.
+	// Can be saved as is; it selects all VMs.
 	Spec *AlertRuleSpec `json:"spec,omitempty"`
 }
 
@@ -328,15 +327,15 @@ type Notice struct {
 
 	Kind NoticeKind `json:"kind,omitempty"`
 
-	// Full name of the rule or destination that it is about, or of the project.
+	// Full name of the rule, destination or project it is about.
 	SubjectName string `json:"subjectName,omitempty"`
 
-	// What happened and what would do, in a sentence or two.
+	// What happened and what to do, in a sentence or two.
 	Text string `json:"text,omitempty"`
 
 	RaisedUnix int64 `json:"raisedUnix,string,omitempty"`
 
-	// When what it tells of ended; absent while it lasts.
+	// Time at which the cause ended; absent while it lasts.
 	EndedUnix *int64 `json:"endedUnix,string,omitempty"`
 }
 
@@ -349,10 +348,10 @@ const (
 
 	PreviewAlertRuleResponseQueryStatusOk PreviewAlertRuleResponseQueryStatus = "OK"
 
-	// History of some of the VMs could not be read: nothing is known of them here.
+	// The history of some VMs could not be read, so they are left out.
 	PreviewAlertRuleResponseQueryStatusPartial PreviewAlertRuleResponseQueryStatus = "PARTIAL"
 
-	// That of none could.
+	// No history could be read.
 	PreviewAlertRuleResponseQueryStatusFailed PreviewAlertRuleResponseQueryStatus = "FAILED"
 )
 
@@ -363,7 +362,7 @@ type PreviewedHistoryStatus string
 const (
 	PreviewedHistoryStatusUnspecified PreviewedHistoryStatus = "STATUS_UNSPECIFIED"
 
-	// The metric's values reach back to its beginning for every VM selected; gaps show in counts.
+	// Values reach back to the start for every selected VM; gaps show in the counts.
 	PreviewedHistoryStatusComplete PreviewedHistoryStatus = "COMPLETE"
 
 	PreviewedHistoryStatusPartial PreviewedHistoryStatus = "PARTIAL"
@@ -382,10 +381,10 @@ const (
 	// A rule has more instances than the project may have; the newest are not evaluated.
 	NoticeKindInstanceLimit NoticeKind = "INSTANCE_LIMIT"
 
-	// The service paused a destination, for the reason told.
+	// The service paused a destination, for the given reason.
 	NoticeKindDestinationPaused NoticeKind = "DESTINATION_PAUSED"
 
-	// Mail to a recipient came back for good.
+	// Mail to a recipient bounced permanently.
 	NoticeKindRecipientBounced NoticeKind = "RECIPIENT_BOUNCED"
 
 	// Keys, CI connections or owners were added, or a credential was ended because it leaked or by

@@ -25,7 +25,7 @@ type Delivery struct {
 
 	CreatedUnix int64 `json:"createdUnix,string,omitempty"`
 
-	// Address of the mail's recipient. Hidden from who may not write.
+	// Address of the mail recipient. Only for callers who may write.
 	Recipient string `json:"recipient,omitempty"`
 }
 
@@ -35,18 +35,18 @@ type DeliveryAttempt struct {
 
 	StartedUnix int64 `json:"startedUnix,string,omitempty"`
 
-	// Absent while it is on the wire.
+	// Absent while the attempt is under way.
 	DurationMs *int64 `json:"durationMs,string,omitempty"`
 
-	// `accepted`, `failed`, `unknown` or `refused`; empty while on the wire.
+	// `accepted`, `failed`, `unknown` or `refused`; empty while under way.
 	Outcome string `json:"outcome,omitempty"`
 
 	HTTPStatus *int32 `json:"httpStatus,omitempty"`
 
 	Error string `json:"error,omitempty"`
 
-	// What the endpoint answered, redacted, at most 4 KiB: told by GetDelivery alone. Hidden from
-	// who may not write.
+	// The endpoint's answer, redacted, at most 4 KiB. Only in GetDelivery, and only for callers who
+	// may write.
 	AnswerExcerpt string `json:"answerExcerpt,omitempty"`
 }
 
@@ -54,14 +54,14 @@ type DeliveryAttempt struct {
 type ListDeliveriesRequest struct {
 	ProjectName string `json:"projectName,omitempty"`
 
-	// Only of this incident; empty = all.
+	// Filter by incident; empty = all.
 	IncidentName string `json:"incidentName,omitempty"`
 
 	PageSize int32 `json:"pageSize,omitempty"`
 
 	PageToken string `json:"pageToken,omitempty"`
 
-	// Only to this destination; empty = all.
+	// Filter by destination; empty = all.
 	DestinationName string `json:"destinationName,omitempty"`
 }
 
@@ -109,7 +109,7 @@ const (
 
 	DeliveryStateWaiting DeliveryState = "WAITING"
 
-	// The endpoint accepted it; nobody need have read it.
+	// The endpoint accepted it. It says nothing about who read it.
 	DeliveryStateSent DeliveryState = "SENT"
 
 	DeliveryStateSuppressed DeliveryState = "SUPPRESSED"

@@ -4,25 +4,25 @@ package svc
 
 // WebhookTarget is a message of the API.
 type WebhookTarget struct {
-	// https. Written, never answered: answers show host and last four characters.
+	// https. Write-only: responses hold the host and the last four characters.
 	URL string `json:"url,omitempty"`
 }
 
 // SlackTarget is a message of the API.
 type SlackTarget struct {
-	// `https://hooks.slack.com/...`. Written, never answered.
+	// `https://hooks.slack.com/...`. Write-only.
 	URL string `json:"url,omitempty"`
 }
 
 // TeamsTarget is a message of the API.
 type TeamsTarget struct {
-	// Of a Teams workflow. Written, never answered.
+	// URL of a Teams workflow. Write-only.
 	URL string `json:"url,omitempty"`
 }
 
 // DiscordTarget is a message of the API.
 type DiscordTarget struct {
-	// `https://discord.com/api/webhooks/...`. Written, never answered.
+	// `https://discord.com/api/webhooks/...`. Write-only.
 	URL string `json:"url,omitempty"`
 }
 
@@ -33,13 +33,13 @@ type EmailTarget struct {
 
 // EmailRecipient is a message of the API.
 type EmailRecipient struct {
-	// Verified address of a member of the project. Hidden from who may not write.
+	// Verified address of a member of the project. Only for callers who may write.
 	Address string `json:"address,omitempty"`
 
-	// Answered alone.
+	// Output only.
 	State EmailRecipientState `json:"state,omitempty"`
 
-	// false: no longer a member, so nothing is sent. Answered alone.
+	// false: no longer a member, so nothing is sent. Output only.
 	IsMember bool `json:"isMember,omitempty"`
 
 	VerifiedUnix *int64 `json:"verifiedUnix,string,omitempty"`
@@ -64,10 +64,10 @@ type Destination struct {
 
 	State DestinationState `json:"state,omitempty"`
 
-	// Why it is paused.
+	// The reason while it is paused.
 	PausedReason string `json:"pausedReason,omitempty"`
 
-	// Of the URL; empty with mail.
+	// Host and last four characters of the URL; empty for mail.
 	Host string `json:"host,omitempty"`
 
 	LastFour string `json:"lastFour,omitempty"`
@@ -76,7 +76,7 @@ type Destination struct {
 
 	UpdatedUnix int64 `json:"updatedUnix,string,omitempty"`
 
-	// Of a webhook: until when the previous secret signs too.
+	// Webhooks only: the previous secret also signs until this time.
 	SecretOverlapEndsUnix *int64 `json:"secretOverlapEndsUnix,string,omitempty"`
 }
 
@@ -93,10 +93,10 @@ type CreateDestinationRequest struct {
 type CreateDestinationResponse struct {
 	Destination *Destination `json:"destination,omitempty"`
 
-	// `whsec_...`: shown in the first answer only.
+	// `whsec_...`. Only in the first response.
 	WebhookSecret string `json:"webhookSecret,omitempty"`
 
-	// false: the request had been answered before; the secret cannot be read again.
+	// false: the request was answered before, and the secret cannot be read again.
 	SecretAvailable bool `json:"secretAvailable,omitempty"`
 }
 
@@ -137,7 +137,7 @@ type UpdateDestinationRequest struct {
 
 	RequestID string `json:"requestId,omitempty"`
 
-	// Empty = as it is.
+	// Empty = unchanged.
 	DisplayName string `json:"displayName,omitempty"`
 
 	Webhook *WebhookTarget `json:"webhook,omitempty"`
@@ -162,11 +162,11 @@ type VerifyDestinationRequest struct {
 type VerifyDestinationResponse struct {
 	Destination *Destination `json:"destination,omitempty"`
 
-	// Recipients to whom a mail is on its way.
+	// Recipients to whom a mail is being sent.
 	Mails int32 `json:"mails,omitempty"`
 
-	// Recipients who are to confirm and are not mailed now: they were a moment ago, or too many mails
-	// wait. Their present links go on working; ask again later.
+	// Unverified recipients who are not mailed now, because they were mailed a moment ago or too many
+	// mails are queued. Their current links stay valid; try again later.
 	NotMailed int32 `json:"notMailed,omitempty"`
 }
 
@@ -179,7 +179,7 @@ type SendTestNotificationRequest struct {
 
 // SendTestNotificationResponse is a message of the API.
 type SendTestNotificationResponse struct {
-	// One for each recipient of mail, else one. Ask `GetDelivery` how it went.
+	// One for each mail recipient, otherwise one. `GetDelivery` returns the result.
 	DeliveryNames []string `json:"deliveryNames,omitempty"`
 }
 
@@ -206,7 +206,7 @@ type RotateWebhookSecretRequest struct {
 
 	RequestID string `json:"requestId,omitempty"`
 
-	// 0 = the older secrets are discarded at once; at most 86,400.
+	// 0 = older secrets are discarded at once; at most 86,400.
 	OverlapSeconds int32 `json:"overlapSeconds,omitempty"`
 }
 
@@ -214,7 +214,7 @@ type RotateWebhookSecretRequest struct {
 type RotateWebhookSecretResponse struct {
 	Destination *Destination `json:"destination,omitempty"`
 
-	// `whsec_...`: shown in the first answer only.
+	// `whsec_...`. Only in the first response.
 	WebhookSecret string `json:"webhookSecret,omitempty"`
 
 	SecretAvailable bool `json:"secretAvailable,omitempty"`
@@ -227,14 +227,14 @@ type EmailRecipientState string
 const (
 	EmailRecipientStateUnspecified EmailRecipientState = "STATE_UNSPECIFIED"
 
-	// Has not confirmed the address: nothing is sent there but the mail that asks for it.
+	// Has not confirmed the address: only verification mails are sent.
 	EmailRecipientStateInvited EmailRecipientState = "INVITED"
 
 	EmailRecipientStateVerified EmailRecipientState = "VERIFIED"
 
 	EmailRecipientStateUnsubscribed EmailRecipientState = "UNSUBSCRIBED"
 
-	// Mail came back for good.
+	// Mail to the address bounced permanently.
 	EmailRecipientStateBounced EmailRecipientState = "BOUNCED"
 
 	EmailRecipientStateRemoved EmailRecipientState = "REMOVED"

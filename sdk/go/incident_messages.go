@@ -32,12 +32,12 @@ type Incident struct {
 	// First breaching observation.
 	StartedUnix int64 `json:"startedUnix,string,omitempty"`
 
-	// When it was decided.
+	// Time of the decision.
 	FiredUnix int64 `json:"firedUnix,string,omitempty"`
 
 	RecoveredUnix *int64 `json:"recoveredUnix,string,omitempty"`
 
-	// Observed at the last decision.
+	// Value at the last decision.
 	Value *float64 `json:"value,omitempty"`
 
 	MetricID string `json:"metricId,omitempty"`
@@ -46,21 +46,21 @@ type Incident struct {
 
 	Threshold float64 `json:"threshold,omitempty"`
 
-	// Late samples showed that it had not been; what people were told stands.
+	// Late samples showed that the condition had not held. Sent notifications are not corrected.
 	CorrectedAfterNotification bool `json:"correctedAfterNotification,omitempty"`
 
 	RetiredUnix *int64 `json:"retiredUnix,string,omitempty"`
 
-	// Last observation before the gap that lasts, and why there is none since; only while MISSING.
+	// Last observation before the current gap, and the reason for the gap. Only while MISSING.
 	DataMissingSinceUnix *int64 `json:"dataMissingSinceUnix,string,omitempty"`
 
 	DataMissingReason IncidentMissingReason `json:"dataMissingReason,omitempty"`
 
-	// Why the evaluator cannot decide; empty = it can. Never a recovery.
+	// The evaluator's error; empty = it works. An error is never a recovery.
 	EvaluatorError string `json:"evaluatorError,omitempty"`
 
-	// With a condition of a whole data center: which, and its VMs that are silent (at most 1,000;
-	// lists and watches leave them out). `vm_name` is empty then.
+	// For a condition on a whole data center: its name and its silent VMs (at most 1,000; left out of
+	// lists and watches). `vm_name` is empty then.
 	Datacenter string `json:"datacenter,omitempty"`
 
 	HeldVMs []string `json:"heldVms,omitempty"`
@@ -72,8 +72,8 @@ type Incident struct {
 	// Reminders so far.
 	Repeats int32 `json:"repeats,omitempty"`
 
-	// Oldest first, at most 500: of a longer one its begin and its end, with a `leftOut` between. In
-	// `GetIncident`, `ExplainIncident` and answers to changes; lists and watches leave it out.
+	// Oldest first, at most 500 entries: a longer timeline has its start and end, with a `leftOut`
+	// entry between. Left out of lists and watches.
 	Timeline []IncidentTimelineEntry `json:"timeline,omitempty"`
 }
 
@@ -90,17 +90,18 @@ type IncidentAcknowledgement struct {
 type IncidentTimelineEntry struct {
 	AtUnix int64 `json:"atUnix,string,omitempty"`
 
-	// What the log recorded: `sustained`, `recovered`, `acknowledged`, `snoozed`, `snoozeEnded`,
-	// `repeated`, `dataMissing`..., or of a notification `sent`, `suppressed`, `expired`, `failed`.
+	// From the log: `sustained`, `recovered`, `acknowledged`, `snoozed`, `snoozeEnded`,
+	// `repeated`, `dataMissing`..., or for a notification `sent`, `suppressed`, `expired`,
+	// `failed`.
 	Event string `json:"event,omitempty"`
 
-	// Resource name or part of the service that caused it.
+	// Resource name of the actor, or the part of the service.
 	By string `json:"by,omitempty"`
 
 	// One line, for people.
 	Detail string `json:"detail,omitempty"`
 
-	// Of a notification: which.
+	// Notifications only.
 	DeliveryName string `json:"deliveryName,omitempty"`
 }
 
@@ -108,12 +109,12 @@ type IncidentTimelineEntry struct {
 type ListIncidentsRequest struct {
 	ProjectName string `json:"projectName,omitempty"`
 
-	// Only in this state; unspecified = all.
+	// Filter by state; unspecified = all.
 	State IncidentState `json:"state,omitempty"`
 
 	RuleName string `json:"ruleName,omitempty"`
 
-	// Also data centers' incidents that hold the VM (the 1,000 that are kept of each).
+	// Also matches incidents of data centers whose stored silent VMs include it.
 	VMName string `json:"vmName,omitempty"`
 
 	// Fired in this range, Unix seconds; 0 = open.
@@ -152,7 +153,7 @@ type WatchIncidentsResponse struct {
 	// true: another part of the snapshot follows.
 	SnapshotContinues bool `json:"snapshotContinues,omitempty"`
 
-	// Position in the log up to which this tells.
+	// Position in the log up to which the state is known.
 	Sequence int64 `json:"sequence,string,omitempty"`
 }
 
@@ -194,8 +195,8 @@ type ExplainIncidentResponse struct {
 
 	Condition *ExplainIncidentResponseCondition `json:"condition,omitempty"`
 
-	// As they were when it fired, oldest first; thinned to at most 512, see `window_thinned`. Empty
-	// where silence decided.
+	// Samples as they were when it fired, oldest first; thinned to at most 512, see
+	// `window_thinned`. Empty when silence fired it.
 	Window []ExplainIncidentResponseSample `json:"window,omitempty"`
 
 	WindowThinned bool `json:"windowThinned,omitempty"`
@@ -214,21 +215,21 @@ type ExplainIncidentResponseSample struct {
 
 	Value float64 `json:"value,omitempty"`
 
-	// Does it satisfy the rule's condition?
+	// True when it satisfies the rule's condition.
 	Breaches bool `json:"breaches,omitempty"`
 }
 
-// ExplainIncidentResponseGap: longer between two samples than the gap tolerance, or than the sampling interval.
+// ExplainIncidentResponseGap: a time between two samples that exceeds the gap tolerance or the sampling interval.
 type ExplainIncidentResponseGap struct {
 	StartUnixMs int64 `json:"startUnixMs,string,omitempty"`
 
 	EndUnixMs int64 `json:"endUnixMs,string,omitempty"`
 
-	// Within the gap tolerance: the run went on across it.
+	// Within the gap tolerance: it did not interrupt the run.
 	Tolerated bool `json:"tolerated,omitempty"`
 }
 
-// ExplainIncidentResponseCondition: what the rule said when it fired.
+// ExplainIncidentResponseCondition: the rule's condition when it fired.
 type ExplainIncidentResponseCondition struct {
 	MetricID string `json:"metricId,omitempty"`
 
@@ -247,7 +248,7 @@ type ExplainIncidentResponseCondition struct {
 	GapToleranceSeconds int32 `json:"gapToleranceSeconds,omitempty"`
 }
 
-// ExplainIncidentResponseRecomputation: does deciding again, over stored samples, lead to the same?
+// ExplainIncidentResponseRecomputation: the result of evaluating the stored samples again.
 type ExplainIncidentResponseRecomputation struct {
 	Status ExplainIncidentResponseRecomputationStatus `json:"status,omitempty"`
 
@@ -295,13 +296,13 @@ type IncidentMissingReason string
 const (
 	IncidentMissingReasonUnspecified IncidentMissingReason = "MISSING_REASON_UNSPECIFIED"
 
-	// Nothing came, and nothing is known of why.
+	// No samples arrive, for an unknown reason.
 	IncidentMissingReasonNoData IncidentMissingReason = "NO_DATA"
 
-	// Its owner stopped the VM: evaluation pauses.
+	// The owner stopped the VM, so evaluation pauses.
 	IncidentMissingReasonVMStopped IncidentMissingReason = "VM_STOPPED"
 
-	// The VM's clock is ahead: its samples are refused.
+	// The VM's clock is ahead, so its samples are refused.
 	IncidentMissingReasonClockAhead IncidentMissingReason = "CLOCK_AHEAD"
 
 	// The whole data center is silent.
@@ -315,13 +316,13 @@ type WatchIncidentsResponseKind string
 const (
 	WatchIncidentsResponseKindUnspecified WatchIncidentsResponseKind = "KIND_UNSPECIFIED"
 
-	// A part of the open incidents, as they stand at `sequence`.
+	// A part of the open incidents, as of `sequence`.
 	WatchIncidentsResponseKindSnapshot WatchIncidentsResponseKind = "SNAPSHOT"
 
-	// Incidents that began, changed or ended, in the order in which it was decided.
+	// Incidents that began, changed or ended, in the order of the decisions.
 	WatchIncidentsResponseKindChanges WatchIncidentsResponseKind = "CHANGES"
 
-	// Nothing has changed: what was told before still stands at `sequence`.
+	// Nothing has changed up to `sequence`.
 	WatchIncidentsResponseKindHeartbeat WatchIncidentsResponseKind = "HEARTBEAT"
 )
 
@@ -334,9 +335,9 @@ const (
 
 	ExplainIncidentResponseRecomputationStatusAgrees ExplainIncidentResponseRecomputationStatus = "AGREES"
 
-	// Stored samples decide otherwise; `detail` says how.
+	// Stored samples lead to another decision; `detail` explains it.
 	ExplainIncidentResponseRecomputationStatusDiffers ExplainIncidentResponseRecomputationStatus = "DIFFERS"
 
-	// Its samples are older than history keeps them, or could not be read.
+	// The samples are older than the retention, or could not be read.
 	ExplainIncidentResponseRecomputationStatusNotPossible ExplainIncidentResponseRecomputationStatus = "NOT_POSSIBLE"
 )

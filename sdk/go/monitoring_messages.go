@@ -19,7 +19,7 @@ func (c *Client) ListMetricDescriptors(ctx context.Context, request *ListMetricD
 	return unary[ListMetricDescriptorsResponse](ctx, c, method{service: "svc.monitoring.v1.MonitoringService", name: "ListMetricDescriptors"}, request)
 }
 
-// GetProjectLimits: the limits that hold for the project now, each with what is used of it.
+// GetProjectLimits: the project's current limits, each with its use.
 func (c *Client) GetProjectLimits(ctx context.Context, request *GetProjectLimitsRequest) (*GetProjectLimitsResponse, error) {
 	return unary[GetProjectLimitsResponse](ctx, c, method{service: "svc.monitoring.v1.MonitoringService", name: "GetProjectLimits"}, request)
 }
@@ -35,7 +35,7 @@ type QueryVMMonitoringRequest struct {
 	// First point, Unix seconds, required; clamped to retention.
 	StartTimeUnix *int64 `json:"startTimeUnix,string,omitempty"`
 
-	// Unix seconds, required; clamped to now, then to the last whole step after the first point.
+	// Unix seconds, required; clamped to now, then to a whole number of steps after the first point.
 	EndTimeUnix *int64 `json:"endTimeUnix,string,omitempty"`
 
 	// At least 30. Range and step together are at most 10,000 points, both ends counted.
@@ -44,27 +44,27 @@ type QueryVMMonitoringRequest struct {
 
 // QueryVMMonitoringResponse is a message of the API.
 type QueryVMMonitoringResponse struct {
-	// The actual bounds and step, which callers must use.
+	// The actual bounds and step: callers must use these.
 	StartTimeUnix int64 `json:"startTimeUnix,string,omitempty"`
 
 	EndTimeUnix int64 `json:"endTimeUnix,string,omitempty"`
 
 	StepSeconds int32 `json:"stepSeconds,omitempty"`
 
-	// To be inspected together with `series`.
+	// Read it together with `series`.
 	Quality *Quality `json:"quality,omitempty"`
 
 	Series []Series `json:"series,omitempty"`
 }
 
-// Series: one series of a metric. A metric of devices (disks, networks) has the sum of the VM, without
-// labels, and a series of each device; adding these up again would count them twice.
+// Series: one series of a metric. A metric of devices (disks, networks) has the VM's sum, without labels,
+// and a series for each device; adding them all up would count twice.
 type Series struct {
 	MetricID string `json:"metricId,omitempty"`
 
 	Unit string `json:"unit,omitempty"`
 
-	// Of the series within its VM: `mountpoint`, `device` or `interface`.
+	// Labels of the series within its VM: `mountpoint`, `device` or `interface`.
 	Labels map[string]string `json:"labels,omitempty"`
 
 	// In time order; a step without an observation has no point.
@@ -73,7 +73,7 @@ type Series struct {
 
 // Point is a message of the API.
 type Point struct {
-	// End of the step that the point covers, Unix seconds: what was observed in
+	// End of the step that the point covers, Unix seconds: observations in
 	// (time_unix - step_seconds, time_unix].
 	TimeUnix int64 `json:"timeUnix,string,omitempty"`
 
@@ -84,13 +84,13 @@ type Point struct {
 type Quality struct {
 	State QualityState `json:"state,omitempty"`
 
-	// Of the VM, whatever the range; absent = never observed.
+	// Last observation of the VM, in any range; absent = never observed.
 	LastObservedUnix *int64 `json:"lastObservedUnix,string,omitempty"`
 
 	// `LIVE` or `STALE`.
 	DatacenterState string `json:"datacenterState,omitempty"`
 
-	// Samples the range would hold at the source's interval, and those it does hold.
+	// Samples the range would hold at the source's interval, and samples it holds.
 	ExpectedSamples int64 `json:"expectedSamples,string,omitempty"`
 
 	ObservedSamples int64 `json:"observedSamples,string,omitempty"`
@@ -99,7 +99,7 @@ type Quality struct {
 
 	Metrics []MetricQuality `json:"metrics,omitempty"`
 
-	// All that is to be known, each once: `FROZEN` (an hour of identical readings),
+	// All known problems, each once: `FROZEN` (an hour of identical readings),
 	// `CONFLICTING_SAMPLES`, `CLOCK_BACKWARDS`, `CLOCK_AHEAD`, `OUT_OF_RANGE`, `CAPACITY_CHANGED`,
 	// `NOT_REPORTED`, `NOT_REPORTED_BY_GUEST`, `EXPANDED_MONITORING_OFF`, `DATACENTER_STALE`,
 	// `READ_FAILED`, `STORE_FULL` (samples that were accepted cannot be read yet).
@@ -123,7 +123,7 @@ type MetricQuality struct {
 
 	State QualityState `json:"state,omitempty"`
 
-	// Of the reasons the one that limits its reading most; empty when there is nothing to say.
+	// The most limiting reason; empty = none.
 	Reason string `json:"reason,omitempty"`
 }
 
@@ -197,13 +197,13 @@ type MetricDescriptor struct {
 
 	Unit string `json:"unit,omitempty"`
 
-	// Who observes it: `hypervisor`, `guest` or `service`.
+	// Source: `hypervisor`, `guest` or `service`.
 	Source string `json:"source,omitempty"`
 
-	// Series to ask for in PromQL.
+	// Name of the series in PromQL.
 	PromQLName string `json:"promqlName,omitempty"`
 
-	// What the metric does not say.
+	// Limitation of the metric.
 	Limitation string `json:"limitation,omitempty"`
 
 	// Only with expanded guest monitoring.
@@ -222,17 +222,17 @@ type GetProjectLimitsResponse struct {
 	Limits []ProjectLimit `json:"limits,omitempty"`
 }
 
-// ProjectLimit: a limit of a project. The operator sets it; what would exceed it is refused.
+// ProjectLimit: a limit of a project, set by the operator. Requests that would exceed it are refused.
 type ProjectLimit struct {
 	// `rules`, `destinations`, `instances`, `vms`, `series`, `headBytes`, `concurrency`,
 	// `openStreams`, `samplesPerSecond` or `ingestBytesPerSecond`; more may come.
 	Name string `json:"name,omitempty"`
 
-	// At most so many, in `unit`.
+	// The limit, in `unit`.
 	Limit int64 `json:"limit,string,omitempty"`
 
-	// Of that now, of a rate on average over the last ten seconds; absent = not measured, which is
-	// not zero. May be above `limit` where that was lowered.
+	// Current use; for a rate the average of the last ten seconds. Absent = not measured, which is
+	// not zero. May exceed a limit that was lowered.
 	Used *int64 `json:"used,string,omitempty"`
 
 	// `rules`, `bytes`, `samples/s` and so on.
@@ -251,16 +251,16 @@ const (
 	// Observed within the last 90 seconds.
 	QualityStateLive QualityState = "LIVE"
 
-	// Observed, and not lately.
+	// Observed, but not recently.
 	QualityStateStale QualityState = "STALE"
 
-	// Some of the metrics, or of the range, were not observed.
+	// Some metrics, or parts of the range, were not observed.
 	QualityStatePartial QualityState = "PARTIAL"
 
 	// Nothing was observed in the range.
 	QualityStateNoData QualityState = "NO_DATA"
 
-	// Some of the metrics could not be read.
+	// Some metrics could not be read.
 	QualityStateError QualityState = "ERROR"
 )
 
@@ -279,7 +279,7 @@ const (
 
 	VMMonitoringStateCrashed VMMonitoringState = "CRASHED"
 
-	// Not told, or its data center is stale.
+	// Not reported, or its data center is stale.
 	VMMonitoringStateUnknown VMMonitoringState = "UNKNOWN"
 )
 
@@ -296,6 +296,6 @@ const (
 
 	TelemetryStateNever TelemetryState = "NEVER"
 
-	// Its newest observation could not be read: nothing is known of it now.
+	// Its newest observation could not be read.
 	TelemetryStateError TelemetryState = "ERROR"
 )

@@ -35,7 +35,7 @@ type AlertRuleSpec struct {
 	// Recovery needs samples on the good side of this; absent = of `threshold`.
 	RecoveryThreshold *float64 `json:"recoveryThreshold,omitempty"`
 
-	// Good samples must span so long; absent = one is enough.
+	// How long good samples must last; absent = one is enough.
 	RecoverySeconds *int32 `json:"recoverySeconds,omitempty"`
 
 	Labels map[string]string `json:"labels,omitempty"`
@@ -62,11 +62,11 @@ type AlertRule struct {
 
 	UpdatedUnix int64 `json:"updatedUnix,string,omitempty"`
 
-	// Resource name of who saved it last.
+	// Resource name of the last editor.
 	UpdatedBy string `json:"updatedBy,omitempty"`
 
-	// Instances that are not evaluated, because the project has as many as it may have; `sync_error`
-	// is INSTANCE_LIMIT then. Those that had room go on.
+	// Instances that are not evaluated because the project's limit is reached; `sync_error` is
+	// INSTANCE_LIMIT then. The others are evaluated as before.
 	UnevaluatedInstances int64 `json:"unevaluatedInstances,string,omitempty"`
 }
 
@@ -133,7 +133,7 @@ type AlertRuleSyncStatus string
 const (
 	AlertRuleSyncStatusUnspecified AlertRuleSyncStatus = "SYNC_STATUS_UNSPECIFIED"
 
-	// The desired version has not reached the evaluator: the rule does not watch VMs.
+	// The desired version could not be applied: the rule is not evaluated.
 	AlertRuleSyncStatusPending AlertRuleSyncStatus = "PENDING"
 
 	AlertRuleSyncStatusApplied AlertRuleSyncStatus = "APPLIED"
@@ -164,6 +164,6 @@ const (
 
 	AlertInstanceDataStateObserved AlertInstanceDataState = "OBSERVED"
 
-	// Longer without an observation than the gap tolerance. Never a recovery.
+	// No observation for longer than the gap tolerance. Never a recovery.
 	AlertInstanceDataStateMissing AlertInstanceDataState = "MISSING"
 )

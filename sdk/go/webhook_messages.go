@@ -7,13 +7,13 @@ type WebhookBody struct {
 	// `incident.firing`, `incident.repeated`, `incident.recovered` or `test`.
 	Type string `json:"type,omitempty"`
 
-	// When it was rendered, RFC 3339.
+	// Time of rendering, RFC 3339.
 	Timestamp string `json:"timestamp,omitempty"`
 
 	Data *WebhookData `json:"data,omitempty"`
 }
 
-// WebhookData: long texts are cut, and end in how much was left out: `url` has the rest.
+// WebhookData: long texts are cut, and end with the number of characters left out: `url` has the rest.
 type WebhookData struct {
 	ProjectName string `json:"projectName,omitempty"`
 
@@ -30,7 +30,7 @@ type WebhookData struct {
 
 	Severity string `json:"severity,omitempty"`
 
-	// Empty where the condition is that of a whole data center.
+	// Empty for a condition on a whole data center.
 	VMName string `json:"vmName,omitempty"`
 
 	VMDisplayName string `json:"vmDisplayName,omitempty"`
@@ -54,7 +54,7 @@ type WebhookData struct {
 	// First observation that met the condition.
 	StartedUnix *int64 `json:"startedUnix,string,omitempty"`
 
-	// When it was decided.
+	// Time of the decision.
 	FiredUnix *int64 `json:"firedUnix,string,omitempty"`
 
 	RecoveredUnix *int64 `json:"recoveredUnix,string,omitempty"`
@@ -62,23 +62,23 @@ type WebhookData struct {
 	// 0 for the first message of an incident.
 	RepeatNumber int32 `json:"repeatNumber,omitempty"`
 
-	// Where people can look at it.
+	// Link to the incident or destination.
 	URL string `json:"url,omitempty"`
 
 	// The destination that this message is for.
 	DestinationName string `json:"destinationName,omitempty"`
 
-	// Firing, and nothing is observed since: neither a recovery nor a value.
+	// Set while it fires and no data arrives: neither a recovery nor a value.
 	DataMissingSinceUnix *int64 `json:"dataMissingSinceUnix,string,omitempty"`
 
 	// `NO_DATA`, `VM_STOPPED`, `CLOCK_AHEAD` or `DATACENTER_STALE`; with the field above.
 	DataMissingReason *string `json:"dataMissingReason,omitempty"`
 
-	// The data center whose condition it is, and how many of the project's VMs are silent there.
+	// For a condition on a whole data center: its name, and the number of the project's silent VMs.
 	Datacenter *string `json:"datacenter,omitempty"`
 
 	SilentVMCount *int32 `json:"silentVmCount,omitempty"`
 
-	// Labels that found no room.
+	// Number of labels left out because the body would be too long.
 	LabelsLeftOut *int32 `json:"labelsLeftOut,omitempty"`
 }
