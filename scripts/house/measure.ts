@@ -6,7 +6,7 @@ import { type Checkout, type Floor, floors } from './checkout.ts';
 import { type FolderCircle, fileCircles, folderCircles } from './circles.ts';
 import { findOldWords, type OldWordHit } from './old-words.ts';
 import { circleFindings, placeFindings } from './plan.ts';
-import { commentLines } from './text-kinds.ts';
+import { type CommentShare, commentShares } from './text-kinds.ts';
 
 export interface Size {
   readonly files: number;
@@ -29,16 +29,15 @@ export interface Measure {
   readonly looseFiles: readonly string[];
   /** Uses of `as unknown as`, as `file:line`. */
   readonly casts: readonly string[];
-  /** Lines that are comments alone, of the lines that are not empty. */
-  readonly commentPercent: number;
+  /** Of what is written, in characters and in lines; lines of code are the longer ones. */
+  readonly commentPercent: { readonly characters: number; readonly lines: number };
   readonly oldWords: readonly OldWordHit[];
 }
 
 export function measure(checkout: Checkout): Measure {
   const all = [...checkout.sources.values()];
   const written = all.filter(({ generated }) => !generated);
-  const comments = written.map(({ text }) => commentLines(text));
-  const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
+  const shares = written.map(({ text }) => commentShares(text));
   const sizeOf = (files: readonly { readonly lines: number }[]): Size => ({
     files: files.length,
     lines: sum(files.map(({ lines }) => lines)),
@@ -59,9 +58,18 @@ export function measure(checkout: Checkout): Measure {
         .split('\n')
         .flatMap((line, i) => (line.includes('as unknown as') ? [`${path}:${i + 1}`] : [])),
     ),
-    commentPercent:
-      (100 * sum(comments.map(({ comment }) => comment))) /
-      sum(comments.map(({ written }) => written)),
+    commentPercent: {
+      characters: percent(shares.map(({ characters }) => characters)),
+      lines: percent(shares.map(({ lines }) => lines)),
+    },
     oldWords: findOldWords(checkout),
   };
+}
+
+function percent(shares: readonly CommentShare[]): number {
+  return (100 * sum(shares.map(({ comment }) => comment))) / sum(shares.map(({ all }) => all));
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
 }

@@ -44,18 +44,26 @@ export function textParts(source: string): TextPart[] {
   ];
 }
 
-/** Lines of a module that are comments alone, and lines that are not empty. */
-export function commentLines(source: string): { comment: number; written: number } {
-  let comment = 0;
-  let written = 0;
-  let inBlock = false;
+export interface CommentShare {
+  readonly comment: number;
+  readonly all: number;
+}
+
+/** Lines that are comments alone, of lines that are not empty; and the same in characters. */
+export function commentShares(source: string): { lines: CommentShare; characters: CommentShare } {
+  const lines = { comment: 0, all: 0 };
+  const characters = { comment: 0, all: 0 };
+  let isInBlock = false;
   for (const line of source.split('\n')) {
     const text = line.trim();
     if (text === '') continue;
-    written++;
-    if (inBlock || text.startsWith('//') || text.startsWith('/*')) comment++;
-    if (text.startsWith('/*')) inBlock = true;
-    if (text.endsWith('*/')) inBlock = false;
+    const isComment = isInBlock || text.startsWith('//') || text.startsWith('/*');
+    lines.all++;
+    characters.all += text.length;
+    lines.comment += isComment ? 1 : 0;
+    characters.comment += isComment ? text.length : 0;
+    if (text.startsWith('/*')) isInBlock = true;
+    if (text.endsWith('*/')) isInBlock = false;
   }
-  return { comment, written };
+  return { lines, characters };
 }

@@ -1,7 +1,7 @@
 /** The search for words of the old dialect: what it finds, where, and what it leaves alone. */
 import t from 'tap';
 import { oldWordsIn } from '../../../scripts/house/old-words.ts';
-import { commentLines, textParts } from '../../../scripts/house/text-kinds.ts';
+import { commentShares, textParts } from '../../../scripts/house/text-kinds.ts';
 
 const MODULE = `/** What the module holds. */
 import { pause } from './pause.ts';
@@ -64,9 +64,9 @@ t.test('parts of a module keep their lines; types are code', async (t) => {
   );
 });
 
-t.test('comment lines are those without code, of the lines that are not empty', async (t) => {
-  t.same(commentLines('/**\n * One.\n */\n\nconst a = 1; // not this\n// this\n'), {
-    comment: 4,
-    written: 5,
+t.test('comments are lines without code, of the lines that are not empty', async (t) => {
+  t.same(commentShares('/**\n * One.\n */\n\n  const a = 1; // x\n// y\n'), {
+    lines: { comment: 4, all: 5 },
+    characters: { comment: 3 + 6 + 2 + 4, all: 3 + 6 + 2 + 17 + 4 },
   });
 });
