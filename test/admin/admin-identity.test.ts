@@ -119,18 +119,21 @@ t.test('people are listed, locked out, let in again, and signed out', async (t) 
   }
 });
 
-t.test('an address that only an invitation told is shown as such, and names nobody', async (t) => {
-  const { world, admin, use } = await startAdmin(t);
-  await admin('project', 'create', 'web', '--owner', 'ann@x.org');
-  const by = { kind: 'human', name: 'people/ann' } as const;
-  const offer = { project: 'web', by, email: 'bob@x.org', role: 'VIEWER' } as const;
-  const { token } = await world.members.invitations.invite(offer);
-  const { person } = await use(`#${token}`);
-  t.match((await admin('people', 'list')).stdout, /bob +bob@x\.org \(not proven\) +active/);
-  const told = await admin('login-link', 'bob@x.org');
-  t.match(told, { code: 1, stderr: `people/${person} joined by an invitation to it` });
-  t.equal((await admin('login-link', person)).code, 0);
-});
+t.test(
+  'an address known only from an invitation is marked as such, and identifies nobody',
+  async (t) => {
+    const { world, admin, use } = await startAdmin(t);
+    await admin('project', 'create', 'web', '--owner', 'ann@x.org');
+    const by = { kind: 'human', name: 'people/ann' } as const;
+    const offer = { project: 'web', by, email: 'bob@x.org', role: 'VIEWER' } as const;
+    const { token } = await world.members.invitations.invite(offer);
+    const { person } = await use(`#${token}`);
+    t.match((await admin('people', 'list')).stdout, /bob +bob@x\.org \(not proven\) +active/);
+    const told = await admin('login-link', 'bob@x.org');
+    t.match(told, { code: 1, stderr: `people/${person} joined by an invitation to it` });
+    t.equal((await admin('login-link', person)).code, 0);
+  },
+);
 
 t.test('a key is revoked in an emergency, by name or id, whosever it is', async (t) => {
   const { world, admin } = await startAdmin(t);
@@ -269,7 +272,7 @@ t.test('what belongs to no project is in the audit that the operator reads', asy
   }
 });
 
-t.test('an act without an answer is told with the id under which to go on', async (t) => {
+t.test('an act without an answer is reported with the request id for its resend', async (t) => {
   const folder = dataFolder(t);
   const cut = createServer((asked, response) => {
     asked.resume();
@@ -282,7 +285,7 @@ t.test('an act without an answer is told with the id under which to go on', asyn
   t.match(await svc(create), { code: 1, stdout: '', stderr: /with --request-id [0-9a-f-]{36}: n/ });
 });
 
-t.test('a command line that will not do is told with what would', async (t) => {
+t.test('a faulty command line is refused with what to write instead', async (t) => {
   const cases: [string[], RegExp][] = [
     [[], /say what: project create/],
     [['project'], /say one of: project create, project list/],

@@ -64,7 +64,7 @@ t.test(
   },
 );
 
-t.test('alertInstance: data events change the data region alone and tell nobody', async (t) => {
+t.test('alertInstance: data events change the data region alone and notify nobody', async (t) => {
   const data = edgesOf('alertInstance', 'dataMissing', 'dataObserved', 'evaluatorFailed');
   const others = ({ value }: Row) =>
     leavesOf(value).filter((leaf) => !/[.]data[.]|^sustaining[.]/.test(leaf));
@@ -156,7 +156,7 @@ t.test('alertInstance: acknowledging records attention and changes nothing else'
 });
 
 t.test(
-  'alertInstance: a snoozed incident tells nothing until the snooze or the incident ends',
+  'alertInstance: a snoozed incident notifies nobody until the snooze or the incident ends',
   async (t) => {
     const snoozed = walked('alertInstance').edges.filter(({ from }) => isIn(from.value, 'snoozed'));
     const telling = snoozed.filter(({ effects }) => notified(effects).length > 0);
@@ -201,7 +201,7 @@ t.test(
   },
 );
 
-t.test('alertInstance: an incident that nobody was told of is never told of', async (t) => {
+t.test('alertInstance: an incident recorded without notification never notifies', async (t) => {
   const untold = walked('alertInstance').edges.filter(({ to }) => incidentOf(to)?.notify === false);
   t.ok(untold.length > 100);
   t.same(brief(untold.filter(({ effects }) => notified(effects).length > 0)), []);

@@ -154,7 +154,7 @@ t.test(
   },
 );
 
-t.test('label sets of a VM are those that its rows have told', async (t) => {
+t.test('label sets of a VM are those that its rows have reported', async (t) => {
   const limits = new IngestLimits({ withoutRoom: () => undefined });
   const used = (mount: string) => `svc_vm_filesystem_used_bytes{mountpoint="${mount}"}`;
   const tell = (...series: string[]) => {
@@ -188,7 +188,7 @@ async function watching(t: Parameters<typeof openAlertingWorld>[0]) {
 }
 
 t.test(
-  'growth under allVms keeps what is evaluated, and is told until it fits again',
+  'growth under allVms keeps what is evaluated, and is reported until it fits again',
   async (t) => {
     const world = await watching(t);
     await limit(world, { instances: 2 });

@@ -138,7 +138,7 @@ function run(it: World) {
   return { state, edges };
 }
 
-t.test('EVAL-04: rows in order are told as the oracle has them, whatever the ticks', (t) => {
+t.test("EVAL-04: rows in order give the oracle's notifications, whatever the ticks", (t) => {
   let compared = 0;
   const property = fc.property(world([0]), (it) => {
     const wanted = spansOf(it).map(({ startedMs, firedMs, endMs }) => [startedMs, firedMs, endMs]);
@@ -151,7 +151,7 @@ t.test('EVAL-04: rows in order are told as the oracle has them, whatever the tic
   t.end();
 });
 
-t.test('EVAL-05: told and timeline differ only by firings marked corrected', (t) => {
+t.test('EVAL-05: notifications and timeline differ only by firings marked corrected', (t) => {
   const seen = { told: 0, corrected: 0 };
   const property = fc.property(world(), (it) => {
     const { state, edges } = run(it);

@@ -41,7 +41,7 @@ t.test('pages hold every instance once, in the order of VM and rule', async (t) 
   t.same(inspectPage(world.state, 'other', { limit: 5 }), []);
 });
 
-t.test('a page looks at the VMs it tells of, not at all', async (t) => {
+t.test('a page reads only the VMs that it lists', async (t) => {
   const vms = world.state.projects.get(PROJECT)?.vms ?? new Map();
   const looked: string[] = [];
   const get = vms.get;

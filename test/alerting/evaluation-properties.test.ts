@@ -77,7 +77,7 @@ t.test('EVAL-05: the timeline is a function of the sorted observations', (t) => 
   t.end();
 });
 
-t.test('EVAL-05: what is told is a function of the log, and its times only grow', (t) => {
+t.test('EVAL-05: notifications are a function of the log, and their times only grow', (t) => {
   const property = fc.property(arrivals(), (world) => {
     const edges = edgesOf(world);
     const again = edgesOf(world);
@@ -118,7 +118,7 @@ function contains(span: OracleSpan, timeMs: number): boolean {
   return (span.firedMs <= timeMs || span.startedMs === timeMs) && timeMs <= span.endMs;
 }
 
-t.test('EVAL-05: told and timeline differ only by firings marked corrected', (t) => {
+t.test('EVAL-05: notifications and timeline differ only by firings marked corrected', (t) => {
   let corrected = 0;
   const property = fc.property(arrivals(), (world) => {
     const state = start(world);
@@ -218,7 +218,7 @@ t.test('removing samples never produces a recovery', (t) => {
   t.end();
 });
 
-t.test('silence from any position on tells nothing but that data is missing', (t) => {
+t.test('silence from any position on reports only missing data', (t) => {
   const cut = fc.record({ world: arrivals(), at: fc.nat(60) });
   const property = fc.property(cut, ({ world, at }) => {
     const state = start(world);

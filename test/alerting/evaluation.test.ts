@@ -149,7 +149,7 @@ t.test('EVAL-06: a late breach that completes a run notifies only if the run is 
   t.end();
 });
 
-t.test('a late breach that breaks a recovery told already begins nothing by itself', (t) => {
+t.test('a late breach within a notified recovery starts nothing by itself', (t) => {
   const world = new EvaluationWorld([cpuRule({ sustainedMs: 30_000, recoveryMs: 90_000 })]);
   t.same(world.cpu(HIGH, [0, 30]), ['fired at 30 since 0']);
   t.same(world.cpu(LOW, seconds(60, 150)), ['recovered at 150']);

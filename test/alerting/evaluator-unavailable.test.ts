@@ -72,23 +72,26 @@ async function outage(world: Watching): Promise<void> {
   await world.hear(12, { [PROJECT]: vms(1, 2), [OTHER]: vms(5, 5) });
 }
 
-t.test('EVAL-19: an outage is judged over all projects, each is told of its own VMs', async (t) => {
-  t.not(partitionOf(PROJECT), partitionOf(OTHER));
-  const world = await watching(t);
-  await outage(world);
-  const common = { vm: '', state: 'FIRING', since: 360, datacenter: 'DC-1' };
-  t.same(told(world), [{ ...common, heldVmCount: 2, names: vms(3, 4) }]);
-  t.same(told(world, OTHER), [{ ...common, heldVmCount: 3, names: vms(6, 8) }]);
-  await world.hear(2, { [PROJECT]: vms(1, 4), [OTHER]: vms(5, 7) });
-  const ended = { ...common, state: 'RECOVERED' };
-  t.match(told(world), [{ ...ended, heldVmCount: 2 }]);
-  t.match(
-    told(world, OTHER).toSorted((a, b) => (a.vm < b.vm ? -1 : 1)),
-    [ended, { vm: 'vm-8', state: 'FIRING', since: 360 }],
-    'the one that is still silent fires by itself',
-  );
-  t.equal(told(world, OTHER)[1]?.datacenter, undefined);
-});
+t.test(
+  'EVAL-19: an outage is judged over all projects, each is notified of its own VMs',
+  async (t) => {
+    t.not(partitionOf(PROJECT), partitionOf(OTHER));
+    const world = await watching(t);
+    await outage(world);
+    const common = { vm: '', state: 'FIRING', since: 360, datacenter: 'DC-1' };
+    t.same(told(world), [{ ...common, heldVmCount: 2, names: vms(3, 4) }]);
+    t.same(told(world, OTHER), [{ ...common, heldVmCount: 3, names: vms(6, 8) }]);
+    await world.hear(2, { [PROJECT]: vms(1, 4), [OTHER]: vms(5, 7) });
+    const ended = { ...common, state: 'RECOVERED' };
+    t.match(told(world), [{ ...ended, heldVmCount: 2 }]);
+    t.match(
+      told(world, OTHER).toSorted((a, b) => (a.vm < b.vm ? -1 : 1)),
+      [ended, { vm: 'vm-8', state: 'FIRING', since: 360 }],
+      'the one that is still silent fires by itself',
+    );
+    t.equal(told(world, OTHER)[1]?.datacenter, undefined);
+  },
+);
 
 t.test('EVAL-19: fewer than five, or no more than 30 %, are each their own', async (t) => {
   const world = await watching(t);
@@ -146,7 +149,7 @@ t.test('EVAL-19: VMs of an outage that are retired recover nothing', async (t) =
   t.match(told(world), [{ state: 'RETIRED' }, { state: 'RECOVERED' }], 'and ends');
 });
 
-t.test('EVAL-19: a VM that dies by itself during an outage is told by itself', async (t) => {
+t.test('EVAL-19: a VM that fails by itself during an outage has its own incident', async (t) => {
   const world = await watching(t);
   await world.hear(3, { [PROJECT]: vms(1, 10) });
   await world.hear(14, { [PROJECT]: vms(1, 5) });

@@ -153,7 +153,7 @@ t.test('restarted at every position it comes to what it comes to without', async
   );
 });
 
-t.test('an evaluator that was away fires late, and tells both times', async (t) => {
+t.test('an evaluator that was down fires late, and reports both times', async (t) => {
   const world = await evaluating(t);
   await world.stop();
   await observe(world, 95, 3);
@@ -164,7 +164,7 @@ t.test('an evaluator that was away fires late, and tells both times', async (t) 
   t.match(world.incidents(), [{ startedMs: START_MS, firedMs, dataMissingSinceMs: null }]);
 });
 
-t.test('edges that the stream does not take are not lost, nor told twice', async (t) => {
+t.test('edges that the stream does not take are neither lost nor reported twice', async (t) => {
   const faults: AppendFault[] = [() => 'refused', () => 'unknown'];
   for (const fault of faults) {
     const world = await evaluating(t);

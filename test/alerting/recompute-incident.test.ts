@@ -169,7 +169,7 @@ t.test('Silence is decided again by what is stored of its time', async (t) => {
   await history.close();
 });
 
-t.test('What cannot be read is told as that, and a query that is given up ends', async (t) => {
+t.test('What cannot be read is reported as that, and an abandoned query ends', async (t) => {
   const rule = cpuRule({ sustainedMs: 0 });
   const world = new EvaluationWorld([rule]);
   world.rows([{ at: 300, cpu: 95 }]);

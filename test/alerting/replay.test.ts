@@ -57,24 +57,27 @@ function second(ms: number | null): number | null {
   return ms === null ? null : (ms - START) / 1000;
 }
 
-t.test('a run of breaching readings is one incident, told once and once recovered', async (t) => {
-  const recording = csv([10, 95, 96, 97, 98, 20]);
-  const { incidents, deliveries } = await replayRecording({ recording, rules: rules(cpuRule) });
-  const times = incidents.map((one) => [one.startedMs, one.firedMs, one.recoveredMs].map(second));
-  t.same(times, [[30, 90, 150]]);
-  t.same(
-    deliveries.map(({ atMs, event, destination, outcome }) => [
-      second(atMs),
-      event,
-      destination,
-      outcome,
-    ]),
-    [
-      [90, 'FIRING', 'ops', 'SENT'],
-      [150, 'RECOVERED', 'ops', 'SENT'],
-    ],
-  );
-});
+t.test(
+  'a run of breaching readings is one incident, with one firing and one recovery',
+  async (t) => {
+    const recording = csv([10, 95, 96, 97, 98, 20]);
+    const { incidents, deliveries } = await replayRecording({ recording, rules: rules(cpuRule) });
+    const times = incidents.map((one) => [one.startedMs, one.firedMs, one.recoveredMs].map(second));
+    t.same(times, [[30, 90, 150]]);
+    t.same(
+      deliveries.map(({ atMs, event, destination, outcome }) => [
+        second(atMs),
+        event,
+        destination,
+        outcome,
+      ]),
+      [
+        [90, 'FIRING', 'ops', 'SENT'],
+        [150, 'RECOVERED', 'ops', 'SENT'],
+      ],
+    );
+  },
+);
 
 t.test('silence and empty cells neither fire nor recover', async (t) => {
   const quiet = csv([95, 95, null, null, null, null, 95, Number.NaN]);
@@ -145,7 +148,7 @@ t.test('what is recorded of a live run, replayed, leads to the same incidents', 
   t.equal(deliveries.length, 8, 'each is told as firing and as recovered');
 });
 
-t.test('what a live log tells of outages and retired VMs is replayed as it was', async (t) => {
+t.test('outages and retired VMs of a live log are replayed as they were', async (t) => {
   const telemetry = { metricId: 'telemetry_age_seconds', threshold: 300, sustainedMs: 0 };
   const world = new EvaluationWorld([cpuLiveRule(telemetry)]);
   const vms = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
@@ -184,7 +187,7 @@ t.test('what a live log tells of outages and retired VMs is replayed as it was',
   );
 });
 
-t.test('what cannot be replayed is told with its place', async (t) => {
+t.test('what cannot be replayed is reported with its position', async (t) => {
   const options = { vm: 'vm-1', name: 'a.csv' };
   t.throws(() => parseCsv('when,cpu\n1,2', options), /a\.csv: .*time column/);
   t.throws(() => parseCsv('time,cpu\nnoon,2', options), /a\.csv, line 2: "noon"/);
@@ -215,7 +218,7 @@ t.test('times without a zone are UTC, and large numbers are milliseconds', async
   );
 });
 
-t.test('a report that is not as expected is told by its first differing line', async (t) => {
+t.test('an unexpected report shows its first differing line', async (t) => {
   const result = await replayRecording({ recording: csv([95, 95, 95]), rules: rules(cpuRule) });
   const text = reportText(result);
   t.equal(reportDifference(text, text), '');

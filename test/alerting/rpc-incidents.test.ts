@@ -44,7 +44,7 @@ t.test('Incidents, instances and transitions', async (t) => {
   const list = (method: string, more: object = {}) =>
     world.call(method, { projectName: PROJECT, ...more });
 
-  await t.test('an incident is told as it was decided', async (t) => {
+  await t.test('an incident is answered as it was decided', async (t) => {
     const { incidents } = (await list('ListIncidents')).body;
     t.equal(incidents.length, 1);
     const [incident] = incidents;
@@ -96,7 +96,7 @@ t.test('Incidents, instances and transitions', async (t) => {
     const other = { ruleName: `${PROJECT}/alertRules/${randomUUID()}` };
     t.same((await list('ListAlertInstances', other)).body.instances, []);
   });
-  await t.test('missing data is told as such and recovers nothing', async (t) => {
+  await t.test('missing data is shown as such and recovers nothing', async (t) => {
     await world.write([cpu(-30, 20, 'vm-2')]);
     const { incidents } = (await list('ListIncidents', { state: 'FIRING' })).body;
     t.equal(incidents.length, 1);

@@ -56,7 +56,7 @@ t.test('Rule templates: each of the five can be saved as it stands', async (t) =
 });
 
 t.test(
-  'A save beyond the instance limit is refused with the numbers; growth is told',
+  'A save beyond the instance limit is refused with the numbers; growth is reported',
   async (t) => {
     const world = await startRpcWorld(t);
     const limit = (instances: number) =>

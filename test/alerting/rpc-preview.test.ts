@@ -60,7 +60,7 @@ function rows(
 /** Busy from 2400 to 1800 seconds ago, and since 600 seconds. */
 const busyTwice = (at: number) => ((at <= 2400 && at > 1800) || at <= 600 ? 95 : 10);
 
-t.test('A preview tells when the rule would have fired, and when recovered', async (t) => {
+t.test('A preview reports when the rule would have fired, and when recovered', async (t) => {
   const world = await startRpcWorld(t);
   await world.write(rows(3600, 0, busyTwice));
   await world.write(rows(3600, 0, () => 20, 'vm-2'));
@@ -158,7 +158,7 @@ t.test('Each mount is evaluated by itself, and named by its labels', async (t) =
   t.equal(body.wouldHaveFired.length, 1);
 });
 
-t.test('What is missing is told: it is no zero, no firing and no recovery', async (t) => {
+t.test('What is missing is reported: it is no zero, no firing and no recovery', async (t) => {
   const world = await startRpcWorld(t);
   await world.write(rows(3600, 0, (at) => (at >= 2400 || at < 600 ? 95 : undefined)));
   const below = { operator: 'LESS_THAN', threshold: 50, sustainedSeconds: 0 };
@@ -203,7 +203,7 @@ function damage(world: RpcWorld, vm = '%'): void {
   file.close();
 }
 
-t.test('History that cannot be read is told as PARTIAL or FAILED, not as quiet', async (t) => {
+t.test('History that cannot be read is PARTIAL or FAILED, not quiet', async (t) => {
   const world = await startRpcWorld(t);
   await world.write(rows(3600, 0, busyTwice));
   await world.write(rows(3600, 0, busyTwice, 'vm-2'));
@@ -238,7 +238,7 @@ t.test('A list of firings that is cut off says so', async (t) => {
   t.match(shorter.body, { truncated: false, wouldHaveFired: { length: 122 } });
 });
 
-t.test('A preview commits nothing, puts nothing into the log and tells nobody', async (t) => {
+t.test('A preview commits nothing, writes nothing to the log and notifies nobody', async (t) => {
   const world = await startRpcWorld(t);
   await world.write(rows(3600, 0, busyTwice));
   const samples = async () => (await world.stream.state(samplesSpec.name)).lastSequence;

@@ -18,7 +18,7 @@ import { bearer, PROJECT, reading, startWatched, WATCH_PATH } from '../support/w
 const READ = ['monitoring.read'] as const;
 
 t.test(
-  'A watch tells the open incidents, then each change, then that nothing changed',
+  'A watch sends the open incidents, then each change, then that nothing changed',
   async (t) => {
     const world = await startWatched(t);
     await world.rule();
@@ -53,7 +53,7 @@ t.test(
   },
 );
 
-t.test('A project without incidents is told so at once', async (t) => {
+t.test('A watch of a project without incidents says so at once', async (t) => {
   const world = await startWatched(t);
   const stream = await world.watch(bearer(world.keys.read));
   await stream.received(1);
@@ -61,7 +61,7 @@ t.test('A project without incidents is told so at once', async (t) => {
   stream.close();
 });
 
-t.test('Who may not watch is told why in the stream, and nothing else', async (t) => {
+t.test('Who may not watch gets the reason in the stream, and nothing else', async (t) => {
   const world = await startWatched(t);
   const refused = async (headers: Readonly<Record<string, string>>, projectName?: string) => {
     const stream = await world.watch(headers, projectName);
@@ -120,7 +120,7 @@ async function until(isSo: () => Promise<boolean>): Promise<void> {
 }
 
 t.test(
-  'A reader who does not read is cut off soon after the end, one who does is told',
+  'A reader who does not read is cut off soon after the end; one who reads gets the reason',
   async (t) => {
     for (const isReading of [true, false]) {
       const world = await startRpcWorld(t);

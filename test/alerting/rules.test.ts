@@ -139,7 +139,7 @@ t.test('a rule that names what is not there is refused, with the field', async (
 });
 
 t.test(
-  'an edit of the evaluation retires what fires, tells no recovery, and fires anew',
+  'an edit of the evaluation retires what fires, sends no recovery, and fires again',
   async (t) => {
     const world = await evaluating(t);
     const hook = await world.addDestination();

@@ -57,7 +57,7 @@ t.test('a gap is an event at the end of the tolerance, seen while it lasts', asy
   t.same(pathOf(inspected?.events ?? []).value, { sustaining: 'missing' });
   t.match(inspected?.instance, { state: 'SUSTAINING', dataState: 'MISSING' });
   t.match(inspected?.instance, { missingSinceMs: START_MS + 30_000 });
-  await t.test('a breach after it begins the run anew', async (t) => {
+  await t.test('a breach after it restarts the run', async (t) => {
     world.cpu(95, [150]);
     t.same(eventsOf(world.state), ['breachStarted 0', 'dataMissing 120', 'breachStarted 150']);
     t.equal(world.instance().sinceMs, START_MS + 150_000);
@@ -70,7 +70,7 @@ t.test('a gap is an event at the end of the tolerance, seen while it lasts', asy
   });
 });
 
-t.test('a firing tells the run that led to it, and those shortly before', async (t) => {
+t.test('a firing records the run that led to it, and those shortly before', async (t) => {
   const world = new EvaluationWorld([cpuRule({ sustainedMs: 60_000 })]);
   world.cpu(95, [0]);
   world.cpu(20, [30]);

@@ -265,7 +265,7 @@ t.test('A row that no commit made is found, whatever it says', async (t) => {
   t.match(await verify(elsewhere), { code: 1, text: /nowhere +0 .* BROKEN: of no commit/ });
 });
 
-t.test('A transition that no commit made is found, where no body tells of it too', async (t) => {
+t.test('A transition that no commit made is found, also where no body is left', async (t) => {
   const sound = await folderWithHistory(t);
   const cases: readonly [string, string, RegExp][] = [
     [
@@ -368,7 +368,7 @@ t.test('Where the log is elsewhere, the chain alone is proven, and that is said'
   t.notMatch(text, /holds/);
 });
 
-t.test('What cannot be done is told in a sentence', async (t) => {
+t.test('What cannot be done is reported in a sentence', async (t) => {
   const nothing = await verify(dataFolder(t));
   t.equal(nothing.code, 1);
   t.match(nothing.error, /There is no .*control\.db: give the data folder/);

@@ -153,7 +153,7 @@ t.test(
       });
       t.same((await retainOnce(world)).removed, {}, 'and nothing more');
     });
-    await t.test('who was told of what fires all the while is told of its recovery', async (t) => {
+    await t.test('whoever was notified of a long firing is notified of its recovery', async (t) => {
       const { stop } = world.startDeliverer();
       await world.recover(['vm-firing']);
       await world.settle();

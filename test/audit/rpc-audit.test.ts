@@ -131,27 +131,24 @@ t.test('Nobody but an owner is shown an identity, by filter, by name or in passi
   t.match(await list(world, foreign, { person: world.owner }), { reason: 'PROJECT_BOUNDARY' });
 });
 
-t.test(
-  'A credential is told that a person acted and not which; a person is told who',
-  async (t) => {
-    const world = await startAudited(t);
-    const spec = {
-      ...{ displayName: 'CPU', metricId: 'cpu_utilization_pct', operator: 'GREATER_THAN' },
-      ...{ threshold: 50, severity: 'WARNING', allVms: true },
-    };
-    const ids = { id: randomUUID(), requestId: randomUUID(), expectedVersion: '0' };
-    const save = { projectName: PROJECT, ...ids, spec };
-    t.equal((await world.call('SaveAlertRule', save, { person: world.owner })).status, 200);
-    const saved = async (who: CallOptions) =>
-      (await list(world, { machine: 'alertRule' }, who)).body.transitions.at(-1);
-    t.match(await saved({ key: world.keys.read }), {
-      ...{ by: 'human', byDisplayName: '', requestId: ids.requestId },
-    });
-    t.match(await saved({ person: await world.signedInAs('demo', 'VIEWER') }), {
-      ...{ by: `people/${world.owner.person}`, byDisplayName: 'OWNER' },
-    });
-  },
-);
+t.test('A credential sees that a person acted and not which; a person sees who', async (t) => {
+  const world = await startAudited(t);
+  const spec = {
+    ...{ displayName: 'CPU', metricId: 'cpu_utilization_pct', operator: 'GREATER_THAN' },
+    ...{ threshold: 50, severity: 'WARNING', allVms: true },
+  };
+  const ids = { id: randomUUID(), requestId: randomUUID(), expectedVersion: '0' };
+  const save = { projectName: PROJECT, ...ids, spec };
+  t.equal((await world.call('SaveAlertRule', save, { person: world.owner })).status, 200);
+  const saved = async (who: CallOptions) =>
+    (await list(world, { machine: 'alertRule' }, who)).body.transitions.at(-1);
+  t.match(await saved({ key: world.keys.read }), {
+    ...{ by: 'human', byDisplayName: '', requestId: ids.requestId },
+  });
+  t.match(await saved({ person: await world.signedInAs('demo', 'VIEWER') }), {
+    ...{ by: `people/${world.owner.person}`, byDisplayName: 'OWNER' },
+  });
+});
 
 t.test('A name and a machine that do not fit, or that have no path, are refused', async (t) => {
   const world = await startAudited(t);

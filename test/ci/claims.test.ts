@@ -251,7 +251,7 @@ t.test('GitHub: every other event is refused, with the branch’s own ref too', 
 });
 
 t.test(
-  'GitHub: pull requests, tags and merge refs are refused by each claim that tells',
+  'GitHub: pull requests, tags and merge refs are refused by each claim that shows them',
   async (t) => {
     const merge = 'octo-org/octo-repo/.github/workflows/deploy.yml@refs/pull/7/merge';
     const cases: readonly (readonly [string, ClaimChanges])[] = [

@@ -158,7 +158,7 @@ t.test(
   },
 );
 
-t.test('An assertion that does not hold is not burned, and its refusal tells why', async (t) => {
+t.test('An invalid assertion is not burned, and its refusal says why', async (t) => {
   const world = await startCiWorld(t);
   const id = await world.connect();
   const before = world.burned.size;

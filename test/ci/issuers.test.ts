@@ -138,54 +138,57 @@ t.test('an answer that is too large, or not to the point, is given up', async (t
   t.equal(await read(), await platform.fetchKeys(), 'and the next one is read');
 });
 
-t.test('configured issuers: health, metrics and log tell an outage and a new claim', async (t) => {
-  const clock = new VirtualClock(START_MS);
-  const platform = await startCiIssuer({ now: () => clock.now() });
-  const lines: string[] = [];
-  const warn = (facts: object, message: string) =>
-    void lines.push(`${message} ${'claim' in facts ? facts.claim : ''}`);
-  const log: Log = { ...silentLog, warn };
-  const metrics = createMetrics({ clock, version: 'test' });
-  const health = createHealth({ clock, log: silentLog });
-  const closers = new Closers(silentLog);
-  t.teardown(async () => {
-    await closers.closeAll();
-    health.close();
-    metrics.close();
-    await platform.close();
-  });
-  const settings = { ciIssuers: [platform.issuer] };
-  const issuers = openIssuers({ settings, clock, log, metrics, health, closers });
-  const verify = async () => {
-    const token = await platform.mint({ aud: AUDIENCE, brand_new: '1' });
-    return issuers.verify(token, { issuer: 'github', audience: AUDIENCE });
-  };
-  const state = () =>
-    health.report().parts.find(({ name }) => name === 'CI issuer github')?.health.state;
-  t.equal(state(), 'ready', 'nothing is fetched before it is needed');
-  t.notMatch(await metrics.text(), /svc_ci_keys_age_seconds\{/, 'no age before there is one');
+t.test(
+  'configured issuers: health, metrics and log report an outage and a new claim',
+  async (t) => {
+    const clock = new VirtualClock(START_MS);
+    const platform = await startCiIssuer({ now: () => clock.now() });
+    const lines: string[] = [];
+    const warn = (facts: object, message: string) =>
+      void lines.push(`${message} ${'claim' in facts ? facts.claim : ''}`);
+    const log: Log = { ...silentLog, warn };
+    const metrics = createMetrics({ clock, version: 'test' });
+    const health = createHealth({ clock, log: silentLog });
+    const closers = new Closers(silentLog);
+    t.teardown(async () => {
+      await closers.closeAll();
+      health.close();
+      metrics.close();
+      await platform.close();
+    });
+    const settings = { ciIssuers: [platform.issuer] };
+    const issuers = openIssuers({ settings, clock, log, metrics, health, closers });
+    const verify = async () => {
+      const token = await platform.mint({ aud: AUDIENCE, brand_new: '1' });
+      return issuers.verify(token, { issuer: 'github', audience: AUDIENCE });
+    };
+    const state = () =>
+      health.report().parts.find(({ name }) => name === 'CI issuer github')?.health.state;
+    t.equal(state(), 'ready', 'nothing is fetched before it is needed');
+    t.notMatch(await metrics.text(), /svc_ci_keys_age_seconds\{/, 'no age before there is one');
 
-  platform.keySet.behaviour = { kind: 'status', status: 503 };
-  await t.rejects(verify(), notReady);
-  t.equal(state(), 'degraded');
-  t.equal(health.report().ready, true, 'everything else goes on');
-  t.match(lines.splice(0), [/cannot be read/]);
+    platform.keySet.behaviour = { kind: 'status', status: 503 };
+    await t.rejects(verify(), notReady);
+    t.equal(state(), 'degraded');
+    t.equal(health.report().ready, true, 'everything else goes on');
+    t.match(lines.splice(0), [/cannot be read/]);
 
-  platform.keySet.behaviour = { kind: 'answer' };
-  await clock.advance(RETRY_PAUSE_MS);
-  await verify();
-  await verify();
-  t.equal(state(), 'ready');
-  t.equal(platform.keySet.requests, 2);
-  t.match(lines, [/does not know.* brand_new$/]);
-  t.equal(lines.length, 1, 'a new claim is told once');
-  await clock.advance(60_000);
-  const text = await metrics.text();
-  t.match(text, 'svc_ci_unknown_claims_total{issuer="github"} 2');
-  t.match(text, 'svc_ci_keys_fetches_total{issuer="github",outcome="ok"} 1');
-  t.match(text, 'svc_ci_keys_fetches_total{issuer="github",outcome="failed"} 1');
-  t.match(text, 'svc_ci_keys_age_seconds{issuer="github"} 60');
-});
+    platform.keySet.behaviour = { kind: 'answer' };
+    await clock.advance(RETRY_PAUSE_MS);
+    await verify();
+    await verify();
+    t.equal(state(), 'ready');
+    t.equal(platform.keySet.requests, 2);
+    t.match(lines, [/does not know.* brand_new$/]);
+    t.equal(lines.length, 1, 'a new claim is told once');
+    await clock.advance(60_000);
+    const text = await metrics.text();
+    t.match(text, 'svc_ci_unknown_claims_total{issuer="github"} 2');
+    t.match(text, 'svc_ci_keys_fetches_total{issuer="github",outcome="ok"} 1');
+    t.match(text, 'svc_ci_keys_fetches_total{issuer="github",outcome="failed"} 1');
+    t.match(text, 'svc_ci_keys_age_seconds{issuer="github"} 60');
+  },
+);
 
 t.test('over HTTP: what an issuer states ends trust, and what fails ends none', async (t) => {
   const clock = new VirtualClock(START_MS);
@@ -276,7 +279,7 @@ t.test('an issuer that is away takes its own tokens down, and no others', async 
 });
 
 t.test(
-  'keys are replaced: old tokens hold while the old key is told, then no longer',
+  'keys are replaced: old tokens are valid while the old key is listed, then no longer',
   async (t) => {
     const clock = new VirtualClock(START_MS);
     const platform = await startCiIssuer({ now: () => clock.now() });

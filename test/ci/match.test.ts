@@ -28,7 +28,7 @@ t.test('A name that the platform’s map lists makes a renaming, whatever it is 
   t.end();
 });
 
-t.test('Expected values are told only when every id of the owner matches', (t) => {
+t.test('Expected values are shown only when every id of the owner matches', (t) => {
   const shown = { ...BOUND, ref: 'refs/heads/x' };
   const told = (ownerClaims: readonly string[], change: ObservedClaims = {}) => {
     const compared = compareClaims(BOUND, { ...shown, ...change }, owned(ownerClaims));

@@ -60,7 +60,7 @@ t.test('A stranger’s garbage does not label the mismatch that comes after it',
   t.same(note?.codes, { 'BAD_ASSERTION MALFORMED': 2, IDENTITY_MISMATCH: 1 });
 });
 
-t.test('A mismatch is told without waiting for its note, as an unknown trust is', async (t) => {
+t.test('A mismatch is answered without waiting for its note, as an unknown trust is', async (t) => {
   const world = await startCiWorld(t);
   const id = await world.connect();
   const submit = world.host.submit.bind(world.host);

@@ -46,7 +46,7 @@ t.test('Connection set-up, steps (a) to (f), and the exchange', async (t) => {
   const observed = (
     await anonymous('SubmitCiVerification', { setupId, pairingCode, assertion: await mint(open) })
   ).body;
-  await t.test('the step is told what was observed, and never a token', async (t) => {
+  await t.test('the step is answered with what was observed, and never with a token', async (t) => {
     t.same(Object.keys(observed).sort(), ['claims', 'claimsDigest']);
     const bound = observed.claims.filter((claim: ClaimJson) => claim.bound);
     const names = bound.map(({ claim }: ClaimJson) => claim);

@@ -97,7 +97,7 @@ t.test('svc alerts', async (t) => {
     t.match(await svc(...made, '--id', id), { code: 2, stderr: /--template begins a rule/ });
   });
 
-  await t.test('saved is not applied: the exit code tells the difference', async (t) => {
+  await t.test('saved is not applied: the exit code shows the difference', async (t) => {
     const gateway = await startGateway(t, world.endpoint);
     const headers = { 'content-type': 'application/json' };
     const pending = { syncStatus: 'PENDING', name: `projects/demo/alertRules/${id}`, version: '3' };
@@ -116,7 +116,7 @@ t.test('svc alerts', async (t) => {
     t.match((await svc('alerts', 'incidents', '--json')).json, { incidents: [] });
   });
 
-  await t.test('a preview tells what would have fired, and saves nothing', async (t) => {
+  await t.test('a preview prints what would have fired, and saves nothing', async (t) => {
     const before = (await svc('alerts', 'list', '--json')).json;
     const preview = ['alerts', 'preview', '--name', 'Preview', '--severity', 'INFO', '--all-vms'];
     const fires = await svc(...preview, ...condition, '0', '--history', '1h');

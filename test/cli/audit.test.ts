@@ -71,7 +71,7 @@ t.test('svc audit list', async (t) => {
     });
   });
 
-  await t.test('who is not signed in, or comes with a key, is told so', async (t) => {
+  await t.test('who is not signed in, or uses a key, is refused with that reason', async (t) => {
     t.match(await svc(['audit', 'list'], { as: 'nobody' }), { code: 3, stderr: /svc login/ });
   });
 });

@@ -155,7 +155,7 @@ t.test('svc auth ci', async (t) => {
     });
   }
 
-  await t.test('a verification without its setup id is told where that is from', async (t) => {
+  await t.test('a verification without its setup id says where to find it', async (t) => {
     const job = { ...env, SVC_SETUP_CODE: 'code', SVC_SETUP_ID: '' };
     const ran = await world.svc(['auth', 'ci', '--verify'], { env: job });
     t.match(ran, { code: 2, stderr: /SVC_SETUP_ID is empty.*\n.*"svc trusts verify" printed it/ });
@@ -207,7 +207,7 @@ t.test('svc auth ci', async (t) => {
     }
   });
 
-  await t.test('a job without the permission is told how to get it', async (t) => {
+  await t.test('a job without the permission gets the way to obtain it', async (t) => {
     const bare = { ...env, ACTIONS_ID_TOKEN_REQUEST_URL: '' };
     const ran = await world.svc(['auth', 'ci', '--print'], { env: bare });
     t.match(ran, { code: 1, stderr: /id-token: write/ });

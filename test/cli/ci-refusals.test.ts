@@ -77,7 +77,7 @@ t.test('what a refused job is shown', async (t) => {
     t.notMatch(shown, /expected/);
   });
 
-  await t.test('a renamed repository is told as one', async (t) => {
+  await t.test('a renamed repository is reported as one', async (t) => {
     const { shown } = await refused({
       repository: 'octo-org/new-name',
       workflow_ref: 'octo-org/new-name/.github/workflows/deploy.yml@refs/heads/main',
@@ -87,7 +87,7 @@ t.test('what a refused job is shown', async (t) => {
     t.match(shown, /has another name now: verify the workflow anew/);
   });
 
-  await t.test('a pull request is told that it never will do', async (t) => {
+  await t.test('a pull request is refused for good', async (t) => {
     const { shown, page } = await refused(
       { event_name: 'pull_request', ref: 'refs/pull/1/merge', head_ref: 'x', base_ref: 'main' },
       { GITHUB_EVENT_NAME: 'pull_request' },

@@ -74,7 +74,7 @@ t.test('client commands', async (t) => {
   );
 
   await t.test(
-    'who calls is told apart by exit codes: 3 not let in, 4 not there, 5 no answer',
+    'exit codes differ by fault: 3 not admitted, 4 not found, 5 no answer',
     async (t) => {
       const { svc } = world;
       t.match(await svc(['monitoring', 'vms'], { as: 'nobody' }), {

@@ -70,7 +70,7 @@ async function waysIn(t: Test, { svc, endpoint }: CliWorld): Promise<void> {
 }
 
 async function accounts(t: Test, { svc }: CliWorld): Promise<void> {
-  await t.test('templates tell what accounts can be made from', async (t) => {
+  await t.test('templates are listed with what they grant', async (t) => {
     const ran = await svc(['service-accounts', 'templates']);
     t.match(ran.stdout, /^metrics-scraper +Metrics scraper +monitoring\.read /m);
   });
@@ -184,7 +184,7 @@ async function lostSecrets(t: Test, world: CliWorld): Promise<void> {
   const gateway = await startGateway(t, world.endpoint);
   const create = ['keys', 'create', '--name', 'Lost', '--capability', 'monitoring.read'];
 
-  await t.test('a creation whose answer is lost tells what it made and what to do', async (t) => {
+  await t.test('a creation whose answer is lost prints what it made and what to do', async (t) => {
     const requestId = '5a0d3c7e-6c27-4d0c-9a6f-2a4f4f5f6a02';
     const args = [...create, '--request-id', requestId];
     const first = await world.svc(args);

@@ -31,7 +31,7 @@ t.test('svc alerts show, explain, ack, snooze, unsnooze', async (t) => {
   });
   const id = incident.name.slice(incident.name.lastIndexOf('/') + 1);
 
-  await t.test('show tells what is known, then what has happened', async (t) => {
+  await t.test('show prints what is known, then what has happened', async (t) => {
     const { code, stdout, stderr } = await svc('show', id);
     t.equal(code, 0, stderr);
     t.match(stdout, /^state +FIRING$/m);

@@ -72,7 +72,7 @@ t.test('svc monitoring', async (t) => {
     t.match(ran.stdout, /^Nothing was observed in this range$/m);
   });
 
-  await t.test('what the service refuses is told with its reason', async (t) => {
+  await t.test('what the service refuses is printed with its reason', async (t) => {
     const fine = await svc('monitoring', 'query', 'vm-1', '--last', '7d', '--step', '60s');
     t.match(fine, { code: 1, stderr: /TOO_MANY_POINTS/ });
     t.match(await svc('monitoring', 'query', 'none'), { code: 4, stderr: /NOT_FOUND/ });

@@ -41,7 +41,7 @@ t.test('what is sent again', async (t) => {
     t.match(ran.stderr, /the same request is sent again/);
   });
 
-  await t.test('a wait that is too long, and too many of them, are told instead', async (t) => {
+  await t.test('a wait that is too long, and too many of them, are reported instead', async (t) => {
     const { clock, waits } = impatientClock();
     const body = '{"code":"resource_exhausted","message":"Too much"}';
     const headers = { 'content-type': 'application/json', 'retry-after': '3600' };
@@ -78,7 +78,7 @@ t.test('what is sent again', async (t) => {
     t.equal(rules.json.rules.length, 1, 'and nothing was done twice');
   });
 
-  await t.test('an uncertain change is told with the id to go on under', async (t) => {
+  await t.test('an uncertain change is reported with the request id for its resend', async (t) => {
     const { clock } = impatientClock();
     const silence = { kind: 'silence' as const, path: 'SaveAlertRule' };
     gateway.faults.push(...Array.from({ length: 4 }, () => silence));

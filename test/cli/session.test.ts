@@ -21,15 +21,21 @@ t.test('svc login, logout and whoami', async (t) => {
   await t.test('by a link', (t) => byLink(t, world));
   await t.test('by the browser', (t) => byBrowser(t, world));
 
-  await t.test('whoami tells the person and the projects; several ask for one', async (t) => {
-    const ran = await world.svc(['whoami'], { as: 'linked' });
-    t.match(ran.stdout, /^email +owner@example\.test$/m);
-    t.match(ran.stdout, /^project +projects\/acme \(OWNER\)$/m);
-    const json = await world.svc(['whoami', '--json'], { as: 'linked' });
-    t.match(json.json, { endpoint: world.endpoint, projects: ['projects/acme', 'projects/other'] });
-    const keys = await world.svc(['keys', 'list'], { as: 'linked' });
-    t.match(keys, { code: 2, stderr: /several projects: give --project, one of acme, other/ });
-  });
+  await t.test(
+    'whoami prints the person and the projects; with several it asks for one',
+    async (t) => {
+      const ran = await world.svc(['whoami'], { as: 'linked' });
+      t.match(ran.stdout, /^email +owner@example\.test$/m);
+      t.match(ran.stdout, /^project +projects\/acme \(OWNER\)$/m);
+      const json = await world.svc(['whoami', '--json'], { as: 'linked' });
+      t.match(json.json, {
+        endpoint: world.endpoint,
+        projects: ['projects/acme', 'projects/other'],
+      });
+      const keys = await world.svc(['keys', 'list'], { as: 'linked' });
+      t.match(keys, { code: 2, stderr: /several projects: give --project, one of acme, other/ });
+    },
+  );
 
   await t.test('a session whose secret has changed is kept with the new one', async (t) => {
     const gateway = await startGateway(t, world.endpoint);
@@ -118,7 +124,7 @@ async function byLink(t: Test, world: CliWorld): Promise<void> {
     }
   });
 
-  await t.test('the whole link signs in, and tells where the service is', async (t) => {
+  await t.test('the whole link signs in, and contains the address of the service', async (t) => {
     const none = { SVC_ENDPOINT: undefined };
     const args = ['login', '--link', link, '--json'];
     const ran = await world.svc(args, { as: 'linked', env: none });

@@ -151,7 +151,7 @@ t.test('svc trusts', async (t) => {
     },
   );
 
-  await t.test('a verification is rejected, and its code is told once only', async (t) => {
+  await t.test('a verification is rejected, and its code is shown only once', async (t) => {
     t.equal((await svc(['service-accounts', 'enable', account])).code, 0);
     const requestId = '7a0d3c7e-6c27-4d0c-9a6f-2a4f4f5f6a03';
     const verify = ['trusts', 'verify', '--service-account', account, '--name', 'Again'];

@@ -263,7 +263,7 @@ t.test(
   },
 );
 
-t.test('wake-ups told twice, late or of nothing come to one attempt', async (t) => {
+t.test('wake-ups that are repeated, late or groundless lead to one attempt', async (t) => {
   const world = await delivering(t);
   world.notifier.answer = () => undefined;
   await world.fire(['vm-1']);
@@ -339,7 +339,7 @@ t.test(
   },
 );
 
-t.test('faults of ours are told, and tried again on schedule', async (t) => {
+t.test('faults of the service are reported, and retried on schedule', async (t) => {
   const world = await delivering(t);
   const target = world.contents.target;
   world.contents.target = () => {

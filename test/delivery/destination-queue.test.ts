@@ -68,7 +68,7 @@ const step = fc.oneof(
   fc.record({ do: fc.constant('pass' as const), ms: fc.constantFrom(1, 29_999, 30_000, 900_000) }),
 );
 
-t.test('a lane does what its model does, whatever is added, taken and ended', async (t) => {
+t.test('a queue does what its model does, whatever is added, taken and ended', async (t) => {
   fc.assert(
     fc.property(fc.array(step, { minLength: 20, maxLength: 200 }), (steps) => {
       const lane = new DestinationQueue();
@@ -114,7 +114,7 @@ t.test('a lane does what its model does, whatever is added, taken and ended', as
 });
 
 t.test(
-  'a lane grows from one to eight with each success, and begins anew on failure',
+  'a queue grows from one to eight with each success, and restarts at one on failure',
   async (t) => {
     const lane = new DestinationQueue();
     for (let i = 0; i < 200; i++) lane.add(job(i));
@@ -291,7 +291,7 @@ t.test('a destination that was mended is tried at once, whatever it did before',
 });
 
 t.test(
-  'the lane of a deleted destination goes with what is left in it, failing or not',
+  'the queue of a deleted destination is removed with its content, failing or not',
   async (t) => {
     const lanes = new DestinationQueues();
     const fail = (destination: string, nowMs: number) => {

@@ -148,7 +148,7 @@ t.test('another URL is sealed before it counts, and the one before is forgotten'
   t.match(contextIn(world, id), { displayName: 'Night', lastFour: 'ther' });
 });
 
-t.test('a rotation: at most two secrets live, each told once, old ones forgotten', async (t) => {
+t.test('a rotation: at most two secrets live, each shown once, old ones deleted', async (t) => {
   const world = await openAlertingWorld(t);
   const sealed = {
     put: (key: string, value: string) => void world.sealed.set(key, value),

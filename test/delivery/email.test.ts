@@ -323,7 +323,7 @@ t.test(
   },
 );
 
-t.test('a gap is drawn as a gap and told in words', async (t) => {
+t.test('a gap is drawn as a gap and named in words', async (t) => {
   const window = windowOf([91, 92, 93, undefined, undefined, undefined, undefined, 95, 96, 97]);
   const facts = { window, threshold: 90, unit: 'percent' };
   t.equal(gapsOf(window).length, 1);

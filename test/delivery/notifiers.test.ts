@@ -79,7 +79,7 @@ function textsOf(value: unknown): string[] {
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsOf) : [];
 }
 
-t.test('a firing incident is told by every channel, with its names and times', async (t) => {
+t.test('every channel renders a firing incident, with its names and times', async (t) => {
   const { view, delivery, incident } = await firing(t);
   for (const kind of kinds) {
     const text = readable(kind, view, delivery);
@@ -135,7 +135,7 @@ t.test('reminders and recoveries say so, and a recovery has its time', async (t)
   }
 });
 
-t.test('what was not observed is told as that, never as zero or as a recovery', async (t) => {
+t.test('what was not observed is rendered as that, never as zero or as a recovery', async (t) => {
   const { view, delivery, change } = await firing(t);
   const dataMissingReason = 'VM_STOPPED';
   await change({ value: null, valueMs: null, dataMissingSinceMs: START_MS, dataMissingReason });
@@ -163,7 +163,7 @@ t.test('a condition of a whole data center names it, and no VM', async (t) => {
   }
 });
 
-t.test('a test says that it is one, and tells nothing that was not', async (t) => {
+t.test('a test says that it is one, and reports nothing that was not', async (t) => {
   const { view, delivery } = await firing(t);
   const test = { ...delivery, event: 'TEST' as const, incident: '' };
   const body = json(renderWebhookBody(view, test, options));

@@ -87,7 +87,7 @@ const recordsOf = ({ host }: DeliveryWorld) =>
 const noticeOf = ({ host }: DeliveryWorld) =>
   host.view(PROJECT).records('notice', { limit: 9 }).items[0]?.body as NoticeBody | undefined;
 
-t.test('owners who can be written to are told of a pause, once', async (t) => {
+t.test('owners who can be written to are notified of a pause, once', async (t) => {
   const world = await paused(t);
   const stop = world.start();
   await world.pauseIt();
@@ -109,25 +109,28 @@ t.test('owners who can be written to are told of a pause, once', async (t) => {
   t.same(world.untaken, []);
 });
 
-t.test('a pause that nobody told of is told after a restart, an ended one is not', async (t) => {
-  const world = await paused(t);
-  await world.pauseIt();
-  world.start();
-  await world.pass(10_000, 5_000);
-  t.equal(world.taken.length, 1);
-  const again = await paused(t);
-  await again.pauseIt();
-  await again.host.submit({
-    ...{ project: PROJECT, by },
-    decide(draft) {
-      const [notice] = draft.records('notice', { limit: 1 }).items;
-      if (notice) draft.putRecord({ ...notice, body: { ...notice.body, endedMs: draft.at } });
-    },
-  });
-  again.start();
-  await again.pass(10_000, 5_000);
-  t.same(again.taken, []);
-});
+t.test(
+  'a pause that was not announced is announced after a restart, an ended one is not',
+  async (t) => {
+    const world = await paused(t);
+    await world.pauseIt();
+    world.start();
+    await world.pass(10_000, 5_000);
+    t.equal(world.taken.length, 1);
+    const again = await paused(t);
+    await again.pauseIt();
+    await again.host.submit({
+      ...{ project: PROJECT, by },
+      decide(draft) {
+        const [notice] = draft.records('notice', { limit: 1 }).items;
+        if (notice) draft.putRecord({ ...notice, body: { ...notice.body, endedMs: draft.at } });
+      },
+    });
+    again.start();
+    await again.pass(10_000, 5_000);
+    t.same(again.taken, []);
+  },
+);
 
 t.test('a mail that was not taken is tried again under the same key, for a day', async (t) => {
   const world = await paused(t);
@@ -184,7 +187,7 @@ t.test('an owner whose mail fails keeps neither another nor a later notice waiti
   t.match(recordsOf(world), [whole, whole]);
 });
 
-t.test('after a day it is recorded who was told, and who was not', async (t) => {
+t.test('after a day it is recorded who was notified, and who was not', async (t) => {
   const world = await paused(t);
   await world.send('person', 'ben', { type: 'enabled', by: 'me' }, SYSTEM_PROJECT);
   world.answer.send = ({ to }) => {

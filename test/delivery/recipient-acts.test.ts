@@ -67,27 +67,30 @@ t.test('a mail destination without recipients records what it misses', async (t)
   t.same(told(world), ['FIRING of null: suppressed RECIPIENT_REMOVED']);
 });
 
-t.test('a recovery goes to those recipients who may have been told, and to no other', async (t) => {
-  const world = await mailing(t, ['ann', 'ben', 'cleo']);
-  const outcomes = { ann: accepted, ben: failed(), cleo: failed({ unknown: true }) };
-  world.notifier.answer = ({ target }) =>
-    outcomes[('address' in target ? target.address : '') as keyof typeof outcomes];
-  await world.fire(['vm-1']);
-  await world.until('each was tried', () => world.notifier.requests.length === 3);
-  await world.settle();
-  // The rule does not name them any more.
-  await world.putInForce({ destinationNames: [] });
-  world.notifier.answer = () => accepted;
-  await world.recover(['vm-1']);
-  await world.pass(20_000, 1_000);
-  t.same(told(world), [
-    'FIRING of ann: sent',
-    'FIRING of ben: suppressed SUPERSEDED',
-    'FIRING of cleo: suppressed SUPERSEDED',
-    'RECOVERED of ann: sent',
-    'RECOVERED of cleo: sent',
-  ]);
-});
+t.test(
+  'a recovery goes to those recipients who may have been notified, and to no other',
+  async (t) => {
+    const world = await mailing(t, ['ann', 'ben', 'cleo']);
+    const outcomes = { ann: accepted, ben: failed(), cleo: failed({ unknown: true }) };
+    world.notifier.answer = ({ target }) =>
+      outcomes[('address' in target ? target.address : '') as keyof typeof outcomes];
+    await world.fire(['vm-1']);
+    await world.until('each was tried', () => world.notifier.requests.length === 3);
+    await world.settle();
+    // The rule does not name them any more.
+    await world.putInForce({ destinationNames: [] });
+    world.notifier.answer = () => accepted;
+    await world.recover(['vm-1']);
+    await world.pass(20_000, 1_000);
+    t.same(told(world), [
+      'FIRING of ann: sent',
+      'FIRING of ben: suppressed SUPERSEDED',
+      'FIRING of cleo: suppressed SUPERSEDED',
+      'RECOVERED of ann: sent',
+      'RECOVERED of cleo: sent',
+    ]);
+  },
+);
 
 t.test('a recipient who goes while a mail waits gets no other', async (t) => {
   const cases: Readonly<Record<string, (world: DeliveryWorld) => Promise<unknown>>> = {
@@ -153,7 +156,7 @@ t.test('a mail may take 30 s, and is lost no earlier than that', async (t) => {
   await stopping;
 });
 
-t.test('what this service is not set up to send waits until it is, and is told', async (t) => {
+t.test('what this service is not set up to send waits until it is, and is reported', async (t) => {
   const world = await mailing(t, ['ann']);
   world.notifier.missing.add('email');
   await world.fire(['vm-1', 'vm-2']);

@@ -48,36 +48,39 @@ t.test('an address of which the server says no to the mail that asks has bounced
   t.equal((await press(world, world.tokenFor(ADA))).status, 200);
 });
 
-t.test('mails of one project leave room to others, and asking tells how many wait', async (t) => {
-  const world = await startRecipientsWorld(t);
-  const queue = world.signIn.mail;
-  if (!queue) throw new Error('There is no mail server');
-  for (const email of [ADA, BOB]) await world.member(email);
-  await world.member('cy@example.com', { project: 'other' });
-  const id = await world.mailTo([ADA, BOB]);
-  const there = await world.mailTo(['cy@example.com'], 'other');
-  // The connections are taken, and half of the places of the kind.
-  const held: (() => void)[] = [];
-  const make = () => new Promise<undefined>((resolve) => held.push(() => resolve(undefined)));
-  const mail = { kind: 'verification', project: 'demo', make } as const;
-  const fill = (places: number) => {
-    for (let n = 0; n < places; n++) t.equal(queue.add(mail), true);
-  };
-  fill(51);
-  t.match(await world.destinations.verify({ ...caller(), id }), { mails: 1, notMailed: 1 });
-  t.match(await refusalOf(world.destinations.verify({ ...caller(), id })), {
-    ...{ reason: 'TOO_MANY_REQUESTS', metadata: { retryAfterSeconds: '60' } },
-  });
-  t.equal(queue.add(mail), false);
-  t.match(await world.destinations.verify({ ...caller('other'), id: there }), { mails: 1 });
-  const before = world.server.mails.length;
-  while (queue.room(mail) < 50 || held.length > 0) {
-    held.shift()?.();
-    await new Promise<void>((resolve) => setImmediate(resolve));
-  }
-  await queue.settled();
-  t.equal(world.server.mails.length, before + 2);
-});
+t.test(
+  'mails of one project leave space to others, and a request says how many wait',
+  async (t) => {
+    const world = await startRecipientsWorld(t);
+    const queue = world.signIn.mail;
+    if (!queue) throw new Error('There is no mail server');
+    for (const email of [ADA, BOB]) await world.member(email);
+    await world.member('cy@example.com', { project: 'other' });
+    const id = await world.mailTo([ADA, BOB]);
+    const there = await world.mailTo(['cy@example.com'], 'other');
+    // The connections are taken, and half of the places of the kind.
+    const held: (() => void)[] = [];
+    const make = () => new Promise<undefined>((resolve) => held.push(() => resolve(undefined)));
+    const mail = { kind: 'verification', project: 'demo', make } as const;
+    const fill = (places: number) => {
+      for (let n = 0; n < places; n++) t.equal(queue.add(mail), true);
+    };
+    fill(51);
+    t.match(await world.destinations.verify({ ...caller(), id }), { mails: 1, notMailed: 1 });
+    t.match(await refusalOf(world.destinations.verify({ ...caller(), id })), {
+      ...{ reason: 'TOO_MANY_REQUESTS', metadata: { retryAfterSeconds: '60' } },
+    });
+    t.equal(queue.add(mail), false);
+    t.match(await world.destinations.verify({ ...caller('other'), id: there }), { mails: 1 });
+    const before = world.server.mails.length;
+    while (queue.room(mail) < 50 || held.length > 0) {
+      held.shift()?.();
+      await new Promise<void>((resolve) => setImmediate(resolve));
+    }
+    await queue.settled();
+    t.equal(world.server.mails.length, before + 2);
+  },
+);
 
 /** Mails that wait for their next try. */
 async function tries(world: RecipientsWorld): Promise<number> {

@@ -285,7 +285,7 @@ t.test('an unsubscribe link cannot be made up', async (t) => {
   }
 });
 
-t.test('who is no member any more is told apart, and keeps the place', async (t) => {
+t.test('who is no longer a member is marked, and stays on the list', async (t) => {
   const world = await startRecipientsWorld(t);
   const member = await world.member(ADA);
   const id = await world.mailTo([ADA]);

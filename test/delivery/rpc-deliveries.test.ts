@@ -70,7 +70,7 @@ t.test('Deliveries', async (t) => {
   const idsOf = ({ deliveries }: { deliveries: { name: string }[] }) =>
     deliveries.map(({ name }) => name.slice(name.lastIndexOf('/') + 1)).sort();
 
-  await t.test('a delivery tells its state, its reason and each attempt', async (t) => {
+  await t.test('a delivery shows its state, its reason and each attempt', async (t) => {
     t.match(await get(mail), {
       ...{ event: 'TEST', state: 'WAITING', reason: '', incidentName: '' },
       destinationName: `${PROJECT}/destinations/dst_mail`,

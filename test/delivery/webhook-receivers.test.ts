@@ -172,7 +172,7 @@ t.test(
   },
 );
 
-t.test('each answer, and each silence, is told as what it is', async (t) => {
+t.test('each answer, and each silence, is reported as what it is', async (t) => {
   const { port } = await startReceiver(t);
   const elsewhere = await startReceiver(t, { host: '127.0.0.2' });
   const { send } = openSender(t);
@@ -243,7 +243,7 @@ t.test('a certificate of another name, an expired or an unknown one, sends nothi
   t.same([...valid.got, ...expired.got], [], 'no request reached them');
 });
 
-t.test('a port that speaks no TLS has not been told', async (t) => {
+t.test('a port that speaks no TLS was not notified', async (t) => {
   const plain = createTcpServer((socket) => {
     socket.on('error', () => {});
     socket.end('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');

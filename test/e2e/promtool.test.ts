@@ -80,7 +80,7 @@ t.test('promtool 3.5.3 reads a project', needs('promtool 3.5.3'), async (t) => {
     t.match(await run(['check', 'healthy', `--url=${demo.baseUrl}`]), { code: 0 });
   });
 
-  await t.test('a wrong key, no key and another project are told', async (t) => {
+  await t.test('a wrong key, no key and another project are reported', async (t) => {
     const wrong = httpConfig(folder, 'wrong.yml', `${demo.apiKey}x`);
     const asked = ['query', 'instant', `--http.config.file=${wrong}`, base, CPU];
     t.match(await run(asked), { code: 1, text: /401.*MALFORMED_CREDENTIAL/ });

@@ -94,7 +94,7 @@ function column(title: string, place: number): string[] {
     .filter((code) => code !== '');
 }
 
-t.test('what the guide tells people to paste works', needs('promtool 3.5.3'), async (t) => {
+t.test('everything that the guide offers for pasting works', needs('promtool 3.5.3'), async (t) => {
   const { folder, program, name, run } = await startReading(t);
   t.equal(statSync(join(folder, 'vm-monitoring.key')).mode & 0o777, 0o600);
 

@@ -33,7 +33,7 @@ t.test('settings that will not do are refused, all at once, with what would do',
   t.match(open, { code: 2, text: /keys would travel in the clear: give SVC_TLS_CERT_FILE/ });
 });
 
-t.test('starts that cannot be are told in a sentence, with code 1', async (t) => {
+t.test('impossible starts are reported in a sentence, with code 1', async (t) => {
   const folder = dataFolder(t);
   const program = await startProgram(t, folder, faultSettings);
   const port = new URL(program.demo.baseUrl).port;

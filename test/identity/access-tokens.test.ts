@@ -212,7 +212,7 @@ t.test('a key signs for 90 days; the one before verifies until its tokens are ov
   await t.rejects(restarted.verify(last), expired);
 });
 
-t.test('the public keys are told under /.well-known/jwks.json, and nothing private', async (t) => {
+t.test('the public keys are at /.well-known/jwks.json, and nothing private', async (t) => {
   const { open, claims } = world();
   const tokens = await open();
   const text = await tokens.sign(claims());

@@ -119,25 +119,28 @@ t.test(
   },
 );
 
-t.test('an invitation is accepted by whoever is signed in, who is told so before', async (t) => {
-  const world = await startSignInWorld(t);
-  const about = { by: tester, project: 'blue' };
-  await world.members.createProject({ ...about, displayName: 'Blue', owner: null });
-  const invite = (email: string) =>
-    world.members.invitations.invite({ ...about, email, role: 'VIEWER' });
-  const ada = await world.person('ada@example.com');
-  const browser = new Browser(world);
-  await browser.post('/auth/link', { token: (await world.operatorLink(ada)).token });
-  t.match((await browser.get('/auth/link')).text, /Somebody is signed in here/);
-  const { token } = await invite('ada.at.work@example.com');
-  t.equal((await browser.post('/auth/link', { token: token ?? '' })).status, 303);
-  t.equal(world.people.sessionOf(browser.cookies.get(COOKIE) ?? '').person, ada);
-  const other = new Browser(world);
-  t.notMatch((await other.get('/auth/link')).text, /Somebody is signed in here/);
-  const { token: second } = await invite('bob@example.com');
-  t.equal((await other.post('/auth/link', { token: second ?? '' })).status, 303);
-  t.not(world.people.sessionOf(other.cookies.get(COOKIE) ?? '').person, ada);
-});
+t.test(
+  'an invitation is accepted by whoever is signed in, after a notice that says so',
+  async (t) => {
+    const world = await startSignInWorld(t);
+    const about = { by: tester, project: 'blue' };
+    await world.members.createProject({ ...about, displayName: 'Blue', owner: null });
+    const invite = (email: string) =>
+      world.members.invitations.invite({ ...about, email, role: 'VIEWER' });
+    const ada = await world.person('ada@example.com');
+    const browser = new Browser(world);
+    await browser.post('/auth/link', { token: (await world.operatorLink(ada)).token });
+    t.match((await browser.get('/auth/link')).text, /Somebody is signed in here/);
+    const { token } = await invite('ada.at.work@example.com');
+    t.equal((await browser.post('/auth/link', { token: token ?? '' })).status, 303);
+    t.equal(world.people.sessionOf(browser.cookies.get(COOKIE) ?? '').person, ada);
+    const other = new Browser(world);
+    t.notMatch((await other.get('/auth/link')).text, /Somebody is signed in here/);
+    const { token: second } = await invite('bob@example.com');
+    t.equal((await other.post('/auth/link', { token: second ?? '' })).status, 303);
+    t.not(world.people.sessionOf(other.cookies.get(COOKIE) ?? '').person, ada);
+  },
+);
 
 t.test('a session whose secret is old gets a new cookie with the next page', async (t) => {
   const world = await startSignInWorld(t);

@@ -287,7 +287,7 @@ t.test('a verified key is looked up once, until its credential changes', async (
 });
 
 t.test(
-  'plain routes open to a key that may read, and tell others their status and why',
+  'plain routes open to a key that may read, and answer others with status and reason',
   async (t) => {
     const world = await startProject(t);
     const reader = await issueCredential(world, tester, credential);

@@ -117,7 +117,7 @@ t.test('a public client signs in with PKCE alone', async (t) => {
 });
 
 t.test(
-  'a provider that takes secrets in the body alone, and tells claims in the token',
+  'a provider that takes secrets only in the body, and puts claims into the token',
   async (t) => {
     const file = join(dataFolder(t), 'secret');
     writeFileSync(file, CLIENT_SECRET);
@@ -234,7 +234,7 @@ t.test('an ID token that is not for this sign-in, this service or by this provid
   }
 });
 
-t.test('an address is verified by the answer that tells it, and by no other', async (t) => {
+t.test('an address is verified by the answer that contains it, and by no other', async (t) => {
   const world = await start(t);
   const { provider } = world;
   const nowSeconds = Math.floor(Date.now() / 1000);
@@ -272,7 +272,7 @@ t.test('a nonce that was changed on the way to the provider is found out', async
 });
 
 t.test(
-  'who cancels at the provider is told so, and nothing of what it said is shown',
+  'who cancels at the provider sees that, and nothing of what the provider said',
   async (t) => {
     const world = await start(t);
     world.provider.account = undefined;

@@ -108,7 +108,7 @@ t.test('Scoped key lifetime: default 90 days, maximum 1 year', async (t) => {
   }
 });
 
-t.test('Secret shown once: everything but the secret is told afterwards', async (t) => {
+t.test('Secret shown once: everything but the secret is shown afterwards', async (t) => {
   const { account, key, call, reads, clock } = await startKeysWorld(t);
   const parent = await account();
   const made = await key(parent, { displayName: 'Dashboards' });
@@ -209,7 +209,7 @@ t.test('Two identical requests in flight at once: one secret, and one key', asyn
 });
 
 t.test(
-  'A lost secret is recovered by revoking the key and creating or rotating anew',
+  'A lost secret is replaced by revoking the key and creating or rotating again',
   async (t) => {
     const { account, call, key, reads } = await startKeysWorld(t);
     const parent = await account();

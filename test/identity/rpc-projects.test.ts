@@ -35,7 +35,7 @@ function open({ people }: RpcWorld, { body }: Answer) {
   return people.signInByLink({ token, agent: 'test' });
 }
 
-t.test('GetSelf tells who is signed in, how, and until when', async (t) => {
+t.test('GetSelf answers who is signed in, how, and until when', async (t) => {
   const { world, people, as } = await startProjects(t);
   const person = await world.people.ensurePerson(operator, {
     ...{ displayName: 'Ann', email: 'Ann@example.org' },
@@ -215,7 +215,7 @@ t.test('an invitation is mailed where the service sends mail, and once', async (
   t.ok(invited.body.link.endsWith(mails[0]?.token));
 });
 
-t.test('an invitation can be taken back, and one past its time is told as such', async (t) => {
+t.test('an invitation can be withdrawn, and an expired one is shown as such', async (t) => {
   const { world, people, as } = await startProjects(t);
   const owner = as(people.owner);
   const invite = async (email: string) => {

@@ -155,7 +155,7 @@ t.test('a bad value, name or combination is refused with what would do', async (
   }
 });
 
-t.test('all problems are told at once, and the value of a secret setting is not', async (t) => {
+t.test('all problems are reported at once, and the value of a secret setting is not', async (t) => {
   const problems = problemsOf(['--nats-url', 'ftp://me:hunter2@nats'], {
     SVC_DEMO: '7',
     SVC_ROLE: 'all',
@@ -324,33 +324,36 @@ t.test(
   },
 );
 
-t.test('a fault of the start is told in its sentence, an unknown one with its stack', async (t) => {
-  const cases: [Error, number, RegExp, RegExp][] = [
-    [
-      new FolderLocked('The folder is in use'),
-      1,
-      /does not start:\n {2}The folder is in use\n$/,
-      /at /,
-    ],
-    [new ConfigError(['One', 'Two']), 2, /does not start:\n {2}One\n {2}Two\n$/, /at /],
-    [
-      new TypeError('x is undefined'),
-      1,
-      /failed unexpectedly: TypeError: x is.*\n +at /,
-      /start:/,
-    ],
-  ];
-  for (const [fault, code, expected, unexpected] of cases) {
-    const { out, given, listeners } = surroundings();
-    const command = createServeCommand(async () => {
-      throw fault;
-    });
-    t.equal(await runCommand(command, [], given), code);
-    t.match(out.stderr, expected);
-    t.notMatch(out.stderr, unexpected);
-    t.equal(listeners.size, 0);
-  }
-});
+t.test(
+  'a fault of the start is reported in its sentence, an unknown one with its stack',
+  async (t) => {
+    const cases: [Error, number, RegExp, RegExp][] = [
+      [
+        new FolderLocked('The folder is in use'),
+        1,
+        /does not start:\n {2}The folder is in use\n$/,
+        /at /,
+      ],
+      [new ConfigError(['One', 'Two']), 2, /does not start:\n {2}One\n {2}Two\n$/, /at /],
+      [
+        new TypeError('x is undefined'),
+        1,
+        /failed unexpectedly: TypeError: x is.*\n +at /,
+        /start:/,
+      ],
+    ];
+    for (const [fault, code, expected, unexpected] of cases) {
+      const { out, given, listeners } = surroundings();
+      const command = createServeCommand(async () => {
+        throw fault;
+      });
+      t.equal(await runCommand(command, [], given), code);
+      t.match(out.stderr, expected);
+      t.notMatch(out.stderr, unexpected);
+      t.equal(listeners.size, 0);
+    }
+  },
+);
 
 t.test(
   'the log is JSON lines with its clock’s time, or readable text, and never shows a secret',

@@ -156,7 +156,10 @@ t.test('two Hosts, none, and one that the target contradicts are refused', async
   );
   t.match(absolute, /^HTTP\/1.1 200.*"path":"\/ok\?a=1"/s, 'a proxy’s form is the path alone');
   const told = await exchange(port, requestOf('/ok', 'evil.example'));
-  t.match(told, /evil\.example is not a name of this service: .*SVC_PUBLIC_URL, or add the host to SVC_ALLOWED_HOSTS/);
+  t.match(
+    told,
+    /evil\.example is not a name of this service: .*SVC_PUBLIC_URL, or add the host to SVC_ALLOWED_HOSTS/,
+  );
   const rpc = await exchange(port, requestOf('/svc.x.v1.Things/Get', 'evil.example'));
   t.match(rpc, /^HTTP\/1.1 421.*application\/json.*"failed_precondition".*WRONG_HOST/s);
   const text = await metrics.text();
@@ -165,7 +168,7 @@ t.test('two Hosts, none, and one that the target contradicts are refused', async
   t.same(lines, [], 'none is a line of the log');
 });
 
-t.test('health is told under every name, but under one', async (t) => {
+t.test('health is answered under every single name', async (t) => {
   const { port } = await start(t, { SVC_PUBLIC_URL: NAMED.publicUrl });
   const statusOf = async (bytes: string) => (await exchange(port, bytes)).slice(9, 12);
   for (const path of ['/healthz', '/-/healthy', '/readyz?verbose']) {
@@ -178,7 +181,7 @@ t.test('health is told under every name, but under one', async (t) => {
   }
 });
 
-t.test('readiness tells a reader more, and takes no place of anybody for it', async (t) => {
+t.test("readiness shows a reader more, and takes nobody's slot for it", async (t) => {
   const { port, health } = await start(t);
   const disk = { state: 'degraded', reason: '/dev/sda is full', summary: 'Nearly full' } as const;
   health.watch({ kind: 'disk' }, () => disk);

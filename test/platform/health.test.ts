@@ -45,7 +45,7 @@ t.test('a check that throws is not ready; changes are logged without anybody ask
 });
 
 t.test(
-  'the checks tell the parts in sentences, and which of them keep the service from being ready',
+  'the checks describe the parts in sentences, and which of them keep the service from being ready',
   async (t) => {
     const statfs = (mib: number) => (() => ({ bavail: mib, bsize: 2 ** 20 })) as never;
     const unavailable = { state: 'unavailable', reason: 'disk is full' } as const;

@@ -139,7 +139,7 @@ t.test('the figures of the whole service are not on the API unless it is said so
 });
 
 t.test(
-  'what no route takes is told in the form its caller reads, without a stack trace',
+  'what no route takes is answered in the form its caller reads, without a stack trace',
   async (t) => {
     const { server, logged } = await run(t, {
       addRoutes: async (app) => {
@@ -353,7 +353,7 @@ function peerName(server: HttpServer): Promise<string> {
   });
 }
 
-t.test('with certificate and key it speaks TLS, and reads them again when told', async (t) => {
+t.test('with certificate and key it speaks TLS, and reloads them on request', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'svc-tls-'));
   t.teardown(() => rmSync(folder, { recursive: true }));
   const second = certificate('second');

@@ -189,7 +189,7 @@ t.test(
   },
 );
 
-t.test('destination: an overlap is told as long as its timer runs, and no longer', async (t) => {
+t.test('destination: an overlap is shown as long as its timer runs, and no longer', async (t) => {
   for (const { timers, context } of walked('destination').rows) {
     t.equal(context.overlapEndsMs, timers.get('overlapEnded') ?? null);
   }
@@ -211,33 +211,36 @@ t.test(
   },
 );
 
-t.test('destination: three days of failures pause it, a day without any begins anew', (t) => {
-  const failed = taken(edgesOf('destination', 'attemptFailed'));
-  const pausing = failed.filter(({ to }) => to.value === 'paused');
-  t.ok(pausing.length > 0);
-  for (const { path, event } of pausing) {
-    const times = [...path, event].map(({ type, at }) => ({ type, at }));
-    const began = times.findLastIndex(({ type }) => {
-      return ['attemptAccepted', 'resumed', 'retargeted'].includes(type);
+t.test(
+  'destination: three days of failures pause it, a day without any restarts the count',
+  (t) => {
+    const failed = taken(edgesOf('destination', 'attemptFailed'));
+    const pausing = failed.filter(({ to }) => to.value === 'paused');
+    t.ok(pausing.length > 0);
+    for (const { path, event } of pausing) {
+      const times = [...path, event].map(({ type, at }) => ({ type, at }));
+      const began = times.findLastIndex(({ type }) => {
+        return ['attemptAccepted', 'resumed', 'retargeted'].includes(type);
+      });
+      const ats = times.slice(began + 1).flatMap((each) => {
+        return each.type === 'attemptFailed' ? [each.at] : [];
+      });
+      t.ok(event.at - (ats[0] ?? event.at) >= 72 * HOUR);
+      const lately = ats.filter((at) => event.at - at <= 95 * HOUR);
+      t.ok(lately.length >= 4, 'they go through all of the three days');
+    }
+    const afterSilence = failed.filter(({ from, event }) => {
+      const { lastFailedMs } = contextOf<DestinationContext>(from);
+      return lastFailedMs !== null && event.at - lastFailedMs > 24 * HOUR;
     });
-    const ats = times.slice(began + 1).flatMap((each) => {
-      return each.type === 'attemptFailed' ? [each.at] : [];
-    });
-    t.ok(event.at - (ats[0] ?? event.at) >= 72 * HOUR);
-    const lately = ats.filter((at) => event.at - at <= 95 * HOUR);
-    t.ok(lately.length >= 4, 'they go through all of the three days');
-  }
-  const afterSilence = failed.filter(({ from, event }) => {
-    const { lastFailedMs } = contextOf<DestinationContext>(from);
-    return lastFailedMs !== null && event.at - lastFailedMs > 24 * HOUR;
-  });
-  t.ok(afterSilence.length > 0);
-  for (const { to, event } of afterSilence) {
-    t.equal(to.value, 'active');
-    t.match(to.context, { failingSinceMs: event.at, lastFailedMs: event.at });
-  }
-  t.end();
-});
+    t.ok(afterSilence.length > 0);
+    for (const { to, event } of afterSilence) {
+      t.equal(to.value, 'active');
+      t.match(to.context, { failingSinceMs: event.at, lastFailedMs: event.at });
+    }
+    t.end();
+  },
+);
 
 t.test(
   'recipient: nothing is verified without a press on the present link in 24 hours',

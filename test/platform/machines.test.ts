@@ -88,7 +88,7 @@ for (const definition of definitions) {
   });
 }
 
-t.test('the registry names every machine after its own id, and tells no secret', async (t) => {
+t.test('the registry names every machine after its own id, and shows no secret', async (t) => {
   t.same(
     [...machineDefinitions.keys()],
     [

@@ -129,7 +129,7 @@ t.test('a mail whose words do not hold when its turn comes is not sent', async (
   t.same(await outcomes(), { nothing_to_send: '1' });
 });
 
-t.test('a refusal for good is told once, and a fault in telling it is logged', async (t) => {
+t.test('a permanent refusal is reported once, and a fault in reporting it is logged', async (t) => {
   const told: MailFault[] = [];
   const never = new MailFault('never', { isPermanent: true, status: 550, step: 'recipient' });
   let refuse: () => MailFault = temporary;

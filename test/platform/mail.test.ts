@@ -57,35 +57,38 @@ t.test('who asks for a link gets one by mail, and signs in by it once', async (t
   t.match(await world.metrics(), /svc_mails_total\{kind="sign-in",outcome="sent"\} 1/);
 });
 
-t.test('the answer does not tell whether an address is known, nor wait to find out', async (t) => {
-  const server = await startMailServer(t);
-  const asked = Promise.withResolvers<void>();
-  const world = await startSignInWorld(t, { SVC_SMTP_URL: server.url }, (people) => ({
-    ...people,
-    async linkByEmail(email) {
-      await asked.promise;
-      return people.linkByEmail(email);
-    },
-  }));
-  await world.person('ada@example.com');
-  const shown = ({ status, text, headers }: Answer) => {
-    const told = Object.fromEntries(headers);
-    return { status, text, headers: { ...told, date: '', 'x-request-id': '' } };
-  };
-  const browser = new Browser(world);
-  const known = shown(await browser.post('/auth/email', { email: 'ada@example.com' }));
-  t.equal(known.status, 202);
-  for (const email of [
-    'eve@example.com',
-    'no address',
-    'ada@example.com\r\nBcc: eve@example.com',
-  ]) {
-    t.same(shown(await browser.post('/auth/email', { email })), known, email);
-  }
-  asked.resolve();
-  await world.signIn.mail?.settled();
-  t.same(server.offered, ['ada@example.com']);
-});
+t.test(
+  'the answer does not reveal whether an address is known, nor wait to find out',
+  async (t) => {
+    const server = await startMailServer(t);
+    const asked = Promise.withResolvers<void>();
+    const world = await startSignInWorld(t, { SVC_SMTP_URL: server.url }, (people) => ({
+      ...people,
+      async linkByEmail(email) {
+        await asked.promise;
+        return people.linkByEmail(email);
+      },
+    }));
+    await world.person('ada@example.com');
+    const shown = ({ status, text, headers }: Answer) => {
+      const told = Object.fromEntries(headers);
+      return { status, text, headers: { ...told, date: '', 'x-request-id': '' } };
+    };
+    const browser = new Browser(world);
+    const known = shown(await browser.post('/auth/email', { email: 'ada@example.com' }));
+    t.equal(known.status, 202);
+    for (const email of [
+      'eve@example.com',
+      'no address',
+      'ada@example.com\r\nBcc: eve@example.com',
+    ]) {
+      t.same(shown(await browser.post('/auth/email', { email })), known, email);
+    }
+    asked.resolve();
+    await world.signIn.mail?.settled();
+    t.same(server.offered, ['ada@example.com']);
+  },
+);
 
 t.test('an address cannot bring in a header, a list or a command', async (t) => {
   const world = await start(t);
@@ -164,36 +167,39 @@ t.test('a mail server that is silent or away holds up no request', async (t) => 
   t.match(await world.metrics(), /svc_mails_waiting 0/, 'nor the stop of the service');
 });
 
-t.test('the mailer tells permanent from temporary refusals, and nothing of the mail', async (t) => {
-  const server = await startMailServer(t, { password: 'planted p@ss:word' });
-  const mailer = createMailer({ url: server.url, from: 'svc@example.com' });
-  t.teardown(() => mailer.close());
-  await mailer.send(mail);
-  t.same(server.logins, ['svc']);
-  t.same(
-    server.mails.map((taken) => headerOf(taken, 'message-id')),
-    [mail.messageId],
-  );
-  const fault = async (to = mail.to) => {
-    const error = await mailer.send({ ...mail, to }).catch((refused: unknown) => refused);
-    if (!(error instanceof MailFault)) throw new Error(`Not refused: ${String(error)}`);
-    t.notMatch(JSON.stringify([error, error.message]), /ada@example|planted/);
-    return { status: error.status, isPermanent: error.isPermanent };
-  };
-  server.refuseWith = 550;
-  t.same(await fault(), { status: 550, isPermanent: true });
-  server.refuseWith = 451;
-  t.same(await fault(), { status: 451, isPermanent: false });
-  const wrong = createMailer({ url: server.url.replace('planted', 'other'), from: 'a@b.c' });
-  const error = await wrong.send(mail).catch((refused: unknown) => refused);
-  wrong.close();
-  t.ok(error instanceof MailFault);
-  t.notMatch(String(error), /p@ss/);
-  const nobody = createMailer({ url: 'smtp://127.0.0.1:1', from: 'a@b.c' });
-  const away = await nobody.send(mail).catch((refused: unknown) => refused);
-  nobody.close();
-  t.match(away, { isPermanent: false, status: undefined });
-});
+t.test(
+  'the mailer distinguishes permanent from temporary refusals, and reveals nothing of the mail',
+  async (t) => {
+    const server = await startMailServer(t, { password: 'planted p@ss:word' });
+    const mailer = createMailer({ url: server.url, from: 'svc@example.com' });
+    t.teardown(() => mailer.close());
+    await mailer.send(mail);
+    t.same(server.logins, ['svc']);
+    t.same(
+      server.mails.map((taken) => headerOf(taken, 'message-id')),
+      [mail.messageId],
+    );
+    const fault = async (to = mail.to) => {
+      const error = await mailer.send({ ...mail, to }).catch((refused: unknown) => refused);
+      if (!(error instanceof MailFault)) throw new Error(`Not refused: ${String(error)}`);
+      t.notMatch(JSON.stringify([error, error.message]), /ada@example|planted/);
+      return { status: error.status, isPermanent: error.isPermanent };
+    };
+    server.refuseWith = 550;
+    t.same(await fault(), { status: 550, isPermanent: true });
+    server.refuseWith = 451;
+    t.same(await fault(), { status: 451, isPermanent: false });
+    const wrong = createMailer({ url: server.url.replace('planted', 'other'), from: 'a@b.c' });
+    const error = await wrong.send(mail).catch((refused: unknown) => refused);
+    wrong.close();
+    t.ok(error instanceof MailFault);
+    t.notMatch(String(error), /p@ss/);
+    const nobody = createMailer({ url: 'smtp://127.0.0.1:1', from: 'a@b.c' });
+    const away = await nobody.send(mail).catch((refused: unknown) => refused);
+    nobody.close();
+    t.match(away, { isPermanent: false, status: undefined });
+  },
+);
 
 t.test('what is put into a mail stays where it is put', async (t) => {
   const server = await startMailServer(t);
@@ -233,7 +239,7 @@ t.test(
 );
 
 t.test(
-  'letters are short, tell how long their link works, and hold nobody else’s lines',
+  'letters are short, say how long their link works, and contain nobody else’s lines',
   async (t) => {
     const link = { origin: 'https://svc.example.com', token: 'svc_link_1_x', nowMs: 0 };
     const { subject, text } = signInLetter({ ...link, expiresMs: 900_000 });

@@ -267,7 +267,7 @@ t.test('TLS without the certificate that the server asks for', needs(newest), as
   });
 });
 
-t.test('a user without the permissions is told which', needs(newest), async (t) => {
+t.test('a user without the permissions learns which', needs(newest), async (t) => {
   const permissions = 'permissions: { publish: "x" }';
   const settings = `authorization { users: [{ user: svc, password: "${SECRET}", ${permissions} }] }`;
   const server = await startNatsServer({

@@ -47,7 +47,7 @@ async function onceStoreContract(
     t.equal(outcomes.filter(Boolean).length, 1);
   });
 
-  await t.test('keys of any text are told apart', async (t) => {
+  await t.test('keys of any text are distinct', async (t) => {
     const long = 'x'.repeat(5_000);
     const keys = ['', ' ', 'a', 'A', 'a.b', 'a.*', 'a.>', 'a b', 'ä', 'a\u0308', '\0', long];
     const all = [...keys, `${long}x`, '["https://issuer","1"]', '["https://issuer",1]'];
@@ -72,7 +72,7 @@ async function onceStoreContract(
     t.equal(await again.takeOnce('kept anew', soon()), true);
   });
 
-  await t.test('what cannot be told is an error, never a yes or a no', async (t) => {
+  await t.test('an unknown outcome is an error, never a yes or a no', async (t) => {
     const broken = await harness.broken();
     await t.rejects(broken.takeOnce('first', soon()));
     await t.rejects(broken.takeOnce('unseen', soon()));

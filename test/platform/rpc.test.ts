@@ -244,7 +244,7 @@ const badRequests: readonly BadRequest[] = [
   },
 ];
 
-t.test('A bad request is told what is wrong with it', async (t) => {
+t.test('A bad request is answered with what is wrong with it', async (t) => {
   const world = await startRpcWorld(t);
   for (const { name, send, status, reason, field, message } of badRequests) {
     await t.test(name, async (t) => {

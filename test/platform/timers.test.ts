@@ -86,7 +86,7 @@ t.test('only the owner of a project fires its timers', async (t) => {
   t.equal(fired.length, 2, 'a new owner takes over what is due');
 });
 
-t.test('a timer that cannot be fired is told of, and does not keep the others', async (t) => {
+t.test('a timer that cannot be fired is reported, and does not delay the others', async (t) => {
   const { host, pass, fired, faults } = await startedTimers(t, {
     obstruct({ instance }) {
       if (instance === 'a') throw new TypeError('A fault of ours');

@@ -45,7 +45,7 @@ t.test('a file that passes is one line, and its tests are counted', async (t) =>
   });
 });
 
-t.test('a failure tells the assertion, however deep, and what is skipped its reason', async (t) => {
+t.test('a failure names the assertion, however deep, and what is skipped its reason', async (t) => {
   const { ok, text } = told([[FAILED, { exitCode: 1 }]]);
   t.equal(ok, false);
   t.match(text, /^ {2}not ok outer > inner > adds up\n {4}diff: -3\n\+4\n/m);

@@ -127,7 +127,7 @@ t.test('the client of the whole service', async (t) => {
     },
   );
 
-  await t.test('tries have an end, and too long a wait is told at once', async (t) => {
+  await t.test('attempts are bounded, and too long a wait is reported at once', async (t) => {
     const { monitoring, gateway, sent } = await clientOf(t, world);
     gateway.faults.push(...Array.from({ length: 9 }, () => gone));
     t.equal(await codeOf(monitoring.listVMMonitoring({ projectName })), 'Unavailable');

@@ -86,7 +86,7 @@ t.test('the programs of the guide work against the service', needs('go'), async 
     t.equal(saves[0]?.headers['connect-protocol-version'], '1');
   });
 
-  await t.test('a watch tells the open incidents, and ends for who may not read', async (t) => {
+  await t.test('a watch sends the open incidents, and ends for who may not read', async (t) => {
     const settings = { SVC_ENDPOINT: endpoint, SVC_API_KEY: demo.apiKey, SVC_PROJECT: 'demo' };
     t.same(await linesOf(program('watch'), settings), ['SNAPSHOT 0']);
     const elsewhere = { ...settings, SVC_PROJECT: 'acme' };

@@ -62,7 +62,7 @@ t.test('Webhook clock window: 5 minutes both ways, to the second', (t) => {
   t.end();
 });
 
-t.test('no refusal tells a secret, a signature or the body', async (t) => {
+t.test('no refusal reveals a secret, a signature or the body', async (t) => {
   for (const vector of webhookVectors.received.filter(({ error }) => error)) {
     const now = new Date(vector.nowUnix * 1000);
     const words = [...vector.secrets.map((secret) => secret.slice(6, 30)), 'incident.firing'];

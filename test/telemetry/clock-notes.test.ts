@@ -2,7 +2,7 @@
 import t from 'tap';
 import { ClockNotes } from '../../actors/telemetry/ingest/clock-notes.ts';
 
-t.test('a fault is told of the stretches that its spell touches, and of its own VM', (t) => {
+t.test('a fault is reported for the ranges that it touches, and for its own VM', (t) => {
   const notes = new ClockNotes();
   const told = (fromMs: number, toMs: number, vm = 'vm-1', project = 'demo') =>
     notes.within(project, vm, fromMs, toMs);
@@ -22,7 +22,7 @@ t.test('a fault is told of the stretches that its spell touches, and of its own 
   t.end();
 });
 
-t.test('VMs whose clocks are ahead are told as of their last refused row', (t) => {
+t.test('VMs whose clocks are ahead are reported as of their last refused row', (t) => {
   const notes = new ClockNotes();
   notes.note('CLOCK_AHEAD', 'demo', 'vm-1', 1_000);
   notes.note('CLOCK_AHEAD', 'demo', 'a vm of two words', 2_000);

@@ -102,7 +102,7 @@ t.test('projects take turns: one that asks for much is not written first', async
   t.ok(order.indexOf('one') <= 1, order.join());
 });
 
-t.test('an export that fails is told as what it is, and the next one is written', async (t) => {
+t.test('a failed export is reported as what it is, and the next one is written', async (t) => {
   const { world, ask, put } = await startWorld(t);
   await put('other', 'quick');
   await put('demo', 'die');

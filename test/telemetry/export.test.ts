@@ -199,7 +199,7 @@ t.test('a project without VMs lists one shard, which is empty', async (t) => {
   t.match(open, { status: 200, body: '# EOF\n' });
 });
 
-t.test('targets are told with the port of a public address, whatever its form', (t) => {
+t.test('targets have the port of a public address, whatever its form', (t) => {
   const target = (origin: string) => {
     const [first] = scrapeTargets('p', 1, origin);
     return `${first?.labels.__scheme__} ${first?.targets[0]}`;
@@ -290,7 +290,7 @@ t.test('while the sample log is being read nothing looks like VMs that vanished'
   t.match(answer, { status: 503, headers: { 'retry-after': '1' }, body: /is being read/ });
 });
 
-t.test('more exports at once than queries may run are told to wait', async (t) => {
+t.test('more exports at once than queries may run have to wait', async (t) => {
   const world = await startExportWorld(t);
   await world.write([{ observedUnixMs: START_MS, state: 'RUNNING' }]);
   const answers = await Promise.all(

@@ -151,7 +151,7 @@ t.test('a folder whose path is too long for a socket is reached all the same', a
   t.notOk(existsSync(join(folder, 'admin.sock')));
 });
 
-t.test('what cannot be done is told in a sentence, with what would do', async (t) => {
+t.test('what cannot be done is reported in a sentence, with what to do', async (t) => {
   const empty = dataFolder(t);
   const mistakes = [[], ['chck'], ['stats', '--jsn'], ['stats', 'x'], ['check', '--listen', ':1']];
   const [none, absent, help, commands, ...refused] = await Promise.all([

@@ -88,7 +88,7 @@ async function flushAndCut(folder: string): Promise<void> {
 }
 
 t.test(
-  'history.db is removed: the log gives back what it holds, and the rest is told',
+  'history.db is removed: the log restores what it holds, and the rest is reported',
   async (t) => {
     const folder = dataFolder(t);
     const first = await start(t, folder, 6 * HOUR);

@@ -110,7 +110,7 @@ t.test('Too many requests: a 429 that says when to come again', async (t) => {
   await Promise.all(asked);
 });
 
-t.test('Storage that fails is a 503 to come again to, and told in the log', async (t) => {
+t.test('Failing storage is a 503 with a retry, and is logged', async (t) => {
   const full = Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' });
   for (const error of [new HistoryError('DAMAGED', 'Chunk 7: checksum'), full]) {
     const world = await startRpcWorld(t, (deps) => withThreads(deps, () => Promise.reject(error)));
@@ -123,7 +123,7 @@ t.test('Storage that fails is a 503 to come again to, and told in the log', asyn
   }
 });
 
-t.test('A fault of ours is a 500 that says nothing but that, and is told in the log', async (t) => {
+t.test('A fault of the service is a 500 that says nothing but that, and is logged', async (t) => {
   const fault = new HistoryError('FAULT', 'x of undefined');
   fault.stack = 'TypeError: x of undefined\n at answer.ts';
   const world = await startRpcWorld(t, (deps) => withThreads(deps, () => Promise.reject(fault)));

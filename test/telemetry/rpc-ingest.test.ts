@@ -126,7 +126,7 @@ t.test(
   },
 );
 
-t.test('Each state is taken, and not told is unknown', async (t) => {
+t.test('Each state is accepted, and an unreported one is unknown', async (t) => {
   const world = await startRpcWorld(t);
   const states = ['RUNNING', 'PAUSED', 'STOPPED', 'CRASHED', 'UNKNOWN', 'STATE_UNSPECIFIED'];
   const rows = states.map((state) => ({ ...now, vmName: state.toLowerCase(), state }));

@@ -131,7 +131,7 @@ t.test('A query that cannot be answered', async (t) => {
   t.same(world.lines, []);
 });
 
-t.test('The bounds that are used are told', async (t) => {
+t.test('The bounds that are used are answered', async (t) => {
   const world = await startRpcWorld(t);
   await world.write([row(0, 1)]);
   const bounds = async (start: number, end: number, stepSeconds: number) => {
@@ -182,7 +182,7 @@ t.test('Points and quality', async (t) => {
     t.equal(quality.expectedSamples, quality.observedSamples);
     t.equal(series[0].points.length, 61);
   });
-  await t.test('a gap makes it PARTIAL, and is told with its bounds', async (t) => {
+  await t.test('a gap makes it PARTIAL, and is listed with its bounds', async (t) => {
     const world = await startRpcWorld(t);
     await world.write(steady(3660).filter((_, i) => i < 20 || i > 40));
     const { quality } = (await ask(world)).body;
@@ -216,7 +216,7 @@ t.test('Points and quality', async (t) => {
     t.match(quality, { state: 'NO_DATA', observedSamples: '0', lastObservedUnix: at(0) });
     t.same(series, []);
   });
-  await t.test('what the guest does not report, and what is off, is told by name', async (t) => {
+  await t.test('what the guest does not report, and what is off, is listed by name', async (t) => {
     const world = await startRpcWorld(t);
     await world.write(steady(3660));
     const metricIds = ['filesystem_used_pct', 'load_1m'];

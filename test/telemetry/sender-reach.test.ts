@@ -145,7 +145,7 @@ t.test(
   },
 );
 
-t.test('the expanded series are those that only a guest can tell', (t) => {
+t.test('the expanded series are those that only a guest can report', (t) => {
   t.same([...EXPANDED_SERIES].sort(), [
     'svc_vm_load1',
     'svc_vm_memory_available_bytes',
@@ -226,7 +226,7 @@ t.test(
   },
 );
 
-t.test('expanded series are an agent’s alone: no collector tells them, of any VM', async (t) => {
+t.test('expanded series are an agent’s alone: no collector reports them, of any VM', async (t) => {
   const world = await reaching(t);
   const labelled = `${LOAD}{a="b"}`;
   const both = (ms: number, series = LOAD) => ({

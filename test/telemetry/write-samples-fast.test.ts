@@ -337,23 +337,26 @@ t.test('what the handler does not take, the framework answers, its body unharmed
   }
   t.equal(await answeredFast(pair.fast), 0);
 });
-t.test('what ingest refuses is told in the same words, and nothing else of a fault', async (t) => {
-  const pair = await openPair(t);
-  const errors = [
-    new Refusal('NOT_READY', 'The disk is full'),
-    new Refusal('TOO_MANY_REQUESTS', 'Too many rows wait'),
-    new Error('secret detail'),
-  ];
-  const statuses: number[] = [];
-  for (const error of errors) {
-    behaviour.write = () => Promise.reject(error);
-    const answer = await pair.agree(t, { body: encoded(ordinary) }, error.message);
-    statuses.push(answer.status);
-    t.notMatch(answer.body, 'secret detail');
-  }
-  t.same(statuses, [503, 429, 500]);
-  t.equal(await answeredFast(pair.fast), 3);
-});
+t.test(
+  'what ingest refuses is answered in the same words, and nothing else of a fault',
+  async (t) => {
+    const pair = await openPair(t);
+    const errors = [
+      new Refusal('NOT_READY', 'The disk is full'),
+      new Refusal('TOO_MANY_REQUESTS', 'Too many rows wait'),
+      new Error('secret detail'),
+    ];
+    const statuses: number[] = [];
+    for (const error of errors) {
+      behaviour.write = () => Promise.reject(error);
+      const answer = await pair.agree(t, { body: encoded(ordinary) }, error.message);
+      statuses.push(answer.status);
+      t.notMatch(answer.body, 'secret detail');
+    }
+    t.same(statuses, [503, 429, 500]);
+    t.equal(await answeredFast(pair.fast), 3);
+  },
+);
 
 t.test('any message gives the same answer and the same rows on both ways', async (t) => {
   const pair = await openPair(t);

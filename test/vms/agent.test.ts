@@ -32,7 +32,7 @@ const never = new AbortController().signal;
 const timesOf = (written: Awaited<ReturnType<typeof startAgentWorld>>['written']): number[] =>
   written.flatMap(({ request }) => request.rows.map(({ observedMs }) => observedMs - START_MS));
 
-t.test('what no hypervisor can tell is sent every interval, and nothing else', async (t) => {
+t.test('what no hypervisor can report is sent every interval, and nothing else', async (t) => {
   const world = await startAgentWorld(t);
   await world.enrol();
   const agent = world.start();
@@ -159,7 +159,7 @@ t.test(
 );
 
 t.test(
-  'what the service can never take is given up and counted; what it refuses is told',
+  'what the service can never take is discarded and counted; what it refuses is reported',
   async (t) => {
     const world = await startAgentWorld(t);
     await world.enrol();
@@ -221,7 +221,7 @@ t.test('a batch is given up only when the service refuses the batch itself', asy
   }
 });
 
-t.test('a key that ends within two weeks is told while it still works', async (t) => {
+t.test('a key that ends within two weeks is reported while it still works', async (t) => {
   const world = await startAgentWorld(t);
   await world.enrol();
   const agent = world.start({ send: async () => ({ kind: 'stored', accepted: 4, rejected: [] }) });
@@ -284,7 +284,7 @@ t.test('an agent over the rate of its project loses no row: all come late, in or
   }
 });
 
-t.test('a file of the kernel that is missing gives no reading, and is told', async (t) => {
+t.test('a missing file of the kernel gives no reading, and is reported', async (t) => {
   const clock = new VirtualClock(START_MS);
   const reading = (texts: Record<string, string>) =>
     createGuestSource({

@@ -76,7 +76,7 @@ t.test('a retired VM ends its alerts as VM_DELETED: no recovery is manufactured'
   t.ok(sequence > 0);
 });
 
-t.test('a later row of the VM registers it anew, with instances of its own', async (t) => {
+t.test('a later row of the VM registers it again, with instances of its own', async (t) => {
   const world = await firing(t);
   await world.pass(30_000);
   await retire(world, 'vm-1');
@@ -260,7 +260,7 @@ t.test('more than 30 % of the VMs, and 5 at least, do not go at once', async (t)
   }
 });
 
-t.test('a VM that somebody else has told since it was first missed is not gone', async (t) => {
+t.test('a VM that somebody else has reported since it was first missing is not gone', async (t) => {
   const { clock, told, take, gone } = listings(['a', 'b', 'c']);
   t.same(gone('c'), []);
   await clock.advance(45_000);
@@ -337,7 +337,7 @@ t.test(
   },
 );
 
-t.test('which VMs a source of this node tells is in their records', async (t) => {
+t.test('which VMs a source of this node reports is in their records', async (t) => {
   const { host, clock, ingest } = await openAlertingWorld(t);
   const rows = [cpuRow('vm-1', clock.now(), 1)];
   await ingest.write({ project: PROJECT, batchId: '', rows });
@@ -355,7 +355,7 @@ t.test('which VMs a source of this node tells is in their records', async (t) =>
   t.same(told(), []);
 });
 
-t.test('a VM that another collector tells is no longer this node’s to retire', async (t) => {
+t.test('a VM that another collector reports is no longer this node’s to retire', async (t) => {
   const { host, clock } = await openAlertingWorld(t);
   const registry = new VmRegistry({ host, clock, datacenter: 'DC-1' });
   const tell = (source?: 'libvirt', reach?: SenderReach) =>

@@ -47,7 +47,7 @@ t.test('a changed byte, a missing decision and foreign bytes are refused', async
   }
 });
 
-t.test('a newer format is told apart from damage', async (t) => {
+t.test('a newer format is distinguished from damage', async (t) => {
   const newer = Buffer.from('{"format":2,"whatever":true}\nbinary perhaps');
   t.throws(() => decodeCommit(newer), UnknownCommitFormat);
   t.throws(() => decodeCommit(newer), { message: /newer program/, format: 2 });

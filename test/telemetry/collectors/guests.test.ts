@@ -89,7 +89,7 @@ t.test('SRC-03: a mute agent is success with no text, backs off, delays nobody e
 });
 
 t.test(
-  'SRC-03: many mute agents fill a lane of their own; one VM is asked once a time',
+  'SRC-03: many mute agents share a queue of their own; one VM is asked once at a time',
   async (t) => {
     const uuid = (i: number): string => `00000000-0000-4000-8000-0000000000${10 + i}`;
     const list = Array.from({ length: 30 }, (_, i) => `${uuid(i)} ${i + 1} vm${i}\n`).join('');
@@ -123,7 +123,7 @@ t.test(
   },
 );
 
-t.test('SRC-06: agents that are off, not configured or of a stopped VM are told', async (t) => {
+t.test('SRC-06: agents that are off, not configured or of a stopped VM are reported', async (t) => {
   for (const said of [
     'Guest agent is not responding: QEMU guest agent is not connected',
     'argument unsupported: QEMU guest agent is not configured',

@@ -131,7 +131,7 @@ t.test('/proc/net/dev counts cards, and without any what software did not make',
   ]);
 });
 
-t.test('counters about to wrap and just wrapped are told as read, finite', async (t) => {
+t.test('counters about to wrap and just wrapped are returned as read, finite', async (t) => {
   const before = parseNetDev(await recording('net-dev'), new Set(['eth1']));
   t.same(
     before.map(([, value]) => value),
@@ -198,7 +198,7 @@ t.test('a dead network mount costs its own reading only, and is not asked again'
 });
 
 t.test(
-  'a host without some of its files tells the others, and says which are missing',
+  'a host without some of its files reports the others, and says which are missing',
   async (t) => {
     const clock = new VirtualClock(1_700_000_000_000);
     const texts: Record<string, string> = {

@@ -126,7 +126,7 @@ t.test('two real machines, each trap on the real thing', needs('vm-lab'), async 
     await readUntil(source, (reading) => has(rowOf(reading, 'web1'), 'memory_used'));
   });
 
-  await t.test('a mute and an absent agent are told, the rest goes on', async (t) => {
+  await t.test('a mute and an absent agent are reported, the rest goes on', async (t) => {
     await lab.run('load', 'web1', 'agent-hang', '6');
     await lab.run('load', 'db1', 'agent-off', '5');
     const told = (reading: Reading): boolean =>
@@ -156,7 +156,7 @@ t.test('two real machines, each trap on the real thing', needs('vm-lab'), async 
     await readUntil(source, (reading) => has(rowOf(reading, 'web1'), 'disk_read_bytes'));
   });
 
-  await t.test('crashed and stopped are told apart and have no counters', async (t) => {
+  await t.test('crashed and stopped are distinguished and have no counters', async (t) => {
     await lab.run('crash', 'web1');
     await lab.run('stop', 'db1', '--force');
     const reading = await readUntil(

@@ -95,7 +95,7 @@ t.test('SRC-04: a frozen QEMU costs all VMs one round, then only its own reading
   t.match(asked.at(-1)?.args.at(-1), /domstats --raw;/, 'all answer: full questions again');
 });
 
-t.test('SRC-04: a block with fewer keys is told although virsh came back in time', async (t) => {
+t.test('SRC-04: a block with fewer keys is reported although virsh returned in time', async (t) => {
   let text = recording('running');
   const { source } = world(() => ({ stdout: text }));
   await source.read(never);
@@ -103,7 +103,7 @@ t.test('SRC-04: a block with fewer keys is told although virsh came back in time
   t.match((await source.read(never)).faults, [{ reason: 'INCOMPLETE', vm: WEB }]);
 });
 
-t.test('SRC-05: memory figures count only when the guest has told them anew', async (t) => {
+t.test('SRC-05: memory figures count only when the guest has refreshed them', async (t) => {
   let text = recording('running');
   const { source, clock } = world(() => ({ stdout: text }));
   const memory = async (): Promise<string[]> => {

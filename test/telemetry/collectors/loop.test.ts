@@ -111,7 +111,7 @@ t.test(
 );
 
 t.test(
-  'a fault is told each time, with its start and count, and ends with a good round',
+  'a fault is reported each time, with its start and count, and ends with a good round',
   async (t) => {
     let bad = true;
     const { clock, faults, options } = world(async () => {
@@ -163,7 +163,7 @@ t.test(
   },
 );
 
-t.test('the queue is bounded: the oldest rows are given up, counted and told', async (t) => {
+t.test('the queue is bounded: the oldest rows are discarded, counted and reported', async (t) => {
   const { clock, faults, options } = world(async (c) => ({ rows: [row(c.now())], faults: [] }), {
     observe: () => Promise.reject(new Error('down')),
   });
@@ -212,27 +212,33 @@ t.test(
   },
 );
 
-t.test('a command answers, is missing, is too long or too loud, each told apart', async (t) => {
-  const run = (script: string, options = {}) =>
-    runCommand({ file: 'sh', args: ['-c', script], deadlineMs: 5_000, ...options }, systemClock);
-  t.match(await run('echo out; echo err >&2; exit 3'), {
-    kind: 'exited',
-    code: 3,
-    stdout: 'out\n',
-    stderr: 'err\n',
-  });
-  t.match(await runCommand({ file: 'no-such-program', args: [], deadlineMs: 1_000 }, systemClock), {
-    kind: 'missing',
-  });
-  t.match(await run('yes', { outputBytesMax: 1_000 }), { kind: 'killed', because: 'output' });
-  t.match(await run('kill -9 $$'), { kind: 'failed', error: /SIGKILL/ });
-  const stop = new AbortController();
-  const aborted = run('sleep 30', { signal: stop.signal });
-  stop.abort();
-  t.match(await aborted, { kind: 'killed', because: 'aborted' });
-});
+t.test(
+  'a command answers, is missing, takes too long or prints too much, each distinguished',
+  async (t) => {
+    const run = (script: string, options = {}) =>
+      runCommand({ file: 'sh', args: ['-c', script], deadlineMs: 5_000, ...options }, systemClock);
+    t.match(await run('echo out; echo err >&2; exit 3'), {
+      kind: 'exited',
+      code: 3,
+      stdout: 'out\n',
+      stderr: 'err\n',
+    });
+    t.match(
+      await runCommand({ file: 'no-such-program', args: [], deadlineMs: 1_000 }, systemClock),
+      {
+        kind: 'missing',
+      },
+    );
+    t.match(await run('yes', { outputBytesMax: 1_000 }), { kind: 'killed', because: 'output' });
+    t.match(await run('kill -9 $$'), { kind: 'failed', error: /SIGKILL/ });
+    const stop = new AbortController();
+    const aborted = run('sleep 30', { signal: stop.signal });
+    stop.abort();
+    t.match(await aborted, { kind: 'killed', because: 'aborted' });
+  },
+);
 
-t.test('at the deadline a command ends with all it started, deaf ones too', async (t) => {
+t.test('at the deadline a command ends with all it started, unresponsive ones too', async (t) => {
   const startedMs = performance.now();
   const outcome = await runCommand(
     {

@@ -109,7 +109,7 @@ t.test(
 );
 
 t.test(
-  'EVAL-24: a powered-off VM that repeats its last row is told as off',
+  'EVAL-24: a powered-off VM that repeats its last row is reported as off',
   needs('shared folder'),
   async (t) => {
     const rows = await play('2013-07-14_8d', [122]);

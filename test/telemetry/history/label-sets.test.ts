@@ -186,7 +186,7 @@ function metric(t: Test, history: History, metricId: string, startAt: number, en
   };
 }
 
-t.test('a VM made anew under its id: its counters begin again, and nothing bridges', async (t) => {
+t.test('a VM recreated under its id: its counters restart, and nothing bridges', async (t) => {
   const at = (n: number) => NOON + n * STEP;
   await everywhere(
     t.testdir(),

@@ -123,7 +123,7 @@ t.test('a full head refuses rows, counts them and takes them in after a restart'
   await again.close();
 });
 
-t.test('a write that fails is told, and the rows are flushed once it can be done', async (t) => {
+t.test('a failed write is reported, and the rows are flushed once it is possible', async (t) => {
   const folder = t.testdir();
   const history = openStore({ folder });
   const [batch] = fleetRows({ vms: 3, fromMs: START, toMs: START + 1, stepMs: 30_000, seed: 2 });

@@ -37,7 +37,7 @@ async function fillDay(history: History, vms: number): Promise<void> {
   }
 }
 
-t.test('a day of a fleet is merged step by step, beside everything else', async (t) => {
+t.test('a day of many VMs is merged step by step, beside everything else', async (t) => {
   const vms = 240;
   const folder = t.testdir();
   const history = openStore({ folder });

@@ -25,7 +25,7 @@ function dataOf(data: ResultData): string {
   return envelope.slice(prefix.length, -1);
 }
 
-t.test('a scalar is told as its time and a text without an exponent', async (t) => {
+t.test('a scalar is written as its time and a text without an exponent', async (t) => {
   const rows: readonly [number, string][] = [
     [2, '2'],
     [-0, '-0'],
@@ -76,7 +76,7 @@ t.test(
 );
 
 t.test(
-  'a matrix tells each series with its labels once, its own times, and texts escaped',
+  'a matrix has each series with its labels once, its own times, and texts escaped',
   async (t) => {
     const series = [
       { labels: { __name__: 'up', vm: 'a"b\\c\n' }, times: [1000, 2500, 3000], values: [1, 2, 3] },

@@ -98,7 +98,7 @@ t.test(
 );
 
 t.test(
-  'Query gateway upstream timeout: 10 seconds, then the asker is told and the thread is free',
+  'Query gateway upstream timeout: 10 seconds, then the caller is answered and the thread is free',
   async (t) => {
     const world = await startPromqlWorld(t);
     const query = `sum_over_time((${'sin('.repeat(300)}vector(time())${')'.repeat(300)})[7d:1s])`;

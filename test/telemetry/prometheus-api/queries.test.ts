@@ -125,7 +125,7 @@ t.test('a renamed VM has one history under its new name', async (t) => {
   t.same(await world.instant('x{vm_name="old"}', 9 * STEP), {});
 });
 
-t.test('a VM created anew under the same name is another series', async (t) => {
+t.test('a VM recreated under the same name is another series', async (t) => {
   const world = start(t);
   world.record('one', 'web');
   world.record('two', 'web');
@@ -172,7 +172,7 @@ t.test('labels are those of rows within range and retention, of VMs as of series
   t.notOk((await valuesOf('__name__')).includes('old'), 'nor is its neighbour in time told of');
 });
 
-t.test('metadata tells of the rows in the range, superset by chunk', async (t) => {
+t.test('metadata covers the rows in the range, superset by chunk', async (t) => {
   const world = start(t);
   world.record('a', 'web');
   world.append({ at: 0, values: { 'old{device="vda"}': 1 } }, { at: 2 * DAY, values: { new: 1 } });

@@ -74,7 +74,7 @@ t.test(
   },
 );
 
-t.test('a wrong method on a known path is told as such, OPTIONS answers 204', async (t) => {
+t.test('a wrong method on a known path is refused as such, OPTIONS answers 204', async (t) => {
   const { send, requests } = await startPromqlRoutes(t);
   const both = [
     'query',
@@ -238,7 +238,7 @@ t.test(
 );
 
 t.test(
-  'what is empty here is told as empty, and the version as one that Grafana understands',
+  'what is empty here is answered as empty, and the version as one that Grafana understands',
   async (t) => {
     const { send, post, requests } = await startPromqlRoutes(t);
     const data = async (path: string) => (await send(`/api/v1/${path}`)).body;

@@ -217,7 +217,7 @@ t.test('TEN-15: tenant headers injected or doubled', async (t) => {
 });
 
 t.test(
-  'TEN-16: caches, errors, warnings, statistics and "not found" tell nothing of others',
+  'TEN-16: caches, errors, warnings, statistics and "not found" reveal nothing about others',
   async (t) => {
     const duplicates = `${M} + on(project) ${M}`;
     const requests: Asked[] = [
@@ -276,7 +276,7 @@ t.test(
   },
 );
 
-t.test('TEN-18: rules are evaluated, and incidents told, within their project', async (t) => {
+t.test('TEN-18: rules are evaluated, and incidents notified, within their project', async (t) => {
   const world = await startPromqlWorld(t);
   const free = (value: number) => () => [{ series: 'svc_vm_cpu_utilization_pct', value }];
   await world.writeTo('demo', rowsOf('vm-1', { count: 3, values: free(10) }));

@@ -275,7 +275,7 @@ t.test('messages show of label sets as much as fits one', async (t) => {
   t.match(warning, /malformed value of "(😀){128}"\.\.\. for metric name "a"/u);
 });
 
-t.test('a thousand warnings are kept, and told that there were more', async (t) => {
+t.test('a thousand warnings are kept, and one says that there were more', async (t) => {
   const annotations = new Annotations('x');
   for (let i = 0; i < 5000; i++) annotations.warn(`${i}`, { from: 0, to: 1 });
   t.equal(annotations.warnings.length, 1001);

@@ -140,7 +140,7 @@ t.test(
   },
 );
 
-t.test('what is absent is told under the labels that one = matcher each asks for', async (t) => {
+t.test('what is absent has the labels that one = matcher each asks for', async (t) => {
   const matchers = [equals('__name__', 'x'), equals('a', 'b'), equals('c', 'd'), equals('c', 'd')];
   const absent = (input: Argument) => rowsOf(callFunction('absent', [input], GRID, matchers).value);
   t.same(absent(vector({ 'a=b': [1, null, null], 'a=c': [null, null, nan] })), {

@@ -196,7 +196,7 @@ t.test('a formatted chain is indented once more at each operator, up to 4 MiB', 
   t.throws(() => formatExpression(long), { kind: 'execution', message: /longer than 4194304/ });
 });
 
-t.test('faults of a long chain are told at their place', async (t) => {
+t.test('faults of a long chain are reported at their position', async (t) => {
   const chain = chainOf('a', '+', 4000);
   const faults: readonly (readonly [string, RegExp])[] = [
     [`${chain}+`, /^1:8001: parse error: unexpected end of input$/],

@@ -369,7 +369,7 @@ t.test('series that are equal without their names are refused, at whatever steps
 });
 
 t.test(
-  'what is absent over time is told under the labels asked for, where no series has a sample',
+  'what is absent over time has the labels asked for, where no series has a sample',
   async (t) => {
     const matchers = [
       equals('__name__', 'x'),
