@@ -150,7 +150,8 @@ const expiry = {
 } as const;
 
 const suppressed = {
-  description: 'It must no longer be sent (snoozed, superseded, paused, retired); the reason is stored.',
+  description:
+    'It must no longer be sent (snoozed, superseded, paused, retired); the reason is stored.',
   target: 'suppressed',
   actions: 'keepReason',
 } as const;

@@ -198,7 +198,8 @@ const deleted = {
 
 export const destinationMachine = chart.createMachine({
   id: 'destination',
-  description: 'A destination of notifications: an endpoint, its signing secrets, whether it is paused.',
+  description:
+    'A destination of notifications: an endpoint, its signing secrets, whether it is paused.',
   context: ({ input }) => initialContext(input),
   initial: 'active',
   states: {
@@ -206,7 +207,8 @@ export const destinationMachine = chart.createMachine({
       description: 'Notifications are sent to it.',
       on: {
         paused: {
-          description: 'Somebody paused it, or the answers of its endpoint did; the reason is stored.',
+          description:
+            'Somebody paused it, or the answers of its endpoint did; the reason is stored.',
           target: 'paused',
           actions: 'pause',
         },

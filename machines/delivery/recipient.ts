@@ -121,7 +121,8 @@ export const recipientMachine = chart.createMachine({
       on: { unsubscribed, bounced, removed },
     },
     unsubscribed: {
-      description: 'The holder wants no mail. Only adding the address again sends a new verification mail.',
+      description:
+        'The holder wants no mail. Only adding the address again sends a new verification mail.',
       on: { removed },
     },
     bounced: {

@@ -1,6 +1,6 @@
 /**
- * Mails about a project's notices: what the service has to say of alerting itself, and of who can get
- * in, in the words of the notice, with the commands that show and mend it.
+ * Mails about a project's notices: problems of alerting itself, and changes of access. Each has the
+ * text of the notice, and the commands that show and fix it.
  */
 import type { NoticeBody } from '../../actors/alerting/notices.ts';
 import type { OwnerMail } from '../../actors/delivery/owner-notices.ts';
@@ -17,7 +17,7 @@ export interface OwnerMailDeps {
 
 const NOTICE_CHARS_MAX = 1_000;
 
-/** Sends one; false where the server will never take it. Rejects with a passing `MailFault`. */
+/** Sends a mail; false when the server will never take it. Rejects with a retryable `MailFault`. */
 export function ownerMails({ mailer, origin }: OwnerMailDeps) {
   return async (mail: OwnerMail): Promise<boolean> => {
     const { hostname, host } = new URL(origin());
@@ -41,16 +41,16 @@ function pauseLetter({ project }: OwnerMail, { subject, text }: NoticeBody, host
   return {
     subject: `Notifications of ${project} are paused`,
     text: paragraphs(
-      // It repeats names, and errors in which an endpoint may have chosen words.
+      // It holds names, and errors whose words an endpoint may have chosen.
       oneLine(text, NOTICE_CHARS_MAX),
-      `It is ${name} on ${host}. What became of its messages:\n  svc deliveries list --destination ${name}`,
-      `To start it again, once it is mended:\n  svc destinations resume ${name}`,
+      `It is ${name} on ${host}. To see its messages:\n  svc deliveries list --destination ${name}`,
+      `To resume it, once it is fixed:\n  svc destinations resume ${name}`,
       'You get this mail because you own the project.',
     ),
   };
 }
 
-/** No link: whoever forges such a mail would put one there. */
+/** Has no link, because forged mails of this kind would have one. */
 function accessLetter(
   { project, isOwner, wasOwner }: OwnerMail,
   notice: AccessNotice,
@@ -60,7 +60,7 @@ function accessLetter(
   const show = isOwner
     ? ownersCommands(project)
     : wasOwner
-      ? 'You are no owner of the project any more. If you did not expect that, ask another owner, or who runs the service, at once.'
+      ? 'You no longer own the project. If you did not expect that, ask another owner or the operator of the service at once.'
       : `Your keys:\n  svc keys list --project ${project} --all`;
   const why = isOwner
     ? 'you own the project'
@@ -75,11 +75,11 @@ function accessLetter(
 
 function ownersCommands(project: string): string {
   return [
-    `Everything that can get in:\n  svc credentials --project ${project}`,
+    `All credentials with access:\n  svc credentials --project ${project}`,
     `The members:\n  svc members list --project ${project}`,
-    'What is not yours to know of, end at once:',
+    'End anything you do not know at once:',
     '  svc keys revoke NAME, svc trusts disable NAME, svc members remove MEMBER',
-    'A collector or agent key is ended by who runs the service: svc admin revoke-key NAME',
+    'The operator of the service ends collector and agent keys: svc admin revoke-key NAME',
   ].join('\n');
 }
 

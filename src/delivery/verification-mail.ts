@@ -1,7 +1,6 @@
 /**
- * Asks the holders of addresses to confirm them, where the service has a mail server. Whoever edits
- * destinations decides to whom we write, if only to members, so it is limited per address and per
- * project.
+ * Verification mails, by which holders of addresses confirm them. Editors of destinations decide who
+ * gets such mails, though only members can, so they are limited per address and per project.
  */
 import type { VerificationMails } from '../../actors/delivery/destinations-port.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
@@ -10,15 +9,15 @@ import { AddressLimits } from '../platform/http/address-limits.ts';
 import { verificationLetter } from '../platform/mail/letters.ts';
 import type { MailQueue } from '../platform/mail/mail-queue.ts';
 
-/** To one address, whoever asks. */
+/** To one address, from all callers. */
 const MAILS_TO_ONE = { burst: 3, refillMs: 300_000 };
-/** Of one project: the recipients of a destination at once, then one a minute. */
+/** For one project: all recipients of a destination at once, then one a minute. */
 const MAILS_OF_PROJECT = { burst: 50, refillMs: 60_000 };
 
 export interface VerificationMailDeps {
   readonly mail: Pick<MailQueue, 'add' | 'room' | 'noteLimited'>;
   readonly origin: () => string;
-  /** How people call a project. */
+  /** Display name of a project. */
   readonly displayNameOf: (project: string) => string;
   readonly clock: Clock;
   readonly random: Random;

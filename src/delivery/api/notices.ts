@@ -1,4 +1,4 @@
-/** The notices part of `AlertService`: what the service says of alerting itself, and of access. */
+/** `ListNotices` of `AlertService`: notices about alerting itself, and about access. */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import type { NoticeBody } from '../../../actors/alerting/notices.ts';
 import {
@@ -37,14 +37,14 @@ async function listNotices(host: Host, request: ListNoticesRequest, context: Han
   return { notices: page.items, nextPageToken: page.token };
 }
 
-/** As whom the caller reads what is for people alone; undefined: it is a credential. */
+/** The member behind the caller, for notices that only people may read; undefined for credentials. */
 function readerOf(context: HandlerContext, project: string): NoticeReader | undefined {
   const caller = callerOf(context);
   const place = caller.kind === 'human' ? caller.memberOf(project) : undefined;
   return place && { member: place.member, isOwner: place.role === 'OWNER' };
 }
 
-/** undefined: it is not for the reader. */
+/** Undefined when the reader may not see the notice. */
 function noticeMessage({ project, id, body }: StoredRecord, reader: NoticeReader | undefined) {
   // Records of this kind are of these two forms alone.
   const notice = body as unknown as NoticeBody | AccessNotice;

@@ -1,7 +1,7 @@
 /**
- * What the holder of a mail address does with the links in our mails, below `/v1/recipients`.
- * Opening a link changes nothing: programs that look at mails open every link, and only people
- * press buttons. Nobody need be signed in, and no cookie is read: the link is the proof.
+ * HTTP routes and pages behind the links in mails, below `/v1/recipients`. Opening a link changes
+ * nothing, because mail scanners open every link; only a button does. No sign-in and no cookie: the
+ * link is the proof. The pages show nothing of the project to whoever opens them.
  *
  *     mail -> GET verify#token -> POST verify
  *     mail -> GET unsubscribe?code -> POST unsubscribe?code   (or the mail program's own button)
@@ -17,12 +17,12 @@ import {
   tellPage,
   tellSentence,
 } from '../../identity/sign-in/answers.ts';
+import { escaped, LINK_SCRIPT, type Page, page } from '../../identity/sign-in/pages.ts';
 import { fieldsOf, readSmallBodies, textField } from '../../identity/sign-in/request-fields.ts';
 import { assertSameSite } from '../../identity/sign-in/same-site.ts';
 import { AddressLimits } from '../../platform/http/address-limits.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Metrics } from '../../platform/metrics.ts';
-import { unsubscribePage, verifyPage } from './pages.ts';
 import type { Subscription, UnsubscribeCodes } from './unsubscribe-codes.ts';
 
 export interface RecipientRoutesDeps {
@@ -35,7 +35,7 @@ export interface RecipientRoutesDeps {
   readonly metrics: Metrics;
 }
 
-/** Presses of one network: mail providers unsubscribe many people from few addresses. */
+/** Requests from one network: mail providers unsubscribe many people from few addresses. */
 const VERIFICATIONS = { burst: 20, refillMs: 6_000 };
 const UNSUBSCRIPTIONS = { burst: 200, refillMs: 1_000 };
 const TOKEN_CHARS_MAX = 200;
@@ -47,12 +47,12 @@ export async function addRecipientRoutes(
 ): Promise<void> {
   const presses = deps.metrics.counter(
     'svc_recipient_links_total',
-    'Links of mails that were pressed',
+    'Confirmations and unsubscriptions by links in mails',
     ['kind', 'outcome'],
   );
   const refusals = deps.metrics.counter(
     'svc_recipient_link_refusals_total',
-    'Requests with links of mails that were refused',
+    'Refused requests with links from mails',
     ['cause'],
   );
   await app.register(
@@ -96,7 +96,7 @@ function addVerifyRoutes(
   });
 }
 
-/** Mail programs send no Origin, and are of another site: the code alone says that it may be. */
+/** Mail programs send no Origin and are cross-site: the code alone authorizes the request. */
 function addUnsubscribeRoutes(
   scope: FastifyInstance,
   { links, codes, clock }: RecipientRoutesDeps,
@@ -134,7 +134,7 @@ function addUnsubscribeRoutes(
 function subscriptionOf(codes: UnsubscribeCodes, code: unknown): Subscription {
   const subscription = typeof code === 'string' ? codes.read(code) : undefined;
   if (subscription) return subscription;
-  const message = 'The link is not whole: open it from the mail, or copy all of it';
+  const message = 'The link is incomplete: open it from the mail, or copy all of it';
   throw new Refusal('INVALID_FIELD', message, { field: 'code' });
 }
 
@@ -149,4 +149,31 @@ function assertOneClick(request: FastifyRequest): void {
   if ((isFormData ? ONE_CLICK_PART : ONE_CLICK).test(body)) return;
   const message = 'The request does not say List-Unsubscribe=One-Click (RFC 8058)';
   throw new Refusal('INVALID_FIELD', message, { field: 'List-Unsubscribe' });
+}
+
+/** The same page for every link: the project is revealed only by the button. */
+function verifyPage(): Page {
+  return page({
+    title: 'Confirm your address',
+    script: LINK_SCRIPT,
+    body: `<p>Press the button if alerts may be mailed to you, as the mail with this link says.</p>
+<form method="post" action="/v1/recipients/verify">
+<div id="typed"><label for="token">What stands after # in the link</label>
+<input id="token" name="token" type="text" autocomplete="off" spellcheck="false" maxlength="200" required></div>
+<button>Confirm my address</button>
+</form>`,
+  });
+}
+
+/** The button sends the same request as a mail program's own (RFC 8058, section 3.2). */
+function unsubscribePage(code: string): Page {
+  const action = `/v1/recipients/unsubscribe?code=${encodeURIComponent(code)}`;
+  return page({
+    title: 'No more alerts by mail',
+    body: `<p>Press the button to get no more mails of the destination whose mail you came from.</p>
+<form method="post" action="${escaped(action)}">
+<input type="hidden" name="List-Unsubscribe" value="One-Click">
+<button>Unsubscribe</button>
+</form>`,
+  });
 }

@@ -1,13 +1,11 @@
 /**
- * What stands in an unsubscribe link: project, recipient, and a code that only this service can
- * make of the two, so that nobody unsubscribes others by guessing (RFC 8058, section 7). A link has
- * no end: old mails must still lead out.
+ * Codes in unsubscribe links: project, recipient, and a MAC over both, so that nobody unsubscribes
+ * others by guessing (RFC 8058, section 7). Links do not expire: old mails must still work.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-/** Whose mails end. */
 export interface Subscription {
-  /** Id. */
+  /** Project id. */
   readonly project: string;
   /** Id of the mail recipient. */
   readonly recipient: string;
@@ -15,15 +13,15 @@ export interface Subscription {
 
 export interface UnsubscribeCodes {
   make(subscription: Subscription): string;
-  /** undefined: it is none of ours. */
+  /** Undefined for a code that this service did not make. */
   read(code: string): Subscription | undefined;
 }
 
-/** 128 bits: there is nothing to try it against but this service, which is limited. */
+/** 128 bits: guesses can only be tried against this service, which limits them. */
 const CODE_BYTES = 16;
 const FORM = /^([a-z0-9-]{1,63})\.([A-Za-z0-9_]{1,64})\.([A-Za-z0-9_-]{22})$/;
 
-/** @param key of 32 bytes, for this purpose alone */
+/** @param key of 32 bytes, used for this purpose only */
 export function createUnsubscribeCodes(key: Uint8Array): UnsubscribeCodes {
   const codeOf = ({ project, recipient }: Subscription): Buffer =>
     createHmac('sha256', key)
@@ -45,7 +43,7 @@ export function createUnsubscribeCodes(key: Uint8Array): UnsubscribeCodes {
   };
 }
 
-/** The link of a mail's List-Unsubscribe header. `origin`: of the service, without a slash. */
+/** The link in a mail's List-Unsubscribe header. `origin`: of the service, without a slash. */
 export function unsubscribeUrl(origin: string, code: string): string {
   return `${origin}/v1/recipients/unsubscribe?code=${code}`;
 }
