@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import t from 'tap';
-import { locationOf, validateReturnPath } from '../../src/identity/sign-in/return-path.ts';
+import { locationOf, validateReturnPath } from '../../src/identity/sign-in/request-fields.ts';
 import { cookieName, readCookie } from '../../src/identity/sign-in/session-cookie.ts';
 import { AddressLimits } from '../../src/platform/http/address-limits.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
@@ -185,7 +185,7 @@ t.test('a body that is too large, of another type, doubled or unknown is refused
     ['token=a&token=b', form, 400, /more than once/],
     ['token=a&admin=on', form, 400, /not one of token, verifier/],
     ['', form, 400, /token is missing/],
-    ['token=a', { 'content-type': 'text/plain', origin }, 415, /not a form/],
+    ['token=a', { 'content-type': 'text/plain', origin }, 415, /neither a form nor/],
     ['{"token":', json, 400, /not JSON/],
     ['[1]', json, 400, /not a JSON object/],
     ['{"token":{"a":1}}', json, 400, /must be text/],

@@ -58,7 +58,7 @@ t.test('where cookies would travel in the clear, nobody can sign in', async (t) 
   const browser = new Browser(world);
   const answer = await browser.post('/auth/link', { token });
   t.equal(answer.status, 403);
-  t.match(answer.text, /takes https/);
+  t.match(answer.text, /use https/);
   t.same(answer.headers.getSetCookie(), []);
   for (const [origin, keeps] of [
     ['https://a.b', true],
@@ -197,7 +197,7 @@ t.test(
     const away = await browser.post('/auth/link', { token: 'x' });
     t.equal(away.status, 503);
     t.equal(away.headers.get('retry-after'), '1');
-    t.match(away.text, /Nothing can be kept at the moment: try again/);
+    t.match(away.text, /The service cannot store anything at the moment: try again/);
     error = new Error('planted-host failed');
     for (const answer of [
       await browser.post('/auth/link', { token: 'x' }),

@@ -23,7 +23,7 @@ export async function openLoginListener(state: string): Promise<LoginListener> {
   const server = createServer((request, response) => {
     const found = codeOf(request, state, port);
     if (found === undefined || browser !== undefined) {
-      tellPage(response, 404, { title: 'Not found', sentence: 'svc login did not ask for this.' });
+      sendPage(response, 404, { title: 'Not found', sentence: 'svc login did not ask for this.' });
       return;
     }
     // Answered once the code is redeemed: the page then says what came of it.
@@ -40,7 +40,7 @@ export async function openLoginListener(state: string): Promise<LoginListener> {
     async close(outcome) {
       const closed = once(server, 'close');
       if (browser) {
-        tellPage(browser, 200, outcome);
+        sendPage(browser, 200, outcome);
         await once(browser, 'close');
       }
       server.close();
@@ -65,7 +65,7 @@ function isSame(given: string, state: string): boolean {
 }
 
 /** Texts are our own and hold no markup. */
-function tellPage(
+function sendPage(
   response: ServerResponse,
   status: number,
   { title, sentence }: { readonly title: string; readonly sentence: string },

@@ -13,9 +13,9 @@ import { Refusal } from '../../../streams/platform/refusal.ts';
 import {
   addStrictHeaders,
   asksForJson,
-  tellErrors,
-  tellPage,
-  tellSentence,
+  sendErrors,
+  sendPage,
+  sendSentence,
 } from '../../identity/sign-in/answers.ts';
 import { escaped, LINK_SCRIPT, type Page, page } from '../../identity/sign-in/pages.ts';
 import { fieldsOf, readSmallBodies, textField } from '../../identity/sign-in/request-fields.ts';
@@ -59,7 +59,7 @@ export async function addRecipientRoutes(
     async (scope) => {
       addStrictHeaders(scope);
       readSmallBodies(scope);
-      tellErrors(scope, deps.log, (cause) => refusals.inc({ cause }), 'recipients');
+      sendErrors(scope, deps.log, (cause) => refusals.inc({ cause }), 'recipients');
       addVerifyRoutes(scope, deps, () => presses.inc({ kind: 'verify', outcome: 'done' }));
       addUnsubscribeRoutes(scope, deps, () =>
         presses.inc({ kind: 'unsubscribe', outcome: 'done' }),
@@ -80,7 +80,7 @@ function addVerifyRoutes(
   const limits = new AddressLimits(clock, VERIFICATIONS);
   scope.route({
     ...{ ...get, url: '/verify' },
-    handler: async (_request, reply) => tellPage(reply, 200, verifyPage()),
+    handler: async (_request, reply) => sendPage(reply, 200, verifyPage()),
   });
   const onRequest = async (request: FastifyRequest): Promise<void> => {
     assertSameSite(request, origin());
@@ -92,7 +92,7 @@ function addVerifyRoutes(
     note();
     if (asksForJson(request)) return reply.send({});
     const sentence = 'Alerts of this destination are mailed to you from now on';
-    return tellSentence(reply, 200, { title: 'Your address is confirmed', sentence });
+    return sendSentence(reply, 200, { title: 'Your address is confirmed', sentence });
   });
 }
 
@@ -115,7 +115,7 @@ function addUnsubscribeRoutes(
     async handler(request, reply) {
       const { code } = request.query;
       subscriptionOf(codes, code);
-      return tellPage(reply, 200, unsubscribePage(String(code)));
+      return sendPage(reply, 200, unsubscribePage(String(code)));
     },
   });
   scope.route<{ Querystring: { code?: unknown } }>({
@@ -126,7 +126,7 @@ function addUnsubscribeRoutes(
       await links.unsubscribe(subscription);
       note();
       const sentence = 'No more mails of this destination are sent to you';
-      return tellSentence(reply, 200, { title: 'Unsubscribed', sentence });
+      return sendSentence(reply, 200, { title: 'Unsubscribed', sentence });
     },
   });
 }

@@ -22,7 +22,7 @@ import { ANONYMOUS_BODY_BYTES_MAX } from '../../platform/http-limits.ts';
 import { hashKey, parseAnySecret } from '../../platform/keys.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Metrics } from '../../platform/metrics.ts';
-import { addStrictHeaders, tellErrors } from '../sign-in/answers.ts';
+import { addStrictHeaders, sendErrors } from '../sign-in/answers.ts';
 import type { AccessTokens } from './access-tokens.ts';
 
 /** Texts of one report: as many keys as fit into 24 KiB, enough for a scanner's batch. */
@@ -115,7 +115,7 @@ export async function addLeakedKeysRoute(
   );
   await app.register(async (scope) => {
     addStrictHeaders(scope);
-    tellErrors(scope, log, (cause) => refusals.inc({ cause }), 'leaks');
+    sendErrors(scope, log, (cause) => refusals.inc({ cause }), 'leaks');
     const admitted = new WeakMap<FastifyRequest, () => void>();
     scope.post(
       '/v1/leaked-keys',

@@ -1,7 +1,8 @@
 /**
- * How the routes of signing in answer: strict headers on everything, pages for browsers, Connect's
- * JSON errors for programs, a sentence for every refusal. An address that a browser was at is told
- * to nobody else; forms need `same-origin`, since with `no-referrer` browsers send `Origin: null`.
+ * Answers of the sign-in routes: strict headers on all of them, pages for browsers, Connect's JSON
+ * errors for programs, and a sentence for every refusal. The referrer policy hides the browser's
+ * address from other sites; forms need `same-origin`, since with `no-referrer` browsers send
+ * `Origin: null`.
  */
 import { Code, ConnectError } from '@connectrpc/connect';
 import { errorToJson } from '@connectrpc/connect/protocol-connect';
@@ -14,7 +15,7 @@ import { SignInFailed } from './identity-provider.ts';
 import { type Page, sentencePage } from './pages.ts';
 import { CrossSite, isJson } from './same-site.ts';
 
-/** Told of each refusal by its cause, a closed set. */
+/** Called with the cause of each refusal, one of a closed set. */
 export type NoteRefused = (cause: string) => void;
 
 export function addStrictHeaders(scope: FastifyInstance): void {
@@ -31,24 +32,24 @@ export function addStrictHeaders(scope: FastifyInstance): void {
   });
 }
 
-export function tellPage(reply: FastifyReply, status: number, page: Page): FastifyReply {
+export function sendPage(reply: FastifyReply, status: number, page: Page): FastifyReply {
   reply.header('content-security-policy', page.contentSecurityPolicy);
   if (page.hasForm) reply.header('referrer-policy', 'same-origin');
   return reply.code(status).type('text/html; charset=utf-8').send(page.html);
 }
 
-export function tellSentence(
+export function sendSentence(
   reply: FastifyReply,
   status: number,
-  told: { readonly title: string; readonly sentence: string; readonly offersSignIn?: boolean },
+  page: { readonly title: string; readonly sentence: string; readonly offersSignIn?: boolean },
 ): FastifyReply {
-  return tellPage(reply, status, sentencePage({ offersSignIn: false, ...told }));
+  return sendPage(reply, status, sentencePage({ offersSignIn: false, ...page }));
 }
 
 type AuthError = FastifyError | Refusal | StreamUnavailable | SignInFailed;
 
-/** Every error of these routes as an answer; what nobody foresaw goes to the log alone. */
-export function tellErrors(
+/** Turns every error of these routes into an answer. The cause of an unexpected one is only logged. */
+export function sendErrors(
   scope: FastifyInstance,
   log: Log,
   noteRefused: NoteRefused,
@@ -58,41 +59,41 @@ export function tellErrors(
     if (error instanceof SignInFailed) {
       noteRefused(`provider_${error.fault}`);
       log.warn({ detail: error.detail, part: 'sign-in' }, 'A sign-in at the provider failed');
-      return tellProviderFault(reply, error);
+      return sendProviderFault(reply, error);
     }
     const refusal = error instanceof Refusal ? error : refusalOf(error);
     if (refusal) {
       noteRefused(refusal instanceof CrossSite ? refusal.cause : refusal.reason);
-      // Fastify's own status says more than the catalogue's: 413, 415.
+      // Fastify's own status is more precise than the catalogue's: 413, 415.
       const status = ('statusCode' in error && error.statusCode) || statusOf(refusal);
-      return tellRefusal(request, reply, { refusal, status });
+      return sendRefusal(request, reply, { refusal, status });
     }
     noteRefused('failed');
     log.error({ err: error, requestId: request.id, part }, 'A request of a page failed');
-    const sentence = `The service failed; its log says why under request id ${request.id}`;
-    if (!asksForJson(request)) return tellSentence(reply, 500, { title: 'Failed', sentence });
+    const sentence = `The service failed; its log has the cause under request id ${request.id}`;
+    if (!asksForJson(request)) return sendSentence(reply, 500, { title: 'Failed', sentence });
     return reply.code(500).send(errorToJson(new ConnectError(sentence, Code.Internal), undefined));
   });
 }
 
-/** A stream that is away, and what fastify refuses about a body, without its text: it may repeat it. */
+/** Refusal for an unavailable stream, or for fastify's error about a body, whose text may quote it. */
 function refusalOf(error: FastifyError | StreamUnavailable): Refusal | undefined {
   if (error instanceof StreamUnavailable) {
-    return new Refusal('NOT_READY', 'Nothing can be kept at the moment: try again');
+    return new Refusal('NOT_READY', 'The service cannot store anything at the moment: try again');
   }
   const { statusCode = 500 } = error;
   if (statusCode < 400 || statusCode >= 500) return undefined;
   if (statusCode === 413) return new Refusal('REQUEST_TOO_LARGE', 'The request is too large');
-  const message = 'The request is not a form and not JSON that can be read';
+  const message = 'The request is neither a form nor valid JSON';
   return new Refusal('INVALID_FIELD', message);
 }
 
-/** Another site's request is refused whoever is signed in: 403, not 401. */
+/** 403 rather than 401 for another site's request, which no sign-in would help. */
 function statusOf(refusal: Refusal): number {
   return refusal instanceof CrossSite ? 403 : httpStatusOf(refusal.reason);
 }
 
-function tellRefusal(
+function sendRefusal(
   request: FastifyRequest,
   reply: FastifyReply,
   { refusal, status }: { refusal: Refusal; status: number },
@@ -104,21 +105,22 @@ function tellRefusal(
     return reply.code(status).send(errorToJson(toConnectError(refusal), undefined));
   }
   const offersSignIn = status === 401 || status === 403;
-  return tellSentence(reply, status, { title: 'Refused', sentence: refusal.message, offersSignIn });
+  return sendSentence(reply, status, { title: 'Refused', sentence: refusal.message, offersSignIn });
 }
 
-function tellProviderFault(reply: FastifyReply, { fault }: SignInFailed): FastifyReply {
+function sendProviderFault(reply: FastifyReply, { fault }: SignInFailed): FastifyReply {
   if (fault === 'away') {
     reply.header('retry-after', '5');
-    const sentence = 'The identity provider gives no usable answer: try again in a little while';
-    return tellSentence(reply, 503, { title: 'Not now', sentence, offersSignIn: true });
+    const sentence = 'The identity provider gives no usable answer: try again in a minute';
+    return sendSentence(reply, 503, { title: 'Not now', sentence, offersSignIn: true });
   }
   if (fault === 'denied') {
     const sentence = 'The identity provider did not let you sign in, or you cancelled it';
-    return tellSentence(reply, 403, { title: 'Not signed in', sentence, offersSignIn: true });
+    return sendSentence(reply, 403, { title: 'Not signed in', sentence, offersSignIn: true });
   }
-  const sentence = 'What the identity provider sent does not hold for this sign-in: begin again';
-  return tellSentence(reply, 400, { title: 'Not signed in', sentence, offersSignIn: true });
+  const sentence =
+    'The answer of the identity provider does not belong to this sign-in: begin again';
+  return sendSentence(reply, 400, { title: 'Not signed in', sentence, offersSignIn: true });
 }
 
 export function asksForJson({ headers }: FastifyRequest): boolean {

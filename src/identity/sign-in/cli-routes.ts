@@ -1,14 +1,13 @@
 /**
- * Signing in the command line by the browser (RFC 8252, section 7.3): who is signed in confirms,
- * and the browser carries a one-time code to the port on which `svc login` listens. The code opens
- * nothing without the verifier that the command line keeps (RFC 7636).
+ * Sign-in of the command line by the browser (RFC 8252, section 7.3). A signed-in person confirms, and
+ * the browser carries a one-time code to the port on which `svc login` listens. The code is useless
+ * without the verifier that the command line keeps (RFC 7636).
  */
 import type { FastifyInstance } from 'fastify';
 import { Refusal } from '../../../streams/platform/refusal.ts';
-import { tellPage } from './answers.ts';
+import { sendPage } from './answers.ts';
 import { type CliRequest, cliPage } from './pages.ts';
-import { fieldsOf } from './request-fields.ts';
-import { locationOf } from './return-path.ts';
+import { fieldsOf, locationOf } from './request-fields.ts';
 import type { AuthScope } from './scope.ts';
 
 const LINKS = { burst: 10, refillMs: 6_000 };
@@ -18,15 +17,15 @@ export function addCliRoutes(scope: FastifyInstance, shared: AuthScope): void {
   scope.route({
     ...{ method: 'GET', url: '/cli', exposeHeadRoute: false },
     async handler(request, reply) {
-      const asked = validateCliRequest(request.query as Readonly<Record<string, unknown>>);
-      if (await visitors.sessionOf(request, reply)) return tellPage(reply, 200, cliPage(asked));
-      const here = `/auth/cli?${new URLSearchParams({ ...asked, port: String(asked.port) })}`;
+      const requested = validateCliRequest(request.query as Readonly<Record<string, unknown>>);
+      if (await visitors.sessionOf(request, reply)) return sendPage(reply, 200, cliPage(requested));
+      const here = `/auth/cli?${new URLSearchParams({ ...requested, port: String(requested.port) })}`;
       const query = new URLSearchParams({ return: here });
       return reply.redirect(locationOf(origin(), `/auth/sign-in?${query}`), 303);
     },
   });
   scope.post('/cli', { onRequest: limited(LINKS) }, async (request, reply) => {
-    const asked = validateCliRequest(fieldsOf(request, ['port', 'state', 'challenge']));
+    const requested = validateCliRequest(fieldsOf(request, ['port', 'state', 'challenge']));
     const session = await visitors.sessionOf(request, reply);
     if (!session) {
       throw new Refusal('MISSING_CREDENTIAL', 'You are not signed in: run svc login again');
@@ -34,10 +33,10 @@ export function addCliRoutes(scope: FastifyInstance, shared: AuthScope): void {
     const { person, session: id } = session;
     const by = { kind: 'human', name: `people/${person}` } as const;
     const { token } = await people.linkFor(by, person, 'cli', {
-      ...{ challenge: asked.challenge, session: id },
+      ...{ challenge: requested.challenge, session: id },
     });
-    const query = new URLSearchParams({ state: asked.state, code: token });
-    return reply.redirect(`http://127.0.0.1:${asked.port}/?${query}`, 303);
+    const query = new URLSearchParams({ state: requested.state, code: token });
+    return reply.redirect(`http://127.0.0.1:${requested.port}/?${query}`, 303);
   });
 }
 
@@ -47,23 +46,23 @@ const STATE = /^[\w-]{16,128}$/;
 const CHALLENGE = /^[\w-]{43}$/;
 
 /** Throws INVALID_FIELD. */
-function validateCliRequest(given: Readonly<Record<string, unknown>>): CliRequest {
-  const port = Number(textOf(given, 'port', PORT));
+function validateCliRequest(fields: Readonly<Record<string, unknown>>): CliRequest {
+  const port = Number(textOf(fields, 'port', PORT));
   if (port > 65_535) throw bad('port');
   return {
     port,
-    state: textOf(given, 'state', STATE),
-    challenge: textOf(given, 'challenge', CHALLENGE),
+    state: textOf(fields, 'state', STATE),
+    challenge: textOf(fields, 'challenge', CHALLENGE),
   };
 }
 
-function textOf(given: Readonly<Record<string, unknown>>, name: string, form: RegExp): string {
-  const value = given[name];
+function textOf(fields: Readonly<Record<string, unknown>>, name: string, form: RegExp): string {
+  const value = fields[name];
   if (typeof value === 'string' && form.test(value)) return value;
   throw bad(name);
 }
 
 function bad(field: string): Refusal {
-  const message = `${field} is not what svc login sends: run svc login again`;
+  const message = `${field} has not the form that svc login sends: run svc login again`;
   return new Refusal('INVALID_FIELD', message, { field });
 }

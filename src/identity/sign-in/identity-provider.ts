@@ -1,23 +1,22 @@
 /**
- * People's identity provider over OpenID Connect, by openid-client: authorization code with PKCE,
- * state and nonce, the ID token's signature checked against the provider's keys. The provider is
- * asked for its endpoints when somebody first signs in, not at the start: while it is away the
- * service runs and sessions go on, only new sign-ins by it are refused with a sentence.
+ * Identity provider of people over OpenID Connect, by openid-client: authorization code with PKCE,
+ * state and nonce, and an ID token whose signature is verified with the provider's keys. Endpoints
+ * are discovered at the first sign-in, not at the start: while the provider is away the service runs
+ * and sessions stay valid; only new sign-ins at it are refused.
  */
 import * as oidc from 'openid-client';
 import type { VouchedIdentity } from '../../../actors/identity/people-port.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { parseAddress } from '../../platform/mail/address.ts';
-import { boundedFetch } from './bounded-fetch.ts';
 import type { LoginState } from './login-state.ts';
 
-/** What a sign-in at the provider came to when it failed. */
+/** Kind of a failed sign-in at the provider. */
 export type ProviderFault =
-  /** No answer, or none that makes sense; or it refuses this service. Trying later may help. */
+  /** No valid answer, or it refuses this service. A later attempt may succeed. */
   | 'away'
   /** The provider, or the person there, said no. */
   | 'denied'
-  /** What came back does not belong to the sign-in that was begun, or does not hold. */
+  /** The answer is not valid, or not of the sign-in that was begun. */
   | 'invalid';
 
 export class SignInFailed extends Error {
@@ -37,11 +36,11 @@ type BegunLogin = Pick<LoginState, 'state' | 'nonce' | 'verifier'>;
 export interface IdentityProvider {
   /** Host of the issuer, for people. */
   readonly label: string;
-  /** Where to send the browser. Rejects with `SignInFailed`, within 5 s. */
+  /** Returns the address to send the browser to. Rejects with `SignInFailed`, within 5 s. */
   begin(login: BegunLogin & { readonly redirectUri: string }): Promise<URL>;
   /**
-   * Who came back, by the whole address that the browser was sent to. Rejects with `SignInFailed`,
-   * within 15 s.
+   * Returns the identity of the person who came back. Rejects with `SignInFailed`, within 15 s.
+   * @param callback the whole address that the browser was sent to
    */
   finish(callback: URL, login: BegunLogin): Promise<VouchedIdentity>;
 }
@@ -52,14 +51,14 @@ export interface IdentityProviderOptions {
   /** undefined: a public client. */
   readonly clientSecret: string | undefined;
   readonly clock: Pick<Clock, 'elapsed'>;
-  /** Of each request to the provider. Default: 5. */
+  /** For each request to the provider. Default: 5. */
   readonly answerSecondsMax?: number;
 }
 
 const ANSWER_SECONDS_MAX = 5;
-/** Endpoints change seldom; when they cannot be read anew, those known stay in use. */
+/** Endpoints seldom change; when they cannot be read again, the known ones stay in use. */
 const KNOWN_FOR_MS = 3_600_000;
-/** Between two attempts while it is away: who comes meanwhile is told at once. */
+/** Between two attempts while the provider is away; sign-ins in between fail at once. */
 const RETRY_MS = 2_000;
 const SCOPE = 'openid email profile';
 
@@ -90,7 +89,7 @@ export function createIdentityProvider(options: IdentityProviderOptions): Identi
         if (!claims) throw new SignInFailed('invalid', 'no ID token');
         if (hasProfile(claims)) return identityOf(claims.iss, claims.sub, claims);
         const profile = await profileOf(config, tokens.access_token, claims.sub);
-        return identityOf(claims.iss, claims.sub, joined(claims, profile));
+        return identityOf(claims.iss, claims.sub, withProfile(claims, profile));
       } catch (error) {
         throw error instanceof SignInFailed ? error : failureOf(error);
       }
@@ -98,7 +97,42 @@ export function createIdentityProvider(options: IdentityProviderOptions): Identi
   };
 }
 
-/** The provider's endpoints: read when asked for, by one request at a time. */
+/** Keys and metadata of large providers have about 20 KB. */
+const ANSWER_BYTES_MAX = 512 * 1024;
+
+class AnswerTooLarge extends Error {
+  readonly code = 'ANSWER_TOO_LARGE';
+  constructor() {
+    super(`The answer has more than ${ANSWER_BYTES_MAX} bytes`);
+    this.name = 'AnswerTooLarge';
+  }
+}
+
+/**
+ * Fetch for openid-client with a bound on the size of an answer; the request's signal bounds its time.
+ * Rejects with `AnswerTooLarge`, and as fetch does. Follows no redirects.
+ */
+const boundedFetch: oidc.CustomFetch = async (url, options) => {
+  const { method, headers, body, signal } = options;
+  const answer = await fetch(url, {
+    ...{ method, headers, redirect: 'manual' },
+    ...(body != null && { body }),
+    ...(signal && { signal }),
+  });
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of answer.body ?? []) {
+    bytes += chunk.length;
+    // Leaving the loop ends the connection.
+    if (bytes > ANSWER_BYTES_MAX) throw new AnswerTooLarge();
+    chunks.push(chunk);
+  }
+  const hasBody = chunks.length > 0;
+  const { status, headers: received } = answer;
+  return new Response(hasBody ? Buffer.concat(chunks) : null, { status, headers: received });
+};
+
+/** The provider's endpoints, read on demand, by one request at a time. */
 class Discovery {
   readonly #options: IdentityProviderOptions;
   #config: oidc.Configuration | undefined;
@@ -138,7 +172,7 @@ class Discovery {
           timeout: answerSecondsMax ?? ANSWER_SECONDS_MAX,
           execute: [
             oidc.enableNonRepudiationChecks,
-            // The settings allow http for loopback alone.
+            // The settings allow http for loopback only.
             ...(server.protocol === 'http:' ? [oidc.allowInsecureRequests] : []),
           ],
         },
@@ -155,7 +189,7 @@ class Discovery {
   }
 }
 
-/** In the way that the provider says it takes; the default is in OpenID Connect Discovery, section 3. */
+/** By the method that the provider supports; OpenID Connect Discovery, section 3, has the default. */
 function authenticationOf(secret: string | undefined): oidc.ClientAuth {
   if (secret === undefined) return oidc.None();
   const [basic, post] = [oidc.ClientSecretBasic(secret), oidc.ClientSecretPost(secret)];
@@ -166,43 +200,43 @@ function authenticationOf(secret: string | undefined): oidc.ClientAuth {
   };
 }
 
-function hasProfile(claims: Told): boolean {
+function hasProfile(claims: Claims): boolean {
   return claims.email !== undefined && claims.email_verified !== undefined;
 }
 
 /**
- * An ID token without a whole address, and the profile. The address and the word that it is verified
- * are of one answer: put together from two, that word would vouch for an address it was not said of.
+ * Claims of an ID token without an address, completed from the profile. Address and `email_verified`
+ * are taken from one answer, since a mix would vouch for an address that nobody verified.
  */
-function joined(claims: Told, profile: Told): Told {
+function withProfile(claims: Claims, profile: Claims): Claims {
   const { email, email_verified } = profile.email === undefined ? claims : profile;
   return { ...profile, ...claims, email, email_verified };
 }
 
-type Told = Readonly<Record<string, unknown>>;
+type Claims = Readonly<Record<string, unknown>>;
 
-/** Many providers tell the address here alone; {} when they have no such endpoint. */
+/** Many providers return the address only here; {} when there is no such endpoint. */
 async function profileOf(
   config: oidc.Configuration,
   accessToken: string,
   subject: string,
-): Promise<Told> {
+): Promise<Claims> {
   if (config.serverMetadata().userinfo_endpoint === undefined) return {};
   return oidc.fetchUserInfo(config, accessToken, subject);
 }
 
 const NAME_CHARS_MAX = 100;
 
-function identityOf(issuer: string, subject: string, told: Told): VouchedIdentity {
-  const email = (typeof told.email === 'string' && parseAddress(told.email)) || '';
-  const names = [told.name, told.preferred_username, email, subject];
+function identityOf(issuer: string, subject: string, claims: Claims): VouchedIdentity {
+  const email = (typeof claims.email === 'string' && parseAddress(claims.email)) || '';
+  const names = [claims.name, claims.preferred_username, email, subject];
   const name = names.find((one): one is string => typeof one === 'string' && one.trim() !== '');
   return {
     issuer,
     subject,
     email,
-    // Only `true` itself: a text "false" is no assurance.
-    isEmailVerified: email !== '' && told.email_verified === true,
+    // Only `true` itself: the text "false" is truthy.
+    isEmailVerified: email !== '' && claims.email_verified === true,
     displayName: (name ?? subject)
       .replaceAll(/\p{C}+/gu, ' ')
       .trim()
@@ -210,9 +244,9 @@ function identityOf(issuer: string, subject: string, told: Told): VouchedIdentit
   };
 }
 
-/** Errors of the token endpoint that are about this one sign-in (RFC 6749, section 5.2). */
+/** Errors of the token endpoint that concern only this sign-in (RFC 6749, section 5.2). */
 const ABOUT_THE_CODE = ['invalid_grant', 'invalid_request'];
-/** Codes of openid-client for no answer, or one with another status than the protocol's. */
+/** Codes of openid-client for a missing answer, or one with an unexpected status. */
 const AWAY_CODES = ['OAUTH_TIMEOUT', 'OAUTH_ABORT', 'OAUTH_RESPONSE_IS_NOT_CONFORM'];
 
 function failureOf(error: unknown): SignInFailed {
@@ -226,7 +260,7 @@ function failureOf(error: unknown): SignInFailed {
   return new SignInFailed(isAway ? 'away' : 'invalid', detail);
 }
 
-/** Codes alone: messages and causes may hold what the provider answered. */
+/** Only codes: messages and causes may hold the provider's answer. */
 function detailOf(error: unknown): string {
   const { name, error: oauth } = error as { name?: unknown; error?: unknown };
   const cause = (error as { cause?: unknown }).cause;

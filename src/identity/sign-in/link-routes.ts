@@ -1,7 +1,7 @@
 /**
- * Signing in by a one-time link, and having one sent. Opening a link does nothing yet: programs
- * that look at mails open every link, and only people press buttons. Asking for a link is answered
- * before it is looked whether there is anybody to send it to.
+ * Sign-in by a one-time link, and the mail that carries one. Opening a link has no effect: mail
+ * scanners open every link, and only people press buttons. A request for a mail is answered before
+ * its address is looked up.
  */
 import type { FastifyInstance } from 'fastify';
 import { ulid } from '../../../streams/platform/random.ts';
@@ -9,17 +9,16 @@ import { AddressLimits } from '../../platform/http/address-limits.ts';
 import { parseAddress } from '../../platform/mail/address.ts';
 import { signInLetter } from '../../platform/mail/letters.ts';
 import type { MailQueue } from '../../platform/mail/mail-queue.ts';
-import { asksForJson, tellPage, tellSentence } from './answers.ts';
+import { asksForJson, sendPage, sendSentence } from './answers.ts';
 import { linkPage } from './pages.ts';
-import { fieldsOf, textField } from './request-fields.ts';
-import { locationOf, SIGNED_IN_PATH } from './return-path.ts';
+import { fieldsOf, locationOf, SIGNED_IN_PATH, textField } from './request-fields.ts';
 import type { AuthScope } from './scope.ts';
 import { cookieName } from './session-cookie.ts';
 import { agentOf } from './visitor.ts';
 
 const LINKS = { burst: 20, refillMs: 6_000 };
 const EMAIL_REQUESTS = { burst: 5, refillMs: 60_000 };
-/** Mails to one address, whoever asks: nobody's mailbox is to be filled by us. */
+/** Mails to one address, whoever requests them, so that nobody's mailbox is filled. */
 const MAILS_TO_ONE = { burst: 3, refillMs: 300_000 };
 const TOKEN_CHARS_MAX = 200;
 
@@ -29,7 +28,7 @@ export function addLinkRoutes(scope: FastifyInstance, shared: AuthScope): void {
     ...{ method: 'GET', url: '/link', exposeHeadRoute: false },
     async handler(request, reply) {
       const isSignedIn = (await visitors.sessionOf(request, reply)) !== undefined;
-      return tellPage(reply, 200, linkPage({ isSignedIn }));
+      return sendPage(reply, 200, linkPage({ isSignedIn }));
     },
   });
 
@@ -61,16 +60,16 @@ function addEmailRoute(scope: FastifyInstance, shared: AuthScope): void {
   scope.post('/email', { onRequest: limited(EMAIL_REQUESTS) }, async (request, reply) => {
     if (!mail) {
       const sentence = 'This service sends no email: ask an operator for a link';
-      return tellSentence(reply, 404, { title: 'Not here', sentence });
+      return sendSentence(reply, 404, { title: 'Not here', sentence });
     }
     const email = parseAddress(textField(fieldsOf(request, ['email']), 'email'));
     if (email === undefined) noteRefused('no_address');
     else if (toOne.takeFrom(email) > 0) noteRefused('mails_to_one');
     else sendLink(mail, email, shared);
     const sentence =
-      'If the address is known here, a link is on its way to it. It may take a minute';
+      'If the address is known here, a link is on its way to it. It may take a minute to arrive';
     if (asksForJson(request)) return reply.code(202).send({});
-    return tellSentence(reply, 202, { title: 'Look at your mail', sentence });
+    return sendSentence(reply, 202, { title: 'Look at your mail', sentence });
   });
 }
 

@@ -1,7 +1,7 @@
 /**
- * What has to be remembered between the redirect to the identity provider and the return from it.
- * The browser keeps it in a sealed cookie, so that nothing is kept here for those who never come
- * back, and only the browser that began a sign-in can end it (RFC 9700, section 4.7).
+ * State of a sign-in between the redirect to the identity provider and the return from it. The browser
+ * keeps it in a sealed cookie, so that the service keeps nothing for those who never come back, and
+ * only the browser that began a sign-in can finish it (RFC 9700, section 4.7).
  */
 import { EncryptJWT, errors, jwtDecrypt } from 'jose';
 
@@ -12,11 +12,11 @@ export interface LoginState {
   readonly nonce: string;
   /** PKCE's (RFC 7636). */
   readonly verifier: string;
-  /** Where to go afterwards: a local path. */
+  /** Local path to go to afterwards. */
   readonly returnPath: string;
 }
 
-/** How long somebody may take at the provider, seconds. */
+/** Time allowed at the provider, seconds. */
 export const LOGIN_STATE_SECONDS = 600;
 
 const AUDIENCE = 'svc-login';
@@ -24,11 +24,11 @@ const TEXT_CLAIMS = ['state', 'nonce', 'verifier', 'returnPath'] as const;
 
 export interface LoginStates {
   seal(state: LoginState): Promise<string>;
-  /** undefined: not sealed here, changed, or too old. */
+  /** undefined when it was not sealed here, was changed, or is too old. */
   open(sealed: string): Promise<LoginState | undefined>;
 }
 
-/** @param key 32 bytes that seal nothing else */
+/** @param key 32 bytes, used for nothing else */
 export function createLoginStates(key: Uint8Array, clock: { now(): number }): LoginStates {
   return {
     seal(state) {

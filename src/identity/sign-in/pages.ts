@@ -1,14 +1,14 @@
 /**
- * The pages of signing in: HTML that works without a script, except that the link page reads the
- * token from the address's fragment when it can. No file is fetched and no other site is named;
- * style and script are known to the browser by their digests (CSP level 3, section 2.3.1).
+ * Pages of sign-in: HTML that works without a script; on the link page a script only reads the token
+ * from the address's fragment. Nothing is fetched and no other site is named. Style and script are
+ * allowed by their digests (CSP level 3, section 2.3.1).
  */
 import { hash } from 'node:crypto';
 
 export interface Page {
   readonly html: string;
   readonly contentSecurityPolicy: string;
-  /** true: it has a form, whose request must carry an Origin. */
+  /** true when it has a form, whose request must carry an Origin. */
   readonly hasForm: boolean;
 }
 
@@ -25,8 +25,8 @@ button, a.button { display: inline-block; margin-top: .75rem; padding: .5rem 1re
 `;
 
 /**
- * Fills the field `token` from the address's fragment, and hides `typed`. The token leaves the
- * address bar and the history, so that nobody reads it there.
+ * Fills the field `token` from the address's fragment and hides `typed`. Removes the token from the
+ * address bar and the history.
  */
 export const LINK_SCRIPT = `
 const token = location.hash.slice(1);
@@ -37,14 +37,14 @@ if (token) {
 }
 `;
 
-/** What a page says before its style, and which addresses its forms may lead to. */
+/** Content of a page, and the addresses that its forms may lead to. */
 interface Content {
   /** Plain text. */
   readonly title: string;
-  /** HTML: what comes from elsewhere is `escaped`. */
+  /** HTML, in which text from elsewhere is `escaped`. */
   readonly body: string;
   readonly script?: string;
-  /** Besides this service: browsers apply form-action to the redirect that answers a form too. */
+  /** In addition to this service. Browsers also apply form-action to the redirect after a form. */
   readonly formTarget?: string;
 }
 
@@ -73,7 +73,7 @@ export function signInPage(options: {
   return page({ title: 'Sign in', body: parts.join('\n') });
 }
 
-/** `isSignedIn`: an invitation is then accepted by whoever that is, so they are told. */
+/** @param isSignedIn shows a warning, because that person would accept an invitation */
 export function linkPage({ isSignedIn }: { readonly isSignedIn: boolean }): Page {
   const already =
     '<p>Somebody is signed in here. An invitation is accepted by that person: if it is not you, <a href="/auth/signed-in">sign out</a> first and open the link again.</p>\n';
@@ -82,7 +82,7 @@ export function linkPage({ isSignedIn }: { readonly isSignedIn: boolean }): Page
     script: LINK_SCRIPT,
     body: `${isSignedIn ? already : ''}<p>Go on only if you asked for this link, or got it from somebody you trust.</p>
 <form method="post" action="/auth/link">
-<div id="typed"><label for="token">What stands after # in the link</label>
+<div id="typed"><label for="token">The part of the link after #</label>
 <input id="token" name="token" type="text" autocomplete="off" spellcheck="false" maxlength="200" required></div>
 <button>Sign in</button>
 </form>`,
@@ -128,7 +128,7 @@ export function sentencePage(options: {
   return page({ title, body: `<p>${escaped(sentence)}.</p>${offer}` });
 }
 
-/** A whole page in the one style of ours. */
+/** A whole page, in the one style of the service. */
 export function page({ title, body, script, formTarget }: Content): Page {
   const hasForm = body.includes('<form');
   const targets = `'self'${formTarget === undefined ? '' : ` ${formTarget}`}`;
@@ -175,7 +175,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-/** Text as it may stand in HTML and in its attributes. */
+/** Text escaped for HTML and its attributes. */
 export function escaped(text: string): string {
   return text.replaceAll(/[&<>"']/g, (char) => ENTITIES[char] ?? '');
 }

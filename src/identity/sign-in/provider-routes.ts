@@ -1,12 +1,12 @@
 /**
- * Signing in at the identity provider: there with state, nonce and PKCE sealed in a cookie of ten
- * minutes, back with the code. Only the browser that went there is let in when it comes back.
+ * Sign-in at the identity provider: the redirect there, with state, nonce and PKCE sealed in a cookie
+ * of ten minutes, and the callback with the code. Only the browser that was redirected can return.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { tellSentence } from './answers.ts';
+import { sendSentence } from './answers.ts';
 import { SignInFailed } from './identity-provider.ts';
 import { LOGIN_STATE_SECONDS } from './login-state.ts';
-import { locationOf, validateReturnPath } from './return-path.ts';
+import { locationOf, validateReturnPath } from './request-fields.ts';
 import type { AuthScope } from './scope.ts';
 import { clearCookie, cookieName, readCookie, setCookie } from './session-cookie.ts';
 import { agentOf } from './visitor.ts';
@@ -14,7 +14,7 @@ import { agentOf } from './visitor.ts';
 const CALLBACK_PATH = '/auth/callback';
 /** Many people may share an address; each sign-in is one request to the provider. */
 const CALLBACKS = { burst: 20, refillMs: 3_000 };
-/** Of state, nonce and verifier each. */
+/** In each of state, nonce and verifier. */
 const RANDOM_BYTES = 32;
 
 export function addProviderRoutes(scope: FastifyInstance, shared: AuthScope): void {
@@ -42,13 +42,13 @@ export function addProviderRoutes(scope: FastifyInstance, shared: AuthScope): vo
 
   async function callback(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     if (!provider) {
-      const sentence = 'No identity provider is set for this service';
-      return tellSentence(reply, 404, { title: 'Not here', sentence });
+      const sentence = 'This service has no identity provider: sign in with a link';
+      return sendSentence(reply, 404, { title: 'Not here', sentence });
     }
-    // Two cookies are refused before the code is used up.
+    // Refuses two cookies before the code is used up.
     visitors.personOf(request);
     const sealed = readCookie(request.headers.cookie, cookieName(origin(), 'login'));
-    // Whatever comes of it, it is of no further use.
+    // Used once, whatever the outcome.
     reply.header('set-cookie', clearCookie(origin(), 'login'));
     const begun = sealed === undefined ? undefined : await loginStates.open(sealed);
     if (!begun) throw new SignInFailed('invalid', 'no sign-in was begun in this browser');

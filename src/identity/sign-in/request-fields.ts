@@ -1,24 +1,24 @@
 /**
- * The fields of a small request, sent as a form or as JSON: each once, each text or a switch, none
- * that is not known. What is not understood is refused, never skipped.
+ * Fields of a sign-in request: a form or JSON with known fields only, each once, each text or a
+ * switch, and the path to return to. Unknown fields are refused, never ignored.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import { isJson } from './same-site.ts';
 
-/** The largest is a form with a link's token: some 200 bytes. */
+/** The largest body is a form with a link's token, about 200 bytes. */
 const BODY_BYTES_MAX = 8 * 1024;
 
 const TYPES = ['application/x-www-form-urlencoded', 'application/json'] as const;
 
-/** Takes bodies as text, of the two types alone, at most `BODY_BYTES_MAX`. */
+/** Accepts bodies of the two types only, as text, up to `BODY_BYTES_MAX`. */
 export function readSmallBodies(scope: FastifyInstance): void {
   scope.removeAllContentTypeParsers();
   const options = { parseAs: 'string', bodyLimit: BODY_BYTES_MAX } as const;
   scope.addContentTypeParser([...TYPES], options, (_request, body, done) => done(null, body));
 }
 
-/** The known fields that were sent; of a form's checkbox `true`. Throws INVALID_FIELD. */
+/** The fields that were sent; `true` for a form's checkbox. Throws INVALID_FIELD. */
 export function fieldsOf<N extends string>(
   request: FastifyRequest,
   known: readonly N[],
@@ -39,7 +39,7 @@ export function fieldsOf<N extends string>(
   return fields;
 }
 
-/** The text of a field that must be there. Throws INVALID_FIELD. */
+/** The text of a required field. Throws INVALID_FIELD. */
 export function textField<N extends string>(
   fields: Partial<Record<N, string | true>>,
   name: N,
@@ -59,7 +59,7 @@ function jsonEntries(body: string): [string, unknown][] {
   try {
     parsed = JSON.parse(body);
   } catch {
-    // The parser's message would repeat a part of the body, which may be a secret.
+    // The parser's message would quote the body, which may hold a secret.
     throw invalid('', 'The body is not JSON');
   }
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
@@ -70,4 +70,33 @@ function jsonEntries(body: string): [string, unknown][] {
 
 function invalid(field: string, message: string): Refusal {
   return new Refusal('INVALID_FIELD', message, field === '' ? {} : { field });
+}
+
+const PATH_CHARS_MAX = 1024;
+
+/** Printable ASCII after one slash; `//` and `/\` begin an address. */
+const LOCAL = /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]*$/;
+
+/** Return path of those who gave none. */
+export const SIGNED_IN_PATH = '/auth/signed-in';
+
+/**
+ * The path to return to after a sign-in, by default `SIGNED_IN_PATH`. It must be local: a path that
+ * can become another address makes a sign-in page an open redirect (CWE-601). Throws INVALID_FIELD.
+ */
+export function validateReturnPath(given: unknown): string {
+  if (given === undefined || given === '') return SIGNED_IN_PATH;
+  if (typeof given === 'string' && given.length <= PATH_CHARS_MAX && LOCAL.test(given)) {
+    return given;
+  }
+  const message = 'return must be a path of this service that begins with one slash';
+  throw new Refusal('INVALID_FIELD', message, { field: 'return' });
+}
+
+/**
+ * The whole address for a Location header. Browsers resolve a mere path again, and `/.//host` would
+ * become another address.
+ */
+export function locationOf(origin: string, path: string): string {
+  return new URL(path, origin).href;
 }

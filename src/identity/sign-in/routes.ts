@@ -1,7 +1,7 @@
 /**
- * People's sign-in over HTTP, below `/auth`: by the identity provider, by a one-time link, by a
- * link sent to an address, and for the command line. No secret is in an address that this service
- * sees: a link's token is in the fragment and comes in a body.
+ * Sign-in of people over HTTP, below `/auth`: at the identity provider, by a one-time link, by a
+ * mailed link, and for the command line. No address that this service receives holds a secret: a
+ * link's token is in the fragment, and is sent in a body.
  *
  *     GET sign-in -> GET login -> provider -> GET callback -> session
  *     POST email -> mail -> GET link#token -> POST link -> session
@@ -9,7 +9,7 @@
  */
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { AddressLimits } from '../../platform/http/address-limits.ts';
-import { addStrictHeaders, tellErrors, tellSentence } from './answers.ts';
+import { addStrictHeaders, sendErrors, sendSentence } from './answers.ts';
 import { addCliRoutes } from './cli-routes.ts';
 import { addLinkRoutes } from './link-routes.ts';
 import { addProviderRoutes } from './provider-routes.ts';
@@ -27,7 +27,7 @@ export async function addAuthRoutes(app: FastifyInstance, deps: AuthRoutesDeps):
       addStrictHeaders(scope);
       refuseOtherSites(scope, deps.origin);
       readSmallBodies(scope);
-      tellErrors(scope, deps.log, shared.noteRefused);
+      sendErrors(scope, deps.log, shared.noteRefused);
       addSessionRoutes(scope, shared);
       addProviderRoutes(scope, shared);
       addLinkRoutes(scope, shared);
@@ -50,19 +50,19 @@ function shareOf(deps: AuthRoutesDeps): AuthScope {
     visitors: createVisitors(deps),
     noteSignedIn: (by) => signedIn.inc({ by }),
     noteRefused: (cause) => refused.inc({ cause }),
-    limited(allowance) {
-      const limits = new AddressLimits(clock, allowance);
+    limited(rate) {
+      const limits = new AddressLimits(clock, rate);
       return async (request) => limits.assertAllowed(request.ip);
     },
   };
 }
 
-/** Before a body is read: cookies that others can read are not set, other sites change nothing. */
+/** Before a body is read: refuses origins whose cookies others can read, and changes by other sites. */
 function refuseOtherSites(scope: FastifyInstance, origin: () => string): void {
   scope.addHook('onRequest', async (request, reply): Promise<FastifyReply | undefined> => {
     if (!keepsCookies(origin())) {
-      const sentence = `Nobody can sign in at ${origin()}: it takes https, or an address of this machine`;
-      return tellSentence(reply, 403, { title: 'Not here', sentence });
+      const sentence = `Nobody can sign in at ${origin()}: use https, or an address of this machine`;
+      return sendSentence(reply, 403, { title: 'Not here', sentence });
     }
     if (request.method === 'POST') assertSameSite(request, origin());
     return undefined;

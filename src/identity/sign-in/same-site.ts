@@ -1,6 +1,7 @@
 /**
- * Whether a request that changes something was made by a page of ours, or by a program. Browsers
- * tell in headers that no page can write; what they do not tell is taken for another site's.
+ * Check that a request which changes something comes from a page of this service or from a program.
+ * Browsers report the origin in headers that no page can write; without them a request counts as
+ * another site's.
  */
 import type { FastifyRequest } from 'fastify';
 import { Refusal } from '../../../streams/platform/refusal.ts';
@@ -8,7 +9,7 @@ import { cookieName } from './session-cookie.ts';
 
 export type CrossSiteReason = 'fetch_site' | 'origin' | 'no_origin';
 
-/** A request that another site may have made the browser send. */
+/** Refusal of a request that another site may have caused. */
 export class CrossSite extends Refusal {
   readonly cause: CrossSiteReason;
   constructor(cause: CrossSiteReason, message: string) {
@@ -18,8 +19,8 @@ export class CrossSite extends Refusal {
 }
 
 /**
- * Throws `CrossSite` unless Origin is the service's own and Sec-Fetch-Site, when sent, agrees. No
- * Origin is fine for JSON without our cookie: browsers send one with every POST, so a program did.
+ * Throws `CrossSite` unless Origin is the service's own and Sec-Fetch-Site, if sent, agrees. JSON
+ * without our cookie needs no Origin: browsers send one with every POST, so a program sent this.
  */
 export function assertSameSite({ headers }: FastifyRequest, origin: string): void {
   const { 'sec-fetch-site': site, origin: sentOrigin } = headers;

@@ -1,5 +1,4 @@
-/** What the routes of signing in are built on, and what their groups share. */
-
+/** Dependencies of the sign-in routes, and the state that their groups share. */
 import type { FastifyRequest } from 'fastify';
 import type { People } from '../../../actors/identity/people-port.ts';
 import type { Allowance } from '../../../actors/platform/rate-limiter.ts';
@@ -17,10 +16,10 @@ export interface AuthRoutesDeps {
   readonly people: Omit<People, 'ensurePerson' | 'personByEmail' | 'setPersonDisabled'>;
   /** Origin for clients, asked while the server listens. */
   readonly origin: () => string;
-  /** undefined: none is set. */
+  /** undefined: none is configured. */
   readonly provider: IdentityProvider | undefined;
   readonly loginStates: LoginStates;
-  /** undefined: no mail server is set. */
+  /** undefined: no mail server is configured. */
   readonly mail: MailQueue | undefined;
   readonly rotateCookie: RotateCookie;
   readonly clock: Clock;
@@ -29,13 +28,13 @@ export interface AuthRoutesDeps {
   readonly metrics: Metrics;
 }
 
-/** What the groups of routes share. */
+/** Shared by the groups of routes. */
 export interface AuthScope extends AuthRoutesDeps {
   readonly visitors: Visitors;
   /** Counts a session that has begun. */
   readonly noteSignedIn: (by: 'provider' | 'link') => void;
-  /** Counts what was not done, by its cause. */
+  /** Counts a refusal by its cause. */
   readonly noteRefused: (cause: string) => void;
-  /** A hook for `onRequest` that answers 429 beyond an allowance. */
+  /** Hook for `onRequest` that answers 429 beyond a rate. */
   readonly limited: (allowance: Allowance) => (request: FastifyRequest) => Promise<void>;
 }

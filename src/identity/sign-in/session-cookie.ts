@@ -1,8 +1,8 @@
 /**
- * The cookie of a session. On https its name has the prefix `__Host-`, with which browsers refuse
- * it from other hosts, other paths and plain http (RFC 6265bis, section 4.1.3); plain http on
- * loopback cannot have that prefix. Two cookies of the name mean that somebody else set one: none
- * is taken. A changed secret is handed out here too.
+ * Session cookie, and the rotation of its secret. On https its name has the prefix `__Host-`, with
+ * which browsers refuse it from other hosts, other paths and plain http (RFC 6265bis, section 4.1.3);
+ * plain http on loopback cannot have that prefix. If two cookies have the name, somebody else set
+ * one, and both are refused.
  */
 import type { LiveSession, People, StartedSession } from '../../../actors/identity/people-port.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
@@ -11,23 +11,23 @@ import type { Log } from '../../platform/log.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import { isLoopbackHost } from '../../platform/settings/setting-kinds.ts';
 
-/** What our cookies are for: a session, and the few minutes of a sign-in at the provider. */
+/** A session, or the minutes of a sign-in at the provider. */
 export type CookiePurpose = 'session' | 'login';
 
-/** Name of a cookie under the service's origin, such as `__Host-svc_session`. */
+/** Name of a cookie for the service's origin, such as `__Host-svc_session`. */
 export function cookieName(origin: string, purpose: CookiePurpose): string {
   const name = `svc_${purpose}`;
   return origin.startsWith('https:') ? `__Host-${name}` : name;
 }
 
-/** Can cookies be kept from others under this origin: https, or a connection within the machine? */
+/** true when nobody else can read the origin's cookies: https, or loopback. */
 export function keepsCookies(origin: string): boolean {
   const { protocol, hostname } = new URL(origin);
   return protocol === 'https:' || isLoopbackHost(hostname);
 }
 
 /**
- * The value in a Cookie header as it came; undefined when there is none. Throws
+ * The value in a Cookie header, unchanged; undefined when there is none. Throws
  * MALFORMED_CREDENTIAL when the header has the name more than once.
  */
 export function readCookie(header: string | undefined, name: string): string | undefined {
@@ -41,7 +41,7 @@ export function readCookie(header: string | undefined, name: string): string | u
   throw new Refusal('MALFORMED_CREDENTIAL', message);
 }
 
-/** The secret of the session, under the service's origin. Throws like `readCookie`. */
+/** The session's secret, for the service's origin. Throws like `readCookie`. */
 export function readSessionCookie(header: string | undefined, origin: string): string | undefined {
   return readCookie(header, cookieName(origin, 'session'));
 }
@@ -54,14 +54,14 @@ export interface CookieToSet {
   readonly maxAgeSeconds: number;
 }
 
-/** A Set-Cookie value. Lax: a person who comes by a link from elsewhere is still signed in. */
+/** A Set-Cookie value. Lax keeps a person signed in who follows a link from another site. */
 export function setCookie({ origin, purpose, value, maxAgeSeconds }: CookieToSet): string {
   const attributes = ['Path=/', `Max-Age=${maxAgeSeconds}`, 'HttpOnly', 'SameSite=Lax'];
   if (origin.startsWith('https:')) attributes.push('Secure');
   return `${cookieName(origin, purpose)}=${value}; ${attributes.join('; ')}`;
 }
 
-/** The Set-Cookie value that hands a session to the browser until its absolute end. */
+/** The Set-Cookie value of a session, which lasts until the session's absolute end. */
 export function setSessionCookie(
   origin: string,
   { secret, expiresMs }: Pick<StartedSession, 'secret' | 'expiresMs'>,
@@ -76,8 +76,8 @@ export function clearCookie(origin: string, purpose: CookiePurpose): string {
 }
 
 /**
- * The Set-Cookie value with a session's new secret, when its change is due; undefined when not, or
- * when it could not be changed, which is logged: the request goes on with the secret it has.
+ * Rotates a session's secret when due, and returns the Set-Cookie value; undefined when it is not due
+ * or failed. A failure is logged, and the request continues with the old secret.
  */
 export type RotateCookie = (session: LiveSession) => Promise<string | undefined>;
 
@@ -106,7 +106,7 @@ export function createRotateCookie(deps: RotateCookieDeps): RotateCookie {
     } catch (error) {
       const isFault = !(error instanceof Refusal);
       rotations.inc({ outcome: isFault ? 'failed' : 'refused' });
-      // A refusal says that another request was faster, or that the session has just ended.
+      // A refusal means that another request was faster, or that the session has just ended.
       if (isFault) log.warn({ err: error, session, part: 'sign-in' }, 'A session kept its secret');
       return undefined;
     }

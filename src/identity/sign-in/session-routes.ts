@@ -1,9 +1,8 @@
-/** The page to sign in at, the one that says that one is, and the way out. */
+/** Routes of the sign-in page, the signed-in page and the sign-out. */
 import type { FastifyInstance } from 'fastify';
-import { asksForJson, tellPage, tellSentence } from './answers.ts';
+import { asksForJson, sendPage, sendSentence } from './answers.ts';
 import { signedInPage, signInPage } from './pages.ts';
-import { fieldsOf } from './request-fields.ts';
-import { locationOf, validateReturnPath } from './return-path.ts';
+import { fieldsOf, locationOf, validateReturnPath } from './request-fields.ts';
 import type { AuthScope } from './scope.ts';
 
 export function addSessionRoutes(scope: FastifyInstance, shared: AuthScope): void {
@@ -18,13 +17,13 @@ export function addSessionRoutes(scope: FastifyInstance, shared: AuthScope): voi
       }
       const providerLabel = provider?.label;
       const hasEmail = mail !== undefined;
-      return tellPage(reply, 200, signInPage({ providerLabel, hasEmail, returnPath }));
+      return sendPage(reply, 200, signInPage({ providerLabel, hasEmail, returnPath }));
     },
   });
   scope.route({
     ...{ ...get, url: '/signed-in' },
     async handler(request, reply) {
-      if (await visitors.sessionOf(request, reply)) return tellPage(reply, 200, signedInPage());
+      if (await visitors.sessionOf(request, reply)) return sendPage(reply, 200, signedInPage());
       return reply.redirect(locationOf(origin(), '/auth/sign-in'), 303);
     },
   });
@@ -32,7 +31,7 @@ export function addSessionRoutes(scope: FastifyInstance, shared: AuthScope): voi
     const { everywhere } = fieldsOf(request, ['everywhere']);
     const sessionsEnded = await visitors.end(request, reply, everywhere === true);
     if (asksForJson(request)) return reply.send({ sessionsEnded });
-    const sentence = 'This browser has no session any more';
-    return tellSentence(reply, 200, { title: 'Signed out', sentence, offersSignIn: true });
+    const sentence = 'This browser is signed out';
+    return sendSentence(reply, 200, { title: 'Signed out', sentence, offersSignIn: true });
   });
 }

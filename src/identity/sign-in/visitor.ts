@@ -1,7 +1,7 @@
 /**
- * Who is at the browser, and how a session begins and ends there. A sign-in always makes a session
- * of its own: one that the browser had before is ended, never taken over, so that nobody can plant
- * a session and wait for its owner (session fixation).
+ * Visitors: the sessions of browsers, their begin and their end. A sign-in always makes a new session
+ * and ends the one that the browser had, so that nobody can plant a session and wait for its owner
+ * (session fixation).
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { LiveSession, People, StartedSession } from '../../../actors/identity/people-port.ts';
@@ -25,25 +25,25 @@ export interface VisitorsDeps {
 
 export interface Visitors {
   /**
-   * The session that a request shows, its cookie changed when that is due, taken away when it is
-   * of no use any more. Throws MALFORMED_CREDENTIAL for two cookies.
+   * The session of a request. Rotates its cookie when due, and removes a useless one. Throws
+   * MALFORMED_CREDENTIAL for two cookies.
    */
   sessionOf(request: FastifyRequest, reply: FastifyReply): Promise<LiveSession | undefined>;
   /**
-   * Id of the person whose session a request shows. Throws MALFORMED_CREDENTIAL for two cookies:
-   * to be asked before a link or a code is used up.
+   * Id of the person whose session a request shows. Throws MALFORMED_CREDENTIAL for two cookies, so
+   * call it before a link or a code is used up.
    */
   personOf(request: FastifyRequest): string | undefined;
-  /** Hands over a new session, and ends the one that the browser had. */
+  /** Sets the cookie of a new session, and ends the session that the browser had. */
   begin(request: FastifyRequest, reply: FastifyReply, started: StartedSession): Promise<void>;
-  /** Ends the session, or all of the person; how many there were. */
+  /** Ends the session, or all of the person's; returns how many there were. */
   end(request: FastifyRequest, reply: FastifyReply, everywhere: boolean): Promise<number>;
 }
 
 export function createVisitors(deps: VisitorsDeps): Visitors {
   const { people, origin, rotateCookie, clock, log } = deps;
 
-  /** undefined: no cookie, or one that opens nothing. */
+  /** undefined: no cookie, or one without a live session. */
   function shown(request: FastifyRequest): LiveSession | undefined {
     const secret = readSessionCookie(request.headers.cookie, origin());
     if (secret === undefined) return undefined;
@@ -74,9 +74,12 @@ export function createVisitors(deps: VisitorsDeps): Visitors {
       try {
         await people.endSession(before.session, 'SIGNED_OUT');
       } catch (error) {
-        // It is out of the browser; what is left of it ends by itself.
+        // The browser no longer has it, and it ends by itself.
         const { session } = before;
-        log.warn({ err: error, session, part: 'sign-in' }, 'A session before was not ended');
+        log.warn(
+          { err: error, session, part: 'sign-in' },
+          'The previous session of a browser was not ended',
+        );
       }
     },
     async end(request, reply, everywhere) {
@@ -92,7 +95,7 @@ export function createVisitors(deps: VisitorsDeps): Visitors {
 
 const AGENT_CHARS_MAX = 100;
 
-/** What signed in, for the list of sessions: the browser's own word, made short and printable. */
+/** The User-Agent, short and printable, for the list of sessions. */
 export function agentOf({ headers }: FastifyRequest): string {
   return (headers['user-agent'] ?? '').replaceAll(/[^\x20-\x7e]+/g, ' ').slice(0, AGENT_CHARS_MAX);
 }

@@ -21,7 +21,7 @@ const ERROR_TYPES: Readonly<Record<number, PromqlErrorType>> = {
 const RETRY_AFTER_SECONDS = '1';
 
 /** 401 says how to authenticate, 429 and 503 when to come again. */
-export function tellRefusal(reply: FastifyReply, refusal: Refusal): FastifyReply {
+export function sendRefusal(reply: FastifyReply, refusal: Refusal): FastifyReply {
   const { reason, message, metadata } = refusal;
   const status = reason === 'QUERY_TIMEOUT' ? 503 : httpStatusOf(reason);
   const errorType = reason === 'QUERY_TIMEOUT' ? 'timeout' : (ERROR_TYPES[status] ?? 'internal');

@@ -23,7 +23,7 @@ import { encodeError } from '../query/promql-json.ts';
 import type { PromqlQueries } from '../query/promql-request.ts';
 import { type Endpoint, endpoints } from './endpoints.ts';
 import { Parameters } from './parameters.ts';
-import { tell, tellBadRequest, tellGone, tellPromqlError, tellRefusal } from './refusals.ts';
+import { sendRefusal, tell, tellBadRequest, tellGone, tellPromqlError } from './refusals.ts';
 
 export interface PromqlRoutesDeps extends ReaderAccess {
   readonly queries: PromqlQueries;
@@ -48,7 +48,7 @@ export async function addPromqlRoutes(app: FastifyInstance, deps: PromqlRoutesDe
       addHeaders(scope);
       refuseUnknownPaths(scope);
       readFormsOnly(scope);
-      tellErrors(scope, deps.log);
+      sendErrors(scope, deps.log);
       addProbes(scope, deps);
       for (const endpoint of endpoints) addEndpoint(scope, endpoint, deps);
     },
@@ -202,9 +202,9 @@ function readFormsOnly(scope: FastifyInstance): void {
 }
 
 /** Each error in the envelope; what nobody foresaw goes to the log and to nobody else. */
-function tellErrors(scope: FastifyInstance, log: Log): void {
+function sendErrors(scope: FastifyInstance, log: Log): void {
   scope.setErrorHandler((error: FastifyError | Refusal | PromqlError, request, reply) => {
-    if (error instanceof Refusal) return tellRefusal(reply, error);
+    if (error instanceof Refusal) return sendRefusal(reply, error);
     if (error instanceof PromqlError) return tellPromqlError(reply, error);
     if (reply.raw.destroyed) return tellGone(reply);
     const { statusCode = 500 } = error;
