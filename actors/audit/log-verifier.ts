@@ -10,50 +10,10 @@ import type { CommitReader } from '../../sqlite/platform/control/commit-reader.t
 import type { Clock } from '../../streams/platform/clock.ts';
 import { eventsStream } from '../../streams/platform/commit/events.ts';
 import { nextTurn } from '../platform/time-slices.ts';
-import { ProjectCheck, type ProjectCheckParts } from './project-check.ts';
+import { ProjectCheck, type ProjectCheckParts, type ProjectVerification } from './project-check.ts';
 import { FORGOTTEN_MACHINES, HISTORY_KEPT_MS } from './retention.ts';
 import { checkRows } from './row-checker.ts';
-import { StepChecker } from './step-checker.ts';
-
-/** Bodies of commits, wherever the log lies. */
-export interface CommitBodies {
-  /**
-   * The commit's message, or `removed`: the log begins after it, or undefined: it should be there
-   * and is not.
-   */
-  at(sequence: number): Promise<Uint8Array | 'removed' | undefined>;
-}
-
-/** The first thing of a project that does not hold: a commit, or a row that no commit made. */
-export interface Broken {
-  readonly project: string;
-  /** null: it is of no commit. */
-  readonly commit: {
-    readonly number: number;
-    readonly id: string;
-    /** Position in EVENTS. */
-    readonly sequence: number;
-  } | null;
-  readonly detail: string;
-}
-
-export interface ProjectVerification {
-  readonly project: string;
-  /** The last of those older commits that were let go after their time; null: all are there. */
-  readonly start: { readonly number: number; readonly atMs: number } | null;
-  readonly commits: number;
-  /** Of them: only the header is left, its body was removed after its retention. */
-  readonly headersAlone: number;
-  /** Steps in the bodies that are left. */
-  readonly steps: number;
-  /** Of them: decided again, with the recorded outcome. The others are of other versions. */
-  readonly decidedAgain: number;
-  /** Rows of machine instances. */
-  readonly instances: number;
-  /** Of them: the body of the last step is gone, so that no more than the state was compared. */
-  readonly stateAlone: number;
-  readonly broken: Broken | null;
-}
+import { type CommitBodies, StepChecker } from './step-checker.ts';
 
 export interface LogVerification {
   /** false: the log could not be read here, so that the bodies of all commits are unproven. */

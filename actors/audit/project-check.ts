@@ -19,8 +19,38 @@ import {
   verifyCommit,
 } from '../../streams/platform/commit/codec.ts';
 import type { Decision } from '../../streams/platform/commit/commit.ts';
-import type { Broken, CommitBodies, ProjectVerification } from './log-verifier.ts';
-import type { StepChecker } from './step-checker.ts';
+import type { CommitBodies, StepChecker } from './step-checker.ts';
+
+/** The first thing of a project that does not hold: a commit, or a row that no commit made. */
+export interface Broken {
+  readonly project: string;
+  /** null: it is of no commit. */
+  readonly commit: {
+    readonly number: number;
+    readonly id: string;
+    /** Position in EVENTS. */
+    readonly sequence: number;
+  } | null;
+  readonly detail: string;
+}
+
+export interface ProjectVerification {
+  readonly project: string;
+  /** The last of those older commits that were let go after their time; null: all are there. */
+  readonly start: { readonly number: number; readonly atMs: number } | null;
+  readonly commits: number;
+  /** Of them: only the header is left, its body was removed after its retention. */
+  readonly headersAlone: number;
+  /** Steps in the bodies that are left. */
+  readonly steps: number;
+  /** Of them: decided again, with the recorded outcome. The others are of other versions. */
+  readonly decidedAgain: number;
+  /** Rows of machine instances. */
+  readonly instances: number;
+  /** Of them: the body of the last step is gone, so that no more than the state was compared. */
+  readonly stateAlone: number;
+  readonly broken: Broken | null;
+}
 
 export interface ProjectCheckParts {
   readonly reader: Pick<CommitReader, 'start'>;

@@ -11,7 +11,15 @@ import { decodeCommit } from '../../streams/platform/commit/codec.ts';
 import type { Commit, Decision, InstanceStep } from '../../streams/platform/commit/commit.ts';
 import type { RecordedTransition } from '../../streams/platform/commit/projection.ts';
 import { initialStep, nextStep, upcast } from '../platform/host/interpreter.ts';
-import type { CommitBodies } from './log-verifier.ts';
+
+/** Bodies of commits, wherever the log lies. */
+export interface CommitBodies {
+  /**
+   * The commit's message, or `removed`: the log begins after it, or undefined: it should be there
+   * and is not.
+   */
+  at(sequence: number): Promise<Uint8Array | 'removed' | undefined>;
+}
 
 /** What came of a commit's steps. */
 export interface StepCheck {

@@ -1,9 +1,6 @@
 /** What `svc audit verify` says to people: what holds, what does not, and what was not proven. */
-import type {
-  Broken,
-  LogVerification,
-  ProjectVerification,
-} from '../../actors/audit/log-verifier.ts';
+import type { LogVerification } from '../../actors/audit/log-verifier.ts';
+import type { Broken, ProjectVerification } from '../../actors/audit/project-check.ts';
 import type { SinkComparison } from '../audit/export/compare-sink.ts';
 import { tableLines } from '../platform/table.ts';
 
